@@ -1,0 +1,103 @@
+// A growable run of bytes with a read position: what a connection has read and not parsed, or has to write.
+// Owns its memory; never initialises what it grows by. Views into it end with the next call that may grow
+// it.
+#pragma once
+
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string_view>
+#include <utility>
+
+namespace holdfast {
+
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& o) noexcept { swap(o); }
+  Buffer& operator=(Buffer&& o) noexcept {
+    swap(o);
+    return *this;
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { std::free(data_); }
+
+  size_t size() const { return end_ - begin_; }
+  bool empty() const { return begin_ == end_; }
+  size_t capacity() const { return capacity_; }
+  const char* data() const { return data_ + begin_; }
+  std::string_view view() const { return {data_ + begin_, size()}; }
+
+  // Room for at least `n` more bytes, to be filled by the caller and told by commit().
+  char* reserve(size_t n) {
+    if (capacity_ - end_ < n) grow(n);
+    return data_ + end_;
+  }
+  size_t room() const { return capacity_ - end_; }
+  void commit(size_t n) {
+    assert(n <= room());
+    end_ += n;
+  }
+
+  void append(std::string_view s) {
+    if (s.empty()) return;
+    std::memcpy(reserve(s.size()), s.data(), s.size());
+    end_ += s.size();
+  }
+  void push_back(char c) {
+    *reserve(1) = c;
+    ++end_;
+  }
+
+  // Drops `n` bytes from the front.
+  void consume(size_t n) {
+    assert(n <= size());
+    begin_ += n;
+    if (begin_ == end_) begin_ = end_ = 0;
+  }
+  // Cuts back to `n` bytes, as if the rest had never been appended.
+  void truncate(size_t n) {
+    assert(n <= size());
+    end_ = begin_ + n;
+  }
+  void clear() { begin_ = end_ = 0; }
+  // Empties it and gives its memory back when it has grown beyond `keep`.
+  void reset(size_t keep) {
+    clear();
+    if (capacity_ <= keep) return;
+    std::free(data_);
+    data_ = nullptr;
+    capacity_ = 0;
+  }
+  void swap(Buffer& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(begin_, o.begin_);
+    std::swap(end_, o.end_);
+    std::swap(capacity_, o.capacity_);
+  }
+
+ private:
+  void grow(size_t n) {
+    if (begin_ > 0 && begin_ >= capacity_ / 2) {  // mostly read: moving down beats growing
+      std::memmove(data_, data_ + begin_, size());
+      end_ -= begin_;
+      begin_ = 0;
+      if (capacity_ - end_ >= n) return;
+    }
+    size_t wanted = capacity_ < 512 ? 512 : capacity_;
+    while (wanted - end_ < n) wanted *= 2;
+    char* moved = static_cast<char*>(std::realloc(data_, wanted));
+    if (moved == nullptr) throw std::bad_alloc();
+    data_ = moved;
+    capacity_ = wanted;
+  }
+
+  char* data_ = nullptr;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  size_t capacity_ = 0;
+};
+
+}  // namespace holdfast

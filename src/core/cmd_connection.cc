@@ -1,0 +1,126 @@
+// PING, ECHO, HELLO, AUTH, SELECT, QUIT, RESET.
+#include <string>
+
+#include "core/command.h"
+#include "core/locks.h"
+#include "core/version.h"
+
+namespace holdfast {
+
+namespace {
+
+bool is_printable_name(std::string_view name) {
+  for (const char c : name) {
+    if (c < '!' || c > '~') return false;
+  }
+  return true;
+}
+
+// There are no passwords: the user "default" is let in with any, as Redis does for a user with "nopass".
+bool check_user(Request& r, std::string_view user) {
+  if (user == "default") return true;
+  r.reply.error("WRONGPASS invalid username-password pair or user is disabled.");
+  return false;
+}
+
+struct HelloOptions {
+  std::optional<int64_t> protocol;
+  std::optional<std::string_view> name;
+};
+
+std::optional<HelloOptions> read_hello(Request& r) {
+  HelloOptions o;
+  if (r.argc() == 1) return o;
+  o.protocol = parse_int(r.arg(1));
+  if (!o.protocol)
+    return r.reply.error("ERR Protocol version is not an integer or out of range"), std::nullopt;
+  if (*o.protocol != 2 && *o.protocol != 3) {
+    return r.reply.error("NOPROTO unsupported protocol version"), std::nullopt;
+  }
+  for (size_t i = 2; i < r.argc(); ++i) {
+    if (equals_ignore_case(r.arg(i), "AUTH") && i + 2 < r.argc()) {
+      if (!check_user(r, r.arg(i + 1))) return std::nullopt;
+      i += 2;
+    } else if (equals_ignore_case(r.arg(i), "SETNAME") && i + 1 < r.argc()) {
+      o.name = r.arg(++i);
+      if (!is_printable_name(*o.name)) {
+        r.reply.error("ERR Client names cannot contain spaces, newlines or special characters.");
+        return std::nullopt;
+      }
+    } else {
+      r.reply.error("ERR Syntax error in HELLO option '" + std::string(r.arg(i)) + "'");
+      return std::nullopt;
+    }
+  }
+  return o;
+}
+
+}  // namespace
+
+void cmd_ping(Request& r) {
+  if (r.argc() > 2) return r.reply.error("ERR wrong number of arguments for 'ping' command");
+  r.argc() == 2 ? r.reply.bulk(r.arg(1)) : r.reply.simple("PONG");
+}
+
+void cmd_echo(Request& r) { r.reply.bulk(r.arg(1)); }
+
+void cmd_hello(Request& r) {
+  const auto options = read_hello(r);
+  if (!options) return;
+  if (options->protocol) r.c.protocol = static_cast<int>(*options->protocol);
+  if (options->name) r.c.name = *options->name;
+  Reply reply(r.c.out, r.c.protocol);  // the answer is in the new protocol already
+  reply.map(7);
+  reply.bulk("server");
+  reply.bulk("redis");
+  reply.bulk("version");
+  reply.bulk(kRedisVersion);
+  reply.bulk("proto");
+  reply.integer(r.c.protocol);
+  reply.bulk("id");
+  reply.integer(static_cast<int64_t>(r.c.id.serial));
+  reply.bulk("mode");
+  reply.bulk("standalone");
+  reply.bulk("role");
+  reply.bulk("master");
+  reply.bulk("modules");
+  reply.array(0);
+}
+
+void cmd_auth(Request& r) {
+  if (r.argc() > 3) return reply_syntax_error(r);
+  if (r.argc() == 2) {
+    return r.reply.error(
+        "ERR AUTH <password> called without any password configured for the default user. Are you sure "
+        "your "
+        "configuration is correct?");
+  }
+  if (check_user(r, r.arg(1))) r.reply.ok();
+}
+
+void cmd_select(Request& r) {
+  const auto db = parse_int(r.arg(1));
+  if (!db) return reply_not_an_integer(r);
+  if (*db < 0 || *db >= kDatabases) return r.reply.error("ERR DB index is out of range");
+  r.c.db = static_cast<DbIndex>(*db);
+  r.reply.ok();
+}
+
+void cmd_quit(Request& r) {
+  r.reply.ok();
+  r.c.closing = true;
+  r.t.fx.closes.push_back(r.c.id);
+}
+
+// As if newly connected; its SESSION holds end, as they would with the connection.
+void cmd_reset(Request& r) {
+  while (!r.c.waiters.empty()) cancel_wait(r.t, r.c.waiters.back());
+  end_session(r.t, r.c);
+  r.c.transaction.reset();
+  r.c.db = 0;
+  r.c.protocol = 2;
+  r.c.name.clear();
+  r.reply.simple("RESET");
+}
+
+}  // namespace holdfast

@@ -1,0 +1,158 @@
+// Commands on keys of any type: DEL, UNLINK, EXISTS, TYPE, KEYS, SCAN, DBSIZE, FLUSHALL, FLUSHDB.
+#include <algorithm>
+#include <charconv>
+
+#include "core/command.h"
+#include "core/cursor.h"
+#include "core/glob.h"
+#include "core/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+std::string_view type_name(EntryType type) {
+  switch (type) {
+    case EntryType::kString:
+      return "string";
+    case EntryType::kLock:
+      return "lock";
+    case EntryType::kNone:
+      break;
+  }
+  return "none";
+}
+
+std::optional<uint64_t> parse_cursor(std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+EntryType type_named(std::string_view name) {
+  for (const EntryType type : {EntryType::kString, EntryType::kLock}) {
+    if (equals_ignore_case(name, type_name(type))) return type;
+  }
+  return EntryType::kNone;
+}
+
+bool read_scan_option(Request& r, size_t i, bool with_type, ScanArguments& scan) {
+  if (i + 1 < r.argc()) {
+    const std::string_view word = r.arg(i);
+    if (equals_ignore_case(word, "MATCH")) {
+      scan.match = r.arg(i + 1) == "*" ? "" : r.arg(i + 1);
+      return true;
+    }
+    if (equals_ignore_case(word, "COUNT")) {
+      const auto count = parse_int(r.arg(i + 1));
+      if (!count) return reply_not_an_integer(r), false;
+      if (*count < 1) return reply_syntax_error(r), false;
+      scan.count = static_cast<size_t>(*count);
+      return true;
+    }
+    if (with_type && equals_ignore_case(word, "TYPE")) {
+      scan.type = type_named(r.arg(i + 1));
+      return true;
+    }
+  }
+  reply_syntax_error(r);
+  return false;
+}
+
+bool shows(const Entry& e, const ScanArguments& scan, TimeMs now) {
+  return type_of(e) != EntryType::kNone && !is_due(key_deadline(e), now) &&
+         (!scan.type || *scan.type == type_of(e)) &&
+         (scan.match.empty() || glob_match(scan.match, key_of(e)));
+}
+
+// FLUSHALL and FLUSHDB take ASYNC or SYNC; both come back at once, and the memory goes back step by step.
+bool check_flush_arguments(Request& r) {
+  const bool fine =
+      r.argc() == 1 ||
+      (r.argc() == 2 && (equals_ignore_case(r.arg(1), "async") || equals_ignore_case(r.arg(1), "sync")));
+  if (!fine) reply_syntax_error(r);
+  return fine;
+}
+
+}  // namespace
+
+std::optional<ScanArguments> read_scan_arguments(Request& r, size_t at, bool with_type) {
+  ScanArguments scan;
+  const auto cursor = parse_cursor(r.arg(at));
+  if (!cursor) {
+    r.reply.error("ERR invalid cursor");
+    return std::nullopt;
+  }
+  scan.cursor = std::min(*cursor, (uint64_t{1} << Keyspace::kCursorBits) - 1);
+  for (size_t i = at + 1; i < r.argc(); i += 2) {
+    if (!read_scan_option(r, i, with_type, scan)) return std::nullopt;
+  }
+  return scan;
+}
+
+ScanPage scan_page(Request& r, const ScanArguments& scan) {
+  ScanPage page;
+  page.next = r.keys().scan(scan.cursor, scan.count, [&](const Entry& e) {
+    if (shows(e, scan, r.now())) page.keys.emplace_back(key_of(e));
+  });
+  return page;
+}
+
+// Removes the keys given; also UNLINK, as removing is O(1) here.
+void cmd_del(Request& r) {
+  int64_t removed = 0;
+  for (size_t i = 1; i < r.argc(); ++i) {
+    Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(i)));
+    if (!f) continue;
+    remove_key(r.t, r.c.db, f, End::kDeleted);
+    ++removed;
+  }
+  r.reply.integer(removed);
+}
+
+void cmd_exists(Request& r) {
+  int64_t found = 0;
+  for (size_t i = 1; i < r.argc(); ++i) found += find_live(r.t, r.c.db, r.keys().key(r.arg(i))) ? 1 : 0;
+  r.reply.integer(found);
+}
+
+void cmd_type(Request& r) {
+  const Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  r.reply.simple(f ? type_name(type_of(*f)) : "none");
+}
+
+void cmd_keys(Request& r) {
+  ScanArguments scan;
+  scan.match = r.arg(1);
+  scan.count = SIZE_MAX;
+  const ScanPage page = scan_page(r, scan);
+  r.reply.array(page.keys.size());
+  for (const std::string& key : page.keys) r.reply.bulk(key);
+}
+
+void cmd_scan(Request& r) {
+  const auto scan = read_scan_arguments(r, 1, true);
+  if (!scan) return;
+  const ScanPage page = scan_page(r, *scan);
+  r.reply.array(2);
+  r.reply.bulk_integer(static_cast<int64_t>(page.next));
+  r.reply.array(page.keys.size());
+  for (const std::string& key : page.keys) r.reply.bulk(key);
+}
+
+void cmd_dbsize(Request& r) { r.reply.integer(static_cast<int64_t>(r.keys().live())); }
+
+void cmd_flushall(Request& r) {
+  if (!check_flush_arguments(r)) return;
+  for (DbIndex db = 0; db < kDatabases; ++db) flush_db(r.t, db);
+  r.reply.ok();
+}
+
+void cmd_flushdb(Request& r) {
+  if (!check_flush_arguments(r)) return;
+  flush_db(r.t, r.c.db);
+  r.reply.ok();
+}
+
+}  // namespace holdfast

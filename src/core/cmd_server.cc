@@ -1,0 +1,189 @@
+// INFO, TIME, CONFIG GET.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/command.h"
+#include "core/glob.h"
+#include "core/version.h"
+
+namespace holdfast {
+
+namespace {
+
+void line(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(":").append(value).append("\r\n");
+}
+void line(std::string& out, std::string_view name, uint64_t value) {
+  line(out, name, std::to_string(value));
+}
+void line(std::string& out, std::string_view name, int64_t value) {
+  line(out, name, std::to_string(value));
+}
+
+// As Redis shows sizes to people: 1.50M.
+std::string human_bytes(uint64_t bytes) {
+  static constexpr std::string_view kUnits = "BKMGT";
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  const auto hundredths = static_cast<uint64_t>(value * 100);
+  const std::string fraction = std::to_string(hundredths % 100 + 100).substr(1);
+  return std::to_string(hundredths / 100) + (unit == 0 ? "" : "." + fraction) + kUnits[unit];
+}
+
+void server_section(const Request& r, const HostFacts& host, std::string& out) {
+  line(out, "redis_version", kRedisVersion);
+  line(out, "holdfast_version", kHoldfastVersion);
+  line(out, "redis_mode", "standalone");
+  line(out, "os", "Linux");
+  line(out, "arch_bits", int64_t{64});
+  line(out, "multiplexing_api", "libuv");
+  line(out, "process_id", host.pid);
+  line(out, "run_id", r.s().config.run_id);
+  line(out, "tcp_port", host.tcp_port);
+  line(out, "server_time_usec", r.t.now.wall_us);
+  line(out, "uptime_in_seconds", host.uptime_s);
+  line(out, "uptime_in_days", host.uptime_s / 86400);
+  line(out, "executable", host.executable);
+  line(out, "config_file", host.config_file);
+}
+
+void clients_section(const Request& r, const HostFacts&, std::string& out) {
+  uint64_t blocked = 0;
+  r.s().conns.for_each([&](const Conn& c) { blocked += c.blocked_on != nullptr ? 1 : 0; });
+  line(out, "connected_clients", uint64_t{r.s().conns.size()});
+  line(out, "maxclients", uint64_t{r.s().config.limits.clients});
+  line(out, "blocked_clients", blocked);
+}
+
+void memory_section(const Request& r, const HostFacts& host, std::string& out) {
+  const uint64_t used = used_memory_bytes(r.s());
+  const uint64_t limit = r.s().config.limits.memory_bytes;
+  line(out, "used_memory", used);
+  line(out, "used_memory_human", human_bytes(used));
+  line(out, "used_memory_rss", host.rss_bytes);
+  line(out, "used_memory_rss_human", human_bytes(static_cast<uint64_t>(host.rss_bytes)));
+  line(out, "maxmemory", limit);
+  line(out, "maxmemory_human", human_bytes(limit));
+  line(out, "maxmemory_policy", "noeviction");
+}
+
+void stats_section(const Request& r, const HostFacts&, std::string& out) {
+  const Stats& s = r.s().stats;
+  line(out, "total_connections_received", r.s().conns.opened() + s.refused_connections);
+  line(out, "total_commands_processed", s.commands);
+  line(out, "total_net_input_bytes", s.read_bytes);
+  line(out, "total_net_output_bytes", s.written_bytes);
+  line(out, "rejected_connections", s.refused_connections);
+  line(out, "expired_keys", s.expired_keys);
+  line(out, "evicted_keys", uint64_t{0});
+  line(out, "keyspace_hits", s.keyspace_hits);
+  line(out, "keyspace_misses", s.keyspace_misses);
+  line(out, "total_error_replies", s.errors);
+}
+
+void cpu_section(const Request&, const HostFacts& host, std::string& out) {
+  line(out, "used_cpu_sys", std::to_string(host.cpu_system_s));
+  line(out, "used_cpu_user", std::to_string(host.cpu_user_s));
+}
+
+void locks_section(const Request& r, const HostFacts&, std::string& out) {
+  const Stats& s = r.s().stats;
+  line(out, "lock_grants", s.grants);
+  line(out, "lock_queued_grants", s.queued_grants);
+  line(out, "lock_refusals", s.refusals);
+  line(out, "lock_releases", s.releases);
+  line(out, "lock_renewals", s.renewals);
+  line(out, "lock_timeouts", s.timeouts);
+  line(out, "lock_deadlocks", s.deadlocks);
+  line(out, "lock_broken", s.broken_holds);
+  line(out, "lock_waiters", uint64_t{r.s().queues.waiting()});
+  line(out, "lock_queues", uint64_t{r.s().queues.queues()});
+  line(out, "leases", uint64_t{r.s().leases.size()});
+  line(out, "lease_fates", uint64_t{r.s().leases.remembered()});
+  line(out, "largest_token", r.s().tokens.largest());
+}
+
+void keyspace_section(const Request& r, const HostFacts&, std::string& out) {
+  for (int i = 0; i < kDatabases; ++i) {
+    const Keyspace& keys = r.t.keys(static_cast<DbIndex>(i));
+    if (keys.live() == 0) continue;
+    line(out, "db" + std::to_string(i),
+         "keys=" + std::to_string(keys.live()) + ",expires=" + std::to_string(keys.timed()) + ",avg_ttl=0");
+  }
+}
+
+struct Section {
+  std::string_view name;
+  std::string_view title;
+  void (*write)(const Request&, const HostFacts&, std::string&);
+};
+constexpr Section kSections[] = {
+    {"server", "Server", server_section},
+    {"clients", "Clients", clients_section},
+    {"memory", "Memory", memory_section},
+    {"stats", "Stats", stats_section},
+    {"cpu", "CPU", cpu_section},
+    {"locks", "Locks", locks_section},
+    {"keyspace", "Keyspace", keyspace_section},
+};
+
+bool wants(const Request& r, const Section& section) {
+  if (r.argc() == 1) return true;
+  for (size_t i = 1; i < r.argc(); ++i) {
+    for (const std::string_view all : {"all", "everything", "default"}) {
+      if (equals_ignore_case(r.arg(i), all)) return true;
+    }
+    if (equals_ignore_case(r.arg(i), section.name)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void cmd_info(Request& r) {
+  const HostFacts host = r.s().config.host_facts ? r.s().config.host_facts() : HostFacts{};
+  std::string text;
+  for (const Section& section : kSections) {
+    if (!wants(r, section)) continue;
+    if (!text.empty()) text += "\r\n";
+    text.append("# ").append(section.title).append("\r\n");
+    section.write(r, host, text);
+  }
+  r.reply.verbatim(text);
+}
+
+void cmd_time(Request& r) {
+  r.reply.array(2);
+  r.reply.bulk_integer(r.t.now.wall_us / 1000000);
+  r.reply.bulk_integer(r.t.now.wall_us % 1000000);
+}
+
+void cmd_config_get(Request& r) {
+  std::vector<const std::pair<std::string, std::string>*> found;
+  for (const auto& setting : r.s().config.settings) {
+    for (size_t i = 2; i < r.argc(); ++i) {
+      if (!glob_match(r.arg(i), setting.first, true)) continue;
+      found.push_back(&setting);
+      break;
+    }
+  }
+  r.reply.map(found.size());
+  for (const auto* setting : found) {
+    r.reply.bulk(setting->first);
+    r.reply.bulk(setting->second);
+  }
+}
+
+void cmd_config_help(Request& r) {
+  static constexpr std::string_view kLines[] = {
+      "GET <pattern>", "    Return parameters matching the glob-like <pattern> and their values."};
+  reply_help(r, kLines);
+}
+
+}  // namespace holdfast

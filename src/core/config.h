@@ -1,0 +1,57 @@
+// What the engine is told at its start: limits, durations and the doors to what it must not do itself.
+// A plain value; the shell fills it from its options, a test from its case.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/types.h"
+
+namespace holdfast {
+
+// Everything that grows from outside has a limit with a name. A limit is the largest value that is allowed.
+struct Limits {
+  uint32_t clients = 10000;
+  uint64_t bulk_bytes = 512ULL << 20;        // one argument of a command
+  uint32_t arguments = 1U << 20;             // arguments of one command
+  uint32_t inline_bytes = 64U << 10;         // a command typed as a line; also the length line of a frame
+  uint64_t query_buffer_bytes = 1ULL << 30;  // unparsed input of one connection
+  uint64_t output_buffer_bytes = 256ULL << 20;  // unsent replies of one connection
+  uint32_t waiters = 1000000;                   // waiting requests in all
+  uint32_t waiters_per_key = 100000;
+  uint32_t owner_bytes = 512;
+  uint64_t memory_bytes = 0;       // 0: no limit
+  uint32_t lease_memory = 100000;  // ended leases whose fate is remembered
+};
+
+// What INFO and CONFIG GET say of the process. Asked for only when a client asks.
+struct HostFacts {
+  int64_t pid = 0;
+  int64_t tcp_port = 0;
+  int64_t rss_bytes = 0;
+  int64_t uptime_s = 0;
+  double cpu_user_s = 0;
+  double cpu_system_s = 0;
+  std::string executable;
+  std::string config_file;
+};
+
+struct Config {
+  Limits limits;
+  uint64_t hash_seed = 0;    // the shell draws it, so that nobody can aim keys at one table
+  uint64_t token_floor = 0;  // no token at or below it is issued
+  DurationMs max_token_lead{86400000};
+  DurationMs session_grace{0};
+  std::string run_id = std::string(40, '0');
+  // Fills the span with bytes nobody can guess: owners and lease ids made by the server.
+  std::function<void(std::span<uint8_t>)> random;
+  std::function<HostFacts()> host_facts;
+  // Options as CONFIG GET shows them, in order: name and value.
+  std::vector<std::pair<std::string, std::string>> settings;
+};
+
+}  // namespace holdfast

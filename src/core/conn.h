@@ -1,0 +1,115 @@
+// What the engine knows of a connection, and the table of all of them. Owns the output buffers; knows no
+// socket.
+#pragma once
+
+#include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_map.h>
+
+#include <cassert>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/types.h"
+
+namespace holdfast {
+
+struct Waiter;
+struct Command;
+
+// Names one hold of a key that has several or one.
+struct HoldName {
+  DbIndex db = 0;
+  std::string key;
+  std::string owner;
+  auto operator<=>(const HoldName&) const = default;
+};
+
+// Commands between MULTI and EXEC.
+struct Transaction {
+  std::vector<std::vector<std::string>> requests;
+  bool broken = false;  // a request was refused while being queued: EXEC will refuse all
+};
+
+struct Conn {
+  ConnId id;
+  DbIndex db = 0;
+  int protocol = 2;
+  bool dirty = false;  // stands in Effects::dirty
+  bool closing = false;
+  bool running = false;          // one of its requests runs now: it hears of other things after the reply
+  Waiter* blocked_on = nullptr;  // the request that keeps it from going on, if any
+  std::vector<Waiter*> waiters;  // all its waiting requests, ASYNC ones too
+  absl::btree_set<HoldName> session_holds;
+  std::unique_ptr<Transaction> transaction;
+  Buffer out;
+  Buffer later;  // pushes that came while a request ran; sent behind its reply
+
+  std::string name;
+  std::string lib_name;
+  std::string lib_version;
+  std::string peer;
+  std::string local;
+  TimeMs opened;
+  TimeMs last_active;
+  const Command* last_command = nullptr;
+  size_t unparsed_bytes = 0;
+};
+
+class ConnTable {
+ public:
+  // Null where the connection has gone.
+  Conn* find(ConnId id) const {
+    Conn* c = id.slot < slots_.size() ? slots_[id.slot].get() : nullptr;
+    return c != nullptr && c->id == id ? c : nullptr;
+  }
+  Conn& at(ConnId id) const {
+    Conn* c = find(id);
+    assert(c != nullptr);
+    return *c;
+  }
+  Conn* in_slot(uint32_t slot) const { return slot < slots_.size() ? slots_[slot].get() : nullptr; }
+  Conn* find_serial(uint64_t serial) const {
+    const auto it = by_serial_.find(serial);
+    return it == by_serial_.end() ? nullptr : slots_[it->second].get();
+  }
+
+  Conn& open() {
+    if (free_slots_.empty()) {
+      assert(slots_.size() < kMaxConnSlots);
+      free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
+      slots_.emplace_back();
+    }
+    const uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    slots_[slot] = std::make_unique<Conn>();
+    slots_[slot]->id = {++last_serial_, slot};
+    by_serial_.emplace(last_serial_, slot);
+    return *slots_[slot];
+  }
+  void close(ConnId id) {
+    by_serial_.erase(at(id).id.serial);
+    slots_[id.slot].reset();
+    free_slots_.push_back(id.slot);
+  }
+
+  size_t size() const { return by_serial_.size(); }
+  uint64_t opened() const { return last_serial_; }
+  // In no order that may show.
+  template <class F>
+  void for_each(F f) const {
+    for (const auto& slot : slots_) {
+      if (slot != nullptr) f(*slot);
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<Conn>> slots_;  // unique_ptr: a Conn's address does not change
+  std::vector<uint32_t> free_slots_;
+  absl::flat_hash_map<uint64_t, uint32_t> by_serial_;
+  uint64_t last_serial_ = 0;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,31 @@
+// Paging through the keys of a database, as SCAN and LOCKS LIST do.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/command.h"
+
+namespace holdfast {
+
+struct ScanArguments {
+  uint64_t cursor = 0;
+  std::string_view match;  // empty: all
+  size_t count = 10;
+  std::optional<EntryType> type;  // TYPE; kNone: a type no key has
+};
+
+struct ScanPage {
+  uint64_t next = 0;  // 0: done
+  std::vector<std::string> keys;
+};
+
+// Reads "cursor [MATCH pattern] [COUNT count] [TYPE type]" from argument `at` on; TYPE only where
+// `with_type`. nullopt: the error has been written.
+std::optional<ScanArguments> read_scan_arguments(Request& r, size_t at, bool with_type);
+
+// The live keys of one step.
+ScanPage scan_page(Request& r, const ScanArguments& scan);
+
+}  // namespace holdfast

@@ -1,0 +1,93 @@
+// The engine: requests in, replies and effects out. Deterministic: it has no clock, socket, file, thread or
+// random source of its own; the same calls give the same bytes. Not thread safe: one loop drives it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/buffer.h"
+#include "core/config.h"
+#include "core/types.h"
+
+namespace holdfast {
+
+// What the shell must do after a turn of its loop, in this order.
+struct Effects {
+  // 1. Send Engine::output() of each of these. A connection stands here once, however many replies it got.
+  std::vector<ConnId> dirty;
+  // 2. Parse on where buffered input was left: these are no longer blocked, and no readable event will
+  // come.
+  std::vector<ConnId> wakes;
+  // 3. Close each of these once its output has been sent as far as the socket takes it at once; then drop()
+  // it.
+  std::vector<ConnId> closes;
+
+  bool empty() const { return dirty.empty() && wakes.empty() && closes.empty(); }
+  void clear() {
+    dirty.clear();
+    wakes.clear();
+    closes.clear();
+  }
+};
+
+struct EngineState;
+
+class Engine {
+ public:
+  explicit Engine(Config config);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // A new connection. `peer` and `local` are addresses as CLIENT LIST shows them ("127.0.0.1:4711",
+  // "/run/x.sock:0"). The engine does not count connections: the shell refuses those beyond the limit.
+  ConnId open(std::string_view peer, std::string_view local, Now now);
+
+  // Runs one request. `argv` has at least one element; its views need to live only during the call. The
+  // replies are appended to output(conn), and `fx` is added to, not cleared. Everything due by `now` has
+  // happened before the request. Not to be called for a connection that is blocked() or closing().
+  void apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx);
+
+  // Answers a broken frame: "-ERR Protocol error: <why>", after which the connection is to close.
+  void reject(ConnId conn, std::string_view why, Effects& fx);
+
+  // The connection has gone, whoever ended it: it leaves all queues and its SESSION holds end.
+  void drop(ConnId conn, Now now, Effects& fx);
+
+  // Does what is due: expiry, ends of waits and sessions. Removes at most `budget` expired entries that
+  // nobody waits for, so that a storm of them never holds the loop; next_deadline() tells when to come
+  // again.
+  void tick(Now now, Effects& fx, size_t budget = 500);
+
+  // When tick() has next something to do: in the past where it has already; nullopt: not before a request.
+  std::optional<TimeMs> next_deadline() const;
+
+  // The unsent replies. The shell consumes what it has written; the engine appends. The buffer lives as
+  // long as the connection, and its address does not change.
+  Buffer& output(ConnId conn);
+
+  // Whether the connection waits for a lock: later requests of it have to wait in its input.
+  bool blocked(ConnId conn) const;
+  // Whether the connection is to be closed (QUIT, CLIENT KILL, a broken frame): no request is taken any
+  // more.
+  bool closing(ConnId conn) const;
+
+  // For CLIENT LIST: bytes of input that are buffered and not parsed.
+  void note_input(ConnId conn, size_t unparsed_bytes);
+  // For INFO: bytes read and written since the start, and connections refused.
+  void note_traffic(uint64_t read_bytes, uint64_t written_bytes);
+  void note_refused_connection();
+
+  const Config& config() const;
+
+  // Asserts every invariant of every structure. Slow: for tests and the simulation.
+  void check_invariants() const;
+
+ private:
+  std::unique_ptr<EngineState> s_;
+};
+
+}  // namespace holdfast

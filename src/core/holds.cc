@@ -1,0 +1,262 @@
+// The life of a hold: found, renewed, ended. Everything that ends one passes through here, so that its
+// listeners, its lock-delay and the waiters of its key are never forgotten.
+#include "core/locks.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+#include <vector>
+
+namespace holdfast {
+
+namespace {
+
+bool delays(End why) { return why == End::kExpired || why == End::kDisconnected || why == End::kBroken; }
+
+void tell_loss(Turn& t, const Attachment& a, std::string_view key, std::string_view owner) {
+  Conn* c = a.async ? t.s.conns.find(a.conn) : nullptr;
+  if (c == nullptr) return;
+  Reply push = push_to(t, *c);
+  push.push(4);
+  push.bulk("lock");
+  push.bulk("lost");
+  push.bulk(key);
+  push.bulk(owner);
+}
+
+// What the end of a hold sets off beside the key: notice, session, lock-delay, counters.
+void conclude(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a, std::string_view owner, End why,
+              TimeMs at) {
+  if (why == End::kReleased) ++t.s.stats.releases;
+  if (why == End::kBroken) ++t.s.stats.broken_holds;
+  if (why != End::kReleased) tell_loss(t, a, key_of(*f), owner);
+  leave_session(t, db, key_of(*f), owner, a);
+  if (a.delay.count == 0 || !delays(why)) return;
+  WaitQueue* q = queue_of(t, db, t.keys(db).key(key_of(*f)), f);
+  q->delay_until = std::max(q->delay_until, at + a.delay);
+  t.s.queues.mark_ready(q);
+}
+
+Attachment take_attachment(Turn& t, DbIndex db, Keyspace::Found& f) {
+  if (!f->attached) return {};
+  f->attached = 0;
+  const auto it = t.s.attachments.find(attachment_key(db, f.handle()));
+  const Attachment a = it->second;
+  t.s.attachments.erase(it);
+  return a;
+}
+
+// Removes an entry whose holds have all ended; where there is a queue, a placeholder keeps its place.
+void drop_entry(Turn& t, DbIndex db, Keyspace::Found& f) {
+  Keyspace& keys = t.keys(db);
+  if (!f->has_queue) {
+    keys.erase(f);
+    return;
+  }
+  keys.set_deadline(f, kNever, {0}, t.now.mono);
+  keys.rewrite(f, EntryType::kNone, {});
+  f->token = 0;
+  touch(t, db, *f);
+}
+
+void end_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
+  conclude(t, db, f, take_attachment(t, db, f), value_of(*f), why, at);
+}
+
+// Sets an entry's deadline and carries its attachment along where that moved it.
+void place_deadline(Turn& t, DbIndex db, Keyspace::Found& f, TimeMs deadline, DurationMs ttl,
+                    TimeMs renewed) {
+  const Handle before = f.handle();
+  t.keys(db).set_deadline(f, deadline, ttl, renewed);
+  if (f.handle() == before || !f->attached) return;
+  t.s.attachments[attachment_key(db, f.handle())] = t.s.attachments[attachment_key(db, before)];
+  t.s.attachments.erase(attachment_key(db, before));
+}
+
+}  // namespace
+
+Keyspace::Found find_any(Turn& t, DbIndex db, const Key& key) {
+  Keyspace::Found f = t.keys(db).find(key);
+  if (!f || !is_due(*f, t.now.mono)) [[likely]]
+    return f;
+  expire_key(t, db, f);
+  return f;
+}
+
+Keyspace::Found find_live(Turn& t, DbIndex db, const Key& key) {
+  const Keyspace::Found f = find_any(t, db, key);
+  if (f && type_of(*f) == EntryType::kNone) return {};
+  return f;
+}
+
+void follow_holders(Turn& t, DbIndex db, Keyspace::Found& f) {
+  const Holder* first = lock_body_of(*f)->first_to_expire();
+  t.keys(db).set_deadline(f, first->deadline, first->ttl, first->renewed);
+  touch(t, db, *f);
+}
+
+void touch(Turn& t, DbIndex db, const Entry& e) {
+  if (e.has_queue) t.s.queues.mark_ready(t.s.queues.find(db, t.keys(db).key(key_of(e))));
+}
+
+void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why) {
+  if (type_of(*f) == EntryType::kLock) {
+    LockBody* body = lock_body_of(*f);
+    while (f && body->size() > 0) {
+      const bool last = body->size() == 1;
+      end_holder(t, db, f, body->first_to_expire(), why, t.now.mono);
+      if (last) return;
+    }
+    return;
+  }
+  end_exclusive(t, db, f, why, t.now.mono);
+  drop_entry(t, db, f);
+}
+
+void expire_key(Turn& t, DbIndex db, Keyspace::Found& f) {
+  ++t.s.stats.expired_keys;
+  if (type_of(*f) != EntryType::kLock) {
+    end_exclusive(t, db, f, End::kExpired, deadline_of(*f));
+    drop_entry(t, db, f);
+    return;
+  }
+  LockBody* body = lock_body_of(*f);
+  while (true) {
+    const Holder* h = body->first_to_expire();
+    if (!is_due(h->deadline, t.now.mono)) return;
+    const bool last = body->size() == 1;
+    end_holder(t, db, f, h, End::kExpired, h->deadline);
+    if (last) return;
+  }
+}
+
+void end_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder, End why, TimeMs at) {
+  conclude(t, db, f, holder->attachment, holder->owner, why, at);
+  LockBody* body = lock_body_of(*f);
+  body->remove(holder);
+  if (body->size() == 0) {
+    drop_entry(t, db, f);
+    return;
+  }
+  follow_holders(t, db, f);
+}
+
+void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
+                ConnId client) {
+  Keyspace& keys = t.keys(db);
+  if (!f) {
+    f = keys.find_or_insert(key, EntryType::kString, value, t.now.mono).first;
+  } else if (type_of(*f) != EntryType::kString || value_of(*f) != value) {
+    if (type_of(*f) == EntryType::kLock) {
+      const std::string copy(value);  // it may have come from the entry that goes
+      remove_key(t, db, f, End::kOverwritten);
+      f = keys.find(key);
+      return put_string(t, db, key, f, copy, client);
+    }
+    if (type_of(*f) == EntryType::kString) end_exclusive(t, db, f, End::kOverwritten, t.now.mono);
+    keys.rewrite(f, EntryType::kString, value);
+    f->token = 0;
+    set_held_since(*f, t.now.mono);
+  }
+  f->client_slot = client.slot & kMaxConnSlots;
+  if (!f->has_queue) return;
+  WaitQueue* q = t.s.queues.find(db, key);
+  q->new_holders.emplace_back(value);
+  t.s.queues.mark_ready(q);
+}
+
+void set_key_deadline(Turn& t, DbIndex db, Keyspace::Found& f, TimeMs deadline, ConnId client) {
+  const DurationMs ttl = deadline == kNever ? DurationMs{0} : deadline - t.now.mono;
+  if (type_of(*f) == EntryType::kLock) {
+    LockBody* body = lock_body_of(*f);
+    body->for_each([&](const Holder& h) { body->set_deadline(&h, deadline, ttl, t.now.mono); });
+  }
+  place_deadline(t, db, f, deadline, ttl, t.now.mono);
+  f->client_slot = client.slot & kMaxConnSlots;
+  touch(t, db, *f);
+}
+
+TimeMs key_deadline(const Entry& e) {
+  return type_of(e) == EntryType::kLock ? lock_body_of(e)->last_deadline() : deadline_of(e);
+}
+
+void renew_hold(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder,
+                std::optional<DurationMs> given, ConnId client) {
+  const DurationMs ttl = given.value_or(holder != nullptr ? holder->ttl : ttl_of(*f));
+  const TimeMs deadline = ttl.count == 0 ? kNever : t.now.mono + ttl;
+  if (holder != nullptr) {
+    LockBody* body = lock_body_of(*f);
+    body->set_deadline(holder, deadline, ttl, t.now.mono);
+    body->set_attachment(holder, holder->attachment, client);
+    follow_holders(t, db, f);
+  } else {
+    place_deadline(t, db, f, deadline, ttl, t.now.mono);
+    f->client_slot = client.slot & kMaxConnSlots;
+    touch(t, db, *f);
+  }
+}
+
+Token exclusive_token(Turn& t, const Key& key, Keyspace::Found& f) {
+  if (f->token == 0) f->token = t.s.tokens.next(key.hash, 0).value & kMaxToken;
+  return token_of(*f);
+}
+
+void raise_token(Turn& t, const Key& key, Keyspace::Found& f, const Holder* holder, Token token) {
+  t.s.tokens.raise(key.hash, token);
+  if (holder == nullptr) {
+    f->token = token.value & kMaxToken;
+    return;
+  }
+  lock_body_of(*f)->set_token(holder, token);
+}
+
+const Conn* client_of(const EngineState& s, const Entry& e) {
+  const Conn* c = s.conns.in_slot(e.client_slot);
+  // A slot is used again only after its connection has gone, so the present one set the entry only if it is
+  // older.
+  return c != nullptr && c->opened <= renewed_at(e) ? c : nullptr;
+}
+
+const Attachment* attachment_of(const EngineState& s, DbIndex db, const Keyspace::Found& f) {
+  if (!f->attached) return nullptr;
+  return &s.attachments.find(attachment_key(db, f.handle()))->second;
+}
+
+std::vector<std::pair<std::string_view, Attachment>> attachments_of_key(const EngineState& s, DbIndex db,
+                                                                        const Keyspace::Found& f) {
+  std::vector<std::pair<std::string_view, Attachment>> all;
+  if (type_of(*f) == EntryType::kLock) {
+    lock_body_of(*f)->for_each([&](const Holder& h) { all.emplace_back(h.owner, h.attachment); });
+    return all;
+  }
+  const Attachment* a = attachment_of(s, db, f);
+  all.emplace_back(value_of(*f), a == nullptr ? Attachment{} : *a);
+  return all;
+}
+
+void flush_db(Turn& t, DbIndex db) {
+  Keyspace& keys = t.keys(db);
+  // Only keys with somebody to tell need more than being forgotten.
+  std::vector<std::string> concerned;
+  t.s.queues.for_each([&](const WaitQueue& q) {
+    if (q.db == db) concerned.push_back(q.key_bytes);
+  });
+  for (const auto& [key, attachment] : t.s.attachments) {
+    if (key >> 32U == db) concerned.emplace_back(key_of(keys.entry(static_cast<Handle>(key))));
+  }
+  for (const Handle h : keys.locks()) concerned.emplace_back(key_of(keys.entry(h)));
+  std::sort(concerned.begin(), concerned.end());
+  for (const std::string& bytes : concerned) {
+    Keyspace::Found f = find_live(t, db, keys.key(bytes));
+    if (f) remove_key(t, db, f, End::kDeleted);
+  }
+  t.s.flushed.push_back(std::move(t.s.dbs[db]));
+  t.s.dbs[db] = std::make_unique<Keyspace>(t.s.config.hash_seed);
+  // Placeholders of the queues move to the new keyspace.
+  t.s.queues.for_each([&](const WaitQueue& q) {
+    if (q.db != db) return;
+    t.s.dbs[db]->find_or_insert(q.key(), EntryType::kNone, {}, t.now.mono).first->has_queue = 1;
+  });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,40 @@
+// Live leases by id, and a bounded memory of ended ones.
+#include "core/lease_table.h"
+
+#include <cassert>
+
+namespace holdfast {
+
+Lease* LeaseTable::find(std::string_view id) const {
+  const auto it = live_.find(id);
+  return it == live_.end() ? nullptr : it->second.get();
+}
+
+const LeaseFate* LeaseTable::fate(std::string_view id) const {
+  const auto it = fates_.find(id);
+  return it == fates_.end() ? nullptr : &it->second;
+}
+
+Lease* LeaseTable::add(std::unique_ptr<Lease> lease) {
+  assert(find(lease->id) == nullptr);
+  fates_.erase(lease->id);
+  Lease* added = lease.get();
+  live_.emplace(added->id, std::move(lease));
+  return added;
+}
+
+void LeaseTable::end(Lease* lease, LeaseState state) {
+  assert(!lease->armed());
+  const uint64_t serial = ++last_serial_;
+  fates_[lease->id] = {state, lease->token, serial};
+  order_.emplace_back(serial, lease->id);
+  live_.erase(live_.find(lease->id));
+  while (order_.size() > memory_) {
+    const auto it = fates_.find(order_.front().second);
+    // An id that was used again has a younger fate, or none.
+    if (it != fates_.end() && it->second.serial == order_.front().first) fates_.erase(it);
+    order_.pop_front();
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,62 @@
+// Leases: which keys a lease put, and the fates of ended ones. Owns both. Knows no keyspace: whether the
+// keys are still the lease's own is asked in leases.cc.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/hash.h"
+#include "core/timers.h"
+#include "core/types.h"
+
+namespace holdfast {
+
+enum class LeaseState : uint8_t { kGranted, kConfirmed, kCancelled, kExpired };
+
+// A granted lease. Its timer is its expiry.
+struct Lease : Timer {
+  Lease() : Timer(TimerKind::kLeaseEnd) {}
+  std::string id;
+  DbIndex db = 0;
+  std::vector<std::string> keys;
+  Token token;
+  DurationMs ttl;
+};
+
+// What is remembered of an ended lease.
+struct LeaseFate {
+  LeaseState state = LeaseState::kExpired;
+  Token token;
+  uint64_t serial = 0;
+};
+
+class LeaseTable {
+ public:
+  explicit LeaseTable(size_t memory) : memory_(memory) {}
+
+  Lease* find(std::string_view id) const;
+  const LeaseFate* fate(std::string_view id) const;
+  // The id must not be in use. Its fate of an earlier life is forgotten.
+  Lease* add(std::unique_ptr<Lease> lease);
+  // Ends a lease, whose timer must be disarmed, and remembers how.
+  void end(Lease* lease, LeaseState state);
+
+  size_t size() const { return live_.size(); }
+  size_t remembered() const { return fates_.size(); }
+  template <class F>
+  void for_each(F f) const {
+    for (const auto& [id, lease] : live_) f(*lease);
+  }
+
+ private:
+  size_t memory_;
+  StringMap<std::unique_ptr<Lease>> live_;
+  StringMap<LeaseFate> fates_;
+  std::deque<std::pair<uint64_t, std::string>> order_;  // ended leases, oldest first; by serial and id
+  uint64_t last_serial_ = 0;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,110 @@
+// The steps of a lease over its keys.
+#include "core/leases.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+Keyspace::Found find_own(Turn& t, const Lease& lease, const std::string& key) {
+  const Keyspace::Found f = find_live(t, lease.db, t.keys(lease.db).key(key));
+  const bool own = f && type_of(*f) == EntryType::kString && token_of(*f) == lease.token;
+  return own ? f : Keyspace::Found{};
+}
+
+void remove_own_keys(Turn& t, const Lease& lease) {
+  for (const std::string& key : lease.keys) {
+    if (Keyspace::Found f = find_own(t, lease, key)) remove_key(t, lease.db, f, End::kReleased);
+  }
+}
+
+void end_lease(Turn& t, Lease* lease, LeaseState state) {
+  t.s.timers.cancel(lease);
+  t.s.leases.end(lease, state);
+}
+
+// Whether the lease still has all its keys; otherwise it is over.
+bool is_whole(Turn& t, Lease* lease) {
+  const bool whole =
+      std::ranges::all_of(lease->keys, [&](const auto& key) { return bool{find_own(t, *lease, key)}; });
+  if (whole) return true;
+  remove_own_keys(t, *lease);
+  end_lease(t, lease, LeaseState::kExpired);
+  return false;
+}
+
+bool is_free(Turn& t, DbIndex db, const Key& key) {
+  const Keyspace::Found f = find_any(t, db, key);
+  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(t, db, *f));
+}
+
+// One token for all keys: larger than any that a grant of one of them had.
+Token token_for(Turn& t, const Keyspace& keys, std::span<const Document> documents) {
+  uint64_t last = 0;
+  for (const Document& d : documents) last = std::max(last, t.s.tokens.last(keys.key(d.key).hash));
+  const Token token{last + 1};
+  for (const Document& d : documents) t.s.tokens.raise(keys.key(d.key).hash, token);
+  return token;
+}
+
+}  // namespace
+
+LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
+                       std::span<const Document> documents) {
+  LeaseGrant result;
+  Keyspace& keys = t.keys(c.db);
+  for (const Document& d : documents) {
+    if (!is_free(t, c.db, keys.key(d.key))) result.colliding.push_back(d.key);
+  }
+  if (!result.colliding.empty()) return result;
+  result.token = token_for(t, keys, documents);
+  auto lease = std::make_unique<Lease>();
+  lease->id = id;
+  lease->db = c.db;
+  lease->token = result.token;
+  lease->ttl = ttl;
+  for (const Document& d : documents) {
+    const Key key = keys.key(d.key);
+    Keyspace::Found f = find_any(t, c.db, key);
+    put_string(t, c.db, key, f, d.value, c.id);
+    f->token = result.token.value & kMaxToken;
+    set_key_deadline(t, c.db, f, t.now.mono + ttl, c.id);
+    lease->keys.emplace_back(d.key);
+  }
+  t.s.timers.set(t.s.leases.add(std::move(lease)), t.now.mono + ttl);
+  return result;
+}
+
+bool confirm_lease(Turn& t, Lease* lease) {
+  if (!is_whole(t, lease)) return false;
+  for (const std::string& key : lease->keys) {
+    Keyspace::Found f = find_own(t, *lease, key);
+    set_key_deadline(t, lease->db, f, kNever, {});
+  }
+  end_lease(t, lease, LeaseState::kConfirmed);
+  return true;
+}
+
+bool renew_lease(Turn& t, Lease* lease, DurationMs ttl) {
+  if (!is_whole(t, lease)) return false;
+  lease->ttl = ttl;
+  for (const std::string& key : lease->keys) {
+    Keyspace::Found f = find_own(t, *lease, key);
+    set_key_deadline(t, lease->db, f, t.now.mono + ttl, {});
+  }
+  t.s.timers.set(lease, t.now.mono + ttl);
+  return true;
+}
+
+void cancel_lease(Turn& t, Lease* lease) {
+  remove_own_keys(t, *lease);
+  end_lease(t, lease, LeaseState::kCancelled);
+}
+
+void expire_lease(Turn& t, Lease* lease) { end_lease(t, lease, LeaseState::kExpired); }
+
+}  // namespace holdfast

@@ -1,0 +1,39 @@
+// Leases: documents put under several keys at once, for a while; then made permanent, or taken back. A key
+// is the lease's own as long as it holds the string that the lease put there, which its token tells.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/state.h"
+
+namespace holdfast {
+
+struct Document {
+  std::string_view key;
+  std::string_view value;
+};
+
+struct LeaseGrant {
+  Token token;                              // 0: not granted
+  std::vector<std::string_view> colliding;  // keys that are not free
+};
+
+// All keys are free: all are written. Else nothing is. The id must not be a live lease's, the keys must
+// differ.
+LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
+                       std::span<const Document> documents);
+
+// Each of the three: false where a key is gone or was overwritten; the lease has then ended as expired and
+// the keys that were left to it are removed.
+bool confirm_lease(Turn& t, Lease* lease);
+bool renew_lease(Turn& t, Lease* lease, DurationMs ttl);
+void cancel_lease(Turn& t, Lease* lease);
+
+// Its time is over; its keys expire by themselves.
+void expire_lease(Turn& t, Lease* lease);
+
+}  // namespace holdfast

@@ -1,0 +1,84 @@
+// The holders of a lock that is not a plain exclusive one. Owns them; keeps them by owner, by expiry and by
+// token, so that every question below costs at most O(log holders). Knows no key, waiter or connection
+// table.
+#pragma once
+
+#include <absl/container/btree_map.h>
+#include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_map.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/types.h"
+
+namespace holdfast {
+
+// What a hold has beyond owner, token and ttl. Most holds have none of it.
+struct Attachment {
+  ConnId conn;           // whose session it belongs to, and who hears of its loss
+  bool session = false;  // ends with the connection
+  bool async = false;    // its end is told by a push
+  DurationMs delay;      // lock-delay after an end other than by UNLOCK
+  bool any() const { return session || async || delay.count > 0; }
+};
+
+struct Holder {
+  std::string owner;
+  Token token;
+  Capacity capacity;
+  TimeMs deadline = kNever;
+  DurationMs ttl;  // as last given; 0: none
+  TimeMs held_since;
+  TimeMs renewed;
+  ConnId client;
+  Attachment attachment;
+};
+
+class LockBody {
+ public:
+  size_t size() const { return by_owner_.size(); }
+
+  // Null where `owner` holds nothing. The pointer is good until that holder is removed.
+  const Holder* find(std::string_view owner) const;
+  // The owner must not hold it yet, nor the token be in use.
+  const Holder* add(Holder holder);
+  void remove(const Holder* holder);
+
+  void set_deadline(const Holder* holder, TimeMs deadline, DurationMs ttl, TimeMs renewed);
+  void set_token(const Holder* holder, Token token);
+  void set_capacity(const Holder* holder, Capacity capacity);
+  void set_attachment(const Holder* holder, const Attachment& a, ConnId client);
+
+  // The smallest capacity of all holders but `except` (null: of all); kShared where there is none.
+  Capacity tightest(const Holder* except = nullptr) const;
+  // Who expires first; null where nobody is left.
+  const Holder* first_to_expire() const;
+  // When the key itself would be gone: the latest deadline.
+  TimeMs last_deadline() const;
+  bool has_token(Token token) const { return by_token_.contains(token); }
+  Token largest_token() const;
+
+  // In the order of their tokens, which is the order of their grants.
+  template <class F>
+  void for_each(F f) const {
+    for (const auto& [token, holder] : by_token_) f(*holder);
+  }
+
+  size_t bytes() const { return sizeof(LockBody) + size() * (sizeof(Holder) + 96); }
+  void check_invariants() const;
+
+ private:
+  Holder* own(const Holder* holder);
+  void index(Holder* holder);
+  void unindex(const Holder* holder);
+
+  absl::flat_hash_map<std::string_view, std::unique_ptr<Holder>> by_owner_;  // keys: views of Holder::owner
+  absl::btree_set<std::pair<TimeMs, Token>> by_deadline_;
+  absl::btree_map<Token, Holder*> by_token_;
+  absl::btree_map<Capacity, size_t> capacities_;  // how many holders have each
+};
+
+}  // namespace holdfast

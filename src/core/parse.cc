@@ -1,0 +1,57 @@
+// Reads numbers and shows arguments; see parse.h.
+#include "core/parse.h"
+
+#include <cassert>
+#include <charconv>
+
+namespace holdfast {
+namespace {
+
+constexpr size_t kShownBytes = 128;  // of an unknown command's name, and of all its arguments
+
+// What printf's "%.*s" takes of it.
+std::string_view shown_part(std::string_view text, size_t most) {
+  const std::string_view cut = text.substr(0, most);
+  return cut.substr(0, cut.find('\0'));
+}
+
+}  // namespace
+
+std::optional<int64_t> parse_int(std::string_view text) {
+  if (text == "0") return 0;
+  const size_t first = text.starts_with('-') ? 1 : 0;
+  if (text.size() <= first || text[first] < '1' || text[first] > '9') return std::nullopt;
+  int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+std::optional<int64_t> parse_int_in(std::string_view text, int64_t lowest, int64_t highest) {
+  const std::optional<int64_t> value = parse_int(text);
+  if (!value || *value < lowest || *value > highest) return std::nullopt;
+  return value;
+}
+
+void append_hex(std::string& out, std::span<const uint8_t> bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (const uint8_t byte : bytes) {
+    out.push_back(kDigits[byte >> 4]);
+    out.push_back(kDigits[byte & 15]);
+  }
+}
+
+std::string unknown_command_text(std::span<const std::string_view> argv) {
+  assert(!argv.empty());
+  std::string shown;
+  for (size_t i = 1; i < argv.size() && shown.size() < kShownBytes; ++i) {
+    const std::string_view part = shown_part(argv[i], kShownBytes - shown.size());
+    shown.append("'").append(part).append("' ");
+  }
+  std::string text = "ERR unknown command '";
+  text.append(shown_part(argv[0], kShownBytes)).append("', with args beginning with: ");
+  return text.append(shown);
+}
+
+}  // namespace holdfast

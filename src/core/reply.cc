@@ -1,0 +1,33 @@
+// The forms of a reply that are written too rarely to stand in the header; see reply.h.
+#include "core/reply.h"
+
+#include <algorithm>
+
+namespace holdfast {
+
+void Reply::error(std::string_view text) {
+  text = text.substr(0, kMaxErrorBytes);
+  line('-', text);
+  // The text lies in the buffer now, before its CR LF.
+  char* const end = out_.reserve(0) - 2;
+  std::replace_if(
+      end - text.size(), end, [](char c) { return c == '\r' || c == '\n'; }, ' ');
+}
+
+void Reply::bulk_integer(int64_t value) {
+  char digits[20];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  bulk({digits, static_cast<size_t>(end - digits)});
+}
+
+void Reply::boolean(bool value) {
+  if (protocol_ >= 3) {
+    out_.append(value ? "#t\r\n" : "#f\r\n");
+  } else {
+    out_.append(value ? ":1\r\n" : ":0\r\n");
+  }
+}
+
+void Reply::verbatim(std::string_view text) { protocol_ >= 3 ? prefixed('=', "txt:", text) : bulk(text); }
+
+}  // namespace holdfast

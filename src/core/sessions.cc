@@ -1,0 +1,65 @@
+// SESSION holds: noted with their connection, ended with it, now or after the session grace.
+#include "core/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+const Attachment* attachment_of_owner(Turn& t, const Keyspace::Found& f, const HoldName& name) {
+  if (type_of(*f) == EntryType::kString) {
+    return value_of(*f) == name.owner ? attachment_of(t.s, name.db, f) : nullptr;
+  }
+  const Holder* h = lock_body_of(*f)->find(name.owner);
+  return h == nullptr ? nullptr : &h->attachment;
+}
+
+void end_session_hold(Turn& t, ConnId conn, const HoldName& name) {
+  Keyspace::Found f = find_live(t, name.db, t.keys(name.db).key(name.key));
+  if (!f) return;
+  const Attachment* a = attachment_of_owner(t, f, name);
+  if (a == nullptr || !a->session || a->conn != conn)
+    return;  // released, or taken over by another connection
+  if (type_of(*f) == EntryType::kString) {
+    remove_key(t, name.db, f, End::kDisconnected);
+    return;
+  }
+  end_holder(t, name.db, f, lock_body_of(*f)->find(name.owner), End::kDisconnected, t.now.mono);
+}
+
+}  // namespace
+
+void join_session(Turn& t, DbIndex db, std::string_view key, std::string_view owner, const Attachment& a) {
+  if (!a.session) return;
+  if (Conn* c = t.s.conns.find(a.conn)) {
+    c->session_holds.insert(HoldName{db, std::string(key), std::string(owner)});
+  }
+}
+
+void leave_session(Turn& t, DbIndex db, std::string_view key, std::string_view owner, const Attachment& a) {
+  if (!a.session) return;
+  if (Conn* c = t.s.conns.find(a.conn)) {
+    c->session_holds.erase(HoldName{db, std::string(key), std::string(owner)});
+  }
+}
+
+void end_session_holds(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds) {
+  for (const HoldName& name : holds) end_session_hold(t, conn, name);
+}
+
+void end_session(Turn& t, Conn& c) {
+  if (c.session_holds.empty()) return;
+  const absl::btree_set<HoldName> holds = std::move(c.session_holds);
+  c.session_holds.clear();
+  if (t.s.config.session_grace.count == 0) {
+    end_session_holds(t, c.id, holds);
+    return;
+  }
+  auto end = std::make_unique<SessionEnd>();
+  end->conn = c.id;
+  end->holds = holds;
+  t.s.timers.set(end.get(), t.now.mono + t.s.config.session_grace);
+  SessionEnd* key = end.get();
+  t.s.session_ends.emplace(key, std::move(end));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,95 @@
+// All that one engine owns, and what one turn of the loop gives it. Private to the core.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "core/config.h"
+#include "core/conn.h"
+#include "core/engine.h"
+#include "core/keyspace.h"
+#include "core/lease_table.h"
+#include "core/lock_body.h"
+#include "core/reply.h"
+#include "core/timers.h"
+#include "core/tokens.h"
+#include "core/wait_queue.h"
+
+namespace holdfast {
+
+// Counters since the start, for INFO.
+struct Stats {
+  uint64_t commands = 0;
+  uint64_t errors = 0;
+  uint64_t read_bytes = 0;
+  uint64_t written_bytes = 0;
+  uint64_t refused_connections = 0;
+  uint64_t expired_keys = 0;
+  uint64_t keyspace_hits = 0;
+  uint64_t keyspace_misses = 0;
+  uint64_t grants = 0;         // at once and from a queue
+  uint64_t queued_grants = 0;  // those from a queue
+  uint64_t refusals = 0;       // LOCK answered null at once
+  uint64_t timeouts = 0;       // waits that ran out
+  uint64_t deadlocks = 0;
+  uint64_t releases = 0;
+  uint64_t renewals = 0;
+  uint64_t broken_holds = 0;  // by LOCKS BREAK
+};
+
+// SESSION holds of a connection that has gone, during the session grace.
+struct SessionEnd : Timer {
+  SessionEnd() : Timer(TimerKind::kSessionEnd) {}
+  ConnId conn;
+  absl::btree_set<HoldName> holds;
+};
+
+struct EngineState {
+  explicit EngineState(Config c);
+  ~EngineState();
+  EngineState(const EngineState&) = delete;
+  EngineState& operator=(const EngineState&) = delete;
+
+  Config config;
+  std::array<std::unique_ptr<Keyspace>, kDatabases> dbs;
+  std::vector<std::unique_ptr<Keyspace>> flushed;  // given back to the system step by step
+  Tokens tokens;
+  ConnTable conns;
+  Timers timers;
+  WaitQueues queues;
+  LeaseTable leases;
+  absl::flat_hash_map<uint64_t, Attachment> attachments;  // of exclusive holds, by attachment_key()
+  absl::flat_hash_map<SessionEnd*, std::unique_ptr<SessionEnd>> session_ends;
+  Stats stats;
+  DbIndex next_db_to_expire = 0;  // so that one database's storm does not starve the others
+};
+
+inline uint64_t attachment_key(DbIndex db, Handle h) { return (uint64_t{db} << 32U) | h; }
+
+// What every function that changes something is given: the state, the time, and where effects go.
+struct Turn {
+  EngineState& s;
+  Now now;
+  Effects& fx;
+  Keyspace& keys(DbIndex db) const { return *s.dbs[db]; }
+};
+
+// The connection has output that must be sent.
+inline void mark_dirty(Turn& t, Conn& c) {
+  if (c.dirty) return;
+  c.dirty = true;
+  t.fx.dirty.push_back(c.id);
+}
+
+// Where something that is no reply to the present request is written.
+inline Reply push_to(Turn& t, Conn& c) {
+  mark_dirty(t, c);
+  return {c.running ? c.later : c.out, c.protocol};
+}
+
+uint64_t used_memory_bytes(const EngineState& s);
+
+}  // namespace holdfast

@@ -1,0 +1,75 @@
+// The engine's strong types: times, tokens, connection ids, modes. Values only; no behaviour but
+// arithmetic. Two arguments that could be swapped by mistake have two types.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace holdfast {
+
+// A span of milliseconds. Never negative where it comes from a checked argument.
+struct DurationMs {
+  int64_t count = 0;
+  constexpr auto operator<=>(const DurationMs&) const = default;
+};
+
+// A point on the engine's own clock: milliseconds since an arbitrary start, monotonic, running through
+// suspends. The shell reads it once a turn of its loop; the core never asks for it.
+struct TimeMs {
+  int64_t count = 0;
+  constexpr auto operator<=>(const TimeMs&) const = default;
+};
+
+constexpr TimeMs operator+(TimeMs t, DurationMs d) { return {t.count + d.count}; }
+constexpr TimeMs operator-(TimeMs t, DurationMs d) { return {t.count - d.count}; }
+constexpr DurationMs operator-(TimeMs a, TimeMs b) { return {a.count - b.count}; }
+
+// "Never": an entry keeps its deadline in 54 bits, and this is the largest of them. A ttl has at most 53
+// bits and the clock at most 40, so that a real deadline never reaches it.
+inline constexpr TimeMs kNever{(int64_t{1} << 54) - 1};
+inline constexpr int64_t kMaxTtlMs = (int64_t{1} << 53) - 1;
+
+// The one place that says when something is due.
+constexpr bool is_due(TimeMs deadline, TimeMs now) { return now >= deadline; }
+
+// What one request sees as time: the engine's clock, and the wall clock for what users name in wall time
+// (EXPIREAT, TIME, token hints). Both stand still while a request, script or transaction runs.
+struct Now {
+  TimeMs mono;
+  int64_t wall_us = 0;  // microseconds since 1970
+  // Where a wall-clock deadline lies on the engine's clock.
+  constexpr TimeMs from_wall_ms(int64_t wall_ms) const { return {wall_ms - wall_us / 1000 + mono.count}; }
+  constexpr int64_t to_wall_ms(TimeMs t) const { return t.count - mono.count + wall_us / 1000; }
+};
+
+// A fencing token: grows with every grant of a key and never goes back. 0 means "none assigned yet".
+struct Token {
+  uint64_t value = 0;
+  constexpr auto operator<=>(const Token&) const = default;
+};
+inline constexpr uint64_t kMaxToken = (uint64_t{1} << 53) - 1;  // a double holds it exactly
+
+// A connection: `serial` is what CLIENT ID shows and is never used twice; `slot` finds it in the engine's
+// table and is used again after the connection has gone.
+struct ConnId {
+  uint64_t serial = 0;  // 0: no connection
+  uint32_t slot = 0;
+  constexpr bool operator==(const ConnId&) const = default;
+  constexpr explicit operator bool() const { return serial != 0; }
+};
+inline constexpr uint32_t kMaxConnSlots = (1U << 24) - 1;  // an entry keeps its client's slot in 24 bits
+
+// How many holders, itself included, a hold admits: exclusive 1, LIMIT n = n, SHARED unlimited.
+struct Capacity {
+  uint32_t count = 1;
+  constexpr auto operator<=>(const Capacity&) const = default;
+};
+inline constexpr Capacity kExclusive{1};
+inline constexpr Capacity kShared{std::numeric_limits<uint32_t>::max()};
+
+inline constexpr int kDatabases = 16;
+using DbIndex = uint8_t;
+
+}  // namespace holdfast

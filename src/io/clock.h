@@ -1,0 +1,11 @@
+// The two clocks of the process. Everything else is told the time.
+#pragma once
+
+#include "core/types.h"
+
+namespace holdfast {
+
+// The engine's clock runs through suspends (CLOCK_BOOTTIME): a lock's ttl goes on while a laptop sleeps.
+Now read_clock();
+
+}  // namespace holdfast

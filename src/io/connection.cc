@@ -1,0 +1,248 @@
+// The data path of one client. A request is parsed where it was read: in the buffer that all connections
+// share, unless an earlier part of it waits in the connection's own.
+#include "io/connection.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "io/log.h"
+#include "io/server.h"
+
+namespace holdfast {
+namespace {
+
+// Memory that an idle connection may keep of a buffer that has grown.
+constexpr size_t kKeptBytes = size_t{16} << 10;
+
+// How often the last input of a connection that is being closed is read and forgotten.
+constexpr int kDrainReads = 16;
+
+Connection* self(const void* data) { return static_cast<Connection*>(const_cast<void*>(data)); }
+
+// Not by uv_buf_init(), which cuts the length to 32 bits.
+uv_buf_t as_buf(const Buffer& buffer) {
+  uv_buf_t buf;
+  buf.base = const_cast<char*>(buffer.data());
+  buf.len = buffer.size();
+  return buf;
+}
+
+}  // namespace
+
+Connection::Connection(Server& server, Kind kind)
+    : server_(server), parser_(server.engine().config().limits) {
+  if (kind == Kind::kTcp) {
+    uv_tcp_init(server.loop(), &handle_.tcp);
+  } else {
+    uv_pipe_init(server.loop(), &handle_.pipe, 0);
+  }
+  handle_.handle.data = this;
+  write_request_.data = this;
+}
+
+void Connection::start(ConnId id, TimeMs now) {
+  id_ = id;
+  last_active_ = now;
+  output_ = &server_.engine().output(id);
+  if (uv_read_start(stream(), on_alloc, on_read) != 0) close();
+}
+
+void Connection::on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf) noexcept {
+  *buf = self(handle->data)->next_read();
+}
+
+// An empty buffer makes libuv leave the socket alone until the next turn. So it does after a read that
+// filled its buffer, where libuv would read up to 32 times in a row while the other clients wait, and while
+// there is input enough to go on with.
+uv_buf_t Connection::next_read() {
+  if (read_was_full_ || backlogged_) {
+    read_was_full_ = false;
+    return uv_buf_init(nullptr, 0);
+  }
+  if (input_.empty()) return server_.read_buffer();
+  const size_t wanted = parser_.wanted();
+  const size_t missing = wanted > input_.size() ? wanted - input_.size() : 0;
+  // What is announced but never sent must not cost memory: so no more than kMaxReadBytes ahead of what has
+  // come.
+  const size_t n = std::clamp(missing, kReadBytes, kMaxReadBytes);
+  return uv_buf_init(input_.reserve(n), static_cast<unsigned>(n));
+}
+
+void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) noexcept {
+  Connection* connection = self(stream->data);
+  if (n > 0) return connection->take(*buf, static_cast<size_t>(n));
+  if (n == 0 || n == UV_ENOBUFS) return;
+  if (n == UV_EOF) return connection->end_of_input();
+  connection->close();  // reset by the peer, timed out: nothing more can be said
+}
+
+void Connection::take(const uv_buf_t& buf, size_t n) {
+  read_was_full_ = n == buf.len;
+  last_active_ = server_.now().mono;
+  if (buf.base == server_.read_buffer().base) {
+    const std::string_view bytes(buf.base, n);
+    input_.append(bytes.substr(parse(bytes)));
+  } else {
+    input_.commit(n);
+    parse_input();
+  }
+  check_input();
+  server_.did_read(n);  // last: it may end the turn and this connection with it
+}
+
+// Runs the requests in `bytes` as far as they are complete and the connection may go on; returns how many
+// bytes are done with.
+size_t Connection::parse(std::string_view bytes) {
+  Engine& engine = server_.engine();
+  const Now& now = server_.now();
+  const size_t replies_before = output_->size();
+  size_t used = 0;
+  while (used < bytes.size() && !engine.blocked(id_)) {
+    if (engine.closing(id_)) return bytes.size();
+    if (used > kReadBytes || output_->size() > replies_before + kTurnReplyBytes) {
+      backlogged_ = true;
+      server_.add_backlog(id_);
+      return used;
+    }
+    const RequestParser::Status status = parser_.parse(bytes.substr(used));
+    if (status == RequestParser::Status::kMore) return used;
+    if (status == RequestParser::Status::kBroken) {
+      engine.reject(id_, parser_.error(), server_.effects());
+      return bytes.size();
+    }
+    if (!parser_.argv().empty()) engine.apply(id_, parser_.argv(), now, server_.effects());
+    used += parser_.consumed();
+  }
+  return used;
+}
+
+void Connection::parse_input() {
+  input_.consume(parse(input_.view()));
+  if (input_.empty()) input_.reset(kKeptBytes);
+}
+
+void Connection::check_input() {
+  server_.engine().note_input(id_, input_.size());
+  if (input_.size() <= server_.engine().config().limits.query_buffer_bytes) return;
+  refuse("its unparsed input is beyond client-query-buffer-limit");
+}
+
+void Connection::resume() {
+  backlogged_ = false;
+  if (!input_.empty()) {
+    parse_input();
+    server_.engine().note_input(id_, input_.size());
+  }
+  close_if_finished();
+}
+
+// Whoever has sent all may still read: what is under way goes out first. But a waiting request ends here,
+// since a peer that has gone looks just the same.
+void Connection::end_of_input() {
+  server_.now();  // opens the turn that will flush
+  at_end_ = true;
+  uv_read_stop(stream());
+  close_if_finished();
+}
+
+void Connection::close_if_finished() {
+  if (!at_end_ || closed_) return;
+  const bool blocked = server_.engine().blocked(id_);
+  const bool under_way = writing_ || backlogged_ || !output_->empty();
+  if (under_way && !blocked) return;
+  write_now();
+  close();
+}
+
+void Connection::flush() {
+  if (writing_) {
+    is_reader_too_slow();
+    return;
+  }
+  if (!write_now()) return close();
+  if (output_->empty()) {
+    output_->reset(kKeptBytes);
+    return close_if_finished();
+  }
+  if (!is_reader_too_slow()) write_rest();
+}
+
+// One write of all that is unsent. False: the peer has gone.
+bool Connection::write_now() {
+  if (output_->empty()) return true;
+  const uv_buf_t buf = as_buf(*output_);
+  const int n = uv_try_write(stream(), &buf, 1);
+  if (n < 0) return n == UV_EAGAIN;
+  server_.did_write(static_cast<size_t>(n));
+  output_->consume(static_cast<size_t>(n));
+  return true;
+}
+
+// The socket is full: the loop sends the rest as there is room. The engine goes on appending, which may
+// move its bytes, so those on their way change hands.
+void Connection::write_rest() {
+  in_flight_.swap(*output_);
+  const uv_buf_t buf = as_buf(in_flight_);
+  writing_ = true;
+  if (uv_write(&write_request_, stream(), &buf, 1, on_written) != 0) close();
+}
+
+void Connection::on_written(uv_write_t* request, int status) noexcept {
+  Connection* c = self(request->data);
+  c->writing_ = false;
+  if (c->closed_) return;
+  if (status != 0) return c->close();
+  c->server_.now();  // opens the turn, for what a close may cause
+  c->server_.did_write(c->in_flight_.size());
+  c->in_flight_.reset(kKeptBytes);
+  c->flush();
+}
+
+bool Connection::is_reader_too_slow() {
+  const size_t in_flight = writing_ ? uv_stream_get_write_queue_size(stream()) : 0;
+  if (output_->size() + in_flight <= server_.engine().config().limits.output_buffer_bytes) return false;
+  refuse("its unread replies are beyond client-output-buffer-limit");
+  return true;
+}
+
+void Connection::refuse(std::string_view why) {
+  log_line(LogLevel::kWarning, fmt::format("client {} closed: {}", id_.serial, why));
+  close();
+}
+
+void Connection::finish() {
+  drain();
+  close();
+}
+
+void Connection::abandon() {
+  drain();
+  closed_ = true;
+  uv_close(&handle_.handle, on_closed);
+}
+
+// A socket that is closed with unread input is reset, and the reset may overtake the last reply.
+void Connection::drain() {
+  uv_os_fd_t fd = -1;
+  if (closed_ || uv_fileno(&handle_.handle, &fd) != 0) return;
+  const uv_buf_t buf = server_.read_buffer();
+  for (int reads = 0; reads < kDrainReads; ++reads) {
+    if (recv(fd, buf.base, buf.len, MSG_DONTWAIT) < static_cast<ssize_t>(buf.len)) return;
+  }
+}
+
+void Connection::close() {
+  if (closed_) return;
+  closed_ = true;
+  server_.forget(id_);
+  uv_close(&handle_.handle, on_closed);
+}
+
+void Connection::on_closed(uv_handle_t* handle) noexcept {
+  const std::unique_ptr<Connection> last_owner(self(handle->data));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,97 @@
+// One client: its socket, its unparsed input, its parser and what the socket has not yet taken of its
+// replies. Reads once a wake-up, feeds requests to the engine, writes once a turn. Knows no command.
+#pragma once
+
+#include <uv.h>
+
+#include <string_view>
+
+#include "core/buffer.h"
+#include "core/engine.h"
+#include "core/resp.h"
+
+namespace holdfast {
+
+class Server;
+
+// How much one client may do before the others have their turn.
+inline constexpr size_t kReadBytes = size_t{64} << 10;  // read at once; also the size of the shared buffer
+inline constexpr size_t kMaxReadBytes = size_t{1} << 20;    // the same, inside one large argument
+inline constexpr size_t kTurnReplyBytes = size_t{1} << 20;  // replies made at once
+
+// Lives from start() until the loop has run its close callback, which deletes it. After close() nobody but
+// the loop may touch it.
+class Connection {
+ public:
+  enum class Kind { kTcp, kUnix };
+
+  Connection(Server& server, Kind kind);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  uv_stream_t* stream() { return &handle_.stream; }
+  ConnId id() const { return id_; }
+
+  // Begins to read. The socket has been accepted into stream(); from here on the loop owns the connection.
+  void start(ConnId id, TimeMs now);
+
+  // Sends the unsent replies as far as the socket takes them at once; the rest follows by itself. A reader
+  // who is too slow is closed.
+  void flush();
+
+  // Parses on where buffered input was left.
+  void resume();
+
+  // Ends it by the server's will: as close(), but so that the last reply arrives. flush() comes first.
+  void finish();
+
+  // Ends it: the engine forgets it, the socket closes, what is unsent is lost.
+  void close();
+
+  // Closes a socket that was accepted but never started: the engine does not know it.
+  void abandon();
+
+  // When it last sent something.
+  TimeMs last_active() const { return last_active_; }
+
+ private:
+  static void on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf) noexcept;
+  static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) noexcept;
+  static void on_written(uv_write_t* request, int status) noexcept;
+  static void on_closed(uv_handle_t* handle) noexcept;
+
+  void drain();
+  uv_buf_t next_read();
+  void take(const uv_buf_t& buf, size_t n);
+  size_t parse(std::string_view bytes);
+  void parse_input();
+  void check_input();
+  void end_of_input();
+  void close_if_finished();
+  bool write_now();
+  void write_rest();
+  bool is_reader_too_slow();
+  void refuse(std::string_view why);
+
+  Server& server_;
+  union {
+    uv_handle_t handle;
+    uv_stream_t stream;
+    uv_tcp_t tcp;
+    uv_pipe_t pipe;
+  } handle_;
+  ConnId id_;
+  RequestParser parser_;
+  Buffer input_;              // what could not be parsed yet; mostly empty, as requests arrive whole
+  Buffer* output_ = nullptr;  // the engine's
+  Buffer in_flight_;          // given to the loop to write; must not move until on_written()
+  uv_write_t write_request_;
+  TimeMs last_active_;
+  bool read_was_full_ = false;  // the last read filled its buffer, so libuv is about to read again
+  bool writing_ = false;        // in_flight_ is with the loop
+  bool backlogged_ = false;     // has input that it could parse, but others come first
+  bool at_end_ = false;         // the peer sends no more, yet may still read
+  bool closed_ = false;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,27 @@
+// What the process is and may use: random bytes, open files, memory and processor time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/config.h"
+#include "io/result.h"
+
+namespace holdfast {
+
+// Fills `bytes` from the system's random source; ends the process where there is none, since owners that
+// can be guessed would be worse than no server.
+void fill_random(std::span<uint8_t> bytes);
+uint64_t random_number();
+// `digits` lower-case hexadecimal digits.
+std::string random_hex(size_t digits);
+
+// Raises the limit of open files so that `clients` fit. Where the system does not allow that, returns how
+// many fit and logs a warning; fails where not even one does.
+Result<uint32_t> make_room_for_clients(uint32_t clients);
+
+// The facts of this moment; `started_ms` is the process's start on read_clock()'s clock.
+HostFacts read_host_facts(int64_t tcp_port, const std::string& config_file, TimeMs started);
+
+}  // namespace holdfast

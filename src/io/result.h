@@ -1,0 +1,33 @@
+// A value, or one line saying why there is none: how the world's failures travel through the shell.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace holdfast {
+
+// One line for a person: what failed, and what to do about it. No newline.
+struct Failure {
+  std::string why;
+};
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : held_(std::in_place_index<0>, std::move(value)) {}
+  Result(Failure failure) : held_(std::in_place_index<1>, std::move(failure)) {}
+
+  explicit operator bool() const { return held_.index() == 0; }
+  T& operator*() { return std::get<0>(held_); }
+  T* operator->() { return &std::get<0>(held_); }
+  const std::string& error() const { return std::get<1>(held_).why; }
+
+ private:
+  std::variant<T, Failure> held_;
+};
+
+// Success without a value.
+struct Done {};
+
+}  // namespace holdfast

@@ -1,0 +1,302 @@
+// A turn: the poll ends, callbacks feed the engine, and the flush in uv_prepare (which libuv runs before
+// the next poll, after timers) does what the engine asks for. So replies leave in the turn that made them.
+#include "io/server.h"
+
+#include <fmt/format.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <csignal>
+#include <utility>
+
+#include "io/clock.h"
+#include "io/log.h"
+
+namespace holdfast {
+namespace {
+
+// What a turn may read before it answers.
+constexpr size_t kTurnBytes = size_t{256} << 10;
+// Effects cause effects: a reply wakes a client, whose request wakes the next. After so many rounds the
+// sockets are polled in between.
+constexpr int kMaxRounds = 16;
+// The loop's timers stand still while the machine is suspended, the engine's clock does not: so look again
+// early.
+constexpr int64_t kMaxSleepMs = 1000;
+constexpr uint64_t kIdleCheckMs = 1000;
+constexpr DurationMs kAcceptWarningEvery{1000};
+
+Server* self(const void* data) { return static_cast<Server*>(const_cast<void*>(data)); }
+
+template <typename Handle>
+void close_handle(Handle& handle) {
+  auto* h = reinterpret_cast<uv_handle_t*>(&handle);
+  if (uv_is_closing(h) == 0) uv_close(h, nullptr);
+}
+
+int fd_of(Connection& connection) {
+  uv_os_fd_t fd = -1;
+  uv_fileno(reinterpret_cast<uv_handle_t*>(connection.stream()), &fd);
+  return fd;
+}
+
+// A dead peer is noticed after the keepalive time and three probes within as long again.
+void set_tcp_options(int fd, int keepalive_s) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (keepalive_s == 0) return;
+  const int probes = 3;
+  const int interval_s = std::max(1, keepalive_s / probes);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof keepalive_s);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+}  // namespace
+
+Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets)
+    : engine_(engine), options_(options), read_buffer_(std::make_unique<char[]>(kReadBytes)) {
+  uv_loop_init(&loop_);
+  uv_prepare_init(&loop_, &prepare_);
+  uv_timer_init(&loop_, &timer_);
+  uv_timer_init(&loop_, &idle_timer_);
+  for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) uv_signal_init(&loop_, handle);
+  for (void** data : {&prepare_.data, &timer_.data, &idle_timer_.data, &terminate_.data, &interrupt_.data,
+                      &hangup_.data}) {
+    *data = this;
+  }
+  for (ListenSocket& socket : sockets) {
+    listeners_.push_back(std::make_unique<Listener>());
+    listeners_.back()->server = this;
+    listeners_.back()->socket = std::move(socket);
+  }
+}
+
+Server::~Server() {
+  const int rc = uv_loop_close(&loop_);
+  assert(rc == 0 && "every handle has been closed by stop()");
+  static_cast<void>(rc);
+}
+
+Result<Done> Server::run() {
+  std::signal(SIGPIPE, SIG_IGN);
+  uv_prepare_start(&prepare_, on_prepare);
+  uv_signal_start(&terminate_, on_stop_signal, SIGTERM);
+  uv_signal_start(&interrupt_, on_stop_signal, SIGINT);
+  uv_signal_start(&hangup_, on_hangup_signal, SIGHUP);
+  if (options_.idle_timeout_s > 0) uv_timer_start(&idle_timer_, on_idle_check, kIdleCheckMs, kIdleCheckMs);
+  std::string names;
+  for (const auto& listener : listeners_) {
+    if (Result<Done> listens = listen(*listener); !listens) {
+      stop("a failed start");
+      uv_run(&loop_, UV_RUN_DEFAULT);
+      return listens;
+    }
+    names += (names.empty() ? "" : ", ") + listener->socket.name;
+  }
+  log_line(LogLevel::kNotice, fmt::format("ready to accept connections on {} (pid {})", names, getpid()));
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  return Done{};
+}
+
+Result<Done> Server::listen(Listener& listener) {
+  int error = 0;
+  if (listener.socket.unix_path.empty()) {
+    uv_tcp_init(&loop_, &listener.uv.tcp);
+    error = uv_tcp_open(&listener.uv.tcp, listener.socket.fd);
+  } else {
+    uv_pipe_init(&loop_, &listener.uv.pipe, 0);
+    error = uv_pipe_open(&listener.uv.pipe, listener.socket.fd);
+  }
+  listener.uv.handle.data = &listener;
+  const int backlog = static_cast<int>(options_.tcp_backlog);
+  if (error == 0) error = uv_listen(&listener.uv.stream, backlog, on_connection);
+  if (error == 0) return Done{};
+  return Failure{fmt::format("cannot listen on {}: {}", listener.socket.name, uv_strerror(error))};
+}
+
+void Server::on_connection(uv_stream_t* stream, int status) noexcept {
+  auto* listener = static_cast<Listener*>(stream->data);
+  if (status == 0) return listener->server->accept(*listener);
+  listener->server->warn_of_accept(status);
+}
+
+void Server::accept(Listener& listener) {
+  const bool tcp = listener.socket.unix_path.empty();
+  auto connection =
+      std::make_unique<Connection>(*this, tcp ? Connection::Kind::kTcp : Connection::Kind::kUnix);
+  const int error = uv_accept(&listener.uv.stream, connection->stream());
+  if (error != 0) {
+    warn_of_accept(error);
+    return connection.release()->abandon();
+  }
+  if (clients_ >= engine_.config().limits.clients) return refuse(std::move(connection));
+  admit(std::move(connection), listener);
+}
+
+void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
+  const int fd = fd_of(*connection);
+  std::string peer = listener.socket.unix_path + ":0";
+  std::string local = peer;
+  if (listener.socket.unix_path.empty()) {
+    set_tcp_options(fd, static_cast<int>(options_.tcp_keepalive_s));
+    peer = peer_name(fd);
+    local = local_name(fd);
+  }
+  const Now& at = now();
+  const ConnId id = engine_.open(peer, local, at);
+  if (logs(LogLevel::kVerbose))
+    log_line(LogLevel::kVerbose, fmt::format("client {} accepted from {}", id.serial, peer));
+  if (connections_.size() <= id.slot) connections_.resize(size_t{id.slot} + 1, nullptr);
+  connections_[id.slot] = connection.get();
+  ++clients_;
+  connection.release()->start(id, at.mono);
+}
+
+void Server::refuse(std::unique_ptr<Connection> connection) {
+  constexpr std::string_view kRefusal = "-ERR max number of clients reached\r\n";
+  const uv_buf_t buf = uv_buf_init(const_cast<char*>(kRefusal.data()), kRefusal.size());
+  uv_try_write(connection->stream(), &buf, 1);  // if it does not take even that, there is nobody to tell
+  engine_.note_refused_connection();
+  connection.release()->abandon();
+}
+
+// In a storm of failures one line a second says enough.
+void Server::warn_of_accept(int status) {
+  const TimeMs at = now().mono;
+  if (at - accept_warned_ < kAcceptWarningEvery) return;
+  accept_warned_ = at;
+  log_line(LogLevel::kWarning, fmt::format("cannot accept a connection: {}", uv_strerror(status)));
+}
+
+Connection* Server::find(ConnId id) const {
+  if (id.slot >= connections_.size()) return nullptr;
+  Connection* connection = connections_[id.slot];
+  return connection != nullptr && connection->id() == id ? connection : nullptr;
+}
+
+void Server::forget(ConnId id) {
+  assert(find(id) != nullptr);
+  connections_[id.slot] = nullptr;
+  --clients_;
+  if (logs(LogLevel::kVerbose)) log_line(LogLevel::kVerbose, fmt::format("client {} closed", id.serial));
+  engine_.drop(id, now(), effects_);
+}
+
+const Now& Server::now() {
+  if (turn_open_) return now_;
+  turn_open_ = true;
+  now_ = read_clock();
+  engine_.tick(now_, effects_);
+  return now_;
+}
+
+uv_buf_t Server::read_buffer() { return uv_buf_init(read_buffer_.get(), kReadBytes); }
+
+void Server::did_read(size_t bytes) {
+  read_bytes_ += bytes;
+  turn_bytes_ += bytes;
+  if (turn_bytes_ >= kTurnBytes) end_turn();
+}
+
+void Server::on_prepare(uv_prepare_t* handle) noexcept {
+  Server* server = self(handle->data);
+  if (server->turn_open_) server->end_turn();
+}
+
+void Server::end_turn() {
+  for (int round = 0; round < kMaxRounds && !effects_.empty(); ++round) handle_effects();
+  engine_.note_traffic(read_bytes_, written_bytes_);
+  read_bytes_ = written_bytes_ = 0;
+  turn_bytes_ = 0;
+  turn_open_ = false;
+  if (!stopping_) arm_timer();
+}
+
+// In the order that Effects asks for. A connection that has gone meanwhile is not found.
+void Server::handle_effects() {
+  std::swap(effects_, handled_);
+  for (const ConnId id : handled_.dirty) {
+    if (Connection* connection = find(id)) connection->flush();
+  }
+  for (const ConnId id : handled_.wakes) {
+    if (Connection* connection = find(id)) connection->resume();
+  }
+  for (const ConnId id : handled_.closes) {
+    if (Connection* connection = find(id)) connection->finish();
+  }
+  handled_.clear();
+}
+
+void Server::run_backlog() {
+  std::swap(backlog_, runnable_);
+  for (const ConnId id : runnable_) {
+    if (Connection* connection = find(id)) connection->resume();
+  }
+  runnable_.clear();
+}
+
+// The deadline is measured from the clock as it is now, not from the turn's time: the turn's work took a
+// while.
+void Server::arm_timer() {
+  int64_t sleep_ms = 0;
+  if (backlog_.empty() && effects_.empty()) {
+    const std::optional<TimeMs> deadline = engine_.next_deadline();
+    if (!deadline) {
+      uv_timer_stop(&timer_);
+      return;
+    }
+    sleep_ms = std::clamp(deadline->count - read_clock().mono.count, int64_t{0}, kMaxSleepMs);
+  }
+  uv_timer_start(&timer_, on_timer, static_cast<uint64_t>(sleep_ms), 0);
+}
+
+void Server::on_timer(uv_timer_t* timer) noexcept {
+  Server* server = self(timer->data);
+  server->now();  // does what is due
+  server->run_backlog();
+}
+
+void Server::on_idle_check(uv_timer_t* timer) noexcept { self(timer->data)->close_idle(); }
+
+void Server::close_idle() {
+  const TimeMs at = now().mono;
+  const DurationMs allowed{static_cast<int64_t>(options_.idle_timeout_s) * 1000};
+  for (Connection* connection : connections_) {
+    if (connection == nullptr || engine_.blocked(connection->id())) continue;
+    if (is_due(connection->last_active() + allowed, at)) connection->close();
+  }
+}
+
+void Server::on_stop_signal(uv_signal_t* handle, int number) noexcept {
+  self(handle->data)->stop(number == SIGTERM ? "SIGTERM" : "SIGINT");
+}
+
+void Server::on_hangup_signal(uv_signal_t*, int) noexcept { reopen_log(); }
+
+// What has been decided goes out first. What the end of the connections would grant to others does not:
+// they are about to go as well. With the handlers gone a second signal has its default effect, and ends the
+// process.
+void Server::stop(const char* signal_name) {
+  log_line(LogLevel::kNotice, fmt::format("stopping after {}", signal_name));
+  end_turn();
+  stopping_ = true;
+  for (const auto& listener : listeners_) {
+    remove_socket_file(listener->socket);
+    if (listener->uv.handle.loop != nullptr) close_handle(listener->uv.handle);
+  }
+  for (Connection* connection : connections_) {
+    if (connection != nullptr) connection->close();
+  }
+  effects_.clear();
+  close_handle(prepare_);
+  close_handle(timer_);
+  close_handle(idle_timer_);
+  for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) close_handle(*handle);
+}
+
+}  // namespace holdfast

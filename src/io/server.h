@@ -1,0 +1,107 @@
+// The loop: accepts connections, opens and ends turns, wakes the engine when it has something to do, and
+// stops on a signal. One thread. Reads the clock once a turn.
+#pragma once
+
+#include <uv.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/engine.h"
+#include "io/connection.h"
+#include "io/listen.h"
+#include "io/options.h"
+
+namespace holdfast {
+
+class Server {
+ public:
+  // Takes over the listening sockets. The engine must outlive it.
+  Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Serves until SIGTERM or SIGINT. A failure is one of the start.
+  Result<Done> run();
+
+  // For connections, inside a callback of the loop:
+
+  uv_loop_t* loop() { return &loop_; }
+  Engine& engine() { return engine_; }
+  Effects& effects() { return effects_; }
+  // This turn's time. The first call of a turn reads the clock and does what is due.
+  const Now& now();
+  // Scratch space that is anybody's until the callback returns.
+  uv_buf_t read_buffer();
+  // The connection has gone: nothing is to find it any more.
+  void forget(ConnId id);
+  // It has input that it could parse, but has had its share of this turn.
+  void add_backlog(ConnId id) { backlog_.push_back(id); }
+  // A turn that has done much ends early, so that nobody waits long for his reply; with it any connection
+  // may end.
+  void did_read(size_t bytes);
+  void did_write(size_t bytes) { written_bytes_ += bytes; }
+
+ private:
+  struct Listener {
+    Server* server;
+    ListenSocket socket;
+    union {
+      uv_handle_t handle;
+      uv_stream_t stream;
+      uv_tcp_t tcp;
+      uv_pipe_t pipe;
+    } uv;
+  };
+
+  static void on_connection(uv_stream_t* stream, int status) noexcept;
+  static void on_prepare(uv_prepare_t* handle) noexcept;
+  static void on_timer(uv_timer_t* timer) noexcept;
+  static void on_idle_check(uv_timer_t* timer) noexcept;
+  static void on_stop_signal(uv_signal_t* handle, int number) noexcept;
+  static void on_hangup_signal(uv_signal_t* handle, int number) noexcept;
+
+  Result<Done> listen(Listener& listener);
+  void accept(Listener& listener);
+  void admit(std::unique_ptr<Connection> connection, Listener& listener);
+  void refuse(std::unique_ptr<Connection> connection);
+  void warn_of_accept(int status);
+  Connection* find(ConnId id) const;
+
+  void end_turn();
+  void handle_effects();
+  void run_backlog();
+  void arm_timer();
+  void close_idle();
+  void stop(const char* signal_name);
+
+  Engine& engine_;
+  const Options& options_;
+  uv_loop_t loop_;
+  uv_prepare_t prepare_;
+  uv_timer_t timer_;       // the engine's next deadline
+  uv_timer_t idle_timer_;  // looks for idle clients
+  uv_signal_t terminate_;
+  uv_signal_t interrupt_;
+  uv_signal_t hangup_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<Connection*> connections_;  // by slot; the loop owns them
+  size_t clients_ = 0;
+  std::unique_ptr<char[]> read_buffer_;
+
+  bool turn_open_ = false;
+  Now now_;
+  Effects effects_;  // what has still to be done
+  Effects handled_;  // what is being done: kept for its memory
+  std::vector<ConnId> backlog_;
+  std::vector<ConnId> runnable_;  // the backlog that is being run
+  size_t turn_bytes_ = 0;         // read since the turn began
+  uint64_t read_bytes_ = 0;       // not yet told to the engine
+  uint64_t written_bytes_ = 0;
+  TimeMs accept_warned_{-1000000};
+  bool stopping_ = false;
+};
+
+}  // namespace holdfast

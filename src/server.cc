@@ -1,0 +1,66 @@
+// The server's table of contents: options, log, listen, run. Holds the pieces together and decides nothing.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "core/engine.h"
+#include "core/version.h"
+#include "io/clock.h"
+#include "io/host.h"
+#include "io/listen.h"
+#include "io/log.h"
+#include "io/options.h"
+#include "io/server.h"
+
+namespace holdfast {
+namespace {
+
+int fail(const std::string& why) {
+  fmt::print(stderr, "holdfast-server: {}\n", why);
+  return 1;
+}
+
+// What differs from start to start: random numbers, the clock, the process.
+Config complete_config(const Options& options, uint32_t clients, uint16_t tcp_port) {
+  Config config = engine_config(options);
+  const Now now = read_clock();
+  config.limits.clients = clients;
+  if (config.hash_seed == 0) config.hash_seed = random_number();
+  // Above every token of an earlier run, as no run issues tokens faster than one a microsecond.
+  config.token_floor = static_cast<uint64_t>(now.wall_us);
+  config.run_id = random_hex(40);
+  config.random = fill_random;
+  config.host_facts = [tcp_port, file = options.config_file, started = now.mono] {
+    return read_host_facts(tcp_port, file, started);
+  };
+  return config;
+}
+
+int serve(const Options& options) {
+  if (Result<Done> log = open_log(log_level(options), options.logfile); !log) return fail(log.error());
+  Result<uint32_t> clients = make_room_for_clients(static_cast<uint32_t>(options.maxclients));
+  if (!clients) return fail(clients.error());
+  Result<Listening> listening = open_listeners(options);
+  if (!listening) return fail(listening.error());
+
+  log_line(LogLevel::kNotice,
+           fmt::format("holdfast-server {} starts; without a data folder nothing outlives it, and "
+                       "tokens start at the clock",
+                       kHoldfastVersion));
+  Engine engine(complete_config(options, *clients, listening->tcp_port));
+  Server server(engine, options, std::move(listening->sockets));
+  if (Result<Done> served = server.run(); !served) return fail(served.error());
+  log_line(LogLevel::kNotice, "stopped");
+  return 0;
+}
+
+}  // namespace
+}  // namespace holdfast
+
+int main(int argc, char** argv) {
+  holdfast::Result<holdfast::Options> options = holdfast::read_options(argc, argv);
+  if (!options) return holdfast::fail(options.error());
+  if (options->answer.empty()) return holdfast::serve(*options);
+  fmt::print("{}", options->answer);
+  return 0;
+}

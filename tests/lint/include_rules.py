@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Checks who includes whom: the core must stay free of the world, the shell stays outside it.
+
+Prints `file:line: ...` for each include that its room may not have, and fails if there is one. A header
+that no rule of the room names is refused, so that a new dependency is a decision and not an accident.
+"""
+import pathlib
+import re
+import sys
+
+STD = r"<[a-z0-9_]+>"  # a C++ standard header has no dot and no slash
+POSIX = r"<([a-z0-9_]+/)*[a-z0-9_]+\.h>"
+PUBLIC = r'"holdfast/[^"]+"'
+CORE = r'"core/[^"]+"'
+IO = r'"io/[^"]+"'
+CLIENT = r'"client/[^"]+"'
+CLI = r'"cli/[^"]+"'
+
+# The first row whose files match rules a file: which includes it may have, and what to say of any other.
+ROOMS = [
+    (r"include/", [STD, PUBLIC],
+     "the public API includes only the standard library and itself"),
+    (r"src/core/", [STD, PUBLIC, CORE, r"<absl/.*>", r"<sanitizer/.*>"],
+     "the core includes only itself, include/, std and Abseil"),
+    (r"src/io/", [STD, POSIX, PUBLIC, CORE, IO, r"<absl/.*>", r"<(spdlog|fmt)/.*>"],
+     "the shell includes itself, the core, std, POSIX, uv.h and spdlog"),
+    (r"src/client/", [STD, POSIX, PUBLIC, CORE, CLIENT],
+     "the client includes itself, include/, the core and std"),
+    (r"src/cli/", [STD, POSIX, PUBLIC, CLIENT, CLI, r"<nlohmann/.*>"],
+     "the command includes itself, the client, include/, std and Boost.Program_options"),
+    (r"src/[^/]+$", [STD, POSIX, PUBLIC, CORE, IO],
+     "a main file includes the shell, the core and std"),
+]
+
+# Headers that certain files may include, whatever their room, and no others.
+ONLY_IN = [
+    (r"<uv(/.*)?\.h>", r"src/io/|src/client/transport",
+     "uv.h belongs to src/io and the client's transport"),
+    (r"<boost/.*>", r"src/io/options|src/cli/", "Boost belongs to src/io/options* and the command"),
+    (r"<openssl/.*>", r"src/io/tls|src/client/tls", "OpenSSL belongs to the files tls*"),
+    (r"<xxh.*>", r"src/core/hash\.h$", "xxHash belongs to src/core/hash.h"),
+    (r"<(lua|lauxlib).*>", r"src/core/script[^/]*\.cc$", "Lua belongs to src/core/script*.cc"),
+    (r"<(isa-l|zlib|igzip|crc).*>", r"src/core/snapshot[^/]*\.cc$",
+     "compression belongs to src/core/snapshot*.cc"),
+]
+# They let in a clock, a file, a thread or chance: the same input would no longer give the same bytes.
+WORLD = (r"<(chrono|ctime|random|thread|mutex|shared_mutex|condition_variable|future|fstream|iostream"
+         r"|filesystem)>")
+
+INCLUDE = re.compile(r'\s*#\s*include\s*(<[^>]+>|"[^"]+")')
+
+
+def fault(path, header):
+    """Why the file may not include the header, or None where it may."""
+    for pattern, files, why in ONLY_IN:
+        if re.fullmatch(pattern, header):
+            return None if re.match(files, path) else why
+    if path.startswith("src/core/") and re.fullmatch(WORLD, header):
+        return "the core has no clock, file, thread or chance of its own"
+    for files, allowed, why in ROOMS:
+        if re.match(files, path):
+            return None if any(re.fullmatch(a, header) for a in allowed) else why
+    return None
+
+
+def main():
+    faults = 0
+    for root in ("include", "src"):
+        for path in sorted(pathlib.Path(root).rglob("*")):
+            if path.suffix not in (".h", ".cc"):
+                continue
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                match = INCLUDE.match(line)
+                why = match and fault(path.as_posix(), match.group(1))
+                if why:
+                    print(f"{path}:{number}: may not include {match.group(1)}: {why}")
+                    faults += 1
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+// The lock server once more, as plainly as it can be said: vectors, maps and loops over everything. It
+// shares no code with the engine but its types of numbers, and stands for what the protocol promises. Slow
+// on purpose.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/config.h"
+#include "core/types.h"
+#include "frame.h"
+#include "token_book.h"
+
+namespace holdfast::simulation {
+
+using Args = std::vector<std::string>;
+using KeyId = std::pair<int, std::string>;  // database and key
+using Serial = uint64_t;                    // a connection, as CLIENT ID shows it; 0: none
+
+inline constexpr uint32_t kUnlimited = kShared.count;
+
+// A LOCK request, and while it waits its place in the queue.
+struct Request {
+  Serial client = 0;
+  std::string owner;
+  uint32_t capacity = 1;
+  int64_t ttl_ms = 0;  // 0: never expires
+  bool async = false;
+  bool session = false;
+  int64_t delay_ms = 0;
+  uint64_t hint = 0;
+  bool waits = false;
+  int64_t wait_ms = 0;  // 0: for ever
+  TimeMs since;
+  TimeMs until = kNever;
+  bool upgrade = false;  // by a holder, to a smaller capacity: stands before all others
+};
+
+struct Hold {
+  std::string owner;  // of a plain string: its value
+  uint32_t capacity = 1;
+  TokenRef token;  // none: not assigned yet
+  TimeMs deadline = kNever;
+  int64_t ttl_ms = 0;  // as last given
+  TimeMs held_since;
+  TimeMs renewed;
+  bool session = false;
+  TimeMs session_end = kNever;  // the connection has gone, and the grace runs
+  bool async = false;
+  int64_t delay_ms = 0;
+  Serial listener = 0;  // whose session it is, and who is told of its loss
+  Serial client = 0;    // who last set it, as LOCKS INFO shows
+  std::string lease;    // empty: none
+};
+
+struct KeyState {
+  std::vector<Hold> holds;     // in the order of their grants
+  std::vector<Request> queue;  // those that wait, first come first
+  TimeMs delay_until{-1};      // -1: no lock-delay runs
+};
+
+struct Lease {
+  enum class State { kGranted, kConfirmed, kCancelled, kExpired };
+  State state = State::kGranted;
+  int db = 0;
+  std::vector<std::string> keys;
+  int64_t ttl_ms = 0;
+  TimeMs deadline;
+  TokenRef token;
+};
+
+class Model {
+ public:
+  explicit Model(const Config& config);
+
+  void open(Serial client, int protocol);
+  void apply(Serial client, const Args& args, Now now);
+  void drop(Serial client, Now now);
+  void tick(Now now);
+
+  // What the connection is to hear since it was last asked.
+  std::vector<Frame> take_output(Serial client);
+  bool blocked(Serial client) const { return clients_.at(client).blocked; }
+  bool in_multi(Serial client) const { return clients_.at(client).multi; }
+  // The bytes that the engine drew from its random source for the request being applied.
+  void offer_random(std::string bytes) { random_ = std::move(bytes); }
+  // When something is next due, and when something that a connection will hear of.
+  std::optional<TimeMs> next_event() const;
+  std::optional<TimeMs> next_heard_event() const;
+  // The promises leave the outcome of what was asked open; the run is to end without a verdict.
+  bool nobody_knows() const { return nobody_knows_; }
+  const TokenBook& tokens() const { return tokens_; }
+  std::string settle_tokens() { return tokens_.settle(); }
+  const std::map<KeyId, KeyState>& keys() const { return keys_; }
+  const std::map<std::string, Lease>& leases() const { return leases_; }
+  int selected(Serial client) const { return clients_.at(client).db; }
+
+ private:
+  struct Client {
+    int protocol = 2;
+    int db = 0;
+    bool blocked = false;
+    bool multi = false;
+    std::vector<Args> queued;
+    std::vector<Frame> output;
+  };
+  struct Caller {
+    Serial serial;
+    Client& client;
+    Frame frame() const { return Frame(client.protocol); }
+    Frame error(std::string_view text) const { return frame().error(text); }
+    KeyId key(const std::string& name) const { return {client.db, name}; }
+  };
+  using Reply = std::optional<Frame>;  // nothing: the connection waits
+  using Handler = Reply (Model::*)(Caller&, const Args&);
+  struct Due {
+    enum Kind { kEnd, kDelayOver, kWaitOver };
+    TimeMs at;
+    Kind kind = kEnd;
+    KeyId id;
+    std::string owner;  // of the hold that ends
+    std::string lease;  // or the lease that ends
+    const Request* request = nullptr;
+  };
+
+  // model.cc: connections, dispatch, MULTI
+  static const std::map<std::string, Handler>& handlers();
+  Reply dispatch(Caller& caller, const Args& args);
+  Reply run(Caller& caller, const Args& args);
+  Reply cmd_multi(Caller& caller, const Args& args);
+  Reply cmd_discard(Caller& caller, const Args& args);
+  Reply cmd_exec(Caller& caller, const Args& args);
+  Reply cmd_hello(Caller& caller, const Args& args);
+  Reply cmd_select(Caller& caller, const Args& args);
+  Reply cmd_client(Caller& caller, const Args& args);
+  void say(Serial client, Frame frame, const std::string& topic);
+  void wake(Serial client, Frame frame, const std::string& topic);
+  void finish_command();
+  void leave_queues(Serial client);
+  Frame push(Serial client, std::string_view event, const std::string& key, const std::string& owner,
+             size_t n) const;
+
+  // model_lock.cc: admission, queues, LOCK RENEW UNLOCK FENCE
+  static Hold* hold_of(KeyState& state, const std::string& owner);
+  static bool fits(const KeyState& state, const Request& request);
+  bool delayed(const KeyState& state) const { return state.delay_until > now_.mono; }
+  bool may_go(KeyState& state, size_t place) const;
+  TokenRef take(const KeyId& id, const Request& request);
+  void set_ttl(Hold& hold, int64_t ttl_ms) const;
+  void touch(const KeyId& id);
+  void serve(const KeyId& id);
+  void deliver(const KeyId& id, const Request& request);
+  size_t upgrade_place(const KeyState& state) const;
+  void promote_upgrades(const KeyId& id);
+  bool open_to_newcomers(const KeyState& state) const { return state.queue.empty() && !delayed(state); }
+  bool admitted(KeyState& state, const Request& request) const;
+  TokenRef token_of(const KeyId& id, Hold& hold);
+  Reply cmd_lock(Caller& caller, const Args& args);
+  Reply wait(Caller& caller, const KeyId& id, Request request);
+  size_t waiters() const;
+  Reply cmd_renew(Caller& caller, const Args& args);
+  Reply cmd_unlock(Caller& caller, const Args& args);
+  Reply cmd_fence(Caller& caller, const Args& args);
+
+  // model_deadlock.cc
+  bool deadlocked(const KeyId& id, size_t place) const;
+  bool satisfiable(const KeyState& state, size_t place, const std::set<std::string>& stuck) const;
+
+  // model_time.cc: what is due, and how holds end
+  std::vector<Due> all_due() const;
+  void catch_up();
+  void happen(const Due& due);
+  void end_hold(const KeyId& id, const std::string& owner, TimeMs moment);
+  void tell_lost(const KeyId& id, const Hold& hold);
+  bool lose_holds(const KeyId& id);
+  void end_wait(const Due& due);
+
+  // model_plain.cc: strings and keys
+  bool exists(const KeyId& id) const;
+  static bool is_lock(const KeyState& state);
+  void write(const KeyId& id, const std::string& value, std::optional<int64_t> ttl_ms, Serial client);
+  Reply cmd_set(Caller& caller, const Args& args);
+  Reply cmd_get(Caller& caller, const Args& args);
+  Reply cmd_del(Caller& caller, const Args& args);
+  Reply cmd_exists(Caller& caller, const Args& args);
+  Reply cmd_type(Caller& caller, const Args& args);
+  Reply expire(Caller& caller, const Args& args, int64_t unit_ms);
+  Reply cmd_expire(Caller& caller, const Args& args) { return expire(caller, args, 1000); }
+  Reply cmd_pexpire(Caller& caller, const Args& args) { return expire(caller, args, 1); }
+  Reply cmd_persist(Caller& caller, const Args& args);
+  Reply cmd_pttl(Caller& caller, const Args& args);
+  Reply flush(Caller& caller, int db);
+  Reply cmd_flushall(Caller& caller, const Args& args);
+  Reply cmd_flushdb(Caller& caller, const Args& args);
+
+  // model_locks.cc: the LOCKS command
+  Reply cmd_locks(Caller& caller, const Args& args);
+  Frame info(Caller& caller, const KeyId& id);
+  void write_holder(Frame& out, const KeyId& id, Hold& hold);
+  void write_waiter(Frame& out, const Request& request) const;
+  Reply locks_check(Caller& caller, const KeyId& id, uint64_t token);
+  Reply locks_break(Caller& caller, const KeyId& id);
+  Reply locks_revoke(Caller& caller, const KeyId& id);
+
+  // model_lease.cc
+  Reply cmd_lease(Caller& caller, const Args& args);
+  Reply lease_grant(Caller& caller, const Args& args);
+  Reply lease_confirm(Caller& caller, const std::string& id);
+  Reply lease_cancel(Caller& caller, const std::string& id);
+  Reply lease_renew(Caller& caller, const std::string& id, std::optional<int64_t> ttl_ms);
+  Reply lease_info(Caller& caller, const std::string& id);
+  Reply fate(Caller& caller, const std::string& id) const;
+  static bool owns(const std::string& id, const KeyState& state);
+  bool whole(const std::string& id) const;
+  void remove_lease_keys(const std::string& id);
+  void finish_lease(const std::string& id, Lease::State state);
+
+  Config config_;
+  TokenBook tokens_;
+  Now now_;
+  std::map<Serial, Client> clients_;
+  std::map<KeyId, KeyState> keys_;
+  std::map<std::string, Lease> leases_;
+  std::vector<std::string> ended_leases_;       // oldest first
+  std::vector<KeyId> touched_;                  // to be served when the command is over
+  std::vector<std::pair<Serial, Frame>> late_;  // pushes that follow the command's reply
+  bool in_command_ = false;
+  bool in_exec_ = false;
+  int group_ = 0;  // of what is being said, 0: the order is promised
+  int last_group_ = 0;
+  std::string random_;
+  bool nobody_knows_ = false;
+};
+
+// Parsing that every command shares: an integer as Redis takes it.
+std::optional<int64_t> parse_integer(std::string_view text);
+std::string upper(std::string_view text);
+std::string hex(std::string_view bytes);
+
+}  // namespace holdfast::simulation

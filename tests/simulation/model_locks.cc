@@ -1,0 +1,94 @@
+// The model's LOCKS command: what a key's holders and waiters look like, and what may be done to them by
+// force.
+#include <algorithm>
+
+#include "model.h"
+
+namespace holdfast::simulation {
+namespace {
+
+std::string_view mode_name(uint32_t capacity) {
+  if (capacity == 1) return "exclusive";
+  return capacity == kUnlimited ? "shared" : "limit";
+}
+
+int64_t limit_shown(uint32_t capacity) { return capacity == kUnlimited ? 0 : capacity; }
+
+}  // namespace
+
+Model::Reply Model::cmd_locks(Caller& caller, const Args& args) {
+  const std::string name = upper(args[1]);
+  const KeyId id = caller.key(args[2]);
+  if (name == "BREAK") return locks_break(caller, id);
+  if (name == "REVOKE") return locks_revoke(caller, id);
+  if (name == "CHECK") {
+    return locks_check(caller, id, static_cast<uint64_t>(parse_integer(args[3]).value()));
+  }
+  return info(caller, id);
+}
+
+void Model::write_holder(Frame& out, const KeyId& id, Hold& hold) {
+  const int64_t left = hold.deadline == kNever ? -1 : (hold.deadline - now_.mono).count;
+  out.map(9).bulk("owner").bulk(hold.owner).bulk("token").token(token_of(id, hold));
+  out.bulk("mode").bulk(mode_name(hold.capacity)).bulk("limit").integer(limit_shown(hold.capacity));
+  out.bulk("ttl").integer(left).bulk("held").integer((now_.mono - hold.held_since).count);
+  out.bulk("renewed").integer((now_.mono - hold.renewed).count);
+  out.bulk("session").integer(hold.session ? 1 : 0).bulk("client");
+  if (hold.client == 0) {
+    out.null();
+  } else {
+    out.integer(static_cast<int64_t>(hold.client));
+  }
+}
+
+void Model::write_waiter(Frame& out, const Request& request) const {
+  const int64_t left = request.until == kNever ? -1 : (request.until - now_.mono).count;
+  out.map(7).bulk("owner").bulk(request.owner).bulk("mode").bulk(mode_name(request.capacity));
+  out.bulk("limit").integer(limit_shown(request.capacity));
+  out.bulk("waited").integer((now_.mono - request.since).count).bulk("left").integer(left);
+  out.bulk("client").integer(static_cast<int64_t>(request.client));
+  out.bulk("async").integer(request.async ? 1 : 0);
+}
+
+Frame Model::info(Caller& caller, const KeyId& id) {
+  KeyState& state = keys_[id];
+  Frame out = caller.frame();
+  if (state.holds.empty() && state.queue.empty() && !delayed(state)) return out.null_array();
+  uint32_t smallest = kUnlimited;
+  for (const Hold& hold : state.holds) smallest = std::min(smallest, hold.capacity);
+  out.map(6).bulk("key").bulk(id.second).bulk("mode");
+  out.bulk(state.holds.empty() ? "free" : mode_name(smallest)).bulk("limit").integer(limit_shown(smallest));
+  out.bulk("delay").integer(delayed(state) ? (state.delay_until - now_.mono).count : 0);
+  out.bulk("holders").array(state.holds.size());
+  for (Hold& hold : state.holds) write_holder(out, id, hold);
+  out.bulk("waiters").array(state.queue.size());
+  for (const Request& request : state.queue) write_waiter(out, request);
+  return out;
+}
+
+Model::Reply Model::locks_check(Caller& caller, const KeyId& id, uint64_t token) {
+  for (const Hold& hold : keys_[id].holds) {
+    if (hold.token && hold.token->known && hold.token->value == token) return caller.frame().integer(1);
+  }
+  return caller.frame().integer(0);
+}
+
+Model::Reply Model::locks_break(Caller& caller, const KeyId& id) {
+  const std::vector<Hold> holds = keys_[id].holds;
+  for (const Hold& hold : holds) end_hold(id, hold.owner, now_.mono);
+  touch(id);
+  return caller.frame().integer(static_cast<int64_t>(holds.size()));
+}
+
+// Only who listens can be asked.
+Model::Reply Model::locks_revoke(Caller& caller, const KeyId& id) {
+  int64_t asked = 0;
+  for (const Hold& hold : keys_[id].holds) {
+    if (!hold.async) continue;
+    ++asked;
+    say(hold.client, push(hold.client, "revoke", id.second, hold.owner, 4), id.second);
+  }
+  return caller.frame().integer(asked);
+}
+
+}  // namespace holdfast::simulation

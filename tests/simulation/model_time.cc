@@ -1,0 +1,121 @@
+// The model's time: what is due, in which order it happens, and how holds, waits and leases end by
+// themselves.
+#include <algorithm>
+#include <tuple>
+
+#include "model.h"
+
+namespace holdfast::simulation {
+
+std::vector<Model::Due> Model::all_due() const {
+  std::vector<Due> out;
+  for (const auto& [id, lease] : leases_) {
+    if (lease.state == Lease::State::kGranted)
+      out.push_back({lease.deadline, Due::kEnd, {}, {}, id, nullptr});
+  }
+  for (const auto& [id, state] : keys_) {
+    for (const Hold& hold : state.holds) {
+      const TimeMs end = std::min(hold.deadline, hold.session_end);
+      if (end != kNever) out.push_back({end, Due::kEnd, id, hold.owner, {}, nullptr});
+    }
+    if (state.delay_until.count >= 0)
+      out.push_back({state.delay_until, Due::kDelayOver, id, {}, {}, nullptr});
+    for (const Request& request : state.queue) {
+      if (request.until != kNever) out.push_back({request.until, Due::kWaitOver, id, {}, {}, &request});
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Due& a, const Due& b) {
+    return std::tie(a.at, a.kind) < std::tie(b.at, b.kind);
+  });
+  return out;
+}
+
+std::optional<TimeMs> Model::next_event() const {
+  const std::vector<Due> due = all_due();
+  if (due.empty()) return std::nullopt;
+  return due.front().at;
+}
+
+// A wait that ends, or the end of a hold that a waiter or a listener hopes or fears to hear of.
+std::optional<TimeMs> Model::next_heard_event() const {
+  for (const Due& due : all_due()) {
+    if (due.kind == Due::kWaitOver) return due.at;
+    const auto found = keys_.find(due.id);
+    if (found == keys_.end()) continue;
+    const std::vector<Hold>& holds = found->second.holds;
+    const bool listened =
+        std::any_of(holds.begin(), holds.end(), [](const Hold& hold) { return hold.async; });
+    if (listened || !found->second.queue.empty()) return due.at;
+  }
+  return std::nullopt;
+}
+
+// Does one thing after the other, since what happens makes new things due.
+void Model::catch_up() {
+  TimeMs moment{-1};
+  for (;;) {
+    const std::vector<Due> due = all_due();
+    if (due.empty() || !is_due(due.front().at, now_.mono)) break;
+    if (due.front().at != moment) group_ = ++last_group_;
+    moment = due.front().at;
+    happen(due.front());
+  }
+  group_ = 0;
+}
+
+void Model::tick(Now now) {
+  now_ = now;
+  catch_up();
+}
+
+void Model::happen(const Due& due) {
+  if (!due.lease.empty())
+    return finish_lease(due.lease, Lease::State::kExpired);  // its keys have their own ttl
+  if (due.kind == Due::kWaitOver) return end_wait(due);
+  if (due.kind == Due::kDelayOver) {
+    keys_[due.id].delay_until = TimeMs{-1};
+  } else {
+    end_hold(due.id, due.owner, due.at);
+  }
+  serve(due.id);
+}
+
+// A hold ends by itself or by force: not by its owner's will. Its lock-delay begins at `moment`.
+void Model::end_hold(const KeyId& id, const std::string& owner, TimeMs moment) {
+  KeyState& state = keys_[id];
+  const Hold hold = *hold_of(state, owner);
+  std::erase_if(state.holds, [&](const Hold& h) { return h.owner == owner; });
+  if (hold.delay_ms > 0) {
+    state.delay_until = std::max(state.delay_until, moment + DurationMs{hold.delay_ms});
+  }
+  tell_lost(id, hold);
+}
+
+void Model::tell_lost(const KeyId& id, const Hold& hold) {
+  if (!hold.async) return;
+  say(hold.client, push(hold.client, "lost", id.second, hold.owner, 4), id.second);
+}
+
+// The key ends for all its holders at once, without any lock-delay.
+bool Model::lose_holds(const KeyId& id) {
+  KeyState& state = keys_[id];
+  if (state.holds.empty()) return false;
+  for (const Hold& hold : state.holds) tell_lost(id, hold);
+  state.holds.clear();
+  touch(id);
+  return true;
+}
+
+void Model::end_wait(const Due& due) {
+  const Request request = *due.request;
+  KeyState& state = keys_[due.id];
+  state.queue.erase(state.queue.begin() + (due.request - state.queue.data()));
+  if (request.async) {
+    say(request.client, push(request.client, "timeout", due.id.second, request.owner, 4), due.id.second);
+  } else {
+    wake(request.client, Frame(clients_.at(request.client).protocol).null_array(), due.id.second);
+  }
+  serve(due.id);
+}
+
+}  // namespace holdfast::simulation

@@ -1,0 +1,166 @@
+// Runs of random steps on the engine and on a plain model of it; tests/simulation/world.h says what is
+// compared. HOLDFAST_SIM_RUNS and HOLDFAST_SIM_STEPS say how much, HOLDFAST_SIM_SEED the first seed (with
+// one run, if the number of runs is not given). One seed decides a whole run. A run that fails is cut to
+// what is needed.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+#include "generator.h"
+#include "step.h"
+#include "world.h"
+
+namespace holdfast::simulation {
+namespace {
+
+uint64_t from_environment(const char* name, uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
+// Memory that a child process fills and its parent reads, even if the child has died of an assertion.
+class SharedText {
+ public:
+  SharedText() {
+    void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    bytes_ = static_cast<char*>(memory);
+  }
+  ~SharedText() { munmap(bytes_, kBytes); }
+  SharedText(const SharedText&) = delete;
+  SharedText& operator=(const SharedText&) = delete;
+
+  void replace(std::string_view text) {
+    set_size(0);
+    append(text);
+  }
+  void append(std::string_view text) {
+    const size_t at = size();
+    if (at + text.size() + sizeof(size_t) > kBytes) return;
+    std::memcpy(bytes_ + sizeof(size_t) + at, text.data(), text.size());
+    set_size(at + text.size());
+  }
+  std::string_view view() const { return {bytes_ + sizeof(size_t), size()}; }
+
+ private:
+  static constexpr size_t kBytes = 64U << 20U;
+  size_t size() const {
+    size_t n = 0;
+    std::memcpy(&n, bytes_, sizeof n);
+    return n;
+  }
+  void set_size(size_t n) { std::memcpy(bytes_, &n, sizeof n); }
+  char* bytes_ = nullptr;
+};
+
+// Whether `work` comes back true in a process of its own. With `quiet` it has no stderr.
+template <class Work>
+bool succeeds_apart(bool quiet, Work work) {
+  std::cout.flush();
+  const pid_t child = fork();
+  if (child == 0) {
+    if (quiet) dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+    const bool good = work();
+    std::cout.flush();
+    _exit(good ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// Plays the steps; says what goes wrong, or nothing. The transcript so far is written to `story`, if any.
+std::string play(const Profile& profile, const std::vector<Step>& steps, SharedText* story) {
+  World world(profile);
+  std::string transcript = transcript_head(profile);
+  if (story != nullptr) world.record(&transcript);
+  for (const Step& step : steps) {
+    const std::string wrong = world.play(step);
+    if (story != nullptr) story->replace(transcript + (wrong.empty() ? "" : "# wrong: " + wrong) + "\n");
+    if (!wrong.empty()) return wrong;
+    if (world.model().nobody_knows()) return "";
+  }
+  return "";
+}
+
+bool fails(const Profile& profile, const std::vector<Step>& steps) {
+  return !succeeds_apart(true, [&] { return play(profile, steps, nullptr).empty(); });
+}
+
+// Leaves out what is not needed to fail: halves, quarters and so on down to single steps.
+std::vector<Step> shortened(const Profile& profile, std::vector<Step> steps) {
+  for (size_t chunk = steps.size() / 2; chunk > 0;) {
+    bool changed = false;
+    for (size_t at = 0; at < steps.size();) {
+      std::vector<Step> fewer = steps;
+      const size_t end = std::min(at + chunk, steps.size());
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at),
+                  fewer.begin() + static_cast<std::ptrdiff_t>(end));
+      if (fails(profile, fewer)) {
+        steps = std::move(fewer);
+        changed = true;
+      } else {
+        at += chunk;
+      }
+    }
+    if (chunk > 1 || !changed) chunk /= 2;
+  }
+  return steps;
+}
+
+// One run; each step is written to `trace` before it is played.
+bool run_seed(const Profile& profile, uint64_t steps, SharedText& trace, SharedText& report) {
+  World world(profile);
+  Generator generator(profile);
+  for (uint64_t n = 0; n < steps; ++n) {
+    const Step step = generator.next(world);
+    trace.append(written(step));
+    const std::string wrong = world.play(step);
+    if (!wrong.empty()) report.append("step " + std::to_string(n) + ": " + wrong);
+    if (!wrong.empty()) return false;
+    if (world.model().nobody_knows()) return true;
+  }
+  return true;
+}
+
+// Tells a failure as a transcript: what was heard is what the engine said, not what it should have said.
+void explain(const Profile& profile, const std::vector<Step>& steps, std::string_view first) {
+  SharedText story;
+  succeeds_apart(false, [&] { return play(profile, steps, &story).empty(); });
+  std::cout << "seed " << profile.seed << " fails, " << (first.empty() ? "it died" : first) << "\n"
+            << story.view() << std::flush;
+}
+
+bool check_seed(uint64_t seed, uint64_t steps) {
+  const Profile profile(seed);
+  SharedText trace;
+  SharedText report;
+  if (succeeds_apart(false, [&] { return run_seed(profile, steps, trace, report); })) return true;
+  explain(profile, shortened(profile, read_steps(trace.view())), report.view());
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("simulation: engine and model say the same, byte for byte, whatever is done to them") {
+  const bool one = std::getenv("HOLDFAST_SIM_SEED") != nullptr;
+  const uint64_t first = from_environment("HOLDFAST_SIM_SEED", 1);
+  const uint64_t runs = from_environment("HOLDFAST_SIM_RUNS", one ? 1 : 100);
+  const uint64_t steps = from_environment("HOLDFAST_SIM_STEPS", 1000);
+  std::cout << "simulation: seeds " << first << " to " << first + runs - 1 << ", " << steps
+            << " steps each\n";
+  uint64_t failed = 0;
+  for (uint64_t seed = first; seed < first + runs && failed < 3; ++seed) {
+    if (!check_seed(seed, steps)) ++failed;
+  }
+  CHECK(failed == 0);
+}
+
+}  // namespace holdfast::simulation

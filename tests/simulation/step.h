@@ -1,0 +1,56 @@
+// One step of a simulated run, and the seed's choices that hold for the whole run. A run is a list of
+// steps: it can be written down, read back, cut shorter, and shown in the format of tests/transcripts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config.h"
+
+namespace holdfast::simulation {
+
+// Where the engine's clock and the wall clock begin, as in the transcripts.
+inline constexpr int64_t kStartMs = 5000;
+inline constexpr int64_t kStartWallUs = 1000000000000000;
+
+struct Step {
+  enum class Kind : uint8_t { kOpen, kDrop, kCommand, kPass, kTick };
+  Kind kind = Kind::kTick;
+  int conn = 0;                   // which of the run's connections: 0, 1, 2 ...
+  int64_t pass_ms = 0;            // kPass: so much time goes by, and the loop sleeps on
+  std::vector<std::string> args;  // kCommand; "@3" stands for the id of connection 3
+};
+
+// What one seed decides for a whole run.
+struct Profile {
+  explicit Profile(uint64_t seed);
+
+  Config config() const;
+
+  uint64_t seed;
+  int conns;
+  int keys;
+  int owners;
+  int databases;
+  bool look_always;  // LOCKS INFO of every key after each step
+  bool transactions;
+  int64_t session_grace_ms;
+  uint32_t waiters;
+  uint32_t waiters_per_key;
+  uint32_t lease_memory;
+  uint64_t token_floor;
+};
+
+// Bytes from which read_steps() makes the same steps again; a torn last step is left out.
+std::string written(const Step& step);
+std::vector<Step> read_steps(std::string_view bytes);
+
+std::string conn_name(int conn);
+// A command line as a person types it.
+std::string command_line(const std::vector<std::string>& args);
+// The lines that open a transcript of a run.
+std::string transcript_head(const Profile& profile);
+
+}  // namespace holdfast::simulation

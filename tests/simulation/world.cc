@@ -1,0 +1,233 @@
+// Playing steps on engine and model, and comparing.
+#include "world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "../transcripts/reply_text.h"
+
+namespace holdfast::simulation {
+using transcript::in_quotes;
+
+namespace {
+
+// Finds and takes the expected frame that `reply` is; nothing where it is none that may come now.
+bool take_match(std::vector<Frame>& expected, std::string_view reply) {
+  if (expected.empty()) return false;
+  std::set<std::string> topics;
+  const int group = expected.front().group;
+  for (size_t at = 0; at < expected.size() && expected[at].group == group; ++at) {
+    if (!topics.insert(expected[at].topic).second) continue;
+    if (expected[at].matches(reply)) {
+      expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(at));
+      return true;
+    }
+    if (group == 0) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+World::World(const Profile& profile)
+    : profile_(profile),
+      engine_([&] {
+        Config config = profile_.config();
+        config.random = [this](std::span<uint8_t> bytes) {
+          for (uint8_t& byte : bytes) drawn_ += static_cast<char>(byte = next_random_++);
+        };
+        return config;
+      }()),
+      model_(profile_.config()) {
+  open(kProbe);
+}
+
+std::string World::open(int conn) {
+  const std::string peer = "127.0.0.1:" + std::to_string(50000 + conn);
+  conns_[conn] = engine_.open(peer, "127.0.0.1:7379", now());
+  model_.open(conns_[conn].serial, 2);
+  watcher_.open(conns_[conn].serial);
+  tell("connect " + conn_name(conn));
+  return "";
+}
+
+Args World::resolved(const Args& args) const {
+  Args out = args;
+  for (std::string& arg : out) {
+    if (arg.size() != 2 || arg[0] != '@') continue;
+    const int conn = arg[1] - '0';
+    arg = is_open(conn) ? std::to_string(serial(conn)) : "99999";
+  }
+  return out;
+}
+
+std::string World::command(int conn, const Args& symbolic) {
+  const Args args = resolved(symbolic);
+  tell(conn_name(conn) + " > " + command_line(args));
+  const std::vector<std::string_view> argv(args.begin(), args.end());
+  drawn_.clear();
+  watcher_.asked(serial(conn), args);
+  engine_.apply(conns_.at(conn), argv, now(), fx_);
+  model_.offer_random(drawn_);
+  model_.apply(serial(conn), args, now());
+  return "";
+}
+
+std::string World::tick() {
+  tell("tick");
+  const std::optional<TimeMs> before = engine_.next_deadline();
+  engine_.tick(now(), fx_);
+  model_.tick(now());
+  const bool expected = before && is_due(*before, now().mono);
+  if (!fx_.empty() && !expected) return "the loop would have slept past what this tick did";
+  const std::optional<TimeMs> after = engine_.next_deadline();
+  if (after && is_due(*after, now().mono)) return "the loop would spin after this tick";
+  return "";
+}
+
+std::string World::act(const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::kOpen:
+      return open(step.conn);
+    case Step::Kind::kDrop: {
+      tell("drop " + conn_name(step.conn));
+      const ConnId id = conns_.at(step.conn);
+      conns_.erase(step.conn);
+      watcher_.dropped(id.serial);
+      engine_.drop(id, now(), fx_);
+      model_.drop(id.serial, now());
+      return "";
+    }
+    case Step::Kind::kCommand:
+      return command(step.conn, step.args);
+    case Step::Kind::kPass:
+      now_ms_ += step.pass_ms;
+      return "";
+    case Step::Kind::kTick:
+      return tick();
+  }
+  return "";
+}
+
+std::string World::play(const Step& step) {
+  if (step.kind == Step::Kind::kOpen && is_open(step.conn)) return "";
+  if (step.kind == Step::Kind::kDrop && !is_open(step.conn)) return "";
+  if (step.kind == Step::Kind::kCommand && !may_speak(step.conn)) return "";
+  std::map<int, bool> blocked_before;
+  for (const auto& [conn, id] : conns_) blocked_before[conn] = engine_.blocked(id);
+  std::string wrong = act(step);
+  if (wrong.empty()) wrong = check_effects(blocked_before);
+  if (wrong.empty()) wrong = compare();
+  if (wrong.empty() && step.kind != Step::Kind::kPass && step.kind != Step::Kind::kOpen)
+    wrong = check_deadline();
+  engine_.check_invariants();
+  fx_.clear();
+  if (wrong.empty() && profile_.look_always && step.kind != Step::Kind::kPass) wrong = look(step);
+  return wrong;
+}
+
+// Dirty are exactly those with output, woken exactly those that waited and do not any more, each once.
+std::string World::check_effects(const std::map<int, bool>& blocked_before) {
+  for (const auto& [conn, id] : conns_) {
+    const auto dirty = std::count(fx_.dirty.begin(), fx_.dirty.end(), id);
+    if (dirty != (engine_.output(id).empty() ? 0 : 1)) {
+      return conn_name(conn) + " stands in Effects::dirty " + std::to_string(dirty) + " times";
+    }
+    const auto before = blocked_before.find(conn);
+    const bool woken = before != blocked_before.end() && before->second && !engine_.blocked(id);
+    const auto wakes = std::count(fx_.wakes.begin(), fx_.wakes.end(), id);
+    if (wakes != (woken ? 1 : 0)) {
+      return conn_name(conn) + " stands in Effects::wakes " + std::to_string(wakes) + " times";
+    }
+  }
+  const auto gone = [&](ConnId id) {
+    return std::none_of(conns_.begin(), conns_.end(), [&](const auto& c) { return c.second == id; });
+  };
+  if (std::any_of(fx_.dirty.begin(), fx_.dirty.end(), gone)) return "a dropped connection is dirty";
+  if (std::any_of(fx_.wakes.begin(), fx_.wakes.end(), gone)) return "a dropped connection is woken";
+  return fx_.closes.empty() ? "" : "a connection is to close for no reason";
+}
+
+// The loop must not sleep past anything that a connection is to hear of.
+std::string World::check_deadline() const {
+  const std::optional<TimeMs> heard = model_.next_heard_event();
+  if (!heard) return "";
+  const std::optional<TimeMs> next = engine_.next_deadline();
+  if (next && *next <= *heard) return "";
+  return "something is due at " + std::to_string(heard->count - kStartMs) + ", but the loop sleeps until " +
+         (next ? std::to_string(next->count - kStartMs) : "a request comes");
+}
+
+std::string World::compare_conn(int conn) {
+  const ConnId id = conns_.at(conn);
+  std::vector<Frame> expected = model_.take_output(id.serial);
+  Buffer& output = engine_.output(id);
+  const std::string heard(output.view());
+  output.consume(output.size());
+  if (conn == kProbe) seen_ = heard;
+  std::string wrong;
+  for (std::string_view rest = heard; !rest.empty();) {
+    const size_t length = reply_length(rest);
+    if (length == 0) return conn_name(conn) + " heard half a reply: " + in_quotes(rest);
+    const std::string_view reply = rest.substr(0, length);
+    rest.remove_prefix(length);
+    tell_heard(conn, reply);
+    watcher_.heard(id.serial, reply);
+    if (!wrong.empty() || take_match(expected, reply)) continue;
+    wrong = conn_name(conn) + " heard " + in_quotes(reply) + ", expected " +
+            (expected.empty() ? "nothing" : in_quotes(expected.front().text()));
+  }
+  if (wrong.empty() && !expected.empty()) {
+    wrong = conn_name(conn) + " did not hear " + in_quotes(expected.front().text());
+  }
+  if (wrong.empty() && model_.blocked(id.serial) != engine_.blocked(id)) {
+    wrong = conn_name(conn) + (engine_.blocked(id) ? " is blocked" : " is not blocked");
+  }
+  return wrong.empty() ? watcher_.check_replies(id.serial, engine_.blocked(id)) : wrong;
+}
+
+std::string World::compare() {
+  std::string wrong;
+  for (const auto& [conn, id] : conns_) {
+    const std::string found = compare_conn(conn);
+    if (wrong.empty()) wrong = found;
+  }
+  const std::string tokens = model_.settle_tokens();
+  return wrong.empty() ? tokens : wrong;
+}
+
+// Asks for everything there is to see of each key, and lets the watcher judge by itself.
+std::string World::look(const Step& step) {
+  std::set<KeyId> all;
+  for (const auto& [id, state] : model_.keys()) all.insert(id);
+  std::map<KeyId, std::string> infos;
+  std::string* const transcript = std::exchange(transcript_, nullptr);
+  std::string wrong;
+  for (const KeyId& id : all) {
+    for (const Args& args : {Args{"SELECT", std::to_string(id.first)}, Args{"LOCKS", "INFO", id.second}}) {
+      command(kProbe, args);
+      fx_.clear();
+      wrong = compare();
+      if (!wrong.empty()) wrong = "after it, " + command_line(args) + ": " + wrong;
+      if (!wrong.empty()) break;
+    }
+    infos[id] = seen_;
+    if (!wrong.empty()) break;
+  }
+  transcript_ = transcript;
+  return wrong.empty() ? watcher_.judge(step, infos, now_ms_) : wrong;
+}
+
+void World::tell(const std::string& what) {
+  if (transcript_ == nullptr) return;
+  if (told_ms_ != now_ms_) *transcript_ += "@" + std::to_string(now_ms_ - kStartMs) + " ";
+  told_ms_ = now_ms_;
+  *transcript_ += what + "\n";
+}
+
+void World::tell_heard(int conn, std::string_view reply) {
+  if (transcript_ == nullptr) return;
+  *transcript_ += "     " + conn_name(conn) + " < " + transcript::ReplyText(reply, false).next() + "\n";
+}
+
+}  // namespace holdfast::simulation

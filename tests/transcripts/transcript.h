@@ -1,0 +1,179 @@
+// The text of a transcript: what was said, when and by whom. Knows the format and nothing of the engine.
+//
+//   # A comment.
+//   == a waiter is granted at the very millisecond the hold expires
+//   config session-grace 100
+//   @0   A > LOCK k alice 100
+//        A < ["alice", 1]
+//   @10  B > LOCK k bob 1000 WAIT 0
+//        B < (waits)
+//        B > PING
+//   @99  tick
+//   @100 tick
+//        B < ["bob", 2]
+//        B < +PONG
+//        drop A
+//
+// "==" opens a scenario: an engine of its own, whose name is a promise; "config" sets an option of that
+// engine. "@100" says when, in milliseconds, this and the next steps are. The steps: "A > line", which is
+// quoted as an inline command is; "A >> "bytes\r\n"" for pipelines and broken frames; "tick", the loop
+// wakes up; "connect A", which the first mention of a name does as well; "drop A", the peer has gone.
+//
+// After each step stands everything that anybody hears because of it, no more and no less, connections in
+// order of their names: a reply as reply_text.h writes it, (waits) when the connection is blocked, so that
+// its input stays where it is, and (closed). In what is heard "..." stands for any text, "| " continues the
+// line before it, and "sorted " before a reply puts the elements of its arrays in order first.
+#pragma once
+
+#include <cctype>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::transcript {
+
+enum class Verb { kSend, kSendRaw, kConnect, kDrop, kTick };
+
+struct Heard {
+  int line = 0;
+  int last_line = 0;  // of its continuation lines
+  std::string who;
+  std::string text;
+};
+
+struct Step {
+  int line = 0;
+  int64_t at_ms = 0;
+  Verb verb = Verb::kTick;
+  std::string who;
+  std::string text;  // what is sent
+  std::vector<Heard> heard;
+};
+
+struct Scenario {
+  std::string file;
+  int line = 0;
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> options;
+  std::vector<Step> steps;
+};
+
+// Whether `text` is what `pattern` says, "..." standing for anything.
+inline bool matches(std::string_view pattern, std::string_view text) {
+  const size_t gap = pattern.find("...");
+  if (gap == std::string_view::npos) return pattern == text;
+  if (!text.starts_with(pattern.substr(0, gap))) return false;
+  pattern.remove_prefix(gap + 3);
+  for (text.remove_prefix(gap);; text.remove_prefix(1)) {
+    if (matches(pattern, text)) return true;
+    if (text.empty()) return false;
+  }
+}
+
+// Reads one file, line by line. A line that is not understood throws with its place.
+class Reader {
+ public:
+  explicit Reader(std::string file) : file_(std::move(file)) {}
+
+  std::vector<Scenario> read() {
+    std::ifstream in(file_);
+    if (!in) throw std::runtime_error(file_ + ": cannot be read");
+    for (std::string line; std::getline(in, line);) {
+      ++line_;
+      at_ = 0;
+      text_ = line;
+      read_line();
+    }
+    return std::move(scenarios_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    throw std::runtime_error(file_ + ":" + std::to_string(line_) + ": " + why);
+  }
+
+  void skip_blanks() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  std::string word() {
+    skip_blanks();
+    const size_t begin = at_;
+    while (at_ < text_.size() && text_[at_] != ' ') ++at_;
+    return text_.substr(begin, at_ - begin);
+  }
+  // All that follows one blank.
+  std::string rest() const { return at_ < text_.size() ? text_.substr(at_ + 1) : ""; }
+
+  void read_line() {
+    const std::string first = word();
+    if (first.empty() || first[0] == '#') return;
+    if (first == "==") return begin_scenario();
+    if (scenarios_.empty()) fail("stands before the first '== name of a scenario'");
+    if (first == "config") return read_option();
+    if (first == "|") return continue_heard();
+    if (first[0] != '@') return read_step(first);
+    now_ms_ = std::stoll(first.substr(1));
+    read_step(word());
+  }
+
+  void begin_scenario() {
+    Scenario scenario;
+    scenario.file = file_;
+    scenario.line = line_;
+    scenario.name = rest();
+    scenarios_.push_back(std::move(scenario));
+    now_ms_ = 0;
+  }
+
+  void read_option() {
+    if (!scenarios_.back().steps.empty()) fail("config comes before the first step");
+    std::string name = word();
+    scenarios_.back().options.emplace_back(std::move(name), rest());
+  }
+
+  void continue_heard() {
+    std::vector<Step>& steps = scenarios_.back().steps;
+    if (steps.empty() || steps.back().heard.empty()) fail("continues nothing");
+    steps.back().heard.back().text += " " + rest();
+    steps.back().heard.back().last_line = line_;
+  }
+
+  void read_step(const std::string& first) {
+    if (first == "tick") return add_step(Verb::kTick, "", "");
+    if (first == "connect") return add_step(Verb::kConnect, word(), "");
+    if (first == "drop") return add_step(Verb::kDrop, word(), "");
+    const std::string direction = word();
+    if (direction == ">") return add_step(Verb::kSend, first, rest());
+    if (direction == ">>") return add_step(Verb::kSendRaw, first, rest());
+    if (direction == "<") return add_heard(first);
+    fail("is no step");
+  }
+
+  void add_step(Verb verb, std::string who, std::string text) {
+    Step step;
+    step.line = line_;
+    step.at_ms = now_ms_;
+    step.verb = verb;
+    step.who = std::move(who);
+    step.text = std::move(text);
+    scenarios_.back().steps.push_back(std::move(step));
+  }
+
+  void add_heard(const std::string& who) {
+    if (scenarios_.back().steps.empty()) fail("is heard before anything was said");
+    scenarios_.back().steps.back().heard.push_back({line_, line_, who, rest()});
+  }
+
+  std::string file_;
+  int line_ = 0;
+  std::string text_;
+  size_t at_ = 0;
+  int64_t now_ms_ = 0;
+  std::vector<Scenario> scenarios_;
+};
+
+}  // namespace holdfast::transcript

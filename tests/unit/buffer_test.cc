@@ -1,0 +1,132 @@
+// Buffer: bytes go in at the end and out at the front, and its memory is taken and given back as it says.
+#include "core/buffer.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace holdfast {
+
+TEST_CASE("Buffer: starts empty and without memory") {
+  const Buffer buffer;
+  CHECK(buffer.empty());
+  CHECK(buffer.size() == 0);
+  CHECK(buffer.capacity() == 0);
+  CHECK(buffer.view().empty());
+}
+
+TEST_CASE("Buffer: what is appended is read in order") {
+  Buffer buffer;
+  buffer.append("ab");
+  buffer.append("");
+  buffer.push_back('c');
+  CHECK(buffer.view() == "abc");
+  buffer.consume(1);
+  CHECK(buffer.view() == "bc");
+  buffer.consume(2);
+  CHECK(buffer.empty());
+}
+
+TEST_CASE("Buffer: reserve gives room and commit makes it part of the content") {
+  Buffer buffer;
+  buffer.append("x");
+  char* const room = buffer.reserve(1000);
+  REQUIRE(buffer.room() >= 1000);
+  CHECK(buffer.size() == 1);
+  std::fill_n(room, 1000, 'y');
+  buffer.commit(999);
+  CHECK(buffer.view() == "x" + std::string(999, 'y'));
+}
+
+TEST_CASE("Buffer: growth keeps the content, at, before and after the capacity") {
+  for (const size_t size : {511U, 512U, 513U}) {
+    Buffer buffer;
+    const std::string content(size, 'z');
+    buffer.append(content);
+    CHECK(buffer.view() == content);
+    CHECK(buffer.capacity() == (size <= 512 ? 512 : 1024));
+  }
+}
+
+TEST_CASE("Buffer: an emptied buffer uses its memory from the start again") {
+  Buffer buffer;
+  buffer.append(std::string(500, 'a'));
+  buffer.consume(500);
+  buffer.append(std::string(512, 'b'));
+  CHECK(buffer.capacity() == 512);
+}
+
+TEST_CASE("Buffer: a mostly read buffer moves its rest down instead of growing") {
+  Buffer buffer;
+  buffer.append(std::string(500, 'a') + "rest");
+  buffer.consume(500);
+  buffer.append(std::string(400, 'b'));
+  CHECK(buffer.capacity() == 512);
+  CHECK(buffer.view() == "rest" + std::string(400, 'b'));
+}
+
+TEST_CASE("Buffer: truncate takes back what was appended last") {
+  Buffer buffer;
+  buffer.append("keepdrop");
+  buffer.consume(1);
+  buffer.truncate(3);
+  CHECK(buffer.view() == "eep");
+  buffer.append("er");
+  CHECK(buffer.view() == "eeper");
+}
+
+TEST_CASE("Buffer: reset gives memory back only when there is more than is to be kept") {
+  Buffer buffer;
+  buffer.append(std::string(1024, 'a'));
+  buffer.reset(1024);
+  CHECK(buffer.capacity() == 1024);
+  CHECK(buffer.empty());
+  buffer.reset(1023);
+  CHECK(buffer.capacity() == 0);
+  buffer.append("again");
+  CHECK(buffer.view() == "again");
+}
+
+TEST_CASE("Buffer: moving and swapping hand the content over") {
+  Buffer a;
+  a.append("aa");
+  Buffer b(std::move(a));
+  CHECK(b.view() == "aa");
+  Buffer c;
+  c.append("cc");
+  c.swap(b);
+  CHECK(c.view() == "aa");
+  CHECK(b.view() == "cc");
+  b = std::move(c);
+  CHECK(b.view() == "aa");
+}
+
+TEST_CASE("Buffer: behaves as a string through random appends, reads and cuts") {
+  const uint64_t seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  Buffer buffer;
+  std::string model;
+  for (int step = 0; step < 20'000; ++step) {
+    const size_t n = random() % 700;
+    switch (random() % 4) {
+      case 0:
+        buffer.consume(std::min(n, model.size()));
+        model.erase(0, std::min(n, model.size()));
+        break;
+      case 1:
+        buffer.truncate(model.size() - std::min(n / 4, model.size()));
+        model.resize(model.size() - std::min(n / 4, model.size()));
+        break;
+      default:
+        model.append(n / 2, static_cast<char>('a' + n % 26));
+        buffer.append(std::string(n / 2, static_cast<char>('a' + n % 26)));
+    }
+    REQUIRE(buffer.view() == model);
+  }
+}
+
+}  // namespace holdfast

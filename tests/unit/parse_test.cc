@@ -1,0 +1,110 @@
+// Argument helpers: strict numbers, words without case, and Redis's unknown-command text.
+#include "core/parse.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace holdfast {
+namespace {
+
+std::string unknown(const std::vector<std::string_view>& argv) { return unknown_command_text(argv); }
+
+const std::string kHead = "ERR unknown command 'foo', with args beginning with: ";
+
+}  // namespace
+
+TEST_CASE("parse_int: takes every int64 in its one spelling") {
+  constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
+  for (const int64_t value :
+       {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{10}, kLowest, kLowest + 1, kHighest - 1, kHighest}) {
+    CHECK(parse_int(std::to_string(value)) == value);
+  }
+}
+
+TEST_CASE("parse_int: refuses every other spelling") {
+  using namespace std::string_view_literals;
+  for (const std::string_view text : {""sv,
+                                      "-"sv,
+                                      "+"sv,
+                                      "+5"sv,
+                                      "-0"sv,
+                                      "00"sv,
+                                      "01"sv,
+                                      "-01"sv,
+                                      " 1"sv,
+                                      "1 "sv,
+                                      "1\n"sv,
+                                      "1\0"sv,
+                                      "1.0"sv,
+                                      "1e3"sv,
+                                      "0x10"sv,
+                                      "--1"sv,
+                                      "a"sv,
+                                      "1a"sv,
+                                      "9223372036854775808"sv,
+                                      "-9223372036854775809"sv,
+                                      "99999999999999999999999"sv}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_int(text));
+  }
+}
+
+TEST_CASE("parse_int_in: takes numbers before and at its bounds and none beyond") {
+  CHECK_FALSE(parse_int_in("0", 1, 9));
+  CHECK(parse_int_in("1", 1, 9) == 1);
+  CHECK(parse_int_in("5", 1, 9) == 5);
+  CHECK(parse_int_in("9", 1, 9) == 9);
+  CHECK_FALSE(parse_int_in("10", 1, 9));
+  CHECK_FALSE(parse_int_in("x", 1, 9));
+}
+
+TEST_CASE("equals_ignore_case: folds ASCII letters and nothing else") {
+  CHECK(equals_ignore_case("wAiT", "WAIT"));
+  CHECK(equals_ignore_case("", ""));
+  CHECK_FALSE(equals_ignore_case("WAIT", "WAITS"));
+  CHECK_FALSE(equals_ignore_case("WAIT", "WAIX"));
+  CHECK_FALSE(equals_ignore_case("[", "{"));
+  CHECK_FALSE(equals_ignore_case("@", "`"));
+  CHECK_FALSE(equals_ignore_case("\xc4", "\xe4"));
+}
+
+TEST_CASE("append_hex: two lower-case digits a byte, behind what is there") {
+  const std::vector<uint8_t> bytes = {0x00, 0x0f, 0xa0, 0xff};
+  std::string text = "id:";
+  append_hex(text, bytes);
+  CHECK(text == "id:000fa0ff");
+}
+
+TEST_CASE("unknown_command_text: quotes the name and the arguments") {
+  CHECK(unknown({"foo"}) == kHead);
+  CHECK(unknown({"foo", "a", "b"}) == kHead + "'a' 'b' ");
+  CHECK(unknown({"", ""}) == "ERR unknown command '', with args beginning with: '' ");
+  CHECK(unknown({"foo", "a'b"}) == kHead + "'a'b' ");
+}
+
+TEST_CASE("unknown_command_text: shows at most 128 bytes of the name") {
+  for (const size_t size : {127U, 128U, 129U}) {
+    const std::string name(size, 'f');
+    CHECK(unknown({name}) ==
+          "ERR unknown command '" + name.substr(0, 128) + "', with args beginning with: ");
+  }
+}
+
+TEST_CASE("unknown_command_text: stops after 128 bytes of arguments with their quotes") {
+  const auto x = [](size_t n) { return std::string(n, 'x'); };
+  CHECK(unknown({"foo", x(127), "b"}) == kHead + "'" + x(127) + "' ");
+  CHECK(unknown({"foo", x(300), "b"}) == kHead + "'" + x(128) + "' ");
+  CHECK(unknown({"foo", x(125), "b", "c"}) == kHead + "'" + x(125) + "' ");
+  CHECK(unknown({"foo", x(124), "bb", "c"}) == kHead + "'" + x(124) + "' 'b' ");
+}
+
+TEST_CASE("unknown_command_text: shows a name and an argument up to the first NUL, as C prints them") {
+  using namespace std::string_view_literals;
+  CHECK(unknown({"foo\0bar"sv, "x\0y"sv, "\0"sv, "z"sv}) == kHead + "'x' '' 'z' ");
+}
+
+}  // namespace holdfast
