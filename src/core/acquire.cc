@@ -30,7 +30,7 @@ void dress_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, con
     f->attached = 0;
   }
   t.keys(db).set_deadline(f, deadline, r.ttl, t.now.mono);
-  f->client_slot = client.slot & kMaxConnSlots;
+  set_client(*f, client);
   if (attachment.any()) {
     f->attached = 1;
     t.s.attachments.emplace(attachment_key(db, f.handle()), attachment);

@@ -61,7 +61,7 @@ void kill(Request& r, Conn& c) {
 // CLIENT KILL's filters; a connection must pass all that are given.
 struct KillFilter {
   std::optional<uint64_t> id;
-  std::optional<std::string_view> addr, laddr, user, type;
+  std::optional<std::string_view> addr, laddr, type;
   bool skip_me = true;
 
   bool passes(const Request& r, const Conn& c) const {
@@ -69,8 +69,7 @@ struct KillFilter {
     if (id && c.id.serial != *id) return false;
     if (addr && c.peer != *addr) return false;
     if (laddr && c.local != *laddr) return false;
-    if (type && !equals_ignore_case(*type, "normal")) return false;
-    return !user || *user == "default";
+    return !type || equals_ignore_case(*type, "normal");
   }
 };
 
@@ -84,7 +83,7 @@ bool read_kill_filter(Request& r, std::string_view word, std::string_view value,
   } else if (equals_ignore_case(word, "LADDR")) {
     f.laddr = value;
   } else if (equals_ignore_case(word, "USER")) {
-    f.user = value;
+    if (value != "default") return r.reply.error("ERR No such user '" + std::string(value) + "'"), false;
   } else if (equals_ignore_case(word, "TYPE")) {
     static constexpr std::string_view kTypes[] = {"normal", "master", "replica", "slave", "pubsub"};
     const bool known = std::ranges::any_of(kTypes, [&](auto t) { return equals_ignore_case(value, t); });
@@ -172,7 +171,7 @@ void cmd_client_kill(Request& r) {
 }
 
 void cmd_client_unblock(Request& r) {
-  if (r.argc() > 4) return r.reply.error("ERR wrong number of arguments for 'client|unblock' command");
+  if (r.argc() > 4) return reply_wrong_arity(r);
   bool with_error = false;
   if (r.argc() == 4) {
     with_error = equals_ignore_case(r.arg(3), "ERROR");

@@ -172,7 +172,7 @@ void cmd_command_info(Request& r) {
   r.reply.array(r.argc() - 2);
   for (size_t i = 2; i < r.argc(); ++i) {
     const Command* c = find_command(r.arg(i));
-    c == nullptr ? r.reply.null_array() : write_info(r.reply, *c);
+    c == nullptr ? r.reply.null() : write_info(r.reply, *c);
   }
 }
 

@@ -1,5 +1,6 @@
 // PING, ECHO, HELLO, AUTH, SELECT, QUIT, RESET.
 #include <string>
+#include <utility>
 
 #include "core/command.h"
 #include "core/locks.h"
@@ -58,7 +59,7 @@ std::optional<HelloOptions> read_hello(Request& r) {
 }  // namespace
 
 void cmd_ping(Request& r) {
-  if (r.argc() > 2) return r.reply.error("ERR wrong number of arguments for 'ping' command");
+  if (r.argc() > 2) return reply_wrong_arity(r);
   r.argc() == 2 ? r.reply.bulk(r.arg(1)) : r.reply.simple("PONG");
 }
 
@@ -68,6 +69,7 @@ void cmd_hello(Request& r) {
   const auto options = read_hello(r);
   if (!options) return;
   if (options->protocol) r.c.protocol = static_cast<int>(*options->protocol);
+  if (r.c.protocol < 3) cancel_waits(r.t, r.c);  // ASYNC ones, whose answers RESP2 could not tell from replies
   if (options->name) r.c.name = *options->name;
   Reply reply(r.c.out, r.c.protocol);  // the answer is in the new protocol already
   reply.map(7);
@@ -114,8 +116,9 @@ void cmd_quit(Request& r) {
 
 // As if newly connected; its SESSION holds end, as they would with the connection.
 void cmd_reset(Request& r) {
-  while (!r.c.waiters.empty()) cancel_wait(r.t, r.c.waiters.back());
-  end_session(r.t, r.c);
+  cancel_waits(r.t, r.c);
+  const absl::btree_set<HoldName> holds = std::exchange(r.c.session_holds, {});
+  end_session(r.t, r.c.id, holds);
   r.c.transaction.reset();
   r.c.db = 0;
   r.c.protocol = 2;

@@ -89,9 +89,7 @@ void write_info(Request& r, LeaseState state, int64_t ttl_ms, Token token,
 }  // namespace
 
 void cmd_lease_grant(Request& r) {
-  if (r.argc() % 2 != 0) {
-    return r.reply.error("ERR wrong number of arguments for 'lease|grant' command");
-  }
+  if (r.argc() % 2 != 0) return reply_wrong_arity(r);
   const std::string id = r.arg(2) == "*" ? make_lease_id(r) : std::string(r.arg(2));
   if (id.empty() || id.size() > kMaxLeaseIdBytes) {
     return r.reply.error("ERR id must be 1 to " + std::to_string(kMaxLeaseIdBytes) + " bytes");
@@ -131,7 +129,7 @@ void cmd_lease_cancel(Request& r) {
 }
 
 void cmd_lease_renew(Request& r) {
-  if (r.argc() > 4) return reply_syntax_error(r);
+  if (r.argc() > 4) return reply_wrong_arity(r);
   std::optional<DurationMs> ttl;
   if (r.argc() == 4 && !(ttl = read_ttl(r, 3))) return;
   Lease* lease = find_lease(r);

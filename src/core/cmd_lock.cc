@@ -75,9 +75,13 @@ std::optional<LockOptions> read_lock_options(Request& r) {
   return o;
 }
 
+// Tokens that only the server itself may use up, so that no client can name the last one there is.
+constexpr uint64_t kTokenHeadroom = uint64_t{1} << 40U;
+
 // Whether a token that a client names is near enough to what the server would give itself.
 bool token_is_near(const Request& r, const Key& key, uint64_t token) {
   const auto clock_us = static_cast<uint64_t>(std::max<int64_t>(r.t.now.wall_us, 0));
+  if (token > kMaxToken - kTokenHeadroom) return false;
   const uint64_t lead_us = static_cast<uint64_t>(r.s().config.max_token_lead.count) * 1000;
   return token <= std::max(clock_us, r.s().tokens.last(key.hash)) + lead_us;
 }
@@ -176,7 +180,7 @@ void cmd_lock(Request& r) {
 }
 
 void cmd_renew(Request& r) {
-  if (r.argc() > 4) return reply_syntax_error(r);
+  if (r.argc() > 4) return reply_wrong_arity(r);
   std::optional<DurationMs> ttl;
   if (r.argc() == 4) {
     const auto given = read_number(r, 3, "ttl", 0, kMaxTtlMs);

@@ -216,7 +216,7 @@ void cmd_locks_revoke(Request& r) {
     for (const auto& [owner, attachment] : attachments_of_key(r.s(), r.c.db, f)) {
       ++asked;
       Conn* c = attachment.async ? r.s().conns.find(attachment.conn) : nullptr;
-      if (c == nullptr) continue;
+      if (c == nullptr || c->protocol < 3) continue;
       Reply push = push_to(r.t, *c);
       push.push(4);
       for (const std::string_view part :

@@ -74,6 +74,7 @@ void run_command(Turn& t, Conn& c, const Command& command, std::span<const std::
 
 // Errors that several handlers give.
 void reply_syntax_error(Request& r);
+void reply_wrong_arity(Request& r);
 void reply_not_an_integer(Request& r);
 void reply_wrong_type(Request& r);
 

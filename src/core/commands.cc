@@ -51,7 +51,7 @@ constexpr Command kCommands[] = {
     {"command|docs", cmd_command_docs, -2, kConnection, 0, 0, 0, "server", "7.0.0",
      "O(N) where N is the number of commands to look up", "Returns documentary information about commands.",
      "[command-name [command-name ...]]"},
-    {"command|getkeys", cmd_command_getkeys, -3, kConnection, 0, 0, 0, "server", "2.8.13",
+    {"command|getkeys", cmd_command_getkeys, -4, kConnection, 0, 0, 0, "server", "2.8.13",
      "O(N) where N is the number of arguments to the command",
      "Extracts the key names from an arbitrary command.", "command [arg [arg ...]]"},
     {"command|help", cmd_command_help, 2, kConnection, 0, 0, 0, "server", "5.0.0", "O(1)",
@@ -204,6 +204,10 @@ bool arity_fits(const Command& c, size_t argc) {
   return c.arity < 0 ? n >= -c.arity : n == c.arity;
 }
 
+std::string wrong_arity_text(const Command& c) {
+  return std::string("ERR wrong number of arguments for '").append(c.name).append("' command");
+}
+
 std::string upper(std::string_view text) {
   std::string s(text);
   for (char& c : s) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -238,12 +242,16 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
     c = sub;
   }
   if (c->handler == nullptr || !arity_fits(*c, argv.size())) {
-    reply.error("ERR wrong number of arguments for '" + std::string(c->name) + "' command");
+    // Redis ends a transaction with this where EXEC itself is malformed.
+    const bool exec = c->handler == cmd_exec;
+    const std::string text = wrong_arity_text(*c);
+    reply.error(exec ? "EXECABORT Transaction discarded because of: " + text.substr(4) : text);
     return nullptr;
   }
   return c;
 }
 
+void reply_wrong_arity(Request& r) { r.reply.error(wrong_arity_text(r.command)); }
 void reply_syntax_error(Request& r) { r.reply.error("ERR syntax error"); }
 void reply_not_an_integer(Request& r) { r.reply.error("ERR value is not an integer or out of range"); }
 void reply_wrong_type(Request& r) {

@@ -13,6 +13,8 @@
 
 namespace holdfast {
 
+inline constexpr uint32_t kMaxClients = 1U << 20U;  // the largest value of the limit itself
+
 // Everything that grows from outside has a limit with a name. A limit is the largest value that is allowed.
 struct Limits {
   uint32_t clients = 10000;

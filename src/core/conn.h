@@ -70,15 +70,20 @@ class ConnTable {
     assert(c != nullptr);
     return *c;
   }
-  Conn* in_slot(uint32_t slot) const { return slot < slots_.size() ? slots_[slot].get() : nullptr; }
   Conn* find_serial(uint64_t serial) const {
     const auto it = by_serial_.find(serial);
     return it == by_serial_.end() ? nullptr : slots_[it->second].get();
   }
 
+  // The youngest connection there may have been with these low 24 bits of the serial; null where it has gone.
+  Conn* find_bits(uint64_t bits) const {
+    constexpr uint64_t kMask = (1U << 24U) - 1;
+    const uint64_t back = (last_serial_ - bits) & kMask;
+    return back >= last_serial_ ? nullptr : find_serial(last_serial_ - back);
+  }
+
   Conn& open() {
     if (free_slots_.empty()) {
-      assert(slots_.size() < kMaxConnSlots);
       free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
       slots_.emplace_back();
     }

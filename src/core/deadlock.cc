@@ -1,9 +1,9 @@
-// Deadlocks in the wait-for graph. An owner waits for holders in its way and for those queued before it.
-// With counted locks not every holder has to go: a wait is stuck only if the holders that never will go
-// suffice to keep it out. So this is a reduction of an AND-OR graph, done backwards: suppose the owner
-// stuck, gather whom that sticks, and see whether the owner's own request is kept out by them. The graph
-// never had a cycle before, so this finds exactly those that the request would close. Usually nobody waits
-// for the owner, and it ends at once.
+// Deadlocks in the wait-for graph. An owner waits for holders in its way and for those queued before it. With
+// counted locks not every holder has to go, so this is a reduction of an AND-OR graph (as in Knapp, "Deadlock
+// detection in distributed databases", 1987): gather all who may wait for the asking owner in the end, suppose
+// them all stuck, and release whoever could go on all the same, until nobody can. Those outside are not stuck, as
+// there was no deadlock before. Usually nobody waits for the asker, and it ends at once.
+#include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
@@ -19,78 +19,83 @@ namespace {
 
 class StuckSearch {
  public:
-  StuckSearch(Turn& t, const WaitQueue* asked, std::string_view asker)
-      : t_(t), asked_(asked), asker_(asker) {}
+  StuckSearch(Turn& t, const WaitQueue* asked, std::string_view asker, Capacity capacity, bool upgrade)
+      : t_(t), asked_(asked), asker_(asker), capacity_(capacity), upgrade_(upgrade) {}
 
-  bool closes_cycle(Capacity capacity, bool upgrade) {
+  bool closes_cycle() {
     stick(asker_);
-    while (!pending_.empty()) {
-      const std::string_view owner = pending_.back();
-      pending_.pop_back();
-      spread(owner);
+    for (size_t i = 0; i < gathered_.size(); ++i) gather_behind(gathered_[i]);
+    if (gathered_.size() == 1) return false;
+    while (release_some()) {
     }
-    return kept_out(asked_, asker_, capacity) || stuck_before_end(upgrade);
+    return stuck_.contains(asker_);
   }
 
  private:
-  // Of the holders of a key: how many are stuck, and the smallest of their capacities.
-  struct StuckHolders {
-    size_t count = 0;
-    Capacity tightest = kShared;
-  };
-
   void stick(std::string_view owner) {
-    if (stuck_.insert(owner).second) pending_.push_back(owner);
+    if (stuck_.insert(owner).second) gathered_.push_back(owner);
   }
 
-  // Sticks whom a stuck owner keeps waiting: behind its own waits, and at the keys that it holds.
-  void spread(std::string_view owner) {
+  // The asker's earlier requests for the same key are answered together with the new one, so nobody counts them.
+  bool counts(const Waiter* w) const { return w->queue != asked_ || w->owner != asker_; }
+
+  // Gathers whom an owner may keep waiting: behind its own waits, and at the keys that it holds.
+  void gather_behind(std::string_view owner) {
     for (const Waiter* w : t_.s.queues.of_owner(owner)) {
-      // The asker's earlier requests for the same key are answered together with the new one.
-      if (w->queue == asked_ && owner == asker_) continue;
-      stick_from(w->queue, w->rank + 1);
+      if (!counts(w)) continue;
+      for (auto it = std::next(std::list<Waiter*>::const_iterator(w->place)); it != w->queue->waiters.end(); ++it) {
+        if (gathered_to_.contains(*it)) break;  // the rest of the queue has been gathered
+        gathered_to_.insert(*it);
+        stick((*it)->owner);
+      }
     }
-    for (const WaitQueue* q : t_.s.queues.held_by(owner)) add_holder(q, kExclusive);
+    for_each_held(owner, [&](const WaitQueue* q, Capacity capacity) {
+      ++stuck_holders_[q][capacity];
+      for (const Waiter* w : q->waiters) stick(w->owner);
+    });
+  }
+
+  // Calls f(queue, capacity) for the contended keys that the owner holds.
+  template <class F>
+  void for_each_held(std::string_view owner, F f) const {
+    for (const WaitQueue* q : t_.s.queues.held_by(owner)) f(q, kExclusive);
     for (const WaitQueue* q : t_.s.queues.shared()) {
-      const Keyspace::Found f = t_.keys(q->db).find(q->key());
-      if (const Holder* h = lock_body_of(*f)->find(owner)) add_holder(q, h->capacity);
+      const Keyspace::Found found = t_.keys(q->db).find(q->key());
+      if (const Holder* h = lock_body_of(*found)->find(owner)) f(q, h->capacity);
     }
   }
 
-  void add_holder(const WaitQueue* q, Capacity capacity) {
-    StuckHolders& holders = holders_[q];
-    ++holders.count;
-    holders.tightest = std::min(holders.tightest, capacity);
-    for (const Waiter* w : q->waiters) {
-      if (w->rank >= stuck_rank(q)) return;
-      if (!kept_out(q, w->owner, w->capacity)) continue;
-      stick_from(q, w->rank);
-      return;
+  // In the order in which they were gathered, so that what one release makes possible mostly follows in one pass.
+  bool release_some() {
+    bool any = false;
+    for (const std::string_view owner : gathered_) {
+      if (!stuck_.contains(owner) || !can_go_on(owner)) continue;
+      stuck_.erase(owner);
+      for_each_held(owner, [&](const WaitQueue* q, Capacity capacity) {
+        auto& holders = stuck_holders_[q];
+        if (--holders[capacity] == 0) holders.erase(capacity);
+      });
+      any = true;
     }
+    return any;
   }
 
-  uint64_t stuck_rank(const WaitQueue* q) const {
-    const auto it = stuck_from_.find(q);
-    return it == stuck_from_.end() ? UINT64_MAX : it->second;
-  }
-
-  // All waiters of a queue from a rank on are stuck.
-  void stick_from(const WaitQueue* q, uint64_t rank) {
-    const uint64_t known = stuck_rank(q);
-    if (rank >= known) return;
-    stuck_from_[q] = rank;
-    for (auto it = q->waiters.rbegin(); it != q->waiters.rend() && (*it)->rank >= rank; ++it) {
-      if ((*it)->rank < known) stick((*it)->owner);
+  bool can_go_on(std::string_view owner) const {
+    for (const Waiter* w : t_.s.queues.of_owner(owner)) {
+      if (!counts(w)) continue;
+      if (kept_out(w->queue, owner, w->capacity) || stuck_before(w->queue, w, w->upgrade)) return false;
     }
+    return owner != asker_ || (!kept_out(asked_, asker_, capacity_) && !stuck_before(asked_, nullptr, upgrade_));
   }
 
   // Whether a request would not be admitted though all holders that can go had gone.
   bool kept_out(const WaitQueue* q, std::string_view owner, Capacity capacity) const {
-    const auto it = holders_.find(q);
-    if (it == holders_.end()) return false;
-    size_t others = it->second.count;
+    const auto it = stuck_holders_.find(q);
+    if (it == stuck_holders_.end() || it->second.empty()) return false;
+    size_t others = 0;
+    for (const auto& [c, count] : it->second) others += count;
     if (stuck_.contains(owner) && holds(q, owner)) --others;
-    return others > 0 && others + 1 > std::min(capacity, it->second.tightest).count;
+    return others > 0 && others + 1 > std::min(capacity, it->second.begin()->first).count;
   }
 
   bool holds(const WaitQueue* q, std::string_view owner) const {
@@ -98,28 +103,30 @@ class StuckSearch {
     return lock_body_of(*t_.keys(q->db).find(q->key()))->find(owner) != nullptr;
   }
 
-  // Whether somebody before the new request's place is stuck.
-  bool stuck_before_end(bool upgrade) const {
-    const uint64_t from = stuck_rank(asked_);
-    if (from == UINT64_MAX) return false;
-    return std::ranges::any_of(asked_->waiters, [&](const Waiter* w) {
-      return (!upgrade || w->upgrade) && w->owner != asker_ && w->rank >= from;
-    });
+  // Whether somebody is stuck before a place in a queue: before `end`, or before a new request (null).
+  bool stuck_before(const WaitQueue* q, const Waiter* end, bool upgrade) const {
+    for (const Waiter* w : q->waiters) {
+      if (w == end || (upgrade && !w->upgrade)) return false;
+      if (counts(w) && (end == nullptr || w->owner != end->owner) && stuck_.contains(w->owner)) return true;
+    }
+    return false;
   }
 
   Turn& t_;
   const WaitQueue* asked_;
   std::string_view asker_;
+  Capacity capacity_;
+  bool upgrade_;
   absl::flat_hash_set<std::string_view> stuck_;
-  std::vector<std::string_view> pending_;
-  absl::flat_hash_map<const WaitQueue*, StuckHolders> holders_;
-  absl::flat_hash_map<const WaitQueue*, uint64_t> stuck_from_;
+  std::vector<std::string_view> gathered_;
+  absl::flat_hash_set<const Waiter*> gathered_to_;
+  absl::flat_hash_map<const WaitQueue*, absl::btree_map<Capacity, size_t>> stuck_holders_;
 };
 
 }  // namespace
 
 bool would_deadlock(Turn& t, const WaitQueue* q, std::string_view owner, Capacity capacity, bool upgrade) {
-  return StuckSearch(t, q, owner).closes_cycle(capacity, upgrade);
+  return StuckSearch(t, q, owner, capacity, upgrade).closes_cycle();
 }
 
 }  // namespace holdfast

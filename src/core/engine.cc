@@ -58,6 +58,13 @@ void queue_in_multi(Conn& c, const Command& command, std::span<const std::string
   reply.simple("QUEUED");
 }
 
+// A request was refused before it could run: a transaction under way is broken, and EXEC itself ends it.
+void fail_transaction(Conn& c, std::string_view name) {
+  if (c.transaction == nullptr) return;
+  c.transaction->broken = true;
+  if (equals_ignore_case(name, "exec")) c.transaction.reset();
+}
+
 void fire(Turn& t, Timer* timer) {
   switch (timer->kind()) {
     case TimerKind::kKeyChange:
@@ -65,7 +72,7 @@ void fire(Turn& t, Timer* timer) {
       break;
     case TimerKind::kSessionEnd: {
       const auto end = std::move(t.s.session_ends.extract(static_cast<SessionEnd*>(timer)).mapped());
-      end_session_holds(t, end->conn, end->holds);
+      end_session_holds(t, end->conn, end->holds, end->at());
       break;
     }
     case TimerKind::kLeaseEnd:
@@ -128,7 +135,7 @@ void Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   const Command* command = resolve_command(argv, reply);
   if (command == nullptr) {
     ++s_->stats.errors;
-    if (c.transaction != nullptr) c.transaction->broken = true;
+    fail_transaction(c, argv[0]);
   } else if (c.last_command = command; is_queued_in_multi(c, *command)) {
     queue_in_multi(c, *command, argv, reply);
   } else {
@@ -152,9 +159,10 @@ void Engine::drop(ConnId conn, Now now, Effects& fx) {
   fire_due_timers(t);
   Conn& c = s_->conns.at(conn);
   c.blocked_on = nullptr;
-  while (!c.waiters.empty()) cancel_wait(t, c.waiters.back());
-  end_session(t, c);
-  s_->conns.close(conn);
+  cancel_waits(t, c);
+  const absl::btree_set<HoldName> holds = std::move(c.session_holds);
+  s_->conns.close(conn);  // first, so that nothing is written to it
+  end_session(t, conn, holds);
   serve_ready_queues(t);
 }
 

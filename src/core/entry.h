@@ -43,7 +43,7 @@ struct Entry {
   uint32_t timer_next;  // while not timed, the two hold the time of the last renewal
   uint32_t timer_prev;
   uint64_t held_since_ms : 40;
-  uint64_t client_slot : 24;
+  uint64_t client_bits : 24;  // the low bits of the serial of the connection that set it last
   uint32_t ttl_ms;  // as last given; the last renewal was at deadline - ttl
   uint8_t value_size_low;
   // Behind it: the key, then the value (kString) or a LockBody* (kLock); or a LargeRef.
@@ -93,6 +93,7 @@ inline TimeMs held_since(const Entry& e) { return {static_cast<int64_t>(e.held_s
 inline void set_held_since(Entry& e, TimeMs t) {
   e.held_since_ms = static_cast<uint64_t>(t.count) & ((uint64_t{1} << 40U) - 1);
 }
+inline void set_client(Entry& e, ConnId client) { e.client_bits = client.serial & ((1U << 24U) - 1); }
 inline Token token_of(const Entry& e) { return {e.token}; }
 inline bool is_due(const Entry& e, TimeMs now) { return is_due(deadline_of(e), now); }
 // The ttl last given, 0 for none.

@@ -15,7 +15,7 @@ bool delays(End why) { return why == End::kExpired || why == End::kDisconnected 
 
 void tell_loss(Turn& t, const Attachment& a, std::string_view key, std::string_view owner) {
   Conn* c = a.async ? t.s.conns.find(a.conn) : nullptr;
-  if (c == nullptr) return;
+  if (c == nullptr || c->protocol < 3) return;
   Reply push = push_to(t, *c);
   push.push(4);
   push.bulk("lock");
@@ -99,17 +99,17 @@ void touch(Turn& t, DbIndex db, const Entry& e) {
   if (e.has_queue) t.s.queues.mark_ready(t.s.queues.find(db, t.keys(db).key(key_of(e))));
 }
 
-void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why) {
+void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
   if (type_of(*f) == EntryType::kLock) {
     LockBody* body = lock_body_of(*f);
     while (f && body->size() > 0) {
       const bool last = body->size() == 1;
-      end_holder(t, db, f, body->first_to_expire(), why, t.now.mono);
+      end_holder(t, db, f, body->first_to_expire(), why, at);
       if (last) return;
     }
     return;
   }
-  end_exclusive(t, db, f, why, t.now.mono);
+  end_exclusive(t, db, f, why, at);
   drop_entry(t, db, f);
 }
 
@@ -158,7 +158,7 @@ void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::st
     f->token = 0;
     set_held_since(*f, t.now.mono);
   }
-  f->client_slot = client.slot & kMaxConnSlots;
+  set_client(*f, client);
   if (!f->has_queue) return;
   WaitQueue* q = t.s.queues.find(db, key);
   q->new_holders.emplace_back(value);
@@ -172,7 +172,7 @@ void set_key_deadline(Turn& t, DbIndex db, Keyspace::Found& f, TimeMs deadline, 
     body->for_each([&](const Holder& h) { body->set_deadline(&h, deadline, ttl, t.now.mono); });
   }
   place_deadline(t, db, f, deadline, ttl, t.now.mono);
-  f->client_slot = client.slot & kMaxConnSlots;
+  set_client(*f, client);
   touch(t, db, *f);
 }
 
@@ -191,7 +191,7 @@ void renew_hold(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder,
     follow_holders(t, db, f);
   } else {
     place_deadline(t, db, f, deadline, ttl, t.now.mono);
-    f->client_slot = client.slot & kMaxConnSlots;
+    set_client(*f, client);
     touch(t, db, *f);
   }
 }
@@ -211,9 +211,8 @@ void raise_token(Turn& t, const Key& key, Keyspace::Found& f, const Holder* hold
 }
 
 const Conn* client_of(const EngineState& s, const Entry& e) {
-  const Conn* c = s.conns.in_slot(e.client_slot);
-  // A slot is used again only after its connection has gone, so the present one set the entry only if it is
-  // older.
+  const Conn* c = s.conns.find_bits(e.client_bits);
+  // After 2^24 connections the bits come again: then the one that has them now is younger than the hold.
   return c != nullptr && c->opened <= renewed_at(e) ? c : nullptr;
 }
 

@@ -16,9 +16,9 @@ Keyspace::Found find_own(Turn& t, const Lease& lease, const std::string& key) {
   return own ? f : Keyspace::Found{};
 }
 
-void remove_own_keys(Turn& t, const Lease& lease) {
+void remove_own_keys(Turn& t, const Lease& lease, End why) {
   for (const std::string& key : lease.keys) {
-    if (Keyspace::Found f = find_own(t, lease, key)) remove_key(t, lease.db, f, End::kReleased);
+    if (Keyspace::Found f = find_own(t, lease, key)) remove_key(t, lease.db, f, why);
   }
 }
 
@@ -32,7 +32,7 @@ bool is_whole(Turn& t, Lease* lease) {
   const bool whole =
       std::ranges::all_of(lease->keys, [&](const auto& key) { return bool{find_own(t, *lease, key)}; });
   if (whole) return true;
-  remove_own_keys(t, *lease);
+  remove_own_keys(t, *lease, End::kExpired);
   end_lease(t, lease, LeaseState::kExpired);
   return false;
 }
@@ -101,10 +101,13 @@ bool renew_lease(Turn& t, Lease* lease, DurationMs ttl) {
 }
 
 void cancel_lease(Turn& t, Lease* lease) {
-  remove_own_keys(t, *lease);
+  remove_own_keys(t, *lease, End::kReleased);
   end_lease(t, lease, LeaseState::kCancelled);
 }
 
-void expire_lease(Turn& t, Lease* lease) { end_lease(t, lease, LeaseState::kExpired); }
+void expire_lease(Turn& t, Lease* lease) {
+  remove_own_keys(t, *lease, End::kExpired);
+  end_lease(t, lease, LeaseState::kExpired);
+}
 
 }  // namespace holdfast

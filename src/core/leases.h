@@ -33,7 +33,7 @@ bool confirm_lease(Turn& t, Lease* lease);
 bool renew_lease(Turn& t, Lease* lease, DurationMs ttl);
 void cancel_lease(Turn& t, Lease* lease);
 
-// Its time is over; its keys expire by themselves.
+// Its time is over: its keys go, also those whose expiry somebody changed.
 void expire_lease(Turn& t, Lease* lease);
 
 }  // namespace holdfast

@@ -50,7 +50,11 @@ Keyspace::Found find_any(Turn& t, DbIndex db, const Key& key);
 Keyspace::Found find_live(Turn& t, DbIndex db, const Key& key);
 
 // Ends all holds of a key and removes it; its queue, if any, stays and is served before the turn ends.
-void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why);
+// `at` is when its holds ended, which may have been before now.
+void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at);
+inline void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why) {
+  remove_key(t, db, f, why, t.now.mono);
+}
 // Ends what is due of a key that is due.
 void expire_key(Turn& t, DbIndex db, Keyspace::Found& f);
 // Ends one hold of a lock with several; the key goes with the last.
@@ -114,6 +118,7 @@ Acquisition wait_for(Turn& t, Conn& c, const LockRequest& request, Keyspace::Fou
 void serve_ready_queues(Turn& t);
 // Ends a wait without a grant; the waiter is destroyed. Nothing is written to its connection.
 void cancel_wait(Turn& t, Waiter* w);
+void cancel_waits(Turn& t, Conn& c);
 void end_wait_by_timeout(Turn& t, Waiter* w);
 // Makes sure that the key has a queue; the entry must exist.
 WaitQueue* queue_of(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f);
@@ -130,8 +135,9 @@ bool would_deadlock(Turn& t, const WaitQueue* q, std::string_view owner, Capacit
 // Notes a hold's attachment with its connection, or what is left of it when the hold ends.
 void join_session(Turn& t, DbIndex db, std::string_view key, std::string_view owner, const Attachment& a);
 void leave_session(Turn& t, DbIndex db, std::string_view key, std::string_view owner, const Attachment& a);
-// The connection has gone: its SESSION holds end, now or after the grace.
-void end_session(Turn& t, Conn& c);
-void end_session_holds(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds);
+// A connection's session is over: its SESSION holds end, now or after the grace.
+void end_session(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds);
+// Ends those holds that still are the session's; `at` is when it ended.
+void end_session_holds(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds, TimeMs at);
 
 }  // namespace holdfast

@@ -174,6 +174,10 @@ void serve_ready_queues(Turn& t) {
 
 void cancel_wait(Turn& t, Waiter* w) { dequeue(t, w); }
 
+void cancel_waits(Turn& t, Conn& c) {
+  while (!c.waiters.empty()) cancel_wait(t, c.waiters.back());
+}
+
 void end_wait_by_timeout(Turn& t, Waiter* w) {
   ++t.s.stats.timeouts;
   Conn& c = t.s.conns.at(w->conn);

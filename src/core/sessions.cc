@@ -13,17 +13,17 @@ const Attachment* attachment_of_owner(Turn& t, const Keyspace::Found& f, const H
   return h == nullptr ? nullptr : &h->attachment;
 }
 
-void end_session_hold(Turn& t, ConnId conn, const HoldName& name) {
+void end_session_hold(Turn& t, ConnId conn, const HoldName& name, TimeMs at) {
   Keyspace::Found f = find_live(t, name.db, t.keys(name.db).key(name.key));
   if (!f) return;
   const Attachment* a = attachment_of_owner(t, f, name);
   if (a == nullptr || !a->session || a->conn != conn)
     return;  // released, or taken over by another connection
   if (type_of(*f) == EntryType::kString) {
-    remove_key(t, name.db, f, End::kDisconnected);
+    remove_key(t, name.db, f, End::kDisconnected, at);
     return;
   }
-  end_holder(t, name.db, f, lock_body_of(*f)->find(name.owner), End::kDisconnected, t.now.mono);
+  end_holder(t, name.db, f, lock_body_of(*f)->find(name.owner), End::kDisconnected, at);
 }
 
 }  // namespace
@@ -42,20 +42,15 @@ void leave_session(Turn& t, DbIndex db, std::string_view key, std::string_view o
   }
 }
 
-void end_session_holds(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds) {
-  for (const HoldName& name : holds) end_session_hold(t, conn, name);
+void end_session_holds(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds, TimeMs at) {
+  for (const HoldName& name : holds) end_session_hold(t, conn, name, at);
 }
 
-void end_session(Turn& t, Conn& c) {
-  if (c.session_holds.empty()) return;
-  const absl::btree_set<HoldName> holds = std::move(c.session_holds);
-  c.session_holds.clear();
-  if (t.s.config.session_grace.count == 0) {
-    end_session_holds(t, c.id, holds);
-    return;
-  }
+void end_session(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds) {
+  if (holds.empty()) return;
+  if (t.s.config.session_grace.count == 0) return end_session_holds(t, conn, holds, t.now.mono);
   auto end = std::make_unique<SessionEnd>();
-  end->conn = c.id;
+  end->conn = conn;
   end->holds = holds;
   t.s.timers.set(end.get(), t.now.mono + t.s.config.session_grace);
   SessionEnd* key = end.get();

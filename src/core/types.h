@@ -59,7 +59,6 @@ struct ConnId {
   constexpr bool operator==(const ConnId&) const = default;
   constexpr explicit operator bool() const { return serial != 0; }
 };
-inline constexpr uint32_t kMaxConnSlots = (1U << 24) - 1;  // an entry keeps its client's slot in 24 bits
 
 // How many holders, itself included, a hold admits: exclusive 1, LIMIT n = n, SHARED unlimited.
 struct Capacity {

@@ -158,6 +158,7 @@ void Connection::close_if_finished() {
 }
 
 void Connection::flush() {
+  output_ = &server_.engine().output(id_);  // which also tells the engine that this has been seen to
   if (writing_) {
     is_reader_too_slow();
     return;

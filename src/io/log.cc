@@ -8,6 +8,9 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <memory>
 
 namespace holdfast {
@@ -47,6 +50,12 @@ Log& the_log() {
 }
 
 Result<Done> use_file(const std::string& file) {
+  // Checked first, because the library would make missing folders, and a misspelt path is not to be obeyed.
+  if (std::FILE* probe = std::fopen(file.c_str(), "ae"); probe != nullptr) {
+    std::fclose(probe);
+  } else {
+    return Failure{fmt::format("cannot write the log {}: {}; check --logfile", file, std::strerror(errno))};
+  }
   try {
     the_log().logger.sinks().assign(1, std::make_shared<spdlog::sinks::basic_file_sink_st>(file));
   } catch (const spdlog::spdlog_ex& e) {

@@ -81,7 +81,7 @@ Step Generator::command(const World& world, int conn) {
   } else if (!queued_ && profile_.transactions && dice_.one_in(25)) {
     step.args = {"MULTI"};
   } else if (!queued_ && dice_.one_in(30)) {
-    step.args = {"HELLO", dice_.one_in(4) ? "2" : "3"};
+    step.args = {"HELLO", "3"};
   } else {
     step.args = any_command();
   }
@@ -135,7 +135,7 @@ Args Generator::lock() {
   if (options.empty() && dice_.one_in(3)) options.push_back({"LIMIT", std::to_string(dice_.between(1, 3))});
   if (!dice_.one_in(4)) {
     options.push_back({"WAIT", wait_ms()});
-    if (dice_.one_in(2)) options.push_back({"ASYNC"});
+    if (profile_.ticks_first && dice_.one_in(2)) options.push_back({"ASYNC"});
   }
   if (dice_.one_in(5)) options.push_back({"SESSION"});
   if (dice_.one_in(6)) options.push_back({"DELAY", std::to_string(dice_.pick<int>({0, 1, 5, 30}))});

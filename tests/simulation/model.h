@@ -73,6 +73,7 @@ struct Lease {
   int64_t ttl_ms = 0;
   TimeMs deadline;
   TokenRef token;
+  uint64_t serial = 0;  // tells leases apart that had one id after the other
 };
 
 class Model {
@@ -150,7 +151,8 @@ class Model {
   static Hold* hold_of(KeyState& state, const std::string& owner);
   static bool fits(const KeyState& state, const Request& request);
   bool delayed(const KeyState& state) const { return state.delay_until > now_.mono; }
-  bool may_go(KeyState& state, size_t place) const;
+  bool head_may_go(KeyState& state) const;
+  std::optional<size_t> next_to_go(KeyState& state) const;
   TokenRef take(const KeyId& id, const Request& request);
   void set_ttl(Hold& hold, int64_t ttl_ms) const;
   void touch(const KeyId& id);
@@ -169,8 +171,8 @@ class Model {
   Reply cmd_fence(Caller& caller, const Args& args);
 
   // model_deadlock.cc
-  bool deadlocked(const KeyId& id, size_t place) const;
-  bool satisfiable(const KeyState& state, size_t place, const std::set<std::string>& stuck) const;
+  bool deadlocked(const std::string& owner) const;
+  static bool satisfiable(const KeyState& state, size_t place, const std::set<std::string>& stuck);
 
   // model_time.cc: what is due, and how holds end
   std::vector<Due> all_due() const;
@@ -201,6 +203,7 @@ class Model {
 
   // model_locks.cc: the LOCKS command
   Reply cmd_locks(Caller& caller, const Args& args);
+  void sort_holds(const KeyId& id);
   Frame info(Caller& caller, const KeyId& id);
   void write_holder(Frame& out, const KeyId& id, Hold& hold);
   void write_waiter(Frame& out, const Request& request) const;
@@ -227,7 +230,8 @@ class Model {
   std::map<Serial, Client> clients_;
   std::map<KeyId, KeyState> keys_;
   std::map<std::string, Lease> leases_;
-  std::vector<std::string> ended_leases_;       // oldest first
+  std::vector<std::pair<std::string, uint64_t>> ended_leases_;  // id and serial, oldest first
+  uint64_t last_lease_ = 0;
   std::vector<KeyId> touched_;                  // to be served when the command is over
   std::vector<std::pair<Serial, Frame>> late_;  // pushes that follow the command's reply
   bool in_command_ = false;

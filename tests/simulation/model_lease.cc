@@ -47,7 +47,7 @@ Model::Reply Model::lease_grant(Caller& caller, const Args& args) {
     for (const std::string& key : collisions) out.bulk(key);
     return out;
   }
-  std::erase(ended_leases_, id);
+  lease.serial = ++last_lease_;
   lease.db = caller.client.db;
   lease.ttl_ms = *ttl_ms;
   lease.deadline = now_.mono + DurationMs{*ttl_ms};
@@ -94,10 +94,11 @@ void Model::finish_lease(const std::string& id, Lease::State state) {
     }
   }
   lease.keys.clear();
-  ended_leases_.push_back(id);
+  ended_leases_.emplace_back(id, lease.serial);
   while (ended_leases_.size() > config_.limits.lease_memory) {
-    leases_.erase(ended_leases_.front());
+    const auto [oldest, serial] = ended_leases_.front();
     ended_leases_.erase(ended_leases_.begin());
+    if (leases_.contains(oldest) && leases_.at(oldest).serial == serial) leases_.erase(oldest);
   }
 }
 

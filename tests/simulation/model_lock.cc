@@ -112,15 +112,12 @@ TokenRef Model::token_of(const KeyId& id, Hold& hold) {
 TokenRef Model::take(const KeyId& id, const Request& request) {
   KeyState& state = keys_[id];
   Hold* hold = hold_of(state, request.owner);
-  if (hold == nullptr) {
+  if (hold == nullptr || request.capacity < hold->capacity) {  // an upgrade is a grant like others
+    std::erase_if(state.holds, [&](const Hold& h) { return h.owner == request.owner; });
     hold = &state.holds.emplace_back();
     hold->owner = request.owner;
     hold->held_since = now_.mono;
     hold->token = tokens_.granted({id.second}, request.hint);
-  } else if (request.capacity < hold->capacity) {
-    hold->held_since = now_.mono;
-    hold->token = tokens_.granted({id.second}, request.hint);
-    hold->lease.clear();
   }
   hold->capacity = request.capacity;
   hold->session = request.session;
@@ -136,30 +133,34 @@ void Model::touch(const KeyId& id) {
   if (std::find(touched_.begin(), touched_.end(), id) == touched_.end()) touched_.push_back(id);
 }
 
-// Whether the waiter at `place` is to be granted now.
-bool Model::may_go(KeyState& state, size_t place) const {
-  const Request& request = state.queue[place];
+// Whether the first waiter may be let in now.
+bool Model::head_may_go(KeyState& state) const {
+  if (state.queue.empty() || delayed(state)) return false;
+  const Request& request = state.queue[0];
   const Hold* hold = hold_of(state, request.owner);
-  if (hold != nullptr && hold->capacity == request.capacity) return true;
-  if (place != 0 || delayed(state)) return false;
   if (hold != nullptr && request.capacity > hold->capacity) return true;
   return fits(state, request);
+}
+
+// The waiter to be granted next: one that asks for just what its owner has, wherever it stands, or the
+// first.
+std::optional<size_t> Model::next_to_go(KeyState& state) const {
+  for (size_t place = 0; place < state.queue.size(); ++place) {
+    const Hold* hold = hold_of(state, state.queue[place].owner);
+    if (hold != nullptr && hold->capacity == state.queue[place].capacity) return place;
+  }
+  return head_may_go(state) ? std::optional<size_t>(0) : std::nullopt;
 }
 
 // Grants all that can be granted of a key's queue.
 void Model::serve(const KeyId& id) {
   KeyState& state = keys_[id];
   promote_upgrades(id);
-  for (size_t place = 0; place < state.queue.size();) {
-    if (!may_go(state, place)) {
-      ++place;
-      continue;
-    }
-    const Request request = state.queue[place];
-    state.queue.erase(state.queue.begin() + static_cast<std::ptrdiff_t>(place));
+  while (const std::optional<size_t> place = next_to_go(state)) {
+    const Request request = state.queue[*place];
+    state.queue.erase(state.queue.begin() + static_cast<std::ptrdiff_t>(*place));
     deliver(id, request);
     promote_upgrades(id);
-    place = 0;
   }
 }
 
@@ -241,7 +242,7 @@ Model::Reply Model::wait(Caller& caller, const KeyId& id, Request request) {
   request.upgrade = hold_of(state, request.owner) != nullptr;
   const size_t place = request.upgrade ? upgrade_place(state) : state.queue.size();
   const auto at = state.queue.insert(state.queue.begin() + static_cast<std::ptrdiff_t>(place), request);
-  if (deadlocked(id, place)) {
+  if (deadlocked(request.owner)) {
     state.queue.erase(at);
     return caller.error("DEADLOCK this wait would close a cycle of waiting owners");
   }

@@ -34,7 +34,9 @@ void Model::write_holder(Frame& out, const KeyId& id, Hold& hold) {
   out.bulk("ttl").integer(left).bulk("held").integer((now_.mono - hold.held_since).count);
   out.bulk("renewed").integer((now_.mono - hold.renewed).count);
   out.bulk("session").integer(hold.session ? 1 : 0).bulk("client");
-  if (hold.client == 0) {
+  if (hold.capacity == 1) {
+    out.any_element();  // LENIENT
+  } else if (hold.client == 0) {
     out.null();
   } else {
     out.integer(static_cast<int64_t>(hold.client));
@@ -50,8 +52,20 @@ void Model::write_waiter(Frame& out, const Request& request) const {
   out.bulk("async").integer(request.async ? 1 : 0);
 }
 
+// Holders stand in the order of their tokens, which is that of their grants unless FENCE has raised one.
+// Those of this very transaction are the newest.
+void Model::sort_holds(const KeyId& id) {
+  std::vector<Hold>& holds = keys_[id].holds;
+  for (Hold& hold : holds) token_of(id, hold);
+  std::stable_sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) {
+    if (!a.token->known || !b.token->known) return a.token->known && !b.token->known;
+    return a.token->value < b.token->value;
+  });
+}
+
 Frame Model::info(Caller& caller, const KeyId& id) {
   KeyState& state = keys_[id];
+  sort_holds(id);
   Frame out = caller.frame();
   if (state.holds.empty() && state.queue.empty() && !delayed(state)) return out.null_array();
   uint32_t smallest = kUnlimited;
@@ -80,15 +94,12 @@ Model::Reply Model::locks_break(Caller& caller, const KeyId& id) {
   return caller.frame().integer(static_cast<int64_t>(holds.size()));
 }
 
-// Only who listens can be asked.
+// All holders are asked, but only who listens hears it here.
 Model::Reply Model::locks_revoke(Caller& caller, const KeyId& id) {
-  int64_t asked = 0;
   for (const Hold& hold : keys_[id].holds) {
-    if (!hold.async) continue;
-    ++asked;
-    say(hold.client, push(hold.client, "revoke", id.second, hold.owner, 4), id.second);
+    if (hold.async) say(hold.listener, push(hold.listener, "revoke", id.second, hold.owner, 4), id.second);
   }
-  return caller.frame().integer(asked);
+  return caller.frame().integer(static_cast<int64_t>(keys_[id].holds.size()));
 }
 
 }  // namespace holdfast::simulation

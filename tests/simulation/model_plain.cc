@@ -63,13 +63,12 @@ void Model::write(const KeyId& id, const std::string& value, std::optional<int64
   fresh.owner = value;
   fresh.client = client;
   fresh.held_since = now_.mono;
-  if (!state.holds.empty() && !ttl_ms) {  // KEEPTTL
-    const auto last =
-        std::max_element(state.holds.begin(), state.holds.end(),
-                         [](const Hold& a, const Hold& b) { return a.deadline < b.deadline; });
-    fresh.deadline = last->deadline;
-    fresh.ttl_ms = last->ttl_ms;
-    fresh.renewed = last->renewed;
+  if (is_lock(state) && !ttl_ms) {  // KEEPTTL: as long as the longest hold has left
+    set_ttl(fresh, last_deadline(state) == kNever ? 0 : (last_deadline(state) - now_.mono).count);
+  } else if (!state.holds.empty() && !ttl_ms) {
+    fresh.deadline = state.holds[0].deadline;
+    fresh.ttl_ms = state.holds[0].ttl_ms;
+    fresh.renewed = state.holds[0].renewed;
   } else {
     set_ttl(fresh, ttl_ms.value_or(0));
   }

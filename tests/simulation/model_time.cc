@@ -52,12 +52,10 @@ std::optional<TimeMs> Model::next_heard_event() const {
 
 // Does one thing after the other, since what happens makes new things due.
 void Model::catch_up() {
-  TimeMs moment{-1};
+  group_ = ++last_group_;
   for (;;) {
     const std::vector<Due> due = all_due();
     if (due.empty() || !is_due(due.front().at, now_.mono)) break;
-    if (due.front().at != moment) group_ = ++last_group_;
-    moment = due.front().at;
     happen(due.front());
   }
   group_ = 0;
@@ -93,14 +91,17 @@ void Model::end_hold(const KeyId& id, const std::string& owner, TimeMs moment) {
 
 void Model::tell_lost(const KeyId& id, const Hold& hold) {
   if (!hold.async) return;
-  say(hold.client, push(hold.client, "lost", id.second, hold.owner, 4), id.second);
+  say(hold.listener, push(hold.listener, "lost", id.second, hold.owner, 4), id.second + ", " + hold.owner);
 }
 
 // The key ends for all its holders at once, without any lock-delay.
 bool Model::lose_holds(const KeyId& id) {
   KeyState& state = keys_[id];
   if (state.holds.empty()) return false;
+  const int group = group_;
+  if (group_ == 0) group_ = ++last_group_;  // the order of its holders is nobody's business
   for (const Hold& hold : state.holds) tell_lost(id, hold);
+  group_ = group;
   state.holds.clear();
   touch(id);
   return true;

@@ -53,6 +53,7 @@ Profile::Profile(uint64_t a_seed) : seed(a_seed) {
   databases = dice.one_in(4) ? 2 : 1;
   look_always = dice.one_in(2);
   transactions = dice.one_in(3);
+  ticks_first = !dice.one_in(3);
   session_grace_ms = dice.pick<int64_t>({0, 0, 1, 10, 50});
   waiters = dice.pick<uint32_t>({1000000, 1000000, 1000000, 6});
   waiters_per_key = dice.pick<uint32_t>({100000, 100000, 100000, 3});

@@ -36,6 +36,7 @@ struct Profile {
   int databases;
   bool look_always;  // LOCKS INFO of every key after each step
   bool transactions;
+  bool ticks_first;  // a turn of the loop begins with a tick
   int64_t session_grace_ms;
   uint32_t waiters;
   uint32_t waiters_per_key;

@@ -11,6 +11,7 @@ TokenRef TokenBook::granted(const std::vector<std::string>& keys, uint64_t hint)
 
 TokenRef TokenBook::fenced(const std::string& key, const TokenRef& old, uint64_t given) {
   auto box = std::make_shared<TokenBox>();
+  if (old && old->known) *box = {true, std::max(old->value, given)};
   events_.push_back({{key}, box, given, true, old});
   return box;
 }

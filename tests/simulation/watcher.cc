@@ -2,6 +2,7 @@
 #include "watcher.h"
 
 #include <algorithm>
+#include <set>
 
 #include "frame.h"
 
@@ -125,16 +126,13 @@ std::string Watcher::check_order(const Seen& before, const Seen& now) {
 }
 
 std::string Watcher::check_overtaking(const Step& step, const Seen& before, const Seen& now) {
-  const bool lock =
-      step.kind != Step::Kind::kCommand || upper(step.args[0]) == "LOCK" || upper(step.args[0]) == "UNLOCK";
+  static const std::set<std::string> kWriters = {"SET", "LEASE", "EXEC"};  // they ask no queue
+  if (step.kind == Step::Kind::kCommand && kWriters.contains(upper(step.args[0]))) return "";
   for (const Holder& holder : now.holders) {
     if (has_owner(before.holders, holder.owner)) continue;
     for (const Waiter& waiter : before.waiters) {
       if (waiter.owner == holder.owner) break;  // had its place before the others
-      if (!contains(now.waiters, waiter)) continue;
-      if (has_owner(before.waiters, holder.owner) || lock) {
-        return holder.owner + " has overtaken " + waiter.owner;
-      }
+      if (contains(now.waiters, waiter)) return holder.owner + " has overtaken " + waiter.owner;
     }
   }
   return "";

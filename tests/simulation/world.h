@@ -35,6 +35,7 @@ class World {
   void record(std::string* transcript) { transcript_ = transcript; }
 
  private:
+  bool step_ticks_first(const Step& step) const;
   std::string act(const Step& step);
   std::string open(int conn);
   std::string command(int conn, const Args& args);
@@ -57,6 +58,7 @@ class World {
   Effects fx_;
   std::map<int, ConnId> conns_;
   int64_t now_ms_ = kStartMs;
+  int64_t ticked_ms_ = kStartMs;
   int64_t told_ms_ = -1;
   std::string seen_;  // by the probe
   std::string* transcript_ = nullptr;
