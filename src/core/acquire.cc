@@ -21,21 +21,26 @@ Hold hold_of(const Turn& t, ConnId client, const LockRequest& r) {
   return {deadline, Attachment{client, r.session, r.async, r.delay}};
 }
 
+// Whoever hears of a loss hears of it in time: the key's queue has the timer for it.
+void watch_loss(Turn& t, DbIndex db, Keyspace::Found& f, const LockRequest& r) {
+  if (r.async) queue_of(t, db, r.key, f);
+}
+
 // Gives an exclusive hold the ttl and attributes of the request that it was granted or repeated by.
 void dress_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
-  const auto [deadline, attachment] = hold_of(t, client, r);
-  if (const Attachment* old = attachment_of(t.s, db, f)) {
-    leave_session(t, db, r.key.bytes, r.owner, *old);
-    t.s.attachments.erase(attachment_key(db, f.handle()));
-    f->attached = 0;
+  auto [deadline, attachment] = hold_of(t, client, r);
+  if (f->attached) {
+    const Attachment old = take_attachment(t, db, f);
+    leave_session(t, db, r.key.bytes, r.owner, old);
+    attachment.lease = old.lease;
   }
   t.keys(db).set_deadline(f, deadline, r.ttl, t.now.mono);
   set_client(*f, client);
   if (attachment.any()) {
-    f->attached = 1;
-    t.s.attachments.emplace(attachment_key(db, f.handle()), attachment);
+    attach(t, db, f, attachment);
     join_session(t, db, r.key.bytes, r.owner, attachment);
   }
+  watch_loss(t, db, f, r);
   touch(t, db, *f);
 }
 
@@ -47,6 +52,7 @@ void dress_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* h, Conn
   body->set_deadline(h, deadline, r.ttl, t.now.mono);
   body->set_attachment(h, attachment, client);
   join_session(t, db, r.key.bytes, r.owner, attachment);
+  watch_loss(t, db, f, r);
   follow_holders(t, db, f);
 }
 
@@ -101,11 +107,7 @@ Token downgrade_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client
   h.token = exclusive_token(t, r.key, f);
   h.capacity = r.capacity;
   h.held_since = held_since(*f);
-  if (const Attachment* old = attachment_of(t.s, db, f)) {
-    h.attachment = *old;
-    t.s.attachments.erase(attachment_key(db, f.handle()));
-    f->attached = 0;
-  }
+  h.attachment = take_attachment(t, db, f);
   const Token token = h.token;
   auto* body = new LockBody;
   const Holder* added = body->add(std::move(h));
@@ -174,7 +176,7 @@ std::optional<Capacity> held_capacity(const Entry& e, std::string_view owner) {
 Acquisition granted(Token token) { return {Acquired::kGranted, token}; }
 
 bool delayed(Turn& t, DbIndex db, const Entry& e) {
-  return e.has_queue && t.s.queues.find(db, t.keys(db).key(key_of(e)))->delayed(t.now.mono);
+  return e.has_queue && t.s.queues.find(db, t.keys(db).key(key_of(e)))->delayed(t.due);
 }
 
 // The usual case: a key that nobody holds or waits for. One look-up.
@@ -184,7 +186,7 @@ std::optional<Acquisition> acquire_fresh(Turn& t, Conn& c, const LockRequest& r,
   std::tie(f, made) =
       t.keys(c.db).find_or_insert(r.key, type, type == EntryType::kString ? r.owner : "", t.now.mono);
   if (made) return granted(grant_new(t, c.db, f, c.id, r));
-  if (!is_due(*f, t.now.mono)) return std::nullopt;
+  if (!is_due(*f, t.due)) return std::nullopt;
   expire_key(t, c.db, f);
   return f ? std::nullopt : acquire_fresh(t, c, r, f);
 }
@@ -194,7 +196,7 @@ std::optional<Acquisition> acquire_fresh(Turn& t, Conn& c, const LockRequest& r,
 bool open_to_newcomers(Turn& t, DbIndex db, const Entry& e) {
   if (!e.has_queue) return true;
   const WaitQueue* q = t.s.queues.find(db, t.keys(db).key(key_of(e)));
-  return q->waiters.empty() && !q->delayed(t.now.mono);
+  return q->waiters.empty() && !q->delayed(t.due);
 }
 
 std::optional<Token> try_admit(Turn& t, DbIndex db, ConnId client, const LockRequest& r) {

@@ -114,7 +114,7 @@ void cmd_lease_confirm(Request& r) {
   Lease* lease = find_lease(r);
   if (lease == nullptr) return;
   const Token token = lease->token;
-  if (!confirm_lease(r.t, lease)) return reply_fate(r, r.s().leases.fate(r.arg(2)));
+  if (!confirm_lease(r.t, lease, r.c.id)) return reply_fate(r, r.s().leases.fate(r.arg(2)));
   r.reply.integer(static_cast<int64_t>(token.value));
 }
 
@@ -134,7 +134,7 @@ void cmd_lease_renew(Request& r) {
   if (r.argc() == 4 && !(ttl = read_ttl(r, 3))) return;
   Lease* lease = find_lease(r);
   if (lease == nullptr) return;
-  if (!renew_lease(r.t, lease, ttl.value_or(lease->ttl))) return reply_fate(r, r.s().leases.fate(r.arg(2)));
+  if (!renew_lease(r.t, lease, ttl.value_or(lease->ttl), r.c.id)) return reply_fate(r, r.s().leases.fate(r.arg(2)));
   r.reply.integer(1);
 }
 

@@ -148,7 +148,9 @@ void cmd_locks_info(Request& r) {
   Keyspace::Found f = find_any(r.t, r.c.db, key);
   if (!f) return r.reply.null_array();
   const std::vector<ShownHold> holds = holds_of(r, key, f);
-  write_lock_info(r, key, holds, f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr);
+  const WaitQueue* q = f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr;
+  if (holds.empty() && q->waiters.empty() && !q->delayed(r.now())) return r.reply.null_array();
+  write_lock_info(r, key, holds, q);
 }
 
 void cmd_locks_list(Request& r) {

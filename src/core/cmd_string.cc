@@ -84,7 +84,10 @@ bool admits(Request& r, const SetOptions& o, const Keyspace::Found& f, bool live
 }
 
 void set_string(Request& r, const SetOptions& o, const Key& key, Keyspace::Found& f) {
+  const bool was_lock = f && type_of(*f) == EntryType::kLock;
+  const TimeMs old_deadline = was_lock ? key_deadline(*f) : kNever;
   put_string(r.t, r.c.db, key, f, r.arg(2), r.c.id);
+  if (o.keep_ttl && was_lock) return set_key_deadline(r.t, r.c.db, f, old_deadline, r.c.id);
   if (o.keep_ttl) return touch(r.t, r.c.db, *f);
   if (!o.deadline || !is_due(*o.deadline, r.now())) {
     return set_key_deadline(r.t, r.c.db, f, o.deadline.value_or(kNever), r.c.id);

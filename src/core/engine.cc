@@ -86,7 +86,11 @@ void fire(Turn& t, Timer* timer) {
 }
 
 void fire_due_timers(Turn& t) {
-  while (Timer* timer = t.s.timers.take_due(t.now.mono)) fire(t, timer);
+  while (Timer* timer = t.s.timers.take_due(t.now.mono)) {
+    t.due = timer->at();
+    fire(t, timer);
+  }
+  t.due = t.now.mono;
 }
 
 // One database after the other, the next first the next time, so that a storm in one does not starve the
@@ -214,7 +218,8 @@ void Engine::check_invariants() const {
   assert(attached == s_->attachments.size());
   s_->queues.for_each([&](const WaitQueue& q) {
     const Keyspace::Found f = s_->dbs[q.db]->find(q.key());
-    assert(f && f->has_queue && (!q.waiters.empty() || q.delay_until.count > 0));
+    assert(f && f->has_queue);
+    assert(!q.waiters.empty() || q.delay_until.count > 0 || has_listener(*s_, q.db, f));
     for (const Waiter* w : q.waiters) {
       const Conn& c = s_->conns.at(w->conn);
       assert(w->async || c.blocked_on == w);

@@ -37,15 +37,6 @@ void conclude(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a, std:
   t.s.queues.mark_ready(q);
 }
 
-Attachment take_attachment(Turn& t, DbIndex db, Keyspace::Found& f) {
-  if (!f->attached) return {};
-  f->attached = 0;
-  const auto it = t.s.attachments.find(attachment_key(db, f.handle()));
-  const Attachment a = it->second;
-  t.s.attachments.erase(it);
-  return a;
-}
-
 // Removes an entry whose holds have all ended; where there is a queue, a placeholder keeps its place.
 void drop_entry(Turn& t, DbIndex db, Keyspace::Found& f) {
   Keyspace& keys = t.keys(db);
@@ -66,18 +57,30 @@ void end_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at) 
 // Sets an entry's deadline and carries its attachment along where that moved it.
 void place_deadline(Turn& t, DbIndex db, Keyspace::Found& f, TimeMs deadline, DurationMs ttl,
                     TimeMs renewed) {
-  const Handle before = f.handle();
+  const Attachment a = take_attachment(t, db, f);
   t.keys(db).set_deadline(f, deadline, ttl, renewed);
-  if (f.handle() == before || !f->attached) return;
-  t.s.attachments[attachment_key(db, f.handle())] = t.s.attachments[attachment_key(db, before)];
-  t.s.attachments.erase(attachment_key(db, before));
+  if (a.any()) attach(t, db, f, a);
 }
 
 }  // namespace
 
+Attachment take_attachment(Turn& t, DbIndex db, Keyspace::Found& f) {
+  if (!f->attached) return {};
+  f->attached = 0;
+  const auto it = t.s.attachments.find(attachment_key(db, f.handle()));
+  const Attachment a = it->second;
+  t.s.attachments.erase(it);
+  return a;
+}
+
+void attach(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a) {
+  f->attached = 1;
+  t.s.attachments[attachment_key(db, f.handle())] = a;
+}
+
 Keyspace::Found find_any(Turn& t, DbIndex db, const Key& key) {
   Keyspace::Found f = t.keys(db).find(key);
-  if (!f || !is_due(*f, t.now.mono)) [[likely]]
+  if (!f || !is_due(*f, t.due)) [[likely]]
     return f;
   expire_key(t, db, f);
   return f;
@@ -123,7 +126,7 @@ void expire_key(Turn& t, DbIndex db, Keyspace::Found& f) {
   LockBody* body = lock_body_of(*f);
   while (true) {
     const Holder* h = body->first_to_expire();
-    if (!is_due(h->deadline, t.now.mono)) return;
+    if (!is_due(h->deadline, t.due)) return;
     const bool last = body->size() == 1;
     end_holder(t, db, f, h, End::kExpired, h->deadline);
     if (last) return;
@@ -213,12 +216,19 @@ void raise_token(Turn& t, const Key& key, Keyspace::Found& f, const Holder* hold
 const Conn* client_of(const EngineState& s, const Entry& e) {
   const Conn* c = s.conns.find_bits(e.client_bits);
   // After 2^24 connections the bits come again: then the one that has them now is younger than the hold.
-  return c != nullptr && c->opened <= renewed_at(e) ? c : nullptr;
+  const bool sure = s.conns.opened() < (uint64_t{1} << 24U);
+  return c != nullptr && (sure || c->opened <= renewed_at(e)) ? c : nullptr;
 }
 
 const Attachment* attachment_of(const EngineState& s, DbIndex db, const Keyspace::Found& f) {
   if (!f->attached) return nullptr;
   return &s.attachments.find(attachment_key(db, f.handle()))->second;
+}
+
+bool has_listener(const EngineState& s, DbIndex db, const Keyspace::Found& f) {
+  if (type_of(*f) == EntryType::kLock) return lock_body_of(*f)->listeners() > 0;
+  const Attachment* a = attachment_of(s, db, f);
+  return a != nullptr && a->async;
 }
 
 std::vector<std::pair<std::string_view, Attachment>> attachments_of_key(const EngineState& s, DbIndex db,

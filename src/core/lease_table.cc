@@ -18,6 +18,7 @@ const LeaseFate* LeaseTable::fate(std::string_view id) const {
 Lease* LeaseTable::add(std::unique_ptr<Lease> lease) {
   assert(find(lease->id) == nullptr);
   fates_.erase(lease->id);
+  lease->serial = ++last_serial_;
   Lease* added = lease.get();
   live_.emplace(added->id, std::move(lease));
   return added;

@@ -22,6 +22,7 @@ struct Lease : Timer {
   std::string id;
   DbIndex db = 0;
   std::vector<std::string> keys;
+  uint64_t serial = 0;  // given by the table; never used twice
   Token token;
   DurationMs ttl;
 };

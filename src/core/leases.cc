@@ -12,8 +12,8 @@ namespace {
 
 Keyspace::Found find_own(Turn& t, const Lease& lease, const std::string& key) {
   const Keyspace::Found f = find_live(t, lease.db, t.keys(lease.db).key(key));
-  const bool own = f && type_of(*f) == EntryType::kString && token_of(*f) == lease.token;
-  return own ? f : Keyspace::Found{};
+  const Attachment* a = f && type_of(*f) == EntryType::kString ? attachment_of(t.s, lease.db, f) : nullptr;
+  return a != nullptr && a->lease == lease.serial ? f : Keyspace::Found{};
 }
 
 void remove_own_keys(Turn& t, const Lease& lease, End why) {
@@ -62,46 +62,53 @@ LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
   }
   if (!result.colliding.empty()) return result;
   result.token = token_for(t, keys, documents);
-  auto lease = std::make_unique<Lease>();
-  lease->id = id;
+  auto made = std::make_unique<Lease>();
+  made->id = id;
+  Lease* lease = t.s.leases.add(std::move(made));
   lease->db = c.db;
   lease->token = result.token;
   lease->ttl = ttl;
+  Attachment own;
+  own.lease = lease->serial;
   for (const Document& d : documents) {
     const Key key = keys.key(d.key);
     Keyspace::Found f = find_any(t, c.db, key);
     put_string(t, c.db, key, f, d.value, c.id);
     f->token = result.token.value & kMaxToken;
+    attach(t, c.db, f, own);
     set_key_deadline(t, c.db, f, t.now.mono + ttl, c.id);
     lease->keys.emplace_back(d.key);
   }
-  t.s.timers.set(t.s.leases.add(std::move(lease)), t.now.mono + ttl);
+  t.s.timers.set(lease, t.now.mono + ttl);
   return result;
 }
 
-bool confirm_lease(Turn& t, Lease* lease) {
+bool confirm_lease(Turn& t, Lease* lease, ConnId client) {
   if (!is_whole(t, lease)) return false;
   for (const std::string& key : lease->keys) {
     Keyspace::Found f = find_own(t, *lease, key);
-    set_key_deadline(t, lease->db, f, kNever, {});
+    set_key_deadline(t, lease->db, f, kNever, client);
+    Attachment a = take_attachment(t, lease->db, f);
+    a.lease = 0;
+    if (a.any()) attach(t, lease->db, f, a);
   }
   end_lease(t, lease, LeaseState::kConfirmed);
   return true;
 }
 
-bool renew_lease(Turn& t, Lease* lease, DurationMs ttl) {
+bool renew_lease(Turn& t, Lease* lease, DurationMs ttl, ConnId client) {
   if (!is_whole(t, lease)) return false;
   lease->ttl = ttl;
   for (const std::string& key : lease->keys) {
     Keyspace::Found f = find_own(t, *lease, key);
-    set_key_deadline(t, lease->db, f, t.now.mono + ttl, {});
+    set_key_deadline(t, lease->db, f, t.now.mono + ttl, client);
   }
   t.s.timers.set(lease, t.now.mono + ttl);
   return true;
 }
 
 void cancel_lease(Turn& t, Lease* lease) {
-  remove_own_keys(t, *lease, End::kReleased);
+  remove_own_keys(t, *lease, End::kDeleted);
   end_lease(t, lease, LeaseState::kCancelled);
 }
 

@@ -1,5 +1,5 @@
 // Leases: documents put under several keys at once, for a while; then made permanent, or taken back. A key
-// is the lease's own as long as it holds the string that the lease put there, which its token tells.
+// is the lease's own as long as it holds the string that the lease put there, which its attachment tells.
 #pragma once
 
 #include <optional>
@@ -27,10 +27,10 @@ struct LeaseGrant {
 LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
                        std::span<const Document> documents);
 
-// Each of the three: false where a key is gone or was overwritten; the lease has then ended as expired and
+// `client` is who asks. False where a key is gone or was overwritten; the lease has then ended as expired and
 // the keys that were left to it are removed.
-bool confirm_lease(Turn& t, Lease* lease);
-bool renew_lease(Turn& t, Lease* lease, DurationMs ttl);
+bool confirm_lease(Turn& t, Lease* lease, ConnId client);
+bool renew_lease(Turn& t, Lease* lease, DurationMs ttl, ConnId client);
 void cancel_lease(Turn& t, Lease* lease);
 
 // Its time is over: its keys go, also those whose expiry somebody changed.

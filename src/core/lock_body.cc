@@ -11,7 +11,7 @@ const Holder* LockBody::find(std::string_view owner) const {
 }
 
 const Holder* LockBody::add(Holder holder) {
-  assert(find(holder.owner) == nullptr && !has_token(holder.token));
+  assert(find(holder.owner) == nullptr);
   auto owned = std::make_unique<Holder>(std::move(holder));
   Holder* h = owned.get();
   by_owner_.emplace(std::string_view(h->owner), std::move(owned));
@@ -29,25 +29,27 @@ void LockBody::remove(const Holder* holder) {
 Holder* LockBody::own(const Holder* holder) { return by_owner_.find(holder->owner)->second.get(); }
 
 void LockBody::index(Holder* holder) {
-  by_deadline_.emplace(holder->deadline, holder->token);
-  by_token_.emplace(holder->token, holder);
+  by_deadline_.emplace(holder->deadline, rank(holder));
+  by_token_.emplace(rank(holder), holder);
   ++capacities_[holder->capacity];
+  listeners_ += holder->attachment.async ? 1 : 0;
 }
 
 void LockBody::unindex(const Holder* holder) {
-  by_deadline_.erase({holder->deadline, holder->token});
-  by_token_.erase(holder->token);
+  by_deadline_.erase({holder->deadline, rank(holder)});
+  by_token_.erase(rank(holder));
+  listeners_ -= holder->attachment.async ? 1 : 0;
   const auto it = capacities_.find(holder->capacity);
   if (--it->second == 0) capacities_.erase(it);
 }
 
 void LockBody::set_deadline(const Holder* holder, TimeMs deadline, DurationMs ttl, TimeMs renewed) {
   Holder* h = own(holder);
-  by_deadline_.erase({h->deadline, h->token});
+  by_deadline_.erase({h->deadline, rank(h)});
   h->deadline = deadline;
   h->ttl = ttl;
   h->renewed = renewed;
-  by_deadline_.emplace(h->deadline, h->token);
+  by_deadline_.emplace(h->deadline, rank(h));
 }
 
 void LockBody::set_token(const Holder* holder, Token token) {
@@ -66,8 +68,10 @@ void LockBody::set_capacity(const Holder* holder, Capacity capacity) {
 
 void LockBody::set_attachment(const Holder* holder, const Attachment& a, ConnId client) {
   Holder* h = own(holder);
+  unindex(h);
   h->attachment = a;
   h->client = client;
+  index(h);
 }
 
 Capacity LockBody::tightest(const Holder* except) const {
@@ -85,16 +89,19 @@ TimeMs LockBody::last_deadline() const {
   return by_deadline_.empty() ? kNever : by_deadline_.rbegin()->first;
 }
 
-Token LockBody::largest_token() const { return by_token_.empty() ? Token{} : by_token_.rbegin()->first; }
+bool LockBody::has_token(Token token) const {
+  const auto it = by_token_.lower_bound({token, {}});
+  return it != by_token_.end() && it->first.first == token;
+}
 
 void LockBody::check_invariants() const {
   assert(by_token_.size() == size() && by_deadline_.size() == size());
   size_t counted = 0;
   for (const auto& [capacity, count] : capacities_) counted += count;
   assert(counted == size());
-  for (const auto& [token, holder] : by_token_) {
-    assert(holder->token == token && find(holder->owner) == holder);
-    assert(by_deadline_.contains({holder->deadline, token}));
+  for (const auto& [key, holder] : by_token_) {
+    assert(rank(holder) == key && find(holder->owner) == holder);
+    assert(by_deadline_.contains({holder->deadline, key}));
     assert(size() <= holder->capacity.count && "a holder admits no more than its capacity");
   }
 }

@@ -22,7 +22,8 @@ struct Attachment {
   bool session = false;  // ends with the connection
   bool async = false;    // its end is told by a push
   DurationMs delay;      // lock-delay after an end other than by UNLOCK
-  bool any() const { return session || async || delay.count > 0; }
+  uint64_t lease = 0;    // the serial of the lease whose document this is; 0: none
+  bool any() const { return session || async || delay.count > 0 || lease != 0; }
 };
 
 struct Holder {
@@ -40,10 +41,12 @@ struct Holder {
 class LockBody {
  public:
   size_t size() const { return by_owner_.size(); }
+  // How many holders hear of their loss by a push.
+  size_t listeners() const { return listeners_; }
 
   // Null where `owner` holds nothing. The pointer is good until that holder is removed.
   const Holder* find(std::string_view owner) const;
-  // The owner must not hold it yet, nor the token be in use.
+  // The owner must not hold it yet.
   const Holder* add(Holder holder);
   void remove(const Holder* holder);
 
@@ -58,10 +61,9 @@ class LockBody {
   const Holder* first_to_expire() const;
   // When the key itself would be gone: the latest deadline.
   TimeMs last_deadline() const;
-  bool has_token(Token token) const { return by_token_.contains(token); }
-  Token largest_token() const;
+  bool has_token(Token token) const;
 
-  // In the order of their tokens, which is the order of their grants.
+  // In the order of their tokens: of their grants, where FENCE has not made tokens equal.
   template <class F>
   void for_each(F f) const {
     for (const auto& [token, holder] : by_token_) f(*holder);
@@ -71,14 +73,17 @@ class LockBody {
   void check_invariants() const;
 
  private:
+  using Rank = std::pair<Token, std::string_view>;  // the owner decides between equal tokens
+  static Rank rank(const Holder* h) { return {h->token, h->owner}; }
   Holder* own(const Holder* holder);
   void index(Holder* holder);
   void unindex(const Holder* holder);
 
   absl::flat_hash_map<std::string_view, std::unique_ptr<Holder>> by_owner_;  // keys: views of Holder::owner
-  absl::btree_set<std::pair<TimeMs, Token>> by_deadline_;
-  absl::btree_map<Token, Holder*> by_token_;
+  absl::btree_set<std::pair<TimeMs, Rank>> by_deadline_;
+  absl::btree_map<Rank, Holder*> by_token_;
   absl::btree_map<Capacity, size_t> capacities_;  // how many holders have each
+  size_t listeners_ = 0;
 };
 
 }  // namespace holdfast

@@ -89,7 +89,13 @@ void raise_token(Turn& t, const Key& key, Keyspace::Found& f, const Holder* hold
 
 // The connection that set an entry last, if it is still there.
 const Conn* client_of(const EngineState& s, const Entry& e);
+// An exclusive hold's attachment is kept beside its entry, by handle. What is taken is no longer attached.
+Attachment take_attachment(Turn& t, DbIndex db, Keyspace::Found& f);
+void attach(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a);
 const Attachment* attachment_of(const EngineState& s, DbIndex db, const Keyspace::Found& f);
+
+// Whether a holder of the key hears of its loss by a push.
+bool has_listener(const EngineState& s, DbIndex db, const Keyspace::Found& f);
 
 // Owner and attachment of each hold of a live key. The owners are views into the entry.
 std::vector<std::pair<std::string_view, Attachment>> attachments_of_key(const EngineState& s, DbIndex db,

@@ -125,17 +125,17 @@ void retire_queue(Turn& t, WaitQueue* q, Keyspace::Found& f) {
 void note_key_state(Turn& t, WaitQueue* q, const Entry& e) {
   const bool exclusive = type_of(e) == EntryType::kString;
   t.s.queues.note_holder(q, exclusive ? value_of(e) : "", type_of(e) == EntryType::kLock);
-  t.s.timers.set(q, q->delayed(t.now.mono) ? std::min(q->delay_until, deadline_of(e)) : deadline_of(e));
+  t.s.timers.set(q, q->delayed(t.due) ? std::min(q->delay_until, deadline_of(e)) : deadline_of(e));
 }
 
 void serve(Turn& t, WaitQueue* q) {
   find_any(t, q->db, q->key());  // ends what is due, which may free the key
   serve_new_holders(t, q);
-  while (!q->waiters.empty() && !q->delayed(t.now.mono) && let_in(t, q->waiters.front()))
+  while (!q->waiters.empty() && !q->delayed(t.due) && let_in(t, q->waiters.front()))
     serve_new_holders(t, q);
   Keyspace::Found f = find_any(t, q->db, q->key());
   t.s.queues.unmark_ready(q);  // letting in marked it again, but all that admits has been done
-  if (q->waiters.empty() && !q->delayed(t.now.mono)) {
+  if (q->waiters.empty() && !q->delayed(t.due) && !has_listener(t.s, q->db, f)) {
     retire_queue(t, q, f);
     return;
   }

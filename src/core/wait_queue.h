@@ -38,7 +38,7 @@ struct Waiter : Timer {
   TimeMs since;
 };
 
-// A key's queue; exists as long as requests wait or a lock-delay runs. Its timer is the key's next change:
+// A key's queue; exists as long as requests wait, a lock-delay runs or a holder listens for its loss. Its timer is the key's next change:
 // the first expiry of a hold, or the end of the delay.
 struct WaitQueue : Timer {
   WaitQueue() : Timer(TimerKind::kKeyChange) {}

@@ -7,7 +7,7 @@
 namespace holdfast::simulation {
 
 Frame& Frame::raw(const std::string& text) {
-  if (pieces_.empty() || pieces_.back().token || pieces_.back().any) pieces_.push_back({});
+  if (pieces_.empty() || pieces_.back().token) pieces_.push_back({});
   pieces_.back().text += text;
   return *this;
 }
@@ -22,12 +22,7 @@ Frame& Frame::map(size_t pairs) {
 }
 
 Frame& Frame::token(TokenRef box) {
-  pieces_.push_back({"", std::move(box), false});
-  return *this;
-}
-
-Frame& Frame::any_element() {
-  pieces_.push_back({"", nullptr, true});
+  pieces_.push_back({"", std::move(box)});
   return *this;
 }
 
@@ -40,10 +35,6 @@ bool Frame::matches(std::string_view bytes) const {
   if (anything_) return reply_length(bytes) == bytes.size();
   std::vector<std::pair<TokenRef, uint64_t>> learnt;
   for (const Piece& piece : pieces_) {
-    if (piece.any) {
-      bytes.remove_prefix(reply_length(bytes));
-      continue;
-    }
     if (!piece.token) {
       if (!bytes.starts_with(piece.text)) return false;
       bytes.remove_prefix(piece.text.size());

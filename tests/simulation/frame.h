@@ -33,7 +33,6 @@ class Frame {
   Frame& push(size_t n) { return raw(">" + std::to_string(n) + "\r\n"); }
   Frame& map(size_t pairs);
   Frame& token(TokenRef box);
-  Frame& any_element();
   Frame& append(const Frame& inner);
   // Any one reply will do.
   Frame& anything() {
@@ -56,7 +55,6 @@ class Frame {
   struct Piece {
     std::string text;
     TokenRef token;
-    bool any = false;
   };
   Frame& raw(const std::string& text);
 

@@ -135,7 +135,7 @@ Args Generator::lock() {
   if (options.empty() && dice_.one_in(3)) options.push_back({"LIMIT", std::to_string(dice_.between(1, 3))});
   if (!dice_.one_in(4)) {
     options.push_back({"WAIT", wait_ms()});
-    if (profile_.ticks_first && dice_.one_in(2)) options.push_back({"ASYNC"});
+    if (dice_.one_in(2)) options.push_back({"ASYNC"});
   }
   if (dice_.one_in(5)) options.push_back({"SESSION"});
   if (dice_.one_in(6)) options.push_back({"DELAY", std::to_string(dice_.pick<int>({0, 1, 5, 30}))});

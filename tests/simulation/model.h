@@ -219,9 +219,11 @@ class Model {
   Reply lease_renew(Caller& caller, const std::string& id, std::optional<int64_t> ttl_ms);
   Reply lease_info(Caller& caller, const std::string& id);
   Reply fate(Caller& caller, const std::string& id) const;
+  void renew_document(const KeyId& id, int64_t ttl_ms, Serial client);
   static bool owns(const std::string& id, const KeyState& state);
   bool whole(const std::string& id) const;
-  void remove_lease_keys(const std::string& id);
+  void lose_lease(const std::string& id, TimeMs moment);
+  void end_lease(const std::string& id, TimeMs moment);
   void finish_lease(const std::string& id, Lease::State state);
 
   Config config_;

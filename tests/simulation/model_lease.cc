@@ -62,6 +62,12 @@ Model::Reply Model::lease_grant(Caller& caller, const Args& args) {
   return out.bulk(id).token(lease.token);
 }
 
+void Model::renew_document(const KeyId& id, int64_t ttl_ms, Serial client) {
+  Hold& hold = keys_[id].holds[0];
+  set_ttl(hold, ttl_ms);
+  hold.client = client;
+}
+
 // A document that has become a lock of another kind is the lease's no more.
 bool Model::owns(const std::string& id, const KeyState& state) {
   return !state.holds.empty() && !is_lock(state) && state.holds[0].lease == id;
@@ -76,23 +82,31 @@ bool Model::whole(const std::string& id) const {
   });
 }
 
-void Model::remove_lease_keys(const std::string& id) {
-  const Lease& lease = leases_.at(id);
+// The lease is lost: what it still owns goes, and not by its owner's will.
+void Model::lose_lease(const std::string& id, TimeMs moment) {
+  const Lease lease = leases_.at(id);
+  finish_lease(id, Lease::State::kExpired);
   for (const std::string& key : lease.keys) {
     const KeyId key_id{lease.db, key};
-    if (owns(id, keys_[key_id])) lose_holds(key_id);
+    const KeyState& state = keys_[key_id];
+    if (!owns(id, state)) continue;
+    end_hold(key_id, state.holds[0].owner, moment);
+    touch(key_id);
   }
+}
+
+// Its time is over.
+void Model::end_lease(const std::string& id, TimeMs moment) {
+  lose_lease(id, moment);
+  const std::vector<KeyId> touched = std::move(touched_);
+  touched_.clear();
+  for (const KeyId& key : touched) serve(key);
 }
 
 // The lease ends; of those that ended only the newest are remembered.
 void Model::finish_lease(const std::string& id, Lease::State state) {
   Lease& lease = leases_.at(id);
   lease.state = state;
-  for (auto& [key, key_state] : keys_) {
-    for (Hold& hold : key_state.holds) {
-      if (hold.lease == id) hold.lease.clear();
-    }
-  }
   lease.keys.clear();
   ended_leases_.emplace_back(id, lease.serial);
   while (ended_leases_.size() > config_.limits.lease_memory) {
@@ -122,12 +136,11 @@ Model::Reply Model::fate(Caller& caller, const std::string& id) const {
 Model::Reply Model::lease_confirm(Caller& caller, const std::string& id) {
   if (Reply ended = fate(caller, id)) return ended;
   if (!whole(id)) {
-    remove_lease_keys(id);
-    finish_lease(id, Lease::State::kExpired);
-    return fate(caller, id).value_or(caller.error("EXPIRED the lease has expired"));
+    lose_lease(id, now_.mono);
+    return caller.error("EXPIRED the lease has expired");
   }
   const Lease lease = leases_.at(id);
-  for (const std::string& key : lease.keys) set_ttl(keys_[{lease.db, key}].holds[0], 0);
+  for (const std::string& key : lease.keys) renew_document({lease.db, key}, 0, caller.serial);
   finish_lease(id, Lease::State::kConfirmed);
   return caller.frame().token(lease.token);
 }
@@ -140,7 +153,11 @@ Model::Reply Model::lease_cancel(Caller& caller, const std::string& id) {
     }
     return ended;
   }
-  remove_lease_keys(id);
+  const Lease lease = leases_.at(id);
+  for (const std::string& key : lease.keys) {
+    const KeyId key_id{lease.db, key};
+    if (owns(id, keys_[key_id])) lose_holds(key_id);
+  }
   finish_lease(id, Lease::State::kCancelled);
   return caller.frame().simple("OK");
 }
@@ -148,14 +165,13 @@ Model::Reply Model::lease_cancel(Caller& caller, const std::string& id) {
 Model::Reply Model::lease_renew(Caller& caller, const std::string& id, std::optional<int64_t> ttl_ms) {
   if (Reply ended = fate(caller, id)) return ended;
   if (!whole(id)) {
-    remove_lease_keys(id);
-    finish_lease(id, Lease::State::kExpired);
+    lose_lease(id, now_.mono);
     return caller.error("EXPIRED the lease has expired");
   }
   Lease& lease = leases_.at(id);
   lease.ttl_ms = ttl_ms.value_or(lease.ttl_ms);
   lease.deadline = now_.mono + DurationMs{lease.ttl_ms};
-  for (const std::string& key : lease.keys) set_ttl(keys_[{lease.db, key}].holds[0], lease.ttl_ms);
+  for (const std::string& key : lease.keys) renew_document({lease.db, key}, lease.ttl_ms, caller.serial);
   return caller.frame().integer(1);
 }
 

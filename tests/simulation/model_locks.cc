@@ -34,9 +34,7 @@ void Model::write_holder(Frame& out, const KeyId& id, Hold& hold) {
   out.bulk("ttl").integer(left).bulk("held").integer((now_.mono - hold.held_since).count);
   out.bulk("renewed").integer((now_.mono - hold.renewed).count);
   out.bulk("session").integer(hold.session ? 1 : 0).bulk("client");
-  if (hold.capacity == 1) {
-    out.any_element();  // LENIENT
-  } else if (hold.client == 0) {
+  if (hold.client == 0) {
     out.null();
   } else {
     out.integer(static_cast<int64_t>(hold.client));

@@ -67,8 +67,7 @@ void Model::tick(Now now) {
 }
 
 void Model::happen(const Due& due) {
-  if (!due.lease.empty())
-    return finish_lease(due.lease, Lease::State::kExpired);  // its keys have their own ttl
+  if (!due.lease.empty()) return end_lease(due.lease, due.at);
   if (due.kind == Due::kWaitOver) return end_wait(due);
   if (due.kind == Due::kDelayOver) {
     keys_[due.id].delay_until = TimeMs{-1};

@@ -108,15 +108,17 @@ std::string Watcher::check_tokens(const KeyId& id, const Seen& before, const See
   return "";
 }
 
-// Who waited and still waits does so in the old order; newcomers stand behind them, but for upgrades.
+// Who waited and still waits does so in the old order; newcomers stand behind them, but for upgrades. Of
+// requests that look alike only the first is seen.
 std::string Watcher::check_order(const Seen& before, const Seen& now) {
   std::vector<Waiter> stayed;
   std::vector<Waiter> still;
   for (const Waiter& waiter : before.waiters) {
-    if (contains(now.waiters, waiter)) stayed.push_back(waiter);
+    if (contains(now.waiters, waiter) && !contains(stayed, waiter)) stayed.push_back(waiter);
   }
   bool newcomer = false;
   for (const Waiter& waiter : now.waiters) {
+    if (contains(still, waiter)) continue;
     const bool old = contains(before.waiters, waiter);
     if (old) still.push_back(waiter);
     if (old && newcomer) return "a newcomer stands before " + waiter.owner;
