@@ -1,8 +1,9 @@
-// Deadlocks in the wait-for graph. An owner waits for holders in its way and for those queued before it. With
-// counted locks not every holder has to go, so this is a reduction of an AND-OR graph (as in Knapp, "Deadlock
-// detection in distributed databases", 1987): gather all who may wait for the asking owner in the end, suppose
-// them all stuck, and release whoever could go on all the same, until nobody can. Those outside are not stuck, as
-// there was no deadlock before. Usually nobody waits for the asker, and it ends at once.
+// Deadlocks in the wait-for graph. An owner waits for holders in its way and for those queued before it.
+// With counted locks not every holder has to go, so this is a reduction of an AND-OR graph (as in Knapp,
+// "Deadlock detection in distributed databases", 1987): gather all who may wait for the asking owner in the
+// end, suppose them all stuck, and release whoever could go on all the same, until nobody can. Those
+// outside are not stuck, as there was no deadlock before. Usually nobody waits for the asker, and it ends
+// at once.
 #include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
@@ -36,14 +37,11 @@ class StuckSearch {
     if (stuck_.insert(owner).second) gathered_.push_back(owner);
   }
 
-  // The asker's earlier requests for the same key are answered together with the new one, so nobody counts them.
-  bool counts(const Waiter* w) const { return w->queue != asked_ || w->owner != asker_; }
-
   // Gathers whom an owner may keep waiting: behind its own waits, and at the keys that it holds.
   void gather_behind(std::string_view owner) {
     for (const Waiter* w : t_.s.queues.of_owner(owner)) {
-      if (!counts(w)) continue;
-      for (auto it = std::next(std::list<Waiter*>::const_iterator(w->place)); it != w->queue->waiters.end(); ++it) {
+      for (auto it = std::next(std::list<Waiter*>::const_iterator(w->place)); it != w->queue->waiters.end();
+           ++it) {
         if (gathered_to_.contains(*it)) break;  // the rest of the queue has been gathered
         gathered_to_.insert(*it);
         stick((*it)->owner);
@@ -65,7 +63,8 @@ class StuckSearch {
     }
   }
 
-  // In the order in which they were gathered, so that what one release makes possible mostly follows in one pass.
+  // In the order in which they were gathered, so that what one release makes possible mostly follows in one
+  // pass.
   bool release_some() {
     bool any = false;
     for (const std::string_view owner : gathered_) {
@@ -82,10 +81,10 @@ class StuckSearch {
 
   bool can_go_on(std::string_view owner) const {
     for (const Waiter* w : t_.s.queues.of_owner(owner)) {
-      if (!counts(w)) continue;
-      if (kept_out(w->queue, owner, w->capacity) || stuck_before(w->queue, w, w->upgrade)) return false;
+      if (kept_out(w->queue, owner, w->capacity) || stuck_before(w->queue, owner, w->upgrade)) return false;
     }
-    return owner != asker_ || (!kept_out(asked_, asker_, capacity_) && !stuck_before(asked_, nullptr, upgrade_));
+    return owner != asker_ ||
+           (!kept_out(asked_, asker_, capacity_) && !stuck_before(asked_, asker_, upgrade_));
   }
 
   // Whether a request would not be admitted though all holders that can go had gone.
@@ -103,11 +102,12 @@ class StuckSearch {
     return lock_body_of(*t_.keys(q->db).find(q->key()))->find(owner) != nullptr;
   }
 
-  // Whether somebody is stuck before a place in a queue: before `end`, or before a new request (null).
-  bool stuck_before(const WaitQueue* q, const Waiter* end, bool upgrade) const {
+  // Whether somebody is stuck before an owner's place in a queue: that of its first request there, as later
+  // ones are answered with it, or else the end.
+  bool stuck_before(const WaitQueue* q, std::string_view owner, bool upgrade) const {
     for (const Waiter* w : q->waiters) {
-      if (w == end || (upgrade && !w->upgrade)) return false;
-      if (counts(w) && (end == nullptr || w->owner != end->owner) && stuck_.contains(w->owner)) return true;
+      if (w->owner == owner || (upgrade && !w->upgrade)) return false;
+      if (stuck_.contains(w->owner)) return true;
     }
     return false;
   }

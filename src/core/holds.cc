@@ -156,7 +156,8 @@ void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::st
       f = keys.find(key);
       return put_string(t, db, key, f, copy, client);
     }
-    if (type_of(*f) == EntryType::kString) end_exclusive(t, db, f, End::kOverwritten, t.now.mono);
+    if (type_of(*f) == EntryType::kString) end_exclusive(t, db, f, End::kOverwritten, t.due);
+    if (type_of(*f) == EntryType::kNone) keys.set_deadline(f, kNever, {0}, t.now.mono);
     keys.rewrite(f, EntryType::kString, value);
     f->token = 0;
     set_held_since(*f, t.now.mono);

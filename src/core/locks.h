@@ -53,7 +53,7 @@ Keyspace::Found find_live(Turn& t, DbIndex db, const Key& key);
 // `at` is when its holds ended, which may have been before now.
 void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at);
 inline void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why) {
-  remove_key(t, db, f, why, t.now.mono);
+  remove_key(t, db, f, why, t.due);
 }
 // Ends what is due of a key that is due.
 void expire_key(Turn& t, DbIndex db, Keyspace::Found& f);

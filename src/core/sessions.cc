@@ -48,7 +48,7 @@ void end_session_holds(Turn& t, ConnId conn, const absl::btree_set<HoldName>& ho
 
 void end_session(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds) {
   if (holds.empty()) return;
-  if (t.s.config.session_grace.count == 0) return end_session_holds(t, conn, holds, t.now.mono);
+  if (t.s.config.session_grace.count == 0) return end_session_holds(t, conn, holds, t.due);
   auto end = std::make_unique<SessionEnd>();
   end->conn = conn;
   end->holds = holds;

@@ -65,10 +65,14 @@ void Model::finish_command() {
   in_command_ = false;
   for (auto& [client, frame] : late_) clients_.at(client).output.push_back(std::move(frame));
   late_.clear();
+  serve_touched();
+  group_ = 0;
+}
+
+void Model::serve_touched() {
   const std::vector<KeyId> touched = std::move(touched_);
   touched_.clear();
   for (const KeyId& id : touched) serve(id);
-  group_ = 0;
 }
 
 Model::Reply Model::run(Caller& caller, const Args& args) {

@@ -121,12 +121,14 @@ class Model {
   using Reply = std::optional<Frame>;  // nothing: the connection waits
   using Handler = Reply (Model::*)(Caller&, const Args&);
   struct Due {
-    enum Kind { kEnd, kDelayOver, kWaitOver };
+    // In the order in which they happen at one moment.
+    enum Kind : uint8_t { kExpiry, kDelayOver, kSessionOver, kLeaseOver, kWaitOver };
     TimeMs at;
-    Kind kind = kEnd;
-    KeyId id;
-    std::string owner;  // of the hold that ends
-    std::string lease;  // or the lease that ends
+    Kind kind = kExpiry;
+    KeyId id = {};
+    std::string owner = {};  // of the hold that ends
+    std::string lease = {};  // or the lease that ends
+    Serial session = 0;
     const Request* request = nullptr;
   };
 
@@ -171,12 +173,15 @@ class Model {
   Reply cmd_fence(Caller& caller, const Args& args);
 
   // model_deadlock.cc
+  std::set<std::string> waiting_for(const std::string& owner) const;
   bool deadlocked(const std::string& owner) const;
   static bool satisfiable(const KeyState& state, size_t place, const std::set<std::string>& stuck);
 
   // model_time.cc: what is due, and how holds end
   std::vector<Due> all_due() const;
+  static bool together(const Due& a, const Due& b);
   void catch_up();
+  void serve_touched();
   void happen(const Due& due);
   void end_hold(const KeyId& id, const std::string& owner, TimeMs moment);
   void tell_lost(const KeyId& id, const Hold& hold);
@@ -223,7 +228,6 @@ class Model {
   static bool owns(const std::string& id, const KeyState& state);
   bool whole(const std::string& id) const;
   void lose_lease(const std::string& id, TimeMs moment);
-  void end_lease(const std::string& id, TimeMs moment);
   void finish_lease(const std::string& id, Lease::State state);
 
   Config config_;

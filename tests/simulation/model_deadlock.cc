@@ -1,6 +1,6 @@
-// Deadlock, found the slow way: whoever waits is taken to be stuck; then those are released who would have
-// all they wait for once the owners that are not stuck let go, until nothing changes. Who remains waits for
-// ever.
+// Deadlock, found the slow way: whoever may wait for the asking owner, directly or through others, is taken
+// to be stuck. Then those are released who would have all they wait for once the owners that are not stuck
+// let go, until nothing changes. If the asker remains, it would wait for itself.
 #include <algorithm>
 
 #include "model.h"
@@ -24,16 +24,31 @@ bool Model::satisfiable(const KeyState& state, size_t place, const std::set<std:
   return fits(remaining, request);
 }
 
-bool Model::deadlocked(const std::string& owner) const {
-  std::set<std::string> stuck;
-  for (const auto& [id, state] : keys_) {
-    for (const Request& request : state.queue) stuck.insert(request.owner);
+// The owner, and all who stand in a queue behind somebody of them or at a key that somebody of them holds.
+std::set<std::string> Model::waiting_for(const std::string& owner) const {
+  std::set<std::string> all = {owner};
+  for (size_t before = 0; before < all.size();) {
+    before = all.size();
+    for (const auto& [id, state] : keys_) {
+      bool concerned = std::any_of(state.holds.begin(), state.holds.end(),
+                                   [&](const Hold& hold) { return all.contains(hold.owner); });
+      for (const Request& request : state.queue) {
+        if (concerned) all.insert(request.owner);
+        concerned = concerned || all.contains(request.owner);
+      }
+    }
   }
+  return all;
+}
+
+bool Model::deadlocked(const std::string& owner) const {
+  std::set<std::string> stuck = waiting_for(owner);
   for (bool changed = true; changed;) {
     std::set<std::string> still;
     for (const auto& [id, state] : keys_) {
       for (size_t place = 0; place < state.queue.size(); ++place) {
-        if (!satisfiable(state, place, stuck)) still.insert(state.queue[place].owner);
+        const std::string& waiter = state.queue[place].owner;
+        if (stuck.contains(waiter) && !satisfiable(state, place, stuck)) still.insert(waiter);
       }
     }
     changed = still.size() < stuck.size();

@@ -95,14 +95,6 @@ void Model::lose_lease(const std::string& id, TimeMs moment) {
   }
 }
 
-// Its time is over.
-void Model::end_lease(const std::string& id, TimeMs moment) {
-  lose_lease(id, moment);
-  const std::vector<KeyId> touched = std::move(touched_);
-  touched_.clear();
-  for (const KeyId& key : touched) serve(key);
-}
-
 // The lease ends; of those that ended only the newest are remembered.
 void Model::finish_lease(const std::string& id, Lease::State state) {
   Lease& lease = leases_.at(id);

@@ -1,6 +1,7 @@
 // The model's LOCKS command: what a key's holders and waiters look like, and what may be done to them by
 // force.
 #include <algorithm>
+#include <tuple>
 
 #include "model.h"
 
@@ -57,7 +58,7 @@ void Model::sort_holds(const KeyId& id) {
   for (Hold& hold : holds) token_of(id, hold);
   std::stable_sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) {
     if (!a.token->known || !b.token->known) return a.token->known && !b.token->known;
-    return a.token->value < b.token->value;
+    return std::tie(a.token->value, a.owner) < std::tie(b.token->value, b.owner);
   });
 }
 
@@ -87,16 +88,22 @@ Model::Reply Model::locks_check(Caller& caller, const KeyId& id, uint64_t token)
 
 Model::Reply Model::locks_break(Caller& caller, const KeyId& id) {
   const std::vector<Hold> holds = keys_[id].holds;
+  group_ = ++last_group_;  // the order of holders is nobody's business
   for (const Hold& hold : holds) end_hold(id, hold.owner, now_.mono);
+  group_ = 0;
   touch(id);
   return caller.frame().integer(static_cast<int64_t>(holds.size()));
 }
 
 // All holders are asked, but only who listens hears it here.
 Model::Reply Model::locks_revoke(Caller& caller, const KeyId& id) {
+  group_ = ++last_group_;
   for (const Hold& hold : keys_[id].holds) {
-    if (hold.async) say(hold.listener, push(hold.listener, "revoke", id.second, hold.owner, 4), id.second);
+    if (!hold.async) continue;
+    say(hold.listener, push(hold.listener, "revoke", id.second, hold.owner, 4),
+        id.second + ", " + hold.owner);
   }
+  group_ = 0;
   return caller.frame().integer(static_cast<int64_t>(keys_[id].holds.size()));
 }
 

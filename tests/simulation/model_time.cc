@@ -10,20 +10,19 @@ namespace holdfast::simulation {
 std::vector<Model::Due> Model::all_due() const {
   std::vector<Due> out;
   for (const auto& [id, lease] : leases_) {
-    if (lease.state == Lease::State::kGranted)
-      out.push_back({lease.deadline, Due::kEnd, {}, {}, id, nullptr});
+    if (lease.state == Lease::State::kGranted) out.push_back({lease.deadline, Due::kLeaseOver, {}, {}, id});
   }
   for (const auto& [id, state] : keys_) {
     for (const Hold& hold : state.holds) {
-      const TimeMs end = std::min(hold.deadline, hold.session_end);
-      if (end != kNever) out.push_back({end, Due::kEnd, id, hold.owner, {}, nullptr});
+      out.push_back({hold.deadline, Due::kExpiry, id, hold.owner});
+      out.push_back({hold.session_end, Due::kSessionOver, id, hold.owner, {}, hold.listener});
     }
-    if (state.delay_until.count >= 0)
-      out.push_back({state.delay_until, Due::kDelayOver, id, {}, {}, nullptr});
+    if (state.delay_until.count >= 0) out.push_back({state.delay_until, Due::kDelayOver, id});
     for (const Request& request : state.queue) {
-      if (request.until != kNever) out.push_back({request.until, Due::kWaitOver, id, {}, {}, &request});
+      out.push_back({request.until, Due::kWaitOver, id, {}, {}, 0, &request});
     }
   }
+  std::erase_if(out, [](const Due& due) { return due.at == kNever; });
   std::stable_sort(out.begin(), out.end(), [](const Due& a, const Due& b) {
     return std::tie(a.at, a.kind) < std::tie(b.at, b.kind);
   });
@@ -50,13 +49,29 @@ std::optional<TimeMs> Model::next_heard_event() const {
   return std::nullopt;
 }
 
+// Whether two things happen at once, so that nobody is let in between them: what a key sees at one moment,
+// and the end of a session.
+bool Model::together(const Due& a, const Due& b) {
+  if (a.at != b.at) return false;
+  if (a.kind <= Due::kDelayOver) return b.kind <= Due::kDelayOver;
+  return a.kind == Due::kSessionOver && b.kind == Due::kSessionOver && a.session == b.session;
+}
+
 // Does one thing after the other, since what happens makes new things due.
 void Model::catch_up() {
   group_ = ++last_group_;
+  std::optional<Due> last;
   for (;;) {
     const std::vector<Due> due = all_due();
-    if (due.empty() || !is_due(due.front().at, now_.mono)) break;
-    happen(due.front());
+    const bool more = !due.empty() && is_due(due.front().at, now_.mono);
+    if (last && !(more && together(*last, due.front()))) {
+      last.reset();
+      serve_touched();
+      continue;
+    }
+    if (!more) break;
+    last = due.front();
+    happen(*last);
   }
   group_ = 0;
 }
@@ -67,14 +82,19 @@ void Model::tick(Now now) {
 }
 
 void Model::happen(const Due& due) {
-  if (!due.lease.empty()) return end_lease(due.lease, due.at);
-  if (due.kind == Due::kWaitOver) return end_wait(due);
-  if (due.kind == Due::kDelayOver) {
-    keys_[due.id].delay_until = TimeMs{-1};
-  } else {
-    end_hold(due.id, due.owner, due.at);
+  switch (due.kind) {
+    case Due::kDelayOver:
+      keys_[due.id].delay_until = TimeMs{-1};
+      return touch(due.id);
+    case Due::kExpiry:
+    case Due::kSessionOver:
+      end_hold(due.id, due.owner, due.at);
+      return touch(due.id);
+    case Due::kLeaseOver:
+      return lose_lease(due.lease, due.at);
+    case Due::kWaitOver:
+      return end_wait(due);
   }
-  serve(due.id);
 }
 
 // A hold ends by itself or by force: not by its owner's will. Its lock-delay begins at `moment`.
@@ -115,7 +135,7 @@ void Model::end_wait(const Due& due) {
   } else {
     wake(request.client, Frame(clients_.at(request.client).protocol).null_array(), due.id.second);
   }
-  serve(due.id);
+  touch(due.id);
 }
 
 }  // namespace holdfast::simulation

@@ -23,8 +23,14 @@ TokenBook::Lead TokenBook::lead(const std::string& key, uint64_t wanted, int64_t
   return Lead::kNobodyKnows;
 }
 
+// Whom it was for has gone before it could be told: all that is known are its bounds.
+void TokenBook::note_unseen(const Event& event) {
+  largest_ = std::max(largest_ + 1, event.at_least);
+  for (const std::string& key : event.keys) counters_[key] = std::max(counter(key) + 1, event.at_least);
+}
+
 std::string TokenBook::settle(const Event& event) {
-  if (!event.box->known) return "a token was assigned and never shown";
+  if (!event.box->known) return note_unseen(event), "";
   const uint64_t token = event.box->value;
   uint64_t lowest = event.at_least;
   uint64_t highest = std::max(largest_ + 1, event.at_least);

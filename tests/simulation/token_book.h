@@ -47,6 +47,7 @@ class TokenBook {
     bool fence = false;
     TokenRef old;  // of a fence
   };
+  void note_unseen(const Event& event);
   std::string settle(const Event& event);
 
   uint64_t floor_;

@@ -108,21 +108,23 @@ std::string Watcher::check_tokens(const KeyId& id, const Seen& before, const See
   return "";
 }
 
-// Who waited and still waits does so in the old order; newcomers stand behind them, but for upgrades. Of
-// requests that look alike only the first is seen.
+// Who waited and still waits does so in the old order, and newcomers stand behind them. Holders do not
+// count: they wait for an upgrade, which stands before the others. Of requests that look alike only the
+// first is seen.
 std::string Watcher::check_order(const Seen& before, const Seen& now) {
   std::vector<Waiter> stayed;
   std::vector<Waiter> still;
   for (const Waiter& waiter : before.waiters) {
-    if (contains(now.waiters, waiter) && !contains(stayed, waiter)) stayed.push_back(waiter);
+    const bool counts = contains(now.waiters, waiter) && !has_owner(now.holders, waiter.owner);
+    if (counts && !contains(stayed, waiter)) stayed.push_back(waiter);
   }
   bool newcomer = false;
   for (const Waiter& waiter : now.waiters) {
-    if (contains(still, waiter)) continue;
+    if (contains(still, waiter) || has_owner(now.holders, waiter.owner)) continue;
     const bool old = contains(before.waiters, waiter);
-    if (old) still.push_back(waiter);
     if (old && newcomer) return "a newcomer stands before " + waiter.owner;
-    newcomer = newcomer || (!old && !has_owner(now.holders, waiter.owner));
+    if (old) still.push_back(waiter);
+    newcomer = newcomer || !old;
   }
   return stayed == still ? "" : "the order of the waiters has changed";
 }
