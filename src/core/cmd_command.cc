@@ -16,8 +16,8 @@ struct FlagName {
   std::string_view name;
 };
 constexpr FlagName kFlagNames[] = {
-    {kWrite, "write"}, {kReadOnly, "readonly"}, {kDenyOom, "denyoom"},  {kAdmin, "admin"},
-    {kFast, "fast"},   {kBlocking, "blocking"}, {kNoMulti, "no_multi"},
+    {kWrite, "write"}, {kReadOnly, "readonly"}, {kDenyOom, "denyoom"},
+    {kAdmin, "admin"}, {kFast, "fast"},         {kBlocking, "blocking"},
 };
 
 std::vector<const Command*> subcommands_of(const Command& c) {

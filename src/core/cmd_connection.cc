@@ -69,7 +69,8 @@ void cmd_hello(Request& r) {
   const auto options = read_hello(r);
   if (!options) return;
   if (options->protocol) r.c.protocol = static_cast<int>(*options->protocol);
-  if (r.c.protocol < 3) cancel_waits(r.t, r.c);  // ASYNC ones, whose answers RESP2 could not tell from replies
+  if (r.c.protocol < 3)
+    cancel_waits(r.t, r.c);  // ASYNC ones, whose answers RESP2 could not tell from replies
   if (options->name) r.c.name = *options->name;
   Reply reply(r.c.out, r.c.protocol);  // the answer is in the new protocol already
   reply.map(7);

@@ -134,7 +134,8 @@ void cmd_lease_renew(Request& r) {
   if (r.argc() == 4 && !(ttl = read_ttl(r, 3))) return;
   Lease* lease = find_lease(r);
   if (lease == nullptr) return;
-  if (!renew_lease(r.t, lease, ttl.value_or(lease->ttl), r.c.id)) return reply_fate(r, r.s().leases.fate(r.arg(2)));
+  if (!renew_lease(r.t, lease, ttl.value_or(lease->ttl), r.c.id))
+    return reply_fate(r, r.s().leases.fate(r.arg(2)));
   r.reply.integer(1);
 }
 

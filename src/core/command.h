@@ -36,10 +36,9 @@ enum CommandFlag : uint32_t {
   kAdmin = 1U << 3U,
   kFast = 1U << 4U,  // O(1) or O(log n)
   kBlocking = 1U << 5U,
-  kNoMulti = 1U << 6U,     // refused between MULTI and EXEC
-  kInMulti = 1U << 7U,     // run, not queued, between MULTI and EXEC
-  kConnection = 1U << 8U,  // the ACL category of what concerns the connection only
-  kDangerous = 1U << 9U,   // the ACL category of what an application should not be able to do
+  kInMulti = 1U << 6U,     // run, not queued, between MULTI and EXEC
+  kConnection = 1U << 7U,  // the ACL category of what concerns the connection only
+  kDangerous = 1U << 8U,   // the ACL category of what an application should not be able to do
 };
 
 using Handler = void (*)(Request&);

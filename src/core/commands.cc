@@ -16,8 +16,8 @@ constexpr uint32_t kConn = kConnection | kFast;
 // Columns: name, handler, arity, flags, first key, last key, step, group, since, complexity, summary,
 // syntax. Sorted by name. `since` is Redis's version for its commands, and Holdfast's for its own.
 constexpr Command kCommands[] = {
-    {"auth", cmd_auth, -2, kConn | kInMulti, 0, 0, 0, "connection", "1.0.0", "O(1)",
-     "Authenticates the connection.", "[username] password"},
+    {"auth", cmd_auth, -2, kConn, 0, 0, 0, "connection", "1.0.0", "O(1)", "Authenticates the connection.",
+     "[username] password"},
     {"client", nullptr, -2, kConnection, 0, 0, 0, "connection", "2.4.0", "Depends on subcommand.",
      "A container for client connection commands.", ""},
     {"client|getname", cmd_client_getname, 2, kConn, 0, 0, 0, "connection", "2.6.9", "O(1)",
@@ -93,8 +93,8 @@ constexpr Command kCommands[] = {
      "Removes all keys from the database.", "[ASYNC | SYNC]"},
     {"get", cmd_get, 2, kReadOnly | kFast, 1, 1, 1, "string", "1.0.0", "O(1)",
      "Returns the string value of a key: of an exclusive lock, its owner.", "key"},
-    {"hello", cmd_hello, -1, kConn | kInMulti | kNoMulti, 0, 0, 0, "connection", "6.0.0", "O(1)",
-     "Handshakes with the server.", "[protover [AUTH <username password>] [SETNAME clientname]]"},
+    {"hello", cmd_hello, -1, kConn, 0, 0, 0, "connection", "6.0.0", "O(1)", "Handshakes with the server.",
+     "[protover [AUTH <username password>] [SETNAME clientname]]"},
     {"info", cmd_info, -1, kDangerous, 0, 0, 0, "server", "1.0.0",
      "O(N) where N is the number of connections", "Returns information and statistics about the server.",
      "[section [section ...]]"},

@@ -75,7 +75,8 @@ class ConnTable {
     return it == by_serial_.end() ? nullptr : slots_[it->second].get();
   }
 
-  // The youngest connection there may have been with these low 24 bits of the serial; null where it has gone.
+  // The youngest connection there may have been with these low 24 bits of the serial; null where it has
+  // gone.
   Conn* find_bits(uint64_t bits) const {
     constexpr uint64_t kMask = (1U << 24U) - 1;
     const uint64_t back = (last_serial_ - bits) & kMask;

@@ -105,6 +105,8 @@ class StuckSearch {
   // Whether somebody is stuck before an owner's place in a queue: that of its first request there, as later
   // ones are answered with it, or else the end.
   bool stuck_before(const WaitQueue* q, std::string_view owner, bool upgrade) const {
+    // The asker's upgrade, not in the queue yet, would stand at its head.
+    if (q == asked_ && upgrade_ && !upgrade && owner != asker_ && stuck_.contains(asker_)) return true;
     for (const Waiter* w : q->waiters) {
       if (w->owner == owner || (upgrade && !w->upgrade)) return false;
       if (stuck_.contains(w->owner)) return true;

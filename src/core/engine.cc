@@ -47,13 +47,8 @@ bool is_queued_in_multi(const Conn& c, const Command& command) {
   return c.transaction != nullptr && (command.flags & kInMulti) == 0;
 }
 
-// Keeps a request for EXEC, or breaks the transaction where it could never run.
-void queue_in_multi(Conn& c, const Command& command, std::span<const std::string_view> argv, Reply& reply) {
-  if ((command.flags & kNoMulti) != 0) {
-    c.transaction->broken = true;
-    reply.error("ERR Command not allowed inside a transaction");
-    return;
-  }
+// Keeps a request for EXEC.
+void queue_in_multi(Conn& c, std::span<const std::string_view> argv, Reply& reply) {
   c.transaction->requests.emplace_back(argv.begin(), argv.end());
   reply.simple("QUEUED");
 }
@@ -141,7 +136,7 @@ void Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
     ++s_->stats.errors;
     fail_transaction(c, argv[0]);
   } else if (c.last_command = command; is_queued_in_multi(c, *command)) {
-    queue_in_multi(c, *command, argv, reply);
+    queue_in_multi(c, argv, reply);
   } else {
     run_command(t, c, *command, argv, true);
   }

@@ -44,7 +44,7 @@ struct Entry {
   uint32_t timer_prev;
   uint64_t held_since_ms : 40;
   uint64_t client_bits : 24;  // the low bits of the serial of the connection that set it last
-  uint32_t ttl_ms;  // as last given; the last renewal was at deadline - ttl
+  uint32_t ttl_ms;            // as last given; the last renewal was at deadline - ttl
   uint8_t value_size_low;
   // Behind it: the key, then the value (kString) or a LockBody* (kLock); or a LargeRef.
 };

@@ -27,8 +27,8 @@ struct LeaseGrant {
 LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
                        std::span<const Document> documents);
 
-// `client` is who asks. False where a key is gone or was overwritten; the lease has then ended as expired and
-// the keys that were left to it are removed.
+// `client` is who asks. False where a key is gone or was overwritten; the lease has then ended as expired
+// and the keys that were left to it are removed.
 bool confirm_lease(Turn& t, Lease* lease, ConnId client);
 bool renew_lease(Turn& t, Lease* lease, DurationMs ttl, ConnId client);
 void cancel_lease(Turn& t, Lease* lease);

@@ -74,8 +74,8 @@ struct Turn {
   EngineState& s;
   Now now;
   Effects& fx;
-  // What has this deadline or an earlier one is over. Behind `now` while timers that fire late are taken in their
-  // order, so that each finds the world as it was at its time.
+  // What has this deadline or an earlier one is over. Behind `now` while timers that fire late are taken in
+  // their order, so that each finds the world as it was at its time.
   TimeMs due = now.mono;
   Keyspace& keys(DbIndex db) const { return *s.dbs[db]; }
 };

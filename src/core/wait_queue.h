@@ -38,8 +38,8 @@ struct Waiter : Timer {
   TimeMs since;
 };
 
-// A key's queue; exists as long as requests wait, a lock-delay runs or a holder listens for its loss. Its timer is the key's next change:
-// the first expiry of a hold, or the end of the delay.
+// A key's queue; exists as long as requests wait, a lock-delay runs or a holder listens for its loss. Its
+// timer is the key's next change: the first expiry of a hold, or the end of the delay.
 struct WaitQueue : Timer {
   WaitQueue() : Timer(TimerKind::kKeyChange) {}
   DbIndex db = 0;

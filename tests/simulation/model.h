@@ -20,8 +20,7 @@
 namespace holdfast::simulation {
 
 using Args = std::vector<std::string>;
-using KeyId = std::pair<int, std::string>;  // database and key
-using Serial = uint64_t;                    // a connection, as CLIENT ID shows it; 0: none
+using Serial = uint64_t;  // a connection, as CLIENT ID shows it; 0: none
 
 inline constexpr uint32_t kUnlimited = kShared.count;
 
@@ -62,7 +61,7 @@ struct Hold {
 struct KeyState {
   std::vector<Hold> holds;     // in the order of their grants
   std::vector<Request> queue;  // those that wait, first come first
-  TimeMs delay_until{-1};      // -1: no lock-delay runs
+  TimeMs delay_until{-1};      // -1: no lock-delay runs (its end is an event that sets this)
 };
 
 struct Lease {
@@ -152,7 +151,7 @@ class Model {
   // model_lock.cc: admission, queues, LOCK RENEW UNLOCK FENCE
   static Hold* hold_of(KeyState& state, const std::string& owner);
   static bool fits(const KeyState& state, const Request& request);
-  bool delayed(const KeyState& state) const { return state.delay_until > now_.mono; }
+  static bool delayed(const KeyState& state) { return state.delay_until.count >= 0; }
   bool head_may_go(KeyState& state) const;
   std::optional<size_t> next_to_go(KeyState& state) const;
   TokenRef take(const KeyId& id, const Request& request);

@@ -51,7 +51,9 @@ Model::Reply Model::lease_grant(Caller& caller, const Args& args) {
   lease.db = caller.client.db;
   lease.ttl_ms = *ttl_ms;
   lease.deadline = now_.mono + DurationMs{*ttl_ms};
-  lease.token = tokens_.granted(lease.keys, 0);
+  std::vector<KeyId> ids;
+  for (const std::string& key : lease.keys) ids.push_back(caller.key(key));
+  lease.token = tokens_.granted(ids, 0);
   for (size_t at = 4; at < args.size(); at += 2) {
     const KeyId key = caller.key(args[at]);
     write(key, args[at + 1], *ttl_ms, caller.serial);

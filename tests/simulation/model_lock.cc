@@ -104,7 +104,7 @@ void Model::set_ttl(Hold& hold, int64_t ttl_ms) const {
 }
 
 TokenRef Model::token_of(const KeyId& id, Hold& hold) {
-  if (!hold.token) hold.token = tokens_.granted({id.second}, 0);
+  if (!hold.token) hold.token = tokens_.granted({id}, 0);
   return hold.token;
 }
 
@@ -117,7 +117,7 @@ TokenRef Model::take(const KeyId& id, const Request& request) {
     hold = &state.holds.emplace_back();
     hold->owner = request.owner;
     hold->held_since = now_.mono;
-    hold->token = tokens_.granted({id.second}, request.hint);
+    hold->token = tokens_.granted({id}, request.hint);
   }
   hold->capacity = request.capacity;
   hold->session = request.session;
@@ -294,7 +294,7 @@ Model::Reply Model::cmd_fence(Caller& caller, const Args& args) {
   if (state.holds.empty()) return caller.frame().integer(0);
   Hold* hold = hold_of(state, args[2]);
   if (hold == nullptr) return caller.frame().integer(-1);
-  hold->token = tokens_.fenced(args[1], hold->token, given);
+  hold->token = tokens_.fenced(id, hold->token, given);
   return caller.frame().token(hold->token);
 }
 

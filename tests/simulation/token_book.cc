@@ -3,13 +3,13 @@
 
 namespace holdfast::simulation {
 
-TokenRef TokenBook::granted(const std::vector<std::string>& keys, uint64_t hint) {
+TokenRef TokenBook::granted(const std::vector<KeyId>& keys, uint64_t hint) {
   auto box = std::make_shared<TokenBox>();
   events_.push_back({keys, box, hint, false, nullptr});
   return box;
 }
 
-TokenRef TokenBook::fenced(const std::string& key, const TokenRef& old, uint64_t given) {
+TokenRef TokenBook::fenced(const KeyId& key, const TokenRef& old, uint64_t given) {
   auto box = std::make_shared<TokenBox>();
   if (old && old->known) *box = {true, std::max(old->value, given)};
   events_.push_back({{key}, box, given, true, old});
@@ -23,35 +23,48 @@ TokenBook::Lead TokenBook::lead(const std::string& key, uint64_t wanted, int64_t
   return Lead::kNobodyKnows;
 }
 
-// Whom it was for has gone before it could be told: all that is known are its bounds.
-void TokenBook::note_unseen(const Event& event) {
-  largest_ = std::max(largest_ + 1, event.at_least);
-  for (const std::string& key : event.keys) counters_[key] = std::max(counter(key) + 1, event.at_least);
+// Of one key, tokens grow from event to event. Keys of one name in several databases have one counter, but
+// the order of what happens to them at one moment is nobody's business: of those only what was before
+// counts.
+uint64_t TokenBook::lowest(const Event& event) const {
+  uint64_t out = event.at_least;
+  for (const KeyId& key : event.keys) {
+    if (event.fence && event.old) continue;
+    out = std::max(out, counter(key.second) + 1);
+    if (latest_.contains(key)) out = std::max(out, latest_.at(key) + 1);
+  }
+  return out;
 }
 
-std::string TokenBook::settle(const Event& event) {
-  if (!event.box->known) return note_unseen(event), "";
-  const uint64_t token = event.box->value;
-  uint64_t lowest = event.at_least;
-  uint64_t highest = std::max(largest_ + 1, event.at_least);
-  if (event.fence && event.old) {
-    lowest = highest = std::max(event.old->value, event.at_least);
-  } else {
-    for (const std::string& key : event.keys) lowest = std::max(lowest, counter(key) + 1);
+std::string TokenBook::settle(const Event& event, uint64_t highest) {
+  const bool seen = event.box->known;  // or whom it was for has gone before it could be told
+  const uint64_t token = seen ? event.box->value : lowest(event);
+  uint64_t least = lowest(event);
+  if (event.fence && event.old && event.old->known) {
+    least = highest = std::max(event.old->value, event.at_least);
   }
-  for (const std::string& key : event.keys) counters_[key] = std::max(counter(key), token);
-  largest_ = std::max(largest_, token);
-  shown_.push_back(token);
-  if (token >= lowest && token <= highest) return "";
-  return "token " + std::to_string(token) + " of key '" + event.keys[0] + "' is not between " +
-         std::to_string(lowest) + " and " + std::to_string(highest);
+  for (const KeyId& key : event.keys) latest_[key] = std::max(latest_[key], token);
+  if (seen) shown_.push_back(token);
+  if (token >= least && token <= highest) return "";
+  return "token " + std::to_string(token) + " of key '" + event.keys[0].second + "' is not between " +
+         std::to_string(least) + " and " + std::to_string(highest);
 }
 
 std::string TokenBook::settle() {
+  uint64_t highest = largest_;
+  for (const Event& event : events_) highest = std::max(highest, event.at_least);
+  highest += events_.size();
   std::string wrong;
   for (const Event& event : events_) {
-    const std::string found = settle(event);
+    const std::string found = settle(event, highest);
     if (wrong.empty()) wrong = found;
+  }
+  for (const auto& [key, token] : latest_) {
+    counters_[key.second] = std::max(counter(key.second), token);
+    largest_ = std::max(largest_, token);
+  }
+  if (std::any_of(events_.begin(), events_.end(), [](const Event& e) { return !e.box->known; })) {
+    largest_ = std::max(largest_, highest);
   }
   events_.clear();
   if (shown_.size() > 200) shown_.erase(shown_.begin(), shown_.begin() + 100);

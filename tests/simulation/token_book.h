@@ -7,12 +7,15 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/types.h"
 #include "frame.h"
 
 namespace holdfast::simulation {
+
+using KeyId = std::pair<int, std::string>;  // database and key
 
 class TokenBook {
  public:
@@ -22,15 +25,15 @@ class TokenBook {
       : floor_(floor), max_lead_us_(static_cast<uint64_t>(max_lead.count) * 1000), largest_(floor) {}
 
   // A grant (or the first need of a token) on these keys: each counter becomes the token.
-  TokenRef granted(const std::vector<std::string>& keys, uint64_t hint);
+  TokenRef granted(const std::vector<KeyId>& keys, uint64_t hint);
   // A FENCE of a hold whose token is `old`.
-  TokenRef fenced(const std::string& key, const TokenRef& old, uint64_t given);
+  TokenRef fenced(const KeyId& key, const TokenRef& old, uint64_t given);
   Lead lead(const std::string& key, uint64_t wanted, int64_t wall_us) const;
 
   // To be called once a step's replies have been compared. Says what is wrong, or nothing.
   std::string settle();
 
-  // The largest token known of a key, and of all keys.
+  // The largest token known of a key, whatever its database, and of all keys.
   uint64_t counter(const std::string& key) const {
     const auto found = counters_.find(key);
     return found == counters_.end() ? floor_ : found->second;
@@ -41,19 +44,20 @@ class TokenBook {
 
  private:
   struct Event {
-    std::vector<std::string> keys;
+    std::vector<KeyId> keys;
     TokenRef box;
     uint64_t at_least = 0;
     bool fence = false;
     TokenRef old;  // of a fence
   };
-  void note_unseen(const Event& event);
-  std::string settle(const Event& event);
+  std::string settle(const Event& event, uint64_t highest);
+  uint64_t lowest(const Event& event) const;
 
   uint64_t floor_;
   uint64_t max_lead_us_;
   uint64_t largest_;
-  std::map<std::string, uint64_t> counters_;
+  std::map<std::string, uint64_t> counters_;  // before the present step, by name
+  std::map<KeyId, uint64_t> latest_;
   std::vector<Event> events_;
   std::vector<uint64_t> shown_;
 };
