@@ -20,8 +20,8 @@ using Handle = uint32_t;
 class Arena {
  public:
   static constexpr size_t kUnitBytes = 8;
-  static constexpr size_t kMaxBlockBytes = 4096;  // larger things live outside and are pointed to
-  static constexpr size_t kPageBytes = size_t{1} << 20;
+  static constexpr size_t kMaxBlockBytes = 4096;          // larger things live outside and are pointed to
+  static constexpr size_t kPageBytes = size_t{2} << 20U;  // a huge page, where the system has them
   static constexpr Handle kFirstHandle = 4096;  // the first page's first 32 KiB are never given out
   static constexpr uint64_t kMaxBytes = kUnitBytes << 32;  // 32 GiB: what a handle can name
 
@@ -51,7 +51,7 @@ class Arena {
   static constexpr Handle kUnitsPerPage = kPageBytes / kUnitBytes;
   static constexpr size_t kClasses = kMaxBlockBytes / kUnitBytes + 1;
   struct FreePage {
-    void operator()(char* page) const { ::operator delete[](page, std::align_val_t{kUnitBytes}); }
+    void operator()(char* page) const { ::operator delete[](page, std::align_val_t{kPageBytes}); }
   };
 
   Handle carve(size_t units);

@@ -66,8 +66,7 @@ const std::array kRows{
     Row{"Network", "timeout", "0", Kind::kNumber, &O::idle_timeout_s, 0, kMaxI32,
         "seconds after which an idle client is closed, unless it waits for a lock; 0: never"},
 
-    Row{"Limits", "maxclients", "10000", Kind::kNumber, &O::maxclients, 1, kMaxClients,
-        "clients at once"},
+    Row{"Limits", "maxclients", "10000", Kind::kNumber, &O::maxclients, 1, kMaxClients, "clients at once"},
     Row{"Limits", "proto-max-bulk-len", "512mb", Kind::kSize, &O::bulk_bytes, 1, kMaxI32,
         "size of one argument"},
     Row{"Limits", "max-arguments", "1048576", Kind::kNumber, &O::arguments, 1, kMaxI32,
