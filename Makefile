@@ -5,7 +5,8 @@
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
   libfmt-dev libxxhash-dev
 # redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
-TEST_DEPS = libhiredis-dev doctest-dev redis-tools python3
+TEST_DEPS = libhiredis-dev doctest-dev redis-tools python3 python3-redis nodejs node-redis golang-go \
+  golang-github-gomodule-redigo-dev
 LINT_DEPS = clang-format clang-tidy cppcheck universal-ctags python3
 
 CXX = g++

@@ -32,10 +32,8 @@ Lease* find_lease(Request& r) {
 }
 
 std::optional<DurationMs> read_ttl(Request& r, size_t i) {
-  const auto ttl = parse_int_in(r.arg(i), 1, kMaxTtlMs);
-  if (ttl) return DurationMs{*ttl};
-  r.reply.error("ERR ttl must be an integer from 1 to " + std::to_string(kMaxTtlMs));
-  return std::nullopt;
+  const auto ttl = read_number(r, i, "ttl", 1, kMaxTtlMs);
+  return ttl ? std::optional(DurationMs{*ttl}) : std::nullopt;
 }
 
 std::optional<std::vector<Document>> read_documents(Request& r) {
@@ -155,8 +153,7 @@ void cmd_lease_help(Request& r) {
       "CONFIRM <id>",
       "    Make the lease's keys permanent; returns their etag.",
       "GRANT <id> <ttl> <key> <value> [<key> <value> ...]",
-      "    Put values under free keys for <ttl> milliseconds, all or none. An <id> of * is made by the "
-      "server.",
+      "    Put values under free keys for <ttl> milliseconds, all or none. <id> may be *.",
       "INFO <id>",
       "    State, milliseconds left, token and keys of a lease.",
       "RENEW <id> [<ttl>]",

@@ -11,19 +11,6 @@ namespace {
 
 constexpr std::string_view kDeadlockText = "DEADLOCK this wait would close a cycle of waiting owners";
 
-std::string range_error(std::string_view what, int64_t lowest, int64_t highest) {
-  return std::string("ERR ").append(what).append(" must be an integer from ") + std::to_string(lowest) +
-         " to " + std::to_string(highest);
-}
-
-// Reads an argument that must be a number in a range; writes the error where it is none.
-std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, int64_t lowest,
-                                   int64_t highest) {
-  const auto value = parse_int_in(r.arg(i), lowest, highest);
-  if (!value) r.reply.error(range_error(what, lowest, highest));
-  return value;
-}
-
 // LOCK's options, in any order, each at most once.
 struct LockOptions {
   bool shared = false;

@@ -192,8 +192,8 @@ void cmd_locks_owned(Request& r) {
 }
 
 void cmd_locks_check(Request& r) {
-  const auto token = parse_int_in(r.arg(3), 0, static_cast<int64_t>(kMaxToken));
-  if (!token) return reply_not_an_integer(r);
+  const auto token = read_number(r, 3, "token", 0, static_cast<int64_t>(kMaxToken));
+  if (!token) return;
   bool held = false;
   with_live(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
     const Token wanted{static_cast<uint64_t>(*token)};

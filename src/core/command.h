@@ -71,6 +71,10 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
 void run_command(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv,
                  bool may_block);
 
+// Reads an argument that must be a number in a range; where it is none, writes an error that names `what`.
+std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, int64_t lowest,
+                                   int64_t highest);
+
 // Errors that several handlers give.
 void reply_syntax_error(Request& r);
 void reply_wrong_arity(Request& r);

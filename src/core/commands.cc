@@ -251,6 +251,16 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
   return c;
 }
 
+std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, int64_t lowest,
+                                   int64_t highest) {
+  const auto value = parse_int_in(r.arg(i), lowest, highest);
+  if (!value) {
+    r.reply.error(std::string("ERR ").append(what).append(" must be an integer from ") +
+                  std::to_string(lowest) + " to " + std::to_string(highest));
+  }
+  return value;
+}
+
 void reply_wrong_arity(Request& r) { r.reply.error(wrong_arity_text(r.command)); }
 void reply_syntax_error(Request& r) { r.reply.error("ERR syntax error"); }
 void reply_not_an_integer(Request& r) { r.reply.error("ERR value is not an integer or out of range"); }

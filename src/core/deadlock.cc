@@ -25,7 +25,7 @@ class StuckSearch {
 
   bool closes_cycle() {
     stick(asker_);
-    for (size_t i = 0; i < gathered_.size(); ++i) gather_behind(gathered_[i]);
+    for (size_t done = 0; done < gathered_.size();) gather_behind(gathered_[done++]);
     if (gathered_.size() == 1) return false;
     while (release_some()) {
     }

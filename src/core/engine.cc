@@ -130,16 +130,17 @@ void Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   mark_dirty(t, c);
   c.running = true;
   c.last_active = now.mono;
+  const size_t answered = c.out.size();
   Reply reply(c.out, c.protocol);
   const Command* command = resolve_command(argv, reply);
   if (command == nullptr) {
-    ++s_->stats.errors;
     fail_transaction(c, argv[0]);
   } else if (c.last_command = command; is_queued_in_multi(c, *command)) {
     queue_in_multi(c, argv, reply);
   } else {
     run_command(t, c, *command, argv, true);
   }
+  if (c.out.size() > answered && c.out.view()[answered] == '-') ++s_->stats.errors;
   serve_ready_queues(t);
   flush_later(c);
 }

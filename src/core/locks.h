@@ -79,7 +79,7 @@ void touch(Turn& t, DbIndex db, const Entry& e);
 
 // One hold's ttl, renewed by its owner. nullopt: for the ttl last given.
 void renew_hold(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder,
-                std::optional<DurationMs> ttl, ConnId client);
+                std::optional<DurationMs> given, ConnId client);
 // The token of an exclusive hold, assigned now where the key was made by SET.
 Token exclusive_token(Turn& t, const Key& key, Keyspace::Found& f);
 

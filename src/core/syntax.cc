@@ -72,8 +72,9 @@ constexpr std::string_view kMarks = "[]<>|";
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
-    size_t size =
-        kMarks.find(text[0]) != kMarks.npos ? 1 : std::min(text.find_first_of(" []<>|"), text.size());
+    size_t size = kMarks.find(text[0]) != std::string_view::npos
+                      ? 1
+                      : std::min(text.find_first_of(" []<>|"), text.size());
     if (size > 0) words.push_back(text.substr(0, size));
     if (size == 0) size = 1;  // a blank
     text.remove_prefix(size);

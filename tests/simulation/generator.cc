@@ -166,7 +166,8 @@ Args Generator::fence() {
 
 Args Generator::locks() {
   const uint64_t choice = dice_.below(10);
-  if (choice < 5) return {"LOCKS", "INFO", key()};
+  if (choice < 4) return {"LOCKS", "INFO", key()};
+  if (choice < 5) return {"LOCKS", "OWNED", owner()};
   if (choice < 7) return {"LOCKS", "BREAK", key()};
   if (choice < 8) return {"LOCKS", "REVOKE", key()};
   const std::vector<uint64_t>& shown = world_->model().tokens().shown();
@@ -225,12 +226,13 @@ Args Generator::set() {
 
 Args Generator::look_at_key() {
   if (dice_.one_in(6)) return {"EXISTS", key(), key()};
-  return {dice_.pick<std::string>({"GET", "PTTL", "TYPE", "get", "EXISTS"}), key()};
+  if (dice_.one_in(6)) return {"DBSIZE"};
+  return {dice_.pick<std::string>({"GET", "PTTL", "TYPE", "get", "EXISTS", "TTL"}), key()};
 }
 
 Args Generator::del() {
   if (dice_.one_in(3)) return {"DEL", key(), key()};
-  return {"DEL", key()};
+  return {dice_.one_in(3) ? "UNLINK" : "DEL", key()};
 }
 
 Args Generator::expire() {

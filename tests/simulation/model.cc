@@ -39,7 +39,8 @@ const std::map<std::string, Model::Handler>& Model::handlers() {
   static const std::map<std::string, Handler> kHandlers = {
       {"LOCK", &Model::cmd_lock},         {"RENEW", &Model::cmd_renew},     {"UNLOCK", &Model::cmd_unlock},
       {"FENCE", &Model::cmd_fence},       {"LOCKS", &Model::cmd_locks},     {"LEASE", &Model::cmd_lease},
-      {"SET", &Model::cmd_set},           {"GET", &Model::cmd_get},         {"DEL", &Model::cmd_del},
+      {"SET", &Model::cmd_set},           {"GET", &Model::cmd_get},         {"UNLINK", &Model::cmd_del},
+      {"TTL", &Model::cmd_ttl},           {"DBSIZE", &Model::cmd_dbsize},   {"DEL", &Model::cmd_del},
       {"EXISTS", &Model::cmd_exists},     {"TYPE", &Model::cmd_type},       {"EXPIRE", &Model::cmd_expire},
       {"PEXPIRE", &Model::cmd_pexpire},   {"PERSIST", &Model::cmd_persist}, {"PTTL", &Model::cmd_pttl},
       {"FLUSHALL", &Model::cmd_flushall}, {"FLUSHDB", &Model::cmd_flushdb}, {"SELECT", &Model::cmd_select},
@@ -65,6 +66,7 @@ void Model::finish_command() {
   in_command_ = false;
   for (auto& [client, frame] : late_) clients_.at(client).output.push_back(std::move(frame));
   late_.clear();
+  group_ = ++last_group_;  // which key is handed over first is nobody's business
   serve_touched();
   group_ = 0;
 }

@@ -201,6 +201,8 @@ class Model {
   Reply cmd_pexpire(Caller& caller, const Args& args) { return expire(caller, args, 1); }
   Reply cmd_persist(Caller& caller, const Args& args);
   Reply cmd_pttl(Caller& caller, const Args& args);
+  Reply cmd_ttl(Caller& caller, const Args& args);
+  Reply cmd_dbsize(Caller& caller, const Args& args);
   Reply flush(Caller& caller, int db);
   Reply cmd_flushall(Caller& caller, const Args& args);
   Reply cmd_flushdb(Caller& caller, const Args& args);
@@ -209,7 +211,8 @@ class Model {
   Reply cmd_locks(Caller& caller, const Args& args);
   void sort_holds(const KeyId& id);
   Frame info(Caller& caller, const KeyId& id);
-  void write_holder(Frame& out, const KeyId& id, Hold& hold);
+  void write_hold(Frame& out, const KeyId& id, Hold& hold);
+  Frame owned(Caller& caller, const std::string& owner);
   void write_waiter(Frame& out, const Request& request) const;
   Reply locks_check(Caller& caller, const KeyId& id, uint64_t token);
   Reply locks_break(Caller& caller, const KeyId& id);

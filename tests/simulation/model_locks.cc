@@ -20,6 +20,7 @@ int64_t limit_shown(uint32_t capacity) { return capacity == kUnlimited ? 0 : cap
 Model::Reply Model::cmd_locks(Caller& caller, const Args& args) {
   const std::string name = upper(args[1]);
   const KeyId id = caller.key(args[2]);
+  if (name == "OWNED") return owned(caller, args[2]);
   if (name == "BREAK") return locks_break(caller, id);
   if (name == "REVOKE") return locks_revoke(caller, id);
   if (name == "CHECK") {
@@ -28,9 +29,10 @@ Model::Reply Model::cmd_locks(Caller& caller, const Args& args) {
   return info(caller, id);
 }
 
-void Model::write_holder(Frame& out, const KeyId& id, Hold& hold) {
+// The fields that LOCKS INFO and LOCKS OWNED have in common.
+void Model::write_hold(Frame& out, const KeyId& id, Hold& hold) {
   const int64_t left = hold.deadline == kNever ? -1 : (hold.deadline - now_.mono).count;
-  out.map(9).bulk("owner").bulk(hold.owner).bulk("token").token(token_of(id, hold));
+  out.bulk("token").token(token_of(id, hold));
   out.bulk("mode").bulk(mode_name(hold.capacity)).bulk("limit").integer(limit_shown(hold.capacity));
   out.bulk("ttl").integer(left).bulk("held").integer((now_.mono - hold.held_since).count);
   out.bulk("renewed").integer((now_.mono - hold.renewed).count);
@@ -73,14 +75,32 @@ Frame Model::info(Caller& caller, const KeyId& id) {
   out.bulk(state.holds.empty() ? "free" : mode_name(smallest)).bulk("limit").integer(limit_shown(smallest));
   out.bulk("delay").integer(delayed(state) ? (state.delay_until - now_.mono).count : 0);
   out.bulk("holders").array(state.holds.size());
-  for (Hold& hold : state.holds) write_holder(out, id, hold);
+  for (Hold& hold : state.holds) {
+    out.map(9).bulk("owner").bulk(hold.owner);
+    write_hold(out, id, hold);
+  }
   out.bulk("waiters").array(state.queue.size());
   for (const Request& request : state.queue) write_waiter(out, request);
   return out;
 }
 
+// Keys in the order of their names.
+Frame Model::owned(Caller& caller, const std::string& owner) {
+  size_t n = 0;
+  Frame list = caller.frame();
+  for (auto& [id, state] : keys_) {
+    Hold* hold = id.first == caller.client.db ? hold_of(state, owner) : nullptr;
+    if (hold == nullptr) continue;
+    ++n;
+    list.map(9).bulk("key").bulk(id.second);
+    write_hold(list, id, *hold);
+  }
+  return caller.frame().array(n).append(list);
+}
+
 Model::Reply Model::locks_check(Caller& caller, const KeyId& id, uint64_t token) {
   for (const Hold& hold : keys_[id].holds) {
+    nobody_knows_ = nobody_knows_ || (hold.token && !hold.token->known);  // granted in this very step
     if (hold.token && hold.token->known && hold.token->value == token) return caller.frame().integer(1);
   }
   return caller.frame().integer(0);

@@ -39,6 +39,11 @@ TimeMs last_deadline(const KeyState& state) {
   return last;
 }
 
+int64_t ms_to_live(const KeyState& state, TimeMs now) {
+  if (state.holds.empty()) return -2;
+  return last_deadline(state) == kNever ? -1 : (last_deadline(state) - now).count;
+}
+
 }  // namespace
 
 bool Model::exists(const KeyId& id) const {
@@ -149,11 +154,19 @@ Model::Reply Model::cmd_persist(Caller& caller, const Args& args) {
 }
 
 Model::Reply Model::cmd_pttl(Caller& caller, const Args& args) {
-  const KeyState& state = keys_[caller.key(args[1])];
-  if (state.holds.empty()) return caller.frame().integer(-2);
-  const TimeMs last = last_deadline(state);
-  if (last == kNever) return caller.frame().integer(-1);
-  return caller.frame().integer((last - now_.mono).count);
+  return caller.frame().integer(ms_to_live(keys_[caller.key(args[1])], now_.mono));
+}
+
+Model::Reply Model::cmd_ttl(Caller& caller, const Args& args) {
+  const int64_t ms = ms_to_live(keys_[caller.key(args[1])], now_.mono);
+  return caller.frame().integer(ms < 0 ? ms : (ms + 500) / 1000);
+}
+
+Model::Reply Model::cmd_dbsize(Caller& caller, const Args&) {
+  const auto n = std::count_if(keys_.begin(), keys_.end(), [&](const auto& entry) {
+    return entry.first.first == caller.client.db && !entry.second.holds.empty();
+  });
+  return caller.frame().integer(n);
 }
 
 Model::Reply Model::flush(Caller& caller, int db) {

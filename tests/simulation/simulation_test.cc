@@ -154,8 +154,8 @@ bool check_seed(uint64_t seed, uint64_t steps) {
 TEST_CASE("simulation: engine and model say the same, byte for byte, whatever is done to them") {
   const bool one = std::getenv("HOLDFAST_SIM_SEED") != nullptr;
   const uint64_t first = from_environment("HOLDFAST_SIM_SEED", 1);
-  const uint64_t runs = from_environment("HOLDFAST_SIM_RUNS", one ? 1 : 100);
-  const uint64_t steps = from_environment("HOLDFAST_SIM_STEPS", 1000);
+  const uint64_t runs = from_environment("HOLDFAST_SIM_RUNS", one ? 1 : 150);
+  const uint64_t steps = from_environment("HOLDFAST_SIM_STEPS", 300);
   std::cout << "simulation: seeds " << first << " to " << first + runs - 1 << ", " << steps
             << " steps each\n";
   uint64_t failed = 0;

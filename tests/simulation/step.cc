@@ -55,8 +55,8 @@ Profile::Profile(uint64_t a_seed) : seed(a_seed) {
   transactions = dice.one_in(3);
   ticks_first = !dice.one_in(3);
   session_grace_ms = dice.pick<int64_t>({0, 0, 1, 10, 50});
-  waiters = dice.pick<uint32_t>({1000000, 1000000, 1000000, 6});
-  waiters_per_key = dice.pick<uint32_t>({100000, 100000, 100000, 3});
+  waiters = dice.pick<uint32_t>({1000000, 1000000, 1000000, 3});
+  waiters_per_key = dice.pick<uint32_t>({100000, 100000, 100000, 2});
   lease_memory = dice.pick<uint32_t>({100000, 2});
   token_floor = dice.pick<uint64_t>({0, static_cast<uint64_t>(kStartWallUs)});
 }

@@ -74,6 +74,7 @@ std::string World::command(int conn, const Args& symbolic) {
   tell(conn_name(conn) + " > " + command_line(args));
   const std::vector<std::string_view> argv(args.begin(), args.end());
   drawn_.clear();
+  asked_ = conn;
   watcher_.asked(serial(conn), args);
   engine_.apply(conns_.at(conn), argv, now(), fx_);
   model_.offer_random(drawn_);
@@ -210,7 +211,10 @@ std::string World::compare() {
   for (const auto& [conn, id] : conns_) {
     const std::string found = compare_conn(conn);
     if (wrong.empty()) wrong = found;
+    const bool began = conn == asked_ && engine_.blocked(id);
+    if (began && transcript_ != nullptr) *transcript_ += "     " + conn_name(conn) + " < (waits)\n";
   }
+  asked_ = kNobody;
   const std::string tokens = model_.settle_tokens();
   return wrong.empty() ? tokens : wrong;
 }

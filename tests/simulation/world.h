@@ -15,6 +15,7 @@
 namespace holdfast::simulation {
 
 inline constexpr int kProbe = -1;  // a connection that only looks
+inline constexpr int kNobody = -2;
 
 class World {
  public:
@@ -32,7 +33,10 @@ class World {
   bool may_speak(int conn) const { return is_open(conn) && !engine_.blocked(conns_.at(conn)); }
 
   // Tells all that happens, as a transcript.
-  void record(std::string* transcript) { transcript_ = transcript; }
+  void record(std::string* transcript) {
+    transcript_ = transcript;
+    tell("connect " + conn_name(kProbe));  // so that ids are the same when it is played again
+  }
 
  private:
   bool step_ticks_first(const Step& step) const;
@@ -58,6 +62,7 @@ class World {
   Effects fx_;
   std::map<int, ConnId> conns_;
   int64_t now_ms_ = kStartMs;
+  int asked_ = kNobody;  // whose request is played
   int64_t ticked_ms_ = kStartMs;
   int64_t told_ms_ = -1;
   std::string seen_;  // by the probe

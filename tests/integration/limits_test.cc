@@ -1,0 +1,250 @@
+// Every limit by its option, over real sockets: before, at and after; who is over one harms nobody else.
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client.h"
+#include "server_harness.h"
+
+namespace holdfast::integration {
+namespace {
+
+std::string id_of(Client& client) { return client.ask("CLIENT ID"); }
+
+bool lists(Client& client, const std::string& id, const std::string& field) {
+  return client.ask("CLIENT LIST ID " + id).find(" " + field + " ") != std::string::npos;
+}
+
+// A holder of k and so many that wait for it.
+struct Queue {
+  Queue(const Server& server, size_t waiting) : holder(server) {
+    REQUIRE(token_of(holder.ask("LOCK k alice 0"), "alice") > 0);
+    for (size_t i = 0; i < waiting; ++i) {
+      waiters.emplace_back(server).send("LOCK k w" + std::to_string(i) + " 0 WAIT 0\r\n");
+      until_blocked(holder, static_cast<int64_t>(i) + 1);
+    }
+  }
+  Client holder;
+  std::vector<Client> waiters;
+};
+
+TEST_CASE("maxclients: one more than the limit is told so and closed, and comes in when another has gone") {
+  const Server server({"--maxclients", "5"});
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < 5; ++i) {
+    clients.push_back(std::make_unique<Client>(server));
+    CHECK(clients.back()->ask("PING") == "+PONG");
+  }
+  for (int i = 0; i < 3; ++i) {
+    Client refused(server);
+    CHECK(refused.reply() == "-ERR max number of clients reached");
+    CHECK(refused.reply() == "(closed)");
+  }
+  for (const auto& client : clients) CHECK(client->ask("PING") == "+PONG");
+  CHECK(info(*clients[0], "stats", "rejected_connections") == 3);
+  clients.pop_back();
+  until("room for one", [&] { return Client(server).ask("PING") == "+PONG"; });
+}
+
+TEST_CASE("proto-max-bulk-len: an argument before, at and after") {
+  const Server server({"--proto-max-bulk-len", "1000"});
+  for (const size_t size : {999U, 1000U}) {
+    Client client(server);
+    client.send(frame({"SET", "k", std::string(size, 'x')}));
+    CHECK(client.reply() == "+OK");
+  }
+  Client client(server);
+  client.send(frame({"SET", "k", std::string(1001, 'x')}));
+  CHECK(client.reply() == "-ERR Protocol error: invalid bulk length");
+  CHECK(client.reply() == "(closed)");
+}
+
+TEST_CASE("max-arguments: a command before, at and after") {
+  const Server server({"--max-arguments", "4"});
+  Client client(server);
+  client.send(frame({"DEL", "a", "b"}) + frame({"DEL", "a", "b", "c"}) + frame({"DEL", "a", "b", "c", "d"}));
+  CHECK(client.reply() == "0");
+  CHECK(client.reply() == "0");
+  CHECK(client.reply() == "-ERR Protocol error: invalid multibulk length");
+  CHECK(client.reply() == "(closed)");
+}
+
+TEST_CASE("inline-max: a line before, at and after") {
+  const Server server({"--inline-max", "100"});
+  Client client(server);
+  CHECK(client.ask("ECHO " + std::string(93, 'x')) == "\"" + std::string(93, 'x') + "\"");
+  CHECK(client.ask("ECHO " + std::string(94, 'x')) == "\"" + std::string(94, 'x') + "\"");
+  CHECK(client.ask("ECHO " + std::string(95, 'x')) == "-ERR Protocol error: too big inline request");
+  CHECK(client.reply() == "(closed)");
+}
+
+TEST_CASE("inline-max: a line that never ends is refused without its end") {
+  const Server server({"--inline-max", "100"});
+  Client client(server);
+  client.send(std::string(101, 'x'));
+  CHECK(client.reply() == "-ERR Protocol error: too big inline request");
+  CHECK(client.reply() == "(closed)");
+}
+
+TEST_CASE("client-query-buffer-limit: half a request before, at and after; then its client is closed") {
+  const Server server({"--client-query-buffer-limit", "100000"});
+  Client other(server);
+  Client client(server);
+  const std::string id = id_of(client);
+  const std::string head = "*2\r\n$4\r\nECHO\r\n$200000\r\n";
+  client.send(head + std::string(99999 - head.size(), 'x'));
+  until("99,999 bytes are held", [&] { return lists(other, id, "qbuf=99999"); });
+  client.send("x");
+  until("100,000 bytes are held", [&] { return lists(other, id, "qbuf=100000"); });
+  client.send("x");
+  CHECK(client.reply() == "(closed)");
+  CHECK(other.ask("PING") == "+PONG");
+}
+
+TEST_CASE("client-query-buffer-limit: commands behind a LOCK that waits count") {
+  const Server server({"--client-query-buffer-limit", "100000"});
+  Queue queue(server, 1);
+  Client& waiter = queue.waiters[0];
+  waiter.try_send(std::string(100000, '\n'));
+  until("100,000 bytes are held", [&] { return lists(queue.holder, "2", "qbuf=100000"); });
+  until_waiting(queue.holder, 1);
+  waiter.try_send("\n");
+  CHECK(waiter.reply() == "(closed)");
+  until_waiting(queue.holder, 0);
+}
+
+TEST_CASE("client-output-buffer-limit: who reads too slowly is closed, and another feels nothing") {
+  const Server server({"--client-output-buffer-limit", "1mb"});
+  Client slow(server);
+  Client other(server);
+  REQUIRE(other.ask("SET k " + std::string(50000, 'x')) == "+OK");
+  // More replies than the sockets' own buffers can take besides the limit.
+  const std::string request = frame({"GET", "k"});
+  size_t asked = 0;
+  while (asked < 2000 && slow.try_send(request)) {
+    ++asked;
+    REQUIRE(other.ask("PING") == "+PONG");
+  }
+  until("the slow one is gone", [&] { return info(other, "clients", "connected_clients") == 1; });
+  CHECK(slow.read_to_end().size() < 2000U * 50000U);
+  CHECK(server.log().wait_for("client-output-buffer-limit"));
+}
+
+TEST_CASE("client-output-buffer-limit: as long as replies stay below it, nobody has to read") {
+  const Server server({"--client-output-buffer-limit", "1mb"});
+  Client slow(server);
+  std::string expected;
+  std::string requests;
+  const std::string argument(1000, 'x');
+  for (int i = 0; i < 1000; ++i) {
+    requests += frame({"ECHO", argument});
+    expected += "$1000\r\n" + argument + "\r\n";
+  }
+  slow.send(requests);
+  Client other(server);
+  for (int i = 0; i < 100; ++i) REQUIRE(other.ask("PING") == "+PONG");
+  CHECK(slow.exchange("", expected) == "");
+}
+
+TEST_CASE("max-waiters: the last one waits, one more is refused, and comes in when another has gone") {
+  const Server server({"--max-waiters", "3"});
+  Queue queue(server, 3);
+  Client one_more(server);
+  CHECK(one_more.ask("LOCK k late 0 WAIT 0") == "-ERR too many waiters");
+  CHECK(token_of(one_more.ask("LOCK free late 0 WAIT 0"), "late") > 0);
+  queue.waiters[1].reset();
+  until_waiting(queue.holder, 2);
+  one_more.send("LOCK k late 0 WAIT 0\r\n");
+  until_waiting(queue.holder, 3);
+}
+
+TEST_CASE("max-waiters-per-key: the last one waits, one more is refused, another key is not") {
+  const Server server({"--max-waiters-per-key", "3"});
+  Queue queue(server, 3);
+  REQUIRE(token_of(queue.holder.ask("LOCK k2 alice 0"), "alice") > 0);
+  Client one_more(server);
+  CHECK(one_more.ask("LOCK k late 0 WAIT 0") == "-ERR too many waiters for this key");
+  one_more.send("LOCK k2 late 0 WAIT 0\r\n");
+  until_waiting(queue.holder, 4);
+}
+
+TEST_CASE("max-owner: an owner before, at and after, by default and as set") {
+  for (const size_t limit : {size_t{512}, size_t{20}}) {
+    CAPTURE(limit);
+    const Server server(limit == 512 ? std::vector<std::string>{}
+                                     : std::vector<std::string>{"--max-owner", std::to_string(limit)});
+    Client client(server);
+    for (const size_t size : {limit - 1, limit}) {
+      const std::string owner(size, 'o');
+      CHECK(token_of(client.ask("LOCK k " + owner + " 0"), owner) > 0);
+      CHECK(client.ask("UNLOCK k " + owner) == "1");
+    }
+    const std::string expected = "-ERR owner must be 1 to " + std::to_string(limit) + " bytes";
+    CHECK(client.ask("LOCK k " + std::string(limit + 1, 'o') + " 0") == expected);
+    CHECK(client.ask("LOCK k '' 0") == expected);
+  }
+}
+
+TEST_CASE("maxmemory: what needs more is refused, what releases or reads works, and then there is room again") {
+  const Server server({"--maxmemory", "64mb"});
+  Client client(server);
+  REQUIRE(token_of(client.ask("LOCK mine me 0"), "me") > 0);
+  const std::string oom = "-OOM command not allowed when used memory > 'maxmemory'.";
+  const std::string value(100000, 'v');
+  int stored = 0;
+  std::string reply;
+  for (; stored < 2000; ++stored) {
+    client.send(frame({"SET", "key:" + std::to_string(stored), value}));
+    if (reply = client.reply(); reply != "+OK") break;
+  }
+  CHECK(reply == oom);
+  CHECK(client.ask("LOCK other me 0") == oom);
+  CHECK(client.ask("LOCK mine you 0 WAIT 0") == oom);
+  CHECK(client.ask("GET key:0") == "\"" + value + "\"");
+  CHECK(client.ask("RENEW mine me 1000") == "1");
+  CHECK(client.ask("UNLOCK mine me") == "1");
+  for (int i = 0; i < stored; ++i) REQUIRE(client.ask("DEL key:" + std::to_string(i)) == "1");
+  CHECK(token_of(client.ask("LOCK other me 0"), "me") > 0);
+}
+
+TEST_CASE("more connections than open files: the server lives, and serves again when there is room") {
+  const Server server({"--maxclients", "1000"});
+  Client first(server);
+  REQUIRE(first.ask("PING") == "+PONG");
+  const rlimit few{40, 40};
+  REQUIRE(prlimit(server.pid(), RLIMIT_NOFILE, &few, nullptr) == 0);
+  std::vector<Client> clients;
+  for (int i = 0; i < 200; ++i) clients.emplace_back(server);
+  size_t served = 0;
+  for (Client& client : clients) {
+    const std::string reply = client.ask("PING");
+    served += reply == "+PONG" ? 1 : 0;
+    CHECK((reply == "+PONG" || reply == "(closed)"));
+  }
+  CHECK(served > 0);
+  CHECK(served < 40);
+  CHECK(first.ask("PING") == "+PONG");
+  clients.clear();
+  until("somebody is served again", [&] { return Client(server).ask("PING") == "+PONG"; });
+}
+
+TEST_CASE("maxclients is lowered to what the system allows, with a warning") {
+  Launch launch{{"--maxclients", "1000"}};
+  launch.max_files = 48;
+  launch.weak = true;
+  const Server server(launch);
+  CHECK(server.log().wait_for("maxclients is 16 instead of 1000"));
+  std::vector<Client> clients;
+  for (int i = 0; i < 16; ++i) {
+    clients.emplace_back(server);
+    CHECK(clients.back().ask("PING") == "+PONG");
+  }
+  Client refused(server);
+  CHECK(refused.reply() == "-ERR max number of clients reached");
+}
+
+}  // namespace
+}  // namespace holdfast::integration

@@ -1,0 +1,263 @@
+// Where the server listens, how it says that it cannot, and how it ends.
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "client.h"
+#include "server_harness.h"
+
+namespace holdfast::integration {
+namespace {
+
+bool lacks_ipv6() {
+  const bool lacks = !std::filesystem::exists("/proc/sys/net/ipv6/conf/lo");
+  if (lacks) MESSAGE("this machine has no IPv6");
+  return lacks;
+}
+
+// A start that fails: not status 0, nothing on stdout that looks ready, one line on stderr with these words.
+void check_refused(const Launch& launch, std::initializer_list<const char*> words) {
+  const Outcome outcome = run_server(launch);
+  INFO("stderr: ", outcome.err);
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err.starts_with("holdfast-server: "));
+  CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
+  CHECK(outcome.err.ends_with('\n'));
+  CHECK(outcome.out.find("ready") == std::string::npos);
+  for (const char* word : words) CHECK_MESSAGE(outcome.err.find(word) != std::string::npos, word);
+}
+
+void write_file(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What a server that was killed leaves behind: a socket file that nobody listens on.
+void leave_stale_socket(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+}
+
+TEST_CASE("the server is reached by IPv4, IPv6 and a Unix socket, and all see the same locks") {
+  const TempFolder folder;
+  const Server server({"--unixsocket", folder.path("s")});
+  Redis v4("127.0.0.1", server.port());
+  Redis local(folder.path("s"));
+  CHECK(token_of(v4.ask({"LOCK", "k", "alice", "0"}), "alice") > 0);
+  CHECK(local.ask({"LOCK", "k", "bob", "0"}) == "nil");
+  CHECK(local.ask({"GET", "k"}) == "\"alice\"");
+  if (lacks_ipv6()) return;
+  Redis v6("::1", server.port());
+  CHECK(v6.ask({"UNLOCK", "k", "alice"}) == "1");
+}
+
+TEST_CASE("CLIENT LIST shows whence each kind of connection comes") {
+  const TempFolder folder;
+  const Server server({"--unixsocket", folder.path("s")});
+  Client v4(server);
+  CHECK(v4.ask("CLIENT INFO").find(" addr=127.0.0.1:") != std::string::npos);
+  Client local(connect_unix(folder.path("s")));
+  CHECK(local.ask("CLIENT INFO").find(" addr=" + folder.path("s") + ":0") != std::string::npos);
+  if (lacks_ipv6()) return;
+  Client v6(connect_tcp(server.port(), "::1"));
+  CHECK(v6.ask("CLIENT INFO").find(" addr=[::1]:") != std::string::npos);
+}
+
+TEST_CASE("--bind says which addresses, and the others refuse") {
+  const Server server({"--bind", "127.0.0.2"});
+  Client there(connect_tcp(server.port(), "127.0.0.2"));
+  CHECK(there.ask("PING") == "+PONG");
+  CHECK_THROWS(connect_tcp(server.port(), "127.0.0.1"));
+}
+
+TEST_CASE("without TCP a Unix socket is enough, with the permissions asked for") {
+  const TempFolder folder;
+  const Server server({"--port", "0", "--unixsocket", folder.path("s"), "--unixsocketperm", "700"});
+  CHECK(server.port() == 0);
+  Client client(connect_unix(folder.path("s")));
+  CHECK(client.ask("PING") == "+PONG");
+  struct stat found {};
+  REQUIRE(stat(folder.path("s").c_str(), &found) == 0);
+  CHECK((found.st_mode & 0777U) == 0700U);
+}
+
+TEST_CASE("a port in use is one line on stderr, and the server that has it goes on") {
+  const Server server;
+  const std::string port = std::to_string(server.port());
+  check_refused({{"--port", port}}, {port.c_str(), "Address already in use"});
+  Client client(server);
+  CHECK(client.ask("PING") == "+PONG");
+}
+
+TEST_CASE("no permission for a low port is one line on stderr") {
+  int first_open_port = 1024;
+  std::ifstream("/proc/sys/net/ipv4/ip_unprivileged_port_start") >> first_open_port;
+  if (first_open_port <= 1) {
+    MESSAGE("this machine gives low ports to everybody");
+    return;
+  }
+  Launch launch{{"--port", "1"}};
+  launch.weak = true;
+  check_refused(launch, {"port 1", "Permission denied"});
+}
+
+TEST_CASE("no permission for the Unix socket's folder is one line on stderr") {
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.path("d"));
+  std::filesystem::permissions(folder.path("d"), std::filesystem::perms{0500});
+  Launch launch{{"--port", "auto", "--unixsocket", folder.path("d/s")}};
+  launch.weak = true;
+  check_refused(launch, {"d/s", "Permission denied"});
+}
+
+TEST_CASE("an address that this machine has not is one line on stderr, unless it may be missing") {
+  check_refused({{"--port", "auto", "--bind", "203.0.113.1"}}, {"203.0.113.1", "--bind"});
+  const Server server({"--bind", "127.0.0.1 -203.0.113.1"});
+  Client client(server);
+  CHECK(client.ask("PING") == "+PONG");
+}
+
+TEST_CASE("a path that is too long for a Unix socket is one line on stderr") {
+  const TempFolder folder;
+  const std::string stem = folder.path("");
+  const std::string longest = stem + std::string(107 - stem.size(), 'x');
+  const Server server({"--unixsocket", longest});
+  check_refused({{"--port", "auto", "--unixsocket", longest + "x"}}, {"too long"});
+}
+
+TEST_CASE("SIGTERM and SIGINT end the server with status 0 and remove its socket, whoever is connected") {
+  for (const int number : {SIGTERM, SIGINT}) {
+    CAPTURE(number);
+    const TempFolder folder;
+    Server server({"--unixsocket", folder.path("s")});
+    Client holder(server);
+    Client waiter(connect_unix(folder.path("s")));
+    REQUIRE(token_of(holder.ask("LOCK k alice 0 SESSION"), "alice") > 0);
+    waiter.send("LOCK k bob 0 WAIT 0\r\n");
+    until_blocked(holder, 1);
+    CHECK(server.stop(number) == 0);
+    CHECK_FALSE(std::filesystem::exists(folder.path("s")));
+    CHECK(waiter.reply() == "(closed)");  // and it was not told of a lock that nobody guards any more
+    CHECK(holder.reply() == "(closed)");
+  }
+}
+
+TEST_CASE("what was answered before SIGTERM arrives") {
+  Server server;
+  Client client(server);
+  client.send("PING\r\n");
+  CHECK(client.reply() == "+PONG");
+  CHECK(server.stop(SIGTERM) == 0);
+  CHECK(client.read_to_end() == "");
+}
+
+TEST_CASE("a stale socket is replaced") {
+  const TempFolder folder;
+  leave_stale_socket(folder.path("s"));
+  const Server server({"--unixsocket", folder.path("s")});
+  Client client(connect_unix(folder.path("s")));
+  CHECK(client.ask("PING") == "+PONG");
+}
+
+TEST_CASE("a socket that a server listens on is left to it") {
+  const TempFolder folder;
+  const Server server({"--unixsocket", folder.path("s")});
+  check_refused({{"--port", "auto", "--unixsocket", folder.path("s")}}, {"another server", "--unixsocket"});
+  Client client(connect_unix(folder.path("s")));
+  CHECK(client.ask("PING") == "+PONG");
+}
+
+TEST_CASE("a file that is no socket is never removed") {
+  const TempFolder folder;
+  write_file(folder.path("s"), "precious");
+  check_refused({{"--port", "auto", "--unixsocket", folder.path("s")}}, {"not a socket"});
+  CHECK(read_file(folder.path("s")) == "precious");
+}
+
+TEST_CASE("a socket file that another server has put there meanwhile outlives this server's end") {
+  const TempFolder folder;
+  Server first({"--unixsocket", folder.path("s")});
+  std::filesystem::remove(folder.path("s"));
+  const Server second({"--unixsocket", folder.path("s")});
+  CHECK(first.stop(SIGTERM) == 0);
+  Client client(connect_unix(folder.path("s")));
+  CHECK(client.ask("PING") == "+PONG");
+}
+
+TEST_CASE("a port is free again as soon as its server has ended") {
+  Server first;
+  Client client(first);
+  REQUIRE(client.ask("PING") == "+PONG");
+  const std::string port = std::to_string(first.port());
+  REQUIRE(first.stop(SIGTERM) == 0);
+  const Server second({"--port", port});
+  CHECK(std::to_string(second.port()) == port);
+}
+
+TEST_CASE("an unknown option, a bad value and a stray word are one line on stderr each") {
+  check_refused({{"--no-such-option", "1"}}, {"no-such-option", "--help"});
+  check_refused({{"--port"}}, {"port"});
+  check_refused({{"--port", "65536"}}, {"--port", "65535", "65536"});
+  check_refused({{"--port", "-1"}}, {"port"});
+  check_refused({{"--port", "1e3"}}, {"--port"});
+  check_refused({{"--maxclients", "0"}}, {"--maxclients", "from 1 to"});
+  check_refused({{"--maxmemory", "1tb"}}, {"--maxmemory", "1tb"});
+  check_refused({{"--loglevel", "loud"}}, {"--loglevel", "notice"});
+  check_refused({{"stray"}}, {"stray"});
+  check_refused({{"--port", "0"}}, {"--unixsocket"});
+  check_refused({{"--port", "auto", "--logfile", "/nowhere/log"}}, {"/nowhere/log", "--logfile"});
+}
+
+TEST_CASE("a config file is read, with comments, and the command line wins") {
+  const TempFolder folder;
+  write_file(folder.path("c"),
+             "# a comment\nmaxclients = 77\n\n  session-grace=1500 # to the line's end\nproto-max-bulk-len = 2mb\n");
+  const Server server({"--config", folder.path("c"), "--session-grace", "2500"});
+  Redis client("127.0.0.1", server.port());
+  CHECK(client.ask({"CONFIG", "GET", "maxclients"}) == R"(["maxclients", "77"])");
+  CHECK(client.ask({"CONFIG", "GET", "session-grace"}) == R"(["session-grace", "2500"])");
+  CHECK(client.ask({"CONFIG", "GET", "proto-max-bulk-len"}) == R"(["proto-max-bulk-len", "2097152"])");
+}
+
+TEST_CASE("a config file that cannot be read, or is wrong, is one line on stderr") {
+  const TempFolder folder;
+  check_refused({{"--config", folder.path("none")}}, {"none", "No such file"});
+  check_refused({{"--config", folder.path("")}}, {"cannot read", "Is a directory"});
+  write_file(folder.path("c"), "no-such-option = 1\n");
+  check_refused({{"--config", folder.path("c")}}, {"no-such-option"});
+  write_file(folder.path("c"), "port = many\n");
+  check_refused({{"--config", folder.path("c")}}, {"port", "many"});
+  std::filesystem::permissions(folder.path("c"), std::filesystem::perms{});
+  Launch launch{{"--config", folder.path("c")}};
+  launch.weak = true;
+  check_refused(launch, {"Permission denied"});
+}
+
+TEST_CASE("--help explains every option by group, --version tells the version") {
+  const Outcome help = run_server({{"--help"}});
+  CHECK(help.status == 0);
+  CHECK(help.err.empty());
+  for (const char* part : {"Usage: holdfast-server", "Network:", "Limits:", "Locks:", "--port", "--unixsocket",
+                           "--config", "--max-waiters-per-key", "7379"}) {
+    CHECK_MESSAGE(help.out.find(part) != std::string::npos, part);
+  }
+  const Outcome version = run_server({{"--version"}});
+  CHECK(version.status == 0);
+  CHECK(version.out.starts_with("holdfast-server "));
+  CHECK(std::count(version.out.begin(), version.out.end(), '\n') == 1);
+}
+
+}  // namespace
+}  // namespace holdfast::integration

@@ -1,0 +1,182 @@
+// The acceptance workload of an older lock framework: 1,655 jobs, 566 of them at a time, each holding one lock
+// for 35 ms, waiting for it without limit, and touching a shared counter. It lasts 1,655 x 35 ms = 58 s, so it
+// runs beside the other tests, in a thread of its own with a server of its own.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <deque>
+#include <future>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client.h"
+#include "crowd.h"
+#include "server_harness.h"
+
+namespace holdfast::integration {
+namespace {
+
+constexpr size_t kJobs = 1655;
+constexpr size_t kAtATime = 566;
+constexpr std::chrono::milliseconds kHold{35};
+
+struct WorkloadResult {
+  std::string fault;  // the first thing that went wrong; empty: nothing
+  size_t jobs_done = 0;
+  std::string counter;
+  Clock::duration took{};
+  int exit_status = -1;
+};
+
+class Workload {
+ public:
+  WorkloadResult run(const std::stop_token& stop) {
+    const Clock::time_point start = Clock::now();
+    start_first_jobs();
+    while (result_.jobs_done < kJobs && result_.fault.empty() && !stop.stop_requested()) do_next_job();
+    result_.counter = control_.ask("GET counter");
+    result_.took = Clock::now() - start;
+    result_.exit_status = server_.stop(SIGTERM);
+    return result_;
+  }
+
+ private:
+  static std::string owner_of(size_t job) { return "job" + std::to_string(job); }
+
+  // One after the other, so that the order in which the server got the requests is known.
+  void start_first_jobs() {
+    control_.ask("SET counter 0");
+    for (size_t worker = 0; worker < kAtATime; ++worker) {
+      start_job(worker);
+      const auto waiting = static_cast<int64_t>(worker);
+      until("the request has arrived", [&] {
+        return control_.ask("EXISTS lock") == "1" && info(control_, "locks", "lock_waiters") == waiting;
+      });
+    }
+  }
+
+  void start_job(size_t worker) {
+    crowd_.send(worker, "LOCK lock " + owner_of(next_job_) + " 0 WAIT 0");
+    queue_.emplace_back(worker, next_job_++);
+  }
+
+  // Whoever hears of the lock has to be the one that has waited longest. He reads the counter, waits, and
+  // writes it back: two at a time would lose a count.
+  void do_next_job() {
+    const auto [worker, job] = queue_.front();
+    queue_.pop_front();
+    const int64_t token = token_of(expect(worker), owner_of(job));
+    if (token <= last_token_) return fail("no grant to " + owner_of(job) + ", or no newer token");
+    last_token_ = token;
+    crowd_.send(worker, "GET counter");
+    const std::string counter = expect(worker);
+    if (const auto early = crowd_.hear(Clock::now() + kHold)) return fail("heard while held: " + early->reply);
+    finish_job(worker, job, std::stoul("0" + counter.substr(std::min<size_t>(1, counter.size()))));
+  }
+
+  void finish_job(size_t worker, size_t job, size_t counter) {
+    if (counter != job) return fail("the counter is " + std::to_string(counter) + " at " + owner_of(job));
+    crowd_.send(worker, "SET counter " + std::to_string(counter + 1));
+    if (expect(worker) != "+OK") return fail("the counter cannot be written");
+    ++result_.jobs_done;
+    unlock_and_go_on(worker, job);
+  }
+
+  // The worker's next job asks at once. No other request is under way, so its place is known: the last.
+  void unlock_and_go_on(size_t worker, size_t job) {
+    crowd_.send(worker, "UNLOCK lock " + owner_of(job));
+    if (next_job_ < kJobs) start_job(worker);
+    if (!hears_own_release(worker)) fail("UNLOCK of " + owner_of(job) + " was not answered with 1");
+  }
+
+  // The release's reply and the next grant come on two connections: which is read first says nothing.
+  bool hears_own_release(size_t worker) {
+    const Heard first = crowd_.hear();
+    if (first.who == worker) return first.reply == "1";
+    early_grant_ = first;
+    const Heard second = crowd_.hear();
+    return second.who == worker && second.reply == "1";
+  }
+
+  std::string expect(size_t worker) {
+    const Heard heard = early_grant_ ? *std::exchange(early_grant_, std::nullopt) : crowd_.hear();
+    if (heard.who == worker) return heard.reply;
+    fail("connection " + std::to_string(heard.who) + " heard " + heard.reply + " out of turn");
+    return "";
+  }
+
+  void fail(const std::string& why) {
+    if (result_.fault.empty()) result_.fault = why;
+  }
+
+  Server server_;
+  Client control_{server_};
+  Crowd crowd_{server_, kAtATime};
+  std::deque<std::pair<size_t, size_t>> queue_;  // worker and job, in the order of their requests
+  size_t next_job_ = 0;
+  int64_t last_token_ = 0;
+  std::optional<Heard> early_grant_;
+  WorkloadResult result_;
+};
+
+// Ends the workload early if its result is not wanted.
+struct Background {
+  std::stop_source stop;
+  std::future<WorkloadResult> result;
+  ~Background() { stop.request_stop(); }
+};
+
+Background& background() {
+  static Background the_one;
+  return the_one;
+}
+
+WorkloadResult run_workload(const std::stop_token& stop) {
+  try {
+    return Workload().run(stop);
+  } catch (const std::exception& e) {
+    WorkloadResult result;
+    result.fault = e.what();
+    return result;
+  }
+}
+
+void start_workload() {
+  if (background().result.valid()) return;
+  background().result = std::async(std::launch::async, run_workload, background().stop.get_token());
+}
+
+// Starts the workload with the first test that runs, whichever that is.
+struct EarlyStart : doctest::IReporter {
+  explicit EarlyStart(const doctest::ContextOptions&) {}
+  void report_query(const doctest::QueryData&) override {}
+  void test_run_start() override {}
+  void test_run_end(const doctest::TestRunStats&) override {}
+  void test_case_start(const doctest::TestCaseData&) override { start_workload(); }
+  void test_case_reenter(const doctest::TestCaseData&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+  void test_case_exception(const doctest::TestCaseException&) override {}
+  void subcase_start(const doctest::SubcaseSignature&) override {}
+  void subcase_end() override {}
+  void log_assert(const doctest::AssertData&) override {}
+  void log_message(const doctest::MessageData&) override {}
+  void test_case_skipped(const doctest::TestCaseData&) override {}
+};
+REGISTER_LISTENER("early-start", 1, EarlyStart);
+
+TEST_CASE("1,655 jobs, 566 at a time, hold one lock for 35 ms each: strictly serial, first come first served") {
+  start_workload();
+  const WorkloadResult result = background().result.get();
+  CHECK(result.fault == "");
+  CHECK(result.jobs_done == kJobs);
+  CHECK(result.counter == "\"1655\"");
+  CHECK(result.took >= kJobs * kHold);
+  CHECK(result.exit_status == 0);
+}
+
+}  // namespace
+}  // namespace holdfast::integration
