@@ -42,7 +42,7 @@ class Client {
   std::string ask(std::string_view line);
   // All bytes up to the connection's end.
   std::string read_to_end();
-  // Whether no byte has come. Only after a later request of anybody was answered does it tell anything.
+  // Whether no byte has come. It tells something only after a later request of somebody else was answered.
   bool heard_nothing();
 
   // Writes and reads at the same time until all of `input` is sent and `expected` has come. Empty if so,
@@ -71,8 +71,8 @@ int64_t token_of(const std::string& reply, std::string_view owner);
 
 // The number behind "name:" in INFO.
 int64_t info(Client& client, std::string_view section, std::string_view name);
-// Waits until so many connections are blocked, by asking: a request on another connection may not have been
-// read yet.
+// Waits until so many connections are blocked, by asking: requests on other connections may not have been
+// read yet, and those are served in any order.
 void until_blocked(Client& client, int64_t connections);
 // The same for INFO's lock_waiters, which counts ASYNC ones too.
 void until_waiting(Client& client, int64_t waiters);

@@ -19,7 +19,7 @@ void allow_open_files(rlim_t files) {
   if (limit.rlim_cur >= files) return;
   limit.rlim_cur = files;
   limit.rlim_max = std::max(limit.rlim_max, files);
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) throw std::runtime_error("too few open files allowed: ulimit -n");
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) throw std::runtime_error("raise the limit of open files");
 }
 
 Crowd::Crowd(const Server& server, size_t size) : poll_(epoll_create1(EPOLL_CLOEXEC)) {
@@ -37,9 +37,8 @@ Crowd::Crowd(const Server& server, size_t size) : poll_(epoll_create1(EPOLL_CLOE
 void Crowd::send(size_t who, std::string_view line) {
   const std::string bytes = std::string(line) + "\r\n";
   const int fd = members_[who].socket.get();
-  if (::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(bytes.size()))
-    return;
-  throw std::runtime_error("a member of the crowd cannot send");
+  const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (n != static_cast<ssize_t>(bytes.size())) throw std::runtime_error("one of the crowd cannot send");
 }
 
 std::optional<Heard> Crowd::hear(Clock::time_point deadline) {

@@ -30,10 +30,10 @@ class Crowd {
   // What anybody heard next, in the order in which it came; nothing where nobody hears anything until the
   // deadline.
   std::optional<Heard> hear(Clock::time_point deadline);
-  // The same where something has to come: throws std::runtime_error after kPatience.
+  // The same where something has to come; throws std::runtime_error after kPatience.
   Heard hear();
-  // Whether nobody has heard anything more. Only after a later request of somebody else was answered does it
-  // tell anything.
+  // Whether nobody has heard anything more. It tells something only after a later request of somebody else
+  // was answered.
   bool heard_nothing() { return !hear(Clock::now()); }
   void close(size_t who) { members_[who].socket.close(); }
   void reset(size_t who);

@@ -65,7 +65,8 @@ TEST_CASE("proto-max-bulk-len: an argument before, at and after") {
 TEST_CASE("max-arguments: a command before, at and after") {
   const Server server({"--max-arguments", "4"});
   Client client(server);
-  client.send(frame({"DEL", "a", "b"}) + frame({"DEL", "a", "b", "c"}) + frame({"DEL", "a", "b", "c", "d"}));
+  client.send(frame({"DEL", "a", "b"}) + frame({"DEL", "a", "b", "c"}) +
+              frame({"DEL", "a", "b", "c", "d"}));
   CHECK(client.reply() == "0");
   CHECK(client.reply() == "0");
   CHECK(client.reply() == "-ERR Protocol error: invalid multibulk length");
@@ -188,7 +189,7 @@ TEST_CASE("max-owner: an owner before, at and after, by default and as set") {
   }
 }
 
-TEST_CASE("maxmemory: what needs more is refused, what releases or reads works, and then there is room again") {
+TEST_CASE("maxmemory: what needs more is refused, what reads or releases works and makes room again") {
   const Server server({"--maxmemory", "64mb"});
   Client client(server);
   REQUIRE(token_of(client.ask("LOCK mine me 0"), "me") > 0);

@@ -22,7 +22,7 @@ bool lacks_ipv6() {
   return lacks;
 }
 
-// A start that fails: not status 0, nothing on stdout that looks ready, one line on stderr with these words.
+// A start that fails: status 1, nothing on stdout that looks ready, one line on stderr with these words.
 void check_refused(const Launch& launch, std::initializer_list<const char*> words) {
   const Outcome outcome = run_server(launch);
   INFO("stderr: ", outcome.err);
@@ -137,7 +137,7 @@ TEST_CASE("a path that is too long for a Unix socket is one line on stderr") {
   check_refused({{"--port", "auto", "--unixsocket", longest + "x"}}, {"too long"});
 }
 
-TEST_CASE("SIGTERM and SIGINT end the server with status 0 and remove its socket, whoever is connected") {
+TEST_CASE("SIGTERM and SIGINT end the server with status 0, its socket is removed, clients are closed") {
   for (const int number : {SIGTERM, SIGINT}) {
     CAPTURE(number);
     const TempFolder folder;
@@ -163,6 +163,43 @@ TEST_CASE("what was answered before SIGTERM arrives") {
   CHECK(client.read_to_end() == "");
 }
 
+TEST_CASE("SIGTERM in the midst of large pipelines ends the server with status 0") {
+  Server server;
+  std::string input;
+  for (int i = 0; i < 100000; ++i) input += "PING\r\n";
+  Client unread(server);
+  Client busy(server);
+  unread.send(input);
+  busy.send(input);
+  CHECK(server.stop(SIGTERM) == 0);
+}
+
+TEST_CASE("--logfile is opened anew on SIGHUP, after somebody has moved it away") {
+  const TempFolder folder;
+  Process server(server_program(),
+                 {{"--port", "0", "--unixsocket", folder.path("s"), "--logfile", folder.path("log")}});
+  until("it is ready", [&] { return read_file(folder.path("log")).find("ready") != std::string::npos; });
+  std::filesystem::rename(folder.path("log"), folder.path("old"));
+  server.signal(SIGHUP);
+  until("there is a new one", [&] { return std::filesystem::exists(folder.path("log")); });
+  server.signal(SIGTERM);
+  CHECK(server.wait() == 0);
+  CHECK(read_file(folder.path("log")).find("stopped") != std::string::npos);
+  CHECK(read_file(folder.path("old")).find("stopped") == std::string::npos);
+}
+
+TEST_CASE("--timeout: an idle client is closed, one that waits for a lock is not") {
+  const Server server({"--timeout", "1"});
+  Client waiter(server);
+  Client idle(server);
+  REQUIRE(token_of(waiter.ask("LOCK k alice 0"), "alice") > 0);
+  waiter.send("LOCK k bob 0 WAIT 0\r\n");
+  CHECK(idle.reply() == "(closed)");
+  Client control(server);
+  CHECK(control.ask("UNLOCK k alice") == "1");
+  CHECK(token_of(waiter.reply(), "bob") > 0);
+}
+
 TEST_CASE("a stale socket is replaced") {
   const TempFolder folder;
   leave_stale_socket(folder.path("s"));
@@ -186,7 +223,7 @@ TEST_CASE("a file that is no socket is never removed") {
   CHECK(read_file(folder.path("s")) == "precious");
 }
 
-TEST_CASE("a socket file that another server has put there meanwhile outlives this server's end") {
+TEST_CASE("another server's socket file of the same name outlives this server's end") {
   const TempFolder folder;
   Server first({"--unixsocket", folder.path("s")});
   std::filesystem::remove(folder.path("s"));
@@ -223,7 +260,8 @@ TEST_CASE("an unknown option, a bad value and a stray word are one line on stder
 TEST_CASE("a config file is read, with comments, and the command line wins") {
   const TempFolder folder;
   write_file(folder.path("c"),
-             "# a comment\nmaxclients = 77\n\n  session-grace=1500 # to the line's end\nproto-max-bulk-len = 2mb\n");
+             "# a comment\nmaxclients = 77\n\n"
+             "  session-grace=1500 # to the line's end\nproto-max-bulk-len = 2mb\n");
   const Server server({"--config", folder.path("c"), "--session-grace", "2500"});
   Redis client("127.0.0.1", server.port());
   CHECK(client.ask({"CONFIG", "GET", "maxclients"}) == R"(["maxclients", "77"])");
@@ -249,8 +287,8 @@ TEST_CASE("--help explains every option by group, --version tells the version") 
   const Outcome help = run_server({{"--help"}});
   CHECK(help.status == 0);
   CHECK(help.err.empty());
-  for (const char* part : {"Usage: holdfast-server", "Network:", "Limits:", "Locks:", "--port", "--unixsocket",
-                           "--config", "--max-waiters-per-key", "7379"}) {
+  for (const char* part : {"Usage: holdfast-server", "Network:", "Limits:", "Locks:", "--port",
+                           "--unixsocket", "--config", "--max-waiters-per-key", "7379"}) {
     CHECK_MESSAGE(help.out.find(part) != std::string::npos, part);
   }
   const Outcome version = run_server({{"--version"}});

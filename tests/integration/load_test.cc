@@ -25,7 +25,7 @@ void everybody(Crowd& crowd, const Line& line, const Passes& passes) {
   CHECK(heard == std::vector<size_t>(crowd.size(), 1));
 }
 
-TEST_CASE("5,000 connections at once each lock and unlock, and when they vanish only their SESSION locks go") {
+TEST_CASE("5,000 connections at once lock and unlock; when they vanish, only SESSION locks go") {
   const Server server({"--maxclients", "6000"});
   Client control(server);
   Crowd crowd(server, 5000);
@@ -38,19 +38,21 @@ TEST_CASE("5,000 connections at once each lock and unlock, and when they vanish 
       crowd, [](size_t who) { return "UNLOCK " + key_of(who) + " me"; },
       [](size_t, const std::string& reply) { return reply == "1"; });
   CHECK(control.ask("DBSIZE") == "0");
-  everybody(crowd, [&](size_t who) { return lock(who) + (who % 2 == 0 ? " SESSION" : ""); }, granted);
+  everybody(
+      crowd, [&](size_t who) { return lock(who) + (who % 2 == 0 ? " SESSION" : ""); }, granted);
   for (size_t who = 0; who < crowd.size(); ++who) who % 3 == 0 ? crowd.reset(who) : crowd.close(who);
   until("all are gone", [&] { return info(control, "clients", "connected_clients") == 1; });
   CHECK(control.ask("DBSIZE") == "2500");
   CHECK(control.ask("EXISTS key:0 key:1 key:4998 key:4999") == "2");
 }
 
-TEST_CASE("5,000 connections wait for one lock and vanish: the queue is empty and the lock is well") {
+TEST_CASE("5,000 connections wait for one lock and vanish: the queue is empty, the lock is well") {
   const Server server({"--maxclients", "6000"});
   Client control(server);
   REQUIRE(token_of(control.ask("LOCK k me 0"), "me") > 0);
   Crowd crowd(server, 5000);
-  for (size_t who = 0; who < crowd.size(); ++who) crowd.send(who, "LOCK k w" + std::to_string(who) + " 0 WAIT 0");
+  for (size_t who = 0; who < crowd.size(); ++who)
+    crowd.send(who, "LOCK k w" + std::to_string(who) + " 0 WAIT 0");
   until_waiting(control, 5000);
   for (size_t who = 0; who < crowd.size(); ++who) who % 3 == 0 ? crowd.reset(who) : crowd.close(who);
   until_waiting(control, 0);
@@ -60,7 +62,7 @@ TEST_CASE("5,000 connections wait for one lock and vanish: the queue is empty an
 
 constexpr size_t kStorm = 200000;
 
-// Writes so many keys that expire within 100 ms from `due_ms` of the wall clock on, the lock `hot` in their
+// Writes kStorm keys that expire within 100 ms from `due_ms` of the wall clock on, the lock `hot` in their
 // midst.
 void load_storm(Client& client, int64_t due_ms) {
   std::string input = frame({"SET", "hot", "alice", "PXAT", std::to_string(due_ms + 50)});
@@ -89,7 +91,7 @@ void load_storm_before_it_breaks(Client& client) {
   FAIL("200,000 keys cannot be written in time");
 }
 
-TEST_CASE("200,000 keys expire in the same 100 ms: clients are served meanwhile, and afterwards all are gone") {
+TEST_CASE("200,000 keys expire in the same 100 ms: others are served, and then all are gone") {
   const Server server;
   Client loader(server);
   REQUIRE(loader.ask("SET stays here") == "+OK");
@@ -101,7 +103,8 @@ TEST_CASE("200,000 keys expire in the same 100 ms: clients are served meanwhile,
   size_t pings = 0;
   until("the storm is over", [&] {
     ++pings;
-    return other.ask("PING") == "+PONG" && info(other, "stats", "expired_keys") >= static_cast<int64_t>(kStorm);
+    return other.ask("PING") == "+PONG" &&
+           info(other, "stats", "expired_keys") >= static_cast<int64_t>(kStorm);
   });
   CHECK(pings > 1);
   CHECK(token_of(waiter.reply(), "bob") > 0);

@@ -32,7 +32,7 @@ int64_t hear_grant(Crowd& crowd, size_t who) {
   return token_of(heard.reply, owner_of(who));
 }
 
-TEST_CASE("1,000 connections in LOCK k WAIT 0: each UNLOCK grants exactly the next, with exactly one reply") {
+TEST_CASE("1,000 connections in LOCK k WAIT 0: each UNLOCK grants exactly the next, with one reply") {
   const Server server;
   Client control(server);
   Crowd crowd(server, 1000);
@@ -53,7 +53,7 @@ TEST_CASE("1,000 connections in LOCK k WAIT 0: each UNLOCK grants exactly the ne
   CHECK(info(control, "locks", "lock_queued_grants") == 1000);
 }
 
-TEST_CASE("waiters that close or reset their connection leave the queue, the others keep their order") {
+TEST_CASE("waiters that close or reset leave the queue, the others keep their order") {
   const Server server;
   Client control(server);
   Crowd crowd(server, 90);
@@ -146,6 +146,22 @@ TEST_CASE("a SESSION hold ends when its connection is killed by CLIENT KILL") {
     CHECK(control.ask("CLIENT KILL ID " + id) == "1");
     CHECK(holder.reply() == "(closed)");
   });
+}
+
+TEST_CASE("a SESSION hold ends when its connection is killed, though it reads none of its replies") {
+  const Server server;
+  check_session_ends(server, [](Client& holder, Client& control, const std::string& id) {
+    REQUIRE(control.ask("SET large " + std::string(60000, 'x')) == "+OK");
+    for (int i = 0; i < 500; ++i) holder.send(frame({"GET", "large"}));
+    CHECK(control.ask("CLIENT KILL ID " + id) == "1");
+  });
+}
+
+TEST_CASE("CLIENT KILL of oneself is answered before the end") {
+  const Server server;
+  Client client(server);
+  client.send("CLIENT KILL ID " + client.ask("CLIENT ID") + " SKIPME no\r\nPING\r\n");
+  CHECK(client.read_to_end() == ":1\r\n");
 }
 
 TEST_CASE("a SESSION hold ends when its connection sends a broken frame") {

@@ -43,7 +43,7 @@ std::string numbered_echoes(size_t count, std::string& expected) {
   return input;
 }
 
-TEST_CASE("a pipeline split in two at any byte gets the same replies, a LOCK that waits among them") {
+TEST_CASE("a pipeline split at any byte gets the same replies, a LOCK that waits among them") {
   const Server server;
   Client client(server);
   Client other(server);
@@ -140,8 +140,7 @@ TEST_CASE("HELLO 3 in the middle of a pipeline changes the replies behind it, an
   CHECK(client.reply() == "nil");
 }
 
-TEST_CASE(
-    "a broken frame is answered and ends its connection, but not before the requests in front of it") {
+TEST_CASE("a broken frame is answered and ends its connection, after the requests in front of it") {
   const Server server;
   for (const char* broken :
        {"*x\r\n", "*1\r\n+PING\r\n", "*1\r\n$-1\r\n", "*2147483648\r\n", "*1\r\n$99999999999\r\n",
@@ -160,6 +159,28 @@ TEST_CASE("QUIT is answered, and what is pipelined behind it is not") {
   Client client(server);
   client.send("PING\r\nQUIT\r\nPING\r\n");
   CHECK(client.read_to_end() == "+PONG\r\n+OK\r\n");
+}
+
+TEST_CASE("QUIT behind a large pipeline: all replies arrive before the end, however late they are read") {
+  const Server server;
+  Client client(server);
+  std::string expected;
+  client.send(numbered_echoes(200000, expected) + "QUIT\r\n");
+  CHECK(client.read_to_end() == expected + "+OK\r\n");
+}
+
+TEST_CASE("a peer that resets in the midst of its replies harms nobody") {
+  const Server server;
+  Client other(server);
+  REQUIRE(other.ask("SET k " + std::string(60000, 'x')) == "+OK");
+  for (int round = 0; round < 20; ++round) {
+    Client client(server);
+    for (int i = 0; i < 500; ++i) client.send(frame({"GET", "k"}));
+    REQUIRE(client.reply().size() > 60000);
+    client.reset();
+    REQUIRE(other.ask("PING") == "+PONG");
+  }
+  until("the others are gone", [&] { return info(other, "clients", "connected_clients") == 1; });
 }
 
 // Half of the bytes are what frames are made of, so that the parser gets further than the first.

@@ -1,5 +1,4 @@
-// Reads the ready line, which names the addresses: "ready to accept connections on 127.0.0.1:4711, ... (pid
-// 1)".
+// Reads the ready line: "ready to accept connections on 127.0.0.1:4711, [::1]:4711 (pid 1)".
 #include "server_harness.h"
 
 #include <doctest/doctest.h>

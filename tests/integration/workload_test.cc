@@ -1,6 +1,6 @@
-// The acceptance workload of an older lock framework: 1,655 jobs, 566 of them at a time, each holding one lock
-// for 35 ms, waiting for it without limit, and touching a shared counter. It lasts 1,655 x 35 ms = 58 s, so it
-// runs beside the other tests, in a thread of its own with a server of its own.
+// The acceptance workload of an older lock framework: 1,655 jobs, 566 of them at a time, each holding one
+// lock for 35 ms, waiting for it without limit, and touching a shared counter. It lasts 1,655 x 35 ms = 58
+// s, so it runs beside the other tests, in a thread of its own with a server of its own.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -74,7 +74,8 @@ class Workload {
     last_token_ = token;
     crowd_.send(worker, "GET counter");
     const std::string counter = expect(worker);
-    if (const auto early = crowd_.hear(Clock::now() + kHold)) return fail("heard while held: " + early->reply);
+    const std::optional<Heard> early = crowd_.hear(Clock::now() + kHold);
+    if (early) return fail("heard while held: " + early->reply);
     finish_job(worker, job, std::stoul("0" + counter.substr(std::min<size_t>(1, counter.size()))));
   }
 
@@ -168,7 +169,7 @@ struct EarlyStart : doctest::IReporter {
 };
 REGISTER_LISTENER("early-start", 1, EarlyStart);
 
-TEST_CASE("1,655 jobs, 566 at a time, hold one lock for 35 ms each: strictly serial, first come first served") {
+TEST_CASE("1,655 jobs, 566 at a time, hold one lock for 35 ms each: serial, first come first served") {
   start_workload();
   const WorkloadResult result = background().result.get();
   CHECK(result.fault == "");

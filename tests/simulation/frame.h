@@ -14,7 +14,7 @@ namespace holdfast::simulation {
 // A token the engine has chosen or will choose: known once a reply has shown it.
 struct TokenBox {
   bool known = false;
-  uint64_t value = 0;
+  uint64_t value = 0;  // not known yet: 0 in the step that assigns it, later on what it is at least
 };
 using TokenRef = std::shared_ptr<TokenBox>;
 

@@ -59,7 +59,9 @@ void Model::sort_holds(const KeyId& id) {
   std::vector<Hold>& holds = keys_[id].holds;
   for (Hold& hold : holds) token_of(id, hold);
   std::stable_sort(holds.begin(), holds.end(), [](const Hold& a, const Hold& b) {
-    if (!a.token->known || !b.token->known) return a.token->known && !b.token->known;
+    const bool a_newest = a.token->value == 0;
+    const bool b_newest = b.token->value == 0;
+    if (a_newest || b_newest) return !a_newest && b_newest;
     return std::tie(a.token->value, a.owner) < std::tie(b.token->value, b.owner);
   });
 }

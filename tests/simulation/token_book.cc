@@ -45,6 +45,7 @@ std::string TokenBook::settle(const Event& event, uint64_t highest) {
   }
   for (const KeyId& key : event.keys) latest_[key] = std::max(latest_[key], token);
   if (seen) shown_.push_back(token);
+  if (!seen) event.box->value = token;  // at least
   if (token >= least && token <= highest) return "";
   return "token " + std::to_string(token) + " of key '" + event.keys[0].second + "' is not between " +
          std::to_string(least) + " and " + std::to_string(highest);

@@ -109,18 +109,21 @@ std::string Watcher::check_tokens(const KeyId& id, const Seen& before, const See
 }
 
 // Who waited and still waits does so in the old order, and newcomers stand behind them. Holders do not
-// count: they wait for an upgrade, which stands before the others. Of requests that look alike only the
-// first is seen.
+// count: they wait for an upgrade, which stands before the others. Nor do requests that look alike.
 std::string Watcher::check_order(const Seen& before, const Seen& now) {
+  const auto counts = [&](const Waiter& waiter) {
+    const bool twin = std::count(before.waiters.begin(), before.waiters.end(), waiter) > 1 ||
+                      std::count(now.waiters.begin(), now.waiters.end(), waiter) > 1;
+    return !twin && !has_owner(now.holders, waiter.owner);
+  };
   std::vector<Waiter> stayed;
   std::vector<Waiter> still;
   for (const Waiter& waiter : before.waiters) {
-    const bool counts = contains(now.waiters, waiter) && !has_owner(now.holders, waiter.owner);
-    if (counts && !contains(stayed, waiter)) stayed.push_back(waiter);
+    if (counts(waiter) && contains(now.waiters, waiter)) stayed.push_back(waiter);
   }
   bool newcomer = false;
   for (const Waiter& waiter : now.waiters) {
-    if (contains(still, waiter) || has_owner(now.holders, waiter.owner)) continue;
+    if (!counts(waiter)) continue;
     const bool old = contains(before.waiters, waiter);
     if (old && newcomer) return "a newcomer stands before " + waiter.owner;
     if (old) still.push_back(waiter);
