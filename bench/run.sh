@@ -13,16 +13,17 @@ folder=$(mktemp -d)
 server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$folder"' EXIT
 
-pin() { # CORE COMMAND...
-  local core=$1
-  shift
-  if [ "$(nproc)" -gt 1 ]; then taskset -c "$core" "$@"; else "$@"; fi
-}
+server_core=()
+client_core=()
+if [ "$(nproc)" -gt 1 ]; then
+  server_core=(taskset -c 0)
+  client_core=(taskset -c 1)
+fi
 
 # start COMMAND...: on a Unix socket in the temporary folder, so that no port is taken.
 start() {
   rm -f "$folder/socket"
-  pin 0 "$@" >"$folder/log" 2>&1 &
+  "${server_core[@]}" "$@" >"$folder/log" 2>&1 &
   server=$!
   for _ in $(seq 200); do
     redis-cli -s "$folder/socket" ping >/dev/null 2>&1 && return
@@ -43,7 +44,7 @@ stop() {
 run() {
   local pipeline=$1 connections=$2 out
   shift 2
-  out=$(pin 1 timeout 120 redis-benchmark -s "$folder/socket" -c "$connections" -n "$kRequests" -P "$pipeline" \
+  out=$("${client_core[@]}" timeout 120 redis-benchmark -s "$folder/socket" -c "$connections" -n "$kRequests" -P "$pipeline" \
     -r 1000000 --csv "$@" 2>"$folder/benchmark" | tail -n 1)
   echo "$out" | sed 's/^"[^"]*","\([0-9]*\).*/\1/'
 }

@@ -41,7 +41,7 @@ bool read_scan_option(Request& r, size_t i, bool with_type, ScanArguments& scan)
   if (i + 1 < r.argc()) {
     const std::string_view word = r.arg(i);
     if (equals_ignore_case(word, "MATCH")) {
-      scan.match = r.arg(i + 1) == "*" ? "" : r.arg(i + 1);
+      if (r.arg(i + 1) != "*") scan.match = r.arg(i + 1);
       return true;
     }
     if (equals_ignore_case(word, "COUNT")) {
@@ -62,8 +62,7 @@ bool read_scan_option(Request& r, size_t i, bool with_type, ScanArguments& scan)
 
 bool shows(const Entry& e, const ScanArguments& scan, TimeMs now) {
   return type_of(e) != EntryType::kNone && !is_due(key_deadline(e), now) &&
-         (!scan.type || *scan.type == type_of(e)) &&
-         (scan.match.empty() || glob_match(scan.match, key_of(e)));
+         (!scan.type || *scan.type == type_of(e)) && (!scan.match || glob_match(*scan.match, key_of(e)));
 }
 
 // FLUSHALL and FLUSHDB take ASYNC or SYNC; both come back at once, and the memory goes back step by step.

@@ -11,7 +11,7 @@ namespace holdfast {
 
 struct ScanArguments {
   uint64_t cursor = 0;
-  std::string_view match;  // empty: all
+  std::optional<std::string_view> match;
   size_t count = 10;
   std::optional<EntryType> type;  // TYPE; kNone: a type no key has
 };

@@ -23,7 +23,13 @@ EngineState::~EngineState() {
 }
 
 uint64_t used_memory_bytes(const EngineState& s) {
-  uint64_t bytes = s.queues.waiting() * (sizeof(Waiter) + 256) + s.attachments.size() * 64;
+  // What stands beside an object in indexes and allocator, by estimate.
+  constexpr uint64_t kIndexBytes = 256;
+  uint64_t bytes = s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
+                   s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
+                   s.leases.size() * (sizeof(Lease) + kIndexBytes) +
+                   s.leases.remembered() * (sizeof(LeaseFate) + kIndexBytes) +
+                   s.attachments.size() * 2 * sizeof(Attachment);
   for (const auto& db : s.dbs) bytes += db->used_bytes();
   return bytes;
 }
@@ -38,17 +44,25 @@ void flush_later(Conn& c) {
   c.later.reset(0);
 }
 
-bool beyond_memory_limit(const Turn& t, const Command& command) {
+bool beyond_memory_limit(const Turn& t, const Conn& c, const Command& command) {
+  if ((command.flags & kDenyOom) == 0) return false;
   const uint64_t limit = t.s.config.limits.memory_bytes;
-  return limit != 0 && (command.flags & kDenyOom) != 0 && used_memory_bytes(t.s) > limit;
+  return t.keys(c.db).is_full() || (limit != 0 && used_memory_bytes(t.s) > limit);
 }
 
 bool is_queued_in_multi(const Conn& c, const Command& command) {
   return c.transaction != nullptr && (command.flags & kInMulti) == 0;
 }
 
-// Keeps a request for EXEC.
-void queue_in_multi(Conn& c, std::span<const std::string_view> argv, Reply& reply) {
+// Keeps a request for EXEC. What a transaction keeps is input not worked off yet, and shares its limit.
+void queue_in_multi(Conn& c, std::span<const std::string_view> argv, const Limits& limits, Reply& reply) {
+  for (const std::string_view arg : argv) c.transaction->bytes += arg.size() + sizeof(std::string);
+  if (c.transaction->bytes > limits.query_buffer_bytes) {
+    c.transaction->broken = true;
+    c.transaction->requests.clear();
+    reply.error("ERR transaction is larger than client-query-buffer-limit allows");
+    return;
+  }
   c.transaction->requests.emplace_back(argv.begin(), argv.end());
   reply.simple("QUEUED");
 }
@@ -104,7 +118,7 @@ void run_command(Turn& t, Conn& c, const Command& command, std::span<const std::
                  bool may_block) {
   Request r{t, c, command, argv, Reply(c.out, c.protocol), may_block};
   ++t.s.stats.commands;
-  if (beyond_memory_limit(t, command)) {
+  if (beyond_memory_limit(t, c, command)) {
     r.reply.error("OOM command not allowed when used memory > 'maxmemory'.");
     return;
   }
@@ -136,7 +150,7 @@ void Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   if (command == nullptr) {
     fail_transaction(c, argv[0]);
   } else if (c.last_command = command; is_queued_in_multi(c, *command)) {
-    queue_in_multi(c, argv, reply);
+    queue_in_multi(c, argv, s_->config.limits, reply);
   } else {
     run_command(t, c, *command, argv, true);
   }

@@ -39,6 +39,7 @@ class Keyspace {
 
  public:
   static constexpr size_t kTables = 4096;
+  static constexpr uint64_t kHeadroomBytes = uint64_t{1} << 30U;
   static constexpr uint64_t kCursorBits = 48;  // of a SCAN cursor; a double holds it exactly
 
   // Where a key was found. Good until the next insertion or removal in this keyspace.
@@ -94,6 +95,9 @@ class Keyspace {
   // The entries of type kLock, in no order that may show.
   const absl::flat_hash_set<Handle>& locks() const { return locks_; }
   uint64_t used_bytes() const { return arena_.used_bytes() + outside_bytes_ + table_bytes_; }
+
+  // Whether it nears what its handles can name: nothing that grows it may run any more.
+  bool is_full() const { return arena_.reserved_bytes() + kHeadroomBytes > Arena::kMaxBytes; }
 
   // Calls `f(const Entry&)` for the entries at and behind `cursor`, in the order of their hashes, until `f`
   // has been called for at least `count`. Returns the cursor to go on from; 0: done. An entry that is there

@@ -161,21 +161,20 @@ TEST_CASE("QUIT is answered, and what is pipelined behind it is not") {
   CHECK(client.read_to_end() == "+PONG\r\n+OK\r\n");
 }
 
-TEST_CASE("QUIT behind a large pipeline: all replies arrive before the end, however late they are read") {
-  const Server server;
-  Client client(server);
-  std::string expected;
-  client.send(numbered_echoes(200000, expected) + "QUIT\r\n");
-  CHECK(client.read_to_end() == expected + "+OK\r\n");
+// Requests whose replies are more than the sockets' own buffers take.
+std::string ask_for_large_replies(Client& client) {
+  REQUIRE(client.ask("SET large " + std::string(60000, 'x')) == "+OK");
+  std::string requests;
+  for (int i = 0; i < 500; ++i) requests += frame({"GET", "large"});
+  return requests;
 }
 
 TEST_CASE("a peer that resets in the midst of its replies harms nobody") {
   const Server server;
   Client other(server);
-  REQUIRE(other.ask("SET k " + std::string(60000, 'x')) == "+OK");
   for (int round = 0; round < 20; ++round) {
     Client client(server);
-    for (int i = 0; i < 500; ++i) client.send(frame({"GET", "k"}));
+    client.send(ask_for_large_replies(client));
     REQUIRE(client.reply().size() > 60000);
     client.reset();
     REQUIRE(other.ask("PING") == "+PONG");

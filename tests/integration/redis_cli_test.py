@@ -147,8 +147,8 @@ LOCK k
 
 @test
 def a_lease_of_two_keys(server):
-    out = server.session("LEASE GRANT l 30000 a 1 b 2\nLEASE GRANT m 30000 c 3 b 4\nGET b\nLEASE CONFIRM l\n"
-                         "TTL a\nEXISTS c\n")
+    out = server.session("LEASE GRANT l 30000 a 1 b 2\nLEASE GRANT m 30000 c 3 b 4\nGET b\n"
+                         "LEASE CONFIRM l\nTTL a\nEXISTS c\n")
     matches(r"""1\) "l"
 2\) \(integer\) (\d+)
 1\) \(nil\)

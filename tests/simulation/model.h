@@ -72,6 +72,7 @@ struct Lease {
   int64_t ttl_ms = 0;
   TimeMs deadline;
   TokenRef token;
+  uint64_t armed = 0;   // of leases that end at one moment, the one whose end was set first goes first
   uint64_t serial = 0;  // tells leases apart that had one id after the other
 };
 
@@ -240,6 +241,7 @@ class Model {
   std::map<std::string, Lease> leases_;
   std::vector<std::pair<std::string, uint64_t>> ended_leases_;  // id and serial, oldest first
   uint64_t last_lease_ = 0;
+  uint64_t last_armed_ = 0;
   std::vector<KeyId> touched_;                  // to be served when the command is over
   std::vector<std::pair<Serial, Frame>> late_;  // pushes that follow the command's reply
   bool in_command_ = false;

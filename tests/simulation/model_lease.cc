@@ -48,6 +48,7 @@ Model::Reply Model::lease_grant(Caller& caller, const Args& args) {
     return out;
   }
   lease.serial = ++last_lease_;
+  lease.armed = ++last_armed_;
   lease.db = caller.client.db;
   lease.ttl_ms = *ttl_ms;
   lease.deadline = now_.mono + DurationMs{*ttl_ms};
@@ -164,7 +165,9 @@ Model::Reply Model::lease_renew(Caller& caller, const std::string& id, std::opti
   }
   Lease& lease = leases_.at(id);
   lease.ttl_ms = ttl_ms.value_or(lease.ttl_ms);
-  lease.deadline = now_.mono + DurationMs{lease.ttl_ms};
+  const TimeMs deadline = now_.mono + DurationMs{lease.ttl_ms};
+  if (deadline != lease.deadline) lease.armed = ++last_armed_;
+  lease.deadline = deadline;
   for (const std::string& key : lease.keys) renew_document({lease.db, key}, lease.ttl_ms, caller.serial);
   return caller.frame().integer(1);
 }

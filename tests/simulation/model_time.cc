@@ -12,6 +12,9 @@ std::vector<Model::Due> Model::all_due() const {
   for (const auto& [id, lease] : leases_) {
     if (lease.state == Lease::State::kGranted) out.push_back({lease.deadline, Due::kLeaseOver, {}, {}, id});
   }
+  std::stable_sort(out.begin(), out.end(), [&](const Due& a, const Due& b) {
+    return leases_.at(a.lease).armed < leases_.at(b.lease).armed;
+  });
   for (const auto& [id, state] : keys_) {
     for (const Hold& hold : state.holds) {
       out.push_back({hold.deadline, Due::kExpiry, id, hold.owner});

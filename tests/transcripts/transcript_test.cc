@@ -43,6 +43,7 @@ void set_option(Config& config, const std::string& name, const std::string& valu
   if (name == "lease-memory") return void(config.limits.lease_memory = small(value));
   if (name == "bulk-bytes") return void(config.limits.bulk_bytes = std::stoull(value));
   if (name == "arguments") return void(config.limits.arguments = small(value));
+  if (name == "query-buffer-bytes") return void(config.limits.query_buffer_bytes = std::stoull(value));
   if (name == "inline-bytes") return void(config.limits.inline_bytes = small(value));
   if (name == "setting") {  // what CONFIG GET shows: its name and its value
     const size_t blank = value.find(' ');
