@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Holdfast beside stock Redis at the same lock work, by redis-benchmark: pairs of runs, A B A B, each on servers
-# that have just been started; prints requests per second of each run and the medians' ratio. On two cores or more
-# the servers have one core to themselves. HOLDFAST_SERVER and REDIS_SERVER name the binaries.
+# Holdfast beside stock Redis at the same lock work, by redis-benchmark: pairs of runs, A B A B, each on
+# servers that have just been started; prints requests per second of each run and the medians' ratio. On two
+# cores or more the servers have one core to themselves. HOLDFAST_SERVER and REDIS_SERVER name the binaries.
 # Usage: bench/run.sh [pairs] [requests]
 set -euo pipefail
 
@@ -44,8 +44,8 @@ stop() {
 run() {
   local pipeline=$1 connections=$2 out
   shift 2
-  out=$("${client_core[@]}" timeout 120 redis-benchmark -s "$folder/socket" -c "$connections" -n "$kRequests" -P "$pipeline" \
-    -r 1000000 --csv "$@" 2>"$folder/benchmark" | tail -n 1)
+  out=$("${client_core[@]}" timeout 120 redis-benchmark -s "$folder/socket" -c "$connections" \
+    -n "$kRequests" -P "$pipeline" -r 1000000 --csv "$@" 2>"$folder/benchmark" | tail -n 1)
   echo "$out" | sed 's/^"[^"]*","\([0-9]*\).*/\1/'
 }
 
@@ -82,9 +82,11 @@ compare() {
     "$(tr '\n' ' ' <"$folder/theirs")"
 }
 
-printf '%-28s %9s %12s %12s %8s   %s\n' work pipeline Holdfast/s Redis/s ratio 'each run: Holdfast | Redis'
+printf '%-28s %9s %12s %12s %8s   %s\n' work pipeline Holdfast/s Redis/s ratio \
+  'each run: Holdfast | Redis'
 for pipeline in 1 16 64; do
-  compare 'LOCK | SET NX PX' "$pipeline" -- LOCK key:__rand_int__ o 30000 -- SET key:__rand_int__ o NX PX 30000
+  compare 'LOCK | SET NX PX' "$pipeline" -- LOCK key:__rand_int__ o 30000 \
+    -- SET key:__rand_int__ o NX PX 30000
 done
 compare 'SET NX PX' 64 -- SET key:__rand_int__ o NX PX 30000 -- SET key:__rand_int__ o NX PX 30000
 compare 'GET' 64 -- GET key:__rand_int__ -- GET key:__rand_int__

@@ -279,6 +279,7 @@ def help_lock_shows_its_summary(server):
         terminal.wait_for("summary: Takes a lock")
         terminal.wait_for("since: ")
         has(terminal.screen(), "LOCK key owner ttl")
+        terminal.wait_for(f"127.0.0.1:{server.port}> ")  # what is typed before it would be thrown away
         terminal.type("help LEASE GRANT\r")
         terminal.wait_for("summary: Puts values")
     finally:
