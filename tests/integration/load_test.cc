@@ -103,12 +103,11 @@ TEST_CASE("200,000 keys expire in the same 100 ms: others are served, and then a
   size_t pings = 0;
   until("the storm is over", [&] {
     ++pings;
-    return other.ask("PING") == "+PONG" &&
-           info(other, "stats", "expired_keys") >= static_cast<int64_t>(kStorm);
+    REQUIRE(other.ask("PING") == "+PONG");
+    return other.ask("DBSIZE") == "2";
   });
   CHECK(pings > 1);
   CHECK(token_of(waiter.reply(), "bob") > 0);
-  CHECK(other.ask("DBSIZE") == "2");
   CHECK(other.ask("GET stays") == "\"here\"");
   CHECK(other.ask("GET hot") == "\"bob\"");
   CHECK(other.ask("SCAN 0 COUNT 1000000 MATCH key:*") == "[\"0\", []]");

@@ -1,0 +1,141 @@
+// The holders of a lock, timers, tokens and lease fates: small structures with promises of their own.
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/lease_table.h"
+#include "core/lock_body.h"
+#include "core/timers.h"
+#include "core/tokens.h"
+
+namespace holdfast {
+namespace {
+
+Holder holder(const std::string& owner, uint64_t token, Capacity capacity, int64_t deadline) {
+  Holder h;
+  h.owner = owner;
+  h.token = {token};
+  h.capacity = capacity;
+  h.deadline = {deadline};
+  return h;
+}
+
+struct TestTimer : Timer {
+  TestTimer(TimerKind kind, int n) : Timer(kind), name(n) {}
+  int name;
+};
+
+void end(LeaseTable& leases, const std::string& id, LeaseState state) {
+  auto lease = std::make_unique<Lease>();
+  lease->id = id;
+  leases.end(leases.add(std::move(lease)), state);
+}
+
+}  // namespace
+
+TEST_CASE("lock body: the tightest capacity is known with and without any one holder") {
+  LockBody body;
+  const Holder* shared = body.add(holder("shared", 1, kShared, 30));
+  const Holder* five = body.add(holder("five", 2, {5}, 20));
+  CHECK(body.tightest() == Capacity{5});
+  CHECK(body.tightest(five) == kShared);
+  CHECK(body.tightest(shared) == Capacity{5});
+  const Holder* again = body.add(holder("again", 3, {5}, 10));
+  CHECK(body.tightest(five) == Capacity{5});
+  CHECK(body.first_to_expire() == again);
+  CHECK(body.last_deadline().count == 30);
+  body.check_invariants();
+}
+
+TEST_CASE("lock body: FENCE may make tokens equal, and no holder is lost by it") {
+  LockBody body;
+  const Holder* a = body.add(holder("a", 1, kShared, 10));
+  const Holder* b = body.add(holder("b", 2, kShared, 10));
+  body.set_token(a, {2});
+  body.check_invariants();
+  CHECK(body.has_token({2}));
+  CHECK_FALSE(body.has_token({1}));
+  body.remove(b);
+  CHECK(body.has_token({2}));
+  body.remove(a);
+  CHECK(body.size() == 0);
+}
+
+TEST_CASE("lock body: listeners are counted as attachments come and go") {
+  LockBody body;
+  const Holder* h = body.add(holder("a", 1, kShared, 10));
+  CHECK(body.listeners() == 0);
+  Attachment a;
+  a.async = true;
+  body.set_attachment(h, a, {});
+  CHECK(body.listeners() == 1);
+  body.set_attachment(h, {}, {});
+  CHECK(body.listeners() == 0);
+  body.set_attachment(h, a, {});
+  body.remove(h);
+  CHECK(body.listeners() == 0);
+}
+
+TEST_CASE(
+    "timers: they fire by time, then kind, then the order of arming; a changed or cancelled one keeps "
+    "out") {
+  Timers timers;
+  TestTimer late(TimerKind::kKeyChange, 5);
+  TestTimer wait(TimerKind::kWaitEnd, 3);
+  TestTimer wait2(TimerKind::kWaitEnd, 4);
+  TestTimer key(TimerKind::kKeyChange, 2);
+  TestTimer gone(TimerKind::kKeyChange, 9);
+  timers.set(&late, {1});
+  timers.set(&wait, {10});
+  timers.set(&wait2, {10});
+  timers.set(&key, {10});
+  timers.set(&gone, {10});
+  timers.set(&late, {11});
+  timers.set(&gone, kNever);
+  CHECK_FALSE(timers.any_due({9}));
+  std::vector<int> fired;
+  while (Timer* t = timers.take_due({11})) fired.push_back(static_cast<TestTimer*>(t)->name);
+  CHECK(fired == std::vector<int>{2, 3, 4, 5});
+  CHECK(timers.size() == 0);
+}
+
+TEST_CASE("tokens: each stripe grows by itself, above the floor, and to a hint that is larger") {
+  Tokens tokens(100);
+  CHECK(tokens.next(1, 0).value == 101);
+  CHECK(tokens.next(1, 0).value == 102);
+  CHECK(tokens.next(2, 0).value == 101);
+  CHECK(tokens.next(1, 102).value == 103);
+  CHECK(tokens.next(1, 500).value == 500);
+  CHECK(tokens.next(1, 7).value == 501);
+  tokens.raise(1, {600});
+  tokens.raise(1, {300});
+  CHECK(tokens.next(1 + Tokens::kStripes, 0).value == 601);
+  CHECK(tokens.largest() == 601);
+}
+
+TEST_CASE("lease table: the fates of the newest leases are remembered, one below, at and above the limit") {
+  LeaseTable leases(3);
+  for (const char* id : {"a", "b", "c"}) end(leases, id, LeaseState::kConfirmed);
+  CHECK(leases.fate("a") != nullptr);
+  end(leases, "d", LeaseState::kCancelled);
+  CHECK(leases.fate("a") == nullptr);
+  CHECK(leases.fate("b")->state == LeaseState::kConfirmed);
+  CHECK(leases.fate("d")->state == LeaseState::kCancelled);
+}
+
+TEST_CASE("lease table: an id that is used again has no fate meanwhile, and then its new one") {
+  LeaseTable leases(2);
+  end(leases, "a", LeaseState::kConfirmed);
+  auto again = std::make_unique<Lease>();
+  again->id = "a";
+  Lease* lease = leases.add(std::move(again));
+  CHECK(leases.fate("a") == nullptr);
+  leases.end(lease, LeaseState::kExpired);
+  CHECK(leases.fate("a")->state == LeaseState::kExpired);
+  end(leases, "b", LeaseState::kExpired);
+  CHECK(leases.fate("a") != nullptr);
+}
+
+}  // namespace holdfast

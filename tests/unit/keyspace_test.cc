@@ -1,0 +1,127 @@
+// Entries, their memory and the tables, against a plain map.
+#include "core/keyspace.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+namespace holdfast {
+namespace {
+
+constexpr TimeMs kStart{1000};
+
+Keyspace::Found put(Keyspace& keys, const std::string& key, const std::string& value) {
+  auto [f, made] = keys.find_or_insert(keys.key(key), EntryType::kString, value, kStart);
+  if (!made) keys.rewrite(f, EntryType::kString, value);
+  return f;
+}
+
+std::string text(size_t size, char c) { return std::string(size, c); }
+
+}  // namespace
+
+TEST_CASE("entry: a 35-byte key with a 40-byte owner takes 112 bytes, expiry, token and history included") {
+  Keyspace keys(1);
+  put(keys, "x", "y");
+  const uint64_t before = keys.used_bytes();
+  put(keys, text(35, 'k'), text(40, 'o'));
+  const uint64_t table = keys.used_bytes() - before - 112;
+  CHECK(table % 5 == 0);  // a slot and its control byte
+  CHECK(table <= 15);
+}
+
+TEST_CASE("entry: keys and values of every size around the limits of a block come back whole") {
+  Keyspace keys(1);
+  for (const size_t key_size : {0U, 1U, 1022U, 1023U, 1024U, 5000U}) {
+    for (const size_t value_size : {0U, 1U, 127U, 128U, 255U, 256U, 2047U, 2048U, 100000U}) {
+      const std::string key = text(key_size, static_cast<char>('a' + value_size % 20));
+      Keyspace::Found f = put(keys, key, text(value_size, 'v'));
+      keys.set_deadline(f, {5000}, {4000}, kStart);
+      f->token = 42;
+      for (const size_t other : {0U, 40U, 3000U, 2047U}) {
+        keys.rewrite(f, EntryType::kString, text(other, 'w'));
+        REQUIRE(value_of(*f) == text(other, 'w'));
+        REQUIRE(key_of(*f) == key);
+        REQUIRE((token_of(*f).value == 42 && deadline_of(*f).count == 5000 && ttl_of(*f).count == 4000));
+      }
+      keys.check_invariants();
+    }
+  }
+}
+
+TEST_CASE("entry: the ttl last given is kept exactly, below, at and above 32 bits, and for ever") {
+  Keyspace keys(1);
+  Keyspace::Found f = put(keys, "key", "owner");
+  for (const int64_t ttl : {1LL, (1LL << 32) - 1, 1LL << 32, (1LL << 53) - 1, 5LL}) {
+    keys.set_deadline(f, kStart + DurationMs{ttl}, {ttl}, kStart);
+    CHECK(ttl_of(*f).count == ttl);
+    CHECK(renewed_at(*f) == kStart);
+    CHECK(value_of(*f) == "owner");
+    keys.rewrite(f, EntryType::kString, "another");
+    CHECK(ttl_of(*f).count == ttl);
+    keys.rewrite(f, EntryType::kString, "owner");
+  }
+  keys.set_deadline(f, kNever, {0}, TimeMs{(int64_t{1} << 39) + 3});
+  CHECK(ttl_of(*f).count == 0);
+  CHECK(renewed_at(*f).count == (int64_t{1} << 39) + 3);
+  CHECK(keys.timed() == 0);
+}
+
+TEST_CASE("keyspace: random changes agree with a map, and the memory comes back") {
+  const uint64_t seed = 7;
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
+  Keyspace keys(seed);
+  std::map<std::string, std::string> plain;
+  for (int step = 0; step < 60000; ++step) {
+    const std::string key = "key:" + std::to_string(random() % 3000);
+    if (random() % 3 == 0) {
+      Keyspace::Found f = keys.find(keys.key(key));
+      REQUIRE(static_cast<bool>(f) == plain.contains(key));
+      if (f) keys.erase(f);
+      plain.erase(key);
+    } else {
+      const std::string value(random() % 300, 'v');
+      Keyspace::Found f = put(keys, key, value);
+      keys.set_deadline(f, kStart + DurationMs{1 + static_cast<int64_t>(random() % 100000)}, {1}, kStart);
+      plain[key] = value;
+    }
+    if (step % 10000 == 0) keys.check_invariants();
+  }
+  REQUIRE(keys.size() == plain.size());
+  for (const auto& [key, value] : plain) REQUIRE(value_of(*keys.find(keys.key(key))) == value);
+  while (keys.expire_due({1000000}, 100, [&](const Key& key) {
+    Keyspace::Found f = keys.find(key);
+    keys.erase(f);
+  }) == 0) {
+  }
+  CHECK(keys.size() == 0);
+}
+
+TEST_CASE("keyspace: a scan meets every key that stays, while others come and go and the tables grow") {
+  Keyspace keys(3);
+  for (int i = 0; i < 5000; ++i) put(keys, "stays:" + std::to_string(i), "v");
+  std::set<std::string> met;
+  uint64_t cursor = 0;
+  int added = 0;
+  do {
+    cursor = keys.scan(cursor, 10, [&](const Entry& e) { met.emplace(key_of(e)); });
+    for (int i = 0; i < 30; ++i) put(keys, "comes:" + std::to_string(added++), "v");
+    if (Keyspace::Found f = keys.find(keys.key("comes:" + std::to_string(added / 2)))) keys.erase(f);
+    REQUIRE(cursor < (uint64_t{1} << 48));
+  } while (cursor != 0);
+  for (int i = 0; i < 5000; ++i) REQUIRE(met.contains("stays:" + std::to_string(i)));
+}
+
+TEST_CASE("keyspace: taking it apart comes to an end and gives everything back") {
+  Keyspace keys(1);
+  for (int i = 0; i < 20000; ++i)
+    put(keys, "key:" + std::to_string(i), text(i % 100 == 0 ? 5000 : 20, 'v'));
+  int steps = 0;
+  while (!keys.dismantle_step()) REQUIRE(++steps < 10000);
+}
+
+}  // namespace holdfast
