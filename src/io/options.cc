@@ -338,6 +338,9 @@ Config engine_config(const Options& options) {
   config.session_grace = DurationMs{static_cast<int64_t>(options.session_grace_ms)};
   for (const Row& row : kRows) config.settings.emplace_back(row.name, shown(row, options));
   config.settings.emplace_back("databases", std::to_string(kDatabases));
+  // What clients and redis-benchmark ask for, by Redis's names: nothing is written to disk.
+  config.settings.emplace_back("appendonly", "no");
+  config.settings.emplace_back("save", "");
   return config;
 }
 
