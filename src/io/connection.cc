@@ -199,7 +199,10 @@ void Connection::on_written(uv_write_t* request, int status) noexcept {
   c->server_.now();  // opens the turn, for what a close may cause
   c->server_.did_write(c->in_flight_.size());
   c->in_flight_.reset(kKeptBytes);
-  c->flush();
+  if (!c->lingering_) return c->flush();
+  if (!c->last_words_.empty()) return c->write_rest();
+  c->drain();
+  c->close();
 }
 
 bool Connection::is_reader_too_slow() {
@@ -216,7 +219,19 @@ void Connection::refuse(std::string_view why) {
 
 void Connection::finish() {
   drain();
-  close();
+  if (closed_) return;
+  writing_ || !output_->empty() ? linger() : close();
+}
+
+// To the engine it has gone, so its holds end now; its socket goes on until the peer has read its last
+// replies.
+void Connection::linger() {
+  uv_read_stop(stream());
+  last_words_.swap(*output_);
+  lingering_ = true;
+  output_ = &last_words_;
+  server_.linger(*this);
+  if (!writing_) write_rest();
 }
 
 void Connection::abandon() {
@@ -238,7 +253,7 @@ void Connection::drain() {
 void Connection::close() {
   if (closed_) return;
   closed_ = true;
-  server_.forget(id_);
+  lingering_ ? server_.end_linger(*this) : server_.forget(id_);
   uv_close(&handle_.handle, on_closed);
 }
 

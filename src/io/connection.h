@@ -72,6 +72,7 @@ class Connection {
   void write_rest();
   bool is_reader_too_slow();
   void refuse(std::string_view why);
+  void linger();
 
   Server& server_;
   union {
@@ -85,12 +86,14 @@ class Connection {
   Buffer input_;              // what could not be parsed yet; mostly empty, as requests arrive whole
   Buffer* output_ = nullptr;  // the engine's
   Buffer in_flight_;          // given to the loop to write; must not move until on_written()
+  Buffer last_words_;         // of a connection that lingers: what comes behind in_flight_
   uv_write_t write_request_;
   TimeMs last_active_;
   bool read_was_full_ = false;  // the last read filled its buffer, so libuv is about to read again
   bool writing_ = false;        // in_flight_ is with the loop
   bool backlogged_ = false;     // has input that it could parse, but others come first
   bool at_end_ = false;         // the peer sends no more, yet may still read
+  bool lingering_ = false;      // the engine has forgotten it, its last replies are still on their way
   bool closed_ = false;
 };
 

@@ -187,6 +187,17 @@ void Server::forget(ConnId id) {
   engine_.drop(id, now(), effects_);
 }
 
+void Server::linger(Connection& connection) {
+  lingering_.push_back(&connection);
+  ++clients_;  // which forget() takes back
+  forget(connection.id());
+}
+
+void Server::end_linger(Connection& connection) {
+  std::erase(lingering_, &connection);
+  --clients_;
+}
+
 const Now& Server::now() {
   if (turn_open_) return now_;
   turn_open_ = true;
@@ -292,6 +303,7 @@ void Server::stop(const char* signal_name) {
   for (Connection* connection : connections_) {
     if (connection != nullptr) connection->close();
   }
+  while (!lingering_.empty()) lingering_.back()->close();
   effects_.clear();
   close_handle(prepare_);
   close_handle(timer_);

@@ -37,6 +37,9 @@ class Server {
   uv_buf_t read_buffer();
   // The connection has gone: nothing is to find it any more.
   void forget(ConnId id);
+  // The same, but its socket goes on to send the last replies, and counts as a client until end_linger().
+  void linger(Connection& connection);
+  void end_linger(Connection& connection);
   // It has input that it could parse, but has had its share of this turn.
   void add_backlog(ConnId id) { backlog_.push_back(id); }
   // A turn that has done much ends early, so that nobody waits long for his reply; with it any connection
@@ -88,6 +91,7 @@ class Server {
   uv_signal_t hangup_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<Connection*> connections_;  // by slot; the loop owns them
+  std::vector<Connection*> lingering_;    // their sockets live on, the engine has forgotten them
   size_t clients_ = 0;
   std::unique_ptr<char[]> read_buffer_;
 

@@ -169,6 +169,26 @@ std::string ask_for_large_replies(Client& client) {
   return requests;
 }
 
+TEST_CASE("QUIT behind large replies: all of them arrive before the end") {
+  const Server server;
+  Client other(server);
+  Client client(server);
+  client.send(ask_for_large_replies(client) + "QUIT\r\n");
+  until("QUIT has been read", [&] { return info(other, "stats", "total_commands_processed") > 500; });
+  const std::string heard = client.read_to_end();
+  CHECK(heard.size() == 500 * 60010 + 5);
+  CHECK(heard.ends_with("+OK\r\n"));
+}
+
+TEST_CASE("a broken frame behind large replies: all of them arrive, and its error") {
+  const Server server;
+  Client other(server);
+  Client client(server);
+  client.send(ask_for_large_replies(client) + "*x\r\n");
+  until("all has been read", [&] { return info(other, "stats", "total_commands_processed") > 500; });
+  CHECK(client.read_to_end().ends_with("-ERR Protocol error: invalid multibulk length\r\n"));
+}
+
 TEST_CASE("a peer that resets in the midst of its replies harms nobody") {
   const Server server;
   Client other(server);
