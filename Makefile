@@ -3,7 +3,7 @@
 # V=1 shows every command; OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS may be given.
 
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
-  libfmt-dev libxxhash-dev
+  libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev lua-cjson-dev
 # redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
 TEST_DEPS = libhiredis-dev doctest-dev redis-tools python3 python3-redis nodejs node-redis golang-go \
   golang-github-gomodule-redigo-dev
@@ -17,9 +17,9 @@ FLAGS = -std=c++20 -g -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $(C
 RELEASE = $(OPT) $(LTO)
 ASAN = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
   -D_GLIBCXX_ASSERTIONS
-INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog 2>/dev/null)
-LIBS = $(shell pkg-config --libs libuv spdlog absl_flat_hash_set absl_flat_hash_map absl_btree) \
-  -lboost_program_options
+INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
+LIBS = $(shell pkg-config --libs libuv spdlog absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ libcrypto) \
+  -lboost_program_options -lboost_context
 CCACHE := $(shell command -v ccache 2>/dev/null)
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 

@@ -2,6 +2,8 @@
 // holders + 1 <= min(capacity of the request and of every holder), and nobody waits before it.
 #include "core/locks.h"
 
+#include "core/observe.h"
+
 #include <algorithm>
 #include <cassert>
 #include <string>
@@ -41,6 +43,7 @@ void dress_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, con
     join_session(t, db, r.key.bytes, r.owner, attachment);
   }
   watch_loss(t, db, f, r);
+  key_changed(t, db, r.key.bytes);
   touch(t, db, *f);
 }
 
@@ -76,6 +79,7 @@ Token grant_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, co
   set_held_since(*f, t.now.mono);
   dress_exclusive(t, db, f, client, r);
   note_new_holder(t, db, f, r);
+  lock_event(t, r.key.bytes, "granted", r.owner, token);
   return token;
 }
 
@@ -90,6 +94,7 @@ Token join_lock(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const Lo
   const Token token = h.token;
   dress_holder(t, db, f, lock_body_of(*f)->add(std::move(h)), client, r);
   note_new_holder(t, db, f, r);
+  lock_event(t, r.key.bytes, "granted", r.owner, token);
   return token;
 }
 
@@ -162,6 +167,9 @@ std::optional<Token> admit(Turn& t, DbIndex db, Keyspace::Found& f, ConnId clien
       if (body->size() + 1 > std::min(r.capacity, body->tightest()).count) return std::nullopt;
       return join_lock(t, db, f, client, r);
     }
+    case EntryType::kHash:
+    case EntryType::kBigHash:
+      break;  // who waits for the key goes on waiting until that has gone
   }
   return std::nullopt;
 }
@@ -207,6 +215,7 @@ std::optional<Token> try_admit(Turn& t, DbIndex db, ConnId client, const LockReq
 Acquisition acquire(Turn& t, Conn& c, const LockRequest& r) {
   Keyspace::Found f;
   if (const auto fresh = acquire_fresh(t, c, r, f)) return *fresh;
+  if (is_hash(*f)) return {Acquired::kWrongType, {}};
   // A holder's own request passes the queue, as those in it wait for the holder anyhow. An upgrade is a
   // grant, so that a lock-delay holds it up.
   const auto held = held_capacity(*f, r.owner);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/command.h"
+#include "core/handlers.h"
 #include "core/locks.h"
 
 namespace holdfast {

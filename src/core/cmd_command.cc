@@ -5,6 +5,7 @@
 
 #include "core/command.h"
 #include "core/glob.h"
+#include "core/handlers.h"
 #include "core/syntax.h"
 
 namespace holdfast {
@@ -205,14 +206,11 @@ void cmd_command_getkeys(Request& r) {
   if (c == nullptr) return r.reply.error("ERR Invalid command specified");
   c = resolve_command(asked, ignored);
   if (c == nullptr) return r.reply.error("ERR Invalid number of arguments specified for command");
-  if (c->first_key == 0) return r.reply.error("ERR The command has no key arguments");
-  const size_t last = c->last_key < 0 ? asked.size() - 1 : static_cast<size_t>(c->last_key);
-  std::vector<std::string_view> keys;
-  for (auto i = static_cast<size_t>(c->first_key); i <= last; i += static_cast<size_t>(c->key_step)) {
-    keys.push_back(asked[i]);
-  }
-  r.reply.array(keys.size());
-  for (const std::string_view key : keys) r.reply.bulk(key);
+  const auto keys = key_positions(*c, asked);
+  if (!keys) return r.reply.error("ERR Invalid arguments specified for command");
+  if (keys->empty()) return r.reply.error("ERR The command has no key arguments");
+  r.reply.array(keys->size());
+  for (const size_t i : *keys) r.reply.bulk(asked[i]);
 }
 
 void cmd_command_help(Request& r) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/command.h"
+#include "core/handlers.h"
 #include "core/locks.h"
 #include "core/version.h"
 

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "core/command.h"
+#include "core/handlers.h"
 #include "core/locks.h"
 
 namespace holdfast {

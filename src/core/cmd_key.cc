@@ -5,6 +5,7 @@
 #include "core/command.h"
 #include "core/cursor.h"
 #include "core/glob.h"
+#include "core/handlers.h"
 #include "core/locks.h"
 
 namespace holdfast {
@@ -17,6 +18,9 @@ std::string_view type_name(EntryType type) {
       return "string";
     case EntryType::kLock:
       return "lock";
+    case EntryType::kHash:
+    case EntryType::kBigHash:
+      return "hash";
     case EntryType::kNone:
       break;
   }
@@ -28,13 +32,6 @@ std::optional<uint64_t> parse_cursor(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
-}
-
-EntryType type_named(std::string_view name) {
-  for (const EntryType type : {EntryType::kString, EntryType::kLock}) {
-    if (equals_ignore_case(name, type_name(type))) return type;
-  }
-  return EntryType::kNone;
 }
 
 bool read_scan_option(Request& r, size_t i, bool with_type, ScanArguments& scan) {
@@ -52,7 +49,7 @@ bool read_scan_option(Request& r, size_t i, bool with_type, ScanArguments& scan)
       return true;
     }
     if (with_type && equals_ignore_case(word, "TYPE")) {
-      scan.type = type_named(r.arg(i + 1));
+      scan.type = r.arg(i + 1);
       return true;
     }
   }
@@ -62,7 +59,9 @@ bool read_scan_option(Request& r, size_t i, bool with_type, ScanArguments& scan)
 
 bool shows(const Entry& e, const ScanArguments& scan, TimeMs now) {
   return type_of(e) != EntryType::kNone && !is_due(key_deadline(e), now) &&
-         (!scan.type || *scan.type == type_of(e)) && (!scan.match || glob_match(*scan.match, key_of(e)));
+         (!scan.holds_only || is_hold(e)) &&
+         (!scan.type || equals_ignore_case(*scan.type, type_name(type_of(e)))) &&
+         (!scan.match || glob_match(*scan.match, key_of(e)));
 }
 
 // FLUSHALL and FLUSHDB take ASYNC or SYNC; both come back at once, and the memory goes back step by step.

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/command.h"
+#include "core/handlers.h"
 #include "core/leases.h"
 
 namespace holdfast {

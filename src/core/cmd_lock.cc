@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/command.h"
+#include "core/handlers.h"
 #include "core/locks.h"
 
 namespace holdfast {
@@ -115,6 +116,9 @@ void reply_acquisition(Request& r, const LockRequest& request, const Acquisition
     case Acquired::kTooManyOnKey:
       r.reply.error("ERR too many waiters for this key");
       break;
+    case Acquired::kWrongType:
+      reply_wrong_type(r);
+      break;
   }
 }
 
@@ -135,6 +139,9 @@ OwnHold find_own_hold(Request& r, const Key& key, std::string_view owner) {
   if (type_of(*own.entry) == EntryType::kLock) {
     own.holder = lock_body_of(*own.entry)->find(owner);
     own.held = own.holder != nullptr;
+  } else if (is_hash(*own.entry)) {
+    reply_wrong_type(r);
+    return own;
   } else {
     own.held = value_of(*own.entry) == owner;
   }

@@ -5,7 +5,9 @@
 #include "core/command.h"
 #include "core/cursor.h"
 #include "core/glob.h"
+#include "core/handlers.h"
 #include "core/locks.h"
+#include "core/observe.h"
 
 namespace holdfast {
 
@@ -122,11 +124,12 @@ void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& h
   for (const Waiter* w : q->waiters) write_waiter(r, *w);
 }
 
-// A live key found again by name: scanning collects names first, as showing a hold may assign its token.
+// A held key found again by name: scanning collects names first, as showing a hold may assign its token.
 template <class F>
-void with_live(Request& r, std::string_view name, F f) {
+void with_held(Request& r, std::string_view name, F f) {
   const Key key = r.keys().key(name);
-  if (Keyspace::Found found = find_live(r.t, r.c.db, key)) f(key, found);
+  Keyspace::Found found = find_live(r.t, r.c.db, key);
+  if (found && is_hold(*found)) f(key, found);
 }
 
 void write_list_row(Request& r, const Key& key, Keyspace::Found& f) {
@@ -147,6 +150,7 @@ void cmd_locks_info(Request& r) {
   const Key key = r.keys().key(r.arg(2));
   Keyspace::Found f = find_any(r.t, r.c.db, key);
   if (!f) return r.reply.null_array();
+  if (is_hash(*f)) return reply_wrong_type(r);
   const std::vector<ShownHold> holds = holds_of(r, key, f);
   const WaitQueue* q = f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr;
   if (holds.empty() && q->waiters.empty() && !q->delayed(r.now())) return r.reply.null_array();
@@ -154,14 +158,15 @@ void cmd_locks_info(Request& r) {
 }
 
 void cmd_locks_list(Request& r) {
-  const auto scan = read_scan_arguments(r, 2, false);
+  auto scan = read_scan_arguments(r, 2, false);
   if (!scan) return;
+  scan->holds_only = true;
   const ScanPage page = scan_page(r, *scan);
   r.reply.array(2);
   r.reply.bulk_integer(static_cast<int64_t>(page.next));
   r.reply.array(page.keys.size());
   for (const std::string& name : page.keys) {
-    with_live(r, name, [&](const Key& key, Keyspace::Found& f) { write_list_row(r, key, f); });
+    with_held(r, name, [&](const Key& key, Keyspace::Found& f) { write_list_row(r, key, f); });
   }
 }
 
@@ -177,7 +182,7 @@ void cmd_locks_owned(Request& r) {
   std::sort(names.begin(), names.end());
   std::vector<std::pair<std::string_view, ShownHold>> found;
   for (const std::string& name : names) {
-    with_live(r, name, [&](const Key& key, Keyspace::Found& f) {
+    with_held(r, name, [&](const Key& key, Keyspace::Found& f) {
       for (const ShownHold& h : holds_of(r, key, f)) {
         if (h.owner == owner) found.emplace_back(name, h);
       }
@@ -195,7 +200,7 @@ void cmd_locks_check(Request& r) {
   const auto token = read_number(r, 3, "token", 0, static_cast<int64_t>(kMaxToken));
   if (!token) return;
   bool held = false;
-  with_live(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
+  with_held(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
     const Token wanted{static_cast<uint64_t>(*token)};
     const bool lock = type_of(*f) == EntryType::kLock;
     held = wanted.value != 0 && (lock ? lock_body_of(*f)->has_token(wanted) : token_of(*f) == wanted);
@@ -205,7 +210,7 @@ void cmd_locks_check(Request& r) {
 
 void cmd_locks_break(Request& r) {
   int64_t broken = 0;
-  with_live(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
+  with_held(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
     broken = type_of(*f) == EntryType::kLock ? static_cast<int64_t>(lock_body_of(*f)->size()) : 1;
     remove_key(r.t, r.c.db, f, End::kBroken);
   });
@@ -214,7 +219,8 @@ void cmd_locks_break(Request& r) {
 
 void cmd_locks_revoke(Request& r) {
   int64_t asked = 0;
-  with_live(r, r.arg(2), [&](const Key& key, Keyspace::Found& f) {
+  with_held(r, r.arg(2), [&](const Key& key, Keyspace::Found& f) {
+    lock_event(r.t, key.bytes, "revoke");
     for (const auto& [owner, attachment] : attachments_of_key(r.s(), r.c.db, f)) {
       ++asked;
       Conn* c = attachment.async ? r.s().conns.find(attachment.conn) : nullptr;

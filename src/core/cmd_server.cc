@@ -6,6 +6,7 @@
 
 #include "core/command.h"
 #include "core/glob.h"
+#include "core/handlers.h"
 #include "core/version.h"
 
 namespace holdfast {

@@ -1,5 +1,6 @@
 // SET and GET.
 #include "core/command.h"
+#include "core/handlers.h"
 #include "core/locks.h"
 
 namespace holdfast {

@@ -1,9 +1,22 @@
-// MULTI, EXEC, DISCARD. Waiters are served after the whole transaction.
+// MULTI, EXEC, DISCARD, WATCH, UNWATCH. Waiters are served after the whole transaction.
 #include <utility>
 
 #include "core/command.h"
+#include "core/handlers.h"
+#include "core/locks.h"
 
 namespace holdfast {
+
+namespace {
+
+// What is watched may have expired without anybody having noticed.
+bool watched_has_changed(Request& r) {
+  const std::vector<WatchedKey> watched = r.c.watched;
+  for (const WatchedKey& w : watched) find_any(r.t, w.db, r.t.keys(w.db).key(w.key));
+  return r.c.watch_broken;
+}
+
+}  // namespace
 
 void cmd_multi(Request& r) {
   if (r.c.transaction != nullptr) return r.reply.error("ERR MULTI calls can not be nested");
@@ -14,21 +27,40 @@ void cmd_multi(Request& r) {
 void cmd_exec(Request& r) {
   if (r.c.transaction == nullptr) return r.reply.error("ERR EXEC without MULTI");
   const std::unique_ptr<Transaction> transaction = std::exchange(r.c.transaction, nullptr);
+  const bool changed = watched_has_changed(r);
+  r.s().watches.clear(r.c);
   if (transaction->broken) {
     return r.reply.error("EXECABORT Transaction discarded because of previous errors.");
   }
+  if (changed) return r.reply.null_array();
+  Buffer& out = r.reply.out();
   r.reply.array(transaction->requests.size());
   for (const auto& request : transaction->requests) {
     const std::vector<std::string_view> argv(request.begin(), request.end());
-    Reply reply(r.c.out, r.c.protocol);
-    // Its command was resolved when it was queued, so that this cannot fail.
-    run_command(r.t, r.c, *resolve_command(argv, reply), argv, false);
+    // Its command was resolved when it was queued, so that there is one.
+    Request inner{r.t, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
+    run_command(inner);
   }
 }
 
 void cmd_discard(Request& r) {
   if (r.c.transaction == nullptr) return r.reply.error("ERR DISCARD without MULTI");
   r.c.transaction.reset();
+  r.s().watches.clear(r.c);
+  r.reply.ok();
+}
+
+void cmd_watch(Request& r) {
+  if (r.c.transaction != nullptr) return r.reply.error("ERR WATCH inside MULTI is not allowed");
+  for (size_t i = 1; i < r.argc() && !r.c.watch_broken; ++i) {
+    find_any(r.t, r.c.db, r.keys().key(r.arg(i)));  // what is due ends now, and is no change afterwards
+    r.s().watches.add(r.c, r.c.db, r.arg(i));
+  }
+  r.reply.ok();
+}
+
+void cmd_unwatch(Request& r) {
+  r.s().watches.clear(r.c);
   r.reply.ok();
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/parse.h"
 #include "core/state.h"
@@ -20,7 +21,8 @@ struct Request {
   const Command& command;
   std::span<const std::string_view> argv;
   Reply reply;
-  bool may_block;  // not inside a transaction
+  bool may_block = false;    // not inside a transaction or a script
+  bool from_script = false;  // by redis.call()
 
   EngineState& s() const { return t.s; }
   Keyspace& keys() const { return t.keys(c.db); }
@@ -34,11 +36,22 @@ enum CommandFlag : uint32_t {
   kReadOnly = 1U << 1U,
   kDenyOom = 1U << 2U,  // may grow memory: refused beyond the limit
   kAdmin = 1U << 3U,
-  kFast = 1U << 4U,  // O(1) or O(log n)
-  kBlocking = 1U << 5U,
-  kInMulti = 1U << 6U,     // run, not queued, between MULTI and EXEC
-  kConnection = 1U << 7U,  // the ACL category of what concerns the connection only
-  kDangerous = 1U << 8U,   // the ACL category of what an application should not be able to do
+  kPubSub = 1U << 4U,
+  kNoScript = 1U << 5U,  // a script may not call it
+  kBlocking = 1U << 6U,
+  kLoading = 1U << 7U,       // runs while data is being loaded
+  kStale = 1U << 8U,         // runs on a replica that has lost its master: no server here is one
+  kSkipMonitor = 1U << 9U,   // MONITOR does not show it
+  kSkipSlowlog = 1U << 10U,  // SLOWLOG does not keep it
+  kFast = 1U << 11U,         // O(1) or O(log n)
+  kNoAuth = 1U << 12U,       // runs before the client has said who it is
+  kMovableKeys = 1U << 13U,  // its keys are found by a count among its arguments
+  kNoMandatoryKeys = 1U << 14U,
+  kAllowBusy = 1U << 15U,   // runs while a script is over its time
+  kInMulti = 1U << 16U,     // run, not queued, between MULTI and EXEC
+  kConnection = 1U << 17U,  // the ACL category of what concerns the connection only
+  kDangerous = 1U << 18U,   // the ACL category of what an application should not be able to do
+  kKeyspace = 1U << 19U,    // the ACL category of what works on keys of any type
 };
 
 using Handler = void (*)(Request&);
@@ -59,17 +72,36 @@ struct Command {
   std::string_view container() const { return name.substr(0, name.find('|')); }
 };
 
+// The rows, a file each.
+std::span<const Command> connection_commands();
+std::span<const Command> generic_commands();
+std::span<const Command> hash_commands();
+std::span<const Command> lock_commands();
+std::span<const Command> pubsub_commands();
+std::span<const Command> scripting_commands();
+std::span<const Command> server_commands();
+std::span<const Command> string_commands();
+
 // All rows, sorted by name.
 std::span<const Command> all_commands();
 // Without regard to case; null where there is none. `name` may be "locks|info".
 const Command* find_command(std::string_view name);
+// The same for a request, whose second word may name a subcommand; null where that is unknown, and also for
+// a container without its subcommand.
+const Command* find_row(std::span<const std::string_view> argv);
+bool arity_fits(const Command& command, size_t argc);
+
 // The row that runs a request: of a container, its subcommand's. Null and an error written where there is
 // none or the number of arguments is wrong.
 const Command* resolve_command(std::span<const std::string_view> argv, Reply& reply);
 
+// Where in `argv` the keys of a request stand, whose command has been resolved and whose arity fits.
+// nullopt: its count of keys makes no sense.
+std::optional<std::vector<size_t>> key_positions(const Command& command,
+                                                 std::span<const std::string_view> argv);
+
 // Runs a request whose command has been resolved. Not for what a transaction has to queue.
-void run_command(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv,
-                 bool may_block);
+void run_command(Request& r);
 
 // Reads an argument that must be a number in a range; where it is none, writes an error that names `what`.
 std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, int64_t lowest,
@@ -83,30 +115,5 @@ void reply_wrong_type(Request& r);
 
 // The lines of "X HELP", with Redis's first and last.
 void reply_help(Request& r, std::span<const std::string_view> lines);
-
-// handlers, by file
-void cmd_lock(Request&), cmd_renew(Request&), cmd_unlock(Request&), cmd_fence(Request&);  // cmd_lock.cc
-void cmd_locks_info(Request&), cmd_locks_list(Request&), cmd_locks_owned(Request&),
-    cmd_locks_check(Request&), cmd_locks_break(Request&), cmd_locks_revoke(Request&),
-    cmd_locks_help(Request&);  // cmd_locks.cc
-void cmd_lease_grant(Request&), cmd_lease_confirm(Request&), cmd_lease_cancel(Request&),
-    cmd_lease_renew(Request&), cmd_lease_info(Request&), cmd_lease_help(Request&);  // cmd_lease.cc
-void cmd_set(Request&), cmd_get(Request&);                                          // cmd_string.cc
-void cmd_del(Request&), cmd_exists(Request&), cmd_type(Request&), cmd_keys(Request&), cmd_scan(Request&),
-    cmd_dbsize(Request&), cmd_flushall(Request&), cmd_flushdb(Request&);  // cmd_key.cc
-void cmd_ttl(Request&), cmd_pttl(Request&), cmd_expire(Request&), cmd_pexpire(Request&),
-    cmd_persist(Request&);  // cmd_expire.cc
-void cmd_ping(Request&), cmd_echo(Request&), cmd_hello(Request&), cmd_auth(Request&), cmd_select(Request&),
-    cmd_quit(Request&), cmd_reset(Request&);  // cmd_connection.cc
-void cmd_client_id(Request&), cmd_client_setname(Request&), cmd_client_getname(Request&),
-    cmd_client_setinfo(Request&), cmd_client_list(Request&), cmd_client_info(Request&),
-    cmd_client_kill(Request&), cmd_client_unblock(Request&),
-    cmd_client_help(Request&);  // cmd_client.cc
-void cmd_command(Request&), cmd_command_count(Request&), cmd_command_info(Request&),
-    cmd_command_docs(Request&), cmd_command_list(Request&), cmd_command_getkeys(Request&),
-    cmd_command_help(Request&);  // cmd_command.cc
-void cmd_info(Request&), cmd_time(Request&), cmd_config_get(Request&),
-    cmd_config_help(Request&);                                        // cmd_server.cc
-void cmd_multi(Request&), cmd_exec(Request&), cmd_discard(Request&);  // cmd_transaction.cc
 
 }  // namespace holdfast

@@ -28,6 +28,13 @@ struct Limits {
   uint32_t owner_bytes = 512;
   uint64_t memory_bytes = 0;       // 0: no limit
   uint32_t lease_memory = 100000;  // ended leases whose fate is remembered
+  uint64_t pubsub_output_bytes = 32ULL << 20;    // unsent messages and replies of a subscriber; 0: no limit
+  uint64_t tracking_keys = 1000000;              // keys remembered for CLIENT TRACKING; 0: no limit
+  int64_t busy_reply_ms = 5000;                  // a script beyond it no longer keeps others waiting
+  int64_t script_hard_ms = 60000;                // a script beyond it that has not written ends; 0: no limit
+  uint64_t script_memory_bytes = 256ULL << 20;   // of all scripts and what they make
+  uint32_t hash_packed_entries = 512;            // fields of a hash that is kept packed
+  uint32_t hash_packed_value_bytes = 64;         // size of a field or value in one
 };
 
 // What INFO and CONFIG GET say of the process. Asked for only when a client asks.
@@ -52,6 +59,11 @@ struct Config {
   // Fills the span with bytes nobody can guess: owners and lease ids made by the server.
   std::function<void(std::span<uint8_t>)> random;
   std::function<HostFacts()> host_facts;
+  // A clock that only measures how long work takes, in microseconds; null: no work takes any time. What
+  // the engine decides by it are the limits of scripts, and what it tells people.
+  std::function<int64_t()> clock_us;
+  // Takes what redis.log() says: 0 debug .. 3 warning.
+  std::function<void(int level, std::string_view text)> log;
   // Options as CONFIG GET shows them, in order: name and value.
   std::vector<std::pair<std::string, std::string>> settings;
 };

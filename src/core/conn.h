@@ -31,8 +31,30 @@ struct HoldName {
 struct Transaction {
   std::vector<std::vector<std::string>> requests;
   uint64_t bytes = 0;   // of all their arguments
+  bool has_script = false;
   bool broken = false;  // a request was refused while being queued: EXEC will refuse all
 };
+
+// A key that a connection watches for EXEC.
+struct WatchedKey {
+  DbIndex db = 0;
+  std::string key;
+  bool operator==(const WatchedKey&) const = default;
+};
+
+// What a connection with CLIENT TRACKING on has asked for.
+struct ClientTracking {
+  bool bcast = false;
+  bool optin = false;
+  bool optout = false;
+  bool noloop = false;
+  bool caching = false;               // CLIENT CACHING was said: for the next command
+  bool redirect_broken = false;       // the connection that was to be told has gone
+  uint64_t redirect = 0;              // the serial of the connection that is told instead; 0: this one
+  std::vector<std::string> prefixes;  // BCAST: of the keys it hears of
+};
+
+enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkip };  // CLIENT REPLY; kSkip: the present one
 
 struct Conn {
   ConnId id;
@@ -45,6 +67,18 @@ struct Conn {
   std::vector<Waiter*> waiters;  // all its waiting requests, ASYNC ones too
   absl::btree_set<HoldName> session_holds;
   std::unique_ptr<Transaction> transaction;
+  std::vector<WatchedKey> watched;
+  bool watch_broken = false;  // one of them has changed
+  absl::btree_set<std::string> channels;
+  absl::btree_set<std::string> patterns;
+  absl::btree_set<std::string> shard_channels;
+  std::unique_ptr<ClientTracking> tracking;
+  std::vector<std::string> postponed;  // the request that came during CLIENT PAUSE, to be run after it
+  bool in_script = false;              // its script, or transaction with one, has been put off
+  bool monitor = false;
+  bool no_evict = false;
+  bool no_touch = false;
+  ReplyMode reply_mode = ReplyMode::kOn;
   Buffer out;
   Buffer later;  // pushes that came while a request ran; sent behind its reply
 
@@ -57,6 +91,8 @@ struct Conn {
   TimeMs last_active;
   const Command* last_command = nullptr;
   size_t unparsed_bytes = 0;
+
+  size_t subscriptions() const { return channels.size() + patterns.size() + shard_channels.size(); }
 };
 
 class ConnTable {

@@ -13,7 +13,8 @@ struct ScanArguments {
   uint64_t cursor = 0;
   std::optional<std::string_view> match;
   size_t count = 10;
-  std::optional<EntryType> type;  // TYPE; kNone: a type no key has
+  std::optional<std::string_view> type;  // TYPE, in any case
+  bool holds_only = false;
 };
 
 struct ScanPage {

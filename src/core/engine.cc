@@ -4,20 +4,34 @@
 #include <cassert>
 #include <string>
 
-#include "core/command.h"
 #include "core/leases.h"
 #include "core/locks.h"
+#include "core/long_task.h"
+#include "core/requests.h"
 #include "core/state.h"
 
 namespace holdfast {
 
 EngineState::EngineState(Config c)
-    : config(std::move(c)), tokens(config.token_floor), leases(config.limits.lease_memory) {
+    : config(std::move(c)),
+      tokens(config.token_floor),
+      leases(config.limits.lease_memory),
+      scripts(config.limits.script_memory_bytes, config.hash_seed),
+      task(std::make_unique<LongTask>(*this)) {
+  scripts.time.clock_us = config.clock_us;
+  scripts.time.pause = [this] { task->fiber.pause(); };
+  scripts.log = config.log;
   for (auto& db : dbs) db = std::make_unique<Keyspace>(config.hash_seed);
+  for (DbIndex i = 0; i < kDatabases; ++i) db_at[i] = db_name[i] = i;
 }
 
-// Timers must be disarmed before their owners go.
+// Timers must be disarmed before their owners go, and a script under way has to end, as its stack is to be
+// given back.
 EngineState::~EngineState() {
+  while (task->fiber.under_way()) {
+    scripts.kill("ERR Script killed: the server stops.");
+    task->fiber.resume();
+  }
   while (timers.take_due(kNever) != nullptr) {
   }
 }
@@ -35,44 +49,6 @@ uint64_t used_memory_bytes(const EngineState& s) {
 }
 
 namespace {
-
-// Pushes that came while the connection's own request ran follow its reply.
-void flush_later(Conn& c) {
-  c.running = false;
-  if (c.later.empty()) return;
-  c.out.append(c.later.view());
-  c.later.reset(0);
-}
-
-bool beyond_memory_limit(const Turn& t, const Conn& c, const Command& command) {
-  if ((command.flags & kDenyOom) == 0) return false;
-  const uint64_t limit = t.s.config.limits.memory_bytes;
-  return t.keys(c.db).is_full() || (limit != 0 && used_memory_bytes(t.s) > limit);
-}
-
-bool is_queued_in_multi(const Conn& c, const Command& command) {
-  return c.transaction != nullptr && (command.flags & kInMulti) == 0;
-}
-
-// Keeps a request for EXEC. What a transaction keeps is input not worked off yet, and shares its limit.
-void queue_in_multi(Conn& c, std::span<const std::string_view> argv, const Limits& limits, Reply& reply) {
-  for (const std::string_view arg : argv) c.transaction->bytes += arg.size() + sizeof(std::string);
-  if (c.transaction->bytes > limits.query_buffer_bytes) {
-    c.transaction->broken = true;
-    c.transaction->requests.clear();
-    reply.error("ERR transaction is larger than client-query-buffer-limit allows");
-    return;
-  }
-  c.transaction->requests.emplace_back(argv.begin(), argv.end());
-  reply.simple("QUEUED");
-}
-
-// A request was refused before it could run: a transaction under way is broken, and EXEC itself ends it.
-void fail_transaction(Conn& c, std::string_view name) {
-  if (c.transaction == nullptr) return;
-  c.transaction->broken = true;
-  if (equals_ignore_case(name, "exec")) c.transaction.reset();
-}
 
 void fire(Turn& t, Timer* timer) {
   switch (timer->kind()) {
@@ -114,17 +90,6 @@ void expire_due_entries(Turn& t, size_t budget) {
 
 }  // namespace
 
-void run_command(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv,
-                 bool may_block) {
-  Request r{t, c, command, argv, Reply(c.out, c.protocol), may_block};
-  ++t.s.stats.commands;
-  if (beyond_memory_limit(t, c, command)) {
-    r.reply.error("OOM command not allowed when used memory > 'maxmemory'.");
-    return;
-  }
-  command.handler(r);
-}
-
 Engine::Engine(Config config) : s_(std::make_unique<EngineState>(std::move(config))) {}
 Engine::~Engine() = default;
 
@@ -138,25 +103,19 @@ ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
 
 void Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx) {
   Turn t{*s_, now, fx};
-  if (s_->timers.any_due(now.mono)) fire_due_timers(t);
   Conn& c = s_->conns.at(conn);
-  assert(!argv.empty() && c.blocked_on == nullptr && !c.closing);
-  mark_dirty(t, c);
-  c.running = true;
+  assert(!argv.empty() && !blocked(conn) && !c.closing);
   c.last_active = now.mono;
-  const size_t answered = c.out.size();
-  Reply reply(c.out, c.protocol);
-  const Command* command = resolve_command(argv, reply);
-  if (command == nullptr) {
-    fail_transaction(c, argv[0]);
-  } else if (c.last_command = command; is_queued_in_multi(c, *command)) {
-    queue_in_multi(c, argv, s_->config.limits, reply);
-  } else {
-    run_command(t, c, *command, argv, true);
+  t.actor = conn;
+  if (s_->task->fiber.under_way()) [[unlikely]] {
+    t.now = s_->task->turn->now;  // a script is a single moment to everybody
+    t.due = s_->task->turn->due;
+    return take_request_while_busy(t, c, argv);
   }
-  if (c.out.size() > answered && c.out.view()[answered] == '-') ++s_->stats.errors;
-  serve_ready_queues(t);
-  flush_later(c);
+  if (s_->timers.any_due(now.mono)) fire_due_timers(t);
+  take_request(t, c, argv);
+  if (s_->pause.over) [[unlikely]]
+    run_postponed(t);
 }
 
 void Engine::reject(ConnId conn, std::string_view why, Effects& fx) {
@@ -169,32 +128,65 @@ void Engine::reject(ConnId conn, std::string_view why, Effects& fx) {
 }
 
 void Engine::drop(ConnId conn, Now now, Effects& fx) {
+  if (s_->task->fiber.under_way()) {
+    s_->task->gone.push_back(conn);
+    return;
+  }
   Turn t{*s_, now, fx};
   fire_due_timers(t);
   Conn& c = s_->conns.at(conn);
   c.blocked_on = nullptr;
   cancel_waits(t, c);
+  unsubscribe_all(t, c);
+  stop_tracking(t, c);
+  s_->watches.clear(c);
   const absl::btree_set<HoldName> holds = std::move(c.session_holds);
   s_->conns.close(conn);  // first, so that nothing is written to it
   end_session(t, conn, holds);
   serve_ready_queues(t);
+  broadcast_invalidations(t);
+}
+
+// Lets a request that was put off go on for a while; what had to wait for its end follows.
+void Engine::go_on(Now now, Effects& fx) {
+  const ConnId conn = s_->task->conn;
+  const size_t answered = s_->conns.at(conn).out.size();
+  if (!resume_long_request(*s_, fx)) return;
+  Turn t{*s_, now, fx};
+  t.actor = conn;
+  Conn& c = s_->conns.at(conn);
+  mark_dirty(t, c);
+  conclude_request(t, c, answered);
+  fx.wakes.push_back(conn);
+  const std::vector<ConnId> gone = std::exchange(s_->task->gone, {});
+  for (const ConnId id : gone) drop(id, now, fx);
 }
 
 void Engine::tick(Now now, Effects& fx, size_t budget) {
+  if (s_->task->fiber.under_way()) {
+    go_on(now, fx);
+    if (s_->task->fiber.under_way()) return;
+  }
   Turn t{*s_, now, fx};
   fire_due_timers(t);
   expire_due_entries(t, budget);
   serve_ready_queues(t);
+  if (s_->pause.until && is_due(*s_->pause.until, now.mono)) {
+    s_->pause.until.reset();
+    run_postponed(t);
+  }
+  broadcast_invalidations(t);
   if (!s_->flushed.empty() && s_->flushed.back()->dismantle_step()) s_->flushed.pop_back();
 }
 
 std::optional<TimeMs> Engine::next_deadline() const {
-  if (!s_->flushed.empty()) return TimeMs{0};
+  if (!s_->flushed.empty() || s_->task->fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();
-  for (const auto& db : s_->dbs) {
-    const auto due = db->next_due();
+  const auto consider = [&next](const std::optional<TimeMs>& due) {
     if (due && (!next || *due < *next)) next = due;
-  }
+  };
+  for (const auto& db : s_->dbs) consider(db->next_due());
+  consider(s_->pause.until);
   return next;
 }
 
@@ -204,7 +196,15 @@ Buffer& Engine::output(ConnId conn) {
   return c.out;
 }
 
-bool Engine::blocked(ConnId conn) const { return s_->conns.at(conn).blocked_on != nullptr; }
+bool Engine::blocked(ConnId conn) const {
+  const Conn& c = s_->conns.at(conn);
+  return c.blocked_on != nullptr || c.in_script || !c.postponed.empty();
+}
+size_t Engine::output_limit(ConnId conn) const {
+  const Limits& limits = s_->config.limits;
+  const uint64_t limit = s_->conns.at(conn).subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
+  return limit == 0 ? SIZE_MAX : limit;
+}
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
 void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
   s_->conns.at(conn).unparsed_bytes = unparsed_bytes;

@@ -69,11 +69,15 @@ class Engine {
   // long as the connection, and its address does not change.
   Buffer& output(ConnId conn);
 
-  // Whether the connection waits for a lock: later requests of it have to wait in its input.
+  // Whether the connection waits (for a lock, for its own script, for the end of CLIENT PAUSE): later
+  // requests of it have to wait in its input.
   bool blocked(ConnId conn) const;
   // Whether the connection is to be closed (QUIT, CLIENT KILL, a broken frame): no request is taken any
   // more.
   bool closing(ConnId conn) const;
+
+  // The most that a connection may leave unread, by what it is: a subscriber or not.
+  size_t output_limit(ConnId conn) const;
 
   // For CLIENT LIST: bytes of input that are buffered and not parsed.
   void note_input(ConnId conn, size_t unparsed_bytes);
@@ -87,6 +91,8 @@ class Engine {
   void check_invariants() const;
 
  private:
+  void go_on(Now now, Effects& fx);
+
   std::unique_ptr<EngineState> s_;
 };
 

@@ -12,12 +12,15 @@
 
 namespace holdfast {
 
+class HashBody;
 class LockBody;
 
 enum class EntryType : uint8_t {
   kNone,    // a placeholder: nobody holds the key, but requests wait for it or a lock-delay runs. Not shown
   kString,  // a string, and an exclusive lock whose owner is the value
   kLock,    // a lock with several holders, or one that is not exclusive
+  kHash,    // a small hash: its bytes are PackedHash's
+  kBigHash,  // a hash of any size: a HashBody*
 };
 
 // A value or key too long for the block, and a ttl of over 49 days, live outside of it.
@@ -46,7 +49,7 @@ struct Entry {
   uint64_t client_bits : 24;  // the low bits of the serial of the connection that set it last
   uint32_t ttl_ms;            // as last given; the last renewal was at deadline - ttl
   uint8_t value_size_low;
-  // Behind it: the key, then the value (kString) or a LockBody* (kLock); or a LargeRef.
+  // Behind it: the key, then the value, or for kLock and kBigHash a pointer; or a LargeRef.
 };
 #pragma pack(pop)
 
@@ -85,6 +88,19 @@ inline LockBody* lock_body_of(const Entry& e) {
   LockBody* body = nullptr;
   std::memcpy(&body, value_of(e).data(), sizeof body);
   return body;
+}
+
+inline HashBody* hash_body_of(const Entry& e) {
+  HashBody* body = nullptr;
+  std::memcpy(&body, value_of(e).data(), sizeof body);
+  return body;
+}
+// Whether the entry is a hold: what is neither string nor lock has no owner.
+inline bool is_hold(const Entry& e) {
+  return type_of(e) == EntryType::kString || type_of(e) == EntryType::kLock;
+}
+inline bool is_hash(const Entry& e) {
+  return type_of(e) == EntryType::kHash || type_of(e) == EntryType::kBigHash;
 }
 
 inline TimeMs deadline_of(const Entry& e) { return {static_cast<int64_t>(e.deadline_ms)}; }

@@ -2,6 +2,8 @@
 // listeners, its lock-delay and the waiters of its key are never forgotten.
 #include "core/locks.h"
 
+#include "core/observe.h"
+
 #include <algorithm>
 #include <cassert>
 #include <string>
@@ -24,6 +26,21 @@ void tell_loss(Turn& t, const Attachment& a, std::string_view key, std::string_v
   push.bulk(owner);
 }
 
+std::string_view end_event(End why) {
+  switch (why) {
+    case End::kReleased:
+    case End::kDeleted:
+      return "released";
+    case End::kExpired:
+    case End::kDisconnected:
+      return "expired";
+    case End::kBroken:
+    case End::kOverwritten:
+      break;
+  }
+  return "broken";
+}
+
 // What the end of a hold sets off beside the key: notice, session, lock-delay, counters.
 void conclude(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a, std::string_view owner, End why,
               TimeMs at) {
@@ -31,6 +48,7 @@ void conclude(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a, std:
   if (why == End::kBroken) ++t.s.stats.broken_holds;
   if (why != End::kReleased) tell_loss(t, a, key_of(*f), owner);
   leave_session(t, db, key_of(*f), owner, a);
+  lock_event(t, key_of(*f), end_event(why), owner);
   if (a.delay.count == 0 || !delays(why)) return;
   WaitQueue* q = queue_of(t, db, t.keys(db).key(key_of(*f)), f);
   q->delay_until = std::max(q->delay_until, at + a.delay);
@@ -40,6 +58,7 @@ void conclude(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a, std:
 // Removes an entry whose holds have all ended; where there is a queue, a placeholder keeps its place.
 void drop_entry(Turn& t, DbIndex db, Keyspace::Found& f) {
   Keyspace& keys = t.keys(db);
+  key_changed(t, db, key_of(*f));
   if (!f->has_queue) {
     keys.erase(f);
     return;
@@ -51,6 +70,7 @@ void drop_entry(Turn& t, DbIndex db, Keyspace::Found& f) {
 }
 
 void end_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
+  if (!is_hold(*f)) return;
   conclude(t, db, f, take_attachment(t, db, f), value_of(*f), why, at);
 }
 
@@ -95,6 +115,7 @@ Keyspace::Found find_live(Turn& t, DbIndex db, const Key& key) {
 void follow_holders(Turn& t, DbIndex db, Keyspace::Found& f) {
   const Holder* first = lock_body_of(*f)->first_to_expire();
   t.keys(db).set_deadline(f, first->deadline, first->ttl, first->renewed);
+  key_changed(t, db, key_of(*f));
   touch(t, db, *f);
 }
 
@@ -120,8 +141,11 @@ void expire_key(Turn& t, DbIndex db, Keyspace::Found& f) {
   ++t.s.stats.expired_keys;
   if (type_of(*f) != EntryType::kLock) {
     end_exclusive(t, db, f, End::kExpired, deadline_of(*f));
+    if (t.s.notify_flags == 0) [[likely]]
+      return drop_entry(t, db, f);
+    const std::string key(key_of(*f));
     drop_entry(t, db, f);
-    return;
+    return notify(t, kNotifyExpired, "expired", db, key);
   }
   LockBody* body = lock_body_of(*f);
   while (true) {
@@ -144,28 +168,49 @@ void end_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder, E
   follow_holders(t, db, f);
 }
 
-void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
-                ConnId client) {
+void put_value(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, EntryType type,
+               std::string_view bytes, ConnId client) {
   Keyspace& keys = t.keys(db);
   if (!f) {
-    f = keys.find_or_insert(key, EntryType::kString, value, t.now.mono).first;
-  } else if (type_of(*f) != EntryType::kString || value_of(*f) != value) {
+    f = keys.find_or_insert(key, type, bytes, t.now.mono).first;
+  } else {
     if (type_of(*f) == EntryType::kLock) {
-      const std::string copy(value);  // it may have come from the entry that goes
+      const std::string copy(bytes);  // it may have come from the entry that goes
       remove_key(t, db, f, End::kOverwritten);
       f = keys.find(key);
-      return put_string(t, db, key, f, copy, client);
+      return put_value(t, db, key, f, type, copy, client);
     }
-    if (type_of(*f) == EntryType::kString) end_exclusive(t, db, f, End::kOverwritten, t.due);
+    end_exclusive(t, db, f, End::kOverwritten, t.due);
     if (type_of(*f) == EntryType::kNone) keys.set_deadline(f, kNever, {0}, t.now.mono);
-    keys.rewrite(f, EntryType::kString, value);
+    keys.rewrite(f, type, bytes);
     f->token = 0;
     set_held_since(*f, t.now.mono);
   }
+  note_value_change(t, db, f, client);
+}
+
+void note_value_change(Turn& t, DbIndex db, const Keyspace::Found& f, ConnId client) {
   set_client(*f, client);
+  key_changed(t, db, key_of(*f));
+  touch(t, db, *f);
+}
+
+// A SET is a grant to those who listen; to all others its token is worth nothing until it is asked for.
+static void tell_set(Turn& t, const Key& key, Keyspace::Found& f) {
+  if (t.s.pubsub.empty()) return;
+  const Token token = exclusive_token(t, key, f);
+  lock_event(t, key.bytes, "granted", value_of(*f), token);
+}
+
+void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
+                ConnId client) {
+  const bool same = f && type_of(*f) == EntryType::kString && value_of(*f) == value;
+  if (same) return note_value_change(t, db, f, client);
+  put_value(t, db, key, f, EntryType::kString, value, client);
+  tell_set(t, key, f);
   if (!f->has_queue) return;
   WaitQueue* q = t.s.queues.find(db, key);
-  q->new_holders.emplace_back(value);
+  q->new_holders.emplace_back(value_of(*f));
   t.s.queues.mark_ready(q);
 }
 
@@ -176,8 +221,7 @@ void set_key_deadline(Turn& t, DbIndex db, Keyspace::Found& f, TimeMs deadline, 
     body->for_each([&](const Holder& h) { body->set_deadline(&h, deadline, ttl, t.now.mono); });
   }
   place_deadline(t, db, f, deadline, ttl, t.now.mono);
-  set_client(*f, client);
-  touch(t, db, *f);
+  note_value_change(t, db, f, client);
 }
 
 TimeMs key_deadline(const Entry& e) {
@@ -195,8 +239,7 @@ void renew_hold(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder,
     follow_holders(t, db, f);
   } else {
     place_deadline(t, db, f, deadline, ttl, t.now.mono);
-    set_client(*f, client);
-    touch(t, db, *f);
+    note_value_change(t, db, f, client);
   }
 }
 
@@ -235,6 +278,7 @@ bool has_listener(const EngineState& s, DbIndex db, const Keyspace::Found& f) {
 std::vector<std::pair<std::string_view, Attachment>> attachments_of_key(const EngineState& s, DbIndex db,
                                                                         const Keyspace::Found& f) {
   std::vector<std::pair<std::string_view, Attachment>> all;
+  if (!is_hold(*f)) return all;
   if (type_of(*f) == EntryType::kLock) {
     lock_body_of(*f)->for_each([&](const Holder& h) { all.emplace_back(h.owner, h.attachment); });
     return all;
@@ -246,6 +290,8 @@ std::vector<std::pair<std::string_view, Attachment>> attachments_of_key(const En
 
 void flush_db(Turn& t, DbIndex db) {
   Keyspace& keys = t.keys(db);
+  t.s.watches.break_db(t.s.conns, db,
+                       [&](const std::string& key) { return bool{find_live(t, db, keys.key(key))}; });
   // Only keys with somebody to tell need more than being forgotten.
   std::vector<std::string> concerned;
   t.s.queues.for_each([&](const WaitQueue& q) {

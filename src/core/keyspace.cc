@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "core/hash_body.h"
 #include "core/lock_body.h"
 
 namespace holdfast {
@@ -111,6 +112,9 @@ void Keyspace::destroy_value(Handle h) {
   if (type_of(e) == EntryType::kLock) {
     locks_.erase(h);
     delete lock_body_of(e);
+  } else if (type_of(e) == EntryType::kBigHash) {
+    outside_bytes_ -= hash_body_of(e)->bytes();
+    delete hash_body_of(e);
   }
   if (!e.large) return;
   const LargeRef ref = large_ref(e);
@@ -172,7 +176,7 @@ void Keyspace::make_large(Found& f) {
   const std::string value(value_of(*f));
   const EntryType type = type_of(*f);
   locks_.erase(f.handle_);
-  f->type = static_cast<uint64_t>(EntryType::kString);  // so that a LockBody outlives the block
+  f->type = static_cast<uint64_t>(EntryType::kString);  // so that a body outlives the block
   replace_block(f, type, value, true);
 }
 

@@ -72,9 +72,12 @@ class Keyspace {
   // client. One look-up either way.
   std::pair<Found, bool> find_or_insert(const Key& key, EntryType type, std::string_view value, TimeMs now);
 
-  // Gives an entry another type and value; deadline, token, client and flags stay. The LockBody of a lock
-  // is deleted. The entry may move: attachments named by its handle are the caller's to carry over.
+  // Gives an entry another type and value; deadline, token, client and flags stay. The body of a lock
+  // or hash is deleted. The entry may move: attachments named by its handle are the caller's to carry over.
   void rewrite(Found& f, EntryType type, std::string_view value);
+
+  // A body of a kBigHash has grown or shrunk, from nothing where it is new: for used_bytes().
+  void note_body_growth(int64_t bytes) { outside_bytes_ += static_cast<uint64_t>(bytes); }
 
   // Sets or lifts (kNever) the deadline; `ttl` is how long that is from `renewed`.
   void set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs renewed);

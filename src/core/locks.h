@@ -35,6 +35,7 @@ enum class Acquired : uint8_t {
   kDeadlock,      // waiting would close a cycle
   kTooMany,       // the limit of waiters in all
   kTooManyOnKey,  // the limit of waiters of one key
+  kWrongType,     // the key holds neither a string nor a lock
 };
 struct Acquisition {
   Acquired outcome = Acquired::kBusy;
@@ -59,6 +60,13 @@ inline void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why) {
 void expire_key(Turn& t, DbIndex db, Keyspace::Found& f);
 // Ends one hold of a lock with several; the key goes with the last.
 void end_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder, End why, TimeMs at);
+
+// Gives the key a value of a type that has no holders of its own, as put_string() does; `bytes` is what the
+// entry is to hold. What was there before is overwritten.
+void put_value(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, EntryType type,
+               std::string_view bytes, ConnId client);
+// A value was changed within its entry, or rewritten there.
+void note_value_change(Turn& t, DbIndex db, const Keyspace::Found& f, ConnId client);
 
 // Makes the key a string, with `client` as the one who set it. Another value than before is another hold;
 // the same value keeps token and attachment. The deadline stays; a new key has none. `f` must be

@@ -2,12 +2,19 @@
 #include "core/parse.h"
 
 #include <cassert>
+#include <cctype>
+#include <cerrno>
 #include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 namespace holdfast {
 namespace {
 
 constexpr size_t kShownBytes = 128;  // of an unknown command's name, and of all its arguments
+
+constexpr size_t kMaxFloatBytes = 5 * 1024;  // Redis's; "%.17Lf" needs 4952 at most
 
 // What printf's "%.*s" takes of it.
 std::string_view shown_part(std::string_view text, size_t most) {
@@ -32,6 +39,31 @@ std::optional<int64_t> parse_int_in(std::string_view text, int64_t lowest, int64
   const std::optional<int64_t> value = parse_int(text);
   if (!value || *value < lowest || *value > highest) return std::nullopt;
   return value;
+}
+
+std::optional<long double> parse_float(std::string_view text) {
+  // A blank is what C's isspace() calls one; strtold() would skip it.
+  if (text.empty() || text.size() >= kMaxFloatBytes ||
+      std::isspace(static_cast<unsigned char>(text[0])) != 0) {
+    return std::nullopt;
+  }
+  const std::string copy(text);
+  char* end = nullptr;
+  errno = 0;
+  const long double value = std::strtold(copy.c_str(), &end);
+  if (end != copy.c_str() + copy.size() || std::isnan(value)) return std::nullopt;
+  if (errno == ERANGE && (std::isinf(value) || value == 0)) return std::nullopt;
+  return value;
+}
+
+std::string format_float(long double value) {
+  assert(std::isfinite(value));
+  char text[kMaxFloatBytes];
+  const int size = std::snprintf(text, sizeof text, "%.17Lf", value);
+  std::string_view shown(text, static_cast<size_t>(size));
+  shown = shown.substr(0, shown.find_last_not_of('0') + 1);  // "%.17Lf" always writes a point
+  if (shown.ends_with('.')) shown.remove_suffix(1);
+  return std::string(shown == "-0" ? "0" : shown);
 }
 
 void append_hex(std::string& out, std::span<const uint8_t> bytes) {

@@ -17,6 +17,14 @@ std::optional<int64_t> parse_int(std::string_view text);
 // The same, and within [lowest, highest].
 std::optional<int64_t> parse_int_in(std::string_view text, int64_t lowest, int64_t highest);
 
+// A decimal or hexadecimal number, or "inf", as Redis's string2ld takes it: the whole text, with no blank
+// before it, not NaN, neither too large for a long double nor too small to be told from 0.
+std::optional<long double> parse_float(std::string_view text);
+
+// The number for people, as Redis's INCRBYFLOAT answers it: no exponent, at most 17 digits behind the
+// point, no zeroes at the end. `value` is finite.
+std::string format_float(long double value);
+
 // ASCII only, whatever the locale: Redis's words are ASCII.
 constexpr char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 

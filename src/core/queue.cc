@@ -1,5 +1,7 @@
 // Waiting: who stands in a key's queue, and who is let in when the key changes. First come, first served; a
 // change wakes exactly those that it admits.
+#include "core/observe.h"
+
 #include <algorithm>
 #include <cassert>
 
@@ -60,12 +62,20 @@ Reply open_push(Turn& t, Conn& c, size_t elements, std::string_view what, const 
   return push;
 }
 
+// CLIENT REPLY, for an answer that comes later than its request.
+bool is_muted(Conn& c) {
+  const bool muted = c.reply_mode == ReplyMode::kOff || c.reply_mode == ReplyMode::kSkip;
+  if (c.reply_mode == ReplyMode::kSkip) c.reply_mode = ReplyMode::kOn;
+  return muted;
+}
+
 void answer_grant(Turn& t, const Waiter& w, Token token) {
   Conn& c = t.s.conns.at(w.conn);
   if (w.async) {
     open_push(t, c, 5, "granted", w).integer(static_cast<int64_t>(token.value));
     return;
   }
+  if (is_muted(c)) return;
   mark_dirty(t, c);
   Reply reply(c.out, c.protocol);
   reply.array(2);
@@ -92,7 +102,7 @@ void serve_owner(Turn& t, WaitQueue* q, const std::string& owner) {
     const Holder* h = lock_body_of(*f)->find(owner);
     if (h == nullptr) return;
     held = h->capacity;
-  } else if (value_of(*f) != owner) {
+  } else if (!is_hold(*f) || value_of(*f) != owner) {
     return;
   }
   const std::vector<Waiter*> waiting = t.s.queues.of_owner(owner);  // a copy: let_in() changes it
@@ -164,6 +174,7 @@ Acquisition wait_for(Turn& t, Conn& c, const LockRequest& r, Keyspace::Found& f,
   Waiter* w = t.s.queues.enqueue(q, make_waiter(t, c, r, upgrade));
   c.waiters.push_back(w);
   if (!r.async) c.blocked_on = w;
+  lock_event(t, r.key.bytes, "queued", r.owner);
   if (r.wait->count > 0) t.s.timers.set(w, t.now.mono + *r.wait);
   return {Acquired::kWaiting, {}};
 }
@@ -183,7 +194,7 @@ void end_wait_by_timeout(Turn& t, Waiter* w) {
   Conn& c = t.s.conns.at(w->conn);
   if (w->async) {
     open_push(t, c, 4, "timeout", *w);
-  } else {
+  } else if (!is_muted(c)) {
     mark_dirty(t, c);
     Reply(c.out, c.protocol).null_array();
   }

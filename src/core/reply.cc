@@ -2,6 +2,7 @@
 #include "core/reply.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace holdfast {
 
@@ -28,6 +29,20 @@ void Reply::boolean(bool value) {
   }
 }
 
-void Reply::verbatim(std::string_view text) { protocol_ >= 3 ? prefixed('=', "txt:", text) : bulk(text); }
+void Reply::verbatim(std::string_view text, std::string_view format) {
+  if (protocol_ < 3) return bulk(text);
+  char prefix[] = "   :";
+  format.copy(prefix, 3);
+  prefixed('=', prefix, text);
+}
+
+void Reply::number(double value) {
+  char digits[32];
+  const int size = std::snprintf(digits, sizeof digits, "%.17g", value);
+  const std::string_view text(digits, static_cast<size_t>(size));
+  protocol_ >= 3 ? line(',', text) : bulk(text);
+}
+
+void Reply::big_number(std::string_view digits) { protocol_ >= 3 ? line('(', digits) : bulk(digits); }
 
 }  // namespace holdfast

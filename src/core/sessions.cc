@@ -6,6 +6,7 @@ namespace holdfast {
 namespace {
 
 const Attachment* attachment_of_owner(Turn& t, const Keyspace::Found& f, const HoldName& name) {
+  if (!is_hold(*f)) return nullptr;
   if (type_of(*f) == EntryType::kString) {
     return value_of(*f) == name.owner ? attachment_of(t.s, name.db, f) : nullptr;
   }

@@ -13,12 +13,19 @@
 #include "core/keyspace.h"
 #include "core/lease_table.h"
 #include "core/lock_body.h"
+#include "core/pause.h"
+#include "core/pubsub.h"
 #include "core/reply.h"
+#include "core/script.h"
 #include "core/timers.h"
 #include "core/tokens.h"
+#include "core/tracking.h"
 #include "core/wait_queue.h"
+#include "core/watches.h"
 
 namespace holdfast {
+
+struct LongTask;
 
 // Counters since the start, for INFO.
 struct Stats {
@@ -63,6 +70,17 @@ struct EngineState {
   LeaseTable leases;
   absl::flat_hash_map<uint64_t, Attachment> attachments;  // of exclusive holds, by attachment_key()
   absl::flat_hash_map<SessionEnd*, std::unique_ptr<SessionEnd>> session_ends;
+  PubSub pubsub;
+  Watches watches;
+  Tracking tracking;
+  ScriptHost scripts;
+  std::unique_ptr<LongTask> task;
+  Pause pause;
+  uint32_t notify_flags = 0;  // NotifyFlag: which keyspace events are published
+  // SWAPDB: which of `dbs` a client means by a number, and the number by which clients know each of `dbs`.
+  // Everything but SELECT and what is shown goes by the place in `dbs`.
+  std::array<DbIndex, kDatabases> db_at;
+  std::array<DbIndex, kDatabases> db_name;
   Stats stats;
   DbIndex next_db_to_expire = 0;  // so that one database's storm does not starve the others
 };
@@ -77,6 +95,8 @@ struct Turn {
   // What has this deadline or an earlier one is over. Behind `now` while timers that fire late are taken in
   // their order, so that each finds the world as it was at its time.
   TimeMs due = now.mono;
+  // Whose request runs: its own changes are its own. None for what time does.
+  ConnId actor = {};
   Keyspace& keys(DbIndex db) const { return *s.dbs[db]; }
 };
 

@@ -41,6 +41,8 @@ ONLY_IN = [
     (r"<boost/.*>", r"src/io/options|src/cli/", "Boost belongs to src/io/options* and the command"),
     (r"<openssl/.*>", r"src/io/tls|src/client/tls", "OpenSSL belongs to the files tls*"),
     (r"<xxh.*>", r"src/core/hash\.h$", "xxHash belongs to src/core/hash.h"),
+    (r"<boost/context/.*>", r"src/core/fiber\.cc$", "Boost.Context belongs to src/core/fiber.cc"),
+    (r"<openssl/sha\.h>", r"src/core/sha1\.cc$", "SHA-1 belongs to src/core/sha1.cc"),
     (r"<(lua|lauxlib).*>", r"src/core/script[^/]*\.cc$", "Lua belongs to src/core/script*.cc"),
     (r"<(isa-l|zlib|igzip|crc).*>", r"src/core/snapshot[^/]*\.cc$",
      "compression belongs to src/core/snapshot*.cc"),

@@ -107,4 +107,44 @@ TEST_CASE("unknown_command_text: shows a name and an argument up to the first NU
   CHECK(unknown({"foo\0bar"sv, "x\0y"sv, "\0"sv, "z"sv}) == kHead + "'x' '' 'z' ");
 }
 
+TEST_CASE("parse_float: takes what strtold takes, as a whole") {
+  CHECK(parse_float("5") == 5);
+  CHECK(parse_float("+5") == 5);
+  CHECK(parse_float("-.5") == -.5L);
+  CHECK(parse_float("5.") == 5);
+  CHECK(parse_float("3.0e3") == 3000);
+  CHECK(parse_float("0x10") == 16);
+  CHECK(parse_float("0") == 0);
+  CHECK(parse_float("1e4932") == 1e4932L);
+  CHECK(parse_float("1e-4940") == 1e-4940L);  // too small to be exact, and not 0
+  CHECK(parse_float("inf") == std::numeric_limits<long double>::infinity());
+  CHECK(parse_float("-Infinity") == -std::numeric_limits<long double>::infinity());
+  CHECK(parse_float(std::string(5 * 1024 - 1, '0')) == 0);
+}
+
+TEST_CASE("parse_float: refuses all else") {
+  using namespace std::string_view_literals;
+  for (const std::string_view text :
+       {""sv, " 5"sv, "5 "sv, "\t5"sv, "5\0"sv, "\0"sv, "5x"sv, "x"sv, "-"sv, "."sv, "1e"sv, "nan"sv,
+        "-nan"sv, "1e4933"sv, "-1e5000"sv, "1e-4952"sv}) {
+    CAPTURE(text);
+    CHECK(!parse_float(text));
+  }
+  CHECK(!parse_float(std::string(5 * 1024, '0')));
+}
+
+TEST_CASE("format_float: writes the number for people") {
+  CHECK(format_float(0) == "0");
+  CHECK(format_float(-0.0L) == "0");
+  CHECK(format_float(10) == "10");
+  CHECK(format_float(-100.5L) == "-100.5");
+  CHECK(format_float(3.1L) == "3.1");
+  CHECK(format_float(0.1L + 0.2L) == "0.3");
+  CHECK(format_float(1e-17L) == "0.00000000000000001");
+  CHECK(format_float(-1e-18L) == "0");
+  CHECK(format_float(1e20L) == "100000000000000000000");
+  CHECK(format_float(std::numeric_limits<long double>::max()).size() == 4933);
+  CHECK(format_float(std::numeric_limits<long double>::lowest()).size() == 4934);
+}
+
 }  // namespace holdfast

@@ -1,0 +1,76 @@
+// CLIENT PAUSE, UNPAUSE and REPLY: what makes answers wait, or not come.
+#include <algorithm>
+
+#include "core/command.h"
+#include "core/handlers.h"
+#include "core/pause.h"
+
+namespace holdfast {
+
+namespace {
+
+bool may_write(const Command& command) {
+  constexpr uint32_t kMayWrite = kWrite | kMovableKeys;
+  if ((command.flags & kReadOnly) != 0) return false;
+  return (command.flags & kMayWrite) != 0 || command.handler == cmd_publish || command.handler == cmd_spublish;
+}
+
+bool transaction_writes(const Conn& c) {
+  return c.transaction != nullptr && std::ranges::any_of(c.transaction->requests, [](const auto& request) {
+    const std::vector<std::string_view> argv(request.begin(), request.end());
+    return may_write(*find_row(argv));
+  });
+}
+
+}  // namespace
+
+bool is_paused(const Turn& t, const Conn& c, const Command& command) {
+  const Pause& pause = t.s.pause;
+  if (!pause.until || is_due(*pause.until, t.now.mono)) return false;
+  if (!pause.writes_only) return true;
+  return command.handler == cmd_exec ? transaction_writes(c) : c.transaction == nullptr && may_write(command);
+}
+
+void postpone(Conn& c, std::span<const std::string_view> argv) { c.postponed.assign(argv.begin(), argv.end()); }
+
+// Of two pauses the one that ends later counts, and the one that stops more.
+void cmd_client_pause(Request& r) {
+  bool writes_only = false;
+  if (r.argc() == 4) {
+    writes_only = equals_ignore_case(r.arg(3), "WRITE");
+    if (!writes_only && !equals_ignore_case(r.arg(3), "ALL")) {
+      return r.reply.error("ERR CLIENT PAUSE mode must be WRITE or ALL");
+    }
+  } else if (r.argc() != 3) {
+    return reply_wrong_arity(r);
+  }
+  const auto ms = parse_int(r.arg(2));
+  if (!ms || *ms > kMaxTtlMs) return r.reply.error("ERR timeout is not an integer or out of range");
+  if (*ms < 0) return r.reply.error("ERR timeout is negative");
+  Pause& pause = r.s().pause;
+  const TimeMs until = r.now() + DurationMs{*ms};
+  pause.writes_only = writes_only && (!pause.until || pause.writes_only);
+  pause.until = std::max(until, pause.until.value_or(until));
+  r.reply.ok();
+}
+
+void cmd_client_unpause(Request& r) {
+  r.s().pause.until.reset();
+  r.s().pause.over = true;
+  r.reply.ok();
+}
+
+void cmd_client_reply(Request& r) {
+  if (equals_ignore_case(r.arg(2), "ON")) {
+    r.c.reply_mode = ReplyMode::kOn;
+    r.reply.ok();
+  } else if (equals_ignore_case(r.arg(2), "OFF")) {
+    r.c.reply_mode = ReplyMode::kOff;
+  } else if (equals_ignore_case(r.arg(2), "SKIP")) {
+    if (r.c.reply_mode == ReplyMode::kOn) r.c.reply_mode = ReplyMode::kSkipNext;
+  } else {
+    reply_syntax_error(r);
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,110 @@
+// SUBSCRIBE, UNSUBSCRIBE and their relatives for patterns and shards, PUBLISH, SPUBLISH, PUBSUB.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/command.h"
+#include "core/glob.h"
+#include "core/handlers.h"
+
+namespace holdfast {
+
+namespace {
+
+void confirm(Request& r, std::string_view what, const std::string* name, size_t count) {
+  r.reply.push(3);
+  r.reply.bulk(what);
+  name == nullptr ? r.reply.null() : r.reply.bulk(*name);
+  r.reply.integer(static_cast<int64_t>(count));
+}
+
+// How many subscriptions a confirmation tells of: shard channels are counted apart.
+size_t plain_count(const Conn& c) { return c.channels.size() + c.patterns.size(); }
+size_t shard_count(const Conn& c) { return c.shard_channels.size(); }
+
+template <class Map>
+void subscribe(Request& r, Map& map, absl::btree_set<std::string>& own, size_t (*count)(const Conn&)) {
+  for (size_t i = 1; i < r.argc(); ++i) {
+    const std::string name(r.arg(i));
+    if (own.insert(name).second) map[name].emplace(r.c.id.serial, r.c.id);
+    confirm(r, r.command.name, &name, count(r.c));
+  }
+}
+
+template <class Map>
+void unsubscribe(Request& r, Map& map, absl::btree_set<std::string>& own, size_t (*count)(const Conn&)) {
+  std::vector<std::string> names(r.argv.begin() + 1, r.argv.end());
+  if (names.empty()) names.assign(own.begin(), own.end());
+  for (const std::string& name : names) {
+    if (own.erase(name) > 0) {
+      const auto it = map.find(name);
+      it->second.erase(r.c.id.serial);
+      if (it->second.empty()) map.erase(it);
+    }
+    confirm(r, r.command.name, &name, count(r.c));
+  }
+  if (names.empty()) confirm(r, r.command.name, nullptr, count(r.c));
+}
+
+void reply_channels(Request& r, const StringMap<PubSub::Subscribers>& channels) {
+  if (r.argc() > 3) return reply_wrong_arity(r);
+  std::vector<std::string_view> names;
+  for (const auto& [name, subscribers] : channels) {
+    if (r.argc() == 2 || glob_match(r.arg(2), name)) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  r.reply.array(names.size());
+  for (const std::string_view name : names) r.reply.bulk(name);
+}
+
+void reply_counts(Request& r, const StringMap<PubSub::Subscribers>& channels) {
+  r.reply.array(2 * (r.argc() - 2));
+  for (size_t i = 2; i < r.argc(); ++i) {
+    const auto it = channels.find(r.arg(i));
+    r.reply.bulk(r.arg(i));
+    r.reply.integer(it == channels.end() ? 0 : static_cast<int64_t>(it->second.size()));
+  }
+}
+
+}  // namespace
+
+void cmd_subscribe(Request& r) { subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count); }
+void cmd_psubscribe(Request& r) { subscribe(r, r.s().pubsub.patterns, r.c.patterns, plain_count); }
+void cmd_ssubscribe(Request& r) {
+  subscribe(r, r.s().pubsub.shard_channels, r.c.shard_channels, shard_count);
+}
+void cmd_unsubscribe(Request& r) { unsubscribe(r, r.s().pubsub.channels, r.c.channels, plain_count); }
+void cmd_punsubscribe(Request& r) { unsubscribe(r, r.s().pubsub.patterns, r.c.patterns, plain_count); }
+void cmd_sunsubscribe(Request& r) {
+  unsubscribe(r, r.s().pubsub.shard_channels, r.c.shard_channels, shard_count);
+}
+
+void cmd_publish(Request& r) { r.reply.integer(publish(r.t, r.arg(1), r.arg(2))); }
+void cmd_spublish(Request& r) { r.reply.integer(publish_to_shard(r.t, r.arg(1), r.arg(2))); }
+
+void cmd_pubsub_channels(Request& r) { reply_channels(r, r.s().pubsub.channels); }
+void cmd_pubsub_shardchannels(Request& r) { reply_channels(r, r.s().pubsub.shard_channels); }
+void cmd_pubsub_numsub(Request& r) { reply_counts(r, r.s().pubsub.channels); }
+void cmd_pubsub_shardnumsub(Request& r) { reply_counts(r, r.s().pubsub.shard_channels); }
+void cmd_pubsub_numpat(Request& r) {
+  r.reply.integer(static_cast<int64_t>(r.s().pubsub.patterns.size()));
+}
+
+void cmd_pubsub_help(Request& r) {
+  static constexpr std::string_view kLines[] = {
+      "CHANNELS [<pattern>]",
+      "    Return the currently active channels matching a <pattern> (default: '*').",
+      "NUMPAT",
+      "    Return number of subscriptions to patterns.",
+      "NUMSUB [<channel> ...]",
+      "    Return the number of subscribers for the specified channels, excluding",
+      "    pattern subscriptions(default: no channels).",
+      "SHARDCHANNELS [<pattern>]",
+      "    Return the currently active shard level channels matching a <pattern> (default: '*').",
+      "SHARDNUMSUB [<shardchannel> ...]",
+      "    Return the number of subscribers for the specified shard level channel(s)",
+  };
+  reply_help(r, kLines);
+}
+
+}  // namespace holdfast

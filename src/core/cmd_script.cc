@@ -1,0 +1,130 @@
+// EVAL, EVALSHA, their read-only forms, and SCRIPT.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/command.h"
+#include "core/handlers.h"
+#include "core/long_task.h"
+#include "core/script.h"
+#include "core/sha1.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kNoScriptText = "NOSCRIPT No matching script. Please use EVAL.";
+
+// How many of the arguments are keys. nullopt: an error has been written.
+std::optional<size_t> read_key_count(Request& r) {
+  const auto count = parse_int(r.arg(2));
+  if (!count) return reply_not_an_integer(r), std::nullopt;
+  if (*count > static_cast<int64_t>(r.argc()) - 3) {
+    return r.reply.error("ERR Number of keys can't be greater than number of args"), std::nullopt;
+  }
+  if (*count < 0) return r.reply.error("ERR Number of keys can't be negative"), std::nullopt;
+  return static_cast<size_t>(*count);
+}
+
+void run_script(Request& r, const Script& script, std::string_view sha, size_t keys, bool read_only) {
+  ScriptHost& host = r.s().scripts;
+  const uint64_t limit = r.s().config.limits.memory_bytes;
+  const bool picky = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;
+  if (picky && limit != 0 && used_memory_bytes(r.s()) > limit) {
+    return r.reply.error(
+        "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'");
+  }
+  const Limits& limits = r.s().config.limits;
+  host.time.busy_us = limits.busy_reply_ms * 1000;
+  host.time.hard_us = limits.script_hard_ms * 1000;
+  host.set_memory_limit(limits.script_memory_bytes);
+  host.run(r, script, sha, r.argv.subspan(3, keys), r.argv.subspan(3 + keys), read_only);
+}
+
+void eval(Request& r, bool read_only) {
+  const auto keys = read_key_count(r);
+  if (!keys) return;
+  const std::string sha = sha1_hex(r.arg(1));
+  const Script* script = r.s().scripts.find(sha);
+  std::string error;
+  if (script == nullptr) script = r.s().scripts.load(sha, r.arg(1), error);
+  if (script == nullptr) return r.reply.error(error);
+  run_script(r, *script, sha, *keys, read_only);
+}
+
+// A script's name in lower case, which is how it is kept. Empty: it can be no name.
+std::string sha_named(std::string_view name) {
+  std::string sha;
+  if (name.size() == ScriptHost::kShaDigits) sha = name;
+  std::ranges::transform(sha, sha.begin(), ascii_lower);
+  return sha;
+}
+
+void eval_sha(Request& r, bool read_only) {
+  const std::string sha = sha_named(r.arg(1));
+  if (sha.empty()) return r.reply.error(kNoScriptText);
+  const auto keys = read_key_count(r);
+  if (!keys) return;
+  const Script* script = r.s().scripts.find(sha);
+  if (script == nullptr) return r.reply.error(kNoScriptText);
+  run_script(r, *script, sha, *keys, read_only);
+}
+
+}  // namespace
+
+void cmd_eval(Request& r) { eval(r, false); }
+void cmd_eval_ro(Request& r) { eval(r, true); }
+void cmd_evalsha(Request& r) { eval_sha(r, false); }
+void cmd_evalsha_ro(Request& r) { eval_sha(r, true); }
+
+void cmd_script_load(Request& r) {
+  const std::string sha = sha1_hex(r.arg(2));
+  std::string error;
+  if (r.s().scripts.find(sha) == nullptr && r.s().scripts.load(sha, r.arg(2), error) == nullptr) {
+    return r.reply.error(error);
+  }
+  r.reply.bulk(sha);
+}
+
+void cmd_script_exists(Request& r) {
+  r.reply.array(r.argc() - 2);
+  for (size_t i = 2; i < r.argc(); ++i) {
+    r.reply.integer(r.s().scripts.find(sha_named(r.arg(i))) == nullptr ? 0 : 1);
+  }
+}
+
+void cmd_script_flush(Request& r) {
+  const bool fine = r.argc() == 2 || (r.argc() == 3 && (equals_ignore_case(r.arg(2), "async") ||
+                                                        equals_ignore_case(r.arg(2), "sync")));
+  if (!fine) return r.reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
+  r.s().scripts.flush();
+  r.reply.ok();
+}
+
+void cmd_script_kill(Request& r) {
+  ScriptHost& host = r.s().scripts;
+  if (!host.running()) return r.reply.error("NOTBUSY No scripts in execution right now.");
+  if (host.has_written()) {
+    return r.reply.error(
+        "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait "
+        "the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.");
+  }
+  host.kill("ERR Script killed by user with SCRIPT KILL.");
+  r.reply.ok();
+}
+
+void cmd_script_help(Request& r) {
+  static constexpr std::string_view kLines[] = {
+      "EXISTS <sha1> [<sha1> ...]",
+      "    Return information about the existence of the scripts in the script cache.",
+      "FLUSH [ASYNC|SYNC]",
+      "    Flush the Lua scripts cache. Both modes do the same here.",
+      "KILL",
+      "    Kill the currently executing Lua script.",
+      "LOAD <script>",
+      "    Load a script into the scripts cache without executing it.",
+  };
+  reply_help(r, kLines);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,76 @@
+// The handlers of all commands, as the rows of the command table name them. Each parses all, checks all,
+// changes once and replies once.
+#pragma once
+
+namespace holdfast {
+
+struct Request;
+
+// lock
+void cmd_fence(Request&), cmd_lease_cancel(Request&), cmd_lease_confirm(Request&),
+    cmd_lease_grant(Request&), cmd_lease_help(Request&), cmd_lease_info(Request&),
+    cmd_lease_renew(Request&), cmd_lock(Request&), cmd_locks_break(Request&), cmd_locks_check(Request&),
+    cmd_locks_help(Request&), cmd_locks_info(Request&), cmd_locks_list(Request&), cmd_locks_owned(Request&),
+    cmd_locks_revoke(Request&), cmd_renew(Request&), cmd_unlock(Request&);
+
+// string
+void cmd_append(Request&), cmd_decr(Request&), cmd_decrby(Request&), cmd_delex(Request&), cmd_get(Request&),
+    cmd_getdel(Request&), cmd_getex(Request&), cmd_getrange(Request&), cmd_getset(Request&),
+    cmd_incr(Request&), cmd_incrby(Request&), cmd_incrbyfloat(Request&), cmd_mget(Request&),
+    cmd_mset(Request&), cmd_msetnx(Request&), cmd_psetex(Request&), cmd_set(Request&), cmd_setex(Request&),
+    cmd_setnx(Request&), cmd_setrange(Request&), cmd_strlen(Request&), cmd_substr(Request&);
+
+// generic
+void cmd_copy(Request&), cmd_del(Request&), cmd_exists(Request&), cmd_expire(Request&),
+    cmd_expireat(Request&), cmd_expiretime(Request&), cmd_keys(Request&), cmd_object_encoding(Request&),
+    cmd_object_freq(Request&), cmd_object_help(Request&), cmd_object_idletime(Request&),
+    cmd_object_refcount(Request&), cmd_persist(Request&), cmd_pexpire(Request&), cmd_pexpireat(Request&),
+    cmd_pexpiretime(Request&), cmd_pttl(Request&), cmd_randomkey(Request&), cmd_rename(Request&),
+    cmd_renamenx(Request&), cmd_scan(Request&), cmd_touch(Request&), cmd_ttl(Request&), cmd_type(Request&),
+    cmd_wait(Request&);
+
+// hash
+void cmd_hdel(Request&), cmd_hexists(Request&), cmd_hget(Request&), cmd_hgetall(Request&),
+    cmd_hincrby(Request&), cmd_hincrbyfloat(Request&), cmd_hkeys(Request&), cmd_hlen(Request&),
+    cmd_hmget(Request&), cmd_hmset(Request&), cmd_hscan(Request&), cmd_hset(Request&), cmd_hsetnx(Request&),
+    cmd_hstrlen(Request&), cmd_hvals(Request&);
+
+// connection
+void cmd_auth(Request&), cmd_client_caching(Request&), cmd_client_getname(Request&),
+    cmd_client_getredir(Request&), cmd_client_help(Request&), cmd_client_id(Request&),
+    cmd_client_info(Request&), cmd_client_kill(Request&), cmd_client_list(Request&),
+    cmd_client_no_evict(Request&), cmd_client_no_touch(Request&), cmd_client_pause(Request&),
+    cmd_client_reply(Request&), cmd_client_setinfo(Request&), cmd_client_setname(Request&),
+    cmd_client_tracking(Request&), cmd_client_trackinginfo(Request&), cmd_client_unblock(Request&),
+    cmd_client_unpause(Request&), cmd_echo(Request&), cmd_hello(Request&), cmd_ping(Request&),
+    cmd_quit(Request&), cmd_reset(Request&), cmd_select(Request&);
+
+// pubsub
+void cmd_psubscribe(Request&), cmd_publish(Request&), cmd_pubsub_channels(Request&),
+    cmd_pubsub_help(Request&), cmd_pubsub_numpat(Request&), cmd_pubsub_numsub(Request&),
+    cmd_pubsub_shardchannels(Request&), cmd_pubsub_shardnumsub(Request&), cmd_punsubscribe(Request&),
+    cmd_spublish(Request&), cmd_ssubscribe(Request&), cmd_subscribe(Request&), cmd_sunsubscribe(Request&),
+    cmd_unsubscribe(Request&);
+
+// scripting
+void cmd_discard(Request&), cmd_eval(Request&), cmd_eval_ro(Request&), cmd_evalsha(Request&),
+    cmd_evalsha_ro(Request&), cmd_exec(Request&), cmd_multi(Request&), cmd_script_exists(Request&),
+    cmd_script_flush(Request&), cmd_script_help(Request&), cmd_script_kill(Request&),
+    cmd_script_load(Request&), cmd_unwatch(Request&), cmd_watch(Request&);
+
+// server
+void cmd_cluster_help(Request&), cmd_cluster_info(Request&), cmd_cluster_keyslot(Request&),
+    cmd_cluster_myid(Request&), cmd_cluster_nodes(Request&), cmd_cluster_shards(Request&),
+    cmd_cluster_slots(Request&), cmd_command(Request&), cmd_command_count(Request&),
+    cmd_command_docs(Request&), cmd_command_getkeys(Request&), cmd_command_getkeysandflags(Request&),
+    cmd_command_help(Request&), cmd_command_info(Request&), cmd_command_list(Request&),
+    cmd_config_get(Request&), cmd_config_help(Request&), cmd_config_resetstat(Request&),
+    cmd_config_rewrite(Request&), cmd_config_set(Request&), cmd_dbsize(Request&), cmd_debug(Request&),
+    cmd_flushall(Request&), cmd_flushdb(Request&), cmd_info(Request&), cmd_latency_doctor(Request&),
+    cmd_latency_graph(Request&), cmd_latency_help(Request&), cmd_latency_histogram(Request&),
+    cmd_latency_history(Request&), cmd_latency_latest(Request&), cmd_latency_reset(Request&),
+    cmd_memory_help(Request&), cmd_memory_usage(Request&), cmd_monitor(Request&), cmd_role(Request&),
+    cmd_slowlog_get(Request&), cmd_slowlog_help(Request&), cmd_slowlog_len(Request&),
+    cmd_slowlog_reset(Request&), cmd_swapdb(Request&), cmd_time(Request&);
+
+}  // namespace holdfast

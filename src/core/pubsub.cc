@@ -1,0 +1,91 @@
+// Messages on their way to subscribers. One is encoded once for each protocol, however many hear it.
+#include "core/pubsub.h"
+
+#include <optional>
+#include <span>
+
+#include "core/glob.h"
+#include "core/state.h"
+
+namespace holdfast {
+
+namespace {
+
+// A message of several strings, as RESP2 and RESP3 write it.
+class Message {
+ public:
+  explicit Message(std::span<const std::string_view> parts) : parts_(parts) {}
+
+  std::string_view encoded(int protocol) {
+    std::optional<Buffer>& form = protocol >= 3 ? resp3_ : resp2_;
+    if (!form) {
+      Reply reply(form.emplace(), protocol);
+      reply.push(parts_.size());
+      for (const std::string_view part : parts_) reply.bulk(part);
+    }
+    return form->view();
+  }
+
+ private:
+  std::span<const std::string_view> parts_;
+  std::optional<Buffer> resp2_;
+  std::optional<Buffer> resp3_;
+};
+
+// Whoever reads too slowly is cut off here already where one turn publishes much.
+void send(Turn& t, Conn& c, Message& message) {
+  if (c.closing) return;
+  Buffer& out = push_to(t, c).out();
+  out.append(message.encoded(c.protocol));
+  if (out.size() <= t.s.config.limits.pubsub_output_bytes || t.s.config.limits.pubsub_output_bytes == 0) return;
+  c.closing = true;
+  t.fx.closes.push_back(c.id);
+}
+
+int64_t send_to(Turn& t, const PubSub::Subscribers& subscribers, std::span<const std::string_view> parts) {
+  Message message(parts);
+  for (const auto& [serial, id] : subscribers) send(t, t.s.conns.at(id), message);
+  return static_cast<int64_t>(subscribers.size());
+}
+
+template <class Map>
+void unsubscribe_from(Map& map, absl::btree_set<std::string>& names, uint64_t serial) {
+  for (const std::string& name : names) {
+    const auto it = map.find(name);
+    it->second.erase(serial);
+    if (it->second.empty()) map.erase(it);
+  }
+  names.clear();
+}
+
+}  // namespace
+
+int64_t publish(Turn& t, std::string_view channel, std::string_view message) {
+  int64_t sent = 0;
+  const PubSub& all = t.s.pubsub;
+  if (const auto it = all.channels.find(channel); it != all.channels.end()) {
+    const std::string_view parts[] = {"message", channel, message};
+    sent += send_to(t, it->second, parts);
+  }
+  for (const auto& [pattern, subscribers] : all.patterns) {
+    if (!glob_match(pattern, channel)) continue;
+    const std::string_view parts[] = {"pmessage", pattern, channel, message};
+    sent += send_to(t, subscribers, parts);
+  }
+  return sent;
+}
+
+int64_t publish_to_shard(Turn& t, std::string_view channel, std::string_view message) {
+  const auto it = t.s.pubsub.shard_channels.find(channel);
+  if (it == t.s.pubsub.shard_channels.end()) return 0;
+  const std::string_view parts[] = {"smessage", channel, message};
+  return send_to(t, it->second, parts);
+}
+
+void unsubscribe_all(Turn& t, Conn& c) {
+  unsubscribe_from(t.s.pubsub.channels, c.channels, c.id.serial);
+  unsubscribe_from(t.s.pubsub.patterns, c.patterns, c.id.serial);
+  unsubscribe_from(t.s.pubsub.shard_channels, c.shard_channels, c.id.serial);
+}
+
+}  // namespace holdfast

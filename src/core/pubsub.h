@@ -1,0 +1,37 @@
+// Who has subscribed to which channel or pattern. Owns the index; what each connection has subscribed to
+// stands in its Conn.
+#pragma once
+
+#include <absl/container/btree_map.h>
+
+#include <string>
+#include <string_view>
+
+#include "core/conn.h"
+#include "core/hash.h"
+
+namespace holdfast {
+
+struct Turn;
+
+class PubSub {
+ public:
+  // By serial, so that the order in which they are told is the order in which they came.
+  using Subscribers = absl::btree_map<uint64_t, ConnId>;
+
+  bool empty() const { return channels.empty() && patterns.empty(); }
+
+  StringMap<Subscribers> channels;
+  absl::btree_map<std::string, Subscribers> patterns;
+  StringMap<Subscribers> shard_channels;  // SSUBSCRIBE: a world of names of its own
+};
+
+// Sends a message to all who subscribed to the channel or to a pattern that matches it; returns how many
+// times it was sent.
+int64_t publish(Turn& t, std::string_view channel, std::string_view message);
+int64_t publish_to_shard(Turn& t, std::string_view channel, std::string_view message);
+
+// A connection has gone or was reset: it hears of nothing any more.
+void unsubscribe_all(Turn& t, Conn& c);
+
+}  // namespace holdfast

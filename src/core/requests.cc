@@ -1,0 +1,201 @@
+// What becomes of a request.
+#include "core/requests.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/command.h"
+#include "core/handlers.h"
+#include "core/locks.h"
+#include "core/long_task.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kBusyText =
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+
+bool beyond_memory_limit(const Turn& t, const Conn& c, const Command& command) {
+  if ((command.flags & kDenyOom) == 0) return false;
+  const uint64_t limit = t.s.config.limits.memory_bytes;
+  return t.keys(c.db).is_full() || (limit != 0 && used_memory_bytes(t.s) > limit);
+}
+
+bool is_queued_in_multi(const Conn& c, const Command& command) {
+  return c.transaction != nullptr && (command.flags & kInMulti) == 0;
+}
+
+// Keeps a request for EXEC. What a transaction keeps is input not worked off yet, and shares its limit.
+void queue_in_multi(Conn& c, const Command& command, std::span<const std::string_view> argv,
+                    const Limits& limits, Reply& reply) {
+  for (const std::string_view arg : argv) c.transaction->bytes += arg.size() + sizeof(std::string);
+  if (c.transaction->bytes > limits.query_buffer_bytes) {
+    c.transaction->broken = true;
+    c.transaction->requests.clear();
+    reply.error("ERR transaction is larger than client-query-buffer-limit allows");
+    return;
+  }
+  c.transaction->has_script = c.transaction->has_script || (command.flags & kMovableKeys) != 0;
+  c.transaction->requests.emplace_back(argv.begin(), argv.end());
+  reply.simple("QUEUED");
+}
+
+// A request was refused before it could run: a transaction under way is broken, and EXEC itself ends it.
+void fail_transaction(Turn& t, Conn& c, std::string_view name) {
+  if (c.transaction == nullptr) return;
+  c.transaction->broken = true;
+  if (!equals_ignore_case(name, "exec")) return;
+  c.transaction.reset();
+  t.s.watches.clear(c);
+}
+
+// RESP2 cannot tell messages from replies, so that a subscriber may do little else.
+bool refuse_to_subscriber(const Conn& c, const Command& command, Reply& reply) {
+  if (c.protocol >= 3 || c.subscriptions() == 0) [[likely]]
+    return false;
+  for (const Handler allowed : {cmd_ping, cmd_quit, cmd_reset, cmd_subscribe, cmd_unsubscribe, cmd_psubscribe,
+                                cmd_punsubscribe, cmd_ssubscribe, cmd_sunsubscribe}) {
+    if (command.handler == allowed) return false;
+  }
+  reply.error(std::string("ERR Can't execute '")
+                  .append(command.name)
+                  .append("': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+                          "context"));
+  return true;
+}
+
+bool may_run_long(const Conn& c, const Command& command) {
+  if ((command.flags & kMovableKeys) != 0) return true;
+  return command.handler == cmd_exec && c.transaction != nullptr && c.transaction->has_script;
+}
+
+// CLIENT REPLY: takes back what was just answered where nobody wants it. The reply of a request that waits
+// is seen to when it comes.
+void obey_reply_mode(Conn& c, size_t answered) {
+  switch (c.reply_mode) {
+    case ReplyMode::kOn:
+      break;
+    case ReplyMode::kOff:
+      c.out.truncate(answered);
+      break;
+    case ReplyMode::kSkipNext:
+      c.reply_mode = ReplyMode::kSkip;
+      break;
+    case ReplyMode::kSkip:
+      c.out.truncate(answered);
+      if (c.blocked_on == nullptr) c.reply_mode = ReplyMode::kOn;
+      break;
+  }
+}
+
+// CLIENT CACHING speaks of the next command, or transaction, alone.
+void forget_caching(Conn& c) {
+  if (c.tracking == nullptr || c.transaction != nullptr || c.last_command == nullptr) return;
+  if (c.last_command->handler != cmd_client_caching) c.tracking->caching = false;
+}
+
+// Pushes that came while the connection's own request ran follow its reply.
+void flush_later(Conn& c) {
+  c.running = false;
+  if (c.later.empty()) return;
+  c.out.append(c.later.view());
+  c.later.reset(0);
+}
+
+}  // namespace
+
+void run_command(Request& r) {
+  ++r.s().stats.commands;
+  if (beyond_memory_limit(r.t, r.c, r.command)) {
+    r.reply.error("OOM command not allowed when used memory > 'maxmemory'.");
+    return;
+  }
+  r.command.handler(r);
+  if (r.c.tracking != nullptr) [[unlikely]]
+    remember_reads(r.t, r.c, r.command, r.argv);
+}
+
+void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
+  mark_dirty(t, c);
+  c.running = true;
+  const size_t answered = c.out.size();
+  Reply reply(c.out, c.protocol);
+  const Command* command = resolve_command(argv, reply);
+  if (command == nullptr) {
+    fail_transaction(t, c, argv[0]);
+    return conclude_request(t, c, answered);
+  }
+  c.last_command = command;
+  if (t.s.pause.until && is_paused(t, c, *command)) [[unlikely]]
+    return postpone(c, argv);
+  if (refuse_to_subscriber(c, *command, reply)) {
+    fail_transaction(t, c, argv[0]);
+  } else if (is_queued_in_multi(c, *command)) {
+    queue_in_multi(c, *command, argv, t.s.config.limits, reply);
+  } else if (may_run_long(c, *command)) {
+    if (!start_long_request(t, c, *command, argv)) return;
+  } else {
+    Request r{t, c, *command, argv, reply, true};
+    run_command(r);
+  }
+  conclude_request(t, c, answered);
+}
+
+void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view> argv) {
+  mark_dirty(t, c);
+  c.running = true;
+  const size_t answered = c.out.size();
+  Reply reply(c.out, c.protocol);
+  const Command* command = resolve_command(argv, reply);
+  if (command == nullptr) {
+    fail_transaction(t, c, argv[0]);
+  } else if ((command->flags & kAllowBusy) == 0) {
+    const bool aborts = command->handler == cmd_exec && c.transaction != nullptr;
+    fail_transaction(t, c, argv[0]);
+    reply.error(aborts ? std::string("EXECABORT Transaction discarded because of: ").append(kBusyText)
+                       : std::string(kBusyText));
+  } else if (is_queued_in_multi(c, *command)) {
+    queue_in_multi(c, *command, argv, t.s.config.limits, reply);
+  } else {
+    Request r{t, c, *command, argv, reply};
+    run_command(r);
+  }
+  if (c.out.size() > answered && c.out.view()[answered] == '-') ++t.s.stats.errors;
+  obey_reply_mode(c, answered);
+  flush_later(c);
+}
+
+void conclude_request(Turn& t, Conn& c, size_t answered) {
+  if (c.out.size() > answered && c.out.view()[answered] == '-') ++t.s.stats.errors;
+  if (c.reply_mode != ReplyMode::kOn) [[unlikely]]
+    obey_reply_mode(c, answered);
+  forget_caching(c);
+  serve_ready_queues(t);
+  broadcast_invalidations(t);
+  flush_later(c);
+}
+
+void run_postponed(Turn& t) {
+  t.s.pause.over = false;
+  std::vector<Conn*> waiting;
+  t.s.conns.for_each([&](Conn& c) {
+    if (!c.postponed.empty()) waiting.push_back(&c);
+  });
+  std::ranges::sort(waiting, {}, [](const Conn* c) { return c->id.serial; });
+  for (Conn* c : waiting) {
+    const std::vector<std::string> kept = std::move(c->postponed);
+    c->postponed.clear();
+    const std::vector<std::string_view> argv(kept.begin(), kept.end());
+    t.actor = c->id;
+    if (t.s.task->fiber.under_way()) {
+      take_request_while_busy(t, *c, argv);
+    } else if (!c->closing) {
+      take_request(t, *c, argv);
+    }
+    t.fx.wakes.push_back(c->id);
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,23 @@
+// One request, from the door to its reply: refused, queued for EXEC, put off by CLIENT PAUSE or by its own
+// length, or run.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/state.h"
+
+namespace holdfast {
+
+// The connection must be able to go on: not blocked, not closing.
+void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv);
+// The same while a script is over its time: few commands run, all others are answered -BUSY.
+void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view> argv);
+// A request has been answered, now or, where it was put off, in an earlier turn. `answered` is the size that
+// the connection's output had before.
+void conclude_request(Turn& t, Conn& c, size_t answered);
+
+// Runs what CLIENT PAUSE has kept, once that is over.
+void run_postponed(Turn& t);
+
+}  // namespace holdfast

@@ -1,0 +1,254 @@
+// The host of scripts: its Lua state, the cache, and one run.
+#include "core/script.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <lua.hpp>
+
+#include "core/command.h"
+#include "core/script_api.h"
+#include "core/script_value.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr int kStepsBetweenLooks = 100000;  // instructions of Lua after which the clock is looked at
+constexpr int64_t kSliceUs = 5000;          // how long a script goes on at once after it first gave way
+
+void look(lua_State* lua, lua_Debug*) { host_of(lua).check_time(lua); }
+
+}  // namespace
+
+// What runs in protected mode, as any of it may find no memory.
+struct ScriptSandbox {
+  static int open(lua_State* lua) {
+    ScriptHost& host = host_of(lua);
+    open_sandbox(lua);
+    host.handler_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+    host.environment_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+    host.globals_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+    return 0;
+  }
+
+  struct Source {
+    std::string_view body;
+    int function;
+    std::string* error;
+  };
+
+  static int compile(lua_State* lua) {
+    auto& source = *static_cast<Source*>(lua_touserdata(lua, 1));
+    if (luaL_loadbuffer(lua, source.body.data(), source.body.size(), "@user_script") != 0) {
+      *source.error = std::string("ERR Error compiling script (new function): ") + lua_tostring(lua, -1);
+      return 0;
+    }
+    source.function = luaL_ref(lua, LUA_REGISTRYINDEX);
+    return 0;
+  }
+
+  static void set_strings(lua_State* lua, const char* name, std::span<const std::string_view> strings) {
+    lua_pushstring(lua, name);
+    lua_createtable(lua, static_cast<int>(strings.size()), 0);
+    int i = 0;
+    for (const std::string_view s : strings) {
+      lua_pushlstring(lua, s.data(), s.size());
+      lua_rawseti(lua, -2, ++i);
+    }
+    lua_rawset(lua, -3);
+  }
+
+  // The script itself runs in a protected call of its own, so that its error can be told with its place.
+  static int run(lua_State* lua) {
+    ScriptHost& host = host_of(lua);
+    Request& r = *host.call_.request;
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.globals_);
+    set_strings(lua, "KEYS", host.call_.keys);
+    set_strings(lua, "ARGV", host.call_.args);
+    lua_settop(lua, 0);
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.handler_);
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.call_.script->function);
+    const size_t begin = r.reply.out().size();
+    if (lua_pcall(lua, 0, 1, 1) != 0) {
+      host.write_error(r, lua);
+    } else if (!write_value(lua, r.reply, host.call_.resp >= 3)) {
+      r.reply.out().truncate(begin);
+      r.reply.error("ERR reached lua stack limit");
+    }
+    return 0;
+  }
+};
+
+// Lua frees with new_size 0, and never grows a block without being able to do with the old one.
+void* ScriptHost::allocate(void* host, void* block, size_t old_size, size_t new_size) {
+  auto& self = *static_cast<ScriptHost*>(host);
+  if (new_size == 0) {
+    self.used_bytes_ -= old_size;
+    std::free(block);
+    return nullptr;
+  }
+  if (new_size > old_size && self.used_bytes_ + (new_size - old_size) > self.limit_bytes_) return nullptr;
+  void* moved = std::realloc(block, new_size);
+  if (moved != nullptr) self.used_bytes_ += new_size - old_size;
+  return moved;
+}
+
+ScriptHost::ScriptHost(uint64_t memory_bytes, uint64_t seed)
+    : limit_bytes_(memory_bytes), random_(seed | 1U) {
+  lua_ = lua_newstate(allocate, this);
+  if (lua_ == nullptr || lua_cpcall(lua_, ScriptSandbox::open, nullptr) != 0) std::abort();
+}
+
+ScriptHost::~ScriptHost() { lua_close(lua_); }
+
+const Script* ScriptHost::find(std::string_view sha) const {
+  const auto it = scripts_.find(sha);
+  return it == scripts_.end() ? nullptr : &it->second;
+}
+
+namespace {
+
+bool read_flags(std::string_view list, ScriptFlags& flags, std::string& error) {
+  while (!list.empty()) {
+    const std::string_view flag = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(flag.size() + 1, list.size()));
+    if (flag == "no-writes") {
+      flags.no_writes = true;
+    } else if (flag == "allow-oom") {
+      flags.allow_oom = true;
+    } else if (flag != "allow-stale" && flag != "no-cluster" && flag != "allow-cross-slot-keys") {
+      return error = std::string("ERR Unexpected flag in script shebang: ").append(flag), false;
+    }
+  }
+  return true;
+}
+
+// Reads "#!lua flags=a,b" from the first line and takes it off the body. False: `error` says why not.
+bool read_shebang(std::string_view& body, ScriptFlags& flags, std::string& error) {
+  if (!body.starts_with("#!")) return true;
+  const size_t end = body.find('\n');
+  if (end == std::string_view::npos) return error = "ERR Invalid script shebang", false;
+  std::string_view line = body.substr(0, end);
+  body.remove_prefix(end);  // the line's end stays, so that lines keep their numbers
+  flags.shebang = true;
+  const auto word = [&line] {
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const std::string_view first = line.substr(0, line.find(' '));
+    line.remove_prefix(first.size());
+    return first;
+  };
+  if (const std::string_view engine = word(); engine != "#!lua") {
+    return error = std::string("ERR Unexpected engine in script shebang: ").append(engine), false;
+  }
+  for (std::string_view option = word(); !option.empty(); option = word()) {
+    if (!option.starts_with("flags=")) {
+      return error = std::string("ERR Unknown lua shebang option: ").append(option), false;
+    }
+    if (!read_flags(option.substr(6), flags, error)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+const Script* ScriptHost::load(std::string_view sha, std::string_view body, std::string& error) {
+  Script script;
+  if (!read_shebang(body, script.flags, error)) return nullptr;
+  if (body.starts_with(LUA_SIGNATURE[0])) {
+    error = "ERR Error compiling script (new function): compiled code is not allowed";
+    return nullptr;
+  }
+  ScriptSandbox::Source source{body, 0, &error};
+  if (lua_cpcall(lua_, ScriptSandbox::compile, &source) != 0) {
+    lua_settop(lua_, 0);
+    error = "ERR Error compiling script (new function): not enough memory: script-memory may be raised, or "
+            "SCRIPT FLUSH give some back";
+  }
+  if (!error.empty()) return nullptr;
+  script.function = source.function;
+  return &scripts_.emplace(sha, script).first->second;
+}
+
+void ScriptHost::flush() {
+  for (const auto& [sha, script] : scripts_) luaL_unref(lua_, LUA_REGISTRYINDEX, script.function);
+  scripts_.clear();
+  lua_gc(lua_, LUA_GCCOLLECT, 0);
+}
+
+// "<error> script: <sha>, on <source>:<line>." The error object is on top of the stack.
+void ScriptHost::write_error(Request& r, lua_State* lua) {
+  const auto field = [lua](const char* name) {
+    lua_pushstring(lua, name);
+    lua_rawget(lua, -2);
+    size_t size = 0;
+    const char* bytes = lua_type(lua, -1) == LUA_TNIL ? nullptr : lua_tolstring(lua, -1, &size);
+    std::string text(bytes == nullptr ? "" : bytes, size);
+    lua_pop(lua, 1);
+    return text;
+  };
+  std::string text;
+  std::string place;
+  if (lua_istable(lua, -1)) {
+    text = field("err");
+    if (text.empty()) text = "ERR unknown error";
+    if (const std::string source = field("source"); !source.empty()) {
+      place = ", on " + source + ":" + field("line") + ".";
+    }
+  } else {  // too little memory, or an error in an error's handler: Lua's own text
+    const char* own = lua_tostring(lua, -1);
+    text = std::string("ERR ") + (own == nullptr ? "unknown error" : own);
+  }
+  if (text.starts_with('-')) text.erase(0, 1);
+  text.append(" script: ").append(call_.sha).append(place);
+  r.reply.error(text);
+}
+
+void ScriptHost::check_time(lua_State* lua) {
+  if (call_.killed.empty() && time.clock_us) {
+    const int64_t now_us = time.clock_us();
+    const int64_t allowed_us = call_.paused ? kSliceUs : time.busy_us;
+    if (time.hard_us > 0 && !call_.wrote && now_us - call_.began_us >= time.hard_us) {
+      call_.killed = "ERR Script killed: it ran for longer than script-hard-limit allows.";
+    } else if (now_us - call_.slice_us >= allowed_us) {
+      call_.paused = true;
+      time.pause();
+      call_.slice_us = time.clock_us();
+    }
+  }
+  if (call_.killed.empty()) return;
+  // From now on at every step, so that no pcall() of the script outlives it.
+  lua_sethook(lua, look, LUA_MASKCOUNT | LUA_MASKLINE, 1);
+  push_error(lua, call_.killed);
+  lua_error(lua);
+}
+
+// Garbage is Lua's own business, unless there is so much that the next script would find no room.
+void ScriptHost::tidy() {
+  if (used_bytes_ > limit_bytes_ / 2) lua_gc(lua_, LUA_GCCOLLECT, 0);
+}
+
+void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
+                     std::span<const std::string_view> keys, std::span<const std::string_view> args,
+                     bool read_only) {
+  const DbIndex db = r.c.db;
+  const size_t begin = r.reply.out().size();
+  call_ = Call{};
+  call_.request = &r;
+  call_.read_only = read_only || script.flags.no_writes;
+  call_.sha = sha;
+  call_.script = &script;
+  call_.keys = keys;
+  call_.args = args;
+  if (time.clock_us) call_.began_us = call_.slice_us = time.clock_us();
+  lua_sethook(lua_, look, LUA_MASKCOUNT, kStepsBetweenLooks);
+  if (lua_cpcall(lua_, ScriptSandbox::run, nullptr) != 0) {
+    r.reply.out().truncate(begin);
+    r.reply.error("ERR not enough memory for the script: script-memory may be raised");
+  }
+  lua_settop(lua_, 0);
+  call_ = Call{};
+  r.c.db = db;  // SELECT in a script is the script's own
+  tidy();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,166 @@
+// Who is told of which key. A key is forgotten when its readers have been told: they read it again or do
+// not care any more.
+#include "core/tracking.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/command.h"
+#include "core/state.h"
+
+namespace holdfast {
+
+namespace {
+
+// Where a message for the connection goes: to itself, or to the one it named by REDIRECT. Null: that has
+// gone, or it could not tell the message from a reply.
+Conn* receiver_of(Turn& t, Conn& c) {
+  ClientTracking& own = *c.tracking;
+  if (own.redirect == 0) return c.protocol >= 3 ? &c : nullptr;
+  Conn* other = t.s.conns.find_serial(own.redirect);
+  if (other != nullptr) {
+    const bool hears = other->protocol >= 3 || other->subscriptions() > 0;
+    return hears ? other : nullptr;
+  }
+  own.redirect_broken = true;
+  if (c.protocol < 3) return nullptr;
+  Reply push = push_to(t, c);
+  push.push(2);
+  push.bulk("tracking-redir-broken");
+  push.integer(static_cast<int64_t>(own.redirect));
+  return nullptr;
+}
+
+// The head of an invalidation; what is invalid follows. RESP2 can only hear of it as of a message.
+std::optional<Reply> open_invalidation(Turn& t, Conn& c) {
+  Conn* to = receiver_of(t, c);
+  if (to == nullptr || to->closing) return std::nullopt;
+  Reply push = push_to(t, *to);
+  if (to->protocol >= 3) {
+    push.push(2);
+    push.bulk("invalidate");
+  } else {
+    push.push(3);
+    push.bulk("message");
+    push.bulk("__redis__:invalidate");
+  }
+  return push;
+}
+
+void tell_keys(Turn& t, Conn& c, const std::vector<std::string_view>& keys) {
+  auto push = open_invalidation(t, c);
+  if (!push) return;
+  push->array(keys.size());
+  for (const std::string_view key : keys) push->bulk(key);
+}
+
+// NOLOOP: whose own change it is hears nothing.
+bool is_own(const Conn& c, uint64_t changed_by) {
+  return c.tracking->noloop && c.id.serial == changed_by;
+}
+
+void tell_readers(Turn& t, StringMap<Tracking::Clients>::iterator it) {
+  const auto node = t.s.tracking.readers.extract(it);
+  t.s.tracking.remembered -= node.mapped().size();
+  for (const auto& [serial, id] : node.mapped()) {
+    Conn* c = t.s.conns.find(id);
+    if (c == nullptr || c->tracking == nullptr || c->tracking->bcast || is_own(*c, t.actor.serial)) continue;
+    tell_keys(t, *c, {node.key()});
+  }
+}
+
+// The table is full: what is forgotten must not be kept by its readers either.
+void forget_some_key(Turn& t) { tell_readers(t, t.s.tracking.readers.begin()); }
+
+void note_for_broadcast(Turn& t, std::string_view key) {
+  for (auto& [prefix, entry] : t.s.tracking.prefixes) {
+    if (!key.starts_with(prefix)) continue;
+    const auto [it, added] = entry.changed.try_emplace(std::string(key), t.actor.serial);
+    it->second = t.actor.serial;
+    t.s.tracking.pending += added ? 1 : 0;
+  }
+}
+
+void broadcast(Turn& t, const Tracking::Prefix& prefix) {
+  for (const auto& [serial, id] : prefix.clients) {
+    Conn& c = t.s.conns.at(id);
+    std::vector<std::string_view> keys;
+    for (const auto& [key, changed_by] : prefix.changed) {
+      if (!is_own(c, changed_by)) keys.push_back(key);
+    }
+    if (!keys.empty()) tell_keys(t, c, keys);
+  }
+}
+
+}  // namespace
+
+void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv) {
+  const ClientTracking& own = *c.tracking;
+  if (own.bcast || (command.flags & kReadOnly) == 0) return;
+  if ((own.optin && !own.caching) || (own.optout && own.caching)) return;
+  const auto positions = key_positions(command, argv);
+  if (!positions) return;
+  for (const size_t i : *positions) {
+    const bool added = t.s.tracking.readers[std::string(argv[i])].emplace(c.id.serial, c.id).second;
+    t.s.tracking.remembered += added ? 1 : 0;
+  }
+  const uint64_t most = t.s.config.limits.tracking_keys;
+  while (most != 0 && t.s.tracking.readers.size() > most) forget_some_key(t);
+}
+
+void invalidate(Turn& t, std::string_view key) {
+  if (!t.s.tracking.prefixes.empty()) note_for_broadcast(t, key);
+  const auto it = t.s.tracking.readers.find(key);
+  if (it != t.s.tracking.readers.end()) tell_readers(t, it);
+}
+
+void invalidate_all(Turn& t) {
+  t.s.tracking.readers.clear();
+  t.s.tracking.remembered = 0;
+  const Tracking::Clients clients = t.s.tracking.clients;
+  for (const auto& [serial, id] : clients) {
+    auto push = open_invalidation(t, t.s.conns.at(id));
+    if (push) push->null();
+  }
+}
+
+void broadcast_invalidations(Turn& t) {
+  if (t.s.tracking.pending == 0) return;
+  t.s.tracking.pending = 0;
+  for (auto& [prefix, entry] : t.s.tracking.prefixes) {
+    if (!entry.changed.empty()) broadcast(t, entry);
+    entry.changed.clear();
+  }
+}
+
+void start_tracking(Turn& t, Conn& c, ClientTracking wanted) {
+  Tracking& all = t.s.tracking;
+  all.clients.emplace(c.id.serial, c.id);
+  std::vector<std::string> prefixes = c.tracking == nullptr ? std::vector<std::string>() : c.tracking->prefixes;
+  if (wanted.bcast) {
+    if (wanted.prefixes.empty()) wanted.prefixes.emplace_back();
+    for (const std::string& prefix : wanted.prefixes) {
+      if (std::ranges::find(prefixes, prefix) == prefixes.end()) prefixes.push_back(prefix);
+      all.prefixes[prefix].clients.emplace(c.id.serial, c.id);
+    }
+  }
+  wanted.prefixes = std::move(prefixes);
+  c.tracking = std::make_unique<ClientTracking>(std::move(wanted));
+}
+
+void stop_tracking(Turn& t, Conn& c) {
+  if (c.tracking == nullptr) return;
+  Tracking& all = t.s.tracking;
+  all.clients.erase(c.id.serial);
+  for (const std::string& prefix : c.tracking->prefixes) {
+    const auto it = all.prefixes.find(prefix);
+    it->second.clients.erase(c.id.serial);
+    if (!it->second.clients.empty()) continue;
+    all.pending -= it->second.changed.size();
+    all.prefixes.erase(it);
+  }
+  c.tracking.reset();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,40 @@
+// WATCH: which connections look at which keys until their EXEC. Owns the index; what each watches stands
+// in its Conn.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "core/conn.h"
+#include "core/hash.h"
+#include "core/types.h"
+
+namespace holdfast {
+
+class Watches {
+ public:
+  bool empty() const { return watched_ == 0; }
+
+  void add(Conn& c, DbIndex db, std::string_view key);
+  // UNWATCH: forgets all that a connection watches, and whether any of it changed.
+  void clear(Conn& c);
+
+  // The key has changed: EXEC will fail for all who watch it.
+  void break_key(const ConnTable& conns, DbIndex db, std::string_view key);
+  // The same for all watched keys of a database for which `is_concerned(key)`.
+  template <class F>
+  void break_db(const ConnTable& conns, DbIndex db, F is_concerned) const {
+    for (const auto& [key, watchers] : by_key_[db]) {
+      if (is_concerned(key)) break_all(conns, watchers);
+    }
+  }
+
+ private:
+  static void break_all(const ConnTable& conns, const std::vector<ConnId>& watchers);
+
+  std::array<StringMap<std::vector<ConnId>>, kDatabases> by_key_;
+  size_t watched_ = 0;
+};
+
+}  // namespace holdfast

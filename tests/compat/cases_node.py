@@ -1,0 +1,57 @@
+"""The cases from npm. Their packages are pinned in node/package-lock.json and live in build/compat/node."""
+import json
+import pathlib
+import shutil
+import subprocess
+
+from cases import Case
+
+HERE = pathlib.Path(__file__).resolve().parent / "node"
+BUILD = HERE.parents[2] / "build/compat/node"
+LIMIT_S = 300  # of the download
+
+
+def install():
+    """Runs npm, unless what is there was installed from this very lock file."""
+    lock = (HERE / "package-lock.json").read_bytes()
+    installed = BUILD / "installed.json"
+    if installed.exists() and installed.read_bytes() == lock:
+        return
+    BUILD.mkdir(parents=True, exist_ok=True)
+    installed.unlink(missing_ok=True)
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(HERE / name, BUILD / name)
+    run = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=BUILD, text=True,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         timeout=LIMIT_S, check=False)
+    if run.returncode != 0:
+        raise RuntimeError(f"npm ci failed:\n{run.stdout}")
+    installed.write_bytes(lock)
+
+
+def node_case(library, package, how, *command):
+    """A program in node/ with its arguments; the package is named as in package.json, where it may be an alias."""
+    pinned = json.loads((HERE / "package.json").read_text())["dependencies"][package]
+    return Case(library, pinned.rpartition("@")[2], how, ["node", *command], str(HERE),
+                {"NODE_PATH": str(BUILD / "node_modules")}, install)
+
+
+CLIENT = "every step of a client"
+LOCK = "lock steps, 50 clients, mixing"
+
+# The longest goes first, as two run at a time.
+CASES = [
+    node_case("redlock 4", "redlock4", "the test file that it ships", "redlock4_own_test.js"),
+    node_case("redlock 4", "redlock4", LOCK, "redlock4.js"),
+    node_case("redlock 5", "redlock5", LOCK, "redlock5.js"),
+    node_case("@sesamecare-oss/redlock", "@sesamecare-oss/redlock", LOCK, "sesamecare_redlock.js"),
+    node_case("redis-semaphore", "redis-semaphore", "Mutex: " + LOCK, "redis_semaphore_mutex.js"),
+    node_case("redis-semaphore", "redis-semaphore", "RedlockMutex: " + LOCK, "redis_semaphore_redlock.js"),
+    node_case("simple-redis-mutex", "simple-redis-mutex", LOCK, "simple_redis_mutex.js"),
+    node_case("ioredis 4", "ioredis4", CLIENT, "ioredis.js", "ioredis4"),
+    node_case("ioredis 5", "ioredis5", CLIENT, "ioredis.js", "ioredis5"),
+    node_case("ioredis 6", "ioredis", CLIENT, "ioredis.js", "ioredis"),
+    node_case("redis (node-redis) 4", "redis4", CLIENT, "node_redis.js", "redis4"),
+    node_case("redis (node-redis) 5", "redis5", CLIENT, "node_redis.js", "redis5"),
+    node_case("redis (node-redis) 6", "redis", CLIENT, "node_redis.js", "redis"),
+]

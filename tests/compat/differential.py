@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Sends the same random commands to Holdfast and to stock Redis, and compares the replies byte for byte.
+
+Prints each difference once, shortened to the commands that show it, and closes with "N passed, N failed",
+counted in sessions. One seed decides everything; `--session` plays one session again. What may differ, and
+why, is in differences.py.
+"""
+import argparse
+import random
+import re
+import sys
+import time
+
+import differential_servers
+from differential_run import GONE, Duel, Shrinker, report, signature
+from differential_sessions import Planner
+from differential_wire import command_text
+
+PROGRESS_S = 5
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--commands", type=int, default=60_000, help="how many, at least")
+    parser.add_argument("--seed", default="1", help="'random' for another each time")
+    parser.add_argument("--protocol", choices=["2", "3", "both"], default="both")
+    parser.add_argument("--against", choices=["redis", "holdfast"], default="holdfast", help="what is compared with Redis; redis: another Redis")
+    parser.add_argument("--session", type=int, help="plays this one only")
+    parser.add_argument("--kind", help="plays sessions of this kind only")
+    parser.add_argument("--without", help="leaves out commands that begin as this regular expression says")
+    parser.add_argument("--shrink-seconds", type=float, default=10, help="at most so long for one difference")
+    parser.add_argument("--reports", type=int, default=50, help="ends after so many different differences")
+    return parser.parse_args()
+
+
+def without(session, pattern):
+    left_out = re.compile(pattern, re.IGNORECASE)
+    for batch in session.batches:
+        batch.commands[:] = [command for command in batch.commands if not left_out.match(command_text(command))]
+    kept = [batch for batch in session.batches if batch.commands or batch.how == "marker"]
+    return session._replace(batches=kept)
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.seed = str(random.SystemRandom().randrange(10**9)) if options.seed == "random" else options.seed
+        other = differential_servers.redis("other") if options.against == "redis" else differential_servers.holdfast()
+        self.servers = (differential_servers.redis(), other)
+        self.duel = Duel(*self.servers)
+        self.passed = self.failed = 0
+        self.faults = {}
+        self.began = self.told = time.monotonic()
+
+    def plan(self, number):
+        protocol = 2 + number % 2 if self.options.protocol == "both" else int(self.options.protocol)
+        session = Planner(random.Random(f"{self.seed}:{number}")).plan(protocol, self.options.kind)
+        return without(session, self.options.without) if self.options.without else session
+
+    def play(self, number):
+        session = self.plan(number)
+        difference = self.duel.play(session)
+        if difference is None:
+            self.passed += 1
+            return
+        self.failed += 1
+        fault = signature(difference)
+        self.faults[fault] = self.faults.get(fault, 0) + 1
+        died = self.duel.restart_dead() if fault[0] == GONE else []
+        if self.faults[fault] > 1:
+            return
+        session, difference = Shrinker(self.duel, session, difference, self.options.shrink_seconds).shrink()
+        if died:
+            print("".join(server.last_words for server in self.servers if server.name in died))
+        print(f"difference {len(self.faults)}, --seed {self.seed} --session {number}, {session.kind}, RESP{session.protocol}:\n"
+              + report(session, difference, [server.name for server in self.servers]), flush=True)
+
+    def progress(self):
+        now = time.monotonic()
+        if now - self.told > PROGRESS_S:
+            self.told = now
+            rate = self.duel.commands / (now - self.began)
+            print(f"{self.duel.commands} commands, {rate:.0f}/s, {self.failed} sessions differ", flush=True)
+
+    def all(self):
+        if self.options.session is not None:
+            self.play(self.options.session)
+            return
+        number = 0
+        while self.duel.commands < self.options.commands and len(self.faults) < self.options.reports:
+            self.play(number)
+            self.progress()
+            number += 1
+
+    def close(self):
+        for server in self.servers:
+            if not server.stop():
+                self.failed += 1
+                print(f"{server.name} did not end well (status {server.process.returncode}):\n" + "".join(server.log[-60:]))
+        for reason, times in self.duel.seen.items():
+            print(f"listed, {times} times: {reason}")
+        seconds = time.monotonic() - self.began
+        print(f"{self.duel.commands} commands in {self.passed + self.failed} sessions, seed {self.seed}, {seconds:.1f} s, "
+              f"{len(self.faults)} kinds of differences")
+        print(f"{self.passed} passed, {self.failed} failed")
+
+
+def main():
+    sys.setrecursionlimit(20_000)  # scripts reply with tables in tables, as deep as Redis lets them
+    run = Run(arguments())
+    try:
+        run.all()
+    finally:
+        run.close()
+    return 1 if run.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

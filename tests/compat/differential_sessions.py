@@ -1,0 +1,340 @@
+"""Plans sessions: what each connection sends, in which pieces, and how the end of the replies is known.
+
+A session is a list of batches. `how` of a batch: "marker" ends it with a PING that comes back, however many
+replies and pushes came before; "count" waits for one reply a command, so that it may end inside of MULTI;
+"close" has a connection of its own, which the client half closes and the server ends; "scan" walks a cursor to
+its end. Each batch is answered before the next is sent: both servers see the same order.
+"""
+import hashlib
+from collections import namedtuple
+
+from differential_commands import Commands
+from differential_lua import Scripts
+from differential_words import CHANNELS, GLOBS, KEYS, PATTERNS, VALUES
+from differential_wire import Id, encode
+
+Batch = namedtuple("Batch", "connection commands how")
+Session = namedtuple("Session", "kind protocol batches")
+
+ALL_KEYS = KEYS + (b"big1", b"big2")
+EVENTS = (b"KEA", b"KEA", b"KA", b"EA", b"Kg$", b"Eh", b"Exg", b"", b"KEg$lshzxetdmn", b"K", b"A", b"En", b"KEA?", b"KEm")
+SHARDED = {b"SUBSCRIBE": b"SSUBSCRIBE", b"UNSUBSCRIBE": b"SUNSUBSCRIBE"}
+
+
+def inspection():
+    """What is left in the databases after all, so that a silent difference is not overlooked."""
+    for database in (b"0", b"1", b"2"):
+        yield (b"SELECT", database)
+        yield (b"DBSIZE",)
+        yield (b"KEYS", b"*")
+        for key in ALL_KEYS:
+            yield from ((b"TYPE", key), (b"GET", key), (b"HGETALL", key), (b"PEXPIRETIME", key))
+
+
+class Planner:
+    """Plans one session after another; all is decided by the random source."""
+
+    def __init__(self, random):
+        self.words = Commands(random)
+        self.scripts = Scripts(self.words)
+        self.plans = {"plain": self.plain, "scripts": self.lua, "transactions": self.transactions, "pubsub": self.pubsub,
+                      "notifications": self.notifications, "tracking": self.tracking, "broadcast": self.broadcast,
+                      "connection": self.connection, "frames": self.frames}
+        self.turns = ["plain"] * 8 + ["scripts"] * 5 + ["transactions"] * 3 + ["pubsub", "notifications"] * 2 + [
+            "tracking"] * 2 + ["broadcast", "connection", "connection", "frames"]
+
+    def plan(self, protocol, kind=None):
+        kind = kind or self.words.one(self.turns)
+        batches = list(self.plans[kind](protocol))
+        if kind != "frames":
+            batches.append(Batch("Z", list(inspection()), "marker"))
+        return Session(kind, protocol, batches)
+
+    def several(self, low, high, make):
+        return [make() for _ in range(self.words.number(low, high))]
+
+    def plain(self, _):
+        words = self.words
+        for _ in range(16):
+            commands = []
+            while len(commands) < 150:
+                if words.chance(0.01):
+                    commands += words.gone()
+                elif words.chance(0.04):
+                    commands.append(self.inline())
+                else:
+                    commands.append(words.plain())
+            yield Batch("A", commands, "marker")
+            yield Batch("A", self.several(1, 4, words.unordered), "marker")
+            if words.chance(0.5):
+                yield Batch("A", self.several(3, 8, words.big_hash), "marker")
+            if words.chance(0.5):
+                yield Batch("A", [self.scan()], "scan")
+
+    def scan(self):
+        words = self.words
+        options = words.one(((), (b"COUNT", b"1"), (b"COUNT", b"5"), (b"MATCH", words.one(GLOBS)), (b"COUNT", b"3", b"MATCH", b"*1*")))
+        if words.chance(0.4):
+            return (b"HSCAN", words.one((b"big1", b"big2", b"h1", b"nosuch", b"s1")), b"0", *options)
+        return (b"SCAN", b"0", *options, *words.one(((), (b"TYPE", b"string"), (b"TYPE", b"hash"))))
+
+    def inline(self):
+        """A command as a person types it: bare and quoted words, odd blanks, either line end."""
+        words = self.words
+        while True:
+            command = words.called()
+            if all(command):
+                break
+        typed = [self.typed(word) for word in command]
+        return words.one((b"", b"", b" ", b"\t")) + words.one((b" ", b" ", b"  ", b"\t")).join(typed) + words.one((b"\r\n", b"\n", b" \r\n"))
+
+    def typed(self, word):
+        if not word.isalnum() or self.words.chance(0.2):
+            hexed = b"".join(bytes([b]) if 32 <= b < 127 and b not in b'"\\' else b"\\x%02x" % b for b in word)
+            single = word.isascii() and word.decode().isprintable() and self.words.chance(0.4)
+            return b"'%b'" % word.replace(b"'", b"\\'") if single and b"\\" not in word else b'"%b"' % hexed
+        return word
+
+    def lua(self, _):
+        words, scripts = self.words, self.scripts
+        shas = []
+        for _ in range(14):
+            commands = []
+            while len(commands) < 100:
+                luck = words.draw()
+                if luck < 0.7:
+                    commands.append(scripts.eval())
+                    shas.append(hashlib.sha1(commands[-1][1]).hexdigest().encode())
+                elif luck < 0.78:
+                    commands.append(scripts.by_hash(shas))
+                elif luck < 0.82:
+                    commands.append(self.script(shas))
+                else:
+                    commands.append(words.plain())
+            yield Batch("A", commands, "marker")
+
+    def script(self, shas):
+        words = self.words
+        luck = words.draw()
+        if luck < 0.5:
+            body = self.scripts.script().encode("latin-1")
+            shas.append(hashlib.sha1(body).hexdigest().encode())
+            return (b"SCRIPT", b"LOAD", body)
+        if luck < 0.8:
+            return (b"SCRIPT", b"EXISTS", *words.some(shas + [b"x"], 1, 3))
+        return (b"SCRIPT", *words.one(((b"FLUSH",), (b"FLUSH", b"ASYNC"), (b"FLUSH", b"SYNC"), (b"FLUSH", b"x"), (b"KILL",), (b"NOSUCH",),
+                                       (b"EXISTS",), (b"LOAD",), (b"KILL", b"x"), (b"FLUSH", b"SYNC", b"x"))))
+
+    def transaction_step(self):
+        words = self.words
+        luck = words.draw()
+        if luck < 0.14:
+            return (words.case(b"MULTI"), *words.some(VALUES, 0, 1)) if words.chance(0.05) else (b"MULTI",)
+        if luck < 0.28:
+            return (b"EXEC", b"x") if words.chance(0.03) else (b"EXEC",)
+        if luck < 0.31:
+            return (b"DISCARD",)
+        if luck < 0.41:
+            return (b"WATCH", *words.some(KEYS, 1, 3))
+        if luck < 0.44:
+            return (b"UNWATCH",)
+        if luck < 0.47:
+            return self.scripts.eval()
+        if luck < 0.475:
+            return (b"RESET",)
+        return words.plain()
+
+    def transactions(self, _):
+        """Three connections in turns, each watching, queueing and executing among the others' writes."""
+        words = self.words
+        for _ in range(90):
+            yield Batch(words.one("ABC"), self.several(1, 12, self.transaction_step), "count")
+            if words.chance(0.05):
+                yield Batch(words.one("ABC"), words.gone(), "count")
+        for connection in "ABC":
+            yield Batch(connection, [(b"DISCARD",), (b"UNWATCH",)], "count")
+
+    def subscription(self, resp3):
+        words = self.words
+        luck = words.draw()
+        name = words.one((b"SUBSCRIBE", b"UNSUBSCRIBE"))
+        if luck < 0.4:
+            return (words.case(name), *words.some(CHANNELS, 1, 3))
+        if luck < 0.65:
+            return (b"P" + name, *words.some(PATTERNS, 1, 2))
+        if luck < 0.75:
+            return (SHARDED[name], *words.some(CHANNELS, 1, 2))
+        if luck < 0.8:
+            return (words.one((b"SUBSCRIBE", b"PSUBSCRIBE", b"SSUBSCRIBE")),)
+        if luck < 0.9:
+            return (b"PING", *words.some(VALUES, 0, 2))
+        command = words.called()
+        return command if resp3 or command[0].upper() not in (b"SELECT",) else (b"PING",)
+
+    def publication(self):
+        words = self.words
+        luck = words.draw()
+        if luck < 0.7:
+            return (words.case(b"PUBLISH"), words.one(CHANNELS + (b"hello", b"c9")), words.value())
+        if luck < 0.8:
+            return (b"SPUBLISH", words.one(CHANNELS), words.value())
+        if luck < 0.9:
+            return (b"EVAL", b"return redis.call('publish', KEYS[1], ARGV[1])", b"1", words.one(CHANNELS), words.short())
+        return (b"PUBSUB", *words.one(((b"NUMPAT",), (b"NUMSUB", *words.some(CHANNELS, 0, 3)), (b"CHANNELS",), (b"CHANNELS", b"c*"), (b"SHARDCHANNELS",),
+                                       (b"SHARDNUMSUB", *words.some(CHANNELS, 0, 2)), (b"NOSUCH",), (b"CHANNELS", b"a", b"b"), (b"NUMPAT", b"x"))))
+
+    def pubsub(self, protocol):
+        """Two subscribers, which may be publishers too in RESP3, and one that only publishes."""
+        words = self.words
+        for _ in range(45):
+            subscriber = words.one("ST")
+            yield Batch(subscriber, self.several(1, 6, lambda: self.subscription(protocol == 3)), "marker")
+            if words.chance(0.15):
+                yield Batch(subscriber, [(words.one((b"UNSUBSCRIBE", b"PUNSUBSCRIBE", b"SUNSUBSCRIBE")),)], "marker")
+            yield Batch("P", self.several(1, 25, self.publication), "marker")
+            if protocol == 3 and words.chance(0.5):
+                yield Batch(subscriber, self.several(1, 10, self.publication), "marker")
+            yield Batch("S", [], "marker")
+            yield Batch("T", [], "marker")
+
+    def notifications(self, _):
+        words = self.words
+        patterns = words.one(((b"__key*__:*",), (b"__keyevent@*__:*", b"__keyspace@*__:*"), (b"__keyspace@0__:s*", b"__keyevent@1__:*")))
+        yield Batch("S", [(b"PSUBSCRIBE", *patterns)], "marker")
+        for _ in range(20):
+            yield Batch("A", [(b"CONFIG", b"SET", b"notify-keyspace-events", words.one(EVENTS)), (b"CONFIG", b"GET", b"notify-keyspace-events")], "marker")
+            commands = self.several(40, 80, lambda: words.plain() if words.chance(0.93) else self.scripts.eval())
+            yield Batch("A", commands + (words.gone() if words.chance(0.5) else []), "marker")
+            yield Batch("S", [], "marker")
+
+    def tracking_options(self, other):
+        words = self.words
+        options = list(words.one(((), (), (b"NOLOOP",), (b"OPTIN",), (b"OPTOUT",), (b"OPTOUT", b"NOLOOP"), (b"optin", b"NOLOOP"))))
+        if other:
+            options += [b"REDIRECT", Id(other)]
+        if words.chance(0.15):
+            options += words.one(([b"PREFIX", b"s"], [b"NOPE"], [b"PREFIX"], [b"REDIRECT"], [b"REDIRECT", b"999999"], [b"REDIRECT", b"0"],
+                                  [b"REDIRECT", b"x"], [b"OPTIN"], [b"OPTOUT"], [b"BCAST", b"OPTIN"]))
+        return options
+
+    def tracking_switch(self, other):
+        """Sets tracking anew; now and then without the OFF that a change of mode asks for."""
+        words = self.words
+        commands = [(b"CLIENT", b"TRACKING", b"OFF")] if words.chance(0.8) else []
+        word = b"ON" if words.chance(0.95) else words.one((b"on", b"what", b"OFF"))
+        commands.append((b"CLIENT", b"TRACKING", word, *self.tracking_options(other)))
+        commands.append((b"CLIENT", words.one((b"TRACKINGINFO", b"GETREDIR"))))
+        return commands
+
+    def reads(self):
+        """Reads of a tracking client, some with the CLIENT CACHING that OPTIN and OPTOUT ask for."""
+        words = self.words
+        for _ in range(words.number(3, 15)):
+            if words.chance(0.2):
+                yield (b"CLIENT", b"CACHING", words.one((b"YES", b"YES", b"NO", b"maybe")) if words.chance(0.2) else b"YES")
+            if words.chance(0.5):
+                yield words.one(((b"MGET", *words.some(KEYS, 1, 4)), (b"EXISTS", *words.some(KEYS, 1, 3)), (b"GET", words.key()), (b"HGETALL", words.key())))
+            else:
+                yield words.called() if words.chance(0.9) else self.scripts.eval()
+
+    def tracking(self, protocol):
+        """Two readers that track, one that is told what another tracked, and a writer."""
+        words = self.words
+        yield Batch("R", [(b"SUBSCRIBE", b"__redis__:invalidate")], "marker")
+        for turn in range(40):
+            reader = words.one("AB")
+            if turn < 2 or words.chance(0.2):
+                redirected = words.chance(0.9) if protocol == 2 else words.chance(0.2)
+                yield Batch(reader, self.tracking_switch("R" if redirected else None), "count")
+            yield Batch(reader, list(self.reads()), "marker")
+            if words.chance(0.3):
+                yield Batch(reader, [(b"MULTI",), *self.reads(), (b"EXEC",)], "marker")
+            yield Batch("W", self.several(1, 20, lambda: words.called() if words.chance(0.9) else self.scripts.eval()), "marker")
+            for connection in "ABR":
+                yield Batch(connection, [], "marker")
+
+    def broadcast(self, protocol):
+        """BCAST gathers the keys of a turn of the server's loop, so a writer sends one command a turn."""
+        words = self.words
+        yield Batch("R", [(b"SUBSCRIBE", b"__redis__:invalidate")], "marker")
+        for _ in range(12):
+            redirect = [b"REDIRECT", Id("R")] if protocol == 2 or words.chance(0.2) else []
+            prefixes = words.one(([], [], [b"s"], [b"s", b"h"], [b"s", b"s1"], [b""], [b"x", b"n"]))
+            options = [word for prefix in prefixes for word in (b"PREFIX", prefix)]
+            yield Batch("A", [(b"CLIENT", b"TRACKING", b"ON", b"BCAST", *words.some((b"NOLOOP",), 0, 1), *redirect, *options),
+                              (b"CLIENT", b"TRACKINGINFO")], "count")
+            for _ in range(8):
+                yield Batch(words.one("WWA"), [words.called()], "count")
+                yield Batch("A", [(b"ECHO", b"after")], "count")
+                yield Batch("R", [], "marker")
+            yield Batch("A", [(b"CLIENT", b"TRACKING", b"OFF")], "count")
+
+    def hello(self):
+        words = self.words
+        return (words.case(b"HELLO"), *words.one((
+            (b"2",), (b"3",), (), (b"1",), (b"4",), (b"x",), (b"",), (b"3", b"SETNAME", b"me"), (b"3", b"SETNAME", b"a b"), (b"2", b"AUTH", b"default", b"x"),
+            (b"3", b"AUTH", b"nobody", b"x"), (b"3", b"AUTH", b"default"), (b"3", b"NOPE"), (b"2", b"SETNAME"), (b"3", b"AUTH", b"default", b"p", b"SETNAME", b"n"))))
+
+    def client(self):
+        words = self.words
+        return (words.case(b"CLIENT"), *words.one((
+            (b"ID",), (b"GETNAME",), (b"SETNAME", words.one((b"me", b"", b"a b", b"a\n", b"\xff", b"~", b"!x"))), (b"GETREDIR",), (b"TRACKINGINFO",), (b"NOSUCH",), (),
+            (b"NO-EVICT", words.one((b"ON", b"OFF", b"x"))), (b"UNBLOCK", words.one((b"999999", b"x", b"-1"))), (b"UNBLOCK", b"999999", words.one((b"ERROR", b"TIMEOUT", b"x"))),
+            (b"PAUSE", words.one((b"0", b"-1", b"x", b"1.5"))), (b"PAUSE", b"0", words.one((b"ALL", b"WRITE", b"x"))), (b"UNPAUSE",), (b"KILL", b"1.2.3.4:5"), (b"KILL", b"ID", b"999999"),
+            (b"KILL", b"ID", words.one((b"x", b"0", b"-1"))), (b"KILL", b"TYPE", words.one((b"replica", b"nosuch"))), (b"KILL", b"ADDR", b"1.2.3.4:5"), (b"KILL", b"USER", b"nobody"), (b"KILL", b"SKIPME", b"x"),
+            (b"KILL", b"NOPE", b"x"), (b"KILL", b"LADDR", b"x", b"ID", b"99999"), (b"KILL",), (b"TRACKING",), (b"TRACKING", b"OFF"), (b"TRACKING", b"x"), (b"CACHING", b"YES"), (b"CACHING",),
+            (b"REPLY",), (b"REPLY", b"x"), (b"REPLY", b"ON"), (b"ID", b"x"), (b"SETNAME",))))
+
+    def quiet(self):
+        """Replies that are not sent: which reply is whose shows only as a whole, so no times are asked."""
+        words = self.words
+        skip, called = (b"CLIENT", b"REPLY", b"SKIP"), words.called
+        return words.one(([(b"CLIENT", b"REPLY", b"OFF"), *self.several(0, 5, called), (b"CLIENT", b"REPLY", b"ON")],
+                          [skip, called(), called()], [skip, skip, called(), called()]))
+
+    def connection(self, protocol):
+        words = self.words
+        auth = ((b"x",), (b"default", b"x"), (b"nobody", b"x"), (), (b"a", b"b", b"c"))
+        for turn in range(25):
+            name = words.one("AB") + str(turn // 5)
+            yield Batch(name, self.several(1, 6, self.hello), "marker")
+            yield Batch(name, self.several(5, 30, self.client), "marker")
+            yield Batch(name, self.quiet(), "marker")
+            yield Batch(name, [*self.several(1, 5, words.plain), (b"AUTH", *words.one(auth)), *words.one(((), ((b"RESET",),))), *self.several(1, 9, words.plain)], "marker")
+            if words.chance(0.2):
+                yield Batch(name, [(b"SUBSCRIBE", b"c1"), (b"RESET",), (b"MULTI",), (b"SET", b"s1", b"x"), (b"RESET",), words.plain()], "marker")
+            if words.chance(0.15):
+                yield Batch("K", [(b"CLIENT", b"KILL", *words.one(((b"ID", Id(name)), (b"ID", Id(name), b"SKIPME", b"yes"), (b"TYPE", b"normal", b"ID", Id(name)), (b"ID", Id("K")))))], "marker")
+                yield Batch(name, [(b"PING",)], "marker")
+            if words.chance(0.1):
+                yield Batch(f"Q{turn}", [words.plain(), (b"QUIT", *words.some((b"x",), 0, 1)), (b"PING",)], "close")
+
+    def frames(self, _):
+        """Frames that are odd or broken, among good ones; what follows a broken one is never answered."""
+        words = self.words
+        for turn in range(60):
+            before = b"".join(encode(words.called()) for _ in range(words.number(0, 3)))
+            broken = words.one(FRAMES)
+            if words.chance(0.15):
+                broken = self.mutation()
+            yield Batch(f"F{turn}", [before + broken + encode((b"PING", b"after"))], "close")
+
+    def mutation(self):
+        """A good frame, cut short or with another byte in the part that says lengths."""
+        words = self.words
+        frame = bytearray(encode((b"ECHO", words.value())))
+        if words.chance(0.5):
+            return bytes(frame[:words.number(0, len(frame) - 1)]) + b"\r\n"
+        frame[words.number(0, 5)] = words.one(b"$*+-09\r\n a\x00\xff")
+        return bytes(frame)
+
+
+FRAMES = (
+    b"*1\r\n$-5\r\n", b"*1\r\n$-1\r\n", b"*99999999\r\n", b"*2147483648\r\n", b"*1048577\r\n", b"*abc\r\n", b"*\r\n", b"*-1\r\n", b"*0\r\n", b"*-5\r\n", b"*1\r\n+PING\r\n", b"*1\r\nPING\r\n",
+    b"*1\r\n$abc\r\n", b"*1\r\n$\r\n", b"*1\r\n$999999999999\r\n", b"*1\r\n$536870913\r\n", b"*1\r\n$ 4\r\nPING\r\n", b"*1\r\n$04\r\nPING\r\n", b"*1\r\n$+4\r\nPING\r\n", b"* 1\r\n$4\r\nPING\r\n",
+    b"*+1\r\n$4\r\nPING\r\n", b"*01\r\n$4\r\nPING\r\n", b"*1\r\n$4\r\nPINGxx", b"*1\r\n$4\r\nPINGx\r\n", b"*1\r\n:4\r\nPING\r\n", b"*1\n$4\r\nPING\r\n", b"*1\r\n$4\nPING\r\n", b"*1\r\n$0\r\n\r\n",
+    b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n", b"\r\n", b"\n", b"   \r\n", b"PING\r\n", b"PING\n", b"ping hello\r\n", b"PING \"unbalanced\r\n", b"PING 'unbalanced\r\n", b"PING \"a\"b\r\n", b"PING 'a'b\r\n",
+    b"PING a\"b\r\n", b"ECHO \"\\x41\\n\\r\\t\\a\\b\\\\\\\"\\q\"\r\n", b"ECHO 'a\\'b\\n'\r\n", b"ECHO \"\\xzz\"\r\n", b"ECHO \"\"\r\n", b"ECHO ''\r\n", b"PING\x00x\r\n", b"\x00PING\r\n", b"PING\r\r\n", b"\"PING\"\r\n",
+    b"+OK\r\n", b"$4\r\nPING\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST / HTTP/1.1\r\n", b"host: x\r\n", b"x" * 65536 + b"\r\n", b"x" * 65540, b"*" + b"1" * 65540, b"*1\r\n$" + b"1" * 65540,
+    b"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING", b"*1\r\n$4\r\nQUIT\r\n", b"*3\r\n$3\r\nSET\r\n$2\r\ns1\r\n$x\r\n", b"*9223372036854775808\r\n", b"*-9223372036854775809\r\n", b"*1\r\n$-9223372036854775809\r\n", b"*1.5\r\n",
+    b"*1\r\n$1.5\r\n", b"", b"*1\r\n", b"*2\r\n$4\r\nECHO\r\n", b"*1\r\n$16\r\n0123456789abcdef\r\n")

@@ -1,0 +1,245 @@
+// The steps that every lock library must pass, whichever it is. A library is given as an object:
+//   connect()         -> a party with a connection of its own:
+//     tryLock(resource, ttl) -> a lock, or null where it is taken; one attempt
+//     lock(resource, ttl)    -> a lock, by the library's own waiting
+//     extend(lock, ttl)      -> the lock, for ttl from now on
+//     unlock(lock), close()
+//   key(resource)     -> the key that the lock is
+//   value(lock)       -> what the key holds; left out where the library does not tell
+//   names             -> names that it can lock, if not all
+//   errors            -> outcomes that differ from library to library, see the steps below
+"use strict";
+const Redis = require("ioredis5");
+const { server, step, native, until } = require("./steps");
+
+const CROWD = 50;
+const NAMES = ["ключ 鍵 🔑", "x".repeat(5000), "{tag}:a%b", 'with blank, "quote" and\r\nline'];
+
+// Errors are outcomes here: a library may say that it failed by throwing or in silence.
+async function outcome(promise) {
+  try {
+    await promise;
+    return "done";
+  } catch (error) {
+    return error;
+  }
+}
+
+async function holding(library, eye, alice, bob) {
+  const key = library.key("r");
+  let lock;
+  await step("handshake", "PONG", () => eye.ping());
+  await step("acquire", [1, true, true], async () => {
+    lock = await alice.tryLock("r", 20000);
+    const left = await eye.pttl(key);
+    const value = await eye.get(key);
+    return [
+      await eye.exists(key),
+      left > 19000 && left <= 20000,
+      library.value ? value === library.value(lock) : value.length > 0,
+    ];
+  });
+  await step("contention: another is refused and changes nothing", [null, true], async () => {
+    const before = await eye.get(key);
+    return [await bob.tryLock("r", 20000), before === (await eye.get(key))];
+  });
+  await step("contention: the same client is refused as well", null, () => alice.tryLock("r", 20000));
+  await step("extend", true, async () => {
+    await eye.pexpire(key, 1000);
+    lock = await alice.extend(lock, 20000);
+    return (await eye.pttl(key)) > 19000;
+  });
+  await step("extend keeps others out", null, () => bob.tryLock("r", 20000));
+  await step("release", ["done", 0], async () => [
+    await outcome(alice.unlock(lock)),
+    await eye.exists(key),
+  ]);
+  await step("release again", [library.errors.releaseAgain, 0], async () => [
+    await outcome(alice.unlock(lock)),
+    await eye.exists(key),
+  ]);
+  await step("the next acquires at once", "done", () => outcome(bob.tryLock("r", 20000).then(bob.unlock)));
+}
+
+async function losing(library, eye, alice, bob) {
+  const key = library.key("lost");
+  await step("extend of a lock that another holds now", [library.errors.extendLost, "other"], async () => {
+    const lock = await alice.tryLock("lost", 20000);
+    await eye.set(key, "other");
+    return [await outcome(alice.extend(lock, 20000)), await eye.get(key)];
+  });
+  await eye.del(key);
+  await step(
+    "release of a lock that another holds now",
+    [library.errors.releaseLost, "other"],
+    async () => {
+      const lock = await alice.tryLock("lost", 20000);
+      await eye.set(key, "other");
+      return [await outcome(alice.unlock(lock)), await eye.get(key)];
+    },
+  );
+  await eye.del(key);
+  await step("extend of a lock that was broken", [library.errors.extendLost, 0], async () => {
+    const lock = await alice.tryLock("lost", 20000);
+    await eye.del(key);
+    return [await outcome(alice.extend(lock, 20000)), await eye.exists(key)];
+  });
+  await step(
+    "expiry: a waiter gets it then and not before, and it is the waiter's",
+    [true, null, 1],
+    async () => {
+      const began = Date.now();
+      await alice.tryLock("lost", 250);
+      const lock = await bob.lock("lost", 20000);
+      const waited = Date.now() - began;
+      const refused = await alice.tryLock("lost", 20000);
+      await bob.unlock(await bob.extend(lock, 20000));
+      return [waited >= 249, refused, 1 - (await eye.exists(key))];
+    },
+  );
+  await step("expiry: the late holder's release does not touch the next holder", 1, async () => {
+    const late = await alice.tryLock("lost", 100);
+    const lock = await bob.lock("lost", 20000);
+    await outcome(alice.unlock(late));
+    const held = await eye.exists(key);
+    await bob.unlock(lock);
+    return held;
+  });
+  await step("a waiter gets it when the holder releases", [true, 0], async () => {
+    const lock = await alice.tryLock("lost", 20000);
+    const waiting = bob.lock("lost", 20000);
+    const early = await Promise.race([waiting, eye.ping()]);
+    await alice.unlock(lock);
+    await bob.unlock(await waiting);
+    return [early === "PONG", await eye.exists(key)];
+  });
+}
+
+async function rough(library, eye, alice, bob) {
+  await step("SCRIPT FLUSH before each call", ["done", 0], async () => {
+    await eye.script("FLUSH");
+    let lock = await alice.tryLock("flushed", 20000);
+    await eye.script("FLUSH");
+    lock = await alice.extend(lock, 20000);
+    await eye.script("FLUSH");
+    return [await outcome(alice.unlock(lock)), await eye.exists(library.key("flushed"))];
+  });
+  await step("a key of another type is left alone", ["hash", "v"], async () => {
+    const key = library.key("hash");
+    await eye.hset(key, "f", "v");
+    await outcome(alice.tryLock("hash", 20000));
+    return [await eye.type(key), await eye.hget(key, "f")];
+  });
+  const names = library.names ?? NAMES;
+  await step(
+    "names of any kind",
+    names.map(() => [1, null, 0]),
+    async () => {
+      const outcomes = [];
+      for (const name of names) {
+        const lock = await alice.tryLock(name, 20000);
+        const held = await eye.exists(library.key(name));
+        const refused = await bob.tryLock(name, 20000);
+        await alice.unlock(lock);
+        outcomes.push([held, refused, await eye.exists(library.key(name))]);
+      }
+      return outcomes;
+    },
+  );
+  await step("200 locks by one client at once", [200, 0], async () => {
+    const all = Array.from({ length: 200 }, (_, i) => `many:${i}`);
+    const locks = await Promise.all(all.map((name) => alice.tryLock(name, 20000)));
+    const held = await eye.exists(...all.map(library.key));
+    await Promise.all(locks.map((lock) => alice.unlock(lock)));
+    return [held, await eye.exists(...all.map(library.key))];
+  });
+}
+
+// The count is read and written in two steps, so whoever is not alone loses one.
+async function crowded(library, eye) {
+  await step(`${CROWD} clients fight for one lock`, { most: 1, counted: CROWD, left: 0 }, async () => {
+    const parties = await Promise.all(Array.from({ length: CROWD }, () => library.connect()));
+    let inside = 0;
+    let most = 0;
+    await Promise.all(
+      parties.map(async (party) => {
+        const lock = await party.lock("crowd", 60000);
+        most = Math.max(most, ++inside);
+        const count = Number(await eye.get("counted"));
+        await eye.set("counted", count + 1);
+        inside--;
+        await party.unlock(lock);
+      }),
+    );
+    await Promise.all(parties.map((party) => party.close()));
+    return {
+      most,
+      counted: Number(await eye.get("counted")),
+      left: await eye.exists(library.key("crowd")),
+    };
+  });
+}
+
+// The library and LOCK on one key: each keeps the other out, and the library's release wakes who waits by LOCK.
+async function mixed(library, eye, alice) {
+  const key = library.key("mixed");
+  await native("LOCK keeps the library out", [["other", true], null, 1], async () => {
+    const [owner, token] = await eye.call("LOCK", key, "other", 10000);
+    const refused = await alice.tryLock("mixed", 20000);
+    return [[owner, token > 0], refused, await eye.call("UNLOCK", key, "other")];
+  });
+  let lock;
+  await native("the library keeps LOCK out", [null, 1], async () => {
+    lock = await alice.tryLock("mixed", 20000);
+    return [await eye.call("LOCK", key, "me", 10000), await eye.exists(key)];
+  });
+  await native(
+    "the library's release wakes LOCK ... WAIT at once",
+    [["me", true], true, "me"],
+    async () => {
+      const waiter = new Redis(server);
+      const reply = waiter.call("LOCK", key, "me", 10000, "WAIT", 5000);
+      await until("LOCK waits", async () =>
+        JSON.stringify(await eye.call("LOCKS", "INFO", key)).includes("waited"),
+      );
+      const began = Date.now();
+      await alice.unlock(lock);
+      const [owner, token] = await reply;
+      const atOnce = Date.now() - began < 1000;
+      waiter.disconnect();
+      return [[owner, token > 0], atOnce, await eye.get(key)];
+    },
+  );
+  await eye.del(key);
+  await native(
+    "the library cannot extend or release what LOCK holds now",
+    [1, "me", "me", null],
+    async () => {
+      lock = await alice.tryLock("mixed", 20000);
+      const broken = await eye.call("LOCKS", "BREAK", key);
+      await eye.call("LOCK", key, "me", 10000);
+      await outcome(alice.extend(lock, 20000));
+      const extended = await eye.get(key);
+      await outcome(alice.unlock(lock));
+      return [broken, extended, await eye.get(key), await alice.tryLock("mixed", 20000)];
+    },
+  );
+  await native("UNLOCK lets the library in again", [1, "done"], async () => [
+    await eye.call("UNLOCK", key, "me"),
+    await outcome(alice.unlock(await alice.tryLock("mixed", 20000))),
+  ]);
+}
+
+async function lockSuite(library) {
+  const eye = new Redis(server); // looks on, and plays the others
+  const [alice, bob] = [await library.connect(), await library.connect()];
+  await holding(library, eye, alice, bob);
+  await losing(library, eye, alice, bob);
+  await rough(library, eye, alice, bob);
+  await crowded(library, eye);
+  await mixed(library, eye, alice);
+  await Promise.all([alice.close(), bob.close()]);
+  await eye.quit();
+}
+
+module.exports = { NAMES, lockSuite, outcome };

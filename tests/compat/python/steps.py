@@ -1,0 +1,83 @@
+"""What the Python cases share: steps that are printed and checked, waiting for an event, the servers' side."""
+import os
+import sys
+import threading
+import time
+
+HOST = os.environ["HOST"]
+PORT = int(os.environ["PORT"])
+HOLDFAST = os.environ.get("HOLDFAST") == "1"
+EVENT_LIMIT_S = 20
+
+
+def step(name, got, expected):
+    """A line `name: outcome`, the same on every run; ends the program where the outcome is another one."""
+    print(f"{name}: {got!r}", flush=True)
+    if type(got) is not type(expected) or got != expected:
+        sys.exit(f"{name}: expected {expected!r}, got {got!r}")
+
+
+def native(name, got, expected):
+    """A step with Holdfast's own commands, which only Holdfast's side of the comparison has."""
+    step(f"native: {name}", got, expected)
+
+
+def error_of(call, *args, **named):
+    """The error that a call ends with, as text."""
+    try:
+        return f"no error but {call(*args, **named)!r}"
+    except Exception as error:  # which one it is, the step compares
+        return f"{type(error).__name__}: {error}"
+
+
+def until(what, condition):
+    """Asks until the condition holds; returns what it gave."""
+    end = time.monotonic() + EVENT_LIMIT_S
+    while time.monotonic() < end:
+        if got := condition():
+            return got
+        time.sleep(0.005)
+    sys.exit(f"{what}: has not come in {EVENT_LIMIT_S} s")
+
+
+class Background(threading.Thread):
+    """A call in a thread of its own; result() waits for it and gives what it returned or raised."""
+
+    def __init__(self, call, *args, **named):
+        super().__init__(daemon=True)
+        self.call, self.args, self.named = call, args, named
+        self.start()
+
+    def run(self):
+        try:
+            self.value = self.call(*self.args, **self.named)
+        except Exception as error:  # shown in the place of the result
+            self.value = f"{type(error).__name__}: {error}"
+
+    def result(self):
+        self.join(EVENT_LIMIT_S)
+        return "has not returned" if self.is_alive() else self.value
+
+
+def fight(threads, rounds, enter, leave):
+    """Threads enter and leave a section by turns. Returns how often somebody was in it, and how many at most
+    at one time. enter(thread) returns what leave() gets."""
+    guard = threading.Lock()
+    inside, most, entered = 0, 0, 0
+
+    def run(number):
+        nonlocal inside, most, entered
+        for _ in range(rounds):
+            key = enter(number)
+            with guard:
+                inside += 1
+                entered += 1
+                most = max(most, inside)
+            time.sleep(0.001)  # so that another that got in too would be seen
+            with guard:
+                inside -= 1
+            leave(key)
+
+    fighters = [Background(run, number) for number in range(threads)]
+    failures = [told for told in (f.result() for f in fighters) if told is not None]
+    return (entered, most) if not failures else failures[0]

@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Runs the compatibility suite: each case once against Holdfast and once against stock Redis, at the same time.
+
+Redis is the oracle: the same steps must have the same outcomes, line by line. Prints what differs, a table of
+all cases, and closes with "N passed, N failed". HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
+    run.py [--only NAME]... [--against redis]
+"""
+import argparse
+import concurrent.futures
+import ctypes
+import difflib
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from cases import all_cases
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+HOLDFAST = ROOT / os.environ.get("HOLDFAST_SERVER", "build/holdfast-server")
+REDIS = ROOT / os.environ.get("REDIS_SERVER", "build/redis-server")
+LIMIT_S = 60  # of one side of one case
+AT_ONCE = 2
+SKIPPED = 77  # exit status of a case that the version of its language rules out
+
+
+def end_with_parent():
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+class Server:
+    """A server of its own for one side of one case, so that scripts, settings and databases start from nothing."""
+
+    def __init__(self, is_holdfast):
+        self.name = "Holdfast" if is_holdfast else "Redis"
+        self.is_holdfast = is_holdfast
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="holdfast-compat-")
+        for _ in range(3):  # another process may take the port between its choice and its use
+            if self.start():
+                return self
+        self.folder.cleanup()
+        raise RuntimeError(f"{self.name} did not start:\n{self.log}")
+
+    def start(self):
+        self.port = free_port()
+        command = [REDIS, "--port", self.port, "--save", "", "--appendonly", "no", "--dir", self.folder.name]
+        if self.is_holdfast:
+            command = [HOLDFAST, "--port", "auto"]
+        self.process = subprocess.Popen([*command, "--bind", "127.0.0.1"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent)
+        self.log = ""
+        for line in self.process.stdout:
+            self.log += line
+            if ready := re.search(r"eady to accept connections(?: on \S+:(\d+))?", line):
+                self.port = ready.group(1) or self.port
+                return True
+        self.process.wait()
+        return False
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.log += self.process.communicate(timeout=LIMIT_S)[0]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.log += self.process.communicate()[0] + "\nit did not stop when asked to"
+        self.folder.cleanup()
+        if self.process.returncode != 0:
+            raise RuntimeError(f"{self.name} ended with status {self.process.returncode}:\n{self.log}")
+
+
+def command_output(case, command, environment, limit_s=LIMIT_S):
+    """Exit status, output and errors; the whole group is ended with the time."""
+    process = subprocess.Popen(command, cwd=case.folder, env=os.environ | case.environment | environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, errors="backslashreplace", start_new_session=True)
+    try:
+        out, errors = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, errors = process.communicate()
+        errors += f"not done after {limit_s} s"
+    return process.returncode, out, errors
+
+
+def play(case, is_holdfast):
+    """The steps' lines; a case that is ruled out tells so instead of them."""
+    with Server(is_holdfast) as server:
+        side = {"HOST": "127.0.0.1", "PORT": server.port} | ({"HOLDFAST": "1"} if is_holdfast else {})
+        status, out, errors = command_output(case, case.command, side)
+    if status not in (0, SKIPPED):
+        raise RuntimeError(f"with {server.name} it ended with status {status} after:\n{out}{errors}")
+    lines = out.splitlines()
+    if not lines:
+        raise RuntimeError(f"with {server.name} it told no step")
+    return status == SKIPPED, lines
+
+
+def compared(lines):
+    return [line for line in lines if not line.startswith("native:")]
+
+
+def result_of(case, against_redis):
+    """What stands in the table, and beneath it the reason if it failed."""
+    with concurrent.futures.ThreadPoolExecutor(2) as sides:
+        ours = sides.submit(play, case, not against_redis)
+        theirs = sides.submit(play, case, False)
+    try:
+        (skipped, left), (_, right) = ours.result(), theirs.result()
+    except Exception as failure:  # whatever it is, the other cases run
+        return "failed", str(failure)
+    difference = list(difflib.unified_diff(compared(right), compared(left), "Redis", "Holdfast", lineterm="", n=1))
+    if difference:
+        return "failed", "\n".join(difference)
+    return (left[-1], "") if skipped else ("passed", "")
+
+
+def version_of(case):
+    if isinstance(case.version, str):
+        return case.version
+    status, out, errors = command_output(case, case.version, {})
+    return out.splitlines()[0].strip() if status == 0 and out else f"unknown ({errors.strip()})"
+
+
+def run_case(case, broken, against_redis):
+    began = time.monotonic()
+    result, reason = broken.get(case.prepare) or result_of(case, against_redis)
+    print(f"{case.library}, {case.how}: {result} ({time.monotonic() - began:.1f} s)", flush=True)
+    if reason:
+        print(reason, flush=True)
+    return case.library, version_of(case), case.how, result
+
+
+def prepared(cases):
+    """Makes what the cases need. What could not be made fails those that need it."""
+    broken = {}
+    for prepare in dict.fromkeys(case.prepare for case in cases if case.prepare):
+        try:
+            prepare()
+        except Exception as failure:
+            broken[prepare] = ("failed", f"what it needs could not be made: {failure}")
+    return broken
+
+
+def print_table(rows):
+    rows = [("library", "version", "how", "result"), *rows]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    rows.insert(1, tuple("-" * width for width in widths))
+    for row in rows:
+        print("| " + " | ".join(text.ljust(width) for text, width in zip(row, widths)) + " |")
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--only", metavar="NAME", action="append", help="cases with this in their library's name")
+    options.add_argument("--against", choices=["holdfast", "redis"], default="holdfast",
+                         help="redis: both sides are stock Redis, to work at the suite itself")
+    chosen = options.parse_args()
+    names = [name.lower() for name in chosen.only or [""]]
+    cases = [case for case in all_cases() if any(name in case.library.lower() for name in names)]
+    if not cases:
+        sys.exit(f"no case is called like {chosen.only}")
+    broken = prepared(cases)
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        rows = list(pool.map(lambda case: run_case(case, broken, chosen.against == "redis"), cases))
+    print_table(rows)
+    failed = sum(row[3] == "failed" for row in rows)
+    print(f"{sum(row[3] == 'passed' for row in rows)} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
