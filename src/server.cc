@@ -30,6 +30,10 @@ Config complete_config(const Options& options, uint32_t clients, uint16_t tcp_po
   config.token_floor = static_cast<uint64_t>(now.wall_us);
   config.run_id = random_hex(40);
   config.random = fill_random;
+  config.clock_us = read_stopwatch_us;
+  config.log = [](int level, std::string_view text) {
+    log_line(static_cast<LogLevel>(level), fmt::format("script: {}", text));
+  };
   config.host_facts = [tcp_port, file = options.config_file, started = now.mono] {
     return read_host_facts(tcp_port, file, started);
   };

@@ -1,5 +1,6 @@
 // EVAL, EVALSHA, their read-only forms, and SCRIPT.
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -52,16 +53,18 @@ void eval(Request& r, bool read_only) {
   run_script(r, *script, sha, *keys, read_only);
 }
 
-// A script's name in lower case, which is how it is kept. Empty: it can be no name.
-std::string sha_named(std::string_view name) {
-  std::string sha;
-  if (name.size() == ScriptHost::kShaDigits) sha = name;
-  std::ranges::transform(sha, sha.begin(), ascii_lower);
-  return sha;
+using Sha = std::array<char, ScriptHost::kShaDigits>;
+
+// A script's name in lower case, which is how it is kept, written to `sha`. Empty: it can be no name.
+std::string_view sha_named(std::string_view name, Sha& sha) {
+  if (name.size() != sha.size()) return {};
+  std::ranges::transform(name, sha.begin(), ascii_lower);
+  return {sha.data(), sha.size()};
 }
 
 void eval_sha(Request& r, bool read_only) {
-  const std::string sha = sha_named(r.arg(1));
+  Sha digits;
+  const std::string_view sha = sha_named(r.arg(1), digits);
   if (sha.empty()) return r.reply.error(kNoScriptText);
   const auto keys = read_key_count(r);
   if (!keys) return;
@@ -88,14 +91,16 @@ void cmd_script_load(Request& r) {
 
 void cmd_script_exists(Request& r) {
   r.reply.array(r.argc() - 2);
+  Sha digits;
   for (size_t i = 2; i < r.argc(); ++i) {
-    r.reply.integer(r.s().scripts.find(sha_named(r.arg(i))) == nullptr ? 0 : 1);
+    r.reply.integer(r.s().scripts.find(sha_named(r.arg(i), digits)) == nullptr ? 0 : 1);
   }
 }
 
 void cmd_script_flush(Request& r) {
-  const bool fine = r.argc() == 2 || (r.argc() == 3 && (equals_ignore_case(r.arg(2), "async") ||
-                                                        equals_ignore_case(r.arg(2), "sync")));
+  const bool fine =
+      r.argc() == 2 ||
+      (r.argc() == 3 && (equals_ignore_case(r.arg(2), "async") || equals_ignore_case(r.arg(2), "sync")));
   if (!fine) return r.reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
   r.s().scripts.flush();
   r.reply.ok();
@@ -106,7 +111,8 @@ void cmd_script_kill(Request& r) {
   if (!host.running()) return r.reply.error("NOTBUSY No scripts in execution right now.");
   if (host.has_written()) {
     return r.reply.error(
-        "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait "
+        "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either "
+        "wait "
         "the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.");
   }
   host.kill("ERR Script killed by user with SCRIPT KILL.");

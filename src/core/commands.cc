@@ -1,9 +1,7 @@
 // The command table, and what finds a row in it.
-#include <absl/container/flat_hash_map.h>
-
 #include <algorithm>
 #include <array>
-#include <cassert>
+#include <cstring>
 #include <string>
 
 #include "core/command.h"
@@ -26,26 +24,54 @@ std::vector<Command> sorted_rows() {
   return rows;
 }
 
-struct NameIndex {
+// Names to rows, without regard to case: a table of places, searched from where the name's bytes say on.
+// Every request passes here.
+class NameIndex {
+ public:
   NameIndex() {
-    for (const Command& c : all_commands()) by_name.emplace(c.name, &c);
+    for (const Command& c : all_commands()) {
+      size_t i = place_of(c.name);
+      while (rows_[i] != nullptr) i = (i + 1) % kPlaces;
+      rows_[i] = &c;
+    }
   }
-  absl::flat_hash_map<std::string_view, const Command*> by_name;
+
+  const Command* find(std::string_view name) const {
+    if (name.empty()) return nullptr;
+    for (size_t i = place_of(name); rows_[i] != nullptr; i = (i + 1) % kPlaces) {
+      if (equals_ignore_case(rows_[i]->name, name)) return rows_[i];
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr size_t kPlaces = 1024;  // several times the number of rows, so that most are met at once
+
+  // The first eight bytes in lower case, the last one and the size.
+  static size_t place_of(std::string_view name) {
+    uint64_t head = 0;
+    std::memcpy(&head, name.data(), std::min(name.size(), sizeof head));
+    const auto last = static_cast<uint64_t>(ascii_lower(name.back()));
+    constexpr uint64_t kLower =
+        0x2020202020202020;  // bits that small letters have, and few other names lack
+    return ((head | kLower) + last * 131 + name.size()) * 0x9E3779B97F4A7C15ULL >> 54U;
+  }
+
+  std::array<const Command*, kPlaces> rows_{};
 };
 
-const Command* find_lower(std::string_view name) {
+const Command* find_name(std::string_view name) {
   static const NameIndex kIndex;
-  const auto it = kIndex.by_name.find(name);
-  return it == kIndex.by_name.end() ? nullptr : it->second;
+  return kIndex.find(name);
 }
 
 const Command* find_subcommand(const Command& container, std::string_view sub) {
   std::array<char, 2 * kMaxNameBytes> name;
   if (sub.size() > kMaxNameBytes) return nullptr;
-  char* end = std::copy(container.name.begin(), container.name.end(), name.begin());
+  char* end = std::ranges::copy(container.name, name.begin()).out;
   *end++ = '|';
-  end = std::transform(sub.begin(), sub.end(), end, ascii_lower);
-  return find_lower({name.data(), static_cast<size_t>(end - name.data())});
+  end = std::ranges::copy(sub, end).out;
+  return find_name({name.data(), static_cast<size_t>(end - name.data())});
 }
 
 std::string wrong_arity_text(const Command& c) {
@@ -65,12 +91,7 @@ std::span<const Command> all_commands() {
   return kRows;
 }
 
-const Command* find_command(std::string_view name) {
-  std::array<char, 2 * kMaxNameBytes> lower;
-  if (name.size() > lower.size()) return nullptr;
-  std::transform(name.begin(), name.end(), lower.begin(), ascii_lower);
-  return find_lower({lower.data(), name.size()});
-}
+const Command* find_command(std::string_view name) { return find_name(name); }
 
 bool arity_fits(const Command& c, size_t argc) {
   const auto n = static_cast<int>(argc);

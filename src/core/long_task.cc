@@ -20,6 +20,7 @@ void run_task(EngineState& s) {
 
 template <class T>
 void move_into(std::vector<T>& to, std::vector<T>& from) {
+  if (from.empty()) return;
   to.insert(to.end(), from.begin(), from.end());
   from.clear();
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <lua.hpp>
 
 #include "core/command.h"
@@ -79,17 +80,26 @@ struct ScriptSandbox {
   }
 };
 
-// Lua frees with new_size 0, and never grows a block without being able to do with the old one.
+// Lua frees with new_size 0, and can do with the old block where it asks for a smaller one.
 void* ScriptHost::allocate(void* host, void* block, size_t old_size, size_t new_size) {
   auto& self = *static_cast<ScriptHost*>(host);
   if (new_size == 0) {
     self.used_bytes_ -= old_size;
-    std::free(block);
+    if (block != nullptr) self.blocks_.give(block, old_size);
     return nullptr;
   }
   if (new_size > old_size && self.used_bytes_ + (new_size - old_size) > self.limit_bytes_) return nullptr;
-  void* moved = std::realloc(block, new_size);
+  void* moved = block == nullptr ? self.blocks_.take(new_size) : self.reallocate(block, old_size, new_size);
   if (moved != nullptr) self.used_bytes_ += new_size - old_size;
+  return moved;
+}
+
+void* ScriptHost::reallocate(void* block, size_t old_size, size_t new_size) {
+  if (std::min(old_size, new_size) > BlockPool::kMaxBytes) return std::realloc(block, new_size);
+  void* moved = blocks_.take(new_size);
+  if (moved == nullptr) return nullptr;
+  std::memcpy(moved, block, std::min(old_size, new_size));
+  blocks_.give(block, old_size);
   return moved;
 }
 
@@ -161,8 +171,9 @@ const Script* ScriptHost::load(std::string_view sha, std::string_view body, std:
   ScriptSandbox::Source source{body, 0, &error};
   if (lua_cpcall(lua_, ScriptSandbox::compile, &source) != 0) {
     lua_settop(lua_, 0);
-    error = "ERR Error compiling script (new function): not enough memory: script-memory may be raised, or "
-            "SCRIPT FLUSH give some back";
+    error =
+        "ERR Error compiling script (new function): not enough memory: script-memory may be raised, or "
+        "SCRIPT FLUSH give some back";
   }
   if (!error.empty()) return nullptr;
   script.function = source.function;
@@ -206,6 +217,7 @@ void ScriptHost::write_error(Request& r, lua_State* lua) {
 void ScriptHost::check_time(lua_State* lua) {
   if (call_.killed.empty() && time.clock_us) {
     const int64_t now_us = time.clock_us();
+    if (call_.began_us == 0) call_.began_us = call_.slice_us = now_us;  // most scripts never come here
     const int64_t allowed_us = call_.paused ? kSliceUs : time.busy_us;
     if (time.hard_us > 0 && !call_.wrote && now_us - call_.began_us >= time.hard_us) {
       call_.killed = "ERR Script killed: it ran for longer than script-hard-limit allows.";
@@ -239,7 +251,6 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
   call_.script = &script;
   call_.keys = keys;
   call_.args = args;
-  if (time.clock_us) call_.began_us = call_.slice_us = time.clock_us();
   lua_sethook(lua_, look, LUA_MASKCOUNT, kStepsBetweenLooks);
   if (lua_cpcall(lua_, ScriptSandbox::run, nullptr) != 0) {
     r.reply.out().truncate(begin);

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/block_pool.h"
 #include "core/buffer.h"
 #include "core/hash.h"
 
@@ -81,7 +82,7 @@ class ScriptHost {
   std::function<void(int level, std::string_view text)> log;
 
  private:
-  friend struct ScriptApi;    // the functions that Lua calls
+  friend struct ScriptApi;      // the functions that Lua calls
   friend struct ScriptSandbox;  // what runs protected
 
   // What belongs to one run.
@@ -89,10 +90,10 @@ class ScriptHost {
     Request* request = nullptr;
     bool read_only = false;
     bool wrote = false;
-    bool paused = false;  // it has given way at least once
-    int resp = 2;         // redis.setresp()
-    int64_t began_us = 0;
-    int64_t slice_us = 0;  // when it last went on
+    bool paused = false;      // it has given way at least once
+    int resp = 2;             // redis.setresp()
+    int64_t began_us = 0;     // when the clock was first looked at; 0: not yet
+    int64_t slice_us = 0;     // when it last went on
     std::string_view killed;  // why it has to end
     std::string_view sha;
     const Script* script = nullptr;
@@ -100,13 +101,15 @@ class ScriptHost {
   };
 
   static void* allocate(void* host, void* block, size_t old_size, size_t new_size);
+  void* reallocate(void* block, size_t old_size, size_t new_size);
   void write_error(Request& r, lua_State* lua);
   void tidy();
 
+  BlockPool blocks_;
   lua_State* lua_ = nullptr;
   uint64_t used_bytes_ = 0;
   uint64_t limit_bytes_;
-  uint64_t random_;  // the state of math.random
+  uint64_t random_;      // the state of math.random
   int environment_ = 0;  // registry places: the global table of scripts,
   int globals_ = 0;      // what is behind it,
   int handler_ = 0;      // and the function that completes errors

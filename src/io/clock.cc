@@ -16,4 +16,10 @@ Now read_clock() {
   return {TimeMs{mono_ms}, int64_t{wall.tv_sec} * 1000000 + wall.tv_nsec / 1000};
 }
 
+int64_t read_stopwatch_us() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return int64_t{t.tv_sec} * 1000000 + t.tv_nsec / 1000;
+}
+
 }  // namespace holdfast

@@ -35,7 +35,7 @@ def compile_c():
         return
     C_PROGRAM.parent.mkdir(parents=True, exist_ok=True)
     flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
-    subprocess.run(["g++", *flags, "-o", C_PROGRAM, *sources, "-lhiredis"], check=True)
+    subprocess.run(["g++", *flags, "-o", C_PROGRAM, *sources, "-lhiredis", "-luv"], check=True)
 
 
 def row(library, package, how, language, *command, prepare=None):

@@ -30,7 +30,7 @@ def install():
 
 
 def node_case(library, package, how, *command):
-    """A program in node/ with its arguments; the package is named as in package.json, where it may be an alias."""
+    """A program in node/ with its arguments. The package is named as in package.json, maybe by an alias."""
     pinned = json.loads((HERE / "package.json").read_text())["dependencies"][package]
     return Case(library, pinned.rpartition("@")[2], how, ["node", *command], str(HERE),
                 {"NODE_PATH": str(BUILD / "node_modules")}, install)

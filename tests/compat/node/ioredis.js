@@ -1,5 +1,5 @@
-// ioredis, the version whose package name is given: what a program does with a client, step by step. Version 6
-// speaks RESP3; it is taken through the steps once more in RESP2, and its RESP3 replies are looked at.
+// ioredis, the version whose package name is given: what a program does with a client, step by step.
+// Version 6 speaks RESP3; it does it once more in RESP2, and its RESP3 replies are looked at.
 "use strict";
 const { once } = require("events");
 const { server, labelled, step, refusal, run } = require("./steps");

@@ -28,7 +28,6 @@ async function outcome(promise) {
 async function holding(library, eye, alice, bob) {
   const key = library.key("r");
   let lock;
-  await step("handshake", "PONG", () => eye.ping());
   await step("acquire", [1, true, true], async () => {
     lock = await alice.tryLock("r", 20000);
     const left = await eye.pttl(key);
@@ -180,7 +179,7 @@ async function crowded(library, eye) {
   });
 }
 
-// The library and LOCK on one key: each keeps the other out, and the library's release wakes who waits by LOCK.
+// The library and LOCK on one key: each keeps the other out, and the library's release wakes who waits.
 async function mixed(library, eye, alice) {
   const key = library.key("mixed");
   await native("LOCK keeps the library out", [["other", true], null, 1], async () => {
@@ -232,7 +231,13 @@ async function mixed(library, eye, alice) {
 
 async function lockSuite(library) {
   const eye = new Redis(server); // looks on, and plays the others
-  const [alice, bob] = [await library.connect(), await library.connect()];
+  let alice, bob;
+  await step("handshake", 3, async () => {
+    [alice, bob] = [await library.connect(), await library.connect()];
+    const clients = async () => (await eye.client("LIST")).trim().split("\n").length;
+    await until("both are connected", async () => (await clients()) === 3);
+    return clients();
+  });
   await holding(library, eye, alice, bob);
   await losing(library, eye, alice, bob);
   await rough(library, eye, alice, bob);

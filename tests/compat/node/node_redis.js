@@ -1,5 +1,5 @@
-// node-redis, the version whose package name is given: what a program does with a client, step by step. Versions
-// 5 and 6 are taken through the steps in both protocols, and then keep a cache by the server's invalidations.
+// node-redis, the version whose package name is given: what a program does with a client, step by step.
+// Versions 5 and 6 do it in both protocols, and then keep a cache by the server's invalidations.
 "use strict";
 const { server, labelled, step, refusal, until, run } = require("./steps");
 const { connected, isVersion4, message, ready, redis } = require("./node_redis_client");
@@ -98,7 +98,7 @@ async function connections(c, options) {
   });
 }
 
-// CLIENT TRACKING: the client answers from its cache until the server tells that a key has changed or expired.
+// CLIENT TRACKING: the client answers from its cache until the server says that a key changed or expired.
 async function cache() {
   const kept = new redis.BasicClientSideCache({ ttl: 0, maxEntries: 0, evictPolicy: "LRU" });
   const [c, other] = [await connected({ RESP: 3, clientSideCache: kept }), await connected({})];

@@ -1,4 +1,4 @@
-// redis-semaphore's RedlockMutex over ioredis 5: over one server for what all locks do, over three for the rest.
+// redis-semaphore's RedlockMutex over ioredis 5: on one server for what all locks do, then on three.
 "use strict";
 const Redis = require("ioredis5");
 const { RedlockMutex } = require("redis-semaphore");

@@ -1,4 +1,4 @@
-// What every case here shares: steps that are told, checked and limited in time, and waiting for what must come.
+// What every case here shares: steps that are told, checked and limited in time, and waits for events.
 "use strict";
 const assert = require("assert");
 const util = require("util");

@@ -59,9 +59,8 @@ function handshake(Client $r): void
     step('echo of all bytes', $r->echo($all) === $all, true);
     $other = client(['database' => 3]);
     step('set in database 3', [plain($other->set('only-here', 'x')), $r->exists('only-here')], ['OK', 0]);
-    step('database 99', error_of(fn () => client(['database' => 99])->ping()),
-        'Predis\Connection\ConnectionException: `SELECT` failed: ERR DB index is out of range [tcp://'
-        . HOST . ':PORT]');
+    step('database 99', explode(' [', error_of(fn () => client(['database' => 99])->ping()))[0],
+        'Predis\Connection\ConnectionException: `SELECT` failed: ERR DB index is out of range');
     step('client name', [plain($r->client('setname', 'a-name')), $r->client('getname')], ['OK', 'a-name']);
     step('client list', in_array('a-name', array_column($r->client('list'), 'name')), true);
     step('info', [(int) $r->info()['Server']['redis_version'] >= 7, $r->info('replication')['Replication']['role']],
@@ -186,6 +185,7 @@ function transactions(Client $r): void
     $r->set('short', 'x', 'PX', 40);
     step('watch sees an expiry', error_of(fn () => $r->transaction(['cas' => true, 'watch' => 'short'],
         function ($t) use ($other) {
+            $t->get('short'); // Predis sends WATCH with the first command
             until('expiry', fn () => !$other->exists('short'));
             $t->multi();
             $t->get('m');
@@ -231,7 +231,8 @@ function pubsub(Client $r): void
         [['unsubscribe', 'one', 2], ['unsubscribe', 'two', 1], ['punsubscribe', 'jobs.*', 0]]);
     $monitor = client()->monitor();
     $r->set('seen', 'a "b"');
-    step('monitor', [$monitor->current()->command, $monitor->current()->arguments], ['SET', '"seen" "a \"b\""']);
+    $seen = $monitor->current();
+    step('monitor', [$seen->command, $seen->arguments], ['SET', '"seen" "a \"b\""']);
 }
 
 function locks(Client $r): void

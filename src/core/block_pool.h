@@ -1,0 +1,60 @@
+// Small blocks of memory for Lua, which makes and drops a handful for every script: a list of free ones for
+// each size, much cheaper than malloc. Memory once taken for small blocks stays with the pool.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kPoolsBlocks = false;  // so that AddressSanitizer sees each block for itself
+#else
+inline constexpr bool kPoolsBlocks = true;
+#endif
+
+namespace holdfast {
+
+class BlockPool {
+ public:
+  static constexpr size_t kMaxBytes = 512;  // larger blocks are malloc's
+
+  // Null: there is no memory.
+  void* take(size_t bytes) {
+    if (bytes > kMaxBytes || !kPoolsBlocks) return std::malloc(bytes);
+    void*& head = free_[class_of(bytes)];
+    if (head == nullptr && !refill(class_of(bytes))) return nullptr;
+    void* block = head;
+    std::memcpy(&head, block, sizeof head);
+    return block;
+  }
+  // `bytes` as they were asked for.
+  void give(void* block, size_t bytes) {
+    if (bytes > kMaxBytes || !kPoolsBlocks) return std::free(block);
+    void*& head = free_[class_of(bytes)];
+    std::memcpy(block, &head, sizeof head);
+    head = block;
+  }
+
+ private:
+  static constexpr size_t kStep = 16;
+  static constexpr size_t kPageBytes = size_t{32} << 10U;
+  static size_t class_of(size_t bytes) { return (bytes + kStep - 1) / kStep; }
+
+  // Cuts a page into blocks of one class.
+  bool refill(size_t size_class) {
+    auto page = std::unique_ptr<char[]>(new (std::nothrow) char[kPageBytes]);
+    if (page == nullptr) return false;
+    const size_t bytes = size_class * kStep;
+    for (size_t at = 0; at + bytes <= kPageBytes; at += bytes) give(page.get() + at, bytes);
+    pages_.push_back(std::move(page));
+    return true;
+  }
+
+  std::array<void*, kMaxBytes / kStep + 1> free_{};
+  std::vector<std::unique_ptr<char[]>> pages_;
+};
+
+}  // namespace holdfast
