@@ -1,12 +1,15 @@
 // Commands on keys of any type: DEL, UNLINK, EXISTS, TYPE, KEYS, SCAN, DBSIZE, FLUSHALL, FLUSHDB.
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 
 #include "core/command.h"
 #include "core/cursor.h"
 #include "core/glob.h"
 #include "core/handlers.h"
 #include "core/locks.h"
+#include "core/observe.h"
+#include "core/string_value.h"
 
 namespace holdfast {
 
@@ -104,6 +107,7 @@ void cmd_del(Request& r) {
     Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(i)));
     if (!f) continue;
     remove_key(r.t, r.c.db, f, End::kDeleted);
+    notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(i));
     ++removed;
   }
   r.reply.integer(removed);
@@ -111,8 +115,35 @@ void cmd_del(Request& r) {
 
 void cmd_exists(Request& r) {
   int64_t found = 0;
-  for (size_t i = 1; i < r.argc(); ++i) found += find_live(r.t, r.c.db, r.keys().key(r.arg(i))) ? 1 : 0;
+  for (size_t i = 1; i < r.argc(); ++i) found += find_to_read(r, r.arg(i)) ? 1 : 0;
   r.reply.integer(found);
+}
+
+// No access times are kept, so that nothing is left of TOUCH but its count.
+void cmd_touch(Request& r) { cmd_exists(r); }
+
+// The first key behind a place that chance names. Places are hashes, spread evenly; a key behind a wide gap
+// comes a little more often than one behind a narrow one.
+void cmd_randomkey(Request& r) {
+  uint64_t place = 0;
+  uint8_t bytes[8];
+  r.s().config.random(bytes);
+  std::memcpy(&place, bytes, sizeof place);
+  place >>= 64U - Keyspace::kCursorBits;
+  std::string found;
+  bool any = false;
+  const auto take = [&](const Entry& e) {
+    if (any || !shows(e, {}, r.now())) return;
+    any = true;
+    found = key_of(e);
+  };
+  for (const uint64_t begin : {place, uint64_t{0}}) {
+    for (uint64_t at = begin; !any;) {
+      at = r.keys().scan(at, 1, take);
+      if (at == 0) break;
+    }
+  }
+  any ? r.reply.bulk(found) : r.reply.null();
 }
 
 void cmd_type(Request& r) {
@@ -149,12 +180,14 @@ void cmd_dbsize(Request& r) {
 void cmd_flushall(Request& r) {
   if (!check_flush_arguments(r)) return;
   for (DbIndex db = 0; db < kDatabases; ++db) flush_db(r.t, db);
+  invalidate_all(r.t);
   r.reply.ok();
 }
 
 void cmd_flushdb(Request& r) {
   if (!check_flush_arguments(r)) return;
   flush_db(r.t, r.c.db);
+  invalidate_all(r.t);
   r.reply.ok();
 }
 

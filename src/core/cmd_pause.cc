@@ -12,14 +12,15 @@ namespace {
 bool may_write(const Command& command) {
   constexpr uint32_t kMayWrite = kWrite | kMovableKeys;
   if ((command.flags & kReadOnly) != 0) return false;
-  return (command.flags & kMayWrite) != 0 || command.handler == cmd_publish || command.handler == cmd_spublish;
+  return (command.flags & kMayWrite) != 0 || command.handler == cmd_publish ||
+         command.handler == cmd_spublish;
 }
 
 bool transaction_writes(const Conn& c) {
   return c.transaction != nullptr && std::ranges::any_of(c.transaction->requests, [](const auto& request) {
-    const std::vector<std::string_view> argv(request.begin(), request.end());
-    return may_write(*find_row(argv));
-  });
+           const std::vector<std::string_view> argv(request.begin(), request.end());
+           return may_write(*find_row(argv));
+         });
 }
 
 }  // namespace
@@ -28,10 +29,13 @@ bool is_paused(const Turn& t, const Conn& c, const Command& command) {
   const Pause& pause = t.s.pause;
   if (!pause.until || is_due(*pause.until, t.now.mono)) return false;
   if (!pause.writes_only) return true;
-  return command.handler == cmd_exec ? transaction_writes(c) : c.transaction == nullptr && may_write(command);
+  return command.handler == cmd_exec ? transaction_writes(c)
+                                     : c.transaction == nullptr && may_write(command);
 }
 
-void postpone(Conn& c, std::span<const std::string_view> argv) { c.postponed.assign(argv.begin(), argv.end()); }
+void postpone(Conn& c, std::span<const std::string_view> argv) {
+  c.postponed.assign(argv.begin(), argv.end());
+}
 
 // Of two pauses the one that ends later counts, and the one that stops more.
 void cmd_client_pause(Request& r) {

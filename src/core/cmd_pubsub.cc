@@ -86,9 +86,7 @@ void cmd_pubsub_channels(Request& r) { reply_channels(r, r.s().pubsub.channels);
 void cmd_pubsub_shardchannels(Request& r) { reply_channels(r, r.s().pubsub.shard_channels); }
 void cmd_pubsub_numsub(Request& r) { reply_counts(r, r.s().pubsub.channels); }
 void cmd_pubsub_shardnumsub(Request& r) { reply_counts(r, r.s().pubsub.shard_channels); }
-void cmd_pubsub_numpat(Request& r) {
-  r.reply.integer(static_cast<int64_t>(r.s().pubsub.patterns.size()));
-}
+void cmd_pubsub_numpat(Request& r) { r.reply.integer(static_cast<int64_t>(r.s().pubsub.patterns.size())); }
 
 void cmd_pubsub_help(Request& r) {
   static constexpr std::string_view kLines[] = {

@@ -1,7 +1,10 @@
-// SET and GET.
+// SET and its older forms, GET and its forms that change the key as well, DELEX.
 #include "core/command.h"
+#include "core/expiry.h"
 #include "core/handlers.h"
 #include "core/locks.h"
+#include "core/observe.h"
+#include "core/string_value.h"
 
 namespace holdfast {
 
@@ -14,30 +17,9 @@ struct SetOptions {
   std::string_view expected;  // IFEQ
   bool get = false;
   bool keep_ttl = false;
-  std::optional<TimeMs> deadline;
+  const ExpiryWord* expiry = nullptr;
+  std::string_view expiry_text;
 };
-
-// The unit and the kind of the four words that give an expiry.
-struct ExpiryWord {
-  std::string_view word;
-  int64_t unit_ms;
-  bool absolute;
-};
-constexpr ExpiryWord kExpiryWords[] = {
-    {"EX", 1000, false}, {"PX", 1, false}, {"EXAT", 1000, true}, {"PXAT", 1, true}};
-
-// Reads an expiry as Redis does: positive, and within what the clock can count.
-std::optional<TimeMs> read_expiry(Request& r, const ExpiryWord& word, std::string_view text) {
-  const auto value = parse_int(text);
-  if (!value) return reply_not_an_integer(r), std::nullopt;
-  const bool countable = *value > 0 && *value <= kMaxTtlMs / word.unit_ms;
-  if (!countable) {
-    r.reply.error("ERR invalid expire time in 'set' command");
-    return std::nullopt;
-  }
-  const int64_t ms = *value * word.unit_ms;
-  return word.absolute ? r.t.now.from_wall_ms(ms) : r.now() + DurationMs{ms};
-}
 
 bool set_condition(SetOptions& o, Condition c) {
   if (o.condition != Condition::kNone && o.condition != c) return false;
@@ -57,12 +39,12 @@ bool read_set_option(Request& r, size_t& i, SetOptions& o) {
     return true;
   }
   if (equals_ignore_case(word, "GET")) return o.get = true;
-  if (equals_ignore_case(word, "KEEPTTL") && !o.deadline) return o.keep_ttl = true;
-  for (const ExpiryWord& e : kExpiryWords) {
-    if (!equals_ignore_case(word, e.word)) continue;
-    if (!more || o.deadline || o.keep_ttl) break;
-    o.deadline = read_expiry(r, e, r.arg(++i));
-    return o.deadline.has_value();
+  if (equals_ignore_case(word, "KEEPTTL") && o.expiry == nullptr) return o.keep_ttl = true;
+  const ExpiryWord* expiry = find_expiry_word(word);
+  if (expiry != nullptr && more && o.expiry == nullptr && !o.keep_ttl) {
+    o.expiry = expiry;
+    o.expiry_text = r.arg(++i);
+    return true;
   }
   reply_syntax_error(r);
   return false;
@@ -73,7 +55,7 @@ bool read_set_option(Request& r, size_t& i, SetOptions& o) {
 bool admits(Request& r, const SetOptions& o, const Keyspace::Found& f, bool live) {
   switch (o.condition) {
     case Condition::kIfAbsent:
-      return !live && (!f || open_to_newcomers(r.t, r.c.db, *f));
+      return is_free(r, f);
     case Condition::kIfPresent:
       return live;
     case Condition::kIfEqual:
@@ -84,16 +66,61 @@ bool admits(Request& r, const SetOptions& o, const Keyspace::Found& f, bool live
   return true;
 }
 
-void set_string(Request& r, const SetOptions& o, const Key& key, Keyspace::Found& f) {
+// Sets the value and its expiry as the options say; a deadline in the past removes the key at once.
+void set(Request& r, const SetOptions& o, std::optional<TimeMs> deadline, const Key& key,
+         Keyspace::Found& f) {
+  if (!o.keep_ttl) {
+    set_string(r, key, f, r.arg(2), deadline.value_or(kNever));
+    if (deadline && is_due(*deadline, r.now())) remove_key(r.t, r.c.db, f, End::kDeleted);
+    return;
+  }
   const bool was_lock = f && type_of(*f) == EntryType::kLock;
   const TimeMs old_deadline = was_lock ? key_deadline(*f) : kNever;
   put_string(r.t, r.c.db, key, f, r.arg(2), r.c.id);
-  if (o.keep_ttl && was_lock) return set_key_deadline(r.t, r.c.db, f, old_deadline, r.c.id);
-  if (o.keep_ttl) return touch(r.t, r.c.db, *f);
-  if (!o.deadline || !is_due(*o.deadline, r.now())) {
-    return set_key_deadline(r.t, r.c.db, f, o.deadline.value_or(kNever), r.c.id);
+  if (was_lock) set_key_deadline(r.t, r.c.db, f, old_deadline, r.c.id);
+  notify(r.t, kNotifyString, "set", r.c.db, key.bytes);
+}
+
+// SETEX and PSETEX: key, time, value.
+void set_for(Request& r, const ExpiryWord& word) {
+  const auto deadline = read_expiry(r, word, r.arg(2));
+  if (!deadline) return;
+  const Key key = r.keys().key(r.arg(1));
+  Keyspace::Found f = find_any(r.t, r.c.db, key);
+  set_string(r, key, f, r.arg(3), *deadline);
+  r.reply.ok();
+}
+
+struct GetexOptions {
+  bool persist = false;
+  const ExpiryWord* expiry = nullptr;
+  std::string_view expiry_text;
+};
+
+bool read_getex_options(Request& r, GetexOptions& o) {
+  for (size_t i = 2; i < r.argc(); ++i) {
+    const bool more = i + 1 < r.argc();
+    const bool first = !o.persist && o.expiry == nullptr;
+    const ExpiryWord* expiry = find_expiry_word(r.arg(i));
+    if (equals_ignore_case(r.arg(i), "PERSIST") && o.expiry == nullptr) {
+      o.persist = true;
+    } else if (expiry != nullptr && more && first) {
+      o.expiry = expiry;
+      o.expiry_text = r.arg(++i);
+    } else {
+      return reply_syntax_error(r), false;
+    }
   }
-  remove_key(r.t, r.c.db, f, End::kDeleted);  // EXAT in the past
+  return true;
+}
+
+void expire_read(Request& r, Keyspace::Found& f, TimeMs deadline) {
+  if (is_due(deadline, r.now())) {
+    remove_key(r.t, r.c.db, f, End::kDeleted);
+    return notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+  }
+  set_key_deadline(r.t, r.c.db, f, deadline, r.c.id);
+  notify(r.t, kNotifyGeneric, "expire", r.c.db, r.arg(1));
 }
 
 }  // namespace
@@ -102,6 +129,11 @@ void cmd_set(Request& r) {
   SetOptions o;
   for (size_t i = 3; i < r.argc(); ++i) {
     if (!read_set_option(r, i, o)) return;
+  }
+  std::optional<TimeMs> deadline;
+  if (o.expiry != nullptr) {
+    deadline = read_expiry(r, *o.expiry, o.expiry_text);
+    if (!deadline) return;
   }
   const Key key = r.keys().key(r.arg(1));
   Keyspace::Found f = find_any(r.t, r.c.db, key);
@@ -112,16 +144,74 @@ void cmd_set(Request& r) {
   // With GET the reply is the old value, and says nothing of whether the new one was set.
   if (o.get) live ? r.reply.bulk(value_of(*f)) : r.reply.null();
   const bool sets = admits(r, o, f, live);
-  if (sets) set_string(r, o, key, f);
+  if (sets) set(r, o, deadline, key, f);
   if (!o.get) sets ? r.reply.ok() : r.reply.null();
 }
 
+void cmd_setnx(Request& r) {
+  const Key key = r.keys().key(r.arg(1));
+  Keyspace::Found f = find_any(r.t, r.c.db, key);
+  if (!is_free(r, f)) return r.reply.integer(0);
+  set_string(r, key, f, r.arg(2), kNever);
+  r.reply.integer(1);
+}
+
+void cmd_setex(Request& r) { set_for(r, kExpiryWords[0]); }
+void cmd_psetex(Request& r) { set_for(r, kExpiryWords[1]); }
+
 void cmd_get(Request& r) {
-  const Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
-  ++(f ? r.s().stats.keyspace_hits : r.s().stats.keyspace_misses);
+  const Keyspace::Found f = find_to_read(r, r.arg(1));
   if (!f) return r.reply.null();
   if (type_of(*f) != EntryType::kString) return reply_wrong_type(r);
   r.reply.bulk(value_of(*f));
+}
+
+void cmd_getset(Request& r) {
+  StringAt s = find_string(r, r.arg(1));
+  if (!s.fits) return;
+  s.live ? r.reply.bulk(s.value) : r.reply.null();
+  set_string(r, s.key, s.found, r.arg(2), kNever);
+}
+
+void cmd_getdel(Request& r) {
+  StringAt s = find_string(r, r.arg(1));
+  if (!s.fits) return;
+  if (!s.live) return r.reply.null();
+  r.reply.bulk(s.value);
+  remove_key(r.t, r.c.db, s.found, End::kDeleted);
+  notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+}
+
+void cmd_getex(Request& r) {
+  GetexOptions o;
+  if (!read_getex_options(r, o)) return;
+  Keyspace::Found f = find_to_read(r, r.arg(1));
+  if (!f) return r.reply.null();
+  if (type_of(*f) != EntryType::kString) return reply_wrong_type(r);
+  std::optional<TimeMs> deadline;
+  if (o.expiry != nullptr) {
+    deadline = read_expiry(r, *o.expiry, o.expiry_text);
+    if (!deadline) return;
+  }
+  r.reply.bulk(value_of(*f));
+  if (deadline) return expire_read(r, f, *deadline);
+  if (!o.persist || deadline_of(*f) == kNever) return;
+  set_key_deadline(r.t, r.c.db, f, kNever, r.c.id);
+  notify(r.t, kNotifyGeneric, "persist", r.c.db, r.arg(1));
+}
+
+// DELEX key [IFEQ value], as Redis 8.4 has it: the compare-and-delete of a lock in one command.
+void cmd_delex(Request& r) {
+  const bool conditional = r.argc() == 4;
+  if (!conditional && r.argc() != 2) return reply_wrong_arity(r);
+  if (conditional && !equals_ignore_case(r.arg(2), "IFEQ")) return reply_syntax_error(r);
+  Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  if (!f) return r.reply.integer(0);
+  if (conditional && type_of(*f) != EntryType::kString) return reply_wrong_type(r);
+  if (conditional && value_of(*f) != r.arg(3)) return r.reply.integer(0);
+  remove_key(r.t, r.c.db, f, End::kDeleted);
+  notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+  r.reply.integer(1);
 }
 
 }  // namespace holdfast

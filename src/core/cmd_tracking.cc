@@ -130,14 +130,16 @@ void cmd_client_caching(Request& r) {
   ClientTracking* own = r.c.tracking.get();
   if (own == nullptr) {
     return r.reply.error(
-        "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode "
+        "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT "
+        "mode "
         "enabled");
   }
   const bool yes = equals_ignore_case(r.arg(2), "YES");
   if (!yes && !equals_ignore_case(r.arg(2), "NO")) return reply_syntax_error(r);
   if (yes ? !own->optin : !own->optout) {
-    return r.reply.error(yes ? "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."
-                             : "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
+    return r.reply.error(
+        yes ? "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."
+            : "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
   }
   own->caching = true;
   r.reply.ok();

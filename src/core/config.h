@@ -26,15 +26,15 @@ struct Limits {
   uint32_t waiters = 1000000;                   // waiting requests in all
   uint32_t waiters_per_key = 100000;
   uint32_t owner_bytes = 512;
-  uint64_t memory_bytes = 0;       // 0: no limit
-  uint32_t lease_memory = 100000;  // ended leases whose fate is remembered
-  uint64_t pubsub_output_bytes = 32ULL << 20;    // unsent messages and replies of a subscriber; 0: no limit
-  uint64_t tracking_keys = 1000000;              // keys remembered for CLIENT TRACKING; 0: no limit
-  int64_t busy_reply_ms = 5000;                  // a script beyond it no longer keeps others waiting
-  int64_t script_hard_ms = 60000;                // a script beyond it that has not written ends; 0: no limit
-  uint64_t script_memory_bytes = 256ULL << 20;   // of all scripts and what they make
-  uint32_t hash_packed_entries = 512;            // fields of a hash that is kept packed
-  uint32_t hash_packed_value_bytes = 64;         // size of a field or value in one
+  uint64_t memory_bytes = 0;                    // 0: no limit
+  uint32_t lease_memory = 100000;               // ended leases whose fate is remembered
+  uint64_t pubsub_output_bytes = 32ULL << 20;   // unsent messages and replies of a subscriber; 0: no limit
+  uint64_t tracking_keys = 1000000;             // keys remembered for CLIENT TRACKING; 0: no limit
+  int64_t busy_reply_ms = 5000;                 // a script beyond it no longer keeps others waiting
+  int64_t script_hard_ms = 60000;               // a script beyond it that has not written ends; 0: no limit
+  uint64_t script_memory_bytes = 256ULL << 20;  // of all scripts and what they make
+  uint32_t hash_packed_entries = 512;           // fields of a hash that is kept packed
+  uint32_t hash_packed_value_bytes = 64;        // size of a field or value in one
 };
 
 // What INFO and CONFIG GET say of the process. Asked for only when a client asks.

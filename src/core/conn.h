@@ -30,7 +30,7 @@ struct HoldName {
 // Commands between MULTI and EXEC.
 struct Transaction {
   std::vector<std::vector<std::string>> requests;
-  uint64_t bytes = 0;   // of all their arguments
+  uint64_t bytes = 0;  // of all their arguments
   bool has_script = false;
   bool broken = false;  // a request was refused while being queued: EXEC will refuse all
 };

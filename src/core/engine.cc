@@ -202,7 +202,8 @@ bool Engine::blocked(ConnId conn) const {
 }
 size_t Engine::output_limit(ConnId conn) const {
   const Limits& limits = s_->config.limits;
-  const uint64_t limit = s_->conns.at(conn).subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
+  const uint64_t limit =
+      s_->conns.at(conn).subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
   return limit == 0 ? SIZE_MAX : limit;
 }
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }

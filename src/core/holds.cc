@@ -173,6 +173,7 @@ void put_value(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, EntryTyp
   Keyspace& keys = t.keys(db);
   if (!f) {
     f = keys.find_or_insert(key, type, bytes, t.now.mono).first;
+    notify(t, kNotifyNew, "new", db, key.bytes);
   } else {
     if (type_of(*f) == EntryType::kLock) {
       const std::string copy(bytes);  // it may have come from the entry that goes

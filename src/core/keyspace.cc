@@ -72,6 +72,12 @@ size_t Keyspace::block_bytes(const Entry& e) {
   return kEntryHeaderBytes + e.key_size + inline_value_size(e);
 }
 
+uint64_t Keyspace::entry_bytes(const Entry& e) {
+  constexpr uint64_t kPlace = 2 * (sizeof(Handle) + 1);  // a table is between half and all full
+  const uint64_t outside = e.large ? large_ref(e).key_size + large_ref(e).value_size : 0;
+  return Arena::class_bytes(block_bytes(e)) + kPlace + outside;
+}
+
 Handle Keyspace::make(std::string_view key, EntryType type, std::string_view value) {
   const bool inside = fits_inline(key.size(), value.size());
   const Handle h =

@@ -92,6 +92,9 @@ class Keyspace {
   }
   std::optional<TimeMs> next_due() const { return wheel_.next_due(); }
 
+  // Memory of an entry with its key and value, its place in the table too; not what a value points to.
+  static uint64_t entry_bytes(const Entry& e);
+
   size_t size() const { return size_; }  // entries, placeholders included
   size_t live() const { return size_ - placeholders_; }
   size_t timed() const { return wheel_.size(); }  // entries that will expire

@@ -1,5 +1,5 @@
-// The one request that may take long: a script, or a transaction with one. It runs on a stack of its own, so
-// that it can be put off in the middle, and goes on in later turns.
+// The one request that may take long: a script, or a transaction with one. It runs on a stack of its own,
+// so that it can be put off in the middle, and goes on in later turns.
 #pragma once
 
 #include <optional>

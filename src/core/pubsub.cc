@@ -37,7 +37,8 @@ void send(Turn& t, Conn& c, Message& message) {
   if (c.closing) return;
   Buffer& out = push_to(t, c).out();
   out.append(message.encoded(c.protocol));
-  if (out.size() <= t.s.config.limits.pubsub_output_bytes || t.s.config.limits.pubsub_output_bytes == 0) return;
+  if (out.size() <= t.s.config.limits.pubsub_output_bytes || t.s.config.limits.pubsub_output_bytes == 0)
+    return;
   c.closing = true;
   t.fx.closes.push_back(c.id);
 }

@@ -30,7 +30,7 @@ class Reply {
   void boolean(bool value);  // RESP2 ":1" / ":0", RESP3 "#t" / "#f"
   // A text for people: RESP2 bulk, RESP3 verbatim. Of the format three bytes are shown.
   void verbatim(std::string_view text, std::string_view format = "txt");
-  void number(double value);               // RESP2: a bulk string; 17 digits, as Redis shows one
+  void number(double value);                 // RESP2: a bulk string; 17 digits, as Redis shows one
   void big_number(std::string_view digits);  // RESP2: a bulk string
 
   // Headers; `n` elements (for a map: pairs) follow.

@@ -55,14 +55,15 @@ void fail_transaction(Turn& t, Conn& c, std::string_view name) {
 bool refuse_to_subscriber(const Conn& c, const Command& command, Reply& reply) {
   if (c.protocol >= 3 || c.subscriptions() == 0) [[likely]]
     return false;
-  for (const Handler allowed : {cmd_ping, cmd_quit, cmd_reset, cmd_subscribe, cmd_unsubscribe, cmd_psubscribe,
-                                cmd_punsubscribe, cmd_ssubscribe, cmd_sunsubscribe}) {
+  for (const Handler allowed : {cmd_ping, cmd_quit, cmd_reset, cmd_subscribe, cmd_unsubscribe,
+                                cmd_psubscribe, cmd_punsubscribe, cmd_ssubscribe, cmd_sunsubscribe}) {
     if (command.handler == allowed) return false;
   }
-  reply.error(std::string("ERR Can't execute '")
-                  .append(command.name)
-                  .append("': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
-                          "context"));
+  reply.error(
+      std::string("ERR Can't execute '")
+          .append(command.name)
+          .append("': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+                  "context"));
   return true;
 }
 

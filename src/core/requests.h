@@ -13,8 +13,8 @@ namespace holdfast {
 void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv);
 // The same while a script is over its time: few commands run, all others are answered -BUSY.
 void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view> argv);
-// A request has been answered, now or, where it was put off, in an earlier turn. `answered` is the size that
-// the connection's output had before.
+// A request has been answered, now or, where it was put off, in an earlier turn. `answered` is the size
+// that the connection's output had before.
 void conclude_request(Turn& t, Conn& c, size_t answered);
 
 // Runs what CLIENT PAUSE has kept, once that is over.

@@ -47,7 +47,8 @@ std::string number_text(lua_Number n) {
   std::array<char, 32> digits;
   constexpr lua_Number kExact = 1e15;
   if (n > -kExact && n < kExact && n == std::floor(n) && (n != 0 || !std::signbit(n))) {
-    const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<int64_t>(n)).ptr;
+    const char* end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), static_cast<int64_t>(n)).ptr;
     return {digits.data(), static_cast<size_t>(end - digits.data())};
   }
   const int size = std::snprintf(digits.data(), digits.size(), "%.17g", n);
@@ -98,8 +99,8 @@ int set_repl(lua_State* lua) {
   if (lua_gettop(lua) != 1) return raise_text(lua, "ERR redis.set_repl() requires two arguments.");
   const lua_Number flags = lua_tonumber(lua, 1);
   if (flags >= 0 && flags <= kReplAll) return 0;
-  return raise_text(
-      lua, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
+  return raise_text(lua,
+                    "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
 }
 
 int replicate_commands(lua_State* lua) {
@@ -282,8 +283,10 @@ void push_redis_table(lua_State* lua) {
     int value;
   };
   static constexpr Constant kConstants[] = {
-      {"LOG_DEBUG", 0},  {"LOG_VERBOSE", 1}, {"LOG_NOTICE", 2},   {"LOG_WARNING", 3},
-      {"REPL_NONE", 0},  {"REPL_AOF", 1},    {"REPL_REPLICA", 2}, {"REPL_SLAVE", 2},
+      {"LOG_DEBUG", 0},       {"LOG_VERBOSE", 1},
+      {"LOG_NOTICE", 2},      {"LOG_WARNING", 3},
+      {"REPL_NONE", 0},       {"REPL_AOF", 1},
+      {"REPL_REPLICA", 2},    {"REPL_SLAVE", 2},
       {"REPL_ALL", kReplAll}, {"REDIS_VERSION_NUM", kRedisVersionNumber}};
   lua_createtable(lua, 0, 24);
   for (const luaL_Reg& f : kFunctions) {

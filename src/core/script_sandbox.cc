@@ -63,8 +63,8 @@ int refuse_raw_write(lua_State* lua) {
   return lua_error(lua);
 }
 
-// Goes on as the function of Lua's own that this one stands before, which is its upvalue: in the same frame,
-// so that an error names the script's own call. Not for functions with upvalues of their own.
+// Goes on as the function of Lua's own that this one stands before, which is its upvalue: in the same
+// frame, so that an error names the script's own call. Not for functions with upvalues of their own.
 int call_original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(1))(lua); }
 
 int sandbox_type(lua_State* lua) {
@@ -77,9 +77,7 @@ int sandbox_setmetatable(lua_State* lua) {
   return is_proxy(lua, 1) ? refuse_raw_write(lua) : call_original(lua);
 }
 
-int sandbox_rawset(lua_State* lua) {
-  return is_proxy(lua, 1) ? refuse_raw_write(lua) : call_original(lua);
-}
+int sandbox_rawset(lua_State* lua) { return is_proxy(lua, 1) ? refuse_raw_write(lua) : call_original(lua); }
 
 // For rawget() and next(): a proxy is replaced by what is behind it.
 int read_behind(lua_State* lua) {
@@ -260,10 +258,10 @@ void guard_strings(lua_State* lua) {
 }
 
 constexpr const char* kNames[] = {
-    "_VERSION", "assert",   "collectgarbage", "error",    "gcinfo", "getmetatable", "ipairs",
-    "load",     "loadstring", "next",         "pairs",    "pcall",  "rawequal",     "rawget",
-    "rawset",   "select",   "setmetatable",   "tonumber", "tostring", "type",       "unpack",
-    "xpcall",   "coroutine", "math",          "string",   "table",  "bit",          "cjson",
+    "_VERSION", "assert",     "collectgarbage", "error",    "gcinfo",   "getmetatable", "ipairs",
+    "load",     "loadstring", "next",           "pairs",    "pcall",    "rawequal",     "rawget",
+    "rawset",   "select",     "setmetatable",   "tonumber", "tostring", "type",         "unpack",
+    "xpcall",   "coroutine",  "math",           "string",   "table",    "bit",          "cjson",
     "cmsgpack", "struct",
 };
 
@@ -288,7 +286,8 @@ int complete_error(lua_State* lua) {
     if (lua_isstring(lua, 1) != 0) {
       text += lua_tostring(lua, 1);
     } else {
-      text += lua_isboolean(lua, 1) ? (lua_toboolean(lua, 1) != 0 ? "true" : "false") : luaL_typename(lua, 1);
+      text +=
+          lua_isboolean(lua, 1) ? (lua_toboolean(lua, 1) != 0 ? "true" : "false") : luaL_typename(lua, 1);
     }
     push_error(lua, text);
   }

@@ -179,7 +179,4 @@ namespace holdfast {
 [[gnu::weak]] void cmd_swapdb(Request& r) { r.reply.error("ERR not built yet"); }
 [[gnu::weak]] void cmd_time(Request& r) { r.reply.error("ERR not built yet"); }
 
-
-
-
 }  // namespace holdfast

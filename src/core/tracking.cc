@@ -56,16 +56,15 @@ void tell_keys(Turn& t, Conn& c, const std::vector<std::string_view>& keys) {
 }
 
 // NOLOOP: whose own change it is hears nothing.
-bool is_own(const Conn& c, uint64_t changed_by) {
-  return c.tracking->noloop && c.id.serial == changed_by;
-}
+bool is_own(const Conn& c, uint64_t changed_by) { return c.tracking->noloop && c.id.serial == changed_by; }
 
 void tell_readers(Turn& t, StringMap<Tracking::Clients>::iterator it) {
   const auto node = t.s.tracking.readers.extract(it);
   t.s.tracking.remembered -= node.mapped().size();
   for (const auto& [serial, id] : node.mapped()) {
     Conn* c = t.s.conns.find(id);
-    if (c == nullptr || c->tracking == nullptr || c->tracking->bcast || is_own(*c, t.actor.serial)) continue;
+    if (c == nullptr || c->tracking == nullptr || c->tracking->bcast || is_own(*c, t.actor.serial))
+      continue;
     tell_keys(t, *c, {node.key()});
   }
 }
@@ -137,7 +136,8 @@ void broadcast_invalidations(Turn& t) {
 void start_tracking(Turn& t, Conn& c, ClientTracking wanted) {
   Tracking& all = t.s.tracking;
   all.clients.emplace(c.id.serial, c.id);
-  std::vector<std::string> prefixes = c.tracking == nullptr ? std::vector<std::string>() : c.tracking->prefixes;
+  std::vector<std::string> prefixes =
+      c.tracking == nullptr ? std::vector<std::string>() : c.tracking->prefixes;
   if (wanted.bcast) {
     if (wanted.prefixes.empty()) wanted.prefixes.emplace_back();
     for (const std::string& prefix : wanted.prefixes) {

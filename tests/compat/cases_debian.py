@@ -21,7 +21,7 @@ def version_of(package):
 
 
 def compile_go():
-    """Debian keeps Go packages in /usr/share/gocode; Go's own cache tells whether anything is to be done."""
+    """Debian keeps Go packages in /usr/share/gocode. Go's cache tells whether anything is to do."""
     environment = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "CGO_ENABLED": "0",
                    "GOCACHE": str(BUILD / "go-cache")}
     subprocess.run(["go", "build", "-o", GO_PROGRAM, "."], cwd=HERE / "go", env=os.environ | environment,
@@ -44,7 +44,8 @@ def row(library, package, how, language, *command, prepare=None):
 
 
 CASES = [
-    row("redis-py", "python3-redis", "client: types, pipelines, WATCH, scripts, pub/sub, tracking", "python",
+    row("redis-py", "python3-redis", "client: types, pipelines, WATCH, scripts, pub/sub, tracking",
+        "python",
         *PYTHON, "redis_py.py"),
     row("redis-py Lock", "python3-redis", "lock: all of its methods, fights, mixing with LOCK", "python",
         *PYTHON, "redis_py_lock.py"),

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True  # build/ is the only place for what is made
 from cases import all_cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

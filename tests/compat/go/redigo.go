@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	wrongType    = "error WRONGTYPE Operation against a key holding the wrong kind of value"
-	noScript     = "error NOSCRIPT No matching script. Please use EVAL."
-	compareText  = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
-	extensionLua = "if redis.call('get', KEYS[1]) == ARGV[1] then " +
+	wrongType  = "error WRONGTYPE Operation against a key holding the wrong kind of value"
+	noScript   = "error NOSCRIPT No matching script. Please use EVAL."
+	deleteLua  = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+	pexpireLua = "if redis.call('get', KEYS[1]) == ARGV[1] then " +
 		"return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0"
 )
 
 var (
-	compareAndDelete  = redis.NewScript(1, compareText)
-	compareAndPexpire = redis.NewScript(1, extensionLua)
+	compareAndDelete  = redis.NewScript(1, deleteLua)
+	compareAndPexpire = redis.NewScript(1, pexpireLua)
 )
 
 func allBytes() []byte {
@@ -52,7 +52,7 @@ func handshake(c redis.Conn) {
 	info, _ := redis.String(c.Do("INFO"))
 	step("info", strings.Contains(info, "\r\nrole:master\r\n"), "true")
 	send(byURL, "OK", "QUIT")
-	step("and closed", outcome(byURL.Do("PING")), "error EOF")
+	step("and closed", outcome(byURL.Receive()), "error EOF")
 }
 
 func text(c redis.Conn) {
@@ -147,7 +147,8 @@ func pipelines(c redis.Conn) {
 	c.Send("INCR")
 	c.Send("GET", "p")
 	c.Flush()
-	for i, expected := range []string{"OK", "2", "error ERR wrong number of arguments for 'incr' command", `"2"`} {
+	for i, expected := range []string{"OK", "2", "error ERR wrong number of arguments for 'incr' command",
+		`"2"`} {
 		step(fmt.Sprint("receive ", i), outcome(c.Receive()), expected)
 	}
 	for i := 0; i < 10000; i++ {
@@ -197,7 +198,8 @@ func scripts(c redis.Conn) {
 	compareAndDelete.Send(c, "k", "v")
 	step("in a pipeline", outcome(c.Do("")), "[0 0]")
 	all := redis.NewScript(1, "return {1, 3.99, true, false, {KEYS[1], ARGV[1]}, {ok='FINE'}}")
-	step("what Lua returns", outcome(all.Do(c, "k\x00", allBytes()[255:])), `[1 3 1 nil ["k\x00" "\xff"] FINE]`)
+	step("what Lua returns", outcome(all.Do(c, "k\x00", allBytes()[255:])),
+		`[1 3 1 nil ["k\x00" "\xff"] FINE]`)
 	own := redis.NewScript(0, "return redis.error_reply('MY own')")
 	step("an error", outcome(own.Do(c)), "error MY own")
 }
@@ -237,7 +239,8 @@ func pubsub(c redis.Conn) {
 }
 
 func pool() {
-	p := &redis.Pool{MaxActive: 20, MaxIdle: 20, Wait: true, Dial: func() (redis.Conn, error) { return dial(), nil },
+	p := &redis.Pool{MaxActive: 20, MaxIdle: 20, Wait: true,
+		Dial:         func() (redis.Conn, error) { return dial(), nil },
 		TestOnBorrow: func(c redis.Conn, _ time.Time) error { _, err := c.Do("PING"); return err }}
 	var workers sync.WaitGroup
 	for i := 0; i < 200; i++ {
@@ -325,7 +328,8 @@ func mixing(c redis.Conn) {
 func main() {
 	c := dial()
 	send(c, "OK", "FLUSHALL")
-	for _, part := range []func(redis.Conn){handshake, text, expiry, keysAndHashes, pipelines, transactions, scripts,
+	for _, part := range []func(redis.Conn){handshake, text, expiry, keysAndHashes, pipelines, transactions,
+		scripts,
 		pubsub, locks} {
 		part(c)
 	}

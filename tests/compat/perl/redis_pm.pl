@@ -77,7 +77,8 @@ sub handshake {
         'a-name', 'OK', 0);
     step('database 99', [error_of(sub { $r->select(99) })], '[select] ERR DB index is out of range');
     my $info = $r->info;
-    step('info', [$info->{redis_version} =~ /^[7-9]\./ ? 1 : 0, $info->{role}, exists $info->{db3} ? 1 : 0], 1, 'master', 1);
+    step('info', [$info->{redis_version} =~ /^[7-9]\./ ? 1 : 0, $info->{role}, exists $info->{db3} ? 1 : 0],
+        1, 'master', 1);
     step('time', [abs(($r->time)[0] - time) < 60], 1);
     step('client list', [scalar $r->client_list =~ /name=a-name/], 1);
     step('quit', [$other->quit], 1);
@@ -90,15 +91,19 @@ sub handshake {
 sub strings {
     my ($r) = @_;
     step('set, get', [$r->set('s', "a\r\n\0b"), $r->get('s'), $r->get('none')], 'OK', "a\r\n\0b", undef);
-    step('binary', [$r->set($all_bytes, $all_bytes), $r->get($all_bytes) eq $all_bytes, $r->del($all_bytes)],
+    step('binary', [$r->set($all_bytes, $all_bytes), $r->get($all_bytes) eq $all_bytes,
+        $r->del($all_bytes)],
         'OK', 1, 1);
     my $big = $all_bytes x 20_000;
-    step('5 MB there and back', [$r->set('big', $big), $r->get('big') eq $big, $r->unlink('big')], 'OK', 1, 1);
-    step('set nx, xx', [$r->set('s', 'x', 'NX'), $r->set('t', 'x', 'XX'), $r->set('t', 1, 'PX', 9000, 'NX')],
+    step('5 MB there and back', [$r->set('big', $big), $r->get('big') eq $big, $r->unlink('big')], 'OK', 1,
+        1);
+    step('set nx, xx', [$r->set('s', 'x', 'NX'), $r->set('t', 'x', 'XX'),
+        $r->set('t', 1, 'PX', 9000, 'NX')],
         undef, undef, 'OK');
     step('setnx, getset, getdel', [$r->setnx('t', 'x'), $r->getset('t', 2), $r->getdel('t')], 0, 1, 2);
     step('mset, mget', [$r->mset(a => 1, b => 2), $r->mget('a', 'none', 'b')], 'OK', 1, undef, 2);
-    step('counters', [$r->incr('n'), $r->incrby('n', 10), $r->decr('n'), $r->incrbyfloat('n', 0.5)], 1, 11, 10, 10.5);
+    step('counters', [$r->incr('n'), $r->incrby('n', 10), $r->decr('n'), $r->incrbyfloat('n', 0.5)], 1, 11,
+        10, 10.5);
     step('append, setrange, getrange', [$r->append('app', 'abcd'), $r->setrange('app', 6, 'z'),
         $r->getrange('app', 1, 5), $r->strlen('app')], 4, 7, "bcd\0\0", 7);
     step('wrong type', [$r->hset('h', 'f', 'v'), error_of(sub { $r->get('h') })], 1, '[get] ' . WRONG_TYPE);
@@ -114,7 +119,8 @@ sub expiry {
     step('set px', [$r->set('e', 'x', 'PX', 30_000), $r->pttl('e') > 29_000, $r->ttl('e')], 'OK', 1, 30);
     step('expire', [$r->expire('e', 100, 'NX'), $r->expire('e', 100, 'GT'), $r->ttl('e'), $r->persist('e'),
         $r->ttl('e'), $r->ttl('none')], 0, 1, 100, 1, -1, -2);
-    step('setex, psetex', [$r->setex('f', 10, 1), $r->psetex('f', 20_000, 1), $r->ttl('f')], 'OK', 'OK', 20);
+    step('setex, psetex', [$r->setex('f', 10, 1), $r->psetex('f', 20_000, 1), $r->ttl('f')], 'OK', 'OK',
+        20);
     step('an expire time of zero', [error_of(sub { $r->setex('f', 0, 'x') })],
         "[setex] ERR invalid expire time in 'setex' command");
     $r->set('short', 'x', 'PX', 40);
@@ -132,13 +138,17 @@ sub keys_and_hashes {
     } while ($cursor);
     step('scan', [scalar keys %found], 300);
     step('keys', [sort $r->keys('key:29[01]')], 'key:290', 'key:291');
-    step('exists, del, type', [$r->exists('key:1'), $r->del('key:1', 'none'), $r->type('key:2')], 1, 1, 'string');
-    step('rename', [$r->rename('key:2', 'new'), $r->renamenx('new', 'key:3'), error_of(sub { $r->rename('x', 'y') })],
+    step('exists, del, type', [$r->exists('key:1'), $r->del('key:1', 'none'), $r->type('key:2')], 1, 1,
+        'string');
+    step('rename', [$r->rename('key:2', 'new'), $r->renamenx('new', 'key:3'),
+        error_of(sub { $r->rename('x', 'y') })],
         'OK', 0, '[rename] ERR no such key');
-    step('hset', [$r->hset('h', 'f', "\0\xff"), $r->hmset('h', f => 1, g => 2), $r->hsetnx('h', 'f', 9)], 1, 'OK', 0);
+    step('hset', [$r->hset('h', 'f', "\0\xff"), $r->hmset('h', f => 1, g => 2), $r->hsetnx('h', 'f', 9)], 1,
+        'OK', 0);
     step('hget', [$r->hget('h', 'f'), $r->hget('h', 'x'), $r->hmget('h', 'g', 'x'), {$r->hgetall('h')}],
         1, undef, 2, undef, {f => 1, g => 2});
-    step('hincrby', [$r->hincrby('h', 'f', 5), $r->hincrbyfloat('h', 'f', 0.5), $r->hlen('h'), $r->hkeys('h')],
+    step('hincrby', [$r->hincrby('h', 'f', 5), $r->hincrbyfloat('h', 'f', 0.5), $r->hlen('h'),
+        $r->hkeys('h')],
         6, 6.5, 2, 'f', 'g');
     step('hdel', [$r->hdel('h', 'f', 'x'), $r->hdel('h', 'g'), $r->exists('h')], 1, 1, 0);
     step('flush', [$r->flushdb, $r->dbsize], 'OK', 0);
@@ -151,7 +161,8 @@ sub tied_hash {
     $hash{one} = 1;
     $hash{two} = 'x';
     delete $hash{one};
-    step('tied hash', [exists $hash{one} ? 1 : 0, $hash{two}, [keys %hash], $r->get('tied:two')], 0, 'x', ['two'], 'x');
+    step('tied hash', [exists $hash{one} ? 1 : 0, $hash{two}, [keys %hash], $r->get('tied:two')], 0, 'x',
+        ['two'], 'x');
 }
 
 sub pipelines {
@@ -174,13 +185,16 @@ sub pipelines {
 sub transactions {
     my ($r) = @_;
     my $other = client();
-    step('multi', [$r->multi, $r->set('m', 1), $r->incr('m'), [$r->exec]], 'OK', 'QUEUED', 'QUEUED', ['OK', 2]);
+    step('multi', [$r->multi, $r->set('m', 1), $r->incr('m'), [$r->exec]], 'OK', 'QUEUED', 'QUEUED',
+        ['OK', 2]);
     step('watch', [$r->watch('m'), $r->multi, $r->incr('m'), $r->exec], 'OK', 'OK', 'QUEUED', 3);
     step('watch, changed', [$r->watch('m'), $other->incr('m'), $r->multi, $r->set('m', 9), scalar $r->exec,
         $r->get('m')], 'OK', 4, 'OK', 'QUEUED', undef, 4);
-    step('discard, unwatch', [$r->watch('m'), $r->multi, $r->set('m', 9), $r->discard, $r->unwatch, $r->get('m')],
+    step('discard, unwatch', [$r->watch('m'), $r->multi, $r->set('m', 9), $r->discard, $r->unwatch,
+        $r->get('m')],
         'OK', 'OK', 'QUEUED', 'OK', 'OK', 4);
-    step('an error of queueing', [$r->multi, error_of(sub { $r->set('m') }), error_of(sub { $r->exec })], 'OK',
+    step('an error of queueing', [$r->multi, error_of(sub { $r->set('m') }), error_of(sub { $r->exec })],
+        'OK',
         "[set] ERR wrong number of arguments for 'set' command",
         '[exec] EXECABORT Transaction discarded because of previous errors.');
     $r->set('short', 'x', 'PX', 40);
@@ -195,10 +209,13 @@ sub scripts {
     step('not loaded', [$r->script_flush, error_of(sub { $r->evalsha($sha, 1, 'k', 'v') })],
         'OK', '[evalsha] ' . NO_SCRIPT);
     step('load', [$r->script_load(COMPARE_AND_DELETE) eq $sha, $r->script_exists($sha, '0' x 40)], 1, 1, 0);
-    step('evalsha', [$r->set('k', 'v'), $r->evalsha($sha, 1, 'k', 'x'), $r->evalsha($sha, 1, 'k', 'v')], 'OK', 0, 1);
-    step('eval', [$r->eval("return {1, 3.99, true, false, {KEYS[1], ARGV[1]}, {ok='FINE'}}", 1, "k\0", "\xff")],
+    step('evalsha', [$r->set('k', 'v'), $r->evalsha($sha, 1, 'k', 'x'), $r->evalsha($sha, 1, 'k', 'v')],
+        'OK', 0, 1);
+    step('eval', [$r->eval("return {1, 3.99, true, false, {KEYS[1], ARGV[1]}, {ok='FINE'}}", 1, "k\0",
+        "\xff")],
         1, 3, 1, undef, ["k\0", "\xff"], 'FINE');
-    step('an error', [error_of(sub { $r->eval("return redis.error_reply('MY own')", 0) })], '[eval] MY own');
+    step('an error', [error_of(sub { $r->eval("return redis.error_reply('MY own')", 0) })],
+        '[eval] MY own');
 }
 
 sub pubsub {
@@ -208,15 +225,18 @@ sub pubsub {
     my $note = sub { push @heard, [@_[0 .. 2]] };
     $listener->subscribe('one', 'two', $note);
     $listener->psubscribe('jobs.*', $note);
-    step('publish', [$r->publish('one', "a\r\n\0"), $r->publish('jobs.1', 'x'), $r->publish('none', 'x')], 1, 1, 0);
+    step('publish', [$r->publish('one', "a\r\n\0"), $r->publish('jobs.1', 'x'), $r->publish('none', 'x')],
+        1, 1, 0);
     while (@heard < 2) { $listener->wait_for_messages(1) }
     step('messages', \@heard, ["a\r\n\0", 'one', 'one'], ['x', 'jobs.1', 'jobs.*']);
-    step('who listens', [$r->pubsub('numsub', 'one', 'none'), $r->pubsub('numpat')], 'one', 1, 'none', 0, 1);
+    step('who listens', [$r->pubsub('numsub', 'one', 'none'), $r->pubsub('numpat')], 'one', 1, 'none', 0,
+        1);
     step('a command while subscribed', [error_of(sub { $listener->get('x') })],
         q(Cannot use command 'get' while in SUBSCRIBE mode));
     $listener->unsubscribe('one', 'two', $note);
     $listener->punsubscribe('jobs.*', $note);
-    step('unsubscribe', [$listener->is_subscriber ? 1 : 0, $listener->ping, $r->publish('one', 'x')], 0, 'PONG', 0);
+    step('unsubscribe', [$listener->is_subscriber ? 1 : 0, $listener->ping, $r->publish('one', 'x')], 0,
+        'PONG', 0);
 }
 
 sub acquire {
@@ -240,9 +260,11 @@ sub locks {
     step('extend', [script($r, COMPARE_AND_PEXPIRE, 'res', 'me', 60_000), $r->pttl('res') > 59_000,
         script($other, COMPARE_AND_PEXPIRE, 'res', 'you', 1)], 1, 1, 0);
     step('release', [script($other, COMPARE_AND_DELETE, 'res', 'you'), $r->script_flush,
-        script($r, COMPARE_AND_DELETE, 'res', 'me'), script($r, COMPARE_AND_DELETE, 'res', 'me')], 0, 'OK', 1, 0);
+        script($r, COMPARE_AND_DELETE, 'res', 'me'), script($r, COMPARE_AND_DELETE, 'res',
+            'me')], 0, 'OK', 1, 0);
     acquire($r, 'res', 'me', 40);
-    step('expiry lets the next in', [until_true('expiry', sub { acquire($other, 'res', "\0\xff", 30_000) })], 1);
+    step('expiry lets the next in', [until_true('expiry',
+        sub { acquire($other, 'res', "\0\xff", 30_000) })], 1);
     step('release of a lost lock', [script($r, COMPARE_AND_DELETE, 'res', 'me'), $r->get('res'),
         script($other, COMPARE_AND_DELETE, 'res', "\0\xff")], 0, "\0\xff", 1);
 }
@@ -250,7 +272,12 @@ sub locks {
 # 8 processes; a counter on the server tells each whether it is alone inside.
 sub fight {
     my ($r) = @_;
-    my @children = map { my $number = $_; fork // die "no fork: $!\n" or exit contend("process $number") } 1 .. 8;
+    my @children;
+    for my $number (1 .. 8) {
+        my $child = fork // die "no fork: $!\n";
+        exit contend("process $number") if $child == 0;
+        push @children, $child;
+    }
     my $failed = 0;
     for my $child (@children) {
         waitpid $child, 0;
@@ -276,8 +303,10 @@ sub contend {
 # The connection that waits has no client, as a client would wait with it.
 sub mixing {
     my ($r) = @_;
-    my $waiter = IO::Socket::INET->new(PeerAddr => $ENV{HOST}, PeerPort => $ENV{PORT}) or die "no socket: $!\n";
-    native('the library holds it', [acquire($r, 'mix', 'lib', 30_000), scalar $r->lock('mix', 'me', 10_000)],
+    my $waiter = IO::Socket::INET->new(PeerAddr => $ENV{HOST},
+        PeerPort => $ENV{PORT}) or die "no socket: $!\n";
+    native('the library holds it', [acquire($r, 'mix', 'lib', 30_000),
+        scalar $r->lock('mix', 'me', 10_000)],
         1, undef);
     $waiter->syswrite("LOCK mix me 10000 WAIT 15000\r\n");
     until_true('a waiter', sub { $r->info->{blocked_clients} == 1 });

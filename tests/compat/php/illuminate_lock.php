@@ -1,8 +1,8 @@
 <?php
 
-// Laravel's cache lock and cache store over Redis, as an application gets them from Cache::lock(). Debian has
-// illuminate/cache but not illuminate/redis, whose connection passes the calls on to phpredis or Predis: the
-// few of its lines that the lock and the store need stand here. Which of the two is the argument.
+// Laravel's cache lock and cache store over Redis, as an application gets them from Cache::lock(). Debian
+// has illuminate/cache but not illuminate/redis, whose connection passes the calls on to phpredis or
+// Predis: what the lock and the store need of it stands here. Which of the two is the argument.
 
 declare(strict_types=1);
 
@@ -82,7 +82,8 @@ function locks($one, $two): void
     step('release', [$other->release(), $lock->release(), $lock->release(), $one->exists('res')],
         [false, true, false, 0]);
     step('get with a callback', [$lock->get(fn () => $other->get()), $one->exists('res')], [false, 0]);
-    step('get, an error in the callback', [error_of(fn () => $lock->get(fn () => throw new LogicException('no'))),
+    step('get, an error in the callback',
+        [error_of(fn () => $lock->get(fn () => throw new LogicException('no'))),
         $one->exists('res')], ['LogicException: no', 0]);
     $forever = new RedisLock($one, 'res', 0, 'me');
     step('without an end', [$forever->acquire(), $one->ttl('res'), $other->acquire(), $forever->release()],
@@ -90,7 +91,8 @@ function locks($one, $two): void
     step('force release', [$lock->acquire(), $other->forceRelease(), $one->exists('res'), $lock->release()],
         [true, null, 0, false]);
     $binary = new RedisLock($one, "res\0\377", 30, "\0\r\n\377");
-    step('binary', [$binary->acquire(), $two->get("res\0\377"), $binary->release()], [true, "\0\r\n\377", true]);
+    step('binary', [$binary->acquire(), $two->get("res\0\377"), $binary->release()],
+        [true, "\0\r\n\377", true]);
     step('after script flush', [$lock->acquire(), (bool) $one->script('flush'), $lock->release()],
         [true, true, true]);
 }
@@ -100,7 +102,8 @@ function loss($one, $two): void
     $short = new RedisLock($one, 'res', 1, 'me');
     $next = (new RedisLock($two, 'res', 30, 'you'))->betweenBlockedAttemptsSleepFor(10);
     step('expiry lets the next in', [$short->acquire(), $next->block(15)], [true, true]);
-    step('release of a lost lock', [$short->release(), $one->get('res'), $next->release()], [false, 'you', true]);
+    step('release of a lost lock', [$short->release(), $one->get('res'), $next->release()],
+        [false, 'you', true]);
 }
 
 function blocking(string $kind, $one): void
@@ -112,7 +115,8 @@ function blocking(string $kind, $one): void
         return (new RedisLock($mine, 'res', 30, 'you'))->betweenBlockedAttemptsSleepFor(10)
             ->block($seconds, fn () => $mine->get('res'));
     };
-    step('block, in vain', error_of(fn () => $wait(1)), 'Illuminate\Contracts\Cache\LockTimeoutException: ');
+    step('block, in vain', error_of(fn () => $wait(1)),
+        'Illuminate\Contracts\Cache\LockTimeoutException: ');
     $child = in_background(fn () => $wait(15) === 'you' ? 0 : 1);
     step('release', $lock->release(), true);
     step('block gets it', status_of($child), 0);
@@ -124,13 +128,15 @@ function store(RedisStore $store, $one): void
     step('a lock of the store', [$store->lock('job', 10, 'me')->get(), $one->get('cache:job'),
         $store->lock('job', 10, 'you')->get(), $store->restoreLock('job', 'me')->release()],
         [true, 'me', false, true]);
-    step('put, get', [$store->put('a', ['x' => 1], 10), $store->get('a'), $one->ttl('cache:a'), $store->get('none')],
+    step('put, get', [$store->put('a', ['x' => 1], 10), $store->get('a'), $one->ttl('cache:a'),
+        $store->get('none')],
         [true, ['x' => 1], 10, null]);
     step('put many', [$store->putMany(['b' => 'two', 'c' => 3], 10), $store->many(['b', 'none', 'c'])],
         [true, ['b' => 'two', 'none' => null, 'c' => '3']]);
     step('add, by a script', [$store->add('d', 'x', 10), $store->add('d', 'y', 10), $store->get('d')],
         [true, false, 'x']);
-    step('counters', [$store->increment('n'), $store->increment('n', 5), $store->decrement('n', 2)], [1, 6, 4]);
+    step('counters', [$store->increment('n'), $store->increment('n', 5), $store->decrement('n', 2)],
+        [1, 6, 4]);
     step('forever, forget', [$store->forever('e', 1.5), $one->ttl('cache:e'), $store->forget('e'),
         $store->forget('e')], [true, -1, true, false]);
     step('flush', [$store->flush(), $store->get('a')], [true, null]);
@@ -144,12 +150,13 @@ function fight(string $kind, $one): void
         $alone = true;
         for ($i = 0; $i < 10; $i++) {
             $alone = (new RedisLock($mine, 'fought', 60))->betweenBlockedAttemptsSleepFor(2)->block(15,
-                fn () => $mine->incr('inside') === 1 && $mine->incr('entered') > 0 && $mine->decr('inside') === 0)
+                fn () => $mine->incr('inside') === 1 && $mine->incr('entered') && !$mine->decr('inside'))
                 && $alone;
         }
         return $alone ? 0 : 1;
     }), range(1, 10));
-    step('10 processes, one at a time', [array_sum(array_map('status_of', $children)), $one->get('entered')],
+    step('10 processes, one at a time', [array_sum(array_map('status_of', $children)),
+        $one->get('entered')],
         [0, '100']);
 }
 

@@ -1,6 +1,6 @@
 <?php
 
-// phpredis of Debian: the extension as a client, a lock built with it, and its session handler, which locks.
+// phpredis of Debian: the extension as a client, a lock built with it, and its locking session handler.
 
 declare(strict_types=1);
 
@@ -34,7 +34,8 @@ function handshake(Redis $r): void
     step('database 99', with_error($r, fn () => $r->select(99)), [false, 'ERR DB index is out of range']);
     step('client name', [$r->client('setname', 'a-name'), $r->client('getname')], [true, 'a-name']);
     step('client list', array_column($r->client('list'), 'name'), ['a-name']);
-    step('info', [(int) $r->info()['redis_version'] >= 7, $r->info('replication')['role']], [true, 'master']);
+    step('info', [(int) $r->info()['redis_version'] >= 7, $r->info('replication')['role']],
+        [true, 'master']);
     step('time', abs((int) $r->time()[0] - time()) < 60, true);
     step('auth', error_of(fn () => client()->auth(['nobody', 'x'])),
         'RedisException: WRONGPASS invalid username-password pair or user is disabled.');
@@ -46,7 +47,8 @@ function handshake(Redis $r): void
 function strings(Redis $r): void
 {
     step('set, get', [$r->set('s', "a\r\n\0b"), $r->get('s'), $r->get('none')], [true, "a\r\n\0b", false]);
-    step('binary', [$r->set(all_bytes(), all_bytes()), $r->get(all_bytes()) === all_bytes(), $r->del(all_bytes())],
+    step('binary', [$r->set(all_bytes(), all_bytes()), $r->get(all_bytes()) === all_bytes(),
+        $r->del(all_bytes())],
         [true, true, 1]);
     $big = str_repeat(hash('sha256', 'seed', true), 150000);
     step('4.8 MB there and back', [$r->set('big', $big), $r->get('big') === $big, $r->unlink('big')],
@@ -66,14 +68,16 @@ function strings(Redis $r): void
 
 function expiry(Redis $r): void
 {
-    step('set px', [$r->set('e', 'x', ['px' => 30000]), $r->pttl('e') > 29000, $r->ttl('e')], [true, true, 30]);
+    step('set px', [$r->set('e', 'x', ['px' => 30000]), $r->pttl('e') > 29000, $r->ttl('e')],
+        [true, true, 30]);
     step('set ex', [$r->set('e', 'x', 20), $r->ttl('e'), $r->set('e', 'x'), $r->ttl('e'), $r->ttl('none')],
         [true, 20, true, -1, -2]);
     step('expire', [$r->expire('e', 50), $r->ttl('e'), $r->pexpire('e', 9000), $r->ttl('e'),
         $r->expire('none', 1)], [true, 50, true, 9, false]);
     step('expireat, persist', [$r->expireAt('e', 4102444800), $r->pexpireAt('e', 4102444800000),
         $r->persist('e'), $r->persist('e')], [true, true, true, false]);
-    step('setex, psetex', [$r->setex('f', 10, '1'), $r->psetex('f', 20000, '1'), $r->ttl('f')], [true, true, 20]);
+    step('setex, psetex', [$r->setex('f', 10, '1'), $r->psetex('f', 20000, '1'), $r->ttl('f')],
+        [true, true, 20]);
     step('an expire time of zero', with_error($r, fn () => $r->setex('f', 0, 'x')),
         [false, "ERR invalid expire time in 'setex' command"]);
     $r->set('short', 'x', ['px' => 40]);
@@ -109,7 +113,8 @@ function keys(Redis $r): void
 
 function hashes(Redis $r): void
 {
-    step('hset', [$r->hSet('h', 'f', "\0\377"), $r->hSet('h', 'f', '1'), $r->hMSet('h', ['g' => 2, 'i' => 3])],
+    step('hset', [$r->hSet('h', 'f', "\0\377"), $r->hSet('h', 'f', '1'),
+        $r->hMSet('h', ['g' => 2, 'i' => 3])],
         [1, 0, true]);
     step('hget', [$r->hGet('h', 'f'), $r->hGet('h', 'x'), $r->hMGet('h', ['g', 'x'])],
         ['1', false, ['g' => '2', 'x' => false]]);
@@ -152,7 +157,8 @@ function options(Redis $r): void
     $r->setOption(Redis::OPT_SERIALIZER, Redis::SERIALIZER_IGBINARY);
     step('igbinary', [$r->set('o', ['a' => [1, null]]), $r->get('o')], [true, ['a' => [1, null]]]);
     $r->setOption(Redis::OPT_SERIALIZER, Redis::SERIALIZER_NONE);
-    step('slowlog, config', [$r->config('SET', 'slowlog-max-len', '9'), $r->config('GET', 'slowlog-max-len'),
+    step('slowlog, config', [$r->config('SET', 'slowlog-max-len', '9'),
+        $r->config('GET', 'slowlog-max-len'),
         $r->slowlog('reset'), $r->slowlog('len')], [true, ['slowlog-max-len' => '9'], true, 0]);
     step('wait, role', [$r->wait(0, 10), $r->role()], [0, ['master', 0, []]]);
 }
@@ -160,7 +166,8 @@ function options(Redis $r): void
 function pipelines(Redis $r): void
 {
     $r->flushAll();
-    step('a pipeline', $r->pipeline()->set('p', 1)->incr('p')->hSet('ph', 'f', 'v')->hGetAll('ph')->get('none')->exec(),
+    step('a pipeline', $r->pipeline()->set('p', 1)->incr('p')->hSet('ph', 'f',
+        'v')->hGetAll('ph')->get('none')->exec(),
         [true, 2, 1, ['f' => 'v'], false]);
     step('an error in it', $r->pipeline()->incr('p')->incr('ph')->incr('p')->exec(), [3, false, 4]);
     $p = $r->pipeline();
@@ -173,7 +180,8 @@ function pipelines(Redis $r): void
     step('discard', [$r->multi()->set('m', 9)->discard(), $r->get('m')], [true, '3']);
     $other = client();
     step('watch', [$r->watch('m'), $r->multi()->set('m', 4)->exec()], [true, [true]]);
-    step('watch, changed', [$r->watch('m'), $other->incr('m'), $r->multi()->set('m', 9)->exec(), $r->get('m')],
+    step('watch, changed', [$r->watch('m'), $other->incr('m'), $r->multi()->set('m', 9)->exec(),
+        $r->get('m')],
         [true, 5, false, '5']);
     step('unwatch', [$r->watch('m'), $other->incr('m'), $r->unwatch(), $r->multi()->get('m')->exec()],
         [true, 6, true, ['6']]);
@@ -188,14 +196,18 @@ function scripts(Redis $r): void
     $r->script('flush');
     $sha = sha1(COMPARE_AND_DELETE);
     $r->set('k', 'v');
-    step('not loaded', [$r->script('exists', $sha), with_error($r, fn () => $r->evalSha($sha, ['k', 'v'], 1))],
+    step('not loaded', [$r->script('exists', $sha),
+        with_error($r, fn () => $r->evalSha($sha, ['k', 'v'], 1))],
         [[0], [false, NO_SCRIPT]]);
-    step('load', [$r->script('load', COMPARE_AND_DELETE) === $sha, $r->script('exists', $sha, str_repeat('0', 40))],
+    step('load', [$r->script('load', COMPARE_AND_DELETE) === $sha,
+        $r->script('exists', $sha, str_repeat('0', 40))],
         [true, [1, 0]]);
     step('evalsha', [$r->evalSha($sha, ['k', 'x'], 1), $r->evalSha($sha, ['k', 'v'], 1)], [0, 1]);
-    step('eval', $r->eval("return {1, 3.99, true, false, {KEYS[1], ARGV[1]}, {ok='FINE'}}", ["k\0", "\377"], 1),
+    step('eval', $r->eval("return {1, 3.99, true, false, {KEYS[1], ARGV[1]}, {ok='FINE'}}", ["k\0", "\377"],
+        1),
         [1, 3, 1, false, ["k\0", "\377"], true]);
-    step('an error', error_of(fn () => $r->eval("return redis.error_reply('MY own')")), 'RedisException: MY own');
+    step('an error', error_of(fn () => $r->eval("return redis.error_reply('MY own')")),
+        'RedisException: MY own');
     step('in a pipeline', $r->pipeline()->evalSha($sha, ['k', 'v'], 1)->eval('return 7')->exec(), [0, 7]);
 }
 
@@ -203,7 +215,8 @@ function pubsub(Redis $r): void
 {
     $child = in_background(function () {
         $publisher = client();
-        until('subscribers', fn () => $publisher->pubsub('numsub', ['one', 'two']) === ['one' => 1, 'two' => 1]);
+        until('subscribers', fn () => $publisher->pubsub('numsub', ['one', 'two']) === ['one' => 1,
+            'two' => 1]);
         $told = [$publisher->publish('one', "a\r\n\0"), $publisher->publish('none', 'x')];
         $publisher->multi()->publish('two', '2')->publish('one', 'end')->exec();
         until('patterns', fn () => $publisher->pubsub('numpat') === 1);
@@ -267,11 +280,13 @@ function locks(Redis $r): void
     step('acquire', [$mine->lock(30000), $r->pttl('res') > 29000], [true, true]);
     step('contention', $theirs->lock(30000), false);
     step('extend', [$mine->extendTo(60000), $r->pttl('res') > 59000, $theirs->extendTo(1)], [1, true, 0]);
-    step('release', [$theirs->unlock(), $mine->unlock(), $mine->unlock(), $theirs->lock(30000)], [0, 1, 0, true]);
+    step('release', [$theirs->unlock(), $mine->unlock(), $mine->unlock(), $theirs->lock(30000)],
+        [0, 1, 0, true]);
     step('after script flush', [$r->script('flush'), $theirs->unlock()], [true, 1]);
     $mine->lock(40);
     step('expiry lets the next in', until('expiry', fn () => $theirs->lock(30000)), true);
-    step('release of a lost lock', [$mine->unlock(), $r->get('res'), $theirs->unlock()], [0, "you\0\377", 1]);
+    step('release of a lost lock', [$mine->unlock(), $r->get('res'), $theirs->unlock()],
+        [0, "you\0\377", 1]);
 }
 
 // 12 processes; a counter on the server tells each whether it is alone inside.
@@ -333,7 +348,8 @@ function main(): void
     $r = client();
     $r->flushAll();
     // The sessions first: they must begin before anything is printed.
-    foreach (['sessions', 'handshake', 'strings', 'expiry', 'keys', 'hashes', 'errors', 'options', 'pipelines',
+    foreach (['sessions', 'handshake', 'strings', 'expiry', 'keys', 'hashes', 'errors', 'options',
+        'pipelines',
         'scripts', 'pubsub', 'locks', 'fight'] as $part) {
         $part($r);
     }

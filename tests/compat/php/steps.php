@@ -1,7 +1,7 @@
 <?php
 
-// What the PHP cases share: steps that are printed and checked, errors as text, waiting for an event, the lock
-// that PHP programs build themselves, and its meeting with LOCK.
+// What the PHP cases share: steps that are printed and checked, errors as text, waiting for an event, the
+// scripts of the lock that PHP programs build themselves, and its meeting with LOCK.
 
 declare(strict_types=1);
 
@@ -9,7 +9,8 @@ const EVENT_LIMIT_S = 20;
 const COMPARE_AND_DELETE =
     "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
 const COMPARE_AND_PEXPIRE =
-    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0";
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end "
+    . 'return 0';
 const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
 const NO_SCRIPT = 'NOSCRIPT No matching script. Please use EVAL.';
 
@@ -115,7 +116,8 @@ final class Line
         $rest = substr($line, 1);
         return match ($line[0] ?? '') {
             ':' => (int) $rest,
-            '$' => (int) $rest < 0 ? null : substr(stream_get_contents($this->socket, (int) $rest + 2), 0, -2),
+            '$' => (int) $rest < 0 ? null : substr(stream_get_contents($this->socket, (int) $rest + 2), 0,
+                -2),
             '*' => (int) $rest < 0 ? null : array_map(fn () => $this->reply(), range(1, (int) $rest)),
             default => $line,
         };

@@ -4,9 +4,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from steps import EVENT_LIMIT_S, HOLDFAST, HOST, PORT, native, step
-
-COMPARE_AND_DELETE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+from steps import COMPARE_AND_DELETE, EVENT_LIMIT_S, HOLDFAST, HOST, PORT, native, step
 
 
 def cli(*arguments, given=b""):
@@ -39,9 +37,11 @@ def inputs():
     everything = bytes(range(256))
     step("-x", [cli("-x", "SET", "binary", given=everything), cli("GET", "binary") == everything + b"\n"],
          [b"OK\n", True])
-    step("-X", [cli("-X", "tag", "SET", "tagged", "tag", given=b"a\x00b"), cli("--no-raw", "GET", "tagged")],
+    step("-X", [cli("-X", "tag", "SET", "tagged", "tag", given=b"a\x00b"),
+                cli("--no-raw", "GET", "tagged")],
          [b"OK\n", b'"a\\x00b"\n'])
-    step("lines", cli(given=b"SET a 1\nINCR a\n\nGET \"a\"\nHSET h f v\nHGETALL h\n"), b"OK\n2\n2\n1\nf\nv\n")
+    step("lines", cli(given=b"SET a 1\nINCR a\n\nGET \"a\"\nHSET h f v\nHGETALL h\n"),
+         b"OK\n2\n2\n1\nf\nv\n")
     step("multi", cli(given=b"MULTI\nSET m 1\nINCR m\nEXEC\nGET m\n"), b"OK\nQUEUED\nQUEUED\nOK\n2\n2\n")
     step("multi with an error", cli(given=b"MULTI\nSET m\nEXEC\nMULTI\nGET m\nDISCARD\n"),
          b"OK\nERR wrong number of arguments for 'set' command\n\n"
@@ -57,7 +57,9 @@ def pipe():
     told = b"All data transferred. Waiting for the last reply...\nLast reply received from server.\n"
     step("--pipe", cli("--pipe", given=frames), told + b"errors: 0, replies: 20000\n")
     step("--pipe, inline, an error", cli("--pipe", given=b"SET q 1\r\nINCR q\r\nNOSUCH\r\n"),
-         (1, b"ERR unknown command 'NOSUCH', with args beginning with: \n" + told + b"errors: 1, replies: 3\n"))
+         (1,
+          b"ERR unknown command 'NOSUCH', with args beginning with: \n" + told +
+          b"errors: 1, replies: 3\n"))
     step("all are there", cli("--csv", "MGET", "p:0", "p:19999", "q"), b'"x","x","2"\n')
     found = cli("--scan", "--pattern", "p:*").split()
     step("--scan", [len(found), len(set(found))], [20_000, 20_000])
@@ -70,7 +72,8 @@ def pipe():
           b'Biggest string found \'"binary"\' has 256 bytes',
           b"Sampled 20008 keys in the keyspace!"])
     step("--memkeys", b'Biggest   hash found \'"h"\'' in cli("--memkeys"), True)
-    step("--hotkeys", [cli("--hotkeys")[0], b"An LFU maxmemory policy is not selected" in cli("--hotkeys")[1]],
+    step("--hotkeys", [cli("--hotkeys")[0],
+                       b"An LFU maxmemory policy is not selected" in cli("--hotkeys")[1]],
          [1, True])
 
 
@@ -87,7 +90,8 @@ def scripts():
         path.write_text("return nosuch()", encoding="utf-8")
         step("--eval, an error", cli(*run).split(b" script: ")[0],
              b"ERR user_script:1: Script attempted to access nonexistent global variable 'nosuch'")
-    step("evalsha, unknown", cli("EVALSHA", "0" * 40, "0"), b"NOSCRIPT No matching script. Please use EVAL.\n\n")
+    step("evalsha, unknown", cli("EVALSHA", "0" * 40, "0"),
+         b"NOSCRIPT No matching script. Please use EVAL.\n\n")
     sha = "59b6ab2fbe0ee4b25733de0f62e6cda4899ef8e9"
     step("script load", [cli("SCRIPT", "LOAD", "return 7"), cli("EVALSHA", sha, "0")],
          [f"{sha}\n".encode(), b"7\n"])
@@ -113,7 +117,8 @@ def resp3():
 
 def pubsub():
     """A redis-cli that subscribes, and what it prints until it has heard the last message."""
-    with subprocess.Popen(["redis-cli", "-h", HOST, "-p", str(PORT), "--no-raw", "PSUBSCRIBE", "ch*", "other"],
+    with subprocess.Popen(["redis-cli", "-h", HOST, "-p", str(PORT), "--no-raw", "PSUBSCRIBE", "ch*",
+                           "other"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as subscriber:
         lines = [subscriber.stdout.readline() for _ in range(7)]
         step("subscribed", lines[-1], b"3) (integer) 2\n")
@@ -124,7 +129,8 @@ def pubsub():
 
 
 def locks():
-    step("set nx px", [cli("SET", "lock", "me", "NX", "PX", "30000"), cli("SET", "lock", "you", "NX", "PX", "1")],
+    step("set nx px", [cli("SET", "lock", "me", "NX", "PX", "30000"),
+                       cli("SET", "lock", "you", "NX", "PX", "1")],
          [b"OK\n", b"\n"])
     release = ["EVAL", COMPARE_AND_DELETE, "1", "lock"]
     step("release", [cli(*release, "you"), cli(*release, "me")], [b"0\n", b"1\n"])

@@ -37,7 +37,8 @@ def strings(r):
     step("a binary key", [r.set(ALL_BYTES, ALL_BYTES), r.get(ALL_BYTES) == ALL_BYTES, r.delete(ALL_BYTES)],
          [True, True, 1])
     big = hashlib.sha256(b"seed").digest() * 150_000
-    step("4.8 MB there and back", [r.set("big", big), r.get("big") == big, r.strlen("big"), r.delete("big")],
+    step("4.8 MB there and back", [r.set("big", big), r.get("big") == big, r.strlen("big"),
+                                   r.delete("big")],
          [True, True, 4_800_000, 1])
     step("set nx, xx", [r.set("s", "x", nx=True), r.set("t", "x", xx=True), r.set("t", "1", nx=True)],
          [None, None, True])
@@ -46,7 +47,8 @@ def strings(r):
     step("getset, getdel", [r.getset("t", "4"), r.getdel("t"), r.getdel("t")], [b"2", b"4", None])
     step("mset, mget", [r.mset({"a": "1", "b": "2"}), r.mget("a", "none", "b")], [True, [b"1", None, b"2"]])
     step("msetnx", [r.msetnx({"a": "9", "c": "9"}), r.msetnx({"c": "3", "d": "4"})], [False, True])
-    step("counters", [r.incr("n"), r.incrby("n", 10), r.decr("n"), r.decrby("n", 20), r.incrbyfloat("n", 0.5)],
+    step("counters", [r.incr("n"), r.incrby("n", 10), r.decr("n"), r.decrby("n", 20),
+                      r.incrbyfloat("n", 0.5)],
          [1, 11, 10, -10, -9.5])
     step("append, strlen", [r.append("app", "ab"), r.append("app", "cd"), r.strlen("app")], [2, 4, 4])
     step("getrange, setrange", [r.getrange("app", 1, -2), r.setrange("app", 6, "z"), r.get("app")],
@@ -55,8 +57,10 @@ def strings(r):
 
 
 def expiry(r):
-    step("set px", [r.set("e", "x", px=30_000), 29_000 < r.pttl("e") <= 30_000, r.ttl("e")], [True, True, 30])
-    step("set ex keeps with keepttl", [r.set("e", "y", keepttl=True), r.ttl("e"), r.set("e", "z"), r.ttl("e")],
+    step("set px", [r.set("e", "x", px=30_000), 29_000 < r.pttl("e") <= 30_000, r.ttl("e")],
+         [True, True, 30])
+    step("set ex keeps with keepttl", [r.set("e", "y", keepttl=True), r.ttl("e"), r.set("e", "z"),
+                                       r.ttl("e")],
          [True, 30, True, -1])
     step("ttl of nothing", [r.ttl("none"), r.pttl("none")], [-2, -2])
     step("expire nx xx gt lt", [r.expire("e", 100, xx=True), r.expire("e", 100, nx=True),
@@ -88,7 +92,8 @@ def keys(r):
     step("scan meets all", len(set(r.scan_iter("key:*", count=50))), 300)
     step("dbsize, randomkey", [r.dbsize(), r.randomkey()[:4]], [300, b"key:"])
     step("exists, touch, unlink, delete", [r.exists("key:1", "key:1", "none"), r.touch("key:1", "none"),
-                                           r.unlink("key:1", "none"), r.delete("key:2", "key:3")], [2, 1, 1, 2])
+                                           r.unlink("key:1", "none"), r.delete("key:2", "key:3")],
+                                           [2, 1, 1, 2])
     step("type", [r.type("key:4"), r.type("none")], [b"string", b"none"])
     step("rename", [r.rename("key:4", "new"), r.renamenx("new", "key:5"), error_of(r.rename, "none", "x")],
          [True, False, "ResponseError: no such key"])
@@ -101,7 +106,8 @@ def keys(r):
 
 def hashes(r):
     step("hset", [r.hset("h", "f", b"\x00\xff"), r.hset("h", mapping={"f": "1", "g": "2"})], [1, 1])
-    step("hget", [r.hget("h", "f"), r.hget("h", "none"), r.hmget("h", "g", "none")], [b"1", None, [b"2", None]])
+    step("hget", [r.hget("h", "f"), r.hget("h", "none"), r.hmget("h", "g", "none")],
+         [b"1", None, [b"2", None]])
     step("hgetall", [r.hgetall("h"), r.hgetall("none")], [{b"f": b"1", b"g": b"2"}, {}])
     step("hkeys, hvals, hlen, hstrlen", [r.hkeys("h"), r.hvals("h"), r.hlen("h"), r.hstrlen("h", "f")],
          [[b"f", b"g"], [b"1", b"2"], 2, 1])
@@ -170,7 +176,8 @@ def clients(r):
     connections = [pool.get_connection("_") for _ in range(200)]
     for connection in connections:
         connection.send_command("INCR", "many")
-    step("200 connections at once", sorted(c.read_response() for c in connections) == list(range(1, 201)), True)
+    step("200 connections at once", sorted(c.read_response() for c in connections) == list(range(1, 201)),
+         True)
     shared = redis.Redis(connection_pool=redis.BlockingConnectionPool(10, host=HOST, port=PORT))
     workers = [Background(lambda: [shared.incr("shared") for _ in range(40)]) for _ in range(25)]
     step("25 threads share 10", len({n for w in workers for n in w.result()}), 1000)

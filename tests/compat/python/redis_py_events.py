@@ -74,7 +74,8 @@ def handlers(r):
 
 def keyspace_events(r):
     r.flushall()
-    step("switch on", [r.config_set("notify-keyspace-events", "KEA"), r.config_get("notify-keyspace-events")],
+    step("switch on", [r.config_set("notify-keyspace-events", "KEA"),
+                       r.config_get("notify-keyspace-events")],
          [True, {"notify-keyspace-events": "AKE"}])
     p = r.pubsub()
     p.psubscribe("__key*@0__:*")

@@ -15,7 +15,8 @@ def acquisition(r, other):
     step("handshake", r.ping(), True)
     step("acquire", lock.acquire(), True)
     step("ttl", 29_000 < r.pttl("res") <= 30_000, True)
-    step("locked, owned", [lock.locked(), lock.owned(), other.lock("res").locked(), other.lock("res").owned()],
+    step("locked, owned", [lock.locked(), lock.owned(), other.lock("res").locked(),
+                           other.lock("res").owned()],
          [True, True, True, False])
     step("a second client is refused", other.lock("res", timeout=30).acquire(blocking=False), False)
     begun = time.monotonic()
@@ -27,10 +28,12 @@ def acquisition(r, other):
     step("release twice", error_of(lock.release), "LockError: Cannot release an unlocked lock")
     step("clean", r.delete("res"), 1)
     step("not blocking", Lock(r, "res", blocking=False, timeout=5).acquire(), True)
-    step("a token of one's own", [r.delete("res"), lock.acquire(token="tök\x00en"), r.get("res"), lock.release()],
+    step("a token of one's own", [r.delete("res"), lock.acquire(token="tök\x00en"), r.get("res"),
+                                  lock.release()],
          [1, True, "tök\x00en".encode(), None])
     binary = bytes(range(256))
-    step("a binary token and name", [r.lock(binary, timeout=9).acquire(token=binary), r.get(binary) == binary,
+    step("a binary token and name", [r.lock(binary, timeout=9).acquire(token=binary),
+                                     r.get(binary) == binary,
                                      r.delete(binary)], [True, True, 1])
     forever = r.lock("res")
     step("without timeout", [forever.acquire(), r.ttl("res"), forever.release(), r.exists("res")],
@@ -43,7 +46,8 @@ def extension(r):
     lock = r.lock("res", timeout=10)
     lock.acquire()
     step("extend adds", [lock.extend(10), 19_000 < r.pttl("res") <= 20_000], [True, True])
-    step("extend replaces", [lock.extend(5, replace_ttl=True), 4_000 < r.pttl("res") <= 5_000], [True, True])
+    step("extend replaces", [lock.extend(5, replace_ttl=True), 4_000 < r.pttl("res") <= 5_000],
+         [True, True])
     step("extend by a fraction", [lock.extend(0.25), 4_000 < r.pttl("res") <= 5_250], [True, True])
     step("reacquire", [lock.reacquire(), 9_000 < r.pttl("res") <= 10_000], [True, True])
     step("extend what has no ttl", [r.persist("res"), error_of(lock.extend, 10), lock.reacquire()],
@@ -53,7 +57,8 @@ def extension(r):
     step("reacquire, unlocked", error_of(lock.reacquire), "LockError: Cannot reacquire an unlocked lock")
     forever = r.lock("res")
     forever.acquire()
-    step("extend, no timeout", error_of(forever.extend, 1), "LockError: Cannot extend a lock with no timeout")
+    step("extend, no timeout", error_of(forever.extend, 1),
+         "LockError: Cannot extend a lock with no timeout")
     step("reacquire, no timeout", error_of(forever.reacquire),
          "LockError: Cannot reacquire a lock with no timeout")
     forever.release()
@@ -83,7 +88,8 @@ def no_script(r):
                        ("release", lock.release)):
         if not lock.local.token:
             lock.acquire()
-        step(f"{name} after script flush", [r.script_flush(), r.script_exists(lock.lua_release.sha), call()],
+        step(f"{name} after script flush", [r.script_flush(), r.script_exists(lock.lua_release.sha),
+                                            call()],
              [True, [False], None if name == "release" else True])
 
 
@@ -140,7 +146,8 @@ def mixing(r, other):
            [1, True])
     native("RENEW and UNLOCK by the library's token",
            [other.execute_command("RENEW", "mix", "lib", 20_000), 19_000 < r.pttl("mix") <= 20_000,
-            other.execute_command("UNLOCK", "mix", "stranger"), other.execute_command("UNLOCK", "mix", "lib")],
+            other.execute_command("UNLOCK", "mix", "stranger"), other.execute_command("UNLOCK", "mix",
+                                                                                      "lib")],
            [1, True, -1, 1])
     short = r.lock("mix", timeout=0.2)
     short.acquire(token="short")

@@ -3,9 +3,8 @@ import hashlib
 
 import redis
 
-from steps import HOST, PORT, error_of, step, until
+from steps import COMPARE_AND_DELETE, HOST, PORT, error_of, step, until
 
-COMPARE_AND_DELETE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 NO_SCRIPT = "NoScriptError: No matching script. Please use EVAL."
 
 
@@ -46,7 +45,8 @@ def transactions(r):
     r.set("m", "100")
     p.multi()
     p.set("m", "5")
-    step("watch, changed", [error_of(p.execute), r.get("m")], ["WatchError: Watched variable changed.", b"100"])
+    step("watch, changed", [error_of(p.execute), r.get("m")],
+         ["WatchError: Watched variable changed.", b"100"])
     p.watch("m")
     r.set("m", "101")
     p.unwatch()
@@ -81,7 +81,8 @@ def watched_absence(r, p):
     p.watch("absent")
     r.flushall()
     p.multi()
-    step("watch sees flushall", error_of(p.set("absent", "x").execute), "WatchError: Watched variable changed.")
+    step("watch sees flushall", error_of(p.set("absent", "x").execute),
+         "WatchError: Watched variable changed.")
     step("and set again", r.set("m", "6"), True)
 
 
@@ -109,7 +110,8 @@ def scripts(r):
          [[False], NO_SCRIPT])
     step("script object, after NOSCRIPT", [r.set("k", "v"), release(keys=["k"], args=["other"]),
                                            release(keys=["k"], args=["v"])], [True, 0, 1])
-    step("now loaded", [r.script_exists(release.sha, "0" * 40), r.script_load(COMPARE_AND_DELETE) == release.sha],
+    step("now loaded", [r.script_exists(release.sha, "0" * 40),
+                        r.script_load(COMPARE_AND_DELETE) == release.sha],
          [[True, False], True])
     sha = hashlib.sha1(b"return 7").hexdigest()
     step("eval loads too", [r.eval("return 7", 0), r.evalsha(sha, 0), r.evalsha(sha.upper(), 0)], [7, 7, 7])
@@ -139,7 +141,8 @@ def conversions(r):
         "return {cmsgpack.unpack(cmsgpack.pack('x')), bit.band(6, 3), struct.unpack('>I2', '\\1\\2')}", 0),
         [b"x", 2, 258, 3])
     step("select does not leak", [r.eval("redis.call('select', 4) return redis.call('set', 'in4', 'x')", 0),
-                                  r.exists("in4"), redis.Redis(HOST, PORT, db=4).get("in4")], [b"OK", 0, b"x"])
+                                  r.exists("in4"), redis.Redis(HOST, PORT, db=4).get("in4")],
+                                  [b"OK", 0, b"x"])
     step("eval_ro", [r.eval_ro("return redis.call('get', KEYS[1])", 1, "l"),
                      error_of(r.eval_ro, "return redis.call('del', KEYS[1])", 1, "l").split(" script:")[0]],
          [b"v", "ResponseError: Write commands are not allowed from read-only scripts."])

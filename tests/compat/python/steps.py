@@ -1,4 +1,4 @@
-"""What the Python cases share: steps that are printed and checked, waiting for an event, the servers' side."""
+"""What the Python cases share: steps that are printed and checked, waiting, a fight for a lock."""
 import os
 import sys
 import threading
@@ -8,6 +8,8 @@ HOST = os.environ["HOST"]
 PORT = int(os.environ["PORT"])
 HOLDFAST = os.environ.get("HOLDFAST") == "1"
 EVENT_LIMIT_S = 20
+COMPARE_AND_DELETE = ("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end "
+                      "return 0")
 
 
 def step(name, got, expected):
@@ -60,8 +62,8 @@ class Background(threading.Thread):
 
 
 def fight(threads, rounds, enter, leave):
-    """Threads enter and leave a section by turns. Returns how often somebody was in it, and how many at most
-    at one time. enter(thread) returns what leave() gets."""
+    """Threads enter and leave a section by turns; enter(thread) returns what leave() gets. Returns how
+    often somebody was in it, and how many were at most at one time."""
     guard = threading.Lock()
     inside, most, entered = 0, 0, 0
 

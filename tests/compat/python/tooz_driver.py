@@ -28,7 +28,8 @@ def locks(r, one, two):
     step("ttl", 29_000 < r.pttl(key) <= 30_000, True)
     step("a second member is refused", [theirs.acquire(blocking=False), theirs.acquired], [False, False])
     begun = time.monotonic()
-    step("and after waiting", [theirs.acquire(blocking=0.2), 0.05 < time.monotonic() - begun < 10], [False, True])
+    step("and after waiting", [theirs.acquire(blocking=0.2), 0.05 < time.monotonic() - begun < 10],
+         [False, True])
     waiter = Background(theirs.acquire)
     step("release", [mine.release(), mine.acquired, mine.is_still_owner()], [True, False, False])
     step("the waiter gets it", [waiter.result(), theirs.is_still_owner()], [True, True])

@@ -5,10 +5,14 @@ require "redis"
 require_relative "steps"
 
 ALL_BYTES = (0..255).to_a.pack("C*").freeze
-COMPARE_AND_DELETE =
-  "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0".freeze
-COMPARE_AND_PEXPIRE =
-  "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0".freeze
+COMPARE_AND_DELETE = <<~LUA.freeze
+  if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end
+  return 0
+LUA
+COMPARE_AND_PEXPIRE = <<~LUA.freeze
+  if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end
+  return 0
+LUA
 NO_SCRIPT = "Redis::CommandError: NOSCRIPT No matching script. Please use EVAL.".freeze
 WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value".freeze
 
@@ -20,7 +24,8 @@ def handshake(r)
   step "ping", [r.ping, r.ping("text")], %w[PONG text]
   step "echo of all bytes", r.echo(ALL_BYTES).b == ALL_BYTES, true
   other = client(db: 3, id: "a-name")
-  step "name, database", [other.call("CLIENT", "GETNAME"), other.set("only-here", "x"), r.exists?("only-here")],
+  step "name, database", [other.call("CLIENT", "GETNAME"), other.set("only-here", "x"),
+       r.exists?("only-here")],
        ["a-name", "OK", false]
   step "database 99", error_of { client(db: 99).ping }, "Redis::CommandError: ERR DB index is out of range"
   step "select", [r.select(3), r.get("only-here"), r.select(0)], %w[OK x OK]
@@ -32,7 +37,8 @@ end
 
 def strings(r)
   step "set, get", [r.set("s", "a\r\n\0b"), r.get("s"), r.get("none")], ["OK", "a\r\n\0b", nil]
-  step "binary", [r.set(ALL_BYTES, ALL_BYTES), r.get(ALL_BYTES).b == ALL_BYTES, r.del(ALL_BYTES)], ["OK", true, 1]
+  step "binary", [r.set(ALL_BYTES, ALL_BYTES), r.get(ALL_BYTES).b == ALL_BYTES, r.del(ALL_BYTES)],
+       ["OK", true, 1]
   big = Digest::SHA256.digest("seed") * 150_000
   step "4.8 MB there and back", [r.set("big", big), r.get("big").b == big, r.unlink("big")], ["OK", true, 1]
   step "set nx, xx, get", [r.set("s", "x", nx: true), r.set("t", "x", xx: true), r.set("t", "1", nx: true),
@@ -41,20 +47,26 @@ def strings(r)
   step "mset, mget", [r.mset("a", "1", "b", "2"), r.mapped_mget("a", "none"), r.mget("a", "b")],
        ["OK", { "a" => "1", "none" => nil }, %w[1 2]]
   step "msetnx", [r.msetnx("a", "9", "c", "9"), r.mapped_msetnx("c" => "3")], [false, true]
-  step "counters", [r.incr("n"), r.incrby("n", 10), r.decr("n"), r.decrby("n", 20), r.incrbyfloat("n", 0.5)],
+  step "counters", [r.incr("n"), r.incrby("n", 10), r.decr("n"), r.decrby("n", 20),
+       r.incrbyfloat("n", 0.5)],
        [1, 11, 10, -10, -9.5]
-  step "append, setrange, getrange", [r.append("app", "abcd"), r.setrange("app", 6, "z"), r.getrange("app", 1, 5),
+  step "append, setrange, getrange", [r.append("app", "abcd"), r.setrange("app", 6, "z"),
+       r.getrange("app", 1, 5),
                                       r.strlen("app")], [4, 7, "bcd\0\0", 7]
 end
 
 def expiry(r)
-  step "set px", [r.set("e", "x", px: 30_000), r.pttl("e").between?(29_000, 30_000), r.ttl("e")], ["OK", true, 30]
-  step "keepttl", [r.set("e", "y", keepttl: true), r.ttl("e"), r.set("e", "z"), r.ttl("e")], ["OK", 30, "OK", -1]
+  step "set px", [r.set("e", "x", px: 30_000), r.pttl("e").between?(29_000, 30_000), r.ttl("e")],
+       ["OK", true, 30]
+  step "keepttl", [r.set("e", "y", keepttl: true), r.ttl("e"), r.set("e", "z"), r.ttl("e")],
+       ["OK", 30, "OK", -1]
   step "expire", [r.expire("e", 100, xx: true), r.expire("e", 100, nx: true), r.expire("e", 50, gt: true),
                   r.expire("e", 50, lt: true), r.expire("none", 1)], [false, true, false, true, false]
-  step "expireat, persist", [r.expireat("e", 4_102_444_800), r.pexpireat("e", 4_102_444_800_000), r.persist("e"),
+  step "expireat, persist", [r.expireat("e", 4_102_444_800), r.pexpireat("e", 4_102_444_800_000),
+       r.persist("e"),
                              r.ttl("e"), r.ttl("none")], [true, true, true, -1, -2]
-  step "getex", [r.getex("e", px: 9_000), r.pttl("e").between?(1, 9_000), r.getex("e", persist: true), r.ttl("e")],
+  step "getex", [r.getex("e", px: 9_000), r.pttl("e").between?(1, 9_000), r.getex("e", persist: true),
+       r.ttl("e")],
        ["z", true, "z", -1]
   step "setex, psetex", [r.setex("f", 10, "1"), r.psetex("f", 20_000, "1"), r.ttl("f")], ["OK", "OK", 20]
   step "an expire time of zero", error_of { r.setex("f", 0, "x") },
@@ -79,12 +91,14 @@ def keys(r)
 end
 
 def hashes(r)
-  step "hset", [r.hset("h", "f", "\0\xFF".b), r.hset("h", { "f" => "1", "g" => "2" }), r.mapped_hmset("h", "i" => 3)],
+  step "hset", [r.hset("h", "f", "\0\xFF".b), r.hset("h", { "f" => "1", "g" => "2" }),
+       r.mapped_hmset("h", "i" => 3)],
        [1, 1, "OK"]
   step "hget", [r.hget("h", "f"), r.hget("h", "x"), r.hmget("h", "g", "x"), r.mapped_hmget("h", "g")],
        ["1", nil, ["2", nil], { "g" => "2" }]
   step "hgetall", [r.hgetall("h"), r.hgetall("none")], [{ "f" => "1", "g" => "2", "i" => "3" }, {}]
-  step "hkeys, hvals, hlen", [r.hkeys("h"), r.hvals("h"), r.hlen("h"), r.hexists("h", "f"), r.hsetnx("h", "f", 9)],
+  step "hkeys, hvals, hlen", [r.hkeys("h"), r.hvals("h"), r.hlen("h"), r.hexists("h", "f"),
+       r.hsetnx("h", "f", 9)],
        [%w[f g i], %w[1 2 3], 3, true, false]
   step "hincrby", [r.hincrby("h", "f", 5), r.hincrbyfloat("h", "f", 0.5), r.hstrlen("h", "f")], [6, 6.5, 3]
   step "hdel", [r.hdel("h", "f", "x"), r.hdel("h", "g", "i"), r.exists?("h")], [1, 2, false]
@@ -135,9 +149,11 @@ def transactions(r)
   step "nothing was done", r.get("m"), "3"
   other = client
   step "watch", r.watch("m") { |w| value = w.get("m").to_i; w.multi { |t| t.set("m", value + 1) } }, ["OK"]
-  step "watch, changed", [r.watch("m") { |w| other.set("m", 100); w.multi { |t| t.set("m", 5) } }, r.get("m")],
+  step "watch, changed", [r.watch("m") { |w| other.set("m", 100); w.multi { |t| t.set("m", 5) } },
+       r.get("m")],
        [nil, "100"]
-  step "unwatch", [r.watch("m"), other.incr("m"), r.unwatch, r.multi { |t| t.get("m") }], ["OK", 101, "OK", ["101"]]
+  step "unwatch", [r.watch("m"), other.incr("m"), r.unwatch, r.multi { |t| t.get("m") }],
+       ["OK", 101, "OK", ["101"]]
   r.set("short", "x", px: 40)
   step "watch sees an expiry", r.watch("short") { |w|
     wait_for("expiry") { !other.exists?("short") }
@@ -153,11 +169,13 @@ def scripts(r)
        [true, [true, false]]
   r.set("k", "v")
   step "evalsha", [r.evalsha(sha, ["k"], ["x"]), r.evalsha(sha, ["k"], ["v"])], [0, 1]
-  step "eval", r.eval("return {1, 3.99, true, false, {KEYS[1], ARGV[1]}, {ok='FINE'}}", ["k\0"], ["\xFF".b]),
+  step "eval", r.eval("return {1, 3.99, true, false, {KEYS[1], ARGV[1]}, {ok='FINE'}}", ["k\0"],
+       ["\xFF".b]),
        [1, 3, 1, nil, ["k\0", "\xFF"], "FINE"]
   step "an error", error_of { r.eval("return redis.error_reply('MY own')") }, "Redis::CommandError: MY own"
   step "a runtime error", error_of { r.eval("return nosuch.x") }.split(" script: ")[0],
-       "Redis::CommandError: ERR user_script:1: Script attempted to access nonexistent global variable 'nosuch'"
+       "Redis::CommandError: ERR user_script:1: Script attempted to access nonexistent global variable " \
+       "'nosuch'"
 end
 
 # A thread that subscribes to two patterns, and to two channels after it has heard "end".
@@ -188,7 +206,8 @@ def pubsub(r)
   heard = Queue.new
   thread = listener(heard)
   step "psubscribe", [heard.pop, heard.pop], [[:psubscribe, "n?ws", 1], [:psubscribe, "jobs.*", 2]]
-  step "publish", [r.publish("news", "a\r\n\0"), r.publish("jobs.1", "x"), r.publish("none", "x")], [1, 1, 0]
+  step "publish", [r.publish("news", "a\r\n\0"), r.publish("jobs.1", "x"), r.publish("none", "x")],
+       [1, 1, 0]
   step "pmessages", [heard.pop, heard.pop], [["n?ws", "news", "a\r\n\0"], ["jobs.*", "jobs.1", "x"]]
   step "who listens", [r.pubsub(:numpat), r.pubsub(:channels)], [2, []]
   step "punsubscribe", [r.publish("news", "end"), heard.pop, heard.pop, heard.pop],
