@@ -1,7 +1,10 @@
 // The server's table of contents: options, log, listen, run. Holds the pieces together and decides nothing.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "core/engine.h"
 #include "core/version.h"
@@ -20,8 +23,30 @@ int fail(const std::string& why) {
   return 1;
 }
 
+// CONFIG SET: what the process itself has to do for an option comes first, as it may fail.
+std::optional<ConfigRefusal> change(Options& options, const ConfigChanges& changes, Config& config) {
+  Options wanted = options;
+  if (auto refused = change_options(wanted, changes)) return refused;
+  if (wanted.maxclients != options.maxclients) {
+    Result<uint32_t> clients = make_room_for_clients(static_cast<uint32_t>(wanted.maxclients));
+    if (!clients || *clients < wanted.maxclients) {
+      return ConfigRefusal{"maxclients",
+                           "The operating system is not able to handle the specified number of clients"};
+    }
+  }
+  options = wanted;
+  set_log_level(log_level(options));
+  adopt_changes(options, config);
+  return std::nullopt;
+}
+
+std::string rewrite(const Options& options) {
+  const Result<Done> done = rewrite_config_file(options);
+  return done ? "" : done.error();
+}
+
 // What differs from start to start: random numbers, the clock, the process.
-Config complete_config(const Options& options, uint32_t clients, uint16_t tcp_port) {
+Config complete_config(Options& options, uint32_t clients, uint16_t tcp_port) {
   Config config = engine_config(options);
   const Now now = read_clock();
   config.limits.clients = clients;
@@ -31,6 +56,11 @@ Config complete_config(const Options& options, uint32_t clients, uint16_t tcp_po
   config.run_id = random_hex(40);
   config.random = fill_random;
   config.clock_us = read_stopwatch_us;
+  config.change = [&options](const ConfigChanges& changes, Config& c) {
+    return change(options, changes, c);
+  };
+  config.rewrite = [&options] { return rewrite(options); };
+  config.sleep = [](int64_t us) { usleep(static_cast<useconds_t>(us)); };
   config.log = [](int level, std::string_view text) {
     log_line(static_cast<LogLevel>(level), fmt::format("script: {}", text));
   };
@@ -40,7 +70,7 @@ Config complete_config(const Options& options, uint32_t clients, uint16_t tcp_po
   return config;
 }
 
-int serve(const Options& options) {
+int serve(Options& options) {
   if (Result<Done> log = open_log(log_level(options), options.logfile); !log) return fail(log.error());
   Result<uint32_t> clients = make_room_for_clients(static_cast<uint32_t>(options.maxclients));
   if (!clients) return fail(clients.error());

@@ -15,24 +15,41 @@ bool is_printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
 }
 
+// Redis's letters for what a connection is and does.
+std::string flags_of(const Conn& c) {
+  std::string flags;
+  if (c.monitor) flags += 'O';
+  if (c.subscriptions() > 0) flags += 'P';
+  if (c.transaction != nullptr) flags += 'x';
+  if (c.blocked_on != nullptr || !c.postponed.empty()) flags += 'b';
+  if (c.tracking != nullptr) flags += c.tracking->bcast ? "tB" : "t";
+  if (c.tracking != nullptr && c.tracking->redirect_broken) flags += 'R';
+  if (c.watch_broken) flags += 'd';
+  if (c.closing) flags += 'A';
+  if (c.no_evict) flags += 'e';
+  if (c.no_touch) flags += 'T';
+  return flags.empty() ? "N" : flags;
+}
+
 // One line of CLIENT LIST, with the fields of Redis 7.0 that mean something here.
 std::string describe(const Request& r, const Conn& c) {
   std::string s = "id=" + std::to_string(c.id.serial);
   s += " addr=" + c.peer + " laddr=" + c.local + " fd=-1 name=" + c.name;
   s += " age=" + std::to_string((r.now() - c.opened).count / 1000);
   s += " idle=" + std::to_string((r.now() - c.last_active).count / 1000);
-  const std::string_view blocked = c.blocked_on != nullptr ? "b" : "";
-  const std::string_view multi = c.transaction != nullptr ? "x" : "";
-  s += " flags=";
-  s += blocked.empty() && multi.empty() ? "N" : std::string(blocked).append(multi);
-  s += " db=" + std::to_string(c.db) + " sub=0 psub=0 ssub=0";
+  s += " flags=" + flags_of(c);
+  s += " db=" + std::to_string(r.s().db_name[c.db]) + " sub=" + std::to_string(c.channels.size()) +
+       " psub=" + std::to_string(c.patterns.size()) + " ssub=" + std::to_string(c.shard_channels.size());
   s += " multi=" +
        std::to_string(c.transaction == nullptr ? -1 : static_cast<int64_t>(c.transaction->requests.size()));
+  s += " watch=" + std::to_string(c.watched.size());
   s += " qbuf=" + std::to_string(c.unparsed_bytes) + " obl=" + std::to_string(c.out.size());
   s += " waits=" + std::to_string(c.waiters.size()) +
        " session-holds=" + std::to_string(c.session_holds.size());
   s += " cmd=" + std::string(c.last_command == nullptr ? "NULL" : c.last_command->name);
-  s += " user=default redir=-1 resp=" + std::to_string(c.protocol);
+  s += " user=default redir=" +
+       std::to_string(c.tracking == nullptr ? -1 : static_cast<int64_t>(c.tracking->redirect)) +
+       " resp=" + std::to_string(c.protocol);
   s += " lib-name=" + c.lib_name + " lib-ver=" + c.lib_version;
   return s;
 }
@@ -70,7 +87,7 @@ struct KillFilter {
     if (id && c.id.serial != *id) return false;
     if (addr && c.peer != *addr) return false;
     if (laddr && c.local != *laddr) return false;
-    return !type || equals_ignore_case(*type, "normal");
+    return !type || equals_ignore_case(*type, c.subscriptions() > 0 ? "pubsub" : "normal");
   }
 };
 
@@ -171,8 +188,28 @@ void cmd_client_kill(Request& r) {
   killed > 0 ? r.reply.ok() : r.reply.error("ERR No such client");
 }
 
+namespace {
+
+// ON or OFF. False: an error has been written.
+bool read_switch(Request& r, bool& value) {
+  const bool on = equals_ignore_case(r.arg(2), "ON");
+  if (!on && !equals_ignore_case(r.arg(2), "OFF")) return reply_syntax_error(r), false;
+  value = on;
+  return true;
+}
+
+}  // namespace
+
+// Nobody is ever evicted, and no access times are kept: the two are shown by CLIENT LIST, and that is all.
+void cmd_client_no_evict(Request& r) {
+  if (read_switch(r, r.c.no_evict)) r.reply.ok();
+}
+void cmd_client_no_touch(Request& r) {
+  if (read_switch(r, r.c.no_touch)) r.reply.ok();
+}
+
 void cmd_client_unblock(Request& r) {
-  if (r.argc() > 4) return reply_wrong_arity(r);
+  if (r.argc() > 4) return reply_subcommand_syntax(r);
   bool with_error = false;
   if (r.argc() == 4) {
     with_error = equals_ignore_case(r.arg(3), "ERROR");

@@ -17,8 +17,22 @@ struct FlagName {
   std::string_view name;
 };
 constexpr FlagName kFlagNames[] = {
-    {kWrite, "write"}, {kReadOnly, "readonly"}, {kDenyOom, "denyoom"},
-    {kAdmin, "admin"}, {kFast, "fast"},         {kBlocking, "blocking"},
+    {kWrite, "write"},
+    {kReadOnly, "readonly"},
+    {kDenyOom, "denyoom"},
+    {kAdmin, "admin"},
+    {kPubSub, "pubsub"},
+    {kNoScript, "noscript"},
+    {kBlocking, "blocking"},
+    {kLoading, "loading"},
+    {kStale, "stale"},
+    {kSkipMonitor, "skip_monitor"},
+    {kSkipSlowlog, "skip_slowlog"},
+    {kFast, "fast"},
+    {kNoAuth, "no_auth"},
+    {kAllowBusy, "allow_busy"},
+    {kNoMandatoryKeys, "no_mandatory_keys"},
+    {kMovableKeys, "movablekeys"},
 };
 
 std::vector<const Command*> subcommands_of(const Command& c) {
@@ -37,19 +51,28 @@ std::vector<const Command*> top_level() {
   return found;
 }
 
-// The ACL categories, which follow from flags and group.
+// The ACL categories, which follow from flags and group, in Redis's order.
 std::vector<std::string> categories(const Command& c) {
+  const auto has = [&c](uint32_t flag) { return (c.flags & flag) != 0; };
   std::vector<std::string> names;
-  if ((c.flags & kWrite) != 0) names.emplace_back("@write");
-  if ((c.flags & kReadOnly) != 0) names.emplace_back("@read");
-  if (c.group == "string" || c.group == "lock") names.push_back(std::string("@").append(c.group));
-  if (c.group == "generic" && c.first_key != 0) names.emplace_back("@keyspace");
-  if (c.group == "transactions") names.emplace_back("@transaction");
-  if ((c.flags & kConnection) != 0) names.emplace_back("@connection");
-  if ((c.flags & kAdmin) != 0) names.emplace_back("@admin");
-  if ((c.flags & kDangerous) != 0) names.emplace_back("@dangerous");
-  if ((c.flags & kBlocking) != 0) names.emplace_back("@blocking");
-  names.emplace_back((c.flags & kFast) != 0 ? "@fast" : "@slow");
+  const auto add = [&names](bool belongs, std::string_view name) {
+    if (belongs) names.emplace_back(name);
+  };
+  add(has(kKeyspace), "@keyspace");
+  add(has(kReadOnly) && !has(kMovableKeys), "@read");
+  add(has(kWrite), "@write");
+  add(c.group == "string", "@string");
+  add(c.group == "hash", "@hash");
+  add(c.group == "pubsub", "@pubsub");
+  add(has(kAdmin), "@admin");
+  add(has(kFast), "@fast");
+  add(!has(kFast), "@slow");
+  add(has(kBlocking), "@blocking");
+  add(has(kDangerous), "@dangerous");
+  add(has(kConnection), "@connection");
+  add(c.group == "transactions", "@transaction");
+  add(c.group == "scripting", "@scripting");
+  add(c.group == "lock", "@lock");
   return names;
 }
 
@@ -63,7 +86,30 @@ void write_pair(Reply& reply, std::string_view name, int64_t value) {
 }
 
 // The key specification that says the same as first, last and step.
+void write_counted_key_specs(Reply& reply) {
+  reply.array(1);
+  reply.map(3);
+  reply.bulk("flags");
+  reply.set(3);
+  for (const std::string_view flag : {"RW", "access", "update"}) reply.simple(flag);
+  reply.bulk("begin_search");
+  reply.map(2);
+  write_pair(reply, "type", "index");
+  reply.bulk("spec");
+  reply.map(1);
+  write_pair(reply, "index", 2);
+  reply.bulk("find_keys");
+  reply.map(2);
+  write_pair(reply, "type", "keynum");
+  reply.bulk("spec");
+  reply.map(3);
+  write_pair(reply, "keynumidx", 0);
+  write_pair(reply, "firstkey", 1);
+  write_pair(reply, "keystep", 1);
+}
+
 void write_key_specs(Reply& reply, const Command& c) {
+  if ((c.flags & kMovableKeys) != 0) return write_counted_key_specs(reply);
   reply.array(c.first_key == 0 ? 0 : 1);
   if (c.first_key == 0) return;
   reply.map(3);
@@ -198,7 +244,16 @@ void cmd_command_list(Request& r) {
   write_names(r.reply, commands);
 }
 
-void cmd_command_getkeys(Request& r) {
+namespace {
+
+// How a command may use its keys.
+void write_access(Reply& reply, const Command& c) {
+  reply.set(2);
+  reply.simple((c.flags & kWrite) != 0 ? "RW" : "RO");
+  reply.simple((c.flags & kWrite) != 0 ? "update" : "access");
+}
+
+void reply_keys(Request& r, bool with_flags) {
   const std::span<const std::string_view> asked = r.argv.subspan(2);
   Buffer scratch;
   Reply ignored(scratch, 2);
@@ -207,11 +262,20 @@ void cmd_command_getkeys(Request& r) {
   c = resolve_command(asked, ignored);
   if (c == nullptr) return r.reply.error("ERR Invalid number of arguments specified for command");
   const auto keys = key_positions(*c, asked);
-  if (!keys) return r.reply.error("ERR Invalid arguments specified for command");
+  if (!keys || ((c->flags & kMovableKeys) != 0 && keys->empty())) return r.reply.array(0);
   if (keys->empty()) return r.reply.error("ERR The command has no key arguments");
   r.reply.array(keys->size());
-  for (const size_t i : *keys) r.reply.bulk(asked[i]);
+  for (const size_t i : *keys) {
+    if (with_flags) r.reply.array(2);
+    r.reply.bulk(asked[i]);
+    if (with_flags) write_access(r.reply, *c);
+  }
 }
+
+}  // namespace
+
+void cmd_command_getkeys(Request& r) { reply_keys(r, false); }
+void cmd_command_getkeysandflags(Request& r) { reply_keys(r, true); }
 
 void cmd_command_help(Request& r) {
   static constexpr std::string_view kLines[] = {
@@ -227,6 +291,8 @@ void cmd_command_help(Request& r) {
       "    Return documentation details about multiple commands.",
       "GETKEYS <full-command>",
       "    Return the keys from a full command.",
+      "GETKEYSANDFLAGS <full-command>",
+      "    Return the keys and the access flags from a full command.",
   };
   reply_help(r, kLines);
 }

@@ -5,6 +5,7 @@
 #include "core/command.h"
 #include "core/handlers.h"
 #include "core/locks.h"
+#include "core/monitor.h"
 #include "core/version.h"
 
 namespace holdfast {
@@ -61,6 +62,11 @@ std::optional<HelloOptions> read_hello(Request& r) {
 
 void cmd_ping(Request& r) {
   if (r.argc() > 2) return reply_wrong_arity(r);
+  if (r.c.protocol < 3 && r.c.subscriptions() > 0) {  // in the form of a message
+    r.reply.array(2);
+    r.reply.bulk("pong");
+    return r.reply.bulk(r.argc() == 2 ? r.arg(1) : "");
+  }
   r.argc() == 2 ? r.reply.bulk(r.arg(1)) : r.reply.simple("PONG");
 }
 
@@ -73,7 +79,7 @@ void cmd_hello(Request& r) {
   if (r.c.protocol < 3)
     cancel_waits(r.t, r.c);  // ASYNC ones, whose answers RESP2 could not tell from replies
   if (options->name) r.c.name = *options->name;
-  Reply reply(r.c.out, r.c.protocol);  // the answer is in the new protocol already
+  Reply reply(r.reply.out(), r.c.protocol);  // the answer is in the new protocol already
   reply.map(7);
   reply.bulk("server");
   reply.bulk("redis");
@@ -106,7 +112,7 @@ void cmd_select(Request& r) {
   const auto db = parse_int(r.arg(1));
   if (!db) return reply_not_an_integer(r);
   if (*db < 0 || *db >= kDatabases) return r.reply.error("ERR DB index is out of range");
-  r.c.db = static_cast<DbIndex>(*db);
+  r.c.db = r.s().db_at[static_cast<size_t>(*db)];
   r.reply.ok();
 }
 
@@ -121,8 +127,14 @@ void cmd_reset(Request& r) {
   cancel_waits(r.t, r.c);
   const absl::btree_set<HoldName> holds = std::exchange(r.c.session_holds, {});
   end_session(r.t, r.c.id, holds);
+  unsubscribe_all(r.t, r.c);
+  stop_tracking(r.t, r.c);
+  stop_monitoring(r.t, r.c);
+  r.s().watches.clear(r.c);
   r.c.transaction.reset();
-  r.c.db = 0;
+  r.c.reply_mode = ReplyMode::kOn;
+  r.c.no_evict = r.c.no_touch = false;
+  r.c.db = r.s().db_at[0];
   r.c.protocol = 2;
   r.c.name.clear();
   r.reply.simple("RESET");

@@ -33,7 +33,7 @@ std::optional<ExpireConditions> read_conditions(Request& r) {
     } else if (equals_ignore_case(word, "LT")) {
       c.if_less = true;
     } else {
-      r.reply.error(std::string("ERR Unsupported option ").append(word));
+      r.reply.error(std::string("ERR Unsupported option ").append(word.substr(0, word.find('\0'))));
       return std::nullopt;
     }
   }

@@ -66,9 +66,7 @@ std::optional<HashTarget> find_hash_to_write(Request& r) {
 
 size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
                   std::string_view event) {
-  const bool made = !target.exists();
   const size_t fields = set_fields(r.t, r.c.db, target.key, target.f, pairs, r.c.id);
-  if (made) notify(r.t, kNotifyNew, "new", r.c.db, r.arg(1));
   notify(r.t, kNotifyHash, event, r.c.db, r.arg(1));
   return fields;
 }

@@ -1,6 +1,8 @@
 // Commands on keys of any type: DEL, UNLINK, EXISTS, TYPE, KEYS, SCAN, DBSIZE, FLUSHALL, FLUSHDB.
 #include <algorithm>
-#include <charconv>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/command.h"
@@ -30,10 +32,14 @@ std::string_view type_name(EntryType type) {
   return "none";
 }
 
+// As strtoul() reads it, which Redis uses: nothing at all is 0, and "-1" the largest of all.
 std::optional<uint64_t> parse_cursor(std::string_view text) {
-  uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const std::string copy(text);
+  if (!copy.empty() && std::isspace(static_cast<unsigned char>(copy[0])) != 0) return std::nullopt;
+  char* end = nullptr;
+  errno = 0;
+  const uint64_t value = std::strtoull(copy.c_str(), &end, 10);
+  if (*end != '\0' || errno == ERANGE) return std::nullopt;
   return value;
 }
 

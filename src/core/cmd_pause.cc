@@ -71,7 +71,7 @@ void cmd_client_reply(Request& r) {
   } else if (equals_ignore_case(r.arg(2), "OFF")) {
     r.c.reply_mode = ReplyMode::kOff;
   } else if (equals_ignore_case(r.arg(2), "SKIP")) {
-    if (r.c.reply_mode == ReplyMode::kOn) r.c.reply_mode = ReplyMode::kSkipNext;
+    if (r.c.reply_mode != ReplyMode::kOff) r.c.reply_mode = ReplyMode::kSkipNext;
   } else {
     reply_syntax_error(r);
   }

@@ -47,7 +47,7 @@ void unsubscribe(Request& r, Map& map, absl::btree_set<std::string>& own, size_t
 }
 
 void reply_channels(Request& r, const StringMap<PubSub::Subscribers>& channels) {
-  if (r.argc() > 3) return reply_wrong_arity(r);
+  if (r.argc() > 3) return reply_subcommand_syntax(r);
   std::vector<std::string_view> names;
   for (const auto& [name, subscribers] : channels) {
     if (r.argc() == 2 || glob_match(r.arg(2), name)) names.push_back(name);

@@ -28,6 +28,9 @@ std::optional<size_t> read_key_count(Request& r) {
 }
 
 void run_script(Request& r, const Script& script, std::string_view sha, size_t keys, bool read_only) {
+  if (read_only && script.flags.shebang && !script.flags.no_writes) {
+    return r.reply.error("ERR Can not execute a script with write flag using *_ro command.");
+  }
   ScriptHost& host = r.s().scripts;
   const uint64_t limit = r.s().config.limits.memory_bytes;
   const bool picky = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;

@@ -41,7 +41,8 @@ bool read_set_option(Request& r, size_t& i, SetOptions& o) {
   if (equals_ignore_case(word, "GET")) return o.get = true;
   if (equals_ignore_case(word, "KEEPTTL") && o.expiry == nullptr) return o.keep_ttl = true;
   const ExpiryWord* expiry = find_expiry_word(word);
-  if (expiry != nullptr && more && o.expiry == nullptr && !o.keep_ttl) {
+  // The same word again replaces what it said before.
+  if (expiry != nullptr && more && (o.expiry == nullptr || o.expiry == expiry) && !o.keep_ttl) {
     o.expiry = expiry;
     o.expiry_text = r.arg(++i);
     return true;
@@ -100,8 +101,8 @@ struct GetexOptions {
 bool read_getex_options(Request& r, GetexOptions& o) {
   for (size_t i = 2; i < r.argc(); ++i) {
     const bool more = i + 1 < r.argc();
-    const bool first = !o.persist && o.expiry == nullptr;
     const ExpiryWord* expiry = find_expiry_word(r.arg(i));
+    const bool first = !o.persist && (o.expiry == nullptr || o.expiry == expiry);
     if (equals_ignore_case(r.arg(i), "PERSIST") && o.expiry == nullptr) {
       o.persist = true;
     } else if (expiry != nullptr && more && first) {

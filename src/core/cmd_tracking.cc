@@ -158,7 +158,9 @@ void cmd_client_trackinginfo(Request& r) {
   r.reply.bulk("prefixes");
   r.reply.array(r.c.tracking == nullptr ? 0 : r.c.tracking->prefixes.size());
   if (r.c.tracking == nullptr) return;
-  for (const std::string& prefix : r.c.tracking->prefixes) r.reply.bulk(prefix);
+  std::vector<std::string> prefixes = r.c.tracking->prefixes;
+  std::ranges::sort(prefixes);
+  for (const std::string& prefix : prefixes) r.reply.bulk(prefix);
 }
 
 }  // namespace holdfast

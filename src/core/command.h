@@ -112,6 +112,8 @@ void reply_syntax_error(Request& r);
 void reply_wrong_arity(Request& r);
 void reply_not_an_integer(Request& r);
 void reply_wrong_type(Request& r);
+// A subcommand with a wrong number of arguments, where Redis points to HELP.
+void reply_subcommand_syntax(Request& r);
 
 // The lines of "X HELP", with Redis's first and last.
 void reply_help(Request& r, std::span<const std::string_view> lines);

@@ -158,6 +158,10 @@ std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, 
 }
 
 void reply_wrong_arity(Request& r) { r.reply.error(wrong_arity_text(r.command)); }
+void reply_subcommand_syntax(Request& r) {
+  r.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
+                std::string(r.arg(1).substr(0, 128)) + "'. Try " + upper(r.command.container()) + " HELP.");
+}
 void reply_syntax_error(Request& r) { r.reply.error("ERR syntax error"); }
 void reply_not_an_integer(Request& r) { r.reply.error("ERR value is not an integer or out of range"); }
 void reply_wrong_type(Request& r) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -49,6 +50,17 @@ struct HostFacts {
   std::string config_file;
 };
 
+struct Config;
+
+// Names and values that CONFIG SET gives.
+using ConfigChanges = std::vector<std::pair<std::string, std::string>>;
+
+// Why a CONFIG SET is refused.
+struct ConfigRefusal {
+  std::string name;
+  std::string why;  // empty: there is no such option
+};
+
 struct Config {
   Limits limits;
   uint64_t hash_seed = 0;    // the shell draws it, so that nobody can aim keys at one table
@@ -65,7 +77,18 @@ struct Config {
   // Takes what redis.log() says: 0 debug .. 3 warning.
   std::function<void(int level, std::string_view text)> log;
   // Options as CONFIG GET shows them, in order: name and value.
-  std::vector<std::pair<std::string, std::string>> settings;
+  ConfigChanges settings;
+  uint32_t notify_flags = 0;  // NotifyFlag: which keyspace events are published
+  int64_t slowlog_us = 10000;
+  uint64_t slowlog_entries = 128;
+  int64_t latency_threshold_ms = 0;  // 0: LATENCY keeps nothing
+  std::string debug_command = "no";  // who may call DEBUG: no, yes, local
+  // CONFIG SET: makes all of the changes or none, and writes to `config` what follows from them.
+  std::function<std::optional<ConfigRefusal>(const ConfigChanges&, Config& config)> change;
+  // CONFIG REWRITE: saves the options to their file. Returns why it cannot, or nothing.
+  std::function<std::string()> rewrite;
+  // DEBUG SLEEP.
+  std::function<void(int64_t us)> sleep;
 };
 
 }  // namespace holdfast

@@ -7,6 +7,7 @@
 #include "core/leases.h"
 #include "core/locks.h"
 #include "core/long_task.h"
+#include "core/monitor.h"
 #include "core/requests.h"
 #include "core/state.h"
 
@@ -95,6 +96,7 @@ Engine::~Engine() = default;
 
 ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
   Conn& c = s_->conns.open();
+  c.db = s_->db_at[0];
   c.peer = peer;
   c.local = local;
   c.opened = c.last_active = now.mono;
@@ -138,6 +140,7 @@ void Engine::drop(ConnId conn, Now now, Effects& fx) {
   c.blocked_on = nullptr;
   cancel_waits(t, c);
   unsubscribe_all(t, c);
+  stop_monitoring(t, c);
   stop_tracking(t, c);
   s_->watches.clear(c);
   const absl::btree_set<HoldName> holds = std::move(c.session_holds);

@@ -26,7 +26,7 @@ struct HashTarget {
 };
 std::optional<HashTarget> find_hash_to_write(Request& r);
 
-// set_fields(), then the event "new" where the key is, then `event`.
+// set_fields(), then the event.
 size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
                   std::string_view event);
 

@@ -141,7 +141,7 @@ void expire_key(Turn& t, DbIndex db, Keyspace::Found& f) {
   ++t.s.stats.expired_keys;
   if (type_of(*f) != EntryType::kLock) {
     end_exclusive(t, db, f, End::kExpired, deadline_of(*f));
-    if (t.s.notify_flags == 0) [[likely]]
+    if (t.s.config.notify_flags == 0) [[likely]]
       return drop_entry(t, db, f);
     const std::string key(key_of(*f));
     drop_entry(t, db, f);
@@ -171,9 +171,9 @@ void end_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder, E
 void put_value(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, EntryType type,
                std::string_view bytes, ConnId client) {
   Keyspace& keys = t.keys(db);
+  const bool made = !f || type_of(*f) == EntryType::kNone;
   if (!f) {
     f = keys.find_or_insert(key, type, bytes, t.now.mono).first;
-    notify(t, kNotifyNew, "new", db, key.bytes);
   } else {
     if (type_of(*f) == EntryType::kLock) {
       const std::string copy(bytes);  // it may have come from the entry that goes
@@ -187,6 +187,7 @@ void put_value(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, EntryTyp
     f->token = 0;
     set_held_since(*f, t.now.mono);
   }
+  if (made) notify(t, kNotifyNew, "new", db, key.bytes);
   note_value_change(t, db, f, client);
 }
 

@@ -247,6 +247,11 @@ void Keyspace::check_invariants() const {
       assert(table_index(hash_of(h)) == t);
       assert(static_cast<bool>(e.timed) == (deadline_of(e) != kNever));
       if (type_of(e) == EntryType::kNone) assert(e.has_queue && !e.timed);
+      if (type_of(e) == EntryType::kBigHash) {
+        hash_body_of(e)->check_invariants();
+        assert(hash_body_of(e)->size() > 0);
+      }
+      if (type_of(e) == EntryType::kHash) assert(!value_of(e).empty());
       if (type_of(e) != EntryType::kLock) continue;
       lock_body_of(e)->check_invariants();
       assert(locks_.contains(h) && lock_body_of(e)->size() > 0 &&

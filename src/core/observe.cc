@@ -7,10 +7,10 @@ namespace holdfast {
 
 void publish_key_event(Turn& t, std::string_view event, DbIndex db, std::string_view key) {
   const std::string number = std::to_string(t.s.db_name[db]);
-  if ((t.s.notify_flags & kNotifyKeyspace) != 0) {
+  if ((t.s.config.notify_flags & kNotifyKeyspace) != 0) {
     publish(t, std::string("__keyspace@").append(number).append("__:").append(key), event);
   }
-  if ((t.s.notify_flags & kNotifyKeyevent) != 0) {
+  if ((t.s.config.notify_flags & kNotifyKeyevent) != 0) {
     publish(t, std::string("__keyevent@").append(number).append("__:").append(event), key);
   }
 }

@@ -4,29 +4,10 @@
 
 #include <string_view>
 
+#include "core/event_flags.h"
 #include "core/state.h"
 
 namespace holdfast {
-
-// The classes of notify-keyspace-events, by Redis's letters.
-enum NotifyFlag : uint32_t {
-  kNotifyKeyspace = 1U << 0U,  // K: __keyspace@<db>__:<key>
-  kNotifyKeyevent = 1U << 1U,  // E: __keyevent@<db>__:<event>
-  kNotifyGeneric = 1U << 2U,   // g
-  kNotifyString = 1U << 3U,    // $
-  kNotifyList = 1U << 4U,      // l
-  kNotifySet = 1U << 5U,       // s
-  kNotifyHash = 1U << 6U,      // h
-  kNotifyZset = 1U << 7U,      // z
-  kNotifyExpired = 1U << 8U,   // x
-  kNotifyEvicted = 1U << 9U,   // e
-  kNotifyStream = 1U << 10U,   // t
-  kNotifyKeyMiss = 1U << 11U,  // m
-  kNotifyModule = 1U << 12U,   // d
-  kNotifyNew = 1U << 13U,      // n
-  kNotifyAll = kNotifyGeneric | kNotifyString | kNotifyList | kNotifySet | kNotifyHash | kNotifyZset |
-               kNotifyExpired | kNotifyEvicted | kNotifyStream | kNotifyModule,  // A
-};
 
 void publish_key_event(Turn& t, std::string_view event, DbIndex db, std::string_view key);
 void publish_lock_event(Turn& t, std::string_view key, std::string_view event, std::string_view owner,
@@ -43,7 +24,7 @@ inline void key_changed(Turn& t, DbIndex db, std::string_view key) {
 // Tells of a keyspace event ("set", "expired") by its class, as notify-keyspace-events asks for. Called by
 // command handlers, after the change.
 inline void notify(Turn& t, NotifyFlag of_class, std::string_view event, DbIndex db, std::string_view key) {
-  if ((t.s.notify_flags & of_class) != 0) [[unlikely]]
+  if ((t.s.config.notify_flags & of_class) != 0) [[unlikely]]
     publish_key_event(t, event, db, key);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -91,7 +92,9 @@ class PackedHash {
 // A copy of a packed hash that can be changed. Short ones need no allocation.
 class PackedHashEditor {
  public:
-  explicit PackedHashEditor(std::string_view bytes) : bytes_(bytes.begin(), bytes.end()) {}
+  explicit PackedHashEditor(std::string_view bytes) : bytes_(bytes.size()) {
+    if (!bytes.empty()) std::memcpy(bytes_.data(), bytes.data(), bytes.size());
+  }
 
   // True where the field is new: then it is the last. Else it keeps its place.
   bool set(std::string_view field, std::string_view value);

@@ -9,6 +9,7 @@
 #include "core/handlers.h"
 #include "core/locks.h"
 #include "core/long_task.h"
+#include "core/monitor.h"
 
 namespace holdfast {
 
@@ -44,8 +45,7 @@ void queue_in_multi(Conn& c, const Command& command, std::span<const std::string
 
 // A request was refused before it could run: a transaction under way is broken, and EXEC itself ends it.
 void fail_transaction(Turn& t, Conn& c, std::string_view name) {
-  if (c.transaction == nullptr) return;
-  c.transaction->broken = true;
+  if (c.transaction != nullptr) c.transaction->broken = true;
   if (!equals_ignore_case(name, "exec")) return;
   c.transaction.reset();
   t.s.watches.clear(c);
@@ -65,6 +65,18 @@ bool refuse_to_subscriber(const Conn& c, const Command& command, Reply& reply) {
           .append("': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
                   "context"));
   return true;
+}
+
+// A web page may make a browser send lines here; what they say must not be done.
+bool is_http(std::string_view word) {
+  return equals_ignore_case(word, "post") || equals_ignore_case(word, "host:");
+}
+
+void hang_up(Turn& t, Conn& c, size_t answered) {
+  c.out.truncate(answered);
+  c.running = false;
+  c.closing = true;
+  t.fx.closes.push_back(c.id);
 }
 
 bool may_run_long(const Conn& c, const Command& command) {
@@ -105,15 +117,68 @@ void flush_later(Conn& c) {
   c.later.reset(0);
 }
 
+// The limits within which SLOWLOG keeps a request's arguments, as Redis does.
+std::vector<std::string> cut_arguments(std::span<const std::string_view> argv) {
+  constexpr size_t kMaxArguments = 32;
+  constexpr size_t kMaxBytes = 128;
+  std::vector<std::string> cut;
+  for (size_t i = 0; i < std::min(argv.size(), kMaxArguments); ++i) {
+    if (i + 1 == kMaxArguments && argv.size() > kMaxArguments) {
+      cut.push_back("... (" + std::to_string(argv.size() - kMaxArguments + 1) + " more arguments)");
+    } else if (argv[i].size() > kMaxBytes) {
+      cut.push_back(std::string(argv[i].substr(0, kMaxBytes)) + "... (" +
+                    std::to_string(argv[i].size() - kMaxBytes) + " more bytes)");
+    } else {
+      cut.emplace_back(argv[i]);
+    }
+  }
+  return cut;
+}
+
+void note_time(Request& r, int64_t us) {
+  CommandLog& log = r.s().log;
+  const Config& config = r.s().config;
+  const int64_t at_s = r.t.now.wall_us / 1000000;
+  log.note_time(r.command, us);
+  if (us >= config.slowlog_us && config.slowlog_entries > 0 && (r.command.flags & kSkipSlowlog) == 0) {
+    log.keep_slow({0, at_s, us, cut_arguments(r.argv), r.c.peer, r.c.name}, config.slowlog_entries);
+  }
+  if (config.latency_threshold_ms > 0 && us / 1000 >= config.latency_threshold_ms) {
+    log.note_latency((r.command.flags & kFast) != 0 ? "fast-command" : "command", at_s, us / 1000);
+  }
+}
+
+// Runs the handler, with what there is to know about the call.
+void call(Request& r) {
+  const Config& config = r.s().config;
+  // A limit below a millisecond is for those who want to see everything.
+  constexpr int64_t kCloseUs = 1000;
+  const bool timed = (r.s().log.begin(r.command) || config.slowlog_us < kCloseUs) && config.clock_us;
+  const int64_t began_us = timed ? config.clock_us() : 0;
+  const size_t answered = r.reply.out().size();
+  r.command.handler(r);
+  if (timed) note_time(r, config.clock_us() - began_us);
+  if (r.reply.out().size() > answered && r.reply.out().view()[answered] == '-') {
+    r.s().log.note_failure(r.command, r.reply.out().view().substr(answered));
+  }
+}
+
 }  // namespace
 
 void run_command(Request& r) {
   ++r.s().stats.commands;
+  const bool script = (r.command.flags & kMovableKeys) != 0;
+  if (script && !r.s().monitors.empty()) [[unlikely]]
+    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
   if (beyond_memory_limit(r.t, r.c, r.command)) {
+    const size_t answered = r.reply.out().size();
     r.reply.error("OOM command not allowed when used memory > 'maxmemory'.");
+    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
     return;
   }
-  r.command.handler(r);
+  call(r);
+  if (!script && !r.s().monitors.empty()) [[unlikely]]
+    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
   if (r.c.tracking != nullptr) [[unlikely]]
     remember_reads(r.t, r.c, r.command, r.argv);
 }
@@ -125,7 +190,9 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
   Reply reply(c.out, c.protocol);
   const Command* command = resolve_command(argv, reply);
   if (command == nullptr) {
+    if (is_http(argv[0])) return hang_up(t, c, answered);
     fail_transaction(t, c, argv[0]);
+    t.s.log.note_rejection(find_row(argv), c.out.view().substr(answered));
     return conclude_request(t, c, answered);
   }
   c.last_command = command;

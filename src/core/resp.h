@@ -21,7 +21,9 @@ class RequestParser {
     kBroken,   // the stream can never be understood again; error() says why, as Redis words it
   };
 
+  // The limits may change; they must outlive the parser.
   explicit RequestParser(const Limits& limits) : limits_(limits) {}
+  explicit RequestParser(Limits&&) = delete;
 
   // Parses on in `bytes`, which begin where the last request ended. The bytes that were there in an earlier
   // call for this request must be the same, though they may have moved. Never looks at a byte twice but for
@@ -63,7 +65,7 @@ class RequestParser {
   Status more(size_t wanted);
   Status fail(std::string_view why);
 
-  Limits limits_;
+  const Limits& limits_;
   std::vector<std::string_view> argv_;
   std::vector<Piece> parked_;  // the arguments that were complete when the bytes last ran out
   std::string text_;           // what an inline command's arguments view

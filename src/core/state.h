@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/command_log.h"
 #include "core/config.h"
 #include "core/conn.h"
 #include "core/engine.h"
@@ -76,7 +77,8 @@ struct EngineState {
   ScriptHost scripts;
   std::unique_ptr<LongTask> task;
   Pause pause;
-  uint32_t notify_flags = 0;  // NotifyFlag: which keyspace events are published
+  CommandLog log;
+  std::vector<ConnId> monitors;
   // SWAPDB: which of `dbs` a client means by a number, and the number by which clients know each of `dbs`.
   // Everything but SELECT and what is shown goes by the place in `dbs`.
   std::array<DbIndex, kDatabases> db_at;

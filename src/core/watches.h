@@ -4,6 +4,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/conn.h"
@@ -22,6 +23,9 @@ class Watches {
 
   // The key has changed: EXEC will fail for all who watch it.
   void break_key(const ConnTable& conns, DbIndex db, std::string_view key);
+  // SWAPDB: what is watched by a name is watched in the other database from now on. The caller sees to
+  // Conn::watched.
+  void swap_dbs(DbIndex a, DbIndex b) { std::swap(by_key_[a], by_key_[b]); }
   // The same for all watched keys of a database for which `is_concerned(key)`.
   template <class F>
   void break_db(const ConnTable& conns, DbIndex db, F is_concerned) const {

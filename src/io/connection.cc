@@ -207,7 +207,7 @@ void Connection::on_written(uv_write_t* request, int status) noexcept {
 
 bool Connection::is_reader_too_slow() {
   const size_t in_flight = writing_ ? uv_stream_get_write_queue_size(stream()) : 0;
-  if (output_->size() + in_flight <= server_.engine().config().limits.output_buffer_bytes) return false;
+  if (output_->size() + in_flight <= server_.engine().output_limit(id_)) return false;
   refuse("its unread replies are beyond client-output-buffer-limit");
   return true;
 }

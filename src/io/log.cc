@@ -75,6 +75,8 @@ Result<Done> open_log(LogLevel level, const std::string& file) {
   return file.empty() ? Result<Done>(Done{}) : use_file(file);
 }
 
+void set_log_level(LogLevel level) { the_log().logger.set_level(to_spdlog(level)); }
+
 void reopen_log() {
   const std::string file = the_log().file;
   if (file.empty()) return;

@@ -15,6 +15,8 @@ enum class LogLevel { kDebug, kVerbose, kNotice, kWarning };
 // stdout.
 Result<Done> open_log(LogLevel level, const std::string& file);
 
+void set_log_level(LogLevel level);
+
 // Opens the file anew by its name, for whoever has moved it away. On failure the old one stays in use.
 void reopen_log();
 

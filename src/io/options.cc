@@ -1,184 +1,29 @@
-// One row an option: name, default, range, where its value goes, and what --help says. Sizes as in Redis:
-// k m g are powers of 1000, kb mb gb powers of 1024.
+// Options from the command line and the config file, and what follows from them; their table is
+// options_table.cc.
 #include "io/options.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/program_options.hpp>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <limits>
 #include <map>
 #include <optional>
-#include <span>
-#include <variant>
+#include <set>
 #include <vector>
 
+#include "core/event_flags.h"
 #include "core/version.h"
+#include "io/options_table.h"
+#include "io/replace_file.h"
 
 namespace holdfast {
 namespace {
 
 namespace po = boost::program_options;
-
-enum class Kind { kText, kLevel, kNumber, kSize, kOctal, kPort };
-
-using Target = std::variant<std::string Options::*, uint64_t Options::*>;
-
-struct Row {
-  const char* group;
-  const char* name;
-  const char* fallback;
-  Kind kind;
-  Target target;
-  uint64_t min;
-  uint64_t max;
-  const char* help;
-};
-
-constexpr uint64_t kMaxU64 = std::numeric_limits<uint64_t>::max();
-constexpr uint64_t kMaxI32 = std::numeric_limits<int32_t>::max();
-// A lead is counted in microseconds within a token's 53 bits.
-constexpr uint64_t kMaxLeadMs = kMaxToken / 1000;
-
-using O = Options;
-
-// clang-format off: a table reads by its columns
-const std::array kRows{
-    Row{"Network", "port", "7379", Kind::kPort, &O::port, 0, 65535,
-        "TCP port; 0: no TCP; auto: any free one, told by the ready line"},
-    Row{"Network", "bind", "127.0.0.1 -::1", Kind::kText, &O::bind, 0, 0,
-        "addresses to listen on, repeated or separated by blanks; \"-\" before one: it may be missing; "
-        "\"*\" and "
-        "\"::*\": all of IPv4 and of IPv6"},
-    Row{"Network", "unixsocket", "", Kind::kText, &O::unixsocket, 0, 0,
-        "path of a Unix socket to listen on too"},
-    Row{"Network", "unixsocketperm", "0", Kind::kOctal, &O::unixsocketperm, 0, 0777,
-        "permissions of the Unix socket, octal; 0: as the umask has it"},
-    Row{"Network", "tcp-backlog", "511", Kind::kNumber, &O::tcp_backlog, 1, 65535,
-        "connections that may wait to be accepted"},
-    Row{"Network", "tcp-keepalive", "300", Kind::kNumber, &O::tcp_keepalive_s, 0, 32767,
-        "seconds of silence after which the peer is probed; 0: never"},
-    Row{"Network", "timeout", "0", Kind::kNumber, &O::idle_timeout_s, 0, kMaxI32,
-        "seconds after which an idle client is closed, unless it waits for a lock; 0: never"},
-
-    Row{"Limits", "maxclients", "10000", Kind::kNumber, &O::maxclients, 1, kMaxClients, "clients at once"},
-    Row{"Limits", "proto-max-bulk-len", "512mb", Kind::kSize, &O::bulk_bytes, 1, kMaxI32,
-        "size of one argument"},
-    Row{"Limits", "max-arguments", "1048576", Kind::kNumber, &O::arguments, 1, kMaxI32,
-        "arguments of one command"},
-    Row{"Limits", "inline-max", "64kb", Kind::kSize, &O::inline_bytes, 32, kMaxI32,
-        "size of a command typed as a line"},
-    Row{"Limits", "client-query-buffer-limit", "1gb", Kind::kSize, &O::query_buffer_bytes, 1, kMaxU64,
-        "unparsed input of one client, beyond which it is closed"},
-    Row{"Limits", "client-output-buffer-limit", "256mb", Kind::kSize, &O::output_buffer_bytes, 0, kMaxU64,
-        "unread replies of one client, beyond which it is closed; 0: no limit"},
-    Row{"Limits", "maxmemory", "0", Kind::kSize, &O::memory_bytes, 0, kMaxU64,
-        "memory beyond which commands that need more are refused; 0: no limit"},
-
-    Row{"Locks", "max-waiters", "1000000", Kind::kNumber, &O::max_waiters, 0, kMaxI32,
-        "waiting requests in all"},
-    Row{"Locks", "max-waiters-per-key", "100000", Kind::kNumber, &O::max_waiters_per_key, 0, kMaxI32,
-        "waiting requests of one key"},
-    Row{"Locks", "max-owner", "512", Kind::kSize, &O::max_owner_bytes, 1, 65535, "size of an owner's name"},
-    Row{"Locks", "lease-memory", "100000", Kind::kNumber, &O::lease_memory, 0, kMaxI32,
-        "ended leases whose fate is remembered"},
-    Row{"Locks", "max-token-lead", "86400000", Kind::kNumber, &O::max_token_lead_ms, 0, kMaxLeadMs,
-        "milliseconds by which a client may push a token ahead of the clock"},
-    Row{"Locks", "session-grace", "0", Kind::kNumber, &O::session_grace_ms, 0, kMaxTtlMs,
-        "milliseconds that a SESSION lock outlives its connection"},
-
-    Row{"Logging", "loglevel", "notice", Kind::kLevel, &O::loglevel, 0, 0,
-        "debug, verbose, notice or warning"},
-    Row{"Logging", "logfile", "", Kind::kText, &O::logfile, 0, 0,
-        "file to log to, opened anew on SIGHUP; empty: standard output"},
-
-    Row{"General", "hash-seed", "0", Kind::kNumber, &O::hash_seed, 0, kMaxU64,
-        "seed of the tables, to run the same way twice; 0: a random one"},
-};
-// clang-format on
-
-constexpr std::array<std::string_view, 4> kLevels{"debug", "verbose", "notice", "warning"};
-
-struct Unit {
-  std::string_view name;
-  uint64_t factor;
-};
-constexpr std::array kUnits{Unit{"", 1},           Unit{"b", 1},        Unit{"k", 1000},
-                            Unit{"kb", 1U << 10},  Unit{"m", 1000000},  Unit{"mb", 1U << 20},
-                            Unit{"g", 1000000000}, Unit{"gb", 1U << 30}};
-
-std::optional<uint64_t> parse_number(std::string_view text, int base) {
-  uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-std::optional<uint64_t> parse_size(std::string_view text) {
-  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::optional<uint64_t> value = parse_number(text.substr(0, digits), 10);
-  std::string unit(text.substr(digits));
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const Unit& u : kUnits) {
-    if (u.name != unit || !value || *value > kMaxU64 / u.factor) continue;
-    return *value * u.factor;
-  }
-  return std::nullopt;
-}
-
-std::optional<uint64_t> parse_integer(const Row& row, std::string_view text) {
-  const std::optional<uint64_t> value = row.kind == Kind::kSize    ? parse_size(text)
-                                        : row.kind == Kind::kOctal ? parse_number(text, 8)
-                                                                   : parse_number(text, 10);
-  return value && *value >= row.min && *value <= row.max ? value : std::nullopt;
-}
-
-std::string expected(const Row& row) {
-  switch (row.kind) {
-    case Kind::kText:
-      return "text";
-    case Kind::kLevel:
-      return "debug, verbose, notice or warning";
-    case Kind::kNumber:
-      return fmt::format("a number from {} to {}", row.min, row.max);
-    case Kind::kSize:
-      return fmt::format("a size from {} to {} bytes, such as 100, 64kb, 512mb or 1gb", row.min, row.max);
-    case Kind::kOctal:
-      return fmt::format("an octal number from {:o} to {:o}", row.min, row.max);
-    case Kind::kPort:
-      return fmt::format("a number from {} to {}, or auto", row.min, row.max);
-  }
-  return "";
-}
-
-// False if the row does not take this text; then nothing has changed.
-bool assign(const Row& row, const std::string& text, Options& options) {
-  if (const auto* member = std::get_if<std::string Options::*>(&row.target)) {
-    if (row.kind == Kind::kLevel && std::find(kLevels.begin(), kLevels.end(), text) == kLevels.end())
-      return false;
-    options.*(*member) = text;
-    return true;
-  }
-  const bool any_port = row.kind == Kind::kPort && text == "auto";
-  const std::optional<uint64_t> value = any_port ? 0 : parse_integer(row, text);
-  if (!value) return false;
-  if (row.kind == Kind::kPort) options.any_port = any_port;
-  options.*std::get<uint64_t Options::*>(row.target) = *value;
-  return true;
-}
-
-// The value as CONFIG GET shows it.
-std::string shown(const Row& row, const Options& options) {
-  if (const auto* member = std::get_if<std::string Options::*>(&row.target)) return options.*(*member);
-  const uint64_t value = options.*std::get<uint64_t Options::*>(row.target);
-  return row.kind == Kind::kOctal ? fmt::format("{:o}", value) : std::to_string(value);
-}
 
 const char* argument_name(Kind kind) {
   switch (kind) {
@@ -186,6 +31,10 @@ const char* argument_name(Kind kind) {
       return "TEXT";
     case Kind::kLevel:
       return "LEVEL";
+    case Kind::kDebug:
+      return "WHO";
+    case Kind::kEvents:
+      return "LETTERS";
     case Kind::kSize:
       return "SIZE";
     case Kind::kOctal:
@@ -199,7 +48,7 @@ const char* argument_name(Kind kind) {
 
 po::options_description described(const char* group) {
   po::options_description options(group, 100);
-  for (const Row& row : kRows) {
+  for (const Row& row : option_rows()) {
     if (std::string_view(row.group) != group) continue;
     const std::string fallback = *row.fallback == '\0' ? "none" : row.fallback;
     const std::string help = fmt::format("{} (default {})", row.help, fallback);
@@ -212,7 +61,8 @@ po::options_description described(const char* group) {
 
 po::options_description file_options() {
   po::options_description all;
-  for (const char* group : {"Network", "Limits", "Locks", "Logging", "General"}) all.add(described(group));
+  for (const char* group : {"Network", "Limits", "Locks", "Data", "Scripts", "Logging", "General"})
+    all.add(described(group));
   return all;
 }
 
@@ -277,7 +127,7 @@ Result<Given> read_file(const std::string& path) {
 // Takes over what `given` says of the table's options. Of several values the last counts, but for
 // addresses.
 Result<Done> take(const Given& given, const std::string& prefix, Options& options) {
-  for (const Row& row : kRows) {
+  for (const Row& row : option_rows()) {
     const auto found = given.find(row.name);
     if (found == given.end()) continue;
     std::string text = found->second.back();
@@ -288,13 +138,49 @@ Result<Done> take(const Given& given, const std::string& prefix, Options& option
   return Done{};
 }
 
-uint64_t or_unlimited(uint64_t limit) { return limit == 0 ? kMaxU64 : limit; }
+// The name of a line such as "name = value"; empty: the line is something else.
+std::string name_in(const std::string& line) {
+  const size_t end = line.find('=');
+  if (end == std::string::npos) return "";
+  const size_t first = line.find_first_not_of(" \t");
+  const size_t last = line.find_last_not_of(" \t", end == 0 ? 0 : end - 1);
+  return first >= end || line[first] == '#' ? "" : line.substr(first, last - first + 1);
+}
+
+std::string config_line(const Row& row, const Options& options) {
+  return fmt::format("{} = {}\n", row.name,
+                     row.kind == Kind::kPort && options.any_port ? "auto" : shown(row, options));
+}
+
+// The file as it should be. Of several lines of one name the last stays; it is told what they come to.
+std::string rewritten(std::istream& file, const Options& options) {
+  Options defaults;
+  for (const Row& row : option_rows()) assign(row, row.fallback, defaults);
+  std::vector<std::string> lines;
+  std::map<std::string, size_t> places;
+  for (std::string line; std::getline(file, line);) {
+    const std::string name = name_in(line);
+    if (const auto old = places.find(name); old != places.end()) lines[old->second].clear();
+    if (find_row(name) != nullptr) places[name] = lines.size();
+    lines.push_back(line + "\n");
+  }
+  for (const Row& row : option_rows()) {
+    if (const auto place = places.find(row.name); place != places.end()) {
+      lines[place->second] = config_line(row, options);
+    } else if (shown(row, options) != shown(row, defaults)) {
+      lines.push_back(config_line(row, options));
+    }
+  }
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+uint64_t or_unlimited(uint64_t limit) { return limit == 0 ? std::numeric_limits<uint64_t>::max() : limit; }
 
 }  // namespace
 
 Result<Options> read_options(int argc, const char* const* argv) {
   Options options;
-  for (const Row& row : kRows) {
+  for (const Row& row : option_rows()) {
     const bool taken = assign(row, row.fallback, options);
     assert(taken);
     static_cast<void>(taken);
@@ -315,9 +201,43 @@ Result<Options> read_options(int argc, const char* const* argv) {
   return options;
 }
 
-LogLevel log_level(const Options& options) {
-  const auto* found = std::find(kLevels.begin(), kLevels.end(), options.loglevel);
-  return static_cast<LogLevel>(found - kLevels.begin());
+std::optional<ConfigRefusal> change_options(Options& options, const ConfigChanges& changes) {
+  Options changed = options;
+  std::set<std::string> seen;
+  for (const auto& [name, value] : changes) {
+    if (find_row(name) == nullptr) return ConfigRefusal{name, ""};
+  }
+  for (const auto& [name, value] : changes) {
+    const Row& row = *find_row(name);
+    if (!seen.insert(row.name).second) return ConfigRefusal{name, "duplicate parameter"};
+    if (row.when == When::kStart) return ConfigRefusal{name, "can't set immutable config"};
+    if (!assign(row, value, changed)) return ConfigRefusal{name, refusal(row, value)};
+  }
+  options = changed;
+  return std::nullopt;
+}
+
+void adopt_changes(const Options& options, Config& config) {
+  Config made = engine_config(options);
+  config.limits = made.limits;
+  config.max_token_lead = made.max_token_lead;
+  config.session_grace = made.session_grace;
+  config.settings = std::move(made.settings);
+  config.notify_flags = made.notify_flags;
+  config.slowlog_us = made.slowlog_us;
+  config.slowlog_entries = made.slowlog_entries;
+  config.latency_threshold_ms = made.latency_threshold_ms;
+}
+
+Result<Done> rewrite_config_file(const Options& options) {
+  const std::string& path = options.config_file;
+  if (path.empty()) return Failure{"The server is running without a config file"};
+  std::ifstream old(path);
+  if (!old) return Failure{fmt::format("cannot read {}: {}", path, std::strerror(errno))};
+  if (Result<Done> written = replace_file(path, rewritten(old, options)); !written) {
+    return Failure{fmt::format("Rewriting config file: {}", written.error())};
+  }
+  return Done{};
 }
 
 Config engine_config(const Options& options) {
@@ -332,15 +252,34 @@ Config engine_config(const Options& options) {
   config.limits.waiters_per_key = static_cast<uint32_t>(options.max_waiters_per_key);
   config.limits.owner_bytes = static_cast<uint32_t>(options.max_owner_bytes);
   config.limits.memory_bytes = options.memory_bytes;
+  config.limits.pubsub_output_bytes = options.pubsub_output_bytes;
+  config.limits.tracking_keys = options.tracking_keys;
+  config.limits.busy_reply_ms = static_cast<int64_t>(options.busy_reply_ms);
+  config.limits.script_hard_ms = static_cast<int64_t>(options.script_hard_ms);
+  config.limits.script_memory_bytes = options.script_memory_bytes;
+  config.limits.hash_packed_entries = static_cast<uint32_t>(options.hash_packed_entries);
+  config.limits.hash_packed_value_bytes = static_cast<uint32_t>(options.hash_packed_value_bytes);
+  config.notify_flags = *parse_event_flags(options.notify_events);
+  config.slowlog_us = static_cast<int64_t>(options.slowlog_us);
+  config.slowlog_entries = options.slowlog_entries;
+  config.latency_threshold_ms = static_cast<int64_t>(options.latency_threshold_ms);
+  config.debug_command = options.debug_command;
   config.limits.lease_memory = static_cast<uint32_t>(options.lease_memory);
   config.hash_seed = options.hash_seed;
   config.max_token_lead = DurationMs{static_cast<int64_t>(options.max_token_lead_ms)};
   config.session_grace = DurationMs{static_cast<int64_t>(options.session_grace_ms)};
-  for (const Row& row : kRows) config.settings.emplace_back(row.name, shown(row, options));
+  for (const Row& row : option_rows()) config.settings.emplace_back(row.name, shown(row, options));
+  config.settings.emplace_back("lua-time-limit", std::to_string(options.busy_reply_ms));
   config.settings.emplace_back("databases", std::to_string(kDatabases));
   // What clients and redis-benchmark ask for, by Redis's names: nothing is written to disk.
-  config.settings.emplace_back("appendonly", "no");
-  config.settings.emplace_back("save", "");
+  for (const auto& [name, value] : {std::pair{"appendonly", "no"},
+                                    {"save", ""},
+                                    {"maxmemory-policy", "noeviction"},
+                                    {"replica-read-only", "yes"},
+                                    {"slave-read-only", "yes"},
+                                    {"cluster-enabled", "no"}}) {
+    config.settings.emplace_back(name, value);
+  }
   return config;
 }
 

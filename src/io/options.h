@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/config.h"
@@ -29,7 +30,21 @@ struct Options {
   uint64_t inline_bytes = 0;
   uint64_t query_buffer_bytes = 0;
   uint64_t output_buffer_bytes = 0;
+  uint64_t pubsub_output_bytes = 0;
   uint64_t memory_bytes = 0;
+  uint64_t tracking_keys = 0;
+
+  std::string notify_events;
+  uint64_t hash_packed_entries = 0;
+  uint64_t hash_packed_value_bytes = 0;
+  uint64_t busy_reply_ms = 0;
+  uint64_t script_hard_ms = 0;
+  uint64_t script_memory_bytes = 0;
+
+  uint64_t slowlog_us = 0;
+  uint64_t slowlog_entries = 0;
+  uint64_t latency_threshold_ms = 0;
+  std::string debug_command;
 
   uint64_t max_waiters = 0;
   uint64_t max_waiters_per_key = 0;
@@ -50,6 +65,16 @@ struct Options {
 // Reads the command line, and the file that --config names; the command line wins. A failure names the
 // option and what it expects.
 Result<Options> read_options(int argc, const char* const* argv);
+
+// What CONFIG SET asks for: all of the values, or none. A refusal leaves the options as they were.
+std::optional<ConfigRefusal> change_options(Options& options, const ConfigChanges& changes);
+
+// What of a running engine's config follows from options that may change.
+void adopt_changes(const Options& options, Config& config);
+
+// Writes what the options are now to the file that --config named: lines that name one get its value,
+// comments stay, and what the file lacks is added where it is not the default.
+Result<Done> rewrite_config_file(const Options& options);
 
 LogLevel log_level(const Options& options);
 

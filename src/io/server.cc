@@ -88,7 +88,7 @@ Result<Done> Server::run() {
   uv_signal_start(&terminate_, on_stop_signal, SIGTERM);
   uv_signal_start(&interrupt_, on_stop_signal, SIGINT);
   uv_signal_start(&hangup_, on_hangup_signal, SIGHUP);
-  if (options_.idle_timeout_s > 0) uv_timer_start(&idle_timer_, on_idle_check, kIdleCheckMs, kIdleCheckMs);
+  uv_timer_start(&idle_timer_, on_idle_check, kIdleCheckMs, kIdleCheckMs);
   std::string names;
   for (const auto& listener : listeners_) {
     if (Result<Done> listens = listen(*listener); !listens) {
@@ -275,6 +275,7 @@ void Server::on_timer(uv_timer_t* timer) noexcept {
 void Server::on_idle_check(uv_timer_t* timer) noexcept { self(timer->data)->close_idle(); }
 
 void Server::close_idle() {
+  if (options_.idle_timeout_s == 0) return;
   const TimeMs at = now().mono;
   const DurationMs allowed{static_cast<int64_t>(options_.idle_timeout_s) * 1000};
   for (Connection* connection : connections_) {

@@ -64,9 +64,9 @@ CASES = [
     row("Laravel RedisLock, predis", "php-illuminate-cache", "lock and cache store, mixing with LOCK",
         "php", "php", "illuminate_lock.php", "predis"),
     row("redigo", "golang-github-gomodule-redigo-dev", "client: types, pipelines, WATCH, scripts, pub/sub, "
-        "pool", "go", GO_PROGRAM, prepare=compile_go),
+        "locks", "go", GO_PROGRAM, prepare=compile_go),
     row("Redis.pm", "libredis-perl", "client: types, pipelines, WATCH, scripts, pub/sub, locks", "perl",
         "perl", "redis_pm.pl"),
-    row("hiredis", "libhiredis-dev", "C client: pipelines, binary, formats, MULTI, pub/sub, reader", "c",
+    row("hiredis", "libhiredis-dev", "C client: formats, pipelines, MULTI, pub/sub, libuv callbacks", "c",
         C_PROGRAM, prepare=compile_c),
 ]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Where replies of Holdfast and Redis may differ, each with its reason; `--list` prints all of it.
 
-NORMALISED: what no two servers, not even two of stock Redis, reply alike; it is compared in a way that allows
-for that and no more. LISTED: where Holdfast means to differ. LEFT_OUT: what is not sent, and why.
+NORMALISED: what no two servers, not even two of stock Redis, reply alike; it is compared in a way that
+allows for that and no more. LISTED: where Holdfast means to differ. LEFT_OUT: what is not sent, and why.
 """
 import re
 import sys
@@ -14,7 +14,7 @@ Listed = namedtuple("Listed", "command redis holdfast reason")
 MS_ARE_ABOVE = 100_000_000_000
 SLACK_MS = 5000
 TIMES_ARE_ABOVE = 300_000_000
-# What was set as an absolute time is known to the millisecond, and is compared so (see differential_words.py).
+# What was set as an absolute time is known to the millisecond, and compared so (see differential_words.py).
 ABSOLUTE = ((2_900_000_000, 3_600_000_000), (2_900_000_000_000, 3_600_000_000_000))
 
 
@@ -70,7 +70,7 @@ def greeting(a, b, ids):
     pairs = children(a, b)
     if pairs is None:
         return False
-    free, name = (b"version", b"server"), None
+    free, name = (b"version",), None
     for x, y in pairs:
         if not same_client(x, y, ids) and name not in free:
             return False
@@ -102,59 +102,77 @@ def unsubscribed(a, b, _):
     """A list of replies: counts in their order, the names in any."""
     counts = [[reply[1][0::2] for reply in side if isinstance(reply[1], list)] for side in (a, b)]
     names = [sorted(repr(reply[1][1]) for reply in side if isinstance(reply[1], list)) for side in (a, b)]
-    return len(a) == len(b) and [r[0] for r in a] == [r[0] for r in b] and counts[0] == counts[1] and names[0] == names[1]
+    return [r[0] for r in a] == [r[0] for r in b] and counts[0] == counts[1] and names[0] == names[1]
 
 
 NORMALISED = [
     Rule(rb"(TTL|PTTL|EXPIRETIME|PEXPIRETIME|EXEC)\b", times,
-         "A time counted from now depends on when the server read it. It may differ by 5 seconds; one that was set as an "
-         "absolute time may not. In EXEC the same holds for integers as large as times."),
+         "A time counted from now depends on when the server read it. It may differ by 5 seconds; one that "
+         "was set as an absolute time may not. In EXEC the same holds for integers as large as times."),
     Rule(rb"(KEYS|PUBSUB (SHARD)?CHANNELS|HKEYS BIG|HVALS BIG)", in_any_order,
-         "Keys, channels, and fields of a hash over the listpack's limits have no order (in Redis that of a hash table "
-         "with a random seed). A small hash has the order of insertion, and that is compared."),
+         "Keys, channels, and fields of a hash over the listpack's limits have no order (in Redis that of "
+         "a hash table with a random seed). A small hash has the order of insertion, "
+         "and that is compared."),
     Rule(rb"HGETALL BIG", pairs_in_any_order, "As HKEYS: the pairs of a large hash have no order."),
-    Rule(rb"SCAN ", scan_of_elements, "Elements come in any order. Cursors are each server's own: a full iteration is compared "
+    Rule(rb"SCAN ", scan_of_elements,
+         "Elements come in any order. Cursors are each server's own: a full iteration is compared "
          "as the set of what it returned."),
     Rule(rb"HSCAN BIG", scan_of_pairs, "As SCAN."),
     Rule(rb"RANDOMKEY", any_key, "Which key it is, is random; whether there is one, is not."),
     Rule(rb"OBJECT IDLETIME", idle, "Seconds since the last access: 0 to 60 in a test."),
-    Rule(rb"(CLIENT|RESET)", same_client, "Client ids are each server's own numbers; they must name the same connection."),
+    Rule(rb"(CLIENT|RESET)", same_client,
+         "Client ids are each server's own numbers; they must name the same connection."),
     Rule(rb"HELLO", greeting, "Version and id are the server's own."),
-    Rule(rb"COMMAND INFO", command_table_row, "Name, arity, flags and key positions are compared. ACL categories, tips and key "
+    Rule(rb"COMMAND INFO", command_table_row,
+         "Name, arity, flags and key positions are compared. ACL categories, tips and key "
          "specifications are not: clients do not read them."),
 ]
-MANY = [Rule(rb"[PS]?UNSUBSCRIBE$", unsubscribed, "Channels that are left all at once are told in any order.")]
+MANY = [Rule(rb"[PS]?UNSUBSCRIBE$", unsubscribed,
+             "Channels that are left all at once are told in any order.")]
 
 LISTED = []
 
 LEFT_OUT = [
-    ("lists, sets, sorted sets, streams, bitmaps, HyperLogLog, geo, functions, MOVE, SORT, DUMP, LCS, HRANDFIELD",
+    ("lists, sets, sorted sets, streams, bitmaps, HyperLogLog, geo, functions, MOVE, SORT, DUMP, LCS, "
+     "HRANDFIELD",
      "Holdfast has no such types or commands."),
     ("LOCK, UNLOCK, RENEW, FENCE, LOCKS, LEASE, SET IFEQ, DELEX, CLIENT SETINFO, CLIENT NO-TOUCH",
      "Redis 7.0 has no such commands."),
-    ("INFO, CLIENT LIST, CLIENT INFO, CONFIG GET *, COMMAND (COUNT, LIST, DOCS), HELP of containers, MEMORY, DEBUG, LATENCY, SLOWLOG, ACL, CLUSTER",
+    ("INFO, CLIENT LIST, CLIENT INFO, CONFIG GET *, COMMAND (COUNT, LIST, DOCS), HELP of containers, "
+     "MEMORY, DEBUG, LATENCY, SLOWLOG, ACL, CLUSTER",
      "They describe the server itself: its versions, memory, options and commands."),
     ("TIME, LASTSAVE, and times in scripts", "Each server has its own clock."),
-    ("keys that expire while the test runs", "When a server removes them is its own affair; transcripts test "
+    ("keys that expire while the test runs",
+     "When a server removes them is its own affair; transcripts test "
      "expiry to the millisecond in a time of their own."),
-    ("BLPOP and other blocking commands, WAIT with a time, CLIENT PAUSE with a time", "They would wait in real time."),
-    ("SHUTDOWN, SAVE, BGSAVE, CONFIG REWRITE, MONITOR, REPLICAOF", "They act on the process or its files, or repeat what others did with times."),
-    ("pairs() over several keys of a table, tostring() of a table, redis.REDIS_VERSION", "Undefined order, an address, and a version."),
-    ("error({}) in a script: an error that is a table without the field err", "It ends Redis 7.0.15 (a null pointer)."),
-    ("several patterns that fit one channel on one connection", "Redis serves them in the order of a hash table."),
-    ("BCAST invalidations of several keys in one turn", "They are gathered for as long as a turn of the event loop happens to last."),
+    ("BLPOP and other blocking commands, WAIT with a time, CLIENT PAUSE with a time",
+     "They would wait in real time."),
+    ("SHUTDOWN, SAVE, BGSAVE, CONFIG REWRITE, MONITOR, REPLICAOF",
+     "They act on the process or its files, or repeat what others did with times."),
+    ("pairs() over several keys of a table, tostring() of a table, redis.REDIS_VERSION",
+     "Undefined order, an address, and a version."),
+    ("error({}) in a script: an error that is a table without the field err",
+     "It ends Redis 7.0.15 (a null pointer)."),
+    ("several patterns that fit one channel on one connection",
+     "Redis serves them in the order of a hash table."),
+    ("BCAST invalidations of several keys in one turn",
+     "They are gathered for as long as a turn of the event loop happens to last."),
 ]
 
 
+def line_of(command):
+    if isinstance(command, bytes):
+        return command.strip()
+    return b" ".join(arg for arg in command if isinstance(arg, bytes))
+
+
 def rule_for(command, rules=tuple(NORMALISED)):
-    line = command if isinstance(command, bytes) else b" ".join(arg for arg in command if isinstance(arg, bytes))
-    line = line.strip().upper()
-    return next((rule for rule in rules if re.match(rule.command, line)), None)
+    return next((rule for rule in rules if re.match(rule.command, line_of(command).upper())), None)
 
 
 def listed(command, redis_reply, holdfast_reply):
     """The listed difference that these replies, as text, are; or None."""
-    line = command if isinstance(command, bytes) else b" ".join(arg for arg in command if isinstance(arg, bytes))
+    line = line_of(command)
     return next((entry for entry in LISTED if re.match(entry.command, line, re.IGNORECASE | re.DOTALL)
                  and re.fullmatch(entry.redis, redis_reply, re.DOTALL)
                  and re.fullmatch(entry.holdfast, holdfast_reply, re.DOTALL)), None)

@@ -11,7 +11,7 @@ import re
 import sys
 import time
 
-import differential_servers
+import differential_servers as servers
 from differential_run import GONE, Duel, Shrinker, report, signature
 from differential_sessions import Planner
 from differential_wire import command_text
@@ -20,15 +20,18 @@ PROGRESS_S = 5
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--commands", type=int, default=60_000, help="how many, at least")
     parser.add_argument("--seed", default="1", help="'random' for another each time")
     parser.add_argument("--protocol", choices=["2", "3", "both"], default="both")
-    parser.add_argument("--against", choices=["redis", "holdfast"], default="holdfast", help="what is compared with Redis; redis: another Redis")
+    parser.add_argument("--against", choices=["redis", "holdfast"], default="holdfast",
+                        help="what is compared with Redis; redis: another Redis")
     parser.add_argument("--session", type=int, help="plays this one only")
     parser.add_argument("--kind", help="plays sessions of this kind only")
     parser.add_argument("--without", help="leaves out commands that begin as this regular expression says")
-    parser.add_argument("--shrink-seconds", type=float, default=10, help="at most so long for one difference")
+    parser.add_argument("--shrink-seconds", type=float, default=10,
+                        help="at most so long for one difference")
     parser.add_argument("--reports", type=int, default=50, help="ends after so many different differences")
     return parser.parse_args()
 
@@ -36,17 +39,18 @@ def arguments():
 def without(session, pattern):
     left_out = re.compile(pattern, re.IGNORECASE)
     for batch in session.batches:
-        batch.commands[:] = [command for command in batch.commands if not left_out.match(command_text(command))]
-    kept = [batch for batch in session.batches if batch.commands or batch.how == "marker"]
-    return session._replace(batches=kept)
+        kept = [command for command in batch.commands if not left_out.match(command_text(command))]
+        batch.commands[:] = kept
+    return session._replace(batches=[b for b in session.batches if b.commands or b.how == "marker"])
 
 
 class Run:
     def __init__(self, options):
         self.options = options
-        self.seed = str(random.SystemRandom().randrange(10**9)) if options.seed == "random" else options.seed
-        other = differential_servers.redis("other") if options.against == "redis" else differential_servers.holdfast()
-        self.servers = (differential_servers.redis(), other)
+        any_seed = str(random.SystemRandom().randrange(10**9))
+        self.seed = any_seed if options.seed == "random" else options.seed
+        other = servers.redis("other") if options.against == "redis" else servers.holdfast()
+        self.servers = (servers.redis(), other)
         self.duel = Duel(*self.servers)
         self.passed = self.failed = 0
         self.faults = {}
@@ -72,8 +76,9 @@ class Run:
         session, difference = Shrinker(self.duel, session, difference, self.options.shrink_seconds).shrink()
         if died:
             print("".join(server.last_words for server in self.servers if server.name in died))
-        print(f"difference {len(self.faults)}, --seed {self.seed} --session {number}, {session.kind}, RESP{session.protocol}:\n"
-              + report(session, difference, [server.name for server in self.servers]), flush=True)
+        names = [server.name for server in self.servers]
+        print(f"difference {len(self.faults)}, --seed {self.seed} --session {number}, {session.kind}, "
+              f"RESP{session.protocol}:\n" + report(session, difference, names), flush=True)
 
     def progress(self):
         now = time.monotonic()
@@ -96,12 +101,13 @@ class Run:
         for server in self.servers:
             if not server.stop():
                 self.failed += 1
-                print(f"{server.name} did not end well (status {server.process.returncode}):\n" + "".join(server.log[-60:]))
+                status = server.process.returncode
+                print(f"{server.name} did not end well (status {status}):\n" + "".join(server.log[-60:]))
         for reason, times in self.duel.seen.items():
             print(f"listed, {times} times: {reason}")
         seconds = time.monotonic() - self.began
-        print(f"{self.duel.commands} commands in {self.passed + self.failed} sessions, seed {self.seed}, {seconds:.1f} s, "
-              f"{len(self.faults)} kinds of differences")
+        print(f"{self.duel.commands} commands in {self.passed + self.failed} sessions, seed {self.seed}, "
+              f"{seconds:.1f} s, {len(self.faults)} kinds of differences")
         print(f"{self.passed} passed, {self.failed} failed")
 
 

@@ -3,16 +3,17 @@
 What they must not do: let a key expire while the test runs, put a large element into a hash whose order is
 compared, or ask for what only one of the servers can know (see LEFT_OUT in differences.py).
 """
-from differential_words import (BIG_KEYS, EPOCH_PAST, FIELDS, GLOBS, HUGE_INTEGERS, INTEGERS, KEYS, LONG_VALUES,
-                                NOT_INTEGERS, OPTIONS, UNKNOWN, VALUES, Words)
+from differential_words import (BIG_KEYS, EPOCH_PAST, FIELDS, GLOBS, HUGE_INTEGERS, INTEGERS, KEYS,
+                                LONG_VALUES, NOT_INTEGERS, OPTIONS, UNKNOWN, VALUES, Words)
 
 # Any arguments do for these: a few of them are right by luck, most are not.
-CHAOS = (b"GET SET GETDEL GETEX GETSET SETNX SETEX PSETEX MGET MSET MSETNX GETRANGE SUBSTR SETRANGE APPEND STRLEN "
-         b"INCR DECR INCRBY DECRBY INCRBYFLOAT HSET HSETNX HMSET HGET HMGET HGETALL HDEL HEXISTS HLEN HKEYS HVALS "
-         b"HINCRBY HINCRBYFLOAT HSTRLEN HSCAN DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY EXPIRE PEXPIRE "
-         b"EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST DBSIZE SELECT SWAPDB FLUSHDB FLUSHALL "
-         b"OBJECT ECHO PING WAIT EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT PUBLISH SPUBLISH PUBSUB ROLE "
-         b"UNWATCH COMMAND CLIENT").split()
+CHAOS = (
+    b"GET SET GETDEL GETEX GETSET SETNX SETEX PSETEX MGET MSET MSETNX GETRANGE SUBSTR SETRANGE APPEND "
+    b"STRLEN INCR DECR INCRBY DECRBY INCRBYFLOAT HSET HSETNX HMSET HGET HMGET HGETALL HDEL HEXISTS HLEN "
+    b"HKEYS HVALS HINCRBY HINCRBYFLOAT HSTRLEN HSCAN DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY "
+    b"EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST DBSIZE SELECT SWAPDB "
+    b"FLUSHDB FLUSHALL OBJECT ECHO PING WAIT EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT PUBLISH SPUBLISH "
+    b"PUBSUB ROLE UNWATCH COMMAND CLIENT ").split()
 # With a small number these would let a key expire soon, or in an order that nobody defines.
 TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT".split())
 CLOCKS = frozenset(b"TTL PTTL EXPIRETIME PEXPIRETIME".split())
@@ -23,10 +24,11 @@ SUBCOMMANDS = {
     b"COMMAND": b"GETKEYS NOSUCH".split(),
     b"CLIENT": b"GETNAME SETNAME GETREDIR NOSUCH UNBLOCK CACHING".split(),
 }
-GETKEYS = (b"GET k", b"SET k v", b"MSET a 1 b 2", b"MSET a 1 b", b"MGET a b c", b"DEL a b", b"PING", b"GET",
-           b"NOSUCH a", b"EVAL s 2 a b c", b"EVAL s 0", b"EVAL s 5 a", b"EVAL s abc", b"RENAME a b", b"COPY a b DB 1",
-           b"HSET h f v", b"OBJECT ENCODING k", b"COMMAND COUNT", b"EXISTS a b", b"HMGET h a b",
-           b"MSETNX a 1 b 2", b"PUBLISH c m", b"EVALSHA s 1 k", b"GETEX k EX 10", b"WATCH a b", b"SELECT 1")
+GETKEYS = (
+    b"GET k", b"SET k v", b"MSET a 1 b 2", b"MSET a 1 b", b"MGET a b c", b"DEL a b", b"PING", b"GET",
+    b"NOSUCH a", b"EVAL s 2 a b c", b"EVAL s 0", b"EVAL s 5 a", b"EVAL s abc", b"RENAME a b",
+    b"COPY a b DB 1", b"HSET h f v", b"OBJECT ENCODING k", b"COMMAND COUNT", b"EXISTS a b", b"HMGET h a b",
+    b"MSETNX a 1 b 2", b"PUBLISH c m", b"EVALSHA s 1 k", b"GETEX k EX 10", b"WATCH a b", b"SELECT 1")
 
 
 class Commands(Words):
@@ -52,7 +54,8 @@ class Commands(Words):
 
     def set_options(self, command):
         for _ in range(self.number(0, 2) if self.chance(0.6) else 0):
-            option = self.one((b"NX", b"XX", b"GET", b"KEEPTTL", b"EX", b"PX", b"EXAT", b"PXAT", b"nx", b"ex", b"px"))
+            option = self.one((b"NX", b"XX", b"GET", b"KEEPTTL", b"EX", b"PX", b"EXAT", b"PXAT", b"nx",
+                               b"ex", b"px"))
             command.append(option)
             name = option.upper()
             if name in (b"EX", b"PX") and not self.chance(0.03):
@@ -78,7 +81,8 @@ class Commands(Words):
         return tuple(command)
 
     def setrange(self):
-        offset = self.one((b"0", b"1", b"5", b"40", b"300", b"-1", b"536870912", b"9223372036854775807", b"x"))
+        offset = self.one((b"0", b"1", b"5", b"40", b"300", b"-1", b"536870912", b"9223372036854775807",
+                           b"x"))
         return (b"SETRANGE", self.key(), offset, self.value())
 
     def pairs(self, name):
@@ -116,7 +120,8 @@ class Commands(Words):
     def expire(self, name, time):
         command = [self.case(name), self.key(), time]
         if self.chance(0.45):
-            command += self.some((b"NX", b"XX", b"GT", b"LT", b"nx", b"gt"), 1, 1 if self.chance(0.8) else 2)
+            command += self.some((b"NX", b"XX", b"GT", b"LT", b"nx", b"gt"), 1,
+                                 1 if self.chance(0.8) else 2)
             if self.chance(0.04):
                 command.append(b"NOPE")
         return tuple(command)
@@ -132,7 +137,8 @@ class Commands(Words):
         return tuple(command)
 
     def object(self):
-        return (b"OBJECT", self.one((b"ENCODING", b"encoding", b"ENCODING", b"REFCOUNT", b"FREQ")), self.key())
+        return (b"OBJECT", self.one((b"ENCODING", b"encoding", b"ENCODING", b"REFCOUNT", b"FREQ")),
+                self.key())
 
     def server(self):
         return self.one(SERVERS)(self)
@@ -188,7 +194,8 @@ class Commands(Words):
             count = self.one((127, 128, 129, 130, 300, 5))
             return (b"HSET", key, *[word for i in range(count) for word in (b"m%d" % i, b"%d" % i)])
         if luck < 0.4:
-            return (b"HSET", key, self.one((b"long", b"g" * 64, b"g" * 65)), self.one((b"g" * 64, b"g" * 65)))
+            return (b"HSET", key, self.one((b"long", b"g" * 64, b"g" * 65)),
+                    self.one((b"g" * 64, b"g" * 65)))
         if luck < 0.55:
             return (b"HDEL", key, *[b"m%d" % self.number(0, 300) for _ in range(40)], b"long", b"g" * 65)
         return self.one(BIGS)(self, key)
@@ -237,7 +244,8 @@ HASHES = key_only(b"HGETALL", b"HGETALL", b"HLEN", b"HKEYS", b"HVALS") + [
     lambda g: (b"HSTRLEN", g.key(), g.one(FIELDS)),
     lambda g: (b"HINCRBY", g.key(), g.one(FIELDS), g.integer()),
     lambda g: (b"HINCRBY", g.one((b"h1", b"h2", b"h3")), b"n", g.one(INTEGERS)),
-    lambda g: (b"HINCRBYFLOAT", g.key(), g.one(FIELDS), g.one((b"0.1", b"-1.5", b"1e3", b"abc", b"", b"nan", b"3"))),
+    lambda g: (b"HINCRBYFLOAT", g.key(), g.one(FIELDS), g.one((b"0.1", b"-1.5", b"1e3", b"abc", b"", b"nan",
+                                                               b"3"))),
     lambda g: g.hscan(),
 ]
 EXPIRIES = key_only(b"TTL", b"PTTL", b"EXPIRETIME", b"PEXPIRETIME", b"PERSIST") + [
@@ -268,7 +276,8 @@ SERVERS = [
     lambda g: (b"ROLE",),
     lambda g: (b"FLUSHALL", *g.some((b"ASYNC", b"SYNC", b"nope"), 0, 1)) if g.chance(0.2) else (b"DBSIZE",),
     lambda g: (b"CONFIG", b"GET", g.one((b"databases", b"nosuch", b"notify-keyspace-events"))),
-    lambda g: (b"CONFIG", *g.one(((b"SET", b"nosuch", b"1"), (b"SET", b"notify-keyspace-events", b"?"), (b"NOPE",),
+    lambda g: (b"CONFIG", *g.one(((b"SET", b"nosuch", b"1"), (b"SET", b"notify-keyspace-events", b"?"),
+                                  (b"NOPE",),
                                   (b"SET", b"notify-keyspace-events"), (b"GET",), (b"SET",)))),
     lambda g: (b"PUBLISH", b"nobody", g.value()),
 ]
@@ -280,7 +289,8 @@ UNORDERED = [
     lambda g: (b"RANDOMKEY",),
     lambda g: (b"SCAN", b"0", b"COUNT", b"10000"),
     lambda g: (b"SCAN", b"0", b"MATCH", g.one(GLOBS), b"COUNT", b"10000"),
-    lambda g: (b"SCAN", b"0", b"TYPE", g.one((b"string", b"hash", b"list", b"nosuch", b"STRING")), b"COUNT", b"10000"),
+    lambda g: (b"SCAN", b"0", b"TYPE", g.one((b"string", b"hash", b"list", b"nosuch", b"STRING")), b"COUNT",
+               b"10000"),
     lambda g: (b"SCAN", g.one((b"x", b" 0", b"1.5")), *g.some(OPTIONS, 0, 2)),
     lambda g: (b"SCAN", b"0", *g.one(((b"COUNT", b"0"), (b"COUNT", b"x"), (b"MATCH",), (b"NOPE", b"1")))),
     lambda g: (b"OBJECT", b"ENCODING", g.one(BIG_KEYS)),

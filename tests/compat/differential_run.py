@@ -1,4 +1,4 @@
-"""Plays sessions on two servers, compares what they reply, and shortens a session that shows a difference."""
+"""Plays sessions on two servers, compares the replies, and shortens a session that shows a difference."""
 import re
 import socket
 import time
@@ -6,7 +6,8 @@ from collections import Counter, namedtuple
 
 import differences
 from differential_sessions import Batch, Session
-from differential_wire import command_text, encode, has_id, parse, parse_all, reply_end, reply_text, wire_text
+from differential_wire import (command_text, encode, has_id, parse, parse_all, reply_end, reply_text,
+                               wire_text)
 
 LIMIT_S = 20
 RESET = [(b"FLUSHALL",), (b"SCRIPT", b"FLUSH"), (b"CONFIG", b"SET", b"notify-keyspace-events", b"")]
@@ -131,7 +132,8 @@ class Side:
             del self.connections[batch.connection]
             return rest, True
         except TimeoutError:
-            return connection.take(len(connection.pending)) + b"-(nothing more within %d s)\r\n" % LIMIT_S, True
+            rest = connection.take(len(connection.pending))
+            return rest + b"-(nothing more within %d s)\r\n" % LIMIT_S, True
 
     def scan(self, batch):
         """All that a full iteration returns, as one reply."""
@@ -167,7 +169,7 @@ def confirms(reply, name):
 
 
 def align(commands, replies):
-    """[(command or None, its replies)], in the order they came; None when replies and commands do not add up."""
+    """[(command or None, its replies)] in the order they came; None when the two do not add up."""
     aligned, at = [], 0
     for command in commands:
         while at < len(replies) and is_out_of_band(replies[at]):
@@ -176,7 +178,8 @@ def align(commands, replies):
         if at >= len(replies):
             return None
         end = at + 1
-        if isinstance(command, tuple) and SUBSCRIBES.match(command[0]) and confirms(replies[at], command[0]):
+        if isinstance(command, tuple) and SUBSCRIBES.match(command[0]) and confirms(replies[at],
+            command[0]):
             limit = at + len(command) - 1 if len(command) > 1 else len(replies)
             while end < limit and end < len(replies) and confirms(replies[end], command[0]):
                 end += 1
@@ -196,8 +199,8 @@ class Duel:
         self.seen = Counter()
 
     def play(self, session):
-        """The first difference of a session that is not a listed one, or None. A server that dies is one too,
-        whichever it is: what kills stock Redis must not be sent."""
+        """The first difference of a session that is not a listed one, or None. A server that dies is one
+        too, whichever it is: what kills stock Redis must not be sent."""
         for side in self.sides:
             side.begin(session.protocol)
         for index, batch in enumerate(session.batches):
@@ -230,28 +233,33 @@ class Duel:
         difference = self.compare(commands, right, other)
         if difference or right_closed == other_closed:
             return difference
-        return b"the connection's end", [[(b"+", b"closed" if closed else b"open")] for closed in (right_closed, other_closed)]
+        return b"the connection's end", [[(b"+",
+                                           b"closed" if closed else b"open")] for closed in (right_closed,
+                                               other_closed)]
 
     def compare(self, commands, right, other):
         (rights, right_rest), (others, other_rest) = parse_all(right), parse_all(other)
         aligned = align(commands, rights), align(commands, others)
         if None in aligned or right_rest or other_rest:
-            return self.compare_unaligned(rights + [(b"?", right_rest)], others + [(b"?", other_rest)], aligned)
+            return self.compare_unaligned(rights + [(b"?", right_rest)], others + [(b"?", other_rest)],
+                                          aligned)
         for (command, a), (other_command, b) in zip(*aligned):
             if command != other_command or not self.same(command, a, b):
                 return command or other_command, [a, b]
-        longer = max(aligned, key=len)
         at = min(map(len, aligned))
-        return None if len(longer) == at else (longer[at][0], [[entry[1] for entry in side[at:at + 1]] for side in aligned])
+        rest = max(aligned, key=len)[at:]
+        return (rest[0][0], [side[at][1] if at < len(side) else [] for side in aligned]) if rest else None
 
     @staticmethod
     def compare_unaligned(rights, others, aligned):
         """Where it is not known which reply is whose, all must be equal. A side that is in order tells
         what command the first difference belongs to."""
-        at = next((i for i, (a, b) in enumerate(zip(rights, others)) if a != b), min(len(rights), len(others)))
+        at = next((i for i, (a, b) in enumerate(zip(rights, others)) if a != b),
+                  min(len(rights), len(others)))
         if rights == others:
             return None
-        owners = next(([command for command, replies in side for _ in replies] for side in aligned if side), [])
+        owners = next(([command for command, replies in side for _ in replies] for side in aligned if side),
+                      [])
         return owners[at] if at < len(owners) else None, [rights[at:at + 1], others[at:at + 1]]
 
     def same(self, command, a, b):
@@ -288,12 +296,15 @@ def signature(difference):
 
 def units_of(batch):
     """A batch in pieces that can be left out: what opens a mode and what ends it go together."""
+    if any(isinstance(command, tuple) and command[:2] == (b"CLIENT",
+                                                          b"REPLY") for command in batch.commands):
+        return [batch.commands]
     units, piece, ends = [], [], None
     for command in batch.commands:
         piece.append(command)
         head = command[:3] if isinstance(command, tuple) else (command,)
         if batch.how == "marker" and ends is None:
-            ends = {(b"MULTI",): (b"EXEC",), (b"CLIENT", b"REPLY", b"OFF"): (b"CLIENT", b"REPLY", b"ON")}.get(head)
+            ends = {(b"MULTI",): (b"EXEC",)}.get(head)
         if ends in (None, head):
             units.append(piece)
             piece, ends = [], None
@@ -332,8 +343,10 @@ class Shrinker:
         batches = self.session.batches[:self.difference.batch + 1]
         units = [(i, unit) for i, batch in enumerate(batches) for unit in units_of(batch)]
         units = self.without_chunks(units)
-        single = [(i, [command]) if self.session.batches[i].how != "marker" else (i, unit)
-                  for i, unit in units for command in (unit if self.session.batches[i].how != "marker" else [None])]
+        single = []
+        for i, unit in units:
+            splits = self.session.batches[i].how != "marker"
+            single += [(i, [command]) for command in unit] if splits else [(i, unit)]
         if len(single) != len(units):
             units = self.without_chunks(single)
         self.still_differs(units)

@@ -2,8 +2,8 @@
 
 A session is a list of batches. `how` of a batch: "marker" ends it with a PING that comes back, however many
 replies and pushes came before; "count" waits for one reply a command, so that it may end inside of MULTI;
-"close" has a connection of its own, which the client half closes and the server ends; "scan" walks a cursor to
-its end. Each batch is answered before the next is sent: both servers see the same order.
+"close" has a connection of its own, which the client half closes and the server ends; "scan" walks a cursor
+to its end. Each batch is answered before the next is sent: both servers see the same order.
 """
 import hashlib
 from collections import namedtuple
@@ -17,7 +17,9 @@ Batch = namedtuple("Batch", "connection commands how")
 Session = namedtuple("Session", "kind protocol batches")
 
 ALL_KEYS = KEYS + (b"big1", b"big2")
-EVENTS = (b"KEA", b"KEA", b"KA", b"EA", b"Kg$", b"Eh", b"Exg", b"", b"KEg$lshzxetdmn", b"K", b"A", b"En", b"KEA?", b"KEm")
+EVENTS = (
+    b"KEA", b"KEA", b"KA", b"EA", b"Kg$", b"Eh", b"Exg", b"", b"KEg$lshzxetdmn", b"K", b"A", b"En", b"KEA?",
+    b"KEm")
 SHARDED = {b"SUBSCRIBE": b"SSUBSCRIBE", b"UNSUBSCRIBE": b"SUNSUBSCRIBE"}
 
 
@@ -37,10 +39,13 @@ class Planner:
     def __init__(self, random):
         self.words = Commands(random)
         self.scripts = Scripts(self.words)
-        self.plans = {"plain": self.plain, "scripts": self.lua, "transactions": self.transactions, "pubsub": self.pubsub,
-                      "notifications": self.notifications, "tracking": self.tracking, "broadcast": self.broadcast,
+        self.plans = {"plain": self.plain, "scripts": self.lua, "transactions": self.transactions,
+                      "pubsub": self.pubsub,
+                      "notifications": self.notifications, "tracking": self.tracking,
+                      "broadcast": self.broadcast,
                       "connection": self.connection, "frames": self.frames}
-        self.turns = ["plain"] * 8 + ["scripts"] * 5 + ["transactions"] * 3 + ["pubsub", "notifications"] * 2 + [
+        self.turns = ["plain"] * 8 + ["scripts"] * 5 + ["transactions"] * 3 + ["pubsub",
+            "notifications"] * 2 + [
             "tracking"] * 2 + ["broadcast", "connection", "connection", "frames"]
 
     def plan(self, protocol, kind=None):
@@ -73,7 +78,8 @@ class Planner:
 
     def scan(self):
         words = self.words
-        options = words.one(((), (b"COUNT", b"1"), (b"COUNT", b"5"), (b"MATCH", words.one(GLOBS)), (b"COUNT", b"3", b"MATCH", b"*1*")))
+        options = words.one(((), (b"COUNT", b"1"), (b"COUNT", b"5"), (b"MATCH", words.one(GLOBS)),
+                             (b"COUNT", b"3", b"MATCH", b"*1*")))
         if words.chance(0.4):
             return (b"HSCAN", words.one((b"big1", b"big2", b"h1", b"nosuch", b"s1")), b"0", *options)
         return (b"SCAN", b"0", *options, *words.one(((), (b"TYPE", b"string"), (b"TYPE", b"hash"))))
@@ -86,11 +92,13 @@ class Planner:
             if all(command):
                 break
         typed = [self.typed(word) for word in command]
-        return words.one((b"", b"", b" ", b"\t")) + words.one((b" ", b" ", b"  ", b"\t")).join(typed) + words.one((b"\r\n", b"\n", b" \r\n"))
+        begin, blank = words.one((b"", b"", b" ", b"\t")), words.one((b" ", b" ", b"  ", b"\t"))
+        return begin + blank.join(typed) + words.one((b"\r\n", b"\n", b" \r\n"))
 
     def typed(self, word):
         if not word.isalnum() or self.words.chance(0.2):
-            hexed = b"".join(bytes([b]) if 32 <= b < 127 and b not in b'"\\' else b"\\x%02x" % b for b in word)
+            hexed = b"".join(bytes([b]) if 32 <= b < 127 and b not in b'"\\' else b"\\x%02x" % b
+                             for b in word)
             single = word.isascii() and word.decode().isprintable() and self.words.chance(0.4)
             return b"'%b'" % word.replace(b"'", b"\\'") if single and b"\\" not in word else b'"%b"' % hexed
         return word
@@ -122,8 +130,10 @@ class Planner:
             return (b"SCRIPT", b"LOAD", body)
         if luck < 0.8:
             return (b"SCRIPT", b"EXISTS", *words.some(shas + [b"x"], 1, 3))
-        return (b"SCRIPT", *words.one(((b"FLUSH",), (b"FLUSH", b"ASYNC"), (b"FLUSH", b"SYNC"), (b"FLUSH", b"x"), (b"KILL",), (b"NOSUCH",),
-                                       (b"EXISTS",), (b"LOAD",), (b"KILL", b"x"), (b"FLUSH", b"SYNC", b"x"))))
+        return (b"SCRIPT", *words.one(((b"FLUSH",), (b"FLUSH", b"ASYNC"), (b"FLUSH", b"SYNC"),
+                                       (b"FLUSH", b"x"), (b"KILL",), (b"NOSUCH",),
+                                       (b"EXISTS",), (b"LOAD",), (b"KILL", b"x"),
+                                       (b"FLUSH", b"SYNC", b"x"))))
 
     def transaction_step(self):
         words = self.words
@@ -179,9 +189,12 @@ class Planner:
         if luck < 0.8:
             return (b"SPUBLISH", words.one(CHANNELS), words.value())
         if luck < 0.9:
-            return (b"EVAL", b"return redis.call('publish', KEYS[1], ARGV[1])", b"1", words.one(CHANNELS), words.short())
-        return (b"PUBSUB", *words.one(((b"NUMPAT",), (b"NUMSUB", *words.some(CHANNELS, 0, 3)), (b"CHANNELS",), (b"CHANNELS", b"c*"), (b"SHARDCHANNELS",),
-                                       (b"SHARDNUMSUB", *words.some(CHANNELS, 0, 2)), (b"NOSUCH",), (b"CHANNELS", b"a", b"b"), (b"NUMPAT", b"x"))))
+            return (b"EVAL", b"return redis.call('publish', KEYS[1], ARGV[1])", b"1", words.one(CHANNELS),
+                    words.short())
+        return (b"PUBSUB", *words.one(((b"NUMPAT",), (b"NUMSUB", *words.some(CHANNELS, 0, 3)),
+                                       (b"CHANNELS",), (b"CHANNELS", b"c*"), (b"SHARDCHANNELS",),
+                                       (b"SHARDNUMSUB", *words.some(CHANNELS, 0, 2)), (b"NOSUCH",),
+                                       (b"CHANNELS", b"a", b"b"), (b"NUMPAT", b"x"))))
 
     def pubsub(self, protocol):
         """Two subscribers, which may be publishers too in RESP3, and one that only publishes."""
@@ -190,7 +203,8 @@ class Planner:
             subscriber = words.one("ST")
             yield Batch(subscriber, self.several(1, 6, lambda: self.subscription(protocol == 3)), "marker")
             if words.chance(0.15):
-                yield Batch(subscriber, [(words.one((b"UNSUBSCRIBE", b"PUNSUBSCRIBE", b"SUNSUBSCRIBE")),)], "marker")
+                yield Batch(subscriber, [(words.one((b"UNSUBSCRIBE", b"PUNSUBSCRIBE", b"SUNSUBSCRIBE")),)],
+                            "marker")
             yield Batch("P", self.several(1, 25, self.publication), "marker")
             if protocol == 3 and words.chance(0.5):
                 yield Batch(subscriber, self.several(1, 10, self.publication), "marker")
@@ -199,21 +213,25 @@ class Planner:
 
     def notifications(self, _):
         words = self.words
-        patterns = words.one(((b"__key*__:*",), (b"__keyevent@*__:*", b"__keyspace@*__:*"), (b"__keyspace@0__:s*", b"__keyevent@1__:*")))
+        patterns = words.one(((b"__key*__:*",), (b"__keyevent@*__:*", b"__keyspace@*__:*"),
+                              (b"__keyspace@0__:s*", b"__keyevent@1__:*")))
         yield Batch("S", [(b"PSUBSCRIBE", *patterns)], "marker")
         for _ in range(20):
-            yield Batch("A", [(b"CONFIG", b"SET", b"notify-keyspace-events", words.one(EVENTS)), (b"CONFIG", b"GET", b"notify-keyspace-events")], "marker")
-            commands = self.several(40, 80, lambda: words.plain() if words.chance(0.93) else self.scripts.eval())
-            yield Batch("A", commands + (words.gone() if words.chance(0.5) else []), "marker")
+            yield Batch("A", [(b"CONFIG", b"SET", b"notify-keyspace-events", words.one(EVENTS)),
+                              (b"CONFIG", b"GET", b"notify-keyspace-events")], "marker")
+            yield Batch("A", self.several(40, 80, self.writes), "marker")
+            yield Batch("A", words.gone() if words.chance(0.5) else [], "marker")
             yield Batch("S", [], "marker")
 
     def tracking_options(self, other):
         words = self.words
-        options = list(words.one(((), (), (b"NOLOOP",), (b"OPTIN",), (b"OPTOUT",), (b"OPTOUT", b"NOLOOP"), (b"optin", b"NOLOOP"))))
+        options = list(words.one(((), (), (b"NOLOOP",), (b"OPTIN",), (b"OPTOUT",), (b"OPTOUT", b"NOLOOP"),
+                                  (b"optin", b"NOLOOP"))))
         if other:
             options += [b"REDIRECT", Id(other)]
         if words.chance(0.15):
-            options += words.one(([b"PREFIX", b"s"], [b"NOPE"], [b"PREFIX"], [b"REDIRECT"], [b"REDIRECT", b"999999"], [b"REDIRECT", b"0"],
+            options += words.one(([b"PREFIX", b"s"], [b"NOPE"], [b"PREFIX"], [b"REDIRECT"],
+                                  [b"REDIRECT", b"999999"], [b"REDIRECT", b"0"],
                                   [b"REDIRECT", b"x"], [b"OPTIN"], [b"OPTOUT"], [b"BCAST", b"OPTIN"]))
         return options
 
@@ -231,11 +249,15 @@ class Planner:
         words = self.words
         for _ in range(words.number(3, 15)):
             if words.chance(0.2):
-                yield (b"CLIENT", b"CACHING", words.one((b"YES", b"YES", b"NO", b"maybe")) if words.chance(0.2) else b"YES")
+                yield (b"CLIENT", b"CACHING", words.one((b"YES",) * 8 + (b"NO", b"maybe")))
             if words.chance(0.5):
-                yield words.one(((b"MGET", *words.some(KEYS, 1, 4)), (b"EXISTS", *words.some(KEYS, 1, 3)), (b"GET", words.key()), (b"HGETALL", words.key())))
+                yield words.one(((b"MGET", *words.some(KEYS, 1, 4)), (b"EXISTS", *words.some(KEYS, 1, 3)),
+                                 (b"GET", words.key()), (b"HGETALL", words.key())))
             else:
-                yield words.called() if words.chance(0.9) else self.scripts.eval()
+                yield self.writes()
+
+    def writes(self):
+        return self.words.called() if self.words.chance(0.9) else self.scripts.eval()
 
     def tracking(self, protocol):
         """Two readers that track, one that is told what another tracked, and a writer."""
@@ -249,7 +271,7 @@ class Planner:
             yield Batch(reader, list(self.reads()), "marker")
             if words.chance(0.3):
                 yield Batch(reader, [(b"MULTI",), *self.reads(), (b"EXEC",)], "marker")
-            yield Batch("W", self.several(1, 20, lambda: words.called() if words.chance(0.9) else self.scripts.eval()), "marker")
+            yield Batch("W", self.several(1, 20, self.writes), "marker")
             for connection in "ABR":
                 yield Batch(connection, [], "marker")
 
@@ -261,7 +283,8 @@ class Planner:
             redirect = [b"REDIRECT", Id("R")] if protocol == 2 or words.chance(0.2) else []
             prefixes = words.one(([], [], [b"s"], [b"s", b"h"], [b"s", b"s1"], [b""], [b"x", b"n"]))
             options = [word for prefix in prefixes for word in (b"PREFIX", prefix)]
-            yield Batch("A", [(b"CLIENT", b"TRACKING", b"ON", b"BCAST", *words.some((b"NOLOOP",), 0, 1), *redirect, *options),
+            options += words.some((b"NOLOOP",), 0, 1)
+            yield Batch("A", [(b"CLIENT", b"TRACKING", b"ON", b"BCAST", *redirect, *options),
                               (b"CLIENT", b"TRACKINGINFO")], "count")
             for _ in range(8):
                 yield Batch(words.one("WWA"), [words.called()], "count")
@@ -270,27 +293,20 @@ class Planner:
             yield Batch("A", [(b"CLIENT", b"TRACKING", b"OFF")], "count")
 
     def hello(self):
-        words = self.words
-        return (words.case(b"HELLO"), *words.one((
-            (b"2",), (b"3",), (), (b"1",), (b"4",), (b"x",), (b"",), (b"3", b"SETNAME", b"me"), (b"3", b"SETNAME", b"a b"), (b"2", b"AUTH", b"default", b"x"),
-            (b"3", b"AUTH", b"nobody", b"x"), (b"3", b"AUTH", b"default"), (b"3", b"NOPE"), (b"2", b"SETNAME"), (b"3", b"AUTH", b"default", b"p", b"SETNAME", b"n"))))
+        return (self.words.case(b"HELLO"), *self.words.one(HELLOS))
 
     def client(self):
-        words = self.words
-        return (words.case(b"CLIENT"), *words.one((
-            (b"ID",), (b"GETNAME",), (b"SETNAME", words.one((b"me", b"", b"a b", b"a\n", b"\xff", b"~", b"!x"))), (b"GETREDIR",), (b"TRACKINGINFO",), (b"NOSUCH",), (),
-            (b"NO-EVICT", words.one((b"ON", b"OFF", b"x"))), (b"UNBLOCK", words.one((b"999999", b"x", b"-1"))), (b"UNBLOCK", b"999999", words.one((b"ERROR", b"TIMEOUT", b"x"))),
-            (b"PAUSE", words.one((b"0", b"-1", b"x", b"1.5"))), (b"PAUSE", b"0", words.one((b"ALL", b"WRITE", b"x"))), (b"UNPAUSE",), (b"KILL", b"1.2.3.4:5"), (b"KILL", b"ID", b"999999"),
-            (b"KILL", b"ID", words.one((b"x", b"0", b"-1"))), (b"KILL", b"TYPE", words.one((b"replica", b"nosuch"))), (b"KILL", b"ADDR", b"1.2.3.4:5"), (b"KILL", b"USER", b"nobody"), (b"KILL", b"SKIPME", b"x"),
-            (b"KILL", b"NOPE", b"x"), (b"KILL", b"LADDR", b"x", b"ID", b"99999"), (b"KILL",), (b"TRACKING",), (b"TRACKING", b"OFF"), (b"TRACKING", b"x"), (b"CACHING", b"YES"), (b"CACHING",),
-            (b"REPLY",), (b"REPLY", b"x"), (b"REPLY", b"ON"), (b"ID", b"x"), (b"SETNAME",))))
+        return (self.words.case(b"CLIENT"), *self.words.one(CLIENTS))
 
     def quiet(self):
         """Replies that are not sent: which reply is whose shows only as a whole, so no times are asked."""
         words = self.words
         skip, called = (b"CLIENT", b"REPLY", b"SKIP"), words.called
-        return words.one(([(b"CLIENT", b"REPLY", b"OFF"), *self.several(0, 5, called), (b"CLIENT", b"REPLY", b"ON")],
-                          [skip, called(), called()], [skip, skip, called(), called()]))
+        off, on = (b"CLIENT", b"REPLY", b"OFF"), (b"CLIENT", b"REPLY", b"ON")
+        return words.one(([on, (b"CLIENT", b"REPLY"), (b"CLIENT", b"REPLY", b"x")],
+                          [off, *self.several(0, 5, called), on],
+                          [skip, called(), called()],
+                          [skip, skip, called(), called()]))
 
     def connection(self, protocol):
         words = self.words
@@ -300,14 +316,20 @@ class Planner:
             yield Batch(name, self.several(1, 6, self.hello), "marker")
             yield Batch(name, self.several(5, 30, self.client), "marker")
             yield Batch(name, self.quiet(), "marker")
-            yield Batch(name, [*self.several(1, 5, words.plain), (b"AUTH", *words.one(auth)), *words.one(((), ((b"RESET",),))), *self.several(1, 9, words.plain)], "marker")
+            yield Batch(name, [*self.several(1, 5, words.plain), (b"AUTH", *words.one(auth)),
+                               *words.one(((), ((b"RESET",),))), *self.several(1, 9, words.plain)],
+                        "marker")
             if words.chance(0.2):
-                yield Batch(name, [(b"SUBSCRIBE", b"c1"), (b"RESET",), (b"MULTI",), (b"SET", b"s1", b"x"), (b"RESET",), words.plain()], "marker")
+                yield Batch(name, [(b"SUBSCRIBE", b"c1"), (b"RESET",), (b"MULTI",), (b"SET", b"s1", b"x"),
+                                   (b"RESET",), words.plain()], "marker")
             if words.chance(0.15):
-                yield Batch("K", [(b"CLIENT", b"KILL", *words.one(((b"ID", Id(name)), (b"ID", Id(name), b"SKIPME", b"yes"), (b"TYPE", b"normal", b"ID", Id(name)), (b"ID", Id("K")))))], "marker")
+                kill = words.one(((b"ID", Id(name)), (b"ID", Id(name), b"SKIPME", b"yes"),
+                                  (b"TYPE", b"normal", b"ID", Id(name)), (b"ID", Id("K"))))
+                yield Batch("K", [(b"CLIENT", b"KILL", *kill)], "marker")
                 yield Batch(name, [(b"PING",)], "marker")
             if words.chance(0.1):
-                yield Batch(f"Q{turn}", [words.plain(), (b"QUIT", *words.some((b"x",), 0, 1)), (b"PING",)], "close")
+                yield Batch(f"Q{turn}", [words.plain(), (b"QUIT", *words.some((b"x",), 0, 1)), (b"PING",)],
+                            "close")
 
     def frames(self, _):
         """Frames that are odd or broken, among good ones; what follows a broken one is never answered."""
@@ -329,12 +351,38 @@ class Planner:
         return bytes(frame)
 
 
+HELLOS = (
+    (b"2",), (b"3",), (), (b"1",), (b"4",), (b"x",), (b"",), (b"3", b"SETNAME", b"me"),
+    (b"3", b"SETNAME", b"a b"), (b"2", b"AUTH", b"default", b"x"), (b"3", b"AUTH", b"nobody", b"x"),
+    (b"3", b"AUTH", b"default"), (b"3", b"NOPE"), (b"2", b"SETNAME"),
+    (b"3", b"AUTH", b"default", b"p", b"SETNAME", b"n"))
+CLIENTS = (
+    (b"ID",), (b"GETNAME",), (b"SETNAME", b"me"), (b"SETNAME", b""), (b"SETNAME", b"a b"),
+    (b"SETNAME", b"a\n"), (b"SETNAME", b"\xff"), (b"SETNAME", b"~"), (b"SETNAME", b"!x"), (b"GETNAME",),
+    (b"GETREDIR",), (b"TRACKINGINFO",), (b"NOSUCH",), (), (b"NO-EVICT", b"ON"), (b"NO-EVICT", b"OFF"),
+    (b"NO-EVICT", b"x"), (b"UNBLOCK", b"999999"), (b"UNBLOCK", b"x"), (b"UNBLOCK", b"-1"),
+    (b"UNBLOCK", b"999999", b"ERROR"), (b"UNBLOCK", b"999999", b"TIMEOUT"), (b"UNBLOCK", b"999999", b"x"),
+    (b"PAUSE", b"0"), (b"PAUSE", b"-1"), (b"PAUSE", b"x"), (b"PAUSE", b"1.5"), (b"PAUSE", b"0", b"ALL"),
+    (b"PAUSE", b"0", b"WRITE"), (b"PAUSE", b"0", b"x"), (b"UNPAUSE",), (b"KILL", b"1.2.3.4:5"),
+    (b"KILL", b"ID", b"999999"), (b"KILL", b"ID", b"x"), (b"KILL", b"ID", b"0"), (b"KILL", b"ID", b"-1"),
+    (b"KILL", b"TYPE", b"replica"), (b"KILL", b"TYPE", b"nosuch"), (b"KILL", b"ADDR", b"1.2.3.4:5"),
+    (b"KILL", b"USER", b"nobody"), (b"KILL", b"SKIPME", b"x"), (b"KILL", b"NOPE", b"x"),
+    (b"KILL", b"LADDR", b"x", b"ID", b"99999"), (b"KILL",), (b"TRACKING",), (b"TRACKING", b"OFF"),
+    (b"TRACKING", b"x"), (b"CACHING", b"YES"), (b"CACHING",), (b"ID", b"x"), (b"SETNAME",))
 FRAMES = (
-    b"*1\r\n$-5\r\n", b"*1\r\n$-1\r\n", b"*99999999\r\n", b"*2147483648\r\n", b"*1048577\r\n", b"*abc\r\n", b"*\r\n", b"*-1\r\n", b"*0\r\n", b"*-5\r\n", b"*1\r\n+PING\r\n", b"*1\r\nPING\r\n",
-    b"*1\r\n$abc\r\n", b"*1\r\n$\r\n", b"*1\r\n$999999999999\r\n", b"*1\r\n$536870913\r\n", b"*1\r\n$ 4\r\nPING\r\n", b"*1\r\n$04\r\nPING\r\n", b"*1\r\n$+4\r\nPING\r\n", b"* 1\r\n$4\r\nPING\r\n",
-    b"*+1\r\n$4\r\nPING\r\n", b"*01\r\n$4\r\nPING\r\n", b"*1\r\n$4\r\nPINGxx", b"*1\r\n$4\r\nPINGx\r\n", b"*1\r\n:4\r\nPING\r\n", b"*1\n$4\r\nPING\r\n", b"*1\r\n$4\nPING\r\n", b"*1\r\n$0\r\n\r\n",
-    b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n", b"\r\n", b"\n", b"   \r\n", b"PING\r\n", b"PING\n", b"ping hello\r\n", b"PING \"unbalanced\r\n", b"PING 'unbalanced\r\n", b"PING \"a\"b\r\n", b"PING 'a'b\r\n",
-    b"PING a\"b\r\n", b"ECHO \"\\x41\\n\\r\\t\\a\\b\\\\\\\"\\q\"\r\n", b"ECHO 'a\\'b\\n'\r\n", b"ECHO \"\\xzz\"\r\n", b"ECHO \"\"\r\n", b"ECHO ''\r\n", b"PING\x00x\r\n", b"\x00PING\r\n", b"PING\r\r\n", b"\"PING\"\r\n",
-    b"+OK\r\n", b"$4\r\nPING\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST / HTTP/1.1\r\n", b"host: x\r\n", b"x" * 65536 + b"\r\n", b"x" * 65540, b"*" + b"1" * 65540, b"*1\r\n$" + b"1" * 65540,
-    b"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING", b"*1\r\n$4\r\nQUIT\r\n", b"*3\r\n$3\r\nSET\r\n$2\r\ns1\r\n$x\r\n", b"*9223372036854775808\r\n", b"*-9223372036854775809\r\n", b"*1\r\n$-9223372036854775809\r\n", b"*1.5\r\n",
-    b"*1\r\n$1.5\r\n", b"", b"*1\r\n", b"*2\r\n$4\r\nECHO\r\n", b"*1\r\n$16\r\n0123456789abcdef\r\n")
+    b"*1\r\n$-5\r\n", b"*1\r\n$-1\r\n", b"*99999999\r\n", b"*2147483648\r\n", b"*1048577\r\n", b"*abc\r\n",
+    b"*\r\n", b"*-1\r\n", b"*0\r\n", b"*-5\r\n", b"*1\r\n+PING\r\n", b"*1\r\nPING\r\n", b"*1\r\n$abc\r\n",
+    b"*1\r\n$\r\n", b"*1\r\n$999999999999\r\n", b"*1\r\n$536870913\r\n", b"*1\r\n$ 4\r\nPING\r\n",
+    b"*1\r\n$04\r\nPING\r\n", b"*1\r\n$+4\r\nPING\r\n", b"* 1\r\n$4\r\nPING\r\n", b"*+1\r\n$4\r\nPING\r\n",
+    b"*01\r\n$4\r\nPING\r\n", b"*1\r\n$4\r\nPINGxx", b"*1\r\n$4\r\nPINGx\r\n", b"*1\r\n:4\r\nPING\r\n",
+    b"*1\n$4\r\nPING\r\n", b"*1\r\n$4\nPING\r\n", b"*1\r\n$0\r\n\r\n", b"*2\r\n$4\r\nECHO\r\n$0\r\n\r\n",
+    b"\r\n", b"\n", b"   \r\n", b"PING\r\n", b"PING\n", b"ping hello\r\n", b"PING \"unbalanced\r\n",
+    b"PING 'unbalanced\r\n", b"PING \"a\"b\r\n", b"PING 'a'b\r\n", b"PING a\"b\r\n",
+    b"ECHO \"\\x41\\n\\r\\t\\a\\b\\\\\\\"\\q\"\r\n", b"ECHO 'a\\'b\\n'\r\n", b"ECHO \"\\xzz\"\r\n",
+    b"ECHO \"\"\r\n", b"ECHO ''\r\n", b"PING\x00x\r\n", b"\x00PING\r\n", b"PING\r\r\n", b"\"PING\"\r\n",
+    b"+OK\r\n", b"$4\r\nPING\r\n", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST / HTTP/1.1\r\n", b"host: x\r\n",
+    b"x" * 65536 + b"\r\n", b"x" * 65540, b"*" + b"1" * 65540, b"*1\r\n$" + b"1" * 65540,
+    b"*1\r\n$4\r\nPING\r\n*1\r\n$4\r\nPING", b"*1\r\n$4\r\nQUIT\r\n",
+    b"*3\r\n$3\r\nSET\r\n$2\r\ns1\r\n$x\r\n", b"*9223372036854775808\r\n", b"*-9223372036854775809\r\n",
+    b"*1\r\n$-9223372036854775809\r\n", b"*1.5\r\n", b"*1\r\n$1.5\r\n", b"", b"*1\r\n",
+    b"*2\r\n$4\r\nECHO\r\n", b"*1\r\n$16\r\n0123456789abcdef\r\n")

@@ -1,7 +1,7 @@
 """The words that random commands are made of. There are few keys, so that commands meet on them.
 
-Times are chosen so that nothing expires while the test runs, and so that EXPIRE's GT and LT never compare two
-instants that are a moment apart: what is counted from now ends in 2038..2044 or far after 2100, and the
+Times are chosen so that nothing expires while the test runs, and so that EXPIRE's GT and LT never compare
+two instants that are a moment apart: what is counted from now ends in 2038..2044 or far after 2100, and the
 absolute times lie between, where they are also told from the others (see differences.py).
 """
 KEYS = (b"s1", b"s2", b"s3", b"n1", b"n2", b"h1", b"h2", b"h3", b"x1", b"", b"a\x00\xff\r\n ", b"{tag}1")
@@ -9,35 +9,44 @@ KEYS = (b"s1", b"s2", b"s3", b"n1", b"n2", b"h1", b"h2", b"h3", b"x1", b"", b"a\
 BIG_KEYS = (b"big1", b"big2")
 FIELDS = (b"f1", b"f2", b"f3", b"n", b"", b"\x00\xff", b"a b", b"12", b"f" * 64)
 LONG = b"L" * 64
-VALUES = (b"", b"a", b"hello", b"0", b"1", b"-1", b"10", b"9999", b"10000", b"3.5", b"-0", b"007", b" 1", b"1 ",
+VALUES = (b"", b"a", b"hello", b"0", b"1", b"-1", b"10", b"9999", b"10000", b"3.5", b"-0", b"007", b" 1",
+          b"1 ",
           b"+1", b"1e3", b"0x10", b"nan", b"inf", b"9223372036854775807", b"-9223372036854775808",
-          b"9223372036854775808", b"v" * 44, b"v" * 45, b"\x00\x01\xfe\r\n", b"\xc3\xa9", b"1234567890123456789",
+          b"9223372036854775808", b"v" * 44, b"v" * 45, b"\x00\x01\xfe\r\n", b"\xc3\xa9",
+          b"1234567890123456789",
           b"12345678901234567890", b"99999999999999999999", LONG)
 LONG_VALUES = (b"w" * 65, b"w" * 1000, b"\x00" * 300)
 INTEGERS = (b"0", b"1", b"-1", b"2", b"3", b"-2", b"5", b"-5", b"10", b"100", b"-100", b"12")
-HUGE_INTEGERS = (b"9223372036854775807", b"-9223372036854775808", b"9223372036854775806",
-                 b"-9223372036854775807", b"4611686018427387904")
-NOT_INTEGERS = (b"", b"abc", b"1.5", b" 1", b"1 ", b"01", b"+1", b"-0", b"9223372036854775808",
-                b"-9223372036854775809", b"1e3", b"0x1", b"nan", b"--1", b"-", b"1\x00", b"\xff",
-                b"123456789012345678901234567890")
-FLOATS = (b"0.1", b"-0.1", b"1", b"1e3", b"3.0e3", b"-1.5", b"0.5", b"10.50", b"1e-5", b"100", b"0",
-          b"0x1p3", b"1e17", b"5.0e-324", b"1e-17", b"123456789.123456789", b"2.2250738585072014e-308")
-ODD_FLOATS = (b"nan", b"inf", b"-inf", b"+inf", b"infinity", b"", b"abc", b" 1", b"1 ", b"1e4932", b"1e5000",
-              b"1.5.5", b"1e", b".5", b"5.", b"-.5e1", b"1\x00", b"1e308", b"-1e308", b"9" * 300)
+HUGE_INTEGERS = (
+    b"9223372036854775807", b"-9223372036854775808", b"9223372036854775806", b"-9223372036854775807",
+    b"4611686018427387904")
+NOT_INTEGERS = (
+    b"", b"abc", b"1.5", b" 1", b"1 ", b"01", b"+1", b"-0", b"9223372036854775808", b"-9223372036854775809",
+    b"1e3", b"0x1", b"nan", b"--1", b"-", b"1\x00", b"\xff", b"123456789012345678901234567890")
+FLOATS = (
+    b"0.1", b"-0.1", b"1", b"1e3", b"3.0e3", b"-1.5", b"0.5", b"10.50", b"1e-5", b"100", b"0", b"0x1p3",
+    b"1e17", b"5.0e-324", b"1e-17", b"123456789.123456789", b"2.2250738585072014e-308")
+ODD_FLOATS = (
+    b"nan", b"inf", b"-inf", b"+inf", b"infinity", b"", b"abc", b" 1", b"1 ", b"1e4932", b"1e5000",
+    b"1.5.5", b"1e", b".5", b"5.", b"-.5e1", b"1\x00", b"1e308", b"-1e308", b"9" * 300)
 CHANNELS = (b"c1", b"c2", b"c3", b"news.a", b"news.b", b"", b"\x00\xff")
 # At most one pattern fits a channel: in which order a client's patterns are served is not defined.
 PATTERNS = (b"c1*", b"c[23]", b"news.*", b"h?llo", b"nothing*", b"\\c9", b"")
-GLOBS = (b"*", b"s*", b"?1", b"[sn]1", b"[^s]*", b"h[1-2]", b"\\s1", b"", b"s1", b"*1*", b"[a-", b"x\\", b"**",
-         b"[]", b"[^]", b"*[", b"{tag}*", b"?" * 8, b"[\\]]")
-UNKNOWN = (b"nosuch", b"NOSUCH", b"get2", b"", b"a\r\nb", b"\x00\xff", b"x" * 200, b"set|get", b"config|get")
-OPTIONS = (b"NX", b"XX", b"GT", b"LT", b"EX", b"PX", b"EXAT", b"PXAT", b"KEEPTTL", b"PERSIST", b"GET", b"MATCH",
-           b"COUNT", b"TYPE", b"DB", b"REPLACE", b"nx", b"Match", b"ON", b"OFF", b"ASYNC", b"SYNC", b"LIMIT")
+GLOBS = (
+    b"*", b"s*", b"?1", b"[sn]1", b"[^s]*", b"h[1-2]", b"\\s1", b"", b"s1", b"*1*", b"[a-", b"x\\", b"**",
+    b"[]", b"[^]", b"*[", b"{tag}*", b"?" * 8, b"[\\]]")
+UNKNOWN = (
+    b"nosuch", b"NOSUCH", b"get2", b"", b"a\r\nb", b"\x00\xff", b"x" * 200, b"set|get", b"config|get")
+OPTIONS = (
+    b"NX", b"XX", b"GT", b"LT", b"EX", b"PX", b"EXAT", b"PXAT", b"KEEPTTL", b"PERSIST", b"GET", b"MATCH",
+    b"COUNT", b"TYPE", b"DB", b"REPLACE", b"nx", b"Match", b"ON", b"OFF", b"ASYNC", b"SYNC", b"LIMIT")
 
 RELATIVE_S = ((370_000_000, 550_000_000), (4_000_000_000, 5_000_000_000))
 ABSOLUTE_S = (2_900_000_000, 3_500_000_000)
-BAD_TIMES = (b"9223372036854775807", b"-9223372036854775808", b"9223372036854775", b"9223372036854776",
-             b"-9223372036854775", b"-9223372036854776", b"9223372036854775808", b"99999999999999999999",
-             b"abc", b"", b"1.5", b" 100", b"+100", b"0x10", b"1e3", b"-0")
+BAD_TIMES = (
+    b"9223372036854775807", b"-9223372036854775808", b"9223372036854775", b"9223372036854776",
+    b"-9223372036854775", b"-9223372036854776", b"9223372036854775808", b"99999999999999999999", b"abc",
+    b"", b"1.5", b" 100", b"+100", b"0x10", b"1e3", b"-0")
 PAST = (b"0", b"-1", b"-100")
 EPOCH_PAST = PAST + (b"1", b"1000", b"1000000000")
 

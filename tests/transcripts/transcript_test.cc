@@ -18,6 +18,7 @@
 
 #include "core/engine.h"
 #include "core/resp.h"
+#include "io/options.h"
 #include "reply_text.h"
 #include "transcript.h"
 
@@ -60,10 +61,23 @@ auto counting_bytes() {
   };
 }
 
+// CONFIG SET by the server's own table; the options begin with their defaults.
+auto changer() {
+  const char* const argv[] = {"holdfast-server"};
+  return [options = *read_options(1, argv)](const ConfigChanges& changes, Config& config) mutable {
+    auto refused = change_options(options, changes);
+    if (!refused) adopt_changes(options, config);
+    return refused;
+  };
+}
+
 Config config_of(const Scenario& scenario) {
   Config config;
   config.random = counting_bytes();
   config.host_facts = [] { return HostFacts{}; };
+  config.change = changer();
+  config.rewrite = [] { return std::string("The server is running without a config file"); };
+  config.clock_us = [us = int64_t{0}]() mutable { return us += 1000; };
   for (const auto& [name, value] : scenario.options) set_option(config, name, value);
   return config;
 }

@@ -91,7 +91,8 @@ const std::string kNul(1, '\0');
 
 TEST_CASE("RequestParser: a frame's arguments are views into the caller's bytes") {
   const std::string bytes = frame({"LOCK", "k", "alice", "30000"});
-  RequestParser parser{Limits{}};
+  const Limits limits;
+  RequestParser parser(limits);
   REQUIRE(parser.parse(bytes) == Status::kRequest);
   CHECK(parser.consumed() == bytes.size());
   CHECK(copy_of(parser) == Request{"LOCK", "k", "alice", "30000"});
@@ -123,7 +124,8 @@ TEST_CASE("RequestParser: a stream split at any byte, or at all of them, gives t
 TEST_CASE("RequestParser: every prefix of a frame asks for more, and never for more than the frame") {
   const std::string bytes = frame({"SET", "key", std::string(300, 'x')});
   for (size_t size = 0; size < bytes.size(); ++size) {
-    RequestParser parser{Limits{}};
+    const Limits limits;
+  RequestParser parser(limits);
     REQUIRE(parser.parse(std::string_view(bytes).substr(0, size)) == Status::kMore);
     REQUIRE(parser.wanted() > size);
     REQUIRE(parser.wanted() <= bytes.size());
@@ -170,7 +172,8 @@ TEST_CASE("RequestParser: what stands where an argument should begin is named on
 }
 
 TEST_CASE("RequestParser: a broken stream stays broken") {
-  RequestParser parser{Limits{}};
+  const Limits limits;
+  RequestParser parser(limits);
   REQUIRE(parser.parse("*x\r\n") == Status::kBroken);
   CHECK(parser.parse(frame({"PING"})) == Status::kBroken);
   CHECK(parser.error() == "invalid multibulk length");
@@ -262,7 +265,8 @@ TEST_CASE("RequestParser: a large argument tells at once how many bytes it needs
   const std::string large(9'000'000, 'L');
   const std::string bytes = frame({"SET", "k", large});
   const std::string_view view = bytes;
-  RequestParser parser{Limits{}};
+  const Limits limits;
+  RequestParser parser(limits);
   REQUIRE(parser.parse(view.substr(0, 100)) == Status::kMore);
   CHECK(parser.wanted() == bytes.size());
   REQUIRE(parser.parse(view.substr(0, bytes.size() - 1)) == Status::kMore);
@@ -275,7 +279,8 @@ TEST_CASE("RequestParser: a request of very many arguments may come in small pie
   Request request;
   for (int i = 0; i < 100'000; ++i) request.push_back(std::to_string(i));
   const std::string bytes = frame(request);
-  RequestParser parser{Limits{}};
+  const Limits limits;
+  RequestParser parser(limits);
   for (size_t size = 0; size < bytes.size(); size += 7) {
     REQUIRE(parser.parse(std::string_view(bytes).substr(0, size)) == Status::kMore);
   }

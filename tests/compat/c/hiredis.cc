@@ -132,7 +132,7 @@ void test_transactions(redisContext* c) {
   expect(c, "error ERR unknown command 'NOSUCH', with args beginning with: ", "NOSUCH");
   expect(c, "error EXECABORT Transaction discarded because of previous errors.", "EXEC");
   expect(c, "error ERR DISCARD without MULTI", "DISCARD");
-  expect(c, "OK", "SET short x PX 40");
+  expect(c, "OK", "SET short x PX 300");
   expect(c, "OK", "WATCH short");
   until("expiry", [&] { return ask(other.get(), "EXISTS short") == "0"; });
   expect(c, "OK", "MULTI");

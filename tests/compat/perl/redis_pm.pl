@@ -197,7 +197,7 @@ sub transactions {
         'OK',
         "[set] ERR wrong number of arguments for 'set' command",
         '[exec] EXECABORT Transaction discarded because of previous errors.');
-    $r->set('short', 'x', 'PX', 40);
+    $r->set('short', 'x', 'PX', 300);
     $r->watch('short');
     until_true('expiry', sub { !$other->exists('short') });
     step('watch sees an expiry', [$r->multi, $r->get('m'), scalar $r->exec], 'OK', 'QUEUED', undef);

@@ -185,7 +185,7 @@ function pipelines(Redis $r): void
         [true, 5, false, '5']);
     step('unwatch', [$r->watch('m'), $other->incr('m'), $r->unwatch(), $r->multi()->get('m')->exec()],
         [true, 6, true, ['6']]);
-    $r->set('short', 'x', ['px' => 40]);
+    $r->set('short', 'x', ['px' => 300]);
     $r->watch('short');
     until('expiry', fn () => !$other->exists('short'));
     step('watch sees an expiry', $r->multi()->get('m')->exec(), false);

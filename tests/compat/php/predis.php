@@ -198,7 +198,7 @@ function transactions(Client $r): void
     $tries = 0;
     step('watch, changed', error_of(fn () => $r->transaction(['cas' => true, 'watch' => 'm'], $once)),
         ABORTED);
-    $r->set('short', 'x', 'PX', 40);
+    $r->set('short', 'x', 'PX', 300);
     step('watch sees an expiry', error_of(fn () => $r->transaction(['cas' => true, 'watch' => 'short'],
         function ($t) use ($other) {
             $t->get('short'); // Predis sends WATCH with the first command

@@ -30,6 +30,9 @@ def commands():
     step("-n", [cli("-n", "3", "SET", "three", "x"), cli("EXISTS", "three"), cli("-n", "3", "DBSIZE")],
          [b"OK\n", b"0\n", b"1\n"])
     step("-n 99", cli("-n", "99", "PING"), b"SELECT 99 failed: ERR DB index is out of range\nPONG\n")
+    step("-u", cli("-u", f"redis://{HOST}:{PORT}/3", "GET", "three"), b"x\n")
+    step("--user", cli("--no-auth-warning", "--user", "default", "--pass", "x", "PING"), b"PONG\n")
+    step("-a", cli("--no-auth-warning", "-a", "x", "PING").split(b" <")[0], b"AUTH failed: ERR AUTH")
     step("-r", cli("-r", "3", "INCR", "n"), b"3\n4\n5\n")
 
 
@@ -57,9 +60,8 @@ def pipe():
     told = b"All data transferred. Waiting for the last reply...\nLast reply received from server.\n"
     step("--pipe", cli("--pipe", given=frames), told + b"errors: 0, replies: 20000\n")
     step("--pipe, inline, an error", cli("--pipe", given=b"SET q 1\r\nINCR q\r\nNOSUCH\r\n"),
-         (1,
-          b"ERR unknown command 'NOSUCH', with args beginning with: \n" + told +
-          b"errors: 1, replies: 3\n"))
+         (1, b"ERR unknown command 'NOSUCH', with args beginning with: \n" + told +
+             b"errors: 1, replies: 3\n"))
     step("all are there", cli("--csv", "MGET", "p:0", "p:19999", "q"), b'"x","x","2"\n')
     found = cli("--scan", "--pattern", "p:*").split()
     step("--scan", [len(found), len(set(found))], [20_000, 20_000])

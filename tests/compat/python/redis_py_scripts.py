@@ -59,7 +59,7 @@ def transactions(r):
 
 
 def watched_expiry(r, p):
-    r.set("short", "x", px=50)
+    r.set("short", "x", px=300)
     p.watch("short")
     until("expiry", lambda: not r.exists("short"))
     p.multi()

@@ -154,7 +154,7 @@ def transactions(r)
        [nil, "100"]
   step "unwatch", [r.watch("m"), other.incr("m"), r.unwatch, r.multi { |t| t.get("m") }],
        ["OK", 101, "OK", ["101"]]
-  r.set("short", "x", px: 40)
+  r.set("short", "x", px: 300)
   step "watch sees an expiry", r.watch("short") { |w|
     wait_for("expiry") { !other.exists?("short") }
     w.multi { |t| t.set("m", 5) }

@@ -1,11 +1,11 @@
-// INFO, TIME, CONFIG GET.
+// INFO and TIME.
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "core/command.h"
-#include "core/glob.h"
 #include "core/handlers.h"
 #include "core/version.h"
 
@@ -40,6 +40,9 @@ std::string human_bytes(uint64_t bytes) {
 void server_section(const Request& r, const HostFacts& host, std::string& out) {
   line(out, "redis_version", kRedisVersion);
   line(out, "holdfast_version", kHoldfastVersion);
+  line(out, "redis_git_sha1", "00000000");
+  line(out, "redis_git_dirty", "0");
+  line(out, "redis_build_id", "holdfast");
   line(out, "redis_mode", "standalone");
   line(out, "os", "Linux");
   line(out, "arch_bits", int64_t{64});
@@ -50,6 +53,8 @@ void server_section(const Request& r, const HostFacts& host, std::string& out) {
   line(out, "server_time_usec", r.t.now.wall_us);
   line(out, "uptime_in_seconds", host.uptime_s);
   line(out, "uptime_in_days", host.uptime_s / 86400);
+  line(out, "hz", int64_t{1000});
+  line(out, "configured_hz", int64_t{1000});
   line(out, "executable", host.executable);
   line(out, "config_file", host.config_file);
 }
@@ -60,6 +65,16 @@ void clients_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "connected_clients", uint64_t{r.s().conns.size()});
   line(out, "maxclients", uint64_t{r.s().config.limits.clients});
   line(out, "blocked_clients", blocked);
+  line(out, "tracking_clients", uint64_t{r.s().tracking.clients.size()});
+  line(out, "clients_in_timeout_table", uint64_t{0});
+}
+
+// Nothing is written to disk, and so nothing is loaded.
+void persistence_section(const Request&, const HostFacts&, std::string& out) {
+  for (const std::string_view name :
+       {"loading", "async_loading", "rdb_bgsave_in_progress", "aof_enabled", "aof_rewrite_in_progress"}) {
+    line(out, name, "0");
+  }
 }
 
 void memory_section(const Request& r, const HostFacts& host, std::string& out) {
@@ -72,6 +87,41 @@ void memory_section(const Request& r, const HostFacts& host, std::string& out) {
   line(out, "maxmemory", limit);
   line(out, "maxmemory_human", human_bytes(limit));
   line(out, "maxmemory_policy", "noeviction");
+  line(out, "used_memory_scripts", r.s().scripts.memory_bytes());
+  line(out, "number_of_cached_scripts", uint64_t{r.s().scripts.cached()});
+  line(out, "mem_allocator", "libc");
+}
+
+void replication_section(const Request& r, const HostFacts&, std::string& out) {
+  line(out, "role", "master");
+  line(out, "connected_slaves", int64_t{0});
+  line(out, "master_replid", r.s().config.run_id);
+  line(out, "master_replid2", std::string(40, '0'));
+  line(out, "master_repl_offset", int64_t{0});
+  line(out, "second_repl_offset", int64_t{-1});
+}
+
+void cluster_section(const Request&, const HostFacts&, std::string& out) {
+  line(out, "cluster_enabled", "0");
+}
+
+void commandstats_section(const Request& r, const HostFacts&, std::string& out) {
+  for (const Command& c : all_commands()) {
+    const CommandCounts& n = r.s().log.counts_of(c);
+    if (n.calls == 0 && n.rejected == 0) continue;
+    char per_call[32];
+    std::snprintf(per_call, sizeof per_call, "%.2f", n.us_per_call());
+    line(out, "cmdstat_" + std::string(c.name),
+         "calls=" + std::to_string(n.calls) + ",usec=" + std::to_string(n.us()) +
+             ",usec_per_call=" + per_call + ",rejected_calls=" + std::to_string(n.rejected) +
+             ",failed_calls=" + std::to_string(n.failed));
+  }
+}
+
+void errorstats_section(const Request& r, const HostFacts&, std::string& out) {
+  for (const auto& [code, count] : r.s().log.errors()) {
+    line(out, "errorstat_" + code, "count=" + std::to_string(count));
+  }
 }
 
 void stats_section(const Request& r, const HostFacts&, std::string& out) {
@@ -85,6 +135,12 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "evicted_keys", uint64_t{0});
   line(out, "keyspace_hits", s.keyspace_hits);
   line(out, "keyspace_misses", s.keyspace_misses);
+  line(out, "pubsub_channels", uint64_t{r.s().pubsub.channels.size()});
+  line(out, "pubsub_patterns", uint64_t{r.s().pubsub.patterns.size()});
+  line(out, "pubsubshard_channels", uint64_t{r.s().pubsub.shard_channels.size()});
+  line(out, "tracking_total_keys", uint64_t{r.s().tracking.readers.size()});
+  line(out, "tracking_total_items", uint64_t{r.s().tracking.remembered});
+  line(out, "tracking_total_prefixes", uint64_t{r.s().tracking.prefixes.size()});
   line(out, "total_error_replies", s.errors);
 }
 
@@ -111,8 +167,8 @@ void locks_section(const Request& r, const HostFacts&, std::string& out) {
 }
 
 void keyspace_section(const Request& r, const HostFacts&, std::string& out) {
-  for (int i = 0; i < kDatabases; ++i) {
-    const Keyspace& keys = r.t.keys(static_cast<DbIndex>(i));
+  for (size_t i = 0; i < kDatabases; ++i) {
+    const Keyspace& keys = r.t.keys(r.s().db_at[i]);
     if (keys.live() == 0) continue;
     line(out, "db" + std::to_string(i),
          "keys=" + std::to_string(keys.live()) + ",expires=" + std::to_string(keys.timed()) + ",avg_ttl=0");
@@ -123,24 +179,29 @@ struct Section {
   std::string_view name;
   std::string_view title;
   void (*write)(const Request&, const HostFacts&, std::string&);
+  bool by_default = true;
 };
 constexpr Section kSections[] = {
     {"server", "Server", server_section},
     {"clients", "Clients", clients_section},
     {"memory", "Memory", memory_section},
+    {"persistence", "Persistence", persistence_section},
     {"stats", "Stats", stats_section},
+    {"replication", "Replication", replication_section},
     {"cpu", "CPU", cpu_section},
+    {"commandstats", "Commandstats", commandstats_section, false},
+    {"errorstats", "Errorstats", errorstats_section},
+    {"cluster", "Cluster", cluster_section},
     {"locks", "Locks", locks_section},
     {"keyspace", "Keyspace", keyspace_section},
 };
 
 bool wants(const Request& r, const Section& section) {
-  if (r.argc() == 1) return true;
+  if (r.argc() == 1) return section.by_default;
   for (size_t i = 1; i < r.argc(); ++i) {
-    for (const std::string_view all : {"all", "everything", "default"}) {
-      if (equals_ignore_case(r.arg(i), all)) return true;
-    }
-    if (equals_ignore_case(r.arg(i), section.name)) return true;
+    const bool all = equals_ignore_case(r.arg(i), "all") || equals_ignore_case(r.arg(i), "everything");
+    if (all || equals_ignore_case(r.arg(i), section.name)) return true;
+    if (section.by_default && equals_ignore_case(r.arg(i), "default")) return true;
   }
   return false;
 }
@@ -163,28 +224,6 @@ void cmd_time(Request& r) {
   r.reply.array(2);
   r.reply.bulk_integer(r.t.now.wall_us / 1000000);
   r.reply.bulk_integer(r.t.now.wall_us % 1000000);
-}
-
-void cmd_config_get(Request& r) {
-  std::vector<const std::pair<std::string, std::string>*> found;
-  for (const auto& setting : r.s().config.settings) {
-    for (size_t i = 2; i < r.argc(); ++i) {
-      if (!glob_match(r.arg(i), setting.first, true)) continue;
-      found.push_back(&setting);
-      break;
-    }
-  }
-  r.reply.map(found.size());
-  for (const auto* setting : found) {
-    r.reply.bulk(setting->first);
-    r.reply.bulk(setting->second);
-  }
-}
-
-void cmd_config_help(Request& r) {
-  static constexpr std::string_view kLines[] = {
-      "GET <pattern>", "    Return parameters matching the glob-like <pattern> and their values."};
-  reply_help(r, kLines);
 }
 
 }  // namespace holdfast

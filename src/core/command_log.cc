@@ -1,0 +1,81 @@
+// Counts and keeps.
+#include "core/command_log.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/command.h"
+
+namespace holdfast {
+
+namespace {
+
+size_t row_of(const Command& command) { return static_cast<size_t>(&command - all_commands().data()); }
+
+}  // namespace
+
+CommandLog::CommandLog() : counts_(all_commands().size()), cheap_(all_commands().size()) {
+  for (const Command& c : all_commands()) cheap_[row_of(c)] = c.complexity.starts_with("O(1)");
+}
+
+CommandCounts& CommandLog::counts(const Command& command) { return counts_[row_of(command)]; }
+const CommandCounts& CommandLog::counts_of(const Command& command) const {
+  return counts_[row_of(command)];
+}
+
+bool CommandLog::begin(const Command& command) {
+  CommandCounts& c = counts(command);
+  return c.calls++ % kSampled == 0 || !cheap_[row_of(command)];
+}
+
+void CommandLog::note_time(const Command& command, int64_t us) {
+  CommandCounts& c = counts(command);
+  ++c.timed;
+  c.timed_us += static_cast<uint64_t>(us);
+  const auto power = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(us)));
+  ++c.histogram[std::min(power, c.histogram.size() - 1)];
+}
+
+void CommandLog::count_error(std::string_view reply) {
+  std::string code(reply.substr(1, reply.find_first_of(" \r") - 1));
+  const auto it = errors_.find(code);
+  if (it != errors_.end()) {
+    ++it->second;
+  } else if (errors_.size() < kMaxErrorCodes) {
+    errors_.emplace(std::move(code), 1);
+  }
+}
+
+void CommandLog::note_failure(const Command& command, std::string_view reply) {
+  ++counts(command).failed;
+  count_error(reply);
+}
+
+void CommandLog::note_rejection(const Command* command, std::string_view reply) {
+  if (command != nullptr) ++counts(*command).rejected;
+  count_error(reply);
+}
+
+void CommandLog::keep_slow(SlowCommand slow, size_t most) {
+  slow.id = last_slow_id_++;
+  slow_.push_front(std::move(slow));
+  while (slow_.size() > most) slow_.pop_back();
+}
+
+void CommandLog::note_latency(const std::string& event, int64_t at_s, int64_t ms) {
+  LatencyEvent& e = latency_[event];
+  e.max_ms = std::max(e.max_ms, ms);
+  if (!e.samples.empty() && e.samples.back().at_s == at_s) {
+    e.samples.back().ms = std::max(e.samples.back().ms, ms);
+    return;
+  }
+  e.samples.push_back({at_s, ms});
+  if (e.samples.size() > LatencyEvent::kMaxSamples) e.samples.pop_front();
+}
+
+void CommandLog::reset_counts() {
+  std::ranges::fill(counts_, CommandCounts{});
+  errors_.clear();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,93 @@
+// How often commands ran and how long they took: for INFO, SLOWLOG and LATENCY. What is cheap is counted
+// always and timed now and then; what may take long is timed always.
+#pragma once
+
+#include <absl/container/btree_map.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/conn.h"
+
+namespace holdfast {
+
+struct Command;
+
+// One command's calls since the start. Times are of the calls that were timed.
+struct CommandCounts {
+  uint64_t calls = 0;
+  uint64_t rejected = 0;  // before they ran: out of memory, the wrong number of arguments
+  uint64_t failed = 0;    // they answered an error
+  uint64_t timed = 0;
+  uint64_t timed_us = 0;
+  std::array<uint32_t, 32> histogram{};  // of timed calls, by the power of two of their microseconds
+
+  // Over all calls, by the timed ones.
+  uint64_t us() const {
+    return timed == 0 ? 0 : static_cast<uint64_t>(us_per_call() * static_cast<double>(calls));
+  }
+  double us_per_call() const {
+    return timed == 0 ? 0 : static_cast<double>(timed_us) / static_cast<double>(timed);
+  }
+};
+
+struct SlowCommand {
+  uint64_t id = 0;
+  int64_t at_s = 0;  // since 1970
+  int64_t us = 0;
+  std::vector<std::string> argv;  // cut, as Redis cuts them
+  std::string peer, name;
+};
+
+// What LATENCY keeps of one kind of event.
+struct LatencyEvent {
+  struct Sample {
+    int64_t at_s = 0;
+    int64_t ms = 0;
+  };
+  static constexpr size_t kMaxSamples = 160;
+  std::deque<Sample> samples;  // one a second: its largest
+  int64_t max_ms = 0;
+};
+
+class CommandLog {
+ public:
+  static constexpr size_t kMaxErrorCodes = 128;  // scripts may make up codes
+
+  CommandLog();
+
+  // Counts a call; true where it is to be timed.
+  bool begin(const Command& command);
+  void note_time(const Command& command, int64_t us);
+  void note_failure(const Command& command, std::string_view reply);
+  void note_rejection(const Command* command, std::string_view reply);
+  void keep_slow(SlowCommand slow, size_t most);
+  void note_latency(const std::string& event, int64_t at_s, int64_t ms);
+
+  const CommandCounts& counts_of(const Command& command) const;
+  const absl::btree_map<std::string, uint64_t>& errors() const { return errors_; }
+  // The newest first.
+  const std::deque<SlowCommand>& slow() const { return slow_; }
+  void forget_slow() { slow_.clear(); }
+  absl::btree_map<std::string, LatencyEvent>& latency() { return latency_; }
+  void reset_counts();
+
+ private:
+  static constexpr uint64_t kSampled = 64;  // of the cheap calls one in so many is timed
+  CommandCounts& counts(const Command& command);
+  void count_error(std::string_view reply);
+
+  std::vector<CommandCounts> counts_;  // by row
+  std::vector<bool> cheap_;            // by row: O(1), so that it cannot take long
+  absl::btree_map<std::string, uint64_t> errors_;
+  std::deque<SlowCommand> slow_;
+  uint64_t last_slow_id_ = 0;
+  absl::btree_map<std::string, LatencyEvent> latency_;
+};
+
+}  // namespace holdfast

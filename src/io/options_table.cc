@@ -1,0 +1,233 @@
+// The table, and its kinds of values. Sizes as in Redis: k m g are powers of 1000, kb mb gb powers of 1024.
+#include "io/options_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "core/event_flags.h"
+
+namespace holdfast {
+namespace {
+
+constexpr uint64_t kMaxU64 = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMaxI32 = std::numeric_limits<int32_t>::max();
+// A lead is counted in microseconds within a token's 53 bits.
+constexpr uint64_t kMaxLeadMs = kMaxToken / 1000;
+
+using O = Options;
+
+// clang-format off: a table reads by its columns
+const std::array kRows{
+    Row{"Network", "port", "7379", When::kStart, Kind::kPort, &O::port, 0, 65535,
+        "TCP port; 0: no TCP; auto: any free one, told by the ready line"},
+    Row{"Network", "bind", "127.0.0.1 -::1", When::kStart, Kind::kText, &O::bind, 0, 0,
+        "addresses to listen on, repeated or separated by blanks; \"-\" before one: it may be missing; "
+        "\"*\" and "
+        "\"::*\": all of IPv4 and of IPv6"},
+    Row{"Network", "unixsocket", "", When::kStart, Kind::kText, &O::unixsocket, 0, 0,
+        "path of a Unix socket to listen on too"},
+    Row{"Network", "unixsocketperm", "0", When::kStart, Kind::kOctal, &O::unixsocketperm, 0, 0777,
+        "permissions of the Unix socket, octal; 0: as the umask has it"},
+    Row{"Network", "tcp-backlog", "511", When::kStart, Kind::kNumber, &O::tcp_backlog, 1, 65535,
+        "connections that may wait to be accepted"},
+    Row{"Network", "tcp-keepalive", "300", When::kStart, Kind::kNumber, &O::tcp_keepalive_s, 0, 32767,
+        "seconds of silence after which the peer is probed; 0: never"},
+    Row{"Network", "timeout", "0", When::kAnyTime, Kind::kNumber, &O::idle_timeout_s, 0, kMaxI32,
+        "seconds after which an idle client is closed, unless it waits for a lock; 0: never"},
+
+    Row{"Limits", "maxclients", "10000", When::kAnyTime, Kind::kNumber, &O::maxclients, 1, kMaxClients,
+        "clients at once"},
+    Row{"Limits", "proto-max-bulk-len", "512mb", When::kAnyTime, Kind::kSize, &O::bulk_bytes, 1, kMaxI32,
+        "size of one argument"},
+    Row{"Limits", "max-arguments", "1048576", When::kStart, Kind::kNumber, &O::arguments, 1, kMaxI32,
+        "arguments of one command"},
+    Row{"Limits", "inline-max", "64kb", When::kStart, Kind::kSize, &O::inline_bytes, 32, kMaxI32,
+        "size of a command typed as a line"},
+    Row{"Limits", "client-query-buffer-limit", "1gb", When::kAnyTime, Kind::kSize, &O::query_buffer_bytes,
+        1, kMaxU64, "unparsed input of one client, beyond which it is closed"},
+    Row{"Limits", "client-output-buffer-limit", "256mb", When::kAnyTime, Kind::kSize,
+        &O::output_buffer_bytes, 0, kMaxU64,
+        "unread replies of one client, beyond which it is closed; 0: no limit"},
+    Row{"Limits", "client-output-buffer-limit-pubsub", "32mb", When::kAnyTime, Kind::kSize,
+        &O::pubsub_output_bytes, 0, kMaxU64,
+        "unread messages of one subscriber, beyond which it is closed; 0: no limit"},
+    Row{"Limits", "tracking-table-max-keys", "1000000", When::kAnyTime, Kind::kNumber, &O::tracking_keys, 0,
+        kMaxU64, "keys remembered for CLIENT TRACKING; 0: no limit"},
+    Row{"Limits", "maxmemory", "0", When::kAnyTime, Kind::kSize, &O::memory_bytes, 0, kMaxU64,
+        "memory beyond which commands that need more are refused; 0: no limit"},
+
+    Row{"Locks", "max-waiters", "1000000", When::kAnyTime, Kind::kNumber, &O::max_waiters, 0, kMaxI32,
+        "waiting requests in all"},
+    Row{"Locks", "max-waiters-per-key", "100000", When::kAnyTime, Kind::kNumber, &O::max_waiters_per_key, 0,
+        kMaxI32, "waiting requests of one key"},
+    Row{"Locks", "max-owner", "512", When::kAnyTime, Kind::kSize, &O::max_owner_bytes, 1, 65535,
+        "size of an owner's name"},
+    Row{"Locks", "lease-memory", "100000", When::kStart, Kind::kNumber, &O::lease_memory, 0, kMaxI32,
+        "ended leases whose fate is remembered"},
+    Row{"Locks", "max-token-lead", "86400000", When::kAnyTime, Kind::kNumber, &O::max_token_lead_ms, 0,
+        kMaxLeadMs, "milliseconds by which a client may push a token ahead of the clock"},
+    Row{"Locks", "session-grace", "0", When::kAnyTime, Kind::kNumber, &O::session_grace_ms, 0, kMaxTtlMs,
+        "milliseconds that a SESSION lock outlives its connection"},
+
+    Row{"Data", "notify-keyspace-events", "", When::kAnyTime, Kind::kEvents, &O::notify_events, 0, 0,
+        "which keyspace events are published: K E g $ h x n m A, as in Redis"},
+    Row{"Data", "hash-max-listpack-entries", "512", When::kAnyTime, Kind::kNumber, &O::hash_packed_entries,
+        0, kMaxI32, "fields of a hash that is kept packed"},
+    Row{"Data", "hash-max-listpack-value", "64", When::kAnyTime, Kind::kNumber, &O::hash_packed_value_bytes,
+        0, kMaxI32, "bytes of a field or value in a hash that is kept packed"},
+
+    Row{"Scripts", "busy-reply-threshold", "5000", When::kAnyTime, Kind::kNumber, &O::busy_reply_ms, 1,
+        kMaxI32,
+        "milliseconds after which a script no longer keeps others waiting: they are answered -BUSY"},
+    Row{"Scripts", "script-hard-limit", "60000", When::kAnyTime, Kind::kNumber, &O::script_hard_ms, 0,
+        kMaxI32, "milliseconds after which a script that has not written is ended; 0: never"},
+    Row{"Scripts", "script-memory", "256mb", When::kAnyTime, Kind::kSize, &O::script_memory_bytes,
+        1U << 20U, kMaxU64, "memory of all scripts and what they make"},
+
+    Row{"Logging", "slowlog-log-slower-than", "10000", When::kAnyTime, Kind::kNumber, &O::slowlog_us, 0,
+        kMaxI32, "microseconds from which on a command is kept in SLOWLOG"},
+    Row{"Logging", "slowlog-max-len", "128", When::kAnyTime, Kind::kNumber, &O::slowlog_entries, 0, kMaxI32,
+        "commands kept in SLOWLOG; 0: none"},
+    Row{"Logging", "latency-monitor-threshold", "0", When::kAnyTime, Kind::kNumber,
+        &O::latency_threshold_ms, 0, kMaxI32, "milliseconds from which on LATENCY keeps an event; 0: none"},
+    Row{"Logging", "loglevel", "notice", When::kAnyTime, Kind::kLevel, &O::loglevel, 0, 0,
+        "debug, verbose, notice or warning"},
+    Row{"Logging", "logfile", "", When::kStart, Kind::kText, &O::logfile, 0, 0,
+        "file to log to, opened anew on SIGHUP; empty: standard output"},
+
+    Row{"General", "enable-debug-command", "no", When::kStart, Kind::kDebug, &O::debug_command, 0, 0,
+        "who may call DEBUG: no, yes, or local"},
+    Row{"General", "hash-seed", "0", When::kStart, Kind::kNumber, &O::hash_seed, 0, kMaxU64,
+        "seed of the tables, to run the same way twice; 0: a random one"},
+};
+// clang-format on
+
+constexpr std::array<std::string_view, 4> kLevels{"debug", "verbose", "notice", "warning"};
+constexpr std::array<std::string_view, 3> kDebugUsers{"no", "yes", "local"};
+
+struct Unit {
+  std::string_view name;
+  uint64_t factor;
+};
+constexpr std::array kUnits{Unit{"", 1},           Unit{"b", 1},        Unit{"k", 1000},
+                            Unit{"kb", 1U << 10},  Unit{"m", 1000000},  Unit{"mb", 1U << 20},
+                            Unit{"g", 1000000000}, Unit{"gb", 1U << 30}};
+
+std::optional<uint64_t> parse_number(std::string_view text, int base) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+std::optional<uint64_t> parse_size(std::string_view text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<uint64_t> value = parse_number(text.substr(0, digits), 10);
+  std::string unit(text.substr(digits));
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const Unit& u : kUnits) {
+    if (u.name != unit || !value || *value > kMaxU64 / u.factor) continue;
+    return *value * u.factor;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> parse_integer(const Row& row, std::string_view text) {
+  const std::optional<uint64_t> value = row.kind == Kind::kSize    ? parse_size(text)
+                                        : row.kind == Kind::kOctal ? parse_number(text, 8)
+                                                                   : parse_number(text, 10);
+  return value && *value >= row.min && *value <= row.max ? value : std::nullopt;
+}
+
+}  // namespace
+
+std::span<const Row> option_rows() { return kRows; }
+
+std::string expected(const Row& row) {
+  switch (row.kind) {
+    case Kind::kText:
+      return "text";
+    case Kind::kLevel:
+      return "debug, verbose, notice or warning";
+    case Kind::kDebug:
+      return "no, yes or local";
+    case Kind::kEvents:
+      return fmt::format("letters out of {}", kEventLetters);
+    case Kind::kNumber:
+      return fmt::format("a number from {} to {}", row.min, row.max);
+    case Kind::kSize:
+      return fmt::format("a size from {} to {} bytes, such as 100, 64kb, 512mb or 1gb", row.min, row.max);
+    case Kind::kOctal:
+      return fmt::format("an octal number from {:o} to {:o}", row.min, row.max);
+    case Kind::kPort:
+      return fmt::format("a number from {} to {}, or auto", row.min, row.max);
+  }
+  return "";
+}
+
+static bool takes_text(Kind kind, std::string_view text) {
+  if (kind == Kind::kLevel) return std::ranges::find(kLevels, text) != kLevels.end();
+  if (kind == Kind::kDebug) return std::ranges::find(kDebugUsers, text) != kDebugUsers.end();
+  return kind != Kind::kEvents || parse_event_flags(text);
+}
+
+bool assign(const Row& row, const std::string& text, Options& options) {
+  if (const auto* member = std::get_if<std::string Options::*>(&row.target)) {
+    if (!takes_text(row.kind, text)) return false;
+    options.*(*member) = text;
+    return true;
+  }
+  const bool any_port = row.kind == Kind::kPort && text == "auto";
+  const std::optional<uint64_t> value = any_port ? 0 : parse_integer(row, text);
+  if (!value) return false;
+  if (row.kind == Kind::kPort) options.any_port = any_port;
+  options.*std::get<uint64_t Options::*>(row.target) = *value;
+  return true;
+}
+
+std::string shown(const Row& row, const Options& options) {
+  if (row.kind == Kind::kEvents) return event_flags_text(*parse_event_flags(options.notify_events));
+  if (const auto* member = std::get_if<std::string Options::*>(&row.target)) return options.*(*member);
+  const uint64_t value = options.*std::get<uint64_t Options::*>(row.target);
+  return row.kind == Kind::kOctal ? fmt::format("{:o}", value) : std::to_string(value);
+}
+
+const Row* find_row(std::string_view name) {
+  if (name == "lua-time-limit") name = "busy-reply-threshold";  // its older name
+  const auto row = std::ranges::find_if(kRows, [name](const Row& r) { return name == r.name; });
+  return row == kRows.end() ? nullptr : &*row;
+}
+
+std::string refusal(const Row& row, const std::string& text) {
+  switch (row.kind) {
+    case Kind::kSize:
+      if (!parse_size(text)) return "argument must be a memory value";
+      break;
+    case Kind::kNumber:
+      if (text.empty() ||
+          text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) != std::string::npos) {
+        return "argument couldn't be parsed into an integer";
+      }
+      break;
+    case Kind::kLevel:
+      return fmt::format("argument(s) must be one of the following: {}", fmt::join(kLevels, ", "));
+    case Kind::kEvents:
+      return fmt::format("Invalid event class character. Use '{}'.", kEventLetters);
+    default:
+      return fmt::format("expected {}", expected(row));
+  }
+  return fmt::format("argument must be between {} and {} inclusive", row.min, row.max);
+}
+
+LogLevel log_level(const Options& options) {
+  const auto* found = std::find(kLevels.begin(), kLevels.end(), options.loglevel);
+  return static_cast<LogLevel>(found - kLevels.begin());
+}
+
+}  // namespace holdfast
