@@ -31,26 +31,52 @@ std::string flags_of(const Conn& c) {
   return flags.empty() ? "N" : flags;
 }
 
-// One line of CLIENT LIST, with the fields of Redis 7.0 that mean something here.
+void add(std::string& line, std::string_view name, std::string_view value) {
+  if (!line.empty()) line += ' ';
+  line.append(name).append("=").append(value);
+}
+void add(std::string& line, std::string_view name, int64_t value) {
+  add(line, name, std::to_string(value));
+}
+void add(std::string& line, std::string_view name, size_t value) { add(line, name, std::to_string(value)); }
+
+// One line of CLIENT LIST: the fields of Redis 7.2 in their order, then Holdfast's own.
 std::string describe(const Request& r, const Conn& c) {
-  std::string s = "id=" + std::to_string(c.id.serial);
-  s += " addr=" + c.peer + " laddr=" + c.local + " fd=-1 name=" + c.name;
-  s += " age=" + std::to_string((r.now() - c.opened).count / 1000);
-  s += " idle=" + std::to_string((r.now() - c.last_active).count / 1000);
-  s += " flags=" + flags_of(c);
-  s += " db=" + std::to_string(r.s().db_name[c.db]) + " sub=" + std::to_string(c.channels.size()) +
-       " psub=" + std::to_string(c.patterns.size()) + " ssub=" + std::to_string(c.shard_channels.size());
-  s += " multi=" +
-       std::to_string(c.transaction == nullptr ? -1 : static_cast<int64_t>(c.transaction->requests.size()));
-  s += " watch=" + std::to_string(c.watched.size());
-  s += " qbuf=" + std::to_string(c.unparsed_bytes) + " obl=" + std::to_string(c.out.size());
-  s += " waits=" + std::to_string(c.waiters.size()) +
-       " session-holds=" + std::to_string(c.session_holds.size());
-  s += " cmd=" + std::string(c.last_command == nullptr ? "NULL" : c.last_command->name);
-  s += " user=default redir=" +
-       std::to_string(c.tracking == nullptr ? -1 : static_cast<int64_t>(c.tracking->redirect)) +
-       " resp=" + std::to_string(c.protocol);
-  s += " lib-name=" + c.lib_name + " lib-ver=" + c.lib_version;
+  const Transaction* multi = c.transaction.get();
+  std::string s;
+  add(s, "id", static_cast<size_t>(c.id.serial));
+  add(s, "addr", c.peer);
+  add(s, "laddr", c.local);
+  add(s, "fd", int64_t{-1});
+  add(s, "name", c.name);
+  add(s, "age", (r.now() - c.opened).count / 1000);
+  add(s, "idle", (r.now() - c.last_active).count / 1000);
+  add(s, "flags", flags_of(c));
+  add(s, "db", int64_t{r.s().db_name[c.db]});
+  add(s, "sub", c.channels.size());
+  add(s, "psub", c.patterns.size());
+  add(s, "ssub", c.shard_channels.size());
+  add(s, "multi", multi == nullptr ? int64_t{-1} : static_cast<int64_t>(multi->requests.size()));
+  add(s, "qbuf", c.unparsed_bytes);
+  add(s, "qbuf-free", size_t{0});
+  add(s, "argv-mem", size_t{0});
+  add(s, "multi-mem", static_cast<size_t>(multi == nullptr ? 0 : multi->bytes));
+  add(s, "rbs", c.out.capacity());
+  add(s, "rbp", c.out.size());
+  add(s, "obl", c.out.size());
+  add(s, "oll", size_t{0});
+  add(s, "omem", size_t{0});
+  add(s, "tot-mem", sizeof(Conn) + c.unparsed_bytes + c.out.capacity() + c.later.capacity());
+  add(s, "events", "r");
+  add(s, "cmd", c.last_command == nullptr ? "NULL" : c.last_command->name);
+  add(s, "user", "default");
+  add(s, "redir", c.tracking == nullptr ? int64_t{-1} : static_cast<int64_t>(c.tracking->redirect));
+  add(s, "resp", int64_t{c.protocol});
+  add(s, "lib-name", c.lib_name);
+  add(s, "lib-ver", c.lib_version);
+  add(s, "watch", c.watched.size());
+  add(s, "waits", c.waiters.size());
+  add(s, "session-holds", c.session_holds.size());
   return s;
 }
 

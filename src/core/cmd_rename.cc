@@ -7,6 +7,7 @@
 #include "core/hash_value.h"
 #include "core/locks.h"
 #include "core/observe.h"
+#include "core/string_value.h"
 
 namespace holdfast {
 
@@ -115,7 +116,7 @@ void cmd_copy(Request& r) {
   }
   const Key to = r.t.keys(o.db).key(r.arg(2));
   const bool taken = bool{find_live(r.t, o.db, to)};
-  const Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  const Keyspace::Found f = find_to_read(r, r.arg(1));
   if (!f || (taken && !o.replace)) return r.reply.integer(0);
   if (type_of(*f) == EntryType::kLock) return r.reply.error(kManyHolders);
   Value copy = copy_value(*f);

@@ -82,6 +82,13 @@ void set(Request& r, const SetOptions& o, std::optional<TimeMs> deadline, const 
   notify(r.t, kNotifyString, "set", r.c.db, key.bytes);
 }
 
+// What the key held before. That there was nothing is a miss, as with GET.
+void reply_old(Request& r, std::string_view value, bool live) {
+  if (live) return r.reply.bulk(value);
+  notify(r.t, kNotifyKeyMiss, "keymiss", r.c.db, r.arg(1));
+  r.reply.null();
+}
+
 // SETEX and PSETEX: key, time, value.
 void set_for(Request& r, const ExpiryWord& word) {
   const auto deadline = read_expiry(r, word, r.arg(2));
@@ -143,7 +150,7 @@ void cmd_set(Request& r) {
     return reply_wrong_type(r);
   }
   // With GET the reply is the old value, and says nothing of whether the new one was set.
-  if (o.get) live ? r.reply.bulk(value_of(*f)) : r.reply.null();
+  if (o.get) reply_old(r, live ? value_of(*f) : std::string_view(), live);
   const bool sets = admits(r, o, f, live);
   if (sets) set(r, o, deadline, key, f);
   if (!o.get) sets ? r.reply.ok() : r.reply.null();
@@ -170,15 +177,15 @@ void cmd_get(Request& r) {
 void cmd_getset(Request& r) {
   StringAt s = find_string(r, r.arg(1));
   if (!s.fits) return;
-  s.live ? r.reply.bulk(s.value) : r.reply.null();
+  reply_old(r, s.value, s.live);
   set_string(r, s.key, s.found, r.arg(2), kNever);
 }
 
 void cmd_getdel(Request& r) {
   StringAt s = find_string(r, r.arg(1));
   if (!s.fits) return;
-  if (!s.live) return r.reply.null();
-  r.reply.bulk(s.value);
+  reply_old(r, s.value, s.live);
+  if (!s.live) return;
   remove_key(r.t, r.c.db, s.found, End::kDeleted);
   notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
 }
