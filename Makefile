@@ -5,8 +5,10 @@
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
   libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev lua-cjson-dev
 # redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
-TEST_DEPS = libhiredis-dev doctest-dev redis-tools python3 python3-redis nodejs node-redis golang-go \
-  golang-github-gomodule-redigo-dev
+# npm comes with some builds of Node.js itself, which Debian's would not go with.
+TEST_DEPS = libhiredis-dev doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
+  $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis php-predis \
+  php-illuminate-cache ruby-redis libredis-perl
 LINT_DEPS = clang-format clang-tidy cppcheck universal-ctags python3
 
 CXX = g++
