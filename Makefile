@@ -21,6 +21,7 @@ ASAN = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fram
   -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 LIBS = $(shell pkg-config --libs libuv spdlog absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ libcrypto) \
+  -l:liblua5.1-cjson.a \
   -lboost_program_options -lboost_context
 CCACHE := $(shell command -v ccache 2>/dev/null)
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)

@@ -1,4 +1,5 @@
-// Commands on keys of any type: DEL, UNLINK, EXISTS, TYPE, KEYS, SCAN, DBSIZE, FLUSHALL, FLUSHDB.
+// Commands on keys of any type: DEL, UNLINK, EXISTS, TOUCH, TYPE, RANDOMKEY, KEYS, SCAN, DBSIZE, FLUSHALL,
+// FLUSHDB.
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -153,7 +154,7 @@ void cmd_randomkey(Request& r) {
 }
 
 void cmd_type(Request& r) {
-  const Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  const Keyspace::Found f = find_to_read(r, r.arg(1));
   r.reply.simple(f ? type_name(type_of(*f)) : "none");
 }
 

@@ -22,7 +22,8 @@ Keyspace::Found find_object(Request& r) {
   return f;
 }
 
-// What Redis would call it. A string that APPEND or SETRANGE has made is no different here from others.
+// What Redis would call it, as far as the value tells. How it came about is not kept: what APPEND or
+// SETRANGE made is "raw" in Redis, and an integer that INCRBYFLOAT made is "embstr".
 std::string_view encoding_of(const Entry& e) {
   switch (type_of(e)) {
     case EntryType::kString:
@@ -79,7 +80,7 @@ void cmd_object_help(Request& r) {
       "    associated with a <key>.",
       "FREQ <key>",
       "    Return the access frequency index of the <key>. The returned integer is",
-      "    proportional to the logarithm of the real access frequency.",
+      "    proportional to the logarithm of the recent access frequency of the key.",
       "IDLETIME <key>",
       "    Return the idle time of the <key>, that is the approximated number of",
       "    seconds elapsed since the last access to the key.",

@@ -14,6 +14,8 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kManyHolders = "ERR a lock with several holders cannot be renamed or copied";
+constexpr std::string_view kNoInt32 =
+    "ERR value is out of range, value must between -2147483648 and 2147483647";
 
 // What a key holds, taken out of it or copied.
 struct Value {
@@ -49,9 +51,12 @@ Value take_value(Request& r, Keyspace::Found& f) {
   return v;
 }
 
+// What the key held before goes first, so that nothing of an old hold is left where the values are equal.
 void put(Request& r, DbIndex db, std::string_view name, Value v) {
   const Key key = r.t.keys(db).key(name);
-  Keyspace::Found f = find_any(r.t, db, key);
+  Keyspace::Found f = find_live(r.t, db, key);
+  if (f) remove_key(r.t, db, f, End::kOverwritten);
+  f = find_any(r.t, db, key);
   if (v.type == EntryType::kBigHash) {
     put_big_hash(r.t, db, key, f, std::move(v.body), r.c.id);
   } else if (v.type == EntryType::kString) {
@@ -68,7 +73,9 @@ bool rename(Request& r, bool only_if_free) {
   if (!f) return r.reply.error("ERR no such key"), false;
   if (r.arg(1) == r.arg(2)) return true;
   if (type_of(*f) == EntryType::kLock) return r.reply.error(kManyHolders), false;
-  if (only_if_free && find_live(r.t, r.c.db, r.keys().key(r.arg(2)))) return r.reply.integer(0), false;
+  if (only_if_free && !is_free(r.t, r.c.db, find_any(r.t, r.c.db, r.keys().key(r.arg(2))))) {
+    return r.reply.integer(0), false;
+  }
   // Finding the other key may have moved this one.
   f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
   put(r, r.c.db, r.arg(2), take_value(r, f));
@@ -89,6 +96,9 @@ bool read_copy_options(Request& r, CopyOptions& o) {
     } else if (equals_ignore_case(r.arg(i), "DB") && i + 1 < r.argc()) {
       const auto number = parse_int(r.arg(++i));
       if (!number) return reply_not_an_integer(r), false;
+      if (*number != static_cast<int32_t>(*number)) {
+        return r.reply.error(kNoInt32), false;
+      }
       if (*number < 0 || *number >= kDatabases) return r.reply.error("ERR DB index is out of range"), false;
       o.db = r.s().db_at[static_cast<size_t>(*number)];
     } else {
@@ -115,15 +125,11 @@ void cmd_copy(Request& r) {
     return r.reply.error("ERR source and destination objects are the same");
   }
   const Key to = r.t.keys(o.db).key(r.arg(2));
-  const bool taken = bool{find_live(r.t, o.db, to)};
+  const bool admits = o.replace || is_free(r.t, o.db, find_any(r.t, o.db, to));
   const Keyspace::Found f = find_to_read(r, r.arg(1));
-  if (!f || (taken && !o.replace)) return r.reply.integer(0);
+  if (!f || !admits) return r.reply.integer(0);
   if (type_of(*f) == EntryType::kLock) return r.reply.error(kManyHolders);
   Value copy = copy_value(*f);
-  if (taken) {
-    Keyspace::Found old = find_live(r.t, o.db, to);
-    remove_key(r.t, o.db, old, End::kOverwritten);
-  }
   put(r, o.db, r.arg(2), std::move(copy));
   notify(r.t, kNotifyGeneric, "copy_to", o.db, r.arg(2));
   r.reply.integer(1);

@@ -56,7 +56,7 @@ bool read_set_option(Request& r, size_t& i, SetOptions& o) {
 bool admits(Request& r, const SetOptions& o, const Keyspace::Found& f, bool live) {
   switch (o.condition) {
     case Condition::kIfAbsent:
-      return is_free(r, f);
+      return is_free(r.t, r.c.db, f);
     case Condition::kIfPresent:
       return live;
     case Condition::kIfEqual:
@@ -159,7 +159,7 @@ void cmd_set(Request& r) {
 void cmd_setnx(Request& r) {
   const Key key = r.keys().key(r.arg(1));
   Keyspace::Found f = find_any(r.t, r.c.db, key);
-  if (!is_free(r, f)) return r.reply.integer(0);
+  if (!is_free(r.t, r.c.db, f)) return r.reply.integer(0);
   set_string(r, key, f, r.arg(2), kNever);
   r.reply.integer(1);
 }

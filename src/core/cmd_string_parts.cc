@@ -33,7 +33,7 @@ Range range_of(int64_t first, int64_t last, size_t size) {
 
 bool all_free(Request& r) {
   for (size_t i = 1; i < r.argc(); i += 2) {
-    if (!is_free(r, find_any(r.t, r.c.db, r.keys().key(r.arg(i))))) return false;
+    if (!is_free(r.t, r.c.db, find_any(r.t, r.c.db, r.keys().key(r.arg(i))))) return false;
   }
   return true;
 }

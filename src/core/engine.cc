@@ -17,7 +17,7 @@ EngineState::EngineState(Config c)
     : config(std::move(c)),
       tokens(config.token_floor),
       leases(config.limits.lease_memory),
-      scripts(config.limits.script_memory_bytes, config.hash_seed),
+      scripts(config.limits.script_memory_bytes),
       task(std::make_unique<LongTask>(*this)) {
   scripts.time.clock_us = config.clock_us;
   scripts.time.pause = [this] { task->fiber.pause(); };

@@ -103,8 +103,7 @@ void* ScriptHost::reallocate(void* block, size_t old_size, size_t new_size) {
   return moved;
 }
 
-ScriptHost::ScriptHost(uint64_t memory_bytes, uint64_t seed)
-    : limit_bytes_(memory_bytes), random_(seed | 1U) {
+ScriptHost::ScriptHost(uint64_t memory_bytes) : limit_bytes_(memory_bytes) {
   lua_ = lua_newstate(allocate, this);
   if (lua_ == nullptr || lua_cpcall(lua_, ScriptSandbox::open, nullptr) != 0) std::abort();
 }

@@ -49,13 +49,14 @@ class ScriptHost {
   static constexpr size_t kShaDigits = 40;
 
   // `memory` is the most that all scripts and what they make may take; it may be changed while none runs.
-  explicit ScriptHost(uint64_t memory_bytes, uint64_t seed);
+  explicit ScriptHost(uint64_t memory_bytes);
   ~ScriptHost();
   ScriptHost(const ScriptHost&) = delete;
   ScriptHost& operator=(const ScriptHost&) = delete;
 
   size_t cached() const { return scripts_.size(); }
   uint64_t memory_bytes() const { return used_bytes_; }
+  uint64_t memory_limit() const { return limit_bytes_; }
   void set_memory_limit(uint64_t bytes) { limit_bytes_ = bytes; }
 
   // `sha` in lower case. Null: not cached.
@@ -109,10 +110,10 @@ class ScriptHost {
   lua_State* lua_ = nullptr;
   uint64_t used_bytes_ = 0;
   uint64_t limit_bytes_;
-  uint64_t random_;      // the state of math.random
-  int environment_ = 0;  // registry places: the global table of scripts,
-  int globals_ = 0;      // what is behind it,
-  int handler_ = 0;      // and the function that completes errors
+  uint64_t random_ = 0x1234ABCD330E;  // the state of math.random()
+  int environment_ = 0;               // registry places: the global table of scripts,
+  int globals_ = 0;                   // what is behind it,
+  int handler_ = 0;                   // and the function that completes errors
   StringMap<Script> scripts_;
   Call call_;
   Buffer scratch_;  // the reply of a redis.call()

@@ -225,27 +225,26 @@ int ScriptApi::log(lua_State* lua) {
   return 0;
 }
 
-// math.random() by the state's own numbers (xorshift64*, Vigna 2016), so that runs can be repeated.
+// math.random() as Redis has it: POSIX's lrand48(), which begins at the same place in every server, so that
+// runs can be repeated.
 int ScriptApi::random(lua_State* lua) {
   uint64_t& state = host_of(lua).random_;
-  state ^= state >> 12U;
-  state ^= state << 25U;
-  state ^= state >> 27U;
-  constexpr lua_Number kSpan = 9007199254740992.0;  // 2^53
-  const lua_Number r = static_cast<lua_Number>((state * 0x2545F4914F6CDD1DULL) >> 11U) / kSpan;
+  state = (state * 0x5DEECE66DU + 0xBU) & ((uint64_t{1} << 48U) - 1);
+  constexpr uint64_t kSpan = 0x7FFFFFFF;
+  const lua_Number r = static_cast<lua_Number>((state >> 17U) % kSpan) / static_cast<lua_Number>(kSpan);
   const int argc = lua_gettop(lua);
   if (argc == 0) return lua_pushnumber(lua, r), 1;
   if (argc > 2) return luaL_error(lua, "wrong number of arguments");
-  const lua_Number low = argc == 2 ? std::floor(luaL_checknumber(lua, 1)) : 1;
-  const lua_Number high = std::floor(luaL_checknumber(lua, argc));
-  if (!(low <= high)) return luaL_argerror(lua, argc, "interval is empty");
-  lua_pushnumber(lua, low + std::floor(r * (high - low + 1)));
+  const int low = argc == 2 ? luaL_checkint(lua, 1) : 1;
+  const int high = luaL_checkint(lua, argc);
+  luaL_argcheck(lua, low <= high, argc, "interval is empty");
+  lua_pushnumber(lua, std::floor(r * (static_cast<lua_Number>(high) - low + 1)) + low);
   return 1;
 }
 
 int ScriptApi::randomseed(lua_State* lua) {
-  const auto seed = static_cast<uint64_t>(std::fmod(std::fabs(luaL_checknumber(lua, 1)), 1e15));
-  host_of(lua).random_ = (seed + 1) * 0x9E3779B97F4A7C15ULL;  // never 0
+  constexpr uint64_t kLowBits = 0x330E;  // as srand48() does
+  host_of(lua).random_ = uint64_t{static_cast<uint32_t>(luaL_checkint(lua, 1))} << 16U | kLowBits;
   return 0;
 }
 

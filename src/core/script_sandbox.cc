@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/script_api.h"
+#include "core/script_libs.h"
 #include "core/script_value.h"
 
 namespace holdfast {
@@ -127,6 +128,27 @@ int sandbox_pcall(lua_State* lua) {
   return lua_gettop(lua);
 }
 
+// xpcall(), with the handler called behind the error and not in the middle of it: Lua would run it in the
+// place where the error was raised, and where that is the hook which ends a script, without any hook. No
+// script can tell the difference, as there is no `debug` that could look at the stack.
+int sandbox_xpcall(lua_State* lua) {
+  luaL_checkany(lua, 2);
+  lua_settop(lua, 2);
+  lua_insert(lua, 1);
+  if (lua_pcall(lua, 0, LUA_MULTRET, 0) == 0) {
+    lua_pushboolean(lua, 1);
+    lua_replace(lua, 1);
+    return lua_gettop(lua);
+  }
+  if (lua_pcall(lua, 1, 1, 0) != 0) {
+    lua_settop(lua, 0);
+    lua_pushliteral(lua, "error in error handling");
+  }
+  lua_pushboolean(lua, 0);
+  lua_insert(lua, -2);
+  return 2;
+}
+
 // Compiled code is refused: Lua does not check it, and it could do anything.
 int load_text(lua_State* lua, std::string_view text, const char* name) {
   if (text.starts_with(LUA_SIGNATURE[0])) {
@@ -213,6 +235,7 @@ void open_libraries(lua_State* lua) {
   open_library(lua, LUA_TABLIBNAME, luaopen_table);
   open_library(lua, LUA_STRLIBNAME, luaopen_string);
   open_library(lua, LUA_MATHLIBNAME, luaopen_math);
+  open_script_libraries(lua);
 }
 
 void guard_base(lua_State* lua) {
@@ -224,6 +247,7 @@ void guard_base(lua_State* lua) {
                    {"next", read_behind},
                    {"pairs", sandbox_pairs},
                    {"pcall", sandbox_pcall},
+                   {"xpcall", sandbox_xpcall},
                    {"loadstring", sandbox_loadstring},
                    {"load", sandbox_load},
                    {"collectgarbage", sandbox_collectgarbage}});

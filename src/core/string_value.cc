@@ -42,8 +42,8 @@ bool check_string_size(Request& r, uint64_t size) {
   return false;
 }
 
-bool is_free(Request& r, const Keyspace::Found& f) {
-  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(r.t, r.c.db, *f));
+bool is_free(Turn& t, DbIndex db, const Keyspace::Found& f) {
+  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(t, db, *f));
 }
 
 void set_string(Request& r, const Key& key, Keyspace::Found& f, std::string_view value, TimeMs deadline) {
