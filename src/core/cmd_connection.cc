@@ -111,6 +111,9 @@ void cmd_auth(Request& r) {
 void cmd_select(Request& r) {
   const auto db = parse_int(r.arg(1));
   if (!db) return reply_not_an_integer(r);
+  if (*db < INT32_MIN || *db > INT32_MAX) {
+    return r.reply.error("ERR value is out of range, value must between -2147483648 and 2147483647");
+  }
   if (*db < 0 || *db >= kDatabases) return r.reply.error("ERR DB index is out of range");
   r.c.db = r.s().db_at[static_cast<size_t>(*db)];
   r.reply.ok();

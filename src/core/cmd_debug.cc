@@ -23,7 +23,7 @@ bool may_debug(const Request& r) {
 
 // A database's number as a client gives it. nullopt: an error has been written.
 std::optional<size_t> read_database(Request& r, size_t i, std::string_view which) {
-  const auto number = parse_int(r.arg(i));
+  const auto number = parse_int_in(r.arg(i), INT32_MIN, INT32_MAX);
   if (!number) {
     r.reply.error(std::string("ERR invalid ").append(which).append(" DB index"));
     return std::nullopt;

@@ -72,8 +72,9 @@ void set(Request& r, const SetOptions& o, std::optional<TimeMs> deadline, const 
          Keyspace::Found& f) {
   if (!o.keep_ttl) {
     set_string(r, key, f, r.arg(2), deadline.value_or(kNever));
-    if (deadline && is_due(*deadline, r.now())) remove_key(r.t, r.c.db, f, End::kDeleted);
-    return;
+    if (!deadline || !is_due(*deadline, r.now())) return;
+    remove_key(r.t, r.c.db, f, End::kDeleted);
+    return notify(r.t, kNotifyExpired, "expired", r.c.db, key.bytes);
   }
   const bool was_lock = f && type_of(*f) == EntryType::kLock;
   const TimeMs old_deadline = was_lock ? key_deadline(*f) : kNever;

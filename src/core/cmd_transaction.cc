@@ -34,6 +34,7 @@ void cmd_exec(Request& r) {
   }
   if (changed) return r.reply.null_array();
   Buffer& out = r.reply.out();
+  r.c.in_exec = true;
   r.reply.array(transaction->requests.size());
   for (const auto& request : transaction->requests) {
     const std::vector<std::string_view> argv(request.begin(), request.end());
@@ -41,6 +42,7 @@ void cmd_exec(Request& r) {
     Request inner{r.t, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
     run_command(inner);
   }
+  r.c.in_exec = false;
 }
 
 void cmd_discard(Request& r) {

@@ -75,6 +75,7 @@ struct Conn {
   std::unique_ptr<ClientTracking> tracking;
   std::vector<std::string> postponed;  // the request that came during CLIENT PAUSE, to be run after it
   bool in_script = false;              // its script, or transaction with one, has been put off
+  bool in_exec = false;                // its transaction runs
   bool monitor = false;
   bool no_evict = false;
   bool no_touch = false;

@@ -35,7 +35,10 @@ class Message {
 // Whoever reads too slowly is cut off here already where one turn publishes much.
 void send(Turn& t, Conn& c, Message& message) {
   if (c.closing) return;
-  Buffer& out = push_to(t, c).out();
+  // Its own message comes before the reply of its request, as in Redis 7.0, but not inside that of EXEC.
+  const bool at_once = c.running && !c.in_exec && c.reply_mode == ReplyMode::kOn;
+  mark_dirty(t, c);
+  Buffer& out = at_once ? c.out : push_to(t, c).out();
   out.append(message.encoded(c.protocol));
   if (out.size() <= t.s.config.limits.pubsub_output_bytes || t.s.config.limits.pubsub_output_bytes == 0)
     return;

@@ -105,8 +105,9 @@ void obey_reply_mode(Conn& c, size_t answered) {
 
 // CLIENT CACHING speaks of the next command, or transaction, alone.
 void forget_caching(Conn& c) {
-  if (c.tracking == nullptr || c.transaction != nullptr || c.last_command == nullptr) return;
-  if (c.last_command->handler != cmd_client_caching) c.tracking->caching = false;
+  if (c.tracking == nullptr || c.transaction != nullptr) return;
+  const bool said_so = c.last_command != nullptr && c.last_command->handler == cmd_client_caching;
+  if (!said_so) c.tracking->caching = false;
 }
 
 // Pushes that came while the connection's own request ran follow its reply.
@@ -192,7 +193,8 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
   if (command == nullptr) {
     if (is_http(argv[0])) return hang_up(t, c, answered);
     fail_transaction(t, c, argv[0]);
-    t.s.log.note_rejection(find_row(argv), c.out.view().substr(answered));
+    c.last_command = find_row(argv);
+    t.s.log.note_rejection(c.last_command, c.out.view().substr(answered));
     return conclude_request(t, c, answered);
   }
   c.last_command = command;
@@ -241,6 +243,7 @@ void conclude_request(Turn& t, Conn& c, size_t answered) {
     obey_reply_mode(c, answered);
   forget_caching(c);
   serve_ready_queues(t);
+  tell_own_invalidations(t);
   broadcast_invalidations(t);
   flush_later(c);
 }

@@ -241,7 +241,7 @@ void ScriptHost::tidy() {
 void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
                      std::span<const std::string_view> keys, std::span<const std::string_view> args,
                      bool read_only) {
-  const DbIndex db = r.c.db;
+  const DbIndex number = r.s().db_name[r.c.db];
   const size_t begin = r.reply.out().size();
   call_ = Call{};
   call_.request = &r;
@@ -257,7 +257,7 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
   }
   lua_settop(lua_, 0);
   call_ = Call{};
-  r.c.db = db;  // SELECT in a script is the script's own
+  r.c.db = r.s().db_at[number];  // SELECT in a script is the script's own, SWAPDB is not
   tidy();
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/command.h"
+#include "core/handlers.h"
 #include "core/script.h"
 #include "core/script_value.h"
 #include "core/sha1.h"
@@ -151,7 +152,9 @@ bool ScriptApi::read_arguments(ScriptHost& host, lua_State* lua) {
 // Why a script may not run a command now; empty: it may.
 std::string_view ScriptApi::refusal(const ScriptHost& host, const Command& command) {
   if ((command.flags & kNoScript) != 0) return "ERR This Redis command is not allowed from script";
-  if ((command.flags & kWrite) != 0 && host.call_.read_only) {
+  const bool writes = (command.flags & kWrite) != 0 || command.handler == cmd_publish ||
+                      command.handler == cmd_spublish;  // Redis would send those to replicas
+  if (writes && host.call_.read_only) {
     return "ERR Write commands are not allowed from read-only scripts.";
   }
   return {};
@@ -192,6 +195,8 @@ int ScriptApi::invoke(lua_State* lua, bool raise) {
       push_reply(lua, reply);
     }
     if (!is_error) return 1;
+    lua_pushboolean(lua, 1);  // a mark that Redis leaves in the table, and scripts can see
+    lua_setfield(lua, -2, "ignore_error_stats_update");
   } else {
     push_error(lua, refused);
   }

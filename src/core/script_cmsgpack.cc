@@ -176,8 +176,9 @@ class Unpacker {
       case 0xCC:
       case 0xCD:
       case 0xCE:
-      case 0xCF:
-        return lua_pushnumber(lua_, static_cast<lua_Number>(integer(1U << (tag - 0xCCU))));
+      case 0xCF:  // as Redis reads it: beyond 2^63 it is negative
+        return lua_pushnumber(lua_,
+                              static_cast<lua_Number>(static_cast<int64_t>(integer(1U << (tag - 0xCCU)))));
       case 0xD0:
         return lua_pushnumber(lua_, static_cast<int8_t>(integer(1)));
       case 0xD1:

@@ -178,6 +178,7 @@ void pack_string(lua_State* lua, std::string& out, char option, size_t size, int
 // Lua's errors are exceptions here, which free the string.
 int struct_pack(lua_State* lua) {
   Format format(lua, luaL_checkstring(lua, 1));
+  lua_pushnil(lua);  // what an error says of an argument that is missing
   std::string out;
   for (int arg = 2; !format.done();) {
     size_t size = 0;
@@ -240,8 +241,8 @@ int struct_unpack(lua_State* lua) {
   const char* bytes = luaL_checklstring(lua, 2, &length);
   const std::string_view data(bytes, length);
   const lua_Integer first = luaL_optinteger(lua, 3, 1);
-  luaL_argcheck(lua, first > 0, 3, "offset must be 1 or greater");
-  auto at = static_cast<size_t>(first - 1);
+  luaL_argcheck(lua, first != 0, 3, "offset must be 1 or greater");
+  auto at = static_cast<size_t>(first - 1);  // a negative one lies beyond any data
   int results = 0;
   while (!format.done()) {
     size_t size = 0;

@@ -178,6 +178,9 @@ class ValueWriter {
         return true;
       case LUA_TTABLE:
         return write_table(depth);
+      case LUA_TUSERDATA:  // a library: a table without elements
+        reply_.array(0);
+        return true;
       default:
         reply_.null();
         return true;
@@ -283,7 +286,7 @@ bool write_value(lua_State* lua, Reply& reply, bool resp3_booleans) {
 }
 
 void push_error(lua_State* lua, std::string_view text) {
-  lua_createtable(lua, 0, 1);
+  lua_newtable(lua);
   set_field(lua, "err", text);
 }
 

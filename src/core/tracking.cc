@@ -65,7 +65,11 @@ void tell_readers(Turn& t, StringMap<Tracking::Clients>::iterator it) {
     Conn* c = t.s.conns.find(id);
     if (c == nullptr || c->tracking == nullptr || c->tracking->bcast || is_own(*c, t.actor.serial))
       continue;
-    tell_keys(t, *c, {node.key()});
+    if (id == t.actor && c->running) {
+      t.s.tracking.own.push_back(node.key());
+    } else {
+      tell_keys(t, *c, {node.key()});
+    }
   }
 }
 
@@ -97,6 +101,7 @@ void broadcast(Turn& t, const Tracking::Prefix& prefix) {
 void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv) {
   const ClientTracking& own = *c.tracking;
   if (own.bcast || (command.flags & kReadOnly) == 0) return;
+  if ((command.flags & kMovableKeys) != 0) return;  // what a script reads is noted as it reads it
   if ((own.optin && !own.caching) || (own.optout && own.caching)) return;
   const auto positions = key_positions(command, argv);
   if (!positions) return;
@@ -122,6 +127,15 @@ void invalidate_all(Turn& t) {
     auto push = open_invalidation(t, t.s.conns.at(id));
     if (push) push->null();
   }
+}
+
+void tell_own_invalidations(Turn& t) {
+  if (t.s.tracking.own.empty()) return;
+  const std::vector<std::string> own = std::move(t.s.tracking.own);
+  t.s.tracking.own.clear();
+  Conn* c = t.s.conns.find(t.actor);
+  if (c == nullptr || c->tracking == nullptr) return;
+  for (const std::string& key : own) tell_keys(t, *c, {key});
 }
 
 void broadcast_invalidations(Turn& t) {

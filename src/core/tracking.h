@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/conn.h"
 #include "core/hash.h"
@@ -27,11 +28,13 @@ class Tracking {
     absl::btree_map<std::string, uint64_t> changed;  // to the serial of who changed it
   };
 
-  bool active() const { return !clients.empty(); }
+  // Keys stay remembered when those who read them stop tracking, until they change.
+  bool active() const { return !clients.empty() || !readers.empty(); }
 
   Clients clients;  // all with tracking on
   StringMap<Clients> readers;
   absl::btree_map<std::string, Prefix> prefixes;
+  std::vector<std::string> own;  // keys that the present request has changed under its own client
   size_t pending = 0;     // changed keys of all prefixes
   size_t remembered = 0;  // of all readers
 };
@@ -42,6 +45,9 @@ void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const st
 // Tells who has read the key that it changed.
 void invalidate(Turn& t, std::string_view key);
 void invalidate_all(Turn& t);
+
+// After a request: tells who made it of its own changes.
+void tell_own_invalidations(Turn& t);
 
 // Once a turn: tells those with BCAST what has changed.
 void broadcast_invalidations(Turn& t);

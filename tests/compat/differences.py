@@ -130,7 +130,14 @@ NORMALISED = [
 MANY = [Rule(rb"[PS]?UNSUBSCRIBE$", unsubscribed,
              "Channels that are left all at once are told in any order.")]
 
-LISTED = []
+LISTED = [
+    Listed(rb"OBJECT ENCODING", r"'(raw|embstr)'", r"'(int|embstr)'",
+           "Holdfast keeps all strings alike and names the encoding by the value; Redis by its history too "
+           "(APPEND, SETRANGE and INCRBYFLOAT leave other encodings than SET)."),
+    Listed(rb"OBJECT REFCOUNT", r":1", r":2147483647", "As OBJECT ENCODING: by the value alone."),
+    Listed(rb"(P?TTL|P?EXPIRETIME)", r":9[0-9]{12,18}", r":900[0-9]{10,13}",
+           "A time to live beyond 2^53-1 milliseconds (285,000 years) is kept as that."),
+]
 
 LEFT_OUT = [
     ("lists, sets, sorted sets, streams, bitmaps, HyperLogLog, geo, functions, MOVE, SORT, DUMP, LCS, "
@@ -153,6 +160,16 @@ LEFT_OUT = [
      "Undefined order, an address, and a version."),
     ("error({}) in a script: an error that is a table without the field err",
      "It ends Redis 7.0.15 (a null pointer)."),
+    ("frames with more than max-arguments (1,048,576) arguments",
+     "That is Holdfast's limit, an option; Redis has 2,147,483,647."),
+    ("OBJECT ENCODING and OBJECT REFCOUNT where others look at the key in between",
+     "They differ by the history of a string, see above; transcripts have them."),
+    ("inline lines around 64 KiB, that begin with a NUL byte, or that open with POST or Host:",
+     "What Redis says of a long line depends on how it arrived. HTTP makes both hang up, Redis without the "
+     "replies that were due."),
+    ("scripts, FLUSHALL and FLUSHDB by a client with tracking on",
+     "Of a script Redis 7.0 remembers the keys that it was given, Holdfast, as Redis 7.2, those that it read. "
+     "After FLUSHALL in a transaction Redis tells of it before it tells of single keys."),
     ("several patterns that fit one channel on one connection",
      "Redis serves them in the order of a hash table."),
     ("BCAST invalidations of several keys in one turn",

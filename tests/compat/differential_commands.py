@@ -18,7 +18,7 @@ CHAOS = (
 TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT".split())
 CLOCKS = frozenset(b"TTL PTTL EXPIRETIME PEXPIRETIME".split())
 SUBCOMMANDS = {
-    b"OBJECT": b"ENCODING REFCOUNT FREQ NOSUCH".split(),
+    b"OBJECT": b"FREQ NOSUCH".split(),
     b"SCRIPT": b"EXISTS LOAD FLUSH NOSUCH".split(),
     b"PUBSUB": b"NUMSUB NUMPAT SHARDNUMSUB NOSUCH".split(),
     b"COMMAND": b"GETKEYS NOSUCH".split(),
@@ -137,7 +137,7 @@ class Commands(Words):
         return tuple(command)
 
     def object(self):
-        return (b"OBJECT", self.one((b"ENCODING", b"encoding", b"ENCODING", b"REFCOUNT", b"FREQ")),
+        return (b"OBJECT", self.one((b"FREQ", b"freq", b"ENCODE")),
                 self.key())
 
     def server(self):

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Plays the transcripts of lock libraries (wire/*.txt) against Holdfast and against stock Redis, over sockets.
+
+Each reply must be the bytes that the transcript says, on both servers. Prints a table and closes with "N passed,
+N failed", counting scenarios on each server. HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
+    wire_test.py [--only NAME]... [--server redis|holdfast] [--rewrite]
+"""
+import argparse
+import concurrent.futures
+import pathlib
+import re
+import sys
+
+sys.dont_write_bytecode = True  # build/ is the only place for what is made
+from run import Server
+from wire.player import Player, Wrong
+from wire.transcript import Transcript
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "wire"
+SERVERS = ("redis", "holdfast")
+
+
+class Result:
+    """What became of one file on one server."""
+
+    def __init__(self):
+        self.passed, self.steps, self.faults = 0, 0, []
+
+    def text(self):
+        return f"{len(self.faults)} failed" if self.faults else "ok"
+
+
+def play_file(player, transcript, rewrite=None):
+    result = Result()
+    before = player.steps_played
+    for scenario in transcript.scenarios:
+        try:
+            player.play(transcript, scenario, rewrite)
+            result.passed += 1
+        except Wrong as wrong:
+            result.faults.append(f"{player.server}: {scenario.name}\n  {wrong}")
+    result.steps = player.steps_played - before
+    return result
+
+
+def play_all(server_name, transcripts):
+    """The results of all files on one server; a server that ends badly fails the last of them."""
+    results = []
+    try:
+        with Server(server_name == "holdfast") as server:
+            for transcript in transcripts:
+                player = Player(int(server.port), "H" if server.is_holdfast else "R")
+                player.server = server.name
+                results.append(play_file(player, transcript))
+                player.looker.socket.close()
+    except (RuntimeError, OSError, Wrong) as failure:
+        results += [Result() for _ in range(len(transcripts) - len(results))]
+        results[-1].faults.append(f"{server_name}: {failure}")
+    return results
+
+
+def rewrite_file(player, transcript):
+    """Writes what stock Redis says in the place of what does not match it. Each line is then to be reviewed."""
+    def rewrite(step, heard):
+        line = transcript.lines[step.number - 1]
+        transcript.lines[step.number - 1] = re.sub(r"<.*", lambda _: "< " + heard, line, count=1)
+    result = play_file(player, transcript, rewrite)
+    transcript.path.write_text("\n".join(transcript.lines) + "\n", encoding="ascii")
+    return result.faults
+
+
+def rewrite_all(transcripts):
+    with Server(False) as server:
+        for transcript in transcripts:
+            player = Player(int(server.port), "R")
+            player.server = server.name
+            print("\n".join([f"{transcript.path.name}: written", *rewrite_file(player, transcript)]))
+
+
+def print_table(transcripts, results):
+    rows = [("library", "scenarios", *(f"{name}: steps, result" for name in results))]
+    for at, transcript in enumerate(transcripts):
+        sides = [f"{side[at].steps:3}, {side[at].text()}" for side in results.values()]
+        rows.append((transcript.path.stem, str(len(transcript.scenarios)), *sides))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    rows.insert(1, tuple("-" * width for width in widths))
+    for row in rows:
+        print("| " + " | ".join(text.ljust(width) for text, width in zip(row, widths)) + " |")
+
+
+def test(transcripts, servers):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        results = dict(zip(servers, pool.map(lambda name: play_all(name, transcripts), servers)))
+    everything = [result for side in results.values() for result in side]
+    faults = [fault for result in everything for fault in result.faults]
+    print("\n".join(faults), end="\n" if faults else "")
+    print_table(transcripts, results)
+    print(f"{sum(result.passed for result in everything)} passed, {len(faults)} failed")
+    return 1 if faults else 0
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--only", metavar="NAME", action="append", help="files with this in their name")
+    options.add_argument("--server", choices=SERVERS, action="append", help="only this one")
+    options.add_argument("--rewrite", action="store_true",
+                         help="write what Redis says into the transcripts, where they differ")
+    chosen = options.parse_args()
+    names = chosen.only or [""]
+    paths = [path for path in sorted(FOLDER.glob("*.txt")) if any(name in path.name for name in names)]
+    if not paths:
+        sys.exit(f"no transcript is called like {chosen.only}")
+    transcripts = [Transcript(path) for path in paths]
+    return rewrite_all(transcripts) if chosen.rewrite else test(transcripts, chosen.server or SERVERS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
