@@ -7,8 +7,8 @@ BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl
 # redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
 # npm comes with some builds of Node.js itself, which Debian's would not go with.
 TEST_DEPS = libhiredis-dev doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
-  $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis php-predis \
-  php-illuminate-cache ruby-redis libredis-perl
+  $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis \
+  php-predis php-illuminate-cache ruby-redis libredis-perl
 LINT_DEPS = clang-format clang-tidy cppcheck universal-ctags python3
 
 CXX = g++
@@ -20,9 +20,8 @@ RELEASE = $(OPT) $(LTO)
 ASAN = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
   -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
-LIBS = $(shell pkg-config --libs libuv spdlog absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ libcrypto) \
-  -l:liblua5.1-cjson.a \
-  -lboost_program_options -lboost_context
+LIBS = $(shell pkg-config --libs libuv spdlog absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
+  libcrypto) -l:liblua5.1-cjson.a -lboost_program_options -lboost_context
 CCACHE := $(shell command -v ccache 2>/dev/null)
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -25,8 +26,9 @@ class BlockPool {
   void* take(size_t bytes) {
     if (bytes > kMaxBytes || !kPoolsBlocks) return std::malloc(bytes);
     void*& head = free_[class_of(bytes)];
-    if (head == nullptr && !refill(class_of(bytes))) return nullptr;
+    if (head == nullptr) refill(class_of(bytes));
     void* block = head;
+    if (block == nullptr) return nullptr;
     std::memcpy(&head, block, sizeof head);
     return block;
   }
@@ -43,14 +45,13 @@ class BlockPool {
   static constexpr size_t kPageBytes = size_t{32} << 10U;
   static size_t class_of(size_t bytes) { return (bytes + kStep - 1) / kStep; }
 
-  // Cuts a page into blocks of one class.
-  bool refill(size_t size_class) {
+  // Cuts a page into blocks of one class, if there is memory for it.
+  void refill(size_t size_class) {
     auto page = std::unique_ptr<char[]>(new (std::nothrow) char[kPageBytes]);
-    if (page == nullptr) return false;
+    if (page == nullptr) return;
     const size_t bytes = size_class * kStep;
     for (size_t at = 0; at + bytes <= kPageBytes; at += bytes) give(page.get() + at, bytes);
     pages_.push_back(std::move(page));
-    return true;
   }
 
   std::array<void*, kMaxBytes / kStep + 1> free_{};

@@ -194,9 +194,7 @@ void cmd_latency_help(Request& r) {
       "    Reset latency data of one or more <event> classes.",
       "    (default: reset all data for all event classes)",
       "HISTOGRAM [COMMAND ...]",
-      "    Return a cumulative distribution of latencies in the format of a histogram for the specified "
-      "command "
-      "names.",
+      "    Return how the times of the named commands are spread, by powers of two.",
       "    If no commands are specified then all histograms are replied.",
   };
   reply_help(r, kLines);

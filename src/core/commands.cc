@@ -51,7 +51,7 @@ class NameIndex {
   static size_t place_of(std::string_view name) {
     uint64_t head = 0;
     std::memcpy(&head, name.data(), std::min(name.size(), sizeof head));
-    const auto last = static_cast<uint64_t>(ascii_lower(name.back()));
+    const auto last = uint64_t{static_cast<unsigned char>(ascii_lower(name.back()))};
     constexpr uint64_t kLower =
         0x2020202020202020;  // bits that small letters have, and few other names lack
     return ((head | kLower) + last * 131 + name.size()) * 0x9E3779B97F4A7C15ULL >> 54U;

@@ -1,7 +1,6 @@
 // Messages on their way to subscribers. One is encoded once for each protocol, however many hear it.
 #include "core/pubsub.h"
 
-#include <optional>
 #include <span>
 
 #include "core/glob.h"
@@ -17,19 +16,19 @@ class Message {
   explicit Message(std::span<const std::string_view> parts) : parts_(parts) {}
 
   std::string_view encoded(int protocol) {
-    std::optional<Buffer>& form = protocol >= 3 ? resp3_ : resp2_;
-    if (!form) {
-      Reply reply(form.emplace(), protocol);
+    Buffer& form = protocol >= 3 ? resp3_ : resp2_;
+    if (form.empty()) {
+      Reply reply(form, protocol);
       reply.push(parts_.size());
       for (const std::string_view part : parts_) reply.bulk(part);
     }
-    return form->view();
+    return form.view();
   }
 
  private:
   std::span<const std::string_view> parts_;
-  std::optional<Buffer> resp2_;
-  std::optional<Buffer> resp3_;
+  Buffer resp2_;
+  Buffer resp3_;
 };
 
 // Whoever reads too slowly is cut off here already where one turn publishes much.

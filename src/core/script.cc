@@ -103,8 +103,9 @@ void* ScriptHost::reallocate(void* block, size_t old_size, size_t new_size) {
   return moved;
 }
 
-ScriptHost::ScriptHost(uint64_t memory_bytes) : limit_bytes_(memory_bytes) {
-  lua_ = lua_newstate(allocate, this);
+// The state comes last, as it allocates.
+ScriptHost::ScriptHost(uint64_t memory_bytes)
+    : limit_bytes_(memory_bytes), lua_(lua_newstate(allocate, this)) {
   if (lua_ == nullptr || lua_cpcall(lua_, ScriptSandbox::open, nullptr) != 0) std::abort();
 }
 

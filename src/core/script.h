@@ -107,9 +107,9 @@ class ScriptHost {
   void tidy();
 
   BlockPool blocks_;
-  lua_State* lua_ = nullptr;
   uint64_t used_bytes_ = 0;
   uint64_t limit_bytes_;
+  lua_State* lua_;
   uint64_t random_ = 0x1234ABCD330E;  // the state of math.random()
   int environment_ = 0;               // registry places: the global table of scripts,
   int globals_ = 0;                   // what is behind it,

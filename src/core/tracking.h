@@ -35,8 +35,8 @@ class Tracking {
   StringMap<Clients> readers;
   absl::btree_map<std::string, Prefix> prefixes;
   std::vector<std::string> own;  // keys that the present request has changed under its own client
-  size_t pending = 0;     // changed keys of all prefixes
-  size_t remembered = 0;  // of all readers
+  size_t pending = 0;            // changed keys of all prefixes
+  size_t remembered = 0;         // of all readers
 };
 
 // Notes that the connection may keep what this request has read.

@@ -168,8 +168,8 @@ LEFT_OUT = [
      "What Redis says of a long line depends on how it arrived. HTTP makes both hang up, Redis without the "
      "replies that were due."),
     ("scripts, FLUSHALL and FLUSHDB by a client with tracking on",
-     "Of a script Redis 7.0 remembers the keys that it was given, Holdfast, as Redis 7.2, those that it read. "
-     "After FLUSHALL in a transaction Redis tells of it before it tells of single keys."),
+     "Of a script Redis 7.0 remembers the keys that it was given, Holdfast, as Redis 7.2, those that it "
+     "read. After FLUSHALL in a transaction Redis tells of it before it tells of single keys."),
     ("several patterns that fit one channel on one connection",
      "Redis serves them in the order of a hash table."),
     ("BCAST invalidations of several keys in one turn",

@@ -346,8 +346,7 @@ class Planner:
     def mutation(self):
         """A good frame, cut short or with another byte in the part that says lengths."""
         words = self.words
-        # Redis takes what it calls a line to end at a NUL.
-        frame = bytearray(encode((b"ECHO", words.value().replace(b"\0", b"0"))))
+        frame = bytearray(encode((b"ECHO", b"text")))
         if words.chance(0.5):
             return bytes(frame[:words.number(0, len(frame) - 1)]) + b"\r\n"
         frame[words.number(0, 5)] = words.one(b"$*+-09\r\n a\xff")

@@ -27,7 +27,11 @@ BLOCK = re.compile(r"<!-- (run: ([a-z-]+)(?: ([a-z]+))?|prints) -->\n```[a-z]*\n
 EXAMPLES = {
     "python": ("example.py", ["/usr/bin/python3"]),
     "node": ("example.js", ["node"]),
+    "node-npm": ("example.js", ["node"]),
     "go": ("example.go", ["go", "run"]),
+    "ruby": ("example.rb", ["ruby"]),
+    "php": ("example.php", ["php"]),
+    "perl": ("example.pl", ["perl"]),
 }
 # Where Debian keeps the packages of Node and Go; another folder for Go's cache, as there may be no HOME.
 ENVIRONMENT = {
@@ -171,7 +175,25 @@ def run_examples(kind, number):
 
 def test_python():
     """the Python examples print what is shown"""
-    run_examples("python", 2)
+    run_examples("python", 3)
+
+
+def test_node_npm():
+    """the example with a lock library of npm prints what is shown"""
+    sys.path.insert(0, str(ROOT / "tests/compat"))
+    import cases_node  # where the packages of npm are pinned
+    cases_node.install()
+    with tempfile.TemporaryDirectory() as folder:  # there, versions have names of their own
+        for name, pinned in (("redlock", "redlock5"), ("ioredis", "ioredis5")):
+            pathlib.Path(folder, name).symlink_to(cases_node.BUILD / "node_modules" / pinned)
+        ENVIRONMENT["NODE_PATH"] += f":{folder}"
+        run_examples("node-npm", 1)
+
+
+def test_others():
+    """the Ruby, PHP and Perl examples print what is shown"""
+    for kind in ("ruby", "php", "perl"):
+        run_examples(kind, 1)
 
 
 def test_node():
@@ -219,7 +241,7 @@ def over_time(*_):
 
 def main():
     signal.signal(signal.SIGALRM, over_time)
-    tests = [test_session, test_python, test_node, test_go, test_commands, test_options]
+    tests = [test_session, test_python, test_node, test_node_npm, test_go, test_others, test_commands, test_options]
     failed = 0
     for test in tests:
         signal.alarm(LIMIT_S)

@@ -36,13 +36,13 @@ ROOMS = [
 
 # Headers that certain files may include, whatever their room, and no others.
 ONLY_IN = [
+    (r"<boost/context/.*>", r"src/core/fiber\.cc$", "Boost.Context belongs to src/core/fiber.cc"),
+    (r"<openssl/sha\.h>", r"src/core/sha1\.cc$", "SHA-1 belongs to src/core/sha1.cc"),
     (r"<uv(/.*)?\.h>", r"src/io/|src/client/transport",
      "uv.h belongs to src/io and the client's transport"),
     (r"<boost/.*>", r"src/io/options|src/cli/", "Boost belongs to src/io/options* and the command"),
     (r"<openssl/.*>", r"src/io/tls|src/client/tls", "OpenSSL belongs to the files tls*"),
     (r"<xxh.*>", r"src/core/hash\.h$", "xxHash belongs to src/core/hash.h"),
-    (r"<boost/context/.*>", r"src/core/fiber\.cc$", "Boost.Context belongs to src/core/fiber.cc"),
-    (r"<openssl/sha\.h>", r"src/core/sha1\.cc$", "SHA-1 belongs to src/core/sha1.cc"),
     (r"<(lua|lauxlib).*>", r"src/core/script[^/]*\.cc$", "Lua belongs to src/core/script*.cc"),
     (r"<(isa-l|zlib|igzip|crc).*>", r"src/core/snapshot[^/]*\.cc$",
      "compression belongs to src/core/snapshot*.cc"),

@@ -125,7 +125,7 @@ TEST_CASE("RequestParser: every prefix of a frame asks for more, and never for m
   const std::string bytes = frame({"SET", "key", std::string(300, 'x')});
   for (size_t size = 0; size < bytes.size(); ++size) {
     const Limits limits;
-  RequestParser parser(limits);
+    RequestParser parser(limits);
     REQUIRE(parser.parse(std::string_view(bytes).substr(0, size)) == Status::kMore);
     REQUIRE(parser.wanted() > size);
     REQUIRE(parser.wanted() <= bytes.size());
