@@ -241,7 +241,8 @@ def over_time(*_):
 
 def main():
     signal.signal(signal.SIGALRM, over_time)
-    tests = [test_session, test_python, test_node, test_node_npm, test_go, test_others, test_commands, test_options]
+    tests = [test_session, test_python, test_node, test_node_npm, test_go, test_others, test_commands,
+             test_options]
     failed = 0
     for test in tests:
         signal.alarm(LIMIT_S)
