@@ -16,14 +16,14 @@ namespace holdfast {
 
 // What the shell must do after a turn of its loop, in this order.
 struct Effects {
-  // 1. Send Engine::output() of each of these. A connection stands here once, however many replies it got.
+  // 1. Close each of these, once its output has been sent as far as the socket takes it at once; then drop()
+  // it. First, so that whoever has another client killed hears of it when that is done.
+  std::vector<ConnId> closes;
+  // 2. Send Engine::output() of each of these. A connection stands here once, however many replies it got.
   std::vector<ConnId> dirty;
-  // 2. Parse on where buffered input was left: these are no longer blocked, and no readable event will
+  // 3. Parse on where buffered input was left: these are no longer blocked, and no readable event will
   // come.
   std::vector<ConnId> wakes;
-  // 3. Close each of these once its output has been sent as far as the socket takes it at once; then drop()
-  // it.
-  std::vector<ConnId> closes;
 
   bool empty() const { return dirty.empty() && wakes.empty() && closes.empty(); }
   void clear() {

@@ -231,14 +231,15 @@ void Server::end_turn() {
 // In the order that Effects asks for. A connection that has gone meanwhile is not found.
 void Server::handle_effects() {
   std::swap(effects_, handled_);
+  for (const ConnId id : handled_.closes) {
+    if (Connection* connection = find(id)) connection->flush();
+    if (Connection* connection = find(id)) connection->finish();
+  }
   for (const ConnId id : handled_.dirty) {
     if (Connection* connection = find(id)) connection->flush();
   }
   for (const ConnId id : handled_.wakes) {
     if (Connection* connection = find(id)) connection->resume();
-  }
-  for (const ConnId id : handled_.closes) {
-    if (Connection* connection = find(id)) connection->finish();
   }
   handled_.clear();
 }

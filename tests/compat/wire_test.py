@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Plays the transcripts of lock libraries (wire/*.txt) against Holdfast and against stock Redis, over sockets.
+"""Plays the transcripts of lock libraries (wire/*.txt) over sockets: against Holdfast, and stock Redis.
 
-Each reply must be the bytes that the transcript says, on both servers. Prints a table and closes with "N passed,
-N failed", counting scenarios on each server. HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
+Each reply must be the bytes that the transcript says, on both servers. Prints a table and closes with
+"N passed, N failed", counting scenarios on each. HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
     wire_test.py [--only NAME]... [--server redis|holdfast] [--rewrite]
 """
 import argparse
@@ -13,11 +13,20 @@ import sys
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
 from run import Server
-from wire.player import Player, Wrong
-from wire.transcript import Transcript
+from wire.player import Player, Wrong, reply_text
+from wire.transcript import Transcript, matches
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "wire"
 SERVERS = ("redis", "holdfast")
+# What the comparison itself is tested with: bytes and their text, texts that match and texts that do not.
+PARSED = {b"$2\r\n\r\n\r\n": '"\\r\\n"', b"$-1\r\n": "nil", b"*-1\r\n": "nil-array",
+          b"_\r\n": "null", b"=5\r\ntxt:x\r\n": 'txt"x"', b"$1\r\n\xff\r\n": r'"\xff"',
+          b"*2\r\n:1\r\n>0\r\n": "[1, >[]]", b"%1\r\n+a\r\n#t\r\n": "{+a: true}"}
+NOT_RESP = (b":01\r\n", b"*01\r\n:1\r\n", b"$02\r\nab\r\n")
+ALIKE = [("5..9", "5"), ("5..9", "9"), ("[1, 5..9]", "[1, 7]"), ("-2..1", "-1"), ("-ERR ...", "-ERR no"),
+         ('{..., "proto": 3, ...}', '{"a": 1, "proto": 3, "b": 2}')]
+UNLIKE = [("5..9", "4"), ("5..9", "10"), ("5..9", '"7"'), ("5..9", "+7"), ("1", "11"),
+          ("-ERR ...", '"-ERR no"'), ("nil", "nil-array"), ("a.c", "abc"), ("", "1"), ("[1]", "[1, 2]")]
 
 
 class Result:
@@ -27,7 +36,9 @@ class Result:
         self.passed, self.steps, self.faults = 0, 0, []
 
     def text(self):
-        return f"{len(self.faults)} failed" if self.faults else "ok"
+        if self.faults:
+            return f"{len(self.faults)} failed"
+        return "ok" if self.steps else "not played"
 
 
 def play_file(player, transcript, rewrite=None):
@@ -60,7 +71,7 @@ def play_all(server_name, transcripts):
 
 
 def rewrite_file(player, transcript):
-    """Writes what stock Redis says in the place of what does not match it. Each line is then to be reviewed."""
+    """Writes what stock Redis says in the place of what does not match it, to be reviewed line by line."""
     def rewrite(step, heard):
         line = transcript.lines[step.number - 1]
         transcript.lines[step.number - 1] = re.sub(r"<.*", lambda _: "< " + heard, line, count=1)
@@ -75,6 +86,14 @@ def rewrite_all(transcripts):
             player = Player(int(server.port), "R")
             player.server = server.name
             print("\n".join([f"{transcript.path.name}: written", *rewrite_file(player, transcript)]))
+
+
+def comparison_faults():
+    """Whether the comparison tells replies apart: one that lets all through would pass every server."""
+    faults = [f"{raw!r} is not read as {text}" for raw, text in PARSED.items() if reply_text(raw) != text]
+    faults += [f"{raw!r} is taken for RESP" for raw in NOT_RESP if reply_text(raw)[:3] != "not"]
+    faults += [f"{text} should match {heard}" for text, heard in ALIKE if not matches(text, heard)]
+    return faults + [f"{text} should not match {heard}" for text, heard in UNLIKE if matches(text, heard)]
 
 
 def print_table(transcripts, results):
@@ -92,7 +111,7 @@ def test(transcripts, servers):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         results = dict(zip(servers, pool.map(lambda name: play_all(name, transcripts), servers)))
     everything = [result for side in results.values() for result in side]
-    faults = [fault for result in everything for fault in result.faults]
+    faults = comparison_faults() + [fault for result in everything for fault in result.faults]
     print("\n".join(faults), end="\n" if faults else "")
     print_table(transcripts, results)
     print(f"{sum(result.passed for result in everything)} passed, {len(faults)} failed")

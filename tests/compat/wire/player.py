@@ -1,7 +1,7 @@
-"""Plays scenarios against a running server, over sockets: one connection for each name, and one to look with.
+"""Plays scenarios against a running server, over sockets: a connection for each name, and one to look with.
 
-Knows the transcript's steps and RESP. Never sleeps in the place of waiting: a reply is read when it comes, and
-what must become so (a key gone, a client blocked) is asked again and again until it is, or the time is over.
+Knows the transcript's steps and RESP. Never sleeps in the place of waiting: a reply is read when it comes,
+and what must become so (a key gone, a client blocked) is asked for until it is, or the time is over.
 """
 import re
 import socket
@@ -31,6 +31,11 @@ def wire_bytes(reply):
     return kind + (b"%d" % value if kind == b":" else value) + b"\r\n"
 
 
+def reply_text(raw):
+    reply = parse(raw, 0)[0]
+    return shown(reply) if wire_bytes(reply) == raw else f"not as RESP is written: {raw!r}"
+
+
 class Connection:
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), LIMIT_S)
@@ -58,8 +63,7 @@ class Connection:
                 return "(closed)" + (repr(self.heard) if self.heard else "")
             self.heard += more
         raw, self.heard = self.heard[:end], self.heard[end:]
-        reply = parse(raw, 0)[0]
-        return shown(reply) if wire_bytes(reply) == raw else f"not as RESP is written: {raw!r}"
+        return reply_text(raw)
 
     def ask(self, *words):
         self.out += encode([word.encode() for word in words])
@@ -83,7 +87,9 @@ class Player:
             for step in scenario.steps:
                 if step.side in (None, self.side):
                     self.play_step(transcript, step, rewrite)
-            self.end()
+            self.flush()
+            for name in self.connections:
+                self.end(name)
         finally:
             self.close()
 
@@ -107,6 +113,7 @@ class Player:
         if step.kind == "gone":
             self.look("EXISTS", lambda heard: heard == "0", f"{step.text} to go", step.text, db=step.who)
         elif step.kind == "drop":
+            self.end(step.who)
             self.connections.pop(step.who).socket.close()
         elif step.text == "(waits)":
             self.expect_wait(self.connections[step.who])
@@ -155,13 +162,12 @@ class Player:
                 raise Wrong(f"waited {LIMIT_S} s for {what}: {heard}")
             time.sleep(0.003)
 
-    def end(self):
-        """Nobody has heard more than the transcript says: the next that comes is the answer to a PING."""
-        self.flush()
-        for name, connection in self.connections.items():
-            heard = connection.ask("PING") if connection.is_open else "+PONG"
-            if heard not in ("+PONG", '["pong", ""]'):
-                raise Wrong(f"at the end {name} also hears {heard}")
+    def end(self, name):
+        """It has heard no more than the transcript says: the next that comes is the answer to this PING."""
+        connection = self.connections[name]
+        heard = connection.ask("PING", "the end") if connection.is_open else '"the end"'
+        if heard not in ('"the end"', '["pong", "the end"]'):
+            raise Wrong(f"at the end {name} also hears {heard}")
 
     def close(self):
         for connection in self.connections.values():

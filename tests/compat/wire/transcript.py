@@ -1,6 +1,6 @@
 """Reads a transcript of what a library sends and must hear. README.md beside it explains the lines.
 
-Knows nothing of sockets. Replies are compared as texts; a text says everything about the bytes of its reply.
+Knows nothing of sockets. Replies are compared as texts; a text says all about the bytes of its reply.
 """
 import dataclasses
 import hashlib
@@ -8,7 +8,7 @@ import re
 import textwrap
 import time
 
-LINE = re.compile(r"(?:(?P<side>[HR]): *)?(?:(?P<who>[A-Z]) *(?P<kind>>|>|<)(?: (?P<text>.*))?"
+LINE = re.compile(r"(?:(?P<side>[HR]): *)?(?:(?P<who>[A-Z]) *(?P<kind>>>|>|<)(?: (?P<text>.*))?"
                   r"|until gone (?P<key>\S+)(?: in (?P<db>\d+))?|drop (?P<drop>[A-Z]))$")
 WORD = re.compile(r'"((?:\\.|[^"\\])*)"(?=\s|$)|([^"\s]\S*)|\s+')
 ESCAPE = re.compile(r'\\(x[0-9a-fA-F]{2}|[nrt"\\])')
@@ -105,22 +105,25 @@ class Transcript:
         return tuple(words)
 
     def matches(self, expected, heard):
-        """Whether a reply is as it should be: `...` stands for any text, `5..9` for any integer from 5 to 9."""
-        expected = self.filled(expected)
-        pattern, limits, at = "", [], 0
-        for wild in WILD.finditer(expected):
-            pattern += re.escape(expected[at:wild.start()])
-            pattern += "(?:.*)" if wild[0] == "..." else r"(-?\d+)"
-            limits += [] if wild[0] == "..." else [(int(wild[1]), int(wild[2]))]
-            at = wild.end()
-        found = re.fullmatch(pattern + re.escape(expected[at:]), heard, re.DOTALL)
-        return bool(found) and all(low <= int(n) <= high for n, (low, high) in zip(found.groups(), limits))
+        return matches(self.filled(expected), heard)
 
     def named(self, text):
         """The text with the names of scripts where their SHA1s stood, for what is written back."""
         for name in self.scripts:
             text = text.replace(self.sha(name), "{sha:" + name + "}")
         return text
+
+
+def matches(expected, heard):
+    """Whether a reply is as it should be: `...` is any text, `5..9` any integer from 5 to 9."""
+    pattern, limits, at = "", [], 0
+    for wild in WILD.finditer(expected):
+        pattern += re.escape(expected[at:wild.start()])
+        pattern += "(?:.*)" if wild[0] == "..." else r"(-?\d+)"
+        limits += [] if wild[0] == "..." else [(int(wild[1]), int(wild[2]))]
+        at = wild.end()
+    found = re.fullmatch(pattern + re.escape(expected[at:]), heard, re.DOTALL)
+    return bool(found) and all(low <= int(n) <= high for n, (low, high) in zip(found.groups(), limits))
 
 
 def unescaped(text):
@@ -138,7 +141,7 @@ def quoted(data):
 
 
 def shown(reply):
-    """The text of a reply (a type and a value): two replies have one text only if their bytes are the same."""
+    """The text of a reply (a type and a value): two have one text only if their bytes are the same."""
     kind, value = reply
     kind = kind.decode("latin-1")
     if value is None:
