@@ -35,9 +35,7 @@ class BlockPool {
   // `bytes` as they were asked for.
   void give(void* block, size_t bytes) {
     if (bytes > kMaxBytes || !kPoolsBlocks) return std::free(block);
-    void*& head = free_[class_of(bytes)];
-    std::memcpy(block, &head, sizeof head);
-    head = block;
+    add_free(class_of(bytes), block);
   }
 
  private:
@@ -45,12 +43,18 @@ class BlockPool {
   static constexpr size_t kPageBytes = size_t{32} << 10U;
   static size_t class_of(size_t bytes) { return (bytes + kStep - 1) / kStep; }
 
+  void add_free(size_t size_class, void* block) {
+    void*& head = free_[size_class];
+    std::memcpy(block, &head, sizeof head);
+    head = block;
+  }
+
   // Cuts a page into blocks of one class, if there is memory for it.
   void refill(size_t size_class) {
     auto page = std::unique_ptr<char[]>(new (std::nothrow) char[kPageBytes]);
     if (page == nullptr) return;
     const size_t bytes = size_class * kStep;
-    for (size_t at = 0; at + bytes <= kPageBytes; at += bytes) give(page.get() + at, bytes);
+    for (size_t at = 0; at + bytes <= kPageBytes; at += bytes) add_free(size_class, page.get() + at);
     pages_.push_back(std::move(page));
   }
 

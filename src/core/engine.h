@@ -16,8 +16,8 @@ namespace holdfast {
 
 // What the shell must do after a turn of its loop, in this order.
 struct Effects {
-  // 1. Close each of these, once its output has been sent as far as the socket takes it at once; then drop()
-  // it. First, so that whoever has another client killed hears of it when that is done.
+  // 1. Send the output of each of these as far as the socket takes it at once, close it, then drop() it.
+  // First, so that whoever has another client killed hears of it when that is done.
   std::vector<ConnId> closes;
   // 2. Send Engine::output() of each of these. A connection stands here once, however many replies it got.
   std::vector<ConnId> dirty;
