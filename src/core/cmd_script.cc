@@ -118,7 +118,7 @@ void cmd_script_kill(Request& r) {
         "wait "
         "the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.");
   }
-  host.kill("ERR Script killed by user with SCRIPT KILL.");
+  host.kill("ERR Script killed by user with SCRIPT KILL...");
   r.reply.ok();
 }
 

@@ -60,7 +60,7 @@ bool check_overlap(Request& r, const std::vector<std::string>& wanted) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (r.c.tracking != nullptr) {
       for (const std::string& old : r.c.tracking->prefixes) {
-        if (old != wanted[i] && overlap(old, wanted[i])) return refuse(wanted[i], "an existing", old);
+        if (overlap(old, wanted[i])) return refuse(wanted[i], "an existing", old);
       }
     }
     for (size_t j = i + 1; j < wanted.size(); ++j) {

@@ -225,6 +225,7 @@ const Config& Engine::config() const { return s_->config; }
 void Engine::check_invariants() const {
   for (const auto& db : s_->dbs) db->check_invariants();
   s_->queues.check_invariants();
+  assert(s_->task->fiber.under_way() || !s_->queues.any_ready());
   size_t attached = 0;
   for (DbIndex i = 0; i < kDatabases; ++i) {
     s_->dbs[i]->scan(0, SIZE_MAX, [&](const Entry& e) { attached += e.attached; });

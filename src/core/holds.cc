@@ -151,9 +151,13 @@ void expire_key(Turn& t, DbIndex db, Keyspace::Found& f) {
   while (true) {
     const Holder* h = body->first_to_expire();
     if (!is_due(h->deadline, t.due)) return;
-    const bool last = body->size() == 1;
+    if (body->size() > 1) {
+      end_holder(t, db, f, h, End::kExpired, h->deadline);
+      continue;
+    }
+    const std::string key(key_of(*f));
     end_holder(t, db, f, h, End::kExpired, h->deadline);
-    if (last) return;
+    return notify(t, kNotifyExpired, "expired", db, key);
   }
 }
 
@@ -205,10 +209,11 @@ static void tell_set(Turn& t, const Key& key, Keyspace::Found& f) {
 }
 
 void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
-                ConnId client) {
+                ConnId client, Token token) {
   const bool same = f && type_of(*f) == EntryType::kString && value_of(*f) == value;
   if (same) return note_value_change(t, db, f, client);
   put_value(t, db, key, f, EntryType::kString, value, client);
+  f->token = token.value & kMaxToken;
   tell_set(t, key, f);
   if (!f->has_queue) return;
   WaitQueue* q = t.s.queues.find(db, key);

@@ -73,8 +73,7 @@ LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
   for (const Document& d : documents) {
     const Key key = keys.key(d.key);
     Keyspace::Found f = find_any(t, c.db, key);
-    put_string(t, c.db, key, f, d.value, c.id);
-    f->token = result.token.value & kMaxToken;
+    put_string(t, c.db, key, f, d.value, c.id, result.token);
     attach(t, c.db, f, own);
     set_key_deadline(t, c.db, f, t.now.mono + ttl, c.id);
     lease->keys.emplace_back(d.key);

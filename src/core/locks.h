@@ -71,8 +71,9 @@ void note_value_change(Turn& t, DbIndex db, const Keyspace::Found& f, ConnId cli
 // Makes the key a string, with `client` as the one who set it. Another value than before is another hold;
 // the same value keeps token and attachment. The deadline stays; a new key has none. `f` must be
 // find_any()'s for the key.
+// `token` is the new hold's where it is given.
 void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
-                ConnId client);
+                ConnId client, Token token = {});
 
 // Sets the deadline of the key and of all its holds.
 void set_key_deadline(Turn& t, DbIndex db, Keyspace::Found& f, TimeMs deadline, ConnId client);

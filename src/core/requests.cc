@@ -103,10 +103,10 @@ void obey_reply_mode(Conn& c, size_t answered) {
   }
 }
 
-// CLIENT CACHING speaks of the next command, or transaction, alone.
+// CLIENT CACHING speaks of the next command that is no CLIENT, or transaction, alone.
 void forget_caching(Conn& c) {
   if (c.tracking == nullptr || c.transaction != nullptr) return;
-  const bool said_so = c.last_command != nullptr && c.last_command->handler == cmd_client_caching;
+  const bool said_so = c.last_command != nullptr && c.last_command->container() == "client";
   if (!said_so) c.tracking->caching = false;
 }
 

@@ -165,7 +165,7 @@ const Script* ScriptHost::load(std::string_view sha, std::string_view body, std:
   Script script;
   if (!read_shebang(body, script.flags, error)) return nullptr;
   if (body.starts_with(LUA_SIGNATURE[0])) {
-    error = "ERR Error compiling script (new function): compiled code is not allowed";
+    error = "ERR Error compiling script (new function): user_script:1: unexpected symbol near 'char(27)'";
     return nullptr;
   }
   ScriptSandbox::Source source{body, 0, &error};

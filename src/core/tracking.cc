@@ -58,13 +58,13 @@ void tell_keys(Turn& t, Conn& c, const std::vector<std::string_view>& keys) {
 // NOLOOP: whose own change it is hears nothing.
 bool is_own(const Conn& c, uint64_t changed_by) { return c.tracking->noloop && c.id.serial == changed_by; }
 
-void tell_readers(Turn& t, StringMap<Tracking::Clients>::iterator it) {
+void tell_readers(Turn& t, decltype(Tracking::readers)::iterator it, bool own_too = false) {
   const auto node = t.s.tracking.readers.extract(it);
   t.s.tracking.remembered -= node.mapped().size();
   for (const auto& [serial, id] : node.mapped()) {
     Conn* c = t.s.conns.find(id);
-    if (c == nullptr || c->tracking == nullptr || c->tracking->bcast || is_own(*c, t.actor.serial))
-      continue;
+    if (c == nullptr || c->tracking == nullptr || c->tracking->bcast) continue;
+    if (!own_too && is_own(*c, t.actor.serial)) continue;
     if (id == t.actor && c->running) {
       t.s.tracking.own.push_back(node.key());
     } else {
@@ -73,8 +73,8 @@ void tell_readers(Turn& t, StringMap<Tracking::Clients>::iterator it) {
   }
 }
 
-// The table is full: what is forgotten must not be kept by its readers either.
-void forget_some_key(Turn& t) { tell_readers(t, t.s.tracking.readers.begin()); }
+// The table is full: what is forgotten must not be kept by its readers either, whoever made it full.
+void forget_some_key(Turn& t) { tell_readers(t, t.s.tracking.readers.begin(), true); }
 
 void note_for_broadcast(Turn& t, std::string_view key) {
   for (auto& [prefix, entry] : t.s.tracking.prefixes) {

@@ -5,6 +5,7 @@
 #include <absl/container/btree_map.h>
 #include <absl/container/btree_set.h>
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +33,8 @@ class Tracking {
   bool active() const { return !clients.empty() || !readers.empty(); }
 
   Clients clients;  // all with tracking on
-  StringMap<Clients> readers;
+  // In order, so that what is forgotten when there are too many is the same in every run.
+  absl::btree_map<std::string, Clients, std::less<>> readers;
   absl::btree_map<std::string, Prefix> prefixes;
   std::vector<std::string> own;  // keys that the present request has changed under its own client
   size_t pending = 0;            // changed keys of all prefixes

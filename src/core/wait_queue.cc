@@ -115,7 +115,6 @@ const absl::flat_hash_set<WaitQueue*>& WaitQueues::held_by(std::string_view owne
 }
 
 void WaitQueues::check_invariants() const {
-  assert(ready_.empty());
   size_t waiting = 0;
   for (const auto& q : queues_) {
     uint64_t rank = 0;

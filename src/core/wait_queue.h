@@ -80,6 +80,7 @@ class WaitQueues {
   // The queue has to be looked at again before the turn ends.
   void mark_ready(WaitQueue* q);
   WaitQueue* take_ready();
+  bool any_ready() const { return !ready_.empty(); }
   void unmark_ready(WaitQueue* q);
 
   // Who holds the keys that are waited for: set after each serving. Empty owner: no single one.

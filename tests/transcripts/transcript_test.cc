@@ -170,6 +170,11 @@ class Player {
     throw std::runtime_error("effects name a connection that does not exist");
   }
 
+  // Effects may name a connection that has gone in the same turn.
+  bool is_here(ConnId id) const {
+    return std::ranges::any_of(peers_, [&](const auto& named) { return named.second->id == id; });
+  }
+
   void act(const Step& step) {
     switch (step.verb) {
       case Verb::kSend:
@@ -246,16 +251,18 @@ class Player {
   void settle() {
     Effects turn;
     std::swap(turn, fx_);
+    for (const ConnId id : turn.closes) close(id);
     std::set<uint64_t> told;
     for (const ConnId id : turn.dirty) {
       require(told.insert(id.serial).second, "a connection stands twice in Effects::dirty");
-      hear(id);
+      if (is_here(id)) hear(id);
     }
     for (const auto& [name, peer] : peers_) {
       if (std::exchange(peer->began_to_wait, false)) heard_.push_back({name, "(waits)", "(waits)"});
     }
-    for (const ConnId id : turn.wakes) run(*peers_.at(name_of(id)));
-    for (const ConnId id : turn.closes) close(id);
+    for (const ConnId id : turn.wakes) {
+      if (is_here(id)) run(*peers_.at(name_of(id)));
+    }
   }
 
   void hear(ConnId id) {
