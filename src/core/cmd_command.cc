@@ -255,15 +255,16 @@ void write_access(Reply& reply, const Command& c) {
 
 void reply_keys(Request& r, bool with_flags) {
   const std::span<const std::string_view> asked = r.argv.subspan(2);
-  Buffer scratch;
-  Reply ignored(scratch, 2);
-  const Command* c = find_command(asked[0]);
+  const Command* c = find_row(asked);
   if (c == nullptr) return r.reply.error("ERR Invalid command specified");
-  c = resolve_command(asked, ignored);
-  if (c == nullptr) return r.reply.error("ERR Invalid number of arguments specified for command");
+  if (c->first_key == 0 && (c->flags & kMovableKeys) == 0) {
+    return r.reply.error("ERR The command has no key arguments");
+  }
+  if (!arity_fits(*c, asked.size())) {
+    return r.reply.error("ERR Invalid number of arguments specified for command");
+  }
   const auto keys = key_positions(*c, asked);
-  if (!keys || ((c->flags & kMovableKeys) != 0 && keys->empty())) return r.reply.array(0);
-  if (keys->empty()) return r.reply.error("ERR The command has no key arguments");
+  if (!keys) return r.reply.array(0);
   r.reply.array(keys->size());
   for (const size_t i : *keys) {
     if (with_flags) r.reply.array(2);

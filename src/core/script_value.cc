@@ -89,7 +89,7 @@ class ReplyReader {
   void push_array(std::string_view count) {
     if (count == "-1") return lua_pushboolean(lua_, 0);
     const int n = static_cast<int>(integer(count));
-    lua_createtable(lua_, n, 0);
+    lua_newtable(lua_);  // not of n elements: # of one with nils in it is then as in Redis
     for (int i = 1; i <= n; ++i) {
       push_next();
       lua_rawseti(lua_, -2, i);

@@ -18,6 +18,11 @@ TIMES_ARE_ABOVE = 300_000_000
 ABSOLUTE = ((2_900_000_000, 3_600_000_000), (2_900_000_000_000, 3_600_000_000_000))
 
 
+# The latest times that Holdfast keeps, from now; absolute ones are later by the time since 1970.
+LATEST_MS, FAR_MS = 2 ** 53 - 1, 4_000_000_000_000
+LATEST_S, FAR_S = LATEST_MS // 1000 + 1, FAR_MS // 1000
+
+
 def children(a, b):
     """The two lists, if both are lists of one type and length, else None."""
     if a[0] == b[0] and isinstance(a[1], list) and isinstance(b[1], list) and len(a[1]) == len(b[1]):
@@ -29,6 +34,8 @@ def times(a, b, ids):
     if a == b:
         return True
     if a[0] == b":" == b[0]:
+        if b[1] >= LATEST_S and abs(b[1] - LATEST_MS) <= FAR_MS or abs(b[1] - LATEST_S) <= FAR_S:
+            return a[1] > b[1]
         low, high = sorted((a[1], b[1]))
         slack = SLACK_MS if high > MS_ARE_ABOVE else SLACK_MS // 1000
         exact = any(first <= value < last for value in (low, high) for first, last in ABSOLUTE)
@@ -108,7 +115,8 @@ def unsubscribed(a, b, _):
 NORMALISED = [
     Rule(rb"(TTL|PTTL|EXPIRETIME|PEXPIRETIME|EXEC)\b", times,
          "A time counted from now depends on when the server read it. It may differ by 5 seconds; one that "
-         "was set as an absolute time may not. In EXEC the same holds for integers as large as times."),
+         "was set as an absolute time may not. In EXEC the same holds for integers as large as times. A time to live beyond 2^53-1 "
+         "milliseconds (285,000 years) is kept as that."),
     Rule(rb"(KEYS|PUBSUB (SHARD)?CHANNELS|HKEYS BIG|HVALS BIG)", in_any_order,
          "Keys, channels, and fields of a hash over the listpack's limits have no order (in Redis that of "
          "a hash table with a random seed). A small hash has the order of insertion, "
@@ -135,8 +143,8 @@ LISTED = [
            "Holdfast keeps all strings alike and names the encoding by the value; Redis by its history too "
            "(APPEND, SETRANGE and INCRBYFLOAT leave other encodings than SET)."),
     Listed(rb"OBJECT REFCOUNT", r":1", r":2147483647", "As OBJECT ENCODING: by the value alone."),
-    Listed(rb"(P?TTL|P?EXPIRETIME)", r":9[0-9]{12,18}", r":900[0-9]{10,13}",
-           "A time to live beyond 2^53-1 milliseconds (285,000 years) is kept as that."),
+    Listed(rb"P?EXPIRE(AT)? .* \d{13,} (GT|LT)", r":[01]", r":[01]",
+           "Times beyond 2^53-1 milliseconds are not told apart: each is that, from now."),
 ]
 
 LEFT_OUT = [

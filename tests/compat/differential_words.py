@@ -39,7 +39,7 @@ UNKNOWN = (
     b"nosuch", b"NOSUCH", b"get2", b"", b"a\r\nb", b"\x00\xff", b"x" * 200, b"set|get", b"config|get")
 OPTIONS = (
     b"NX", b"XX", b"GT", b"LT", b"EX", b"PX", b"EXAT", b"PXAT", b"KEEPTTL", b"PERSIST", b"GET", b"MATCH",
-    b"COUNT", b"TYPE", b"DB", b"REPLACE", b"nx", b"Match", b"ON", b"OFF", b"ASYNC", b"SYNC", b"LIMIT")
+    b"COUNT", b"TYPE", b"DB", b"REPLACE", b"nx", b"Match", b"ON", b"OFF", b"ASYNC", b"LIMIT")
 
 RELATIVE_S = ((370_000_000, 550_000_000), (4_000_000_000, 5_000_000_000))
 ABSOLUTE_S = (2_900_000_000, 3_500_000_000)
