@@ -39,7 +39,7 @@ void cmd_config_get(Request& r) {
 }
 
 void cmd_config_set(Request& r) {
-  if (r.argc() % 2 != 0) return reply_wrong_arity(r);
+  if (r.argc() % 2 != 0) return reply_syntax_error(r);
   ConfigChanges changes;
   for (size_t i = 2; i < r.argc(); i += 2) {
     std::string name(r.arg(i));

@@ -46,7 +46,7 @@ void cmd_client_pause(Request& r) {
       return r.reply.error("ERR CLIENT PAUSE mode must be WRITE or ALL");
     }
   } else if (r.argc() != 3) {
-    return reply_wrong_arity(r);
+    return reply_subcommand_syntax(r);
   }
   const auto ms = parse_int(r.arg(2));
   if (!ms || *ms > kMaxTtlMs) return r.reply.error("ERR timeout is not an integer or out of range");

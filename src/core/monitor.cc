@@ -76,7 +76,8 @@ void stop_monitoring(Turn& t, Conn& c) {
 }
 
 void cmd_monitor(Request& r) {
-  if (!r.c.monitor) r.s().monitors.push_back(r.c.id);
+  if (r.c.monitor) return;  // without an answer, as Redis
+  r.s().monitors.push_back(r.c.id);
   r.c.monitor = true;
   r.reply.ok();
 }

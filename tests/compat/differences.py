@@ -115,8 +115,8 @@ def unsubscribed(a, b, _):
 NORMALISED = [
     Rule(rb"(TTL|PTTL|EXPIRETIME|PEXPIRETIME|EXEC)\b", times,
          "A time counted from now depends on when the server read it. It may differ by 5 seconds; one that "
-         "was set as an absolute time may not. In EXEC the same holds for integers as large as times. A time to live beyond 2^53-1 "
-         "milliseconds (285,000 years) is kept as that."),
+         "was set as an absolute time may not. In EXEC the same holds for integers as large as times. "
+         "A time to live beyond 2^53-1 milliseconds (285,000 years) is kept as that."),
     Rule(rb"(KEYS|PUBSUB (SHARD)?CHANNELS|HKEYS BIG|HVALS BIG)", in_any_order,
          "Keys, channels, and fields of a hash over the listpack's limits have no order (in Redis that of "
          "a hash table with a random seed). A small hash has the order of insertion, "

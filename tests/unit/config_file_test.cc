@@ -1,0 +1,190 @@
+// Options that change, and the file that CONFIG REWRITE replaces.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "io/options.h"
+#include "io/options_table.h"
+#include "io/replace_file.h"
+
+namespace holdfast {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of its own, removed at the end.
+struct TempFolder {
+  TempFolder() {
+    std::string name = (fs::temp_directory_path() / "holdfast-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() { fs::remove_all(path); }
+  std::string file(const std::string& name) const { return (path / name).string(); }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
+  }
+  fs::path path;
+};
+
+void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+std::string read(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+Options options_of(const std::string& path) {
+  const char* const argv[] = {"holdfast-server", "--config", path.c_str()};
+  auto options = read_options(3, argv);
+  REQUIRE_MESSAGE(options, options.error());
+  return *options;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "replace_file: the new bytes are there, the permissions are the old ones, nothing is left beside") {
+  const TempFolder folder;
+  const std::string path = folder.file("f");
+  write(path, "old");
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  CHECK(replace_file(path, std::string("new\0bytes", 9)));
+  CHECK(read(path) == std::string("new\0bytes", 9));
+  CHECK(fs::status(path).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("replace_file: a file that was not there is made") {
+  const TempFolder folder;
+  CHECK(replace_file(folder.file("f"), ""));
+  CHECK(fs::exists(folder.file("f")));
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("replace_file: where the folder is missing it says so") {
+  const TempFolder folder;
+  auto result = replace_file(folder.file("missing/f"), "x");
+  REQUIRE_FALSE(result);
+  CHECK(result.error().find("cannot create") != std::string::npos);
+  CHECK(folder.files() == 0);
+}
+
+TEST_CASE("replace_file: what cannot be replaced is as it was, and nothing is left beside") {
+  const TempFolder folder;
+  const std::string path = folder.file("f");
+  fs::create_directory(path);  // no file can be renamed over a folder, whoever runs this
+  write(path + "/inside", "old");
+  auto result = replace_file(path, "new");
+  REQUIRE_FALSE(result);
+  CHECK(result.error().find("cannot rename") != std::string::npos);
+  CHECK(read(path + "/inside") == "old");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("options: several changes are made all or none") {
+  const TempFolder folder;
+  const std::string path = folder.file("conf");
+  write(path, "timeout = 5\n");
+  Options options = options_of(path);
+  CHECK(options.idle_timeout_s == 5);
+  const auto refused = change_options(options, {{"timeout", "6"}, {"maxclients", "x"}});
+  REQUIRE(refused);
+  CHECK(refused->name == "maxclients");
+  CHECK(options.idle_timeout_s == 5);
+  CHECK_FALSE(change_options(options, {{"timeout", "6"}, {"maxclients", "7"}}));
+  CHECK(options.idle_timeout_s == 6);
+  CHECK(options.maxclients == 7);
+}
+
+TEST_CASE("options: a text that a row does not take changes nothing") {
+  Options options;
+  options.maxclients = 3;
+  const Row& row = *find_row("maxclients");
+  for (const char* text : {"", "0", "x", "1.5", "-1", "1048577", "99999999999999999999"}) {
+    CHECK_FALSE(assign(row, text, options));
+  }
+  CHECK(options.maxclients == 3);
+  CHECK(assign(row, "1", options));
+  CHECK(assign(row, "1048576", options));
+  CHECK(shown(row, options) == "1048576");
+}
+
+TEST_CASE("options: each default is one that its row takes") {
+  for (const Row& row : option_rows()) {
+    Options options;
+    CHECK_MESSAGE(assign(row, row.fallback, options), row.name);
+    CHECK(find_row(row.name) == &row);
+  }
+  CHECK(find_row("nosuch") == nullptr);
+  CHECK(find_row("lua-time-limit") == find_row("busy-reply-threshold"));
+}
+
+TEST_CASE("options: sizes have the units of Redis") {
+  Options options;
+  const Row& row = *find_row("maxmemory");
+  const std::pair<const char*, uint64_t> sizes[] = {{"7", 7},           {"1b", 1},         {"1k", 1000},
+                                                    {"1KB", 1024},      {"1m", 1000000},   {"1mb", 1048576},
+                                                    {"1g", 1000000000}, {"1gB", 1U << 30U}};
+  for (const auto& [text, bytes] : sizes) {
+    CHECK(assign(row, text, options));
+    CHECK(options.memory_bytes == bytes);
+  }
+  for (const char* text : {"", "k", "1t", "1 k", "20000000000gb"}) CHECK_FALSE(assign(row, text, options));
+}
+
+TEST_CASE("CONFIG REWRITE: comments and order stay, values are the present ones, what is new is added") {
+  const TempFolder folder;
+  const std::string path = folder.file("conf");
+  write(path, "# first\n\nmaxclients = 50\n# between\ntimeout = 5\n# last\n");
+  Options options = options_of(path);
+  CHECK_FALSE(change_options(options, {{"timeout", "9"}, {"slowlog-max-len", "3"}}));
+  REQUIRE(rewrite_config_file(options));
+  const std::string text = read(path);
+  const size_t first = text.find("# first");
+  const size_t clients = text.find("maxclients");
+  const size_t between = text.find("# between");
+  const size_t timeout = text.find("timeout");
+  const size_t last = text.find("# last");
+  REQUIRE(last != std::string::npos);
+  CHECK((first < clients && clients < between && between < timeout && timeout < last));
+  CHECK(text.find("slowlog-max-len") != std::string::npos);
+  CHECK(text.find("loglevel") == std::string::npos);  // still the default
+  const Options again = options_of(path);
+  CHECK(again.maxclients == 50);
+  CHECK(again.idle_timeout_s == 9);
+  CHECK(again.slowlog_entries == 3);
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("CONFIG REWRITE: once more changes nothing") {
+  const TempFolder folder;
+  const std::string path = folder.file("conf");
+  write(path, "timeout = 5\n");
+  Options options = options_of(path);
+  CHECK_FALSE(change_options(options, {{"notify-keyspace-events", "KEA"}}));
+  REQUIRE(rewrite_config_file(options));
+  const std::string text = read(path);
+  REQUIRE(rewrite_config_file(options_of(path)));
+  CHECK(read(path) == text);
+}
+
+TEST_CASE("CONFIG REWRITE: without a file, and with one that has gone, it says why") {
+  Options options;
+  CHECK(rewrite_config_file(options).error() == "The server is running without a config file");
+  const TempFolder folder;
+  options.config_file = folder.file("gone");
+  auto result = rewrite_config_file(options);
+  REQUIRE_FALSE(result);
+  CHECK(result.error().find("cannot read") != std::string::npos);
+  CHECK(folder.files() == 0);
+}
+
+}  // namespace holdfast

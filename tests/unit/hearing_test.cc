@@ -1,0 +1,131 @@
+// Pub/sub and tracking: the indexes behind them, which must hold no more than there is to tell.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/command.h"
+#include "core/state.h"
+
+namespace holdfast {
+namespace {
+
+struct World {
+  World() : s(Config{}), t{s, {{1000}, 1000000}, fx} {}
+
+  Conn& open(int protocol) {
+    Conn& c = s.conns.open();
+    c.protocol = protocol;
+    return c;
+  }
+  void subscribe(Conn& c, const std::string& channel) {
+    c.channels.insert(channel);
+    s.pubsub.channels[channel].emplace(c.id.serial, c.id);
+  }
+  void psubscribe(Conn& c, const std::string& pattern) {
+    c.patterns.insert(pattern);
+    s.pubsub.patterns[pattern].emplace(c.id.serial, c.id);
+  }
+  void get(Conn& c, std::string_view key) {
+    const std::string_view argv[] = {"get", key};
+    remember_reads(t, c, *find_command("get"), argv);
+  }
+
+  EngineState s;
+  Effects fx;
+  Turn t;
+};
+
+std::string heard(Conn& c) {
+  const std::string text(c.out.view());
+  c.out.consume(c.out.size());
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("pub/sub: a message is sent by channel and by each pattern, in each protocol's own form") {
+  World w;
+  Conn& two = w.open(2);
+  Conn& three = w.open(3);
+  w.subscribe(two, "news");
+  w.subscribe(three, "news");
+  w.psubscribe(three, "n*");
+  CHECK(publish(w.t, "news", "hi") == 3);
+  CHECK(heard(two) == "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n");
+  CHECK(heard(three) ==
+        ">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n"
+        ">4\r\n$8\r\npmessage\r\n$2\r\nn*\r\n$4\r\nnews\r\n$2\r\nhi\r\n");
+  CHECK(publish(w.t, "other", "hi") == 0);
+  CHECK(publish_to_shard(w.t, "news", "hi") == 0);
+  CHECK(w.fx.dirty.size() == 2);
+}
+
+TEST_CASE("pub/sub: who has unsubscribed from all leaves nothing in the index") {
+  World w;
+  Conn& a = w.open(2);
+  Conn& b = w.open(2);
+  w.subscribe(a, "news");
+  w.subscribe(b, "news");
+  w.psubscribe(a, "*");
+  unsubscribe_all(w.t, a);
+  CHECK(a.subscriptions() == 0);
+  CHECK(publish(w.t, "news", "hi") == 1);
+  CHECK(heard(a).empty());
+  unsubscribe_all(w.t, b);
+  CHECK(w.s.pubsub.empty());
+}
+
+TEST_CASE("tracking: a reader is told once of a change, and the key is forgotten with it") {
+  World w;
+  Conn& c = w.open(3);
+  start_tracking(w.t, c, {});
+  w.get(c, "k");
+  w.get(c, "k");
+  CHECK(w.s.tracking.remembered == 1);
+  invalidate(w.t, "other");
+  CHECK(heard(c).empty());
+  invalidate(w.t, "k");
+  CHECK(heard(c) == ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n");
+  invalidate(w.t, "k");
+  CHECK(heard(c).empty());
+  CHECK(w.s.tracking.remembered == 0);
+  stop_tracking(w.t, c);
+  CHECK_FALSE(w.s.tracking.active());
+}
+
+TEST_CASE("tracking: beyond the most keys one is forgotten, and its reader told; at it none is") {
+  World w;
+  w.s.config.limits.tracking_keys = 2;
+  Conn& c = w.open(3);
+  start_tracking(w.t, c, {});
+  w.get(c, "a");
+  w.get(c, "b");
+  CHECK(heard(c).empty());
+  w.get(c, "c");
+  CHECK(heard(c) == ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
+  CHECK(w.s.tracking.readers.size() == 2);
+}
+
+TEST_CASE("tracking: BCAST tells once a turn what changed, and forgets it with its last client") {
+  World w;
+  Conn& c = w.open(3);
+  ClientTracking wanted;
+  wanted.bcast = true;
+  wanted.prefixes = {"user:"};
+  start_tracking(w.t, c, wanted);
+  invalidate(w.t, "user:1");
+  invalidate(w.t, "user:1");
+  invalidate(w.t, "item:1");
+  CHECK(w.s.tracking.pending == 1);
+  CHECK(heard(c).empty());
+  broadcast_invalidations(w.t);
+  CHECK(heard(c) == ">2\r\n$10\r\ninvalidate\r\n*1\r\n$6\r\nuser:1\r\n");
+  invalidate(w.t, "user:2");
+  stop_tracking(w.t, c);
+  CHECK(w.s.tracking.pending == 0);
+  CHECK(w.s.tracking.prefixes.empty());
+}
+
+}  // namespace holdfast

@@ -1,0 +1,258 @@
+// Small parts of the core with promises of their own: fibers, watches, the command log, the letters of
+// events, expiry words, small blocks, SHA-1.
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/block_pool.h"
+#include "core/command.h"
+#include "core/command_log.h"
+#include "core/conn.h"
+#include "core/event_flags.h"
+#include "core/expiry.h"
+#include "core/fiber.h"
+#include "core/sha1.h"
+#include "core/watches.h"
+
+namespace holdfast {
+
+TEST_CASE("fiber: a task that does not pause ends in start(), and may be started again") {
+  int runs = 0;
+  Fiber fiber([&] { ++runs; });
+  CHECK_FALSE(fiber.under_way());
+  CHECK(fiber.start());
+  CHECK_FALSE(fiber.under_way());
+  CHECK(fiber.start());
+  CHECK(runs == 2);
+}
+
+TEST_CASE("fiber: a task that pauses goes on where it was, with its own variables") {
+  std::vector<int> seen;
+  Fiber* self = nullptr;
+  Fiber fiber([&] {
+    for (int i = 0; i < 3; ++i) {
+      seen.push_back(i);
+      self->pause();
+    }
+  });
+  self = &fiber;
+  CHECK_FALSE(fiber.start());
+  CHECK(fiber.under_way());
+  CHECK(seen == std::vector{0});
+  CHECK_FALSE(fiber.resume());
+  CHECK_FALSE(fiber.resume());
+  CHECK(seen == std::vector{0, 1, 2});
+  CHECK(fiber.resume());
+  CHECK_FALSE(fiber.under_way());
+}
+
+TEST_CASE("fiber: two of them do not mix their stacks") {
+  std::string said;
+  Fiber* first = nullptr;
+  Fiber* second = nullptr;
+  Fiber a([&] {
+    const std::string mine = "a";
+    first->pause();
+    said += mine;
+  });
+  Fiber b([&] {
+    const std::string mine = "b";
+    second->pause();
+    said += mine;
+  });
+  first = &a;
+  second = &b;
+  CHECK_FALSE(a.start());
+  CHECK_FALSE(b.start());
+  CHECK(a.resume());
+  CHECK(b.resume());
+  CHECK(said == "ab");
+}
+
+TEST_CASE("watches: a change breaks all who watch the key, in its database only") {
+  ConnTable conns;
+  Watches watches;
+  Conn& a = conns.open();
+  Conn& b = conns.open();
+  watches.add(a, 0, "k");
+  watches.add(b, 1, "k");
+  watches.break_key(conns, 0, "other");
+  CHECK_FALSE(a.watch_broken);
+  watches.break_key(conns, 0, "k");
+  CHECK(a.watch_broken);
+  CHECK_FALSE(b.watch_broken);
+}
+
+TEST_CASE("watches: a key watched twice is watched once, and clear() forgets all") {
+  ConnTable conns;
+  Watches watches;
+  Conn& a = conns.open();
+  CHECK(watches.empty());
+  watches.add(a, 0, "k");
+  watches.add(a, 0, "k");
+  watches.add(a, 0, "j");
+  CHECK(a.watched.size() == 2);
+  watches.break_key(conns, 0, "j");
+  watches.clear(a);
+  CHECK(watches.empty());
+  CHECK(a.watched.empty());
+  CHECK_FALSE(a.watch_broken);
+  watches.break_key(conns, 0, "k");
+  CHECK_FALSE(a.watch_broken);
+}
+
+TEST_CASE("watches: break_db() breaks those whose key is concerned; swap_dbs() takes watches along") {
+  ConnTable conns;
+  Watches watches;
+  Conn& a = conns.open();
+  Conn& b = conns.open();
+  watches.add(a, 0, "here");
+  watches.add(b, 0, "gone");
+  watches.break_db(conns, 0, [](const std::string& key) { return key == "here"; });
+  CHECK(a.watch_broken);
+  CHECK_FALSE(b.watch_broken);
+  watches.swap_dbs(0, 3);
+  watches.break_key(conns, 0, "gone");
+  CHECK_FALSE(b.watch_broken);
+  watches.break_key(conns, 3, "gone");
+  CHECK(b.watch_broken);
+}
+
+TEST_CASE("command log: of the cheap calls one in 64 is timed, of the others each") {
+  CommandLog log;
+  const Command& get = *find_command("get");
+  const Command& keys = *find_command("keys");
+  int timed = 0;
+  for (int i = 0; i < 128; ++i) timed += log.begin(get) ? 1 : 0;
+  CHECK(timed == 2);
+  for (int i = 0; i < 3; ++i) CHECK(log.begin(keys));
+  CHECK(log.counts_of(get).calls == 128);
+  CHECK(log.counts_of(keys).calls == 3);
+}
+
+TEST_CASE("command log: the time of all calls is told by those that were timed") {
+  CommandLog log;
+  const Command& get = *find_command("get");
+  CHECK(log.counts_of(get).us() == 0);
+  for (int i = 0; i < 10; ++i) log.begin(get);
+  log.note_time(get, 4);
+  log.note_time(get, 8);
+  CHECK(log.counts_of(get).us_per_call() == doctest::Approx(6));
+  CHECK(log.counts_of(get).us() == 60);
+}
+
+TEST_CASE("command log: slow commands, the newest first; the oldest go, and numbers are not used again") {
+  CommandLog log;
+  for (int64_t us = 1; us <= 3; ++us) log.keep_slow({.us = us, .argv = {}, .peer = "", .name = ""}, 2);
+  REQUIRE(log.slow().size() == 2);
+  CHECK(log.slow()[0].us == 3);
+  CHECK(log.slow()[0].id == 2);
+  CHECK(log.slow()[1].id == 1);
+  log.forget_slow();
+  log.keep_slow({}, 2);
+  CHECK(log.slow()[0].id == 3);
+}
+
+TEST_CASE("command log: latency keeps a second's largest, 160 seconds, and the largest of all time") {
+  CommandLog log;
+  log.note_latency("command", 1, 5);
+  log.note_latency("command", 1, 9);
+  log.note_latency("command", 1, 7);
+  const LatencyEvent& event = log.latency().at("command");
+  REQUIRE(event.samples.size() == 1);
+  CHECK(event.samples[0].ms == 9);
+  for (int64_t at = 2; at <= 160; ++at) log.note_latency("command", at, 1);
+  CHECK(event.samples.size() == 160);
+  CHECK(event.samples.front().at_s == 1);
+  log.note_latency("command", 161, 1);
+  CHECK(event.samples.size() == 160);
+  CHECK(event.samples.front().at_s == 2);
+  CHECK(event.max_ms == 9);
+}
+
+TEST_CASE("command log: errors are counted by their code, and by no more than 128 codes") {
+  CommandLog log;
+  const Command& get = *find_command("get");
+  log.note_failure(get, "-WRONGTYPE Operation against\r\n");
+  log.note_rejection(&get, "-ERR wrong\r\n");
+  log.note_rejection(nullptr, "-ERR unknown\r\n");
+  log.note_failure(get, "-BARE\r\n");
+  CHECK(log.errors().at("ERR") == 2);
+  CHECK(log.errors().at("WRONGTYPE") == 1);
+  CHECK(log.errors().at("BARE") == 1);
+  CHECK(log.counts_of(get).failed == 2);
+  CHECK(log.counts_of(get).rejected == 1);
+  for (int i = 0; i < 200; ++i) log.note_rejection(nullptr, "-X" + std::to_string(i) + " no\r\n");
+  CHECK(log.errors().size() == CommandLog::kMaxErrorCodes);
+  log.note_rejection(nullptr, "-ERR unknown\r\n");
+  CHECK(log.errors().at("ERR") == 3);
+  log.reset_counts();
+  CHECK(log.errors().empty());
+  CHECK(log.counts_of(get).failed == 0);
+}
+
+TEST_CASE("event flags: each letter is read and shown; what is none is refused") {
+  for (const char letter : std::string("g$lshzxetdnKEm")) {
+    const auto flags = parse_event_flags(std::string(1, letter));
+    REQUIRE(flags);
+    CHECK(event_flags_text(*flags) == std::string(1, letter));
+  }
+  CHECK(parse_event_flags("") == 0U);
+  CHECK(event_flags_text(0).empty());
+  CHECK_FALSE(parse_event_flags("KQ"));
+  CHECK_FALSE(parse_event_flags("a"));
+}
+
+TEST_CASE("event flags: A stands for all classes, and is shown for them; K, E and m are apart") {
+  CHECK(event_flags_text(*parse_event_flags("KEA")) == "AKE");
+  CHECK(event_flags_text(*parse_event_flags("g$lshzxetd")) == "A");
+  CHECK(event_flags_text(*parse_event_flags("Amn")) == "Am");
+  CHECK(event_flags_text(*parse_event_flags("xEg")) == "gxE");
+}
+
+TEST_CASE("expiry words: found in any case, with unit and kind") {
+  REQUIRE(find_expiry_word("ex") != nullptr);
+  CHECK(find_expiry_word("ex")->unit_ms == 1000);
+  CHECK_FALSE(find_expiry_word("PX")->absolute);
+  CHECK(find_expiry_word("pxAt")->absolute);
+  CHECK(find_expiry_word("EXAT")->unit_ms == 1000);
+  CHECK(find_expiry_word("") == nullptr);
+  CHECK(find_expiry_word("EXX") == nullptr);
+}
+
+TEST_CASE("block pool: blocks of all sizes are apart from one another and can be given back") {
+  BlockPool pool;
+  struct Block {
+    void* at;
+    size_t bytes;
+  };
+  std::vector<Block> blocks;
+  for (const size_t bytes : {size_t{1}, size_t{16}, size_t{17}, BlockPool::kMaxBytes - 1,
+                             BlockPool::kMaxBytes, BlockPool::kMaxBytes + 1, size_t{100000}}) {
+    for (int i = 0; i < 100; ++i) {
+      void* block = pool.take(bytes);
+      REQUIRE(block != nullptr);
+      std::memset(block, static_cast<int>(blocks.size() % 251), bytes);
+      blocks.push_back({block, bytes});
+    }
+  }
+  bool whole = true;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const auto* bytes = static_cast<const unsigned char*>(blocks[i].at);
+    whole = whole && bytes[0] == i % 251 && bytes[blocks[i].bytes - 1] == i % 251;
+  }
+  CHECK(whole);
+  for (const Block& b : blocks) pool.give(b.at, b.bytes);
+}
+
+TEST_CASE("sha1: the examples of the standard, and bytes that are no text") {
+  CHECK(sha1_hex("") == "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+  CHECK(sha1_hex("abc") == "a9993e364706816aba3e25717850c26c9cd0d89d");
+  CHECK(sha1_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
+        "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
+  CHECK(sha1_hex(std::string(1, '\0')) == "5ba93c9db0cff93f52b521d7420e43f6eda2784f");
+}
+
+}  // namespace holdfast
