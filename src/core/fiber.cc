@@ -32,10 +32,12 @@ struct Fiber::Impl {
 #if defined(__SANITIZE_ADDRESS__)
   const void* stack = nullptr;  // of the fiber, for its first start; then of the side it was left for
   size_t stack_bytes = 0;
+  void* last_fake = nullptr;  // AddressSanitizer's own frames of the fiber, once it is left for good
 #endif
 
   void enter();
-  void leave(bool for_good);
+  void leave();
+  void leave_for_good();
   void loop();
 };
 
@@ -51,25 +53,44 @@ void Fiber::Impl::enter() { other = std::move(other).resume(); }
 #endif
 
 // From the fiber to the main stack, and back when it is entered again.
-void Fiber::Impl::leave(bool for_good) {
+void Fiber::Impl::leave() {
 #if defined(__SANITIZE_ADDRESS__)
   void* fake = nullptr;
-  __sanitizer_start_switch_fiber(for_good ? nullptr : &fake, stack, stack_bytes);
-  if (for_good) return;
+  __sanitizer_start_switch_fiber(&fake, stack, stack_bytes);
   other = std::move(other).resume();
   __sanitizer_finish_switch_fiber(fake, &stack, &stack_bytes);
 #else
-  if (!for_good) other = std::move(other).resume();
+  other = std::move(other).resume();
 #endif
 }
+
+// The functions of the fiber return behind this, so that the sanitizer's frames are still needed.
+void Fiber::Impl::leave_for_good() {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&last_fake, stack, stack_bytes);
+#endif
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+// They are given back by whoever leaves them for good: so this takes them up once more, on the main stack.
+__attribute__((no_sanitize_address)) static void give_back_frames(void* frames) {
+  const void* stack = nullptr;
+  size_t bytes = 0;
+  void* mine = nullptr;
+  __sanitizer_start_switch_fiber(&mine, &stack, sizeof stack);
+  __sanitizer_finish_switch_fiber(frames, &stack, &bytes);
+  __sanitizer_start_switch_fiber(nullptr, stack, bytes);
+  __sanitizer_finish_switch_fiber(mine, nullptr, nullptr);
+}
+#endif
 
 void Fiber::Impl::loop() {
   while (!quit) {
     task();
     ended = true;
-    leave(false);
+    leave();
   }
-  leave(true);
+  leave_for_good();
 }
 
 Fiber::Fiber(std::function<void()> task) : impl_(std::make_unique<Impl>()) {
@@ -97,6 +118,9 @@ Fiber::~Fiber() {
   assert(!under_way());
   impl_->quit = true;
   impl_->enter();
+#if defined(__SANITIZE_ADDRESS__)
+  give_back_frames(impl_->last_fake);
+#endif
 }
 
 bool Fiber::start() {
@@ -114,6 +138,6 @@ bool Fiber::resume() {
 
 bool Fiber::under_way() const { return !impl_->ended; }
 
-void Fiber::pause() { impl_->leave(false); }
+void Fiber::pause() { impl_->leave(); }
 
 }  // namespace holdfast
