@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <utility>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HOLDFAST_ASAN)
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -29,19 +29,17 @@ struct Fiber::Impl {
   std::function<void()> task;
   bool ended = true;
   bool quit = false;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HOLDFAST_ASAN)
   const void* stack = nullptr;  // of the fiber, for its first start; then of the side it was left for
   size_t stack_bytes = 0;
-  void* last_fake = nullptr;  // AddressSanitizer's own frames of the fiber, once it is left for good
 #endif
 
   void enter();
-  void leave();
-  void leave_for_good();
+  void leave(bool for_good);
   void loop();
 };
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HOLDFAST_ASAN)
 void Fiber::Impl::enter() {
   void* fake = nullptr;
   __sanitizer_start_switch_fiber(&fake, stack, stack_bytes);
@@ -53,58 +51,39 @@ void Fiber::Impl::enter() { other = std::move(other).resume(); }
 #endif
 
 // From the fiber to the main stack, and back when it is entered again.
-void Fiber::Impl::leave() {
-#if defined(__SANITIZE_ADDRESS__)
+void Fiber::Impl::leave(bool for_good) {
+#if defined(HOLDFAST_ASAN)
   void* fake = nullptr;
-  __sanitizer_start_switch_fiber(&fake, stack, stack_bytes);
+  __sanitizer_start_switch_fiber(for_good ? nullptr : &fake, stack, stack_bytes);
+  if (for_good) return;
   other = std::move(other).resume();
   __sanitizer_finish_switch_fiber(fake, &stack, &stack_bytes);
 #else
-  other = std::move(other).resume();
+  if (!for_good) other = std::move(other).resume();
 #endif
 }
-
-// The functions of the fiber return behind this, so that the sanitizer's frames are still needed.
-void Fiber::Impl::leave_for_good() {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&last_fake, stack, stack_bytes);
-#endif
-}
-
-#if defined(__SANITIZE_ADDRESS__)
-// They are given back by whoever leaves them for good: so this takes them up once more, on the main stack.
-__attribute__((no_sanitize_address)) static void give_back_frames(void* frames) {
-  const void* stack = nullptr;
-  size_t bytes = 0;
-  void* mine = nullptr;
-  __sanitizer_start_switch_fiber(&mine, &stack, sizeof stack);
-  __sanitizer_finish_switch_fiber(frames, &stack, &bytes);
-  __sanitizer_start_switch_fiber(nullptr, stack, bytes);
-  __sanitizer_finish_switch_fiber(mine, nullptr, nullptr);
-}
-#endif
 
 void Fiber::Impl::loop() {
   while (!quit) {
     task();
     ended = true;
-    leave();
+    leave(false);
   }
-  leave_for_good();
+  leave(true);
 }
 
 Fiber::Fiber(std::function<void()> task) : impl_(std::make_unique<Impl>()) {
   impl_->task = std::move(task);
   ctx::protected_fixedsize_stack allocator(kStackBytes);
   ctx::stack_context stack = allocator.allocate();
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HOLDFAST_ASAN)
   impl_->stack = static_cast<char*>(stack.sp) - stack.size;
   impl_->stack_bytes = stack.size;
 #endif
   Impl* impl = impl_.get();
   impl->other = ctx::fiber(std::allocator_arg, ctx::preallocated(stack.sp, stack.size, stack), allocator,
                            [impl](ctx::fiber&& main) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(HOLDFAST_ASAN)
                              __sanitizer_finish_switch_fiber(nullptr, &impl->stack, &impl->stack_bytes);
 #endif
                              impl->other = std::move(main);
@@ -118,9 +97,6 @@ Fiber::~Fiber() {
   assert(!under_way());
   impl_->quit = true;
   impl_->enter();
-#if defined(__SANITIZE_ADDRESS__)
-  give_back_frames(impl_->last_fake);
-#endif
 }
 
 bool Fiber::start() {
@@ -138,6 +114,6 @@ bool Fiber::resume() {
 
 bool Fiber::under_way() const { return !impl_->ended; }
 
-void Fiber::pause() { impl_->leave(); }
+void Fiber::pause() { impl_->leave(false); }
 
 }  // namespace holdfast
