@@ -3,7 +3,8 @@
 # V=1 shows every command; OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS may be given.
 
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
-  libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev lua-cjson-dev
+  libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev lua-cjson-dev libisal-dev \
+  liblzf-dev
 # redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
 # npm comes with some builds of Node.js itself, which Debian's would not go with.
 TEST_DEPS = libhiredis-dev doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
@@ -21,11 +22,12 @@ ASAN = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fram
   -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 LIBS = $(shell pkg-config --libs libuv spdlog absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
-  libcrypto) -l:liblua5.1-cjson.a -lboost_program_options -lboost_context
+  libcrypto libisal) -llzf -l:liblua5.1-cjson.a -lboost_program_options -lboost_context
 CCACHE := $(shell command -v ccache 2>/dev/null)
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
 LIB = $(wildcard src/core/*.cc src/io/*.cc)
+CLI = $(wildcard src/cli/*.cc)
 UNIT = $(wildcard tests/unit/*.cc tests/transcripts/*.cc tests/simulation/*.cc)
 INTEGRATION = $(wildcard tests/integration/*.cc)
 CXX_FILES = $(shell find $(wildcard src include tests bench) -name '*.h' -o -name '*.cc')
@@ -44,7 +46,7 @@ endif
 .PHONY: lint-includes lint-sizes lint-format lint-cppcheck lint-tidy
 .DELETE_ON_ERROR:
 
-all: build/holdfast-server  ## build the server: build/holdfast-server (the default)
+all: build/holdfast-server build/holdfast  ## build the server and the command `holdfast` (the default)
 
 run:  ## install what is missing, build, start the server; ARGS='--port 7000' are its options
 	@$(call install,$(BUILD_DEPS))
@@ -68,14 +70,16 @@ lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions 
 deps:  ## install the Debian packages that are missing: to build, test and lint
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
 
-asan: build/asan/holdfast-server  ## build the server with ASan and UBSan: build/asan/holdfast-server
+asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 
 bench:  ## redis-server and Holdfast side by side
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS))
 	@$(MAKE) $(SILENT) all build/redis-server
 	@HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server bench/run.sh $(ARGS)
+	@HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server bench/disk.sh
 
-install: all  ## copy the server to $(DESTDIR)$(PREFIX)/bin; PREFIX is /usr/local unless given
+install: all  ## copy both to $(DESTDIR)$(PREFIX)/bin; PREFIX is /usr/local unless given
+	$(Q)install -D -m 755 build/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
 	$(Q)install -D -m 755 build/holdfast-server $(DESTDIR)$(PREFIX)/bin/holdfast-server
 
 clean:  ## remove build/
@@ -103,11 +107,16 @@ build/holdfast-server: $(call release,$(LIB) src/server.cc)
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
 
+build/holdfast: $(call release,$(LIB) $(CLI))
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
+
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
+build/asan/holdfast: $(call asan,$(LIB) $(CLI))
 build/asan/unit-tests: $(call asan,$(LIB) $(UNIT))
 build/asan/integration-tests: $(call asan,$(INTEGRATION) tests/unit/main.cc)
 build/asan/integration-tests: LIBS += -lhiredis
-build/asan/holdfast-server build/asan/unit-tests build/asan/integration-tests:
+build/asan/holdfast-server build/asan/holdfast build/asan/unit-tests build/asan/integration-tests:
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
 

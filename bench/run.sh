@@ -89,7 +89,7 @@ run() {
     done
   fi
   out=$("${client_core[@]}" timeout 120 redis-benchmark -s "$folder/socket" -c 50 -n "$requests" \
-    -P "$pipeline" -r "$kKeys" -e --csv "${words[@]}" 2>"$folder/benchmark" | tail -n 1)
+    -P "$pipeline" -r "$kKeys" --csv "${words[@]}" 2>"$folder/benchmark" | tail -n 1)
   [ -z "$subscribers" ] || wait "$subscribers" || fail "messages got lost" "$folder/subscribers"
   [[ $out =~ ^\"[^\"]*\",\"([0-9]+) ]] || fail "redis-benchmark failed" "$folder/benchmark"
   echo "${BASH_REMATCH[1]}"

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "io/log.h"
 #include "io/options.h"
 #include "io/server.h"
+#include "io/store.h"
 
 namespace holdfast {
 namespace {
@@ -46,13 +48,14 @@ std::string rewrite(const Options& options) {
 }
 
 // What differs from start to start: random numbers, the clock, the process.
-Config complete_config(Options& options, uint32_t clients, uint16_t tcp_port) {
+Config complete_config(Options& options, uint32_t clients, uint16_t tcp_port, const Store* store) {
   Config config = engine_config(options);
   const Now now = read_clock();
   config.limits.clients = clients;
   if (config.hash_seed == 0) config.hash_seed = random_number();
-  // Above every token of an earlier run, as no run issues tokens faster than one a microsecond.
-  config.token_floor = static_cast<uint64_t>(now.wall_us);
+  // Without a folder the clock is above every token of an earlier run, as no run issues tokens faster than
+  // one a microsecond.
+  config.token_floor = store != nullptr ? store->token_floor() : static_cast<uint64_t>(now.wall_us);
   config.run_id = random_hex(40);
   config.random = fill_random;
   config.clock_us = read_stopwatch_us;
@@ -76,13 +79,28 @@ int serve(Options& options) {
   if (!clients) return fail(clients.error());
   Result<Listening> listening = open_listeners(options);
   if (!listening) return fail(listening.error());
-
+  std::unique_ptr<Store> store;
+  if (!options.dir.empty()) {
+    auto opened = Store::open(options);
+    if (!opened) return fail(opened.error());
+    store = std::move(*opened);
+  }
   log_line(LogLevel::kNotice,
-           fmt::format("holdfast-server {} starts; without a data folder nothing outlives it, and "
-                       "tokens start at the clock",
-                       kHoldfastVersion));
-  Engine engine(complete_config(options, *clients, listening->tcp_port));
-  Server server(engine, options, std::move(listening->sockets));
+           fmt::format("holdfast-server {} starts{}", kHoldfastVersion,
+                       store != nullptr ? " with the data folder " + options.dir
+                                        : "; without a data folder (--dir) nothing outlives "
+                                          "it, and tokens start at the clock"));
+  Config config = complete_config(options, *clients, listening->tcp_port, store.get());
+  Server* running = nullptr;
+  if (store != nullptr) config.storage = store->door();
+  config.storage.shut_down = [&](ShutdownMode mode) {
+    std::string why = store != nullptr ? store->prepare_stop(mode) : "";
+    if (why.empty()) running->ask_to_stop();
+    return why;
+  };
+  Engine engine(std::move(config));
+  Server server(engine, options, std::move(listening->sockets), store.get());
+  running = &server;
   if (Result<Done> served = server.run(); !served) return fail(served.error());
   log_line(LogLevel::kNotice, "stopped");
   return 0;

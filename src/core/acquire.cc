@@ -2,6 +2,7 @@
 // holders + 1 <= min(capacity of the request and of every holder), and nobody waits before it.
 #include "core/locks.h"
 
+#include "core/journal.h"
 #include "core/observe.h"
 
 #include <algorithm>
@@ -43,6 +44,7 @@ void dress_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, con
     join_session(t, db, r.key.bytes, r.owner, attachment);
   }
   watch_loss(t, db, f, r);
+  journal_key(t, db, r.key.bytes);
   key_changed(t, db, r.key.bytes);
   touch(t, db, *f);
 }
@@ -56,6 +58,11 @@ void dress_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* h, Conn
   body->set_attachment(h, attachment, client);
   join_session(t, db, r.key.bytes, r.owner, attachment);
   watch_loss(t, db, f, r);
+  if (body->size() == 1) {
+    journal_key(t, db, r.key.bytes);  // it may not have been a lock before
+  } else {
+    journal_holder(t, db, r.key.bytes, *h);
+  }
   follow_holders(t, db, f);
 }
 
@@ -109,7 +116,7 @@ Token grant_new(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const Lo
 Token downgrade_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
   Holder h;
   h.owner = r.owner;
-  h.token = exclusive_token(t, r.key, f);
+  h.token = exclusive_token(t, db, r.key, f);
   h.capacity = r.capacity;
   h.held_since = held_since(*f);
   h.attachment = take_attachment(t, db, f);
@@ -160,7 +167,7 @@ std::optional<Token> admit(Turn& t, DbIndex db, Keyspace::Found& f, ConnId clien
       if (value_of(*f) != r.owner) return std::nullopt;
       if (r.capacity != kExclusive) return downgrade_exclusive(t, db, f, client, r);
       dress_exclusive(t, db, f, client, r);
-      return exclusive_token(t, r.key, f);
+      return exclusive_token(t, db, r.key, f);
     case EntryType::kLock: {
       const LockBody* body = lock_body_of(*f);
       if (const Holder* h = body->find(r.owner)) return convert(t, db, f, h, client, r);

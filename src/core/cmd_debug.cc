@@ -6,6 +6,7 @@
 
 #include "core/command.h"
 #include "core/handlers.h"
+#include "core/journal.h"
 #include "core/locks.h"
 
 namespace holdfast {
@@ -74,8 +75,8 @@ void cmd_swapdb(Request& r) {
   };
   s.watches.break_db(s.conns, a, is_there);
   s.watches.break_db(s.conns, b, is_there);
-  std::swap(s.db_at[*first], s.db_at[*second]);
-  std::swap(s.db_name[a], s.db_name[b]);
+  journal_swap(r.t, static_cast<DbIndex>(*first), static_cast<DbIndex>(*second));
+  swap_databases(s, *first, *second);
   s.watches.swap_dbs(a, b);
   const auto other = [a, b](DbIndex db) { return db == a ? b : db == b ? a : db; };
   s.conns.for_each([&](Conn& c) {

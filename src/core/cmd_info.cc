@@ -69,8 +69,11 @@ void clients_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "clients_in_timeout_table", uint64_t{0});
 }
 
-// Nothing is written to disk, and so nothing is loaded.
-void persistence_section(const Request&, const HostFacts&, std::string& out) {
+void persistence_section(const Request& r, const HostFacts&, std::string& out) {
+  if (r.s().config.storage.facts) {
+    for (const auto& [name, value] : r.s().config.storage.facts()) line(out, name, value);
+    return;
+  }
   for (const std::string_view name :
        {"loading", "async_loading", "rdb_bgsave_in_progress", "aof_enabled", "aof_rewrite_in_progress"}) {
     line(out, name, "0");

@@ -207,9 +207,10 @@ void cmd_fence(Request& r) {
   if (!token_is_near(r, key, token.value)) return reply_token_too_far(r);
   OwnHold own = find_own_hold(r, key, r.arg(2));
   if (!own.held) return;
-  const Token present = own.holder != nullptr ? own.holder->token : exclusive_token(r.t, key, own.entry);
+  const Token present =
+      own.holder != nullptr ? own.holder->token : exclusive_token(r.t, r.c.db, key, own.entry);
   const Token raised = std::max(present, token);
-  if (raised > present) raise_token(r.t, key, own.entry, own.holder, raised);
+  if (raised > present) raise_token(r.t, r.c.db, key, own.entry, own.holder, raised);
   r.reply.integer(static_cast<int64_t>(raised.value));
 }
 

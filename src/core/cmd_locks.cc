@@ -40,7 +40,7 @@ ShownHold shown(Request& r, const Key& key, Keyspace::Found& f) {
   const Attachment* a = attachment_of(r.s(), r.c.db, f);
   const Conn* client = client_of(r.s(), *f);
   return {value_of(*f),
-          exclusive_token(r.t, key, f),
+          exclusive_token(r.t, r.c.db, key, f),
           kExclusive,
           deadline_of(*f),
           held_since(*f),

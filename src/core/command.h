@@ -52,6 +52,8 @@ enum CommandFlag : uint32_t {
   kConnection = 1U << 17U,  // the ACL category of what concerns the connection only
   kDangerous = 1U << 18U,   // the ACL category of what an application should not be able to do
   kKeyspace = 1U << 19U,    // the ACL category of what works on keys of any type
+  kNoMulti = 1U << 20U,     // a transaction may not have it
+  kRelease = 1U << 21U,     // ends holds and frees memory only: runs while nothing can be kept on disk
 };
 
 using Handler = void (*)(Request&);

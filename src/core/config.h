@@ -61,6 +61,24 @@ struct ConfigRefusal {
   std::string why;  // empty: there is no such option
 };
 
+struct ShutdownMode {
+  bool save = false;        // a snapshot first, whatever the settings say
+  bool never_save = false;  // no snapshot
+  bool now = false;         // without waiting for anybody
+  bool force = false;       // even if the snapshot fails
+};
+
+// The disk, for the commands that speak of it. Null where there is no data folder. What returns a text
+// returns that of an error, or nothing.
+struct StorageDoor {
+  std::function<std::string()> save;                // a snapshot, now: comes back when it is in place
+  std::function<std::string()> save_in_background;  // begins with the next turn
+  std::function<std::string(ShutdownMode)> shut_down;
+  std::function<int64_t()> last_save_s;  // the time of the last snapshot that succeeded
+  // The lines of INFO's persistence section.
+  std::function<std::vector<std::pair<std::string, std::string>>()> facts;
+};
+
 struct Config {
   Limits limits;
   uint64_t hash_seed = 0;    // the shell draws it, so that nobody can aim keys at one table
@@ -87,6 +105,7 @@ struct Config {
   std::function<std::optional<ConfigRefusal>(const ConfigChanges&, Config& config)> change;
   // CONFIG REWRITE: saves the options to their file. Returns why it cannot, or nothing.
   std::function<std::string()> rewrite;
+  StorageDoor storage;
   // DEBUG SLEEP.
   std::function<void(int64_t us)> sleep;
 };

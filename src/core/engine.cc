@@ -1,6 +1,7 @@
 // The door: each verb makes a turn, does its work, lets in who may come in, and leaves the effects.
 #include "core/engine.h"
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "core/long_task.h"
 #include "core/monitor.h"
 #include "core/requests.h"
+#include "core/revive.h"
 #include "core/state.h"
 
 namespace holdfast {
@@ -72,6 +74,8 @@ void fire(Turn& t, Timer* timer) {
 }
 
 void fire_due_timers(Turn& t) {
+  if (t.s.service.loading) [[unlikely]]
+    return;  // what has been read so far is not yet how things are
   while (Timer* timer = t.s.timers.take_due(t.now.mono)) {
     t.due = timer->at();
     fire(t, timer);
@@ -87,6 +91,11 @@ void expire_due_entries(Turn& t, size_t budget) {
     budget = t.keys(db).expire_due(t.now.mono, budget, [&](const Key& key) { find_any(t, db, key); });
     if (budget > 0) t.s.next_db_to_expire = static_cast<DbIndex>((db + 1) % kDatabases);
   }
+}
+
+// A flushed keyspace that no snapshot needs any more.
+auto next_flushed(EngineState& s) {
+  return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
 }
 
 }  // namespace
@@ -118,6 +127,7 @@ void Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   take_request(t, c, argv);
   if (s_->pause.over) [[unlikely]]
     run_postponed(t);
+  finish_journal(t);
 }
 
 void Engine::reject(ConnId conn, std::string_view why, Effects& fx) {
@@ -148,6 +158,7 @@ void Engine::drop(ConnId conn, Now now, Effects& fx) {
   end_session(t, conn, holds);
   serve_ready_queues(t);
   broadcast_invalidations(t);
+  finish_journal(t);
 }
 
 // Lets a request that was put off go on for a while; what had to wait for its end follows.
@@ -160,12 +171,14 @@ void Engine::go_on(Now now, Effects& fx) {
   Conn& c = s_->conns.at(conn);
   mark_dirty(t, c);
   conclude_request(t, c, answered);
+  finish_journal(t);
   fx.wakes.push_back(conn);
   const std::vector<ConnId> gone = std::exchange(s_->task->gone, {});
   for (const ConnId id : gone) drop(id, now, fx);
 }
 
 void Engine::tick(Now now, Effects& fx, size_t budget) {
+  if (s_->service.loading) return;
   if (s_->task->fiber.under_way()) {
     go_on(now, fx);
     if (s_->task->fiber.under_way()) return;
@@ -179,11 +192,14 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
     run_postponed(t);
   }
   broadcast_invalidations(t);
-  if (!s_->flushed.empty() && s_->flushed.back()->dismantle_step()) s_->flushed.pop_back();
+  finish_journal(t);
+  const auto flushed = next_flushed(*s_);
+  if (flushed != s_->flushed.end() && (*flushed)->dismantle_step()) s_->flushed.erase(flushed);
 }
 
 std::optional<TimeMs> Engine::next_deadline() const {
-  if (!s_->flushed.empty() || s_->task->fiber.under_way()) return TimeMs{0};
+  if (s_->service.loading) return std::nullopt;
+  if (next_flushed(*s_) != s_->flushed.end() || s_->task->fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();
   const auto consider = [&next](const std::optional<TimeMs>& due) {
     if (due && (!next || *due < *next)) next = due;
@@ -221,6 +237,32 @@ void Engine::note_traffic(uint64_t read_bytes, uint64_t written_bytes) {
 
 void Engine::note_refused_connection() { ++s_->stats.refused_connections; }
 const Config& Engine::config() const { return s_->config; }
+
+void Engine::keep_journal() { s_->journal.on = true; }
+std::string& Engine::journal_records() {
+  return s_->task->fiber.under_way() ? s_->no_records : s_->journal.out;
+}
+
+std::string Engine::replay(std::string_view records, Now now) {
+  Effects none;
+  Turn t = reviving_turn(*s_, now, none);
+  std::string wrong = holdfast::replay(t, records);
+  serve_ready_queues(t);  // nobody waits, but lock-delays end
+  return wrong;
+}
+
+void Engine::conclude_loading(Now now) {
+  Effects none;
+  Turn t{*s_, now, none};
+  conclude_revival(t);
+  serve_ready_queues(t);
+  s_->stats = {};
+}
+
+Service& Engine::service() { return s_->service; }
+bool Engine::at_rest() const { return !s_->task->fiber.under_way(); }
+uint64_t Engine::largest_token() const { return s_->tokens.largest(); }
+TimeMs Engine::latest_deadline() const { return s_->journal.latest_deadline; }
 
 void Engine::check_invariants() const {
   for (const auto& db : s_->dbs) db->check_invariants();

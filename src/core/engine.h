@@ -10,6 +10,7 @@
 
 #include "core/buffer.h"
 #include "core/config.h"
+#include "core/service.h"
 #include "core/types.h"
 
 namespace holdfast {
@@ -86,6 +87,27 @@ class Engine {
   void note_refused_connection();
 
   const Config& config() const;
+
+  // For the disk:
+
+  // From now on what changes is recorded, in the form of journal.h.
+  void keep_journal();
+  // The records since they were last taken; the shell takes them, and clears. While a request is put off in
+  // the middle there is nothing to take: its changes are one.
+  std::string& journal_records();
+  // Does records again, before the first request. Empty, or what is wrong with them.
+  std::string replay(std::string_view records, Now now);
+  // Everything that was kept has been read. Sessions of before end; the next tick sees to what is due.
+  void conclude_loading(Now now);
+  // What the disk lets the server do: the shell's to change, between requests.
+  Service& service();
+  // Whether a snapshot may begin: no request is put off in the middle.
+  bool at_rest() const;
+  uint64_t largest_token() const;
+  // The latest end of a hold that has been granted since the start, on the engine's clock.
+  TimeMs latest_deadline() const;
+  // For Snapshot and Restore alone.
+  EngineState& state() { return *s_; }
 
   // Asserts every invariant of every structure. Slow: for tests and the simulation.
   void check_invariants() const;

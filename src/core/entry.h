@@ -39,7 +39,7 @@ struct Entry {
   uint64_t attached : 1;   // the hold has an Attachment: session, lock-delay, listener or lease
   uint64_t large : 1;      // a LargeRef stands in the place of key and value
   uint64_t timed : 1;      // stands in the timing wheel
-  uint64_t reserved : 1;
+  uint64_t saved : 1;      // changes its meaning with every snapshot: see Keyspace::begin_save
   uint64_t value_size_high : 3;
   uint64_t deadline_ms : 54;
   uint64_t key_size : 10;

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "core/journal.h"
 #include "core/locks.h"
 
 namespace holdfast {
@@ -58,7 +59,7 @@ size_t change_body(Keyspace& keys, const Entry& e, Change change) {
 // What put_value() does for a value that was changed where it is.
 void note_set(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client) {
   set_held_since(*f, t.now.mono);
-  note_value_change(t, db, f, client);
+  note_part_change(t, db, f, client);
 }
 
 size_t set_in_body(Turn& t, DbIndex db, Keyspace::Found& f, std::span<const std::string_view> pairs,
@@ -68,6 +69,7 @@ size_t set_in_body(Turn& t, DbIndex db, Keyspace::Found& f, std::span<const std:
     for (size_t i = 0; i < pairs.size(); i += 2) n += body.set(pairs[i], pairs[i + 1]) ? 1 : 0;
     return n;
   });
+  journal_fields(t, db, key_of(*f), pairs);
   note_set(t, db, f, client);
   return made;
 }
@@ -95,6 +97,7 @@ size_t set_fields(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f,
   if (fit_packed(limits, pairs)) {
     const bool few = PackedHash(old).size() <= limits.hash_packed_entries;
     if (pairs.size() == 2 && few && overwrite(old, pairs[0], pairs[1])) {
+      journal_fields(t, db, key.bytes, pairs);
       note_set(t, db, f, client);
       return 0;
     }
@@ -118,6 +121,7 @@ size_t erase_fields(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f,
   if (big ? hash_body_of(*f)->size() == 0 : packed.bytes().empty()) {
     remove_key(t, db, f, End::kDeleted);
   } else if (big) {
+    journal_erased_fields(t, db, key.bytes, fields);
     note_set(t, db, f, client);
   } else {
     put_value(t, db, key, f, EntryType::kHash, packed.bytes(), client);

@@ -2,6 +2,7 @@
 // listeners, its lock-delay and the waiters of its key are never forgotten.
 #include "core/locks.h"
 
+#include "core/journal.h"
 #include "core/observe.h"
 
 #include <algorithm>
@@ -52,12 +53,14 @@ void conclude(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a, std:
   if (a.delay.count == 0 || !delays(why)) return;
   WaitQueue* q = queue_of(t, db, t.keys(db).key(key_of(*f)), f);
   q->delay_until = std::max(q->delay_until, at + a.delay);
+  journal_delay(t, db, q->key_bytes, q->delay_until);
   t.s.queues.mark_ready(q);
 }
 
 // Removes an entry whose holds have all ended; where there is a queue, a placeholder keeps its place.
 void drop_entry(Turn& t, DbIndex db, Keyspace::Found& f) {
   Keyspace& keys = t.keys(db);
+  journal_key(t, db, key_of(*f));
   key_changed(t, db, key_of(*f));
   if (!f->has_queue) {
     keys.erase(f);
@@ -164,6 +167,7 @@ void expire_key(Turn& t, DbIndex db, Keyspace::Found& f) {
 void end_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder, End why, TimeMs at) {
   conclude(t, db, f, holder->attachment, holder->owner, why, at);
   LockBody* body = lock_body_of(*f);
+  if (body->size() > 1) journal_erased_holder(t, db, key_of(*f), holder->owner);
   body->remove(holder);
   if (body->size() == 0) {
     drop_entry(t, db, f);
@@ -196,15 +200,20 @@ void put_value(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, EntryTyp
 }
 
 void note_value_change(Turn& t, DbIndex db, const Keyspace::Found& f, ConnId client) {
+  journal_key(t, db, key_of(*f));
+  note_part_change(t, db, f, client);
+}
+
+void note_part_change(Turn& t, DbIndex db, const Keyspace::Found& f, ConnId client) {
   set_client(*f, client);
   key_changed(t, db, key_of(*f));
   touch(t, db, *f);
 }
 
 // A SET is a grant to those who listen; to all others its token is worth nothing until it is asked for.
-static void tell_set(Turn& t, const Key& key, Keyspace::Found& f) {
+static void tell_set(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f) {
   if (t.s.pubsub.empty()) return;
-  const Token token = exclusive_token(t, key, f);
+  const Token token = exclusive_token(t, db, key, f);
   lock_event(t, key.bytes, "granted", value_of(*f), token);
 }
 
@@ -214,7 +223,7 @@ void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::st
   if (same) return note_value_change(t, db, f, client);
   put_value(t, db, key, f, EntryType::kString, value, client);
   f->token = token.value & kMaxToken;
-  tell_set(t, key, f);
+  tell_set(t, db, key, f);
   if (!f->has_queue) return;
   WaitQueue* q = t.s.queues.find(db, key);
   q->new_holders.emplace_back(value_of(*f));
@@ -243,6 +252,7 @@ void renew_hold(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder,
     LockBody* body = lock_body_of(*f);
     body->set_deadline(holder, deadline, ttl, t.now.mono);
     body->set_attachment(holder, holder->attachment, client);
+    journal_holder(t, db, key_of(*f), *holder);
     follow_holders(t, db, f);
   } else {
     place_deadline(t, db, f, deadline, ttl, t.now.mono);
@@ -250,18 +260,23 @@ void renew_hold(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder,
   }
 }
 
-Token exclusive_token(Turn& t, const Key& key, Keyspace::Found& f) {
-  if (f->token == 0) f->token = t.s.tokens.next(key.hash, 0).value & kMaxToken;
+Token exclusive_token(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f) {
+  if (f->token == 0) {
+    f->token = t.s.tokens.next(key.hash, 0).value & kMaxToken;
+    journal_key(t, db, key.bytes);
+  }
   return token_of(*f);
 }
 
-void raise_token(Turn& t, const Key& key, Keyspace::Found& f, const Holder* holder, Token token) {
+void raise_token(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, const Holder* holder,
+                 Token token) {
   t.s.tokens.raise(key.hash, token);
   if (holder == nullptr) {
     f->token = token.value & kMaxToken;
-    return;
+    return journal_key(t, db, key.bytes);
   }
   lock_body_of(*f)->set_token(holder, token);
+  journal_holder(t, db, key.bytes, *holder);
 }
 
 const Conn* client_of(const EngineState& s, const Entry& e) {
@@ -313,6 +328,7 @@ void flush_db(Turn& t, DbIndex db) {
     Keyspace::Found f = find_live(t, db, keys.key(bytes));
     if (f) remove_key(t, db, f, End::kDeleted);
   }
+  journal_flush(t, db);
   t.s.flushed.push_back(std::move(t.s.dbs[db]));
   t.s.dbs[db] = std::make_unique<Keyspace>(t.s.config.hash_seed);
   // Placeholders of the queues move to the new keyspace.

@@ -38,6 +38,7 @@ Keyspace::Found Keyspace::find(const Key& key) {
   if (f.slot_ == f.table_->end()) return {};
   f.handle_ = *f.slot_;
   f.entry_ = &entry(f.handle_);
+  save_first(f.handle_, *f.entry_);
   return f;
 }
 
@@ -54,13 +55,43 @@ std::pair<Keyspace::Found, bool> Keyspace::find_or_insert(const Key& key, EntryT
   });
   f.handle_ = *f.slot_;
   f.entry_ = &entry(f.handle_);
-  if (!made) return {f, false};
+  if (!made) {
+    save_first(f.handle_, *f.entry_);
+    return {f, false};
+  }
   table_bytes_ += (f.table_->capacity() - capacity) * (sizeof(Handle) + 1);
   ++size_;
   if (type == EntryType::kNone) ++placeholders_;
   set_deadline(f, kNever, {0}, now);
   set_held_since(*f, now);
   return {f, true};
+}
+
+// What is there has the mark of the last snapshot, and so will all that is made from now on have the other.
+void Keyspace::begin_save(SaveEntry save) {
+  if (marks_missing_) {  // the one before was given up
+    save_ = [](Handle, const Entry&) {};
+    while (!save_step()) {
+    }
+  }
+  save_ = std::move(save);
+  save_table_ = 0;
+  save_mark_ ^= 1U;
+  marks_missing_ = true;
+}
+
+void Keyspace::save_now(Handle h, Entry& e) {
+  e.saved = save_mark_ & 1U;
+  save_(h, e);
+}
+
+bool Keyspace::save_step() {
+  if (save_table_ < tables_.size()) {
+    for (const Handle h : tables_[save_table_]) save_first(h, entry(h));
+    ++save_table_;
+  }
+  marks_missing_ = save_table_ < tables_.size();
+  return !marks_missing_;
 }
 
 bool Keyspace::fits_inline(size_t key_size, size_t value_size) {
@@ -84,6 +115,7 @@ Handle Keyspace::make(std::string_view key, EntryType type, std::string_view val
       arena_.allocate(kEntryHeaderBytes + (inside ? key.size() + value.size() : sizeof(LargeRef)));
   Entry* e = new (arena_.at(h)) Entry{};
   e->large = !inside;
+  e->saved = save_mark_ & 1U;
   fill(*e, key, value);
   set_type(h, type);
   return h;

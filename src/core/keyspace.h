@@ -7,6 +7,7 @@
 
 #include <absl/container/flat_hash_set.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -111,6 +112,16 @@ class Keyspace {
   template <class F>
   uint64_t scan(uint64_t cursor, size_t count, F f) const;
 
+  // A snapshot begins: each entry that is there now is handed to `save` once, before it can change: by
+  // save_step(), or, where it is looked for before its turn, by what finds it.
+  using SaveEntry = std::function<void(Handle, const Entry&)>;
+  void begin_save(SaveEntry save);
+  // Hands over the entries of the next table; true: all have been.
+  bool save_step();
+  // The snapshot is complete, or given up.
+  void end_save() { save_ = nullptr; }
+  bool saving() const { return save_ != nullptr; }
+
   // One step of giving the memory back after everything in it became useless; true when done. Nothing else
   // may be called any more.
   bool dismantle_step();
@@ -129,6 +140,12 @@ class Keyspace {
   };
   static_assert(offsetof(Entry, timer_next) == 16 && offsetof(Entry, timer_prev) == 20);
 
+  void save_first(Handle h, Entry& e) {
+    if (save_ == nullptr || e.saved == save_mark_) [[likely]]
+      return;
+    save_now(h, e);
+  }
+  void save_now(Handle h, Entry& e);
   uint64_t hash_of(Handle h) const { return hash_bytes(key_of(entry(h)), seed_); }
   static size_t table_index(uint64_t hash);
   static uint64_t cursor_of(uint64_t hash) { return hash >> (64 - kCursorBits); }
@@ -152,6 +169,10 @@ class Keyspace {
   size_t placeholders_ = 0;
   uint64_t outside_bytes_ = 0;  // of LargeRefs
   uint64_t table_bytes_ = 0;
+  SaveEntry save_;               // null: no snapshot is being taken
+  size_t save_table_ = 0;        // the next to be handed over
+  bool marks_missing_ = false;   // of entries that no save has passed yet
+  unsigned char save_mark_ = 0;  // Entry::saved of what needs no saving
 };
 
 template <class F>

@@ -1,6 +1,7 @@
 // Live leases by id, and a bounded memory of ended ones.
 #include "core/lease_table.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace holdfast {
@@ -24,12 +25,25 @@ Lease* LeaseTable::add(std::unique_ptr<Lease> lease) {
   return added;
 }
 
+Lease* LeaseTable::restore(std::unique_ptr<Lease> lease) {
+  assert(find(lease->id) == nullptr);
+  fates_.erase(lease->id);
+  last_serial_ = std::max(last_serial_, lease->serial);
+  Lease* restored = lease.get();
+  live_.emplace(restored->id, std::move(lease));
+  return restored;
+}
+
 void LeaseTable::end(Lease* lease, LeaseState state) {
   assert(!lease->armed());
-  const uint64_t serial = ++last_serial_;
-  fates_[lease->id] = {state, lease->token, serial};
-  order_.emplace_back(serial, lease->id);
+  remember(lease->id, state, lease->token);
   live_.erase(live_.find(lease->id));
+}
+
+void LeaseTable::remember(std::string_view id, LeaseState state, Token token) {
+  const uint64_t serial = ++last_serial_;
+  fates_[std::string(id)] = {state, token, serial};
+  order_.emplace_back(serial, id);
   while (order_.size() > memory_) {
     const auto it = fates_.find(order_.front().second);
     // An id that was used again has a younger fate, or none.

@@ -42,6 +42,12 @@ class LeaseTable {
   const LeaseFate* fate(std::string_view id) const;
   // The id must not be in use. Its fate of an earlier life is forgotten.
   Lease* add(std::unique_ptr<Lease> lease);
+  // Puts a lease back under its own serial. The id must not be in use.
+  Lease* restore(std::unique_ptr<Lease> lease);
+  // Removes a lease, whose timer must be disarmed, as if it had never been.
+  void forget(Lease* lease) { live_.erase(live_.find(lease->id)); }
+  // Puts back how a lease ended.
+  void remember(std::string_view id, LeaseState state, Token token);
   // Ends a lease, whose timer must be disarmed, and remembers how.
   void end(Lease* lease, LeaseState state);
 
@@ -50,6 +56,15 @@ class LeaseTable {
   template <class F>
   void for_each(F f) const {
     for (const auto& [id, lease] : live_) f(*lease);
+  }
+
+  // Oldest first; of an id that was used again the younger only.
+  template <class F>
+  void for_each_fate(F f) const {
+    for (const auto& [serial, id] : order_) {
+      const auto it = fates_.find(id);
+      if (it != fates_.end() && it->second.serial == serial) f(id, it->second);
+    }
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/journal.h"
 #include "core/locks.h"
 
 namespace holdfast {
@@ -24,6 +25,7 @@ void remove_own_keys(Turn& t, const Lease& lease, End why) {
 
 void end_lease(Turn& t, Lease* lease, LeaseState state) {
   t.s.timers.cancel(lease);
+  journal_lease_end(t, lease->id, state, lease->token);
   t.s.leases.end(lease, state);
 }
 
@@ -79,6 +81,7 @@ LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
     lease->keys.emplace_back(d.key);
   }
   t.s.timers.set(lease, t.now.mono + ttl);
+  journal_lease(t, *lease);
   return result;
 }
 
@@ -103,6 +106,7 @@ bool renew_lease(Turn& t, Lease* lease, DurationMs ttl, ConnId client) {
     set_key_deadline(t, lease->db, f, t.now.mono + ttl, client);
   }
   t.s.timers.set(lease, t.now.mono + ttl);
+  journal_lease(t, *lease);
   return true;
 }
 

@@ -67,6 +67,8 @@ void put_value(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, EntryTyp
                std::string_view bytes, ConnId client);
 // A value was changed within its entry, or rewritten there.
 void note_value_change(Turn& t, DbIndex db, const Keyspace::Found& f, ConnId client);
+// The same, where the journal has been told already of the part that changed.
+void note_part_change(Turn& t, DbIndex db, const Keyspace::Found& f, ConnId client);
 
 // Makes the key a string, with `client` as the one who set it. Another value than before is another hold;
 // the same value keeps token and attachment. The deadline stays; a new key has none. `f` must be
@@ -90,11 +92,12 @@ void touch(Turn& t, DbIndex db, const Entry& e);
 void renew_hold(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder,
                 std::optional<DurationMs> given, ConnId client);
 // The token of an exclusive hold, assigned now where the key was made by SET.
-Token exclusive_token(Turn& t, const Key& key, Keyspace::Found& f);
+Token exclusive_token(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f);
 
 // Raises the token of a hold, and the counter of its stripe, to `token`, which must be larger than the
 // present one.
-void raise_token(Turn& t, const Key& key, Keyspace::Found& f, const Holder* holder, Token token);
+void raise_token(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, const Holder* holder,
+                 Token token);
 
 // The connection that set an entry last, if it is still there.
 const Conn* client_of(const EngineState& s, const Entry& e);

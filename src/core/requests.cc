@@ -67,6 +67,31 @@ bool refuse_to_subscriber(const Conn& c, const Command& command, Reply& reply) {
   return true;
 }
 
+bool refuse_in_multi(const Conn& c, const Command& command, Reply& reply) {
+  if (c.transaction == nullptr || (command.flags & kNoMulti) == 0) [[likely]]
+    return false;
+  reply.error("ERR Command not allowed inside a transaction");
+  return true;
+}
+
+bool refuse_while_loading(const Turn& t, const Command& command, Reply& reply) {
+  if (!t.s.service.loading || (command.flags & kLoading) != 0) [[likely]]
+    return false;
+  reply.error("LOADING Redis is loading the dataset in memory");
+  return true;
+}
+
+// Nothing is promised that cannot be kept: only what ends holds, and what changes nothing, goes on.
+bool refuse_promise(Request& r) {
+  const Service& service = r.s().service;
+  if ((r.command.flags & kWrite) == 0 || (r.command.flags & kRelease) != 0) return false;
+  if (!service.refusal.empty()) return r.reply.error(service.refusal), true;
+  if (is_due(service.recovering_until, r.now()) || (r.command.flags & kDenyOom) == 0) return false;
+  r.reply.error("RECOVERING holds of before the restart may still be alive elsewhere; " +
+                std::to_string((service.recovering_until - r.now()).count) + " ms are left");
+  return true;
+}
+
 // A web page may make a browser send lines here; what they say must not be done.
 bool is_http(std::string_view word) {
   return equals_ignore_case(word, "post") || equals_ignore_case(word, "host:");
@@ -171,9 +196,13 @@ void run_command(Request& r) {
   const bool script = (r.command.flags & kMovableKeys) != 0;
   if (script && !r.s().monitors.empty()) [[unlikely]]
     feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
+  const size_t answered = r.reply.out().size();
   if (beyond_memory_limit(r.t, r.c, r.command)) {
-    const size_t answered = r.reply.out().size();
     r.reply.error("OOM command not allowed when used memory > 'maxmemory'.");
+    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
+    return;
+  }
+  if (!r.s().service.grants(r.now()) && refuse_promise(r)) [[unlikely]] {
     r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
     return;
   }
@@ -200,7 +229,8 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
   c.last_command = command;
   if (t.s.pause.until && is_paused(t, c, *command)) [[unlikely]]
     return postpone(c, argv);
-  if (refuse_to_subscriber(c, *command, reply)) {
+  if (refuse_to_subscriber(c, *command, reply) || refuse_in_multi(c, *command, reply) ||
+      refuse_while_loading(t, *command, reply)) {
     fail_transaction(t, c, argv[0]);
   } else if (is_queued_in_multi(c, *command)) {
     queue_in_multi(c, *command, argv, t.s.config.limits, reply);

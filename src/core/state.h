@@ -5,12 +5,14 @@
 
 #include <array>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/command_log.h"
 #include "core/config.h"
 #include "core/conn.h"
 #include "core/engine.h"
+#include "core/journal.h"
 #include "core/keyspace.h"
 #include "core/lease_table.h"
 #include "core/lock_body.h"
@@ -18,6 +20,7 @@
 #include "core/pubsub.h"
 #include "core/reply.h"
 #include "core/script.h"
+#include "core/service.h"
 #include "core/timers.h"
 #include "core/tokens.h"
 #include "core/tracking.h"
@@ -69,6 +72,9 @@ struct EngineState {
   Timers timers;
   WaitQueues queues;
   LeaseTable leases;
+  Journal journal;
+  std::string no_records;  // see Engine::journal_records()
+  Service service;
   absl::flat_hash_map<uint64_t, Attachment> attachments;  // of exclusive holds, by attachment_key()
   absl::flat_hash_map<SessionEnd*, std::unique_ptr<SessionEnd>> session_ends;
   PubSub pubsub;
@@ -116,5 +122,12 @@ inline Reply push_to(Turn& t, Conn& c) {
 }
 
 uint64_t used_memory_bytes(const EngineState& s);
+
+// What two numbers of databases mean to clients changes places.
+inline void swap_databases(EngineState& s, size_t a, size_t b) {
+  std::swap(s.db_at[a], s.db_at[b]);
+  s.db_name[s.db_at[a]] = static_cast<DbIndex>(a);
+  s.db_name[s.db_at[b]] = static_cast<DbIndex>(b);
+}
 
 }  // namespace holdfast

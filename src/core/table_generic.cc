@@ -10,7 +10,7 @@ constexpr Command kRows[] = {
     {"copy", cmd_copy, -3, kWrite | kDenyOom | kKeyspace, 1, 2, 1, "generic", "6.2.0",
      "O(N) worst case for collections, where N is the number of nested items", "Copy a key.",
      "source destination [DB destination-db] [REPLACE]"},
-    {"del", cmd_del, -2, kWrite | kKeyspace, 1, -1, 1, "generic", "1.0.0",
+    {"del", cmd_del, -2, kWrite | kRelease | kKeyspace, 1, -1, 1, "generic", "1.0.0",
      "O(N) where N is the number of keys", "Deletes one or more keys; waiters of their locks are served.",
      "key [key ...]"},
     {"exists", cmd_exists, -2, kReadOnly | kFast | kKeyspace, 1, -1, 1, "generic", "1.0.0",
@@ -63,7 +63,7 @@ constexpr Command kRows[] = {
      "Returns the expiration time in seconds of a key.", "key"},
     {"type", cmd_type, 2, kReadOnly | kFast | kKeyspace, 1, 1, 1, "generic", "1.0.0", "O(1)",
      "Determines the type of the value stored at a key.", "key"},
-    {"unlink", cmd_del, -2, kWrite | kFast | kKeyspace, 1, -1, 1, "generic", "4.0.0",
+    {"unlink", cmd_del, -2, kWrite | kRelease | kFast | kKeyspace, 1, -1, 1, "generic", "4.0.0",
      "O(N) where N is the number of keys", "Deletes one or more keys; the same as DEL.", "key [key ...]"},
     {"wait", cmd_wait, 3, kNoScript | kConnection, 0, 0, 0, "generic", "3.0.0", "O(1)",
      "Wait for the synchronous replication of all the write commands sent in the context of the current "

@@ -7,7 +7,7 @@ namespace holdfast {
 namespace {
 
 constexpr Command kRows[] = {
-    {"hdel", cmd_hdel, -3, kWrite | kFast, 1, 1, 1, "hash", "2.0.0",
+    {"hdel", cmd_hdel, -3, kWrite | kRelease | kFast, 1, 1, 1, "hash", "2.0.0",
      "O(N) where N is the number of fields to be removed.", "Delete one or more hash fields.",
      "key field [field ...]"},
     {"hexists", cmd_hexists, 3, kReadOnly | kFast, 1, 1, 1, "hash", "2.0.0", "O(1)",

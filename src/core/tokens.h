@@ -30,6 +30,11 @@ class Tokens {
     counter = std::max(counter, token.value);
     largest_ = std::max(largest_, counter);
   }
+  // The same of all stripes.
+  void raise_all(Token token) {
+    for (uint64_t& counter : counters_) counter = std::max(counter, token.value);
+    largest_ = std::max(largest_, token.value);
+  }
   uint64_t last(uint64_t key_hash) const { return counters_[key_hash % kStripes]; }
   uint64_t largest() const { return largest_; }
 

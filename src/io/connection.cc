@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "io/log.h"
 #include "io/server.h"
@@ -159,6 +160,27 @@ void Connection::close_if_finished() {
 
 void Connection::flush() {
   output_ = &server_.engine().output(id_);  // which also tells the engine that this has been seen to
+  allowed_ = output_->size();
+  held_ = false;
+  send();
+}
+
+bool Connection::hold() {
+  output_ = &server_.engine().output(id_);
+  const bool first = !std::exchange(held_, true);
+  is_reader_too_slow();  // last: it may close
+  return first;
+}
+
+bool Connection::release() {
+  allowed_ = std::max(allowed_, std::exchange(marked_, 0));
+  held_ = output_->size() > allowed_;
+  const bool more = held_;
+  send();  // last: it may close
+  return !more;
+}
+
+void Connection::send() {
   if (writing_) {
     is_reader_too_slow();
     return;
@@ -168,24 +190,34 @@ void Connection::flush() {
     output_->reset(kKeptBytes);
     return close_if_finished();
   }
-  if (!is_reader_too_slow()) write_rest();
+  if (!is_reader_too_slow() && allowed_ > 0) write_rest();
 }
 
-// One write of all that is unsent. False: the peer has gone.
+// One write of all that may leave. False: the peer has gone.
 bool Connection::write_now() {
-  if (output_->empty()) return true;
-  const uv_buf_t buf = as_buf(*output_);
+  if (allowed_ == 0) return true;
+  uv_buf_t buf = as_buf(*output_);
+  buf.len = allowed_;
   const int n = uv_try_write(stream(), &buf, 1);
   if (n < 0) return n == UV_EAGAIN;
   server_.did_write(static_cast<size_t>(n));
   output_->consume(static_cast<size_t>(n));
+  allowed_ -= static_cast<size_t>(n);
+  marked_ -= std::min(marked_, static_cast<size_t>(n));
   return true;
 }
 
 // The socket is full: the loop sends the rest as there is room. The engine goes on appending, which may
 // move its bytes, so those on their way change hands.
 void Connection::write_rest() {
-  in_flight_.swap(*output_);
+  if (allowed_ < output_->size()) {
+    in_flight_.append(output_->view().substr(0, allowed_));
+    output_->consume(allowed_);
+  } else {
+    in_flight_.swap(*output_);
+  }
+  marked_ -= std::min(marked_, allowed_);
+  allowed_ = 0;
   const uv_buf_t buf = as_buf(in_flight_);
   writing_ = true;
   if (uv_write(&write_request_, stream(), &buf, 1, on_written) != 0) close();
@@ -199,7 +231,7 @@ void Connection::on_written(uv_write_t* request, int status) noexcept {
   c->server_.now();  // opens the turn, for what a close may cause
   c->server_.did_write(c->in_flight_.size());
   c->in_flight_.reset(kKeptBytes);
-  if (!c->lingering_) return c->flush();
+  if (!c->lingering_) return c->send();
   if (!c->last_words_.empty()) return c->write_rest();
   c->drain();
   c->close();
@@ -230,6 +262,7 @@ void Connection::linger() {
   last_words_.swap(*output_);
   lingering_ = true;
   output_ = &last_words_;
+  allowed_ = last_words_.size();
   server_.linger(*this);
   if (!writing_) write_rest();
 }

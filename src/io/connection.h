@@ -39,6 +39,12 @@ class Connection {
   // who is too slow is closed.
   void flush();
 
+  // The replies are not to leave yet: hold() keeps all that is unsent. What is unsent at mark() leaves with
+  // release(); true: nothing is held any more.
+  bool hold();  // true: it was not held before
+  void mark() { marked_ = output_->size(); }
+  bool release();
+
   // Parses on where buffered input was left.
   void resume();
 
@@ -68,6 +74,7 @@ class Connection {
   void check_input();
   void end_of_input();
   void close_if_finished();
+  void send();
   bool write_now();
   void write_rest();
   bool is_reader_too_slow();
@@ -89,6 +96,9 @@ class Connection {
   Buffer last_words_;         // of a connection that lingers: what comes behind in_flight_
   uv_write_t write_request_;
   TimeMs last_active_;
+  size_t allowed_ = 0;  // bytes of output_ that may leave
+  size_t marked_ = 0;   // those that may with the next release()
+  bool held_ = false;
   bool read_was_full_ = false;  // the last read filled its buffer, so libuv is about to read again
   bool writing_ = false;        // in_flight_ is with the loop
   bool backlogged_ = false;     // has input that it could parse, but others come first

@@ -31,6 +31,12 @@ const char* argument_name(Kind kind) {
       return "TEXT";
     case Kind::kLevel:
       return "LEVEL";
+    case Kind::kYesNo:
+      return "YESNO";
+    case Kind::kFsync:
+      return "WHEN";
+    case Kind::kSave:
+      return "PAIRS";
     case Kind::kDebug:
       return "WHO";
     case Kind::kEvents:
@@ -61,7 +67,7 @@ po::options_description described(const char* group) {
 
 po::options_description file_options() {
   po::options_description all;
-  for (const char* group : {"Network", "Limits", "Locks", "Data", "Scripts", "Logging", "General"})
+  for (const char* group : {"Network", "Limits", "Locks", "Disk", "Data", "Scripts", "Logging", "General"})
     all.add(described(group));
   return all;
 }
@@ -271,10 +277,8 @@ Config engine_config(const Options& options) {
   for (const Row& row : option_rows()) config.settings.emplace_back(row.name, shown(row, options));
   config.settings.emplace_back("lua-time-limit", std::to_string(options.busy_reply_ms));
   config.settings.emplace_back("databases", std::to_string(kDatabases));
-  // What clients and redis-benchmark ask for, by Redis's names: nothing is written to disk.
-  for (const auto& [name, value] : {std::pair{"appendonly", "no"},
-                                    {"save", ""},
-                                    {"maxmemory-policy", "noeviction"},
+  // What clients ask for, by Redis's names.
+  for (const auto& [name, value] : {std::pair{"maxmemory-policy", "noeviction"},
                                     {"replica-read-only", "yes"},
                                     {"slave-read-only", "yes"},
                                     {"cluster-enabled", "no"}}) {

@@ -53,6 +53,19 @@ struct Options {
   uint64_t max_token_lead_ms = 0;
   uint64_t session_grace_ms = 0;
 
+  std::string dir;
+  std::string appendonly;
+  std::string appendfsync;
+  uint64_t fsync_interval_ms = 0;
+  uint64_t journal_max = 0;
+  std::string save;
+  uint64_t write_threshold = 0;
+  uint64_t autosave_ms = 0;
+  std::string compress;
+  uint64_t compress_level = 0;
+  std::string skip_unknown;
+  uint64_t recovery_wait_ms = 0;
+
   std::string loglevel;
   std::string logfile;
 

@@ -74,6 +74,32 @@ const std::array kRows{
     Row{"Locks", "session-grace", "0", When::kAnyTime, Kind::kNumber, &O::session_grace_ms, 0, kMaxTtlMs,
         "milliseconds that a SESSION lock outlives its connection"},
 
+    Row{"Disk", "dir", "", When::kStart, Kind::kText, &O::dir, 0, 0,
+        "data folder, made where it is missing; empty: nothing outlives the process"},
+    Row{"Disk", "appendonly", "yes", When::kStart, Kind::kYesNo, &O::appendonly, 0, 0,
+        "whether each change is written to the journal before it is answered"},
+    Row{"Disk", "appendfsync", "everysec", When::kAnyTime, Kind::kFsync, &O::appendfsync, 0, 0,
+        "when the journal is brought to the disk itself: always, which is before the answer; everysec; or "
+        "no"},
+    Row{"Disk", "fsync-interval", "1000", When::kStart, Kind::kNumber, &O::fsync_interval_ms, 1, kMaxI32,
+        "milliseconds that everysec means"},
+    Row{"Disk", "journal-max", "256mb", When::kAnyTime, Kind::kSize, &O::journal_max, 0, kMaxU64,
+        "size of the journal from which on a snapshot replaces it; 0: no limit"},
+    Row{"Disk", "save", "3600 1 300 100 60 10000", When::kAnyTime, Kind::kSave, &O::save, 0, 0,
+        "a snapshot after so many seconds, if there were so many changes; several pairs; empty: none"},
+    Row{"Disk", "write-threshold", "0", When::kAnyTime, Kind::kNumber, &O::write_threshold, 0, kMaxU64,
+        "a snapshot after so many changes; 0: none"},
+    Row{"Disk", "autosave", "0", When::kAnyTime, Kind::kNumber, &O::autosave_ms, 0, kMaxI32,
+        "a snapshot every so many milliseconds, if there were changes; 0: none"},
+    Row{"Disk", "compress", "yes", When::kAnyTime, Kind::kYesNo, &O::compress, 0, 0,
+        "whether a snapshot is dump.rdb.gz, or dump.rdb"},
+    Row{"Disk", "compress-level", "1", When::kAnyTime, Kind::kNumber, &O::compress_level, 1, 3,
+        "1 is the fastest, 3 the smallest"},
+    Row{"Disk", "skip-unknown", "no", When::kStart, Kind::kYesNo, &O::skip_unknown, 0, 0,
+        "whether types that Holdfast has not are left out of a Redis snapshot, instead of refusing it"},
+    Row{"Disk", "recovery-wait", "60000", When::kAnyTime, Kind::kNumber, &O::recovery_wait_ms, 0, kMaxI32,
+        "milliseconds for which at most nothing is granted after a stop that may have lost holds; 0: off"},
+
     Row{"Data", "notify-keyspace-events", "", When::kAnyTime, Kind::kEvents, &O::notify_events, 0, 0,
         "which keyspace events are published: K E g $ h x n m A, as in Redis"},
     Row{"Data", "hash-max-listpack-entries", "512", When::kAnyTime, Kind::kNumber, &O::hash_packed_entries,
@@ -109,6 +135,7 @@ const std::array kRows{
 
 constexpr std::array<std::string_view, 4> kLevels{"debug", "verbose", "notice", "warning"};
 constexpr std::array<std::string_view, 3> kDebugUsers{"no", "yes", "local"};
+constexpr std::array<std::string_view, 3> kFsyncs{"always", "everysec", "no"};
 
 struct Unit {
   std::string_view name;
@@ -124,6 +151,19 @@ std::optional<uint64_t> parse_number(std::string_view text, int base) {
   const auto [stop, error] = std::from_chars(text.data(), end, value, base);
   if (error != std::errc() || stop != end) return std::nullopt;
   return value;
+}
+
+// Positive numbers, blank-separated and in pairs; or nothing.
+bool is_pairs(std::string_view text) {
+  size_t numbers = 0;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (text.empty()) return numbers % 2 == 0;
+    const size_t end = std::min(text.find(' '), text.size());
+    if (const auto n = parse_number(text.substr(0, end), 10); !n || *n == 0) return false;
+    text.remove_prefix(end);
+    ++numbers;
+  }
 }
 
 std::optional<uint64_t> parse_size(std::string_view text) {
@@ -157,6 +197,12 @@ std::string expected(const Row& row) {
       return "debug, verbose, notice or warning";
     case Kind::kDebug:
       return "no, yes or local";
+    case Kind::kYesNo:
+      return "yes or no";
+    case Kind::kFsync:
+      return "always, everysec or no";
+    case Kind::kSave:
+      return "pairs of seconds and changes, such as \"3600 1 60 10000\"";
     case Kind::kEvents:
       return fmt::format("letters out of {}", kEventLetters);
     case Kind::kNumber:
@@ -174,6 +220,9 @@ std::string expected(const Row& row) {
 static bool takes_text(Kind kind, std::string_view text) {
   if (kind == Kind::kLevel) return std::ranges::find(kLevels, text) != kLevels.end();
   if (kind == Kind::kDebug) return std::ranges::find(kDebugUsers, text) != kDebugUsers.end();
+  if (kind == Kind::kYesNo) return text == "yes" || text == "no";
+  if (kind == Kind::kFsync) return std::ranges::find(kFsyncs, text) != kFsyncs.end();
+  if (kind == Kind::kSave) return is_pairs(text);
   return kind != Kind::kEvents || parse_event_flags(text);
 }
 

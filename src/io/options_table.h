@@ -12,7 +12,7 @@
 
 namespace holdfast {
 
-enum class Kind { kText, kLevel, kDebug, kEvents, kNumber, kSize, kOctal, kPort };
+enum class Kind { kText, kLevel, kDebug, kYesNo, kFsync, kSave, kEvents, kNumber, kSize, kOctal, kPort };
 
 // Whether CONFIG SET may change it.
 enum class When { kStart, kAnyTime };

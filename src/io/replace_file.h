@@ -1,4 +1,4 @@
-// Files that are replaced whole.
+// Files outside of the data folder that are replaced whole.
 #pragma once
 
 #include <string>

@@ -58,15 +58,19 @@ void set_tcp_options(int fd, int keepalive_s) {
 
 }  // namespace
 
-Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets)
-    : engine_(engine), options_(options), read_buffer_(std::make_unique<char[]>(kReadBytes)) {
+Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets, Store* store)
+    : engine_(engine),
+      options_(options),
+      store_(store),
+      read_buffer_(std::make_unique<char[]>(kReadBytes)) {
   uv_loop_init(&loop_);
   uv_prepare_init(&loop_, &prepare_);
   uv_timer_init(&loop_, &timer_);
   uv_timer_init(&loop_, &idle_timer_);
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) uv_signal_init(&loop_, handle);
-  for (void** data : {&prepare_.data, &timer_.data, &idle_timer_.data, &terminate_.data, &interrupt_.data,
-                      &hangup_.data}) {
+  uv_async_init(&loop_, &stop_request_, [](uv_async_t* a) { self(a->data)->stop("SHUTDOWN"); });
+  for (void** data : {&stop_request_.data, &prepare_.data, &timer_.data, &idle_timer_.data,
+                      &terminate_.data, &interrupt_.data, &hangup_.data}) {
     *data = this;
   }
   for (ListenSocket& socket : sockets) {
@@ -98,9 +102,61 @@ Result<Done> Server::run() {
     }
     names += (names.empty() ? "" : ", ") + listener->socket.name;
   }
-  log_line(LogLevel::kNotice, fmt::format("ready to accept connections on {} (pid {})", names, getpid()));
+  ready_text_ = fmt::format("ready to accept connections on {} (pid {})", names, getpid());
+  if (store_ != nullptr) {
+    store_->start(engine_, &loop_, store_hooks());
+  } else {
+    log_line(LogLevel::kNotice, ready_text_);
+  }
   uv_run(&loop_, UV_RUN_DEFAULT);
+  if (!failure_.empty()) return Failure{failure_};
   return Done{};
+}
+
+void Server::ask_to_stop() { uv_async_send(&stop_request_); }
+
+Store::Hooks Server::store_hooks() {
+  Store::Hooks hooks;
+  hooks.mark_held = [this] {
+    for (const ConnId id : held_) {
+      if (Connection* connection = find(id)) connection->mark();
+    }
+  };
+  hooks.release_held = [this] { release_held(); };
+  hooks.end_turn = [this] { now(); };  // a turn that is open ends before the loop polls again
+  hooks.fail = [this](const std::string& why) {
+    failure_ = why;
+    stop("a failed start");
+  };
+  hooks.loaded = [this] {
+    now();
+    log_line(LogLevel::kNotice, ready_text_);
+  };
+  return hooks;
+}
+
+void Server::hold(Connection& connection) {
+  if (connection.hold()) held_.push_back(connection.id());
+}
+
+// What was held when the sync began may leave now.
+void Server::release_held() {
+  const std::vector<ConnId> held = std::exchange(held_, {});
+  for (const ConnId id : held) {
+    Connection* connection = find(id);
+    if (connection != nullptr && !connection->release()) held_.push_back(id);
+  }
+}
+
+// Everything is as safe as was promised.
+void Server::flush_held() {
+  for (const ConnId id : std::exchange(held_, {})) {
+    if (Connection* connection = find(id)) connection->flush();
+  }
+  for (const ConnId id : std::exchange(held_closes_, {})) {
+    if (Connection* connection = find(id)) connection->flush();
+    if (Connection* connection = find(id)) connection->finish();
+  }
 }
 
 Result<Done> Server::listen(Listener& listener) {
@@ -220,7 +276,11 @@ void Server::on_prepare(uv_prepare_t* handle) noexcept {
 }
 
 void Server::end_turn() {
-  for (int round = 0; round < kMaxRounds && !effects_.empty(); ++round) handle_effects();
+  int round = 0;
+  do {
+    handle_effects();
+  } while (++round < kMaxRounds && !effects_.empty());
+  if (store_ != nullptr) store_->settle();
   engine_.note_traffic(read_bytes_, written_bytes_);
   read_bytes_ = written_bytes_ = 0;
   turn_bytes_ = 0;
@@ -228,15 +288,25 @@ void Server::end_turn() {
   if (!stopping_) arm_timer();
 }
 
-// In the order that Effects asks for. A connection that has gone meanwhile is not found.
+// In the order that Effects asks for. A connection that has gone meanwhile is not found. What has been
+// answered leaves when it is as safe as the settings promise.
 void Server::handle_effects() {
+  if (store_ != nullptr) store_->commit(now_);
+  const bool may_reply = store_ == nullptr || store_->may_reply();
   std::swap(effects_, handled_);
+  if (may_reply) flush_held();
   for (const ConnId id : handled_.closes) {
+    if (!may_reply) {
+      held_closes_.push_back(id);
+      continue;
+    }
     if (Connection* connection = find(id)) connection->flush();
     if (Connection* connection = find(id)) connection->finish();
   }
   for (const ConnId id : handled_.dirty) {
-    if (Connection* connection = find(id)) connection->flush();
+    Connection* connection = find(id);
+    if (connection == nullptr) continue;
+    may_reply ? connection->flush() : hold(*connection);
   }
   for (const ConnId id : handled_.wakes) {
     if (Connection* connection = find(id)) connection->resume();
@@ -295,8 +365,11 @@ void Server::on_hangup_signal(uv_signal_t*, int) noexcept { reopen_log(); }
 // they are about to go as well. With the handlers gone a second signal has its default effect, and ends the
 // process.
 void Server::stop(const char* signal_name) {
+  if (stopping_) return;
   log_line(LogLevel::kNotice, fmt::format("stopping after {}", signal_name));
+  now();
   end_turn();
+  if (store_ == nullptr || store_->stop()) flush_held();
   stopping_ = true;
   for (const auto& listener : listeners_) {
     remove_socket_file(listener->socket);
@@ -307,6 +380,7 @@ void Server::stop(const char* signal_name) {
   }
   while (!lingering_.empty()) lingering_.back()->close();
   effects_.clear();
+  close_handle(stop_request_);
   close_handle(prepare_);
   close_handle(timer_);
   close_handle(idle_timer_);

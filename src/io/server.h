@@ -12,19 +12,23 @@
 #include "io/connection.h"
 #include "io/listen.h"
 #include "io/options.h"
+#include "io/store.h"
 
 namespace holdfast {
 
 class Server {
  public:
-  // Takes over the listening sockets. The engine must outlive it.
-  Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets);
+  // Takes over the listening sockets. The engine must outlive it, and so must the store; null: there is no
+  // data folder.
+  Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets, Store* store);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves until SIGTERM or SIGINT. A failure is one of the start.
+  // Serves until SIGTERM, SIGINT or ask_to_stop(). A failure is one of the start.
   Result<Done> run();
+  // Stops when the turn is over.
+  void ask_to_stop();
 
   // For connections, inside a callback of the loop:
 
@@ -75,6 +79,10 @@ class Server {
 
   void end_turn();
   void handle_effects();
+  Store::Hooks store_hooks();
+  void hold(Connection& connection);
+  void release_held();
+  void flush_held();
   void run_backlog();
   void arm_timer();
   void close_idle();
@@ -82,6 +90,9 @@ class Server {
 
   Engine& engine_;
   const Options& options_;
+  Store* store_;
+  std::string failure_;     // of the start
+  std::string ready_text_;  // what the log says when requests are served
   uv_loop_t loop_;
   uv_prepare_t prepare_;
   uv_timer_t timer_;       // the engine's next deadline
@@ -89,6 +100,7 @@ class Server {
   uv_signal_t terminate_;
   uv_signal_t interrupt_;
   uv_signal_t hangup_;
+  uv_async_t stop_request_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<Connection*> connections_;  // by slot; the loop owns them
   std::vector<Connection*> lingering_;    // their sockets live on, the engine has forgotten them
@@ -97,8 +109,10 @@ class Server {
 
   bool turn_open_ = false;
   Now now_;
-  Effects effects_;  // what has still to be done
-  Effects handled_;  // what is being done: kept for its memory
+  Effects effects_;                  // what has still to be done
+  Effects handled_;                  // what is being done: kept for its memory
+  std::vector<ConnId> held_;         // their replies wait for the disk
+  std::vector<ConnId> held_closes_;  // they close when those have left
   std::vector<ConnId> backlog_;
   std::vector<ConnId> runnable_;  // the backlog that is being run
   size_t turn_bytes_ = 0;         // read since the turn began

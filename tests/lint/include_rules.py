@@ -28,6 +28,10 @@ ROOMS = [
      "the shell includes itself, the core, std, POSIX, uv.h and spdlog"),
     (r"src/client/", [STD, POSIX, PUBLIC, CORE, CLIENT],
      "the client includes itself, include/, the core and std"),
+    (r"src/cli/check", [STD, POSIX, CORE, IO, CLI, r"<fmt/.*>"],
+     "the check of a data folder includes the shell, the core and std"),
+    (r"src/cli/holdfast\.cc", [STD, CLI, r'"core/version\.h"', r"<fmt/.*>"],
+     "the command's main file includes the verbs, the version and std"),
     (r"src/cli/", [STD, POSIX, PUBLIC, CLIENT, CLI, r"<nlohmann/.*>"],
      "the command includes itself, the client, include/, std and Boost.Program_options"),
     (r"src/[^/]+$", [STD, POSIX, PUBLIC, CORE, IO],
@@ -44,8 +48,10 @@ ONLY_IN = [
     (r"<openssl/.*>", r"src/io/tls|src/client/tls", "OpenSSL belongs to the files tls*"),
     (r"<xxh.*>", r"src/core/hash\.h$", "xxHash belongs to src/core/hash.h"),
     (r"<(lua|lauxlib).*>", r"src/core/script[^/]*\.cc$", "Lua belongs to src/core/script*.cc"),
-    (r"<(isa-l|zlib|igzip|crc).*>", r"src/core/snapshot[^/]*\.cc$",
-     "compression belongs to src/core/snapshot*.cc"),
+    (r"<isa-l/crc.*>", r"src/core/checksum\.cc$", "ISA-L's checksums belong to src/core/checksum.cc"),
+    (r"<isa-l/igzip.*>", r"src/io/(gunzip|snapshot_writer)\.(h|cc)$",
+     "gzip belongs to src/io/gunzip and snapshot_writer"),
+    (r"<liblzf/.*>", r"src/core/rdb_packed\.cc$", "LZF belongs to src/core/rdb_packed.cc"),
 ]
 # They let in a clock, a file, a thread or chance: the same input would no longer give the same bytes.
 WORLD = (r"<(chrono|ctime|random|thread|mutex|shared_mutex|condition_variable|future|fstream|iostream"

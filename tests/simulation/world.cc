@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "../transcripts/reply_text.h"
+#include "../unit/state_text.h"
 
 namespace holdfast::simulation {
 using transcript::in_quotes;
@@ -46,7 +47,9 @@ World::World(const Profile& profile)
         };
         return config;
       }()),
+      twin_(profile_.config()),
       model_(profile_.config()) {
+  engine_.keep_journal();
   open(kProbe);
 }
 
@@ -144,9 +147,21 @@ std::string World::play(const Step& step) {
   if (wrong.empty() && step.kind != Step::Kind::kPass && step.kind != Step::Kind::kOpen)
     wrong = check_deadline();
   engine_.check_invariants();
+  if (wrong.empty()) wrong = replay();
   fx_.clear();
   if (wrong.empty() && profile_.look_always && step.kind != Step::Kind::kPass) wrong = look(step);
   return wrong;
+}
+
+// What the journal says of the step makes the same of an engine that has seen nothing else.
+std::string World::replay() {
+  const std::string failure = twin_.replay(engine_.journal_records(), now());
+  engine_.journal_records().clear();
+  if (!failure.empty()) return "the journal cannot be replayed: " + failure;
+  twin_.check_invariants();
+  const std::string kept = state_text(engine_, now());
+  const std::string replayed = state_text(twin_, now());
+  return kept == replayed ? "" : "replayed: " + difference(replayed, kept);
 }
 
 // Dirty are all that have output, woken exactly those that waited and do not any more, each once. Who was

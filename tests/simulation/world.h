@@ -50,6 +50,7 @@ class World {
   std::string check_effects(const std::map<int, bool>& blocked_before);
   std::string check_deadline() const;
   std::string look(const Step& step);
+  std::string replay();
   void tell(const std::string& what);
   void tell_heard(int conn, std::string_view reply);
 
@@ -57,6 +58,7 @@ class World {
   std::string drawn_;  // the random bytes of the present request
   uint8_t next_random_ = 0;
   Engine engine_;
+  Engine twin_;  // knows nothing but the journal of the other
   Model model_;
   Watcher watcher_;
   Effects fx_;

@@ -1,0 +1,31 @@
+// The bytes of Redis's RDB format, version 10: opcodes, types of values, encodings.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace holdfast::rdb {
+
+inline constexpr std::string_view kMagic = "REDIS";
+inline constexpr int kVersion = 10;  // what is written, and the latest that is read
+
+inline constexpr uint8_t kOpFunction2 = 245;
+inline constexpr uint8_t kOpModuleAux = 247;
+inline constexpr uint8_t kOpIdle = 248;
+inline constexpr uint8_t kOpFreq = 249;
+inline constexpr uint8_t kOpAux = 250;
+inline constexpr uint8_t kOpResizeDb = 251;
+inline constexpr uint8_t kOpExpireMs = 252;
+inline constexpr uint8_t kOpExpire = 253;
+inline constexpr uint8_t kOpSelectDb = 254;
+inline constexpr uint8_t kOpEnd = 255;
+
+inline constexpr uint8_t kTypeString = 0;
+inline constexpr uint8_t kTypeHash = 4;
+inline constexpr uint8_t kTypeHashZipmap = 9;
+inline constexpr uint8_t kTypeHashZiplist = 13;
+inline constexpr uint8_t kTypeHashListpack = 16;
+
+inline constexpr size_t kChecksumBytes = 8;
+
+}  // namespace holdfast::rdb

@@ -1,0 +1,36 @@
+// Writes an RDB file, piece by piece, to the end of a string. The caller keeps the running checksum.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+class RdbWriter {
+ public:
+  // `out` must outlive it.
+  explicit RdbWriter(std::string& out) : out_(out) {}
+
+  void header();
+  void aux(std::string_view name, std::string_view value);
+  void select_db(uint64_t number);
+  // Of the key that follows: in the wall clock's milliseconds.
+  void expire_ms(int64_t wall_ms);
+  void string(std::string_view key, std::string_view value);
+  // As many fields have to follow.
+  void begin_hash(std::string_view key, uint64_t fields);
+  void field(std::string_view name, std::string_view value);
+  void end();
+
+ private:
+  void length(uint64_t n);
+  void text(std::string_view bytes);
+
+  std::string& out_;
+};
+
+// What stands behind end(): the checksum of all before it.
+void append_crc(std::string& out, uint64_t crc);
+
+}  // namespace holdfast

@@ -1,0 +1,123 @@
+// Writing, syncing, and what their failures leave behind.
+#include "io/journal_writer.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/journal_frame.h"
+#include "io/log.h"
+
+namespace holdfast {
+
+std::string journal_name(uint64_t number) { return fmt::format("journal.{}", number); }
+
+void JournalWriter::fail(std::string_view what, int error) {
+  std::string why = fmt::format("{} {} fails: {}", what, journal_name(number_), std::strerror(error));
+  if (why != failure_) log_line(LogLevel::kWarning, why + "; nothing is granted until it works again");
+  failure_ = std::move(why);
+}
+
+Result<Done> JournalWriter::resume(uint64_t number, uint64_t next_sequence) {
+  auto file = files_.append(journal_name(number));
+  if (!file) return Failure{file.error()};
+  auto size = (*file)->size();
+  if (!size) return Failure{size.error()};
+  file_ = std::move(*file);
+  number_ = number;
+  bytes_ = *size;
+  written_ += *size;  // a process that was killed need not have synced it
+  next_sequence_ = next_sequence;
+  return Done{};
+}
+
+Result<Done> JournalWriter::begin(uint64_t number) {
+  if (!unwritten_.empty()) return Failure{failure_};
+  const std::string name = journal_name(number);
+  auto file = files_.create(name, "");
+  if (!file) return Failure{file.error()};
+  std::string head;
+  append_journal_head(head, number, next_sequence_);
+  if (const int error = write_all(**file, head); error != 0) {
+    static_cast<void>(files_.remove(name));
+    return Failure{fmt::format("{} cannot be written: {}", name, std::strerror(error))};
+  }
+  if (file_ != nullptr && !sync_failed_) earlier_.push_back({number_, std::move(file_)});
+  file_ = std::move(*file);
+  number_ = number;
+  bytes_ = head.size();
+  written_ += head.size();
+  return files_.sync_folder();
+}
+
+bool JournalWriter::commit(std::string_view records) {
+  if (!records.empty()) {
+    const size_t frame = begin_frame(unwritten_);
+    unwritten_.append(records);
+    if (end_frame(unwritten_, frame, next_sequence_)) {
+      ++next_sequence_;
+    } else {
+      fail("a turn of more than 4 GiB: writing", EFBIG);
+    }
+  }
+  return retry();
+}
+
+bool JournalWriter::retry() {
+  if (unwritten_.empty()) return true;
+  if (const int error = write_all(*file_, unwritten_); error != 0) {
+    fail("writing", error);
+    // What came behind half a frame could never be read.
+    if (const int cut = file_->truncate(bytes_); cut != 0) fail("cutting", cut);
+    return false;
+  }
+  bytes_ += unwritten_.size();
+  written_ += unwritten_.size();
+  unwritten_.clear();
+  if (!sync_failed_) failure_.clear();
+  return true;
+}
+
+void JournalWriter::start_sync(std::function<void()> done) {
+  syncing_ = true;
+  auto files = std::exchange(earlier_, {});
+  files.push_back({number_, file_});
+  auto errors = std::make_shared<std::vector<int>>();
+  run_job(
+      loop_,
+      [files, errors] {
+        for (const Numbered& n : files) errors->push_back(n.file->sync());
+      },
+      [this, files, errors, upto = written_, done = std::move(done)] {
+        syncing_ = false;
+        for (size_t i = 0; i < files.size(); ++i) {
+          if ((*errors)[i] == 0 || files[i].number < needless_below_) continue;
+          sync_failed_ = true;
+          fail("syncing", (*errors)[i]);
+        }
+        if (!sync_failed_) synced_ = upto;
+        done();
+      });
+}
+
+void JournalWriter::forget_below(uint64_t number) {
+  needless_below_ = number;
+  std::erase_if(earlier_, [number](const Numbered& n) { return n.number < number; });
+  if (!sync_failed_) return;
+  sync_failed_ = false;
+  failure_.clear();
+}
+
+bool JournalWriter::sync_now() {
+  if (!retry()) return false;
+  earlier_.push_back({number_, file_});
+  for (const Numbered& n : std::exchange(earlier_, {})) {
+    if (const int error = n.file->sync(); error != 0) return fail("syncing", error), false;
+  }
+  synced_ = written_;
+  return true;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,57 @@
+// The file `meta`: keeps the token reserve and the expiry horizon ahead of what the engine gives out, so
+// that after a crash no token comes twice and no hold that was lost is given to another while it may be
+// alive.
+#pragma once
+
+#include <uv.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/meta.h"
+#include "io/files.h"
+
+namespace holdfast {
+
+class MetaKeeper {
+ public:
+  MetaKeeper(Files& files, uv_loop_t* loop = nullptr) : files_(files), loop_(loop) {}
+  MetaKeeper(const MetaKeeper&) = delete;
+  MetaKeeper& operator=(const MetaKeeper&) = delete;
+
+  // Before keep_ahead().
+  void set_loop(uv_loop_t* loop) { loop_ = loop; }
+
+  // What the folder says; nothing where it is new.
+  Result<std::optional<Meta>> read();
+  // The first write of this run: tokens from `floor` on, on the kernel `boot_id`; empty where not even the
+  // end of the process leaves what was written.
+  Result<Done> begin(const std::string& id, uint64_t floor, int64_t horizon_ms, const std::string& boot_id);
+
+  // The kernel to name from the next write on.
+  void set_boot_id(const std::string& id) { boot_id_ = id; }
+  // What has been given out: a token, and a hold that lasts until then by the wall clock (0 where no hold
+  // can get lost). Begins to write where the lead gets small; `done` is called on the loop.
+  void keep_ahead(uint64_t token, int64_t deadline_ms, const std::function<void()>& done);
+  // Whether what is on disk covers both.
+  bool covers(uint64_t token, int64_t deadline_ms) const {
+    return token <= on_disk_.token_reserve && deadline_ms <= on_disk_.horizon_ms;
+  }
+  // The last act of a stop that was in order.
+  Result<Done> end(uint64_t token);
+
+  const Meta& on_disk() const { return on_disk_; }
+  const std::string& failure() const { return failure_; }
+
+ private:
+  Files& files_;
+  uv_loop_t* loop_;
+  Meta on_disk_;
+  std::string boot_id_;
+  bool writing_ = false;
+  std::string failure_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,76 @@
+// Reads the data folder at the start, a piece at a time: the snapshot, then the journals behind it. Changes
+// nothing but a journal's torn tail, which it cuts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/journal_frame.h"
+#include "core/restore.h"
+#include "io/files.h"
+#include "io/gunzip.h"
+
+namespace holdfast {
+
+// The numbers of the journals in the folder, in order.
+Result<std::vector<uint64_t>> list_journals(Files& files);
+// Of the two names that a snapshot may have, the one that is there; of two the younger, empty for none.
+Result<std::string> find_snapshot(Files& files);
+
+class Recovery {
+ public:
+  // `now`: deadlines are kept by the wall clock, and counted on the engine's from then on.
+  Recovery(Files& files, Engine& engine, Now now, bool skip_unknown);
+
+  // Does about a few milliseconds' work; true: all has been read. A failure says what is wrong, where, and
+  // what to do.
+  Result<bool> step();
+
+  // Once all has been read: the journal to go on with, 0 where there is none, and its next frame's
+  // sequence.
+  uint64_t journal() const { return journal_; }
+  uint64_t next_journal() const { return next_journal_; }  // a number that no journal has
+  uint64_t next_sequence() const { return next_sequence_; }
+  uint64_t keys() const { return restore_ == nullptr ? 0 : restore_->keys(); }
+  uint64_t skipped_keys() const { return restore_ == nullptr ? 0 : restore_->skipped_keys(); }
+  uint64_t frames() const { return frames_; }
+  uint64_t total_bytes() const { return total_bytes_; }
+  uint64_t read_bytes() const { return read_bytes_; }
+  const std::vector<uint64_t>& stale() const {
+    return stale_;
+  }  // journals that the snapshot has made needless
+
+ private:
+  Result<Done> begin();
+  Result<Done> choose_journals();
+  Result<bool> step_snapshot();
+  Result<bool> step_journals();
+  Result<Done> open_journal();
+  Result<bool> close_journal();
+  Result<Done> cut(const std::string& name, const JournalVerdict& verdict);
+
+  Files& files_;
+  Engine& engine_;
+  Now now_;
+  bool skip_unknown_;
+  bool begun_ = false;
+  std::unique_ptr<Gunzip> snapshot_;
+  std::string snapshot_name_;
+  std::unique_ptr<Restore> restore_;
+  std::vector<uint64_t> journals_;
+  std::vector<uint64_t> stale_;
+  size_t at_ = 0;  // of journals_
+  std::string bytes_;
+  std::unique_ptr<JournalScanner> scanner_;
+  uint64_t journal_ = 0;
+  uint64_t next_journal_ = 1;
+  uint64_t next_sequence_ = 1;
+  uint64_t frames_ = 0;
+  uint64_t total_bytes_ = 0;
+  uint64_t read_bytes_ = 0;
+};
+
+}  // namespace holdfast

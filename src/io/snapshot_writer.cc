@@ -1,0 +1,158 @@
+// Compressing and writing a snapshot.
+#include "io/snapshot_writer.h"
+
+#include <fmt/format.h>
+#include <isa-l/igzip_lib.h>
+
+#include <atomic>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "core/checksum.h"
+#include "core/rdb_writer.h"
+#include "io/jobs.h"
+
+namespace holdfast {
+
+// Used by one job at a time.
+class SnapshotWriter::Sink {
+ public:
+  Sink(Files& files, int level) : files_(files), level_(level), output_(kChunkBytes) {
+    if (level_ > 0) begin_stream();
+    auto file = files_.create(temporary(), name());
+    if (!file) {
+      failure_ = file.error();
+    } else {
+      file_ = std::move(*file);
+    }
+  }
+  ~Sink() {
+    if (!in_place_) static_cast<void>(files_.remove(temporary()));
+  }
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+
+  void write(std::string_view bytes, bool last) {
+    crc_ = crc64(crc_, bytes);
+    put(bytes, false);
+    if (!last) return;
+    std::string end;
+    append_crc(end, crc_);
+    put(end, true);
+    if (failure_.empty()) put_in_place();
+  }
+  const std::string& failure() const { return failure_; }
+  uint64_t written() const { return written_; }
+
+ private:
+  std::string name() const { return level_ > 0 ? kSnapshotName : kPlainSnapshotName; }
+  std::string other_name() const { return level_ > 0 ? kPlainSnapshotName : kSnapshotName; }
+  std::string temporary() const { return name() + ".tmp"; }
+
+  void begin_stream() {
+    constexpr size_t kLevelBytes[] = {0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT,
+                                      ISAL_DEF_LVL3_DEFAULT};
+    isal_deflate_init(&stream_);
+    stream_.level = static_cast<uint32_t>(level_);
+    level_memory_.resize(kLevelBytes[level_]);
+    stream_.level_buf = level_memory_.data();
+    stream_.level_buf_size = static_cast<uint32_t>(level_memory_.size());
+    stream_.gzip_flag = IGZIP_GZIP;
+  }
+
+  void put(std::string_view bytes, bool last) {
+    if (level_ == 0) return store(bytes);
+    stream_.next_in = reinterpret_cast<uint8_t*>(const_cast<char*>(bytes.data()));
+    stream_.avail_in = static_cast<uint32_t>(bytes.size());
+    stream_.end_of_stream = last ? 1 : 0;
+    do {
+      stream_.next_out = output_.data();
+      stream_.avail_out = static_cast<uint32_t>(output_.size());
+      isal_deflate(&stream_);
+      store({reinterpret_cast<const char*>(output_.data()), output_.size() - stream_.avail_out});
+    } while (stream_.avail_out == 0);
+  }
+
+  void store(std::string_view bytes) {
+    if (!failure_.empty() || bytes.empty()) return;
+    written_ += bytes.size();
+    if (const int error = write_all(*file_, bytes); error != 0) fail("written", error);
+  }
+
+  void put_in_place() {
+    if (const int error = file_->sync(); error != 0) return fail("synced", error);
+    if (Result<Done> done = files_.rename(temporary(), name()); !done) return note(done.error());
+    in_place_ = true;
+    if (Result<Done> done = files_.sync_folder(); !done) return note(done.error());
+    if (Result<Done> done = files_.remove(other_name()); !done) return note(done.error());
+  }
+
+  void fail(std::string_view what, int error) {
+    note(fmt::format("{}/{} cannot be {}: {}", files_.path(), temporary(), what, std::strerror(error)));
+  }
+  void note(const std::string& why) { failure_ = why; }
+
+  Files& files_;
+  int level_;
+  std::vector<uint8_t> output_;
+  std::vector<uint8_t> level_memory_;
+  isal_zstream stream_{};
+  std::unique_ptr<File> file_;
+  uint64_t crc_ = 0;
+  std::atomic<uint64_t> written_ = 0;  // looked at while a job runs
+  bool in_place_ = false;
+  std::string failure_;
+};
+
+SnapshotWriter::SnapshotWriter(Files& files, uv_loop_t* loop, int level)
+    : loop_(loop), sink_(std::make_shared<Sink>(files, level)), failure_(sink_->failure()) {}
+SnapshotWriter::~SnapshotWriter() = default;
+
+uint64_t SnapshotWriter::written_bytes() const { return sink_->written(); }
+
+void SnapshotWriter::add(std::string& bytes, const std::function<void()>& progress) {
+  progress_ = progress;
+  if (waiting_.empty()) {
+    waiting_.swap(bytes);
+  } else {
+    waiting_.append(bytes);
+  }
+  bytes.clear();
+  if (waiting_.size() >= kChunkBytes) pump();
+}
+
+void SnapshotWriter::finish(const std::function<void()>& done) {
+  done_ = done;
+  pump();
+}
+
+// One job at a time takes all that waits. What fails is told, and the rest is dropped.
+void SnapshotWriter::pump() {
+  if (busy_) return;
+  busy_ = true;
+  const bool last = done_ != nullptr;
+  auto bytes = std::make_shared<std::string>(std::exchange(waiting_, {}));
+  run_job(
+      loop_, [sink = sink_, bytes, last] { sink->write(*bytes, last); },
+      [this, last] {
+        busy_ = false;
+        failure_ = sink_->failure();
+        if (last) return done_();
+        if (done_ != nullptr || waiting_.size() >= kChunkBytes) pump();
+        progress_();
+      });
+}
+
+void SnapshotWriter::add_now(std::string& bytes) {
+  sink_->write(bytes, false);
+  failure_ = sink_->failure();
+  bytes.clear();
+}
+
+void SnapshotWriter::finish_now() {
+  sink_->write("", true);
+  failure_ = sink_->failure();
+}
+
+}  // namespace holdfast

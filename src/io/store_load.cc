@@ -1,0 +1,75 @@
+// The start: reading the folder, a few milliseconds at a time, while clients hear that it loads.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "io/clock.h"
+#include "io/log.h"
+#include "io/store.h"
+
+namespace holdfast {
+
+void Store::on_load(uv_idle_t* idle) {
+  auto* store = static_cast<Store*>(idle->data);
+  Result<bool> all = store->load_step();
+  if (all && !*all) return;
+  uv_idle_stop(idle);
+  if (!all) return store->hooks_.fail(all.error());
+  if (Result<Done> done = store->conclude_load(); !done) return store->hooks_.fail(done.error());
+  store->hooks_.loaded();
+}
+
+Result<bool> Store::load_step() {
+  constexpr int64_t kStepMs = 5;
+  const int64_t until_ms = read_clock().mono.count + kStepMs;
+  while (read_clock().mono.count < until_ms) {
+    Result<bool> all = recovery_->step();
+    if (!all || *all) return all;
+  }
+  return false;
+}
+
+Result<Done> Store::conclude_load() {
+  const Now now = read_clock();
+  engine_->conclude_loading(now);
+  next_journal_ = recovery_->next_journal();
+  if (journals()) {
+    Result<Done> begun = recovery_->journal() != 0
+                             ? journal_->resume(recovery_->journal(), recovery_->next_sequence())
+                             : journal_->begin(next_journal_++);
+    if (!begun) return begun;
+  }
+  for (const uint64_t number : recovery_->stale()) static_cast<void>(files_->remove(journal_name(number)));
+  log_line(LogLevel::kNotice,
+           fmt::format(
+               "{} holds what it held: {} keys of the snapshot and {} turns of the journal, read in {} ms",
+               files_->path(), recovery_->keys(), recovery_->frames(), now.mono.count - load_began_ms_));
+  if (const uint64_t skipped = recovery_->skipped_keys(); skipped > 0) {
+    log_line(LogLevel::kWarning,
+             fmt::format("{} keys of types that Holdfast has not were left out (--skip-unknown)", skipped));
+  }
+  recover_if_needed(now);
+  recovery_.reset();
+  engine_->service().loading = false;
+  engine_->keep_journal();
+  constexpr uint64_t kSecondMs = 1000;
+  uv_timer_start(&second_timer_, on_second, kSecondMs, kSecondMs);
+  uv_timer_start(&sync_timer_, on_sync_timer, options_.fsync_interval_ms, options_.fsync_interval_ms);
+  return Done{};
+}
+
+// Holds that a crash of the machine has lost may be alive with those who were granted them.
+void Store::recover_if_needed(const Now& now) {
+  if (!found_ || found_->clean || options_.recovery_wait_ms == 0) return;
+  const bool same_kernel = !found_->boot_id.empty() && found_->boot_id == boot_id_;
+  const int64_t left_ms = found_->horizon_ms - now.wall_us / 1000;
+  if (same_kernel || left_ms <= 0) return;
+  const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
+  engine_->service().recovering_until = now.mono + DurationMs{wait_ms};
+  log_line(LogLevel::kWarning,
+           fmt::format("the last stop may have lost holds that are still alive: nothing is "
+                       "granted for {} ms",
+                       wait_ms));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,502 @@
+#!/usr/bin/env python3
+"""The data folder of the real server: who may use it, what a stop keeps, what is saved when, and what is
+said where it is damaged, newer, gone, full, or may have lost holds. Closes with "N passed, N failed".
+HOLDFAST_SERVER names the server. No wait is for a time: each ends at what it waits for, or fails after
+LIMIT_S."""
+import contextlib
+import ctypes
+import gzip
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+SERVER = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
+LIMIT_S = 60
+TTL_MS = 50_000_000
+POLL_S = 0.01
+TESTS = []
+
+
+def end_with_parent():
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def equal(got, wanted):
+    if got != wanted:
+        raise AssertionError(f"got {got!r:.600}, wanted {wanted!r:.600}")
+
+
+def has(text, *parts):
+    for part in parts:
+        if part not in str(text):
+            raise AssertionError(f"got {text!r}, wanted {part!r} in it")
+
+
+def until(what):
+    """The first true value of what(), which asks again and again."""
+    deadline = time.monotonic() + LIMIT_S
+    while not (value := what()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not so within {LIMIT_S} s")
+        time.sleep(POLL_S)
+    return value
+
+
+class Client:
+    """A connection in RESP2; an error is returned as a RuntimeError."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(LIMIT_S)
+        self.socket.connect(path)
+        self.replies = self.socket.makefile("rb")
+
+    def ask(self, *args):
+        texts = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
+        bulks = b"".join(b"$%d\r\n%s\r\n" % (len(text), text) for text in texts)
+        self.socket.sendall(b"*%d\r\n" % len(texts) + bulks)
+        return self.reply()
+
+    def reply(self):
+        line = self.replies.readline()[:-2]
+        kind, rest = line[:1], line[1:]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b"-":
+            return RuntimeError(rest.decode())
+        if kind == b"":
+            raise EOFError("the server closed the connection")
+        n = int(rest)
+        if kind == b":" or n < 0:
+            return n if kind == b":" else None
+        if kind == b"*":
+            return [self.reply() for _ in range(n)]
+        return self.replies.read(n + 2)[:-2]
+
+    def info(self, field, section="persistence"):
+        text = self.ask("INFO", section).decode()
+        return re.search(rf"^{field}:(.*)\r$", text, re.MULTILINE).group(1)
+
+    def close(self):
+        self.replies.close()
+        self.socket.close()
+
+
+class Server(Client):
+    """A server on a folder, and a connection to it. `loaded` is whether to wait until it has read its
+    folder, which is when it says that it is ready; it listens before that."""
+
+    def __init__(self, folder, *options, loaded=True, status=0):
+        self.status = status
+        self.own = tempfile.TemporaryDirectory(prefix="holdfast-test-")  # of the socket
+        self.path = os.path.join(self.own.name, "s")
+        self.process = subprocess.Popen(
+            [SERVER, "--port", "0", "--unixsocket", self.path, "--dir", folder, "--save", "", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent)
+        self.log = ""
+        while loaded and "ready to accept connections" not in self.log:
+            line = self.process.stdout.readline()
+            self.log += line
+            if not line:
+                self.process.wait(LIMIT_S)
+                self.own.cleanup()
+                raise AssertionError(f"it did not start: {self.log}")
+        until(self.connected)
+
+    def connected(self):
+        try:
+            super().__init__(self.path)
+        except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet
+            equal(self.process.poll(), None)
+            return False
+        return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.ended()
+        equal(self.process.returncode, self.status)
+
+    def ended(self):
+        """Waits for the end; `log` has all of the log then."""
+        if not self.process.stdout.closed:
+            self.log += self.process.communicate(timeout=LIMIT_S)[0]
+            self.close()
+            self.own.cleanup()
+            equal("Sanitizer" in self.log, False)
+
+    def kill(self):
+        self.status = -signal.SIGKILL
+        self.process.kill()
+        self.ended()
+
+    def lock(self, key, owner="alice", ttl=TTL_MS, *more):
+        """The token of a lock that is granted at once."""
+        reply = self.ask("LOCK", key, owner, ttl, *more)
+        if not isinstance(reply, list) or reply[0] != owner.encode():
+            raise AssertionError(f"LOCK {key} {owner}: {reply!r}")
+        return reply[1]
+
+
+def refusal(folder, *options):
+    """What a server says that must not start on the folder."""
+    done = subprocess.run([SERVER, "--port", "auto", "--dir", folder, *options], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
+    equal((done.returncode, "Sanitizer" in done.stdout), (1, False))
+    return done.stdout
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def edit_meta(folder, old, new):
+    """Replaces what matches `old` in the folder's meta, with the right checksum at the end."""
+    path = folder / "meta"
+    text = path.read_text().rpartition("crc ")[0]
+    edited = re.sub(old, new, text, count=1, flags=re.MULTILINE)
+    if edited == text:
+        raise AssertionError(f"{old} is not in {text}")
+    path.write_text(f"{edited}crc {crc32c(edited.encode()):08x}\n")
+
+
+def journals(folder):
+    return sorted(folder.glob("journal.*"))
+
+
+def fill(folder, number=50):
+    """A folder that a killed server has left behind, with holds key:0 and so on; its only journal."""
+    with Server(folder) as server:
+        for i in range(number):
+            server.lock(f"key:{i}")
+        server.kill()
+    equal(len(journals(folder)), 1)
+    return journals(folder)[0]
+
+
+@test
+def a_second_server_is_refused_and_told_the_pid_of_the_first(folder):
+    with Server(folder) as server:
+        has(refusal(folder), str(server.process.pid), str(folder))
+        equal(server.ask("PING"), "PONG")
+    with Server(folder) as server:
+        equal(server.ask("PING"), "PONG")
+
+
+@test
+def locks_outlive_every_graceful_stop_and_tokens_grow_on(folder):
+    last = 0
+    for i, stop in enumerate([None, ["SHUTDOWN"], ["SHUTDOWN", "NOSAVE"], ["SHUTDOWN", "SAVE"], None]):
+        with Server(folder) as server:
+            for before in range(i):
+                equal(server.ask("GET", f"key:{before}"), b"alice")
+            token = server.lock(f"key:{i}")
+            equal(token > last, True)
+            last = server.lock(f"other:{i}")
+            if stop is None:
+                server.process.terminate()
+            else:
+                with contextlib.suppress(EOFError, ConnectionError):
+                    equal(server.ask(*stop), "closed")
+
+
+@test
+def a_stop_in_order_is_marked_as_clean_and_a_kill_is_not(folder):
+    for stop in (None, ["SHUTDOWN"], ["SHUTDOWN", "NOSAVE"], ["SHUTDOWN", "SAVE"]):
+        with Server(folder) as server:
+            server.lock("k")
+            has((folder / "meta").read_text(), "\nclean no\n")
+            if stop is not None:
+                with contextlib.suppress(EOFError, ConnectionError):
+                    equal(server.ask(*stop), "closed")
+        has((folder / "meta").read_text(), "\nclean yes\n")
+    fill(folder, 1)
+    has((folder / "meta").read_text(), "\nclean no\n")
+
+
+@test
+def a_large_snapshot_is_loaded_while_clients_hear_loading(folder):
+    number = 500_000
+    with Server(folder) as server:
+        for start in range(0, number, 20_000):
+            server.socket.sendall(b"".join(b"SET key:%d value:%d\r\n" % (i, i)
+                                           for i in range(start, start + 20_000)))
+            for _ in range(20_000):
+                equal(server.replies.readline(), b"+OK\r\n")
+        equal(server.ask("SAVE"), "OK")
+    with Server(folder, loaded=False) as server:
+        server.socket.sendall(b"GET key:1\r\nINFO persistence\r\n")  # at once, as it does not take long
+        has(server.reply(), "LOADING")
+        text = server.reply().decode()
+        facts = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+        equal(facts["loading"], "1")
+        total = int(facts["loading_total_bytes"])
+        equal(total >= (folder / "dump.rdb.gz").stat().st_size, True)
+        equal(0 <= int(facts["loading_loaded_bytes"]) <= total, True)
+        equal(abs(int(facts["loading_start_time"]) - time.time()) < LIMIT_S, True)
+        until(lambda: server.ask("PING") == "PONG")
+        equal(server.info("loading"), "0")
+        equal(server.ask("DBSIZE"), number)
+        equal(server.ask("GET", "key:499999"), b"value:499999")
+
+
+@test
+def snapshots_by_command_are_told_by_info_and_lastsave(folder):
+    with Server(folder) as server:
+        begun = int(time.time())
+        server.lock("a")
+        equal(server.info("rdb_changes_since_last_save"), "1")
+        equal(server.ask("SAVE"), "OK")
+        equal(server.info("rdb_changes_since_last_save"), "0")
+        equal(begun <= server.ask("LASTSAVE") <= time.time(), True)
+        equal(server.info("rdb_last_save_time"), str(server.ask("LASTSAVE")))
+        for command, said in (("BGSAVE", "Background"), ("BGREWRITEAOF", "Background")):
+            (folder / "dump.rdb.gz").unlink()
+            server.lock(command)
+            has(server.ask(command), said)
+            until(lambda: server.info("rdb_bgsave_in_progress") == "0")
+            equal(server.info("rdb_last_bgsave_status"), "ok")
+            data = (folder / "dump.rdb.gz").read_bytes()
+            equal(server.info("rdb_last_bgsave_bytes"), str(len(data)))
+            equal(command.encode() in gzip.decompress(data), True)
+        equal(len(journals(folder)), 1)
+        equal((server.info("aof_enabled"), server.info("aof_last_write_status")), ("1", "ok"))
+
+
+@test
+def grants_go_on_through_snapshots_and_the_syncs_behind_them(folder):
+    for policy in ("everysec", "always"):
+        with Server(folder, "--appendfsync", policy, "--fsync-interval", "50") as server:
+            for save in ("SAVE", "BGSAVE"):
+                server.ask("LOCK", "a", "o", TTL_MS)
+                server.ask(save)
+                for key in ("b", "c", "d"):
+                    equal(server.ask("LOCK", key, "o", TTL_MS)[0], b"o")
+                    until(lambda: server.info("rdb_bgsave_in_progress") == "0"
+                          and server.info("journal_unsynced") == "0")
+                equal(server.info("aof_last_write_status"), "ok")
+
+
+def saves_by_itself(folder, *options):
+    with Server(folder, *options) as server:
+        for i in range(5):
+            server.lock(f"key:{i}")
+        until((folder / "dump.rdb.gz").exists)
+        until(lambda: server.info("rdb_changes_since_last_save") == "0")
+
+
+@test
+def save_makes_a_snapshot_after_so_many_seconds_and_changes(folder):
+    saves_by_itself(folder, "--save", "1 5")
+
+
+@test
+def write_threshold_makes_a_snapshot_after_so_many_changes(folder):
+    saves_by_itself(folder, "--write-threshold", "5")
+
+
+@test
+def autosave_makes_a_snapshot_every_so_many_milliseconds(folder):
+    saves_by_itself(folder, "--autosave", "500")
+
+
+@test
+def a_torn_journal_is_cut_with_a_warning_of_how_many_bytes(folder):
+    path = fill(folder)
+    data = path.read_bytes()
+    path.write_bytes(data[:-3])
+    with Server(folder) as server:
+        equal(server.ask("GET", "key:48"), b"alice")
+        equal(server.ask("GET", "key:49"), None)
+        cut = re.search(r"cut off its last (\d+) bytes, from byte (\d+) on", server.log)
+        if not cut:
+            raise AssertionError(server.log)
+        equal(int(cut[1]) + int(cut[2]), len(data) - 3)
+        server.lock("key:50")
+    with Server(folder) as server:
+        equal("cut off" in server.log, False)
+        equal(server.ask("GET", "key:50"), b"alice")
+
+
+@test
+def a_flipped_byte_in_the_middle_of_a_journal_refuses_to_start_and_is_left(folder):
+    path = fill(folder)
+    data = bytearray(path.read_bytes())
+    at = len(data) // 2
+    data[at] ^= 0x10
+    path.write_bytes(data)
+    said = refusal(folder)
+    has(said, path.name, "holdfast check --repair")
+    where = int(re.search(r"damaged at byte (\d+)", said)[1])
+    equal(0 <= at - where < 200, True)
+    equal(path.read_bytes(), bytes(data))
+
+
+@test
+def a_damaged_meta_is_refused_by_name(folder):
+    fill(folder)
+    meta = folder / "meta"
+    text = meta.read_bytes()
+    for at in (0, len(text) // 2, len(text) - 2):
+        meta.write_bytes(text[:at] + bytes([text[at] ^ 1]) + text[at + 1:])
+        has(refusal(folder), f"{folder}/meta: ")
+    meta.write_bytes(b"")
+    has(refusal(folder), f"{folder}/meta: ")
+    meta.write_bytes(text)
+    with Server(folder) as server:
+        equal(server.ask("GET", "key:1"), b"alice")
+
+
+@test
+def a_meta_of_a_newer_version_is_refused(folder):
+    fill(folder)
+    edit_meta(folder, "^version 1$", "version 2")
+    has(refusal(folder), f"{folder}/meta: ", "newer", "2")
+
+
+@test
+def a_removed_folder_stops_grants_until_it_is_back(folder):
+    with Server(folder) as server:
+        server.lock("mine")
+        shutil.rmtree(folder)
+        refused = until(lambda: error(server.ask("LOCK", "k", "bob", TTL_MS)) or server.ask("DEL", "k") < 0)
+        has(refused, "MISCONF nothing can be kept on disk")
+        equal(server.ask("GET", "mine"), b"alice")
+        folder.mkdir()
+        until(lambda: not error(server.ask("LOCK", "k", "bob", TTL_MS)))
+        until(lambda: (folder / "dump.rdb.gz").exists())
+        server.kill()
+    with Server(folder) as server:
+        equal((server.ask("GET", "mine"), server.ask("GET", "k")), (b"alice", b"bob"))
+
+
+def error(reply):
+    return reply if isinstance(reply, RuntimeError) else None
+
+
+@test
+def a_full_disk_stops_grants_and_nothing_else_until_there_is_space(folder):
+    folder.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        print(f"skipped, as a tmpfs cannot be mounted here: {done.stdout.strip()}")
+        return
+    try:
+        fill_the_disk(folder)
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill_the_disk(folder):
+    with Server(folder) as server:
+        server.lock("mine")
+        server.lock("yours")
+        with contextlib.suppress(OSError), open(folder / "filler", "wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(4096))
+        number = 0
+        while not (refused := error(server.ask("LOCK", f"key:{number}", "bob", TTL_MS))):
+            number += 1
+            equal(number < 20_000, True)
+        has(refused, "MISCONF", "No space left on device")
+        equal(server.ask("UNLOCK", "mine", "alice"), 1)
+        equal(server.ask("GET", "yours"), b"alice")
+        equal(server.info("aof_last_write_status"), "err")
+        (folder / "filler").unlink()
+        until(lambda: not error(server.ask("LOCK", "healed", "bob", TTL_MS)))
+        equal(server.info("aof_last_write_status"), "ok")
+        server.kill()
+    with Server(folder) as server:
+        equal([server.ask("GET", key) for key in ("mine", "yours", "healed")], [None, b"alice", b"bob"])
+
+
+@test
+def a_session_hold_ends_at_a_restart_after_its_grace(folder):
+    with Server(folder, "--session-grace", "700") as server:
+        server.lock("session", "alice", TTL_MS, "SESSION")
+        server.lock("plain")
+        server.kill()
+    with Server(folder, "--session-grace", "700") as server:
+        equal(server.ask("GET", "plain"), b"alice")
+        equal(server.ask("LOCK", "session", "bob", TTL_MS, "WAIT", LIMIT_S * 1000)[0], b"bob")
+        equal(server.ask("GET", "plain"), b"alice")
+
+
+def recovers(folder, *options):
+    """A server that may have lost holds grants nothing for 1500 ms, and releases and reads all the same."""
+    with Server(folder, "--recovery-wait", "1500", *options) as server:
+        has(server.log + str(server.ask("LOCK", "k", "bob", TTL_MS)), "RECOVERING")
+        equal(0 < int(server.info("recovering_ms")) <= 1500, True)
+        equal((server.ask("GET", "a"), server.ask("UNLOCK", "a", "alice")), (b"alice", 1))
+        began = time.monotonic()
+        until(lambda: not error(server.ask("LOCK", "k", "bob", TTL_MS)))
+        equal(time.monotonic() - began < 1500 / 1000 + 1, True)
+        equal(server.info("recovering_ms"), "0")
+
+
+@test
+def a_kill_without_a_journal_grants_nothing_for_the_recovery_wait(folder):
+    with Server(folder, "--appendonly", "no", "--recovery-wait", "1500") as server:
+        server.lock("a")
+        equal(server.ask("SAVE"), "OK")
+        server.lock("lost")
+        server.kill()
+    recovers(folder, "--appendonly", "no")
+
+
+@test
+def a_boot_of_the_machine_grants_nothing_for_the_recovery_wait(folder):
+    with Server(folder, "--recovery-wait", "1500") as server:
+        server.lock("a")
+        server.kill()
+    edit_meta(folder, "^boot-id .*$", "boot-id another")
+    recovers(folder)
+
+
+@test
+def a_kill_with_a_journal_needs_no_recovery_wait(folder):
+    fill(folder)
+    with Server(folder) as server:
+        equal(server.info("recovering_ms"), "0")
+        server.lock("k")
+
+
+def main():
+    failed = 0
+    chosen = [function for function in TESTS if len(sys.argv) < 2 or sys.argv[1] in function.__name__]
+    for function in chosen:
+        try:
+            with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+                function(pathlib.Path(folder, "data"))
+        except Exception:  # one broken promise must not keep the others from being looked at
+            failed += 1
+            print(f"FAILED {function.__name__}: {traceback.format_exc(limit=-3)}")
+    print(f"{len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,414 @@
+#!/usr/bin/env python3
+"""Snapshots both ways between Holdfast and stock Redis: Redis and redis-check-rdb read what Holdfast saved,
+plain and through zcat; Holdfast reads what Redis saved, or says which key or byte it cannot. Prints each
+promise that is not kept and closes with "N passed, N failed". HOLDFAST_SERVER and REDIS_SERVER name the
+servers."""
+import ctypes
+import gzip
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HOLDFAST = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
+REDIS = os.environ.get("REDIS_SERVER", "build/redis-server")
+LIMIT_S = 60
+TTL_MS = 50_000_000
+SLACK_MS = LIMIT_S * 1000  # that a test may take between a save and the question for the ttl
+TESTS = []
+
+
+def end_with_parent():
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def equal(got, wanted):
+    if got != wanted:
+        raise AssertionError(f"got {got!r:.600}, wanted {wanted!r:.600}")
+
+
+def has(text, *parts):
+    for part in parts:
+        if part not in text:
+            raise AssertionError(f"got {text!r}, wanted {part!r} in it")
+
+
+class Server:
+    """A server on a folder, asked over a Unix socket in RESP2."""
+
+    def __init__(self, command, ready, folder, options):
+        self.folder = tempfile.TemporaryDirectory(prefix="holdfast-test-")  # of the socket
+        path = os.path.join(self.folder.name, "s")
+        pathlib.Path(folder).mkdir(exist_ok=True)
+        self.process = subprocess.Popen([command, "--port", "0", "--unixsocket", path, "--dir", str(folder),
+                                         "--save", "", *options], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent)
+        self.log = ""
+        for line in self.process.stdout:
+            self.log += line
+            if ready in line:
+                break
+        else:
+            self.process.wait(LIMIT_S)
+            return
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(LIMIT_S)
+        self.socket.connect(path)
+        self.replies = self.socket.makefile("rb")
+        while isinstance(reply := self.ask("PING"), Exception):
+            has(str(reply), "LOADING")
+
+    def __enter__(self):
+        if self.process.returncode is not None:
+            raise AssertionError(f"it did not start: {self.log}")
+        return self
+
+    def __exit__(self, *_):
+        if self.process.returncode is None:
+            self.process.terminate()
+            self.log += self.process.communicate(timeout=LIMIT_S)[0]
+            self.socket.close()
+        self.folder.cleanup()
+        equal((self.process.returncode, "Sanitizer" in self.log), (0, False))
+
+    def ask(self, *args):
+        return self.ask_all([args])[0]
+
+    def ask_all(self, requests):
+        out = bytearray()
+        for args in requests:
+            out += b"*%d\r\n" % len(args)
+            for arg in args:
+                text = arg if isinstance(arg, bytes) else str(arg).encode()
+                out += b"$%d\r\n%s\r\n" % (len(text), text)
+        self.socket.sendall(out)
+        return [self.reply() for _ in requests]
+
+    def reply(self):
+        line = self.replies.readline()[:-2]
+        kind, rest = line[:1], line[1:]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b"-":
+            return RuntimeError(rest.decode())
+        n = int(rest)
+        if kind == b":" or n < 0:
+            return n if kind == b":" else None
+        if kind == b"*":
+            return [self.reply() for _ in range(n)]
+        return self.replies.read(n + 2)[:-2]
+
+
+def holdfast(folder, *options):
+    return Server(HOLDFAST, "ready to accept connections", folder, options)
+
+
+def redis(folder, *options):
+    return Server(REDIS, "ready to accept connections", folder, options)
+
+
+def refused(folder, *options):
+    """What a server says that does not start on the folder."""
+    server = holdfast(folder, *options)
+    server.folder.cleanup()
+    if server.process.returncode is None:
+        server.process.kill()
+        server.process.wait(LIMIT_S)
+        raise AssertionError("it started")
+    equal((server.process.returncode, "Sanitizer" in server.log), (1, False))
+    return server.log
+
+
+def texts():
+    """Strings in each form that a snapshot may give them: integers, texts that pack well and badly, binary,
+    and lengths around each step of the length's own form."""
+    rng = random.Random(4)
+    found = {b"empty": b"", b"": b"of the empty key", b"\x00\r\n\xff key": bytes(range(256)),
+             b"almost 1": b"007", b"almost 2": b"-0", b"almost 3": b"1.0", b"pack": b"holdfast " * 2000}
+    for n in (0, 1, -1, 127, -128, 128, 32767, 32768, -32769, 2**31 - 1, -2**31, 2**31, 2**63 - 1, -2**63):
+        found[b"int %d" % n] = b"%d" % n
+    for n in (11, 12, 20, 21, 63, 64, 16383, 16384, 70000):
+        found[b"raw %d" % n] = rng.randbytes(n)
+        found[b"same %d" % n] = b"a" * n
+    found[b"k" * 20000] = b"long key"
+    return found
+
+
+def hashes():
+    rng = random.Random(5)
+    return {b"h one": {b"f": b"v"},
+            b"h small": {b"a": b"1", b"b": b"-70000", b"\x00\xff": b"\r\n", b"": b"", b"c": b"x" * 60},
+            b"h integers": {b"%d" % n: b"%d" % -n for n in (1, 200, 5000, 10**6, 10**8, 10**15)},
+            b"h wide": {b"f": b"v" * 5000, b"g": rng.randbytes(300)},
+            b"h 2000": {b"field %d" % n: b"value %d" % (n * n) for n in range(2000)}}
+
+
+def fill(server):
+    """Strings, hashes and deadlines in database 0, and a little in others."""
+    requests = [("SET", key, value) for key, value in texts().items()]
+    for key, fields in hashes().items():
+        requests.append(("HSET", key, *(text for pair in fields.items() for text in pair)))
+    requests += [("SET", "with ttl", "v", "PX", TTL_MS), ("HSET", "h with ttl", "f", "v"),
+                 ("PEXPIRE", "h with ttl", 2 * TTL_MS), ("SELECT", 3), ("SET", "only here", "3"),
+                 ("SELECT", 15), ("SET", "only here", "fifteen", "PX", TTL_MS), ("SELECT", 0)]
+    for request, reply in zip(requests, server.ask_all(requests)):
+        if isinstance(reply, Exception):
+            raise AssertionError(f"{request!r:.200}: {reply}")
+
+
+def near(ttl, wanted):
+    if not wanted - SLACK_MS <= ttl <= wanted:
+        raise AssertionError(f"{ttl} ms are left, of {wanted}")
+
+
+def compare(server, extra=0):
+    """The server has what fill() made, and so many keys more in database 0."""
+    strings, tables = texts(), hashes()
+    equal(dict(zip(strings, server.ask_all([("GET", key) for key in strings]))), strings)
+    equal(set(server.ask_all([("PTTL", key) for key in [*strings, *tables]])), {-1})
+    for key, flat in zip(tables, server.ask_all([("HGETALL", key) for key in tables])):
+        equal((key, len(flat), dict(zip(flat[::2], flat[1::2]))), (key, 2 * len(tables[key]), tables[key]))
+    equal(server.ask("GET", "with ttl"), b"v")
+    near(server.ask("PTTL", "with ttl"), TTL_MS)
+    equal(server.ask("HGETALL", "h with ttl"), [b"f", b"v"])
+    near(server.ask("PTTL", "h with ttl"), 2 * TTL_MS)
+    equal(server.ask("DBSIZE"), len(strings) + len(tables) + 2 + extra)
+    equal(server.ask_all([("SELECT", 3), ("GET", "only here"), ("PTTL", "only here"), ("DBSIZE",)]),
+          ["OK", b"3", -1, 1])
+    equal(server.ask_all([("SELECT", 15), ("GET", "only here"), ("DBSIZE",)]), ["OK", b"fifteen", 1])
+    near(server.ask("PTTL", "only here"), TTL_MS)
+    equal(server.ask("SELECT", 0), "OK")
+
+
+def saved_by_holdfast(folder, compress, more=()):
+    """The RDB file, unpacked, of a server with fill() and these requests."""
+    with holdfast(folder, "--compress", compress) as server:
+        fill(server)
+        for request in more:
+            if isinstance(reply := server.ask(*request), Exception):
+                raise reply
+        equal(server.ask("SAVE"), "OK")
+    if compress == "no":
+        equal((folder / "dump.rdb.gz").exists(), False)
+        return (folder / "dump.rdb").read_bytes()
+    equal((folder / "dump.rdb").exists(), False)
+    return subprocess.run(["zcat", folder / "dump.rdb.gz"], stdout=subprocess.PIPE, check=True).stdout
+
+
+def saved_by_redis(folder, *requests):
+    with redis(folder) as server:
+        fill(server)
+        for request in requests:
+            if isinstance(reply := server.ask(*request), Exception):
+                raise reply
+        equal(server.ask("SAVE"), "OK")
+    return (folder / "dump.rdb").read_bytes()
+
+
+def put(folder, name, data):
+    """A data folder with nothing but this snapshot."""
+    folder.mkdir()
+    (folder / name).write_bytes(data)
+    return folder
+
+
+@test
+def stock_redis_loads_a_plain_snapshot(folder):
+    rdb = saved_by_holdfast(folder / "ours", "no")
+    with redis(put(folder / "theirs", "dump.rdb", rdb)) as server:
+        compare(server)
+
+
+@test
+def stock_redis_loads_a_packed_snapshot_through_zcat(folder):
+    rdb = saved_by_holdfast(folder / "ours", "yes")
+    with redis(put(folder / "theirs", "dump.rdb", rdb)) as server:
+        compare(server)
+
+
+@test
+def redis_check_rdb_accepts_a_snapshot_with_locks_and_leases(folder):
+    more = [("LOCK", "lock", "alice", TTL_MS), ("LOCK", "readers", "alice", TTL_MS, "SHARED"),
+            ("LOCK", "readers", "bob", 0, "SHARED"), ("LOCK", "seats", "bob", TTL_MS, "LIMIT", 3),
+            ("LEASE", "GRANT", "lease", TTL_MS, "seat a", "x", "seat b", "y"), ("UNLOCK", "lock", "alice")]
+    keys = len(texts()) + len(hashes()) + 2 + 2 + 4
+    for compress in ("yes", "no"):
+        rdb = saved_by_holdfast(folder / compress, compress, more)
+        path = folder / f"{compress}.rdb"
+        path.write_bytes(rdb)
+        done = subprocess.run(["redis-check-rdb", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", check=False, timeout=LIMIT_S)
+        equal(done.returncode, 0)
+        has(done.stdout, "Checksum OK", "RDB looks OK!", f" {keys} keys read", " 0 already expired")
+
+
+@test
+def an_exclusive_lock_is_a_string_with_its_ttl_on_stock_redis(folder):
+    more = [("LOCK", "lock", "alice", TTL_MS), ("LOCK", "for ever", "bob", 0),
+            ("LEASE", "GRANT", "lease", TTL_MS, "seat a", "x", "seat b", "y")]
+    rdb = saved_by_holdfast(folder / "ours", "yes", more)
+    with redis(put(folder / "theirs", "dump.rdb", rdb)) as server:
+        compare(server, extra=4)
+        equal(server.ask("MGET", "lock", "for ever", "seat a", "seat b"), [b"alice", b"bob", b"x", b"y"])
+        near(server.ask("PTTL", "lock"), TTL_MS)
+        near(server.ask("PTTL", "seat b"), TTL_MS)
+        equal(server.ask("PTTL", "for ever"), -1)
+
+
+@test
+def a_shared_lock_is_a_hash_with_a_marker_and_its_owners_on_stock_redis(folder):
+    more = [("LOCK", "readers", "alice", TTL_MS, "SHARED"), ("LOCK", "readers", "bob", 0, "SHARED")]
+    rdb = saved_by_holdfast(folder / "ours", "yes", more)
+    with redis(put(folder / "theirs", "dump.rdb", rdb)) as server:
+        compare(server, extra=1)
+        equal(sorted(server.ask("HKEYS", "readers")), [b"holdfast:lock", b"o:alice", b"o:bob"])
+
+
+@test
+def a_snapshot_that_went_through_stock_redis_has_its_locks_back(folder):
+    more = [("LOCK", "lock", "alice", TTL_MS), ("LOCK", "readers", "alice", TTL_MS, "SHARED"),
+            ("LOCK", "readers", "bob", 0, "SHARED")]
+    rdb = saved_by_holdfast(folder / "ours", "yes", more)
+    with redis(put(folder / "theirs", "dump.rdb", rdb)) as server:
+        equal(server.ask("SAVE"), "OK")
+    again = (folder / "theirs" / "dump.rdb").read_bytes()
+    with holdfast(put(folder / "again", "dump.rdb", again)) as server:
+        compare(server, extra=2)
+        equal(server.ask("LOCK", "lock", "bob", TTL_MS), None)
+        equal(server.ask("LOCK", "readers", "carol", TTL_MS), None)
+        equal(server.ask_all([("UNLOCK", "readers", "alice"), ("UNLOCK", "readers", "bob"),
+                              ("EXISTS", "readers"), ("UNLOCK", "lock", "alice")]), [1, 1, 0, 1])
+
+
+@test
+def a_snapshot_of_stock_redis_is_loaded_plain_and_packed(folder):
+    rdb = saved_by_redis(folder / "theirs")
+    for name, data in (("dump.rdb", rdb), ("dump.rdb.gz", gzip.compress(rdb))):
+        with holdfast(put(folder / f"ours {name}", name, data)) as server:
+            compare(server)
+            equal(server.ask("LOCK", "only here", "alice", TTL_MS)[0], b"alice")
+            equal(server.ask("LOCK", "int 1", "other", TTL_MS), None)
+        with holdfast(folder / f"ours {name}") as server:  # what was loaded stays when it is started again
+            compare(server, extra=1)
+
+
+@test
+def a_snapshot_of_stock_redis_without_packing_or_checksum_is_loaded(folder):
+    for i, option in enumerate((("--rdbcompression", "no"), ("--rdbchecksum", "no"))):
+        theirs = folder / f"theirs {i}"
+        with redis(theirs, *option) as server:
+            fill(server)
+            equal(server.ask("SAVE"), "OK")
+        rdb = (theirs / "dump.rdb").read_bytes()
+        with holdfast(put(folder / f"ours {i}", "dump.rdb", rdb)) as server:
+            compare(server)
+
+
+@test
+def keys_that_have_expired_are_not_loaded(folder):
+    theirs = folder / "theirs"
+    with redis(theirs) as server:
+        server.ask_all([("SET", "short", "v"), ("SET", "long", "v"), ("DEBUG", "SET-ACTIVE-EXPIRE", "0")])
+        server.ask("PEXPIREAT", "long", int(time.time() * 1000) + TTL_MS)
+        equal(server.ask("PEXPIREAT", "short", int(time.time() * 1000) + 200), 1)
+        equal(server.ask("SAVE"), "OK")
+        while server.ask("EXISTS", "short"):  # until its time is over
+            pass
+    rdb = (theirs / "dump.rdb").read_bytes()
+    has(rdb, b"short")
+    with holdfast(put(folder / "ours", "dump.rdb", rdb)) as server:
+        equal(server.ask_all([("GET", "short"), ("EXISTS", "short"), ("GET", "long")]), [None, 0, b"v"])
+
+
+UNKNOWN = {"list": ("RPUSH", "a", "b"), "set": ("SADD", "a", "b"), "sorted set": ("ZADD", "1", "a")}
+
+
+@test
+def types_that_only_redis_has_are_refused_by_their_name(folder):
+    for kind, (command, *values) in UNKNOWN.items():
+        rdb = saved_by_redis(folder / f"theirs {kind}", (command, "jobs 7", *values))
+        said = refused(put(folder / f"ours {kind}", "dump.rdb", rdb))
+        has(said, "dump.rdb: at byte ", f"the key 'jobs 7' is a {kind}", "--skip-unknown yes")
+
+
+@test
+def types_that_only_redis_has_are_left_out_on_request(folder):
+    large = [("RPUSH", "large list", *range(5000)), ("SADD", "large set", *(f"m{i}" for i in range(5000))),
+             ("ZADD", "large sorted set", *(x for i in range(5000) for x in (i / 7, f"m{i}")))]
+    small = [(command, f"a {kind}", *values) for kind, (command, *values) in UNKNOWN.items()]
+    rdb = saved_by_redis(folder / "theirs", *large, *small)
+    with holdfast(put(folder / "ours", "dump.rdb", rdb), "--skip-unknown", "yes") as server:
+        compare(server)
+
+
+@test
+def a_snapshot_of_a_newer_version_is_refused(folder):
+    rdb = saved_by_redis(folder / "theirs")
+    equal(rdb[:5], b"REDIS")
+    newer = rdb[:5] + b"0099" + rdb[9:]
+    for name, data in (("dump.rdb", newer), ("dump.rdb.gz", gzip.compress(newer))):
+        has(refused(put(folder / f"ours {name}", name, data)), name, "RDB version 99", "at byte 0", "newer")
+
+
+@test
+def a_damaged_snapshot_is_refused_by_file_and_byte_and_stays_as_it_is(folder):
+    rdb = saved_by_holdfast(folder / "ours", "no")
+    packed = gzip.compress(rdb)
+    middle = len(rdb) // 2
+
+    def flipped(data, at):
+        return data[:at] + bytes([data[at] ^ 1]) + data[at + 1:]
+
+    cases = {"flipped": ("dump.rdb", flipped(rdb, middle)), "cut": ("dump.rdb", rdb[:middle]),
+             "without its end": ("dump.rdb", rdb[:-1]),
+             "checksum": ("dump.rdb", flipped(rdb, len(rdb) - 1)),
+             "more": ("dump.rdb", rdb + b"more"), "empty": ("dump.rdb", b""),
+             "no snapshot": ("dump.rdb", b"PK\x03\x04 an archive, by mistake"),
+             "packed, flipped": ("dump.rdb.gz", flipped(packed, len(packed) // 2)),
+             "packed, cut": ("dump.rdb.gz", packed[:len(packed) // 2]),
+             "packed, more": ("dump.rdb.gz", packed + b"more"),
+             "packed, length": ("dump.rdb.gz", flipped(packed, len(packed) - 1)),
+             "packed, flipped before": ("dump.rdb.gz", gzip.compress(flipped(rdb, middle)))}
+    for case, (name, data) in cases.items():
+        said = refused(put(folder / case, name, data))
+        try:
+            has(said, str(folder / case / name), "byte ")
+            equal((folder / case / name).read_bytes(), data)
+        except AssertionError as why:
+            raise AssertionError(f"{case}: {why}") from why
+
+
+def over_time(*_):
+    raise TimeoutError(f"not done after {LIMIT_S} s")
+
+
+def main():
+    failed = 0
+    signal.signal(signal.SIGALRM, over_time)
+    for function in TESTS:
+        signal.alarm(LIMIT_S)
+        try:
+            with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+                function(pathlib.Path(folder))
+        except Exception:  # one broken promise must not keep the others from being looked at
+            failed += 1
+            print(f"FAILED {function.__name__}: {traceback.format_exc(limit=-3)}")
+        signal.alarm(0)
+    print(f"{len(TESTS) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,285 @@
+// A journal file that is cut or flipped anywhere never yields a payload that was not written, and its
+// verdict tells a crash from damage.
+#include "core/journal_frame.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/checksum.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr uint64_t kNumber = 7;
+constexpr uint64_t kFirst = 1000;
+
+void append_frame(std::string& out, uint64_t sequence, std::string_view payload) {
+  const size_t frame = begin_frame(out);
+  out += payload;
+  REQUIRE(end_frame(out, frame, sequence));
+}
+
+struct Journal {
+  std::string bytes;
+  std::vector<std::string> payloads;
+  std::vector<uint64_t> ends;  // of the head, then of each frame
+
+  explicit Journal(std::vector<std::string> written) : payloads(std::move(written)) {
+    append_journal_head(bytes, kNumber, kFirst);
+    ends.push_back(bytes.size());
+    for (const std::string& payload : payloads) {
+      append_frame(bytes, kFirst + ends.size() - 1, payload);
+      ends.push_back(bytes.size());
+    }
+  }
+  // How many frames end at or before `offset`.
+  size_t frames_before(uint64_t offset) const {
+    size_t n = 0;
+    while (n < payloads.size() && ends[n + 1] <= offset) ++n;
+    return n;
+  }
+};
+
+const Journal& sample() {
+  static const Journal journal(
+      {"first", std::string(60, '\0'), "", "the fourth\r\n", std::string(33, '\xF4')});
+  return journal;
+}
+
+struct Scanned {
+  std::vector<std::string> payloads;
+  JournalVerdict verdict;
+  uint64_t number = 0;
+  uint64_t next_sequence = 0;
+};
+
+Scanned scan(std::string_view file) {
+  Scanned scanned;
+  JournalScanner scanner(file);
+  while (const std::optional<JournalFrame> frame = scanner.next()) {
+    REQUIRE(frame->sequence == scanner.first_sequence() + scanned.payloads.size());
+    REQUIRE(frame->end() == scanner.verdict().offset);
+    scanned.payloads.emplace_back(frame->payload);
+  }
+  REQUIRE(!scanner.next());
+  scanned.verdict = scanner.verdict();
+  scanned.number = scanner.number();
+  scanned.next_sequence = scanner.next_sequence();
+  REQUIRE(scanned.verdict.bytes == file.size() - scanned.verdict.offset);
+  REQUIRE((scanned.verdict.state == JournalState::kClean) == scanned.verdict.why.empty());
+  return scanned;
+}
+
+std::vector<std::string> first_of(const Journal& journal, size_t n) {
+  return {journal.payloads.begin(), journal.payloads.begin() + static_cast<ptrdiff_t>(n)};
+}
+
+std::string patched(std::string bytes, size_t at, std::string_view with) {
+  return bytes.replace(at, with.size(), with);
+}
+
+}  // namespace
+
+TEST_CASE("journal file: what was framed comes back in its order, with number and sequences") {
+  const Scanned scanned = scan(sample().bytes);
+  CHECK(scanned.payloads == sample().payloads);
+  CHECK(scanned.number == kNumber);
+  CHECK(scanned.next_sequence == kFirst + sample().payloads.size());
+  CHECK(scanned.verdict.state == JournalState::kClean);
+  CHECK(scanned.verdict.offset == sample().bytes.size());
+}
+
+TEST_CASE("journal file: the bytes are the ones that the grammar says") {
+  std::string file;
+  append_journal_head(file, 0x0102, 3);
+  CHECK(file.substr(0, 35) ==
+        "HOLDFAST JOURNAL 1\n" + std::string("\x02\x01\0\0\0\0\0\0\x03\0\0\0\0\0\0\0", 16));
+  const size_t frame = begin_frame(file);
+  file += "ab";
+  REQUIRE(end_frame(file, frame, 3));
+  CHECK(file.substr(frame, 4) == "\xF4\x8A\x1D\xE5");
+  CHECK(file.substr(frame + 8) == std::string("\x02\0\0\0\x03\0\0\0\0\0\0\0ab", 14));
+  const uint32_t crc = crc32c(file.substr(frame + 8));
+  CHECK(file.substr(frame + 4, 4) == std::string{static_cast<char>(crc), static_cast<char>(crc >> 8U),
+                                                 static_cast<char>(crc >> 16U),
+                                                 static_cast<char>(crc >> 24U)});
+}
+
+TEST_CASE("journal file: a head alone is clean and has no frames") {
+  const Scanned scanned = scan(Journal({}).bytes);
+  CHECK(scanned.payloads.empty());
+  CHECK(scanned.next_sequence == kFirst);
+  CHECK(scanned.verdict.state == JournalState::kClean);
+}
+
+TEST_CASE("journal file: cut at any byte, the whole frames are there and the rest is torn") {
+  const Journal& journal = sample();
+  for (size_t size = 0; size < journal.bytes.size(); ++size) {
+    INFO("cut at " << size);
+    const Scanned scanned = scan(std::string_view(journal.bytes).substr(0, size));
+    const size_t whole = journal.frames_before(size);
+    const uint64_t good = size < kJournalHeadBytes ? 0 : journal.ends[whole];
+    REQUIRE(scanned.payloads == first_of(journal, whole));
+    REQUIRE(scanned.verdict.offset == good);
+    REQUIRE(scanned.verdict.state ==
+            (good == size && size > 0 ? JournalState::kClean : JournalState::kTorn));
+  }
+}
+
+TEST_CASE(
+    "journal file: any bit flipped in a frame that others follow is damage, where it is and up to where") {
+  const Journal& journal = sample();
+  for (size_t at = kJournalHeadBytes; at < journal.ends[journal.payloads.size() - 1]; ++at) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      INFO("byte " << at << " bit " << bit);
+      const char flipped = static_cast<char>(static_cast<uint8_t>(journal.bytes[at]) ^ (1U << bit));
+      const std::string bytes = patched(journal.bytes, at, std::string(1, flipped));
+      const Scanned scanned = scan(bytes);
+      const size_t whole = journal.frames_before(at);
+      REQUIRE(scanned.payloads == first_of(journal, whole));
+      REQUIRE(scanned.verdict.state == JournalState::kDamaged);
+      REQUIRE(scanned.verdict.offset == journal.ends[whole]);
+      REQUIRE(scanned.verdict.next_offset == journal.ends[whole + 1]);
+      REQUIRE(scanned.verdict.next_sequence == kFirst + whole + 1);
+    }
+  }
+}
+
+TEST_CASE(
+    "journal file: any bit flipped in the last frame cannot be told from a crash, and only that one goes") {
+  const Journal& journal = sample();
+  const size_t last = journal.payloads.size() - 1;
+  for (size_t at = journal.ends[last]; at < journal.bytes.size(); ++at) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      INFO("byte " << at << " bit " << bit);
+      const char flipped = static_cast<char>(static_cast<uint8_t>(journal.bytes[at]) ^ (1U << bit));
+      const Scanned scanned = scan(patched(journal.bytes, at, std::string(1, flipped)));
+      REQUIRE(scanned.payloads == first_of(journal, last));
+      REQUIRE(scanned.verdict.state == JournalState::kTorn);
+      REQUIRE(scanned.verdict.offset == journal.ends[last]);
+    }
+  }
+}
+
+TEST_CASE("journal file: any bit flipped in the head is damage at its start, never a newer version") {
+  const Journal& journal = sample();
+  for (size_t at = 0; at < kJournalHeadBytes; ++at) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      INFO("byte " << at << " bit " << bit);
+      const char flipped = static_cast<char>(static_cast<uint8_t>(journal.bytes[at]) ^ (1U << bit));
+      const Scanned scanned = scan(patched(journal.bytes, at, std::string(1, flipped)));
+      REQUIRE(scanned.payloads.empty());
+      REQUIRE(scanned.number == 0);
+      REQUIRE(scanned.verdict.state == JournalState::kDamaged);
+      REQUIRE(scanned.verdict.offset == 0);
+      REQUIRE(scanned.verdict.next_offset == kJournalHeadBytes);
+    }
+  }
+}
+
+TEST_CASE("journal file: a file that a crash left as zeroes, or as less than a head, is torn at 0") {
+  for (const size_t size : {size_t{0}, size_t{1}, kJournalHeadBytes, size_t{512}, size_t{4096}}) {
+    const Scanned scanned = scan(std::string(size, '\0'));
+    CHECK(scanned.verdict.state == JournalState::kTorn);
+    CHECK(scanned.verdict.offset == 0);
+    CHECK(scanned.verdict.bytes == size);
+  }
+}
+
+TEST_CASE("journal file: zeroes or garbage behind the last frame are torn") {
+  const Journal& journal = sample();
+  for (const char fill : {'\0', 'x', '\xF4'}) {
+    const Scanned scanned = scan(journal.bytes + std::string(512, fill));
+    CHECK(scanned.payloads == journal.payloads);
+    CHECK(scanned.verdict.state == JournalState::kTorn);
+    CHECK(scanned.verdict.bytes == 512);
+  }
+}
+
+TEST_CASE("journal file: a later version is named, also where its head is longer or there is no more") {
+  CHECK(scan("HOLDFAST JOURNAL 2\n").verdict.state == JournalState::kNewer);
+  const Scanned scanned = scan("HOLDFAST JOURNAL 10\nwhatever a head then has, and then some frames");
+  CHECK(scanned.verdict.state == JournalState::kNewer);
+  CHECK(scanned.verdict.version == 10);
+  CHECK(scanned.verdict.why == "the journal has version 10, written by a newer version of Holdfast");
+  for (const char* other :
+       {"HOLDFAST JOURNAL 0\n", "HOLDFAST JOURNAL -2\n", "HOLDFAST JOURNAL \n", "HOLDFAST JOURNAL 2",
+        "HOLDFAST JOURNAL 9999999999\n", "HOLDFAST JOURNAL 2x\n"}) {
+    CHECK(scan(other).verdict.state == JournalState::kTorn);
+  }
+}
+
+TEST_CASE("journal file: a frame that is missing, doubled or out of order is damage where it shows") {
+  for (const uint64_t sequence : {kFirst + 2, kFirst, kFirst - 1, uint64_t{0}, UINT64_MAX}) {
+    Journal journal({"first"});
+    append_frame(journal.bytes, sequence, "second");
+    append_frame(journal.bytes, sequence + 1, "third");
+    const Scanned scanned = scan(journal.bytes);
+    CHECK(scanned.payloads == journal.payloads);
+    CHECK(scanned.verdict.state == JournalState::kDamaged);
+    CHECK(scanned.verdict.offset == journal.ends[1]);
+    CHECK(scanned.verdict.next_offset == journal.ends[1]);
+    CHECK(scanned.verdict.next_sequence == sequence);
+  }
+}
+
+TEST_CASE("journal file: a piece cut out of the middle is damage, wherever it begins and ends") {
+  const Journal& journal = sample();
+  const size_t last = journal.ends[journal.payloads.size() - 1];  // the frame that has to stay
+  for (size_t from = 0; from < last; from += 3) {
+    for (size_t to = from + 1; to <= last; to += 5) {
+      std::string bytes = journal.bytes;
+      const Scanned scanned = scan(bytes.erase(from, to - from));
+      INFO("without [" << from << ", " << to << ")");
+      REQUIRE(scanned.verdict.state == JournalState::kDamaged);
+      REQUIRE(scanned.payloads == first_of(journal, scanned.payloads.size()));
+    }
+  }
+}
+
+TEST_CASE("journal file: an older journal kept as a value does not turn a torn tail into damage") {
+  std::string older;
+  append_journal_head(older, kNumber - 1, kFirst - 2);
+  append_frame(older, kFirst - 2, "old");
+  append_frame(older, kFirst - 1, "old too");
+  Journal journal({"first", "SET backup " + older + "and so on"});
+  const Scanned scanned = scan(std::string_view(journal.bytes).substr(0, journal.bytes.size() - 1));
+  CHECK(scanned.payloads == first_of(journal, 1));
+  CHECK(scanned.verdict.state == JournalState::kTorn);
+}
+
+TEST_CASE(
+    "journal file: heads made to deceive cost a few rounds over the file, and then it counts as damaged") {
+  std::string bait;
+  const size_t frame = begin_frame(bait);
+  REQUIRE(end_frame(bait, frame, UINT64_MAX / 2));
+  bait[9] = '\x10';  // of its size, so that it claims 4096 bytes that the checksum does not have
+  Journal journal({"first"});
+  const auto torn_with = [&](size_t baits) {
+    std::string bytes = journal.bytes;
+    for (size_t i = 0; i < baits; ++i) bytes += bait;
+    return scan(bytes + std::string(4096, 'x')).verdict;
+  };
+  CHECK(torn_with(1).state == JournalState::kTorn);
+  CHECK(torn_with(5).state == JournalState::kTorn);
+  const JournalVerdict verdict = torn_with(20000);
+  CHECK(verdict.state == JournalState::kDamaged);
+  CHECK(verdict.offset == journal.ends[1]);
+  CHECK(verdict.next_offset == 0);
+}
+
+TEST_CASE("journal file: a frame is made behind whatever is in the buffer, and many in one") {
+  std::string out = "sent before";
+  const size_t before = out.size();
+  append_journal_head(out, kNumber, kFirst);
+  append_frame(out, kFirst, "a");
+  append_frame(out, kFirst + 1, "b");
+  const Scanned scanned = scan(std::string_view(out).substr(before));
+  CHECK(scanned.payloads == std::vector<std::string>{"a", "b"});
+  CHECK(out.substr(0, before) == "sent before");
+}
+
+}  // namespace holdfast

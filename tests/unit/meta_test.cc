@@ -1,0 +1,127 @@
+// The text of a folder's meta: nothing but what was written is ever read from it.
+#include "core/meta.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "core/checksum.h"
+
+namespace holdfast {
+
+namespace {
+
+Meta sample() {
+  return {.id = "0123456789abcdef0123456789abcdef01234567",
+          .token_reserve = UINT64_MAX,
+          .token_max = 12,
+          .horizon_ms = 1'700'000'000'000,
+          .boot_id = "6f1c0f0e-8f6d-4a52-9d2b-0f2a3b4c5d6e",
+          .clean = true};
+}
+
+// With a checksum that is right, so that only the lines can be wrong.
+std::string sealed(const std::string& lines) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string crc;
+  for (int shift = 28; shift >= 0; shift -= 4) crc += kDigits[(crc32c(lines) >> shift) & 0xFU];
+  return lines + "crc " + crc + "\n";
+}
+
+// The sample's lines, with one text in the place of another.
+std::string with(const std::string& old, const std::string& other) {
+  std::string text = format_meta(sample());
+  text.erase(text.find("crc "));
+  REQUIRE(text.find(old) != std::string::npos);
+  return sealed(text.replace(text.find(old), old.size(), other));
+}
+
+std::string error_of(const std::string& text) {
+  Meta meta;
+  const std::string error = parse_meta(text, meta);
+  CHECK((error.empty() || meta == Meta{}));
+  return error;
+}
+
+}  // namespace
+
+TEST_CASE("meta: what was written is read") {
+  Meta meta;
+  CHECK(parse_meta(format_meta(sample()), meta).empty());
+  CHECK(meta == sample());
+}
+
+TEST_CASE("meta: extremes and what is not known are read as they were written") {
+  Meta written = sample();
+  written.token_reserve = 0;
+  written.token_max = UINT64_MAX;
+  written.boot_id.clear();
+  written.clean = false;
+  for (const int64_t horizon_ms : {INT64_MIN, int64_t{-1}, int64_t{0}, INT64_MAX}) {
+    written.horizon_ms = horizon_ms;
+    Meta meta;
+    CHECK(parse_meta(format_meta(written), meta).empty());
+    CHECK(meta == written);
+  }
+}
+
+TEST_CASE("meta: the text is the one that the grammar says") {
+  CHECK(format_meta(sample()) == sealed("version 1\nid 0123456789abcdef0123456789abcdef01234567\n"
+                                        "token-reserve 18446744073709551615\ntoken-max 12\n"
+                                        "horizon-ms 1700000000000\n"
+                                        "boot-id 6f1c0f0e-8f6d-4a52-9d2b-0f2a3b4c5d6e\nclean yes\n"));
+}
+
+TEST_CASE("meta: cut at any byte it is refused, and nothing is taken from it") {
+  const std::string text = format_meta(sample());
+  for (size_t size = 0; size < text.size(); ++size) {
+    INFO("cut at " << size);
+    REQUIRE(error_of(text.substr(0, size)).starts_with("line "));
+  }
+}
+
+TEST_CASE("meta: any bit flipped, it is refused, and nothing is taken from it") {
+  const std::string text = format_meta(sample());
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      INFO("byte " << at << " bit " << bit);
+      std::string bad = text;
+      bad[at] = static_cast<char>(static_cast<uint8_t>(bad[at]) ^ (1U << bit));
+      REQUIRE(error_of(bad).starts_with("line "));
+    }
+  }
+}
+
+TEST_CASE("meta: a newer version is named, whatever follows it") {
+  CHECK(error_of("version 2\nwhatever\n") == "line 1: version 2, written by a newer version of Holdfast");
+  CHECK(error_of(with("version 1", "version 4294967295")) ==
+        "line 1: version 4294967295, written by a newer version of Holdfast");
+  CHECK(error_of(with("version 1", "version 0")) == "line 1: there is no version 0");
+}
+
+TEST_CASE("meta: the error says which line and what is wrong with it") {
+  CHECK(error_of("") == "line 1: the file is empty");
+  CHECK(error_of("version 1\nid 01") == "line 2: the file is cut");
+  CHECK(error_of("version 1\nid 01\n") == "line 2: the file is cut, the line with the checksum is missing");
+  CHECK(error_of(sealed("version 1\n").replace(14, 8, "00000000")) ==
+        "line 2: the checksum is wrong, the lines before it have " + sealed("version 1\n").substr(10, 12));
+  CHECK(error_of(with("version 1", "version one")) == "line 1: version is not a number that fits");
+  CHECK(error_of(with("id 0", "id A")) == "line 2: id is not 40 hexadecimal digits");
+  CHECK(error_of(with("id 01", "id 1")) == "line 2: id is not 40 hexadecimal digits");
+  CHECK(error_of(with("token-max ", "token-maximum ")) == "line 4: token-max is missing");
+  CHECK(error_of(with("token-max 12\n", "")) == "line 4: token-max is missing");
+  CHECK(error_of(with("clean yes", "clean y")) == "line 7: clean is neither yes nor no");
+  CHECK(error_of(with("clean yes\n", "clean yes\nclean no\n")) ==
+        "line 8: the last line is followed by more");
+}
+
+TEST_CASE("meta: a number has one way to be written") {
+  for (const char* number :
+       {"012", "+12", "-12", "1e1", " 12", "12 ", "0x12", "", "18446744073709551616"}) {
+    INFO("token-max " << number);
+    CHECK(error_of(with("token-max 12", std::string("token-max ") + number)) ==
+          "line 4: token-max is not a number that fits");
+  }
+}
+
+}  // namespace holdfast

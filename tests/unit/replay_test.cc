@@ -1,0 +1,216 @@
+// The journal's records, done again: they give what was there, from any bytes no crash, and need no clock.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/journal.h"
+#include "core/revive.h"
+#include "session.h"
+#include "state_text.h"
+
+namespace holdfast {
+namespace {
+
+// All records since the engine's last.
+std::string taken(Engine& engine) {
+  std::string records;
+  std::swap(records, engine.journal_records());
+  return records;
+}
+
+void conclude(Engine& engine, Now now) {
+  engine.conclude_loading(now);
+  engine.check_invariants();
+}
+
+// What makes the state before a record, and the record itself as the last one.
+struct Sample {
+  Record op;
+  std::vector<std::vector<std::string>> before;
+  std::vector<std::string> request;
+};
+
+std::vector<std::string> large_hash() {
+  std::vector<std::string> words = {"HSET", "h"};
+  for (int i = 0; i < 600; ++i) words.insert(words.end(), {"f" + std::to_string(i), "x"});
+  return words;
+}
+
+std::vector<Sample> samples() {
+  const std::vector<std::string> lock = {"LOCK", "k", "alice", "5000", "SHARED", "DELAY", "70"};
+  const std::vector<std::string> lease = {"LEASE", "GRANT", "id", "5000", "doc1", "a", "doc2", "b"};
+  return {
+      {Record::kString, {}, {"LOCK", "k", "alice", "5000", "DELAY", "70", "SESSION"}},
+      {Record::kHash, {}, {"HSET", "h", "f", "1", "g", ""}},
+      {Record::kLock, {}, lock},
+      {Record::kErase, {{"SET", "k", "v"}}, {"DEL", "k"}},
+      {Record::kSetFields, {large_hash()}, {"HSET", "h", "f1", "new", "g", "2"}},
+      {Record::kEraseFields, {large_hash()}, {"HDEL", "h", "f1", "f2"}},
+      {Record::kPutHolder, {lock}, {"LOCK", "k", "bob", "0", "SHARED"}},
+      {Record::kEraseHolder, {lock, {"LOCK", "k", "bob", "0", "SHARED"}}, {"UNLOCK", "k", "bob"}},
+      {Record::kDelay, {{"LOCK", "k", "alice", "5000", "DELAY", "70"}}, {"LOCKS", "BREAK", "k"}},
+      {Record::kFlush, {{"SET", "k", "v"}}, {"FLUSHDB"}},
+      {Record::kSwap, {{"SET", "k", "v"}}, {"SWAPDB", "0", "5"}},
+      {Record::kLease, {}, lease},
+      {Record::kLeaseEnd, {lease}, {"LEASE", "CANCEL", "id"}},
+  };
+}
+
+struct Recorded {
+  std::string before;
+  std::string records;
+  std::string text;  // of the state behind them
+};
+
+Recorded record(const Sample& sample) {
+  Engine engine(session_config());
+  engine.keep_journal();
+  Talker c(engine);
+  for (const auto& request : sample.before) c.must(request);
+  Recorded r;
+  r.before = taken(engine);
+  c.must(sample.request);
+  r.records = taken(engine);
+  r.text = state_text(engine, session_time(0));
+  return r;
+}
+
+}  // namespace
+
+TEST_CASE("replay: the record of each kind gives the state that it was written for") {
+  for (const Sample& sample : samples()) {
+    CAPTURE(sample.request[0]);
+    const Recorded r = record(sample);
+    REQUIRE_FALSE(r.records.empty());
+    const auto op = static_cast<char>(sample.op);
+    const bool there = r.records.find(std::string{op, '\0'}) != std::string::npos;
+    CHECK(there);
+    Engine again(session_config());
+    CHECK(again.replay(r.before, session_time(0)).empty());
+    CHECK(again.replay(r.records, session_time(0)).empty());
+    CHECK(state_text(again, session_time(0)) == r.text);
+    conclude(again, session_time(0));
+  }
+}
+
+TEST_CASE("replay: records of any kind that are cut within the last of them are refused") {
+  for (const Sample& sample : samples()) {
+    const Recorded r = record(sample);
+    for (size_t size = 0; size < r.records.size(); ++size) {
+      CAPTURE(sample.request[0]);
+      CAPTURE(size);
+      Engine again(session_config());
+      CHECK(again.replay(r.before, session_time(0)).empty());
+      const std::string part = r.records.substr(0, size);
+      const bool good = again.replay(part, session_time(0)).empty();
+      if (good && size > 0) {
+        // Then whole records are left, and the rest can follow.
+        CHECK(again.replay(r.records.substr(size), session_time(0)).empty());
+        CHECK(state_text(again, session_time(0)) == r.text);
+      }
+      conclude(again, session_time(0));
+    }
+  }
+}
+
+TEST_CASE("replay: a flipped byte is an error, or gives a state that is whole in itself") {
+  simulation::Dice dice(3);
+  for (const Sample& sample : samples()) {
+    const Recorded r = record(sample);
+    for (size_t at = 0; at < r.records.size(); ++at) {
+      for (const int flip : {1 << dice.below(8), 1 << dice.below(8), 0xFF}) {
+        std::string bad = r.records;
+        bad[at] = static_cast<char>(bad[at] ^ flip);
+        Engine again(session_config());
+        CHECK(again.replay(r.before, session_time(0)).empty());
+        static_cast<void>(again.replay(bad, session_time(0)));
+        conclude(again, session_time(0));
+        Effects fx;
+        again.tick(session_time(100000), fx);
+        again.check_invariants();
+      }
+    }
+  }
+}
+
+TEST_CASE("replay: a long session's records give the same keys, holds, leases and delays") {
+  for (uint64_t seed = 1; seed <= 25; ++seed) {
+    CAPTURE(seed);
+    Engine engine(session_config());
+    engine.keep_journal();
+    RandomSession session(engine, seed);
+    std::string records;
+    for (int i = 0; i < 600; ++i) {
+      session.step();
+      records += taken(engine);
+    }
+    Engine again(session_config());
+    REQUIRE(again.replay(records, session.now()).empty());
+    CHECK(state_text(again, session.now()) == state_text(engine, session.now()));
+    conclude(again, session.now());
+    CHECK(again.largest_token() <= engine.largest_token());
+  }
+}
+
+TEST_CASE("replay: done turn by turn beside a session, it keeps up with it") {
+  Engine engine(session_config());
+  engine.keep_journal();
+  RandomSession session(engine, 99);
+  Engine again(session_config());
+  for (int i = 0; i < 400; ++i) {
+    session.step();
+    REQUIRE(again.replay(taken(engine), session.now()).empty());
+    if (i % 20 == 0) REQUIRE(state_text(again, session.now()) == state_text(engine, session.now()));
+  }
+}
+
+TEST_CASE("replay: does not ask what time it is; what is past comes back and ends with the first tick") {
+  Engine engine(session_config());
+  engine.keep_journal();
+  Talker c(engine);
+  c.must({"SET", "timed", "v", "PX", "100"});
+  c.must({"LOCK", "one", "alice", "100"});
+  c.must({"LOCK", "shared", "alice", "100", "SHARED"});
+  c.must({"LOCK", "shared", "bob", "0", "SHARED"});
+  c.must({"HSET", "h", "f", "v"});
+  c.must({"PEXPIRE", "h", "100"});
+  c.must({"LEASE", "GRANT", "id", "100", "doc", "x"});
+  const std::string records = taken(engine);
+  const Now late = session_time(4000000);
+  Engine again(session_config());
+  REQUIRE(again.replay(records, late).empty());
+  CHECK(again.state().dbs[0]->live() == 5);
+  CHECK(again.state().leases.size() == 1);
+  again.conclude_loading(late);
+  Effects fx;
+  again.tick(late, fx);
+  CHECK(again.state().dbs[0]->live() == 1);
+  CHECK(again.state().leases.size() == 0);
+  Talker reader(again, late);
+  CHECK(reader.say({"EXISTS", "shared"}) == ":1\r\n");
+  CHECK(reader.say({"UNLOCK", "shared", "alice"}) == ":-1\r\n");
+  CHECK(reader.say({"UNLOCK", "shared", "bob"}) == ":1\r\n");
+  again.check_invariants();
+}
+
+TEST_CASE("replay: what no server writes is refused with its reason") {
+  const auto wrong = [](const std::string& records) {
+    Engine engine(session_config());
+    const std::string why = engine.replay(records, session_time(0));
+    conclude(engine, session_time(0));
+    return why;
+  };
+  CHECK(wrong(std::string{0, 0}) == "a record of an unknown kind");
+  CHECK(wrong(std::string{14, 0}) == "a record of an unknown kind");
+  CHECK(wrong(std::string{10, 16}) == "no such database");
+  CHECK(wrong(std::string{11, 0, 16}) == "no such database");
+  CHECK(wrong(std::string{10}).empty() == false);
+  CHECK(wrong(std::string{13, 0, 1, 'x', 9, 0}) == "a lease has ended in no known way");
+  CHECK(wrong(std::string{5, 0, 1, 'k', 0}) == "fields of a key that holds no hash (key 'k')");
+  CHECK(wrong(std::string{8, 0, 1, 'k', 1, 'o'}) == "the end of a hold that is not there (key 'k')");
+  CHECK(wrong({}).empty());
+}
+
+}  // namespace holdfast

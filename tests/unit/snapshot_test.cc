@@ -1,0 +1,307 @@
+// A snapshot is one moment, whatever goes on while it is written; loading it gives that moment again.
+#include "core/snapshot.h"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/checksum.h"
+#include "core/restore.h"
+#include "session.h"
+#include "state_text.h"
+
+namespace holdfast {
+namespace {
+
+std::string ended(std::string bytes) {
+  append_crc(bytes, crc64(0, bytes));
+  return bytes;
+}
+
+std::string snapshot_of(Engine& engine, Now now, uint64_t journal = 1) {
+  Snapshot snapshot(engine.state(), now, journal);
+  while (!snapshot.step()) {
+  }
+  CHECK(snapshot.saved() == snapshot.keys());
+  return ended(snapshot.bytes());
+}
+
+// What is wrong with the file; empty: it is restored.
+std::string restore(Engine& engine, std::string_view file, Now now, size_t piece = SIZE_MAX) {
+  Restore restored(engine.state(), now, false);
+  for (size_t at = 0; at < file.size(); at += std::min(piece, file.size() - at)) {
+    if (!restored.feed(file.substr(at, piece))) return restored.error();
+  }
+  return restored.finish() ? std::string() : restored.error();
+}
+
+// Loading is over, whether it went well or not.
+void conclude(Engine& engine, Now now) {
+  engine.conclude_loading(now);
+  engine.check_invariants();
+}
+
+// The token of a reply to LOCK.
+uint64_t token_in(const std::string& reply) {
+  const size_t at = reply.rfind(':');
+  REQUIRE(at != std::string::npos);
+  return std::stoull(reply.substr(at + 1));
+}
+
+// Some of everything; returns who keeps the SESSION holds alive.
+std::unique_ptr<Talker> fill(Engine& engine) {
+  auto c = std::make_unique<Talker>(engine);
+  c->must({"SET", "plain", "value"});
+  c->must({"SET", "empty", ""});
+  c->must({"SET", "timed", "value", "PX", "5000"});
+  c->must({"SET", "number", "-12345"});
+  c->must({"LOCK", "exclusive", "alice", "60000", "DELAY", "700"});
+  c->must({"LOCK", "for-ever", "alice", "0"});
+  c->must({"LOCK", "of-session", "alice", "60000", "SESSION"});
+  c->must({"LOCK", "shared", "alice", "60000", "SHARED", "DELAY", "50"});
+  c->must({"LOCK", "shared", "bob", "0", "SHARED", "SESSION"});
+  c->must({"LOCK", "counted", "alice", "60000", "LIMIT", "3"});
+  c->must({"LOCK", "counted", "o:x", "70000", "LIMIT", "2"});
+  c->must({"HSET", "hash", "f", "1", "g", "", "", "no name"});
+  c->must({"PEXPIRE", "hash", "9000"});
+  c->must({"HSET", "like-lock", "holdfast:lock", "1", "o:alice", "7 1 -1 0 0 0 0 0"});
+  c->must({"LEASE", "GRANT", "granted", "60000", "doc1", "a", "doc2", "b"});
+  c->must({"LEASE", "GRANT", "confirmed", "60000", "doc3", "c"});
+  c->must({"LEASE", "CONFIRM", "confirmed"});
+  c->must({"LEASE", "GRANT", "cancelled", "60000", "doc4", "d"});
+  c->must({"LEASE", "CANCEL", "cancelled"});
+  c->must({"LOCK", "delayed", "alice", "60000", "DELAY", "90000", "SESSION"});
+  c->must({"LOCKS", "BREAK", "delayed"});
+  Talker gone(engine);
+  gone.must({"LOCK", "delayed2", "alice", "60000", "DELAY", "90000", "SESSION"});
+  gone.leave();
+  c->must({"SELECT", "5"});
+  c->must({"SET", "plain", "of another database"});
+  c->must({"LEASE", "GRANT", "other", "60000", "doc1", "a"});
+  c->must({"LOCK", "shared", "carol", "60000", "SHARED"});
+  c->must({"SWAPDB", "5", "9"});
+  return c;
+}
+
+void fill_big(Talker& c) {
+  std::vector<std::string> words = {"HSET", "big"};
+  for (int i = 0; i < 2000; ++i) words.insert(words.end(), {"f" + std::to_string(i), std::to_string(i)});
+  c.must(words);
+  words[1] = "big-like-lock";
+  words.insert(words.end(), {"holdfast:lock", "1"});
+  c.must(words);
+  c.must({"SET", "long", std::string(100000, 'x')});
+  c.must({"SET", std::string(3000, 'k'), "of a long key", "PX", "5000000000"});
+}
+
+}  // namespace
+
+TEST_CASE("snapshot: strings, locks, hashes, leases, lock-delays and databases come back as they were") {
+  Engine engine(session_config());
+  const auto c = fill(engine);
+  fill_big(*c);
+  const std::string before = state_text(engine, session_time(0));
+  const std::string file = snapshot_of(engine, session_time(0), 17);
+  CHECK(state_text(engine, session_time(0)) == before);
+  CHECK(peek_journal(std::string_view(file).substr(0, 1000)) == 17);
+  for (const size_t piece : {SIZE_MAX, size_t{1}, size_t{7}, size_t{4096}}) {
+    CAPTURE(piece);
+    Engine again(session_config());
+    CHECK(restore(again, file, session_time(0), piece).empty());
+    CHECK(state_text(again, session_time(0)) == before);
+    conclude(again, session_time(0));
+  }
+}
+
+TEST_CASE("snapshot: it does not matter what the engine's clock says when it is loaded") {
+  Engine engine(session_config());
+  const auto c = fill(engine);
+  const std::string before = state_text(engine, session_time(0));
+  const std::string file = snapshot_of(engine, session_time(0));
+  Now other = session_time(0);
+  other.mono.count += 77000000;
+  Engine again(session_config());
+  CHECK(restore(again, file, other).empty());
+  CHECK(state_text(again, other) == before);
+}
+
+TEST_CASE("snapshot: what is past its deadline comes back, and ends with the first tick") {
+  Engine engine(session_config());
+  const auto c = fill(engine);
+  const std::string file = snapshot_of(engine, session_time(0));
+  Engine again(session_config());
+  const Now late = session_time(1000000);
+  CHECK(restore(again, file, late).empty());
+  again.conclude_loading(late);
+  Talker reader(again, late);
+  Effects fx;
+  again.tick(late, fx);
+  CHECK(reader.say({"EXISTS", "plain", "for-ever", "exclusive", "timed", "hash", "counted"}) == ":2\r\n");
+  CHECK(reader.say({"LEASE", "INFO", "granted"}).find("expired") != std::string::npos);
+  again.check_invariants();
+}
+
+TEST_CASE("snapshot: tokens after it are larger than all before, of every key") {
+  Engine engine(session_config());
+  const auto c = fill(engine);
+  for (int i = 0; i < 50; ++i) {
+    c->must({"LOCK", "often", "alice", "100"});
+    c->must({"UNLOCK", "often", "alice"});
+  }
+  c->must({"LOCK", "far", "alice", "100", "TOKEN", "123456"});
+  const uint64_t largest = engine.largest_token();
+  Engine again(session_config());
+  CHECK(restore(again, snapshot_of(engine, session_time(0)), session_time(0)).empty());
+  CHECK(again.largest_token() == largest);
+  Talker other(again);
+  for (int i = 0; i < 50; ++i) {
+    CHECK(token_in(other.say({"LOCK", "new" + std::to_string(i), "bob", "100"})) > largest);
+  }
+  other.say({"SELECT", "3"});
+  CHECK(token_in(other.say({"LOCK", "often", "bob", "100"})) > largest);
+}
+
+TEST_CASE("snapshot: requests between its steps change nothing of it") {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    Engine engine(session_config());
+    RandomSession session(engine, seed);
+    for (int i = 0; i < 250; ++i) session.step();
+    const Now moment = session.now();
+    const std::string before = state_text(engine, moment);
+    Snapshot snapshot(engine.state(), moment, 1);
+    uint64_t steps = 0;
+    while (!snapshot.step()) {
+      if (++steps % (20 + seed) == 0) session.step();
+    }
+    CHECK(snapshot.saved() == snapshot.keys());
+    Engine again(session_config());
+    CHECK(restore(again, ended(snapshot.bytes()), moment).empty());
+    CHECK(state_text(again, moment) == before);
+    conclude(again, moment);
+    engine.check_invariants();
+  }
+}
+
+TEST_CASE("snapshot: a flush, a swap, an expiry and a new key in its middle change nothing of it") {
+  const std::vector<std::vector<std::string>> requests = {
+      {"FLUSHALL"},
+      {"FLUSHDB"},
+      {"SWAPDB", "0", "9"},
+      {"SWAPDB", "0", "4"},
+      {"SET", "brand-new", "value"},
+      {"UNLOCK", "shared", "alice"},
+      {"LOCK", "shared", "dave", "10", "SHARED"},
+      {"RENEW", "counted", "alice", "5"},
+      {"HSET", "big", "f7", "changed", "another", "one"},
+      {"HDEL", "hash", "f"},
+      {"RENAME", "hash", "elsewhere"},
+      {"APPEND", "long", "more"},
+      {"LEASE", "CANCEL", "granted"},
+      {"LEASE", "CONFIRM", "granted"}};
+  for (const auto& request : requests) {
+    for (const int first : {0, 2000, 5000}) {
+      CAPTURE(request[0]);
+      CAPTURE(first);
+      Engine engine(session_config());
+      auto c = fill(engine);
+      c->must({"SELECT", "0"});
+      fill_big(*c);
+      const std::string before = state_text(engine, session_time(0));
+      Snapshot snapshot(engine.state(), session_time(0), 1);
+      for (int i = 0; i < first; ++i) REQUIRE_FALSE(snapshot.step());
+      c->at(session_time(1));
+      c->must(request);
+      Effects fx;
+      engine.tick(session_time(65000), fx);
+      c->leave();
+      while (engine.next_deadline() && engine.next_deadline()->count == 0)
+        engine.tick(session_time(65000), fx);
+      while (!snapshot.step()) {
+      }
+      Engine again(session_config());
+      CHECK(restore(again, ended(snapshot.bytes()), session_time(0)).empty());
+      CHECK(state_text(again, session_time(0)) == before);
+    }
+  }
+}
+
+TEST_CASE("snapshot: one behind another that was given up or finished is whole") {
+  for (const int steps : {0, 1, 1000, 4095, 4096, 6000, 1000000}) {
+    CAPTURE(steps);
+    Engine engine(session_config());
+    const auto c = fill(engine);
+    {
+      Snapshot first(engine.state(), session_time(0), 1);
+      c->must({"SET", "plain", "touched"});
+      for (int i = 0; i < steps && !first.step(); ++i) {
+        if (i == 500) c->must({"SET", "new", "in the middle"});
+      }
+    }
+    c->must({"SET", "newer", "between the two"});
+    const std::string before = state_text(engine, session_time(0));
+    Engine again(session_config());
+    CHECK(restore(again, snapshot_of(engine, session_time(0)), session_time(0)).empty());
+    CHECK(state_text(again, session_time(0)) == before);
+  }
+}
+
+TEST_CASE("snapshot: of an engine without keys is a file that loads") {
+  Engine engine(session_config());
+  const std::string file = snapshot_of(engine, session_time(0));
+  Engine again(session_config());
+  CHECK(restore(again, file, session_time(0)).empty());
+  CHECK(state_text(again, session_time(0)) == state_text(engine, session_time(0)));
+}
+
+TEST_CASE("snapshot: cut at any byte it is refused") {
+  Engine engine(session_config());
+  const auto c = fill(engine);
+  const std::string file = snapshot_of(engine, session_time(0));
+  REQUIRE(file.size() < 4000);
+  for (size_t size = 0; size < file.size(); ++size) {
+    Engine again(session_config());
+    if (restore(again, file.substr(0, size), session_time(0)).empty()) FAIL_CHECK("cut at ", size);
+    conclude(again, session_time(0));
+  }
+}
+
+TEST_CASE("snapshot: with any byte flipped it is refused by its checksum at the latest") {
+  Engine engine(session_config());
+  const auto c = fill(engine);
+  const std::string file = snapshot_of(engine, session_time(0));
+  simulation::Dice dice(1);
+  for (size_t at = 0; at < file.size(); ++at) {
+    for (const int flip : {1 << dice.below(8), 0xFF}) {
+      std::string bad = file;
+      bad[at] = static_cast<char>(bad[at] ^ flip);
+      Engine again(session_config());
+      if (restore(again, bad, session_time(0)).empty()) FAIL_CHECK("flipped at ", at, " by ", flip);
+      conclude(again, session_time(0));
+    }
+  }
+}
+
+TEST_CASE("snapshot: damage that has a good checksum is an error, or a state that is whole in itself") {
+  Engine engine(session_config());
+  const auto c = fill(engine);
+  const std::string file = snapshot_of(engine, session_time(0));
+  simulation::Dice dice(2);
+  for (size_t at = 0; at + 8 < file.size(); ++at) {
+    for (const int flip : {1 << dice.below(8), 0xFF}) {
+      std::string bad = file.substr(0, file.size() - 8);
+      bad[at] = static_cast<char>(bad[at] ^ flip);
+      Engine again(session_config());
+      const bool good = restore(again, ended(bad), session_time(0)).empty();
+      conclude(again, session_time(0));
+      if (!good) continue;
+      Effects fx;
+      again.tick(session_time(100000), fx);
+      again.check_invariants();
+    }
+  }
+}
+
+}  // namespace holdfast

@@ -1,0 +1,66 @@
+// All that an engine would keep on disk, as text, in an order that does not depend on how it came about: so
+// that two engines can be compared.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/engine.h"
+#include "core/hash_value.h"
+#include "core/journal.h"
+#include "core/locks.h"
+#include "core/saved.h"
+#include "core/state.h"
+
+namespace holdfast {
+
+inline std::string hold_text(const SavedHold& h) {
+  return " token " + std::to_string(h.token.value) + " ttl " + std::to_string(h.ttl.count) + " since " +
+         std::to_string(h.held_since_ms) + " delay " + std::to_string(h.delay.count) + " lease " +
+         std::to_string(h.lease) + (h.session ? " session" : "");
+}
+
+inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspace::Found& f,
+                              const Now& now) {
+  const Entry& e = *f;
+  const std::string until = " until " + std::to_string(saved_deadline(deadline_of(e), now));
+  if (type_of(e) == EntryType::kString) {
+    const SavedHold h = saved_hold(token_of(e), ttl_of(e), held_since(e), attachment_of(s, place, f), now);
+    return "string '" + std::string(value_of(e)) + "'" + until + hold_text(h);
+  }
+  std::map<std::string, std::string> parts;
+  if (type_of(e) == EntryType::kLock) {
+    lock_body_of(e)->for_each([&](const Holder& holder) {
+      const SavedHolder h = saved_holder(holder, now);
+      parts[std::string(h.owner)] = " of " + std::to_string(h.capacity.count) + " until " +
+                                    std::to_string(h.deadline_ms) + hold_text(h.hold);
+    });
+  } else {
+    HashView(e).for_each(
+        [&](std::string_view field, std::string_view value) { parts[std::string(field)] = value; });
+  }
+  std::string text = type_of(e) == EntryType::kLock ? "lock" : "hash" + until;
+  for (const auto& [name, part] : parts)
+    text.append(" [").append(name).append(": ").append(part).append("]");
+  return text;
+}
+
+inline std::string state_text(Engine& engine, const Now& now) {
+  EngineState& s = engine.state();
+  std::string text;
+  for (DbIndex number = 0; number < kDatabases; ++number) {
+    const DbIndex place = s.db_at[number];
+    Keyspace& keys = *s.dbs[place];
+    std::map<std::string, std::string> entries;
+    keys.scan(0, SIZE_MAX, [&](const Entry& e) {
+      if (type_of(e) == EntryType::kNone) return;
+      entries[std::string(key_of(e))] = entry_text(s, place, keys.find(keys.key(key_of(e))), now);
+    });
+    for (const auto& [key, entry] : entries) {
+      text += std::to_string(number) + " '" + key + "' " + entry + "\n";
+    }
+  }
+  return text + "beside: " + side_records(s, now);
+}
+
+}  // namespace holdfast
