@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""The command `holdfast check` on folders that the real server has left behind: good, damaged and repaired.
+Closes with "N passed, N failed". HOLDFAST_SERVER names the server; the command stands beside it."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+
+from folder_test import LIMIT_S, SERVER, Server, equal, fill, has, refusal
+
+COMMAND = os.path.join(os.path.dirname(SERVER), "holdfast")
+
+
+def run(status, *args):
+    """What the command says, which has to end with this status."""
+    done = subprocess.run([COMMAND, *map(str, args)], check=False, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=LIMIT_S)
+    if done.returncode != status:
+        raise AssertionError(f"status {done.returncode}, wanted {status}: {done.stdout}")
+    return done.stdout
+
+
+def a_good_folder_is_good_file_by_file(folder):
+    fill(folder)
+    with Server(folder) as server:
+        server.ask("HSET", "h", "f", "v")
+        equal(server.ask("SAVE"), "OK")
+        server.lock("later")
+    said = run(0, "check", folder)
+    has(said, "dump.rdb.gz: good: a snapshot", "50 strings", "1 hashes", "journal.2: good", "meta: good")
+    equal("NOT" in said, False)
+    has(run(0, "check", folder / "meta", folder / "dump.rdb.gz"), "stopped in order", "a snapshot")
+
+
+def a_tail_that_a_crash_cut_is_no_fault(folder):
+    path = fill(folder)
+    data = path.read_bytes()
+    path.write_bytes(data[:-3])
+    has(run(0, "check", folder), "a crash cut it")
+    equal(path.read_bytes(), data[:-3])
+
+
+def damage_in_a_journal_is_cut_on_request_and_the_original_kept(folder):
+    path = fill(folder)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x10
+    path.write_bytes(data)
+    has(run(1, "check", folder), "NOT good", "good turns follow at byte")
+    equal(path.read_bytes(), bytes(data))
+    has(refusal(folder), "holdfast check --repair")
+    has(run(0, "check", "--repair", path), "NOT good", "cut to")
+    equal((path.parent / (path.name + ".damaged")).read_bytes(), bytes(data))
+    has(run(0, "check", folder), "journal.1: good")
+    with Server(folder) as server:
+        equal(server.ask("GET", "key:0"), b"alice")
+        equal(server.ask("GET", "key:49"), None)
+
+
+def a_folder_in_use_is_not_repaired(folder):
+    with Server(folder):
+        has(run(1, "check", "--repair", folder), "NOT good")
+        run(0, "check", folder)
+
+
+def a_damaged_snapshot_and_meta_are_named_with_the_place(folder):
+    fill(folder)
+    with Server(folder) as server:
+        equal(server.ask("SAVE"), "OK")
+    snapshot = folder / "dump.rdb.gz"
+    snapshot.write_bytes(snapshot.read_bytes()[:-9])
+    meta = folder / "meta"
+    meta.write_text(meta.read_text().replace("clean yes", "clean ye"))
+    has(run(1, "check", folder), "dump.rdb.gz: NOT good", "meta: NOT good", "byte", "line")
+
+
+def a_missing_journal_is_named(folder):
+    fill(folder)
+    (folder / "journal.3").write_bytes((folder / "journal.1").read_bytes())
+    has(run(1, "check", folder), "journal.2 is missing")
+
+
+def wrong_words_are_told_what_to_do(folder):
+    has(run(2), "Usage: holdfast VERB")
+    has(run(0, "--help"), "check [--repair] PATH")
+    has(run(0, "--version"), "holdfast 0")
+    has(run(0, "check", "--help"), "--repair")
+    has(run(2, "check"), "needs a file or folder", "--help")
+    has(run(2, "check", "--frob"), "frob")
+    has(run(2, "frob"), "no such verb: frob")
+    has(run(1, "check", folder / "nothing"), "No such file")
+
+
+def main():
+    tests = [a_good_folder_is_good_file_by_file, a_tail_that_a_crash_cut_is_no_fault,
+             damage_in_a_journal_is_cut_on_request_and_the_original_kept, a_folder_in_use_is_not_repaired,
+             a_damaged_snapshot_and_meta_are_named_with_the_place, a_missing_journal_is_named,
+             wrong_words_are_told_what_to_do]
+    failed = 0
+    for test in tests:
+        try:
+            with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+                test(pathlib.Path(folder, "data"))
+        except Exception:  # one broken promise must not keep the others from being looked at
+            failed += 1
+            print(f"FAILED {test.__name__}: {traceback.format_exc(limit=-3)}")
+    print(f"{len(tests) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

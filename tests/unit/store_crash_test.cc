@@ -1,0 +1,231 @@
+// The journal, snapshots and `meta` on a disk that loses what was not synced: crash and reopen, again and
+// again. What was synced is there, and what comes back is a moment that there was.
+#include <doctest/doctest.h>
+#include <uv.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/snapshot.h"
+#include "files/crash_files.h"
+#include "io/journal_writer.h"
+#include "io/meta_keeper.h"
+#include "io/recovery.h"
+#include "io/snapshot_writer.h"
+#include "session.h"
+#include "state_text.h"
+
+namespace holdfast {
+namespace {
+
+struct Loop {
+  uv_loop_t loop;
+  Loop() { uv_loop_init(&loop); }
+  ~Loop() { CHECK(uv_loop_close(&loop) == 0); }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  void run() { uv_run(&loop, UV_RUN_DEFAULT); }
+};
+
+// Keys and holds. Lock-delays are left out: which of them are over depends on when one looks.
+std::string kept(Engine& engine) {
+  const std::string text = state_text(engine, session_time(0));
+  return text.substr(0, text.find("beside: "));
+}
+
+// A server's life on the disk, without a server.
+class Life {
+ public:
+  Life(CrashFiles& files, uint64_t seed) : files_(files), dice_(seed), journal_(files, &loop_.loop) {}
+
+  // Reads the folder. The state that came back.
+  std::string start() {
+    Recovery recovery(files_, engine_, session_time(0), false);
+    while (true) {
+      Result<bool> all = recovery.step();
+      if (!all) FAIL(all.error());
+      if (*all) break;
+    }
+    std::string state = kept(engine_);
+    engine_.conclude_loading(session_time(0));
+    engine_.check_invariants();
+    next_journal_ = recovery.next_journal();
+    const bool goes_on = recovery.journal() != 0;
+    Result<Done> begun = goes_on ? journal_.resume(recovery.journal(), recovery.next_sequence())
+                                 : journal_.begin(next_journal_++);
+    REQUIRE(begun);
+    engine_.keep_journal();
+    session_ = std::make_unique<RandomSession>(engine_, dice_.below(1000000));
+    // The ends of sessions at a start are not recorded: they end at the next one again.
+    save();
+    return state;
+  }
+
+  // One turn; false: the disk did not take it.
+  bool turn() {
+    session_->step();
+    const bool written = journal_.commit(engine_.journal_records());
+    engine_.journal_records().clear();
+    return written;
+  }
+  bool retry() { return journal_.retry(); }
+  void sync() {
+    journal_.start_sync([] {});
+    loop_.run();
+    REQUIRE(journal_.all_synced());
+  }
+  // A snapshot, of which `part` of 4 is done when the machine stops; 4: all. A disk that does not take the
+  // new journal puts it off.
+  void save(int part = 4) {
+    if (!journal_.begin(next_journal_)) return;
+    const uint64_t number = next_journal_++;
+    Snapshot snapshot(engine_.state(), session_->now(), number);
+    SnapshotWriter writer(files_, &loop_.loop, dice_.one_in(2) ? 1 : 0);
+    if (part == 0) return;
+    while (!snapshot.step()) {
+    }
+    writer.add_now(snapshot.bytes());
+    if (part == 1) return;
+    writer.finish_now();
+    if (part == 2 || !writer.failure().empty()) return;
+    journal_.forget_below(number);
+    for (uint64_t old = 1; old < number; ++old) REQUIRE(files_.remove(journal_name(old)));
+  }
+  std::string state() { return kept(engine_); }
+
+ private:
+  CrashFiles& files_;
+  simulation::Dice dice_;
+  Loop loop_;
+  Engine engine_{session_config()};
+  JournalWriter journal_;
+  std::unique_ptr<RandomSession> session_;
+  uint64_t next_journal_ = 1;
+};
+
+}  // namespace
+
+TEST_CASE("crash: what was synced is there again, and what comes back is a moment that there was") {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    simulation::Dice dice(seed);
+    CrashFiles files;
+    std::vector<std::string> moments;
+    size_t synced = 0;
+    for (uint64_t life = 0; life < 4; ++life) {
+      CAPTURE(life);
+      Life server(files, seed * 10 + life);
+      const std::string found = server.start();
+      const auto since = moments.begin() + static_cast<std::ptrdiff_t>(synced);
+      if (life > 0) CHECK_MESSAGE(std::find(since, moments.end(), found) != moments.end(), found);
+      moments = {server.state()};
+      synced = 0;
+      for (uint64_t turns = dice.below(50); turns > 0; --turns) {
+        if (dice.one_in(20)) files.fail_write(1, ENOSPC);
+        if (!server.turn()) REQUIRE(server.retry());
+        moments.push_back(server.state());
+        if (dice.one_in(25)) {
+          server.save(static_cast<int>(dice.below(5)));
+        } else if (dice.one_in(6)) {
+          server.sync();
+          synced = moments.size() - 1;
+        }
+      }
+      files.crash(seed + life);
+    }
+  }
+}
+
+TEST_CASE("crash: a process that is killed has lost nothing that was written") {
+  CrashFiles files;
+  std::string before;
+  for (uint64_t life = 0; life < 12; ++life) {
+    CAPTURE(life);
+    Life server(files, life);
+    const std::string found = server.start();
+    if (life > 0) CHECK(found == before);
+    for (int turns = 0; turns < 40; ++turns) REQUIRE(server.turn());
+    before = server.state();
+    files.kill();
+  }
+}
+
+TEST_CASE("store: a sync that fails is final for its journal, until a snapshot makes it good") {
+  CrashFiles files;
+  Loop loop;
+  JournalWriter journal(files, &loop.loop);
+  REQUIRE(journal.begin(1));
+  REQUIRE(journal.commit("one"));
+  files.fail_sync(1, EIO);
+  journal.start_sync([] {});
+  loop.run();
+  CHECK(journal.sync_failed());
+  CHECK(journal.failure().find("journal.1") != std::string::npos);
+  CHECK_FALSE(journal.all_synced());
+  CHECK(journal.commit("two"));  // it is written, but that is no promise
+  CHECK(journal.sync_failed());
+  REQUIRE(journal.begin(2));
+  journal.forget_below(2);  // the snapshot is in place
+  CHECK(journal.failure().empty());
+  CHECK_FALSE(journal.all_synced());
+  journal.start_sync([] {});
+  loop.run();
+  CHECK(journal.all_synced());
+}
+
+TEST_CASE("store: a write that fails is kept whole, in its order, until the disk takes it") {
+  CrashFiles files;
+  Loop loop;
+  JournalWriter journal(files, &loop.loop);
+  REQUIRE(journal.begin(1));
+  files.fail_write(1, ENOSPC);
+  CHECK_FALSE(journal.commit("one"));
+  files.shorten_write(1, 5);
+  CHECK_FALSE(journal.failure().empty());
+  CHECK_FALSE(journal.begin(2));  // what waits would be lost
+  CHECK(journal.commit("two"));
+  CHECK(journal.failure().empty());
+  JournalScanner scanner(files.bytes("journal.1"));
+  CHECK(scanner.next()->payload == "one");
+  CHECK(scanner.next()->payload == "two");
+  CHECK_FALSE(scanner.next());
+  CHECK(scanner.verdict().state == JournalState::kClean);
+}
+
+TEST_CASE("crash: no token that was covered by meta comes again, and no lost hold is granted too early") {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    simulation::Dice dice(seed);
+    CrashFiles files;
+    Loop loop;
+    uint64_t given = 1000;
+    int64_t until_ms = 0;
+    for (int life = 0; life < 4; ++life) {
+      MetaKeeper meta(files, &loop.loop);
+      auto found = meta.read();
+      REQUIRE(found);
+      REQUIRE(found->has_value() == (life > 0));
+      if (life > 0) {
+        CHECK((*found)->token_reserve >= given);
+        CHECK((*found)->horizon_ms >= until_ms);
+        given = (*found)->token_reserve;
+      }
+      REQUIRE(meta.begin(std::string(kFolderIdDigits, 'a'), given, until_ms, "boot"));
+      for (uint64_t step = dice.below(20); step > 0; --step) {
+        const uint64_t token = given + dice.below(90'000'000);
+        const int64_t deadline_ms = until_ms + static_cast<int64_t>(dice.below(90'000));
+        meta.keep_ahead(token, deadline_ms, [] {});
+        if (dice.one_in(2)) loop.run();
+        if (!meta.covers(token, deadline_ms)) continue;
+        given = token;
+        until_ms = deadline_ms;
+      }
+      loop.run();
+      files.crash(seed);
+    }
+  }
+}
+
+}  // namespace holdfast
