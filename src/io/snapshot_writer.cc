@@ -37,9 +37,8 @@ class SnapshotWriter::Sink {
     crc_ = crc64(crc_, bytes);
     put(bytes, false);
     if (!last) return;
-    std::string end;
-    append_crc(end, crc_);
-    put(end, true);
+    append_crc(end_, crc_);
+    put(end_, true);
     if (failure_.empty()) put_in_place();
   }
   const std::string& failure() const { return failure_; }
@@ -100,6 +99,7 @@ class SnapshotWriter::Sink {
   isal_zstream stream_{};
   std::unique_ptr<File> file_;
   uint64_t crc_ = 0;
+  std::string end_;                    // the checksum, as it stands in the file
   std::atomic<uint64_t> written_ = 0;  // looked at while a job runs
   bool in_place_ = false;
   std::string failure_;
