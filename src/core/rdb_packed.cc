@@ -51,10 +51,12 @@ class Bytes {
   bool good_ = true;
 };
 
-// How many bytes the length that closes a listpack's element takes.
+// How many bytes the length that closes a listpack's element takes. From two bytes on Redis goes to the
+// next size one early: 16383 would fit in two and has three.
 size_t back_length_bytes(uint64_t n) {
-  size_t bytes = 1;
-  for (; n > 127; n >>= 7U) ++bytes;
+  if (n <= 127) return 1;
+  size_t bytes = 2;
+  for (uint64_t most = (1U << 14U) - 1; bytes < 5 && n >= most; most = (most << 7U) | 0x7FU) ++bytes;
   return bytes;
 }
 

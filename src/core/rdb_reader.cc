@@ -62,9 +62,11 @@ class RdbReader::Input {
   bool short_of_bytes() const { return short_; }
   const std::string& wrong() const { return wrong_; }
   size_t used() const { return used_; }
+  size_t wanted() const { return wanted_; }  // of all bytes, where they are short
 
   std::string_view take(uint64_t n) {
-    if (short_ || n > bytes_.size() - used_) return short_ = true, std::string_view{};
+    if (!short_ && n > bytes_.size() - used_) wanted_ = used_ + n;
+    if (short_ || wanted_ > 0) return short_ = true, std::string_view{};
     used_ += n;
     return bytes_.substr(used_ - n, n);
   }
@@ -131,6 +133,7 @@ class RdbReader::Input {
 
   std::string_view bytes_;
   size_t used_ = 0;
+  size_t wanted_ = 0;
   bool short_ = false;
   std::string wrong_;
 };
@@ -140,6 +143,8 @@ bool RdbReader::feed(std::string_view bytes) {
   std::string joined;
   if (!pending_.empty()) {
     pending_.append(bytes);
+    // To look at every piece of a long text anew would take time by its square.
+    if (pending_.size() < wanted_) return true;
     joined = std::exchange(pending_, {});
     bytes = joined;
   }
@@ -149,7 +154,10 @@ bool RdbReader::feed(std::string_view bytes) {
       break;
     }
     Input in(bytes);
-    if (!step(in)) break;
+    if (!step(in)) {
+      wanted_ = in.wanted();
+      break;
+    }
     if (state_ != State::kEnd) crc_ = crc64(crc_, bytes.substr(0, in.used()));
     offset_ += in.used();
     bytes.remove_prefix(in.used());
@@ -234,8 +242,9 @@ void RdbReader::read_item(Input& in) {
     case rdb::kOpExpire: {
       const uint64_t n = in.low_first(op == rdb::kOpExpireMs ? 8 : 4);
       if (in.short_of_bytes()) return;
-      const uint64_t ms = op == rdb::kOpExpireMs ? n : n * 1000;
-      expire_ms_ = static_cast<int64_t>(std::min<uint64_t>(ms, INT64_MAX));
+      // As Redis has it: -1 is no deadline, and another one before 1970 is over, not in a far future.
+      const auto ms = static_cast<int64_t>(op == rdb::kOpExpireMs ? n : n * 1000);
+      expire_ms_ = ms == RdbSink::kNoExpiry ? ms : std::max<int64_t>(ms, 0);
       return;
     }
     case rdb::kOpFreq:

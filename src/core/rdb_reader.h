@@ -63,6 +63,7 @@ class RdbReader {
   bool skip_unknown_;
   State state_ = State::kHeader;
   std::string pending_;  // an item that has not come whole
+  size_t wanted_ = 0;    // so many bytes of it are needed at least
   uint64_t offset_ = 0;
   uint64_t crc_ = 0;
   std::string error_;

@@ -217,6 +217,25 @@ TEST_CASE("rdb: a listpack is read at the bounds of each encoding of numbers and
   }
 }
 
+TEST_CASE("rdb: a listpack's element of 16383 bytes is closed by a length of three bytes") {
+  for (const auto& [encoded, closing] :
+       {std::pair{16382U, "7f fe"}, {16383U, "00 ff ff"}, {16384U, "01 80 80"}}) {
+    CAPTURE(encoded);
+    const unsigned size = encoded - 5;
+    std::string body = "\xF0";
+    for (unsigned shift = 0; shift < 32; shift += 8) body += static_cast<char>((size >> shift) & 0xFFU);
+    body += std::string(size, 'x');
+    std::string hex = closing;
+    std::erase(hex, ' ');
+    body += from_hex(hex);
+    std::string list;
+    const size_t bytes = 6 + body.size() + 1;
+    for (unsigned shift = 0; shift < 32; shift += 8) list += static_cast<char>((bytes >> shift) & 0xFFU);
+    list += from_hex("0100") + body + from_hex("ff");
+    CHECK(read_listpack(list, [&](std::string_view text) { CHECK(text.size() == size); }));
+  }
+}
+
 TEST_CASE(
     "rdb: a newer version, a wrong checksum and bytes behind the end are refused; no checksum is not") {
   std::string file = own_file();
