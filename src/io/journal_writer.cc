@@ -49,7 +49,8 @@ Result<Done> JournalWriter::begin(uint64_t number) {
   number_ = number;
   bytes_ = head.size();
   written_ += head.size();
-  return files_.sync_folder();
+  unnamed_ = true;
+  return Done{};
 }
 
 bool JournalWriter::commit(std::string_view records) {
@@ -87,7 +88,9 @@ void JournalWriter::start_sync(std::function<void()> done) {
   auto errors = std::make_shared<std::vector<int>>();
   run_job(
       loop_,
-      [files, errors] {
+      [this, files, errors, unnamed = std::exchange(unnamed_, false)] {
+        // Without its name on disk a file is lost with all it has.
+        if (unnamed && !files_.sync_folder()) return errors->assign(files.size(), EIO);
         for (const Numbered& n : files) errors->push_back(n.file->sync());
       },
       [this, files, errors, upto = written_, done = std::move(done)] {
@@ -112,6 +115,8 @@ void JournalWriter::forget_below(uint64_t number) {
 
 bool JournalWriter::sync_now() {
   if (!retry()) return false;
+  if (unnamed_ && !files_.sync_folder()) return fail("syncing the folder of", EIO), false;
+  unnamed_ = false;
   earlier_.push_back({number_, file_});
   for (const Numbered& n : std::exchange(earlier_, {})) {
     if (const int error = n.file->sync(); error != 0) return fail("syncing", error), false;

@@ -71,6 +71,7 @@ class JournalWriter {
   std::string unwritten_;  // frames
   uint64_t written_ = 0;   // bytes of all journals since the start
   uint64_t synced_ = 0;
+  bool unnamed_ = false;  // the folder has not been synced since the journal was made
   bool syncing_ = false;
   bool sync_failed_ = false;
   std::string failure_;
