@@ -2,15 +2,11 @@
 """The command `holdfast check` on folders that the real server has left behind: good, damaged and repaired.
 Closes with "N passed, N failed". HOLDFAST_SERVER names the server; the command stands beside it."""
 import os
-import pathlib
 import subprocess
-import sys
-import tempfile
-import traceback
 
-from folder_test import LIMIT_S, SERVER, Server, equal, fill, has, refusal
+from harness import HOLDFAST, LIMIT_S, Server, equal, has, left_behind, refusal, run_tests, test
 
-COMMAND = os.path.join(os.path.dirname(SERVER), "holdfast")
+COMMAND = os.path.join(os.path.dirname(HOLDFAST), "holdfast")
 
 
 def run(status, *args):
@@ -22,8 +18,9 @@ def run(status, *args):
     return done.stdout
 
 
+@test
 def a_good_folder_is_good_file_by_file(folder):
-    fill(folder)
+    left_behind(folder)
     with Server(folder) as server:
         server.ask("HSET", "h", "f", "v")
         equal(server.ask("SAVE"), "OK")
@@ -34,16 +31,18 @@ def a_good_folder_is_good_file_by_file(folder):
     has(run(0, "check", folder / "meta", folder / "dump.rdb.gz"), "stopped in order", "a snapshot")
 
 
+@test
 def a_tail_that_a_crash_cut_is_no_fault(folder):
-    path = fill(folder)
+    path = left_behind(folder)
     data = path.read_bytes()
     path.write_bytes(data[:-3])
     has(run(0, "check", folder), "a crash cut it")
     equal(path.read_bytes(), data[:-3])
 
 
+@test
 def damage_in_a_journal_is_cut_on_request_and_the_original_kept(folder):
-    path = fill(folder)
+    path = left_behind(folder)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0x10
     path.write_bytes(data)
@@ -58,14 +57,16 @@ def damage_in_a_journal_is_cut_on_request_and_the_original_kept(folder):
         equal(server.ask("GET", "key:49"), None)
 
 
+@test
 def a_folder_in_use_is_not_repaired(folder):
     with Server(folder):
         has(run(1, "check", "--repair", folder), "NOT good")
         run(0, "check", folder)
 
 
+@test
 def a_damaged_snapshot_and_meta_are_named_with_the_place(folder):
-    fill(folder)
+    left_behind(folder)
     with Server(folder) as server:
         equal(server.ask("SAVE"), "OK")
     snapshot = folder / "dump.rdb.gz"
@@ -75,12 +76,14 @@ def a_damaged_snapshot_and_meta_are_named_with_the_place(folder):
     has(run(1, "check", folder), "dump.rdb.gz: NOT good", "meta: NOT good", "byte", "line")
 
 
+@test
 def a_missing_journal_is_named(folder):
-    fill(folder)
+    left_behind(folder)
     (folder / "journal.3").write_bytes((folder / "journal.1").read_bytes())
     has(run(1, "check", folder), "journal.2 is missing")
 
 
+@test
 def wrong_words_are_told_what_to_do(folder):
     has(run(2), "Usage: holdfast VERB")
     has(run(0, "--help"), "check [--repair] PATH")
@@ -92,22 +95,5 @@ def wrong_words_are_told_what_to_do(folder):
     has(run(1, "check", folder / "nothing"), "No such file")
 
 
-def main():
-    tests = [a_good_folder_is_good_file_by_file, a_tail_that_a_crash_cut_is_no_fault,
-             damage_in_a_journal_is_cut_on_request_and_the_original_kept, a_folder_in_use_is_not_repaired,
-             a_damaged_snapshot_and_meta_are_named_with_the_place, a_missing_journal_is_named,
-             wrong_words_are_told_what_to_do]
-    failed = 0
-    for test in tests:
-        try:
-            with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
-                test(pathlib.Path(folder, "data"))
-        except Exception:  # one broken promise must not keep the others from being looked at
-            failed += 1
-            print(f"FAILED {test.__name__}: {traceback.format_exc(limit=-3)}")
-    print(f"{len(tests) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_tests()

@@ -5,18 +5,17 @@ released may be back, and the tokens of a key must grow over all restarts. Close
 HOLDFAST_SERVER names the server, HOLDFAST_CRASH_ROUNDS says how often, HOLDFAST_CRASH_SEED repeats a run's
 choices (though not its timing)."""
 import collections
-import ctypes
 import os
 import random
 import selectors
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 
-SERVER = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
+from harness import HOLDFAST, end_with_parent
+
 ROUNDS = int(os.environ.get("HOLDFAST_CRASH_ROUNDS", "200"))
 SEED = int(os.environ.get("HOLDFAST_CRASH_SEED", str(random.SystemRandom().randrange(1 << 30))))
 LIMIT_S = 60
@@ -27,11 +26,6 @@ SLACK_MS = 5000       # between what two clocks say of one deadline
 FOREVER = -1
 KINDS = {"exclusive": 40, "shared": 30, "hash": 8, "lease": 20}  # items of each connection
 SHOWN = 10            # findings of one sort that are printed
-
-
-def end_with_parent():
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def now_ms():
@@ -350,7 +344,7 @@ class Process:
 
     def __init__(self, folder, options):
         self.path = os.path.join(folder, "socket")
-        self.process = subprocess.Popen([SERVER, "--port", "0", "--unixsocket", self.path, "--dir",
+        self.process = subprocess.Popen([HOLDFAST, "--port", "0", "--unixsocket", self.path, "--dir",
                                          os.path.join(folder, "data"), "--save", "", *options],
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         preexec_fn=end_with_parent)

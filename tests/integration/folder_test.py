@@ -1,166 +1,16 @@
 #!/usr/bin/env python3
 """The data folder of the real server: who may use it, what a stop keeps, what is saved when, and what is
 said where it is damaged, newer, gone, full, or may have lost holds. Closes with "N passed, N failed".
-HOLDFAST_SERVER names the server. No wait is for a time: each ends at what it waits for, or fails after
-LIMIT_S."""
+HOLDFAST_SERVER names the server."""
 import contextlib
-import ctypes
 import gzip
-import os
-import pathlib
 import re
 import shutil
-import signal
-import socket
 import subprocess
-import sys
-import tempfile
 import time
-import traceback
 
-SERVER = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
-LIMIT_S = 60
-TTL_MS = 50_000_000
-POLL_S = 0.01
-TESTS = []
-
-
-def end_with_parent():
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def equal(got, wanted):
-    if got != wanted:
-        raise AssertionError(f"got {got!r:.600}, wanted {wanted!r:.600}")
-
-
-def has(text, *parts):
-    for part in parts:
-        if part not in str(text):
-            raise AssertionError(f"got {text!r}, wanted {part!r} in it")
-
-
-def until(what):
-    """The first true value of what(), which asks again and again."""
-    deadline = time.monotonic() + LIMIT_S
-    while not (value := what()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not so within {LIMIT_S} s")
-        time.sleep(POLL_S)
-    return value
-
-
-class Client:
-    """A connection in RESP2; an error is returned as a RuntimeError."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(LIMIT_S)
-        self.socket.connect(path)
-        self.replies = self.socket.makefile("rb")
-
-    def ask(self, *args):
-        texts = [arg if isinstance(arg, bytes) else str(arg).encode() for arg in args]
-        bulks = b"".join(b"$%d\r\n%s\r\n" % (len(text), text) for text in texts)
-        self.socket.sendall(b"*%d\r\n" % len(texts) + bulks)
-        return self.reply()
-
-    def reply(self):
-        line = self.replies.readline()[:-2]
-        kind, rest = line[:1], line[1:]
-        if kind == b"+":
-            return rest.decode()
-        if kind == b"-":
-            return RuntimeError(rest.decode())
-        if kind == b"":
-            raise EOFError("the server closed the connection")
-        n = int(rest)
-        if kind == b":" or n < 0:
-            return n if kind == b":" else None
-        if kind == b"*":
-            return [self.reply() for _ in range(n)]
-        return self.replies.read(n + 2)[:-2]
-
-    def info(self, field, section="persistence"):
-        text = self.ask("INFO", section).decode()
-        return re.search(rf"^{field}:(.*)\r$", text, re.MULTILINE).group(1)
-
-    def close(self):
-        self.replies.close()
-        self.socket.close()
-
-
-class Server(Client):
-    """A server on a folder, and a connection to it. `loaded` is whether to wait until it has read its
-    folder, which is when it says that it is ready; it listens before that."""
-
-    def __init__(self, folder, *options, loaded=True, status=0):
-        self.status = status
-        self.own = tempfile.TemporaryDirectory(prefix="holdfast-test-")  # of the socket
-        self.path = os.path.join(self.own.name, "s")
-        self.process = subprocess.Popen(
-            [SERVER, "--port", "0", "--unixsocket", self.path, "--dir", folder, "--save", "", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent)
-        self.log = ""
-        while loaded and "ready to accept connections" not in self.log:
-            line = self.process.stdout.readline()
-            self.log += line
-            if not line:
-                self.process.wait(LIMIT_S)
-                self.own.cleanup()
-                raise AssertionError(f"it did not start: {self.log}")
-        until(self.connected)
-
-    def connected(self):
-        try:
-            super().__init__(self.path)
-        except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet
-            equal(self.process.poll(), None)
-            return False
-        return True
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.ended()
-        equal(self.process.returncode, self.status)
-
-    def ended(self):
-        """Waits for the end; `log` has all of the log then."""
-        if not self.process.stdout.closed:
-            self.log += self.process.communicate(timeout=LIMIT_S)[0]
-            self.close()
-            self.own.cleanup()
-            equal("Sanitizer" in self.log, False)
-
-    def kill(self):
-        self.status = -signal.SIGKILL
-        self.process.kill()
-        self.ended()
-
-    def lock(self, key, owner="alice", ttl=TTL_MS, *more):
-        """The token of a lock that is granted at once."""
-        reply = self.ask("LOCK", key, owner, ttl, *more)
-        if not isinstance(reply, list) or reply[0] != owner.encode():
-            raise AssertionError(f"LOCK {key} {owner}: {reply!r}")
-        return reply[1]
-
-
-def refusal(folder, *options):
-    """What a server says that must not start on the folder."""
-    done = subprocess.run([SERVER, "--port", "auto", "--dir", folder, *options], check=False, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
-    equal((done.returncode, "Sanitizer" in done.stdout), (1, False))
-    return done.stdout
+from harness import (LIMIT_S, TTL_MS, Server, equal, has, journals, left_behind, refusal,
+                     run_tests, test, until)
 
 
 def crc32c(data):
@@ -180,20 +30,6 @@ def edit_meta(folder, old, new):
     if edited == text:
         raise AssertionError(f"{old} is not in {text}")
     path.write_text(f"{edited}crc {crc32c(edited.encode()):08x}\n")
-
-
-def journals(folder):
-    return sorted(folder.glob("journal.*"))
-
-
-def fill(folder, number=50):
-    """A folder that a killed server has left behind, with holds key:0 and so on; its only journal."""
-    with Server(folder) as server:
-        for i in range(number):
-            server.lock(f"key:{i}")
-        server.kill()
-    equal(len(journals(folder)), 1)
-    return journals(folder)[0]
 
 
 @test
@@ -232,7 +68,7 @@ def a_stop_in_order_is_marked_as_clean_and_a_kill_is_not(folder):
                 with contextlib.suppress(EOFError, ConnectionError):
                     equal(server.ask(*stop), "closed")
         has((folder / "meta").read_text(), "\nclean yes\n")
-    fill(folder, 1)
+    left_behind(folder, 1)
     has((folder / "meta").read_text(), "\nclean no\n")
 
 
@@ -324,7 +160,7 @@ def autosave_makes_a_snapshot_every_so_many_milliseconds(folder):
 
 @test
 def a_torn_journal_is_cut_with_a_warning_of_how_many_bytes(folder):
-    path = fill(folder)
+    path = left_behind(folder)
     data = path.read_bytes()
     path.write_bytes(data[:-3])
     with Server(folder) as server:
@@ -342,7 +178,7 @@ def a_torn_journal_is_cut_with_a_warning_of_how_many_bytes(folder):
 
 @test
 def a_flipped_byte_in_the_middle_of_a_journal_refuses_to_start_and_is_left(folder):
-    path = fill(folder)
+    path = left_behind(folder)
     data = bytearray(path.read_bytes())
     at = len(data) // 2
     data[at] ^= 0x10
@@ -356,7 +192,7 @@ def a_flipped_byte_in_the_middle_of_a_journal_refuses_to_start_and_is_left(folde
 
 @test
 def a_damaged_meta_is_refused_by_name(folder):
-    fill(folder)
+    left_behind(folder)
     meta = folder / "meta"
     text = meta.read_bytes()
     for at in (0, len(text) // 2, len(text) - 2):
@@ -371,7 +207,7 @@ def a_damaged_meta_is_refused_by_name(folder):
 
 @test
 def a_meta_of_a_newer_version_is_refused(folder):
-    fill(folder)
+    left_behind(folder)
     edit_meta(folder, "^version 1$", "version 2")
     has(refusal(folder), f"{folder}/meta: ", "newer", "2")
 
@@ -478,25 +314,11 @@ def a_boot_of_the_machine_grants_nothing_for_the_recovery_wait(folder):
 
 @test
 def a_kill_with_a_journal_needs_no_recovery_wait(folder):
-    fill(folder)
+    left_behind(folder)
     with Server(folder) as server:
         equal(server.info("recovering_ms"), "0")
         server.lock("k")
 
 
-def main():
-    failed = 0
-    chosen = [function for function in TESTS if len(sys.argv) < 2 or sys.argv[1] in function.__name__]
-    for function in chosen:
-        try:
-            with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
-                function(pathlib.Path(folder, "data"))
-        except Exception:  # one broken promise must not keep the others from being looked at
-            failed += 1
-            print(f"FAILED {function.__name__}: {traceback.format_exc(limit=-3)}")
-    print(f"{len(chosen) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_tests()

@@ -4,7 +4,6 @@
 Prints each promise that is not kept, and closes with "N passed, N failed". HOLDFAST_SERVER names the
 server. Nothing here depends on how fast anything is: each wait ends at what it waits for, or after LIMIT_S.
 """
-import ctypes
 import fcntl
 import json
 import os
@@ -14,40 +13,16 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
 import termios
 import time
-import traceback
 
-LIMIT_S = 60
-SERVER = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
-TESTS = []
-
-
-def end_with_parent():
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def equal(got, wanted):
-    if got != wanted:
-        raise AssertionError(f"got {got!r}, wanted {wanted!r}")
+from harness import HOLDFAST, LIMIT_S, end_with_parent, equal, has, run_tests, test
 
 
 def matches(pattern, text):
     if not re.fullmatch(pattern, text, re.DOTALL):
         raise AssertionError(f"got {text!r}, wanted a match of {pattern!r}")
-
-
-def has(text, part):
-    if part not in text:
-        raise AssertionError(f"got {text!r}, wanted {part!r} in it")
 
 
 class Server:
@@ -56,7 +31,7 @@ class Server:
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="holdfast-test-")
         self.socket = os.path.join(self.folder.name, "s")
-        self.process = subprocess.Popen([SERVER, "--port", "auto", "--unixsocket", self.socket],
+        self.process = subprocess.Popen([HOLDFAST, "--port", "auto", "--unixsocket", self.socket],
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         preexec_fn=end_with_parent)
         log = ""
@@ -295,18 +270,5 @@ def redis_benchmark_runs_lock_without_an_error(server):
     has(server.cli("INFO", "locks"), "lock_refusals:0\r")
 
 
-def main():
-    failed = 0
-    for function in TESTS:
-        try:
-            with Server() as server:
-                function(server)
-        except Exception:  # one broken promise must not keep the others from being looked at
-            failed += 1
-            print(f"FAILED {function.__name__}: {traceback.format_exc(limit=-2)}")
-    print(f"{len(TESTS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_tests(Server)

@@ -3,132 +3,23 @@
 plain and through zcat; Holdfast reads what Redis saved, or says which key or byte it cannot. Prints each
 promise that is not kept and closes with "N passed, N failed". HOLDFAST_SERVER and REDIS_SERVER name the
 servers."""
-import ctypes
 import gzip
-import os
-import pathlib
 import random
-import signal
-import socket
 import subprocess
-import sys
-import tempfile
 import time
-import traceback
 
-HOLDFAST = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
-REDIS = os.environ.get("REDIS_SERVER", "build/redis-server")
-LIMIT_S = 60
-TTL_MS = 50_000_000
+from harness import LIMIT_S, REDIS, TTL_MS, Server, equal, has, refusal, run_tests, test
+
 SLACK_MS = LIMIT_S * 1000  # that a test may take between a save and the question for the ttl
-TESTS = []
-
-
-def end_with_parent():
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def equal(got, wanted):
-    if got != wanted:
-        raise AssertionError(f"got {got!r:.600}, wanted {wanted!r:.600}")
-
-
-def has(text, *parts):
-    for part in parts:
-        if part not in text:
-            raise AssertionError(f"got {text!r}, wanted {part!r} in it")
-
-
-class Server:
-    """A server on a folder, asked over a Unix socket in RESP2."""
-
-    def __init__(self, command, ready, folder, options):
-        self.folder = tempfile.TemporaryDirectory(prefix="holdfast-test-")  # of the socket
-        path = os.path.join(self.folder.name, "s")
-        pathlib.Path(folder).mkdir(exist_ok=True)
-        self.process = subprocess.Popen([command, "--port", "0", "--unixsocket", path, "--dir", str(folder),
-                                         "--save", "", *options], stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent)
-        self.log = ""
-        for line in self.process.stdout:
-            self.log += line
-            if ready in line:
-                break
-        else:
-            self.process.wait(LIMIT_S)
-            return
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(LIMIT_S)
-        self.socket.connect(path)
-        self.replies = self.socket.makefile("rb")
-        while isinstance(reply := self.ask("PING"), Exception):
-            has(str(reply), "LOADING")
-
-    def __enter__(self):
-        if self.process.returncode is not None:
-            raise AssertionError(f"it did not start: {self.log}")
-        return self
-
-    def __exit__(self, *_):
-        if self.process.returncode is None:
-            self.process.terminate()
-            self.log += self.process.communicate(timeout=LIMIT_S)[0]
-            self.socket.close()
-        self.folder.cleanup()
-        equal((self.process.returncode, "Sanitizer" in self.log), (0, False))
-
-    def ask(self, *args):
-        return self.ask_all([args])[0]
-
-    def ask_all(self, requests):
-        out = bytearray()
-        for args in requests:
-            out += b"*%d\r\n" % len(args)
-            for arg in args:
-                text = arg if isinstance(arg, bytes) else str(arg).encode()
-                out += b"$%d\r\n%s\r\n" % (len(text), text)
-        self.socket.sendall(out)
-        return [self.reply() for _ in requests]
-
-    def reply(self):
-        line = self.replies.readline()[:-2]
-        kind, rest = line[:1], line[1:]
-        if kind == b"+":
-            return rest.decode()
-        if kind == b"-":
-            return RuntimeError(rest.decode())
-        n = int(rest)
-        if kind == b":" or n < 0:
-            return n if kind == b":" else None
-        if kind == b"*":
-            return [self.reply() for _ in range(n)]
-        return self.replies.read(n + 2)[:-2]
-
 
 def holdfast(folder, *options):
-    return Server(HOLDFAST, "ready to accept connections", folder, options)
+    folder.mkdir(parents=True, exist_ok=True)
+    return Server(folder, *options)
 
 
 def redis(folder, *options):
-    return Server(REDIS, "ready to accept connections", folder, options)
-
-
-def refused(folder, *options):
-    """What a server says that does not start on the folder."""
-    server = holdfast(folder, *options)
-    server.folder.cleanup()
-    if server.process.returncode is None:
-        server.process.kill()
-        server.process.wait(LIMIT_S)
-        raise AssertionError("it started")
-    equal((server.process.returncode, "Sanitizer" in server.log), (1, False))
-    return server.log
+    folder.mkdir(parents=True, exist_ok=True)
+    return Server(folder, *options, command=REDIS)
 
 
 def texts():
@@ -339,7 +230,7 @@ UNKNOWN = {"list": ("RPUSH", "a", "b"), "set": ("SADD", "a", "b"), "sorted set":
 def types_that_only_redis_has_are_refused_by_their_name(folder):
     for kind, (command, *values) in UNKNOWN.items():
         rdb = saved_by_redis(folder / f"theirs {kind}", (command, "jobs 7", *values))
-        said = refused(put(folder / f"ours {kind}", "dump.rdb", rdb))
+        said = refusal(put(folder / f"ours {kind}", "dump.rdb", rdb))
         has(said, "dump.rdb: at byte ", f"the key 'jobs 7' is a {kind}", "--skip-unknown yes")
 
 
@@ -359,7 +250,7 @@ def a_snapshot_of_a_newer_version_is_refused(folder):
     equal(rdb[:5], b"REDIS")
     newer = rdb[:5] + b"0099" + rdb[9:]
     for name, data in (("dump.rdb", newer), ("dump.rdb.gz", gzip.compress(newer))):
-        has(refused(put(folder / f"ours {name}", name, data)), name, "RDB version 99", "at byte 0", "newer")
+        has(refusal(put(folder / f"ours {name}", name, data)), name, "RDB version 99", "at byte 0", "newer")
 
 
 @test
@@ -382,7 +273,7 @@ def a_damaged_snapshot_is_refused_by_file_and_byte_and_stays_as_it_is(folder):
              "packed, length": ("dump.rdb.gz", flipped(packed, len(packed) - 1)),
              "packed, flipped before": ("dump.rdb.gz", gzip.compress(flipped(rdb, middle)))}
     for case, (name, data) in cases.items():
-        said = refused(put(folder / case, name, data))
+        said = refusal(put(folder / case, name, data))
         try:
             has(said, str(folder / case / name), "byte ")
             equal((folder / case / name).read_bytes(), data)
@@ -390,25 +281,5 @@ def a_damaged_snapshot_is_refused_by_file_and_byte_and_stays_as_it_is(folder):
             raise AssertionError(f"{case}: {why}") from why
 
 
-def over_time(*_):
-    raise TimeoutError(f"not done after {LIMIT_S} s")
-
-
-def main():
-    failed = 0
-    signal.signal(signal.SIGALRM, over_time)
-    for function in TESTS:
-        signal.alarm(LIMIT_S)
-        try:
-            with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
-                function(pathlib.Path(folder))
-        except Exception:  # one broken promise must not keep the others from being looked at
-            failed += 1
-            print(f"FAILED {function.__name__}: {traceback.format_exc(limit=-3)}")
-        signal.alarm(0)
-    print(f"{len(TESTS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_tests()

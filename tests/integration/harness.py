@@ -1,0 +1,215 @@
+"""What the scripts of this folder share: the server as a process on a data folder, a connection to it, and
+how tests are named, chosen, run and summed up. HOLDFAST_SERVER and REDIS_SERVER name the servers. No wait
+is for a time: each ends at what it waits for, or fails after LIMIT_S."""
+import contextlib
+import ctypes
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HOLDFAST = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
+REDIS = os.environ.get("REDIS_SERVER", "build/redis-server")
+LIMIT_S = 60        # of one wait
+TEST_LIMIT_S = 300  # of one test
+TTL_MS = 50_000_000
+POLL_S = 0.01
+TESTS = []
+
+
+def end_with_parent():
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def equal(got, wanted):
+    if got != wanted:
+        raise AssertionError(f"got {got!r:.600}, wanted {wanted!r:.600}")
+
+
+def has(text, *parts):
+    """`text` is bytes, or what shows as a text: an error, too."""
+    text = text if isinstance(text, bytes) else str(text)
+    for part in parts:
+        if part not in text:
+            raise AssertionError(f"got {text!r}, wanted {part!r} in it")
+
+
+def until(what):
+    """The first true value of what(), which asks again and again."""
+    deadline = time.monotonic() + LIMIT_S
+    while not (value := what()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not so within {LIMIT_S} s")
+        time.sleep(POLL_S)
+    return value
+
+
+class Client:
+    """A connection in RESP2; an error is returned as a RuntimeError."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(LIMIT_S)
+        self.socket.connect(path)
+        self.replies = self.socket.makefile("rb")
+
+    def ask(self, *args):
+        return self.ask_all([args])[0]
+
+    def ask_all(self, requests):
+        """The replies to all of them, sent at once."""
+        out = bytearray()
+        for args in requests:
+            out += b"*%d\r\n" % len(args)
+            for arg in args:
+                text = arg if isinstance(arg, bytes) else str(arg).encode()
+                out += b"$%d\r\n%s\r\n" % (len(text), text)
+        self.socket.sendall(out)
+        return [self.reply() for _ in requests]
+
+    def reply(self):
+        line = self.replies.readline()[:-2]
+        kind, rest = line[:1], line[1:]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b"-":
+            return RuntimeError(rest.decode())
+        if kind == b"":
+            raise EOFError("the server closed the connection")
+        n = int(rest)
+        if kind == b":" or n < 0:
+            return n if kind == b":" else None
+        if kind == b"*":
+            return [self.reply() for _ in range(n)]
+        return self.replies.read(n + 2)[:-2]
+
+    def info(self, field, section="persistence"):
+        text = self.ask("INFO", section).decode()
+        return re.search(rf"^{field}:(.*)\r$", text, re.MULTILINE).group(1)
+
+    def close(self):
+        self.replies.close()
+        self.socket.close()
+
+
+class Server(Client):
+    """A server on a folder, and a connection to it. `loaded` is whether to wait until it has read its
+    folder, which is when it says that it is ready; it listens before that."""
+
+    def __init__(self, folder, *options, command=HOLDFAST, loaded=True, status=0):
+        self.status = status
+        self.own = tempfile.TemporaryDirectory(prefix="holdfast-test-")  # of the socket
+        self.path = os.path.join(self.own.name, "s")
+        self.process = subprocess.Popen(
+            [command, "--port", "0", "--unixsocket", self.path, "--dir", folder, "--save", "", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent)
+        self.log = ""
+        while loaded and "ready to accept connections" not in self.log:
+            line = self.process.stdout.readline()
+            self.log += line
+            if not line:
+                self.process.wait(LIMIT_S)
+                self.own.cleanup()
+                raise AssertionError(f"it did not start: {self.log}")
+        until(self.connected)
+
+    def connected(self):
+        try:
+            super().__init__(self.path)
+        except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet
+            equal(self.process.poll(), None)
+            return False
+        return True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.ended()
+        equal(self.process.returncode, self.status)
+
+    def ended(self):
+        """Waits for the end; `log` has all of the log then."""
+        if not self.process.stdout.closed:
+            self.log += self.process.communicate(timeout=LIMIT_S)[0]
+            self.close()
+            self.own.cleanup()
+            equal("Sanitizer" in self.log, False)
+
+    def kill(self):
+        self.status = -signal.SIGKILL
+        self.process.kill()
+        self.ended()
+
+    def lock(self, key, owner="alice", ttl=TTL_MS, *more):
+        """The token of a lock that is granted at once."""
+        reply = self.ask("LOCK", key, owner, ttl, *more)
+        if not isinstance(reply, list) or reply[0] != owner.encode():
+            raise AssertionError(f"LOCK {key} {owner}: {reply!r}")
+        return reply[1]
+
+
+def refusal(folder, *options):
+    """What a server says that must not start on the folder."""
+    done = subprocess.run([HOLDFAST, "--port", "auto", "--dir", folder, *options], check=False, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
+    equal((done.returncode, "Sanitizer" in done.stdout), (1, False))
+    return done.stdout
+
+
+def journals(folder):
+    return sorted(folder.glob("journal.*"))
+
+
+def left_behind(folder, number=50):
+    """A folder that a killed server has left behind, with holds key:0 and so on; its only journal."""
+    with Server(folder) as server:
+        for i in range(number):
+            server.lock(f"key:{i}")
+        server.kill()
+    equal(len(journals(folder)), 1)
+    return journals(folder)[0]
+
+
+@contextlib.contextmanager
+def data_folder():
+    """The path of one that is not there yet."""
+    with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+        yield pathlib.Path(folder, "data")
+
+
+def over_time(*_):
+    raise TimeoutError(f"not done after {TEST_LIMIT_S} s")
+
+
+def run_tests(around=data_folder):
+    """Runs the tests, each with what around() gives; those whose names have the script's first argument in
+    them, if there is one. Ends the script."""
+    failed = 0
+    signal.signal(signal.SIGALRM, over_time)
+    chosen = [function for function in TESTS if len(sys.argv) < 2 or sys.argv[1] in function.__name__]
+    for function in chosen:
+        signal.alarm(TEST_LIMIT_S)
+        try:
+            with around() as argument:
+                function(argument)
+        except Exception:  # one broken promise must not keep the others from being looked at
+            failed += 1
+            print(f"FAILED {function.__name__}: {traceback.format_exc(limit=-3)}")
+        signal.alarm(0)
+    print(f"{len(chosen) - failed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
