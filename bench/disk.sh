@@ -90,7 +90,7 @@ fill
 before_kb=$(memory_kb)
 began=$(now_ms)
 cli bgsave >/dev/null
-stall=$(python3 "${BASH_SOURCE%/*}/stall.py" "$folder/socket")
+read -r stall late < <(python3 "${BASH_SOURCE%/*}/stall.py" "$folder/socket")
 ours=$(($(now_ms) - began))
 grew=$((($(memory_kb) - before_kb) / 1024))
 stop
@@ -119,4 +119,5 @@ line 'save and compress, ms: BGSAVE | SAVE; gzip -1' "$ours" "$theirs" "$(ratio 
 line 'its size, bytes' "$size" "$their_size" "$(ratio "$size" "$their_size")"
 line 'memory it took, MiB' "$grew" - -
 line 'longest wait for a PING meanwhile, ms' "$stall" - -
+line 'PINGs that waited more than a millisecond' "$late" - -
 line 'load it, ms: gzip | plain' "$load" "$their_load" "$(ratio "$load" "$their_load")"

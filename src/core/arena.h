@@ -39,6 +39,14 @@ class Arena {
     return pages_[h / kUnitsPerPage].get() + size_t{h % kUnitsPerPage} * kUnitBytes;
   }
 
+  // Begins to fetch a block that will be read, and whose first bytes will be written.
+  void prefetch(Handle h) const {
+    constexpr size_t kCacheLine = 64;
+    const char* block = static_cast<const char*>(at(h));
+    __builtin_prefetch(block, 1);
+    __builtin_prefetch(block + kCacheLine);
+  }
+
   // Bytes of the blocks in use, as rounded up to their classes.
   uint64_t used_bytes() const { return used_bytes_; }
   uint64_t reserved_bytes() const { return pages_.size() * kPageBytes; }

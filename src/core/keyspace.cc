@@ -85,11 +85,27 @@ void Keyspace::save_now(Handle h, Entry& e) {
   save_(h, e);
 }
 
+// Takes up a table from its beginning each time, as it may have changed, and passes what is marked; so the
+// parts of a large one must not be too small. Where entries lie is no order: those to come are fetched
+// ahead.
 bool Keyspace::save_step() {
-  if (save_table_ < tables_.size()) {
-    for (const Handle h : tables_[save_table_]) save_first(h, entry(h));
-    ++save_table_;
+  constexpr size_t kEntries = 256;
+  constexpr size_t kPartsOfTable = 16;
+  constexpr size_t kFetchAhead = 12;
+  marks_missing_ = save_table_ < tables_.size();
+  if (!marks_missing_) return true;
+  const Table& table = tables_[save_table_];
+  size_t left = std::max(kEntries, table.size() / kPartsOfTable);
+  auto ahead = table.begin();
+  for (size_t i = 0; i < kFetchAhead && ahead != table.end(); ++i) arena_.prefetch(*ahead++);
+  for (const Handle h : table) {
+    if (ahead != table.end()) arena_.prefetch(*ahead++);
+    Entry& e = entry(h);
+    if (e.saved == save_mark_) continue;
+    if (left-- == 0) return false;
+    save_now(h, e);
   }
+  ++save_table_;
   marks_missing_ = save_table_ < tables_.size();
   return !marks_missing_;
 }

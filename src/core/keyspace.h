@@ -116,7 +116,7 @@ class Keyspace {
   // save_step(), or, where it is looked for before its turn, by what finds it.
   using SaveEntry = std::function<void(Handle, const Entry&)>;
   void begin_save(SaveEntry save);
-  // Hands over the entries of the next table; true: all have been.
+  // Hands over the next few entries, some hundred at most; true: all have been.
   bool save_step();
   // The snapshot is complete, or given up.
   void end_save() { save_ = nullptr; }

@@ -83,22 +83,24 @@ bool JournalWriter::retry() {
 
 void JournalWriter::start_sync(std::function<void()> done) {
   syncing_ = true;
-  auto files = std::exchange(earlier_, {});
-  files.push_back({number_, file_});
-  auto errors = std::make_shared<std::vector<int>>();
+  auto files = std::make_shared<std::vector<Numbered>>(std::exchange(earlier_, {}));
+  files->push_back({number_, file_});
   run_job(
       loop_,
-      [this, files, errors, unnamed = std::exchange(unnamed_, false)] {
+      [this, files, unnamed = std::exchange(unnamed_, false)] {
         // Without its name on disk a file is lost with all it has.
-        if (unnamed && !files_.sync_folder()) return errors->assign(files.size(), EIO);
-        for (const Numbered& n : files) errors->push_back(n.file->sync());
+        const bool named = !unnamed || files_.sync_folder();
+        for (Numbered& n : *files) {
+          n.error = named ? n.file->sync() : EIO;
+          n.file.reset();  // here, as closing a file that has been removed takes its time
+        }
       },
-      [this, files, errors, upto = written_, done = std::move(done)] {
+      [this, files, upto = written_, done = std::move(done)] {
         syncing_ = false;
-        for (size_t i = 0; i < files.size(); ++i) {
-          if ((*errors)[i] == 0 || files[i].number < needless_below_) continue;
+        for (const Numbered& n : *files) {
+          if (n.error == 0 || n.number < needless_below_) continue;
           sync_failed_ = true;
-          fail("syncing", (*errors)[i]);
+          fail("syncing", n.error);
         }
         if (!sync_failed_) synced_ = upto;
         done();

@@ -61,6 +61,7 @@ class JournalWriter {
   struct Numbered {
     uint64_t number;
     std::shared_ptr<File> file;
+    int error = 0;  // of its sync
   };
   std::shared_ptr<File> file_;
   std::vector<Numbered> earlier_;  // journals that end, not yet synced: they come first

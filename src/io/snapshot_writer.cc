@@ -18,8 +18,7 @@ namespace holdfast {
 // Used by one job at a time.
 class SnapshotWriter::Sink {
  public:
-  Sink(Files& files, int level) : files_(files), level_(level), output_(kChunkBytes) {
-    if (level_ > 0) begin_stream();
+  Sink(Files& files, int level) : files_(files), level_(level) {
     auto file = files_.create(temporary(), name());
     if (!file) {
       failure_ = file.error();
@@ -27,19 +26,19 @@ class SnapshotWriter::Sink {
       file_ = std::move(*file);
     }
   }
-  ~Sink() {
-    if (!in_place_) static_cast<void>(files_.remove(temporary()));
-  }
+  ~Sink() { discard(); }
   Sink(const Sink&) = delete;
   Sink& operator=(const Sink&) = delete;
 
-  void write(std::string_view bytes, bool last) {
+  void write(std::string_view bytes) {
     crc_ = crc64(crc_, bytes);
     put(bytes, false);
-    if (!last) return;
+  }
+  void finish() {
     append_crc(end_, crc_);
     put(end_, true);
     if (failure_.empty()) put_in_place();
+    discard();
   }
   const std::string& failure() const { return failure_; }
   uint64_t written() const { return written_; }
@@ -52,6 +51,7 @@ class SnapshotWriter::Sink {
   void begin_stream() {
     constexpr size_t kLevelBytes[] = {0, ISAL_DEF_LVL1_DEFAULT, ISAL_DEF_LVL2_DEFAULT,
                                       ISAL_DEF_LVL3_DEFAULT};
+    output_.resize(kChunkBytes);
     isal_deflate_init(&stream_);
     stream_.level = static_cast<uint32_t>(level_);
     level_memory_.resize(kLevelBytes[level_]);
@@ -62,6 +62,7 @@ class SnapshotWriter::Sink {
 
   void put(std::string_view bytes, bool last) {
     if (level_ == 0) return store(bytes);
+    if (output_.empty()) begin_stream();
     stream_.next_in = reinterpret_cast<uint8_t*>(const_cast<char*>(bytes.data()));
     stream_.avail_in = static_cast<uint32_t>(bytes.size());
     stream_.end_of_stream = last ? 1 : 0;
@@ -82,9 +83,16 @@ class SnapshotWriter::Sink {
   void put_in_place() {
     if (const int error = file_->sync(); error != 0) return fail("synced", error);
     if (Result<Done> done = files_.rename(temporary(), name()); !done) return note(done.error());
-    in_place_ = true;
+    temporary_gone_ = true;
     if (Result<Done> done = files_.sync_folder(); !done) return note(done.error());
     if (Result<Done> done = files_.remove(other_name()); !done) return note(done.error());
+  }
+
+  // What will not be put in place any more.
+  void discard() {
+    if (std::exchange(temporary_gone_, true)) return;
+    file_.reset();
+    static_cast<void>(files_.remove(temporary()));
   }
 
   void fail(std::string_view what, int error) {
@@ -101,7 +109,7 @@ class SnapshotWriter::Sink {
   uint64_t crc_ = 0;
   std::string end_;                    // the checksum, as it stands in the file
   std::atomic<uint64_t> written_ = 0;  // looked at while a job runs
-  bool in_place_ = false;
+  bool temporary_gone_ = false;
   std::string failure_;
 };
 
@@ -113,13 +121,14 @@ uint64_t SnapshotWriter::written_bytes() const { return sink_->written(); }
 
 void SnapshotWriter::add(std::string& bytes, const std::function<void()>& progress) {
   progress_ = progress;
-  if (waiting_.empty()) {
-    waiting_.swap(bytes);
-  } else {
-    waiting_.append(bytes);
+  waiting_.push_back(std::move(bytes));
+  bytes = std::string();
+  if (!spare_.empty()) {
+    bytes.swap(spare_.back());
+    spare_.pop_back();
   }
-  bytes.clear();
-  if (waiting_.size() >= kChunkBytes) pump();
+  bytes.reserve(kChunkBytes + kChunkBytes / 16);
+  pump();
 }
 
 void SnapshotWriter::finish(const std::function<void()>& done) {
@@ -132,26 +141,37 @@ void SnapshotWriter::pump() {
   if (busy_) return;
   busy_ = true;
   const bool last = done_ != nullptr;
-  auto bytes = std::make_shared<std::string>(std::exchange(waiting_, {}));
+  auto chunks = std::make_shared<std::vector<std::string>>(std::exchange(waiting_, {}));
   run_job(
-      loop_, [sink = sink_, bytes, last] { sink->write(*bytes, last); },
-      [this, last] {
+      loop_,
+      [this, sink = sink_, chunks, last] {
+        for (std::string& bytes : *chunks) {
+          sink->write(bytes);
+          bytes.clear();
+        }
+        if (!last) return;
+        sink->finish();
+        chunks->clear();  // giving memory back takes its time, too
+        spare_.clear();   // as no chunk comes any more, nobody else looks at it
+      },
+      [this, chunks, last] {
         busy_ = false;
+        for (std::string& bytes : *chunks) spare_.push_back(std::move(bytes));
         failure_ = sink_->failure();
         if (last) return done_();
-        if (done_ != nullptr || waiting_.size() >= kChunkBytes) pump();
+        if (done_ != nullptr || !waiting_.empty()) pump();
         progress_();
       });
 }
 
 void SnapshotWriter::add_now(std::string& bytes) {
-  sink_->write(bytes, false);
+  sink_->write(bytes);
   failure_ = sink_->failure();
   bytes.clear();
 }
 
 void SnapshotWriter::finish_now() {
-  sink_->write("", true);
+  sink_->finish();
   failure_ = sink_->failure();
 }
 

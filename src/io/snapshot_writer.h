@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "io/files.h"
 
@@ -20,7 +21,7 @@ inline constexpr const char* kPlainSnapshotName = "dump.rdb";
 class SnapshotWriter {
  public:
   // How much may wait to be written before whoever makes the bytes has to wait too.
-  static constexpr size_t kMaxWaitingBytes = size_t{8} << 20U;
+  static constexpr size_t kMaxWaitingChunks = 8;
   static constexpr size_t kChunkBytes = size_t{1} << 20U;
 
   // `level`: of compression, 0 for none.
@@ -29,7 +30,8 @@ class SnapshotWriter {
   SnapshotWriter(const SnapshotWriter&) = delete;
   SnapshotWriter& operator=(const SnapshotWriter&) = delete;
 
-  // Takes the bytes. `progress` is called on the loop when some have been written.
+  // Takes a chunk of about kChunkBytes, and leaves an empty string with room for the next. `progress` is
+  // called on the loop when some have been written.
   void add(std::string& bytes, const std::function<void()>& progress);
   // That was all: the checksum is added, and the file put in place. `done` is called on the loop.
   void finish(const std::function<void()>& done);
@@ -37,7 +39,7 @@ class SnapshotWriter {
   void add_now(std::string& bytes);
   void finish_now();
 
-  bool is_full() const { return waiting_.size() > kMaxWaitingBytes; }
+  bool is_full() const { return waiting_.size() >= kMaxWaitingChunks; }
   // Why there will be no snapshot; empty: all is well so far.
   const std::string& failure() const { return failure_; }
   uint64_t written_bytes() const;
@@ -48,8 +50,9 @@ class SnapshotWriter {
 
   uv_loop_t* loop_;
   std::shared_ptr<Sink> sink_;
-  std::string waiting_;
-  bool busy_ = false;  // a job runs
+  std::vector<std::string> waiting_;
+  std::vector<std::string> spare_;  // written, to be filled again: fresh memory takes the loop's time
+  bool busy_ = false;               // a job runs
   std::function<void()> progress_;
   std::function<void()> done_;  // set: nothing more comes
   std::string failure_;

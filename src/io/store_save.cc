@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "io/clock.h"
+#include "io/jobs.h"
 #include "io/log.h"
 #include "io/store.h"
 
@@ -90,12 +91,18 @@ void Store::end_save() {
   hooks_.end_turn();
 }
 
+// In a job: the loop would stand still while the disk forgets a large file.
 void Store::remove_journals_below(uint64_t number) {
-  Result<std::vector<uint64_t>> numbers = list_journals(*files_);
-  if (!numbers) return;
-  for (const uint64_t old : *numbers) {
-    if (old < number) static_cast<void>(files_->remove(journal_name(old)));
-  }
+  run_job(
+      loop_,
+      [files = files_.get(), number] {
+        Result<std::vector<uint64_t>> numbers = list_journals(*files);
+        if (!numbers) return;
+        for (const uint64_t old : *numbers) {
+          if (old < number) static_cast<void>(files->remove(journal_name(old)));
+        }
+      },
+      [] {});
 }
 
 // `save` is pairs of seconds and changes, as in Redis. After a failure the next try waits a while.
