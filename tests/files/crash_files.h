@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,11 +21,9 @@ namespace holdfast {
 
 // It is harsher than file systems are, never milder:
 // - Of what a file has unsynced any first part is left, whose last sector may hold zeroes or garbage
-// instead.
-//   What was synced stays, but for an unsynced truncate(), which may have happened or not.
+//   instead. What was synced stays, but for an unsynced truncate(), which may have happened or not.
 // - Names that were made, changed or removed since the last sync_folder() are as before or as after, each
-// for
-//   itself; so a synced file without a synced folder may have no name.
+//   for itself; so a synced file without a synced folder may have no name.
 // - After a failed sync a file never gets to the disk any more, even where a later sync says so.
 class CrashFiles : public Files {
  public:
@@ -48,6 +47,22 @@ class CrashFiles : public Files {
   void kill() {
     const std::scoped_lock guard(mutex_);
     restart();
+  }
+
+  // What a crash just before a change of the disk would find, and what `mark` said then.
+  struct Image {
+    std::unique_ptr<CrashFiles> files;
+    uint64_t mark;
+  };
+  // From now on there is an image of each change, and of each sync.
+  void keep_images(std::function<uint64_t()> mark) {
+    const std::scoped_lock guard(mutex_);
+    mark_ = std::move(mark);
+  }
+  std::vector<Image> take_images() {
+    const std::scoped_lock guard(mutex_);
+    mark_ = nullptr;
+    return std::exchange(images_, {});
   }
 
   // Of the writes (syncs, syncs of the folder) that come, the n-th fails, or takes only so many bytes; n =
@@ -140,6 +155,7 @@ class CrashFiles : public Files {
   }
   Result<Done> sync_folder() override {
     const std::scoped_lock guard(mutex_);
+    keep_image();
     if (folder_fault_.is_now()) return failure("sync", "", folder_fault_.error);
     for (const Change& c : changes_) c.apply(disk_names_);
     changes_.clear();
@@ -245,6 +261,7 @@ class CrashFiles : public Files {
       const std::scoped_lock guard(files_.mutex_);
       if (!is_open() || !writes_) return EBADF;
       if (files_.read_only_) return EROFS;
+      files_.keep_image();
       node_->truncate(std::min(size, uint64_t{node_->bytes.size()}));
       return 0;
     }
@@ -285,6 +302,7 @@ class CrashFiles : public Files {
 
   int change_error() const { return gone_ ? ENOENT : read_only_ ? EROFS : 0; }
   void change(Change c) {
+    keep_image();
     c.apply(names_);
     changes_.push_back(std::move(c));
   }
@@ -303,7 +321,22 @@ class CrashFiles : public Files {
     for (const auto& [name, node] : names_) used += node->bytes.size();
     return *capacity_bytes_ > used ? *capacity_bytes_ - used : 0;
   }
+  void keep_image() {
+    if (mark_ == nullptr) return;
+    auto copy = std::make_unique<CrashFiles>();
+    std::map<std::shared_ptr<Node>, std::shared_ptr<Node>> nodes;
+    const auto copied = [&nodes](const std::shared_ptr<Node>& node) {
+      auto& there = nodes[node];
+      if (there == nullptr && node != nullptr) there = std::make_shared<Node>(*node);
+      return there;
+    };
+    for (const auto& [name, node] : names_) copy->names_[name] = copied(node);
+    for (const auto& [name, node] : disk_names_) copy->disk_names_[name] = copied(node);
+    for (const Change& c : changes_) copy->changes_.push_back({c.name, copied(c.node)});
+    images_.push_back({std::move(copy), mark_()});
+  }
   Written write(Node& node, std::string_view bytes) {
+    keep_image();
     ++writes_;
     if (write_fault_.is_now()) return {0, write_fault_.error};
     if (read_only_) return {0, EROFS};
@@ -314,6 +347,7 @@ class CrashFiles : public Files {
     return {taken.size(), 0};
   }
   int sync(const std::shared_ptr<Node>& node) {
+    keep_image();
     ++syncs_;
     if (sync_fault_.is_now()) {
       node->is_broken = true;
@@ -340,6 +374,8 @@ class CrashFiles : public Files {
   bool gone_ = false;
   bool is_there_ = true;
   int other_pid_ = 0;
+  std::function<uint64_t()> mark_;  // null: no images
+  std::vector<Image> images_;
 };
 
 }  // namespace holdfast

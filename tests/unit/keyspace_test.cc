@@ -3,10 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace holdfast {
 namespace {
@@ -20,6 +23,17 @@ Keyspace::Found put(Keyspace& keys, const std::string& key, const std::string& v
 }
 
 std::string text(size_t size, char c) { return std::string(size, c); }
+
+// Keys that fall into the first of the small tables.
+std::vector<std::string> keys_of_first_table(const Keyspace& keys, size_t number) {
+  constexpr uint64_t kShare = 380000;  // of 2^31
+  std::vector<std::string> found;
+  for (uint64_t i = 0; found.size() < number; ++i) {
+    std::string key = "key:" + std::to_string(i);
+    if (keys.key(key).hash >> 33U < kShare) found.push_back(std::move(key));
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -114,6 +128,45 @@ TEST_CASE("keyspace: a scan meets every key that stays, while others come and go
     REQUIRE(cursor < (uint64_t{1} << 48));
   } while (cursor != 0);
   for (int i = 0; i < 5000; ++i) REQUIRE(met.contains("stays:" + std::to_string(i)));
+}
+
+TEST_CASE(
+    "keyspace: a table that is saved in parts is handed over once and as it was, whatever changes "
+    "between") {
+  for (const size_t number : {255U, 256U, 257U, 700U}) {
+    CAPTURE(number);
+    Keyspace keys(1);
+    const std::vector<std::string> names = keys_of_first_table(keys, 2 * number);
+    for (size_t i = 0; i < number; ++i) put(keys, names[i], "before");
+    std::map<std::string, std::string> saved;
+    size_t handed = 0;
+    keys.begin_save([&](Handle, const Entry& e) {
+      ++handed;
+      saved.emplace(key_of(e), value_of(e));
+    });
+    size_t largest = 0;
+    size_t next = 0;
+    for (bool done = false; !done;) {
+      const size_t before = handed;
+      done = keys.save_step();
+      largest = std::max(largest, handed - before);
+      for (size_t i = 0; i < 40 && next < number; ++i, ++next) {  // the table grows meanwhile
+        put(keys, names[number + next], "new");
+        if (next % 2 == 0) {
+          put(keys, names[next], text(next, 'v'));
+        } else {
+          Keyspace::Found f = keys.find(keys.key(names[next]));
+          keys.erase(f);
+        }
+      }
+    }
+    keys.end_save();
+    CHECK(largest == std::min(number, size_t{256}));
+    CHECK(handed == number);
+    CHECK(saved.size() == number);
+    for (const auto& [key, value] : saved) REQUIRE(value == "before");
+    keys.check_invariants();
+  }
 }
 
 TEST_CASE("keyspace: taking it apart comes to an end and gives everything back") {

@@ -138,6 +138,43 @@ TEST_CASE("crash: what was synced is there again, and what comes back is a momen
   }
 }
 
+TEST_CASE("crash: before each change of the disk and each sync, one after the other") {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    simulation::Dice dice(seed);
+    CrashFiles files;
+    std::vector<std::string> moments;
+    uint64_t synced = 0;
+    constexpr uint64_t kBits = 32;
+    Life server(files, seed);
+    server.start();
+    moments = {server.state()};
+    files.keep_images([&] { return moments.size() << kBits | synced; });
+    for (int turn = 0; turn < 40; ++turn) {
+      REQUIRE(server.turn());
+      moments.push_back(server.state());
+      if (dice.one_in(4)) {
+        server.sync();
+        synced = moments.size() - 1;
+      } else if (dice.one_in(12)) {
+        server.save();
+      }
+    }
+    const std::vector<CrashFiles::Image> images = files.take_images();
+    CHECK(images.size() > 40);
+    for (size_t i = 0; i < images.size(); ++i) {
+      CAPTURE(i);
+      const auto oldest = static_cast<std::ptrdiff_t>(images[i].mark & UINT32_MAX);
+      const auto newest = static_cast<std::ptrdiff_t>(images[i].mark >> kBits);
+      images[i].files->crash(seed + i);
+      Life again(*images[i].files, i);
+      const std::string found = again.start();
+      const auto end = moments.begin() + std::min(newest + 1, std::ssize(moments));
+      CHECK_MESSAGE(std::find(moments.begin() + oldest, end, found) != end, found);
+    }
+  }
+}
+
 TEST_CASE("crash: a process that is killed has lost nothing that was written") {
   CrashFiles files;
   std::string before;
