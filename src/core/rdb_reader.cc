@@ -27,7 +27,8 @@ std::string_view type_name(uint8_t type) {
 
 // Of what a value consists that is to be skipped: so many elements, each of these parts. Empty: it cannot
 // be told without knowing much more of Redis.
-constexpr char kText = 't', kDouble = 'd', kDoubleText = 'D', kNumber = 'n';
+constexpr char kText = 't', kDouble = 'd', kDoubleText = 'D', kNumber = 'n', kModulePart = 'm';
+constexpr uint8_t kTypeModule = 7;
 std::string_view element_parts(uint8_t type) {
   switch (type) {
     case 1:   // list
@@ -38,6 +39,8 @@ std::string_view element_parts(uint8_t type) {
       return "tD";
     case 5:
       return "td";
+    case kTypeModule:
+      return "m";
     case 18:  // list of listpacks
       return "nt";
     default:
@@ -268,10 +271,9 @@ void RdbReader::read_item(Input& in) {
 
 void RdbReader::read_key(Input& in, uint8_t type) {
   if (in.short_of_bytes()) return;
-  if (type == rdb::kOpModuleAux || type_name(type).starts_with("value")) {
-    return static_cast<void>(in.wrong(type == rdb::kOpModuleAux ? "data of a module; Holdfast has none"
-                                                                : "an item of an unknown kind"));
-  }
+  if (type == rdb::kOpModuleAux) return skip_module_data(in);
+  if (type_name(type).starts_with("value"))
+    return static_cast<void>(in.wrong("an item of an unknown kind"));
   const std::string_view key = in.text(key_text_);
   if (in.short_of_bytes() || !in.wrong().empty()) return;
   if (type == rdb::kTypeString) {
@@ -332,11 +334,12 @@ void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
     return static_cast<void>(
         in.wrong(what + ", which cannot be left out either: delete it in Redis first"));
   }
+  left_ = 0;
   if (is_one_text(type)) {
     in.text(value_text_);
-    left_ = 0;
   } else {
     left_ = in.length();
+    if (type == kTypeModule) left_ = 1;  // that was the module's id; the end says when it is over
   }
   if (in.short_of_bytes() || !in.wrong().empty()) return;
   sink_.skipped(db_, key, type_name(type));
@@ -345,12 +348,50 @@ void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
   if (left_ > 0) state_ = State::kSkipped;
 }
 
+// What a module keeps beside the keys.
+void RdbReader::skip_module_data(Input& in) {
+  if (!skip_unknown_)
+    return static_cast<void>(
+        in.wrong("data of a module; Holdfast has none (--skip-unknown yes leaves it out)"));
+  in.length();  // the module's id
+  in.length();
+  in.length();  // when it was to be loaded
+  if (in.short_of_bytes()) return;
+  skipped_ = kTypeModule;
+  left_ = 1;
+  state_ = State::kSkipped;
+}
+
+// A number that says what follows, and that; false: it was the end.
+bool RdbReader::skip_module_part(Input& in) {
+  switch (in.length()) {
+    case 0:
+      return false;
+    case 1:
+    case 2:
+      in.length();
+      return true;
+    case 3:
+      in.take(4);
+      return true;
+    case 4:
+      in.take(8);
+      return true;
+    case 5:
+      in.text(value_text_);
+      return true;
+    default:
+      return in.wrong("a module's value has a part of an unknown kind"), false;
+  }
+}
+
 void RdbReader::skip_element(Input& in) {
   constexpr uint8_t kSpecialDouble = 253;  // and above: not a number, infinities
   for (const char part : element_parts(skipped_)) {
     if (part == kText) in.text(value_text_);
     if (part == kDouble) in.take(8);
     if (part == kNumber) in.length();
+    if (part == kModulePart && skip_module_part(in) && !in.short_of_bytes()) ++left_;  // another follows
     if (part != kDoubleText) continue;
     const uint8_t size = in.u8();
     if (size < kSpecialDouble) in.take(size);

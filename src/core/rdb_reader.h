@@ -55,6 +55,8 @@ class RdbReader {
   void read_field(Input& in);
   void begin_skipping(Input& in, uint8_t type, std::string_view key);
   void skip_element(Input& in);
+  void skip_module_data(Input& in);
+  bool skip_module_part(Input& in);
   void read_checksum(Input& in);
   void end_key();
   void fail(const std::string& why);

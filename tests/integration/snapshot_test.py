@@ -5,6 +5,7 @@ promise that is not kept and closes with "N passed, N failed". HOLDFAST_SERVER a
 servers."""
 import gzip
 import random
+import struct
 import subprocess
 import time
 
@@ -110,7 +111,7 @@ def saved_by_redis(folder, *requests):
 
 def put(folder, name, data):
     """A data folder with nothing but this snapshot."""
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / name).write_bytes(data)
     return folder
 
@@ -242,6 +243,64 @@ def types_that_only_redis_has_are_left_out_on_request(folder):
     rdb = saved_by_redis(folder / "theirs", *large, *small)
     with holdfast(put(folder / "ours", "dump.rdb", rdb), "--skip-unknown", "yes") as server:
         compare(server)
+
+
+def ziplist(*entries):
+    """Texts and numbers, each in the shortest form that old versions of Redis gave it."""
+    body, previous = b"", 0
+    for entry in entries:
+        head = bytes([previous]) if previous < 254 else b"\xfe" + previous.to_bytes(4, "little")
+        if isinstance(entry, bytes):
+            n = len(entry)
+            kind = (bytes([n]) if n < 1 << 6 else (n | 1 << 14).to_bytes(2, "big") if n < 1 << 14
+                    else b"\x80" + n.to_bytes(4, "big"))
+            data = kind + entry
+        elif 0 <= entry <= 12:
+            data = bytes([0xF1 + entry])
+        else:
+            forms = ((0xFE, 1), (0xC0, 2), (0xF0, 3), (0xD0, 4), (0xE0, 8))
+            form, size = next((form, size) for form, size in forms
+                              if -1 << 8 * size - 1 <= entry < 1 << 8 * size - 1)
+            data = bytes([form]) + entry.to_bytes(size, "little", signed=True)
+        last = 10 + len(body)
+        body += head + data
+        previous = len(head + data)
+    return struct.pack("<IIH", 10 + len(body) + 1, last, len(entries)) + body + b"\xff"
+
+
+def zipmap(pairs, unused=0):
+    def length(text):
+        return bytes([len(text)]) if len(text) < 254 else b"\xfe" + len(text).to_bytes(4, "little")
+    return bytes([len(pairs)]) + b"".join(
+        length(name) + name + length(value) + bytes([unused]) + value + bytes(unused)
+        for name, value in pairs.items()) + b"\xff"
+
+
+def as_text(data):
+    return b"\x80" + len(data).to_bytes(4, "big") + data
+
+
+@test
+def hashes_of_old_versions_of_redis_are_read_as_redis_reads_them(folder):
+    bounds = [n for bits in (7, 15, 23, 31, 63) for n in ((1 << bits) - 1, -1 << bits)]
+    bounds += [0, 12, 13, -1, 1 << 31]
+    numbers = [x for i, n in enumerate(bounds) for x in (b"n%d" % i, n)]
+    texts = [x for size in (0, 1, 63, 64, 253, 254, 16383, 16384) for x in (b"t%d" % size, b"x" * size)]
+    maps = {b"short": b"v", b"": b"empty name", b"long": b"y" * 253, b"longer": b"z" * 254, b"z" * 300: b""}
+    hashes = {b"numbers": (13, ziplist(*numbers)), b"texts": (13, ziplist(*texts)),
+              b"map": (9, zipmap(maps)), b"map with gaps": (9, zipmap(maps, 4))}
+    rdb = b"REDIS0006\xfe\x00"
+    for key, (kind, data) in hashes.items():
+        rdb += bytes([kind, len(key)]) + key + as_text(data)
+    rdb += b"\xff" + bytes(8)
+    with redis(put(folder / "theirs", "dump.rdb", rdb)) as theirs, \
+            holdfast(put(folder / "ours", "dump.rdb", rdb)) as ours:
+        equal(theirs.ask("DBSIZE"), len(hashes))
+        for key in hashes:
+            flat = theirs.ask("HGETALL", key)
+            got = ours.ask("HGETALL", key)
+            equal(dict(zip(got[::2], got[1::2])), dict(zip(flat[::2], flat[1::2])))
+        equal(ours.ask("DBSIZE"), len(hashes))
 
 
 @test

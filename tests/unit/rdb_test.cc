@@ -169,6 +169,46 @@ TEST_CASE("rdb: other types are refused, or left out on request, in all their en
   }
 }
 
+TEST_CASE("rdb: what a module keeps is refused, or left out on request, its keys and what is beside them") {
+  // Parts: a number below 0, one above, a float, a double, a text, and the end.
+  const std::string parts = from_hex(
+      "01812fffffffffffffff"
+      "0205"
+      "030000803f"
+      "04000000000000f03f"
+      "0503616263"
+      "00");
+  const std::string id = from_hex("8140414243444546470a");
+  const std::string head = "REDIS0010";
+  const std::string kept = from_hex("00016b0176");
+  const std::string beside = "\xf7" + id.substr(0, 9) + from_hex("0202") + parts;
+  const std::string key = std::string("\x07\x03") + "mod" + id.substr(0, 9) + parts;
+  const std::string unknown_part = std::string("\x07\x03") + "mod" + id.substr(0, 9) + "\x06";
+  CHECK(read(with_crc(head + beside + kept + "\xff")).error.find("data of a module") != std::string::npos);
+  CHECK(read(with_crc(head + key + kept + "\xff")).error.find("module value") != std::string::npos);
+  CHECK_FALSE(read(with_crc(head + unknown_part + kept + "\xff"), SIZE_MAX, true).error.empty());
+  const std::string file = with_crc(head + beside + key + kept + "\xff");
+  for (const size_t piece : {SIZE_MAX, size_t{1}, size_t{3}}) {
+    const Read r = read(file, piece, true);
+    CHECK(r.error.empty());
+    CHECK(r.text == "0 k=v\n");
+    CHECK(r.left_out == "mod\n");
+  }
+  for (size_t size = 0; size < file.size(); ++size)
+    CHECK_FALSE(read(file.substr(0, size), SIZE_MAX, true).error.empty());
+}
+
+TEST_CASE("rdb: a deadline of -1 is none, and one before 1970 is over, in either unit") {
+  const auto with_deadline = [](const char* hex) {
+    return read(with_crc("REDIS0010" + from_hex(hex) + from_hex("00016b0176ff"))).text;
+  };
+  CHECK(with_deadline("fcffffffffffffffff") == "0 k=v\n");
+  CHECK(with_deadline("fcfeffffffffffffff") == "0 k=v @0\n");
+  CHECK(with_deadline("fc0000000000000080") == "0 k=v @0\n");
+  CHECK(with_deadline("fc0100000000000000") == "0 k=v @1\n");
+  CHECK(with_deadline("fdffffff7f") == "0 k=v @2147483647000\n");
+}
+
 TEST_CASE("rdb: a listpack is read at the bounds of each encoding of numbers and texts, and never cut") {
   std::string body;
   const auto add = [&](const std::string& element) {
