@@ -239,8 +239,15 @@ void Engine::note_refused_connection() { ++s_->stats.refused_connections; }
 const Config& Engine::config() const { return s_->config; }
 
 void Engine::keep_journal() { s_->journal.on = true; }
-std::string& Engine::journal_records() {
-  return s_->task->fiber.under_way() ? s_->no_records : s_->journal.out;
+std::string_view Engine::journal_records() const {
+  return s_->task->fiber.under_way() ? std::string_view() : s_->journal.out;
+}
+bool Engine::recorded_grants() const { return s_->journal.grants; }
+void Engine::clear_journal_records() {
+  constexpr size_t kKeptBytes = size_t{1} << 20U;
+  s_->journal.out.clear();
+  if (s_->journal.out.capacity() > kKeptBytes) s_->journal.out.shrink_to_fit();
+  s_->journal.grants = false;
 }
 
 std::string Engine::replay(std::string_view records, Now now) {

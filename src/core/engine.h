@@ -92,9 +92,12 @@ class Engine {
 
   // From now on what changes is recorded, in the form of journal.h.
   void keep_journal();
-  // The records since they were last taken; the shell takes them, and clears. While a request is put off in
-  // the middle there is nothing to take: its changes are one.
-  std::string& journal_records();
+  // The records since they were last cleared, which is the shell's to do once it has them. While a request
+  // is put off in the middle there is nothing to take: its changes are one.
+  std::string_view journal_records() const;
+  // Whether they have anything that a client relies on, not only releases.
+  bool recorded_grants() const;
+  void clear_journal_records();
   // Does records again, before the first request. Empty, or what is wrong with them.
   std::string replay(std::string_view records, Now now);
   // Everything that was kept has been read. Sessions of before end; the next tick sees to what is due.

@@ -19,6 +19,8 @@ void open_record(std::string& out, Record op, DbIndex number) {
 
 std::string& open_record(Turn& t, Record op, DbIndex db, std::string_view key) {
   std::string& out = t.s.journal.out;
+  const bool ends = op == Record::kErase || op == Record::kEraseFields || op == Record::kEraseHolder;
+  t.s.journal.grants = t.s.journal.grants || !ends;
   open_record(out, op, t.s.db_name[db]);
   put_text(out, key);
   return out;
@@ -166,6 +168,7 @@ void journal_flush(Turn& t, DbIndex db) {
 void journal_swap(Turn& t, DbIndex a, DbIndex b) {
   if (!t.s.journal.on) return;
   finish_journal(t);
+  t.s.journal.grants = true;
   open_record(t.s.journal.out, Record::kSwap, a);
   put_u8(t.s.journal.out, b);
 }
@@ -173,12 +176,14 @@ void journal_swap(Turn& t, DbIndex a, DbIndex b) {
 void journal_lease(Turn& t, const Lease& lease) {
   if (!t.s.journal.on) return;
   finish_journal(t);
+  t.s.journal.grants = true;
   write_lease(t.s.journal.out, t.s.db_name[lease.db], lease, t.now);
 }
 
 void journal_lease_end(Turn& t, std::string_view id, LeaseState state, Token token) {
   if (!t.s.journal.on) return;
   finish_journal(t);
+  t.s.journal.grants = t.s.journal.grants || state == LeaseState::kConfirmed;
   write_lease_end(t.s.journal.out, id, state, token);
 }
 

@@ -53,7 +53,8 @@ enum class Record : uint8_t {
 
 struct Journal {
   bool on = false;
-  std::string out;  // records of this turn
+  std::string out;      // records of this turn
+  bool grants = false;  // whether they have anything to rely on, not only ends
   // A key whose record is put off: one change is often several steps, and only the last state counts.
   bool pending = false;
   DbIndex db = 0;

@@ -73,7 +73,6 @@ struct EngineState {
   WaitQueues queues;
   LeaseTable leases;
   Journal journal;
-  std::string no_records;  // see Engine::journal_records()
   Service service;
   absl::flat_hash_map<uint64_t, Attachment> attachments;  // of exclusive holds, by attachment_key()
   absl::flat_hash_map<SessionEnd*, std::unique_ptr<SessionEnd>> session_ends;

@@ -42,6 +42,7 @@ class Connection {
   // The replies are not to leave yet: hold() keeps all that is unsent. What is unsent at mark() leaves with
   // release(); true: nothing is held any more.
   bool hold();  // true: it was not held before
+  bool held() const { return held_; }
   void mark() { marked_ = output_->size(); }
   bool release();
 

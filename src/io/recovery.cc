@@ -15,8 +15,8 @@ namespace holdfast {
 
 namespace {
 
-// Frames and chunks that one step reads: a few milliseconds.
-constexpr int kFramesAStep = 2000;
+// What one step reads: a few milliseconds.
+constexpr size_t kJournalBytesAStep = size_t{256} << 10U;
 constexpr int kChunksAStep = 4;
 
 }  // namespace
@@ -94,10 +94,12 @@ Result<bool> Recovery::step_snapshot() {
     if (!bytes) return failed(bytes.error());
     if (!bytes->empty()) {
       if (!restore_->feed(*bytes)) return failed(restore_->error());
+      scanned_bytes_ = snapshot_->consumed();
       continue;
     }
     if (!restore_->finish()) return failed(restore_->error());
     read_bytes_ += snapshot_->size();
+    scanned_bytes_ = 0;
     snapshot_.reset();
     if (Result<Done> done = choose_journals(); !done) return Failure{done.error()};
     return false;
@@ -136,10 +138,12 @@ Result<Done> Recovery::open_journal() {
 Result<bool> Recovery::step_journals() {
   if (at_ >= journals_.size()) return true;
   const std::string name = journal_name(journals_[at_]);
-  for (int i = 0; i < kFramesAStep; ++i) {
+  for (size_t done = 0; done < kJournalBytesAStep;) {
     const auto frame = scanner_->next();
     if (!frame) return close_journal();
     ++frames_;
+    done += frame->payload.size();
+    scanned_bytes_ = frame->offset;
     if (const std::string wrong = engine_.replay(frame->payload, now_); !wrong.empty()) {
       return Failure{
           fmt::format("{}/{}, the frame at byte {}: {}", files_.path(), name, frame->offset, wrong)};
@@ -181,6 +185,7 @@ Result<bool> Recovery::close_journal() {
     journals_.resize(at_ + 1);
   }
   read_bytes_ += bytes_.size();
+  scanned_bytes_ = 0;
   if (headless) {
     journals_.pop_back();  // it never began: it is begun anew
     next_journal_ = std::max<uint64_t>(next_journal_, 1);

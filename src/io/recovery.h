@@ -38,7 +38,7 @@ class Recovery {
   uint64_t skipped_keys() const { return restore_ == nullptr ? 0 : restore_->skipped_keys(); }
   uint64_t frames() const { return frames_; }
   uint64_t total_bytes() const { return total_bytes_; }
-  uint64_t read_bytes() const { return read_bytes_; }
+  uint64_t read_bytes() const { return read_bytes_ + scanned_bytes_; }
   const std::vector<uint64_t>& stale() const {
     return stale_;
   }  // journals that the snapshot has made needless
@@ -70,7 +70,8 @@ class Recovery {
   uint64_t next_sequence_ = 1;
   uint64_t frames_ = 0;
   uint64_t total_bytes_ = 0;
-  uint64_t read_bytes_ = 0;
+  uint64_t read_bytes_ = 0;     // of files that are done
+  uint64_t scanned_bytes_ = 0;  // of the present one
 };
 
 }  // namespace holdfast

@@ -289,24 +289,27 @@ void Server::end_turn() {
 }
 
 // In the order that Effects asks for. A connection that has gone meanwhile is not found. What has been
-// answered leaves when it is as safe as the settings promise.
+// answered leaves when it is as safe as the settings promise; behind what is held back, all is.
 void Server::handle_effects() {
   if (store_ != nullptr) store_->commit(now_);
-  const bool may_reply = store_ == nullptr || store_->may_reply();
+  const bool all_may = store_ == nullptr || store_->may_reply();
+  const bool others_may = all_may || store_->may_reply_to_others();
   std::swap(effects_, handled_);
-  if (may_reply) flush_held();
+  if (all_may) flush_held();
   for (const ConnId id : handled_.closes) {
-    if (!may_reply) {
+    Connection* connection = find(id);
+    if (connection == nullptr) continue;
+    if (!others_may || connection->held()) {
       held_closes_.push_back(id);
       continue;
     }
-    if (Connection* connection = find(id)) connection->flush();
-    if (Connection* connection = find(id)) connection->finish();
+    connection->flush();
+    if ((connection = find(id)) != nullptr) connection->finish();
   }
   for (const ConnId id : handled_.dirty) {
     Connection* connection = find(id);
     if (connection == nullptr) continue;
-    may_reply ? connection->flush() : hold(*connection);
+    others_may && !connection->held() ? connection->flush() : hold(*connection);
   }
   for (const ConnId id : handled_.wakes) {
     if (Connection* connection = find(id)) connection->resume();

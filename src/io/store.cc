@@ -81,7 +81,7 @@ void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
     *data = this;
   engine.service().loading = true;
   const Now now = read_clock();
-  load_began_ms_ = now.mono.count;
+  load_began_ms_ = load_told_ms_ = now.mono.count;
   saved_at_ms_ = now.wall_us / 1000;
   recovery_ = std::make_unique<Recovery>(*files_, engine, now, options_.skip_unknown == "yes");
   uv_idle_start(&load_idle_, on_load);
@@ -96,12 +96,11 @@ int64_t Store::deadline_to_keep(const Now& now) const {
 
 void Store::commit(const Now& now) {
   if (recovery_ != nullptr || stopped_) return;
-  std::string& records = engine_->journal_records();
-  if (!records.empty()) {
+  granted_ = engine_->recorded_grants();
+  if (const std::string_view records = engine_->journal_records(); !records.empty()) {
     ++changes_;
     if (journals()) journal_->commit(records);
-    records.clear();
-    if (records.capacity() > (size_t{1} << 20U)) records.shrink_to_fit();
+    engine_->clear_journal_records();
     meta_.keep_ahead(engine_->largest_token(), deadline_to_keep(now), hooks_.end_turn);
   }
   update_service();
@@ -118,6 +117,8 @@ bool Store::may_reply() const {
   if (!journals()) return true;
   return always() ? journal_->all_synced() : journal_->all_written();
 }
+
+bool Store::may_reply_to_others() const { return !granted_ && !engine_->service().refusal.empty(); }
 
 void Store::sync() {
   hooks_.mark_held();

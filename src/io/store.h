@@ -50,8 +50,11 @@ class Store {
   // keeps back, sees to it that it can leave.
   void commit(const Now& now);
   void settle();
-  // Whether what has been answered may leave: it is as safe as the settings promise.
+  // Whether all that has been answered may leave: it is as safe as the settings promise.
   bool may_reply() const;
+  // Whether what has been answered since the last commit() may leave even so: the disk fails, and nothing
+  // was granted. Of what was released a crash may bring back what the disk has not taken by then.
+  bool may_reply_to_others() const;
 
   // The last act: no callback comes any more. Whether all that was answered is kept.
   bool stop();
@@ -64,6 +67,7 @@ class Store {
   // store_load.cc
   static void on_load(uv_idle_t* idle);
   Result<bool> load_step();
+  void log_progress(int64_t now_ms);
   Result<Done> conclude_load();
   void recover_if_needed(const Now& now);
 
@@ -105,8 +109,10 @@ class Store {
 
   std::unique_ptr<Recovery> recovery_;
   int64_t load_began_ms_ = 0;
+  int64_t load_told_ms_ = 0;  // when the log was last told how far it is
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<SnapshotWriter> writer_;
+  bool granted_ = false;  // something, before the last commit()
   bool snapshot_walked_ = false;
   bool save_wanted_ = false;
   uint64_t snapshot_journal_ = 0;  // the journal that begins with the snapshot under way

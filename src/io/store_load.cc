@@ -26,7 +26,19 @@ Result<bool> Store::load_step() {
     Result<bool> all = recovery_->step();
     if (!all || *all) return all;
   }
+  log_progress(until_ms);
   return false;
+}
+
+void Store::log_progress(int64_t now_ms) {
+  constexpr int64_t kEveryMs = 2000;
+  if (now_ms - load_told_ms_ < kEveryMs) return;
+  load_told_ms_ = now_ms;
+  constexpr uint64_t kMiB = uint64_t{1} << 20U;
+  log_line(LogLevel::kNotice,
+           fmt::format("{}: {} of {} MiB are read, {} keys of the snapshot and {} turns of the journal",
+                       files_->path(), recovery_->read_bytes() / kMiB, recovery_->total_bytes() / kMiB,
+                       recovery_->keys(), recovery_->frames()));
 }
 
 Result<Done> Store::conclude_load() {

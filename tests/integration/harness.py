@@ -24,8 +24,11 @@ TESTS = []
 
 
 def end_with_parent():
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    """For a process about to begin; root's right to pass over permissions is given up, too."""
+    pr_set_pdeathsig, pr_capbset_drop, cap_dac_override = 1, 24, 1
+    prctl = ctypes.CDLL(None).prctl
+    prctl(pr_set_pdeathsig, signal.SIGKILL)
+    prctl(pr_capbset_drop, cap_dac_override)
 
 
 def test(function):
@@ -70,6 +73,10 @@ class Client:
 
     def ask_all(self, requests):
         """The replies to all of them, sent at once."""
+        self.send(*requests)
+        return [self.reply() for _ in requests]
+
+    def send(self, *requests):
         out = bytearray()
         for args in requests:
             out += b"*%d\r\n" % len(args)
@@ -77,7 +84,6 @@ class Client:
                 text = arg if isinstance(arg, bytes) else str(arg).encode()
                 out += b"$%d\r\n%s\r\n" % (len(text), text)
         self.socket.sendall(out)
-        return [self.reply() for _ in requests]
 
     def reply(self):
         line = self.replies.readline()[:-2]
@@ -166,7 +172,8 @@ class Server(Client):
 def refusal(folder, *options):
     """What a server says that must not start on the folder."""
     done = subprocess.run([HOLDFAST, "--port", "auto", "--dir", folder, *options], check=False, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S,
+                          preexec_fn=end_with_parent)
     equal((done.returncode, "Sanitizer" in done.stdout), (1, False))
     return done.stdout
 

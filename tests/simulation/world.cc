@@ -156,7 +156,7 @@ std::string World::play(const Step& step) {
 // What the journal says of the step makes the same of an engine that has seen nothing else.
 std::string World::replay() {
   const std::string failure = twin_.replay(engine_.journal_records(), now());
-  engine_.journal_records().clear();
+  engine_.clear_journal_records();
   if (!failure.empty()) return "the journal cannot be replayed: " + failure;
   twin_.check_invariants();
   const std::string kept = state_text(engine_, now());

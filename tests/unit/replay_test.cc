@@ -15,8 +15,8 @@ namespace {
 
 // All records since the engine's last.
 std::string taken(Engine& engine) {
-  std::string records;
-  std::swap(records, engine.journal_records());
+  std::string records(engine.journal_records());
+  engine.clear_journal_records();
   return records;
 }
 
@@ -78,6 +78,35 @@ Recorded record(const Sample& sample) {
 }
 
 }  // namespace
+
+TEST_CASE("journal: whether a turn has granted anything, or only ended what there was") {
+  Engine engine(session_config());
+  engine.keep_journal();
+  Talker c(engine);
+  const auto grants = [&](const std::vector<std::string>& words) {
+    c.must(words);
+    const bool granted = engine.recorded_grants();
+    CHECK((!granted || !engine.journal_records().empty()));
+    engine.clear_journal_records();
+    CHECK_FALSE(engine.recorded_grants());
+    return granted;
+  };
+  CHECK(grants({"LOCK", "k", "alice", "1000", "DELAY", "10"}));
+  CHECK(grants({"RENEW", "k", "alice", "2000"}));
+  CHECK_FALSE(grants({"GET", "k"}));
+  CHECK_FALSE(grants({"UNLOCK", "k", "alice"}));
+  CHECK(grants({"LOCK", "s", "alice", "1000", "SHARED"}));
+  CHECK(grants({"LOCK", "s", "bob", "1000", "SHARED"}));
+  CHECK_FALSE(grants({"UNLOCK", "s", "alice"}));
+  CHECK(grants({"LEASE", "GRANT", "one", "1000", "doc", "etag"}));
+  CHECK(grants({"LEASE", "CONFIRM", "one"}));
+  CHECK(grants({"LEASE", "GRANT", "two", "1000", "doc2", "etag"}));
+  CHECK_FALSE(grants({"LEASE", "CANCEL", "two"}));
+  CHECK(grants({"HSET", "h", "f", "v", "g", "w"}));
+  CHECK_FALSE(grants({"DEL", "h"}));
+  CHECK(grants({"SWAPDB", "0", "1"}));
+  CHECK_FALSE(grants({"FLUSHALL"}));
+}
 
 TEST_CASE("replay: the record of each kind gives the state that it was written for") {
   for (const Sample& sample : samples()) {

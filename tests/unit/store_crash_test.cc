@@ -67,7 +67,7 @@ class Life {
   bool turn() {
     session_->step();
     const bool written = journal_.commit(engine_.journal_records());
-    engine_.journal_records().clear();
+    engine_.clear_journal_records();
     return written;
   }
   bool retry() { return journal_.retry(); }
