@@ -1,8 +1,6 @@
 // Size-class lists over pages that are carved from front to back.
 #include "core/arena.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 #include <new>
 
@@ -14,17 +12,6 @@
 #endif
 
 namespace holdfast {
-
-namespace {
-
-// Asks for a huge page: a look-up in a large keyspace then misses the TLB far less often.
-char* new_page() {
-  auto* page = static_cast<char*>(::operator new[](Arena::kPageBytes, std::align_val_t{Arena::kPageBytes}));
-  madvise(page, Arena::kPageBytes, MADV_HUGEPAGE);  // where it is refused, small pages do
-  return page;
-}
-
-}  // namespace
 
 Handle Arena::allocate(size_t bytes) {
   assert(bytes > 0 && bytes <= kMaxBlockBytes);
@@ -59,7 +46,7 @@ Handle Arena::carve(size_t units) {
   if (left < units) {
     if (pages_.size() * kPageBytes >= kMaxBytes) throw std::bad_alloc();
     retire_rest_of_page();
-    pages_.emplace_back(new_page());
+    pages_.push_back(pool_->take());
     next_ = static_cast<Handle>((pages_.size() - 1) * kUnitsPerPage);
     if (next_ == 0) next_ = kFirstHandle;
   }

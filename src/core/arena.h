@@ -8,8 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <vector>
+
+#include "core/page_pool.h"
 
 namespace holdfast {
 
@@ -20,12 +21,13 @@ using Handle = uint32_t;
 class Arena {
  public:
   static constexpr size_t kUnitBytes = 8;
-  static constexpr size_t kMaxBlockBytes = 4096;          // larger things live outside and are pointed to
-  static constexpr size_t kPageBytes = size_t{2} << 20U;  // a huge page, where the system has them
+  static constexpr size_t kMaxBlockBytes = 4096;  // larger things live outside and are pointed to
+  static constexpr size_t kPageBytes = PagePool::kPageBytes;
   static constexpr Handle kFirstHandle = 4096;  // the first page's first 32 KiB are never given out
   static constexpr uint64_t kMaxBytes = kUnitBytes << 32;  // 32 GiB: what a handle can name
 
-  Arena() = default;
+  // Its pages come from `pool`, which must outlive it.
+  explicit Arena(PagePool& pool) : pool_(&pool) {}
   Arena(Arena&&) = default;
   Arena& operator=(Arena&&) = default;
 
@@ -58,15 +60,13 @@ class Arena {
  private:
   static constexpr Handle kUnitsPerPage = kPageBytes / kUnitBytes;
   static constexpr size_t kClasses = kMaxBlockBytes / kUnitBytes + 1;
-  struct FreePage {
-    void operator()(char* page) const { ::operator delete[](page, std::align_val_t{kPageBytes}); }
-  };
 
   Handle carve(size_t units);
   void retire_rest_of_page();
   void push_free(Handle h, size_t units);
 
-  std::vector<std::unique_ptr<char[], FreePage>> pages_;
+  PagePool* pool_;
+  std::vector<PagePool::Page> pages_;
   std::array<Handle, kClasses>
       free_{};       // by units: head of the list of free blocks, linked in their first bytes
   Handle next_ = 0;  // first unit never given out

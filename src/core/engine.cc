@@ -24,7 +24,7 @@ EngineState::EngineState(Config c)
   scripts.time.clock_us = config.clock_us;
   scripts.time.pause = [this] { task->fiber.pause(); };
   scripts.log = config.log;
-  for (auto& db : dbs) db = std::make_unique<Keyspace>(config.hash_seed);
+  for (auto& db : dbs) db = std::make_unique<Keyspace>(config.hash_seed, pages);
   for (DbIndex i = 0; i < kDatabases; ++i) db_at[i] = db_name[i] = i;
 }
 
@@ -267,6 +267,7 @@ void Engine::conclude_loading(Now now) {
 }
 
 Service& Engine::service() { return s_->service; }
+PagePool& Engine::pages() { return s_->pages; }
 bool Engine::at_rest() const { return !s_->task->fiber.under_way(); }
 uint64_t Engine::largest_token() const { return s_->tokens.largest(); }
 TimeMs Engine::latest_deadline() const { return s_->journal.latest_deadline; }

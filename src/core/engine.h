@@ -34,6 +34,7 @@ struct Effects {
   }
 };
 
+class PagePool;
 struct EngineState;
 
 class Engine {
@@ -104,6 +105,8 @@ class Engine {
   void conclude_loading(Now now);
   // What the disk lets the server do: the shell's to change, between requests.
   Service& service();
+  // Where keyspaces have their memory from: a shell that must not stand still gives it spare pages.
+  PagePool& pages();
   // Whether a snapshot may begin: no request is put off in the middle.
   bool at_rest() const;
   uint64_t largest_token() const;

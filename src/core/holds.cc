@@ -330,7 +330,7 @@ void flush_db(Turn& t, DbIndex db) {
   }
   journal_flush(t, db);
   t.s.flushed.push_back(std::move(t.s.dbs[db]));
-  t.s.dbs[db] = std::make_unique<Keyspace>(t.s.config.hash_seed);
+  t.s.dbs[db] = std::make_unique<Keyspace>(t.s.config.hash_seed, t.s.pages);
   // Placeholders of the queues move to the new keyspace.
   t.s.queues.for_each([&](const WaitQueue& q) {
     if (q.db != db) return;

@@ -11,7 +11,8 @@
 
 namespace holdfast {
 
-Keyspace::Keyspace(uint64_t hash_seed) : seed_(hash_seed), wheel_(TimerItems{this}) {}
+Keyspace::Keyspace(uint64_t hash_seed, PagePool& pages)
+    : seed_(hash_seed), arena_(pages), wheel_(TimerItems{this}) {}
 
 Keyspace::~Keyspace() {
   while (!dismantle_step()) {

@@ -60,7 +60,8 @@ class Keyspace {
     Table::iterator slot_;
   };
 
-  explicit Keyspace(uint64_t hash_seed);
+  // `pages` must outlive it.
+  Keyspace(uint64_t hash_seed, PagePool& pages);
   Keyspace(const Keyspace&) = delete;
   Keyspace& operator=(const Keyspace&) = delete;
   ~Keyspace();

@@ -65,6 +65,7 @@ struct EngineState {
   EngineState& operator=(const EngineState&) = delete;
 
   Config config;
+  PagePool pages;
   std::array<std::unique_ptr<Keyspace>, kDatabases> dbs;
   std::vector<std::unique_ptr<Keyspace>> flushed;  // given back to the system step by step
   Tokens tokens;

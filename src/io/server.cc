@@ -10,9 +10,13 @@
 #include <algorithm>
 #include <cassert>
 #include <csignal>
+#include <memory>
 #include <utility>
+#include <vector>
 
+#include "core/page_pool.h"
 #include "io/clock.h"
+#include "io/jobs.h"
 #include "io/log.h"
 
 namespace holdfast {
@@ -106,7 +110,7 @@ Result<Done> Server::run() {
   if (store_ != nullptr) {
     store_->start(engine_, &loop_, store_hooks());
   } else {
-    log_line(LogLevel::kNotice, ready_text_);
+    begin_to_serve();
   }
   uv_run(&loop_, UV_RUN_DEFAULT);
   if (!failure_.empty()) return Failure{failure_};
@@ -130,9 +134,14 @@ Store::Hooks Server::store_hooks() {
   };
   hooks.loaded = [this] {
     now();
-    log_line(LogLevel::kNotice, ready_text_);
+    begin_to_serve();
   };
   return hooks;
+}
+
+void Server::begin_to_serve() {
+  engine_.pages().expect_spares();
+  log_line(LogLevel::kNotice, ready_text_);
 }
 
 void Server::hold(Connection& connection) {
@@ -285,7 +294,26 @@ void Server::end_turn() {
   read_bytes_ = written_bytes_ = 0;
   turn_bytes_ = 0;
   turn_open_ = false;
-  if (!stopping_) arm_timer();
+  if (stopping_) return;
+  make_spare_pages();
+  arm_timer();
+}
+
+// Fresh memory is made elsewhere, as to touch it takes its time.
+void Server::make_spare_pages() {
+  const size_t wanted = engine_.pages().wanted();
+  if (wanted == 0 || making_pages_) return;
+  making_pages_ = true;
+  auto pages = std::make_shared<std::vector<PagePool::Page>>();
+  run_job(
+      &loop_,
+      [pages, wanted] {
+        for (size_t i = 0; i < wanted; ++i) pages->push_back(PagePool::make_ready());
+      },
+      [this, pages] {
+        making_pages_ = false;
+        for (PagePool::Page& page : *pages) engine_.pages().give(std::move(page));
+      });
 }
 
 // In the order that Effects asks for. A connection that has gone meanwhile is not found. What has been

@@ -78,8 +78,10 @@ class Server {
   Connection* find(ConnId id) const;
 
   void end_turn();
+  void make_spare_pages();
   void handle_effects();
   Store::Hooks store_hooks();
+  void begin_to_serve();
   void hold(Connection& connection);
   void release_held();
   void flush_held();
@@ -108,6 +110,7 @@ class Server {
   std::unique_ptr<char[]> read_buffer_;
 
   bool turn_open_ = false;
+  bool making_pages_ = false;  // a job does
   Now now_;
   Effects effects_;                  // what has still to be done
   Effects handled_;                  // what is being done: kept for its memory

@@ -20,8 +20,8 @@ CLI = r'"cli/[^"]+"'
 ROOMS = [
     (r"include/", [STD, PUBLIC],
      "the public API includes only the standard library and itself"),
-    (r"src/core/arena\.cc", [STD, CORE, r"<sys/mman\.h>", r"<sanitizer/.*>"],
-     "the arena includes the core, std, and sys/mman.h for its huge pages"),
+    (r"src/core/page_pool\.cc", [STD, CORE, r"<sys/mman\.h>"],
+     "the pages include the core, std, and sys/mman.h for huge ones"),
     (r"src/core/", [STD, PUBLIC, CORE, r"<absl/.*>", r"<sanitizer/.*>"],
      "the core includes only itself, include/, std and Abseil"),
     (r"src/io/", [STD, POSIX, PUBLIC, CORE, IO, r"<absl/.*>", r"<(spdlog|fmt)/.*>"],

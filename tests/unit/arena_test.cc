@@ -9,6 +9,32 @@
 
 namespace holdfast {
 
+TEST_CASE("pages: none is spare before the first is taken, then two, then one for each 32, and 8 at most") {
+  PagePool pool;
+  pool.expect_spares();
+  std::vector<PagePool::Page> taken;
+  CHECK(pool.wanted() == 0);
+  const auto take = [&](size_t upto) {
+    while (taken.size() < upto) taken.push_back(pool.take());
+  };
+  take(1);
+  CHECK(pool.wanted() == 2);
+  take(95);
+  CHECK(pool.wanted() == 2);
+  take(96);
+  CHECK(pool.wanted() == 3);
+  take(287);
+  CHECK(pool.wanted() == 8);
+  take(1000);
+  CHECK(pool.wanted() == 8);
+  PagePool::Page page = PagePool::make_ready();
+  char* spare = page.get();
+  pool.give(std::move(page));
+  CHECK(pool.wanted() == 7);
+  CHECK(pool.take().get() == spare);
+  CHECK(pool.wanted() == 8);
+}
+
 TEST_CASE(
     "arena: blocks of all sizes keep what is written to them, whatever is allocated and released beside") {
   const uint64_t seed = 11;
@@ -19,7 +45,8 @@ TEST_CASE(
     size_t size;
     int fill;
   };
-  Arena arena;
+  PagePool pages;
+  Arena arena(pages);
   std::vector<Block> blocks;
   uint64_t used = 0;
   for (int step = 0; step < 40000; ++step) {
@@ -46,7 +73,8 @@ TEST_CASE(
 }
 
 TEST_CASE("arena: a released block is the next of its class, and of no other") {
-  Arena arena;
+  PagePool pages;
+  Arena arena(pages);
   const Handle h = arena.allocate(100);
   arena.release(h, 100);
   CHECK(arena.allocate(96) != h);

@@ -38,7 +38,8 @@ std::vector<std::string> keys_of_first_table(const Keyspace& keys, size_t number
 }  // namespace
 
 TEST_CASE("entry: a 35-byte key with a 40-byte owner takes 112 bytes, expiry, token and history included") {
-  Keyspace keys(1);
+  PagePool pages;
+  Keyspace keys(1, pages);
   put(keys, "x", "y");
   const uint64_t before = keys.used_bytes();
   put(keys, text(35, 'k'), text(40, 'o'));
@@ -48,7 +49,8 @@ TEST_CASE("entry: a 35-byte key with a 40-byte owner takes 112 bytes, expiry, to
 }
 
 TEST_CASE("entry: keys and values of every size around the limits of a block come back whole") {
-  Keyspace keys(1);
+  PagePool pages;
+  Keyspace keys(1, pages);
   for (const size_t key_size : {0U, 1U, 1022U, 1023U, 1024U, 5000U}) {
     for (const size_t value_size : {0U, 1U, 127U, 128U, 255U, 256U, 2047U, 2048U, 100000U}) {
       const std::string key = text(key_size, static_cast<char>('a' + value_size % 20));
@@ -67,7 +69,8 @@ TEST_CASE("entry: keys and values of every size around the limits of a block com
 }
 
 TEST_CASE("entry: the ttl last given is kept exactly, below, at and above 32 bits, and for ever") {
-  Keyspace keys(1);
+  PagePool pages;
+  Keyspace keys(1, pages);
   Keyspace::Found f = put(keys, "key", "owner");
   for (const int64_t ttl : {1LL, (1LL << 32) - 1, 1LL << 32, (1LL << 53) - 1, 5LL}) {
     keys.set_deadline(f, kStart + DurationMs{ttl}, {ttl}, kStart);
@@ -88,7 +91,8 @@ TEST_CASE("keyspace: random changes agree with a map, and the memory comes back"
   const uint64_t seed = 7;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
-  Keyspace keys(seed);
+  PagePool pages;
+  Keyspace keys(seed, pages);
   std::map<std::string, std::string> plain;
   for (int step = 0; step < 60000; ++step) {
     const std::string key = "key:" + std::to_string(random() % 3000);
@@ -116,7 +120,8 @@ TEST_CASE("keyspace: random changes agree with a map, and the memory comes back"
 }
 
 TEST_CASE("keyspace: a scan meets every key that stays, while others come and go and the tables grow") {
-  Keyspace keys(3);
+  PagePool pages;
+  Keyspace keys(3, pages);
   for (int i = 0; i < 5000; ++i) put(keys, "stays:" + std::to_string(i), "v");
   std::set<std::string> met;
   uint64_t cursor = 0;
@@ -135,7 +140,8 @@ TEST_CASE(
     "between") {
   for (const size_t number : {255U, 256U, 257U, 700U}) {
     CAPTURE(number);
-    Keyspace keys(1);
+    PagePool pages;
+    Keyspace keys(1, pages);
     const std::vector<std::string> names = keys_of_first_table(keys, 2 * number);
     for (size_t i = 0; i < number; ++i) put(keys, names[i], "before");
     std::map<std::string, std::string> saved;
@@ -170,7 +176,8 @@ TEST_CASE(
 }
 
 TEST_CASE("keyspace: taking it apart comes to an end and gives everything back") {
-  Keyspace keys(1);
+  PagePool pages;
+  Keyspace keys(1, pages);
   for (int i = 0; i < 20000; ++i)
     put(keys, "key:" + std::to_string(i), text(i % 100 == 0 ? 5000 : 20, 'v'));
   int steps = 0;
