@@ -10,6 +10,7 @@ BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl
 TEST_DEPS = libhiredis-dev doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
   $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis \
   php-predis php-illuminate-cache ruby-redis libredis-perl
+BENCH_DEPS = gnuplot-nox libbenchmark-dev valgrind
 LINT_DEPS = clang-format clang-tidy cppcheck universal-ctags python3
 
 CXX = g++
@@ -30,6 +31,9 @@ LIB = $(wildcard src/core/*.cc src/io/*.cc)
 CLI = $(wildcard src/cli/*.cc)
 UNIT = $(wildcard tests/unit/*.cc tests/transcripts/*.cc tests/simulation/*.cc)
 INTEGRATION = $(wildcard tests/integration/*.cc)
+LOAD = $(wildcard bench/load/*.cc)
+BENCH = build/bench/load build/bench/null-server build/bench/micro
+BENCH_ENV = HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server
 CXX_FILES = $(shell find $(wildcard src include tests bench) -name '*.h' -o -name '*.cc')
 release = $(patsubst %.cc,build/release/%.o,$(1))
 asan = $(patsubst %.cc,build/asan/%.o,$(1))
@@ -42,7 +46,8 @@ SILENT = $(if $(V),,--silent)
 ifeq ($(MAKELEVEL),0)  # all cores, unless -j says otherwise
 MAKEFLAGS += -j$(shell nproc) --no-print-directory
 endif
-.PHONY: all run test lint format deps asan bench install clean help
+.PHONY: all run test lint format deps asan install clean help
+.PHONY: bench bench-quick bench-micro bench-instructions bench-deps
 .PHONY: lint-includes lint-sizes lint-format lint-cppcheck lint-tidy
 .DELETE_ON_ERROR:
 
@@ -67,16 +72,26 @@ lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions 
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
 	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-format lint-cppcheck lint-tidy
 
-deps:  ## install the Debian packages that are missing: to build, test and lint
-	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
+deps:  ## install the Debian packages that are missing: to build, test, measure and lint
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS))
 
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 
-bench:  ## redis-server and Holdfast side by side
-	@$(call install,$(BUILD_DEPS) $(TEST_DEPS))
-	@$(MAKE) $(SILENT) all build/redis-server
-	@HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server bench/run.sh $(ARGS)
-	@HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server bench/disk.sh
+bench: bench-deps  ## Holdfast beside its rivals, about 10 minutes; ARGS='--pairs 3 GET' for some lines
+	@$(BENCH_ENV) bench/run.py $(ARGS)
+
+bench-quick: bench-deps  ## the same in about a minute, with fewer runs and 1 million locks
+	@$(BENCH_ENV) bench/run.py --pairs 1 --millions 1 $(ARGS)
+
+bench-micro: bench-deps  ## the core alone, in nanoseconds
+	@build/bench/micro $(ARGS)
+
+bench-instructions: bench-deps  ## the core alone, in instructions
+	@bench/instructions.py
+
+bench-deps:
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(BENCH_DEPS))
+	@$(MAKE) $(SILENT) all build/redis-server $(BENCH)
 
 install: all  ## copy both to $(DESTDIR)$(PREFIX)/bin; PREFIX is /usr/local unless given
 	$(Q)install -D -m 755 build/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
@@ -86,8 +101,8 @@ clean:  ## remove build/
 	$(Q)rm -rf build
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | while IFS='	' read -r name what; do \
-	  printf '  make %-8s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/\1\t\2/p' Makefile | while IFS='	' read -r name what; do \
+	  printf '  make %-18s %s\n' "$$name" "$$what"; done
 
 # $(1): packages by Debian's names. Installs those not there; fetches apt's lists only when it must.
 define install
@@ -119,6 +134,17 @@ build/asan/integration-tests: LIBS += -lhiredis
 build/asan/holdfast-server build/asan/holdfast build/asan/unit-tests build/asan/integration-tests:
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
+
+build/bench/load: $(call release,$(LOAD))
+build/bench/null-server: $(call release,bench/null_server.cc)
+build/bench/micro: $(call release,$(LIB) bench/micro.cc bench/load/request.cc bench/load/connection.cc)
+build/bench/micro: LIBS += -lbenchmark
+$(BENCH):
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
+
+build/release/bench/%.o: INCLUDES += -Ibench
 
 build/release/%.o: %.cc Makefile
 	$(call say,CXX,$<)

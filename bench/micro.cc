@@ -1,0 +1,209 @@
+// The core alone, without sockets: by Google Benchmark, in nanoseconds, or, with `--count NAME N`, so many
+// times and nothing else, for callgrind (instructions.py). Keys are 35 bytes, owners 40, as in `make
+// bench`.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/resp.h"
+#include "core/snapshot.h"
+#include "core/state.h"
+#include "load/connection.h"
+#include "load/request.h"
+
+namespace holdfast::bench {
+
+namespace {
+
+constexpr uint64_t kKeys = 1000000;
+
+Config config() {
+  Config c;
+  c.hash_seed = 1;
+  c.random = [n = uint8_t{0}](std::span<uint8_t> bytes) mutable {
+    for (uint8_t& b : bytes) b = n++;
+  };
+  return c;
+}
+
+// An engine and a client of it, whose requests come as bytes; each reply is looked at and dropped.
+class Bench {
+ public:
+  Bench() : client_(engine_.open("127.0.0.1:1", "127.0.0.1:2", now_)) {}
+
+  void say(const Request& request, uint64_t key) {
+    bytes_.clear();
+    request.append_to(bytes_, {key, 7, 0});
+    if (parser_.parse(bytes_) != RequestParser::Status::kRequest) fail("a request is broken");
+    engine_.apply(client_, parser_.argv(), now_, effects_);
+    effects_.clear();
+    Buffer& output = engine_.output(client_);
+    request.check(output.view());
+    output.consume(output.size());
+  }
+  // Holds `keys`, which end at different milliseconds.
+  void fill(uint64_t keys) {
+    for (uint64_t i = 0; i < keys; ++i) {
+      const Request set(fmt::format("SET {{key}} {{owner}} PX {}", 600000 + i % 1000), "+OK");
+      say(set, i);
+    }
+  }
+  Engine& engine() { return engine_; }
+  Now now() const { return now_; }
+  void pass(int64_t ms) { now_ = {{now_.mono.count + ms}, now_.wall_us + ms * 1000}; }
+  size_t tick() {
+    const size_t before = keys();
+    engine_.tick(now_, effects_);
+    effects_.clear();
+    return before - keys();
+  }
+  size_t keys() { return engine_.state().dbs[0]->size(); }
+
+ private:
+  Engine engine_{config()};
+  Now now_{{1000000}, 1700000000000000};
+  ConnId client_;
+  Effects effects_;
+  std::string bytes_;
+  const Limits limits_{};
+  RequestParser parser_{limits_};
+};
+
+// Prepares, and gives what is to be measured: it returns how much of the work it has done.
+using Work = std::function<uint64_t()>;
+struct Case {
+  const char* name;
+  const char* unit;  // of the work
+  std::function<Work(Bench&)> prepare;
+};
+
+Work parse_lock(Bench&) {
+  struct Parse {
+    std::string bytes;
+    Limits limits;
+    RequestParser parser{limits};
+  };
+  auto p = std::make_shared<Parse>();
+  Request("LOCK {key} {owner} 30000", "").append_to(p->bytes, {});
+  return [p] {
+    benchmark::DoNotOptimize(p->parser.parse(p->bytes));
+    return uint64_t{1};
+  };
+}
+
+// The requests in turn, on keys at random; a round of them is one unit.
+Work requests(Bench& bench, std::vector<Request> cycle) {
+  auto random = std::make_shared<Random>(1);
+  auto all = std::make_shared<std::vector<Request>>(std::move(cycle));
+  return [&bench, random, all] {
+    const uint64_t key = random->below(kKeys);
+    for (const Request& request : *all) bench.say(request, key);
+    return uint64_t{1};
+  };
+}
+
+Work lock_unlock(Bench& bench) {
+  return requests(bench,
+                  {Request("LOCK {key} {owner} 30000", "*2"), Request("UNLOCK {key} {owner}", ":1")});
+}
+Work set_nx(Bench& bench) {
+  return requests(bench, {Request("SET {key} {owner} NX PX 30000", "+OK"), Request("DEL {key}", ":1")});
+}
+Work get(Bench& bench) {
+  bench.fill(kKeys);
+  return requests(bench, {Request("GET {key}", "$40")});
+}
+Work compare_and_extend(Bench& bench) {
+  bench.fill(kKeys);
+  // Words without blanks: a script is one argument.
+  const std::string script =
+      "return(redis.call('get',KEYS[1])==ARGV[1])and(redis.call('pexpire',KEYS[1],ARGV[2]))";
+  return requests(bench, {Request("EVAL " + script + " 1 {key} {owner} 600000", ":1")});
+}
+Work expiry(Bench& bench) {
+  bench.fill(kKeys);
+  bench.pass(600000);
+  return [&bench] {
+    if (bench.keys() < 1000) {
+      bench.fill(kKeys);
+      bench.pass(600000);
+    }
+    bench.pass(1);
+    return uint64_t{bench.tick()};
+  };
+}
+Work snapshot(Bench& bench) {
+  bench.fill(kKeys);
+  auto now = std::make_shared<std::unique_ptr<Snapshot>>();
+  return [&bench, now] {
+    if (*now == nullptr) *now = std::make_unique<Snapshot>(bench.engine().state(), bench.now(), 1);
+    const uint64_t before = (*now)->saved();
+    const bool over = (*now)->step();
+    const uint64_t done = (*now)->saved() - before;
+    (*now)->bytes().clear();
+    if (over) now->reset();
+    return done;
+  };
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"parse", "LOCK", parse_lock},
+      {"lock-unlock", "pair", lock_unlock},
+      {"set-nx-px-del", "pair", set_nx},
+      {"get", "GET", get},
+      {"eval-compare-and-pexpire", "EVAL", compare_and_extend},
+      {"expiry", "key", expiry},
+      {"snapshot", "key", snapshot},
+  };
+  return all;
+}
+
+// Prepares, and does so much of the case that is named.
+int count(std::string_view name, uint64_t units) {
+  for (const Case& c : cases()) {
+    if (c.name != name) continue;
+    Bench bench;
+    const Work work = c.prepare(bench);
+    for (uint64_t done = 0; done < units;) done += work();
+    return 0;
+  }
+  fail(fmt::format("no such case: {}", name));
+}
+
+void measure(benchmark::State& state, const Case& c) {
+  Bench bench;
+  const Work work = c.prepare(bench);
+  uint64_t done = 0;
+  for (auto _ : state) done += work();
+  state.counters[c.unit] = benchmark::Counter(static_cast<double>(done),
+                                              benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+}  // namespace
+
+}  // namespace holdfast::bench
+
+int main(int argc, char** argv) {
+  using namespace holdfast::bench;
+  if (argc == 4 && std::string_view(argv[1]) == "--count")
+    return count(argv[2], std::strtoull(argv[3], nullptr, 10));
+  if (argc == 2 && std::string_view(argv[1]) == "--names") {
+    for (const Case& c : cases()) fmt::print("{} {}\n", c.name, c.unit);
+    return 0;
+  }
+  for (const Case& c : cases()) {
+    benchmark::RegisterBenchmark(c.name, [&c](benchmark::State& state) { measure(state, c); });
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

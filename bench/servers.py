@@ -1,0 +1,98 @@
+"""The servers that are compared, each started anew for a measurement: on a Unix socket in a temporary
+folder, on a core of its own where there are two; and the load generator, on another. HOLDFAST_SERVER,
+REDIS_SERVER, NULL_SERVER and LOAD name the programs."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / "tests/integration"))
+from harness import Client, end_with_parent, until  # noqa: E402  pylint: disable=wrong-import-position
+
+PROGRAMS = {
+    "Holdfast": os.environ.get("HOLDFAST_SERVER", "build/holdfast-server"),
+    "Redis": os.environ.get("REDIS_SERVER", "build/redis-server"),
+    "null server": os.environ.get("NULL_SERVER", "build/bench/null-server"),
+}
+LOAD = os.environ.get("LOAD", "build/bench/load")
+LIMIT_S = 600
+TWO_CORES = os.cpu_count() > 1
+SERVER_CORE = ["taskset", "-c", "0"] if TWO_CORES else []
+LOAD_CORE = ["taskset", "-c", "1"] if TWO_CORES else []
+
+
+class Server:
+    """`kind`: of PROGRAMS. Without `folder` nothing is kept. `pinned`: to a core; a server that works
+    beside its loop wants them all."""
+
+    def __init__(self, kind, *options, folder=None, pinned=True):
+        self.kind, self.options, self.folder, self.pinned = kind, options, folder, pinned
+
+    def __enter__(self):
+        self.own = tempfile.TemporaryDirectory(prefix="holdfast-bench-")
+        self.socket = os.path.join(self.own.name, "s")
+        command = [*(SERVER_CORE if self.pinned else []), PROGRAMS[self.kind]]
+        if self.kind == "null server":
+            command += [self.socket]
+        else:
+            command += ["--port", "0", "--unixsocket", self.socket, "--save", "", *self.options]
+            command += ["--loglevel", "warning"]
+            keeps = self.folder is not None
+            if self.kind == "Redis" or keeps:
+                command += ["--dir", self.folder if keeps else self.own.name]
+            if self.kind == "Redis" and not keeps:
+                command += ["--appendonly", "no"]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=end_with_parent)
+        until(self.serves)
+        return self
+
+    def serves(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"{self.kind} ended with status {self.process.returncode}")
+        try:
+            client = Client(self.socket)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        reply = client.ask("PING")
+        client.close()
+        return not isinstance(reply, RuntimeError)
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.own.cleanup()
+
+    def ask(self, *words):
+        client = Client(self.socket)
+        client.socket.settimeout(LIMIT_S)
+        reply = client.ask(*words)
+        client.close()
+        if isinstance(reply, RuntimeError):
+            raise reply
+        return reply
+
+    def memory_kib(self, peak=False):
+        """What the process has in memory."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            facts = dict(line.split(":", 1) for line in status)
+        return int(facts["VmHWM" if peak else "VmRSS"].split()[0])
+
+    def load(self, mode, *cycle, **options):
+        """Runs the generator to its end: what it found. `cycle`: pairs of a request and how its reply has
+        to begin."""
+        done = self.begin_load(mode, *cycle, **options)
+        out = done.communicate(timeout=LIMIT_S)[0]
+        if done.returncode != 0:
+            raise RuntimeError(f"the load on {self.kind} failed")
+        return json.loads(out)
+
+    def begin_load(self, mode, *cycle, core=None, **options):
+        command = [*(LOAD_CORE if core is None else core), LOAD, mode, "--socket", self.socket]
+        for request, expected in cycle:
+            command += ["--request", request, "--expect", expected]
+        for name, value in options.items():
+            command += ["--" + name.replace("_", "-"), *([] if value is True else [str(value)])]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=end_with_parent)
