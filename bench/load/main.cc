@@ -10,10 +10,10 @@ namespace holdfast::bench {
 
 std::string times_json(const Histogram& times) {
   const auto us = [](uint64_t ns) { return static_cast<double>(ns) / 1000; };
-  return fmt::format(
-      R"({{"count": {}, "p50": {:.1f}, "p99": {:.1f}, "p999": {:.1f}, "longest": {:.1f}, "above_1ms": {}}})",
-      times.count(), us(times.quantile_ns(0.5)), us(times.quantile_ns(0.99)), us(times.quantile_ns(0.999)),
-      us(times.longest_ns()), times.above(1000000));
+  return fmt::format(R"({{"count": {}, "p50": {:.1f}, "p99": {:.1f}, "p999": {:.1f}, "longest": {:.1f}, )"
+                     R"("above_1ms": {}}})",
+                     times.count(), us(times.quantile_ns(0.5)), us(times.quantile_ns(0.99)),
+                     us(times.quantile_ns(0.999)), us(times.longest_ns()), times.above(1000000));
 }
 
 namespace {
