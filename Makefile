@@ -80,7 +80,7 @@ asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan an
 bench: bench-deps  ## Holdfast beside its rivals, about 10 minutes; ARGS='--pairs 3 GET' for some lines
 	@$(BENCH_ENV) bench/run.py $(ARGS)
 
-bench-quick: bench-deps  ## the same in about a minute, with fewer runs and 1 million locks
+bench-quick: bench-deps  ## the same in two minutes: one run of each, 1 million locks
 	@$(BENCH_ENV) bench/run.py --pairs 1 --millions 1 $(ARGS)
 
 bench-micro: bench-deps  ## the core alone, in nanoseconds

@@ -66,15 +66,16 @@ def draw(rows):
     script = f"""set terminal svg size 900,{120 + 30 * len(bars)} font "sans,12"
 set output "{OUT}/ratios.svg"
 set title "Holdfast: times the rival's requests a second"
-set yrange [-0.6:{len(bars) - 0.4}] reverse
+set yrange [{len(bars) - 0.4}:-0.6]
 set xrange [0:*]
 set grid x
+set arrow from 1, graph 0 to 1, graph 1 nohead front dashtype 2
 set style fill solid 0.7
 set boxwidth 0.7
 $rows << end
 {data}
 end
-plot $rows using (0.5*$2):0:(0.5*$2):(0.35):ytic(1) with boxxyerror notitle lc rgb "#3366aa", 1, 0 notitle
+plot $rows using (0.5*$2):0:(0.5*$2):(0.35):ytic(1) with boxxyerror notitle lc rgb "#3366aa"
 """
     subprocess.run(["gnuplot"], input=script, text=True, check=True)
 
