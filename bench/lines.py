@@ -9,6 +9,7 @@ import tempfile
 import time
 from typing import Callable
 
+import etcd
 from servers import LOAD_CORE, Client, Server
 
 OWNER = "owner-of-forty-bytes-0123456789abcdefghi"
@@ -248,6 +249,11 @@ def table(millions):
     def against_null(pipeline):
         return {"rival": "null server", "ours": lambda: pairs("Holdfast", pipeline),
                 "theirs": lambda: pairs("null server", pipeline)}
+    with_etcd = [
+        Line("100 clients on a key: hand-overs", "etcd", "/s", at_least=50, once=True,
+             ours=lambda: contended(connections=100, seconds=2)["rate"],
+             theirs=lambda: etcd.hand_overs(clients=100, seconds=3)["rate"]),
+    ]
     return [
         Line("LOCK+UNLOCK, pipeline 1", unit="/s", at_least=0.97, **against_null(1)),
         Line("LOCK+UNLOCK, pipeline 1", "Redis", "/s", at_least=1.1, **both(pairs, 1)),
@@ -266,6 +272,7 @@ def table(millions):
              ours=lambda: hand_over("gaps", "p99"), theirs=lambda: hand_over("pings", "p99")),
         Line("1,000 clients on a key: most | least", "", "holds", at_most=1.02,
              ours=lambda: hand_over("most"), theirs=lambda: hand_over("least")),
+        *(with_etcd if etcd.is_there() else []),
         Line("10 clients hold 1 ms: idle between, p50", "", "us", limit=200,
              ours=lambda: holds("gaps", "p50"), theirs=None),
         Line("10 clients hold 1 ms: of all", "Redis, polled", "/s",
