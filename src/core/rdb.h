@@ -22,6 +22,7 @@ inline constexpr uint8_t kOpEnd = 255;
 
 inline constexpr uint8_t kTypeString = 0;
 inline constexpr uint8_t kTypeHash = 4;
+inline constexpr uint8_t kTypeModule = 7;
 inline constexpr uint8_t kTypeHashZipmap = 9;
 inline constexpr uint8_t kTypeHashZiplist = 13;
 inline constexpr uint8_t kTypeHashListpack = 16;

@@ -28,7 +28,6 @@ std::string_view type_name(uint8_t type) {
 // Of what a value consists that is to be skipped: so many elements, each of these parts. Empty: it cannot
 // be told without knowing much more of Redis.
 constexpr char kText = 't', kDouble = 'd', kDoubleText = 'D', kNumber = 'n', kModulePart = 'm';
-constexpr uint8_t kTypeModule = 7;
 std::string_view element_parts(uint8_t type) {
   switch (type) {
     case 1:   // list
@@ -39,7 +38,7 @@ std::string_view element_parts(uint8_t type) {
       return "tD";
     case 5:
       return "td";
-    case kTypeModule:
+    case rdb::kTypeModule:
       return "m";
     case 18:  // list of listpacks
       return "nt";
@@ -339,7 +338,7 @@ void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
     in.text(value_text_);
   } else {
     left_ = in.length();
-    if (type == kTypeModule) left_ = 1;  // that was the module's id; the end says when it is over
+    if (type == rdb::kTypeModule) left_ = 1;  // that was the module's id; the end says when it is over
   }
   if (in.short_of_bytes() || !in.wrong().empty()) return;
   sink_.skipped(db_, key, type_name(type));
@@ -357,7 +356,7 @@ void RdbReader::skip_module_data(Input& in) {
   in.length();
   in.length();  // when it was to be loaded
   if (in.short_of_bytes()) return;
-  skipped_ = kTypeModule;
+  skipped_ = rdb::kTypeModule;
   left_ = 1;
   state_ = State::kSkipped;
 }

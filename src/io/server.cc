@@ -16,6 +16,7 @@
 
 #include "core/page_pool.h"
 #include "io/clock.h"
+#include "io/handles.h"
 #include "io/jobs.h"
 #include "io/log.h"
 
@@ -34,12 +35,6 @@ constexpr uint64_t kIdleCheckMs = 1000;
 constexpr DurationMs kAcceptWarningEvery{1000};
 
 Server* self(const void* data) { return static_cast<Server*>(const_cast<void*>(data)); }
-
-template <typename Handle>
-void close_handle(Handle& handle) {
-  auto* h = reinterpret_cast<uv_handle_t*>(&handle);
-  if (uv_is_closing(h) == 0) uv_close(h, nullptr);
-}
 
 int fd_of(Connection& connection) {
   uv_os_fd_t fd = -1;
@@ -320,7 +315,7 @@ void Server::make_spare_pages() {
 // answered leaves when it is as safe as the settings promise; behind what is held back, all is.
 void Server::handle_effects() {
   if (store_ != nullptr) store_->commit(now_);
-  const bool all_may = store_ == nullptr || store_->may_reply();
+  const bool all_may = store_ == nullptr || store_->may_reply(now_);
   const bool others_may = all_may || store_->may_reply_to_others();
   std::swap(effects_, handled_);
   if (all_may) flush_held();

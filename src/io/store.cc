@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "io/clock.h"
+#include "io/handles.h"
 #include "io/host.h"
 #include "io/log.h"
 
@@ -25,12 +26,6 @@ std::string read_boot_id() {
   std::string id;
   std::getline(in, id);
   return id;
-}
-
-template <class Handle>
-void close_handle(Handle& handle) {
-  auto* h = reinterpret_cast<uv_handle_t*>(&handle);
-  if (uv_is_closing(h) == 0) uv_close(h, nullptr);
 }
 
 }  // namespace
@@ -111,9 +106,9 @@ void Store::settle() {
   if (!journal_->all_synced() && !journal_->syncing() && !journal_->sync_failed()) sync();
 }
 
-bool Store::may_reply() const {
+bool Store::may_reply(const Now& now) const {
   if (recovery_ != nullptr) return true;
-  if (!meta_.covers(engine_->largest_token(), deadline_to_keep(read_clock()))) return false;
+  if (!meta_.covers(engine_->largest_token(), deadline_to_keep(now))) return false;
   if (!journals()) return true;
   return always() ? journal_->all_synced() : journal_->all_written();
 }

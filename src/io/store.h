@@ -51,7 +51,7 @@ class Store {
   void commit(const Now& now);
   void settle();
   // Whether all that has been answered may leave: it is as safe as the settings promise.
-  bool may_reply() const;
+  bool may_reply(const Now& now) const;
   // Whether what has been answered since the last commit() may leave even so: the disk fails, and nothing
   // was granted. Of what was released a crash may bring back what the disk has not taken by then.
   bool may_reply_to_others() const;
@@ -78,7 +78,6 @@ class Store {
   void end_save();
   bool save_is_due(int64_t now_ms) const;
   std::string save_now();
-  void abandon_save();
   void remove_journals_below(uint64_t number);
 
   static void on_second(uv_timer_t* timer) noexcept;

@@ -137,7 +137,8 @@ std::string Store::save_now() {
 std::vector<std::pair<std::string, std::string>> Store::facts() const {
   const auto n = [](auto value) { return std::to_string(value); };
   const bool loading = recovery_ != nullptr;
-  const int64_t now_ms = read_clock().wall_us / 1000;
+  const Now now = read_clock();
+  const int64_t now_ms = now.wall_us / 1000;
   std::vector<std::pair<std::string, std::string>> facts{
       {"loading", loading ? "1" : "0"},
       {"async_loading", "0"},
@@ -156,8 +157,7 @@ std::vector<std::pair<std::string, std::string>> Store::facts() const {
       {"aof_last_bgrewrite_status", save_failure_.empty() ? "ok" : "err"},
       {"aof_last_write_status", journal_ && !journal_->failure().empty() ? "err" : "ok"}};
   if (loading) {
-    facts.emplace_back("loading_start_time",
-                       n((now_ms - (read_clock().mono.count - load_began_ms_)) / 1000));
+    facts.emplace_back("loading_start_time", n((now_ms - (now.mono.count - load_began_ms_)) / 1000));
     facts.emplace_back("loading_total_bytes", n(recovery_->total_bytes()));
     facts.emplace_back("loading_loaded_bytes", n(recovery_->read_bytes()));
     return facts;
@@ -173,7 +173,7 @@ std::vector<std::pair<std::string, std::string>> Store::facts() const {
   facts.emplace_back("token_largest", n(engine_->largest_token()));
   facts.emplace_back("horizon_ms", n(meta_.on_disk().horizon_ms));
   facts.emplace_back("boot_id", meta_.on_disk().boot_id);
-  const int64_t left_ms = engine_->service().recovering_until.count - read_clock().mono.count;
+  const int64_t left_ms = engine_->service().recovering_until.count - now.mono.count;
   facts.emplace_back("recovering_ms", n(std::max<int64_t>(0, left_ms)));
   return facts;
 }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "client.h"
+#include "files/temp_folder.h"
 #include "server_harness.h"
 
 namespace holdfast::integration {
@@ -52,9 +53,9 @@ void leave_stale_socket(const std::string& path) {
 
 TEST_CASE("the server is reached by IPv4, IPv6 and a Unix socket, and all see the same locks") {
   const TempFolder folder;
-  const Server server({"--unixsocket", folder.path("s")});
+  const Server server({"--unixsocket", folder.file("s")});
   Redis v4("127.0.0.1", server.port());
-  Redis local(folder.path("s"));
+  Redis local(folder.file("s"));
   CHECK(token_of(v4.ask({"LOCK", "k", "alice", "0"}), "alice") > 0);
   CHECK(local.ask({"LOCK", "k", "bob", "0"}) == "nil");
   CHECK(local.ask({"GET", "k"}) == "\"alice\"");
@@ -65,11 +66,11 @@ TEST_CASE("the server is reached by IPv4, IPv6 and a Unix socket, and all see th
 
 TEST_CASE("CLIENT LIST shows whence each kind of connection comes") {
   const TempFolder folder;
-  const Server server({"--unixsocket", folder.path("s")});
+  const Server server({"--unixsocket", folder.file("s")});
   Client v4(server);
   CHECK(v4.ask("CLIENT INFO").find(" addr=127.0.0.1:") != std::string::npos);
-  Client local(connect_unix(folder.path("s")));
-  CHECK(local.ask("CLIENT INFO").find(" addr=" + folder.path("s") + ":0") != std::string::npos);
+  Client local(connect_unix(folder.file("s")));
+  CHECK(local.ask("CLIENT INFO").find(" addr=" + folder.file("s") + ":0") != std::string::npos);
   if (lacks_ipv6()) return;
   Client v6(connect_tcp(server.port(), "::1"));
   CHECK(v6.ask("CLIENT INFO").find(" addr=[::1]:") != std::string::npos);
@@ -84,12 +85,12 @@ TEST_CASE("--bind says which addresses, and the others refuse") {
 
 TEST_CASE("without TCP a Unix socket is enough, with the permissions asked for") {
   const TempFolder folder;
-  const Server server({"--port", "0", "--unixsocket", folder.path("s"), "--unixsocketperm", "700"});
+  const Server server({"--port", "0", "--unixsocket", folder.file("s"), "--unixsocketperm", "700"});
   CHECK(server.port() == 0);
-  Client client(connect_unix(folder.path("s")));
+  Client client(connect_unix(folder.file("s")));
   CHECK(client.ask("PING") == "+PONG");
   struct stat found {};
-  REQUIRE(stat(folder.path("s").c_str(), &found) == 0);
+  REQUIRE(stat(folder.file("s").c_str(), &found) == 0);
   CHECK((found.st_mode & 0777U) == 0700U);
 }
 
@@ -115,9 +116,9 @@ TEST_CASE("no permission for a low port is one line on stderr") {
 
 TEST_CASE("no permission for the Unix socket's folder is one line on stderr") {
   const TempFolder folder;
-  std::filesystem::create_directory(folder.path("d"));
-  std::filesystem::permissions(folder.path("d"), std::filesystem::perms{0500});
-  Launch launch{{"--port", "auto", "--unixsocket", folder.path("d/s")}};
+  std::filesystem::create_directory(folder.file("d"));
+  std::filesystem::permissions(folder.file("d"), std::filesystem::perms{0500});
+  Launch launch{{"--port", "auto", "--unixsocket", folder.file("d/s")}};
   launch.weak = true;
   check_refused(launch, {"d/s", "Permission denied"});
 }
@@ -131,7 +132,7 @@ TEST_CASE("an address that this machine has not is one line on stderr, unless it
 
 TEST_CASE("a path that is too long for a Unix socket is one line on stderr") {
   const TempFolder folder;
-  const std::string stem = folder.path("");
+  const std::string stem = folder.file("");
   const std::string longest = stem + std::string(107 - stem.size(), 'x');
   const Server server({"--unixsocket", longest});
   check_refused({{"--port", "auto", "--unixsocket", longest + "x"}}, {"too long"});
@@ -141,14 +142,14 @@ TEST_CASE("SIGTERM and SIGINT end the server with status 0, its socket is remove
   for (const int number : {SIGTERM, SIGINT}) {
     CAPTURE(number);
     const TempFolder folder;
-    Server server({"--unixsocket", folder.path("s")});
+    Server server({"--unixsocket", folder.file("s")});
     Client holder(server);
-    Client waiter(connect_unix(folder.path("s")));
+    Client waiter(connect_unix(folder.file("s")));
     REQUIRE(token_of(holder.ask("LOCK k alice 0 SESSION"), "alice") > 0);
     waiter.send("LOCK k bob 0 WAIT 0\r\n");
     until_blocked(holder, 1);
     CHECK(server.stop(number) == 0);
-    CHECK_FALSE(std::filesystem::exists(folder.path("s")));
+    CHECK_FALSE(std::filesystem::exists(folder.file("s")));
     CHECK(waiter.reply() == "(closed)");  // and it was not told of a lock that nobody guards any more
     CHECK(holder.reply() == "(closed)");
   }
@@ -177,15 +178,15 @@ TEST_CASE("SIGTERM in the midst of large pipelines ends the server with status 0
 TEST_CASE("--logfile is opened anew on SIGHUP, after somebody has moved it away") {
   const TempFolder folder;
   Process server(server_program(),
-                 {{"--port", "0", "--unixsocket", folder.path("s"), "--logfile", folder.path("log")}});
-  until("it is ready", [&] { return read_file(folder.path("log")).find("ready") != std::string::npos; });
-  std::filesystem::rename(folder.path("log"), folder.path("old"));
+                 {{"--port", "0", "--unixsocket", folder.file("s"), "--logfile", folder.file("log")}});
+  until("it is ready", [&] { return read_file(folder.file("log")).find("ready") != std::string::npos; });
+  std::filesystem::rename(folder.file("log"), folder.file("old"));
   server.signal(SIGHUP);
-  until("there is a new one", [&] { return std::filesystem::exists(folder.path("log")); });
+  until("there is a new one", [&] { return std::filesystem::exists(folder.file("log")); });
   server.signal(SIGTERM);
   CHECK(server.wait() == 0);
-  CHECK(read_file(folder.path("log")).find("stopped") != std::string::npos);
-  CHECK(read_file(folder.path("old")).find("stopped") == std::string::npos);
+  CHECK(read_file(folder.file("log")).find("stopped") != std::string::npos);
+  CHECK(read_file(folder.file("old")).find("stopped") == std::string::npos);
 }
 
 TEST_CASE("--timeout: an idle client is closed, one that waits for a lock is not") {
@@ -202,34 +203,34 @@ TEST_CASE("--timeout: an idle client is closed, one that waits for a lock is not
 
 TEST_CASE("a stale socket is replaced") {
   const TempFolder folder;
-  leave_stale_socket(folder.path("s"));
-  const Server server({"--unixsocket", folder.path("s")});
-  Client client(connect_unix(folder.path("s")));
+  leave_stale_socket(folder.file("s"));
+  const Server server({"--unixsocket", folder.file("s")});
+  Client client(connect_unix(folder.file("s")));
   CHECK(client.ask("PING") == "+PONG");
 }
 
 TEST_CASE("a socket that a server listens on is left to it") {
   const TempFolder folder;
-  const Server server({"--unixsocket", folder.path("s")});
-  check_refused({{"--port", "auto", "--unixsocket", folder.path("s")}}, {"another server", "--unixsocket"});
-  Client client(connect_unix(folder.path("s")));
+  const Server server({"--unixsocket", folder.file("s")});
+  check_refused({{"--port", "auto", "--unixsocket", folder.file("s")}}, {"another server", "--unixsocket"});
+  Client client(connect_unix(folder.file("s")));
   CHECK(client.ask("PING") == "+PONG");
 }
 
 TEST_CASE("a file that is no socket is never removed") {
   const TempFolder folder;
-  write_file(folder.path("s"), "precious");
-  check_refused({{"--port", "auto", "--unixsocket", folder.path("s")}}, {"not a socket"});
-  CHECK(read_file(folder.path("s")) == "precious");
+  write_file(folder.file("s"), "precious");
+  check_refused({{"--port", "auto", "--unixsocket", folder.file("s")}}, {"not a socket"});
+  CHECK(read_file(folder.file("s")) == "precious");
 }
 
 TEST_CASE("another server's socket file of the same name outlives this server's end") {
   const TempFolder folder;
-  Server first({"--unixsocket", folder.path("s")});
-  std::filesystem::remove(folder.path("s"));
-  const Server second({"--unixsocket", folder.path("s")});
+  Server first({"--unixsocket", folder.file("s")});
+  std::filesystem::remove(folder.file("s"));
+  const Server second({"--unixsocket", folder.file("s")});
   CHECK(first.stop(SIGTERM) == 0);
-  Client client(connect_unix(folder.path("s")));
+  Client client(connect_unix(folder.file("s")));
   CHECK(client.ask("PING") == "+PONG");
 }
 
@@ -259,10 +260,10 @@ TEST_CASE("an unknown option, a bad value and a stray word are one line on stder
 
 TEST_CASE("a config file is read, with comments, and the command line wins") {
   const TempFolder folder;
-  write_file(folder.path("c"),
+  write_file(folder.file("c"),
              "# a comment\nmaxclients = 77\n\n"
              "  session-grace=1500 # to the line's end\nproto-max-bulk-len = 2mb\n");
-  const Server server({"--config", folder.path("c"), "--session-grace", "2500"});
+  const Server server({"--config", folder.file("c"), "--session-grace", "2500"});
   Redis client("127.0.0.1", server.port());
   CHECK(client.ask({"CONFIG", "GET", "maxclients"}) == R"(["maxclients", "77"])");
   CHECK(client.ask({"CONFIG", "GET", "session-grace"}) == R"(["session-grace", "2500"])");
@@ -271,14 +272,14 @@ TEST_CASE("a config file is read, with comments, and the command line wins") {
 
 TEST_CASE("a config file that cannot be read, or is wrong, is one line on stderr") {
   const TempFolder folder;
-  check_refused({{"--config", folder.path("none")}}, {"none", "No such file"});
-  check_refused({{"--config", folder.path("")}}, {"cannot read", "Is a directory"});
-  write_file(folder.path("c"), "no-such-option = 1\n");
-  check_refused({{"--config", folder.path("c")}}, {"no-such-option"});
-  write_file(folder.path("c"), "port = many\n");
-  check_refused({{"--config", folder.path("c")}}, {"port", "many"});
-  std::filesystem::permissions(folder.path("c"), std::filesystem::perms{});
-  Launch launch{{"--config", folder.path("c")}};
+  check_refused({{"--config", folder.file("none")}}, {"none", "No such file"});
+  check_refused({{"--config", folder.file("")}}, {"cannot read", "Is a directory"});
+  write_file(folder.file("c"), "no-such-option = 1\n");
+  check_refused({{"--config", folder.file("c")}}, {"no-such-option"});
+  write_file(folder.file("c"), "port = many\n");
+  check_refused({{"--config", folder.file("c")}}, {"port", "many"});
+  std::filesystem::permissions(folder.file("c"), std::filesystem::perms{});
+  Launch launch{{"--config", folder.file("c")}};
   launch.weak = true;
   check_refused(launch, {"Permission denied"});
 }

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <stdexcept>
 #include <string_view>
 
 namespace holdfast::integration {
@@ -60,13 +61,5 @@ Outcome run_server(const Launch& launch) {
   outcome.err = process.err().whole();
   return outcome;
 }
-
-TempFolder::TempFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "holdfast-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  folder_ = name;
-}
-
-TempFolder::~TempFolder() { std::filesystem::remove_all(folder_); }
 
 }  // namespace holdfast::integration

@@ -2,7 +2,6 @@
 // by the destructor. HOLDFAST_SERVER names the binary.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -42,16 +41,5 @@ struct Outcome {
   std::string err;
 };
 Outcome run_server(const Launch& launch);
-
-// A new folder, removed with all that is in it.
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
- private:
-  std::filesystem::path folder_;
-};
 
 }  // namespace holdfast::integration

@@ -1,13 +1,12 @@
 // Options that change, and the file that CONFIG REWRITE replaces.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 
+#include "files/temp_folder.h"
 #include "io/options.h"
 #include "io/options_table.h"
 #include "io/replace_file.h"
@@ -16,23 +15,6 @@ namespace holdfast {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder of its own, removed at the end.
-struct TempFolder {
-  TempFolder() {
-    std::string name = (fs::temp_directory_path() / "holdfast-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  ~TempFolder() { fs::remove_all(path); }
-  std::string file(const std::string& name) const { return (path / name).string(); }
-  size_t files() const {
-    return static_cast<size_t>(std::distance(fs::directory_iterator(path), fs::directory_iterator()));
-  }
-  fs::path path;
-};
 
 void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <string>
 
+#include "files/temp_folder.h"
 #include "io/replace_file.h"
 
 namespace holdfast {
@@ -20,24 +21,6 @@ namespace holdfast {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "holdfast-files-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-
-  std::string at(const std::string& name) const { return (path_ / name).string(); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 template <class T>
 T good(Result<T> result) {
@@ -50,7 +33,7 @@ std::string error_of(Result<T> result) {
   return result ? "" : result.error();
 }
 
-std::unique_ptr<Files> open_files(const Folder& folder) {
+std::unique_ptr<Files> open_files(const TempFolder& folder) {
   return good(open_folder(folder.path().string()));
 }
 
@@ -69,7 +52,7 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("files: what is appended is there, behind what was there before") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
   append(*files, "journal", "one ");
   const auto file = good(files->append("journal"));
@@ -82,7 +65,7 @@ TEST_CASE("files: what is appended is there, behind what was there before") {
 }
 
 TEST_CASE("files: a read gives what there is from an offset on, and nothing at the end") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
   append(*files, "f", "0123456789");
   const auto file = good(files->open("f"));
@@ -96,7 +79,7 @@ TEST_CASE("files: a read gives what there is from an offset on, and nothing at t
 }
 
 TEST_CASE("files: what is written after a cut stands behind what the cut has left") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
   const auto file = good(files->append("f"));
   REQUIRE(write_all(*file, "0123456789") == 0);
@@ -107,18 +90,18 @@ TEST_CASE("files: what is written after a cut stands behind what the cut has lef
 
 TEST_CASE(
     "files: create empties a file, and makes one with the permissions of that which it is to replace") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
   append(*files, "old", "secret");
-  REQUIRE(chmod(folder.at("old").c_str(), 0600) == 0);
+  REQUIRE(chmod(folder.file("old").c_str(), 0600) == 0);
   good(files->create("new", "old"));
-  CHECK(mode_of(folder.at("new")) == 0600);
+  CHECK(mode_of(folder.file("new")) == 0600);
   good(files->create("old", "nothing"));
   CHECK(good(files->read("old")).empty());
 }
 
 TEST_CASE("files: names are made, changed, removed and listed in order") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
   append(*files, "b", "of b");
   append(*files, "a", "of a");
@@ -136,81 +119,81 @@ TEST_CASE("files: names are made, changed, removed and listed in order") {
 }
 
 TEST_CASE("files: an error says what could not be done to which file, and why") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
-  CHECK(error_of(files->read("f")) == "cannot open " + folder.at("f") + ": No such file or directory");
+  CHECK(error_of(files->read("f")) == "cannot open " + folder.file("f") + ": No such file or directory");
   CHECK(error_of(files->rename("f", "g")) ==
-        "cannot rename " + folder.at("f") + ": No such file or directory");
-  CHECK(error_of(open_folder(folder.at("f"))) ==
-        "cannot open " + folder.at("f") + ": No such file or directory");
-  fs::create_directory(folder.at("d"));
-  CHECK(error_of(files->append("d")) == "cannot open " + folder.at("d") + ": Is a directory");
-  CHECK(error_of(files->remove("d")) == "cannot remove " + folder.at("d") + ": Is a directory");
+        "cannot rename " + folder.file("f") + ": No such file or directory");
+  CHECK(error_of(open_folder(folder.file("f"))) ==
+        "cannot open " + folder.file("f") + ": No such file or directory");
+  fs::create_directory(folder.file("d"));
+  CHECK(error_of(files->append("d")) == "cannot open " + folder.file("d") + ": Is a directory");
+  CHECK(error_of(files->remove("d")) == "cannot remove " + folder.file("d") + ": Is a directory");
 }
 
 TEST_CASE("files: a full disk is an error of the write") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
-  fs::create_symlink("/dev/full", folder.at("full"));
+  fs::create_symlink("/dev/full", folder.file("full"));
   const auto file = good(files->append("full"));
   CHECK(file->write("x").error == ENOSPC);
   CHECK(write_all(*file, "x") == ENOSPC);
 }
 
 TEST_CASE("files: a file that somebody has removed cannot be synced, and says so for good") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
   const auto file = good(files->append("f"));
   CHECK(file->sync() == 0);
-  fs::remove(folder.at("f"));
+  fs::remove(folder.file("f"));
   CHECK(write_all(*file, "lost") == 0);
   CHECK(file->sync() == ENOENT);
   CHECK(file->sync() == ENOENT);
 }
 
 TEST_CASE("files: replace puts the new bytes in the place of the old, and leaves nothing else") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
   good(files->replace("meta", "first"));
   CHECK(good(files->read("meta")) == "first");
-  REQUIRE(chmod(folder.at("meta").c_str(), 0640) == 0);
+  REQUIRE(chmod(folder.file("meta").c_str(), 0640) == 0);
   append(*files, "meta.tmp", "left by a crash");
   good(files->replace("meta", std::string(100'000, 'x')));
   CHECK(good(files->read("meta")) == std::string(100'000, 'x'));
-  CHECK(mode_of(folder.at("meta")) == 0640);
+  CHECK(mode_of(folder.file("meta")) == 0640);
   CHECK(good(files->list()) == Names{"meta"});
 }
 
 TEST_CASE("files: a replace that fails leaves the old file, and nothing else") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
-  fs::create_directory(folder.at("meta"));
+  fs::create_directory(folder.file("meta"));
   CHECK(error_of(files->replace("meta", "new")) ==
-        "cannot rename " + folder.at("meta.tmp") + ": Is a directory");
+        "cannot rename " + folder.file("meta.tmp") + ": Is a directory");
   CHECK(good(files->list()) == Names{"meta"});
   append(*files, "other", "old");
-  fs::create_directory(folder.at("other.tmp"));
+  fs::create_directory(folder.file("other.tmp"));
   CHECK(error_of(files->replace("other", "new")) ==
-        "cannot create " + folder.at("other.tmp") + ": Is a directory");
+        "cannot create " + folder.file("other.tmp") + ": Is a directory");
   CHECK(good(files->read("other")) == "old");
 }
 
 TEST_CASE("files: replace_file keeps permissions and leaves nothing else, wherever the file is") {
-  const Folder folder;
-  good(replace_file(folder.at("conf"), "port 1"));
-  REQUIRE(chmod(folder.at("conf").c_str(), 0600) == 0);
-  good(replace_file(folder.at("conf"), "port 2"));
+  const TempFolder folder;
+  good(replace_file(folder.file("conf"), "port 1"));
+  REQUIRE(chmod(folder.file("conf").c_str(), 0600) == 0);
+  good(replace_file(folder.file("conf"), "port 2"));
   const auto files = open_files(folder);
   CHECK(good(files->read("conf")) == "port 2");
-  CHECK(mode_of(folder.at("conf")) == 0600);
+  CHECK(mode_of(folder.file("conf")) == 0600);
   CHECK(good(files->list()) == Names{"conf"});
-  CHECK(error_of(replace_file(folder.at("none/conf"), "")) ==
-        "cannot open " + folder.at("none") + ": No such file or directory");
+  CHECK(error_of(replace_file(folder.file("none/conf"), "")) ==
+        "cannot open " + folder.file("none") + ": No such file or directory");
 }
 
 TEST_CASE(
     "files: a second server on the folder is refused with the number of the first, until that has ended") {
-  const Folder folder;
+  const TempFolder folder;
   const auto second = open_files(folder);
   const std::string refusal = "the folder " + folder.path().string() + " is in use by process " +
                               std::to_string(getpid()) + "; each server needs its own";
@@ -226,7 +209,7 @@ TEST_CASE(
 }
 
 TEST_CASE("files: the lock of a process that was killed is free at once") {
-  const Folder folder;
+  const TempFolder folder;
   const auto files = open_files(folder);
   int locked[2];
   REQUIRE(pipe2(locked, O_CLOEXEC) == 0);
@@ -248,16 +231,16 @@ TEST_CASE("files: the lock of a process that was killed is free at once") {
 }
 
 TEST_CASE("files: a lock whose owner left no number is refused all the same") {
-  const Folder folder;
+  const TempFolder folder;
   const auto first = open_files(folder);
   good(first->lock());
-  fs::resize_file(folder.at("lock"), 0);
+  fs::resize_file(folder.file("lock"), 0);
   CHECK(error_of(open_files(folder)->lock()).find("in use by another process;") != std::string::npos);
 }
 
 TEST_CASE("files: a folder that is removed shows, and is taken up again when there is one") {
-  const Folder folder;
-  const std::string path = folder.at("data");
+  const TempFolder folder;
+  const std::string path = folder.file("data");
   fs::create_directory(path);
   const auto files = good(open_folder(path));
   good(files->lock());
@@ -278,15 +261,15 @@ TEST_CASE("files: a folder that is removed shows, and is taken up again when the
 }
 
 TEST_CASE("files: a folder that is moved is still the one, and another in its place is not touched") {
-  const Folder folder;
-  fs::create_directory(folder.at("data"));
-  const auto files = good(open_folder(folder.at("data")));
-  fs::rename(folder.at("data"), folder.at("moved"));
-  fs::create_directory(folder.at("data"));
+  const TempFolder folder;
+  fs::create_directory(folder.file("data"));
+  const auto files = good(open_folder(folder.file("data")));
+  fs::rename(folder.file("data"), folder.file("moved"));
+  fs::create_directory(folder.file("data"));
   append(*files, "f", "here");
   CHECK(!files->folder_gone());
-  CHECK(fs::exists(folder.at("moved/f")));
-  CHECK(fs::is_empty(folder.at("data")));
+  CHECK(fs::exists(folder.file("moved/f")));
+  CHECK(fs::is_empty(folder.file("data")));
 }
 
 }  // namespace holdfast

@@ -1,0 +1,15 @@
+// What all of libuv's handles have in common.
+#pragma once
+
+#include <uv.h>
+
+namespace holdfast {
+
+// Closes it, unless that has begun before. It has to live until the loop has run once more.
+template <typename Handle>
+void close_handle(Handle& handle) {
+  auto* h = reinterpret_cast<uv_handle_t*>(&handle);
+  if (uv_is_closing(h) == 0) uv_close(h, nullptr);
+}
+
+}  // namespace holdfast
