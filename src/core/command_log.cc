@@ -10,22 +10,24 @@ namespace holdfast {
 
 namespace {
 
-size_t row_of(const Command& command) { return static_cast<size_t>(&command - all_commands().data()); }
+bool is_cheap(const Command& command) { return command.complexity.starts_with("O(1)"); }
 
 }  // namespace
 
-CommandLog::CommandLog() : counts_(all_commands().size()), cheap_(all_commands().size()) {
-  for (const Command& c : all_commands()) cheap_[row_of(c)] = c.complexity.starts_with("O(1)");
+CommandLog::CommandLog() : commands_(all_commands().data()), counts_(all_commands().size()) {
+  reset_counts();
 }
 
-CommandCounts& CommandLog::counts(const Command& command) { return counts_[row_of(command)]; }
+CommandCounts& CommandLog::counts(const Command& command) {
+  return counts_[static_cast<size_t>(&command - commands_)];
+}
 const CommandCounts& CommandLog::counts_of(const Command& command) const {
-  return counts_[row_of(command)];
+  return counts_[static_cast<size_t>(&command - commands_)];
 }
 
 bool CommandLog::begin(const Command& command) {
   CommandCounts& c = counts(command);
-  return c.calls++ % kSampled == 0 || !cheap_[row_of(command)];
+  return c.calls++ % c.sampled == 0;
 }
 
 void CommandLog::note_time(const Command& command, int64_t us) {
@@ -74,7 +76,10 @@ void CommandLog::note_latency(const std::string& event, int64_t at_s, int64_t ms
 }
 
 void CommandLog::reset_counts() {
-  std::ranges::fill(counts_, CommandCounts{});
+  for (const Command& c : all_commands()) {
+    counts(c) = {};
+    counts(c).sampled = is_cheap(c) ? kSampled : 1;
+  }
   errors_.clear();
 }
 

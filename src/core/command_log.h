@@ -20,6 +20,7 @@ struct Command;
 
 // One command's calls since the start. Times are of the calls that were timed.
 struct CommandCounts {
+  uint32_t sampled = 1;  // one call of so many is timed
   uint64_t calls = 0;
   uint64_t rejected = 0;  // before they ran: out of memory, the wrong number of arguments
   uint64_t failed = 0;    // they answered an error
@@ -78,12 +79,12 @@ class CommandLog {
   void reset_counts();
 
  private:
-  static constexpr uint64_t kSampled = 64;  // of the cheap calls one in so many is timed
+  static constexpr uint32_t kSampled = 64;  // of cheap calls: those of O(1), which cannot take long
   CommandCounts& counts(const Command& command);
   void count_error(std::string_view reply);
 
+  const Command* commands_;            // all of them
   std::vector<CommandCounts> counts_;  // by row
-  std::vector<bool> cheap_;            // by row: O(1), so that it cannot take long
   absl::btree_map<std::string, uint64_t> errors_;
   std::deque<SlowCommand> slow_;
   uint64_t last_slow_id_ = 0;

@@ -25,39 +25,58 @@ std::vector<Command> sorted_rows() {
 }
 
 // Names to rows, without regard to case: a table of places, searched from where the name's bytes say on.
-// Every request passes here.
+// Every request passes here. A name of four to eight letters is known by its number alone: nothing but a
+// letter becomes a small one by kLower.
 class NameIndex {
  public:
   NameIndex() {
     for (const Command& c : all_commands()) {
       size_t i = place_of(c.name);
-      while (rows_[i] != nullptr) i = (i + 1) % kPlaces;
-      rows_[i] = &c;
+      while (places_[i].row != nullptr) i = (i + 1) % kPlaces;
+      const bool letters = std::ranges::all_of(c.name, [](char l) { return l >= 'a' && l <= 'z'; });
+      places_[i] = {letters ? number_of(c.name) : 0, &c};
     }
   }
 
   const Command* find(std::string_view name) const {
-    if (name.empty()) return nullptr;
-    for (size_t i = place_of(name); rows_[i] != nullptr; i = (i + 1) % kPlaces) {
-      if (equals_ignore_case(rows_[i]->name, name)) return rows_[i];
+    if (name.size() > kMaxBytes) return nullptr;
+    const uint64_t number = number_of(name);
+    for (size_t i = place_of(name); places_[i].row != nullptr; i = (i + 1) % kPlaces) {
+      const Place& place = places_[i];
+      if (number != 0 && place.number == number && place.row->name.size() == name.size()) return place.row;
+      if (equals_ignore_case(place.row->name, name)) return place.row;
     }
     return nullptr;
   }
 
  private:
+  struct Place {
+    uint64_t number = 0;  // of a name of letters that has one
+    const Command* row = nullptr;
+  };
+  static constexpr size_t kMaxBytes = 2 * kMaxNameBytes;
   static constexpr size_t kPlaces = 1024;  // several times the number of rows, so that most are met at once
+  static constexpr uint64_t kLower = 0x2020202020202020;  // bits that small letters have
 
-  // The first eight bytes in lower case, the last one and the size.
-  static size_t place_of(std::string_view name) {
-    uint64_t head = 0;
-    std::memcpy(&head, name.data(), std::min(name.size(), sizeof head));
-    const auto last = uint64_t{static_cast<unsigned char>(ascii_lower(name.back()))};
-    constexpr uint64_t kLower =
-        0x2020202020202020;  // bits that small letters have, and few other names lack
-    return ((head | kLower) + last * 131 + name.size()) * 0x9E3779B97F4A7C15ULL >> 54U;
+  // Names of four to eight bytes, which with the size tells them apart; 0: it has none.
+  static uint64_t number_of(std::string_view name) {
+    if (name.size() < 4 || name.size() > 8) return 0;
+    uint32_t head = 0;
+    uint32_t tail = 0;  // overlaps it where the name is shorter than eight
+    std::memcpy(&head, name.data(), sizeof head);
+    std::memcpy(&tail, name.data() + name.size() - sizeof tail, sizeof tail);
+    return ((uint64_t{tail} << 32U) | head) | kLower;
   }
 
-  std::array<const Command*, kPlaces> rows_{};
+  static size_t place_of(std::string_view name) {
+    uint64_t number = number_of(name);
+    if (number == 0) {
+      for (const char c : name) number = number * 31 + static_cast<unsigned char>(ascii_lower(c));
+    }
+    return (number + name.size()) * 0x9E3779B97F4A7C15ULL >> 54U;
+  }
+
+  std::array<Place, kPlaces> places_{};
 };
 
 const Command* find_name(std::string_view name) {

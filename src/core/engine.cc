@@ -93,6 +93,8 @@ void expire_due_entries(Turn& t, size_t budget) {
   }
 }
 
+bool is_blocked(const Conn& c) { return c.blocked_on != nullptr || c.in_script || !c.postponed.empty(); }
+
 // A flushed keyspace that no snapshot needs any more.
 auto next_flushed(EngineState& s) {
   return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
@@ -112,22 +114,24 @@ ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
   return c.id;
 }
 
-void Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx) {
+bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx) {
   Turn t{*s_, now, fx};
   Conn& c = s_->conns.at(conn);
-  assert(!argv.empty() && !blocked(conn) && !c.closing);
+  assert(!argv.empty() && !is_blocked(c) && !c.closing);
   c.last_active = now.mono;
   t.actor = conn;
   if (s_->task->fiber.under_way()) [[unlikely]] {
     t.now = s_->task->turn->now;  // a script is a single moment to everybody
     t.due = s_->task->turn->due;
-    return take_request_while_busy(t, c, argv);
+    take_request_while_busy(t, c, argv);
+    return !is_blocked(c) && !c.closing;
   }
   if (s_->timers.any_due(now.mono)) fire_due_timers(t);
   take_request(t, c, argv);
   if (s_->pause.over) [[unlikely]]
     run_postponed(t);
   finish_journal(t);
+  return !is_blocked(c) && !c.closing;
 }
 
 void Engine::reject(ConnId conn, std::string_view why, Effects& fx) {
@@ -215,10 +219,7 @@ Buffer& Engine::output(ConnId conn) {
   return c.out;
 }
 
-bool Engine::blocked(ConnId conn) const {
-  const Conn& c = s_->conns.at(conn);
-  return c.blocked_on != nullptr || c.in_script || !c.postponed.empty();
-}
+bool Engine::blocked(ConnId conn) const { return is_blocked(s_->conns.at(conn)); }
 size_t Engine::output_limit(ConnId conn) const {
   const Limits& limits = s_->config.limits;
   const uint64_t limit =

@@ -50,8 +50,9 @@ class Engine {
 
   // Runs one request. `argv` has at least one element; its views need to live only during the call. The
   // replies are appended to output(conn), and `fx` is added to, not cleared. Everything due by `now` has
-  // happened before the request. Not to be called for a connection that is blocked() or closing().
-  void apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx);
+  // happened before the request. Not to be called for a connection that is blocked() or closing(); returns
+  // whether it is neither now, so that its next request may follow.
+  bool apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx);
 
   // Answers a broken frame: "-ERR Protocol error: <why>", after which the connection is to close.
   void reject(ConnId conn, std::string_view why, Effects& fx);

@@ -133,7 +133,10 @@ std::optional<Token> try_admit(Turn& t, DbIndex db, ConnId client, const LockReq
 Acquisition wait_for(Turn& t, Conn& c, const LockRequest& request, Keyspace::Found& f, bool upgrade);
 // Lets in whom the changes of this turn admit. Called once a turn, after the request, script or
 // transaction.
-void serve_ready_queues(Turn& t);
+void serve_queues(Turn& t);
+inline void serve_ready_queues(Turn& t) {
+  if (t.s.queues.any_ready()) serve_queues(t);
+}
 // Ends a wait without a grant; the waiter is destroyed. Nothing is written to its connection.
 void cancel_wait(Turn& t, Waiter* w);
 void cancel_waits(Turn& t, Conn& c);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kShownBytes = 128;  // of an unknown command's name, and of all its arguments
 
+constexpr size_t kSafeDigits = 18;  // a number of so many fits an int64
+
 constexpr size_t kMaxFloatBytes = 5 * 1024;  // Redis's; "%.17Lf" needs 4952 at most
 
 // What printf's "%.*s" takes of it.
@@ -29,6 +31,14 @@ std::optional<int64_t> parse_int(std::string_view text) {
   const size_t first = text.starts_with('-') ? 1 : 0;
   if (text.size() <= first || text[first] < '1' || text[first] > '9') return std::nullopt;
   int64_t value = 0;
+  if (first == 0 && text.size() <= kSafeDigits) {
+    for (const char c : text) {
+      const auto digit = static_cast<unsigned>(c - '0');
+      if (digit > 9) return std::nullopt;
+      value = value * 10 + digit;
+    }
+    return value;
+  }
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end) return std::nullopt;

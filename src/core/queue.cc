@@ -179,7 +179,7 @@ Acquisition wait_for(Turn& t, Conn& c, const LockRequest& r, Keyspace::Found& f,
   return {Acquired::kWaiting, {}};
 }
 
-void serve_ready_queues(Turn& t) {
+void serve_queues(Turn& t) {
   if (!t.s.service.grants(t.now.mono)) [[unlikely]]
     return;  // those in the queues go on waiting
   while (WaitQueue* q = t.s.queues.take_ready()) serve(t, q);

@@ -136,7 +136,7 @@ void forget_caching(Conn& c) {
 }
 
 // Pushes that came while the connection's own request ran follow its reply.
-void flush_later(Conn& c) {
+inline void flush_later(Conn& c) {
   c.running = false;
   if (c.later.empty()) return;
   c.out.append(c.later.view());
@@ -273,8 +273,10 @@ void conclude_request(Turn& t, Conn& c, size_t answered) {
     obey_reply_mode(c, answered);
   forget_caching(c);
   serve_ready_queues(t);
-  tell_own_invalidations(t);
-  broadcast_invalidations(t);
+  if (t.s.tracking.untold()) [[unlikely]] {
+    tell_own_invalidations(t);
+    broadcast_invalidations(t);
+  }
   flush_later(c);
 }
 

@@ -54,6 +54,7 @@ class RequestParser {
   Status parse_inline(std::string_view bytes);
   Status parse_count(std::string_view bytes);
   Status parse_arguments(std::string_view bytes);
+  bool take_plain_count(std::string_view bytes);
   void take_plain_arguments(std::string_view bytes);
   Status take_argument(std::string_view bytes);
   Status read_bulk_length(std::string_view bytes);

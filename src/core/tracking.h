@@ -31,6 +31,8 @@ class Tracking {
 
   // Keys stay remembered when those who read them stop tracking, until they change.
   bool active() const { return !clients.empty() || !readers.empty(); }
+  // Whether there is anything that a request's end has to tell.
+  bool untold() const { return !own.empty() || pending > 0; }
 
   Clients clients;  // all with tracking on
   // In order, so that what is forgotten when there are too many is the same in every run.

@@ -101,8 +101,8 @@ size_t Connection::parse(std::string_view bytes) {
   const Now& now = server_.now();
   const size_t replies_before = output_->size();
   size_t used = 0;
-  while (used < bytes.size() && !engine.blocked(id_)) {
-    if (engine.closing(id_)) return bytes.size();
+  bool goes_on = !engine.blocked(id_) && !engine.closing(id_);
+  while (used < bytes.size() && goes_on) {
     if (used > kReadBytes || output_->size() > replies_before + kTurnReplyBytes) {
       backlogged_ = true;
       server_.add_backlog(id_);
@@ -114,10 +114,10 @@ size_t Connection::parse(std::string_view bytes) {
       engine.reject(id_, parser_.error(), server_.effects());
       return bytes.size();
     }
-    if (!parser_.argv().empty()) engine.apply(id_, parser_.argv(), now, server_.effects());
+    if (!parser_.argv().empty()) goes_on = engine.apply(id_, parser_.argv(), now, server_.effects());
     used += parser_.consumed();
   }
-  return used;
+  return engine.closing(id_) ? bytes.size() : used;
 }
 
 void Connection::parse_input() {
