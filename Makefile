@@ -10,7 +10,7 @@ BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl
 TEST_DEPS = libhiredis-dev doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
   $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis \
   php-predis php-illuminate-cache ruby-redis libredis-perl
-BENCH_DEPS = gnuplot-nox libbenchmark-dev valgrind
+BENCH_DEPS = gnuplot-nox libbenchmark-dev valgrind $(if $(shell command -v java),,default-jre-headless)
 LINT_DEPS = clang-format clang-tidy cppcheck universal-ctags python3
 
 CXX = g++
@@ -77,7 +77,7 @@ deps:  ## install the Debian packages that are missing: to build, test, measure 
 
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 
-bench: bench-deps  ## Holdfast beside its rivals, about 10 minutes; ARGS='--pairs 3 GET' for some lines
+bench: bench-deps  ## Holdfast beside its rivals, about 11 minutes; ARGS='--pairs 3 GET' for some lines
 	@$(BENCH_ENV) bench/run.py $(ARGS)
 
 bench-quick: bench-deps  ## the same in two minutes: one run of each, 1 million locks
@@ -92,6 +92,7 @@ bench-instructions: bench-deps  ## the core alone, in instructions
 bench-deps:
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(BENCH_DEPS))
 	@$(MAKE) $(SILENT) all build/redis-server $(BENCH)
+	@bench/rivals.sh
 
 install: all  ## copy both to $(DESTDIR)$(PREFIX)/bin; PREFIX is /usr/local unless given
 	$(Q)install -D -m 755 build/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
@@ -194,4 +195,4 @@ build/lint/%.tidy: %.cc .clang-tidy Makefile
 	  { grep -v 'generated\.$$' $(@:.tidy=.log); exit 1; }
 	@touch $@
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(shell find build -name '*.d' -type f 2>/dev/null)

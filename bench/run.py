@@ -12,9 +12,10 @@ import subprocess
 import sys
 import time
 
-import etcd
+from etcd import Etcd
 from lines import table
 from servers import PROGRAMS
+from zookeeper import ZooKeeper
 
 OUT = pathlib.Path("build/bench")
 ROW = "{:<42} {:<13} {:>12} {:>12} {:>7} {:>13}  {:<15} {}"
@@ -98,8 +99,9 @@ def main():
     (OUT / "results.json").write_text(json.dumps({"machine": machine(), "lines": rows}, indent=1) + "\n",
                                       encoding="utf-8")
     draw(rows)
-    if not etcd.is_there():
-        print("without etcd: it is measured, too, where Debian's etcd-server is installed")
+    for rival in (Etcd, ZooKeeper):
+        if not rival.is_there():
+            print(f"without {rival.name}, which bench/rivals.sh fetches")
     budgets = [row for row in rows if row["budget"]]
     met = sum(row["met"] for row in budgets)
     print(f"{met} of {len(budgets)} budgets are met; {OUT}/results.json, {OUT}/ratios.svg")

@@ -1,0 +1,68 @@
+"""What rivals at handing one lock on have in common: a server on a free port and in a temporary folder, and
+the load on it, which is hand_overs.py. `bench/rivals.sh` has put them into build/bench/rivals."""
+import json
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+
+from servers import LIMIT_S, LOAD_CORE, ROOT, SERVER_CORE, end_with_parent, until
+
+FETCHED = ROOT / "build/bench/rivals"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Rival:
+    """Of `name`; it says what starts it (`command`), and whether it answers (`answers`)."""
+
+    name = None
+
+    def command(self, folder, port):
+        raise NotImplementedError
+
+    def answers(self, port):
+        raise NotImplementedError
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="holdfast-bench-")
+        self.port = free_port()
+        self.process = subprocess.Popen([*SERVER_CORE, *self.command(self.folder.name, self.port)],
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        preexec_fn=end_with_parent)
+        try:
+            until(self.serves)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def serves(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"{self.name} ended with status {self.process.returncode}")
+        return self.answers(self.port)
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.folder.cleanup()
+
+    def hand_overs(self, clients, seconds):
+        command = [*LOAD_CORE, sys.executable, pathlib.Path(__file__).with_name("hand_overs.py"), self.name,
+                   str(self.port), str(clients), str(seconds)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, timeout=LIMIT_S,
+                              preexec_fn=end_with_parent)
+        if done.returncode != 0:
+            raise RuntimeError(f"the load on {self.name} failed")
+        return json.loads(done.stdout)
+
+
+def hand_overs(rival, clients, seconds):
+    """A second, and of the clients that were served least and most."""
+    with rival() as server:
+        return server.hand_overs(clients, seconds)
