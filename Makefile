@@ -46,9 +46,8 @@ SILENT = $(if $(V),,--silent)
 ifeq ($(MAKELEVEL),0)  # all cores, unless -j says otherwise
 MAKEFLAGS += -j$(shell nproc) --no-print-directory
 endif
-.PHONY: all run test lint format deps asan install clean help
-.PHONY: bench bench-quick bench-micro bench-instructions bench-deps
-.PHONY: lint-includes lint-sizes lint-format lint-cppcheck lint-tidy
+.PHONY: all run test lint format deps asan install clean help bench bench-quick bench-scale bench-micro
+.PHONY: bench-instructions bench-deps lint-includes lint-sizes lint-format lint-cppcheck lint-tidy
 .DELETE_ON_ERROR:
 
 all: build/holdfast-server build/holdfast  ## build the server and the command `holdfast` (the default)
@@ -82,6 +81,9 @@ bench: bench-deps  ## Holdfast beside its rivals, about 11 minutes; ARGS='--pair
 
 bench-quick: bench-deps  ## the same in two minutes: one run of each, 1 million locks
 	@$(BENCH_ENV) bench/run.py --pairs 1 --millions 1 $(ARGS)
+
+bench-scale: bench-deps  ## costs against numbers of entries, connections, waiters, holders; 2 servers
+	@$(BENCH_ENV) bench/scale.py $(ARGS)
 
 bench-micro: bench-deps  ## the core alone, in nanoseconds
 	@build/bench/micro $(ARGS)

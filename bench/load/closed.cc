@@ -24,10 +24,21 @@ struct Run {
   Histogram times{};
 };
 
+// Connection n uses the keys with key % connections == n; a key's server is its number modulo the ring, and
+// the connections are a multiple of that.
+Address server_of(const Options& options, uint64_t number) {
+  Address address = options.address;
+  if (!options.ring.empty()) address.socket = options.ring[number % options.ring.size()];
+  return address;
+}
+
 class Client : public Connection::User {
  public:
   Client(Run& run, uint64_t number)
-      : run_(run), number_(number), random_(number + 1), connection_(run.loop, run.options.address, *this) {
+      : run_(run),
+        number_(number),
+        random_(number + 1),
+        connection_(run.loop, server_of(run.options, number), *this) {
     numbers_.owner = number;
   }
 
@@ -67,6 +78,7 @@ class Client : public Connection::User {
     } else {
       numbers_.key = random_.below(options.keys / options.connections) * options.connections + number_;
     }
+    numbers_.key += options.first_key;
     numbers_.deadline_ms = options.deadline_ms + numbers_.key % options.spread_ms;
   }
 

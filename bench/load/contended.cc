@@ -125,7 +125,7 @@ void run_contended(uv_loop_t* loop, const Options& options) {
   for (uint64_t i = 0; i < options.connections; ++i) clients.push_back(std::make_unique<Client>(run, i));
   Pinger pinger(run);
   for (const auto& client : clients) client->begin();
-  pinger.begin();
+  if (!options.no_pings) pinger.begin();
   uv_timer_t timer;
   uv_timer_init(loop, &timer);
   timer.data = &run;

@@ -13,13 +13,16 @@ namespace holdfast::bench {
 
 struct Options {
   Address address;
+  std::vector<std::string> ring;  // closed: the servers' sockets, where there are several
   uint64_t connections = 50;
   uint64_t pipeline = 1;
   uint64_t keys = 1000000;
+  uint64_t first_key = 0;
   uint64_t requests = 0;  // 0: until the time is over
   uint64_t deadline_ms = 0;
   uint64_t spread_ms = 1;
   bool in_order = false;
+  bool no_pings = false;
   double seconds = 2;
   double warmup_seconds = 0.3;
   uint64_t rate = 1000;

@@ -26,7 +26,7 @@ po::options_description described(Options& o, std::string& mode, std::vector<std
   auto add = all.add_options();
   add("help", "this text");
   add("mode", po::value(&mode)->required(), "closed: throughput; contended: one lock; open: stalls");
-  add("socket", po::value(&o.address.socket), "the server's Unix socket");
+  add("socket", po::value(&o.ring), "the server's Unix socket; several: closed spreads the keys over them");
   add("port", po::value(&o.address.port), "or its port on 127.0.0.1");
   add("request", po::value(&requests)->required(),
       "its words, with {key}, {owner} or {deadline}; may be repeated");
@@ -34,6 +34,7 @@ po::options_description described(Options& o, std::string& mode, std::vector<std
   add("connections", po::value(&o.connections), "how many (50)");
   add("pipeline", po::value(&o.pipeline), "closed: requests sent at once (1)");
   add("keys", po::value(&o.keys), "how many different ones, at random (1000000)");
+  add("first-key", po::value(&o.first_key), "the number of the first (0)");
   add("in-order", po::bool_switch(&o.in_order), "keys one after the other instead");
   add("requests", po::value(&o.requests), "closed: ends after so many, and has no warm-up");
   add("seconds", po::value(&o.seconds), "or after so long (2)");
@@ -42,6 +43,7 @@ po::options_description described(Options& o, std::string& mode, std::vector<std
   add("spread-ms", po::value(&o.spread_ms), "over how long deadlines are spread (1)");
   add("rate", po::value(&o.rate), "open: requests a second (1000)");
   add("hold-ms", po::value(&o.hold_ms), "contended: how long a client keeps the lock (0)");
+  add("no-pings", po::bool_switch(&o.no_pings), "contended: without a client that sends PINGs");
   add("retry-ms", po::value(&o.retry_ms), "contended: asks again after so long, instead of waiting");
   return all;
 }
@@ -61,6 +63,10 @@ int run(int argc, char** argv) {
   if (requests.size() != expected.size()) fail("--expect has to be given as often as --request");
   if (options.connections == 0 || options.keys < options.connections) fail("too few connections or keys");
   if (options.rate == 0 || options.spread_ms == 0 || options.pipeline == 0) fail("0 is too few");
+  if (!options.ring.empty()) options.address.socket = options.ring.front();
+  if (options.ring.size() > 1 && (mode != "closed" || options.in_order || options.first_key > 0 ||
+                                  options.connections % options.ring.size() != 0))
+    fail("several servers: closed, keys at random from 0, and as many connections to each");
   for (size_t i = 0; i < requests.size(); ++i) options.cycle.emplace_back(requests[i], expected[i]);
   uv_loop_t loop;
   uv_loop_init(&loop);

@@ -97,6 +97,7 @@ Token join_lock(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const Lo
   h.owner = r.owner;
   h.token = t.s.tokens.next(r.key.hash, r.hint);
   h.capacity = r.capacity;
+  h.deadline = hold_of(t, client, r).deadline;
   h.held_since = t.now.mono;
   const Token token = h.token;
   dress_holder(t, db, f, lock_body_of(*f)->add(std::move(h)), client, r);

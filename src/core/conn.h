@@ -6,6 +6,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <cassert>
+#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -64,7 +65,7 @@ struct Conn {
   bool closing = false;
   bool running = false;          // one of its requests runs now: it hears of other things after the reply
   Waiter* blocked_on = nullptr;  // the request that keeps it from going on, if any
-  std::vector<Waiter*> waiters;  // all its waiting requests, ASYNC ones too
+  std::list<Waiter*> waiters;    // all its waiting requests, ASYNC ones too, in their order
   absl::btree_set<HoldName> session_holds;
   std::unique_ptr<Transaction> transaction;
   std::vector<WatchedKey> watched;

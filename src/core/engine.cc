@@ -288,7 +288,7 @@ void Engine::check_invariants() const {
     assert(!q.waiters.empty() || q.delay_until.count > 0 || has_listener(*s_, q.db, f));
     for (const Waiter* w : q.waiters) {
       const Conn& c = s_->conns.at(w->conn);
-      assert(w->async || c.blocked_on == w);
+      assert((w->async || c.blocked_on == w) && *w->of_conn == w);
     }
   });
 }

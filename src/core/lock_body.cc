@@ -45,10 +45,11 @@ void LockBody::unindex(const Holder* holder) {
 
 void LockBody::set_deadline(const Holder* holder, TimeMs deadline, DurationMs ttl, TimeMs renewed) {
   Holder* h = own(holder);
-  by_deadline_.erase({h->deadline, rank(h)});
-  h->deadline = deadline;
   h->ttl = ttl;
   h->renewed = renewed;
+  if (h->deadline == deadline) return;
+  by_deadline_.erase({h->deadline, rank(h)});
+  h->deadline = deadline;
   by_deadline_.emplace(h->deadline, rank(h));
 }
 
@@ -68,10 +69,10 @@ void LockBody::set_capacity(const Holder* holder, Capacity capacity) {
 
 void LockBody::set_attachment(const Holder* holder, const Attachment& a, ConnId client) {
   Holder* h = own(holder);
-  unindex(h);
+  listeners_ -= h->attachment.async ? 1 : 0;
   h->attachment = a;
   h->client = client;
-  index(h);
+  listeners_ += h->attachment.async ? 1 : 0;
 }
 
 Capacity LockBody::tightest(const Holder* except) const {

@@ -44,7 +44,7 @@ std::unique_ptr<Waiter> dequeue(Turn& t, Waiter* w) {
   t.s.timers.cancel(w);
   t.s.queues.mark_ready(w->queue);
   Conn& c = t.s.conns.at(w->conn);
-  std::erase(c.waiters, w);
+  c.waiters.erase(w->of_conn);
   if (c.blocked_on == w) {
     c.blocked_on = nullptr;
     t.fx.wakes.push_back(c.id);
@@ -172,7 +172,7 @@ Acquisition wait_for(Turn& t, Conn& c, const LockRequest& r, Keyspace::Found& f,
     return {Acquired::kDeadlock, {}};
   }
   Waiter* w = t.s.queues.enqueue(q, make_waiter(t, c, r, upgrade));
-  c.waiters.push_back(w);
+  w->of_conn = c.waiters.insert(c.waiters.end(), w);
   if (!r.async) c.blocked_on = w;
   lock_event(t, r.key.bytes, "queued", r.owner);
   if (r.wait->count > 0) t.s.timers.set(w, t.now.mono + *r.wait);

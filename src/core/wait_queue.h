@@ -24,8 +24,9 @@ struct WaitQueue;
 struct Waiter : Timer {
   Waiter() : Timer(TimerKind::kWaitEnd) {}
   WaitQueue* queue = nullptr;
-  std::list<Waiter*>::iterator place;  // in queue->waiters
-  uint64_t rank = 0;                   // grows along the queue
+  std::list<Waiter*>::iterator place;    // in queue->waiters
+  std::list<Waiter*>::iterator of_conn;  // in its connection's waiters
+  uint64_t rank = 0;                     // grows along the queue
   ConnId conn;
   std::string owner;
   Capacity capacity;
