@@ -22,6 +22,7 @@ struct Options {
   uint64_t unixsocketperm = 0;  // 0: as the umask has it
   uint64_t tcp_backlog = 0;
   uint64_t tcp_keepalive_s = 0;
+  uint64_t busy_poll_us = 0;
   uint64_t idle_timeout_s = 0;
 
   uint64_t maxclients = 0;

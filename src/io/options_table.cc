@@ -39,6 +39,9 @@ const std::array kRows{
         "seconds of silence after which the peer is probed; 0: never"},
     Row{"Network", "timeout", "0", When::kAnyTime, Kind::kNumber, &O::idle_timeout_s, 0, kMaxI32,
         "seconds after which an idle client is closed, unless it waits for a lock; 0: never"},
+    Row{"Network", "busy-poll", "0", When::kAnyTime, Kind::kNumber, &O::busy_poll_us, 0, 1000000,
+        "microseconds for which the server looks out for the next request before it sleeps: saves the time "
+        "of a wake-up, and takes a core; 0: off"},
 
     Row{"Limits", "maxclients", "10000", When::kAnyTime, Kind::kNumber, &O::maxclients, 1, kMaxClients,
         "clients at once"},

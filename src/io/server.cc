@@ -66,10 +66,11 @@ Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket>
   uv_prepare_init(&loop_, &prepare_);
   uv_timer_init(&loop_, &timer_);
   uv_timer_init(&loop_, &idle_timer_);
+  uv_idle_init(&loop_, &busy_poll_);
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) uv_signal_init(&loop_, handle);
   uv_async_init(&loop_, &stop_request_, [](uv_async_t* a) { self(a->data)->stop("SHUTDOWN"); });
   for (void** data : {&stop_request_.data, &prepare_.data, &timer_.data, &idle_timer_.data,
-                      &terminate_.data, &interrupt_.data, &hangup_.data}) {
+                      &busy_poll_.data, &terminate_.data, &interrupt_.data, &hangup_.data}) {
     *data = this;
   }
   for (ListenSocket& socket : sockets) {
@@ -292,6 +293,13 @@ void Server::end_turn() {
   if (stopping_) return;
   make_spare_pages();
   arm_timer();
+  if (options_.busy_poll_us == 0) return;
+  sleep_from_ns_ = uv_hrtime() + options_.busy_poll_us * 1000;
+  uv_idle_start(&busy_poll_, on_busy_poll);
+}
+
+void Server::on_busy_poll(uv_idle_t* handle) noexcept {
+  if (uv_hrtime() >= self(handle->data)->sleep_from_ns_) uv_idle_stop(handle);
 }
 
 // Fresh memory is made elsewhere, as to touch it takes its time.
@@ -410,6 +418,7 @@ void Server::stop(const char* signal_name) {
   close_handle(prepare_);
   close_handle(timer_);
   close_handle(idle_timer_);
+  close_handle(busy_poll_);
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) close_handle(*handle);
 }
 

@@ -66,6 +66,7 @@ class Server {
   static void on_connection(uv_stream_t* stream, int status) noexcept;
   static void on_prepare(uv_prepare_t* handle) noexcept;
   static void on_timer(uv_timer_t* timer) noexcept;
+  static void on_busy_poll(uv_idle_t* handle) noexcept;
   static void on_idle_check(uv_timer_t* timer) noexcept;
   static void on_stop_signal(uv_signal_t* handle, int number) noexcept;
   static void on_hangup_signal(uv_signal_t* handle, int number) noexcept;
@@ -99,6 +100,7 @@ class Server {
   uv_prepare_t prepare_;
   uv_timer_t timer_;       // the engine's next deadline
   uv_timer_t idle_timer_;  // looks for idle clients
+  uv_idle_t busy_poll_;    // while it is active the loop does not sleep
   uv_signal_t terminate_;
   uv_signal_t interrupt_;
   uv_signal_t hangup_;
@@ -109,6 +111,7 @@ class Server {
   size_t clients_ = 0;
   std::unique_ptr<char[]> read_buffer_;
 
+  uint64_t sleep_from_ns_ = 0;  // the loop's clock: until then it does not
   bool turn_open_ = false;
   bool making_pages_ = false;  // a job does
   Now now_;

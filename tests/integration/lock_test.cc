@@ -1,6 +1,7 @@
 // Locks over real connections: who is granted, in which order, and what becomes of those that vanish.
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -197,6 +198,32 @@ TEST_CASE("a waiter is granted when the hold expires, though nobody sends anythi
   Client waiter(server);
   REQUIRE(token_of(waiter.ask("LOCK k alice 100"), "alice") > 0);
   CHECK(token_of(waiter.ask("LOCK k bob 0 WAIT 0"), "bob") > 0);
+}
+
+// How often the server's loop has gone to sleep.
+long sleeps(const Server& server) {
+  std::ifstream status("/proc/" + std::to_string(server.pid()) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("voluntary_ctxt_switches:")) return std::stol(line.substr(line.find(':') + 1));
+  }
+  return -1;
+}
+
+TEST_CASE("busy-poll: the server does not sleep while it may come, sees to what is due, and ends") {
+  const Server server;
+  Client client(server);
+  REQUIRE(token_of(client.ask("LOCK k alice 0"), "alice") > 0);
+  const auto sleeps_of_a_wait = [&] {
+    const long before = sleeps(server);
+    REQUIRE(client.ask("LOCK k bob 0 WAIT 100") == "nil-array");
+    return sleeps(server) - before;
+  };
+  CHECK(sleeps_of_a_wait() > 0);
+  REQUIRE(client.ask("CONFIG SET busy-poll 1000000") == "+OK");
+  CHECK(sleeps_of_a_wait() == 0);
+  CHECK(client.ask("CONFIG SET busy-poll 1000001").starts_with("-ERR"));
+  REQUIRE(client.ask("RENEW k alice 100") == "1");
+  CHECK(token_of(client.ask("LOCK k bob 0 WAIT 0"), "bob") > 0);
 }
 
 TEST_CASE("a wait that is over is answered, though nobody sends anything") {
