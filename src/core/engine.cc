@@ -130,7 +130,7 @@ bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   take_request(t, c, argv);
   if (s_->pause.over) [[unlikely]]
     run_postponed(t);
-  finish_journal(t);
+  if (s_->journal.pending) finish_journal(t);
   return !is_blocked(c) && !c.closing;
 }
 

@@ -42,11 +42,15 @@ std::string_view end_event(End why) {
   return "broken";
 }
 
+void count_end(Turn& t, End why) {
+  if (why == End::kReleased) ++t.s.stats.releases;
+  if (why == End::kBroken) ++t.s.stats.broken_holds;
+}
+
 // What the end of a hold sets off beside the key: notice, session, lock-delay, counters.
 void conclude(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a, std::string_view owner, End why,
               TimeMs at) {
-  if (why == End::kReleased) ++t.s.stats.releases;
-  if (why == End::kBroken) ++t.s.stats.broken_holds;
+  count_end(t, why);
   if (why != End::kReleased) tell_loss(t, a, key_of(*f), owner);
   leave_session(t, db, key_of(*f), owner, a);
   lock_event(t, key_of(*f), end_event(why), owner);
@@ -74,6 +78,8 @@ void drop_entry(Turn& t, DbIndex db, Keyspace::Found& f) {
 
 void end_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
   if (!is_hold(*f)) return;
+  if (!f->attached && t.s.pubsub.empty()) [[likely]]
+    return count_end(t, why);  // nobody else is concerned
   conclude(t, db, f, take_attachment(t, db, f), value_of(*f), why, at);
 }
 
@@ -99,20 +105,6 @@ Attachment take_attachment(Turn& t, DbIndex db, Keyspace::Found& f) {
 void attach(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a) {
   f->attached = 1;
   t.s.attachments[attachment_key(db, f.handle())] = a;
-}
-
-Keyspace::Found find_any(Turn& t, DbIndex db, const Key& key) {
-  Keyspace::Found f = t.keys(db).find(key);
-  if (!f || !is_due(*f, t.due)) [[likely]]
-    return f;
-  expire_key(t, db, f);
-  return f;
-}
-
-Keyspace::Found find_live(Turn& t, DbIndex db, const Key& key) {
-  const Keyspace::Found f = find_any(t, db, key);
-  if (f && type_of(*f) == EntryType::kNone) return {};
-  return f;
 }
 
 void follow_holders(Turn& t, DbIndex db, Keyspace::Found& f) {

@@ -11,6 +11,21 @@
 
 namespace holdfast {
 
+namespace {
+
+void set_deadline_ms(Entry& e, TimeMs deadline) {
+  e.deadline_ms = static_cast<uint64_t>(deadline.count) & ((uint64_t{1} << 54U) - 1);
+}
+
+// An entry without a deadline keeps the time of its last renewal where the wheel's links would be.
+void set_untimed(Entry& e, TimeMs renewed) {
+  set_deadline_ms(e, kNever);
+  e.timer_next = static_cast<uint32_t>(renewed.count);
+  e.timer_prev = static_cast<uint32_t>(static_cast<uint64_t>(renewed.count) >> 32U);
+}
+
+}  // namespace
+
 Keyspace::Keyspace(uint64_t hash_seed, PagePool& pages)
     : seed_(hash_seed), arena_(pages), wheel_(TimerItems{this}) {}
 
@@ -63,7 +78,7 @@ std::pair<Keyspace::Found, bool> Keyspace::find_or_insert(const Key& key, EntryT
   table_bytes_ += (f.table_->capacity() - capacity) * (sizeof(Handle) + 1);
   ++size_;
   if (type == EntryType::kNone) ++placeholders_;
-  set_deadline(f, kNever, {0}, now);
+  set_untimed(*f, now);
   set_held_since(*f, now);
   return {f, true};
 }
@@ -239,18 +254,14 @@ void Keyspace::set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs re
   if (f->timed) wheel_.remove(f.handle_);
   f->timed = 0;
   if (ttl.count > int64_t{UINT32_MAX} && !f->large) make_large(f);
-  f->deadline_ms = static_cast<uint64_t>(deadline.count) & ((uint64_t{1} << 54U) - 1);
+  set_deadline_ms(*f, deadline);
   f->ttl_ms = static_cast<uint32_t>(ttl.count);
   if (f->large) {
     LargeRef ref = large_ref(*f);
     ref.ttl_ms = ttl.count;
     std::memcpy(tail_of(*f), &ref, sizeof ref);
   }
-  if (deadline == kNever) {
-    f->timer_next = static_cast<uint32_t>(renewed.count);
-    f->timer_prev = static_cast<uint32_t>(static_cast<uint64_t>(renewed.count) >> 32U);
-    return;
-  }
+  if (deadline == kNever) return set_untimed(*f, renewed);
   f->timed = 1;
   wheel_.add(f.handle_);
 }

@@ -45,11 +45,6 @@ struct Acquisition {
 // holds.cc
 // -----------------------------------------------------------------------------------------------------
 
-// The entry of a key, never a due one: what was due is ended first. May be a placeholder.
-Keyspace::Found find_any(Turn& t, DbIndex db, const Key& key);
-// The same, but nothing where nobody holds the key.
-Keyspace::Found find_live(Turn& t, DbIndex db, const Key& key);
-
 // Ends all holds of a key and removes it; its queue, if any, stays and is served before the turn ends.
 // `at` is when its holds ended, which may have been before now.
 void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at);
@@ -58,6 +53,21 @@ inline void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why) {
 }
 // Ends what is due of a key that is due.
 void expire_key(Turn& t, DbIndex db, Keyspace::Found& f);
+
+// The entry of a key, never a due one: what was due is ended first. May be a placeholder.
+inline Keyspace::Found find_any(Turn& t, DbIndex db, const Key& key) {
+  Keyspace::Found f = t.keys(db).find(key);
+  if (f && is_due(*f, t.due)) [[unlikely]]
+    expire_key(t, db, f);
+  return f;
+}
+// The same, but nothing where nobody holds the key.
+inline Keyspace::Found find_live(Turn& t, DbIndex db, const Key& key) {
+  Keyspace::Found f = find_any(t, db, key);
+  if (f && type_of(*f) == EntryType::kNone) f = {};
+  return f;
+}
+
 // Ends one hold of a lock with several; the key goes with the last.
 void end_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder, End why, TimeMs at);
 

@@ -27,7 +27,7 @@ std::string_view shown_part(std::string_view text, size_t most) {
 }  // namespace
 
 std::optional<int64_t> parse_int(std::string_view text) {
-  if (text == "0") return 0;
+  if (text.size() == 1 && text[0] == '0') return 0;
   const size_t first = text.starts_with('-') ? 1 : 0;
   if (text.size() <= first || text[first] < '1' || text[first] > '9') return std::nullopt;
   int64_t value = 0;

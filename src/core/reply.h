@@ -65,6 +65,11 @@ class Reply {
   template <typename Integer>
   void number_line(char type, Integer n) {
     char* const start = out_.reserve(kMaxNumberLine);
+    if (n >= 0 && n < 10) {  // as most are
+      const char text[4] = {type, static_cast<char>('0' + n), '\r', '\n'};
+      std::memcpy(start, text, sizeof text);
+      return out_.commit(sizeof text);
+    }
     out_.commit(static_cast<size_t>(put_number_line(start, type, n) - start));
   }
   void line(char type, std::string_view text) {

@@ -25,7 +25,7 @@ void clear_and_trim(Container& c, size_t keep) {
 // Reads a number of one to seven digits as every client writes it, and returns the place of the CR behind
 // it. Null where there is anything else, or not yet enough: the careful way then says what it is.
 inline const char* plain_number(const char* p, const char* end, uint32_t& value) {
-  if (end - p >= 3) {  // one digit or two, as most lengths have
+  if (end - p > 2) {  // one digit or two, as most lengths have
     const auto first = static_cast<uint32_t>(p[0] - '0');
     const auto second = static_cast<uint32_t>(p[1] - '0');
     if (first <= 9 && p[1] == '\r') return value = first, p + 1;
@@ -251,7 +251,7 @@ inline void RequestParser::take_plain_arguments(std::string_view bytes) {
   const char* const end = bytes.data() + bytes.size();
   const char* p = bytes.data() + position_;
   uint32_t missing = missing_;
-  for (; missing > 0 && p != end && *p == '$'; --missing) {
+  for (; missing > 0 && end - p > 5 && *p == '$'; --missing) {
     uint32_t size = 0;
     const char* const cr = plain_number(p + 1, end, size);
     if (cr == nullptr || size > limits_.bulk_bytes || static_cast<size_t>(end - cr) < size_t{size} + 4)
