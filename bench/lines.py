@@ -235,12 +235,17 @@ def durably_contended(**options):
         return contended("--appendonly", "yes", "--appendfsync", "always", folder=folder, **options)
 
 
+def busily_contended(**options):
+    return contended("--busy-poll", "100", **options)
+
+
 def hand_overs():
     """Beside those who sync each change to disk; first where Holdfast does so, too, as the disk is not the
     same from one minute to the next: there the runs alternate."""
     many = {"connections": 100, "seconds": 2}
     ways = [("100 clients on a key: hand-overs, fsync", durably_contended, {}),
-            ("100 clients on a key: hand-overs", contended, {"etcd": 50})]
+            ("100 clients on a key: hand-overs", contended, {"etcd": 50}),
+            ("  with --busy-poll 100", busily_contended, {"etcd": 50})]
     there = [rival for rival in (Etcd, ZooKeeper) if rival.is_there()]
     runs = {rival: Shared(rivals.hand_overs, rival, clients=100, seconds=2) for rival in there}
     return [Line(work, rival.name, "/s", at_least=budgets.get(rival.name),

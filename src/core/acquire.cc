@@ -108,7 +108,8 @@ Token join_lock(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const Lo
 
 Token grant_new(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
   if (r.capacity == kExclusive) return grant_exclusive(t, db, f, client, r);
-  if (type_of(*f) != EntryType::kLock) t.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(new LockBody));
+  if (type_of(*f) != EntryType::kLock)
+    t.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(new LockBody(t.s.holders)));
   return join_lock(t, db, f, client, r);
 }
 
@@ -122,7 +123,7 @@ Token downgrade_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client
   h.held_since = held_since(*f);
   h.attachment = take_attachment(t, db, f);
   const Token token = h.token;
-  auto* body = new LockBody;
+  auto* body = new LockBody(t.s.holders);
   const Holder* added = body->add(std::move(h));
   t.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(body));
   dress_holder(t, db, f, added, client, r);

@@ -57,6 +57,7 @@ class StuckSearch {
   template <class F>
   void for_each_held(std::string_view owner, F f) const {
     for (const WaitQueue* q : t_.s.queues.held_by(owner)) f(q, kExclusive);
+    if (!t_.s.holders.any(owner)) return;
     for (const WaitQueue* q : t_.s.queues.shared()) {
       const Keyspace::Found found = t_.keys(q->db).find(q->key());
       if (const Holder* h = lock_body_of(*found)->find(owner)) f(q, h->capacity);

@@ -5,6 +5,10 @@
 
 namespace holdfast {
 
+LockBody::~LockBody() {
+  for (const auto& [owner, holder] : by_owner_) counts_.remove(owner);
+}
+
 const Holder* LockBody::find(std::string_view owner) const {
   const auto it = by_owner_.find(owner);
   return it == by_owner_.end() ? nullptr : it->second.get();
@@ -15,12 +19,14 @@ const Holder* LockBody::add(Holder holder) {
   auto owned = std::make_unique<Holder>(std::move(holder));
   Holder* h = owned.get();
   by_owner_.emplace(std::string_view(h->owner), std::move(owned));
+  counts_.add(h->owner);
   index(h);
   return h;
 }
 
 void LockBody::remove(const Holder* holder) {
   unindex(holder);
+  counts_.remove(holder->owner);
   by_owner_.erase(std::string_view(holder->owner));
 }
 
@@ -101,7 +107,7 @@ void LockBody::check_invariants() const {
   for (const auto& [capacity, count] : capacities_) counted += count;
   assert(counted == size());
   for (const auto& [key, holder] : by_token_) {
-    assert(rank(holder) == key && find(holder->owner) == holder);
+    assert(rank(holder) == key && find(holder->owner) == holder && counts_.any(holder->owner));
     assert(by_deadline_.contains({holder->deadline, key}));
     assert(size() <= holder->capacity.count && "a holder admits no more than its capacity");
   }

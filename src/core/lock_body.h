@@ -7,6 +7,8 @@
 #include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,8 +40,30 @@ struct Holder {
   Attachment attachment;
 };
 
+// How many holds of LockBodies each owner has, by the hash of its name. Owners of the same hash count as
+// one: so where there are none, the owner has none.
+class OwnerCounts {
+ public:
+  void add(std::string_view owner) { ++counts_[hash(owner)]; }
+  void remove(std::string_view owner) {
+    const auto it = counts_.find(hash(owner));
+    if (--it->second == 0) counts_.erase(it);
+  }
+  bool any(std::string_view owner) const { return counts_.contains(hash(owner)); }
+
+ private:
+  static uint64_t hash(std::string_view owner) { return std::hash<std::string_view>{}(owner); }
+  absl::btree_map<uint64_t, uint32_t> counts_;  // a tree, as a table would stand still to grow
+};
+
 class LockBody {
  public:
+  // Counts its holders in `counts`, which must outlive it.
+  explicit LockBody(OwnerCounts& counts) : counts_(counts) {}
+  LockBody(const LockBody&) = delete;
+  LockBody& operator=(const LockBody&) = delete;
+  ~LockBody();
+
   size_t size() const { return by_owner_.size(); }
   // How many holders hear of their loss by a push.
   size_t listeners() const { return listeners_; }
@@ -69,7 +93,7 @@ class LockBody {
     for (const auto& [token, holder] : by_token_) f(*holder);
   }
 
-  size_t bytes() const { return sizeof(LockBody) + size() * (sizeof(Holder) + 96); }
+  size_t bytes() const { return sizeof(LockBody) + size() * (sizeof(Holder) + 112); }
   void check_invariants() const;
 
  private:
@@ -79,6 +103,7 @@ class LockBody {
   void index(Holder* holder);
   void unindex(const Holder* holder);
 
+  OwnerCounts& counts_;
   absl::flat_hash_map<std::string_view, std::unique_ptr<Holder>> by_owner_;  // keys: views of Holder::owner
   absl::btree_set<std::pair<TimeMs, Rank>> by_deadline_;
   absl::btree_map<Rank, Holder*> by_token_;

@@ -97,7 +97,7 @@ bool revive_lock(Turn& t, DbIndex db, std::string_view key_bytes, std::span<cons
   });
   if (!fits || holders.empty()) return false;
   const Key key = t.keys(db).key(key_bytes);
-  const auto* body = new LockBody;
+  const auto* body = new LockBody(t.s.holders);
   Keyspace::Found f = put_entry(t, db, key, EntryType::kLock, pointer_bytes(body));
   for (const SavedHolder& h : holders) join_body(t, key, *lock_body_of(*f), h);
   follow(t, db, f);

@@ -66,6 +66,7 @@ struct EngineState {
 
   Config config;
   PagePool pages;
+  OwnerCounts holders;  // of the locks in `dbs` and `flushed`
   std::array<std::unique_ptr<Keyspace>, kDatabases> dbs;
   std::vector<std::unique_ptr<Keyspace>> flushed;  // given back to the system step by step
   Tokens tokens;

@@ -36,7 +36,8 @@ void end(LeaseTable& leases, const std::string& id, LeaseState state) {
 }  // namespace
 
 TEST_CASE("lock body: the tightest capacity is known with and without any one holder") {
-  LockBody body;
+  OwnerCounts counts;
+  LockBody body(counts);
   const Holder* shared = body.add(holder("shared", 1, kShared, 30));
   const Holder* five = body.add(holder("five", 2, {5}, 20));
   CHECK(body.tightest() == Capacity{5});
@@ -50,7 +51,8 @@ TEST_CASE("lock body: the tightest capacity is known with and without any one ho
 }
 
 TEST_CASE("lock body: FENCE may make tokens equal, and no holder is lost by it") {
-  LockBody body;
+  OwnerCounts counts;
+  LockBody body(counts);
   const Holder* a = body.add(holder("a", 1, kShared, 10));
   const Holder* b = body.add(holder("b", 2, kShared, 10));
   body.set_token(a, {2});
@@ -64,7 +66,8 @@ TEST_CASE("lock body: FENCE may make tokens equal, and no holder is lost by it")
 }
 
 TEST_CASE("lock body: listeners are counted as attachments come and go") {
-  LockBody body;
+  OwnerCounts counts;
+  LockBody body(counts);
   const Holder* h = body.add(holder("a", 1, kShared, 10));
   CHECK(body.listeners() == 0);
   Attachment a;
@@ -76,6 +79,22 @@ TEST_CASE("lock body: listeners are counted as attachments come and go") {
   body.set_attachment(h, a, {});
   body.remove(h);
   CHECK(body.listeners() == 0);
+}
+
+TEST_CASE("lock body: an owner is known to hold until its last hold has gone, by itself or with its lock") {
+  OwnerCounts counts;
+  LockBody one(counts);
+  const Holder* a = one.add(holder("a", 1, kShared, 10));
+  {
+    LockBody two(counts);
+    two.add(holder("a", 2, kShared, 10));
+    two.add(holder("b", 3, kShared, 10));
+    one.remove(a);
+    CHECK(counts.any("a"));
+    CHECK(counts.any("b"));
+  }
+  CHECK_FALSE(counts.any("a"));
+  CHECK_FALSE(counts.any("b"));
 }
 
 TEST_CASE(
