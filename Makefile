@@ -1,7 +1,6 @@
 # Builds Holdfast: `make run` on a bare Debian is enough. Output goes to build/ and nowhere else; objects of
 # the release stand in build/release, those with sanitizers (which the tests use) in build/asan.
 # V=1 shows every command; OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS may be given.
-
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
   libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev lua-cjson-dev libisal-dev \
   liblzf-dev
