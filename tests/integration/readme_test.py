@@ -32,6 +32,9 @@ EXAMPLES = {
     "ruby": ("example.rb", ["ruby"]),
     "php": ("example.php", ["php"]),
     "perl": ("example.pl", ["perl"]),
+    "cpp": ("example.cc", ["bash", "-c", """set -e
+        g++ -std=c++20 -Wall -Wextra -Werror "$0" $(pkg-config --cflags --libs holdfast) -o example
+        ./example"""]),
 }
 # Where Debian keeps the packages of Node and Go; another folder for Go's cache, as there may be no HOME.
 ENVIRONMENT = {
@@ -196,6 +199,16 @@ def test_others():
         run_examples(kind, 1)
 
 
+def test_cpp():
+    """the C++ example, built with what `make install` installs, prints what is shown"""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["make", "-s", "-C", ROOT, "install-library", f"PREFIX={folder}"],
+                       check=True, stdout=subprocess.DEVNULL)
+        ENVIRONMENT["PKG_CONFIG_PATH"] = f"{folder}/lib/pkgconfig"
+        ENVIRONMENT["LD_LIBRARY_PATH"] = f"{folder}/lib"
+        run_examples("cpp", 1)
+
+
 def test_node():
     """the Node example prints what is shown"""
     run_examples("node", 1)
@@ -241,8 +254,8 @@ def over_time(*_):
 
 def main():
     signal.signal(signal.SIGALRM, over_time)
-    tests = [test_session, test_python, test_node, test_node_npm, test_go, test_others, test_commands,
-             test_options]
+    tests = [test_session, test_python, test_cpp, test_node, test_node_npm, test_go, test_others,
+             test_commands, test_options]
     failed = 0
     for test in tests:
         signal.alarm(LIMIT_S)

@@ -32,8 +32,8 @@ ROOMS = [
      "the check of a data folder includes the shell, the core and std"),
     (r"src/cli/holdfast\.cc", [STD, CLI, r'"core/version\.h"', r"<fmt/.*>"],
      "the command's main file includes the verbs, the version and std"),
-    (r"src/cli/", [STD, POSIX, PUBLIC, CLIENT, CLI, r"<nlohmann/.*>"],
-     "the command includes itself, the client, include/, std and Boost.Program_options"),
+    (r"src/cli/", [STD, POSIX, PUBLIC, CLIENT, CLI, r"<(nlohmann|fmt)/.*>"],
+     "the command includes itself, the client, include/, std, fmt, nlohmann and Boost"),
     (r"src/[^/]+$", [STD, POSIX, PUBLIC, CORE, IO],
      "a main file includes the shell, the core and std"),
 ]
@@ -44,6 +44,7 @@ ONLY_IN = [
     (r"<openssl/sha\.h>", r"src/core/sha1\.cc$", "SHA-1 belongs to src/core/sha1.cc"),
     (r"<uv(/.*)?\.h>", r"src/io/|src/client/transport",
      "uv.h belongs to src/io and the client's transport"),
+    (r"<hiredis/.*>", r"src/client/transport", "hiredis belongs to the client's transport"),
     (r"<boost/.*>", r"src/io/options|src/cli/", "Boost belongs to src/io/options* and the command"),
     (r"<openssl/.*>", r"src/io/tls|src/client/tls", "OpenSSL belongs to the files tls*"),
     (r"<xxh.*>", r"src/core/hash\.h$", "xxHash belongs to src/core/hash.h"),

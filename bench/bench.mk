@@ -1,0 +1,37 @@
+# The benchmarks: part of the Makefile.
+BENCH_DEPS = gnuplot-nox libbenchmark-dev valgrind $(if $(shell command -v java),,default-jre-headless)
+LOAD = $(wildcard bench/load/*.cc)
+BENCH = build/bench/load build/bench/null-server build/bench/micro
+BENCH_ENV = HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server
+.PHONY: bench bench-quick bench-scale bench-micro bench-instructions bench-deps
+
+bench: bench-deps  ## Holdfast beside its rivals, about 11 minutes; ARGS='--pairs 3 GET' for some lines
+	@$(BENCH_ENV) bench/run.py $(ARGS)
+
+bench-quick: bench-deps  ## the same in two minutes: one run of each, 1 million locks
+	@$(BENCH_ENV) bench/run.py --pairs 1 --millions 1 $(ARGS)
+
+bench-scale: bench-deps  ## costs against numbers of entries, connections, waiters, holders; 2 servers
+	@$(BENCH_ENV) bench/scale.py $(ARGS)
+
+bench-micro: bench-deps  ## the core alone, in nanoseconds
+	@build/bench/micro $(ARGS)
+
+bench-instructions: bench-deps  ## the core alone, in instructions
+	@bench/instructions.py
+
+bench-deps:
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(BENCH_DEPS))
+	@$(MAKE) $(SILENT) all build/redis-server $(BENCH)
+	@bench/rivals.sh
+
+build/bench/load: $(call release,$(LOAD))
+build/bench/null-server: $(call release,bench/null_server.cc)
+build/bench/micro: $(call release,$(LIB) bench/micro.cc bench/load/request.cc bench/load/connection.cc)
+build/bench/micro: LIBS += -lbenchmark
+$(BENCH):
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
+
+build/release/bench/%.o: INCLUDES += -Ibench

@@ -1,0 +1,136 @@
+// Locks for programs: `Client` reaches the servers, `Hold` is a lock that is held, `Mutex` makes one of a
+// key that std::unique_lock and the like can use.
+//
+//   holdfast::Client client("holdfast://127.0.0.1:7379");
+//   if (auto [result, hold] = client.lock_for("printer", 10s); result) {
+//     print(document, hold.token());  // the storage refuses a token smaller than the largest it has seen
+//   }                                  // and here it is given back
+//
+// A lock with a time to live can be lost while its holder stands still: hold.validity() and on_lost tell in
+// time, and a storage that checks tokens is safe whatever happens.
+//
+// After fork() a child must not use what its parent made: every call there throws std::logic_error, and
+// destroying it there does nothing. Make a new Client.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "holdfast/result.h"
+
+namespace holdfast {
+
+using std::chrono::milliseconds;
+
+enum class Mode : uint8_t {
+  kExclusiveLock,  // one holder
+  kSharedLock,     // readers: as many as come
+  kCountedLock,    // at most LockOptions::limit holders
+};
+
+struct LockOptions {
+  Mode mode = Mode::kExclusiveLock;
+  uint32_t limit = 1;           // of kCountedLock
+  milliseconds ttl{30000};      // for how long a hold lives that nobody renews; at least 10 ms
+  bool renew = true;            // a watchdog renews it at each third of the ttl, until it is given back
+  milliseconds warn_before{0};  // calls on_expiring when so little time is left without a renewal; 0: never
+  // Called on the client's own thread; they must not throw, wait for long, or destroy the client. They may
+  // still run while the hold is destroyed, but not after its unlock() has returned.
+  std::function<void()> on_expiring;
+  // The lock cannot be relied on any more, though it was not given back. Called once, before the validity
+  // ends.
+  std::function<void(const Result&)> on_lost;
+  // Somebody asks for the lock by LOCKS REVOKE; the hold goes on.
+  std::function<void()> on_revoke_requested;
+};
+
+class ClientCore;
+class HoldCore;
+
+// A lock that is held; gives it back when it is destroyed, without waiting for the answer. Any thread may
+// call any function at any time, but for moving and destroying.
+class Hold {
+ public:
+  Hold() = default;  // holds nothing
+  explicit Hold(std::shared_ptr<HoldCore> core);
+  Hold(Hold&&) = default;
+  Hold& operator=(Hold&& other) noexcept;
+  ~Hold();
+
+  // Whether it can still be relied on, at this moment: false from when its validity ended, or it was lost
+  // or given back.
+  bool is_locked() const;
+  explicit operator bool() const { return is_locked(); }
+  // How much longer it can be relied on; 0: not at all.
+  milliseconds validity() const;
+  // Grows with each acquisition of the key, on whichever servers.
+  uint64_t token() const;
+  const std::string& key() const;
+  const std::string& owner() const;
+
+  // Lets its time start anew, for `ttl`, which also becomes the watchdog's. Waits for the answer; whatever
+  // that is, the hold goes on as long as it has validity.
+  Result extend(milliseconds ttl);
+  // Gives it back, and waits for the answer: kOk, kExpired where it had been lost before, or kUnreachable.
+  Result unlock();
+  // Lets the servers keep it until its time is over, with nobody to renew it, whatever becomes of this
+  // object and of the client. They are not told of it; whoever knows the owner may still give it back.
+  // Nothing is held here any more, and on_lost will not be called.
+  void leave();
+
+ private:
+  std::shared_ptr<HoldCore> core_;
+};
+
+// What an attempt came to: a result, and, where that is kOk, the lock.
+struct Acquired {
+  Result result;
+  Hold hold;
+};
+
+// Reaches one server, or several that together are one lock service. Any thread may call any function at
+// any time. Where it is destroyed, what it holds is given back, and what it waits for ends as kCancelled.
+class Client {
+ public:
+  // `where`:
+  //   holdfast://host:port                one server; the port is 7379 unless given
+  //   quorum://h1:p1,h2:p2,h3             several independent ones: a majority decides
+  // with settings behind a `?`, as in ?timeout=50&rfactor=3:
+  //   timeout     ms after which a server that has not answered counts as refusing (1000)
+  //   min-wait, max-wait   ms between two attempts, at random (10, 100)
+  //   rfactor     how many of the servers have a key (all)
+  //   wquorum, rquorum     how many must grant an exclusive and a shared lock (a majority)
+  // A counted lock needs all servers of its key, as fewer would let in more than its limit.
+  // Throws std::invalid_argument, with what is wrong and how it should be.
+  explicit Client(std::string_view where);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // One attempt. It takes as long as its servers need to answer, at most some times `timeout`; so may the
+  // last attempt of a wait that is over.
+  Acquired try_lock(const std::string& key, const LockOptions& options = {});
+  // Waits for it, for ever: a server that is away is tried again.
+  Acquired lock(const std::string& key, const LockOptions& options = {});
+  Acquired lock_for(const std::string& key, milliseconds wait, const LockOptions& options = {});
+  Acquired lock_until(const std::string& key, std::chrono::steady_clock::time_point until,
+                      const LockOptions& options = {});
+
+  // The same without waiting for the answer. `wait`: nullopt or negative: one attempt; 0: for ever. `done`
+  // is called once, on the client's thread, and must not throw.
+  void lock_async(const std::string& key, std::optional<milliseconds> wait, const LockOptions& options,
+                  std::function<void(Acquired)> done);
+  std::future<Acquired> lock_future(const std::string& key, std::optional<milliseconds> wait,
+                                    const LockOptions& options = {});
+
+ private:
+  std::shared_ptr<ClientCore> core_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,35 @@
+// Where a client finds its servers and how it deals with them, read from a text such as
+// "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/types.h"
+
+namespace holdfast::client {
+
+inline constexpr int kDefaultPort = 7379;
+
+struct Address {
+  std::string host;
+  int port = kDefaultPort;
+  std::string text() const;  // "host:port", "[::1]:7379"
+  bool operator==(const Address&) const = default;
+};
+
+struct Place {
+  std::vector<Address> servers;
+  DurationMs server_timeout{1000};
+  DurationMs min_wait{10};
+  DurationMs max_wait{100};
+  size_t replicas = 1;  // rfactor
+  size_t write_quorum = 1;
+  size_t read_quorum = 1;
+};
+
+// Throws std::invalid_argument, which says what is wrong and how it should be.
+Place parse_place(std::string_view text);
+
+}  // namespace holdfast::client

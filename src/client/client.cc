@@ -1,0 +1,132 @@
+// The public classes, over HoldCore and ClientCore.
+#include "holdfast/client.h"
+
+#include <array>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "client/address.h"
+#include "client/client_core.h"
+#include "client/hold_core.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr milliseconds kShortestTtl{10};
+
+void check_ttl(milliseconds ttl) {
+  if (ttl < kShortestTtl || ttl.count() > kMaxTtlMs) throw std::invalid_argument("a ttl is at least 10 ms");
+}
+
+void check(const LockOptions& options) {
+  check_ttl(options.ttl);
+  if (options.mode == Mode::kCountedLock && (options.limit < 1 || options.limit > INT32_MAX))
+    throw std::invalid_argument("the limit of a counted lock is 1 to 2147483647");
+}
+
+const std::string& nothing() {
+  static const std::string kNothing;
+  return kNothing;
+}
+
+// Where `wait` is over before it began, one attempt is left.
+std::optional<milliseconds> wait_of(milliseconds wait) {
+  return wait.count() > 0 ? std::optional(wait) : std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name_of(Outcome outcome) {
+  constexpr std::array<std::string_view, 9> kNames{
+      "ok", "busy", "timeout", "expired", "not owner", "unreachable", "deadlock", "refused", "cancelled"};
+  return kNames.at(static_cast<size_t>(outcome));
+}
+
+Hold::Hold(std::shared_ptr<HoldCore> core) : core_(std::move(core)) {}
+
+Hold& Hold::operator=(Hold&& other) noexcept {
+  std::swap(core_, other.core_);
+  return *this;
+}
+
+Hold::~Hold() {
+  if (core_ != nullptr && !core_->is_forked()) core_->let_go();
+}
+
+bool Hold::is_locked() const { return core_ != nullptr && core_->is_locked(); }
+milliseconds Hold::validity() const { return core_ == nullptr ? milliseconds(0) : core_->validity(); }
+uint64_t Hold::token() const { return core_ == nullptr ? 0 : core_->token(); }
+const std::string& Hold::key() const { return core_ == nullptr ? nothing() : core_->key(); }
+const std::string& Hold::owner() const { return core_ == nullptr ? nothing() : core_->owner(); }
+
+Result Hold::extend(milliseconds ttl) {
+  check_ttl(ttl);
+  if (core_ == nullptr) return {Outcome::kExpired, "nothing is held", {}};
+  return core_->extend(ttl);
+}
+
+Result Hold::unlock() {
+  if (core_ == nullptr) return {Outcome::kExpired, "nothing is held", {}};
+  return core_->unlock();
+}
+
+void Hold::leave() {
+  if (core_ != nullptr) core_->leave();
+}
+
+Client::Client(std::string_view where) : core_(std::make_shared<ClientCore>(client::parse_place(where))) {}
+
+// In a child of fork() there is no thread to end: what the parent made is left alone there.
+Client::~Client() {
+  if (core_->is_forked()) {
+    static_cast<void>(new (std::nothrow) std::shared_ptr<ClientCore>(core_));
+    return;
+  }
+  core_->close();
+}
+
+void Client::lock_async(const std::string& key, std::optional<milliseconds> wait,
+                        const LockOptions& options, std::function<void(Acquired)> done) {
+  core_->forbid_after_fork();
+  check(options);
+  if (!done) throw std::invalid_argument("lock_async needs somebody to tell");
+  if (wait && wait->count() < 0) wait.reset();
+  const auto hold = std::make_shared<HoldCore>(core_, key, wait, options, std::move(done));
+  if (!core_->post([hold] { hold->start(); })) hold->refuse();
+}
+
+std::future<Acquired> Client::lock_future(const std::string& key, std::optional<milliseconds> wait,
+                                          const LockOptions& options) {
+  const auto promise = std::make_shared<std::promise<Acquired>>();
+  lock_async(key, wait, options, [promise](Acquired a) { promise->set_value(std::move(a)); });
+  return promise->get_future();
+}
+
+Acquired Client::try_lock(const std::string& key, const LockOptions& options) {
+  core_->forbid_after_fork();
+  core_->forbid_on_loop();
+  return lock_future(key, std::nullopt, options).get();
+}
+
+Acquired Client::lock(const std::string& key, const LockOptions& options) {
+  core_->forbid_after_fork();
+  core_->forbid_on_loop();
+  return lock_future(key, milliseconds(0), options).get();
+}
+
+Acquired Client::lock_for(const std::string& key, milliseconds wait, const LockOptions& options) {
+  core_->forbid_after_fork();
+  core_->forbid_on_loop();
+  return lock_future(key, wait_of(wait), options).get();
+}
+
+Acquired Client::lock_until(const std::string& key, std::chrono::steady_clock::time_point until,
+                            const LockOptions& options) {
+  const auto now = std::chrono::steady_clock::now();
+  if (until <= now) return try_lock(key, options);
+  return lock_for(key, std::chrono::ceil<milliseconds>(until - now), options);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,83 @@
+// The client's beginning and end.
+#include "client/client_core.h"
+
+#include <unistd.h>
+
+#include <cassert>
+#include <stdexcept>
+#include <utility>
+
+#include "client/hold_core.h"
+
+namespace holdfast {
+
+namespace {
+
+std::vector<std::string> names_of(const client::Place& place) {
+  std::vector<std::string> names;
+  for (const client::Address& address : place.servers) names.push_back(address.text());
+  return names;
+}
+
+}  // namespace
+
+ClientCore::ClientCore(client::Place place)
+    : place_(std::move(place)),
+      ring_(names_of(place_), place_.replicas),
+      pid_(getpid()),
+      loop_owner_(std::make_unique<client::Loop>()),
+      loop_(loop_owner_.get()) {
+  loop_->post([this] {
+    for (const client::Address& address : place_.servers)
+      links_.push_back(std::make_unique<client::Link>(*loop_, address));
+  });
+}
+
+ClientCore::~ClientCore() { assert(loop_owner_ == nullptr && "close() comes first"); }
+
+bool ClientCore::is_forked() const { return getpid() != pid_; }
+
+void ClientCore::forbid_after_fork() const {
+  if (is_forked()) throw std::logic_error("this holdfast::Client is of the parent process: make a new one");
+}
+
+void ClientCore::forbid_on_loop() {
+  const std::lock_guard lock(mutex_);
+  if (!closed_ && loop_->on_thread())
+    throw std::logic_error("a callback of holdfast::Client must not wait for the client");
+}
+
+bool ClientCore::post(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  loop_->post(std::move(work));
+  return true;
+}
+
+void ClientCore::close() {
+  forbid_on_loop();
+  post([this] {
+    closing_ = true;
+    const auto all = holds_;  // a copy: those that end go
+    for (const auto& hold : all) hold->cancel();
+    forget(nullptr);
+  });
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] { return all_ended_; });
+  closed_ = true;
+  lock.unlock();
+  loop_owner_.reset();  // what was posted before still runs
+}
+
+void ClientCore::adopt(std::shared_ptr<HoldCore> hold) { holds_.insert(std::move(hold)); }
+
+void ClientCore::forget(const std::shared_ptr<HoldCore>& hold) {
+  holds_.erase(hold);
+  if (!closing_ || !holds_.empty()) return;
+  links_.clear();
+  const std::lock_guard lock(mutex_);
+  all_ended_ = true;
+  ended_.notify_all();
+}
+
+}  // namespace holdfast

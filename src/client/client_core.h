@@ -1,0 +1,65 @@
+// What the holds of one client share: the loop, the links and the ring. Ends by close(), on a thread of the
+// user; what is left of it afterwards is data.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "client/address.h"
+#include "client/ring.h"
+#include "client/transport.h"
+
+namespace holdfast {
+
+class HoldCore;
+
+class ClientCore {
+ public:
+  explicit ClientCore(client::Place place);
+  ~ClientCore();
+  ClientCore(const ClientCore&) = delete;
+  ClientCore& operator=(const ClientCore&) = delete;
+
+  const client::Place& place() const { return place_; }
+  const client::Ring& ring() const { return ring_; }
+  // Throws std::logic_error in a child of the process that made it.
+  void forbid_after_fork() const;
+  bool is_forked() const;
+  // Throws std::logic_error on the loop's thread, which would wait for itself.
+  void forbid_on_loop();
+
+  // Runs `work` on the loop's thread. False: the client is closed, and it never will.
+  bool post(std::function<void()> work);
+  // Cancels all holds, waits until they have ended, and ends the loop. Once.
+  void close();
+
+  // The loop's thread:
+  client::Loop& loop() { return *loop_; }
+  bool is_closing() const { return closing_; }
+  client::Link& link(size_t server) { return *links_[server]; }
+  void adopt(std::shared_ptr<HoldCore> hold);
+  void forget(const std::shared_ptr<HoldCore>& hold);
+
+ private:
+  const client::Place place_;
+  const client::Ring ring_;
+  const pid_t pid_;
+  std::unique_ptr<client::Loop> loop_owner_;
+  client::Loop* const loop_;  // good until its thread has ended
+  std::mutex mutex_;          // of the next three
+  bool closed_ = false;
+  std::condition_variable ended_;
+  bool all_ended_ = false;
+  // The loop's thread:
+  std::vector<std::unique_ptr<client::Link>> links_;
+  std::set<std::shared_ptr<HoldCore>> holds_;  // that have not ended
+  bool closing_ = false;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,384 @@
+// Between the state machine and the world. A Link never answers from within send(), so nothing here is
+// entered twice.
+#include "client/hold_core.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cassert>
+#include <stdexcept>
+
+#include "client/client_core.h"
+
+namespace holdfast {
+
+namespace {
+
+using client::Loop;
+using client::Redlock;
+
+// A loss is told so long before the validity ends, so that the news is not late: a timer may be.
+DurationMs margin_of(DurationMs ttl) { return {std::clamp(ttl.count / 20, int64_t{2}, int64_t{250})}; }
+
+// Nobody must guess an owner, as whoever names it can release its lock.
+uint64_t random_below(uint64_t n) {
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) != ssize_t{sizeof number})
+    throw std::runtime_error("the system gives no random numbers");
+  return number % n;
+}
+
+size_t quorum_of(const client::Place& place, Mode mode) {
+  switch (mode) {
+    case Mode::kExclusiveLock:
+      return place.write_quorum;
+    case Mode::kSharedLock:
+      return place.read_quorum;
+    case Mode::kCountedLock:
+      break;
+  }
+  return place.replicas;  // with fewer, different ones could let in more than the limit together
+}
+
+client::RedlockConfig config_of(const client::Place& place, std::optional<milliseconds> wait,
+                                const LockOptions& options) {
+  client::RedlockConfig config;
+  config.servers = place.replicas;
+  config.quorum = quorum_of(place, options.mode);
+  config.ttl = {options.ttl.count()};
+  config.server_timeout = place.server_timeout;
+  config.min_wait = place.min_wait;
+  config.max_wait = place.max_wait;
+  if (wait) config.wait = DurationMs{wait->count()};
+  return config;
+}
+
+std::vector<std::string> words_of(const LockOptions& options) {
+  if (options.mode == Mode::kSharedLock) return {"SHARED"};
+  if (options.mode == Mode::kCountedLock) return {"LIMIT", std::to_string(options.limit)};
+  return {};
+}
+
+Result cancelled() { return {Outcome::kCancelled, "the client was destroyed", {}}; }
+
+Result over() { return {Outcome::kExpired, "the lock is not held any more", {}}; }
+
+}  // namespace
+
+HoldCore::HoldCore(std::shared_ptr<ClientCore> client, std::string key, std::optional<milliseconds> wait,
+                   LockOptions options, Done done)
+    : client_(std::move(client)),
+      key_(std::move(key)),
+      options_(std::move(options)),
+      done_(std::move(done)),
+      servers_(client_->ring().servers_of(key_)),
+      machine_(config_of(client_->place(), wait, options_), key_, words_of(options_), random_below),
+      server_timeout_(client_->place().server_timeout),
+      ttl_{options_.ttl.count()} {}
+
+bool HoldCore::is_forked() const { return client_->is_forked(); }
+
+bool HoldCore::is_locked() const {
+  client_->forbid_after_fork();
+  return locked_ && Loop::now().count < valid_until_ms_;
+}
+
+milliseconds HoldCore::validity() const {
+  if (!is_locked()) return milliseconds(0);
+  return milliseconds(std::max<int64_t>(0, valid_until_ms_ - Loop::now().count));
+}
+
+Result HoldCore::ask(const std::function<void(Answer)>& work) {
+  client_->forbid_after_fork();
+  client_->forbid_on_loop();
+  const auto answer = std::make_shared<std::promise<Result>>();
+  if (!client_->post([self = shared_from_this(), work, answer] { work(answer); })) return cancelled();
+  return answer->get_future().get();
+}
+
+Result HoldCore::extend(milliseconds ttl) {
+  return ask([this, ttl](const Answer& answer) {
+    if (phase_ != Phase::kHolding) return answer->set_value(over());
+    extends_.emplace_back(DurationMs{ttl.count()}, answer);
+    drive();
+  });
+}
+
+Result HoldCore::unlock() {
+  return ask([this](const Answer& answer) {
+    if (phase_ == Phase::kOver || was_lost_ || left_) return answer->set_value(over());
+    releases_.push_back(answer);
+    give_back();
+  });
+}
+
+void HoldCore::let_go() {
+  let_go_ = true;
+  locked_ = false;
+  client_->post([self = shared_from_this()] { self->give_back(); });
+}
+
+void HoldCore::leave() {
+  client_->forbid_after_fork();
+  locked_ = false;
+  client_->post([self = shared_from_this()] { self->go_without(); });
+}
+
+// Not at once: servers beyond the quorum are to grant it, too, so that it outlives others of them.
+void HoldCore::go_without() {
+  if (phase_ != Phase::kHolding) return;
+  phase_ = Phase::kEnding;
+  left_ = true;
+  while (!waits_.empty()) end_wait(waits_.begin()->first);
+  drive();
+}
+
+void HoldCore::start() {
+  if (client_->is_closing()) return refuse();
+  timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [this] { on_timer(); });
+  client_->adopt(shared_from_this());
+  machine_.acquire(Loop::now(), Loop::clock_us());
+  drive();
+}
+
+void HoldCore::refuse() {
+  phase_ = Phase::kOver;
+  std::exchange(done_, nullptr)(Acquired{cancelled(), Hold()});
+}
+
+void HoldCore::cancel() {
+  cancelled_ = true;
+  give_back();
+}
+
+void HoldCore::give_back() {
+  if (phase_ == Phase::kEnding || phase_ == Phase::kOver) return;
+  locked_ = false;
+  if (phase_ == Phase::kHolding) phase_ = Phase::kEnding;
+  if (machine_.state() != Redlock::State::kOver) machine_.release(Loop::now());
+  drive();
+}
+
+client::Link& HoldCore::link(size_t server) { return client_->link(servers_[server]); }
+
+bool HoldCore::may_extend() const {
+  return phase_ == Phase::kHolding && machine_.state() == Redlock::State::kHeld && !renewing_ &&
+         !extends_.empty();
+}
+
+void HoldCore::drive() {
+  if (may_extend()) {
+    extending_ = std::move(extends_.front().second);
+    const DurationMs ttl = extends_.front().first;
+    extends_.erase(extends_.begin());
+    renew(ttl);
+  }
+  for (const uint64_t id : machine_.take_ends()) end_wait(id);
+  for (const client::Send& next : machine_.take_sends()) send(next);
+  observe();
+}
+
+void HoldCore::send(const client::Send& send) {
+  ++under_way_;
+  const auto done = [self = shared_from_this(), id = send.id](const client::Reply& reply) {
+    self->hear(id, reply);
+  };
+  if (!send.waits) return link(send.server).send(send.argv, server_timeout_, done);
+  waits_[send.id] = {send.server, link(send.server).wait(send.argv, done), false};
+}
+
+void HoldCore::end_wait(uint64_t id) {
+  const auto wait = waits_.find(id);
+  if (wait == waits_.end()) return;
+  link(wait->second.server).end(wait->second.wait);
+  if (!wait->second.answered) --under_way_;
+  waits_.erase(wait);
+}
+
+void HoldCore::hear(uint64_t id, const client::Reply& reply) {
+  --under_way_;
+  if (const auto wait = waits_.find(id); wait != waits_.end()) wait->second.answered = true;
+  machine_.on_reply(id, reply, Loop::now(), Loop::clock_us());
+  drive();
+}
+
+// What the machine's new state means to the user.
+void HoldCore::observe() {
+  const Redlock::State state = machine_.state();
+  if (phase_ == Phase::kAcquiring && state == Redlock::State::kHeld) become_holder();
+  if (phase_ == Phase::kHolding) note_renewal();
+  if (may_extend()) return drive();
+  if (phase_ == Phase::kHolding && state == Redlock::State::kOver) lose(machine_.result());
+  if (phase_ == Phase::kAcquiring && state == Redlock::State::kPausing) watch();
+  if (phase_ == Phase::kEnding && machine_.state() == Redlock::State::kOver) answer_releases();
+  if (phase_ != Phase::kOver && (left_ || machine_.settled()) && under_way_ == 0) return end();
+  if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
+    unwatch();
+    std::exchange(done_, nullptr)(Acquired{named(cancelled_ ? cancelled() : machine_.result()), Hold()});
+  }
+  arm_timer();
+}
+
+void HoldCore::become_holder() {
+  phase_ = Phase::kHolding;
+  owner_ = machine_.owner();
+  token_ = machine_.token();
+  unwatch();
+  set_times();
+  locked_ = true;
+  if (options_.on_lost || options_.on_revoke_requested) watch();
+  std::exchange(done_, nullptr)(Acquired{named(machine_.result()), Hold(shared_from_this())});
+}
+
+// The lock is valid until then, and is to be renewed, warned of and declared lost before. What was slow to
+// come has less time left than its ttl says.
+void HoldCore::set_times() {
+  const TimeMs now = Loop::now();
+  set_end(ttl_);
+  const TimeMs warn = TimeMs{valid_until_ms_} - DurationMs{options_.warn_before.count()};
+  if (options_.warn_before.count() > 0 && (!warned_ || warn > now)) {
+    warn_at_ = warn;
+    warned_ = false;
+  }
+  renew_at_ = options_.renew ? now + share_of_time(ttl_.count / 3, 2) : kNever;
+}
+
+void HoldCore::set_end(DurationMs ttl) {
+  const TimeMs until = machine_.valid_until();
+  valid_until_ms_ = until.count;
+  lost_at_ = until - margin_of(ttl);
+}
+
+// So long, but not more than a part of what is left before the lock counts as lost.
+DurationMs HoldCore::share_of_time(int64_t ms, int64_t part) const {
+  return {std::max<int64_t>(std::min(ms, (lost_at_ - Loop::now()).count / part), 1)};
+}
+
+void HoldCore::renew(DurationMs ttl) {
+  renewing_ = true;
+  renewing_ttl_ = ttl;
+  renew_at_ = kNever;
+  machine_.renew(Loop::now(), ttl);
+  // A shorter time counts at once, as some server may have it already.
+  if (machine_.valid_until().count < valid_until_ms_) set_end(ttl);
+}
+
+// Asks whether the lock is still held, without making it last longer than its user wanted.
+void HoldCore::verify() {
+  if (renewing_ || machine_.state() != Redlock::State::kHeld) return;
+  const DurationMs left = machine_.valid_until() - Loop::now();
+  renew(options_.renew ? ttl_ : DurationMs{std::max<int64_t>(left.count, 1)});
+}
+
+void HoldCore::note_renewal() {
+  if (!renewing_ || !machine_.renewal()) return;
+  renewing_ = false;
+  const Result result = machine_.state() == Redlock::State::kHeld ? named(*machine_.renewal()) : over();
+  const Answer answer = std::exchange(extending_, nullptr);
+  if (result.ok()) {
+    if (options_.renew || answer) ttl_ = renewing_ttl_;
+    set_times();
+  } else if (options_.renew) {  // soon again, as long as there is time
+    renew_at_ = Loop::now() + share_of_time(ttl_.count / 10, 4);
+  }
+  if (answer) answer->set_value(result);
+  if (result.outcome == Outcome::kExpired) lose(result);
+}
+
+void HoldCore::lose(Result why) {
+  if (phase_ != Phase::kHolding) return;
+  phase_ = Phase::kEnding;
+  locked_ = false;
+  was_lost_ = true;
+  if (machine_.state() == Redlock::State::kHeld) machine_.release(Loop::now());
+  why.outcome = Outcome::kExpired;
+  if (options_.on_lost && !let_go_) options_.on_lost(named(std::move(why)));
+  drive();
+}
+
+// A quorum is enough; who is slow may answer later.
+void HoldCore::answer_releases() {
+  for (const Answer& answer : std::exchange(releases_, {})) answer->set_value(named(machine_.result()));
+}
+
+void HoldCore::end() {
+  phase_ = Phase::kOver;
+  locked_ = false;
+  unwatch();
+  timer_.reset();
+  if (extending_) std::exchange(extending_, nullptr)->set_value(over());
+  for (auto& [ttl, answer] : std::exchange(extends_, {})) answer->set_value(over());
+  answer_releases();
+  if (done_)
+    std::exchange(done_, nullptr)(Acquired{cancelled_ ? cancelled() : named(machine_.result()), Hold()});
+  client_->forget(shared_from_this());
+}
+
+void HoldCore::on_timer() {
+  const auto self = shared_from_this();
+  const TimeMs now = Loop::now();
+  if (phase_ == Phase::kHolding) {
+    if (is_due(warn_at_, now)) {
+      warn_at_ = kNever;
+      warned_ = true;
+      if (options_.on_expiring && !let_go_) options_.on_expiring();
+    }
+    if (is_due(lost_at_, now)) {
+      const bool failed = machine_.renewal() && !machine_.renewal()->ok();
+      return lose(failed ? *machine_.renewal() : over());
+    }
+    if (is_due(renew_at_, now) && !renewing_) renew(ttl_);
+  }
+  machine_.on_time(now, Loop::clock_us());
+  drive();
+}
+
+void HoldCore::arm_timer() {
+  if (timer_ == nullptr) return;
+  TimeMs next = machine_.next_deadline().value_or(kNever);
+  if (phase_ == Phase::kHolding) next = std::min({next, renew_at_, warn_at_, lost_at_});
+  timer_->set(next);
+}
+
+// Whoever waits hears of releases, and whoever holds, of what becomes of the hold.
+void HoldCore::watch() {
+  if (!watches_.empty()) return;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    watches_.push_back(
+        link(i).watch("__lock__:" + key_, [self = weak_from_this()](const std::string& message) {
+          if (const auto hold = self.lock()) hold->on_event(message);
+        }));
+  }
+}
+
+void HoldCore::unwatch() {
+  for (size_t i = 0; i < watches_.size(); ++i) link(i).unwatch(watches_[i]);
+  watches_.clear();
+}
+
+void HoldCore::on_event(const std::string& message) {
+  const std::string what = message.substr(0, message.find(' '));
+  const bool ends = what == "released" || what == "expired" || what == "broken";
+  if (phase_ == Phase::kAcquiring) {
+    // Its own failed attempts are released, too.
+    if (ends && message != what + " " + machine_.owner()) machine_.on_freed(Loop::now(), Loop::clock_us());
+    return drive();
+  }
+  if (phase_ != Phase::kHolding) return;
+  if (what == "revoke") {
+    if (options_.on_revoke_requested && !let_go_) options_.on_revoke_requested();
+    return;
+  }
+  // One server's word is not enough to give it up: all are asked. Nor is silence, where messages may have
+  // been missed.
+  if (message.empty() || (ends && message == what + " " + owner_)) verify();
+  drive();
+}
+
+Result HoldCore::named(Result result) const {
+  for (size_t i = 0; i < result.servers.size(); ++i)
+    result.servers[i].server = client_->place().servers[servers_[i]].text();
+  return result;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,328 @@
+// What is decided: what follows from all answers, and from time. What is asked and what one answer means
+// stands in redlock_requests.cc.
+#include "client/redlock.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace holdfast::client {
+
+namespace {
+
+// Errors that waiting does not mend, as of a server that knows no LOCK or wants a password. A server that
+// is only busy or recovering has a code of its own.
+bool is_hopeless(const std::string& error) {
+  if (error.find("too many waiters") != std::string::npos) return false;
+  for (const char* code : {"ERR ", "NOAUTH", "NOPERM", "WRONGPASS", "WRONGTYPE", "UNBLOCKED"}) {
+    if (error.starts_with(code)) return true;
+  }
+  return false;
+}
+
+const char* words_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kOk:
+      return "";
+    case Outcome::kBusy:
+      return "others hold the lock; wait for it, or try again";
+    case Outcome::kTimeout:
+      return "others held the lock until the wait was over";
+    case Outcome::kExpired:
+      return "the lock's time is over, or it was taken away: somebody else may have it";
+    case Outcome::kUnreachable:
+      return "too few servers answered; see what became of each";
+    case Outcome::kDeadlock:
+      return "this owner would have waited for itself; release something first";
+    case Outcome::kRefused:
+      return "servers answered with errors; see each";
+    case Outcome::kCancelled:
+      return "given up by the caller";
+    case Outcome::kNotOwner:
+      return "somebody else holds the lock";
+  }
+  return "";
+}
+
+}  // namespace
+
+Redlock::Redlock(const RedlockConfig& config, std::string key, std::vector<std::string> mode,
+                 std::function<uint64_t(uint64_t)> random)
+    : config_(config), key_(std::move(key)), mode_(std::move(mode)), random_(std::move(random)) {
+  assert(config_.servers >= 1 && config_.quorum >= 1 && config_.quorum <= config_.servers);
+  assert(config_.ttl.count >= 1 && config_.ttl.count <= kMaxTtlMs);
+  assert(config_.min_wait <= config_.max_wait && config_.min_wait.count >= 0);
+  assert(config_.server_timeout.count >= 1 && config_.drift >= 0 && config_.drift < 1);
+  assert(!config_.wait || config_.wait->count >= 0);
+}
+
+size_t Redlock::count(Vote Standing::*which, Vote vote) const {
+  return static_cast<size_t>(
+      std::count_if(servers_.begin(), servers_.end(), [&](const Standing& s) { return s.*which == vote; }));
+}
+
+void Redlock::judge(TimeMs now) {
+  if (acquiring() && (deadlocked() || is_due(valid_until_, now))) return fail_attempt(now);
+  if (state_ == State::kLocking) judge_locks(now);
+  if (state_ == State::kFencing) judge_fencing(now);
+  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose();
+  if (state_ == State::kHeld && renewing_) judge_renewal();
+  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose();
+  if (state_ == State::kReleasing) judge_release();
+}
+
+void Redlock::judge_locks(TimeMs now) {
+  size_t same = 0;
+  uint64_t largest = 0;
+  for (const Standing& s : servers_) {
+    if (s.lock != Vote::kYes) continue;
+    const auto equal =
+        static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [&](const auto& o) {
+          return o.lock == Vote::kYes && o.token == s.token;
+        }));
+    same = std::max(same, equal);
+    largest = std::max(largest, s.token);
+    if (equal < config_.quorum) continue;
+    token_ = s.token;
+    return hold();
+  }
+  const size_t yes = count(&Standing::lock, Vote::kYes);
+  const size_t pending = count(&Standing::lock, Vote::kPending);
+  if (yes + pending < config_.quorum) return may_queue(now) ? wait_in_queue(now) : fail_attempt(now);
+  if (yes >= config_.quorum && same + pending < config_.quorum) begin_fencing(largest, now);
+}
+
+void Redlock::judge_fencing(TimeMs now) {
+  const size_t yes = count(&Standing::round, Vote::kYes);
+  if (yes >= config_.quorum) {
+    token_ = fence_;
+    return hold();
+  }
+  const size_t unasked = count(&Standing::lock, Vote::kPending);
+  if (yes + count(&Standing::round, Vote::kPending) + unasked >= config_.quorum) return;
+  if (count(&Standing::lock, Vote::kYes) + unasked < config_.quorum) return fail_attempt(now);
+  uint64_t largest = 0;
+  for (const Standing& s : servers_) {
+    if (s.lock == Vote::kYes) largest = std::max(largest, s.token);
+  }
+  assert(largest > fence_);
+  begin_fencing(largest, now);
+}
+
+Result Redlock::told(Outcome outcome) const {
+  Result result{outcome, words_of(outcome), {}};
+  for (const Standing& s : servers_) result.servers.push_back(s.report);
+  for (const ServerReport& report : result.servers) {
+    if (outcome == Outcome::kRefused && report.outcome == outcome) result.message = report.text;
+  }
+  return result;
+}
+
+void Redlock::hold() {
+  state_ = State::kHeld;
+  end_wait();
+  forget_rounds();
+  result_ = told(Outcome::kOk);
+}
+
+void Redlock::finish(Outcome outcome) {
+  state_ = State::kOver;
+  forget_rounds();
+  for (Request& r : requests_) r.deadline = kNever;
+  result_ = told(outcome);
+}
+
+Outcome Redlock::why_failed(TimeMs now) const {
+  const size_t spare = config_.servers - config_.quorum;  // so many may fail
+  const bool late = is_due(valid_until_, now);
+  const size_t lost =
+      count(&Standing::lock, Vote::kLost) + (late ? count(&Standing::lock, Vote::kPending) : 0);
+  const size_t refused = count(&Standing::lock, Vote::kRefused);
+  const size_t busy = count(&Standing::lock, Vote::kNo);
+  if (lost > spare) return Outcome::kUnreachable;
+  if (refused > 0 && busy == 0 && refused + lost > spare) return Outcome::kRefused;
+  return late && busy <= spare ? Outcome::kExpired : Outcome::kBusy;
+}
+
+bool Redlock::deadlocked() const {
+  return std::any_of(servers_.begin(), servers_.end(), [](const Standing& s) {
+    return s.lock == Vote::kRefused && s.report.outcome == Outcome::kDeadlock;
+  });
+}
+
+void Redlock::fail_attempt(TimeMs now) {
+  const auto hopeless =
+      static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [](const auto& s) {
+        return s.lock == Vote::kRefused && is_hopeless(s.report.text);
+      }));
+  const Outcome why = why_failed(now);
+  give_back();
+  if (deadlocked()) return finish(Outcome::kDeadlock);
+  if (hopeless > config_.servers - config_.quorum) return finish(Outcome::kRefused);
+  result_ = told(why);
+  if (!config_.wait) return finish(why);
+  if (is_due(wait_until_, now)) return finish_wait();
+  state_ = State::kPausing;
+  const int64_t range = config_.max_wait.count - config_.min_wait.count + 1;
+  const auto more = static_cast<int64_t>(random_(static_cast<uint64_t>(range)));
+  pause_until_ = saturating_add(now, {config_.min_wait.count + more});
+}
+
+// What the last attempt came to stands in result_.
+void Redlock::finish_wait() {
+  const Outcome last = result_.outcome;
+  finish(last == Outcome::kBusy || last == Outcome::kExpired ? Outcome::kTimeout : last);
+}
+
+void Redlock::lose() {
+  give_back();
+  finish(Outcome::kExpired);
+}
+
+// Of RENEW or UNLOCK.
+Outcome Redlock::why_no_quorum() const {
+  const size_t spare = config_.servers - config_.quorum;
+  if (count(&Standing::round, Vote::kNo) > spare) return Outcome::kExpired;
+  if (count(&Standing::round, Vote::kLost) > 0) return Outcome::kUnreachable;
+  return count(&Standing::round, Vote::kRefused) > spare ? Outcome::kRefused : Outcome::kExpired;
+}
+
+// The outcome of the present round of RENEW or UNLOCK; nothing while it is open.
+std::optional<Outcome> Redlock::round_outcome() const {
+  const size_t yes = count(&Standing::round, Vote::kYes);
+  if (yes >= config_.quorum) return Outcome::kOk;
+  if (yes + count(&Standing::round, Vote::kPending) >= config_.quorum) return std::nullopt;
+  return why_no_quorum();
+}
+
+void Redlock::judge_renewal() {
+  const std::optional<Outcome> outcome = round_outcome();
+  if (!outcome) return;
+  if (*outcome == Outcome::kOk) valid_until_ = renewed_until_;
+  renewing_ = false;
+  renewal_ = told(*outcome);
+  forget_rounds();
+}
+
+void Redlock::judge_release() {
+  if (const std::optional<Outcome> outcome = round_outcome()) finish(*outcome);
+}
+
+// --- what is called ---
+
+void Redlock::acquire(TimeMs now, uint64_t clock_us) {
+  assert(state_ == State::kIdle);
+  clock_us_ = clock_us;
+  wait_until_ = now;
+  if (config_.wait) wait_until_ = config_.wait->count == 0 ? kNever : saturating_add(now, *config_.wait);
+  if (!is_due(validity(now, config_.ttl), now)) return begin_attempt(now);
+  servers_.assign(config_.servers, {});
+  finish(Outcome::kRefused);
+  result_.message = "the ttl is so short that the drift of clocks takes all of it";
+}
+
+void Redlock::renew(TimeMs now, DurationMs ttl) {
+  assert(state_ == State::kHeld);
+  assert(ttl.count >= 1 && ttl.count <= kMaxTtlMs);
+  renewal_.reset();
+  renewing_ = true;
+  renewed_until_ = validity(now, ttl);
+  valid_until_ = std::min(valid_until_, renewed_until_);
+  begin_round(Verb::kRenew, {"RENEW", key_, owner_, std::to_string(ttl.count)}, now);
+  judge(now);
+}
+
+void Redlock::release(TimeMs now) {
+  if (state_ == State::kOver || state_ == State::kReleasing) return;
+  if (state_ == State::kHeld) {
+    if (is_due(valid_until_, now)) return lose();
+    state_ = State::kReleasing;
+    renewing_ = false;
+    begin_round(Verb::kUnlock, {"UNLOCK", key_, owner_}, now);
+    return;
+  }
+  if (acquiring()) give_back();
+  finish(Outcome::kCancelled);
+}
+
+void Redlock::on_reply(uint64_t id, const Reply& reply, TimeMs now, uint64_t clock_us) {
+  clock_us_ = clock_us;
+  do_due(now);
+  const auto at =
+      std::find_if(requests_.begin(), requests_.end(), [id](const auto& r) { return r.id == id; });
+  if (at == requests_.end()) return;
+  const Request request = std::move(*at);
+  requests_.erase(at);
+  answer(request, reply, now);
+  judge(now);
+}
+
+void Redlock::on_freed(TimeMs now, uint64_t clock_us) {
+  clock_us_ = clock_us;
+  do_due(now);
+  if (state_ != State::kPausing) return;
+  // Not at once: of several that hear of it, one should come first.
+  const uint64_t some = random_(static_cast<uint64_t>(config_.min_wait.count) + 1);
+  pause_until_ = std::min(pause_until_, saturating_add(now, {static_cast<int64_t>(some)}));
+  do_due(now);
+}
+
+void Redlock::on_time(TimeMs now, uint64_t clock_us) {
+  clock_us_ = clock_us;
+  do_due(now);
+}
+
+// Takes one request that is due for lost. A LOCK stays remembered: its grant may come later.
+bool Redlock::lose_one(TimeMs now) {
+  const auto at = std::find_if(requests_.begin(), requests_.end(),
+                               [now](const Request& r) { return is_due(r.deadline, now); });
+  if (at == requests_.end()) return false;
+  const Request request = *at;
+  at->deadline = kNever;
+  if (request.verb != Verb::kLock) requests_.erase(at);
+  answer(request, {Reply::Kind::kLost, 0, "no answer in time"}, now);
+  judge(now);
+  return true;
+}
+
+void Redlock::do_due(TimeMs now) {
+  while (lose_one(now)) {
+  }
+  judge(now);
+  if (state_ != State::kPausing) return;
+  if (is_due(wait_until_, now)) return finish_wait();
+  if (!is_due(pause_until_, now)) return;
+  begin_attempt(now);
+}
+
+std::optional<TimeMs> Redlock::next_deadline() const {
+  TimeMs next = kNever;
+  for (const Request& r : requests_) next = std::min(next, r.deadline);
+  if (acquiring() || state_ == State::kHeld) next = std::min(next, valid_until_);
+  if (state_ == State::kPausing) next = std::min({next, pause_until_, wait_until_});
+  if (next == kNever) return std::nullopt;
+  return next;
+}
+
+void Redlock::check_invariants() const {
+  const bool ends = state_ == State::kIdle || state_ == State::kOver;
+  assert(ends || state_ == State::kHeld || wait_id_ != 0 || next_deadline());  // nothing stands still
+  assert(!ends || !next_deadline());
+  assert(ends || servers_.size() == config_.servers);
+  assert(wait_id_ == 0 || (config_.servers == 1 && config_.wait && state_ == State::kLocking));
+  for (const Request& r : requests_) {
+    assert(r.id > 0 && r.id <= last_id_ && r.server < config_.servers);
+    assert(r.owner == owner_ || (r.verb == Verb::kLock && r.deadline == kNever));
+    assert(r.verb != Verb::kWait || r.id == wait_id_);
+    assert(r.verb != Verb::kFence || state_ == State::kFencing);
+    assert(r.verb != Verb::kRenew || (state_ == State::kHeld && renewing_));
+    assert(r.verb != Verb::kUnlock || state_ == State::kReleasing);
+  }
+  if (state_ == State::kHeld) {
+    assert(owner_.size() == 32 && token_ > 0 && token_ <= seen_);
+    assert(count(&Standing::lock, Vote::kYes) >= config_.quorum);
+    assert(renewing_ || count(&Standing::round, Vote::kPending) == 0);
+  }
+  if (state_ == State::kFencing) assert(fence_ > 0 && fence_ <= seen_);
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,223 @@
+// One lock on several servers (Redlock with fencing tokens), as a pure state machine: replies and time in,
+// requests out. Owns no socket, clock or thread; whatever drives it, sends what it asks for, tells it the
+// replies, and comes again at next_deadline(). With one server it is that server's lock.
+//
+// With one server a wait is the server's: where a plain LOCK got nothing, one with WAIT and SESSION follows
+// on a connection of its own, and its grant is taken over by a LOCK without SESSION. So a waiter that
+// vanishes leaves no hold behind, and the time of the hold counts from that last LOCK.
+//
+// An attempt sends LOCK to all servers of the key, with an owner of its own. Where a quorum granted with
+// one token, that is the lock's; otherwise FENCE raises the others to the largest, and a quorum must
+// confirm it. An attempt that fails is released on every server, and another follows after a random wait,
+// or sooner where on_freed() says so.
+//
+// Why a token is never given twice, and grows: a server acknowledges a token t (by its grant or by a FENCE
+// reply equal to t) only while its counter is at least t and the owner's grant there is no larger than t.
+// Two quorums share a server; holds on one server do not overlap, so the later of the two acknowledgements
+// there is for a grant after the earlier one: with a token of at least counter + 1.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/types.h"
+#include "holdfast/result.h"
+
+namespace holdfast::client {
+
+struct RedlockConfig {
+  size_t servers = 1;
+  size_t quorum = 1;      // for this lock: wquorum, or rquorum for a shared one
+  DurationMs ttl{30000};  // 1 to kMaxTtlMs; so short that drift takes all of it, it never succeeds
+  DurationMs server_timeout{1000};  // a server that has not answered by then has refused
+  DurationMs min_wait{10};          // between attempts, at random
+  DurationMs max_wait{100};
+  // For how long attempts begin; nullopt: one attempt; 0: for ever. One that is under way then is finished.
+  std::optional<DurationMs> wait;
+  double drift = 0.01;  // of clocks, as a share of the ttl
+};
+
+// What is to be sent, in this order. `id` names it in on_reply().
+struct Send {
+  size_t server = 0;
+  uint64_t id = 0;
+  std::vector<std::string> argv;
+  // It may wait in the server's queue: it goes over a connection of its own, which stays open until
+  // take_ends() names it, also after the reply. What it got is a SESSION hold, which goes with that
+  // connection, and is taken over before.
+  bool waits = false;
+};
+
+// What came back. Every send gets exactly one in the end, unless take_ends() named it.
+struct Reply {
+  enum class Kind : uint8_t {
+    kGrant,    // [owner, token]; `number` is the token, `text` the owner
+    kNull,     // not granted
+    kInteger,  // `number`
+    kText,     // `text`: a status as OK, or a bulk
+    kError,    // `text`, with its code
+    kLost,     // no answer, and none will come: the connection broke; `text` says how
+  };
+  Kind kind = Kind::kLost;
+  int64_t number = 0;
+  std::string text;
+};
+
+// Never beyond kNever, however long a ttl or a wait is.
+inline TimeMs saturating_add(TimeMs from, DurationMs by) {
+  return by.count >= kNever.count - from.count ? kNever : from + by;
+}
+
+class Redlock {
+ public:
+  enum class State : uint8_t {
+    kIdle,
+    kLocking,  // LOCK is under way, or waits in the server's queue
+    kFencing,  // FENCE is under way
+    kPausing,  // between two attempts
+    kHeld,
+    kReleasing,  // UNLOCK is under way, after release()
+    kOver,       // result() has the outcome: not acquired, released, or lost
+  };
+
+  // `mode`: LOCK's words for it, as {"SHARED"} or {"LIMIT", "3"}. `random(n)` is a number below n, of which
+  // owners are made too.
+  Redlock(const RedlockConfig& config, std::string key, std::vector<std::string> mode,
+          std::function<uint64_t(uint64_t)> random);
+
+  // Begins to acquire, once. `clock_us` is the wall clock, of which hints for tokens are made: a wrong one
+  // costs a round trip, never safety. `now` is of a monotonic clock that runs through suspends, everywhere.
+  void acquire(TimeMs now, uint64_t clock_us);
+  // Only where kHeld. The hold goes on, whatever the outcome, until its validity ends; but that of a ttl
+  // which would end sooner counts at once, as some server may have it. A renewal under way is forgotten.
+  void renew(TimeMs now, DurationMs ttl);
+  // Gives it back, or gives up acquiring (then it is kOver at once, with kCancelled): UNLOCK goes to every
+  // server, also where a reply was lost.
+  void release(TimeMs now);
+
+  // Ids that are not known any more are ignored. A grant that comes after its attempt was given up is
+  // released, also when all is over.
+  void on_reply(uint64_t id, const Reply& reply, TimeMs now, uint64_t clock_us);
+  // The key was released on a server that refused: the next attempt need not wait longer.
+  void on_freed(TimeMs now, uint64_t clock_us);
+  // Does what is due.
+  void on_time(TimeMs now, uint64_t clock_us);
+  std::optional<TimeMs> next_deadline() const;
+
+  // What is to be sent now; each is given once. Also when it is over: then come the UNLOCKs.
+  std::vector<Send> take_sends() { return std::exchange(sends_, {}); }
+  // Ids of sends with `waits` whose connections are to be closed now, answered or not; each is given once.
+  std::vector<uint64_t> take_ends() { return std::exchange(ends_, {}); }
+
+  State state() const { return state_; }
+  // Whether it is over, and no LOCK is unanswered whose grant would have to be released.
+  bool settled() const {
+    return state_ == State::kOver && requests_.empty() && sends_.empty() && ends_.empty();
+  }
+  // Of the acquisition; once released or lost, of that. `server` of the reports is empty: they stand in the
+  // order of the servers.
+  const Result& result() const { return result_; }
+  // Of the last renewal that ended; nullopt while one is under way or before the first.
+  const std::optional<Result>& renewal() const { return renewal_; }
+  // While kHeld:
+  const std::string& owner() const { return owner_; }
+  uint64_t token() const { return token_; }
+  // Until when the lock is sure to be held, drift taken off. The hold is lost when `now` reaches it.
+  TimeMs valid_until() const { return valid_until_; }
+
+  // Asserts what must always hold.
+  void check_invariants() const;
+
+ private:
+  enum class Verb : uint8_t { kLock, kWait, kFence, kRenew, kUnlock };
+  // What a server says to a request: kNo is a plain no, kRefused an error, kLost no answer.
+  enum class Vote : uint8_t { kNone, kPending, kYes, kNo, kRefused, kLost };
+
+  struct Request {
+    uint64_t id = 0;
+    Verb verb = Verb::kLock;
+    size_t server = 0;
+    std::string owner;         // whose hold a LOCK may have made
+    TimeMs deadline = kNever;  // when it counts as lost
+    bool hinted = false;       // LOCK had a TOKEN
+  };
+  // What is known of a server.
+  struct Standing {
+    Vote lock = Vote::kNone;   // to this attempt's LOCK; not kYes once FENCE has found the hold gone
+    Vote round = Vote::kNone;  // to the present round of FENCE, RENEW or UNLOCK
+    uint64_t token = 0;        // the largest that it is known to have given this hold
+    ServerReport report;       // of the last answer
+  };
+
+  void begin_attempt(TimeMs now);
+  void wait_in_queue(TimeMs now);
+  bool may_queue(TimeMs now) const;
+  void judge_locks(TimeMs now);
+  void begin_fencing(uint64_t token, TimeMs now);
+  void judge_fencing(TimeMs now);
+  void hold();
+  void fail_attempt(TimeMs now);
+  Outcome why_failed(TimeMs now) const;
+  bool deadlocked() const;
+  void give_back();
+  void lose();
+  void finish(Outcome outcome);
+  void finish_wait();
+  void judge_renewal();
+  void judge_release();
+  Outcome why_no_quorum() const;
+  std::optional<Outcome> round_outcome() const;
+
+  void answer(const Request& request, const Reply& reply, TimeMs now);
+  void answer_lock(const Request& request, const Reply& reply, TimeMs now);
+  void answer_wait(const Request& request, const Reply& reply, TimeMs now);
+  void answer_fence(const Request& request, const Reply& reply);
+  Vote note(size_t server, const Reply& reply);
+  void judge(TimeMs now);
+  void do_due(TimeMs now);
+  bool lose_one(TimeMs now);
+
+  void begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now);
+  void ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline);
+  void ask_lock(size_t server, bool hinted, TimeMs now);
+  void unlock(size_t server, const std::string& owner);
+  void end_wait();
+  void forget_rounds();
+  bool acquiring() const { return state_ == State::kLocking || state_ == State::kFencing; }
+  size_t count(Vote Standing::*which, Vote vote) const;
+  Result told(Outcome outcome) const;
+  std::string fresh_owner();
+  uint64_t hint() const;
+  TimeMs validity(TimeMs from, DurationMs ttl) const;
+
+  RedlockConfig config_;
+  std::string key_;
+  std::vector<std::string> mode_;
+  std::function<uint64_t(uint64_t)> random_;
+
+  State state_ = State::kIdle;
+  Result result_;
+  std::optional<Result> renewal_;
+  std::string owner_;
+  uint64_t token_ = 0;
+  bool renewing_ = false;
+  uint64_t fence_ = 0;             // what the present round of FENCE is to confirm
+  uint64_t seen_ = 0;              // the largest token
+  uint64_t clock_us_ = 0;          // as last told
+  TimeMs valid_until_ = kNever;    // of the hold, or of what the attempt would get
+  TimeMs renewed_until_ = kNever;  // what the present renewal would get
+  TimeMs wait_until_ = kNever;
+  TimeMs pause_until_ = kNever;
+  std::vector<Standing> servers_;
+  std::vector<Request> requests_;
+  uint64_t last_id_ = 0;
+  uint64_t wait_id_ = 0;  // of the send that waits, or what it got; 0: none
+  std::vector<Send> sends_;
+  std::vector<uint64_t> ends_;
+};
+
+}  // namespace holdfast::client

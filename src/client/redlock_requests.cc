@@ -1,0 +1,234 @@
+// What is asked of servers, and what one answer means. What follows from all of them stands in redlock.cc.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "client/redlock.h"
+
+namespace holdfast::client {
+
+namespace {
+
+// Of requests that are remembered though they have timed out: beyond it the oldest is forgotten.
+constexpr size_t kMaxUnanswered = 4096;
+// What clocks in whole milliseconds may be wrong by: the server's expiry, and the reader of `now`.
+constexpr int64_t kGranularityMs = 2;
+
+const char* const kNoAnswerYet = "no answer yet";
+
+bool is_of_far_hint(const Reply& reply) {
+  return reply.kind == Reply::Kind::kError && reply.text.find("max-token-lead") != std::string::npos;
+}
+
+}  // namespace
+
+// --- what is asked ---
+
+std::string Redlock::fresh_owner() {
+  std::string owner;
+  for (int i = 0; i < 32; ++i) owner += "0123456789abcdef"[random_(16)];
+  return owner;
+}
+
+uint64_t Redlock::hint() const { return std::min(std::max(clock_us_, seen_ + 1), kMaxToken); }
+
+TimeMs Redlock::validity(TimeMs from, DurationMs ttl) const {
+  const auto drift = static_cast<int64_t>(std::ceil(static_cast<double>(ttl.count) * config_.drift));
+  return saturating_add(from, {ttl.count - drift - kGranularityMs});
+}
+
+void Redlock::ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline) {
+  if (requests_.size() >= kMaxUnanswered) {
+    const auto old = std::find_if(requests_.begin(), requests_.end(), [](const Request& r) {
+      return r.verb == Verb::kLock && r.deadline == kNever;
+    });
+    if (old != requests_.end()) requests_.erase(old);
+  }
+  requests_.push_back({++last_id_, verb, server, owner_, deadline});
+  sends_.push_back({server, last_id_, std::move(argv), verb == Verb::kWait});
+}
+
+void Redlock::ask_lock(size_t server, bool hinted, TimeMs now) {
+  std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
+  argv.insert(argv.end(), mode_.begin(), mode_.end());
+  if (hinted) argv.insert(argv.end(), {"TOKEN", std::to_string(hint())});
+  ask(Verb::kLock, server, std::move(argv), saturating_add(now, config_.server_timeout));
+  requests_.back().hinted = hinted;
+  servers_[server].lock = Vote::kPending;
+  servers_[server].report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
+}
+
+void Redlock::begin_attempt(TimeMs now) {
+  state_ = State::kLocking;
+  owner_ = fresh_owner();
+  valid_until_ = validity(now, config_.ttl);
+  servers_.assign(config_.servers, {});
+  result_ = {};
+  for (size_t server = 0; server < config_.servers; ++server) ask_lock(server, true, now);
+}
+
+// Whether a plain LOCK that got nothing is to be followed by one that waits.
+bool Redlock::may_queue(TimeMs now) const {
+  return config_.servers == 1 && config_.wait && servers_[0].lock == Vote::kNo && !is_due(wait_until_, now);
+}
+
+// The time of the hold does not count meanwhile: it begins when the grant is taken over.
+void Redlock::wait_in_queue(TimeMs now) {
+  end_wait();
+  const int64_t left = wait_until_ == kNever ? 0 : std::min((wait_until_ - now).count, kMaxTtlMs);
+  std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
+  argv.insert(argv.end(), mode_.begin(), mode_.end());
+  argv.insert(argv.end(), {"WAIT", std::to_string(left), "SESSION", "TOKEN", std::to_string(hint())});
+  ask(Verb::kWait, 0, std::move(argv), saturating_add(wait_until_, config_.server_timeout));
+  wait_id_ = last_id_;
+  valid_until_ = kNever;
+  servers_[0].lock = Vote::kPending;
+}
+
+void Redlock::end_wait() {
+  if (wait_id_ == 0) return;
+  ends_.push_back(wait_id_);
+  std::erase_if(requests_, [this](const Request& r) { return r.id == wait_id_; });
+  wait_id_ = 0;
+}
+
+// Asks every server the same; what an earlier round still hears does not count any more.
+void Redlock::begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now) {
+  forget_rounds();
+  for (size_t server = 0; server < config_.servers; ++server) {
+    servers_[server].round = Vote::kPending;
+    servers_[server].report = {"", Outcome::kUnreachable, servers_[server].token, kNoAnswerYet};
+    ask(verb, server, argv, saturating_add(now, config_.server_timeout));
+  }
+}
+
+void Redlock::begin_fencing(uint64_t token, TimeMs now) {
+  state_ = State::kFencing;
+  fence_ = token;
+  forget_rounds();
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (servers_[server].lock != Vote::kYes) continue;
+    servers_[server].round = Vote::kPending;
+    ask(Verb::kFence, server, {"FENCE", key_, owner_, std::to_string(fence_)},
+        saturating_add(now, config_.server_timeout));
+  }
+}
+
+void Redlock::forget_rounds() {
+  std::erase_if(requests_, [](const Request& r) { return r.verb >= Verb::kFence; });
+  for (Standing& s : servers_) s.round = Vote::kNone;
+}
+
+// Nobody listens for the answer: what it does not reach ends with its ttl.
+void Redlock::unlock(size_t server, const std::string& owner) {
+  sends_.push_back({server, ++last_id_, {"UNLOCK", key_, owner}, false});
+}
+
+// Only LOCKs stay remembered, as a late grant has to be released. One server that said no has nothing to
+// give back; of several, one may have been asked twice by whoever carries the requests.
+void Redlock::give_back() {
+  end_wait();
+  forget_rounds();
+  for (Request& r : requests_) r.deadline = kNever;
+  if (config_.servers == 1 && (servers_[0].lock == Vote::kNo || servers_[0].lock == Vote::kRefused)) return;
+  for (size_t server = 0; server < config_.servers; ++server) unlock(server, owner_);
+}
+
+// --- what answers mean ---
+
+Redlock::Vote Redlock::note(size_t server, const Reply& reply) {
+  ServerReport& report = servers_[server].report;
+  report.text = reply.text;
+  switch (reply.kind) {
+    case Reply::Kind::kGrant:
+      if (reply.number < 1) break;
+      report = {"", Outcome::kOk, static_cast<uint64_t>(reply.number), ""};
+      return Vote::kYes;
+    case Reply::Kind::kNull:
+      report.outcome = Outcome::kBusy;
+      return Vote::kNo;
+    case Reply::Kind::kInteger:
+      if (reply.number > 0) report.outcome = Outcome::kOk;
+      if (reply.number == 0) report.outcome = Outcome::kExpired;
+      if (reply.number < 0) report.outcome = Outcome::kNotOwner;
+      return reply.number > 0 ? Vote::kYes : Vote::kNo;
+    case Reply::Kind::kError:
+      report.outcome = reply.text.starts_with("DEADLOCK") ? Outcome::kDeadlock : Outcome::kRefused;
+      return Vote::kRefused;
+    case Reply::Kind::kLost:
+      report.outcome = Outcome::kUnreachable;
+      return Vote::kLost;
+    case Reply::Kind::kText:
+      break;
+  }
+  report = {"", Outcome::kRefused, 0, "an answer that makes no sense"};
+  return Vote::kRefused;
+}
+
+void Redlock::answer(const Request& request, const Reply& reply, TimeMs now) {
+  if (reply.kind == Reply::Kind::kGrant && reply.number > 0) {
+    seen_ = std::max(seen_, static_cast<uint64_t>(reply.number));
+  }
+  switch (request.verb) {
+    case Verb::kLock:
+      return answer_lock(request, reply, now);
+    case Verb::kWait:
+      return answer_wait(request, reply, now);
+    case Verb::kFence:
+      return answer_fence(request, reply);
+    case Verb::kRenew:
+    case Verb::kUnlock:
+      servers_[request.server].round = note(request.server, reply);
+      return;
+  }
+}
+
+void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now) {
+  const bool present = request.owner == owner_ && (acquiring() || state_ == State::kHeld);
+  if (!present) {
+    if (reply.kind == Reply::Kind::kGrant) unlock(request.server, request.owner);
+    return;
+  }
+  // A clock of this machine that is far ahead of the servers' makes no token; they do without it.
+  if (acquiring() && request.hinted && is_of_far_hint(reply)) return ask_lock(request.server, false, now);
+  Standing& server = servers_[request.server];
+  server.lock = note(request.server, reply);
+  if (server.lock != Vote::kYes) return;
+  server.token = static_cast<uint64_t>(reply.number);
+  if (state_ == State::kHeld) result_.servers[request.server] = server.report;
+  // It came so late that the others are being fenced already. With a larger token it does not count, until
+  // another round has to be made.
+  if (state_ == State::kFencing && server.token <= fence_) {
+    server.round = Vote::kPending;
+    ask(Verb::kFence, request.server, {"FENCE", key_, owner_, std::to_string(fence_)},
+        saturating_add(now, config_.server_timeout));
+  }
+}
+
+void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now) {
+  assert(request.id == wait_id_);
+  const Vote vote = note(0, reply);
+  servers_[0].lock = vote;
+  if (vote == Vote::kYes) {
+    valid_until_ = validity(now, config_.ttl);
+    ask_lock(0, true, now);
+  } else if (vote == Vote::kNo) {  // the server's clock says when the wait is over
+    wait_until_ = now;
+  }
+}
+
+void Redlock::answer_fence(const Request& request, const Reply& reply) {
+  Standing& server = servers_[request.server];
+  server.round = note(request.server, reply);
+  if (server.round != Vote::kYes) {  // no hold any more to count on
+    server.lock = server.round;
+    return;
+  }
+  server.token = std::max(server.token, static_cast<uint64_t>(reply.number));
+  server.report.token = server.token;
+  seen_ = std::max(seen_, server.token);
+  // A larger one: the hold is younger than the grant we know of.
+  if (server.token != fence_) server.round = Vote::kNo;
+}
+
+}  // namespace holdfast::client

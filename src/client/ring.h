@@ -1,0 +1,30 @@
+// Which servers have a key: a ring of hashes with many points for each server (Karger et al., "Consistent
+// hashing and random trees", 1997). The same list of servers gives the same ring in every client, in
+// whatever order it is written; a server more or less moves only the keys that it has or had.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::client {
+
+class Ring {
+ public:
+  // `names` are of the servers, each once; `replicas`: on how many a key lies, 1 to their number.
+  Ring(const std::vector<std::string>& names, size_t replicas);
+
+  // Indexes into `names`, in the order of the ring.
+  std::vector<size_t> servers_of(std::string_view key) const;
+
+ private:
+  static constexpr size_t kPointsEach = 128;
+  size_t servers_;
+  size_t replicas_;
+  std::vector<std::pair<uint64_t, size_t>> points_;  // by hash
+};
+
+}  // namespace holdfast::client

@@ -1,0 +1,106 @@
+// What carries requests: a loop in a thread of its own, timers on it, and links to servers. Everything here
+// but post() and the clocks is for that thread alone, and asserts it. hiredis does the protocol, libuv the
+// waiting.
+//
+// No callback is called from within the function that it was given to, and each may call anything here,
+// also destroy the object that calls it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/address.h"
+#include "client/redlock.h"
+#include "client/value.h"
+#include "core/types.h"
+
+namespace holdfast::client {
+
+class Loop {
+ public:
+  // Throws std::system_error where the process may open no more files or start no more threads.
+  Loop();
+  // Runs what was posted, ends the thread; not from that thread. Links and timers must have gone, or go by
+  // what was posted. A name that is being looked up is waited for: the system's resolver cannot be stopped.
+  ~Loop();
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+  // From any thread: `work` will run on the loop's, in the order of the calls.
+  void post(std::function<void()> work);
+  bool on_thread() const;
+
+  // A clock that is monotonic and runs through suspends, and the wall clock.
+  static TimeMs now();
+  static uint64_t clock_us();
+
+  struct Core;
+  Core& core() { return *core_; }
+
+ private:
+  std::unique_ptr<Core> core_;
+};
+
+// Fires once at a time; may be set anew, and is cancelled by its end.
+class LoopTimer {
+ public:
+  LoopTimer(Loop& loop, std::function<void()> fire);
+  ~LoopTimer();
+  LoopTimer(const LoopTimer&) = delete;
+  LoopTimer& operator=(const LoopTimer&) = delete;
+  void set(TimeMs at);  // in place of what was set before; the past: soon; kNever: not at all
+
+  struct Core;
+
+ private:
+  Core* core_;  // its handle outlives this object until libuv has closed it
+};
+
+// One server. Connects when there is something to send. After a failure there is a pause, which grows from
+// 10 ms to 1 s while failures follow one another; meanwhile requests are lost at once. A connection on
+// which requests have had no answer for 5 s is closed, and so are all others where the peer's machine has
+// vanished (TCP keepalive).
+class Link {
+ public:
+  using Done = std::function<void(const Reply&)>;
+  using Answered = std::function<void(const Value&)>;
+
+  Link(Loop& loop, Address address);
+  // Whatever is under way is lost, without a word.
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  const Address& address() const;
+  // Calls `done` exactly once: with the reply, or with kLost: after `timeout`, or when the connection
+  // breaks. A request that was lost may still reach the server, in its order with the others. Not for
+  // requests that wait at the server, as they hold up all behind them, nor for those that are answered by
+  // more than one reply (SUBSCRIBE, MONITOR). An array that is no grant comes as kError.
+  void send(const std::vector<std::string>& argv, DurationMs timeout, Done done);
+  // The same, with replies of any shape.
+  void ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done);
+
+  // Sends over a connection of its own, for a request that may wait, for as long as it takes. `done` is
+  // called once, with kLost where the connection breaks before the reply. After the reply the connection
+  // stays open, as a SESSION hold goes with it, until end(): closes it at once, and `done` will not be
+  // called any more. To end one that is over is no mistake.
+  using Wait = uint64_t;
+  Wait wait(const std::vector<std::string>& argv, const Done& done);
+  void end(Wait wait);
+
+  // Calls `told(message)` for each message of a channel, and `told("")` whenever the subscription becomes
+  // active: at the beginning, and again after the connection was lost, as messages may have been missed.
+  // One connection carries all channels; it is opened with the first, opened anew where it breaks, and
+  // closed with the last. After unwatch() nothing more is told.
+  using Watch = uint64_t;
+  Watch watch(const std::string& channel, std::function<void(const std::string&)> told);
+  void unwatch(Watch watch);
+
+ private:
+  struct Core;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace holdfast::client

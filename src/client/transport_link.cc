@@ -1,0 +1,123 @@
+// A link is a pipeline, a watcher, and a connection for each wait.
+#include <cassert>
+#include <map>
+#include <utility>
+
+#include "client/transport.h"
+#include "client/transport_connection.h"
+#include "client/transport_pipeline.h"
+#include "client/transport_watcher.h"
+
+namespace holdfast::client {
+namespace {
+
+Reply reply_of(const Value& value) {
+  const auto& parts = value.elements;
+  switch (value.kind) {
+    case Value::Kind::kNull:
+      return {Reply::Kind::kNull, 0, {}};
+    case Value::Kind::kInteger:
+      return {Reply::Kind::kInteger, value.integer, {}};
+    case Value::Kind::kStatus:
+    case Value::Kind::kBulk:
+      return {Reply::Kind::kText, 0, value.text};
+    case Value::Kind::kError:
+      return {Reply::Kind::kError, 0, value.text};
+    case Value::Kind::kLost:
+      return {Reply::Kind::kLost, 0, value.text};
+    case Value::Kind::kArray:
+      break;
+  }
+  const bool grant =
+      parts.size() == 2 && parts[0].kind == Value::Kind::kBulk && parts[1].kind == Value::Kind::kInteger;
+  if (grant) return {Reply::Kind::kGrant, parts[1].integer, parts[0].text};
+  return {Reply::Kind::kError, 0, "ERR the reply is an array, but no grant"};
+}
+
+// One request that waits.
+class WaitingCall final : public ConnectionUser {
+ public:
+  WaitingCall(Loop& loop, const Address& address, std::vector<std::string> argv, Link::Done done,
+              std::function<void()> forget)
+      : argv_(std::move(argv)),
+        done_(std::move(done)),
+        forget_(std::move(forget)),
+        connection_(loop, address, *this) {}
+
+ private:
+  void opened() override { connection_.send(argv_); }
+  void answered(Value value) override { tell(reply_of(value)); }
+  // The call is destroyed by forget(), so everything is taken out of it first.
+  void broke(std::string why) override {
+    const Link::Done done = std::exchange(done_, nullptr);
+    const Reply lost{Reply::Kind::kLost, 0, std::move(why)};
+    const std::function<void()> forget = std::move(forget_);
+    forget();
+    if (done) done(lost);
+  }
+  void tell(const Reply& reply) {
+    const Link::Done done = std::exchange(done_, nullptr);
+    if (done) done(reply);
+  }
+
+  std::vector<std::string> argv_;
+  Link::Done done_;
+  std::function<void()> forget_;
+  Connection connection_;
+};
+
+}  // namespace
+
+struct Link::Core {
+  Core(Loop& on, Address at)
+      : loop(on), address(std::move(at)), pipeline(on, address), watcher(on, address) {}
+
+  Loop& loop;
+  const Address address;
+  Pipeline pipeline;
+  Watcher watcher;
+  std::map<Wait, WaitingCall> waits;
+  Wait last_wait = 0;
+};
+
+Link::Link(Loop& loop, Address address) : core_(std::make_unique<Core>(loop, std::move(address))) {
+  assert(loop.on_thread());
+}
+
+Link::~Link() { assert(core_->loop.on_thread()); }
+
+const Address& Link::address() const { return core_->address; }
+
+void Link::send(const std::vector<std::string>& argv, DurationMs timeout, Done done) {
+  ask(argv, timeout, [done = std::move(done)](const Value& value) { done(reply_of(value)); });
+}
+
+void Link::ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) {
+  assert(core_->loop.on_thread());
+  core_->pipeline.ask(argv, timeout, std::move(done));
+}
+
+Link::Wait Link::wait(const std::vector<std::string>& argv, const Done& done) {
+  assert(core_->loop.on_thread());
+  const Wait id = ++core_->last_wait;
+  core_->waits.try_emplace(id, core_->loop, core_->address, argv, done,
+                           [core = core_.get(), id] { core->waits.erase(id); });
+  return id;
+}
+
+void Link::end(Wait wait) {
+  assert(core_->loop.on_thread());
+  core_->waits.erase(wait);
+}
+
+Link::Watch Link::watch(const std::string& channel, std::function<void(const std::string&)> told) {
+  assert(core_->loop.on_thread());
+  return core_->watcher.watch(channel, std::move(told));
+}
+
+void Link::unwatch(Watch watch) {
+  assert(core_->loop.on_thread());
+  core_->watcher.unwatch(watch);
+}
+
+}  // namespace holdfast::client

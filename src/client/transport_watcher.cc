@@ -1,0 +1,106 @@
+// Each watch() sends a SUBSCRIBE, also for a channel that is subscribed already, as its confirmation says
+// from when messages are sure to come. With SUBSCRIBE, UNSUBSCRIBE, SUBSCRIBE under way that is the last
+// confirmation and not the first: so they are counted.
+#include "client/transport_watcher.h"
+
+#include <utility>
+#include <vector>
+
+namespace holdfast::client {
+
+Watcher::Watcher(Loop& loop, const Address& address)
+    : loop_(loop), address_(address), reconnect_(loop, [this] { connect(); }) {}
+
+Link::Watch Watcher::watch(const std::string& channel, Told told) {
+  const Link::Watch id = ++last_;
+  names_[id] = channel;
+  channels_[channel].subscribers[id] = {std::make_shared<const Told>(std::move(told)), false};
+  if (!connection_) {
+    reconnect_.set(backoff_.until());
+  } else if (connection_->is_open()) {
+    subscribe(channel, channels_[channel]);
+  }
+  return id;
+}
+
+void Watcher::unwatch(Link::Watch watch) {
+  const auto named = names_.find(watch);
+  if (named == names_.end()) return;
+  const std::string name = named->second;
+  names_.erase(named);
+  const auto found = channels_.find(name);
+  Channel& channel = found->second;
+  channel.subscribers.erase(watch);
+  const bool open = connection_ && connection_->is_open();
+  if (open && channel.subscribers.empty() && !names_.empty()) connection_->send({"UNSUBSCRIBE", name});
+  if (channel.subscribers.empty() && channel.unconfirmed == 0) channels_.erase(found);
+  if (!names_.empty()) return;
+  connection_.reset();
+  channels_.clear();
+  reconnect_.set(kNever);
+}
+
+void Watcher::connect() { connection_.emplace(loop_, address_, *this); }
+
+void Watcher::opened() {
+  for (auto& [name, channel] : channels_) subscribe(name, channel);
+}
+
+void Watcher::subscribe(const std::string& name, Channel& channel) {
+  ++channel.unconfirmed;
+  connection_->send({"SUBSCRIBE", name});
+}
+
+void Watcher::broke(std::string why) {
+  backoff_.fail(std::move(why), Loop::now());
+  connection_.reset();
+  for (auto& [name, channel] : channels_) {
+    channel.unconfirmed = 0;
+    for (auto& [id, subscriber] : channel.subscribers) subscriber.active = false;
+  }
+  std::erase_if(channels_, [](const auto& entry) { return entry.second.subscribers.empty(); });
+  reconnect_.set(backoff_.until());
+}
+
+void Watcher::answered(Value value) {
+  if (value.kind != Value::Kind::kArray || value.elements.size() != 3) return;
+  const std::string what = value.elements[0].text;
+  const std::string name = value.elements[1].text;
+  if (what == "subscribe") return confirm(name);
+  const auto found = channels_.find(name);
+  if (what != "message" || found == channels_.end()) return;
+  std::vector<Link::Watch> whom;
+  for (const auto& [id, subscriber] : found->second.subscribers) {
+    if (subscriber.active) whom.push_back(id);
+  }
+  tell(name, whom, value.elements[2].text);
+}
+
+void Watcher::confirm(const std::string& name) {
+  backoff_.succeed();
+  const auto found = channels_.find(name);
+  if (found == channels_.end() || --found->second.unconfirmed > 0) return;
+  if (found->second.subscribers.empty()) {
+    channels_.erase(found);
+    return;
+  }
+  std::vector<Link::Watch> fresh;
+  for (auto& [id, subscriber] : found->second.subscribers) {
+    if (!std::exchange(subscriber.active, true)) fresh.push_back(id);
+  }
+  tell(name, fresh, "");
+}
+
+// Whoever is told may begin and end watches, or end all this.
+void Watcher::tell(const std::string& name, const std::vector<Link::Watch>& whom,
+                   const std::string& message) {
+  const std::weak_ptr<const bool> life = life_;
+  for (const Link::Watch id : whom) {
+    if (!names_.contains(id)) continue;
+    const std::shared_ptr<const Told> told = channels_[name].subscribers[id].told;
+    (*told)(message);
+    if (life.expired()) return;
+  }
+}
+
+}  // namespace holdfast::client

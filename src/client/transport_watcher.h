@@ -1,0 +1,58 @@
+// Subscriptions over one connection, which lives while there are any.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/transport.h"
+#include "client/transport_backoff.h"
+#include "client/transport_connection.h"
+
+namespace holdfast::client {
+
+class Watcher final : public ConnectionUser {
+ public:
+  using Told = std::function<void(const std::string&)>;
+
+  Watcher(Loop& loop, const Address& address);
+
+  // As Link's.
+  Link::Watch watch(const std::string& channel, Told told);
+  void unwatch(Link::Watch watch);
+
+ private:
+  struct Subscriber {
+    std::shared_ptr<const Told> told;  // shared: it may end itself while it is called
+    bool active = false;
+  };
+  // It goes when there are neither subscribers nor confirmations to come.
+  struct Channel {
+    std::map<Link::Watch, Subscriber> subscribers;
+    int unconfirmed = 0;  // SUBSCRIBEs that were sent
+  };
+
+  void opened() override;
+  void answered(Value value) override;
+  void broke(std::string why) override;
+
+  void connect();
+  void subscribe(const std::string& name, Channel& channel);
+  void confirm(const std::string& name);
+  void tell(const std::string& name, const std::vector<Link::Watch>& whom, const std::string& message);
+
+  Loop& loop_;
+  const Address& address_;
+  std::map<std::string, Channel> channels_;
+  std::map<Link::Watch, std::string> names_;  // the channel of each
+  Link::Watch last_ = 0;
+  std::optional<Connection> connection_;
+  Backoff backoff_;
+  LoopTimer reconnect_;
+  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // ends with this
+};
+
+}  // namespace holdfast::client

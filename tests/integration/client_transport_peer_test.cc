@@ -1,0 +1,110 @@
+// The client's transport against servers that are silent, faulty or no servers at all: whatever they say,
+// the program goes on.
+#include <arpa/inet.h>
+#include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <csignal>
+#include <string>
+
+#include "client/transport_backoff.h"
+#include "integration/client.h"
+#include "integration/transport_rig.h"
+
+namespace holdfast::integration {
+namespace {
+
+// A server that says what the test says.
+class Listener {
+ public:
+  Listener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    bind(fd_.get(), reinterpret_cast<sockaddr*>(&address_), size_);
+    listen(fd_.get(), 0);
+    getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address_), &size_);
+  }
+  int port() const { return ntohs(address_.sin_port); }
+  Client accept() { return Client(Fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC))); }
+
+ private:
+  Fd fd_;
+  sockaddr_in address_{};
+  socklen_t size_ = sizeof address_;
+};
+
+TEST_CASE("transport: what gives no sign for five seconds is given up: a server, and one to be connected") {
+  Inbox<Reply> inbox;
+  const Server server;
+  Rig rig(server);
+  rig.send({"PING"});
+  kill(server.pid(), SIGSTOP);
+  Listener deaf;
+  const Fd accepted_by_the_system = connect_tcp(deaf.port());  // and more it does not accept
+  Rig unheard(deaf.port());
+  unheard.run([&] { unheard.link().send({"PING"}, kLong, [&](const Reply& reply) { inbox.put(reply); }); });
+  CHECK(text(rig.send({"PING"})) == "lost 0 no answer in 5000 ms");
+  CHECK(text(inbox.take()) == "lost 0 no connection in time");
+  kill(server.pid(), SIGCONT);
+  until("the server answers", [&] { return rig.send({"PING"}).kind == Kind::kText; });
+}
+
+TEST_CASE("transport: what is no Redis server is a loss with a reason") {
+  Listener listener;
+  Inbox<Reply> inbox;
+  Rig rig(listener.port());
+  rig.wait({"PING"}, inbox);
+  listener.accept().send("SSH-2.0-OpenSSH\r\n");
+  CHECK(text(inbox.take()) == "lost 0 protocol error, got \"S\" as reply type byte");
+}
+
+TEST_CASE("transport: a server that answers what nobody asked is left") {
+  Listener listener;
+  Inbox<Reply> inbox;
+  Rig rig(listener.port());
+  for (const std::string unasked : {"+x\r\n", ":1\r\n", "$-1\r\n", "*2\r\n:1\r\n:2\r\n", "-ERR no\r\n"}) {
+    rig.wait({"PING"}, inbox);
+    Client peer = listener.accept();
+    CHECK(peer.reply() == "[\"PING\"]");
+    peer.send("+PONG\r\n" + unasked);
+    CHECK(text(inbox.take()) == "text 0 PONG");
+    CHECK(peer.reply() == "(closed)");
+  }
+}
+
+TEST_CASE("transport: a server that tells a subscriber something odd is left, and tried again") {
+  Listener listener;
+  Inbox<std::string> inbox;
+  Rig rig(listener.port());
+  rig.watch("c", inbox);
+  const std::string confirmed = "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+  for (const std::string odd :
+       {"+OK\r\n", "$-1\r\n", ":1\r\n", "*0\r\n", "*-1\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n",
+        "*3\r\n:1\r\n:1\r\n:1\r\n", "*3\r\n$-1\r\n$-1\r\n$-1\r\n",
+        "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n$1\r\n0\r\n",
+        "*3\r\n$11\r\nunsubscribe\r\n$1\r\nc\r\n:0\r\n+OK\r\n",
+        "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n*1\r\n:1\r\n", "-ERR no\r\n"}) {
+    Client peer = listener.accept();
+    CHECK(peer.reply() == "[\"SUBSCRIBE\", \"c\"]");
+    peer.send(confirmed + odd);
+    CHECK(inbox.take() == "");
+    CHECK(peer.reply() == "(closed)");
+  }
+}
+
+TEST_CASE("transport: the pause doubles from 10 ms to 1 s, and begins anew after a success") {
+  client::Backoff backoff;
+  CHECK(is_due(backoff.until(), TimeMs{0}));
+  for (const int64_t pause_ms : {10, 20, 40, 80, 160, 320, 640, 1000, 1000}) {
+    backoff.fail("why", TimeMs{5000});
+    CHECK(backoff.until() == TimeMs{5000 + pause_ms});
+  }
+  CHECK(backoff.why() == "why");
+  backoff.succeed();
+  backoff.fail("why", TimeMs{9000});
+  CHECK(backoff.until() == TimeMs{9010});
+}
+
+}  // namespace
+}  // namespace holdfast::integration

@@ -1,0 +1,33 @@
+# The checks of `make lint`: part of the Makefile.
+LINT_DEPS = clang-format clang-tidy cppcheck universal-ctags python3
+tidy = $(patsubst %.cc,build/lint/%.tidy,$(1))
+.PHONY: lint-includes lint-sizes lint-format lint-cppcheck lint-tidy
+
+lint-includes:
+	$(call say,LINT,include rules)
+	$(Q)python3 tests/lint/include_rules.py
+
+lint-sizes:
+	$(call say,LINT,sizes)
+	$(Q)python3 tests/lint/sizes.py
+
+lint-format:
+	$(call say,LINT,clang-format)
+	$(Q)clang-format --dry-run -Werror $(CXX_FILES)
+
+lint-cppcheck:
+	$(call say,LINT,cppcheck)
+	@mkdir -p build/lint/cppcheck
+	$(Q)cppcheck --quiet --std=c++20 --language=c++ --enable=warning,performance,portability --inline-suppr \
+	  --suppressions-list=tests/lint/cppcheck.txt --error-exitcode=1 --cppcheck-build-dir=build/lint/cppcheck \
+	  -Isrc -Iinclude src include
+
+# A stamp for each file, so that only what has changed is checked again.
+lint-tidy: $(call tidy,$(wildcard src/*.cc src/*/*.cc)) ; @:
+build/lint/%.tidy: %.cc .clang-tidy Makefile
+	$(call say,TIDY,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) -std=c++20 $(INCLUDES) -MM -MP -MT $@ -MF $(@:.tidy=.d) $<
+	$(Q)clang-tidy --quiet $< -- -std=c++20 -Wall -Wextra $(INCLUDES) 2>$(@:.tidy=.log) || \
+	  { grep -v 'generated\.$$' $(@:.tidy=.log); exit 1; }
+	@touch $@

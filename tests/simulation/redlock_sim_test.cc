@@ -1,0 +1,72 @@
+// Random schedules of clients on several servers. HOLDFAST_SCHEDULES says how many, HOLDFAST_SEED where
+// they begin: one of them alone is HOLDFAST_SEED=n HOLDFAST_SCHEDULES=1.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "redlock_world.h"
+
+namespace holdfast::simulation {
+
+namespace {
+
+uint64_t number_from(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// The first seed at which the judge finds fault; `last` if none.
+uint64_t first_fault(Flaw flaw, uint64_t last, std::string& wrong, RedlockTally& tally) {
+  for (uint64_t seed = 0; seed < last; ++seed) {
+    wrong = RedlockWorld(seed, flaw, tally).run();
+    if (!wrong.empty()) return seed;
+  }
+  return last;
+}
+
+}  // namespace
+
+TEST_CASE("redlock simulation: tokens are unique and grow, one holds at a time, every lock ends") {
+  const uint64_t first = number_from("HOLDFAST_SEED", 1);
+  const uint64_t schedules = number_from("HOLDFAST_SCHEDULES", 1000);
+  RedlockTally tally;
+  int faults = 0;
+  for (uint64_t seed = first; seed < first + schedules && faults < 3; ++seed) {
+    const std::string wrong = RedlockWorld(seed, Flaw::kNone, tally).run();
+    if (wrong.empty()) continue;
+    ++faults;
+    std::cout << "redlock simulation: seed " << seed << ": " << wrong << "\n";
+  }
+  std::cout << "redlock simulation: seeds " << first << " to " << first + schedules - 1 << ": "
+            << tally.acquired << " acquired, " << tally.fenced << " of them by FENCE, " << tally.renewed
+            << " renewed, " << tally.lost << " lost, " << tally.failed << " not acquired, " << tally.steps
+            << " steps\n";
+  CHECK(faults == 0);
+  if (schedules >= 1000) {  // it meets what it is to check
+    CHECK(tally.acquired > schedules);
+    CHECK(tally.fenced > schedules / 10);
+    CHECK(tally.renewed > schedules / 10);
+  }
+}
+
+TEST_CASE("redlock simulation: the judge notices when a crash resets one server's counter") {
+  std::string wrong;
+  RedlockTally tally;
+  const uint64_t seed = first_fault(Flaw::kCounterReset, 3000, wrong, tally);
+  CHECK(seed < 3000);
+  CHECK(wrong.find("token") != std::string::npos);
+  MESSAGE("found by seed ", seed);
+}
+
+TEST_CASE("redlock simulation: the judge notices when clocks differ by more than the drift") {
+  std::string wrong;
+  RedlockTally tally;
+  const uint64_t seed = first_fault(Flaw::kClocksAstray, 3000, wrong, tally);
+  CHECK(seed < 3000);
+  CHECK(wrong.find("two hold") != std::string::npos);
+  MESSAGE("found by seed ", seed);
+}
+
+}  // namespace holdfast::simulation

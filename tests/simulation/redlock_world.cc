@@ -1,0 +1,427 @@
+// The world of clients and several engines: what is due next, what is on the way, and the judge.
+#include "redlock_world.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace holdfast::simulation {
+
+using client::Redlock;
+using client::Reply;
+
+namespace {
+
+constexpr int kDriftPerMille = 50;
+constexpr uint64_t kMostSteps = 20000;   // a run that takes more is stuck
+constexpr int64_t kToldLostUs = 400000;  // after so long a client hears that an answer was lost
+constexpr const char* kKey = "k";
+
+Reply parsed(std::string_view text) {
+  const auto number = [](std::string_view digits) {
+    int64_t n = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), n);
+    return n;
+  };
+  if (text.starts_with("*2")) return {Reply::Kind::kGrant, number(text.substr(text.rfind(':') + 1)), ""};
+  if (text.starts_with("*-1")) return {Reply::Kind::kNull, 0, ""};
+  if (text.starts_with(":")) return {Reply::Kind::kInteger, number(text.substr(1)), ""};
+  return {Reply::Kind::kError, 0, std::string(text.substr(1, text.find('\r') - 1))};
+}
+
+std::string taken(Buffer& output) {
+  std::string text(output.view());
+  output.consume(output.size());
+  return text;
+}
+
+}  // namespace
+
+RedlockProfile::RedlockProfile(Dice& dice, Flaw flaw)
+    : servers(flaw == Flaw::kNone ? dice.pick({size_t{1}, size_t{3}, size_t{3}, size_t{5}}) : 3),
+      clients(static_cast<size_t>(dice.between(2, 4))),
+      sessions(static_cast<int>(dice.between(1, 3))),
+      ttl_ms(dice.between(10, 120)),
+      server_timeout_ms(dice.between(5, 40)),
+      slowest_us(dice.pick({int64_t{500}, int64_t{3000}, int64_t{20000}})),
+      lost_one_in(dice.pick({uint64_t{0}, uint64_t{0}, uint64_t{20}, uint64_t{6}})),
+      resent_one_in(dice.pick({uint64_t{0}, uint64_t{0}, uint64_t{4}})),
+      overtaken_one_in(dice.pick({uint64_t{0}, uint64_t{0}, uint64_t{8}})),
+      shared_one_in(dice.pick({uint64_t{0}, uint64_t{0}, uint64_t{3}})),
+      crashes(static_cast<int>(dice.pick({0, 0, 1, 3}))),
+      jumps(static_cast<int>(dice.pick({0, 0, 2, 4}))),
+      recovers(dice.one_in(2)),
+      clocks_agree(dice.one_in(3)) {
+  if (flaw == Flaw::kCounterReset) crashes = 4;
+  if (flaw == Flaw::kCounterReset) clocks_agree = false;
+  if (flaw == Flaw::kClocksAstray) crashes = jumps = 0;
+  good_in_time = jumps == 0 && (crashes == 0 || recovers);
+}
+
+RedlockWorld::RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally)
+    : flaw_(flaw), dice_(seed), profile_(dice_, flaw), tally_(tally) {
+  // The slowest and the fastest differ by what the drift allows for.
+  const int64_t fastest = flaw == Flaw::kClocksAstray ? 2000000 : 1000000 + kDriftPerMille * 1000;
+  servers_.resize(profile_.servers);
+  for (Server& server : servers_) {
+    server.clock = {dice_.between(1000, 900000), dice_.between(1000000, fastest)};
+    start_engine(server, profile_.clocks_agree ? 0 : dice_.below(40));
+  }
+  clients_.resize(profile_.clients);
+  for (Client& client : clients_) {
+    client.clock = {dice_.between(1000, 900000), dice_.between(1000000, fastest)};
+    client.wall_skew_us = profile_.clocks_agree ? dice_.between(-5000, 5000) : -1;
+    client.left = profile_.sessions;
+    client.next_us = dice_.between(0, profile_.ttl_ms * 1000);
+  }
+  const int64_t span_us = profile_.ttl_ms * 1000 * profile_.sessions * 3;
+  for (int i = 0; i < profile_.crashes + profile_.jumps; ++i) {
+    Event event;
+    event.kind = i < profile_.crashes ? Event::Kind::kCrash : Event::Kind::kJump;
+    event.server = dice_.below(profile_.servers);
+    schedule(dice_.between(0, span_us), std::move(event));
+  }
+}
+
+void RedlockWorld::start_engine(Server& server, uint64_t floor) {
+  Config config;
+  config.token_floor = floor;
+  server.engine = std::make_unique<Engine>(std::move(config));
+  server.links.clear();
+  server.waits.clear();
+}
+
+Now RedlockWorld::server_now(const Server& server) const {
+  return {TimeMs{server.clock.at(now_us_)}, 1000000 + now_us_};
+}
+
+// Clocks that do not agree make no good hints at all: the counters of the servers decide.
+uint64_t RedlockWorld::wall_us(size_t client) const {
+  const int64_t skew = clients_[client].wall_skew_us;
+  return skew == -1 ? 1 : static_cast<uint64_t>(1000000 + now_us_ + skew);
+}
+
+void RedlockWorld::schedule(int64_t at_us, Event event) {
+  events_.emplace(std::pair{std::max(at_us, now_us_), ++last_event_}, std::move(event));
+}
+
+void RedlockWorld::wrong(const std::string& what) {
+  if (wrong_.empty()) wrong_ = "at " + std::to_string(now_us_) + " us: " + what;
+}
+
+std::string RedlockWorld::run() {
+  uint64_t steps = 0;
+  while (wrong_.empty() && step()) {
+    if (++steps > kMostSteps) wrong("the run does not end");
+  }
+  tally_.steps += steps;
+  for (const Session& session : sessions_) {
+    if (wrong_.empty() && !session.lock->settled()) wrong("a lock is not settled, and nothing will come");
+  }
+  for (Server& server : servers_) {
+    server.engine->check_invariants();
+    if (wrong_.empty() && !is_free(server)) wrong("a hold was left behind, though no message was lost");
+  }
+  return wrong_;
+}
+
+// Where every message came, and once, all has been given back, long before it would have expired.
+bool RedlockWorld::is_free(Server& server) {
+  if (profile_.lost_one_in != 0 || profile_.resent_one_in != 0 || profile_.crashes != 0) return true;
+  const ConnId probe = server.engine->open("127.0.0.1:1", "127.0.0.1:2", server_now(server));
+  Effects fx;
+  const std::string_view argv[] = {"LOCKS", "INFO", kKey};
+  server.engine->apply(probe, argv, server_now(server), fx);
+  return taken(server.engine->output(probe)) == "*-1\r\n";
+}
+
+// What a client does comes before what comes from outside at the same moment: its hold has ended then.
+bool RedlockWorld::step() {
+  std::optional<int64_t> first;
+  const auto is_first = [&](std::optional<int64_t> at) {
+    if (!at || (first && *first <= *at)) return false;
+    first = at;
+    return true;
+  };
+  size_t client = clients_.size();
+  Server* server = nullptr;
+  for (size_t i = 0; i < clients_.size(); ++i) {
+    if (is_first(next_of(i))) client = i;
+  }
+  for (Server& s : servers_) {
+    if (!is_first(next_of(s))) continue;
+    server = &s;
+    client = clients_.size();
+  }
+  if (!events_.empty() && is_first(events_.begin()->first.first)) {
+    auto event = events_.extract(events_.begin());
+    now_us_ = std::max(now_us_, *first);
+    play(event.mapped());
+    return true;
+  }
+  if (!first) return false;
+  now_us_ = std::max(now_us_, *first);
+  if (client != clients_.size()) return step_client(client);
+  return step_server(*server);
+}
+
+std::optional<int64_t> RedlockWorld::next_of(size_t index) const {
+  const Client& client = clients_[index];
+  if (!client.busy) return client.left > 0 ? std::optional(client.next_us) : std::nullopt;
+  const Session& session = sessions_[client.session];
+  const std::optional<TimeMs> deadline = session.lock->next_deadline();
+  const int64_t due = deadline ? client.clock.when(deadline->count) : session.act_us;
+  return std::max(now_us_, std::min(due, session.act_us));
+}
+
+// Only a waiter hears of what a server does by itself.
+std::optional<int64_t> RedlockWorld::next_of(const Server& server) const {
+  if (server.waits.empty()) return std::nullopt;
+  const std::optional<TimeMs> deadline = server.engine->next_deadline();
+  if (!deadline) return std::nullopt;
+  return std::max(now_us_, server.clock.when(deadline->count));
+}
+
+bool RedlockWorld::step_server(Server& server) {
+  Effects fx;
+  server.engine->tick(server_now(server), fx);
+  collect(static_cast<size_t>(&server - servers_.data()), fx);
+  return true;
+}
+
+bool RedlockWorld::step_client(size_t index) {
+  Client& client = clients_[index];
+  if (!client.busy) {
+    begin(client, index);
+    return true;
+  }
+  Session& session = sessions_[client.session];
+  session.lock->on_time(client_now(index), wall_us(index));
+  if (now_us_ >= session.act_us) use(session);
+  carry(client.session);
+  return true;
+}
+
+void RedlockWorld::begin(Client& client, size_t index) {
+  client::RedlockConfig config;
+  config.servers = profile_.servers;
+  config.quorum = profile_.servers / 2 + 1;
+  config.ttl = {profile_.ttl_ms};
+  config.server_timeout = {profile_.server_timeout_ms};
+  config.min_wait = {2};
+  config.max_wait = {dice_.between(2, 40)};
+  config.drift = kDriftPerMille / 1000.0;
+  if (!dice_.one_in(4)) config.wait = DurationMs{dice_.one_in(3) ? 0 : dice_.between(1, 200)};
+  Session session;
+  session.client = index;
+  session.shared = chance(profile_.shared_one_in);
+  session.above_all = largest_;
+  session.above_exclusive = largest_exclusive_;
+  session.act_us = now_us_ + dice_.between(1000, 200000);  // gives up, unless it holds by then
+  std::vector<std::string> mode;
+  if (session.shared) mode.emplace_back("SHARED");
+  session.lock =
+      std::make_unique<Redlock>(config, kKey, mode, [this](uint64_t n) { return dice_.below(n); });
+  session.lock->acquire(client_now(index), wall_us(index));
+  --client.left;
+  client.busy = true;
+  client.session = sessions_.size();
+  sessions_.push_back(std::move(session));
+  carry(client.session);
+}
+
+// What whoever has the lock does with it: renews it, gives it back, forgets it; or gives up waiting.
+void RedlockWorld::use(Session& session) {
+  session.act_us = now_us_ + dice_.between(100, profile_.ttl_ms * 600);
+  if (session.lock->state() == Redlock::State::kHeld && dice_.one_in(2)) {
+    // A resent LOCK would set the time anew to less than a longer renewal's.
+    const int64_t ttl = profile_.resent_one_in != 0 ? profile_.ttl_ms : dice_.between(5, 120);
+    session.lock->renew(client_now(session.client), {ttl});
+    session.renewing = true;
+  } else if (session.lock->state() != Redlock::State::kHeld || !dice_.one_in(4)) {
+    session.lock->release(client_now(session.client));
+  }
+}
+
+void RedlockWorld::play(const Event& event) {
+  Server& server = servers_[event.server];
+  switch (event.kind) {
+    case Event::Kind::kRequest:
+      return request(event);
+    case Event::Kind::kReply: {
+      Session& session = sessions_[event.session];
+      session.lock->on_reply(event.id, event.reply, client_now(session.client), wall_us(session.client));
+      if (session.lock->state() == Redlock::State::kPausing && dice_.one_in(8)) {
+        session.lock->on_freed(client_now(session.client), wall_us(session.client));
+      }
+      return carry(event.session);
+    }
+    case Event::Kind::kEnd: {
+      const auto link = server.links.find({event.session, event.id});
+      if (link == server.links.end()) return;
+      if (!link->second.id) return void(server.links.erase(link));  // the request never came
+      Effects fx;
+      server.waits.erase(link->second.id.serial);
+      server.engine->drop(link->second.id, server_now(server), fx);
+      server.links.erase(link);
+      return collect(event.server, fx);
+    }
+    case Event::Kind::kCrash:
+      return crash(server);
+    case Event::Kind::kJump:
+      server.clock.start_ms += dice_.between(1, profile_.ttl_ms);
+      return;
+  }
+}
+
+// Connections are lost with it; counters are not, or the flaw is that they are.
+void RedlockWorld::crash(Server& server) {
+  const auto index = static_cast<size_t>(&server - servers_.data());
+  const auto waits = server.waits;
+  const uint64_t largest = server.engine->largest_token();
+  const auto links = server.links;
+  const bool forgets = flaw_ == Flaw::kCounterReset && index == 0;
+  start_engine(server, forgets ? 0 : largest + dice_.below(3));
+  const TimeMs now = server_now(server).mono;
+  if (profile_.recovers) server.engine->service().recovering_until = now + DurationMs{130};
+  for (const auto& [serial, link] : waits)
+    deliver(index, link, link.second, {Reply::Kind::kLost, 0, "gone"});
+}
+
+void RedlockWorld::request(const Event& event) {
+  Server& server = servers_[event.server];
+  const std::pair<size_t, uint64_t> name{event.session, event.waits ? event.id : 0};
+  Link& link = server.links[name];
+  if (!link.id) link.id = server.engine->open("127.0.0.1:1", "127.0.0.1:2", server_now(server));
+  const std::vector<std::string_view> argv(event.argv.begin(), event.argv.end());
+  Effects fx;
+  server.engine->apply(link.id, argv, server_now(server), fx);
+  if (event.waits) server.waits[link.id.serial] = name;
+  const std::string heard = event.waits ? "" : taken(server.engine->output(link.id));
+  if (!heard.empty()) deliver(event.server, name, event.id, parsed(heard));
+  collect(event.server, fx);
+}
+
+// What those hear who wait.
+void RedlockWorld::collect(size_t index, Effects& fx) {
+  Server& server = servers_[index];
+  for (const ConnId id : fx.dirty) {
+    const auto wait = server.waits.find(id.serial);
+    if (wait == server.waits.end()) continue;
+    const std::string heard = taken(server.engine->output(id));
+    if (heard.empty()) continue;
+    const auto name = wait->second;
+    server.waits.erase(wait);
+    deliver(index, name, name.second, parsed(heard));
+  }
+}
+
+void RedlockWorld::deliver(size_t index, std::pair<size_t, uint64_t> name, uint64_t id, Reply reply) {
+  Event event;
+  event.kind = Event::Kind::kReply;
+  event.session = name.first;
+  event.id = id;
+  int64_t at = now_us_ + on_the_way();
+  if (chance(profile_.lost_one_in)) {
+    event.reply = {Reply::Kind::kLost, 0, "lost"};
+    return schedule(now_us_ + kToldLostUs, std::move(event));
+  }
+  Link& link = servers_[index].links[name];
+  at = link.heard_us = std::max(at, link.heard_us);
+  event.reply = std::move(reply);
+  schedule(at, std::move(event));
+}
+
+// Takes on the way what the session wants sent, and judges what became of it.
+void RedlockWorld::carry(size_t index) {
+  Session& session = sessions_[index];
+  session.lock->check_invariants();
+  if (session.lock->state() == Redlock::State::kFencing) session.fenced = true;
+  for (client::Send& s : session.lock->take_sends()) send(index, std::move(s));
+  for (const uint64_t id : session.lock->take_ends()) {
+    Event event;
+    event.kind = Event::Kind::kEnd;
+    event.session = index;
+    event.id = id;
+    Link& link = servers_[0].links[{index, id}];
+    schedule(std::max(now_us_ + on_the_way(), link.asked_us), std::move(event));
+  }
+  judge(index);
+}
+
+void RedlockWorld::send(size_t index, client::Send&& send) {
+  Event event;
+  event.kind = Event::Kind::kRequest;
+  event.server = send.server;
+  event.session = index;
+  event.id = send.id;
+  event.waits = send.waits;
+  event.argv = std::move(send.argv);
+  if (chance(profile_.lost_one_in)) {
+    event.kind = Event::Kind::kReply;
+    event.reply = {Reply::Kind::kLost, 0, "lost"};
+    return schedule(now_us_ + kToldLostUs, std::move(event));
+  }
+  Link& link = servers_[send.server].links[{index, send.waits ? send.id : 0}];
+  link.asked_us = std::max(now_us_ + on_the_way(), link.asked_us);
+  if (!send.waits && event.argv[0] == "LOCK" && chance(profile_.resent_one_in)) {
+    schedule(link.asked_us + dice_.between(0, 2 * profile_.ttl_ms * 1000), event);  // overtaken by others
+  }
+  // What came over a connection that broke may be behind what came over the next one.
+  const bool overtaken = !send.waits && event.argv[0] == "LOCK" && chance(profile_.overtaken_one_in);
+  const int64_t more_us = overtaken ? dice_.between(0, 2 * profile_.ttl_ms * 1000) : 0;
+  schedule(link.asked_us + more_us, std::move(event));
+}
+
+void RedlockWorld::judge(size_t index) {
+  Session& session = sessions_[index];
+  const Redlock::State state = session.lock->state();
+  if (state == Redlock::State::kHeld && !session.holds) {
+    session.holds = true;
+    session.act_us = now_us_ + dice_.between(100, profile_.ttl_ms * 700);
+    ++tally_.acquired;
+    if (session.fenced) ++tally_.fenced;
+    judge_token(session);
+    tokens_[session.lock->token()] |= !session.shared;
+    largest_ = std::max(largest_, session.lock->token());
+    if (!session.shared) largest_exclusive_ = std::max(largest_exclusive_, session.lock->token());
+  }
+  if (session.renewing && session.lock->renewal()) {
+    session.renewing = false;
+    if (session.lock->renewal()->ok()) ++tally_.renewed;
+  }
+  if (profile_.good_in_time) judge_exclusion();
+  if (state != Redlock::State::kOver || session.counted) return;
+  session.counted = true;
+  if (!session.holds) ++tally_.failed;
+  if (session.holds && session.lock->result().outcome == Outcome::kExpired) ++tally_.lost;
+  Client& client = clients_[session.client];
+  client.busy = false;
+  client.next_us = now_us_ + dice_.between(0, profile_.ttl_ms * 500);
+}
+
+// Shared locks are held side by side: among themselves their tokens say nothing.
+void RedlockWorld::judge_token(const Session& session) {
+  const uint64_t token = session.lock->token();
+  const uint64_t above = session.shared ? session.above_exclusive : session.above_all;
+  if (token <= above) {
+    wrong("token " + std::to_string(token) + " is not above " + std::to_string(above) +
+          ", which was given before it began");
+  }
+  const auto same = tokens_.find(token);
+  if (same != tokens_.end() && (!session.shared || same->second)) {
+    wrong("token " + std::to_string(token) + " is given twice");
+  }
+}
+
+void RedlockWorld::judge_exclusion() {
+  size_t holders = 0;
+  bool exclusive = false;
+  for (const Client& client : clients_) {
+    if (!client.busy || sessions_[client.session].lock->state() != Redlock::State::kHeld) continue;
+    ++holders;
+    if (!sessions_[client.session].shared) exclusive = true;
+  }
+  if (exclusive && holders > 1) wrong("two hold the lock");
+}
+
+}  // namespace holdfast::simulation

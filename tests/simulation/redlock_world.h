@@ -1,0 +1,161 @@
+// Clients that take one lock on several engines, in a world that one seed decides: delays, loss, resent
+// requests, crashes, clocks of their own. Owns the engines, the clients and what is on the way between
+// them, and judges what the clients were given.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/redlock.h"
+#include "core/engine.h"
+#include "dice.h"
+
+namespace holdfast::simulation {
+
+// What the world does that the promises do not allow: to see that the judge notices.
+enum class Flaw : uint8_t {
+  kNone,
+  kCounterReset,  // a server that crashes forgets its counters
+  kClocksAstray,  // rates of clocks differ by more than the drift that is allowed for
+};
+
+// What the seed makes of a run. Times of the world are in microseconds, of its clocks in milliseconds.
+struct RedlockProfile {
+  RedlockProfile(Dice& dice, Flaw flaw);
+
+  size_t servers;
+  size_t clients;
+  int sessions;  // of each client, one after the other
+  int64_t ttl_ms;
+  int64_t server_timeout_ms;
+  int64_t slowest_us;    // of a message's way
+  uint64_t lost_one_in;  // 0: none; so are the others
+  uint64_t resent_one_in;
+  uint64_t overtaken_one_in;  // of LOCKs, by later requests
+  uint64_t shared_one_in;
+  int crashes;
+  int jumps;          // of a server's clock: holds end early
+  bool recovers;      // a server that crashed grants nothing until what it lost has expired
+  bool clocks_agree;  // so that hints make equal tokens
+  bool good_in_time;  // nothing of the above breaks exclusion in time
+};
+
+struct RedlockTally {
+  uint64_t acquired = 0;
+  uint64_t fenced = 0;  // of them by FENCE
+  uint64_t renewed = 0;
+  uint64_t failed = 0;
+  uint64_t lost = 0;  // holds whose validity ended before the release
+  uint64_t steps = 0;
+};
+
+class RedlockWorld {
+ public:
+  RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally);
+  // Plays to the end. What is wrong, or nothing.
+  std::string run();
+
+ private:
+  // A clock: how far and how fast it goes against the world's time.
+  struct Clock {
+    int64_t start_ms = 0;
+    int64_t rate_ppm = 1000000;
+    int64_t at(int64_t us) const { return start_ms + us * rate_ppm / 1000000000; }
+    // The first moment at which it shows this.
+    int64_t when(int64_t ms) const { return ((ms - start_ms) * 1000000000 + rate_ppm - 1) / rate_ppm; }
+  };
+  struct Client;
+  // One Redlock from its beginning to its end.
+  struct Session {
+    std::unique_ptr<client::Redlock> lock;
+    size_t client = 0;
+    bool shared = false;
+    bool fenced = false;
+    bool counted = false;  // its outcome was seen
+    bool holds = false;
+    bool renewing = false;
+    uint64_t above_all = 0;        // tokens that had been given when it began
+    uint64_t above_exclusive = 0;  // of them those of exclusive locks
+    int64_t act_us = 0;            // when its user does something next
+  };
+  struct Client {
+    Clock clock;
+    int64_t wall_skew_us = 0;
+    int left = 0;  // sessions to come
+    size_t session = 0;
+    bool busy = false;
+    int64_t next_us = 0;
+  };
+  // A connection of a client, or one that waits.
+  struct Link {
+    ConnId id;
+    int64_t asked_us = 0;  // the latest arrival at the server: none overtakes it
+    int64_t heard_us = 0;
+  };
+  struct Server {
+    std::unique_ptr<Engine> engine;
+    Clock clock;
+    std::map<std::pair<size_t, uint64_t>, Link> links;      // by session, and id of a send that waits or 0
+    std::map<uint64_t, std::pair<size_t, uint64_t>> waits;  // by serial: who hears of it
+  };
+  struct Event {
+    enum class Kind : uint8_t { kRequest, kReply, kEnd, kCrash, kJump } kind = Kind::kCrash;
+    size_t server = 0;
+    size_t session = 0;
+    uint64_t id = 0;
+    bool waits = false;
+    std::vector<std::string> argv;
+    client::Reply reply;
+  };
+
+  void start_engine(Server& server, uint64_t floor);
+  Now server_now(const Server& server) const;
+  TimeMs client_now(size_t client) const { return TimeMs{clients_[client].clock.at(now_us_)}; }
+  uint64_t wall_us(size_t client) const;
+  void schedule(int64_t at_us, Event event);
+  int64_t on_the_way() { return dice_.between(50, profile_.slowest_us); }
+  bool chance(uint64_t one_in) { return one_in != 0 && dice_.one_in(one_in); }
+
+  bool step();
+  bool step_client(size_t client);
+  bool step_server(Server& server);
+  std::optional<int64_t> next_of(size_t client) const;
+  std::optional<int64_t> next_of(const Server& server) const;
+  void begin(Client& client, size_t index);
+  void use(Session& session);
+  void play(const Event& event);
+  void request(const Event& event);
+  void crash(Server& server);
+  void collect(size_t server, Effects& fx);
+  void deliver(size_t server, std::pair<size_t, uint64_t> link, uint64_t id, client::Reply reply);
+  void carry(size_t session);
+  void send(size_t session, client::Send&& send);
+  void judge(size_t session);
+  void judge_token(const Session& session);
+  void judge_exclusion();
+  bool is_free(Server& server);
+  void wrong(const std::string& what);
+
+  Flaw flaw_;
+  Dice dice_;
+  RedlockProfile profile_;
+  RedlockTally& tally_;
+  int64_t now_us_ = 0;
+  uint64_t last_event_ = 0;
+  std::map<std::pair<int64_t, uint64_t>, Event> events_;
+  std::vector<Server> servers_;
+  std::vector<Client> clients_;
+  std::deque<Session> sessions_;
+  std::map<uint64_t, bool> tokens_;  // given so far; whether of an exclusive lock
+  uint64_t largest_ = 0;
+  uint64_t largest_exclusive_ = 0;
+  std::string wrong_;
+};
+
+}  // namespace holdfast::simulation

@@ -1,0 +1,137 @@
+// Where a client finds a key: the text that names the servers, and the ring that picks some of them.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "client/address.h"
+#include "client/ring.h"
+
+namespace holdfast::client {
+namespace {
+
+// What parse_place() says of a text that it refuses; empty where it takes it.
+std::string refusal(const std::string& text) {
+  try {
+    parse_place(text);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return {};
+}
+
+std::vector<std::string> names(size_t n) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < n; ++i) all.push_back("server-" + std::to_string(i) + ":7379");
+  return all;
+}
+
+// The names of the servers that have a key.
+std::vector<std::string> homes(const Ring& ring, const std::vector<std::string>& all,
+                               const std::string& key) {
+  std::vector<std::string> found;
+  for (const size_t i : ring.servers_of(key)) found.push_back(all[i]);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("place: one server, with and without a port, by name and by IPv6 address") {
+  CHECK(parse_place("holdfast://lock.example").servers.at(0).text() == "lock.example:7379");
+  CHECK(parse_place("holdfast://10.0.0.1:1").servers.at(0).text() == "10.0.0.1:1");
+  CHECK(parse_place("holdfast://[::1]").servers.at(0).text() == "[::1]:7379");
+  CHECK(parse_place("holdfast://[::1]:65535").servers.at(0).port == 65535);
+  CHECK(parse_place("holdfast://h").write_quorum == 1);
+}
+
+TEST_CASE("place: several servers decide by majority, unless told otherwise") {
+  const Place five = parse_place("quorum://a,b,c,d,e");
+  CHECK(five.servers.size() == 5);
+  CHECK(five.replicas == 5);
+  CHECK(five.write_quorum == 3);
+  CHECK(five.read_quorum == 3);
+  const Place set =
+      parse_place("quorum://a,b,c,d,e?rfactor=3&wquorum=3&rquorum=1&timeout=50&min-wait=1&max-wait=2");
+  CHECK(set.replicas == 3);
+  CHECK(set.write_quorum == 3);
+  CHECK(set.read_quorum == 1);
+  CHECK(set.server_timeout.count == 50);
+  CHECK(set.min_wait.count == 1);
+  CHECK(set.max_wait.count == 2);
+  CHECK(parse_place("quorum://a,b,c?rquorum=1").write_quorum == 3);  // so that they meet
+}
+
+TEST_CASE("place: what is wrong is said") {
+  CHECK(refusal("localhost:7379").find("begin with holdfast://") != std::string::npos);
+  CHECK(refusal("holdfast://").find("no name") != std::string::npos);
+  CHECK(refusal("holdfast://:7379").find("no name") != std::string::npos);
+  CHECK(refusal("holdfast://h:0").find("no port") != std::string::npos);
+  CHECK(refusal("holdfast://h:65536").find("no port") != std::string::npos);
+  CHECK(refusal("holdfast://::1:7379").find("no name") != std::string::npos);
+  CHECK(refusal("holdfast://[::1").find("bracket") != std::string::npos);
+  CHECK(refusal("holdfast://a,b").find("several are quorum://") != std::string::npos);
+  CHECK(refusal("quorum://a,b,").find("last comma") != std::string::npos);
+  CHECK(refusal("quorum://a,b,a").find("twice") != std::string::npos);
+  CHECK(refusal("quorum://a,b,c?rfactor=4").find("more than there are") != std::string::npos);
+  CHECK(refusal("quorum://a,b,c?wquorum=1").find("more than half") != std::string::npos);
+  CHECK(refusal("quorum://a,b,c,d?wquorum=2").find("more than half") != std::string::npos);
+  CHECK(refusal("quorum://a,b,c?wquorum=2&rquorum=1").find("rquorum + wquorum") != std::string::npos);
+  CHECK(refusal("quorum://a,b,c?wquorum=4").find("more than rfactor") != std::string::npos);
+  CHECK(refusal("quorum://a,b,c?timeout=0").find("at least 1") != std::string::npos);
+  CHECK(refusal("quorum://a,b,c?min-wait=3&max-wait=2").find("min-wait") != std::string::npos);
+  CHECK(refusal("quorum://a,b,c?ttl=3").find("no setting \"ttl\"") != std::string::npos);
+}
+
+TEST_CASE("ring: the same list in another order gives each key the same servers") {
+  const std::vector<std::string> all = names(7);
+  std::vector<std::string> turned = all;
+  std::ranges::reverse(turned);
+  const Ring ring(all, 3);
+  const Ring other(turned, 3);
+  for (int i = 0; i < 1000; ++i) {
+    const std::string key = "key-" + std::to_string(i);
+    CHECK(homes(ring, all, key) == homes(other, turned, key));
+  }
+}
+
+TEST_CASE("ring: a key lies on as many different servers as asked for, each has its share") {
+  const Ring ring(names(5), 3);
+  std::map<size_t, int> keys;
+  for (int i = 0; i < 10000; ++i) {
+    std::vector<size_t> servers = ring.servers_of("key-" + std::to_string(i));
+    REQUIRE(servers.size() == 3);
+    for (const size_t s : servers) ++keys[s];
+    std::ranges::sort(servers);
+    CHECK(std::ranges::adjacent_find(servers) == servers.end());
+  }
+  for (const auto& [server, count] : keys) CHECK(std::abs(count - 6000) < 1200);
+}
+
+TEST_CASE("ring: one more server takes keys from the others, and moves none between them") {
+  const std::vector<std::string> all = names(6);
+  const Ring five(names(5), 1);
+  const Ring six(all, 1);
+  int moved = 0;
+  for (int i = 0; i < 10000; ++i) {
+    const std::string key = "key-" + std::to_string(i);
+    const size_t before = five.servers_of(key).at(0);
+    const size_t after = six.servers_of(key).at(0);
+    if (before == after) continue;
+    CHECK(after == 5);
+    ++moved;
+  }
+  CHECK(moved > 1000);
+  CHECK(moved < 2400);
+}
+
+TEST_CASE("ring: where a key lies never changes from version to version") {
+  const Ring ring(names(5), 3);
+  std::string all;
+  for (const std::string& name : homes(ring, names(5), "printer")) all += name + " ";
+  CHECK(all == "server-4:7379 server-1:7379 server-2:7379 ");
+}
+
+}  // namespace holdfast::client

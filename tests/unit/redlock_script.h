@@ -1,0 +1,113 @@
+// A Redlock in a test's hands: what it sends as short lines, replies by server, time by hand.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/redlock.h"
+
+namespace holdfast::client {
+
+inline RedlockConfig three_servers(std::optional<DurationMs> wait = std::nullopt) {
+  RedlockConfig config;
+  config.servers = 3;
+  config.quorum = 2;
+  config.ttl = {10000};  // valid for 10000 - 100 - 2
+  config.wait = wait;
+  return config;
+}
+
+inline RedlockConfig one_server(std::optional<DurationMs> wait = std::nullopt) {
+  RedlockConfig config = three_servers(wait);
+  config.servers = config.quorum = 1;
+  return config;
+}
+
+class Script {
+ public:
+  explicit Script(const RedlockConfig& config, const std::vector<std::string>& mode = {})
+      : lock(config, "k", mode, [this](uint64_t n) { return drawn_++ * 7 % n; }) {
+    lock.acquire(TimeMs{now}, clock_us);
+    look();
+  }
+
+  // All that is sent since the last call, as "0:LOCK k A 10000 TOKEN 500"; owners by letters.
+  std::string sent() {
+    look();
+    return std::exchange(sent_, "");
+  }
+  // The same for UNLOCKs: those since the last call, as "0A 1A".
+  std::string unlocked() {
+    std::string out;
+    look();
+    for (const auto& [server, owner] : std::exchange(unlocked_, {})) {
+      out += (out.empty() ? "" : " ") + std::to_string(server) + owner;
+    }
+    return out;
+  }
+  // To the last request of the server but for UNLOCKs that nobody listens to; or to that with an id.
+  void reply(size_t server, Reply reply) { reply_to(asked_.at(server), std::move(reply)); }
+  void reply_to(uint64_t id, Reply reply) {
+    lock.on_reply(id, reply, TimeMs{now}, clock_us);
+    look();
+  }
+  void grant(size_t server, int64_t token) { reply(server, {Reply::Kind::kGrant, token, ""}); }
+  void null(size_t server) { reply(server, {Reply::Kind::kNull, 0, ""}); }
+  void number(size_t server, int64_t n) { reply(server, {Reply::Kind::kInteger, n, ""}); }
+  void error(size_t server, const char* text) { reply(server, {Reply::Kind::kError, 0, text}); }
+  void lost(size_t server) { reply(server, {Reply::Kind::kLost, 0, "gone"}); }
+  // Goes to that time, and does what is due.
+  void at(int64_t ms) {
+    now = ms;
+    lock.on_time(TimeMs{now}, clock_us);
+    look();
+  }
+  // On two servers at once, and nothing more to hear of.
+  void take() {
+    grant(0, 500);
+    grant(1, 500);
+    null(2);
+    sent();
+    REQUIRE(held());
+  }
+  bool held() const { return lock.state() == Redlock::State::kHeld; }
+  bool over() const { return lock.state() == Redlock::State::kOver; }
+  bool pausing() const { return lock.state() == Redlock::State::kPausing; }
+  Outcome outcome() const { return lock.result().outcome; }
+  uint64_t asked(size_t server) const { return asked_.at(server); }
+
+  int64_t now = 1000;
+  uint64_t clock_us = 500;
+  std::vector<uint64_t> ended;
+
+ private:
+  uint64_t drawn_ = 0;  // before `lock`, which draws
+  std::map<std::string, std::string> names_;
+  std::map<size_t, uint64_t> asked_;
+  std::vector<std::pair<size_t, std::string>> unlocked_;
+  std::string sent_;
+
+  void look() {
+    lock.check_invariants();
+    for (const Send& send : lock.take_sends()) {
+      auto argv = send.argv;
+      auto& name = names_[argv[2]];
+      if (name.empty()) name = std::string(1, static_cast<char>('A' + names_.size() - 1));
+      argv[2] = name;
+      sent_ += sent_.empty() ? "" : "|";
+      sent_ += std::to_string(send.server) + (send.waits ? "w:" : ":");
+      for (const std::string& word : argv) sent_ += (&word == argv.data() ? "" : " ") + word;
+      if (argv[0] == "UNLOCK") unlocked_.emplace_back(send.server, name);
+      if (argv[0] != "UNLOCK" || lock.state() == Redlock::State::kReleasing) asked_[send.server] = send.id;
+    }
+    for (const uint64_t id : lock.take_ends()) ended.push_back(id);
+  }
+
+ public:
+  Redlock lock;
+};
+
+}  // namespace holdfast::client

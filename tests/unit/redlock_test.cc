@@ -1,0 +1,482 @@
+// Promises of the lock on several servers, each by hand: what is sent, and what follows from replies and
+// time.
+#include "client/redlock.h"
+
+#include <doctest/doctest.h>
+
+#include "unit/redlock_script.h"
+
+namespace holdfast::client {
+
+TEST_CASE("redlock: LOCK goes to all servers with one owner, the mode and the clock as hint") {
+  Script s(three_servers(), {"LIMIT", "3"});
+  CHECK(s.sent() ==
+        "0:LOCK k A 10000 LIMIT 3 TOKEN 500|1:LOCK k A 10000 LIMIT 3 TOKEN 500|"
+        "2:LOCK k A 10000 LIMIT 3 TOKEN 500");
+  s.grant(0, 500);
+  s.grant(1, 500);
+  REQUIRE(s.held());
+  CHECK(s.lock.owner().size() == 32);
+}
+
+TEST_CASE("redlock: a quorum of equal tokens holds in one round trip, without waiting for the rest") {
+  Script s(three_servers());
+  s.sent();
+  s.grant(2, 500);
+  CHECK_FALSE(s.held());
+  s.grant(0, 500);
+  REQUIRE(s.held());
+  CHECK(s.lock.token() == 500);
+  CHECK(s.lock.result().ok());
+  CHECK(s.sent().empty());
+}
+
+TEST_CASE("redlock: the validity counts from the sending of the LOCKs, less drift and 2 ms") {
+  Script s(three_servers());
+  s.now = 1300;
+  s.take();
+  CHECK(s.lock.valid_until().count == 1000 + 10000 - 100 - 2);
+  CHECK(s.lock.next_deadline() == s.lock.valid_until());
+}
+
+TEST_CASE("redlock: held before the validity's end, lost at it and after it, and released everywhere") {
+  for (const int64_t past : {-1, 0, 1}) {
+    Script s(three_servers());
+    s.take();
+    s.at(s.lock.valid_until().count + past);
+    CHECK(s.held() == (past < 0));
+    if (past < 0) continue;
+    CHECK(s.over());
+    CHECK(s.outcome() == Outcome::kExpired);
+    CHECK(s.unlocked() == "0A 1A 2A");
+  }
+}
+
+TEST_CASE("redlock: a quorum that comes at the validity's end or after it is no lock") {
+  for (const int64_t past : {-1, 0, 1}) {
+    RedlockConfig config = three_servers();
+    config.ttl = {100};  // valid until 1097
+    Script s(config);
+    s.grant(0, 500);
+    s.now = 1097 + past;
+    s.grant(1, 500);
+    CHECK(s.held() == (past < 0));
+    if (past >= 0) CHECK(s.over());
+  }
+}
+
+TEST_CASE("redlock: a server that has not answered by its timeout has refused, at it and not before") {
+  for (const int64_t past : {-1, 0, 1}) {
+    Script s(three_servers());
+    s.null(0);
+    s.grant(1, 500);
+    s.at(2000 + past);
+    CHECK(s.over() == (past >= 0));
+  }
+}
+
+TEST_CASE("redlock: different tokens are raised to the largest by FENCE, where it was granted") {
+  Script s(three_servers());
+  s.sent();
+  s.grant(0, 500);
+  s.grant(1, 700);
+  s.null(2);
+  CHECK(s.sent() == "0:FENCE k A 700|1:FENCE k A 700");
+  s.number(0, 700);
+  CHECK_FALSE(s.held());
+  s.number(1, 700);
+  REQUIRE(s.held());
+  CHECK(s.lock.token() == 700);
+}
+
+TEST_CASE("redlock: FENCE begins only when no quorum of equal tokens can come any more") {
+  Script s(three_servers());
+  s.sent();
+  s.grant(0, 500);
+  s.grant(1, 700);
+  CHECK(s.sent().empty());
+  s.grant(2, 700);
+  CHECK(s.held());
+  CHECK(s.lock.token() == 700);
+}
+
+TEST_CASE("redlock: a larger FENCE reply is no confirmation: fencing begins again with it") {
+  Script s(three_servers());
+  s.grant(0, 500);
+  s.grant(1, 700);
+  s.null(2);
+  s.sent();
+  s.number(0, 900);
+  CHECK(s.sent() == "0:FENCE k A 900|1:FENCE k A 900");
+  s.number(0, 900);
+  s.number(1, 900);
+  REQUIRE(s.held());
+  CHECK(s.lock.token() == 900);
+}
+
+TEST_CASE("redlock: a hold that FENCE finds gone counts no more") {
+  Script s(three_servers());
+  s.grant(0, 500);
+  s.grant(1, 700);
+  s.null(2);
+  s.number(0, -1);
+  CHECK(s.over());
+  CHECK(s.outcome() == Outcome::kBusy);
+  CHECK(s.lock.result().servers[0].outcome == Outcome::kNotOwner);
+}
+
+TEST_CASE("redlock: FENCE that is not answered by the server's timeout is lost, at it and not before") {
+  for (const int64_t past : {-1, 0, 1}) {
+    Script s(three_servers());
+    s.grant(0, 500);
+    s.grant(1, 700);
+    s.now = 1500;
+    s.null(2);
+    s.number(0, 700);
+    s.at(2500 + past);
+    CHECK(s.over() == (past >= 0));
+  }
+}
+
+TEST_CASE("redlock: a grant that comes while others are fenced is fenced too") {
+  Script s(three_servers());
+  s.grant(0, 500);
+  s.grant(1, 700);
+  s.at(2000);  // server 2 counts as lost
+  REQUIRE(s.lock.state() == Redlock::State::kFencing);
+  const uint64_t late = s.asked(1) - 2;
+  s.sent();
+  s.reply_to(late, {Reply::Kind::kGrant, 600, ""});
+  CHECK(s.sent() == "2:FENCE k A 700");
+  s.lost(0);
+  s.number(1, 700);
+  s.number(2, 700);
+  CHECK(s.held());
+}
+
+TEST_CASE(
+    "redlock: an attempt fails as soon as a quorum has become impossible, and is released everywhere") {
+  Script s(three_servers());
+  s.null(0);
+  CHECK_FALSE(s.over());
+  s.null(1);
+  CHECK(s.over());
+  CHECK(s.outcome() == Outcome::kBusy);
+  CHECK(s.unlocked() == "0A 1A 2A");
+}
+
+TEST_CASE("redlock: a grant that comes after its attempt was given up is released") {
+  Script s(three_servers());
+  s.null(0);
+  s.null(1);
+  s.unlocked();
+  CHECK_FALSE(s.lock.settled());
+  s.grant(2, 500);
+  CHECK(s.unlocked() == "2A");
+  CHECK(s.over());
+  CHECK(s.lock.settled());
+}
+
+TEST_CASE("redlock: a late grant belongs to the hold, and is released with it") {
+  Script s(three_servers());
+  s.grant(0, 500);
+  s.grant(1, 500);
+  s.grant(2, 501);
+  CHECK(s.lock.result().servers[2].token == 501);
+  CHECK(s.unlocked().empty());
+  s.lock.release(TimeMs{s.now});
+  CHECK(s.unlocked() == "0A 1A 2A");
+}
+
+TEST_CASE(
+    "redlock: after a pause another attempt follows, with another owner and a hint above all tokens") {
+  Script s(three_servers(DurationMs{5000}));
+  s.grant(0, 800);
+  s.null(1);
+  s.null(2);
+  REQUIRE(s.pausing());
+  s.sent();
+  const int64_t next = s.lock.next_deadline()->count;
+  CHECK(next >= 1010);
+  CHECK(next <= 1100);
+  s.at(next - 1);
+  CHECK(s.sent().empty());
+  s.at(next);
+  CHECK(s.sent() == "0:LOCK k B 10000 TOKEN 801|1:LOCK k B 10000 TOKEN 801|2:LOCK k B 10000 TOKEN 801");
+}
+
+TEST_CASE("redlock: what comes free ends the pause") {
+  Script s(three_servers(DurationMs{5000}));
+  s.null(0);
+  s.null(1);
+  REQUIRE(s.pausing());
+  s.lock.on_freed(TimeMs{s.now}, 500);
+  CHECK(s.lock.state() == Redlock::State::kLocking);
+}
+
+TEST_CASE("redlock: attempts begin before the wait's end, not at it and not after it") {
+  for (const int64_t past : {-1, 0, 1}) {
+    Script s(three_servers(DurationMs{60}));
+    s.now = 1001;
+    s.null(0);
+    s.null(1);
+    REQUIRE(s.pausing());
+    s.now = 1060 + past;
+    s.lock.on_freed(TimeMs{s.now}, 500);
+    CHECK(s.over() == (past >= 0));
+    if (past >= 0) CHECK(s.outcome() == Outcome::kTimeout);
+  }
+}
+
+TEST_CASE("redlock: an attempt that is under way at the wait's end is finished") {
+  Script s(three_servers(DurationMs{60}));
+  s.at(1500);
+  s.take();
+}
+
+TEST_CASE("redlock: too few answers are kUnreachable, all errors kRefused with the text, otherwise kBusy") {
+  Script unreachable(three_servers());
+  unreachable.lost(0);
+  unreachable.lost(1);
+  CHECK(unreachable.outcome() == Outcome::kUnreachable);
+  Script refused(three_servers());
+  refused.error(0, "RECOVERING wait");
+  refused.error(1, "RECOVERING wait");
+  CHECK(refused.outcome() == Outcome::kRefused);
+  CHECK(refused.lock.result().message == "RECOVERING wait");
+  Script busy(three_servers());
+  busy.error(0, "RECOVERING wait");
+  busy.null(1);
+  CHECK(busy.outcome() == Outcome::kBusy);
+  CHECK(busy.lock.result().servers.size() == 3);
+}
+
+TEST_CASE("redlock: errors that time does not mend end a wait at once, others do not") {
+  Script hopeless(three_servers(DurationMs{0}));
+  hopeless.error(0, "ERR unknown command 'LOCK'");
+  CHECK_FALSE(hopeless.over());
+  hopeless.error(1, "ERR unknown command 'LOCK'");
+  CHECK(hopeless.over());
+  CHECK(hopeless.outcome() == Outcome::kRefused);
+  Script loading(three_servers(DurationMs{0}));
+  loading.error(0, "LOADING");
+  loading.error(1, "LOADING");
+  CHECK(loading.pausing());
+}
+
+TEST_CASE("redlock: a deadlock ends the wait at once, by one server's word") {
+  Script s(three_servers(DurationMs{0}));
+  s.error(1, "DEADLOCK this wait would close a cycle of waiting owners");
+  CHECK(s.over());
+  CHECK(s.outcome() == Outcome::kDeadlock);
+  CHECK(s.unlocked() == "0A 1A 2A");
+}
+
+TEST_CASE("redlock: a hint too far ahead for a server is left out there") {
+  Script s(three_servers());
+  s.sent();
+  s.error(1, "ERR token is further ahead than max-token-lead allows");
+  CHECK(s.sent() == "1:LOCK k A 10000");
+  s.grant(1, 5);
+  s.grant(0, 5);
+  CHECK(s.held());
+}
+
+TEST_CASE("redlock: a renewal by a quorum counts from its sending") {
+  Script s(three_servers());
+  s.take();
+  s.at(3000);
+  s.lock.renew(TimeMs{3000}, {20000});
+  CHECK_FALSE(s.lock.renewal());
+  CHECK(s.sent() == "0:RENEW k A 20000|1:RENEW k A 20000|2:RENEW k A 20000");
+  s.now = 3500;
+  s.number(0, 1);
+  CHECK(s.lock.valid_until().count == 10898);
+  s.number(2, 1);
+  REQUIRE(s.lock.renewal());
+  CHECK(s.lock.renewal()->ok());
+  CHECK(s.lock.valid_until().count == 3000 + 20000 - 200 - 2);
+}
+
+TEST_CASE("redlock: a renewal succeeds before the validity's end, not at it and not after it") {
+  for (const int64_t past : {-1, 0, 1}) {
+    Script s(three_servers());
+    s.take();
+    s.at(10800);
+    s.lock.renew(TimeMs{10800}, {10000});
+    s.sent();
+    s.number(0, 1);
+    s.now = 10898 + past;
+    s.number(1, 1);
+    CHECK(s.held() == (past < 0));
+  }
+}
+
+TEST_CASE("redlock: a renewal that failed says why, and the hold goes on until its validity ends") {
+  Script s(three_servers());
+  s.take();
+  s.lock.renew(TimeMs{1000}, {10000});
+  s.sent();
+  s.number(0, 0);
+  s.number(1, -1);
+  REQUIRE(s.lock.renewal());
+  CHECK(s.lock.renewal()->outcome == Outcome::kExpired);
+  CHECK(s.held());
+  s.lock.renew(TimeMs{1000}, {10000});
+  s.sent();
+  s.at(1999);
+  CHECK_FALSE(s.lock.renewal());
+  s.at(2000);
+  CHECK(s.lock.renewal()->outcome == Outcome::kUnreachable);
+  s.at(10898);
+  CHECK(s.outcome() == Outcome::kExpired);
+}
+
+TEST_CASE("redlock: a renewal to a shorter time counts from when it is sent") {
+  Script s(three_servers());
+  s.take();
+  s.lock.renew(TimeMs{1000}, {500});
+  CHECK(s.lock.valid_until().count == 1493);
+}
+
+TEST_CASE("redlock: a release is kOk by a quorum, kExpired or kUnreachable without one") {
+  const auto released = [](int64_t a, int64_t b, int64_t c) {  // -2: lost
+    Script s(three_servers());
+    s.take();
+    s.lock.release(TimeMs{s.now});
+    CHECK(s.sent() == "0:UNLOCK k A|1:UNLOCK k A|2:UNLOCK k A");
+    size_t server = 0;
+    for (const int64_t n : {a, b, c}) n == -2 ? s.lost(server++) : s.number(server++, n);
+    REQUIRE(s.over());
+    return s.outcome();
+  };
+  CHECK(released(1, 1, 0) == Outcome::kOk);
+  CHECK(released(-2, 1, 1) == Outcome::kOk);
+  CHECK(released(1, 0, -1) == Outcome::kExpired);
+  CHECK(released(1, -2, 0) == Outcome::kUnreachable);
+  CHECK(released(-2, -2, 1) == Outcome::kUnreachable);
+}
+
+TEST_CASE("redlock: a release waits for each server until its timeout, and no longer") {
+  for (const int64_t past : {-1, 0, 1}) {
+    Script s(three_servers());
+    s.take();
+    s.lock.release(TimeMs{s.now});
+    s.sent();
+    s.number(0, 1);
+    s.at(2000 + past);
+    CHECK(s.over() == (past >= 0));
+  }
+}
+
+TEST_CASE("redlock: giving up an attempt releases it, giving up a pause has nothing to release") {
+  Script attempt(three_servers(DurationMs{0}));
+  attempt.lock.release(TimeMs{1000});
+  CHECK(attempt.unlocked() == "0A 1A 2A");
+  CHECK(attempt.outcome() == Outcome::kCancelled);
+  Script pause(three_servers(DurationMs{0}));
+  pause.null(0);
+  pause.null(1);
+  pause.unlocked();
+  pause.lock.release(TimeMs{1000});
+  CHECK(pause.unlocked().empty());
+  CHECK(pause.over());
+}
+
+TEST_CASE("redlock: the longest ttl is a ttl, and one that drift takes whole is refused") {
+  RedlockConfig config = three_servers();
+  config.ttl = {kMaxTtlMs};
+  Script longest(config);
+  longest.grant(0, 5);
+  longest.grant(1, 5);
+  CHECK(longest.held());
+  CHECK(longest.lock.valid_until().count > kMaxTtlMs / 100 * 98);
+  for (const int64_t ttl : {2, 3, 4}) {  // 3 of it go
+    config.ttl = {ttl};
+    Script s(config);
+    CHECK(s.over() == (ttl <= 3));
+    if (ttl <= 3) CHECK(s.outcome() == Outcome::kRefused);
+  }
+}
+
+// --- one server ---
+
+TEST_CASE("redlock: one server that refuses is one request, and kBusy") {
+  Script s(one_server());
+  CHECK(s.sent() == "0:LOCK k A 10000 TOKEN 500");
+  s.null(0);
+  CHECK(s.outcome() == Outcome::kBusy);
+  CHECK(s.sent().empty());
+}
+
+TEST_CASE("redlock: with one server the wait is the server's, and its grant is taken over") {
+  Script s(one_server(DurationMs{5000}));
+  s.now = 1010;
+  s.sent();
+  s.null(0);
+  CHECK(s.sent() == "0w:LOCK k A 10000 WAIT 4990 SESSION TOKEN 500");
+  const uint64_t wait = s.asked(0);
+  s.now = 3000;
+  s.grant(0, 600);
+  CHECK_FALSE(s.held());
+  CHECK(s.sent() == "0:LOCK k A 10000 TOKEN 601");
+  CHECK(s.ended.empty());
+  s.now = 3100;
+  s.grant(0, 600);
+  REQUIRE(s.held());
+  CHECK(s.lock.valid_until().count == 3000 + 9898);
+  CHECK(s.ended == std::vector<uint64_t>{wait});
+}
+
+TEST_CASE("redlock: a take-over that is refused goes on waiting for what is left") {
+  Script s(one_server(DurationMs{5000}));
+  s.null(0);
+  const uint64_t wait = s.asked(0);
+  s.grant(0, 600);
+  s.sent();
+  s.now = 1900;
+  s.null(0);
+  CHECK(s.sent() == "0w:LOCK k A 10000 WAIT 4100 SESSION TOKEN 601");
+  CHECK(s.ended == std::vector<uint64_t>{wait});
+}
+
+TEST_CASE("redlock: the server's wait ends as it says, or the server's timeout after it") {
+  Script told(one_server(DurationMs{500}));
+  told.null(0);
+  told.now = 1500;
+  told.null(0);
+  CHECK(told.outcome() == Outcome::kTimeout);
+  for (const int64_t past : {-1, 0, 1}) {
+    Script s(one_server(DurationMs{500}));
+    s.null(0);
+    s.at(2500 + past);
+    CHECK(s.over() == (past >= 0));
+    CHECK(s.ended.size() == (past >= 0 ? 1 : 0));
+    if (past >= 0) CHECK(s.outcome() == Outcome::kUnreachable);
+  }
+}
+
+TEST_CASE("redlock: waiting for ever has no deadline, and ends by release()") {
+  Script s(one_server(DurationMs{0}));
+  s.sent();
+  s.null(0);
+  CHECK(s.sent() == "0w:LOCK k A 10000 WAIT 0 SESSION TOKEN 500");
+  CHECK_FALSE(s.lock.next_deadline());
+  s.lock.release(TimeMs{1000});
+  CHECK(s.unlocked() == "0A");
+  CHECK(s.ended.size() == 1);
+  CHECK(s.outcome() == Outcome::kCancelled);
+}
+
+TEST_CASE("redlock: a wait whose connection was lost is tried again after a pause") {
+  Script s(one_server(DurationMs{0}));
+  s.null(0);
+  s.lost(0);
+  REQUIRE(s.pausing());
+  CHECK(s.ended.size() == 1);
+  s.sent();
+  s.at(s.lock.next_deadline()->count);
+  CHECK(s.sent() == "0:LOCK k B 10000 TOKEN 500");
+}
+
+}  // namespace holdfast::client
