@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "cli/check.h"
+#include "cli/run.h"
+#include "cli/verbs.h"
 #include "core/version.h"
 
 namespace holdfast {
@@ -15,13 +17,19 @@ namespace {
 namespace po = boost::program_options;
 
 constexpr int kUsageError = 2;
-constexpr const char* kUsage =
-    "Usage: holdfast VERB [options]\n"
-    "\n"
-    "Verbs:\n"
-    "  check [--repair] PATH...  verify a data folder, or files of one: snapshot, journal, meta\n"
-    "\n"
-    "holdfast VERB --help tells more. holdfast --version tells the version.\n";
+
+std::string usage() {
+  return fmt::format(
+      "Usage: holdfast VERB [options]\n"
+      "\n"
+      "Verbs:\n"
+      "  run [options] NAME -- COMMAND...  run a command while holding a lock\n"
+      "{}"
+      "  check [--repair] PATH...          verify a data folder, or files of one: snapshot, journal, meta\n"
+      "\n"
+      "holdfast VERB --help tells more. holdfast --version tells the version.\n",
+      verbs_summary());
+}
 
 int misuse(const std::string& why) {
   fmt::print(stderr, "holdfast: {}; see holdfast --help\n", why);
@@ -56,10 +64,12 @@ int check(const std::vector<std::string>& words) {
 }
 
 int run(const std::vector<std::string>& words) {
-  if (words.empty()) return fmt::print(stderr, "{}", kUsage), kUsageError;
-  if (words[0] == "--help" || words[0] == "help") return fmt::print("{}", kUsage), 0;
+  if (words.empty()) return fmt::print(stderr, "{}", usage()), kUsageError;
+  if (words[0] == "--help" || words[0] == "help") return fmt::print("{}", usage()), 0;
   if (words[0] == "--version") return fmt::print("holdfast {}\n", kHoldfastVersion), 0;
+  if (words[0] == "run") return run_under_lock({words.begin() + 1, words.end()});
   if (words[0] == "check") return check({words.begin() + 1, words.end()});
+  if (const auto status = run_verb(words[0], {words.begin() + 1, words.end()})) return *status;
   return misuse("no such verb: " + words[0]);
 }
 

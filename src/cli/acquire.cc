@@ -1,0 +1,69 @@
+// The wait for a lock is one for a descriptor, beside that of the signals.
+#include "cli/acquire.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <memory>
+
+#include "cli/status.h"
+
+namespace holdfast {
+namespace {
+
+// So that signals are heard meanwhile: the signal that ended the wait, or 0 and what it came to.
+int acquire(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,
+            Acquired& acquired) {
+  auto answer = std::make_shared<Mailbox<Acquired>>();
+  const bool once = wish.wait == milliseconds(0);  // a 0 would mean for ever to the client
+  const std::optional<milliseconds> wait = once ? std::nullopt : wish.wait ? wish.wait : milliseconds(0);
+  client.lock_async(wish.name, wait, options, [answer](Acquired a) { answer->leave(std::move(a)); });
+  const int signal = wait_or_signal(signals, answer->fd());
+  acquired = answer->take();
+  if (signal != 0 && acquired.result) acquired.hold.unlock();  // both came at once
+  return signal;
+}
+
+int not_acquired(const LockWish& wish, const Result& result) {
+  const bool none_there = !result.servers.empty() &&
+                          std::all_of(result.servers.begin(), result.servers.end(),
+                                      [](const auto& s) { return s.outcome == Outcome::kUnreachable; });
+  const bool taken = result.outcome == Outcome::kBusy || result.outcome == Outcome::kTimeout;
+  return fail(taken && !none_there ? wish.busy_status : kUnavailable, "{}: {}: {}", wish.name,
+              name_of(result.outcome), result.message);
+}
+
+// Goes on while the machine sleeps, which the steady clock does not.
+milliseconds now() {
+  timespec time{};
+  clock_gettime(CLOCK_BOOTTIME, &time);
+  return std::chrono::ceil<milliseconds>(std::chrono::seconds(time.tv_sec) +
+                                         std::chrono::nanoseconds(time.tv_nsec));
+}
+
+}  // namespace
+
+LockOptions options_of(const LockWish& wish) {
+  LockOptions options;
+  options.mode = wish.mode;
+  options.limit = wish.limit;
+  options.ttl = wish.ttl;
+  return options;
+}
+
+Taken take_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options) {
+  const milliseconds began = now();
+  Acquired acquired;
+  if (const int signal = acquire(client, signals, wish, options, acquired); signal != 0)
+    return {std::nullopt, 128 + signal};
+  if (!acquired.result) return {std::nullopt, not_acquired(wish, acquired.result)};
+  // We may have been stopped, or the machine asleep, since the grant: who asked is not expecting us any
+  // more.
+  if (wish.wait && *wish.wait > milliseconds(0) && now() - began > *wish.wait) {
+    acquired.hold.unlock();
+    return {std::nullopt, fail(wish.busy_status, "{}: the lock came too late", wish.name)};
+  }
+  return {std::move(acquired.hold), 0};
+}
+
+}  // namespace holdfast

@@ -1,0 +1,63 @@
+// Takes a lock for a verb, while signals are heard.
+#pragma once
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "cli/options.h"
+#include "cli/signals.h"
+#include "holdfast/client.h"
+
+namespace holdfast {
+
+// A value that the client's thread leaves, and a descriptor that says so to the main thread. Shared by
+// both: a callback may come after the main thread has given up.
+template <typename T>
+class Mailbox {
+ public:
+  Mailbox() : fd_(eventfd(0, EFD_CLOEXEC)) {
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  }
+  ~Mailbox() { close(fd_); }
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  int fd() const { return fd_; }
+  void leave(T value) {
+    const std::lock_guard lock(mutex_);
+    value_ = std::move(value);
+    eventfd_write(fd_, 1);
+  }
+  T take() {  // what was left, or a default
+    const std::lock_guard lock(mutex_);
+    return std::move(value_);
+  }
+  bool has_mail() const {
+    pollfd fds{fd_, POLLIN, 0};
+    return poll(&fds, 1, 0) > 0;
+  }
+
+ private:
+  int fd_;
+  std::mutex mutex_;
+  T value_{};
+};
+
+LockOptions options_of(const LockWish& wish);
+
+struct Taken {
+  std::optional<Hold> hold;
+  int status = 0;  // without a hold; what it means has been said
+};
+
+// `options` are those of the wish, and what the verb adds. A signal ends the wait: its status is 128 + n.
+Taken take_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options);
+
+}  // namespace holdfast

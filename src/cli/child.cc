@@ -1,0 +1,268 @@
+// Linux only: PR_SET_PDEATHSIG, and /proc to see who is left of a group.
+#include "cli/child.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <system_error>
+
+namespace holdfast {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr int kNotFound = 127;
+constexpr int kNotRun = 126;
+// How often to look whether a group has ended whose first process has: nothing tells of the others.
+constexpr std::chrono::milliseconds kLookAgain{20};
+
+struct Pipe {
+  int ends[2];
+  Pipe() {
+    if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  }
+  ~Pipe() {
+    close_end(0);
+    close_end(1);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  void close_end(int i) noexcept {
+    if (ends[i] >= 0) close(ends[i]);
+    ends[i] = -1;
+  }
+};
+
+std::vector<std::string> environment_with(const Environment& more) {
+  std::vector<std::string> all;
+  for (char** old = environ; *old != nullptr; ++old) {
+    const std::string_view line = *old;
+    const bool replaced = std::any_of(more.begin(), more.end(), [&](const auto& pair) {
+      return line.starts_with(pair.first) && line.substr(pair.first.size()).starts_with('=');
+    });
+    if (!replaced) all.emplace_back(line);
+  }
+  for (const auto& [name, value] : more) all.push_back(fmt::format("{}={}", name, value));
+  return all;
+}
+
+// They point into `strings`.
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> all;
+  all.reserve(strings.size() + 1);
+  for (const std::string& s : strings) all.push_back(const_cast<char*>(s.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
+
+struct Plan {
+  char** argv;
+  char** environment;
+  pid_t parent;
+  bool nohup;
+};
+
+// Between fork and exec, in a copy of a program with threads: only what is async-signal-safe. It begins
+// when a byte comes by `gate`; that closes instead if the parent dies before the guardian knows of us.
+[[noreturn]] void become(const Plan& plan, Pipe& gate, const Pipe& errors) noexcept {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  gate.close_end(1);
+  char go = 0;
+  if (getppid() != plan.parent || read(gate.ends[0], &go, 1) != 1) _exit(kNotRun);
+  default_signals(plan.nohup);
+  execvpe(plan.argv[0], plan.argv, plan.environment);
+  const int why = errno;
+  [[maybe_unused]] const ssize_t told = write(errors.ends[1], &why, sizeof why);
+  _exit(kNotRun);
+}
+
+int status_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+// From a line of /proc/PID/stat: "PID (NAME) STATE PARENT GROUP ...", where NAME may have anything in it.
+bool lives_in(const std::string& stat, pid_t group) {
+  const size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return false;
+  char state = 0;
+  int parent = 0;
+  int its_group = 0;
+  if (std::sscanf(stat.c_str() + name_end + 1, " %c %d %d", &state, &parent, &its_group) != 3) return false;
+  return its_group == group && state != 'Z' && state != 'X';
+}
+
+}  // namespace
+
+Child::~Child() {
+  if (pid_ < 0) return;
+  kill(-pid_, SIGKILL);
+  terminal_.take_back(pid_);
+  reap();
+}
+
+int Child::start(const std::vector<std::string>& argv, const Environment& more) {
+  const std::vector<std::string> environment = environment_with(more);
+  const std::vector<char*> words = pointers(argv);
+  const std::vector<char*> variables = pointers(environment);
+  const Plan plan{const_cast<char**>(words.data()), const_cast<char**>(variables.data()), getpid(),
+                  signals_.nohup()};
+  Pipe gate;
+  Pipe errors;
+  pid_ = fork();
+  if (pid_ == 0) become(plan, gate, errors);
+  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  setpgid(pid_, pid_);  // both do it: whoever comes first
+  guardian_.guard(pid_);
+  wants_terminal_ = terminal_.is_for_command();
+  if (wants_terminal_) terminal_.give(pid_);
+  [[maybe_unused]] const ssize_t told = write(gate.ends[1], "", 1);
+  errors.close_end(1);
+  return await_exec(errors.ends[0], argv[0]);
+}
+
+// The pipe closes when exec succeeds; else errno comes by it.
+int Child::await_exec(int errors, const std::string& name) {
+  int why = 0;
+  ssize_t got = 0;
+  do got = read(errors, &why, sizeof why);
+  while (got < 0 && errno == EINTR);
+  if (got != sizeof why) return 0;
+  terminal_.take_back(pid_);
+  reap();
+  const bool searched = name.find('/') == std::string::npos;
+  fmt::print(stderr, "holdfast: {}: {}\n", name,
+             why == ENOENT && searched ? "command not found" : std::strerror(why));
+  return why == ENOENT ? kNotFound : kNotRun;
+}
+
+CommandEnd Child::wait_for_end(const Supervision& how) {
+  while (!is_over()) {
+    using std::chrono::milliseconds;
+    int timeout_ms = -1;
+    if (lost_ && !killed_) {
+      const auto left = std::chrono::ceil<milliseconds>(kill_at_ - steady_clock::now());
+      timeout_ms = static_cast<int>(std::clamp(left, milliseconds(0), kLookAgain).count());
+    }
+    pollfd fds[] = {{signals_.fd(), POLLIN, 0}, {lost_ ? -1 : how.lost_fd, POLLIN, 0}};
+    poll(fds, 2, timeout_ms);
+    if (fds[1].revents != 0) lose(how.grace);  // first: a command that ended meanwhile ended too late
+    if (fds[0].revents != 0) take_signals(how);
+    if (lost_ && !killed_ && steady_clock::now() >= kill_at_) {
+      kill(-pid_, SIGKILL);
+      killed_ = true;
+    }
+  }
+  terminal_.take_back(pid_);
+  const int status = reap();
+  if (status > 128) terminal_.restore_modes();
+  return {lost_, status};
+}
+
+void Child::take_signals(const Supervision& how) {
+  while (int number = signals_.next()) {
+    if (number == SIGCHLD) {
+      look();
+    } else if (number == SIGTSTP) {
+      kill(-pid_, SIGTSTP);
+      stop_too_ = true;
+    } else if (number == SIGCONT) {
+      go_on(how);
+    } else if (number != SIGHUP || !signals_.nohup()) {
+      kill(-pid_, number);
+    }
+    if (std::exchange(stop_too_, false)) stop_with_it(how, number == SIGTSTP || terminal_.is_of(pid_));
+  }
+}
+
+// `by_user`: by Ctrl-Z. Otherwise the command reads in the background: where no shell looks after us it
+// will never have the terminal, and is sent what the kernel sends to such a group.
+void Child::stop_with_it(const Supervision& how, bool by_user) {
+  terminal_.take_back(pid_);
+  if (stop_ourselves()) return;  // SIGCONT does the rest
+  if (by_user) return go_on(how);
+  if (std::exchange(hung_up_, true)) return;
+  kill(-pid_, SIGHUP);
+  kill(-pid_, SIGCONT);
+}
+
+// WNOWAIT: as long as nobody has waited for it, its number, and its group's, cannot become another's.
+void Child::look() {
+  siginfo_t info{};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    ended_ = true;
+    return;
+  }
+  info = {};
+  if (waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid != 0) {
+    stopped(info.si_status);
+  }
+}
+
+// Whom a SIGSTOP from elsewhere stopped waits for the SIGCONT from there; what the terminal stopped is a
+// shell's to continue, and that knows only us.
+void Child::stopped(int by) {
+  const bool for_terminal = by == SIGTTIN || by == SIGTTOU;
+  if (for_terminal) wants_terminal_ = true;
+  if (for_terminal && terminal_.is_ours()) return hand_on();
+  if (for_terminal || terminal_.is_of(pid_)) stop_too_ = true;
+}
+
+void Child::go_on(const Supervision& how) {
+  if (!lost_ && how.may_go_on && !how.may_go_on()) lose(how.grace);
+  hand_on();
+}
+
+void Child::hand_on() {
+  if (wants_terminal_ && terminal_.is_ours()) terminal_.give(pid_);
+  kill(-pid_, SIGCONT);
+}
+
+void Child::lose(std::chrono::milliseconds grace) {
+  lost_ = true;
+  kill_at_ = steady_clock::now() + grace;
+  kill(-pid_, SIGTERM);
+  kill(-pid_, SIGCONT);  // who is stopped could not end
+}
+
+bool Child::is_over() const { return ended_ && (!lost_ || killed_ || !group_lives()); }
+
+// The zombie holds the group's number, so kill() would find the group alive. Where /proc does not show, it
+// is taken to live, and KILL ends it.
+bool Child::group_lives() const {
+  std::error_code wrong;
+  std::filesystem::directory_iterator processes("/proc", wrong);
+  if (wrong) return true;
+  bool any = false;
+  for (const std::filesystem::directory_entry& process : processes) {
+    const std::string name = process.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    any = true;
+    std::string line;
+    std::ifstream stat(process.path() / "stat");
+    if (std::getline(stat, line, '\0') && lives_in(line, pid_)) return true;
+  }
+  return !any;
+}
+
+int Child::reap() {
+  guardian_.dismiss();
+  int wait_status = 0;
+  while (waitpid(pid_, &wait_status, 0) < 0 && errno == EINTR) continue;
+  pid_ = -1;
+  return status_of(wait_status);
+}
+
+}  // namespace holdfast

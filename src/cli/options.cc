@@ -1,0 +1,121 @@
+// By Boost.Program_options.
+#include "cli/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace holdfast {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr const char* kDefaultServers = "holdfast://127.0.0.1:7379";
+constexpr const char* kArguments = "arguments";
+constexpr double kMaxDurationMs = 10.0 * 365 * 24 * 3600 * 1000;
+constexpr milliseconds kMinTtl{10};
+constexpr int64_t kMaxLimit = 2147483647;
+
+po::options_description described(std::string_view options) {
+  po::options_description all;
+  while (!options.empty()) {
+    const size_t end = std::min(options.find(' '), options.size());
+    std::string name(options.substr(0, end));
+    options.remove_prefix(std::min(end + 1, options.size()));
+    const bool has_value = name.ends_with('=');
+    if (has_value) {
+      name.pop_back();
+      all.add_options()(name.c_str(), po::value<std::string>());
+    } else {
+      all.add_options()(name.c_str(), "");
+    }
+  }
+  all.add_options()(kArguments, po::value<std::vector<std::string>>());
+  return all;
+}
+
+}  // namespace
+
+void refuse(const std::string& why) { throw std::invalid_argument(why); }
+
+Given read_words(const std::vector<std::string>& words, std::string_view options) {
+  const po::options_description all = described(options);
+  po::positional_options_description arguments;
+  arguments.add(kArguments, -1);
+  Given given;
+  const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+  po::store(po::command_line_parser(words).options(all).positional(arguments).style(style).run(), given);
+  return given;
+}
+
+std::vector<std::string> arguments_of(const Given& given) {
+  return given.contains(kArguments) ? given[kArguments].as<std::vector<std::string>>()
+                                    : std::vector<std::string>();
+}
+
+milliseconds duration_of(const Given& given, const char* option, milliseconds fallback) {
+  if (!given.contains(option)) return fallback;
+  const std::string& text = given[option].as<std::string>();
+  const std::optional<milliseconds> value = parse_duration(text);
+  if (!value)
+    refuse(fmt::format("--{} must be a time, as in 30s, 500ms, 2m or 0.5, not '{}'", option, text));
+  return *value;
+}
+
+int64_t number_of(const Given& given, const char* option, int64_t low, int64_t high, int64_t fallback) {
+  if (!given.contains(option)) return fallback;
+  const std::string& text = given[option].as<std::string>();
+  int64_t value = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (wrong != std::errc() || end != text.data() + text.size() || value < low || value > high) {
+    refuse(fmt::format("--{} must be a number from {} to {}, not '{}'", option, low, high, text));
+  }
+  return value;
+}
+
+void read_lock_options(const Given& given, LockWish& wish) {
+  if (given.contains("no-wait") && given.contains("wait")) refuse("-n and --wait exclude each other");
+  if (given.contains("shared") && given.contains("limit"))
+    refuse("--shared and --limit exclude each other");
+  wish.ttl = duration_of(given, "ttl", wish.ttl);
+  if (wish.ttl < kMinTtl) refuse(fmt::format("--ttl must be at least {} ms", kMinTtl.count()));
+  if (given.contains("wait")) wish.wait = duration_of(given, "wait", {});
+  if (given.contains("no-wait")) wish.wait = milliseconds(0);
+  wish.limit = static_cast<uint32_t>(number_of(given, "limit", 1, kMaxLimit, wish.limit));
+  if (given.contains("limit")) wish.mode = Mode::kCountedLock;
+  if (given.contains("shared")) wish.mode = Mode::kSharedLock;
+}
+
+std::string servers_of(const Given& given) {
+  if (given.contains("servers")) return given["servers"].as<std::string>();
+  const char* set = std::getenv("HOLDFAST_SERVERS");
+  return set != nullptr && *set != '\0' ? set : kDefaultServers;
+}
+
+std::optional<milliseconds> parse_duration(const std::string& text) {
+  if (text.empty() || ((text[0] < '0' || text[0] > '9') && text[0] != '.')) return std::nullopt;
+  double value = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, wrong] = std::from_chars(text.data(), last, value, std::chars_format::fixed);
+  if (wrong != std::errc()) return std::nullopt;
+  const std::string_view unit(end, static_cast<size_t>(last - end));
+  if (unit == "s" || unit.empty()) {
+    value *= 1000;
+  } else if (unit == "m") {
+    value *= 60 * 1000;
+  } else if (unit == "h") {
+    value *= 3600 * 1000;
+  } else if (unit != "ms") {
+    return std::nullopt;
+  }
+  if (value > kMaxDurationMs) return std::nullopt;
+  // Not ceil alone: 1.001 s is a little more than 1001 ms as a double.
+  return milliseconds(static_cast<int64_t>(std::ceil(value - 1e-6)));
+}
+
+}  // namespace holdfast

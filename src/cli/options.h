@@ -1,0 +1,52 @@
+// The options that several verbs share: how words are read, and what servers, times and locks they name.
+#pragma once
+
+#include <boost/program_options/variables_map.hpp>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "holdfast/client.h"
+
+namespace holdfast {
+
+// A lock as it was asked for.
+struct LockWish {
+  std::string name;
+  Mode mode = Mode::kExclusiveLock;
+  uint32_t limit = 1;
+  milliseconds ttl{30000};
+  // nullopt: for ever. 0: do not wait.
+  std::optional<milliseconds> wait;
+  int busy_status = 75;
+};
+
+// All values are texts.
+using Given = boost::program_options::variables_map;
+
+// Throws std::invalid_argument, which says what is wrong in the words.
+[[noreturn]] void refuse(const std::string& why);
+
+// `options`: their names, separated by blanks, as in "ttl= wait,w= shared": with = those that have a value,
+// behind a comma a letter. Throws std::exception, whose text is for people.
+Given read_words(const std::vector<std::string>& words, std::string_view options);
+// The words that are no options.
+std::vector<std::string> arguments_of(const Given& given);
+
+// These throw as refuse() does.
+milliseconds duration_of(const Given& given, const char* option, milliseconds fallback);
+int64_t number_of(const Given& given, const char* option, int64_t low, int64_t high, int64_t fallback);
+// --ttl, --wait, --no-wait, --shared and --limit.
+void read_lock_options(const Given& given, LockWish& wish);
+
+// --servers, else the variable HOLDFAST_SERVERS, else the server of this machine.
+std::string servers_of(const Given& given);
+
+// "30s", "500ms", "2m", "1h", "0.5": seconds, unless a unit is given. Of fractions of a millisecond a whole
+// one is made. At most 10 years; nullopt: not a duration.
+std::optional<milliseconds> parse_duration(const std::string& text);
+
+}  // namespace holdfast

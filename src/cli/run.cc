@@ -1,0 +1,76 @@
+// The lock's side: take it, tell the command's supervisor when it is lost, give it back.
+#include "cli/run.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <memory>
+#include <stdexcept>
+
+#include "cli/acquire.h"
+#include "cli/child.h"
+#include "cli/run_options.h"
+#include "cli/signals.h"
+#include "cli/status.h"
+#include "holdfast/client.h"
+
+namespace holdfast {
+namespace {
+
+using Losses = std::shared_ptr<Mailbox<Result>>;
+
+Environment environment_of(const RunOptions& run, const Hold& hold) {
+  return {{"HOLDFAST_KEY", run.name},
+          {"HOLDFAST_OWNER", hold.owner()},
+          {"HOLDFAST_TOKEN", std::to_string(hold.token())},
+          {"HOLDFAST_TTL_MS", std::to_string(run.ttl.count())},
+          {"HOLDFAST_SERVERS", run.servers}};
+}
+
+int lost_status(const RunOptions& run, const Result& why) {
+  return fail(kLost, "{}: the lock was lost: {}", run.name,
+              why.message.empty() ? "its time is over" : why.message);
+}
+
+int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<Result>& lost) {
+  Child child(signals);
+  if (lost.has_mail() || !hold.is_locked()) return lost_status(run, lost.take());
+  if (const int status = child.start(run.command, environment_of(run, hold)); status != 0) {
+    hold.unlock();
+    return status;
+  }
+  const CommandEnd end = child.wait_for_end({lost.fd(), run.grace, [&hold] { return hold.is_locked(); }});
+  if (end.lost) return lost_status(run, lost.take());
+  const Result given_back = hold.unlock();
+  // It may have been taken away since the last renewal, while the command relied on it.
+  if (given_back.outcome == Outcome::kExpired) return lost_status(run, given_back);
+  if (!given_back) fail(0, "{}: not given back, it ends by itself: {}", run.name, given_back.message);
+  return end.status;
+}
+
+int run_locked(const Signals& signals, const RunOptions& run) {
+  const auto lost = std::make_shared<Mailbox<Result>>();
+  LockOptions options = options_of(run);
+  options.on_lost = [lost](const Result& why) { lost->leave(why); };
+  Client client(run.servers);
+  Taken taken = take_lock(client, signals, run, options);
+  return taken.hold ? run_held(signals, run, *taken.hold, *lost) : taken.status;
+}
+
+}  // namespace
+
+int run_under_lock(const std::vector<std::string>& words) {
+  const ParsedRun parsed = parse_run(words);
+  if (!parsed.help.empty()) return fmt::print("{}", parsed.help), 0;
+  if (!parsed.options) return fail(kUsage, "{}; see holdfast run --help", parsed.wrong);
+  try {
+    const Signals signals;
+    return run_locked(signals, *parsed.options);
+  } catch (const std::invalid_argument& e) {  // of Client: what --servers says
+    return fail(kUsage, "--servers: {}; see holdfast run --help", e.what());
+  } catch (const std::exception& e) {
+    return fail(kFailed, "{}", e.what());
+  }
+}
+
+}  // namespace holdfast

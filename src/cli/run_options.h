@@ -1,0 +1,28 @@
+// The options of `holdfast run`: what they mean, and what is wrong with them.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace holdfast {
+
+struct RunOptions : LockWish {
+  std::string servers;  // as Client takes them
+  std::vector<std::string> command;
+  milliseconds grace{5000};
+};
+
+struct ParsedRun {
+  std::optional<RunOptions> options;  // empty: say `help` or `wrong`
+  std::string help;
+  std::string wrong;
+};
+
+// Of the words behind `run`. Reads the variable HOLDFAST_SERVERS, too.
+ParsedRun parse_run(const std::vector<std::string>& words);
+
+}  // namespace holdfast

@@ -1,0 +1,92 @@
+// The main thread waits for a promise that the loop's thread keeps.
+#include "cli/servers.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <numeric>
+
+namespace holdfast {
+namespace {
+
+using std::chrono::steady_clock;
+
+std::vector<std::string> names_of(const client::Place& place) {
+  std::vector<std::string> names;
+  for (const client::Address& address : place.servers) names.push_back(address.text());
+  return names;
+}
+
+// One question to several servers; shared by the callbacks.
+struct Round {
+  std::vector<Answer> answers;
+  size_t open = 0;
+  std::promise<void> done;
+};
+
+void keep(Round& round, size_t i, const client::Value& value, steady_clock::time_point asked) {
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now() - asked);
+  Answer& answer = round.answers[i];
+  answer.value = value;
+  answer.round_trip_us = took.count();
+  answer.clock_us = static_cast<int64_t>(client::Loop::clock_us()) - took.count() / 2;
+  if (--round.open == 0) round.done.set_value();
+}
+
+}  // namespace
+
+std::string Answer::why() const {
+  return value.text.empty()               ? "no answer"
+         : is(client::Value::Kind::kLost) ? "no answer: " + value.text
+                                          : value.text;
+}
+
+Servers::Servers(const std::string& where)
+    : place_(client::parse_place(where)), ring_(names_of(place_), place_.replicas) {
+  loop_.post([this] {
+    for (const client::Address& address : place_.servers)
+      links_.push_back(std::make_unique<client::Link>(loop_, address));
+  });
+}
+
+Servers::~Servers() {
+  loop_.post([this] { links_.clear(); });
+}
+
+std::vector<size_t> Servers::all() const {
+  std::vector<size_t> numbers(place_.servers.size());
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  return numbers;
+}
+
+std::vector<size_t> Servers::of_key(const std::string& key) const {
+  std::vector<size_t> numbers = ring_.servers_of(key);
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+std::vector<Answer> Servers::ask(const std::vector<size_t>& servers, const std::vector<std::string>& argv) {
+  const auto round = std::make_shared<Round>();
+  round->open = servers.size();
+  for (const size_t server : servers) round->answers.push_back({name(server), {}, 0, 0});
+  loop_.post([this, round, servers, argv] {
+    for (size_t i = 0; i < servers.size(); ++i) {
+      const auto asked = steady_clock::now();
+      links_[servers[i]]->ask(argv, place_.server_timeout, [round, i, asked](const client::Value& value) {
+        keep(*round, i, value, asked);
+      });
+    }
+  });
+  round->done.get_future().wait();
+  return std::move(round->answers);
+}
+
+void Servers::watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told) {
+  loop_.post([this, servers, channel, told] {
+    for (const size_t server : servers) {
+      links_[server]->watch(channel, [server, told](const std::string& message) { told(server, message); });
+    }
+  });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,94 @@
+// No verb prints a key or an owner but through here: they may be any bytes.
+#include "cli/show.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace holdfast {
+namespace {
+
+using Kind = client::Value::Kind;
+
+Json json_of(const client::Value& value) {
+  if (value.kind == Kind::kNull) return nullptr;
+  if (value.kind == Kind::kInteger) return value.integer;
+  if (value.kind != Kind::kArray) return value.text;
+  Json all = Json::array();
+  for (const client::Value& one : value.elements) all.push_back(object_of(one));
+  return all;
+}
+
+}  // namespace
+
+bool print_json(const Json& json) {
+  fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return flush();
+}
+
+bool flush() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+std::string printable(std::string_view bytes, bool word) {
+  std::string text;
+  bool c1 = false;  // the second byte of U+0080 to U+009F, which are orders, too
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < bytes.size() ? bytes[i + 1] : 0);
+    const bool order = byte < ' ' || byte == 0x7f || c1;
+    c1 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
+    const bool harmless = !order && !c1 && byte != '\\' && (byte != ' ' || !word);
+    text += harmless ? std::string(1, bytes[i]) : fmt::format("\\x{:02x}", byte);
+  }
+  return text.empty() && word ? "\"\"" : text;
+}
+
+std::string time_text(int64_t ms) {
+  const int64_t s = ms / 1000;
+  if (ms < 0) return "for ever";
+  if (ms < 1000) return fmt::format("{} ms", ms);
+  if (s < 60) return fmt::format("{}.{} s", s, ms % 1000 / 100);
+  if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
+  return fmt::format("{}h{:02}m", s / 3600, s % 3600 / 60);
+}
+
+std::string heading(const std::string& text) {
+  return isatty(STDOUT_FILENO) != 0 ? "\x1b[1m" + text + "\x1b[0m" : text;
+}
+
+void print_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths(rows.front().size());
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i + 1 < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
+    line += row.back();
+    fmt::print("{}\n", &row == &rows.front() ? heading(line) : line);
+  }
+}
+
+const client::Value& field(const client::Value& map, std::string_view name) {
+  static const client::Value kNone{Kind::kNull, 0, {}, {}};
+  for (size_t i = 0; i + 1 < map.elements.size(); i += 2) {
+    if (map.elements[i].text == name) return map.elements[i + 1];
+  }
+  return kNone;
+}
+
+Json object_of(const client::Value& map) {
+  Json object = Json::object();
+  for (size_t i = 0; i + 1 < map.elements.size(); i += 2)
+    object[map.elements[i].text] = json_of(map.elements[i + 1]);
+  return object;
+}
+
+Json row_of(const Answer& answer) {
+  Json row{{"server", answer.server}};
+  if (!answer.good()) row["error"] = answer.why();
+  return row;
+}
+
+}  // namespace holdfast

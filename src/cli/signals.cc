@@ -1,0 +1,88 @@
+// Linux only: signalfd.
+#include "cli/signals.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+namespace holdfast {
+namespace {
+
+constexpr std::array kWatched = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+                                 SIGUSR2, SIGCHLD, SIGCONT, SIGTSTP, SIGWINCH};
+
+sigset_t set_of(std::initializer_list<int> numbers) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int number : numbers) sigaddset(&set, number);
+  return set;
+}
+
+bool ignored(int number) {
+  struct sigaction action {};
+  sigaction(number, nullptr, &action);
+  return action.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+Signals::Signals() : nohup_(ignored(SIGHUP)) {
+  sigset_t watched = set_of({});
+  for (int number : kWatched) sigaddset(&watched, number);
+  fd_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
+  sigaddset(&watched, SIGTTOU);
+  pthread_sigmask(SIG_BLOCK, &watched, nullptr);
+  signal(SIGCHLD, SIG_DFL);  // ignored, as some parents leave it, children would vanish with their status
+  signal(SIGPIPE, SIG_IGN);  // a message that nobody reads must not end us, and with us the command
+}
+
+Signals::~Signals() { close(fd_); }
+
+int Signals::next() const {
+  signalfd_siginfo info{};
+  if (read(fd_, &info, sizeof info) != sizeof info) return 0;
+  return static_cast<int>(info.ssi_signo);
+}
+
+int wait_or_signal(const Signals& signals, int fd) {
+  while (true) {
+    pollfd fds[] = {{signals.fd(), POLLIN, 0}, {fd, POLLIN, 0}};
+    poll(fds, 2, -1);
+    while (int number = signals.next()) {
+      if (number == SIGTSTP) stop_ourselves();
+      const bool harmless = number == SIGCHLD || number == SIGCONT || number == SIGTSTP ||
+                            number == SIGWINCH || (number == SIGHUP && signals.nohup());
+      if (!harmless) return number;
+    }
+    if (fds[1].revents != 0) return 0;
+  }
+}
+
+bool stop_ourselves() {
+  const sigset_t stop = set_of({SIGTSTP});
+  kill(0, SIGTSTP);
+  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // here we stand, until SIGCONT
+  pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+  sigset_t pending;
+  sigpending(&pending);
+  return sigismember(&pending, SIGCONT) == 1;
+}
+
+void default_signals(bool nohup) noexcept {
+  for (int number = 1; number < NSIG; ++number) {
+    if (number != SIGHUP || !nohup) signal(number, SIG_DFL);
+  }
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,37 @@
+// The signals of `holdfast run` and `lock`: read from a descriptor by the main thread, so that none of them
+// interrupts anything, or ends us while the command still runs.
+#pragma once
+
+namespace holdfast {
+
+// Blocks, for as long as the process lives, what is forwarded to the command (INT TERM HUP QUIT USR1 USR2
+// WINCH) or looked after by us (CHLD CONT TSTP), and TTOU, which would stop us as we take the terminal
+// back. To be made before any thread is: threads inherit what is blocked.
+class Signals {
+ public:
+  Signals();
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  int fd() const { return fd_; }  // readable when next() has something
+  int next() const;               // the number of a signal that has come; 0: none has
+  // nohup started us: a hangup is neither forwarded nor lethal, and the command ignores it too.
+  bool nohup() const { return nohup_; }
+
+ private:
+  int fd_;
+  bool nohup_;
+};
+
+// Waits until `fd` can be read: 0; or until a signal comes that would have ended us: its number.
+int wait_or_signal(const Signals& signals, int fd);
+
+// Stops our process group, as Ctrl-Z would, until somebody continues us; next() gives the SIGCONT then.
+// False, and at once, where nobody could continue us: in a group that no shell looks after.
+bool stop_ourselves();
+
+// In a child between fork and exec: every signal does what it does by default, and none is blocked.
+void default_signals(bool nohup) noexcept;
+
+}  // namespace holdfast

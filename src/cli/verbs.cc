@@ -1,0 +1,141 @@
+// A verb is a row here and a function.
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <stdexcept>
+#include <string_view>
+
+#include "cli/status.h"
+
+namespace holdfast {
+namespace {
+
+struct Verb {
+  std::string_view name;
+  std::string_view usage;  // as typed
+  size_t arguments;
+  std::string_view options;  // as read_words takes them
+  std::string_view summary;
+  std::string_view details;
+  int (*run)(const Call& call);
+};
+
+constexpr std::string_view kCommonOptions =
+    "  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...\n"
+    "                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)\n"
+    "  --json              for programs\n"
+    "  --help              this text\n";
+
+constexpr std::string_view kStatuses =
+    "\nExit status: 0; 64 wrong use; 69 too few servers answered, or they refused";
+
+const std::array kVerbs = {
+    Verb{"lock", "lock [options] NAME", 1,
+         "ttl= wait,w= no-wait,n shared limit=", "take a lock and leave it held",
+         "Takes the lock NAME and leaves it held until its ttl is over, with nobody to renew it. Prints\n"
+         "OWNER TOKEN, for unlock and renew.\n"
+         "\n"
+         "  --ttl TIME          after which the lock is free (30s; at least 10ms)\n"
+         "  -w, --wait TIME     wait so long for the lock (for ever, unless given)\n"
+         "  -n, --no-wait       do not wait\n"
+         "  --shared            among other holders with --shared\n"
+         "  --limit N           among at most N holders\n",
+         verb_lock},
+    Verb{"unlock", "unlock NAME OWNER", 2, "", "give a lock back",
+         "Gives back the lock NAME that OWNER holds. Exit status 1: others hold it, or nobody does.\n\n",
+         verb_unlock},
+    Verb{"renew", "renew [--ttl TIME] NAME OWNER", 2, "ttl=", "let a lock's time start anew",
+         "Lets the time of OWNER's lock NAME start anew. Exit status 1: others hold it, or nobody does.\n"
+         "\n"
+         "  --ttl TIME          how long from now on (as it was last given; at least 10ms)\n",
+         verb_renew},
+    Verb{"info", "info NAME", 1, "", "show who holds a lock, and who waits",
+         "Shows what each server knows of the lock NAME: its holders and who waits for it.\n\n", verb_info},
+    Verb{"list", "list [--match PATTERN]", 0, "match=", "list the locks that are held",
+         "Lists the locks that are held on each server, ordered by name. TOKEN is the largest of a lock's\n"
+         "holders, TTL the time until the last of them ends.\n"
+         "\n"
+         "  --match PATTERN     only these, as in 'job:*', 'disk-[0-9]', '?'\n",
+         verb_list},
+    Verb{"break", "break NAME", 1, "", "end all holds of a lock by force",
+         "Ends all holds of the lock NAME by force, on all servers that have it. Whoever holds it may "
+         "still\n"
+         "be at work.\n\n",
+         verb_break},
+    Verb{"revoke", "revoke NAME", 1, "", "ask the holders of a lock to give it back",
+         "Asks the holders of the lock NAME to give it back. Those who do not listen go on.\n\n",
+         verb_revoke},
+    Verb{"watch", "watch NAME", 1, "", "show what happens to a lock, until Ctrl-C",
+         "Shows what happens to the lock NAME on each server, as it happens: a line of TIME SERVER EVENT.\n"
+         "The event 'watching' says that from now on nothing is missed, at the beginning and after a\n"
+         "connection was lost.\n\n",
+         verb_watch},
+    Verb{
+        "ping", "ping", 0, "", "show whether servers answer, how fast, and their clocks",
+        "Shows of each server: how long an answer takes, its version, how far its clock is ahead of this\n"
+        "machine's, and how far its largest token is ahead of its own clock; both are negative if behind.\n"
+        "Exit status 0: there are as many as a lock needs.\n\n",
+        verb_ping},
+};
+
+void print_help(const Verb& verb) {
+  const bool times = verb.options.find("ttl") != std::string_view::npos;
+  fmt::print("Usage: holdfast {}\n\n{}{}{}{}{}.\n", verb.usage, verb.details, kCommonOptions,
+             times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "",
+             kStatuses,
+             verb.name == "lock"                             ? ";\n75 the lock was not to be had"
+             : verb.name == "unlock" || verb.name == "renew" ? ";\n1 it is not held by OWNER"
+                                                             : "");
+}
+
+Call understood(const Verb& verb, const Given& given) {
+  Call call;
+  call.arguments = arguments_of(given);
+  if (call.arguments.size() != verb.arguments) refuse(fmt::format("usage: holdfast {}", verb.usage));
+  call.servers = servers_of(given);
+  call.json = given.contains("json");
+  read_lock_options(given, call.lock);
+  if (verb.arguments > 0) call.lock.name = call.arguments[0];
+  if (given.contains("ttl")) call.ttl = call.lock.ttl;
+  if (given.contains("match")) call.match = given["match"].as<std::string>();
+  return call;
+}
+
+int run_row(const Verb& verb, const std::vector<std::string>& words) {
+  Call call;
+  try {
+    const Given given = read_words(words, fmt::format("servers= json help,h {}", verb.options));
+    if (given.contains("help")) return print_help(verb), 0;
+    call = understood(verb, given);
+  } catch (const std::exception& e) {  // of Boost, or of refuse()
+    return fail(kUsage, "{}; see holdfast {} --help", e.what(), verb.name);
+  }
+  try {
+    return verb.run(call);
+  } catch (const std::invalid_argument& e) {  // of Client and Servers
+    return fail(kUsage, "--servers: {}; see holdfast {} --help", e.what(), verb.name);
+  } catch (const std::exception& e) {
+    return fail(kFailed, "{}", e.what());
+  }
+}
+
+}  // namespace
+
+std::string verbs_summary() {
+  std::string text;
+  for (const Verb& verb : kVerbs) text += fmt::format("  {:<32}  {}\n", verb.usage, verb.summary);
+  return text;
+}
+
+std::optional<int> run_verb(const std::string& name, const std::vector<std::string>& words) {
+  const auto* verb =
+      std::find_if(kVerbs.begin(), kVerbs.end(), [&](const Verb& v) { return v.name == name; });
+  if (verb == kVerbs.end()) return std::nullopt;
+  return run_row(*verb, words);
+}
+
+}  // namespace holdfast

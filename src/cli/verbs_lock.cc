@@ -1,0 +1,146 @@
+// The verbs that change a lock: lock, unlock, renew, break, revoke.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/acquire.h"
+#include "cli/servers.h"
+#include "cli/show.h"
+#include "cli/signals.h"
+#include "cli/status.h"
+#include "cli/verbs.h"
+
+namespace holdfast {
+namespace {
+
+using Kind = client::Value::Kind;
+
+// How RENEW and UNLOCK were answered.
+struct Tally {
+  size_t done = 0;
+  size_t free = 0;    // nobody holds it
+  size_t others = 0;  // others hold it
+  size_t failed = 0;  // no answer, or an error
+};
+
+Tally tally_of(const std::vector<Answer>& answers) {
+  Tally tally;
+  for (const Answer& answer : answers) {
+    if (!answer.is(Kind::kInteger)) {
+      ++tally.failed;
+    } else {
+      ++(answer.value.integer > 0 ? tally.done : answer.value.integer == 0 ? tally.free : tally.others);
+    }
+  }
+  return tally;
+}
+
+// On standard error: what each server said that is of no use.
+void tell_failures(const std::vector<Answer>& answers) {
+  for (const Answer& answer : answers) {
+    if (!answer.good()) fail(0, "{}: {}", answer.server, printable(answer.why()));
+  }
+}
+
+// Of RENEW or UNLOCK, which a quorum must have done.
+int status_of(const Tally& tally, size_t quorum) {
+  if (tally.done >= quorum) return 0;
+  // Those who did not answer could still have made the quorum.
+  return tally.done + tally.failed >= quorum ? kUnavailable : kNotHeld;
+}
+
+void say(const Call& call, const Tally& tally, int status, size_t servers, std::string_view done) {
+  const std::string name = printable(call.lock.name);
+  const std::string owner = printable(call.arguments[1]);
+  if (status == 0) {
+    fmt::print("{}: {} on {} of {} server{}\n", name, done, tally.done, servers, servers == 1 ? "" : "s");
+  } else if (status == kUnavailable) {
+    fail(0, "{}: {} on {} of {} servers; too few answered", name, done, tally.done, servers);
+  } else if (tally.others > 0) {
+    fail(0, "{}: others hold it, not {}", name, owner);
+  } else {
+    fail(0, "{}: {} does not hold it{}", name, owner,
+         tally.done == 0 ? ": nobody does" : " on enough servers");
+  }
+}
+
+// UNLOCK or RENEW; `done` is what it makes of the lock.
+int settle(const Call& call, const std::vector<std::string>& argv, std::string_view done) {
+  Servers servers(call.servers);
+  const std::vector<Answer> answers = servers.ask(servers.of_key(call.lock.name), argv);
+  const Tally tally = tally_of(answers);
+  const int status = status_of(tally, servers.place().write_quorum);
+  tell_failures(answers);
+  if (!call.json || status != 0) say(call, tally, status, answers.size(), done);
+  if (!call.json) return flush() ? status : kNoOutput;
+  Json json{{"key", call.lock.name},
+            {"owner", call.arguments[1]},
+            {done, status == 0},
+            {"servers", Json::array()}};
+  for (const Answer& answer : answers) {
+    Json row = row_of(answer);
+    if (answer.good()) row["reply"] = answer.value.integer;
+    json["servers"].push_back(row);
+  }
+  return print_json(json) ? status : kNoOutput;
+}
+
+// LOCKS BREAK or REVOKE; `done` is what it does to a hold. As soon as a quorum has done it, no hold is left
+// that could have one.
+int for_all_holds(const Call& call, const std::string& subcommand, std::string_view done) {
+  Servers servers(call.servers);
+  const std::vector<Answer> answers =
+      servers.ask(servers.of_key(call.lock.name), {"LOCKS", subcommand, call.lock.name});
+  Json json = Json::array();
+  for (const Answer& answer : answers) {
+    Json row = row_of(answer);
+    if (answer.good()) row["holds"] = answer.value.integer;
+    json.push_back(row);
+    if (answer.good() && !call.json)
+      fmt::print("{}: {} hold{} {}\n", answer.server, answer.value.integer,
+                 answer.value.integer == 1 ? "" : "s", done);
+  }
+  tell_failures(answers);
+  if (call.json ? !print_json(json) : !flush()) return kNoOutput;
+  return tally_of(answers).failed <= answers.size() - servers.place().write_quorum ? 0 : kUnavailable;
+}
+
+bool print_grant(const Call& call, const Hold& hold) {
+  if (call.json) {
+    return print_json({{"key", call.lock.name},
+                       {"owner", hold.owner()},
+                       {"token", hold.token()},
+                       {"ttl_ms", call.lock.ttl.count()}});
+  }
+  fmt::print("{} {}\n", hold.owner(), hold.token());
+  return flush();
+}
+
+}  // namespace
+
+int verb_lock(const Call& call) {
+  const Signals signals;
+  Client client(call.servers);
+  LockOptions options = options_of(call.lock);
+  options.renew = false;
+  Taken taken = take_lock(client, signals, call.lock, options);
+  if (!taken.hold) return taken.status;
+  if (!print_grant(call, *taken.hold)) return kNoOutput;  // given back: nobody knows of it
+  taken.hold->leave();
+  return 0;
+}
+
+int verb_unlock(const Call& call) {
+  return settle(call, {"UNLOCK", call.lock.name, call.arguments[1]}, "released");
+}
+
+int verb_renew(const Call& call) {
+  std::vector<std::string> argv{"RENEW", call.lock.name, call.arguments[1]};
+  if (call.ttl) argv.push_back(std::to_string(call.ttl->count()));
+  return settle(call, argv, "renewed");
+}
+
+int verb_break(const Call& call) { return for_all_holds(call, "BREAK", "broken"); }
+int verb_revoke(const Call& call) { return for_all_holds(call, "REVOKE", "asked to end"); }
+
+}  // namespace holdfast

@@ -1,0 +1,76 @@
+// holdfast watch. The loop's thread prints: where nobody reads, it stands still, and the server limits what
+// gathers. INT and TERM end the process as they would any other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <future>
+#include <memory>
+
+#include "cli/servers.h"
+#include "cli/show.h"
+#include "cli/status.h"
+#include "cli/verbs.h"
+
+namespace holdfast {
+namespace {
+
+// Of the wall clock: 2026-11-21T17:38:26.123Z.
+std::string time_now() {
+  const auto us = static_cast<int64_t>(client::Loop::clock_us());
+  const time_t s = us / 1000000;
+  tm utc{};
+  gmtime_r(&s, &utc);
+  std::array<char, 32> text{};
+  strftime(text.data(), text.size(), "%FT%T", &utc);
+  return fmt::format("{}.{:03}Z", text.data(), us / 1000 % 1000);
+}
+
+// An owner may have blanks; the event and the token have none.
+Json event_of(const std::string& server, const std::string& message) {
+  Json row{{"time", time_now()}, {"server", server}};
+  const size_t end = std::min(message.find(' '), message.size());
+  row["event"] = message.substr(0, end);
+  if (end == message.size()) return row;
+  std::string owner = message.substr(end + 1);
+  if (const size_t blank = owner.rfind(' '); row["event"] == "granted" && blank != std::string::npos) {
+    row["owner"] = owner.substr(0, blank);
+    row["token"] = Json::parse(owner.substr(blank + 1), nullptr, false);
+  } else {
+    row["owner"] = owner;
+  }
+  return row;
+}
+
+bool print_event(bool json, const std::string& server, const std::string& message) {
+  if (json) return print_json(event_of(server, message));
+  fmt::print("{} {} {}\n", time_now(), server, printable(message));
+  return flush();
+}
+
+}  // namespace
+
+int verb_watch(const Call& call) {
+  Servers servers(call.servers);
+  const std::vector<size_t> of_key = servers.of_key(call.lock.name);
+  const std::vector<Answer> there = servers.ask(of_key, {"PING"});
+  for (const Answer& answer : there) {
+    if (!answer.good()) fail(0, "{}: {}", answer.server, printable(answer.why()));
+  }
+  if (std::none_of(there.begin(), there.end(), [](const Answer& a) { return a.good(); }))
+    return kUnavailable;
+  const auto unread = std::make_shared<std::promise<void>>();
+  const auto over = std::make_shared<bool>(false);
+  servers.watch(of_key, "__lock__:" + call.lock.name,
+                [&servers, json = call.json, unread, over](size_t server, const std::string& message) {
+                  if (*over) return;
+                  *over = !print_event(json, servers.name(server), message.empty() ? "watching" : message);
+                  if (*over) unread->set_value();
+                });
+  unread->get_future().wait();
+  return kNoOutput;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,56 @@
+"""What the tests of `holdfast run` share: a server that the command finds, the command as a process, and
+what the server knows of its lock."""
+import contextlib
+import os
+import re
+import subprocess
+
+from harness import HOLDFAST, LIMIT_S, Server, data_folder, end_with_parent
+
+COMMAND = os.path.join(os.path.dirname(os.path.abspath(HOLDFAST)), "holdfast")
+NAME = "job"
+
+
+@contextlib.contextmanager
+def service():
+    with data_folder() as folder, Server(folder, "--port", "auto") as server:
+        port = re.search(r"on 127\.0\.0\.1:(\d+)", server.log).group(1)
+        os.environ["HOLDFAST_SERVERS"] = f"holdfast://127.0.0.1:{port}"
+        yield server
+
+
+class Run:
+    """`holdfast run` with these options and this command; its input and both outputs are pipes."""
+
+    def __init__(self, options, command, before=lambda: None):
+        def prepare():
+            end_with_parent()
+            before()
+        words = [COMMAND, "run", *map(str, options), NAME, "--", *command]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
+
+    def line(self):
+        return self.process.stdout.readline().strip()
+
+    def ended(self, status):
+        """Both outputs, after the end of its input; it has to end with this status."""
+        out, err = self.process.communicate(timeout=LIMIT_S)
+        if self.process.returncode != status or "Sanitizer" in err:
+            raise AssertionError(f"status {self.process.returncode}, wanted {status}: {out!r} {err!r}")
+        return out, err
+
+
+def run(status, options, command):
+    return Run(options, command).ended(status)
+
+
+def info(server):
+    """LOCKS INFO as a dict, with holders and waiters as lists of dicts; or None."""
+    def pairs(flat):
+        return {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}
+    flat = server.ask("LOCKS", "INFO", NAME)
+    if flat is None:
+        return None
+    all_of_it = pairs(flat)
+    return all_of_it | {who: [pairs(one) for one in all_of_it[who]] for who in ("holders", "waiters")}

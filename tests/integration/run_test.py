@@ -1,0 +1,370 @@
+#!/usr/bin/env python3
+"""The command `holdfast run` against the real server: its exit statuses, what the command under it gets and
+finds, and that nothing of it outlives its lock. Closes with "N passed, N failed". HOLDFAST_SERVER names the
+server; the command stands beside it. Terminals are in run_terminal_test.py."""
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from harness import LIMIT_S, equal, has, run_tests, test, until
+from job import COMMAND, NAME, Run, info, run, service
+
+FORWARDED = ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"]
+# Says "up", then waits until its input ends.
+UNTIL_EOF = ["sh", "-c", "echo up; cat >&2; echo down"]
+
+
+def waits(server):
+    return (now := info(server)) and now["waiters"]
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children(pid):
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if path.read_text().rpartition(")")[2].split()[1] == str(pid):
+                found.append(int(path.parent.name))
+    return found
+
+
+@test
+def the_exit_status_is_the_commands(server):
+    run(0, [], ["true"])
+    run(3, [], ["sh", "-c", "exit 3"])
+    run(128 + 15, [], ["sh", "-c", "kill -TERM $$"])
+    equal(info(server), None)
+
+
+@test
+def the_lock_is_held_while_the_command_runs_and_given_back(server):
+    held = Run([], UNTIL_EOF)
+    equal(held.line(), "up")
+    equal(len(info(server)["holders"]), 1)
+    held.ended(0)
+    equal(info(server), None)
+
+
+@test
+def a_busy_lock_is_75_or_what_E_says_and_starts_nothing(server):
+    server.lock(NAME)
+    for status, options in ((75, ["-n"]), (75, ["-w", "0"]), (75, ["--wait", "50ms"]), (9, ["-n", "-E", 9]),
+                            (0, ["-w", "0.05", "--busy-status", 0]), (75, ["-n", "--shared"])):
+        out, err = run(status, options, ["echo", "started"])
+        equal(out, "")
+        has(err, NAME)
+    equal(len(info(server)["holders"]), 1)
+    equal(waits(server), [])
+
+
+@test
+def a_wait_ends_with_the_grant(server):
+    server.lock(NAME)
+    waiting = Run(["--wait", "1h"], ["echo", "started"])
+    until(lambda: waits(server))
+    equal(server.ask("UNLOCK", NAME, "alice"), 1)
+    equal(waiting.ended(0)[0], "started\n")
+
+
+@test
+def a_grant_that_is_seen_too_late_starts_nothing_and_is_given_back(server):
+    server.lock(NAME)
+    late = Run(["--wait", "1s"], ["echo", "started"])
+    until(lambda: waits(server))
+    over = time.monotonic() + 1.1
+    late.process.send_signal(signal.SIGSTOP)
+    equal(server.ask("UNLOCK", NAME, "alice"), 1)
+    until(lambda: time.monotonic() > over)
+    late.process.send_signal(signal.SIGCONT)
+    equal(late.ended(75)[0], "")
+    equal(info(server), None)
+
+
+@test
+def a_signal_ends_the_wait(server):
+    server.lock(NAME)
+    for name in FORWARDED:
+        number = getattr(signal, "SIG" + name)
+        waiting = Run([], ["echo", "started"])
+        until(lambda: waits(server))
+        waiting.process.send_signal(number)
+        equal(waiting.ended(128 + number)[0], "")
+        until(lambda: not waits(server))
+
+
+@test
+def shared_and_counted_holders_are_let_in_together(server):
+    for options in (["--shared"], ["--limit", 2]):
+        first = Run(["-n", *options], UNTIL_EOF)
+        equal(first.line(), "up")
+        run(0, ["-n", *options], ["true"])
+        run(75, ["-n"], ["true"])
+        first.ended(0)
+
+
+@test
+def the_lock_is_renewed_past_its_ttl(server):
+    held = Run(["--ttl", "300ms"], UNTIL_EOF)
+    equal(held.line(), "up")
+    until(lambda: info(server)["holders"][0]["held"] > 1000)
+    equal(held.ended(0)[0], "down\n")
+
+
+def breaks(server, held):
+    equal(server.ask("LOCKS", "BREAK", NAME), 1)
+    return held.ended(76)
+
+
+@test
+def a_lost_lock_ends_the_command_by_term(server):
+    script = "trap 'echo told; exit 0' TERM; echo up; sleep 1000 & wait"
+    held = Run(["--ttl", "300ms"], ["sh", "-c", script])
+    equal(held.line(), "up")
+    out, err = breaks(server, held)
+    equal(out, "told\n")
+    has(err, NAME, "lost")
+
+
+@test
+def a_lost_lock_ends_by_kill_what_ignores_term(server):
+    script = "trap '' TERM; sleep 1000 & echo $$ $!; while :; do sleep 1000; done"
+    held = Run(["--ttl", "300ms", "--grace", "0.2"], ["sh", "-c", script])
+    pids = held.line().split()
+    breaks(server, held)
+    until(lambda: not any(map(alive, pids)))
+
+
+@test
+def a_lost_lock_ends_by_kill_what_is_left_of_the_group(server):
+    script = "(trap '' TERM; echo up >&2; exec sleep 1000) & echo $!; wait"
+    held = Run(["--ttl", "300ms", "--grace", "0.2"], ["sh", "-c", script])
+    left = int(held.line())
+    equal(held.process.stderr.readline(), "up\n")
+    breaks(server, held)
+    until(lambda: not alive(left))
+
+
+@test
+def a_lost_lock_leaves_all_of_the_group_its_grace(server):
+    script = "(trap 'echo up >&2; read x < $0; echo cleaned' TERM; echo up; sleep 1000 & wait) & wait"
+    gate = pathlib.Path(os.path.dirname(server.path), "gate")
+    os.mkfifo(gate)
+    held = Run(["--ttl", "300ms", "--grace", "1h"], ["sh", "-c", script, str(gate)])
+    equal(held.line(), "up")
+    equal(server.ask("LOCKS", "BREAK", NAME), 1)
+    equal(held.process.stderr.readline(), "up\n")  # the first process has ended by now, or will
+    gate.write_text("go\n")
+    equal(held.ended(76)[0], "cleaned\n")
+
+
+@test
+def a_lost_lock_ends_a_command_that_stands_still(server):
+    held = Run(["--ttl", "300ms"], ["sh", "-c", "echo $$; exec cat"])
+    os.kill(int(held.line()), signal.SIGSTOP)
+    breaks(server, held)
+
+
+@test
+def a_loss_during_our_own_standstill_is_seen_before_the_command_goes_on(server):
+    script = "trap 'exit 0' TERM; echo up; sleep 1000 & wait"
+    held = Run(["--ttl", "300ms", "--grace", "1h"], ["sh", "-c", script])
+    equal(held.line(), "up")
+    held.process.send_signal(signal.SIGSTOP)
+    until(lambda: info(server) is None)
+    held.process.send_signal(signal.SIGCONT)
+    held.ended(76)
+
+
+@test
+def without_a_server_it_is_69(_):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))  # and nobody listens
+        where = f"holdfast://127.0.0.1:{unused.getsockname()[1]}"
+        for options in (["-n"], ["-w", "0.1"]):
+            out, err = run(69, ["--servers", where, *options], ["echo", "started"])
+            equal(out, "")
+            has(err, NAME)
+
+
+@test
+def wrong_use_is_64_with_one_line(server):
+    wrong = (["-n", "-w", "1"], ["--shared", "--limit", "2"], ["-E", "256"], ["-E", "-1"], ["--limit", "0"],
+             ["-w", "1x"], ["-w", "-1"], ["-w", "inf"], ["-w", ""], ["--ttl", "9ms"], ["--grace", "11y"],
+             ["--frob"], ["--wai", "1"], ["another"], ["--servers", "ftp://x"], ["--wait"])
+    for options in wrong:
+        out, err = run(64, options, ["echo", "started"])
+        equal((out, err.count("\n")), ("", 1))
+        has(err, "holdfast run --help")
+    for words in ([], ["job"], ["job", "--"], ["--", "true"]):
+        done = subprocess.run([COMMAND, "run", *words], check=False, capture_output=True, timeout=LIMIT_S)
+        equal((done.returncode, done.stderr.count(b"\n")), (64, 1))
+    equal(info(server), None)
+
+
+@test
+def limits_of_options_are_in(server):
+    server.lock(NAME)
+    for options in (["-n", "-E", 255, "--ttl", "10ms"], ["-w", ".05", "-E", 255, "--limit", 2147483647],
+                    ["-n", "--ttl", "0.5h", "--grace", "0", "-E", 255]):
+        run(255, options, ["true"])
+    has(subprocess.run([COMMAND, "run", "--help"], check=True, capture_output=True).stdout, b"cron", b"CI",
+        b"leader")
+
+
+@test
+def what_cannot_be_run_is_told_as_a_shell_does(server):
+    has(run(127, [], ["no-such-command"])[1], "no-such-command: command not found")
+    has(run(127, [], ["./no/such"])[1], "./no/such: No such file")
+    has(run(126, [], ["/etc/passwd"])[1], "/etc/passwd: Permission denied")
+    has(run(126, [], ["/etc"])[1], "/etc: Permission denied")
+    equal(info(server), None)
+
+
+# Takes one signal, and has the status 5 if no more of them came until its input ended.
+TAKES = """
+import signal, sys
+numbers = {int(n) for n in sys.argv[1:]}
+signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+print("up", flush=True)
+print(int(signal.sigwait(numbers)), flush=True)
+sys.stdin.read()
+sys.exit(1 if signal.sigpending() else 5)
+"""
+
+
+@test
+def each_signal_is_forwarded_once(_):
+    numbers = [int(getattr(signal, "SIG" + name)) for name in [*FORWARDED, "WINCH"]]
+    for number in numbers:
+        held = Run([], [sys.executable, "-c", TAKES, *map(str, numbers)])
+        equal(held.line(), "up")
+        held.process.send_signal(number)
+        equal(held.line(), str(number))
+        equal(held.ended(5)[0], "")
+
+
+@test
+def a_forwarded_signal_that_ends_the_command_gives_its_status(server):
+    for name in FORWARDED:
+        number = getattr(signal, "SIG" + name)
+        held = Run([], ["sh", "-c", "echo up; exec sleep 1000"])
+        equal(held.line(), "up")
+        held.process.send_signal(number)
+        held.ended(128 + number)
+        equal(info(server), None)
+
+
+@test
+def the_command_finds_the_lock_in_its_environment(server):
+    held = Run(["--ttl", "20s"], ["sh", "-c", "env | grep ^HOLDFAST_; echo .; cat"])
+    lines = [line for line in iter(held.line, ".")]
+    equal(len(lines), len(set(line.split("=")[0] for line in lines)))
+    found = dict(line.split("=", 1) for line in lines)
+    equal((found["HOLDFAST_KEY"], found["HOLDFAST_TTL_MS"]), (NAME, "20000"))
+    equal(found["HOLDFAST_SERVERS"], os.environ["HOLDFAST_SERVERS"])
+    equal(server.ask("GET", NAME), found["HOLDFAST_OWNER"].encode())
+    equal(server.ask("LOCKS", "CHECK", NAME, found["HOLDFAST_TOKEN"]), 1)
+    held.ended(0)
+
+
+@test
+def input_and_outputs_are_the_commands(_):
+    held = Run([], ["sh", "-c", "tr a-z A-Z; echo wrong >&2"])
+    held.process.stdin.write("some text\n")
+    equal(held.ended(0), ("SOME TEXT\n", "wrong\n"))
+
+
+@test
+def the_command_inherits_nothing_of_ours(_):
+    script = "import os\nfor fd in range(3, 256):\n try: os.fstat(fd); print(fd)\n except OSError: pass"
+    equal(run(0, [], [sys.executable, "-c", script])[0], "")
+    out = run(0, [], ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"])[0]
+    equal([line.split()[1].strip("0") for line in out.splitlines()], ["", ""])
+
+
+@test
+def a_hangup_that_nohup_ignores_is_ignored(_):
+    held = Run([], UNTIL_EOF, lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    equal(held.line(), "up")
+    held.process.send_signal(signal.SIGHUP)
+    equal(held.ended(0)[0], "down\n")
+
+
+@test
+def children_that_nobody_waited_for_are_no_obstacle(_):
+    ignored = Run([], ["sh", "-c", "exit 3"], lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    ignored.ended(3)
+
+
+@test
+def nothing_outlives_a_wrapper_that_is_killed(server):
+    script = "trap '' TERM HUP INT; sleep 1000 & (sleep 1000 & echo $!; sleep 1000) & echo $! $$; wait"
+    held = Run(["--ttl", "500ms"], ["sh", "-c", script])
+    pids = [int(pid) for line in (held.line(), held.line()) for pid in line.split()]
+    ours = children(held.process.pid)
+    equal(len(ours), 2)  # the command and the guardian
+    held.process.kill()
+    held.ended(-signal.SIGKILL)
+    until(lambda: not any(map(alive, pids + ours)))
+    until(lambda: info(server) is None)
+
+
+@test
+def the_guardian_outlives_other_signals_and_keeps_nothing_open(_):
+    held = Run([], ["sh", "-c", "echo $$; exec cat"])
+    child = int(held.line())
+    [guardian] = set(children(held.process.pid)) - {child}
+    for name in ("TERM", "INT", "HUP", "QUIT", "PIPE", "USR1"):
+        os.kill(guardian, getattr(signal, "SIG" + name))
+    until(lambda: len(os.listdir(f"/proc/{guardian}/fd")) == 1)
+    equal((os.getsid(guardian), os.readlink(f"/proc/{guardian}/cwd")), (guardian, "/"))
+    held.process.kill()
+    held.ended(-signal.SIGKILL)
+    until(lambda: not alive(child) and not alive(guardian))
+
+
+@test
+def a_wrapper_killed_at_any_moment_leaves_nothing(server):
+    mark = f"{time.monotonic()}"  # found in the command line of what is left
+    for step in range(40):
+        started = Run(["--ttl", "100ms"], ["sh", "-c", "sleep 1000; :", mark])
+        begun = time.monotonic()
+        until(lambda: time.monotonic() > begun + step / 200)  # from its beginning to after exec
+        started.process.kill()
+        started.ended(-signal.SIGKILL)
+    gone = re.compile(re.escape(mark).encode())
+
+    def left():
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found += [path] if gone.search(path.read_bytes()) else []
+        return found
+    until(lambda: not left())
+    until(lambda: info(server) is None)
+
+
+@test
+def what_a_command_leaves_running_is_let_alone(server):
+    held = Run([], ["sh", "-c", "sleep 1000 & echo $!"])
+    left = int(held.line())
+    held.process.wait(LIMIT_S)
+    equal((held.process.returncode, alive(left), info(server)), (0, True, None))
+    os.kill(left, signal.SIGKILL)
+    held.ended(0)
+
+
+if __name__ == "__main__":
+    run_tests(service)
