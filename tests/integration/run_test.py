@@ -158,15 +158,18 @@ def a_lost_lock_ends_by_kill_what_is_left_of_the_group(server):
 
 @test
 def a_lost_lock_leaves_all_of_the_group_its_grace(server):
-    script = "(trap 'echo up >&2; read x < $0; echo cleaned' TERM; echo up; sleep 1000 & wait) & wait"
+    cleans = ("import signal as s, sys; s.pthread_sigmask(s.SIG_BLOCK, [s.SIGTERM]); print(1, flush=True);"
+              " s.sigwait([s.SIGTERM]); print(2, file=sys.stderr, flush=True); open(sys.argv[1]).read();"
+              " print(3, flush=True)")
+    script = f"{sys.executable} -c '{cleans}' $0 & wait"
     gate = pathlib.Path(os.path.dirname(server.path), "gate")
     os.mkfifo(gate)
     held = Run(["--ttl", "300ms", "--grace", "1h"], ["sh", "-c", script, str(gate)])
-    equal(held.line(), "up")
+    equal(held.line(), "1")
     equal(server.ask("LOCKS", "BREAK", NAME), 1)
-    equal(held.process.stderr.readline(), "up\n")  # the first process has ended by now, or will
+    equal(held.process.stderr.readline(), "2\n")  # the first process has ended by now, or will
     gate.write_text("go\n")
-    equal(held.ended(76)[0], "cleaned\n")
+    equal(held.ended(76)[0], "3\n")
 
 
 @test
