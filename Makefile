@@ -48,6 +48,7 @@ endif
 # The libraries for programs.
 LIBRARIES = build/libholdfast.a build/libholdfast.so
 SONAME = libholdfast.so.0
+VERSION = $(shell sed -n 's/.*kHoldfastVersion = "\(.*\)".*/\1/p' src/core/version.h)
 
 all: build/holdfast-server build/holdfast $(LIBRARIES)  ## build all that is installed (the default)
 
@@ -89,7 +90,7 @@ install-library: $(LIBRARIES)
 	$(Q)install -D -m 755 build/libholdfast.so $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholdfast.so
 	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	$(Q)sed 's|@prefix@|$(PREFIX)|' src/client/holdfast.pc.in \
+	$(Q)sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|' src/client/holdfast.pc.in \
 	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
 
 clean:  ## remove build/

@@ -19,15 +19,8 @@ def free_port():
 
 
 class Rival:
-    """Of `name`; it says what starts it (`command`), and whether it answers (`answers`)."""
-
-    name = None
-
-    def command(self, folder, port):
-        raise NotImplementedError
-
-    def answers(self, port):
-        raise NotImplementedError
+    """One of these has its `name`, and says what starts it, `command(folder, port)`, and whether it serves,
+    `answers(port)`."""
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="holdfast-bench-")

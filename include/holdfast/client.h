@@ -35,9 +35,11 @@ enum class Mode : uint8_t {
 };
 
 struct LockOptions {
+  static constexpr milliseconds kShortestTtl{10};
+
   Mode mode = Mode::kExclusiveLock;
   uint32_t limit = 1;           // of kCountedLock
-  milliseconds ttl{30000};      // for how long a hold lives that nobody renews; at least 10 ms
+  milliseconds ttl{30000};      // for how long a hold lives that nobody renews; at least kShortestTtl
   bool renew = true;            // a watchdog renews it at each third of the ttl, until it is given back
   milliseconds warn_before{0};  // calls on_expiring when so little time is left without a renewal; 0: never
   // Called on the client's own thread; they must not throw, wait for long, or destroy the client. They may
@@ -130,6 +132,8 @@ class Client {
                                     const LockOptions& options = {});
 
  private:
+  Acquired await_lock(const std::string& key, std::optional<milliseconds> wait, const LockOptions& options);
+
   std::shared_ptr<ClientCore> core_;
 };
 

@@ -2,11 +2,10 @@
 #include "cli/acquire.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <memory>
 
 #include "cli/status.h"
+#include "client/transport.h"
 
 namespace holdfast {
 namespace {
@@ -33,14 +32,6 @@ int not_acquired(const LockWish& wish, const Result& result) {
               name_of(result.outcome), result.message);
 }
 
-// Goes on while the machine sleeps, which the steady clock does not.
-milliseconds now() {
-  timespec time{};
-  clock_gettime(CLOCK_BOOTTIME, &time);
-  return std::chrono::ceil<milliseconds>(std::chrono::seconds(time.tv_sec) +
-                                         std::chrono::nanoseconds(time.tv_nsec));
-}
-
 }  // namespace
 
 LockOptions options_of(const LockWish& wish) {
@@ -52,14 +43,15 @@ LockOptions options_of(const LockWish& wish) {
 }
 
 Taken take_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options) {
-  const milliseconds began = now();
+  const TimeMs began = client::Loop::now();  // which goes on while the machine sleeps
   Acquired acquired;
   if (const int signal = acquire(client, signals, wish, options, acquired); signal != 0)
     return {std::nullopt, 128 + signal};
   if (!acquired.result) return {std::nullopt, not_acquired(wish, acquired.result)};
   // We may have been stopped, or the machine asleep, since the grant: who asked is not expecting us any
   // more.
-  if (wish.wait && *wish.wait > milliseconds(0) && now() - began > *wish.wait) {
+  const milliseconds took((client::Loop::now() - began).count);
+  if (wish.wait && *wish.wait > milliseconds(0) && took > *wish.wait) {
     acquired.hold.unlock();
     return {std::nullopt, fail(wish.busy_status, "{}: the lock came too late", wish.name)};
   }

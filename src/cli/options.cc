@@ -18,7 +18,6 @@ namespace po = boost::program_options;
 constexpr const char* kDefaultServers = "holdfast://127.0.0.1:7379";
 constexpr const char* kArguments = "arguments";
 constexpr double kMaxDurationMs = 10.0 * 365 * 24 * 3600 * 1000;
-constexpr milliseconds kMinTtl{10};
 constexpr int64_t kMaxLimit = 2147483647;
 
 po::options_description described(std::string_view options) {
@@ -83,7 +82,8 @@ void read_lock_options(const Given& given, LockWish& wish) {
   if (given.contains("shared") && given.contains("limit"))
     refuse("--shared and --limit exclude each other");
   wish.ttl = duration_of(given, "ttl", wish.ttl);
-  if (wish.ttl < kMinTtl) refuse(fmt::format("--ttl must be at least {} ms", kMinTtl.count()));
+  constexpr milliseconds kShortest = LockOptions::kShortestTtl;
+  if (wish.ttl < kShortest) refuse(fmt::format("--ttl must be at least {} ms", kShortest.count()));
   if (given.contains("wait")) wish.wait = duration_of(given, "wait", {});
   if (given.contains("no-wait")) wish.wait = milliseconds(0);
   wish.limit = static_cast<uint32_t>(number_of(given, "limit", 1, kMaxLimit, wish.limit));

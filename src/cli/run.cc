@@ -3,9 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <exception>
 #include <memory>
-#include <stdexcept>
 
 #include "cli/acquire.h"
 #include "cli/child.h"
@@ -63,14 +61,10 @@ int run_under_lock(const std::vector<std::string>& words) {
   const ParsedRun parsed = parse_run(words);
   if (!parsed.help.empty()) return fmt::print("{}", parsed.help), 0;
   if (!parsed.options) return fail(kUsage, "{}; see holdfast run --help", parsed.wrong);
-  try {
+  return status_of_verb("run", [&] {
     const Signals signals;
     return run_locked(signals, *parsed.options);
-  } catch (const std::invalid_argument& e) {  // of Client: what --servers says
-    return fail(kUsage, "--servers: {}; see holdfast run --help", e.what());
-  } catch (const std::exception& e) {
-    return fail(kFailed, "{}", e.what());
-  }
+  });
 }
 
 }  // namespace holdfast

@@ -11,12 +11,6 @@ namespace {
 
 using std::chrono::steady_clock;
 
-std::vector<std::string> names_of(const client::Place& place) {
-  std::vector<std::string> names;
-  for (const client::Address& address : place.servers) names.push_back(address.text());
-  return names;
-}
-
 // One question to several servers; shared by the callbacks.
 struct Round {
   std::vector<Answer> answers;
@@ -42,7 +36,7 @@ std::string Answer::why() const {
 }
 
 Servers::Servers(const std::string& where)
-    : place_(client::parse_place(where)), ring_(names_of(place_), place_.replicas) {
+    : place_(client::parse_place(where)), ring_(place_.names(), place_.replicas) {
   loop_.post([this] {
     for (const client::Address& address : place_.servers)
       links_.push_back(std::make_unique<client::Link>(loop_, address));

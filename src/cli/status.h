@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace holdfast {
@@ -20,6 +23,18 @@ template <typename... Args>
 int fail(int status, fmt::format_string<Args...> format, Args&&... args) {
   fmt::print(stderr, "holdfast: {}\n", fmt::format(format, std::forward<Args>(args)...));
   return status;
+}
+
+// Runs a verb whose words have been understood: its status, or that of what it threw.
+template <typename Verb>
+int status_of_verb(std::string_view name, Verb verb) {
+  try {
+    return verb();
+  } catch (const std::invalid_argument& e) {  // of Client and Servers: what --servers says
+    return fail(kUsage, "--servers: {}; see holdfast {} --help", e.what(), name);
+  } catch (const std::exception& e) {
+    return fail(kFailed, "{}", e.what());
+  }
 }
 
 }  // namespace holdfast

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <stdexcept>
 #include <string_view>
 
 #include "cli/status.h"
@@ -114,13 +113,7 @@ int run_row(const Verb& verb, const std::vector<std::string>& words) {
   } catch (const std::exception& e) {  // of Boost, or of refuse()
     return fail(kUsage, "{}; see holdfast {} --help", e.what(), verb.name);
   }
-  try {
-    return verb.run(call);
-  } catch (const std::invalid_argument& e) {  // of Client and Servers
-    return fail(kUsage, "--servers: {}; see holdfast {} --help", e.what(), verb.name);
-  } catch (const std::exception& e) {
-    return fail(kFailed, "{}", e.what());
-  }
+  return status_of_verb(verb.name, [&] { return verb.run(call); });
 }
 
 }  // namespace

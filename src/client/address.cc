@@ -108,6 +108,12 @@ std::string Address::text() const {
   return (bracket ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
+std::vector<std::string> Place::names() const {
+  std::vector<std::string> all;
+  for (const Address& address : servers) all.push_back(address.text());
+  return all;
+}
+
 Place parse_place(std::string_view text) {
   constexpr std::string_view kOne = "holdfast://";
   constexpr std::string_view kSeveral = "quorum://";

@@ -27,6 +27,7 @@ struct Place {
   size_t replicas = 1;  // rfactor
   size_t write_quorum = 1;
   size_t read_quorum = 1;
+  std::vector<std::string> names() const;  // of the servers, as Address::text() has them
 };
 
 // Throws std::invalid_argument, which says what is wrong and how it should be.

@@ -14,10 +14,9 @@ namespace holdfast {
 
 namespace {
 
-constexpr milliseconds kShortestTtl{10};
-
 void check_ttl(milliseconds ttl) {
-  if (ttl < kShortestTtl || ttl.count() > kMaxTtlMs) throw std::invalid_argument("a ttl is at least 10 ms");
+  if (ttl < LockOptions::kShortestTtl || ttl.count() > kMaxTtlMs)
+    throw std::invalid_argument("a ttl is at least 10 ms");
 }
 
 void check(const LockOptions& options) {
@@ -29,11 +28,6 @@ void check(const LockOptions& options) {
 const std::string& nothing() {
   static const std::string kNothing;
   return kNothing;
-}
-
-// Where `wait` is over before it began, one attempt is left.
-std::optional<milliseconds> wait_of(milliseconds wait) {
-  return wait.count() > 0 ? std::optional(wait) : std::nullopt;
 }
 
 }  // namespace
@@ -104,22 +98,23 @@ std::future<Acquired> Client::lock_future(const std::string& key, std::optional<
   return promise->get_future();
 }
 
+Acquired Client::await_lock(const std::string& key, std::optional<milliseconds> wait,
+                            const LockOptions& options) {
+  core_->forbid_to_wait();
+  return lock_future(key, wait, options).get();
+}
+
 Acquired Client::try_lock(const std::string& key, const LockOptions& options) {
-  core_->forbid_after_fork();
-  core_->forbid_on_loop();
-  return lock_future(key, std::nullopt, options).get();
+  return await_lock(key, std::nullopt, options);
 }
 
 Acquired Client::lock(const std::string& key, const LockOptions& options) {
-  core_->forbid_after_fork();
-  core_->forbid_on_loop();
-  return lock_future(key, milliseconds(0), options).get();
+  return await_lock(key, milliseconds(0), options);
 }
 
+// Where `wait` is over before it began, one attempt is left.
 Acquired Client::lock_for(const std::string& key, milliseconds wait, const LockOptions& options) {
-  core_->forbid_after_fork();
-  core_->forbid_on_loop();
-  return lock_future(key, wait_of(wait), options).get();
+  return wait.count() > 0 ? await_lock(key, wait, options) : try_lock(key, options);
 }
 
 Acquired Client::lock_until(const std::string& key, std::chrono::steady_clock::time_point until,

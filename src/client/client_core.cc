@@ -11,19 +11,9 @@
 
 namespace holdfast {
 
-namespace {
-
-std::vector<std::string> names_of(const client::Place& place) {
-  std::vector<std::string> names;
-  for (const client::Address& address : place.servers) names.push_back(address.text());
-  return names;
-}
-
-}  // namespace
-
 ClientCore::ClientCore(client::Place place)
     : place_(std::move(place)),
-      ring_(names_of(place_), place_.replicas),
+      ring_(place_.names(), place_.replicas),
       pid_(getpid()),
       loop_owner_(std::make_unique<client::Loop>()),
       loop_(loop_owner_.get()) {
@@ -41,7 +31,8 @@ void ClientCore::forbid_after_fork() const {
   if (is_forked()) throw std::logic_error("this holdfast::Client is of the parent process: make a new one");
 }
 
-void ClientCore::forbid_on_loop() {
+void ClientCore::forbid_to_wait() {
+  forbid_after_fork();
   const std::lock_guard lock(mutex_);
   if (!closed_ && loop_->on_thread())
     throw std::logic_error("a callback of holdfast::Client must not wait for the client");
@@ -55,7 +46,7 @@ bool ClientCore::post(std::function<void()> work) {
 }
 
 void ClientCore::close() {
-  forbid_on_loop();
+  forbid_to_wait();
   post([this] {
     closing_ = true;
     const auto all = holds_;  // a copy: those that end go

@@ -28,11 +28,11 @@ class ClientCore {
 
   const client::Place& place() const { return place_; }
   const client::Ring& ring() const { return ring_; }
+  bool is_forked() const;
   // Throws std::logic_error in a child of the process that made it.
   void forbid_after_fork() const;
-  bool is_forked() const;
-  // Throws std::logic_error on the loop's thread, which would wait for itself.
-  void forbid_on_loop();
+  // The same, and on the loop's thread, which would wait for itself.
+  void forbid_to_wait();
 
   // Runs `work` on the loop's thread. False: the client is closed, and it never will.
   bool post(std::function<void()> work);

@@ -89,8 +89,7 @@ milliseconds HoldCore::validity() const {
 }
 
 Result HoldCore::ask(const std::function<void(Answer)>& work) {
-  client_->forbid_after_fork();
-  client_->forbid_on_loop();
+  client_->forbid_to_wait();
   const auto answer = std::make_shared<std::promise<Result>>();
   if (!client_->post([self = shared_from_this(), work, answer] { work(answer); })) return cancelled();
   return answer->get_future().get();
@@ -211,11 +210,11 @@ void HoldCore::observe() {
   if (phase_ == Phase::kHolding && state == Redlock::State::kOver) lose(machine_.result());
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kPausing) watch();
   if (phase_ == Phase::kEnding && machine_.state() == Redlock::State::kOver) answer_releases();
-  if (phase_ != Phase::kOver && (left_ || machine_.settled()) && under_way_ == 0) return end();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
     unwatch();
-    std::exchange(done_, nullptr)(Acquired{named(cancelled_ ? cancelled() : machine_.result()), Hold()});
+    std::exchange(done_, nullptr)(Acquired{cancelled_ ? cancelled() : named(machine_.result()), Hold()});
   }
+  if (phase_ != Phase::kOver && (left_ || machine_.settled()) && under_way_ == 0) return end();
   arm_timer();
 }
 
@@ -309,8 +308,6 @@ void HoldCore::end() {
   if (extending_) std::exchange(extending_, nullptr)->set_value(over());
   for (auto& [ttl, answer] : std::exchange(extends_, {})) answer->set_value(over());
   answer_releases();
-  if (done_)
-    std::exchange(done_, nullptr)(Acquired{cancelled_ ? cancelled() : named(machine_.result()), Hold()});
   client_->forget(shared_from_this());
 }
 

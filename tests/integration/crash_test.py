@@ -332,7 +332,7 @@ class Checker:
             if token < floor or (token == floor and new and not item.pending):
                 self.findings.wrong("out of order", f"{item.keys}: found {token} after {floor}")
             if new or before[1] != token:
-                item.lease = None  # of a lease that nobody answered for; the one of before may still be ended
+                item.lease = None  # not that of before, which may still be ended
             span = [FOREVER] * 2 if row["ttl"] == FOREVER else [asked + row["ttl"]] * 2
             item.hold = [row["owner"], token, *span]
             self.model.told(item, token)
