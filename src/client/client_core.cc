@@ -11,6 +11,13 @@
 
 namespace holdfast {
 
+namespace {
+
+constexpr DurationMs kContentionLasts{1000};
+constexpr size_t kContendedKeys = 1000;  // that are remembered
+
+}  // namespace
+
 ClientCore::ClientCore(client::Place place)
     : place_(std::move(place)),
       ring_(place_.names(), place_.replicas),
@@ -58,6 +65,19 @@ void ClientCore::close() {
   closed_ = true;
   lock.unlock();
   loop_owner_.reset();  // what was posted before still runs
+}
+
+void ClientCore::note_contention(const std::string& key) {
+  const TimeMs now = client::Loop::now();
+  if (contended_.size() >= kContendedKeys)
+    std::erase_if(contended_, [now](const auto& entry) { return is_due(entry.second, now); });
+  if (contended_.size() >= kContendedKeys) contended_.clear();  // a hint only
+  contended_[key] = now + kContentionLasts;
+}
+
+bool ClientCore::is_contended(const std::string& key) const {
+  const auto entry = contended_.find(key);
+  return entry != contended_.end() && !is_due(entry->second, client::Loop::now());
 }
 
 void ClientCore::adopt(std::shared_ptr<HoldCore> hold) { holds_.insert(std::move(hold)); }

@@ -6,9 +6,11 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "client/address.h"
@@ -43,6 +45,9 @@ class ClientCore {
   client::Loop& loop() { return *loop_; }
   bool is_closing() const { return closing_; }
   client::Link& link(size_t server) { return *links_[server]; }
+  // Whether somebody here had to wait for the key within the last second.
+  void note_contention(const std::string& key);
+  bool is_contended(const std::string& key) const;
   void adopt(std::shared_ptr<HoldCore> hold);
   void forget(const std::shared_ptr<HoldCore>& hold);
 
@@ -59,6 +64,7 @@ class ClientCore {
   // The loop's thread:
   std::vector<std::unique_ptr<client::Link>> links_;
   std::set<std::shared_ptr<HoldCore>> holds_;  // that have not ended
+  std::map<std::string, TimeMs> contended_;    // keys that somebody waited for, and until when that counts
   bool closing_ = false;
 };
 

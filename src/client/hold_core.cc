@@ -136,7 +136,7 @@ void HoldCore::start() {
   if (client_->is_closing()) return refuse();
   timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [this] { on_timer(); });
   client_->adopt(shared_from_this());
-  machine_.acquire(Loop::now(), Loop::clock_us());
+  machine_.acquire(Loop::now(), Loop::clock_us(), client_->is_contended(key_));
   drive();
 }
 
@@ -153,6 +153,7 @@ void HoldCore::cancel() {
 void HoldCore::give_back() {
   if (phase_ == Phase::kEnding || phase_ == Phase::kOver) return;
   locked_ = false;
+  if (queued_) client_->note_contention(key_);
   if (phase_ == Phase::kHolding) phase_ = Phase::kEnding;
   if (machine_.state() != Redlock::State::kOver) machine_.release(Loop::now());
   drive();
@@ -209,6 +210,11 @@ void HoldCore::observe() {
   if (may_extend()) return drive();
   if (phase_ == Phase::kHolding && state == Redlock::State::kOver) lose(machine_.result());
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kPausing) watch();
+  if (phase_ == Phase::kAcquiring && state == Redlock::State::kQueueing) {
+    unwatch();
+    queued_ = true;
+    client_->note_contention(key_);
+  }
   if (phase_ == Phase::kEnding && machine_.state() == Redlock::State::kOver) answer_releases();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
     unwatch();

@@ -95,6 +95,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   const DurationMs server_timeout_;
   Phase phase_ = Phase::kAcquiring;
   bool cancelled_ = false;
+  bool queued_ = false;  // it had to wait in a server's queue
   std::unique_ptr<client::LoopTimer> timer_;
   size_t under_way_ = 0;                      // replies that are still to come
   std::map<uint64_t, Wait> waits_;            // by the send's id

@@ -82,12 +82,20 @@ void Redlock::judge_locks(TimeMs now) {
     same = std::max(same, equal);
     largest = std::max(largest, s.token);
     if (equal < config_.quorum) continue;
+    if (gives_way()) return fail_attempt(now);
     token_ = s.token;
     return hold();
   }
+  if (repeat_at_ != kNever) return;
   const size_t yes = count(&Standing::lock, Vote::kYes);
   const size_t pending = count(&Standing::lock, Vote::kPending);
-  if (yes + pending < config_.quorum) return may_queue(now) ? wait_in_queue(now) : fail_attempt(now);
+  if (yes + pending < config_.quorum) {
+    const bool again =
+        leads_ && repeats_ > 0 && count(&Standing::lock, Vote::kNo) > 0 && config_.servers > 1;
+    if (!again) return fail_attempt(now);
+    repeat_at_ = saturating_add(now, {1 + some_of(config_.min_wait)});
+    return;
+  }
   if (yes >= config_.quorum && same + pending < config_.quorum) begin_fencing(largest, now);
 }
 
@@ -126,6 +134,7 @@ void Redlock::hold() {
 
 void Redlock::finish(Outcome outcome) {
   state_ = State::kOver;
+  end_wait();
   forget_rounds();
   for (Request& r : requests_) r.deadline = kNever;
   result_ = told(outcome);
@@ -143,28 +152,52 @@ Outcome Redlock::why_failed(TimeMs now) const {
   return late && busy <= spare ? Outcome::kExpired : Outcome::kBusy;
 }
 
+// Where to wait: all have to agree on it, so it is the first that is there.
+std::optional<size_t> Redlock::queue_server() const {
+  const auto there = std::find_if(servers_.begin(), servers_.end(), [this](const Standing& s) {
+    return s.lock == Vote::kNo || (s.lock == Vote::kYes && config_.servers > 1);
+  });
+  if (there == servers_.end()) return std::nullopt;
+  return there - servers_.begin();
+}
+
+// A newcomer who can wait is not to overtake those who stand in the queue.
+bool Redlock::gives_way() const {
+  return config_.wait && config_.servers > 1 && wait_id_ == 0 && servers_[0].lock == Vote::kNo;
+}
+
 bool Redlock::deadlocked() const {
   return std::any_of(servers_.begin(), servers_.end(), [](const Standing& s) {
     return s.lock == Vote::kRefused && s.report.outcome == Outcome::kDeadlock;
   });
 }
 
+// Of an attempt, or of waiting in a queue.
 void Redlock::fail_attempt(TimeMs now) {
   const auto hopeless =
       static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [](const auto& s) {
         return s.lock == Vote::kRefused && is_hopeless(s.report.text);
       }));
   const Outcome why = why_failed(now);
-  give_back();
+  const bool looked_around = wait_id_ != 0 && !leads_;
+  const bool led = leads_;
+  if (acquiring()) give_back();
   if (deadlocked()) return finish(Outcome::kDeadlock);
   if (hopeless > config_.servers - config_.quorum) return finish(Outcome::kRefused);
   result_ = told(why);
   if (!config_.wait) return finish(why);
   if (is_due(wait_until_, now)) return finish_wait();
+  if (looked_around) return await_turn(now);
+  end_wait();
+  const std::optional<size_t> queue = queue_server();
+  const bool queues = queue && why == Outcome::kBusy && (!led || config_.servers == 1);
+  return queues ? begin_queueing(*queue, now) : pause(now);
+}
+
+void Redlock::pause(TimeMs now) {
   state_ = State::kPausing;
-  const int64_t range = config_.max_wait.count - config_.min_wait.count + 1;
-  const auto more = static_cast<int64_t>(random_(static_cast<uint64_t>(range)));
-  pause_until_ = saturating_add(now, {config_.min_wait.count + more});
+  const DurationMs more{config_.max_wait.count - config_.min_wait.count};
+  pause_until_ = saturating_add(now, {config_.min_wait.count + some_of(more)});
 }
 
 // What the last attempt came to stands in result_.
@@ -209,13 +242,16 @@ void Redlock::judge_release() {
 
 // --- what is called ---
 
-void Redlock::acquire(TimeMs now, uint64_t clock_us) {
+void Redlock::acquire(TimeMs now, uint64_t clock_us, bool contended) {
   assert(state_ == State::kIdle);
   clock_us_ = clock_us;
   wait_until_ = now;
   if (config_.wait) wait_until_ = config_.wait->count == 0 ? kNever : saturating_add(now, *config_.wait);
-  if (!is_due(validity(now, config_.ttl), now)) return begin_attempt(now);
   servers_.assign(config_.servers, {});
+  if (!is_due(validity(now, config_.ttl), now)) {
+    if (contended && config_.wait && config_.servers > 1) return begin_queueing(0, now);
+    return begin_attempt(fresh_owner(), now);
+  }
   finish(Outcome::kRefused);
   result_.message = "the ttl is so short that the drift of clocks takes all of it";
 }
@@ -261,8 +297,7 @@ void Redlock::on_freed(TimeMs now, uint64_t clock_us) {
   do_due(now);
   if (state_ != State::kPausing) return;
   // Not at once: of several that hear of it, one should come first.
-  const uint64_t some = random_(static_cast<uint64_t>(config_.min_wait.count) + 1);
-  pause_until_ = std::min(pause_until_, saturating_add(now, {static_cast<int64_t>(some)}));
+  pause_until_ = std::min(pause_until_, saturating_add(now, {some_of(config_.min_wait)}));
   do_due(now);
 }
 
@@ -288,16 +323,20 @@ void Redlock::do_due(TimeMs now) {
   while (lose_one(now)) {
   }
   judge(now);
+  if (state_ == State::kLocking && is_due(repeat_at_, now)) return repeat_locks(now);
+  if (state_ == State::kQueueing && is_due(look_at_, now)) return look_around(now);
   if (state_ != State::kPausing) return;
   if (is_due(wait_until_, now)) return finish_wait();
   if (!is_due(pause_until_, now)) return;
-  begin_attempt(now);
+  begin_attempt(fresh_owner(), now);
 }
 
 std::optional<TimeMs> Redlock::next_deadline() const {
   TimeMs next = kNever;
   for (const Request& r : requests_) next = std::min(next, r.deadline);
   if (acquiring() || state_ == State::kHeld) next = std::min(next, valid_until_);
+  if (state_ == State::kLocking) next = std::min(next, repeat_at_);
+  if (state_ == State::kQueueing) next = std::min(next, look_at_);
   if (state_ == State::kPausing) next = std::min({next, pause_until_, wait_until_});
   if (next == kNever) return std::nullopt;
   return next;
@@ -308,10 +347,14 @@ void Redlock::check_invariants() const {
   assert(ends || state_ == State::kHeld || wait_id_ != 0 || next_deadline());  // nothing stands still
   assert(!ends || !next_deadline());
   assert(ends || servers_.size() == config_.servers);
-  assert(wait_id_ == 0 || (config_.servers == 1 && config_.wait && state_ == State::kLocking));
+  assert(state_ != State::kQueueing || (wait_id_ != 0 && !leads_));
+  assert(wait_id_ == 0 || (config_.wait && (acquiring() || state_ == State::kQueueing)));
+  assert(!leads_ || (wait_id_ != 0 && owner_ == wait_owner_));
+  assert(repeat_at_ == kNever || (leads_ && state_ == State::kLocking));
   for (const Request& r : requests_) {
     assert(r.id > 0 && r.id <= last_id_ && r.server < config_.servers);
-    assert(r.owner == owner_ || (r.verb == Verb::kLock && r.deadline == kNever));
+    const bool present = r.owner == (r.verb == Verb::kWait ? wait_owner_ : owner_);
+    assert(present || (r.verb == Verb::kLock && r.deadline == kNever));
     assert(r.verb != Verb::kWait || r.id == wait_id_);
     assert(r.verb != Verb::kFence || state_ == State::kFencing);
     assert(r.verb != Verb::kRenew || (state_ == State::kHeld && renewing_));

@@ -2,14 +2,17 @@
 // requests out. Owns no socket, clock or thread; whatever drives it, sends what it asks for, tells it the
 // replies, and comes again at next_deadline(). With one server it is that server's lock.
 //
-// With one server a wait is the server's: where a plain LOCK got nothing, one with WAIT and SESSION follows
-// on a connection of its own, and its grant is taken over by a LOCK without SESSION. So a waiter that
-// vanishes leaves no hold behind, and the time of the hold counts from that last LOCK.
-//
 // An attempt sends LOCK to all servers of the key, with an owner of its own. Where a quorum granted with
 // one token, that is the lock's; otherwise FENCE raises the others to the largest, and a quorum must
-// confirm it. An attempt that fails is released on every server, and another follows after a random wait,
-// or sooner where on_freed() says so.
+// confirm it. An attempt that fails is released on every server.
+//
+// A wait is a server's, the first of the key's that answers: a LOCK with WAIT and SESSION stands in its
+// queue, on a connection of its own. Once granted there the others are asked, too, and the grant is taken
+// over by a LOCK without SESSION: a waiter that vanishes leaves no hold behind, and the time of the hold
+// counts from that last LOCK. So all who wait stand in one queue, and one of them at a time asks the rest.
+// The queue is only about fairness and speed: who waits looks at the other servers now and then, as a
+// quorum of those is enough, too. Where no queue can be had, attempts follow after random pauses, or sooner
+// where on_freed() says so.
 //
 // Why a token is never given twice, and grows: a server acknowledges a token t (by its grant or by a FENCE
 // reply equal to t) only while its counter is at least t and the owner's grant there is no larger than t.
@@ -76,9 +79,10 @@ class Redlock {
  public:
   enum class State : uint8_t {
     kIdle,
-    kLocking,  // LOCK is under way, or waits in the server's queue
-    kFencing,  // FENCE is under way
-    kPausing,  // between two attempts
+    kLocking,   // LOCK is under way, or is about to be repeated
+    kQueueing,  // waits in a server's queue
+    kFencing,   // FENCE is under way
+    kPausing,   // between two attempts
     kHeld,
     kReleasing,  // UNLOCK is under way, after release()
     kOver,       // result() has the outcome: not acquired, released, or lost
@@ -91,7 +95,9 @@ class Redlock {
 
   // Begins to acquire, once. `clock_us` is the wall clock, of which hints for tokens are made: a wrong one
   // costs a round trip, never safety. `now` is of a monotonic clock that runs through suspends, everywhere.
-  void acquire(TimeMs now, uint64_t clock_us);
+  // `contended`: others are likely to wait, so that a lock that may wait goes to the queue at once: it
+  // would get in their way.
+  void acquire(TimeMs now, uint64_t clock_us, bool contended = false);
   // Only where kHeld. The hold goes on, whatever the outcome, until its validity ends; but that of a ttl
   // which would end sooner counts at once, as some server may have it. A renewal under way is forgotten.
   void renew(TimeMs now, DurationMs ttl);
@@ -153,14 +159,19 @@ class Redlock {
     ServerReport report;       // of the last answer
   };
 
-  void begin_attempt(TimeMs now);
-  void wait_in_queue(TimeMs now);
-  bool may_queue(TimeMs now) const;
+  void begin_attempt(const std::string& owner, TimeMs now, std::optional<size_t> without = std::nullopt);
+  void begin_queueing(size_t server, TimeMs now);
+  void await_turn(TimeMs now);
+  void look_around(TimeMs now);
+  void repeat_locks(TimeMs now);
+  std::optional<size_t> queue_server() const;
+  bool gives_way() const;
   void judge_locks(TimeMs now);
   void begin_fencing(uint64_t token, TimeMs now);
   void judge_fencing(TimeMs now);
   void hold();
   void fail_attempt(TimeMs now);
+  void pause(TimeMs now);
   Outcome why_failed(TimeMs now) const;
   bool deadlocked() const;
   void give_back();
@@ -191,6 +202,7 @@ class Redlock {
   size_t count(Vote Standing::*which, Vote vote) const;
   Result told(Outcome outcome) const;
   std::string fresh_owner();
+  int64_t some_of(DurationMs most) const;
   uint64_t hint() const;
   TimeMs validity(TimeMs from, DurationMs ttl) const;
 
@@ -216,6 +228,12 @@ class Redlock {
   std::vector<Request> requests_;
   uint64_t last_id_ = 0;
   uint64_t wait_id_ = 0;  // of the send that waits, or what it got; 0: none
+  size_t wait_server_ = 0;
+  std::string wait_owner_;
+  bool leads_ = false;  // what waited was granted: the attempt is its
+  int repeats_ = 0;     // of LOCKs where they were refused, that the attempt may still make
+  TimeMs repeat_at_ = kNever;
+  TimeMs look_at_ = kNever;  // while kQueueing
   std::vector<Send> sends_;
   std::vector<uint64_t> ends_;
 };

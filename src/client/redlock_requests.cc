@@ -14,6 +14,11 @@ constexpr size_t kMaxUnanswered = 4096;
 // What clocks in whole milliseconds may be wrong by: the server's expiry, and the reader of `now`.
 constexpr int64_t kGranularityMs = 2;
 
+// Who waits looks at the other servers after one to two times this, in pauses at most as long as can be.
+constexpr int64_t kPatience = 10;
+// How often LOCK is repeated where the holder before was not released yet.
+constexpr int kRepeats = 5;
+
 const char* const kNoAnswerYet = "no answer yet";
 
 bool is_of_far_hint(const Reply& reply) {
@@ -30,7 +35,14 @@ std::string Redlock::fresh_owner() {
   return owner;
 }
 
-uint64_t Redlock::hint() const { return std::min(std::max(clock_us_, seen_ + 1), kMaxToken); }
+int64_t Redlock::some_of(DurationMs most) const {
+  return static_cast<int64_t>(random_(static_cast<uint64_t>(most.count) + 1));
+}
+
+// Who was granted in a queue has a token there already, which the others are to give, too.
+uint64_t Redlock::hint() const {
+  return leads_ ? seen_ : std::min(std::max(clock_us_, seen_ + 1), kMaxToken);
+}
 
 TimeMs Redlock::validity(TimeMs from, DurationMs ttl) const {
   const auto drift = static_cast<int64_t>(std::ceil(static_cast<double>(ttl.count) * config_.drift));
@@ -58,31 +70,54 @@ void Redlock::ask_lock(size_t server, bool hinted, TimeMs now) {
   servers_[server].report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
 }
 
-void Redlock::begin_attempt(TimeMs now) {
+// `without`: a server that is known to say no.
+void Redlock::begin_attempt(const std::string& owner, TimeMs now, std::optional<size_t> without) {
   state_ = State::kLocking;
-  owner_ = fresh_owner();
+  owner_ = owner;
   valid_until_ = validity(now, config_.ttl);
   servers_.assign(config_.servers, {});
   result_ = {};
-  for (size_t server = 0; server < config_.servers; ++server) ask_lock(server, true, now);
-}
-
-// Whether a plain LOCK that got nothing is to be followed by one that waits.
-bool Redlock::may_queue(TimeMs now) const {
-  return config_.servers == 1 && config_.wait && servers_[0].lock == Vote::kNo && !is_due(wait_until_, now);
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (server != without) ask_lock(server, true, now);
+  }
+  if (without) servers_[*without] = {Vote::kNo, Vote::kNone, 0, {"", Outcome::kBusy, 0, ""}};
 }
 
 // The time of the hold does not count meanwhile: it begins when the grant is taken over.
-void Redlock::wait_in_queue(TimeMs now) {
-  end_wait();
+void Redlock::begin_queueing(size_t server, TimeMs now) {
+  owner_ = wait_owner_ = fresh_owner();
+  wait_server_ = server;
+  for (Standing& s : servers_) {
+    if (s.lock == Vote::kNone) s.report.text = "not asked";
+  }
   const int64_t left = wait_until_ == kNever ? 0 : std::min((wait_until_ - now).count, kMaxTtlMs);
   std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
   argv.insert(argv.end(), mode_.begin(), mode_.end());
   argv.insert(argv.end(), {"WAIT", std::to_string(left), "SESSION", "TOKEN", std::to_string(hint())});
-  ask(Verb::kWait, 0, std::move(argv), saturating_add(wait_until_, config_.server_timeout));
+  ask(Verb::kWait, server, std::move(argv), saturating_add(wait_until_, config_.server_timeout));
   wait_id_ = last_id_;
+  await_turn(now);
+}
+
+void Redlock::await_turn(TimeMs now) {
+  state_ = State::kQueueing;
   valid_until_ = kNever;
-  servers_[0].lock = Vote::kPending;
+  const DurationMs patience{kPatience * config_.max_wait.count};
+  const bool others_suffice = config_.servers - 1 >= config_.quorum;
+  look_at_ = others_suffice ? saturating_add(now, {1 + patience.count + some_of(patience)}) : kNever;
+}
+
+// Whether the other servers give the lock, though the turn there has not come: that server may stand still,
+// or have a hold that nobody else has.
+void Redlock::look_around(TimeMs now) { begin_attempt(fresh_owner(), now, wait_server_); }
+
+// The holder before may not have been released everywhere yet.
+void Redlock::repeat_locks(TimeMs now) {
+  repeat_at_ = kNever;
+  --repeats_;
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (servers_[server].lock == Vote::kNo) ask_lock(server, true, now);
+  }
 }
 
 void Redlock::end_wait() {
@@ -90,12 +125,15 @@ void Redlock::end_wait() {
   ends_.push_back(wait_id_);
   std::erase_if(requests_, [this](const Request& r) { return r.id == wait_id_; });
   wait_id_ = 0;
+  leads_ = false;
+  repeat_at_ = kNever;
 }
 
-// Asks every server the same; what an earlier round still hears does not count any more.
+// Asks every server the same; what an earlier round still hears does not count any more. The first one is
+// asked last: who waits there should find the others free.
 void Redlock::begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now) {
   forget_rounds();
-  for (size_t server = 0; server < config_.servers; ++server) {
+  for (size_t server = config_.servers; server-- > 0;) {
     servers_[server].round = Vote::kPending;
     servers_[server].report = {"", Outcome::kUnreachable, servers_[server].token, kNoAnswerYet};
     ask(verb, server, argv, saturating_add(now, config_.server_timeout));
@@ -127,11 +165,10 @@ void Redlock::unlock(size_t server, const std::string& owner) {
 // Only LOCKs stay remembered, as a late grant has to be released. One server that said no has nothing to
 // give back; of several, one may have been asked twice by whoever carries the requests.
 void Redlock::give_back() {
-  end_wait();
   forget_rounds();
   for (Request& r : requests_) r.deadline = kNever;
   if (config_.servers == 1 && (servers_[0].lock == Vote::kNo || servers_[0].lock == Vote::kRefused)) return;
-  for (size_t server = 0; server < config_.servers; ++server) unlock(server, owner_);
+  for (size_t server = config_.servers; server-- > 0;) unlock(server, owner_);
 }
 
 // --- what answers mean ---
@@ -206,15 +243,18 @@ void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now
 }
 
 void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now) {
-  assert(request.id == wait_id_);
-  const Vote vote = note(0, reply);
-  servers_[0].lock = vote;
+  assert(request.id == wait_id_ && !leads_);
+  const Vote vote = note(wait_server_, reply);
   if (vote == Vote::kYes) {
-    valid_until_ = validity(now, config_.ttl);
-    ask_lock(0, true, now);
-  } else if (vote == Vote::kNo) {  // the server's clock says when the wait is over
-    wait_until_ = now;
+    if (acquiring()) give_back();
+    leads_ = true;
+    repeats_ = kRepeats;
+    return begin_attempt(wait_owner_, now);
   }
+  servers_[wait_server_].lock = vote;
+  if (vote == Vote::kNo) wait_until_ = now;  // the server's clock says when the wait is over
+  end_wait();
+  if (!acquiring()) fail_attempt(now);
 }
 
 void Redlock::answer_fence(const Request& request, const Reply& reply) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
 
 #include "core/hash.h"
 
@@ -32,11 +31,6 @@ Ring::Ring(const std::vector<std::string>& names, size_t replicas)
 
 std::vector<size_t> Ring::servers_of(std::string_view key) const {
   std::vector<size_t> servers;
-  if (replicas_ == servers_) {
-    servers.resize(servers_);
-    std::iota(servers.begin(), servers.end(), size_t{0});
-    return servers;
-  }
   auto point = std::lower_bound(points_.begin(), points_.end(), std::pair(place_of(key), size_t{0}));
   while (servers.size() < replicas_) {
     if (point == points_.end()) point = points_.begin();

@@ -218,19 +218,60 @@ TEST_CASE("library: five servers, of which two stand still; woken, they hold not
   for (size_t i = 0; i < 5; ++i) until("it is free", [&] { return is_free(servers.at(i), "k"); });
 }
 
-TEST_CASE("library: on a quorum a waiter is granted when the lock is given back") {
-  Quorum servers(3);
-  Locks client(servers.place());
-  Acquired first = client.lock("k");
-  REQUIRE(first.result.ok());
-  std::future<Acquired> next = client.lock_future("k", 0ms);
-  Client control(servers.at(0));
-  until("it hears of releases",
-        [&] { return control.ask("PUBSUB NUMSUB __lock__:k") == "[\"__lock__:k\", 1]"; });
-  CHECK(first.hold.unlock().ok());
-  Acquired second = next.get();
-  REQUIRE(second.result.ok());
-  CHECK(second.hold.token() > first.hold.token());
+// The server on which so many wait; nullopt: none.
+std::optional<size_t> where_they_wait(const Quorum& servers, size_t waiters) {
+  for (size_t i = 0; i < servers.size(); ++i) {
+    const std::string told = Client(servers.at(i)).ask("INFO clients");
+    if (told.find("blocked_clients:" + std::to_string(waiters)) != std::string::npos) return i;
+  }
+  return std::nullopt;
+}
+
+TEST_CASE("library: on a quorum all wait in one queue, and are served in its order") {
+  Quorum servers(5);
+  Locks holder(servers.place());
+  Acquired held = holder.lock("k");
+  REQUIRE(held.result.ok());
+  std::vector<std::unique_ptr<Locks>> clients;
+  std::vector<std::future<Acquired>> waits;
+  for (size_t n = 1; n <= 6; ++n) {
+    clients.push_back(std::make_unique<Locks>(servers.place()));
+    waits.push_back(clients.back()->lock_future("k", 0ms));
+    until("it stands in the queue", [&] { return where_they_wait(servers, n).has_value(); });
+  }
+  uint64_t token = held.hold.token();
+  CHECK(held.hold.unlock().ok());
+  for (auto& wait : waits) {
+    Acquired next = wait.get();
+    REQUIRE_MESSAGE(next.result.ok(), next.result.message);
+    CHECK(next.hold.token() > token);
+    token = next.hold.token();
+    CHECK(next.hold.unlock().ok());
+  }
+}
+
+TEST_CASE("library: who waits at a server that stands still or dies is granted by the others") {
+  for (const int fault : {SIGSTOP, SIGKILL}) {
+    Quorum servers(5);
+    Locks client(servers.place("timeout=200&max-wait=20"));
+    Acquired first = client.lock("k");
+    REQUIRE(first.result.ok());
+    std::future<Acquired> next = client.lock_future("k", 0ms);
+    std::optional<size_t> there;
+    until("it waits", [&] { return (there = where_they_wait(servers, 1)).has_value(); });
+    if (fault == SIGKILL) servers.end(*there);
+    if (fault == SIGSTOP) servers.signal(*there, SIGSTOP);
+    CHECK(first.hold.unlock().ok());
+    Acquired second = next.get();
+    REQUIRE_MESSAGE(second.result.ok(), second.result.message);
+    CHECK(second.hold.token() > first.hold.token());
+    if (fault == SIGSTOP) servers.signal(*there, SIGCONT);
+    CHECK(second.hold.unlock().ok());
+    for (size_t i = 0; i < servers.size(); ++i) {
+      if (fault == SIGKILL && i == *there) continue;
+      until("nothing is left behind", [&] { return is_free(servers.at(i), "k"); });
+    }
+  }
 }
 
 TEST_CASE("library: threads count under a Mutex on three servers, and no step is lost") {

@@ -221,7 +221,7 @@ void RedlockWorld::begin(Client& client, size_t index) {
   if (session.shared) mode.emplace_back("SHARED");
   session.lock =
       std::make_unique<Redlock>(config, kKey, mode, [this](uint64_t n) { return dice_.below(n); });
-  session.lock->acquire(client_now(index), wall_us(index));
+  session.lock->acquire(client_now(index), wall_us(index), dice_.one_in(2));
   --client.left;
   client.busy = true;
   client.session = sessions_.size();
@@ -342,8 +342,13 @@ void RedlockWorld::carry(size_t index) {
     event.kind = Event::Kind::kEnd;
     event.session = index;
     event.id = id;
-    Link& link = servers_[0].links[{index, id}];
-    schedule(std::max(now_us_ + on_the_way(), link.asked_us), std::move(event));
+    const auto server = std::find_if(servers_.begin(), servers_.end(), [&](const Server& s) {
+      return s.links.contains({index, id});
+    });
+    if (server == servers_.end()) continue;  // it crashed
+    event.server = static_cast<size_t>(server - servers_.begin());
+    const int64_t asked_us = server->links[{index, id}].asked_us;
+    schedule(std::max(now_us_ + on_the_way(), asked_us), std::move(event));
   }
   judge(index);
 }
@@ -356,12 +361,12 @@ void RedlockWorld::send(size_t index, client::Send&& send) {
   event.id = send.id;
   event.waits = send.waits;
   event.argv = std::move(send.argv);
+  Link& link = servers_[send.server].links[{index, send.waits ? send.id : 0}];
   if (chance(profile_.lost_one_in)) {
     event.kind = Event::Kind::kReply;
     event.reply = {Reply::Kind::kLost, 0, "lost"};
     return schedule(now_us_ + kToldLostUs, std::move(event));
   }
-  Link& link = servers_[send.server].links[{index, send.waits ? send.id : 0}];
   link.asked_us = std::max(now_us_ + on_the_way(), link.asked_us);
   if (!send.waits && event.argv[0] == "LOCK" && chance(profile_.resent_one_in)) {
     schedule(link.asked_us + dice_.between(0, 2 * profile_.ttl_ms * 1000), event);  // overtaken by others

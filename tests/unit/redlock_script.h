@@ -28,9 +28,10 @@ inline RedlockConfig one_server(std::optional<DurationMs> wait = std::nullopt) {
 
 class Script {
  public:
-  explicit Script(const RedlockConfig& config, const std::vector<std::string>& mode = {})
-      : lock(config, "k", mode, [this](uint64_t n) { return drawn_++ * 7 % n; }) {
-    lock.acquire(TimeMs{now}, clock_us);
+  explicit Script(const RedlockConfig& config, const std::vector<std::string>& mode = {},
+                  bool contended = false)
+      : lock(config, "k", mode, [this](uint64_t n) { return draw() % n; }) {
+    lock.acquire(TimeMs{now}, clock_us, contended);
     look();
   }
 
@@ -75,6 +76,7 @@ class Script {
   }
   bool held() const { return lock.state() == Redlock::State::kHeld; }
   bool over() const { return lock.state() == Redlock::State::kOver; }
+  bool queueing() const { return lock.state() == Redlock::State::kQueueing; }
   bool pausing() const { return lock.state() == Redlock::State::kPausing; }
   Outcome outcome() const { return lock.result().outcome; }
   uint64_t asked(size_t server) const { return asked_.at(server); }
@@ -89,6 +91,9 @@ class Script {
   std::map<size_t, uint64_t> asked_;
   std::vector<std::pair<size_t, std::string>> unlocked_;
   std::string sent_;
+
+  // Any numbers will do, but for owners, which must differ.
+  uint64_t draw() { return (drawn_ = drawn_ * 6364136223846793005 + 1442695040888963407) >> 33; }
 
   void look() {
     lock.check_invariants();

@@ -1,0 +1,200 @@
+// Waiting for a lock on several servers: in the queue of one of them.
+#include <doctest/doctest.h>
+
+#include "unit/redlock_script.h"
+
+namespace holdfast::client {
+
+namespace {
+
+// Of three servers the first two have refused, so that it waits at the first.
+struct Waiting : Script {
+  explicit Waiting(DurationMs wait = {5000}) : Script(three_servers(wait)) {
+    null(0);
+    null(1);
+    null(2);
+    sent();
+    unlocked();
+    ticket = asked(0);
+    REQUIRE(queueing());
+  }
+  // Its turn has come.
+  void lead(int64_t token = 700) {
+    reply_to(ticket, {Reply::Kind::kGrant, token, ""});
+    REQUIRE(lock.state() == Redlock::State::kLocking);
+  }
+  uint64_t ticket = 0;
+};
+
+}  // namespace
+
+TEST_CASE("redlock queue: who is refused waits at the first server that answered, whoever that is") {
+  Script first(three_servers(DurationMs{5000}));
+  first.sent();
+  first.null(0);
+  first.now = 1010;
+  first.null(1);
+  CHECK(first.sent() ==
+        "2:UNLOCK k A|1:UNLOCK k A|0:UNLOCK k A|0w:LOCK k B 10000 WAIT 4990 SESSION TOKEN 500");
+  Script second(three_servers(DurationMs{0}));
+  second.sent();
+  second.lost(0);
+  second.grant(1, 500);
+  second.null(2);
+  CHECK(second.sent() ==
+        "2:UNLOCK k A|1:UNLOCK k A|0:UNLOCK k A|1w:LOCK k B 10000 WAIT 0 SESSION TOKEN 501");
+  CHECK(second.queueing());
+}
+
+TEST_CASE("redlock queue: the turn asks all with its owner and its token, and takes its own grant over") {
+  Waiting s;
+  s.now = 1900;
+  s.lead();
+  CHECK(s.sent() == "0:LOCK k B 10000 TOKEN 700|1:LOCK k B 10000 TOKEN 700|2:LOCK k B 10000 TOKEN 700");
+  s.grant(0, 700);
+  CHECK(s.ended.empty());
+  s.grant(2, 700);
+  REQUIRE(s.held());
+  CHECK(s.lock.token() == 700);
+  CHECK(s.lock.valid_until().count == 1900 + 9898);
+  CHECK(s.ended == std::vector<uint64_t>{s.ticket});
+}
+
+TEST_CASE("redlock queue: whose turn it is asks again those that were not free yet, and then gives up") {
+  Waiting s;
+  s.lead();
+  s.sent();
+  s.grant(0, 700);
+  s.null(1);
+  for (int repeats = 0; repeats < 5; ++repeats) {
+    s.null(2);
+    CHECK(s.sent().empty());
+    const int64_t next = s.lock.next_deadline()->count;
+    CHECK(next > s.now);
+    CHECK(next <= s.now + 11);
+    s.at(next - 1);
+    CHECK(s.sent().empty());
+    s.at(next);
+    CHECK(s.sent() == "1:LOCK k B 10000 TOKEN 700|2:LOCK k B 10000 TOKEN 700");
+    s.null(1);
+  }
+  s.null(2);
+  CHECK(s.pausing());
+  CHECK(s.unlocked() == "2B 1B 0B");
+  CHECK(s.ended == std::vector<uint64_t>{s.ticket});
+}
+
+TEST_CASE("redlock queue: asked again, a server may grant") {
+  Waiting s;
+  s.lead();
+  s.grant(0, 700);
+  s.null(1);
+  s.null(2);
+  s.at(s.lock.next_deadline()->count);
+  s.grant(2, 700);
+  CHECK(s.held());
+  CHECK(s.unlocked().empty());
+}
+
+TEST_CASE("redlock queue: now and then it looks at the others, which may be enough") {
+  Waiting s(DurationMs{0});
+  const int64_t look = s.lock.next_deadline()->count;
+  CHECK(look > 1000 + 10 * 100);
+  CHECK(look <= 1000 + 20 * 100 + 1);
+  s.at(look - 1);
+  CHECK(s.sent().empty());
+  s.at(look);
+  CHECK(s.sent() == "1:LOCK k C 10000 TOKEN 500|2:LOCK k C 10000 TOKEN 500");
+  SUBCASE("they are") {
+    s.grant(1, 500);
+    s.grant(2, 500);
+    REQUIRE(s.held());
+    CHECK(s.ended == std::vector<uint64_t>{s.ticket});
+  }
+  SUBCASE("they are not: its place is kept") {
+    s.grant(1, 500);
+    s.null(2);
+    CHECK(s.queueing());
+    CHECK(s.unlocked() == "2C 1C 0C");
+    CHECK(s.ended.empty());
+    CHECK(s.lock.next_deadline()->count > look + 1000);
+  }
+  SUBCASE("its turn comes meanwhile") {
+    s.grant(1, 500);
+    s.lead();
+    CHECK(s.unlocked() == "2C 1C 0C");
+    s.grant(0, 700);
+    s.grant(1, 700);
+    CHECK(s.held());
+  }
+  SUBCASE("the queue is lost meanwhile: it is an attempt as any other") {
+    s.reply_to(s.ticket, {Reply::Kind::kLost, 0, "gone"});
+    s.null(1);
+    CHECK_FALSE(s.pausing());
+    s.null(2);
+    CHECK(s.queueing());
+    CHECK(s.sent().ends_with("1w:LOCK k D 10000 WAIT 0 SESSION TOKEN 500"));
+  }
+}
+
+TEST_CASE("redlock queue: where the others are too few for a quorum, it does not look at them") {
+  RedlockConfig config = three_servers(DurationMs{0});
+  config.quorum = 3;
+  Script s(config);
+  s.null(1);
+  s.null(0);
+  REQUIRE(s.queueing());
+  s.at(100000);
+  CHECK(s.queueing());
+}
+
+TEST_CASE(
+    "redlock queue: a queue that is lost is left for the next server's, and the last one's for a pause") {
+  Waiting s;
+  s.reply_to(s.ticket, {Reply::Kind::kLost, 0, "gone"});
+  CHECK(s.queueing());
+  CHECK(s.sent().ends_with("1w:LOCK k C 10000 WAIT 5000 SESSION TOKEN 500"));
+  s.reply_to(s.asked(1), {Reply::Kind::kError, 0, "ERR too many waiters"});
+  CHECK(s.pausing());
+  CHECK(s.ended.size() == 2);
+  CHECK(s.unlocked().empty());
+}
+
+TEST_CASE("redlock queue: the wait ends as the server says") {
+  Waiting s(DurationMs{500});
+  s.now = 1500;
+  s.reply_to(s.ticket, {Reply::Kind::kNull, 0, ""});
+  CHECK(s.over());
+  CHECK(s.outcome() == Outcome::kTimeout);
+  CHECK(s.lock.settled());
+}
+
+TEST_CASE("redlock queue: a newcomer that may wait does not overtake the queue, one that may not tries") {
+  for (const bool waits : {true, false}) {
+    Script s(three_servers(waits ? std::optional(DurationMs{0}) : std::nullopt));
+    s.null(0);
+    s.grant(1, 500);
+    s.grant(2, 500);
+    CHECK(s.held() != waits);
+    CHECK(s.queueing() == waits);
+  }
+}
+
+TEST_CASE("redlock queue: where others are known to wait, it goes to the queue at once") {
+  Script s(three_servers(DurationMs{0}), {}, true);
+  CHECK(s.sent() == "0w:LOCK k A 10000 WAIT 0 SESSION TOKEN 500");
+  s.lost(0);
+  CHECK(s.pausing());  // nobody else was asked
+  Script once(three_servers(), {}, true);
+  CHECK(once.sent().starts_with("0:LOCK k A 10000 TOKEN 500"));
+}
+
+TEST_CASE("redlock queue: giving up leaves it") {
+  Waiting s;
+  s.lock.release(TimeMs{1000});
+  CHECK(s.unlocked().empty());  // what it may just be given goes with the connection
+  CHECK(s.ended == std::vector<uint64_t>{s.ticket});
+  CHECK(s.outcome() == Outcome::kCancelled);
+}
+
+}  // namespace holdfast::client
