@@ -11,6 +11,7 @@ from typing import Callable
 
 import rivals
 from etcd import Etcd
+from quorum import Quorum
 from servers import LOAD_CORE, Client, Server
 from zookeeper import ZooKeeper
 
@@ -267,12 +268,19 @@ def hand_overs():
             for work, ours, budgets in ways for rival in there]
 
 
+def quorum(*args):
+    with Quorum(5) as servers:
+        return servers.load(*args)
+
+
 def table(millions):
     """All lines. The long ones hold so many million locks."""
     locks = millions * 1_000_000
     hand_over = Shared(contended, connections=1000, seconds=6)
     holds = Shared(contended, connections=10, hold_ms=1, seconds=2)
     polls = Shared(polled, connections=10, hold_ms=1, seconds=2)
+    uncontended = Shared(quorum, "uncontended")
+    queued, queue_polls = Shared(quorum, "contended"), Shared(quorum, "contended", "--polls")
     storms = {kind: Shared(storm, kind) for kind in ("Holdfast", "Redis")}
     saves = {kind: Shared(save, kind, locks) for kind in ("Holdfast", "Redis")}
 
@@ -313,6 +321,12 @@ def table(millions):
              ours=lambda: holds("rate"), theirs=lambda: polls("rate")),
         Line("10 clients hold 1 ms: of the least served", "Redis, polled", "holds", at_least=5,
              ours=lambda: holds("least"), theirs=lambda: polls("least")),
+        Line("quorum of 5: a lock, p50", "5 PINGs at once", "us", at_most=1.3,
+             ours=lambda: uncontended("lock"), theirs=lambda: uncontended("ping")),
+        Line("quorum of 5, 100 clients on a key: grants", "polled", "/s", at_least=5,
+             ours=lambda: queued("rate"), theirs=lambda: queue_polls("rate")),
+        Line("  of the least served", "polled", "holds",
+             ours=lambda: queued("least"), theirs=lambda: queue_polls("least")),
         Line("bytes a lock, of 2 million", "Redis", "B", at_most=0.65, once=True,
              **both(bytes_a_lock, 2 * KEYS)),
         Line(f"bytes a lock, of {millions} million", "Redis", "B", at_most=0.65, once=True,

@@ -105,7 +105,7 @@ class Client {
   //   quorum://h1:p1,h2:p2,h3             several independent ones: a majority decides
   // with settings behind a `?`, as in ?timeout=50&rfactor=3:
   //   timeout     ms after which a server that has not answered counts as refusing (1000)
-  //   min-wait, max-wait   ms between two attempts, at random, where no server has a queue to wait in (10, 100)
+  //   min-wait, max-wait   ms between attempts, at random, where no queue can be had (10, 100)
   //   rfactor     how many of the servers have a key (all)
   //   wquorum, rquorum     how many must grant an exclusive and a shared lock (a majority)
   // A counted lock needs all servers of its key, as fewer would let in more than its limit.

@@ -1,0 +1,50 @@
+"""Several Holdfast servers that are one lock service, on free ports; and the load on them, which is
+quorum.cc. All share the machine's cores. QUORUM_LOAD names the program."""
+import json
+import os
+import subprocess
+
+from rivals import free_port
+from servers import LIMIT_S, PROGRAMS, end_with_parent, until
+
+LOAD = os.environ.get("QUORUM_LOAD", "build/bench/quorum")
+
+
+class Quorum:
+    def __init__(self, servers):
+        self.ports = [free_port() for _ in range(servers)]
+
+    def __enter__(self):
+        self.processes = [subprocess.Popen([PROGRAMS["Holdfast"], "--port", str(port), "--save", "", "--loglevel",
+                                            "warning"], stdout=subprocess.DEVNULL, preexec_fn=end_with_parent)
+                          for port in self.ports]
+        try:
+            until(self.serves)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def serves(self):
+        """Whether a lock can be had of all of them; they have just been started."""
+        if any(process.poll() is not None for process in self.processes):
+            raise RuntimeError("a server ended")
+        place = f"{self.place()}?wquorum={len(self.ports)}"
+        done = subprocess.run([LOAD, "uncontended", "--servers", place, "--seconds", "0.1"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        return done.returncode == 0
+
+    def place(self):
+        return "quorum://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
+
+    def load(self, *args):
+        done = subprocess.run([LOAD, *args, "--servers", self.place()], stdout=subprocess.PIPE, text=True,
+                              check=False, timeout=LIMIT_S, preexec_fn=end_with_parent)
+        if done.returncode != 0:
+            raise RuntimeError("the load on a quorum failed")
+        return json.loads(done.stdout)
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
