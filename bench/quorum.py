@@ -15,9 +15,9 @@ class Quorum:
         self.ports = [free_port() for _ in range(servers)]
 
     def __enter__(self):
-        self.processes = [subprocess.Popen([PROGRAMS["Holdfast"], "--port", str(port), "--save", "", "--loglevel",
-                                            "warning"], stdout=subprocess.DEVNULL, preexec_fn=end_with_parent)
-                          for port in self.ports]
+        command = [PROGRAMS["Holdfast"], "--save", "", "--loglevel", "warning", "--port"]
+        self.processes = [subprocess.Popen([*command, str(port)], stdout=subprocess.DEVNULL,
+                                           preexec_fn=end_with_parent) for port in self.ports]
         try:
             until(self.serves)
         except BaseException:
