@@ -48,6 +48,9 @@ struct LockOptions {
   // The lock cannot be relied on any more, though it was not given back. Called once, before the validity
   // ends.
   std::function<void(const Result&)> on_lost;
+  // An attempt failed, and others will follow, as the wait is not over: others hold the lock, or servers do
+  // not answer. Not told while the wait is in a server's queue.
+  std::function<void(const Result&)> on_attempt_failed;
   // Somebody asks for the lock by LOCKS REVOKE; the hold goes on.
   std::function<void()> on_revoke_requested;
 };

@@ -10,19 +10,6 @@
 namespace holdfast {
 namespace {
 
-// So that signals are heard meanwhile: the signal that ended the wait, or 0 and what it came to.
-int acquire(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,
-            Acquired& acquired) {
-  auto answer = std::make_shared<Mailbox<Acquired>>();
-  const bool once = wish.wait == milliseconds(0);  // a 0 would mean for ever to the client
-  const std::optional<milliseconds> wait = once ? std::nullopt : wish.wait ? wish.wait : milliseconds(0);
-  client.lock_async(wish.name, wait, options, [answer](Acquired a) { answer->leave(std::move(a)); });
-  const int signal = wait_or_signal(signals, answer->fd());
-  acquired = answer->take();
-  if (signal != 0 && acquired.result) acquired.hold.unlock();  // both came at once
-  return signal;
-}
-
 int not_acquired(const LockWish& wish, const Result& result) {
   const bool none_there = !result.servers.empty() &&
                           std::all_of(result.servers.begin(), result.servers.end(),
@@ -42,10 +29,22 @@ LockOptions options_of(const LockWish& wish) {
   return options;
 }
 
+int await_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,
+               Acquired& acquired) {
+  auto answer = std::make_shared<Mailbox<Acquired>>();
+  const bool once = wish.wait == milliseconds(0);  // a 0 would mean for ever to the client
+  const std::optional<milliseconds> wait = once ? std::nullopt : wish.wait ? wish.wait : milliseconds(0);
+  client.lock_async(wish.name, wait, options, [answer](Acquired a) { answer->leave(std::move(a)); });
+  const int signal = wait_or_signal(signals, answer->fd());
+  acquired = answer->take();
+  if (signal != 0 && acquired.result) acquired.hold.unlock();  // both came at once
+  return signal;
+}
+
 Taken take_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options) {
   const TimeMs began = client::Loop::now();  // which goes on while the machine sleeps
   Acquired acquired;
-  if (const int signal = acquire(client, signals, wish, options, acquired); signal != 0)
+  if (const int signal = await_lock(client, signals, wish, options, acquired); signal != 0)
     return {std::nullopt, 128 + signal};
   if (!acquired.result) return {std::nullopt, not_acquired(wish, acquired.result)};
   // We may have been stopped, or the machine asleep, since the grant: who asked is not expecting us any

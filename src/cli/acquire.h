@@ -1,7 +1,6 @@
 // Takes a lock for a verb, while signals are heard.
 #pragma once
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -39,10 +38,6 @@ class Mailbox {
     const std::lock_guard lock(mutex_);
     return std::move(value_);
   }
-  bool has_mail() const {
-    pollfd fds{fd_, POLLIN, 0};
-    return poll(&fds, 1, 0) > 0;
-  }
 
  private:
   int fd_;
@@ -51,6 +46,10 @@ class Mailbox {
 };
 
 LockOptions options_of(const LockWish& wish);
+
+// Waits for the lock, while signals are heard: the signal that ended the wait, or 0 and what it came to.
+int await_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,
+               Acquired& acquired);
 
 struct Taken {
   std::optional<Hold> hold;

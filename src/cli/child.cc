@@ -17,6 +17,7 @@
 #include <fstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace holdfast {
 namespace {
@@ -152,15 +153,17 @@ CommandEnd Child::wait_for_end(const Supervision& how) {
   while (!is_over()) {
     using std::chrono::milliseconds;
     int timeout_ms = -1;
-    if (lost_ && !killed_) {
+    if (ending_) {
       const auto left = std::chrono::ceil<milliseconds>(kill_at_ - steady_clock::now());
-      timeout_ms = static_cast<int>(std::clamp(left, milliseconds(0), kLookAgain).count());
+      timeout_ms =
+          static_cast<int>((killed_ ? kLookAgain : std::clamp(left, milliseconds(0), kLookAgain)).count());
     }
     pollfd fds[] = {{signals_.fd(), POLLIN, 0}, {lost_ ? -1 : how.lost_fd, POLLIN, 0}};
     poll(fds, 2, timeout_ms);
-    if (fds[1].revents != 0) lose(how.grace);  // first: a command that ended meanwhile ended too late
+    if (fds[1].revents != 0) lose(how);  // first: a command that ended meanwhile ended too late
     if (fds[0].revents != 0) take_signals(how);
-    if (lost_ && !killed_ && steady_clock::now() >= kill_at_) {
+    if (how.whole_group && ended_ && !ending_) end_group(how.grace);
+    if (ending_ && !killed_ && steady_clock::now() >= kill_at_) {
       kill(-pid_, SIGKILL);
       killed_ = true;
     }
@@ -168,7 +171,7 @@ CommandEnd Child::wait_for_end(const Supervision& how) {
   terminal_.take_back(pid_);
   const int status = reap();
   if (status > 128) terminal_.restore_modes();
-  return {lost_, status};
+  return {true, lost_, asked_to_end_, status};
 }
 
 void Child::take_signals(const Supervision& how) {
@@ -182,6 +185,7 @@ void Child::take_signals(const Supervision& how) {
       go_on(how);
     } else if (number != SIGHUP || !signals_.nohup()) {
       kill(-pid_, number);
+      if (number == SIGINT || number == SIGTERM || number == SIGQUIT) asked_to_end_ = true;
     }
     if (std::exchange(stop_too_, false)) stop_with_it(how, number == SIGTSTP || terminal_.is_of(pid_));
   }
@@ -221,7 +225,7 @@ void Child::stopped(int by) {
 }
 
 void Child::go_on(const Supervision& how) {
-  if (!lost_ && how.may_go_on && !how.may_go_on()) lose(how.grace);
+  if (!lost_ && how.may_go_on && !how.may_go_on()) lose(how);
   hand_on();
 }
 
@@ -230,21 +234,27 @@ void Child::hand_on() {
   kill(-pid_, SIGCONT);
 }
 
-void Child::lose(std::chrono::milliseconds grace) {
+void Child::lose(const Supervision& how) {
   lost_ = true;
-  kill_at_ = steady_clock::now() + grace;
+  end_group(how.grace);
+  if (how.on_lost) how.on_lost();
+}
+
+// Where it has begun already, its grace is what is left of that.
+void Child::end_group(std::chrono::milliseconds grace) {
+  if (!std::exchange(ending_, true)) kill_at_ = steady_clock::now() + grace;
   kill(-pid_, SIGTERM);
   kill(-pid_, SIGCONT);  // who is stopped could not end
 }
 
-bool Child::is_over() const { return ended_ && (!lost_ || killed_ || !group_lives()); }
+bool Child::is_over() const { return ended_ && (!ending_ || !group_lives()); }
 
 // The zombie holds the group's number, so kill() would find the group alive. Where /proc does not show, it
-// is taken to live, and KILL ends it.
+// is taken to live until KILL was sent. After that, too, a process may take its time to end.
 bool Child::group_lives() const {
   std::error_code wrong;
   std::filesystem::directory_iterator processes("/proc", wrong);
-  if (wrong) return true;
+  if (wrong) return !killed_;
   bool any = false;
   for (const std::filesystem::directory_entry& process : processes) {
     const std::string name = process.path().filename();
@@ -254,7 +264,7 @@ bool Child::group_lives() const {
     std::ifstream stat(process.path() / "stat");
     if (std::getline(stat, line, '\0') && lives_in(line, pid_)) return true;
   }
-  return !any;
+  return !any && !killed_;
 }
 
 int Child::reap() {

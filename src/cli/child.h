@@ -22,13 +22,19 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 struct Supervision {
   int lost_fd = -1;                    // becomes readable when the command must end
   std::chrono::milliseconds grace{0};  // then, from TERM to KILL
+  // What a command that ended by itself leaves running in its group is made to end, too.
+  bool whole_group = false;
   // Asked after we have been stopped, before the command goes on: may it still? Empty: it may.
   std::function<bool()> may_go_on;
+  // Called after TERM was sent because of `lost_fd` or `may_go_on`, once. It must not wait.
+  std::function<void()> on_lost;
 };
 
 struct CommandEnd {
-  bool lost = false;  // it was made to end
-  int status = 0;     // as a shell has it: 128 + n after signal n
+  bool started = true;        // false: it could not be, or was lost before
+  bool lost = false;          // it was made to end
+  bool asked_to_end = false;  // INT, TERM or QUIT was forwarded to it
+  int status = 0;             // as a shell has it: 128 + n after signal n
 };
 
 // On the main thread only: what PR_SET_PDEATHSIG watches is the thread that forked.
@@ -45,7 +51,8 @@ class Child {
   int start(const std::vector<std::string>& argv, const Environment& more);
 
   // Forwards signals, and stops and goes on with the command, until it has ended. What it leaves running
-  // in its group is let alone; not so when `lost_fd` spoke: then the whole group has ended.
+  // in its group is let alone; not so when `lost_fd` spoke, or with `whole_group`: then all of it has
+  // ended.
   CommandEnd wait_for_end(const Supervision& how);
 
  private:
@@ -56,7 +63,8 @@ class Child {
   void stop_with_it(const Supervision& how, bool by_user);
   void go_on(const Supervision& how);
   void hand_on();
-  void lose(std::chrono::milliseconds grace);
+  void lose(const Supervision& how);
+  void end_group(std::chrono::milliseconds grace);
   bool group_lives() const;
   bool is_over() const;
   int reap();
@@ -69,7 +77,9 @@ class Child {
   bool stop_too_ = false;  // as the command was stopped by the terminal
   bool hung_up_ = false;
   bool ended_ = false;  // a zombie, which keeps pid_ ours
+  bool asked_to_end_ = false;
   bool lost_ = false;
+  bool ending_ = false;  // TERM was sent to the group, which ends as a whole
   bool killed_ = false;
   std::chrono::steady_clock::time_point kill_at_;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/check.h"
+#include "cli/elect.h"
 #include "cli/run.h"
 #include "cli/verbs.h"
 #include "core/version.h"
@@ -23,9 +24,11 @@ std::string usage() {
       "Usage: holdfast VERB [options]\n"
       "\n"
       "Verbs:\n"
-      "  run [options] NAME -- COMMAND...  run a command while holding a lock\n"
+      "  run [options] NAME -- COMMAND...    run a command while holding a lock\n"
+      "  elect [options] NAME -- COMMAND...  run a command while leading\n"
       "{}"
-      "  check [--repair] PATH...          verify a data folder, or files of one: snapshot, journal, meta\n"
+      "  check [--repair] PATH...            verify a data folder, or files of one: snapshot, journal, "
+      "meta\n"
       "\n"
       "holdfast VERB --help tells more. holdfast --version tells the version.\n",
       verbs_summary());
@@ -68,6 +71,7 @@ int run(const std::vector<std::string>& words) {
   if (words[0] == "--help" || words[0] == "help") return fmt::print("{}", usage()), 0;
   if (words[0] == "--version") return fmt::print("holdfast {}\n", kHoldfastVersion), 0;
   if (words[0] == "run") return run_under_lock({words.begin() + 1, words.end()});
+  if (words[0] == "elect") return run_while_leading({words.begin() + 1, words.end()});
   if (words[0] == "check") return check({words.begin() + 1, words.end()});
   if (const auto status = run_verb(words[0], {words.begin() + 1, words.end()})) return *status;
   return misuse("no such verb: " + words[0]);

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "cli/acquire.h"
-#include "cli/child.h"
+#include "cli/held_command.h"
 #include "cli/run_options.h"
 #include "cli/signals.h"
 #include "cli/status.h"
@@ -15,31 +15,18 @@
 namespace holdfast {
 namespace {
 
-using Losses = std::shared_ptr<Mailbox<Result>>;
-
-Environment environment_of(const RunOptions& run, const Hold& hold) {
-  return {{"HOLDFAST_KEY", run.name},
-          {"HOLDFAST_OWNER", hold.owner()},
-          {"HOLDFAST_TOKEN", std::to_string(hold.token())},
-          {"HOLDFAST_TTL_MS", std::to_string(run.ttl.count())},
-          {"HOLDFAST_SERVERS", run.servers}};
-}
-
 int lost_status(const RunOptions& run, const Result& why) {
   return fail(kLost, "{}: the lock was lost: {}", run.name,
               why.message.empty() ? "its time is over" : why.message);
 }
 
 int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<Result>& lost) {
-  Child child(signals);
-  if (lost.has_mail() || !hold.is_locked()) return lost_status(run, lost.take());
-  if (const int status = child.start(run.command, environment_of(run, hold)); status != 0) {
-    hold.unlock();
-    return status;
-  }
-  const CommandEnd end = child.wait_for_end({lost.fd(), run.grace, [&hold] { return hold.is_locked(); }});
+  Supervision how;
+  how.lost_fd = lost.fd();
+  const CommandEnd end = run_command(signals, run, hold, how);
   if (end.lost) return lost_status(run, lost.take());
   const Result given_back = hold.unlock();
+  if (!end.started) return end.status;
   // It may have been taken away since the last renewal, while the command relied on it.
   if (given_back.outcome == Outcome::kExpired) return lost_status(run, given_back);
   if (!given_back) fail(0, "{}: not given back, it ends by itself: {}", run.name, given_back.message);

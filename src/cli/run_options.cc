@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "cli/options.h"
@@ -12,7 +13,7 @@
 namespace holdfast {
 namespace {
 
-constexpr const char* kHelp =
+constexpr std::string_view kRunHelp =
     R"(Usage: holdfast run [options] NAME -- COMMAND [ARGUMENT...]
 
 Takes the lock NAME, runs COMMAND under it, renews it for as long as that runs, and gives it back. If the
@@ -46,48 +47,115 @@ it refused; 71 no process could be started; 75 the lock was not to be had; 76 th
     holdfast run --wait 10m test-db -- make integration-test
   At most four of them:
     holdfast run --limit 4 builders -- make -j4
-  A leader: one machine serves, the others stand by:
-    holdfast run --ttl 10s leader/mail -- mail-daemon --foreground
+
+For a service of which one instance is to run, see holdfast elect.
 )";
 
-std::string only_name(const Given& given) {
+constexpr std::string_view kElectHelp =
+    R"(Usage: holdfast elect [options] NAME -- COMMAND [ARGUMENT...]
+
+Elects a leader: stands for the lock NAME for as long as it takes, runs COMMAND while it has the lock, ends
+COMMAND when it has it no more, and stands again. A server that is away is no reason to give up. COMMAND
+never outlives this program.
+
+  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...
+                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)
+  --ttl TIME          after which another may lead if this machine fails (30s; at least 10ms)
+  --grace TIME        from TERM to KILL (5s, but at most half of the ttl)
+  --restart           stand again also when COMMAND has ended by itself
+  --json              progress as a JSON value a line
+  --help              this text
+
+A TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.
+
+COMMAND has what it has under holdfast run: the streams, the terminal, forwarded signals, and HOLDFAST_KEY,
+HOLDFAST_OWNER, HOLDFAST_TOKEN (it grows with each leader: have the storage refuse smaller ones),
+HOLDFAST_TTL_MS and HOLDFAST_SERVERS. Its process group gets TERM, and after the grace KILL, and all of it
+has ended before the lock is given back:
+  - when the lock was lost (holdfast break), or could not be renewed: so early that the grace is over before
+    the lock is;
+  - when the leader is asked to step down (holdfast revoke);
+  - what it leaves running when it ends by itself.
+After a second, in which others come first, this program stands again. It ends when COMMAND ends by itself,
+unless --restart is given; when COMMAND cannot be run; and when it is told to: INT, TERM and QUIT are
+forwarded, and the end of COMMAND is then its own. So is that of a COMMAND which INT, QUIT or HUP ended.
+
+Progress is told on standard error: standing, unreachable, leader, revoked, lost, stopped. Who leads is told
+by holdfast info NAME, and when that changes by holdfast watch NAME.
+
+Exit status: COMMAND's own; 128 + n if signal n ended it, or the wait; 64 wrong use; 71 no process could be
+started; 126 COMMAND cannot be run; 127 there is no such COMMAND.
+
+  One machine serves, the others stand by; another takes over within ten seconds:
+    holdfast elect --ttl 10s leader/mail -- mail-daemon --foreground
+  A service that is to be there for ever, on three servers of which one may fail:
+    holdfast elect --restart --servers quorum://a,b,c leader/queue -- queue-worker
+  Have the leader hand over:
+    holdfast revoke leader/mail
+)";
+
+struct Form {
+  std::string_view verb;
+  std::string_view options;
+  std::string_view help;
+};
+
+constexpr Form kRun{"run", "servers= ttl= wait,w= no-wait,n shared limit= grace= busy-status,E= help,h",
+                    kRunHelp};
+constexpr Form kElect{"elect", "servers= ttl= grace= restart json help,h", kElectHelp};
+
+std::string only_name(const Form& form, const Given& given) {
   const std::vector<std::string> names = arguments_of(given);
-  if (names.empty()) refuse("run needs the NAME of a lock");
+  if (names.empty()) refuse(fmt::format("{} needs the NAME of a lock", form.verb));
   if (names.size() > 1)
     refuse(fmt::format("one NAME only, not '{}' too; the command stands behind --", names[1]));
   return names[0];
 }
 
-RunOptions understood(const Given& given, std::vector<std::string> command) {
+RunOptions understood(const Form& form, const Given& given, std::vector<std::string> command) {
   RunOptions options;
-  options.name = only_name(given);
-  if (command.empty()) refuse("run needs a command behind --, as in: holdfast run NAME -- COMMAND");
+  options.name = only_name(form, given);
+  if (command.empty())
+    refuse(fmt::format("{0} needs a command behind --, as in: holdfast {0} NAME -- COMMAND", form.verb));
   options.command = std::move(command);
   read_lock_options(given, options);
   options.servers = servers_of(given);
   options.grace = duration_of(given, "grace", options.grace);
   options.busy_status = static_cast<int>(number_of(given, "busy-status", 0, 255, options.busy_status));
+  options.restart = given.contains("restart");
+  options.json = given.contains("json");
   return options;
 }
 
-}  // namespace
+// A leader that cannot renew steps down so early that its command has had its grace before others lead.
+void limit_grace(const Given& given, RunOptions& options) {
+  const milliseconds longest = options.ttl / 2;
+  if (given.contains("grace") && options.grace > longest)
+    refuse("--grace must be at most half of --ttl, so that the command ends before another leads");
+  options.grace = std::min(options.grace, longest);
+}
 
-ParsedRun parse_run(const std::vector<std::string>& words) {
-  constexpr const char* kOptions =
-      "servers= ttl= wait,w= no-wait,n shared limit= grace= busy-status,E= help,h";
+ParsedRun parse(const Form& form, const std::vector<std::string>& words) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   ParsedRun all;
   try {
-    const Given given = read_words({words.begin(), dashes}, kOptions);
+    const Given given = read_words({words.begin(), dashes}, form.options);
     if (given.contains("help")) {
-      all.help = kHelp;
+      all.help = form.help;
     } else {
-      all.options = understood(given, {dashes == words.end() ? dashes : dashes + 1, words.end()});
+      all.options = understood(form, given, {dashes == words.end() ? dashes : dashes + 1, words.end()});
+      if (form.verb == kElect.verb) limit_grace(given, *all.options);
     }
   } catch (const std::exception& e) {  // of Boost, or of refuse()
+    all.options.reset();
     all.wrong = e.what();
   }
   return all;
 }
+
+}  // namespace
+
+ParsedRun parse_run(const std::vector<std::string>& words) { return parse(kRun, words); }
+ParsedRun parse_elect(const std::vector<std::string>& words) { return parse(kElect, words); }
 
 }  // namespace holdfast

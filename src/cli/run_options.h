@@ -1,4 +1,4 @@
-// The options of `holdfast run`: what they mean, and what is wrong with them.
+// The options of `holdfast run` and `holdfast elect`: what they mean, and what is wrong with them.
 #pragma once
 
 #include <chrono>
@@ -14,6 +14,9 @@ struct RunOptions : LockWish {
   std::string servers;  // as Client takes them
   std::vector<std::string> command;
   milliseconds grace{5000};
+  // Of elect:
+  bool restart = false;
+  bool json = false;
 };
 
 struct ParsedRun {
@@ -22,7 +25,8 @@ struct ParsedRun {
   std::string wrong;
 };
 
-// Of the words behind `run`. Reads the variable HOLDFAST_SERVERS, too.
+// Of the words behind `run` and `elect`. They read the variable HOLDFAST_SERVERS, too.
 ParsedRun parse_run(const std::vector<std::string>& words);
+ParsedRun parse_elect(const std::vector<std::string>& words);
 
 }  // namespace holdfast

@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 
 namespace holdfast {
 namespace {
@@ -23,8 +26,12 @@ Json json_of(const client::Value& value) {
 
 }  // namespace
 
+std::string json_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 bool print_json(const Json& json) {
-  fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", json_line(json));
   return flush();
 }
 
@@ -53,8 +60,23 @@ std::string time_text(int64_t ms) {
   return fmt::format("{}h{:02}m", s / 3600, s % 3600 / 60);
 }
 
+std::string time_now() {
+  const auto us = static_cast<int64_t>(client::Loop::clock_us());
+  const time_t s = us / 1000000;
+  tm utc{};
+  gmtime_r(&s, &utc);
+  std::array<char, 32> text{};
+  strftime(text.data(), text.size(), "%FT%T", &utc);
+  return fmt::format("{}.{:03}Z", text.data(), us / 1000 % 1000);
+}
+
 std::string heading(const std::string& text) {
-  return isatty(STDOUT_FILENO) != 0 ? "\x1b[1m" + text + "\x1b[0m" : text;
+  const auto set = [](const char* name) -> std::string_view {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  const bool bold = isatty(STDOUT_FILENO) != 0 && set("NO_COLOR").empty() && set("TERM") != "dumb";
+  return bold ? "\x1b[1m" + text + "\x1b[0m" : text;
 }
 
 void print_table(const std::vector<std::vector<std::string>>& rows) {

@@ -14,7 +14,9 @@ namespace holdfast {
 
 using Json = nlohmann::ordered_json;
 
-// One line, written out at once. What is no UTF-8 in it is replaced by U+FFFD. False: nobody can read it.
+// On one line. What is no UTF-8 in it is replaced by U+FFFD.
+std::string json_line(const Json& json);
+// That line, written out at once. False: nobody can read it.
 bool print_json(const Json& json);
 // Writes out what was printed. False: nobody can read it.
 bool flush();
@@ -23,7 +25,9 @@ bool flush();
 std::string printable(std::string_view bytes, bool word = false);
 // Of ms: "812 ms", "29.5 s", "5m12s", "3h05m"; -1: "for ever".
 std::string time_text(int64_t ms);
-// Bold, on a terminal.
+// Of the wall clock: 2026-11-21T17:38:26.123Z.
+std::string time_now();
+// Bold, on a terminal, unless that is dumb or the variable NO_COLOR is set. There is no other colour.
 std::string heading(const std::string& text);
 // The first row is a heading. Columns are as wide as they must be.
 void print_table(const std::vector<std::vector<std::string>>& rows);

@@ -52,17 +52,17 @@ int Signals::next() const {
   return static_cast<int>(info.ssi_signo);
 }
 
-int wait_or_signal(const Signals& signals, int fd) {
+int wait_or_signal(const Signals& signals, int fd, int timeout_ms) {
   while (true) {
     pollfd fds[] = {{signals.fd(), POLLIN, 0}, {fd, POLLIN, 0}};
-    poll(fds, 2, -1);
+    const int ready = poll(fds, 2, timeout_ms);
     while (int number = signals.next()) {
       if (number == SIGTSTP) stop_ourselves();
       const bool harmless = number == SIGCHLD || number == SIGCONT || number == SIGTSTP ||
                             number == SIGWINCH || (number == SIGHUP && signals.nohup());
       if (!harmless) return number;
     }
-    if (fds[1].revents != 0) return 0;
+    if (ready == 0 || fds[1].revents != 0) return 0;
   }
 }
 

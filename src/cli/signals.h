@@ -1,5 +1,5 @@
-// The signals of `holdfast run` and `lock`: read from a descriptor by the main thread, so that none of them
-// interrupts anything, or ends us while the command still runs.
+// The signals of `holdfast run`, `elect` and `lock`: read from a descriptor by the main thread, so that
+// none of them interrupts anything, or ends us while the command still runs.
 #pragma once
 
 namespace holdfast {
@@ -24,8 +24,9 @@ class Signals {
   bool nohup_;
 };
 
-// Waits until `fd` can be read: 0; or until a signal comes that would have ended us: its number.
-int wait_or_signal(const Signals& signals, int fd);
+// Waits until `fd` can be read, or, unless -1, for so long (a harmless signal may make it longer): 0; or
+// until a signal comes that would have ended us: its number.
+int wait_or_signal(const Signals& signals, int fd, int timeout_ms = -1);
 
 // Stops our process group, as Ctrl-Z would, until somebody continues us; next() gives the SIGCONT then.
 // False, and at once, where nobody could continue us: in a group that no shell looks after.

@@ -120,7 +120,7 @@ int run_row(const Verb& verb, const std::vector<std::string>& words) {
 
 std::string verbs_summary() {
   std::string text;
-  for (const Verb& verb : kVerbs) text += fmt::format("  {:<32}  {}\n", verb.usage, verb.summary);
+  for (const Verb& verb : kVerbs) text += fmt::format("  {:<34}  {}\n", verb.usage, verb.summary);
   return text;
 }
 

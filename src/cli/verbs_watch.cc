@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <ctime>
 #include <future>
 #include <memory>
 
@@ -16,17 +13,6 @@
 
 namespace holdfast {
 namespace {
-
-// Of the wall clock: 2026-11-21T17:38:26.123Z.
-std::string time_now() {
-  const auto us = static_cast<int64_t>(client::Loop::clock_us());
-  const time_t s = us / 1000000;
-  tm utc{};
-  gmtime_r(&s, &utc);
-  std::array<char, 32> text{};
-  strftime(text.data(), text.size(), "%FT%T", &utc);
-  return fmt::format("{}.{:03}Z", text.data(), us / 1000 % 1000);
-}
 
 // An owner may have blanks; the event and the token have none.
 Json event_of(const std::string& server, const std::string& message) {

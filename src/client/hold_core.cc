@@ -209,12 +209,7 @@ void HoldCore::observe() {
   if (phase_ == Phase::kHolding) note_renewal();
   if (may_extend()) return drive();
   if (phase_ == Phase::kHolding && state == Redlock::State::kOver) lose(machine_.result());
-  if (phase_ == Phase::kAcquiring && state == Redlock::State::kPausing) watch();
-  if (phase_ == Phase::kAcquiring && state == Redlock::State::kQueueing) {
-    unwatch();
-    queued_ = true;
-    client_->note_contention(key_);
-  }
+  if (phase_ == Phase::kAcquiring) note_waiting();
   if (phase_ == Phase::kEnding && machine_.state() == Redlock::State::kOver) answer_releases();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
     unwatch();
@@ -222,6 +217,19 @@ void HoldCore::observe() {
   }
   if (phase_ != Phase::kOver && (left_ || machine_.settled()) && under_way_ == 0) return end();
   arm_timer();
+}
+
+// A pause is told once; what the attempt came to stands in the machine's result.
+void HoldCore::note_waiting() {
+  if (machine_.state() == Redlock::State::kQueueing) {
+    unwatch();
+    queued_ = true;
+    client_->note_contention(key_);
+  }
+  const bool was_pausing = std::exchange(pausing_, machine_.state() == Redlock::State::kPausing);
+  if (!pausing_ || was_pausing) return;
+  watch();
+  if (options_.on_attempt_failed) options_.on_attempt_failed(named(machine_.result()));
 }
 
 void HoldCore::become_holder() {

@@ -66,6 +66,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void end_wait(uint64_t id);
   void hear(uint64_t id, const client::Reply& reply);
   void observe();
+  void note_waiting();
   void become_holder();
   void note_renewal();
   void lose(Result why);
@@ -104,6 +105,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   bool renewing_ = false;
   DurationMs renewing_ttl_;
   bool warned_ = false;
+  bool pausing_ = false;  // between two attempts
   TimeMs renew_at_ = kNever;
   TimeMs warn_at_ = kNever;
   TimeMs lost_at_ = kNever;

@@ -1,7 +1,8 @@
-"""What the tests of `holdfast run` share: a server that the command finds, the command as a process, and
+"""What the tests of `holdfast run` and `elect` share: a server that the command finds, the command as a process, and
 what the server knows of its lock."""
 import contextlib
 import os
+import pathlib
 import re
 import subprocess
 
@@ -11,11 +12,21 @@ COMMAND = os.path.join(os.path.dirname(os.path.abspath(HOLDFAST)), "holdfast")
 NAME = "job"
 
 
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def port_of(server):
+    return re.search(r"on 127\.0\.0\.1:(\d+)", server.log).group(1)
+
+
 @contextlib.contextmanager
 def service():
     with data_folder() as folder, Server(folder, "--port", "auto") as server:
-        port = re.search(r"on 127\.0\.0\.1:(\d+)", server.log).group(1)
-        os.environ["HOLDFAST_SERVERS"] = f"holdfast://127.0.0.1:{port}"
+        os.environ["HOLDFAST_SERVERS"] = f"holdfast://127.0.0.1:{port_of(server)}"
         yield server
 
 

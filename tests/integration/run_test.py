@@ -13,7 +13,7 @@ import sys
 import time
 
 from harness import LIMIT_S, equal, has, run_tests, test, until
-from job import COMMAND, NAME, Run, info, run, service
+from job import COMMAND, NAME, Run, alive, info, run, service
 
 FORWARDED = ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"]
 # Says "up", then waits until its input ends.
@@ -22,13 +22,6 @@ UNTIL_EOF = ["sh", "-c", "echo up; cat >&2; echo down"]
 
 def waits(server):
     return (now := info(server)) and now["waiters"]
-
-
-def alive(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def children(pid):

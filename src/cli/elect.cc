@@ -1,0 +1,158 @@
+// Stands for the lock, leads, stands again. The client's thread leaves news of the lock in a mailbox; what
+// is to follow from it the main thread decides. Others may lead only when nothing is left of the command.
+#include "cli/elect.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <optional>
+
+#include "cli/acquire.h"
+#include "cli/held_command.h"
+#include "cli/run_options.h"
+#include "cli/show.h"
+#include "cli/signals.h"
+#include "cli/status.h"
+#include "client/transport.h"
+
+namespace holdfast {
+namespace {
+
+// Before it stands again. On a quorum there is no queue that would let others in first.
+constexpr int kTurnOfOthersMs = 1000;
+// Servers that are away are told of again after so long.
+constexpr DurationMs kTellAgain{60000};
+
+// Why the command is to end.
+struct News {
+  bool revoked = false;  // else lost, or about to be
+  std::string why;
+};
+using Newsbox = std::shared_ptr<Mailbox<News>>;
+
+// Tells of the progress, from whichever thread. What nobody reads is dropped: to wait for a reader would
+// be to let the lock's time pass by.
+void tell(const RunOptions& run, const std::string& event, const Json& more, const std::string& text) {
+  pollfd fds{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&fds, 1, 0) != 1) return;
+  if (!run.json) {
+    fail(0, "{}: {}{}", printable(run.name), event, printable(text));
+    return;
+  }
+  Json row{{"time", time_now()}, {"event", event}, {"key", run.name}};
+  row.update(more);
+  fmt::print(stderr, "{}\n", json_line(row));
+}
+
+void tell_why(const RunOptions& run, const std::string& event, const std::string& why) {
+  tell(run, event, {{"why", why}}, ": " + why);
+}
+
+// Of the last server that has one.
+std::string reason_of(const Result& result) {
+  std::string reason = result.message;
+  for (const ServerReport& report : result.servers) {
+    if (!report.text.empty())
+      reason = fmt::format("{} ({}: {})", result.message, report.server, report.text);
+  }
+  return reason;
+}
+
+// The client's thread tells of servers that are away, but not of each attempt.
+std::function<void(const Result&)> teller_of_trouble(const RunOptions& run) {
+  return [&run, again = TimeMs{0}](const Result& result) mutable {
+    const bool trouble = result.outcome == Outcome::kUnreachable || result.outcome == Outcome::kRefused;
+    const TimeMs now = client::Loop::now();
+    if (!trouble || now < again) return;
+    again = now + kTellAgain;
+    tell_why(run, "unreachable", "still trying: " + reason_of(result));
+  };
+}
+
+LockOptions options_of(const RunOptions& run, const Newsbox& news) {
+  LockOptions options = options_of(static_cast<const LockWish&>(run));
+  options.warn_before = run.grace + run.ttl / 20;  // and what is taken off as nothing is exact
+  options.on_expiring = [news] { news->leave({false, "it could not be renewed in time"}); };
+  options.on_lost = [news](const Result& why) { news->leave({false, why.message}); };
+  options.on_revoke_requested = [news] { news->leave({true, {}}); };
+  options.on_attempt_failed = teller_of_trouble(run);
+  return options;
+}
+
+// Whether who started us wants an end: by a signal to us, or by the terminal's keys, or as that has gone.
+bool is_wanted(const CommandEnd& end) {
+  return end.asked_to_end || end.status == 128 + SIGINT || end.status == 128 + SIGQUIT ||
+         end.status == 128 + SIGHUP;
+}
+
+void tell_news(const RunOptions& run, const News& news) {
+  if (news.revoked) {
+    tell(run, "revoked", Json::object(), ": asked to step down");
+  } else {
+    tell_why(run, "lost", news.why.empty() ? "its time is over" : news.why);
+  }
+}
+
+// From the grant until it is given back: the exit status, or none: to stand again.
+std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<News>& mail) {
+  tell(run, "leader", {{"owner", hold.owner()}, {"token", hold.token()}},
+       fmt::format(", token {}", hold.token()));
+  News news;
+  Supervision how;
+  how.lost_fd = mail.fd();
+  how.whole_group = true;
+  how.on_lost = [&] {
+    news = mail.take();
+    tell_news(run, news);
+  };
+  const CommandEnd end = run_command(signals, run, hold, how);
+  const Result given_back = hold.unlock();
+  const bool told = end.lost && !news.revoked;
+  const bool lost = told || given_back.outcome == Outcome::kExpired;
+  if (lost && !told) tell_news(run, {false, given_back.message});
+  if (!lost && !given_back) tell_why(run, "not given back", "it ends by itself: " + reason_of(given_back));
+  const bool ended = !end.lost && !lost && !run.restart;
+  if (!end.started && !end.lost) return end.status;
+  return ended || is_wanted(end) ? std::optional(end.status) : std::nullopt;
+}
+
+// One term, and what comes before it: the exit status, or none.
+std::optional<int> stand(Client& client, const Signals& signals, const RunOptions& run) {
+  const auto news = std::make_shared<Mailbox<News>>();
+  Acquired acquired;
+  tell(run, "standing", Json::object(), "");
+  const int signal = await_lock(client, signals, run, options_of(run, news), acquired);
+  if (signal != 0) return 128 + signal;
+  if (acquired.result) return lead(signals, run, acquired.hold, *news);
+  tell_why(run, "refused", reason_of(acquired.result));
+  return std::nullopt;
+}
+
+int elect(const Signals& signals, const RunOptions& run) {
+  Client client(run.servers);
+  std::optional<int> status;
+  while (!status) {
+    status = stand(client, signals, run);
+    const int signal = status ? 0 : wait_or_signal(signals, -1, kTurnOfOthersMs);
+    if (signal != 0) status = 128 + signal;
+  }
+  tell(run, "stopped", {{"status", *status}}, fmt::format(", status {}", *status));
+  return *status;
+}
+
+}  // namespace
+
+int run_while_leading(const std::vector<std::string>& words) {
+  const ParsedRun parsed = parse_elect(words);
+  if (!parsed.help.empty()) return fmt::print("{}", parsed.help), 0;
+  if (!parsed.options) return fail(kUsage, "{}; see holdfast elect --help", parsed.wrong);
+  return status_of_verb("elect", [&] {
+    const Signals signals;
+    return elect(signals, *parsed.options);
+  });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,40 @@
+// The command is started only under a lock that is held at that moment.
+#include "cli/held_command.h"
+
+#include <poll.h>
+
+#include <string>
+#include <utility>
+
+namespace holdfast {
+namespace {
+
+Environment environment_of(const RunOptions& run, const Hold& hold) {
+  return {{"HOLDFAST_KEY", run.name},
+          {"HOLDFAST_OWNER", hold.owner()},
+          {"HOLDFAST_TOKEN", std::to_string(hold.token())},
+          {"HOLDFAST_TTL_MS", std::to_string(run.ttl.count())},
+          {"HOLDFAST_SERVERS", run.servers}};
+}
+
+bool can_be_read(int fd) {
+  pollfd fds{fd, POLLIN, 0};
+  return poll(&fds, 1, 0) > 0;
+}
+
+}  // namespace
+
+CommandEnd run_command(const Signals& signals, const RunOptions& run, const Hold& hold, Supervision how) {
+  how.grace = run.grace;
+  how.may_go_on = [&hold] { return hold.is_locked(); };
+  Child child(signals);
+  if (can_be_read(how.lost_fd) || !hold.is_locked()) {
+    if (how.on_lost) how.on_lost();
+    return {false, true, false, 0};
+  }
+  const int status = child.start(run.command, environment_of(run, hold));
+  if (status != 0) return {false, false, false, status};
+  return child.wait_for_end(how);
+}
+
+}  // namespace holdfast

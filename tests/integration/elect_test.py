@@ -1,0 +1,401 @@
+#!/usr/bin/env python3
+"""The command `holdfast elect` against real servers: who leads and when that changes, that no two commands
+ever run at once where the lock was given back or ran out, and its exit statuses. Closes with "N passed, N
+failed". HOLDFAST_SERVER names the server; the command stands beside it."""
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+
+from harness import LIMIT_S, Server, data_folder, end_with_parent, equal, has, run_tests, test, until
+from job import COMMAND, NAME, alive, info, port_of, service
+
+# Appends "start TOKEN" and "stop TOKEN" to the file $0. While any process of its group lives, so does a
+# flock, which whoever finds it taken reports as "overlap".
+RECORDS = """exec 9>"$0.lock"; flock -n 9 || echo overlap >>"$0"
+trap 'echo "stop $HOLDFAST_TOKEN" >>"$0"; exit 0' TERM
+echo "start $HOLDFAST_TOKEN" >>"$0"; sleep 1000 & wait"""
+IGNORES_TERM = "trap '' TERM; echo up; while :; do sleep 1000; done"
+UNTIL_TERM = "trap 'echo told; exit 0' TERM; echo up; sleep 1000 & wait"
+
+
+STARTED = []  # candidates; those that live are ended with the test
+
+
+@contextlib.contextmanager
+def service_and_end():
+    with service() as server:
+        try:
+            yield server
+        finally:
+            while STARTED:
+                if (process := STARTED.pop().process).poll() is None:
+                    process.kill()
+                    process.wait(LIMIT_S)
+
+
+class Candidate:
+    """`holdfast elect --json` with these options and this shell script; its outputs go to files."""
+
+    def __init__(self, options, script, *arguments, words=None, stderr=None):
+        self.folder = tempfile.TemporaryDirectory(prefix="holdfast-test-")
+        self.out = pathlib.Path(self.folder.name, "out")
+        self.err = pathlib.Path(self.folder.name, "err")
+        words = words or ["--json", *map(str, options), NAME, "--", "sh", "-c", script, *map(str, arguments)]
+        with self.out.open("w") as out, self.err.open("w") as err:
+            self.process = subprocess.Popen([COMMAND, "elect", *words], stdin=subprocess.DEVNULL, stdout=out,
+                                            stderr=stderr or err, preexec_fn=end_with_parent)
+        STARTED.append(self)
+
+    def events(self):
+        return [json.loads(line) for line in self.err.read_text().splitlines(keepends=True)
+                if line.endswith("\n")]
+
+    def names(self):
+        return [event["event"] for event in self.events()]
+
+    def lines(self):
+        return self.out.read_text().split()
+
+    def tokens(self):
+        return [event["token"] for event in self.events() if event["event"] == "leader"]
+
+    def leads(self, terms=1):
+        """Waits for so many terms, and until the command of the last one said something: its token."""
+        until(lambda: len(self.tokens()) >= terms)
+        return self.tokens()[-1]
+
+    def says(self, *lines):
+        until(lambda: self.lines()[-len(lines):] == list(lines))
+
+    def tell(self, name):
+        self.process.send_signal(getattr(signal, "SIG" + name))
+
+    def ended(self, status):
+        self.process.wait(LIMIT_S)
+        err = self.err.read_text()
+        if self.process.returncode != status or "Sanitizer" in err:
+            raise AssertionError(f"status {self.process.returncode}, wanted {status}: {err!r}")
+        return err
+
+
+def elect(status, options, script):
+    candidate = Candidate(options, script)
+    candidate.ended(status)
+    return candidate
+
+
+def waiters(server):
+    return len(now["waiters"]) if (now := info(server)) else 0
+
+
+@test
+def the_end_of_the_command_gives_back_and_is_our_end(server):
+    candidate = elect(3, ["--ttl", "20s"], "env | grep ^HOLDFAST_; exit 3")
+    equal(info(server), None)
+    standing, leader, stopped = candidate.events()
+    equal([event["event"] for event in (standing, leader, stopped)], ["standing", "leader", "stopped"])
+    found = dict(line.split("=", 1) for line in candidate.lines())
+    equal((found["HOLDFAST_KEY"], found["HOLDFAST_TTL_MS"]), (NAME, "20000"))
+    equal((found["HOLDFAST_OWNER"], found["HOLDFAST_TOKEN"]), (leader["owner"], str(leader["token"])))
+    equal((leader["key"], stopped["status"]), (NAME, 3))
+    equal(bool(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", leader["time"])), True)
+
+
+@test
+def progress_is_told_for_people(_):
+    candidate = Candidate([], "", words=[NAME, "--", "sh", "-c", "kill -9 $$"])
+    lines = candidate.ended(137).splitlines()
+    equal(re.sub(r"\d{9,}", "T", "\n".join(lines)), f"holdfast: {NAME}: standing\nholdfast: {NAME}: leader, "
+          f"token T\nholdfast: {NAME}: stopped, status 137")
+
+
+@test
+def what_cannot_be_run_ends_it_and_gives_back(server):
+    for status, command in ((127, "no-such-command"), (126, "/etc/passwd")):
+        candidate = Candidate([], "", words=["--restart", NAME, "--", command])
+        has(candidate.ended(status), command)
+        equal(info(server), None)
+
+
+@test
+def with_restart_it_stands_again_with_a_larger_token(server):
+    again = Candidate(["--restart"], "echo up; exit 1")
+    again.leads(2)
+    first, second = again.tokens()[:2]
+    equal(first < second, True)
+    again.tell("TERM")
+    equal(again.process.wait(LIMIT_S) in (128 + 15, 1), True)
+    equal(info(server), None)
+
+
+@test
+def a_signal_ends_the_standing(server):
+    server.lock(NAME)
+    for name in ("INT", "TERM", "HUP", "QUIT", "USR1"):
+        candidate = Candidate([], "echo up")
+        until(lambda: waiters(server) == 1)
+        candidate.tell(name)
+        candidate.ended(128 + getattr(signal, "SIG" + name))
+        equal((candidate.lines(), candidate.names()), ([], ["standing", "stopped"]))
+        until(lambda: waiters(server) == 0)
+
+
+@test
+def a_signal_to_the_leader_is_forwarded_and_its_end_is_ours(server):
+    for name in ("INT", "TERM", "QUIT"):
+        script = f"trap 'echo told; exit 7' {name}; echo up; sleep 1000 & wait"
+        leader = Candidate(["--restart"], script)
+        leader.says("up")
+        leader.tell(name)
+        leader.ended(7)
+        equal(leader.lines(), ["up", "told"])
+        equal(info(server), None)
+    hung_up = Candidate(["--restart"], "echo up; exec sleep 1000")
+    hung_up.says("up")
+    hung_up.tell("HUP")
+    hung_up.ended(129)
+
+
+@test
+def a_hangup_that_the_command_lives_through_is_no_end(_):
+    leader = Candidate(["--restart"], "trap 'echo reloaded' HUP; trap 'exit 0' USR1; echo up;"
+                                      " while :; do sleep 1000 & wait; done")
+    leader.says("up")
+    leader.tell("HUP")
+    leader.says("up", "reloaded")
+    leader.tell("USR1")
+    leader.leads(2)
+    leader.says("reloaded", "up")
+    leader.tell("TERM")
+    leader.ended(128 + 15)
+
+
+@test
+def the_next_leads_when_the_first_is_revoked_and_that_stands_again(server):
+    first = Candidate([], UNTIL_TERM)
+    first.says("up")
+    second = Candidate([], UNTIL_TERM)
+    until(lambda: waiters(server) == 1)
+    equal(server.ask("LOCKS", "REVOKE", NAME), 1)
+    second.says("up")
+    first.says("up", "told")
+    until(lambda: waiters(server) == 1)
+    equal(first.names(), ["standing", "leader", "revoked", "standing"])
+    equal(server.ask("LOCKS", "REVOKE", NAME), 1)
+    first.leads(2)
+    equal(first.tokens()[0] < second.tokens()[0] < first.tokens()[1], True)
+
+
+@test
+def a_lock_is_given_back_only_when_the_whole_group_has_gone(server):
+    # The first process ends at once, another of its group takes its time.
+    script = "(trap 'echo told; cat gate; echo gone; exit' TERM; echo up; sleep 1000 & wait) & wait"
+    with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+        gate = pathlib.Path(folder, "gate")
+        os.mkfifo(gate)
+        first = Candidate(["--ttl", "10m", "--grace", "5m"], script.replace("gate", str(gate)))
+        first.says("up")
+        token = first.leads()
+        second = Candidate([], UNTIL_TERM)
+        until(lambda: waiters(server) == 1)
+        equal(server.ask("LOCKS", "REVOKE", NAME), 1)
+        first.says("up", "told")
+        equal([holder["token"] for holder in info(server)["holders"]], [token])
+        equal(second.lines(), [])
+        gate.write_text("")
+        second.says("up")
+        equal(first.lines(), ["up", "told", "gone"])
+
+
+@test
+def what_the_command_leaves_running_is_ended_before_the_lock_is_given_back(server):
+    leader = elect(4, ["--grace", "0.2"], "trap '' TERM; sleep 1000 & echo $!; exit 4")
+    equal(alive(int(leader.lines()[0])), False)
+    equal(info(server), None)
+
+
+@test
+def who_ignores_term_is_killed_after_the_grace(server):
+    leader = Candidate(["--grace", "0.2"], IGNORES_TERM)
+    leader.says("up")
+    equal(server.ask("LOCKS", "REVOKE", NAME), 1)
+    leader.leads(2)
+    leader.says("up", "up")
+    equal(server.ask("LOCKS", "BREAK", NAME), 1)
+    leader.leads(3)
+    equal([name for name in leader.names() if name != "standing"],
+          ["leader", "revoked", "leader", "lost", "leader"])
+
+
+@test
+def a_broken_lock_moves_and_its_leader_stands_again(server):
+    first = Candidate([], UNTIL_TERM)
+    first.says("up")
+    second = Candidate([], UNTIL_TERM)
+    until(lambda: waiters(server) == 1)
+    equal(server.ask("LOCKS", "BREAK", NAME), 1)
+    second.says("up")
+    first.says("up", "told")
+    until(lambda: waiters(server) == 1)
+    equal(first.names(), ["standing", "leader", "lost", "standing"])
+    equal(first.leads() < second.leads(), True)
+
+
+@test
+def a_term_during_a_loss_is_an_end(server):
+    leader = Candidate(["--ttl", "1h", "--grace", "10m"],
+                       "trap 'echo told' TERM; trap 'exit 6' USR1; echo up; while :; do sleep 1000 & wait; done")
+    leader.says("up")
+    equal(server.ask("LOCKS", "BREAK", NAME), 1)
+    leader.says("up", "told")
+    leader.tell("TERM")
+    leader.says("told", "told")
+    leader.tell("USR1")
+    leader.ended(6)
+
+
+def recorded(path):
+    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+
+@test
+def of_three_candidates_never_two_commands_live_at_once(server):
+    with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+        record = pathlib.Path(folder, "record")
+        three = [Candidate(["--ttl", "2s"], RECORDS, record) for _ in range(3)]
+
+        def started(number):
+            until(lambda: [line[0] for line in recorded(record)].count("start") >= number)
+            token = int(recorded(record)[-1][1])
+            return next(one for one in three if one.tokens()[-1:] == [token])
+
+        for number, how in enumerate(["revoke", "KILL", "revoke", "TERM", "revoke", "KILL"], 1):
+            leader = started(number)
+            if how == "revoke":
+                equal(server.ask("LOCKS", "REVOKE", NAME), 1)
+                continue
+            leader.tell(how)
+            leader.ended(-signal.SIGKILL if how == "KILL" else 0)
+            three[three.index(leader)] = Candidate(["--ttl", "2s"], RECORDS, record)
+        started(7)
+        lines = recorded(record)
+        equal([line for line in lines if line == ["overlap"]], [])
+        starts = [int(line[1]) for line in lines if line[0] == "start"]
+        equal(starts, sorted(set(starts)))
+        equal([int(line[1]) for line in lines if line[0] == "stop"], [starts[i] for i in (0, 2, 3, 4)])
+
+
+@test
+def without_a_server_it_goes_on_and_says_so_once(_):
+    with data_folder() as folder:
+        with Server(folder, "--port", "auto") as server:
+            port = port_of(server)
+        waiting = Candidate(["--servers", f"holdfast://127.0.0.1:{port}"], UNTIL_TERM)
+        until(lambda: waiting.names() == ["standing", "unreachable"])
+        has(waiting.events()[1]["why"], "connection refused")
+        with Server(folder, "--port", port):
+            waiting.says("up")
+            equal(waiting.names(), ["standing", "unreachable", "leader"])
+            waiting.tell("TERM")
+            waiting.ended(0)
+
+
+@test
+def a_leader_lives_through_a_restart_of_its_server(_):
+    with data_folder() as folder:
+        with Server(folder, "--port", "auto") as server:
+            where = ["--servers", f"holdfast://127.0.0.1:{port_of(server)}"]
+            leader = Candidate(where, UNTIL_TERM)
+            token = leader.leads()
+            second = Candidate(where, UNTIL_TERM)
+            until(lambda: waiters(server) == 1)
+        with Server(folder, "--port", where[1].rpartition(":")[2]) as server:
+            until(lambda: waiters(server) == 1)
+            equal([holder["token"] for holder in info(server)["holders"]], [token])
+            leader.tell("TERM")
+            leader.ended(0)
+            equal(leader.lines(), ["up", "told"])
+            second.says("up")
+            equal(second.leads() > token, True)
+
+
+@test
+def who_cannot_renew_ends_the_command_before_the_lock_ends(_):
+    with data_folder() as folder, tempfile.TemporaryDirectory(prefix="holdfast-test-") as own:
+        record = pathlib.Path(own, "record")
+        with Server(folder, "--port", "auto") as server:
+            where = ["--servers", f"holdfast://127.0.0.1:{port_of(server)}", "--ttl", "4s", "--grace", "2s"]
+            first, second = (Candidate(where, RECORDS, record) for _ in range(2))
+            until(lambda: recorded(record) and waiters(server) == 1)
+            leader = first if first.tokens() else second
+            leader.tell("STOP")  # its clock, and that of the lock, goes on
+            server.process.send_signal(signal.SIGSTOP)
+            leader.tell("CONT")
+            until(lambda: "lost" in leader.names())
+            until(lambda: [line[0] for line in recorded(record)] == ["start", "stop"])
+            server.process.send_signal(signal.SIGCONT)
+            until(lambda: [line[0] for line in recorded(record)] == ["start", "stop", "start"])
+
+
+@test
+def on_a_quorum_the_others_come_first(_):
+    with contextlib.ExitStack() as stack:
+        folders = [stack.enter_context(data_folder()) for _ in range(3)]
+        servers = [stack.enter_context(Server(folder, "--port", "auto")) for folder in folders]
+        where = ["--servers", "quorum://" + ",".join(f"127.0.0.1:{port_of(server)}" for server in servers)]
+        first = Candidate(where, UNTIL_TERM)
+        first.says("up")
+        second = Candidate(where, UNTIL_TERM)
+        until(lambda: second.names() == ["standing"])
+        servers[0].kill()
+        for server in servers[1:]:
+            equal(server.ask("LOCKS", "REVOKE", NAME), 1)
+        second.says("up")
+        equal(first.names()[:3], ["standing", "leader", "revoked"])
+        equal(first.leads() < second.leads(), True)
+        for server in servers[1:]:
+            server.ask("LOCKS", "REVOKE", NAME)
+        first.leads(2)
+        first.says("up")
+
+
+@test
+def it_leads_also_where_nobody_reads_its_progress(server):
+    ours, its = os.pipe()
+    fcntl.fcntl(its, fcntl.F_SETFL, os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(its, b"." * 4096):
+            continue
+    fcntl.fcntl(its, fcntl.F_SETFL, 0)
+    leader = Candidate([], UNTIL_TERM, stderr=its)
+    leader.says("up")
+    equal(server.ask("LOCKS", "BREAK", NAME), 1)
+    leader.says("up", "told", "up")
+    leader.tell("TERM")
+    leader.ended(0)
+    os.close(ours)
+    os.close(its)
+
+
+@test
+def wrong_use_is_64_with_one_line(server):
+    for words in ([], [NAME], [NAME, "--"], ["--", "true"], ["a", "b", "--", "true"],
+                  ["-n", NAME, "--", "true"], ["--ttl", "9ms", NAME, "--", "true"],
+                  ["--ttl", "9s", "--grace", "4501ms", NAME, "--", "true"],
+                  ["--servers", "ftp://x", NAME, "--", "true"]):
+        done = subprocess.run([COMMAND, "elect", *words], check=False, capture_output=True, text=True,
+                              timeout=LIMIT_S)
+        equal((done.returncode, done.stdout, done.stderr.count("\n")), (64, "", 1))
+        has(done.stderr, "holdfast elect --help")
+    equal(info(server), None)
+    elect(0, ["--ttl", "9s", "--grace", "4500ms"], "true")
+
+
+if __name__ == "__main__":
+    run_tests(service_and_end)
