@@ -7,6 +7,13 @@
 
 namespace holdfast::client {
 
+namespace {
+
+const std::string kTooMany =
+    std::to_string(kMaxUnanswered) + " requests have no answer yet; this one was not sent";
+
+}  // namespace
+
 Pipeline::Pipeline(Loop& loop, const Address& address)
     : loop_(loop), address_(address), timer_(loop, [this] { on_time(); }) {}
 
@@ -14,6 +21,10 @@ void Pipeline::ask(const std::vector<std::string>& argv, DurationMs timeout, Lin
   const TimeMs now = Loop::now();
   if (!connection_ && !is_due(backoff_.until(), now)) {
     losses_.push_back({std::move(done), backoff_.why()});
+    return arm();
+  }
+  if (requests_.size() >= kMaxUnanswered) {
+    losses_.push_back({std::move(done), kTooMany});
     return arm();
   }
   if (requests_.empty()) heard_ = now;

@@ -1,6 +1,7 @@
 // Requests and their replies over one connection, which is opened when there is something to send.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -12,6 +13,10 @@
 #include "client/transport_connection.h"
 
 namespace holdfast::client {
+
+// Of one connection; beyond it a request is lost at once. What has timed out counts until it is answered,
+// or the connection is given up.
+inline constexpr size_t kMaxUnanswered = 100'000;
 
 class Pipeline final : public ConnectionUser {
  public:

@@ -1,6 +1,7 @@
 // Each watch() sends a SUBSCRIBE, also for a channel that is subscribed already, as its confirmation says
 // from when messages are sure to come. With SUBSCRIBE, UNSUBSCRIBE, SUBSCRIBE under way that is the last
-// confirmation and not the first: so they are counted.
+// confirmation and not the first: so they are counted. And as it is always answered, it also is how a
+// connection is asked whether it lives; hiredis would not let a subscriber send PING.
 #include "client/transport_watcher.h"
 
 #include <utility>
@@ -8,15 +9,17 @@
 
 namespace holdfast::client {
 
-Watcher::Watcher(Loop& loop, const Address& address)
-    : loop_(loop), address_(address), reconnect_(loop, [this] { connect(); }) {}
+Watcher::Watcher(Loop& loop, const Address& address, DurationMs quiet, DurationMs no_answer)
+    : loop_(loop), address_(address), quiet_(quiet), no_answer_(no_answer), timer_(loop, [this] {
+        on_time();
+      }) {}
 
 Link::Watch Watcher::watch(const std::string& channel, Told told) {
   const Link::Watch id = ++last_;
   names_[id] = channel;
   channels_[channel].subscribers[id] = {std::make_shared<const Told>(std::move(told)), false};
   if (!connection_) {
-    reconnect_.set(backoff_.until());
+    timer_.set(backoff_.until());
   } else if (connection_->is_open()) {
     subscribe(channel, channels_[channel]);
   }
@@ -37,12 +40,26 @@ void Watcher::unwatch(Link::Watch watch) {
   if (!names_.empty()) return;
   connection_.reset();
   channels_.clear();
-  reconnect_.set(kNever);
+  timer_.set(kNever);
 }
 
-void Watcher::connect() { connection_.emplace(loop_, address_, *this); }
+// While a connection is being made there is no alarm, as that has a limit of its own.
+void Watcher::on_time() {
+  if (!connection_) {
+    connection_.emplace(loop_, address_, *this);
+  } else if (asked_) {
+    broke("no answer in " + std::to_string(no_answer_.count) + " ms");
+  } else {
+    const std::string& name = names_.begin()->second;
+    asked_ = true;
+    timer_.set(Loop::now() + no_answer_);
+    subscribe(name, channels_[name]);
+  }
+}
 
 void Watcher::opened() {
+  asked_ = true;
+  timer_.set(Loop::now() + no_answer_);
   for (auto& [name, channel] : channels_) subscribe(name, channel);
 }
 
@@ -59,10 +76,12 @@ void Watcher::broke(std::string why) {
     for (auto& [id, subscriber] : channel.subscribers) subscriber.active = false;
   }
   std::erase_if(channels_, [](const auto& entry) { return entry.second.subscribers.empty(); });
-  reconnect_.set(backoff_.until());
+  timer_.set(backoff_.until());
 }
 
 void Watcher::answered(Value value) {
+  asked_ = false;
+  timer_.set(Loop::now() + quiet_);
   if (value.kind != Value::Kind::kArray || value.elements.size() != 3) return;
   const std::string what = value.elements[0].text;
   const std::string name = value.elements[1].text;

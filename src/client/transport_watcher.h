@@ -14,11 +14,16 @@
 
 namespace holdfast::client {
 
+// A subscription that is silent for so long is asked whether it lives,
+inline constexpr DurationMs kQuiet{5000};
+// and made anew where no answer comes in so long.
+inline constexpr DurationMs kNoAnswer{5000};
+
 class Watcher final : public ConnectionUser {
  public:
   using Told = std::function<void(const std::string&)>;
 
-  Watcher(Loop& loop, const Address& address);
+  Watcher(Loop& loop, const Address& address, DurationMs quiet = kQuiet, DurationMs no_answer = kNoAnswer);
 
   // As Link's.
   Link::Watch watch(const std::string& channel, Told told);
@@ -39,7 +44,7 @@ class Watcher final : public ConnectionUser {
   void answered(Value value) override;
   void broke(std::string why) override;
 
-  void connect();
+  void on_time();
   void subscribe(const std::string& name, Channel& channel);
   void confirm(const std::string& name);
   void tell(const std::string& name, const std::vector<Link::Watch>& whom, const std::string& message);
@@ -51,7 +56,10 @@ class Watcher final : public ConnectionUser {
   Link::Watch last_ = 0;
   std::optional<Connection> connection_;
   Backoff backoff_;
-  LoopTimer reconnect_;
+  const DurationMs quiet_;
+  const DurationMs no_answer_;
+  bool asked_ = false;  // and nothing was heard since
+  LoopTimer timer_;     // to connect; of an open connection, to ask or to give it up
   std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // ends with this
 };
 

@@ -6,9 +6,11 @@
 #include <sys/socket.h>
 
 #include <csignal>
+#include <memory>
 #include <string>
 
 #include "client/transport_backoff.h"
+#include "client/transport_watcher.h"
 #include "integration/client.h"
 #include "integration/transport_rig.h"
 
@@ -91,6 +93,33 @@ TEST_CASE("transport: a server that tells a subscriber something odd is left, an
     CHECK(inbox.take() == "");
     CHECK(peer.reply() == "(closed)");
   }
+}
+
+TEST_CASE("transport: a silent subscription is asked whether it lives, and made anew where it does not") {
+  Listener listener;
+  const Address address{"127.0.0.1", listener.port()};
+  Inbox<std::string> inbox;
+  Loop loop;
+  std::unique_ptr<client::Watcher> watcher;
+  run_on(loop, [&] {
+    watcher = std::make_unique<client::Watcher>(loop, address, DurationMs{20}, DurationMs{200});
+    watcher->watch("c", [&](const std::string& message) { inbox.put(message); });
+  });
+  const std::string confirmed = "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
+  Client first = listener.accept();
+  for (int asked = 0; asked < 3; ++asked) {  // the first subscribes, the others only ask
+    CHECK(first.reply() == "[\"SUBSCRIBE\", \"c\"]");
+    first.send(confirmed);
+  }
+  CHECK(inbox.take() == "");
+  CHECK(first.reply() == "[\"SUBSCRIBE\", \"c\"]");
+  CHECK(first.reply() == "(closed)");  // as nobody answered
+  Client second = listener.accept();
+  CHECK(second.reply() == "[\"SUBSCRIBE\", \"c\"]");
+  second.send(confirmed + "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
+  CHECK(inbox.take() == "");  // told once a connection: messages may have been missed
+  CHECK(inbox.take() == "m");
+  run_on(loop, [&] { watcher.reset(); });
 }
 
 TEST_CASE("transport: the pause doubles from 10 ms to 1 s, and begins anew after a success") {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "client/transport_pipeline.h"
 #include "integration/client.h"
 #include "integration/transport_rig.h"
 
@@ -61,6 +62,23 @@ TEST_CASE("transport: a thousand requests at once are answered in their order") 
       rig.link().send({"INCR", "n"}, kLong, [&](const Reply& reply) { inbox.put(reply); });
   });
   for (int i = 1; i <= 1000; ++i) REQUIRE(inbox.take().number == i);
+}
+
+TEST_CASE("transport: beyond so many unanswered requests one is lost at once, and the others are not") {
+  const Server server;
+  Inbox<Reply> inbox;
+  Rig rig(server);
+  rig.send({"PING"});
+  kill(server.pid(), SIGSTOP);
+  rig.run([&] {
+    for (size_t i = 0; i <= client::kMaxUnanswered; ++i)
+      rig.link().send({"INCR", "n"}, kLong, [&](const Reply& reply) { inbox.put(reply); });
+  });
+  CHECK(text(inbox.take()) == "lost 0 100000 requests have no answer yet; this one was not sent");
+  kill(server.pid(), SIGCONT);
+  for (size_t i = 1; i <= client::kMaxUnanswered; ++i)
+    REQUIRE(inbox.take().number == static_cast<int64_t>(i));
+  CHECK(rig.send({"INCR", "n"}).number == static_cast<int64_t>(client::kMaxUnanswered + 1));
 }
 
 TEST_CASE("transport: a reply that comes too late is not taken for the next one's") {

@@ -216,7 +216,7 @@ def limits_of_options_are_in(server):
                     ["-n", "--ttl", "0.5h", "--grace", "0", "-E", 255]):
         run(255, options, ["true"])
     has(subprocess.run([COMMAND, "run", "--help"], check=True, capture_output=True).stdout, b"cron", b"CI",
-        b"leader")
+        b"elect")
 
 
 @test
