@@ -64,12 +64,31 @@ void say(const Call& call, const Tally& tally, int status, size_t servers, std::
   }
 }
 
+// How many servers are enough is a question of the hold's mode, which whoever has it tells.
+size_t quorum_for(Servers& servers, const Call& call) {
+  const client::Place& place = servers.place();
+  size_t quorum = 0;
+  for (const Answer& answer :
+       servers.ask(servers.of_key(call.lock.name), {"LOCKS", "INFO", call.lock.name})) {
+    for (const client::Value& holder : field(answer.value, "holders").elements) {
+      if (field(holder, "owner").text != call.arguments[1]) continue;
+      const std::string& name = field(holder, "mode").text;
+      const Mode mode = name == "shared"  ? Mode::kSharedLock
+                        : name == "limit" ? Mode::kCountedLock
+                                          : Mode::kExclusiveLock;
+      quorum = std::max(quorum, quorum_of(place, mode));
+    }
+  }
+  return quorum > 0 ? quorum : place.write_quorum;
+}
+
 // UNLOCK or RENEW; `done` is what it makes of the lock.
 int settle(const Call& call, const std::vector<std::string>& argv, std::string_view done) {
   Servers servers(call.servers);
+  const size_t quorum = servers.place().replicas > 1 ? quorum_for(servers, call) : 1;
   const std::vector<Answer> answers = servers.ask(servers.of_key(call.lock.name), argv);
   const Tally tally = tally_of(answers);
-  const int status = status_of(tally, servers.place().write_quorum);
+  const int status = status_of(tally, quorum);
   tell_failures(answers);
   if (!call.json || status != 0) say(call, tally, status, answers.size(), done);
   if (!call.json) return flush() ? status : kNoOutput;

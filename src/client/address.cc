@@ -114,6 +114,18 @@ std::vector<std::string> Place::names() const {
   return all;
 }
 
+size_t quorum_of(const Place& place, Mode mode) {
+  switch (mode) {
+    case Mode::kExclusiveLock:
+      return place.write_quorum;
+    case Mode::kSharedLock:
+      return place.read_quorum;
+    case Mode::kCountedLock:
+      break;
+  }
+  return place.replicas;  // with fewer, different ones could let in more than the limit together
+}
+
 Place parse_place(std::string_view text) {
   constexpr std::string_view kOne = "holdfast://";
   constexpr std::string_view kSeveral = "quorum://";

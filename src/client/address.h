@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/types.h"
+#include "holdfast/client.h"
 
 namespace holdfast::client {
 
@@ -29,6 +30,9 @@ struct Place {
   size_t read_quorum = 1;
   std::vector<std::string> names() const;  // of the servers, as Address::text() has them
 };
+
+// How many servers of a key must grant, renew or release such a lock.
+size_t quorum_of(const Place& place, Mode mode);
 
 // Throws std::invalid_argument, which says what is wrong and how it should be.
 Place parse_place(std::string_view text);

@@ -28,18 +28,6 @@ uint64_t random_below(uint64_t n) {
   return number % n;
 }
 
-size_t quorum_of(const client::Place& place, Mode mode) {
-  switch (mode) {
-    case Mode::kExclusiveLock:
-      return place.write_quorum;
-    case Mode::kSharedLock:
-      return place.read_quorum;
-    case Mode::kCountedLock:
-      break;
-  }
-  return place.replicas;  // with fewer, different ones could let in more than the limit together
-}
-
 client::RedlockConfig config_of(const client::Place& place, std::optional<milliseconds> wait,
                                 const LockOptions& options) {
   client::RedlockConfig config;

@@ -195,6 +195,26 @@ def without_a_server_it_is_69(_):
 
 
 @test
+def a_wait_for_a_server_that_stands_still_ends_in_time(server):
+    server.process.send_signal(signal.SIGSTOP)
+    for options in (["-w", "0.5"], ["-n"]):
+        begun = time.monotonic()
+        equal(run(69, options, ["echo", "started"])[0], "")
+        equal(time.monotonic() - begun < 15, True)  # the wait, and some times the timeout of 1 s
+    server.process.send_signal(signal.SIGCONT)
+    server.lock(NAME)
+    waiting = Run(["-w", "2s"], ["echo", "started"])
+    until(lambda: waits(server))
+    begun = time.monotonic()
+    server.process.send_signal(signal.SIGSTOP)
+    equal(waiting.ended(69)[0], "")
+    equal(time.monotonic() - begun < 15, True)
+    server.process.send_signal(signal.SIGCONT)
+    until(lambda: not waits(server))
+    equal(len(info(server)["holders"]), 1)
+
+
+@test
 def wrong_use_is_64_with_one_line(server):
     wrong = (["-n", "-w", "1"], ["--shared", "--limit", "2"], ["-E", "256"], ["-E", "-1"], ["--limit", "0"],
              ["-w", "1x"], ["-w", "-1"], ["-w", "inf"], ["-w", ""], ["--ttl", "9ms"], ["--grace", "11y"],

@@ -185,6 +185,23 @@ def a_minority_of_servers_makes_no_quorum(places):
 
 
 @test
+def the_mode_of_the_hold_says_how_many_servers_are_enough(places):
+    for settings, options, status in (
+            ("?wquorum=3&rquorum=2", ["--shared"], 0), ("?wquorum=2&rquorum=3", ["--shared"], 69),
+            ("?wquorum=2", ["--limit", "2"], 69), ("?wquorum=2", [], 0), ("?wquorum=3", [], 69)):
+        for verb in ("renew", "unlock"):
+            at = ["--servers", places.quorum + settings]
+            owner = told("lock", *at, *options, "k")["owner"]
+            for server in places.servers:  # a quorum is enough for lock, and the last may grant it later
+                until(lambda server=server: server.ask("EXISTS", "k") == 1)
+            places.servers[2].process.send_signal(signal.SIGSTOP)
+            call(status, verb, *at, "k", owner)
+            places.servers[2].process.send_signal(signal.SIGCONT)
+            for server in places.servers:
+                server.ask("DEL", "k")
+
+
+@test
 def too_few_servers_are_69(places):
     at = ["--servers", places.quorum]
     for server in places.servers[1:]:
