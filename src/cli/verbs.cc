@@ -20,6 +20,7 @@ struct Verb {
   std::string_view options;  // as read_words takes them
   std::string_view summary;
   std::string_view details;
+  std::string_view example;
   int (*run)(const Call& call);
 };
 
@@ -43,52 +44,59 @@ const std::array kVerbs = {
          "  -n, --no-wait       do not wait\n"
          "  --shared            among other holders with --shared\n"
          "  --limit N           among at most N holders\n",
+         "Take one in a script, and give it back elsewhere:\n    holdfast lock --ttl 10m -n deploy",
          verb_lock},
     Verb{"unlock", "unlock NAME OWNER", 2, "", "give a lock back",
          "Gives back the lock NAME that OWNER holds. Exit status 1: others hold it, or nobody does.\n\n",
+         "What lock printed, or info shows:\n    holdfast unlock deploy 1d0c6b1f0e6a4f52a2c9a8e7d6b5c4f3",
          verb_unlock},
     Verb{"renew", "renew [--ttl TIME] NAME OWNER", 2, "ttl=", "let a lock's time start anew",
          "Lets the time of OWNER's lock NAME start anew. Exit status 1: others hold it, or nobody does.\n"
          "\n"
          "  --ttl TIME          how long from now on (as it was last given; at least 10ms)\n",
+         "Ten minutes more:\n    holdfast renew --ttl 10m deploy 1d0c6b1f0e6a4f52a2c9a8e7d6b5c4f3",
          verb_renew},
     Verb{"info", "info NAME", 1, "", "show who holds a lock, and who waits",
-         "Shows what each server knows of the lock NAME: its holders and who waits for it.\n\n", verb_info},
+         "Shows what each server knows of the lock NAME: its holders and who waits for it.\n\n",
+         "Who leads?\n    holdfast info leader/mail", verb_info},
     Verb{"list", "list [--match PATTERN]", 0, "match=", "list the locks that are held",
          "Lists the locks that are held on each server, ordered by name. TOKEN is the largest of a lock's\n"
          "holders, TTL the time until the last of them ends.\n"
          "\n"
          "  --match PATTERN     only these, as in 'job:*', 'disk-[0-9]', '?'\n",
+         "The locks of all jobs, on three servers:\n    holdfast list --servers quorum://a,b,c --match "
+         "'job:*'",
          verb_list},
     Verb{"break", "break NAME", 1, "", "end all holds of a lock by force",
          "Ends all holds of the lock NAME by force, on all servers that have it. Whoever holds it may "
          "still\n"
          "be at work.\n\n",
-         verb_break},
+         "After whoever held it has been seen to be dead:\n    holdfast break deploy", verb_break},
     Verb{"revoke", "revoke NAME", 1, "", "ask the holders of a lock to give it back",
          "Asks the holders of the lock NAME to give it back. Those who do not listen go on.\n\n",
-         verb_revoke},
+         "Have a leader step down (see holdfast elect):\n    holdfast revoke leader/mail", verb_revoke},
     Verb{"watch", "watch NAME", 1, "", "show what happens to a lock, until Ctrl-C",
          "Shows what happens to the lock NAME on each server, as it happens: a line of TIME SERVER EVENT.\n"
          "The event 'watching' says that from now on nothing is missed, at the beginning and after a\n"
          "connection was lost.\n\n",
-         verb_watch},
+         "Each new holder, for a program:\n    holdfast watch --json deploy", verb_watch},
     Verb{
         "ping", "ping", 0, "", "show whether servers answer, how fast, and their clocks",
         "Shows of each server: how long an answer takes, its version, how far its clock is ahead of this\n"
         "machine's, and how far its largest token is ahead of its own clock; both are negative if behind.\n"
         "Exit status 0: there are as many as a lock needs.\n\n",
-        verb_ping},
+        "Before maintenance of one of three:\n    holdfast ping --servers quorum://a,b,c", verb_ping},
 };
 
 void print_help(const Verb& verb) {
   const bool times = verb.options.find("ttl") != std::string_view::npos;
-  fmt::print("Usage: holdfast {}\n\n{}{}{}{}{}.\n", verb.usage, verb.details, kCommonOptions,
+  fmt::print("Usage: holdfast {}\n\n{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details, kCommonOptions,
              times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "",
              kStatuses,
              verb.name == "lock"                             ? ";\n75 the lock was not to be had"
              : verb.name == "unlock" || verb.name == "renew" ? ";\n1 it is not held by OWNER"
-                                                             : "");
+                                                             : "",
+             verb.example);
 }
 
 Call understood(const Verb& verb, const Given& given) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The command `holdfast check` on folders that the real server has left behind: good, damaged and repaired.
 Closes with "N passed, N failed". HOLDFAST_SERVER names the server; the command stands beside it."""
+import json
 import os
 import subprocess
 
@@ -29,6 +30,24 @@ def a_good_folder_is_good_file_by_file(folder):
     has(said, "dump.rdb.gz: good: a snapshot", "50 strings", "1 hashes", "journal.2: good", "meta: good")
     equal("NOT" in said, False)
     has(run(0, "check", folder / "meta", folder / "dump.rdb.gz"), "stopped in order", "a snapshot")
+
+
+@test
+def json_has_a_value_for_each_file(folder):
+    path = left_behind(folder)
+    path.write_bytes(path.read_bytes()[:10])
+    out = run(1, "check", "--json", folder)
+    equal(out.count("\n"), 1)
+    rows = {row["path"]: row for row in json.loads(out)}
+    equal((rows[str(path)]["good"], rows[str(folder / "meta")]["good"]), (False, True))
+    has(rows[str(folder / "meta")]["what"], "tokens up to")
+
+
+@test
+def wrong_use_is_64(folder):
+    for words in ([], ["--frob", folder], ["--repair"]):
+        has(run(64, "check", *words), "holdfast check --help")
+    has(run(0, "check", "--help"), "\n    holdfast check ")
 
 
 @test
@@ -85,13 +104,13 @@ def a_missing_journal_is_named(folder):
 
 @test
 def wrong_words_are_told_what_to_do(folder):
-    has(run(2), "Usage: holdfast VERB")
+    has(run(64), "Usage: holdfast VERB")
     has(run(0, "--help"), "check [--repair] PATH")
     has(run(0, "--version"), "holdfast 0")
     has(run(0, "check", "--help"), "--repair")
-    has(run(2, "check"), "needs a file or folder", "--help")
-    has(run(2, "check", "--frob"), "frob")
-    has(run(2, "frob"), "no such verb: frob")
+    has(run(64, "check"), "needs a file or folder", "--help")
+    has(run(64, "check", "--frob"), "frob")
+    has(run(64, "frob"), "no such verb: frob")
     has(run(1, "check", folder / "nothing"), "No such file")
 
 

@@ -46,10 +46,11 @@ class Candidate:
         self.folder = tempfile.TemporaryDirectory(prefix="holdfast-test-")
         self.out = pathlib.Path(self.folder.name, "out")
         self.err = pathlib.Path(self.folder.name, "err")
-        words = words or ["--json", *map(str, options), NAME, "--", "sh", "-c", script, *map(str, arguments)]
+        command = ["sh", "-c", script, *map(str, arguments)]
+        words = words or ["--json", *map(str, options), NAME, "--", *command]
         with self.out.open("w") as out, self.err.open("w") as err:
-            self.process = subprocess.Popen([COMMAND, "elect", *words], stdin=subprocess.DEVNULL, stdout=out,
-                                            stderr=stderr or err, preexec_fn=end_with_parent)
+            self.process = subprocess.Popen([COMMAND, "elect", *words], stdin=subprocess.DEVNULL,
+                                            stdout=out, stderr=stderr or err, preexec_fn=end_with_parent)
         STARTED.append(self)
 
     def events(self):
@@ -111,8 +112,8 @@ def the_end_of_the_command_gives_back_and_is_our_end(server):
 def progress_is_told_for_people(_):
     candidate = Candidate([], "", words=[NAME, "--", "sh", "-c", "kill -9 $$"])
     lines = candidate.ended(137).splitlines()
-    equal(re.sub(r"\d{9,}", "T", "\n".join(lines)), f"holdfast: {NAME}: standing\nholdfast: {NAME}: leader, "
-          f"token T\nholdfast: {NAME}: stopped, status 137")
+    equal([re.sub(r"\d{9,}", "T", line) for line in lines],
+          [f"holdfast: {NAME}: {what}" for what in ("standing", "leader, token T", "stopped, status 137")])
 
 
 @test
@@ -249,8 +250,8 @@ def a_broken_lock_moves_and_its_leader_stands_again(server):
 
 @test
 def a_term_during_a_loss_is_an_end(server):
-    leader = Candidate(["--ttl", "1h", "--grace", "10m"],
-                       "trap 'echo told' TERM; trap 'exit 6' USR1; echo up; while :; do sleep 1000 & wait; done")
+    script = "trap 'echo told' TERM; trap 'exit 6' USR1; echo up; while :; do sleep 1000 & wait; done"
+    leader = Candidate(["--ttl", "1h", "--grace", "10m"], script)
     leader.says("up")
     equal(server.ask("LOCKS", "BREAK", NAME), 1)
     leader.says("up", "told")

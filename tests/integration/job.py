@@ -1,5 +1,5 @@
-"""What the tests of `holdfast run` and `elect` share: a server that the command finds, the command as a process, and
-what the server knows of its lock."""
+"""What the tests of `holdfast run` and `elect` share: a server that the command finds, the command as
+a process, and what the server knows of its lock."""
 import contextlib
 import os
 import pathlib

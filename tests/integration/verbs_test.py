@@ -5,6 +5,8 @@ HOLDFAST_SERVER names the server; the command stands beside it."""
 import contextlib
 import json
 import os
+import pathlib
+import pty
 import re
 import signal
 import socket
@@ -15,6 +17,7 @@ from harness import LIMIT_S, Server, data_folder, end_with_parent, equal, has, r
 from job import COMMAND
 
 VERBS = ["lock", "unlock", "renew", "info", "list", "break", "revoke", "watch", "ping"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 OWNED = ("unlock", "renew")
 UNNAMED = ("list", "ping")
 
@@ -411,7 +414,41 @@ def help_is_there_for_every_verb(_):
         has(all_verbs, f"\n  {verb}")
         out, err = call(0, verb, "--help")
         has(out, f"Usage: holdfast {verb}", "--servers", "--json", "Exit status")
+        has(out, f"\n    holdfast {verb}")  # an example
         equal(err, "")
+
+
+def completed(*words):
+    """What bash offers for the last of the words."""
+    script = ('source src/cli/holdfast.bash-completion; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
+              ' _holdfast; echo "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", script, "bash", "holdfast", *words], check=True, text=True,
+                          stdout=subprocess.PIPE, timeout=LIMIT_S, cwd=ROOT)
+    return set(done.stdout.split())
+
+
+@test
+def bash_completes_all_verbs_and_all_their_options(_):
+    verbs = re.findall(r"^  ([a-z]+) .*  ", call(0, "--help")[0], re.MULTILINE)
+    equal(set(verbs), {*VERBS, "run", "elect", "check"})
+    equal(completed(""), {*verbs, "--help", "--version"})
+    for verb in verbs:
+        told_of = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", call(0, verb, "--help")[0], re.MULTILINE)
+        equal(completed(verb, "--") - {"--"}, set(told_of))
+
+
+@test
+def headings_are_bold_on_a_terminal_that_wants_it(places):
+    places.servers[0].lock("k")
+    for variables, bold in (({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False),
+                            ({"TERM": "xterm", "NO_COLOR": "1"}, False)):
+        ours, its = pty.openpty()
+        subprocess.run([COMMAND, "list"], check=True, stdout=its, timeout=LIMIT_S,
+                       env={**os.environ, "NO_COLOR": "", **variables})
+        os.close(its)
+        equal(b"\x1b[1mKEY" in os.read(ours, 4096), bold)
+        os.close(ours)
+    equal("\x1b" in call(0, "list")[0], False)
 
 
 @test
