@@ -26,8 +26,8 @@ void reply_fate(Request& r, const LeaseFate* fate) {
 }
 
 // Null: an answer has been written.
-Lease* find_lease(Request& r) {
-  Lease* lease = r.s().leases.find(r.arg(2));
+LiveLease* find_lease(Request& r) {
+  LiveLease* lease = r.s().leases.find(r.arg(2));
   if (lease == nullptr) reply_fate(r, r.s().leases.fate(r.arg(2)));
   return lease;
 }
@@ -37,8 +37,8 @@ std::optional<DurationMs> read_ttl(Request& r, size_t i) {
   return ttl ? std::optional(DurationMs{*ttl}) : std::nullopt;
 }
 
-std::optional<std::vector<Document>> read_documents(Request& r) {
-  std::vector<Document> documents;
+std::optional<std::vector<LeaseItem>> read_documents(Request& r) {
+  std::vector<LeaseItem> documents;
   absl::flat_hash_set<std::string_view> keys;
   for (size_t i = 4; i < r.argc(); i += 2) {
     documents.push_back({r.arg(i), r.arg(i + 1)});
@@ -110,7 +110,7 @@ void cmd_lease_grant(Request& r) {
 }
 
 void cmd_lease_confirm(Request& r) {
-  Lease* lease = find_lease(r);
+  LiveLease* lease = find_lease(r);
   if (lease == nullptr) return;
   const Token token = lease->token;
   if (!confirm_lease(r.t, lease, r.c.id)) return reply_fate(r, r.s().leases.fate(r.arg(2)));
@@ -118,7 +118,7 @@ void cmd_lease_confirm(Request& r) {
 }
 
 void cmd_lease_cancel(Request& r) {
-  if (Lease* lease = r.s().leases.find(r.arg(2))) {
+  if (LiveLease* lease = r.s().leases.find(r.arg(2))) {
     cancel_lease(r.t, lease);
     return r.reply.ok();
   }
@@ -131,7 +131,7 @@ void cmd_lease_renew(Request& r) {
   if (r.argc() > 4) return reply_wrong_arity(r);
   std::optional<DurationMs> ttl;
   if (r.argc() == 4 && !(ttl = read_ttl(r, 3))) return;
-  Lease* lease = find_lease(r);
+  LiveLease* lease = find_lease(r);
   if (lease == nullptr) return;
   if (!renew_lease(r.t, lease, ttl.value_or(lease->ttl), r.c.id))
     return reply_fate(r, r.s().leases.fate(r.arg(2)));
@@ -139,7 +139,7 @@ void cmd_lease_renew(Request& r) {
 }
 
 void cmd_lease_info(Request& r) {
-  if (const Lease* lease = r.s().leases.find(r.arg(2))) {
+  if (const LiveLease* lease = r.s().leases.find(r.arg(2))) {
     return write_info(r, LeaseState::kGranted, (lease->at() - r.now()).count, lease->token, lease->keys);
   }
   const LeaseFate* fate = r.s().leases.fate(r.arg(2));

@@ -44,7 +44,7 @@ uint64_t used_memory_bytes(const EngineState& s) {
   constexpr uint64_t kIndexBytes = 256;
   uint64_t bytes = s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
                    s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
-                   s.leases.size() * (sizeof(Lease) + kIndexBytes) +
+                   s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
                    s.leases.remembered() * (sizeof(LeaseFate) + kIndexBytes) +
                    s.attachments.size() * 2 * sizeof(Attachment);
   for (const auto& db : s.dbs) bytes += db->used_bytes();
@@ -64,7 +64,7 @@ void fire(Turn& t, Timer* timer) {
       break;
     }
     case TimerKind::kLeaseEnd:
-      expire_lease(t, static_cast<Lease*>(timer));
+      expire_lease(t, static_cast<LiveLease*>(timer));
       break;
     case TimerKind::kWaitEnd:
       end_wait_by_timeout(t, static_cast<Waiter*>(timer));

@@ -86,7 +86,7 @@ bool begins_part(Turn& t, DbIndex db, std::string_view key) {
   return true;
 }
 
-void write_lease(std::string& out, DbIndex number, const Lease& lease, const Now& now) {
+void write_lease(std::string& out, DbIndex number, const LiveLease& lease, const Now& now) {
   open_record(out, Record::kLease, number);
   put_text(out, lease.id);
   put_number(out, lease.serial);
@@ -173,7 +173,7 @@ void journal_swap(Turn& t, DbIndex a, DbIndex b) {
   put_u8(t.s.journal.out, b);
 }
 
-void journal_lease(Turn& t, const Lease& lease) {
+void journal_lease(Turn& t, const LiveLease& lease) {
   if (!t.s.journal.on) return;
   finish_journal(t);
   t.s.journal.grants = true;
@@ -192,10 +192,10 @@ std::string side_records(const EngineState& s, const Now& now) {
   s.leases.for_each_fate([&](const std::string& id, const LeaseFate& fate) {
     write_lease_end(out, id, fate.state, fate.token);
   });
-  std::vector<const Lease*> leases;
-  s.leases.for_each([&](const Lease& lease) { leases.push_back(&lease); });
-  std::ranges::sort(leases, {}, &Lease::serial);
-  for (const Lease* lease : leases) write_lease(out, s.db_name[lease->db], *lease, now);
+  std::vector<const LiveLease*> leases;
+  s.leases.for_each([&](const LiveLease& lease) { leases.push_back(&lease); });
+  std::ranges::sort(leases, {}, &LiveLease::serial);
+  for (const LiveLease* lease : leases) write_lease(out, s.db_name[lease->db], *lease, now);
   std::vector<const WaitQueue*> delayed;
   s.queues.for_each([&](const WaitQueue& q) {
     if (q.delayed(now.mono)) delayed.push_back(&q);

@@ -74,7 +74,7 @@ void journal_delay(Turn& t, DbIndex db, std::string_view key, TimeMs until);
 void journal_flush(Turn& t, DbIndex db);
 // `a` and `b` as clients know them.
 void journal_swap(Turn& t, DbIndex a, DbIndex b);
-void journal_lease(Turn& t, const Lease& lease);
+void journal_lease(Turn& t, const LiveLease& lease);
 void journal_lease_end(Turn& t, std::string_view id, LeaseState state, Token token);
 
 // Writes what was put off. Called before the shell takes the records, and before any other reading of them.

@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-Lease* LeaseTable::find(std::string_view id) const {
+LiveLease* LeaseTable::find(std::string_view id) const {
   const auto it = live_.find(id);
   return it == live_.end() ? nullptr : it->second.get();
 }
@@ -16,25 +16,25 @@ const LeaseFate* LeaseTable::fate(std::string_view id) const {
   return it == fates_.end() ? nullptr : &it->second;
 }
 
-Lease* LeaseTable::add(std::unique_ptr<Lease> lease) {
+LiveLease* LeaseTable::add(std::unique_ptr<LiveLease> lease) {
   assert(find(lease->id) == nullptr);
   fates_.erase(lease->id);
   lease->serial = ++last_serial_;
-  Lease* added = lease.get();
+  LiveLease* added = lease.get();
   live_.emplace(added->id, std::move(lease));
   return added;
 }
 
-Lease* LeaseTable::restore(std::unique_ptr<Lease> lease) {
+LiveLease* LeaseTable::restore(std::unique_ptr<LiveLease> lease) {
   assert(find(lease->id) == nullptr);
   fates_.erase(lease->id);
   last_serial_ = std::max(last_serial_, lease->serial);
-  Lease* restored = lease.get();
+  LiveLease* restored = lease.get();
   live_.emplace(restored->id, std::move(lease));
   return restored;
 }
 
-void LeaseTable::end(Lease* lease, LeaseState state) {
+void LeaseTable::end(LiveLease* lease, LeaseState state) {
   assert(!lease->armed());
   remember(lease->id, state, lease->token);
   live_.erase(live_.find(lease->id));

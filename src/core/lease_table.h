@@ -17,8 +17,8 @@ namespace holdfast {
 enum class LeaseState : uint8_t { kGranted, kConfirmed, kCancelled, kExpired };
 
 // A granted lease. Its timer is its expiry.
-struct Lease : Timer {
-  Lease() : Timer(TimerKind::kLeaseEnd) {}
+struct LiveLease : Timer {
+  LiveLease() : Timer(TimerKind::kLeaseEnd) {}
   std::string id;
   DbIndex db = 0;
   std::vector<std::string> keys;
@@ -38,18 +38,18 @@ class LeaseTable {
  public:
   explicit LeaseTable(size_t memory) : memory_(memory) {}
 
-  Lease* find(std::string_view id) const;
+  LiveLease* find(std::string_view id) const;
   const LeaseFate* fate(std::string_view id) const;
   // The id must not be in use. Its fate of an earlier life is forgotten.
-  Lease* add(std::unique_ptr<Lease> lease);
+  LiveLease* add(std::unique_ptr<LiveLease> lease);
   // Puts a lease back under its own serial. The id must not be in use.
-  Lease* restore(std::unique_ptr<Lease> lease);
+  LiveLease* restore(std::unique_ptr<LiveLease> lease);
   // Removes a lease, whose timer must be disarmed, as if it had never been.
-  void forget(Lease* lease) { live_.erase(live_.find(lease->id)); }
+  void forget(LiveLease* lease) { live_.erase(live_.find(lease->id)); }
   // Puts back how a lease ended.
   void remember(std::string_view id, LeaseState state, Token token);
   // Ends a lease, whose timer must be disarmed, and remembers how.
-  void end(Lease* lease, LeaseState state);
+  void end(LiveLease* lease, LeaseState state);
 
   size_t size() const { return live_.size(); }
   size_t remembered() const { return fates_.size(); }
@@ -69,7 +69,7 @@ class LeaseTable {
 
  private:
   size_t memory_;
-  StringMap<std::unique_ptr<Lease>> live_;
+  StringMap<std::unique_ptr<LiveLease>> live_;
   StringMap<LeaseFate> fates_;
   std::deque<std::pair<uint64_t, std::string>> order_;  // ended leases, oldest first; by serial and id
   uint64_t last_serial_ = 0;

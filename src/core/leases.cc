@@ -11,26 +11,26 @@ namespace holdfast {
 
 namespace {
 
-Keyspace::Found find_own(Turn& t, const Lease& lease, const std::string& key) {
+Keyspace::Found find_own(Turn& t, const LiveLease& lease, const std::string& key) {
   const Keyspace::Found f = find_live(t, lease.db, t.keys(lease.db).key(key));
   const Attachment* a = f && type_of(*f) == EntryType::kString ? attachment_of(t.s, lease.db, f) : nullptr;
   return a != nullptr && a->lease == lease.serial ? f : Keyspace::Found{};
 }
 
-void remove_own_keys(Turn& t, const Lease& lease, End why) {
+void remove_own_keys(Turn& t, const LiveLease& lease, End why) {
   for (const std::string& key : lease.keys) {
     if (Keyspace::Found f = find_own(t, lease, key)) remove_key(t, lease.db, f, why);
   }
 }
 
-void end_lease(Turn& t, Lease* lease, LeaseState state) {
+void end_lease(Turn& t, LiveLease* lease, LeaseState state) {
   t.s.timers.cancel(lease);
   journal_lease_end(t, lease->id, state, lease->token);
   t.s.leases.end(lease, state);
 }
 
 // Whether the lease still has all its keys; otherwise it is over.
-bool is_whole(Turn& t, Lease* lease) {
+bool is_whole(Turn& t, LiveLease* lease) {
   const bool whole =
       std::ranges::all_of(lease->keys, [&](const auto& key) { return bool{find_own(t, *lease, key)}; });
   if (whole) return true;
@@ -45,34 +45,34 @@ bool is_free(Turn& t, DbIndex db, const Key& key) {
 }
 
 // One token for all keys: larger than any that a grant of one of them had.
-Token token_for(Turn& t, const Keyspace& keys, std::span<const Document> documents) {
+Token token_for(Turn& t, const Keyspace& keys, std::span<const LeaseItem> documents) {
   uint64_t last = 0;
-  for (const Document& d : documents) last = std::max(last, t.s.tokens.last(keys.key(d.key).hash));
+  for (const LeaseItem& d : documents) last = std::max(last, t.s.tokens.last(keys.key(d.key).hash));
   const Token token{last + 1};
-  for (const Document& d : documents) t.s.tokens.raise(keys.key(d.key).hash, token);
+  for (const LeaseItem& d : documents) t.s.tokens.raise(keys.key(d.key).hash, token);
   return token;
 }
 
 }  // namespace
 
 LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
-                       std::span<const Document> documents) {
+                       std::span<const LeaseItem> documents) {
   LeaseGrant result;
   Keyspace& keys = t.keys(c.db);
-  for (const Document& d : documents) {
+  for (const LeaseItem& d : documents) {
     if (!is_free(t, c.db, keys.key(d.key))) result.colliding.push_back(d.key);
   }
   if (!result.colliding.empty()) return result;
   result.token = token_for(t, keys, documents);
-  auto made = std::make_unique<Lease>();
+  auto made = std::make_unique<LiveLease>();
   made->id = id;
-  Lease* lease = t.s.leases.add(std::move(made));
+  LiveLease* lease = t.s.leases.add(std::move(made));
   lease->db = c.db;
   lease->token = result.token;
   lease->ttl = ttl;
   Attachment own;
   own.lease = lease->serial;
-  for (const Document& d : documents) {
+  for (const LeaseItem& d : documents) {
     const Key key = keys.key(d.key);
     Keyspace::Found f = find_any(t, c.db, key);
     put_string(t, c.db, key, f, d.value, c.id, result.token);
@@ -85,7 +85,7 @@ LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
   return result;
 }
 
-bool confirm_lease(Turn& t, Lease* lease, ConnId client) {
+bool confirm_lease(Turn& t, LiveLease* lease, ConnId client) {
   if (!is_whole(t, lease)) return false;
   for (const std::string& key : lease->keys) {
     Keyspace::Found f = find_own(t, *lease, key);
@@ -98,7 +98,7 @@ bool confirm_lease(Turn& t, Lease* lease, ConnId client) {
   return true;
 }
 
-bool renew_lease(Turn& t, Lease* lease, DurationMs ttl, ConnId client) {
+bool renew_lease(Turn& t, LiveLease* lease, DurationMs ttl, ConnId client) {
   if (!is_whole(t, lease)) return false;
   lease->ttl = ttl;
   for (const std::string& key : lease->keys) {
@@ -110,12 +110,12 @@ bool renew_lease(Turn& t, Lease* lease, DurationMs ttl, ConnId client) {
   return true;
 }
 
-void cancel_lease(Turn& t, Lease* lease) {
+void cancel_lease(Turn& t, LiveLease* lease) {
   remove_own_keys(t, *lease, End::kDeleted);
   end_lease(t, lease, LeaseState::kCancelled);
 }
 
-void expire_lease(Turn& t, Lease* lease) {
+void expire_lease(Turn& t, LiveLease* lease) {
   remove_own_keys(t, *lease, End::kExpired);
   end_lease(t, lease, LeaseState::kExpired);
 }

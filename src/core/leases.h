@@ -12,7 +12,7 @@
 
 namespace holdfast {
 
-struct Document {
+struct LeaseItem {
   std::string_view key;
   std::string_view value;
 };
@@ -25,15 +25,15 @@ struct LeaseGrant {
 // All keys are free: all are written. Else nothing is. The id must not be a live lease's, the keys must
 // differ.
 LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
-                       std::span<const Document> documents);
+                       std::span<const LeaseItem> documents);
 
 // `client` is who asks. False where a key is gone or was overwritten; the lease has then ended as expired
 // and the keys that were left to it are removed.
-bool confirm_lease(Turn& t, Lease* lease, ConnId client);
-bool renew_lease(Turn& t, Lease* lease, DurationMs ttl, ConnId client);
-void cancel_lease(Turn& t, Lease* lease);
+bool confirm_lease(Turn& t, LiveLease* lease, ConnId client);
+bool renew_lease(Turn& t, LiveLease* lease, DurationMs ttl, ConnId client);
+void cancel_lease(Turn& t, LiveLease* lease);
 
 // Its time is over: its keys go, also those whose expiry somebody changed.
-void expire_lease(Turn& t, Lease* lease);
+void expire_lease(Turn& t, LiveLease* lease);
 
 }  // namespace holdfast

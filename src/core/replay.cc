@@ -103,7 +103,7 @@ std::string replay_delay(Turn& t, DbIndex db, ByteReader& in) {
 }
 
 std::string replay_lease(Turn& t, DbIndex db, ByteReader& in) {
-  auto lease = std::make_unique<Lease>();
+  auto lease = std::make_unique<LiveLease>();
   lease->db = db;
   lease->id = in.text();
   lease->serial = in.number();
@@ -121,7 +121,7 @@ std::string replay_lease_end(Turn& t, ByteReader& in) {
   const Token token{std::min(in.number(), kMaxToken)};
   if (!in.ok()) return {};
   if (state > static_cast<uint8_t>(LeaseState::kExpired)) return "a lease has ended in no known way";
-  if (Lease* lease = t.s.leases.find(id)) {
+  if (LiveLease* lease = t.s.leases.find(id)) {
     t.s.timers.cancel(lease);
     t.s.leases.end(lease, static_cast<LeaseState>(state));
   } else {

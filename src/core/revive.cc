@@ -147,15 +147,15 @@ void revive_delay(Turn& t, DbIndex db, std::string_view key_bytes, int64_t until
   t.s.queues.mark_ready(q);
 }
 
-void revive_lease(Turn& t, std::unique_ptr<Lease> lease, int64_t deadline_ms) {
-  if (Lease* old = t.s.leases.find(lease->id)) {
+void revive_lease(Turn& t, std::unique_ptr<LiveLease> lease, int64_t deadline_ms) {
+  if (LiveLease* old = t.s.leases.find(lease->id)) {
     t.s.timers.cancel(old);
     t.s.leases.forget(old);
   }
   for (const std::string& key : lease->keys) {
     t.s.tokens.raise(t.keys(lease->db).key(key).hash, lease->token);
   }
-  Lease* revived = t.s.leases.restore(std::move(lease));
+  LiveLease* revived = t.s.leases.restore(std::move(lease));
   t.s.timers.set(revived, revived_deadline(deadline_ms, t.now));
 }
 

@@ -30,7 +30,7 @@ void revive_hash(Turn& t, DbIndex db, std::string_view key, std::span<const std:
 void revive_hash(Turn& t, DbIndex db, std::string_view key, std::unique_ptr<HashBody> body,
                  int64_t deadline_ms);
 void revive_delay(Turn& t, DbIndex db, std::string_view key, int64_t until_ms);
-void revive_lease(Turn& t, std::unique_ptr<Lease> lease, int64_t deadline_ms);
+void revive_lease(Turn& t, std::unique_ptr<LiveLease> lease, int64_t deadline_ms);
 
 // Does the records of a turn. Empty, or what is wrong with them; what came before that is done.
 std::string replay(Turn& t, std::string_view records);

@@ -28,7 +28,7 @@ struct TestTimer : Timer {
 };
 
 void end(LeaseTable& leases, const std::string& id, LeaseState state) {
-  auto lease = std::make_unique<Lease>();
+  auto lease = std::make_unique<LiveLease>();
   lease->id = id;
   leases.end(leases.add(std::move(lease)), state);
 }
@@ -147,9 +147,9 @@ TEST_CASE("lease table: the fates of the newest leases are remembered, one below
 TEST_CASE("lease table: an id that is used again has no fate meanwhile, and then its new one") {
   LeaseTable leases(2);
   end(leases, "a", LeaseState::kConfirmed);
-  auto again = std::make_unique<Lease>();
+  auto again = std::make_unique<LiveLease>();
   again->id = "a";
-  Lease* lease = leases.add(std::move(again));
+  LiveLease* lease = leases.add(std::move(again));
   CHECK(leases.fate("a") == nullptr);
   leases.end(lease, LeaseState::kExpired);
   CHECK(leases.fate("a")->state == LeaseState::kExpired);
