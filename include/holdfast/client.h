@@ -135,6 +135,7 @@ class Client {
                                     const LockOptions& options = {});
 
  private:
+  friend class Leases;
   Acquired await_lock(const std::string& key, std::optional<milliseconds> wait, const LockOptions& options);
 
   std::shared_ptr<ClientCore> core_;

@@ -84,11 +84,26 @@ void ClientCore::adopt(std::shared_ptr<HoldCore> hold) { holds_.insert(std::move
 
 void ClientCore::forget(const std::shared_ptr<HoldCore>& hold) {
   holds_.erase(hold);
-  if (!closing_ || !holds_.empty()) return;
+  if (!closing_ || !holds_.empty() || works_ != 0) return;
   links_.clear();
   const std::lock_guard lock(mutex_);
   all_ended_ = true;
   ended_.notify_all();
+}
+
+void ClientCore::end_work() {
+  --works_;
+  forget(nullptr);
+}
+
+void ClientCore::ask(size_t server, const std::vector<std::string>& argv,
+                     const client::Link::Answered& done) {
+  if (closing_) return done({client::Value::Kind::kLost, 0, "the client was destroyed", {}});
+  begin_work();
+  link(server).ask(argv, place_.server_timeout, [this, done](const client::Value& value) {
+    done(value);
+    end_work();
+  });
 }
 
 }  // namespace holdfast

@@ -38,7 +38,7 @@ class ClientCore {
 
   // Runs `work` on the loop's thread. False: the client is closed, and it never will.
   bool post(std::function<void()> work);
-  // Cancels all holds, waits until they have ended, and ends the loop. Once.
+  // Cancels all holds, waits until they and all other work have ended, and ends the loop. Once.
   void close();
 
   // The loop's thread:
@@ -50,6 +50,12 @@ class ClientCore {
   bool is_contended(const std::string& key) const;
   void adopt(std::shared_ptr<HoldCore> hold);
   void forget(const std::shared_ptr<HoldCore>& hold);
+  // Asks a server something that is no hold's; close() waits for its answer. Where the client is closing it
+  // is lost, at once.
+  void ask(size_t server, const std::vector<std::string>& argv, const client::Link::Answered& done);
+  // What is to be finished before the client ends.
+  void begin_work() { ++works_; }
+  void end_work();
 
  private:
   const client::Place place_;
@@ -65,6 +71,7 @@ class ClientCore {
   std::vector<std::unique_ptr<client::Link>> links_;
   std::set<std::shared_ptr<HoldCore>> holds_;  // that have not ended
   std::map<std::string, TimeMs> contended_;    // keys that somebody waited for, and until when that counts
+  size_t works_ = 0;
   bool closing_ = false;
 };
 

@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/validity.h"
 #include "core/types.h"
 #include "holdfast/result.h"
 
@@ -41,7 +42,7 @@ struct RedlockConfig {
   DurationMs max_wait{100};
   // For how long attempts begin; nullopt: one attempt; 0: for ever. One that is under way then is finished.
   std::optional<DurationMs> wait;
-  double drift = 0.01;  // of clocks, as a share of the ttl
+  double drift = kDrift;
 };
 
 // What is to be sent, in this order. `id` names it in on_reply().
@@ -69,11 +70,6 @@ struct Reply {
   int64_t number = 0;
   std::string text;
 };
-
-// Never beyond kNever, however long a ttl or a wait is.
-inline TimeMs saturating_add(TimeMs from, DurationMs by) {
-  return by.count >= kNever.count - from.count ? kNever : from + by;
-}
 
 class Redlock {
  public:

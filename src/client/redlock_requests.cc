@@ -1,9 +1,9 @@
 // What is asked of servers, and what one answer means. What follows from all of them stands in redlock.cc.
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 #include "client/redlock.h"
+#include "client/validity.h"
 
 namespace holdfast::client {
 
@@ -11,8 +11,6 @@ namespace {
 
 // Of requests that are remembered though they have timed out: beyond it the oldest is forgotten.
 constexpr size_t kMaxUnanswered = 4096;
-// What clocks in whole milliseconds may be wrong by: the server's expiry, and the reader of `now`.
-constexpr int64_t kGranularityMs = 2;
 
 // Who waits looks at the other servers after one to two times this, in pauses at most as long as can be.
 constexpr int64_t kPatience = 10;
@@ -45,8 +43,7 @@ uint64_t Redlock::hint() const {
 }
 
 TimeMs Redlock::validity(TimeMs from, DurationMs ttl) const {
-  const auto drift = static_cast<int64_t>(std::ceil(static_cast<double>(ttl.count) * config_.drift));
-  return saturating_add(from, {ttl.count - drift - kGranularityMs});
+  return end_of_validity(from, ttl, config_.drift);
 }
 
 void Redlock::ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline) {

@@ -1,0 +1,386 @@
+// Leases of the C++ library in real servers: collisions, races, lost answers, servers that stand still or
+// die.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client.h"
+#include "holdfast/lease.h"
+#include "server_harness.h"
+
+namespace holdfast::integration {
+namespace {
+
+using Program = holdfast::Client;
+using State = Lease::State;
+using namespace std::chrono_literals;
+
+const std::vector<Document> kTwo{{"a", "1"}, {"b", "2"}};
+
+std::string place_of(const Server& server, const std::string& settings = "") {
+  return "holdfast://127.0.0.1:" + std::to_string(server.port()) + settings;
+}
+
+// A server, a program that leases in it, and somebody who looks.
+struct Rig {
+  explicit Rig(const std::string& settings = "") : program(place_of(server, settings)) {}
+  std::string ask(const std::string& line) { return control.ask(line); }
+  void signal(int number) const { kill(server.pid(), number); }
+
+  Server server;
+  Program program;
+  Leases leases{program};
+  Client control{server};
+};
+
+// The server stands still while `work` runs, and goes on with what it was sent.
+template <class Work>
+void while_stopped(const Rig& rig, Work work) {
+  rig.signal(SIGSTOP);
+  work();
+  rig.signal(SIGCONT);
+}
+
+}  // namespace
+
+TEST_CASE("leases: confirmed documents stay, and their etag is the lease's token") {
+  Rig rig;
+  Lease lease = rig.leases.lease(kTwo, 60s);
+  CHECK(lease.is_granted());
+  CHECK(lease.validity() > 50s);
+  CHECK(lease.validity() < 60s);
+  CHECK(rig.ask("GET a") == "\"1\"");
+  CHECK(rig.ask("PTTL b") != "-1");
+  const std::vector<uint64_t> etags = lease.confirm();
+  REQUIRE(etags.size() == 2);
+  CHECK(etags[0] > 0);
+  CHECK(etags[0] == etags[1]);
+  CHECK(lease.documents().at(1).etag == etags[1]);
+  CHECK(lease.is_confirmed());
+  CHECK(rig.ask("GET b") == "\"2\"");
+  CHECK(rig.ask("PTTL a") == "-1");
+  CHECK_THROWS_AS(lease.confirm(), Confirmed);
+  CHECK_THROWS_AS(lease.cancel(), Confirmed);
+  CHECK(rig.ask("DEL a b") == "2");
+  const std::vector<uint64_t> later = rig.leases.lease(kTwo).confirm();
+  CHECK(later[0] > etags[0]);
+}
+
+TEST_CASE("leases: a collision tells all keys that are not free, and puts nothing") {
+  Rig rig;
+  rig.ask("SET a x");
+  rig.ask("LOCK d somebody 60000");
+  try {
+    rig.leases.lease({{"a", ""}, {"b", ""}, {"c", ""}, {"d", ""}});
+    FAIL("granted");
+  } catch (const Collision& e) {
+    CHECK(e.keys() == std::vector<std::string>{"a", "d"});
+    CHECK_FALSE(e.cause());
+  }
+  CHECK(rig.ask("EXISTS b c") == "0");
+}
+
+TEST_CASE("leases: cancelled documents are gone at once") {
+  Rig rig;
+  Lease lease = rig.leases.lease(kTwo);
+  lease.cancel();
+  CHECK(lease.is_cancelled());
+  CHECK(rig.ask("EXISTS a b") == "0");
+  CHECK_THROWS_AS(lease.cancel(), Cancelled);
+  CHECK_THROWS_AS(lease.renew(), Cancelled);
+}
+
+TEST_CASE("leases: renewed, documents live longer than their first ttl") {
+  Rig rig;
+  Lease lease = rig.leases.lease(kTwo, 60s);
+  lease.renew(200s);
+  CHECK(lease.validity() > 150s);
+  CHECK(std::stoll(rig.ask("PTTL b")) > 150000);
+  lease.renew(60s);
+  CHECK(std::stoll(rig.ask("PTTL a")) <= 60000);
+  CHECK(lease.validity() <= 60s);
+}
+
+TEST_CASE("leases: after its time a lease is over here no later than in the server") {
+  Rig rig;
+  Lease lease = rig.leases.lease(kTwo, 300ms);
+  until("the documents are gone", [&] { return rig.ask("EXISTS a b") == "0"; });
+  CHECK(lease.is_expired());
+  CHECK_THROWS_AS(lease.confirm(), Expired);
+  CHECK_THROWS_AS(lease.renew(), Expired);
+  CHECK_NOTHROW(lease.cancel());
+  CHECK(lease.is_expired());
+}
+
+TEST_CASE("leases: who overwrites or deletes a document ends the lease, and the others go with it") {
+  Rig rig;
+  Lease one = rig.leases.lease(kTwo, 60s);
+  rig.ask("SET a other");
+  CHECK_THROWS_AS(one.confirm(), Expired);
+  CHECK(one.is_expired());
+  CHECK(rig.ask("GET a") == "\"other\"");
+  CHECK(rig.ask("EXISTS b") == "0");
+  rig.ask("DEL a");
+  Lease two = rig.leases.lease(kTwo, 60s);
+  rig.ask("DEL b");
+  CHECK_THROWS_AS(two.renew(), Expired);
+  CHECK(rig.ask("EXISTS a b") == "0");
+}
+
+TEST_CASE("leases: keys and values may be any bytes, and empty") {
+  Rig rig;
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) bytes += static_cast<char>(i);
+  const std::string large(300000, '\xff');
+  Lease lease = rig.leases.lease({{bytes, bytes}, {"empty", ""}, {"large", large}});
+  lease.confirm();
+  Redis redis("127.0.0.1", rig.server.port());
+  CHECK(redis.ask({"STRLEN", bytes}) == "256");
+  CHECK(redis.ask({"STRLEN", "empty"}) == "0");
+  CHECK(redis.ask({"STRLEN", "large"}) == "300000");
+  CHECK_THROWS_AS(rig.leases.lease({{bytes, ""}}), Collision);
+}
+
+TEST_CASE("leases: of programs that race for overlapping documents exactly one gets them") {
+  Rig rig;
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> granted = 0;
+    std::atomic<int> collided = 0;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&, i] {
+        Program program(place_of(rig.server));
+        const std::string own = "own" + std::to_string(i);
+        try {
+          Leases(program).lease({{own, ""}, {"shared", own}}, 60s).confirm();
+          ++granted;
+        } catch (const Collision&) {
+          ++collided;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(granted == 1);
+    CHECK(collided == 3);
+    CHECK(rig.ask("DBSIZE") == "2");
+    rig.ask("FLUSHALL");
+  }
+}
+
+TEST_CASE("leases: destroyed unconfirmed, a lease is cancelled, also where its client ends at once") {
+  Rig rig;
+  { const Lease lease = rig.leases.lease(kTwo, 1h); }
+  until("it is free", [&] { return rig.ask("EXISTS a b") == "0"; });
+  for (int i = 0; i < 20; ++i) {
+    {
+      Program program(place_of(rig.server));
+      const Lease lease = Leases(program).lease(kTwo, 1h);
+    }
+    CHECK(rig.ask("EXISTS a b") == "0");
+  }
+}
+
+TEST_CASE("leases: where the client is destroyed first, the documents go with their ttl") {
+  Rig rig;
+  std::optional<Lease> lease;
+  {
+    Program program(place_of(rig.server));
+    lease = Leases(program).lease(kTwo, 500ms);
+  }
+  CHECK_THROWS_AS(lease->renew(), StoreError);
+  CHECK_THROWS_AS(lease->confirm(), StoreError);
+  CHECK(lease->state() == State::kInDoubt);
+  lease.reset();
+  until("their time is over", [&] { return rig.ask("EXISTS a b") == "0"; });
+}
+
+TEST_CASE("leases: a grant whose answer is lost leaves nothing behind") {
+  Rig rig("?timeout=100");
+  rig.leases.lease({{"other", ""}}).confirm();  // connected
+  while_stopped(rig, [&] {
+    try {
+      rig.leases.lease(kTwo, 1h);
+      FAIL("granted");
+    } catch (const StoreError& e) {
+      CHECK(std::string(e.what()).find("no answer in 100 ms") != std::string::npos);
+      CHECK(e.cause());
+    }
+  });
+  until("it was granted and cancelled", [&] { return info(rig.control, "locks", "lease_fates") == 2; });
+  CHECK(rig.ask("EXISTS a b") == "0");
+}
+
+TEST_CASE("leases: a confirm whose answer is lost is in doubt; asked again, it succeeds") {
+  Rig rig("?timeout=100");
+  Lease lease = rig.leases.lease(kTwo, 60s);
+  while_stopped(rig, [&] {
+    CHECK_THROWS_AS(lease.confirm(), StoreError);
+    CHECK(lease.state() == State::kInDoubt);
+    CHECK_THROWS_AS(lease.renew(), StoreError);
+  });
+  until("it is confirmed", [&] { return rig.ask("PTTL a") == "-1"; });
+  std::vector<uint64_t> etags;
+  until("an answer", [&] {
+    try {
+      etags = lease.confirm();
+      return true;
+    } catch (const StoreError&) {
+      return false;
+    }
+  });
+  CHECK(lease.is_confirmed());
+  CHECK(etags.at(0) == lease.documents().at(0).etag);
+  CHECK_THROWS_AS(lease.confirm(), Confirmed);
+}
+
+TEST_CASE("leases: a cancel behind a confirm whose answer was lost tells that it was confirmed") {
+  Rig rig("?timeout=100");
+  Lease lease = rig.leases.lease(kTwo, 60s);
+  while_stopped(rig, [&] { CHECK_THROWS_AS(lease.confirm(), StoreError); });
+  until("it is confirmed", [&] { return rig.ask("PTTL a") == "-1"; });
+  until("an answer", [&] {
+    try {
+      lease.cancel();
+    } catch (const StoreError&) {
+      return false;
+    } catch (const Confirmed&) {
+    }
+    return true;
+  });
+  CHECK(lease.is_confirmed());
+  CHECK(rig.ask("EXISTS a b") == "2");
+}
+
+TEST_CASE("leases: a connection that is cut in between is no loss") {
+  Rig rig;
+  Lease lease = rig.leases.lease(kTwo, 60s);
+  CHECK(rig.ask("CLIENT KILL TYPE normal SKIPME yes") != "0");
+  until("an answer", [&] {
+    try {
+      lease.renew();
+      return true;
+    } catch (const StoreError&) {
+      return false;
+    }
+  });
+  CHECK(lease.confirm().size() == 2);
+}
+
+TEST_CASE("leases: a server that is killed is told, and what is in doubt stays so") {
+  Rig rig("?timeout=500");
+  Lease confirmed = rig.leases.lease({{"x", ""}}, 60s);
+  Lease cancelled = rig.leases.lease(kTwo, 60s);
+  rig.server.stop(SIGKILL);
+  CHECK_THROWS_AS(confirmed.confirm(), StoreError);
+  CHECK_THROWS_AS(confirmed.confirm(), StoreError);
+  CHECK(confirmed.state() == State::kInDoubt);
+  CHECK_THROWS_AS(cancelled.renew(), StoreError);
+  CHECK(cancelled.is_granted());
+  CHECK_THROWS_AS(cancelled.cancel(), StoreError);
+  CHECK_THROWS_AS(cancelled.confirm(), Cancelled);
+  CHECK_THROWS_AS(rig.leases.lease({{"y", ""}}), StoreError);
+}
+
+TEST_CASE("leases: others who end a lease by its id are told apart") {
+  Rig rig;
+  const auto others = [&](const std::string& verb) {
+    rig.ask("FLUSHALL");
+    Client monitor(rig.server);
+    CHECK(monitor.ask("MONITOR") == "+OK");
+    Lease lease = rig.leases.lease(kTwo, 60s);
+    std::string line;
+    while (line.find("GRANT") == std::string::npos) line = monitor.reply();
+    const size_t at = line.find("GRANT\\\" \\\"") != std::string::npos ? line.find("GRANT\\\" \\\"") + 10
+                                                                       : line.find("GRANT\" \"") + 8;
+    CHECK(rig.ask("LEASE " + verb + " " + line.substr(at, 32)).find('-') != 0);
+    return lease;
+  };
+  Lease one = others("CONFIRM");
+  CHECK_THROWS_AS(one.confirm(), Confirmed);
+  CHECK(one.is_confirmed());
+  Lease two = others("CANCEL");
+  CHECK_THROWS_AS(two.confirm(), Cancelled);
+  CHECK(two.is_cancelled());
+}
+
+TEST_CASE("leases: of several threads that confirm one lease one succeeds, and states are told meanwhile") {
+  Rig rig;
+  Lease lease = rig.leases.lease(kTwo, 60s);
+  std::atomic<int> done = 0;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  rig.signal(SIGSTOP);
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      try {
+        lease.confirm();
+        ++done;
+      } catch (const Confirmed&) {
+        ++refused;
+      }
+    });
+  }
+  until("a confirm is under way", [&] { return lease.state() == State::kInDoubt; });
+  rig.signal(SIGCONT);
+  for (std::thread& thread : threads) thread.join();
+  CHECK(done == 1);
+  CHECK(refused == 2);
+}
+
+TEST_CASE(
+    "leases: a callback of the client may not wait for a lease, and one with several servers has none") {
+  Rig rig;
+  Lease lease = rig.leases.lease(kTwo, 60s);
+  std::promise<bool> refused;
+  rig.program.lock_async("k", std::nullopt, {}, [&](const Acquired&) {
+    try {
+      lease.confirm();
+      refused.set_value(false);
+    } catch (const std::logic_error&) {
+      refused.set_value(true);
+    }
+  });
+  CHECK(refused.get_future().get());
+  CHECK(lease.is_granted());
+  Program quorum("quorum://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3");
+  CHECK_THROWS_AS(Leases{quorum}, std::invalid_argument);
+}
+
+TEST_CASE("leases: a child of fork() may not use its parent's lease, and leaves it unharmed") {
+  Rig rig;
+  auto lease = std::make_unique<Lease>(rig.leases.lease(kTwo, 60s));
+  const pid_t child = fork();
+  if (child == 0) {
+    int right = 0;
+    const auto forbidden = [&](const auto& call) {
+      try {
+        call();
+      } catch (const std::logic_error&) {
+        ++right;
+      }
+    };
+    forbidden([&] { lease->confirm(); });
+    forbidden([&] { lease->cancel(); });
+    forbidden([&] { static_cast<void>(lease->state()); });
+    forbidden([&] { rig.leases.lease({{"c", ""}}); });
+    lease.reset();
+    _exit(right);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 4);
+  CHECK(lease->is_granted());
+  CHECK(lease->confirm().size() == 2);
+}
+
+}  // namespace holdfast::integration

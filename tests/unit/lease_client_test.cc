@@ -1,0 +1,434 @@
+// Leases of the C++ library over a store of a user's own, which is not atomic and fails at every step.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/lease_core.h"
+#include "holdfast/lease.h"
+#include "memory_store.h"
+
+namespace holdfast {
+namespace {
+
+using namespace std::chrono_literals;
+using Failure = MemoryStore::Failure;
+using State = Lease::State;
+using Verdict = LeaseStore::Verdict;
+using Keys = std::vector<std::string>;
+
+constexpr Failure kFailures[] = {Failure::kSaysBefore, Failure::kSaysBehind, Failure::kThrowsBefore,
+                                 Failure::kThrowsBehind};
+const std::vector<Document> kThree{{"a", "1"}, {"b", "2"}, {"c", "3"}};
+
+bool all_for_ever(const MemoryStore& store) {
+  for (const auto& [key, stored] : store.stored()) {
+    if (stored.ttl) return false;
+  }
+  return store.of_leases() == 3;
+}
+
+std::string text_of(const std::exception_ptr& cause) {
+  REQUIRE(cause);
+  try {
+    std::rethrow_exception(cause);
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+// A lease whose time is the test's.
+struct Timed {
+  MemoryStore store;
+  TimeMs now{1000};
+  Lease lease{std::make_unique<LeaseCore>(
+      LeasePlace{std::shared_ptr<LeaseStore>(std::shared_ptr<LeaseStore>(), &store), nullptr,
+                 [this] { return now; }},
+      kThree, 1000ms)};
+  static constexpr TimeMs kEnd{1988};  // 1 % and 2 ms before
+};
+
+// A store that always answers the same, as one that remembers leases does.
+class Parrot final : public LeaseStore {
+ public:
+  Answer inserts{Verdict::kDone, 7, {}};
+  Answer touches{Verdict::kDone, 0, {}};
+  Answer removes{Verdict::kDone, 0, {}};
+  bool is_short = false;
+  std::function<void()> on_touch = [] {};
+
+ private:
+  std::vector<Answer> say(size_t n, const Answer& answer) const {
+    return std::vector<Answer>(is_short ? n - 1 : n, answer);
+  }
+  std::vector<Answer> insert(const std::string&, const std::vector<Document>& d, milliseconds) override {
+    return say(d.size(), inserts);
+  }
+  std::vector<Answer> touch(const std::string&, const std::vector<Document>& d,
+                            std::optional<milliseconds>) override {
+    on_touch();
+    return say(d.size(), touches);
+  }
+  std::vector<Answer> remove(const std::string&, const std::vector<Document>& d) override {
+    return say(d.size(), removes);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("lease: confirmed documents stay for ever, with the etags that are told") {
+  MemoryStore store;
+  {
+    Lease lease = Leases(store).lease(kThree);
+    CHECK(lease.is_granted());
+    CHECK(lease.validity() > 4s);
+    CHECK(lease.validity() <= Leases::kDefaultTtl);
+    CHECK(store.stored().at("a").ttl == 5000ms);
+    CHECK(lease.confirm() == std::vector<uint64_t>{1, 2, 3});
+    CHECK(lease.is_confirmed());
+    CHECK_FALSE(lease.is_granted());
+    CHECK(lease.validity() == 0ms);
+    CHECK(lease.documents().at(1).etag == 2);
+    CHECK_THROWS_AS(lease.confirm(), Confirmed);
+    CHECK_THROWS_AS(lease.renew(), Confirmed);
+    CHECK_THROWS_AS(lease.cancel(), Confirmed);
+  }
+  CHECK(all_for_ever(store));
+}
+
+TEST_CASE("lease: cancelled documents are gone, and the lease is over") {
+  MemoryStore store;
+  Lease lease = Leases(store).lease(kThree);
+  lease.cancel();
+  CHECK(lease.is_cancelled());
+  CHECK(store.stored().empty());
+  CHECK_THROWS_AS(lease.cancel(), Cancelled);
+  CHECK_THROWS_AS(lease.confirm(), Cancelled);
+  CHECK_THROWS_AS(lease.renew(), Cancelled);
+}
+
+TEST_CASE("lease: what is destroyed or replaced unconfirmed is cancelled") {
+  MemoryStore store;
+  Lease lease = Leases(store).lease(kThree);
+  lease = Leases(store).lease({{"d", ""}});
+  CHECK(store.of_leases() == 1);
+  const Lease moved = std::move(lease);
+  CHECK(moved.is_granted());
+  CHECK_THROWS_AS(static_cast<void>(lease.state()), std::logic_error);  // NOLINT(bugprone-use-after-move)
+  CHECK_THROWS_AS(Leases(store).lease({{"d", ""}}), Collision);
+}
+
+TEST_CASE("lease: a collision tells all keys in its way, and leaves nothing of its own") {
+  MemoryStore store;
+  store.put("a");
+  store.put("c");
+  try {
+    Leases(store).lease(kThree);
+    FAIL("granted");
+  } catch (const Collision& e) {
+    CHECK(e.keys() == Keys{"a", "c"});
+    CHECK_FALSE(e.cause());
+  }
+  CHECK(store.stored().size() == 2);
+  CHECK(store.stored().at("a").value == "foreign");
+}
+
+TEST_CASE("lease: what a collision could not remove goes with its ttl, and is told") {
+  MemoryStore store;
+  store.put("c");
+  store.fail_at(3, Failure::kThrowsBefore, 100);
+  try {
+    Leases(store).lease(kThree);
+    FAIL("granted");
+  } catch (const Collision& e) {
+    CHECK(e.keys() == Keys{"c"});
+    CHECK(text_of(e.cause()) == "no disk");
+  }
+  CHECK(store.of_leases() == 2);
+  CHECK(store.stored().at("a").ttl.has_value());
+}
+
+TEST_CASE("lease: a store that fails at any step of a grant has nothing of it afterwards") {
+  for (const Failure how : kFailures) {
+    for (int64_t step = 0; step < 3; ++step) {
+      CAPTURE(step);
+      CAPTURE(static_cast<int>(how));
+      MemoryStore store;
+      store.fail_at(step, how);
+      try {
+        Leases(store).lease(kThree);
+        FAIL("granted");
+      } catch (const StoreError& e) {
+        CHECK(text_of(e.cause()) == "no disk");
+        CHECK(std::string(e.what()) == "the store failed: no disk; nothing is leased");
+      }
+      CHECK(store.stored().empty());
+    }
+  }
+}
+
+TEST_CASE("lease: where a remove throws, the other documents are removed all the same") {
+  for (int64_t step = 0; step < 3; ++step) {
+    MemoryStore store;
+    Lease lease = Leases(store).lease(kThree);
+    store.fail_at(step, Failure::kThrowsBefore);
+    lease.cancel();
+    CHECK(lease.is_cancelled());
+    CHECK(store.stored().empty());
+  }
+}
+
+TEST_CASE("lease: a cancel that fails is in doubt, and may be tried again") {
+  MemoryStore store;
+  Lease lease = Leases(store).lease(kThree);
+  store.fail_at(1, Failure::kSaysBefore);
+  CHECK_THROWS_AS(lease.cancel(), StoreError);
+  CHECK(lease.state() == State::kInDoubt);
+  CHECK(store.of_leases() == 1);
+  CHECK_THROWS_AS(lease.confirm(), Cancelled);
+  CHECK_THROWS_AS(lease.renew(), Cancelled);
+  lease.cancel();
+  CHECK(lease.is_cancelled());
+  CHECK(store.stored().empty());
+}
+
+TEST_CASE("lease: a confirm that fails at any step is in doubt; again it succeeds, or it is cancelled") {
+  for (const Failure how : kFailures) {
+    for (int64_t step = 0; step < 3; ++step) {
+      for (const bool again : {true, false}) {
+        MemoryStore store;
+        Lease lease = Leases(store).lease(kThree);
+        store.fail_at(step, how);
+        CHECK_THROWS_AS(lease.confirm(), StoreError);
+        CHECK(lease.state() == State::kInDoubt);
+        CHECK_THROWS_AS(lease.renew(), StoreError);
+        if (again) {
+          CHECK(lease.confirm().size() == 3);
+          CHECK(all_for_ever(store));
+        } else {
+          lease.cancel();
+          CHECK(store.stored().empty());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("lease: destroyed while a confirm is in doubt, nothing is left for ever") {
+  MemoryStore store;
+  {
+    Lease lease = Leases(store).lease(kThree);
+    store.fail_at(2, Failure::kThrowsBehind);
+    CHECK_THROWS_AS(lease.confirm(), StoreError);
+    CHECK(all_for_ever(store));
+  }
+  CHECK(store.stored().empty());
+}
+
+TEST_CASE("lease: a document that is gone or another's ends the lease, and the others are removed") {
+  for (const bool renewing : {true, false}) {
+    for (const bool overwritten : {true, false}) {
+      MemoryStore store;
+      Lease lease = Leases(store).lease(kThree);
+      overwritten ? store.put("b") : store.lose("b");
+      if (renewing) {
+        CHECK_THROWS_AS(lease.renew(), Expired);
+      } else {
+        CHECK_THROWS_AS(lease.confirm(), Expired);
+      }
+      CHECK(lease.is_expired());
+      CHECK(store.of_leases() == 0);
+      CHECK(store.stored().contains("b") == overwritten);
+      CHECK_THROWS_AS(lease.confirm(), Expired);
+      CHECK_THROWS_AS(lease.renew(), Expired);
+      CHECK_NOTHROW(lease.cancel());
+      CHECK(lease.is_expired());
+    }
+  }
+}
+
+TEST_CASE("lease: a confirm that loses one document and cannot remove another is not forgotten") {
+  MemoryStore store;
+  Lease lease = Leases(store).lease(kThree);
+  store.lose("b");
+  store.fail_at(3, Failure::kSaysBefore);
+  CHECK_THROWS_AS(lease.confirm(), StoreError);
+  CHECK(lease.state() == State::kInDoubt);
+  CHECK_FALSE(store.stored().at("a").ttl.has_value());
+  CHECK_THROWS_AS(lease.confirm(), Cancelled);
+  lease.cancel();
+  CHECK(lease.is_cancelled());
+  CHECK(store.stored().empty());
+}
+
+TEST_CASE("lease: its time ends by the clock before the store's does, and then it is over for good") {
+  Timed timed;
+  Lease& lease = timed.lease;
+  timed.now = {TimeMs{Timed::kEnd.count - 1}};
+  CHECK(lease.is_granted());
+  CHECK(lease.validity() == 1ms);
+  timed.now = Timed::kEnd;
+  CHECK(lease.is_expired());
+  CHECK(lease.validity() == 0ms);
+  SUBCASE("confirm") { CHECK_THROWS_AS(lease.confirm(), Expired); }
+  SUBCASE("renew") { CHECK_THROWS_AS(lease.renew(), Expired); }
+  SUBCASE("cancel") { CHECK_NOTHROW(lease.cancel()); }
+  CHECK(lease.is_expired());
+  CHECK(timed.store.stored().empty());
+}
+
+TEST_CASE("lease: renewed, its time counts anew, for the ttl it was last given") {
+  Timed timed;
+  timed.now = {1500};
+  timed.lease.renew();
+  CHECK(timed.lease.validity() == 988ms);
+  timed.lease.renew(3000ms);
+  CHECK(timed.lease.validity() == 2968ms);
+  CHECK(timed.store.stored().at("c").ttl == 3000ms);
+  timed.now = {2000};
+  timed.lease.renew();
+  CHECK(timed.lease.validity() == 2968ms);
+}
+
+TEST_CASE("lease: a renewal that fails leaves the shorter of both times") {
+  Timed timed;
+  timed.store.fail_at(0, Failure::kThrowsBefore);
+  CHECK_THROWS_AS(timed.lease.renew(5000ms), StoreError);
+  CHECK(timed.lease.validity() == 988ms);
+  timed.store.fail_at(2, Failure::kSaysBehind);
+  CHECK_THROWS_AS(timed.lease.renew(500ms), StoreError);
+  CHECK(timed.lease.validity() == 493ms);
+  CHECK(timed.lease.is_granted());
+  timed.lease.renew();
+  CHECK(timed.lease.validity() == 988ms);
+}
+
+TEST_CASE("lease: a confirm in doubt does not expire by time alone, a cancel does") {
+  Timed timed;
+  timed.store.fail_at(0, Failure::kThrowsBefore);
+  SUBCASE("confirm") {
+    CHECK_THROWS_AS(timed.lease.confirm(), StoreError);
+    timed.now = {100000};
+    CHECK(timed.lease.state() == State::kInDoubt);
+    timed.store.lose("a");
+    timed.store.lose("b");
+    CHECK_THROWS_AS(timed.lease.confirm(), Expired);
+    CHECK(timed.store.stored().empty());
+  }
+  SUBCASE("cancel") {
+    timed.store.fail_at(0, Failure::kThrowsBefore, 100);
+    CHECK_THROWS_AS(timed.lease.cancel(), StoreError);
+    timed.now = {100000};
+    CHECK(timed.lease.is_expired());
+  }
+}
+
+TEST_CASE("lease: a renewal that is answered too late does not bring back what was told to be over") {
+  Parrot store;
+  TimeMs now{1000};
+  const std::shared_ptr<LeaseStore> place(std::shared_ptr<LeaseStore>(), &store);
+  Lease lease(std::make_unique<LeaseCore>(LeasePlace{place, nullptr, [&] { return now; }}, kThree, 1000ms));
+  store.on_touch = [&] { now = {1988}; };
+  CHECK_THROWS_AS(lease.renew(60s), Expired);
+  CHECK(lease.is_expired());
+}
+
+TEST_CASE("lease: a grant that is answered too late is none") {
+  MemoryStore store;
+  TimeMs now{1000};
+  const std::shared_ptr<LeaseStore> place(std::shared_ptr<LeaseStore>(), &store);
+  const LeasePlace late{place, nullptr, [&] {
+                          now = now + DurationMs{988};
+                          return now;
+                        }};
+  CHECK_THROWS_AS(LeaseCore(late, kThree, 1000ms), Expired);
+  CHECK(store.stored().empty());
+}
+
+TEST_CASE("lease: stores that remember leases tell how others ended one") {
+  Parrot store;
+  Lease lease = Leases(store).lease(kThree);
+  SUBCASE("confirmed") {
+    store.touches.verdict = store.removes.verdict = Verdict::kConfirmed;
+    SUBCASE("confirm") { CHECK_THROWS_AS(lease.confirm(), Confirmed); }
+    SUBCASE("renew") { CHECK_THROWS_AS(lease.renew(), Confirmed); }
+    SUBCASE("cancel") { CHECK_THROWS_AS(lease.cancel(), Confirmed); }
+    CHECK(lease.is_confirmed());
+  }
+  SUBCASE("cancelled") {
+    store.touches.verdict = store.removes.verdict = Verdict::kCancelled;
+    SUBCASE("confirm") { CHECK_THROWS_AS(lease.confirm(), Cancelled); }
+    SUBCASE("renew") { CHECK_THROWS_AS(lease.renew(), Cancelled); }
+    SUBCASE("cancel") { CHECK_THROWS_AS(lease.cancel(), Cancelled); }
+    CHECK(lease.is_cancelled());
+  }
+  SUBCASE("forgotten") {
+    store.touches.verdict = store.removes.verdict = Verdict::kForgotten;
+    SUBCASE("confirm") { CHECK_THROWS_AS(lease.confirm(), Expired); }
+    SUBCASE("renew") { CHECK_THROWS_AS(lease.renew(), Expired); }
+    CHECK((lease.is_expired() || lease.is_granted()));
+  }
+}
+
+TEST_CASE(
+    "lease: 'confirmed' and 'cancelled' are success for who had asked for it, 'forgotten' is no answer") {
+  Parrot store;
+  Lease lease = Leases(store).lease(kThree);
+  SUBCASE("confirm") {
+    store.touches.verdict = Verdict::kFailed;
+    CHECK_THROWS_AS(lease.confirm(), StoreError);
+    store.touches.verdict = store.removes.verdict = Verdict::kForgotten;
+    CHECK_THROWS_AS(lease.confirm(), StoreError);
+    CHECK(lease.state() == State::kInDoubt);
+    store.touches.verdict = Verdict::kConfirmed;
+    CHECK(lease.confirm() == std::vector<uint64_t>{7, 7, 7});
+    CHECK(lease.is_confirmed());
+  }
+  SUBCASE("cancel") {
+    store.removes.verdict = Verdict::kFailed;
+    CHECK_THROWS_AS(lease.cancel(), StoreError);
+    store.removes.verdict = Verdict::kCancelled;
+    CHECK_NOTHROW(lease.cancel());
+    CHECK(lease.is_cancelled());
+  }
+}
+
+TEST_CASE("lease: answers that cannot be are a failure of the store") {
+  Parrot store;
+  const auto refused = [&] { CHECK_THROWS_AS(Leases(store).lease(kThree), StoreError); };
+  SUBCASE("no etag") { store.inserts.etag = 0; }
+  SUBCASE("missing") { store.inserts.verdict = Verdict::kMissing; }
+  SUBCASE("all are skipped") { store.inserts.verdict = Verdict::kSkipped; }
+  SUBCASE("too few") { store.is_short = true; }
+  refused();
+  store.inserts = {Verdict::kDone, 7, {}};
+  store.is_short = false;
+  store.touches.verdict = Verdict::kExists;
+  CHECK_THROWS_AS(Leases(store).lease(kThree).confirm(), StoreError);
+}
+
+TEST_CASE("lease: a touch may change etags") {
+  Parrot store;
+  store.touches.etag = 9;
+  Lease lease = Leases(store).lease(kThree);
+  lease.renew();
+  CHECK(lease.documents().at(2).etag == 9);
+}
+
+TEST_CASE("lease: wrong arguments are refused before the store is asked") {
+  MemoryStore store;
+  Leases leases(store);
+  CHECK_THROWS_AS(leases.lease({}), std::invalid_argument);
+  CHECK_THROWS_AS(leases.lease({{"a", ""}, {"a", ""}}), std::invalid_argument);
+  CHECK_THROWS_AS(leases.lease(kThree, 9ms), std::invalid_argument);
+  CHECK(store.steps() == 0);
+  Lease lease = leases.lease(kThree, 10ms);
+  CHECK_THROWS_AS(lease.renew(9ms), std::invalid_argument);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,105 @@
+// A store of leases as a user may write one: one document after the other, none of it atomic. It can be
+// made to fail at any step, before or behind it, for one document or by throwing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "holdfast/lease.h"
+
+namespace holdfast {
+
+class MemoryStore final : public LeaseStore {
+ public:
+  enum class Failure : uint8_t { kSaysBefore, kSaysBehind, kThrowsBefore, kThrowsBehind };
+  struct Stored {
+    std::string value;
+    uint64_t etag = 0;
+    std::string lease;
+    std::optional<milliseconds> ttl;  // nullopt: for ever
+  };
+
+  std::vector<Answer> insert(const std::string& lease, const std::vector<Document>& documents,
+                             milliseconds ttl) override {
+    return each(documents, [&](const Document& document) {
+      if (stored_.contains(document.key)) return Answer{Verdict::kExists, 0, {}};
+      stored_[document.key] = {document.value, ++last_etag_, lease, ttl};
+      return Answer{Verdict::kDone, last_etag_, {}};
+    });
+  }
+
+  std::vector<Answer> touch(const std::string& lease, const std::vector<Document>& documents,
+                            std::optional<milliseconds> ttl) override {
+    return each(documents, [&](const Document& document) {
+      const Verdict verdict = find(lease, document);
+      if (verdict == Verdict::kDone) stored_[document.key].ttl = ttl;
+      return Answer{verdict, 0, {}};
+    });
+  }
+
+  std::vector<Answer> remove(const std::string& lease, const std::vector<Document>& documents) override {
+    return each(documents, [&](const Document& document) {
+      const Verdict verdict = find(lease, document);
+      if (verdict == Verdict::kDone) stored_.erase(document.key);
+      return Answer{verdict, 0, {}};
+    });
+  }
+
+  // What others do.
+  void put(const std::string& key) { stored_[key] = {"foreign", ++last_etag_, {}, {}}; }
+  void lose(const std::string& key) { stored_.erase(key); }
+
+  // The step with this number fails, counted from now, from 0; and `times - 1` behind it. A step is what
+  // is done for one document.
+  void fail_at(int64_t step, Failure how, int64_t times = 1) {
+    failing_from_ = step_ + step;
+    failing_until_ = failing_from_ + times;
+    how_ = how;
+  }
+  int64_t steps() const { return step_; }
+
+  const std::map<std::string, Stored>& stored() const { return stored_; }
+  size_t of_leases() const {
+    size_t n = 0;
+    for (const auto& [key, stored] : stored_) n += stored.lease.empty() ? 0 : 1;
+    return n;
+  }
+
+ private:
+  Verdict find(const std::string& lease, const Document& document) const {
+    const auto it = stored_.find(document.key);
+    if (it == stored_.end()) return Verdict::kMissing;
+    const bool own = document.etag == 0 ? it->second.lease == lease : it->second.etag == document.etag;
+    return own ? Verdict::kDone : Verdict::kChanged;
+  }
+
+  template <class Do>
+  std::vector<Answer> each(const std::vector<Document>& documents, const Do& one) {
+    std::vector<Answer> answers;
+    for (const Document& document : documents) {
+      const int64_t step = step_++;
+      const bool fails = step >= failing_from_ && step < failing_until_;
+      const bool before = how_ == Failure::kSaysBefore || how_ == Failure::kThrowsBefore;
+      const bool throws = how_ == Failure::kThrowsBefore || how_ == Failure::kThrowsBehind;
+      Answer answer;  // kFailed
+      if (!fails || !before) answer = one(document);
+      if (fails && throws) throw std::runtime_error("no disk");
+      if (fails) answer = {Verdict::kFailed, 0, std::make_exception_ptr(std::runtime_error("no disk"))};
+      answers.push_back(answer);
+    }
+    return answers;
+  }
+
+  std::map<std::string, Stored> stored_;
+  uint64_t last_etag_ = 0;
+  int64_t step_ = 0;
+  int64_t failing_from_ = -1;
+  int64_t failing_until_ = -1;
+  Failure how_ = Failure::kSaysBefore;
+};
+
+}  // namespace holdfast
