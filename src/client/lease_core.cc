@@ -53,6 +53,11 @@ StoreError store_error(const std::exception_ptr& cause, const std::string& what_
   return {"the store failed: " + text_of(cause) + "; " + what_now, cause};
 }
 
+void forbid_fate(Lease::State state) {
+  if (state == Lease::State::kConfirmed) throw Confirmed("the lease was confirmed before", nullptr);
+  if (state == Lease::State::kCancelled) throw Cancelled("the lease was cancelled before", nullptr);
+}
+
 }  // namespace
 
 struct LeaseCore::Told {
@@ -152,11 +157,6 @@ void LeaseCore::end_as(Lease::State state) {
   state_ = state;
 }
 
-void LeaseCore::check_open(Lease::State state) const {
-  if (state == Lease::State::kConfirmed) throw Confirmed("the lease was confirmed before", nullptr);
-  if (state == Lease::State::kCancelled) throw Cancelled("the lease was cancelled before", nullptr);
-}
-
 // --- grant ---
 
 void LeaseCore::grant() {
@@ -244,18 +244,23 @@ void LeaseCore::expire(const std::vector<Document>& left, const char* why) {
   throw Expired(why, cause);
 }
 
+// Throws where the lease is over, or about to be. `lock` is of mutex_.
+void LeaseCore::forbid_end(std::unique_lock<std::mutex>& lock) {
+  const Lease::State state = state_now();
+  forbid_fate(state);
+  if (state == Lease::State::kExpired) {
+    const bool was_told = state_ == Lease::State::kExpired;
+    lock.unlock();
+    expire(was_told ? std::vector<Document>{} : documents_, kLate);
+  }
+  if (cancel_asked_) throw Cancelled("the lease is being cancelled, which is in doubt", nullptr);
+}
+
 std::vector<uint64_t> LeaseCore::confirm() {
   forbid_to_wait();
   const std::lock_guard turn(turn_);
   std::unique_lock lock(mutex_);
-  const Lease::State before = state_now();
-  check_open(before);
-  if (before == Lease::State::kExpired) {
-    const bool known = state_ == Lease::State::kExpired;
-    lock.unlock();
-    expire(known ? std::vector<Document>{} : documents_, kLate);
-  }
-  if (cancel_asked_) throw Cancelled("the lease is being cancelled, which is in doubt", nullptr);
+  forbid_end(lock);
   state_ = Lease::State::kInDoubt;
   doubt_of_confirm_ = true;
   lock.unlock();
@@ -277,18 +282,14 @@ void LeaseCore::renew(std::optional<milliseconds> wanted) {
   const std::lock_guard turn(turn_);
   const milliseconds ttl = wanted.value_or(ttl_);
   std::unique_lock lock(mutex_);
-  const Lease::State before = state_now();
-  check_open(before);
-  const TimeMs until = client::end_of_validity(place_.clock(), {ttl.count()});
-  const bool known = state_ == Lease::State::kExpired;
-  if (before == Lease::State::kGranted) valid_until_ = std::min(valid_until_, until);
-  lock.unlock();
-  if (before == Lease::State::kExpired) expire(known ? std::vector<Document>{} : documents_, kLate);
-  if (cancel_asked_) throw Cancelled("the lease is being cancelled, which is in doubt", nullptr);
-  if (before == Lease::State::kInDoubt) {
+  forbid_end(lock);
+  if (state_ == Lease::State::kInDoubt) {
     throw store_error(fault_of_store("it has not answered confirm()"),
                       "only confirm() or cancel() can end the doubt");
   }
+  const TimeMs until = client::end_of_validity(place_.clock(), {ttl.count()});
+  valid_until_ = std::min(valid_until_, until);  // a shorter time may count at once
+  lock.unlock();
   const Told told = touch(ttl);
   judge(told, false);
   if (told.cause) throw store_error(told.cause, "the lease may not be renewed");
@@ -307,7 +308,7 @@ void LeaseCore::cancel() {
   const std::lock_guard turn(turn_);
   std::unique_lock lock(mutex_);
   if (state_ == Lease::State::kExpired) return;
-  check_open(state_);
+  forbid_fate(state_);
   const bool late = state_now() == Lease::State::kExpired;
   state_ = Lease::State::kInDoubt;
   doubt_of_confirm_ = confirm_asked_;

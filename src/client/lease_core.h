@@ -50,8 +50,9 @@ class LeaseCore {
   [[noreturn]] void refuse_grant(const Told& told);
   // mutex_ is held:
   Lease::State state_now() const;
-  void check_open(Lease::State state) const;
-  // turn_ is held:
+  // turn_ is held, too:
+  void forbid_end(std::unique_lock<std::mutex>& lock);
+  // turn_ is held, mutex_ is not:
   Told touch(std::optional<milliseconds> ttl);
   void judge(const Told& told, bool by_us);
   void end_as(Lease::State state);

@@ -200,13 +200,13 @@ def test_others():
 
 
 def test_cpp():
-    """the C++ example, built with what `make install` installs, prints what is shown"""
+    """the C++ examples, built with what `make install` installs, print what is shown"""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["make", "-s", "-C", ROOT, "install-library", f"PREFIX={folder}"],
                        check=True, stdout=subprocess.DEVNULL)
         ENVIRONMENT["PKG_CONFIG_PATH"] = f"{folder}/lib/pkgconfig"
         ENVIRONMENT["LD_LIBRARY_PATH"] = f"{folder}/lib"
-        run_examples("cpp", 1)
+        run_examples("cpp", 2)
 
 
 def test_node():
