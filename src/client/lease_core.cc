@@ -277,20 +277,20 @@ std::vector<uint64_t> LeaseCore::confirm() {
   return etags;
 }
 
-void LeaseCore::renew(std::optional<milliseconds> wanted) {
+void LeaseCore::renew(std::optional<milliseconds> ttl) {
   forbid_to_wait();
   const std::lock_guard turn(turn_);
-  const milliseconds ttl = wanted.value_or(ttl_);
+  const milliseconds wanted = ttl.value_or(ttl_);
   std::unique_lock lock(mutex_);
   forbid_end(lock);
   if (state_ == Lease::State::kInDoubt) {
     throw store_error(fault_of_store("it has not answered confirm()"),
                       "only confirm() or cancel() can end the doubt");
   }
-  const TimeMs until = client::end_of_validity(place_.clock(), {ttl.count()});
+  const TimeMs until = client::end_of_validity(place_.clock(), {wanted.count()});
   valid_until_ = std::min(valid_until_, until);  // a shorter time may count at once
   lock.unlock();
-  const Told told = touch(ttl);
+  const Told told = touch(wanted);
   judge(told, false);
   if (told.cause) throw store_error(told.cause, "the lease may not be renewed");
   lock.lock();
@@ -300,7 +300,7 @@ void LeaseCore::renew(std::optional<milliseconds> wanted) {
     expire(documents_, kLate);
   }
   valid_until_ = until;
-  ttl_ = ttl;
+  ttl_ = wanted;
 }
 
 void LeaseCore::cancel() {

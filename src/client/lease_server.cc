@@ -49,9 +49,9 @@ class TakingBack : public std::enable_shared_from_this<TakingBack> {
     const TimeMs now = Loop::now();
     if (value.kind != Value::Kind::kLost || client_->is_closing() || is_due(until_, now)) return;
     client_->begin_work();
-    timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [self = shared_from_this()] {
-      const auto last = self;  // the timer owns what is called
-      self->timer_.reset();
+    timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [self = shared_from_this()]() mutable {
+      const auto last = std::move(self);  // the timer owns what is called
+      last->timer_.reset();
       last->ask();
       last->client_->end_work();
     });

@@ -190,6 +190,24 @@ TEST_CASE("leases: destroyed unconfirmed, a lease is cancelled, also where its c
   }
 }
 
+TEST_CASE("leases: destroyed as its connection is cut, a lease is cancelled on the next one") {
+  Rig rig("?timeout=500");
+  for (int i = 0; i < 10; ++i) {
+    std::optional<Lease> lease;
+    until("a grant", [&] {
+      try {
+        lease = rig.leases.lease(kTwo, 1h);
+      } catch (const StoreError&) {
+      }
+      return lease.has_value();
+    });
+    rig.control.send("CLIENT KILL TYPE normal SKIPME yes\r\n");
+    lease.reset();
+    CHECK(rig.control.reply() != "0");
+    until("it is free", [&] { return rig.ask("EXISTS a b") == "0"; });
+  }
+}
+
 TEST_CASE("leases: where the client is destroyed first, the documents go with their ttl") {
   Rig rig;
   std::optional<Lease> lease;
