@@ -196,6 +196,7 @@ void Redlock::fail_attempt(TimeMs now) {
 
 void Redlock::pause(TimeMs now) {
   state_ = State::kPausing;
+  freed_ = false;
   const DurationMs more{config_.max_wait.count - config_.min_wait.count};
   pause_until_ = saturating_add(now, {config_.min_wait.count + some_of(more)});
 }
@@ -295,8 +296,10 @@ void Redlock::on_reply(uint64_t id, const Reply& reply, TimeMs now, uint64_t clo
 void Redlock::on_freed(TimeMs now, uint64_t clock_us) {
   clock_us_ = clock_us;
   do_due(now);
-  if (state_ != State::kPausing) return;
-  // Not at once: of several that hear of it, one should come first.
+  if (state_ != State::kPausing || freed_) return;
+  // Not at once: of several that hear of it, one should come first. And once a pause: of one release every
+  // server tells, and the least of so many waits would be none.
+  freed_ = true;
   pause_until_ = std::min(pause_until_, saturating_add(now, {some_of(config_.min_wait)}));
   do_due(now);
 }

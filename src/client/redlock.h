@@ -220,6 +220,7 @@ class Redlock {
   TimeMs renewed_until_ = kNever;  // what the present renewal would get
   TimeMs wait_until_ = kNever;
   TimeMs pause_until_ = kNever;
+  bool freed_ = false;  // on_freed() has shortened the present pause
   std::vector<Standing> servers_;
   std::vector<Request> requests_;
   uint64_t last_id_ = 0;

@@ -218,6 +218,22 @@ TEST_CASE("redlock: what comes free ends the pause") {
   CHECK((!s.pausing() || s.lock.next_deadline()->count <= s.now + 20));
 }
 
+TEST_CASE("redlock: a release that all servers tell of shortens the pause once") {
+  RedlockConfig config = three_servers(DurationMs{10000});
+  config.min_wait = {50};
+  config.max_wait = {2000};
+  Script s(config);
+  s.lost(0);
+  s.lost(1);
+  REQUIRE(s.pausing());
+  s.lock.on_freed(TimeMs{s.now}, 500);
+  const std::optional<TimeMs> next = s.lock.next_deadline();
+  REQUIRE(s.pausing());
+  for (int i = 0; i < 20; ++i) s.lock.on_freed(TimeMs{s.now}, 500);
+  CHECK(s.pausing());
+  CHECK(s.lock.next_deadline() == next);
+}
+
 TEST_CASE("redlock: attempts begin before the wait's end, not at it and not after it") {
   for (const int64_t past : {-1, 0, 1}) {
     Script s(three_servers(DurationMs{60}));
