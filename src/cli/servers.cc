@@ -39,7 +39,7 @@ Servers::Servers(const std::string& where)
     : place_(client::parse_place(where)), ring_(place_.names(), place_.replicas) {
   loop_.post([this] {
     for (const client::Address& address : place_.servers)
-      links_.push_back(std::make_unique<client::Link>(loop_, address));
+      links_.push_back(client::make_link(loop_, address));
   });
 }
 

@@ -26,7 +26,7 @@ ClientCore::ClientCore(client::Place place)
       loop_(loop_owner_.get()) {
   loop_->post([this] {
     for (const client::Address& address : place_.servers)
-      links_.push_back(std::make_unique<client::Link>(*loop_, address));
+      links_.push_back(client::make_link(*loop_, address));
   });
 }
 

@@ -1,6 +1,6 @@
 // What carries requests: a loop in a thread of its own, timers on it, and links to servers. Everything here
-// but post() and the clocks is for that thread alone, and asserts it. hiredis does the protocol, libuv the
-// waiting.
+// but post() and the clocks is for that thread alone, and asserts it. What a server is, is known to its
+// link alone.
 //
 // No callback is called from within the function that it was given to, and each may call anything here,
 // also destroy the object that calls it.
@@ -58,49 +58,46 @@ class LoopTimer {
   Core* core_;  // its handle outlives this object until libuv has closed it
 };
 
-// One server. Connects when there is something to send. After a failure there is a pause, which grows from
-// 10 ms to 1 s while failures follow one another; meanwhile requests are lost at once. A connection on
-// which requests have had no answer for 5 s is closed, and so are all others where the peer's machine has
-// vanished (TCP keepalive).
+// One server, of whatever kind: the one interface of all providers. A link that is destroyed loses whatever
+// is under way, without a word.
 class Link {
  public:
   using Done = std::function<void(const Reply&)>;
   using Answered = std::function<void(const Value&)>;
 
-  Link(Loop& loop, Address address);
-  // Whatever is under way is lost, without a word.
-  ~Link();
+  Link() = default;
+  virtual ~Link() = default;
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  const Address& address() const;
-  // Calls `done` exactly once: with the reply, or with kLost: after `timeout`, or when the connection
-  // breaks. A request that was lost may still reach the server, in its order with the others. Not for
-  // requests that wait at the server, as they hold up all behind them, nor for those that are answered by
-  // more than one reply (SUBSCRIBE, MONITOR). An array that is no grant comes as kError.
+  // Calls `done` exactly once: with the reply, of any shape, or with kLost: after `timeout`, or when the
+  // connection breaks. A request that was lost may still reach the server, in its order with the others.
+  // Not for requests that wait at the server, as they hold up all behind them, nor for those that are
+  // answered by more than one reply (SUBSCRIBE, MONITOR).
+  virtual void ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) = 0;
+  // The same for replies that have the shapes of Reply, as reply_of() has it.
   void send(const std::vector<std::string>& argv, DurationMs timeout, Done done);
-  // The same, with replies of any shape.
-  void ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done);
 
   // Sends over a connection of its own, for a request that may wait, for as long as it takes. `done` is
   // called once, with kLost where the connection breaks before the reply. After the reply the connection
   // stays open, as a SESSION hold goes with it, until end(): closes it at once, and `done` will not be
   // called any more. To end one that is over is no mistake.
   using Wait = uint64_t;
-  Wait wait(const std::vector<std::string>& argv, const Done& done);
-  void end(Wait wait);
+  virtual Wait wait(const std::vector<std::string>& argv, const Done& done) = 0;
+  virtual void end(Wait wait) = 0;
 
   // Calls `told(message)` for each message of a channel, and `told("")` whenever the subscription becomes
   // active: at the beginning, and again after the connection was lost, as messages may have been missed.
-  // One connection carries all channels; it is opened with the first, opened anew where it breaks, and
-  // closed with the last. After unwatch() nothing more is told.
+  // After unwatch() nothing more is told.
   using Watch = uint64_t;
-  Watch watch(const std::string& channel, std::function<void(const std::string&)> told);
-  void unwatch(Watch watch);
-
- private:
-  struct Core;
-  std::unique_ptr<Core> core_;
+  virtual Watch watch(const std::string& channel, std::function<void(const std::string&)> told) = 0;
+  virtual void unwatch(Watch watch) = 0;
 };
+
+// The link for the kind of server that `address` names.
+std::unique_ptr<Link> make_link(Loop& loop, const Address& address);
+
+// An array that is no grant comes as kError.
+Reply reply_of(const Value& value);
 
 }  // namespace holdfast::client

@@ -1,38 +1,16 @@
 // A link is a pipeline, a watcher, and a connection for each wait.
+#include "client/transport_link.h"
+
 #include <cassert>
 #include <map>
 #include <utility>
 
-#include "client/transport.h"
 #include "client/transport_connection.h"
 #include "client/transport_pipeline.h"
 #include "client/transport_watcher.h"
 
 namespace holdfast::client {
 namespace {
-
-Reply reply_of(const Value& value) {
-  const auto& parts = value.elements;
-  switch (value.kind) {
-    case Value::Kind::kNull:
-      return {Reply::Kind::kNull, 0, {}};
-    case Value::Kind::kInteger:
-      return {Reply::Kind::kInteger, value.integer, {}};
-    case Value::Kind::kStatus:
-    case Value::Kind::kBulk:
-      return {Reply::Kind::kText, 0, value.text};
-    case Value::Kind::kError:
-      return {Reply::Kind::kError, 0, value.text};
-    case Value::Kind::kLost:
-      return {Reply::Kind::kLost, 0, value.text};
-    case Value::Kind::kArray:
-      break;
-  }
-  const bool grant =
-      parts.size() == 2 && parts[0].kind == Value::Kind::kBulk && parts[1].kind == Value::Kind::kInteger;
-  if (grant) return {Reply::Kind::kGrant, parts[1].integer, parts[0].text};
-  return {Reply::Kind::kError, 0, "ERR the reply is an array, but no grant"};
-}
 
 // One request that waits.
 class WaitingCall final : public ConnectionUser {
@@ -68,7 +46,7 @@ class WaitingCall final : public ConnectionUser {
 
 }  // namespace
 
-struct Link::Core {
+struct SocketLink::Core {
   Core(Loop& on, Address at)
       : loop(on), address(std::move(at)), pipeline(on, address), watcher(on, address) {}
 
@@ -80,24 +58,19 @@ struct Link::Core {
   Wait last_wait = 0;
 };
 
-Link::Link(Loop& loop, Address address) : core_(std::make_unique<Core>(loop, std::move(address))) {
+SocketLink::SocketLink(Loop& loop, Address address)
+    : core_(std::make_unique<Core>(loop, std::move(address))) {
   assert(loop.on_thread());
 }
 
-Link::~Link() { assert(core_->loop.on_thread()); }
+SocketLink::~SocketLink() { assert(core_->loop.on_thread()); }
 
-const Address& Link::address() const { return core_->address; }
-
-void Link::send(const std::vector<std::string>& argv, DurationMs timeout, Done done) {
-  ask(argv, timeout, [done = std::move(done)](const Value& value) { done(reply_of(value)); });
-}
-
-void Link::ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) {
+void SocketLink::ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) {
   assert(core_->loop.on_thread());
   core_->pipeline.ask(argv, timeout, std::move(done));
 }
 
-Link::Wait Link::wait(const std::vector<std::string>& argv, const Done& done) {
+Link::Wait SocketLink::wait(const std::vector<std::string>& argv, const Done& done) {
   assert(core_->loop.on_thread());
   const Wait id = ++core_->last_wait;
   core_->waits.try_emplace(id, core_->loop, core_->address, argv, done,
@@ -105,17 +78,17 @@ Link::Wait Link::wait(const std::vector<std::string>& argv, const Done& done) {
   return id;
 }
 
-void Link::end(Wait wait) {
+void SocketLink::end(Wait wait) {
   assert(core_->loop.on_thread());
   core_->waits.erase(wait);
 }
 
-Link::Watch Link::watch(const std::string& channel, std::function<void(const std::string&)> told) {
+Link::Watch SocketLink::watch(const std::string& channel, std::function<void(const std::string&)> told) {
   assert(core_->loop.on_thread());
   return core_->watcher.watch(channel, std::move(told));
 }
 
-void Link::unwatch(Watch watch) {
+void SocketLink::unwatch(Watch watch) {
   assert(core_->loop.on_thread());
   core_->watcher.unwatch(watch);
 }

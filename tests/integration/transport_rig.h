@@ -73,7 +73,7 @@ class Rig {
  public:
   explicit Rig(const Server& server) : Rig(server.port()) {}
   explicit Rig(int port, const std::string& host = "127.0.0.1") {
-    run([&] { link_ = std::make_unique<Link>(loop_, Address{host, port}); });
+    run([&] { link_ = client::make_link(loop_, Address{host, port}); });
   }
   ~Rig() {
     run([this] { link_.reset(); });

@@ -1,0 +1,41 @@
+// What all links share, and which link a server gets.
+#include "client/transport.h"
+
+#include <utility>
+
+#include "client/transport_link.h"
+
+namespace holdfast::client {
+
+std::unique_ptr<Link> make_link(Loop& loop, const Address& address) {
+  return std::make_unique<SocketLink>(loop, address);
+}
+
+void Link::send(const std::vector<std::string>& argv, DurationMs timeout, Done done) {
+  ask(argv, timeout, [done = std::move(done)](const Value& value) { done(reply_of(value)); });
+}
+
+Reply reply_of(const Value& value) {
+  const auto& parts = value.elements;
+  switch (value.kind) {
+    case Value::Kind::kNull:
+      return {Reply::Kind::kNull, 0, {}};
+    case Value::Kind::kInteger:
+      return {Reply::Kind::kInteger, value.integer, {}};
+    case Value::Kind::kStatus:
+    case Value::Kind::kBulk:
+      return {Reply::Kind::kText, 0, value.text};
+    case Value::Kind::kError:
+      return {Reply::Kind::kError, 0, value.text};
+    case Value::Kind::kLost:
+      return {Reply::Kind::kLost, 0, value.text};
+    case Value::Kind::kArray:
+      break;
+  }
+  const bool grant =
+      parts.size() == 2 && parts[0].kind == Value::Kind::kBulk && parts[1].kind == Value::Kind::kInteger;
+  if (grant) return {Reply::Kind::kGrant, parts[1].integer, parts[0].text};
+  return {Reply::Kind::kError, 0, "ERR the reply is an array, but no grant"};
+}
+
+}  // namespace holdfast::client
