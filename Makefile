@@ -19,14 +19,16 @@ RELEASE = $(OPT) $(LTO)
 ASAN = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
   -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
-LIBS = $(shell pkg-config --libs libuv spdlog absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
-  libcrypto libisal) -lhiredis -llzf -l:liblua5.1-cjson.a -lboost_program_options -lboost_context
+# What the library for programs needs; and what the programs here need beside it.
+CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
+  libcrypto libisal 2>/dev/null) -lhiredis -llzf -l:liblua5.1-cjson.a -lboost_context -lpthread
+LIBS = $(CLIENT_LIBS) $(shell pkg-config --libs spdlog) -lboost_program_options
 CCACHE := $(shell command -v ccache 2>/dev/null)
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
 LIB = $(wildcard src/core/*.cc src/io/*.cc)
-# The library for programs, with what it needs of the core.
-CLIENT = $(wildcard src/client/*.cc) src/core/parse.cc
+# The library for programs, with an engine for those who want no server.
+CLIENT = $(wildcard src/client/*.cc src/core/*.cc)
 CLI = $(wildcard src/cli/*.cc)
 SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
 UNIT = $(wildcard tests/unit/*.cc tests/transcripts/*.cc tests/simulation/*.cc)
@@ -90,7 +92,8 @@ install-library: $(LIBRARIES)
 	$(Q)install -D -m 755 build/libholdfast.so $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholdfast.so
 	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	$(Q)sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|' src/client/holdfast.pc.in \
+	$(Q)sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|; s|@libs@|$(CLIENT_LIBS)|' \
+	  src/client/holdfast.pc.in \
 	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
 
 clean:  ## remove build/
@@ -128,7 +131,11 @@ build/libholdfast.a: $(call release,$(CLIENT))
 
 build/libholdfast.so: $(patsubst %.cc,build/pic/%.o,$(CLIENT))
 	$(call say,LINK,$@)
-	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $^ -lhiredis -luv -lpthread
+	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--as-needed \
+	  -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
+
+# Programs have no use for what is in the engine, and may have names of their own.
+build/pic/src/core/%.o: FLAGS += -fvisibility=hidden
 
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
 build/asan/holdfast: $(call asan,$(sort $(LIB) $(CLI) $(CLIENT)))

@@ -99,20 +99,26 @@ struct Acquired {
   Hold hold;
 };
 
-// Reaches one server, or several that together are one lock service. Any thread may call any function at
-// any time. Where it is destroyed, what it holds is given back, and what it waits for ends as kCancelled.
+// Reaches one server, or several that together are one lock service, or needs none. Any thread may call
+// any function at any time. Where it is destroyed, what it holds is given back, and what it waits for ends
+// as kCancelled.
 class Client {
  public:
-  // `where`:
+  // `where`, from small to large:
+  //   embedded:, embedded:name            no server: the engine inside this process, for its threads
   //   holdfast://host:port                one server; the port is 7379 unless given
   //   quorum://h1:p1,h2:p2,h3             several independent ones: a majority decides
-  // with settings behind a `?`, as in ?timeout=50&rfactor=3:
+  // with settings behind a `?`, as in ?timeout=50&rfactor=3, but not for embedded:
   //   timeout     ms after which a server that has not answered counts as refusing (1000)
   //   min-wait, max-wait   ms between attempts, at random, where no queue can be had (10, 100)
   //   rfactor     how many of the servers have a key (all)
   //   wquorum, rquorum     how many must grant an exclusive and a shared lock (a majority)
   // A counted lock needs all servers of its key, as fewer would let in more than its limit.
-  // Throws std::invalid_argument, with what is wrong and how it should be.
+  // All clients of a process that name the same engine share it. It ends with the last of them, and with it
+  // all holds, also those that were left; the next one's tokens are larger, those of the next process if
+  // the clock was not set back. A child of fork() has engines of its own. Throws std::invalid_argument,
+  // with what is wrong and how it should be; and std::system_error, where the process may start no more
+  // threads.
   explicit Client(std::string_view where);
   ~Client();
   Client(const Client&) = delete;

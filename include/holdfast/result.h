@@ -26,7 +26,7 @@ std::string_view name_of(Outcome outcome);
 
 // What one server answered.
 struct ServerReport {
-  std::string server;  // host:port
+  std::string server;  // host:port, embedded or embedded:name
   Outcome outcome = Outcome::kUnreachable;
   uint64_t token = 0;  // of a grant
   std::string text;    // of an error, or why there was no answer

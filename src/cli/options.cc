@@ -91,10 +91,17 @@ void read_lock_options(const Given& given, LockWish& wish) {
   if (given.contains("shared")) wish.mode = Mode::kSharedLock;
 }
 
+// An engine inside this process would be nobody else's.
 std::string servers_of(const Given& given) {
-  if (given.contains("servers")) return given["servers"].as<std::string>();
   const char* set = std::getenv("HOLDFAST_SERVERS");
-  return set != nullptr && *set != '\0' ? set : kDefaultServers;
+  std::string servers = set != nullptr && *set != '\0' ? set : kDefaultServers;
+  if (given.contains("servers")) servers = given["servers"].as<std::string>();
+  if (servers.starts_with("embedded:")) {
+    refuse(
+        "--servers embedded: is for the threads of one program, and a command is a program of its own; "
+        "start holdfast-server, and name it: holdfast://HOST:PORT, or several by quorum://HOST,HOST,HOST");
+  }
+  return servers;
 }
 
 std::optional<milliseconds> parse_duration(const std::string& text) {

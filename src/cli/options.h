@@ -42,7 +42,8 @@ int64_t number_of(const Given& given, const char* option, int64_t low, int64_t h
 // --ttl, --wait, --no-wait, --shared and --limit.
 void read_lock_options(const Given& given, LockWish& wish);
 
-// --servers, else the variable HOLDFAST_SERVERS, else the server of this machine.
+// --servers, else the variable HOLDFAST_SERVERS, else the server of this machine. An embedded engine is
+// refused.
 std::string servers_of(const Given& given);
 
 // "30s", "500ms", "2m", "1h", "0.5": seconds, unless a unit is given. Of fractions of a millisecond a whole

@@ -1,5 +1,6 @@
 // The grammar:
 //   place    = ( "holdfast://" server | "quorum://" server { "," server } ) [ "?" setting { "&" setting } ]
+//            | "embedded:" [ name ]
 //   server   = ( host | "[" IPv6 address "]" ) [ ":" port ]
 //   setting  = name "=" number
 #include "client/address.h"
@@ -16,6 +17,7 @@ namespace holdfast::client {
 
 namespace {
 
+constexpr std::string_view kEmbedded = "embedded:";
 constexpr int64_t kMaxMs = int64_t{1} << 31U;
 
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
@@ -101,9 +103,22 @@ void settle_quorums(Place& place, const Quorums& quorums, std::string_view text)
   place.read_quorum = static_cast<size_t>(read);
 }
 
+// The signs of the other forms are kept out of names, as they show what was meant.
+Place parse_embedded(std::string_view text) {
+  const std::string_view name = text.substr(kEmbedded.size());
+  if (name.find('?') != std::string_view::npos) refuse(text, "embedded: has no settings");
+  if (name.find_first_of("/,&") != std::string_view::npos)
+    refuse(text,
+           "embedded: is in this program; behind it comes a name without slash and comma, or nothing");
+  Place place;
+  place.servers.push_back({std::string(name), 0, true});
+  return place;
+}
+
 }  // namespace
 
 std::string Address::text() const {
+  if (embedded) return host.empty() ? "embedded" : "embedded:" + host;
   const bool bracket = host.find(':') != std::string::npos;
   return (bracket ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
@@ -129,10 +144,12 @@ size_t quorum_of(const Place& place, Mode mode) {
 Place parse_place(std::string_view text) {
   constexpr std::string_view kOne = "holdfast://";
   constexpr std::string_view kSeveral = "quorum://";
+  if (text.starts_with(kEmbedded)) return parse_embedded(text);
   const bool several = text.starts_with(kSeveral);
   if (!several && !text.starts_with(kOne)) {
     refuse(text,
-           "begin with holdfast://host:port for one server, or quorum://host1,host2,host3 for several");
+           "begin with holdfast://host:port for one server, quorum://host1,host2,host3 for several, or "
+           "embedded: for none but this program");
   }
   std::string_view settings = text.substr(several ? kSeveral.size() : kOne.size());
   const std::string_view list = next_part(settings, '?');

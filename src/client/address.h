@@ -1,5 +1,5 @@
 // Where a client finds its servers and how it deals with them, read from a text such as
-// "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2".
+// "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2" or "embedded:".
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ inline constexpr int kDefaultPort = 7379;
 struct Address {
   std::string host;
   int port = kDefaultPort;
-  std::string text() const;  // "host:port", "[::1]:7379"
+  bool embedded = false;     // inside this process; `host` is its name, and may be empty
+  std::string text() const;  // "host:port", "[::1]:7379", "embedded", "embedded:name"
   bool operator==(const Address&) const = default;
 };
 

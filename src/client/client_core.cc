@@ -24,6 +24,7 @@ ClientCore::ClientCore(client::Place place)
       pid_(getpid()),
       loop_owner_(std::make_unique<client::Loop>()),
       loop_(loop_owner_.get()) {
+  for (const client::Address& address : place_.servers) servers_.push_back(client::server_of(address));
   loop_->post([this] {
     for (const client::Address& address : place_.servers)
       links_.push_back(client::make_link(*loop_, address));
@@ -65,6 +66,7 @@ void ClientCore::close() {
   closed_ = true;
   lock.unlock();
   loop_owner_.reset();  // what was posted before still runs
+  servers_.clear();
 }
 
 void ClientCore::note_contention(const std::string& key) {

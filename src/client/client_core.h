@@ -61,6 +61,7 @@ class ClientCore {
   const client::Place place_;
   const client::Ring ring_;
   const pid_t pid_;
+  std::vector<std::shared_ptr<void>> servers_;  // of which something is in this process, until the end
   std::unique_ptr<client::Loop> loop_owner_;
   client::Loop* const loop_;  // good until its thread has ended
   std::mutex mutex_;          // of the next three

@@ -3,12 +3,17 @@
 
 #include <utility>
 
+#include "client/transport_engine.h"
 #include "client/transport_link.h"
 
 namespace holdfast::client {
 
 std::unique_ptr<Link> make_link(Loop& loop, const Address& address) {
-  return std::make_unique<SocketLink>(loop, address);
+  return std::make_unique<ServerLink>(loop, address);
+}
+
+std::shared_ptr<void> server_of(const Address& address) {
+  return address.embedded ? EmbeddedEngine::use(address.host) : nullptr;
 }
 
 void Link::send(const std::vector<std::string>& argv, DurationMs timeout, Done done) {

@@ -97,6 +97,10 @@ class Link {
 // The link for the kind of server that `address` names.
 std::unique_ptr<Link> make_link(Loop& loop, const Address& address);
 
+// What has to be there so that all links to `address` find the same server: the engine, where it is in this
+// process; else nothing. Throws std::system_error as Loop does.
+std::shared_ptr<void> server_of(const Address& address);
+
 // An array that is no grant comes as kError.
 Reply reply_of(const Value& value);
 

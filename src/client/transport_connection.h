@@ -1,15 +1,15 @@
-// One connection to a server: looks its name up, connects, sends, hears. It does not come back after it
-// broke.
+// One connection to a server, of whatever kind: sends requests, hears replies. It does not come back after
+// it broke.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "client/transport.h"
 #include "client/value.h"
 
-struct addrinfo;
+struct redisReply;
 
 namespace holdfast::client {
 
@@ -31,42 +31,23 @@ class ConnectionUser {
 
 class Connection {
  public:
-  // Tells `user` of nothing before this has returned.
-  Connection(Loop& loop, const Address& address, ConnectionUser& user);
+  Connection() = default;
   // Closes it. Nothing more is told.
-  ~Connection();
+  virtual ~Connection() = default;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  bool is_open() const { return open_; }
+  virtual bool is_open() const = 0;
   // Only while it is open. One that has subscribed sends only SUBSCRIBE and UNSUBSCRIBE of one channel
   // each, and keeps at least one: else hiredis no longer takes it for a subscriber.
-  void send(const std::vector<std::string>& argv);
-
-  // For the callbacks of the libraries:
-  struct Lookup;
-  struct Socket;
-  void note_lookup(int error, const addrinfo* found);
-  void note_open();
-  void note_value(Value value) { user_.answered(std::move(value)); }
-  void note_end(const std::string& why);
-
- private:
-  void look_up(const Address& address);
-  void connect_next();
-  bool connect(const std::string& host);
-  void drop_socket();
-
-  Loop& loop_;
-  ConnectionUser& user_;
-  int port_;
-  std::vector<std::string> hosts_;  // its addresses, as text; those before next_ were tried
-  size_t next_ = 0;
-  std::string why_;           // the last failure
-  Lookup* lookup_ = nullptr;  // lives until libuv calls back
-  Socket* socket_ = nullptr;  // lives until libuv has closed its handle
-  bool open_ = false;
-  LoopTimer timer_;  // the next address is due: at once, or as this one does not answer
+  virtual void send(const std::vector<std::string>& argv) = 0;
 };
+
+// Begins to connect, by the kind of server that `address` names. Tells `user` of nothing before this has
+// returned.
+std::unique_ptr<Connection> open_connection(Loop& loop, const Address& address, ConnectionUser& user);
+
+// What hiredis' reader has made of a reply.
+Value value_of(const redisReply& reply);
 
 }  // namespace holdfast::client

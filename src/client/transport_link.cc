@@ -20,10 +20,10 @@ class WaitingCall final : public ConnectionUser {
       : argv_(std::move(argv)),
         done_(std::move(done)),
         forget_(std::move(forget)),
-        connection_(loop, address, *this) {}
+        connection_(open_connection(loop, address, *this)) {}
 
  private:
-  void opened() override { connection_.send(argv_); }
+  void opened() override { connection_->send(argv_); }
   void answered(Value value) override { tell(reply_of(value)); }
   // The call is destroyed by forget(), so everything is taken out of it first.
   void broke(std::string why) override {
@@ -41,12 +41,12 @@ class WaitingCall final : public ConnectionUser {
   std::vector<std::string> argv_;
   Link::Done done_;
   std::function<void()> forget_;
-  Connection connection_;
+  std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace
 
-struct SocketLink::Core {
+struct ServerLink::Core {
   Core(Loop& on, Address at)
       : loop(on), address(std::move(at)), pipeline(on, address), watcher(on, address) {}
 
@@ -58,19 +58,19 @@ struct SocketLink::Core {
   Wait last_wait = 0;
 };
 
-SocketLink::SocketLink(Loop& loop, Address address)
+ServerLink::ServerLink(Loop& loop, Address address)
     : core_(std::make_unique<Core>(loop, std::move(address))) {
   assert(loop.on_thread());
 }
 
-SocketLink::~SocketLink() { assert(core_->loop.on_thread()); }
+ServerLink::~ServerLink() { assert(core_->loop.on_thread()); }
 
-void SocketLink::ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) {
+void ServerLink::ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) {
   assert(core_->loop.on_thread());
   core_->pipeline.ask(argv, timeout, std::move(done));
 }
 
-Link::Wait SocketLink::wait(const std::vector<std::string>& argv, const Done& done) {
+Link::Wait ServerLink::wait(const std::vector<std::string>& argv, const Done& done) {
   assert(core_->loop.on_thread());
   const Wait id = ++core_->last_wait;
   core_->waits.try_emplace(id, core_->loop, core_->address, argv, done,
@@ -78,17 +78,17 @@ Link::Wait SocketLink::wait(const std::vector<std::string>& argv, const Done& do
   return id;
 }
 
-void SocketLink::end(Wait wait) {
+void ServerLink::end(Wait wait) {
   assert(core_->loop.on_thread());
   core_->waits.erase(wait);
 }
 
-Link::Watch SocketLink::watch(const std::string& channel, std::function<void(const std::string&)> told) {
+Link::Watch ServerLink::watch(const std::string& channel, std::function<void(const std::string&)> told) {
   assert(core_->loop.on_thread());
   return core_->watcher.watch(channel, std::move(told));
 }
 
-void SocketLink::unwatch(Watch watch) {
+void ServerLink::unwatch(Watch watch) {
   assert(core_->loop.on_thread());
   core_->watcher.unwatch(watch);
 }

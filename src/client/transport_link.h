@@ -1,4 +1,4 @@
-// A server behind a socket: hiredis does the protocol, libuv the waiting.
+// A server that knows LOCK, FENCE and so on itself, over connections of whatever kind.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@ namespace holdfast::client {
 // have had no answer for 5 s is closed, and so are all others where the peer's machine has vanished (TCP
 // keepalive). One connection carries all requests, one each wait, and one all watches: it is opened with
 // the first, opened anew where it breaks, and closed with the last.
-class SocketLink final : public Link {
+class ServerLink final : public Link {
  public:
-  SocketLink(Loop& loop, Address address);
-  ~SocketLink() override;
+  ServerLink(Loop& loop, Address address);
+  ~ServerLink() override;
 
   void ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) override;
   Wait wait(const std::vector<std::string>& argv, const Done& done) override;

@@ -31,7 +31,7 @@ void Pipeline::ask(const std::vector<std::string>& argv, DurationMs timeout, Lin
   requests_.push_back({{}, timeout, now + timeout, std::move(done)});
   if (!connection_) {
     has_answered_ = false;
-    connection_.emplace(loop_, address_, *this);
+    connection_ = open_connection(loop_, address_, *this);
   }
   if (connection_->is_open()) {
     connection_->send(argv);

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,7 +52,7 @@ class Pipeline final : public ConnectionUser {
   const Address& address_;
   std::deque<Request> requests_;
   std::vector<Loss> losses_;  // to be told at the next moment
-  std::optional<Connection> connection_;
+  std::unique_ptr<Connection> connection_;
   Backoff backoff_;
   TimeMs heard_{};             // the last sign of life while something was asked
   TimeMs alarm_ = kNever;      // of timer_

@@ -46,7 +46,7 @@ void Watcher::unwatch(Link::Watch watch) {
 // While a connection is being made there is no alarm, as that has a limit of its own.
 void Watcher::on_time() {
   if (!connection_) {
-    connection_.emplace(loop_, address_, *this);
+    connection_ = open_connection(loop_, address_, *this);
   } else if (asked_) {
     broke("no answer in " + std::to_string(no_answer_.count) + " ms");
   } else {

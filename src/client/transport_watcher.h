@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "client/transport.h"
@@ -54,7 +53,7 @@ class Watcher final : public ConnectionUser {
   std::map<std::string, Channel> channels_;
   std::map<Link::Watch, std::string> names_;  // the channel of each
   Link::Watch last_ = 0;
-  std::optional<Connection> connection_;
+  std::unique_ptr<Connection> connection_;
   Backoff backoff_;
   const DurationMs quiet_;
   const DurationMs no_answer_;

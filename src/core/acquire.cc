@@ -190,7 +190,7 @@ std::optional<Capacity> held_capacity(const Entry& e, std::string_view owner) {
   return h == nullptr ? std::nullopt : std::optional(h->capacity);
 }
 
-Acquisition granted(Token token) { return {Acquired::kGranted, token}; }
+Acquisition granted(Token token) { return {Admission::kGranted, token}; }
 
 bool delayed(Turn& t, DbIndex db, const Entry& e) {
   return e.has_queue && t.s.queues.find(db, t.keys(db).key(key_of(e)))->delayed(t.due);
@@ -224,7 +224,7 @@ std::optional<Token> try_admit(Turn& t, DbIndex db, ConnId client, const LockReq
 Acquisition acquire(Turn& t, Conn& c, const LockRequest& r) {
   Keyspace::Found f;
   if (const auto fresh = acquire_fresh(t, c, r, f)) return *fresh;
-  if (is_hash(*f)) return {Acquired::kWrongType, {}};
+  if (is_hash(*f)) return {Admission::kWrongType, {}};
   // A holder's own request passes the queue, as those in it wait for the holder anyhow. An upgrade is a
   // grant, so that a lock-delay holds it up.
   const auto held = held_capacity(*f, r.owner);
@@ -235,7 +235,7 @@ Acquisition acquire(Turn& t, Conn& c, const LockRequest& r) {
   }
   if (!r.wait) {
     ++t.s.stats.refusals;
-    return {Acquired::kBusy, {}};
+    return {Admission::kBusy, {}};
   }
   return wait_for(t, c, r, f, upgrade);
 }

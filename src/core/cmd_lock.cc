@@ -96,27 +96,27 @@ std::string make_owner(const Request& r) {
 
 void reply_acquisition(Request& r, const LockRequest& request, const Acquisition& a) {
   switch (a.outcome) {
-    case Acquired::kGranted:
+    case Admission::kGranted:
       r.reply.array(2);
       r.reply.bulk(request.owner);
       r.reply.integer(static_cast<int64_t>(a.token.value));
       break;
-    case Acquired::kBusy:
+    case Admission::kBusy:
       r.reply.null_array();
       break;
-    case Acquired::kWaiting:
+    case Admission::kWaiting:
       if (request.async) r.reply.simple("QUEUED");
       break;
-    case Acquired::kDeadlock:
+    case Admission::kDeadlock:
       r.reply.error(kDeadlockText);
       break;
-    case Acquired::kTooMany:
+    case Admission::kTooMany:
       r.reply.error("ERR too many waiters");
       break;
-    case Acquired::kTooManyOnKey:
+    case Admission::kTooManyOnKey:
       r.reply.error("ERR too many waiters for this key");
       break;
-    case Acquired::kWrongType:
+    case Admission::kWrongType:
       reply_wrong_type(r);
       break;
   }

@@ -28,7 +28,7 @@ struct LockRequest {
   bool async = false;
 };
 
-enum class Acquired : uint8_t {
+enum class Admission : uint8_t {
   kGranted,
   kBusy,          // not admitted, and not to wait
   kWaiting,       // queued; the answer comes later
@@ -38,7 +38,7 @@ enum class Acquired : uint8_t {
   kWrongType,     // the key holds neither a string nor a lock
 };
 struct Acquisition {
-  Acquired outcome = Acquired::kBusy;
+  Admission outcome = Admission::kBusy;
   Token token;  // of a grant
 };
 

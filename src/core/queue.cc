@@ -161,22 +161,22 @@ WaitQueue* queue_of(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f) {
 
 Acquisition wait_for(Turn& t, Conn& c, const LockRequest& r, Keyspace::Found& f, bool upgrade) {
   const Limits& limits = t.s.config.limits;
-  if (t.s.queues.waiting() >= limits.waiters) return {Acquired::kTooMany, {}};
+  if (t.s.queues.waiting() >= limits.waiters) return {Admission::kTooMany, {}};
   WaitQueue* q = queue_of(t, c.db, r.key, f);
   // Served at the end of the turn in any case: this sets its timer, or removes it again where nobody joins.
   t.s.queues.mark_ready(q);
-  if (q->waiters.size() >= limits.waiters_per_key) return {Acquired::kTooManyOnKey, {}};
+  if (q->waiters.size() >= limits.waiters_per_key) return {Admission::kTooManyOnKey, {}};
   note_key_state(t, q, *f);
   if (would_deadlock(t, q, r.owner, r.capacity, upgrade)) {
     ++t.s.stats.deadlocks;
-    return {Acquired::kDeadlock, {}};
+    return {Admission::kDeadlock, {}};
   }
   Waiter* w = t.s.queues.enqueue(q, make_waiter(t, c, r, upgrade));
   w->of_conn = c.waiters.insert(c.waiters.end(), w);
   if (!r.async) c.blocked_on = w;
   lock_event(t, r.key.bytes, "queued", r.owner);
   if (r.wait->count > 0) t.s.timers.set(w, t.now.mono + *r.wait);
-  return {Acquired::kWaiting, {}};
+  return {Admission::kWaiting, {}};
 }
 
 void serve_queues(Turn& t) {

@@ -16,25 +16,14 @@
 #include <vector>
 
 #include "client.h"
-#include "holdfast/client.h"
-#include "holdfast/mutex.h"
+#include "locks_rig.h"
 #include "server_harness.h"
 
 namespace holdfast::integration {
 namespace {
 
-using Locks = holdfast::Client;
-using Verdict = holdfast::Outcome;
-using namespace std::chrono_literals;
-
 std::string place_of(const Server& server) {
   return "holdfast://127.0.0.1:" + std::to_string(server.port());
-}
-
-LockOptions with_ttl(milliseconds ttl) {
-  LockOptions options;
-  options.ttl = ttl;
-  return options;
 }
 
 // Several servers, of which some may be killed or paused.
@@ -64,109 +53,7 @@ bool is_free(const Server& server, const std::string& key) {
   return Client(server).ask("EXISTS " + key) == "0";
 }
 
-// How often something that is called from the client's thread has happened, to be waited for.
-class Counter {
- public:
-  void add() { ++count_; }
-  void await(int n) {
-    until("the call", [&] { return count_ >= n; });
-  }
-  int count() const { return count_; }
-
- private:
-  std::atomic<int> count_ = 0;
-};
-
 }  // namespace
-
-TEST_CASE("library: a lock of one server is held, kept alive and given back") {
-  const Server server;
-  Locks client(place_of(server));
-  auto [result, hold] = client.try_lock("k", with_ttl(20s));
-  REQUIRE_MESSAGE(result.ok(), result.message);
-  CHECK(hold.is_locked());
-  CHECK(hold.token() > 0);
-  CHECK(hold.validity() > 10s);
-  CHECK(hold.validity() < 20s);
-  CHECK(Client(server).ask("GET k") == "\"" + hold.owner() + "\"");
-  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
-  CHECK(hold.extend(40s).ok());
-  CHECK(hold.validity() > 30s);
-  CHECK(hold.unlock().ok());
-  CHECK_FALSE(hold.is_locked());
-  CHECK(hold.unlock().outcome == Verdict::kExpired);
-  CHECK(is_free(server, "k"));
-}
-
-TEST_CASE("library: who waits stands in the server's queue, and is granted by the release") {
-  const Server server;
-  Locks client(place_of(server));
-  Acquired first = client.lock("k");
-  REQUIRE(first.result.ok());
-  std::future<Acquired> next = client.lock_future("k", 0ms);
-  Client control(server);
-  until_waiting(control, 1);
-  CHECK(first.hold.unlock().ok());
-  Acquired second = next.get();
-  REQUIRE(second.result.ok());
-  CHECK(second.hold.token() > first.hold.token());
-  CHECK(client.lock_for("k", 50ms).result.outcome == Verdict::kTimeout);
-  until_waiting(control, 0);
-}
-
-TEST_CASE("library: a lock that nobody holds any more is free at once") {
-  const Server server;
-  Locks client(place_of(server));
-  { const Acquired acquired = client.lock("k"); }
-  Acquired again = client.lock_for("k", 30s);
-  CHECK(again.result.ok());
-}
-
-TEST_CASE("library: the watchdog keeps a lock far beyond its ttl") {
-  const Server server;
-  Locks client(place_of(server));
-  Acquired acquired = client.lock("k", with_ttl(200ms));
-  REQUIRE(acquired.result.ok());
-  Client control(server);
-  until("ten renewals", [&] { return info(control, "locks", "lock_renewals") >= 10; });
-  CHECK(acquired.hold.is_locked());
-}
-
-TEST_CASE("library: a lock that is broken is told as lost, once, and is not held any more") {
-  const Server server;
-  Locks client(place_of(server));
-  Counter lost;
-  LockOptions options = with_ttl(30s);
-  options.on_lost = [&](const Result& result) {
-    CHECK(result.outcome == Verdict::kExpired);
-    lost.add();
-  };
-  Acquired acquired = client.lock("k", options);
-  REQUIRE(acquired.result.ok());
-  Client control(server);
-  until("the subscription",
-        [&] { return control.ask("PUBSUB NUMSUB __lock__:k") == "[\"__lock__:k\", 1]"; });
-  CHECK(control.ask("LOCKS BREAK k") == "1");
-  lost.await(1);
-  CHECK_FALSE(acquired.hold.is_locked());
-  CHECK(acquired.hold.unlock().outcome == Verdict::kExpired);
-  CHECK(lost.count() == 1);
-}
-
-TEST_CASE("library: LOCKS REVOKE asks the holder, and the hold goes on") {
-  const Server server;
-  Locks client(place_of(server));
-  Counter asked;
-  LockOptions options;
-  options.on_revoke_requested = [&] { asked.add(); };
-  Acquired acquired = client.lock("k", options);
-  Client control(server);
-  until("the subscription",
-        [&] { return control.ask("PUBSUB NUMSUB __lock__:k") == "[\"__lock__:k\", 1]"; });
-  CHECK(control.ask("LOCKS REVOKE k") == "1");
-  asked.await(1);
-  CHECK(acquired.hold.is_locked());
-}
 
 TEST_CASE("library: a server that does not answer loses the lock in time, told before its validity ends") {
   Quorum servers(1);
@@ -295,79 +182,6 @@ TEST_CASE("library: threads count under a Mutex on three servers, and no step is
   CHECK(count == 80);
 }
 
-TEST_CASE("library: the standard library's locks work on a Mutex") {
-  const Server server;
-  Locks client(place_of(server));
-  Mutex a(client, "a");
-  Mutex b(client, "b");
-  {
-    const std::scoped_lock both(a, b);
-    CHECK(a.is_locked());
-    CHECK(b.is_locked());
-    CHECK_FALSE(Mutex(client, "a").try_lock());
-  }
-  std::unique_lock<Mutex> unique(a, std::defer_lock);
-  CHECK(unique.try_lock_for(10s));
-  unique.unlock();
-  std::shared_lock<Mutex> one(a);
-  std::shared_lock<Mutex> two(a, std::try_to_lock);
-  CHECK(two.owns_lock());
-  CHECK_FALSE(a.try_lock());
-  one.unlock();
-  two.unlock();
-  CHECK(a.try_lock());
-  a.unlock();
-}
-
-TEST_CASE("library: at most so many hold a counted lock") {
-  const Server server;
-  Locks client(place_of(server));
-  LockOptions options;
-  options.mode = Mode::kCountedLock;
-  options.limit = 2;
-  const Acquired one = client.try_lock("k", options);
-  const Acquired two = client.try_lock("k", options);
-  CHECK(one.result.ok());
-  CHECK(two.result.ok());
-  CHECK(client.try_lock("k", options).result.outcome == Verdict::kBusy);
-}
-
-TEST_CASE("library: a client that is destroyed gives back what it holds and ends what waits") {
-  const Server server;
-  Hold orphan;
-  std::future<Acquired> waiting;
-  {
-    Locks client(place_of(server));
-    orphan = client.lock("k").hold;
-    waiting = client.lock_future("k", 0ms);
-    Client control(server);
-    until_waiting(control, 1);
-  }
-  CHECK(waiting.get().result.outcome == Verdict::kCancelled);
-  CHECK_FALSE(orphan.is_locked());
-  CHECK(orphan.unlock().outcome != Verdict::kOk);
-  until("it is free", [&] { return is_free(server, "k"); });
-}
-
-TEST_CASE("library: a hold that is left goes on until its ttl is over") {
-  const Server server;
-  LockOptions options = with_ttl(2s);
-  options.on_lost = [](const Result&) { FAIL_CHECK("nothing was lost"); };
-  {
-    Locks client(place_of(server));
-    Hold left = client.lock("k", options).hold;
-    left.leave();
-    CHECK_FALSE(left.is_locked());
-    CHECK(left.unlock().outcome == Verdict::kExpired);
-    CHECK(left.extend(1s).outcome == Verdict::kExpired);
-  }
-  Client control(server);
-  CHECK_FALSE(is_free(server, "k"));
-  until("its time is over", [&] { return is_free(server, "k"); });
-  CHECK(info(control, "locks", "lock_renewals") == 0);
-  CHECK(info(control, "locks", "lock_releases") == 0);
-}
-
 TEST_CASE("library: a hold that is left lies on all servers, also on those that granted it last") {
   const Quorum quorum(3);
   {
@@ -386,27 +200,6 @@ TEST_CASE("library: nobody there, and a wrong text, are told") {
   CHECK(none.result.servers[0].text.find("refused") != std::string::npos);
   CHECK_THROWS_AS(Locks("nowhere"), std::invalid_argument);
   CHECK_THROWS_AS(client.try_lock("k", with_ttl(9ms)), std::invalid_argument);
-}
-
-TEST_CASE("library: a child of fork() may not use its parent's client, and leaves it unharmed") {
-  const Server server;
-  Locks client(place_of(server));
-  Acquired acquired = client.lock("k");
-  const pid_t child = fork();
-  if (child == 0) {
-    int wrong = 0;
-    try {
-      client.try_lock("other");
-      wrong = 1;
-    } catch (const std::logic_error&) {
-    }
-    _exit(wrong);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
-  CHECK(acquired.hold.is_locked());
-  CHECK(acquired.hold.unlock().ok());
 }
 
 TEST_CASE("library: extends that come together are all answered") {
@@ -446,33 +239,6 @@ TEST_CASE("library: who waits on a quorum asks now and then, and not without pau
   CHECK(info(control, "stats", "total_commands_processed") - before < 3000);
 }
 
-TEST_CASE("library: a thread whose lock was lost neither sees nor gives back the next thread's") {
-  const Server server;
-  Locks client(place_of(server));
-  LockOptions brief = with_ttl(100ms);
-  brief.renew = false;
-  Mutex mutex(client, "k", brief);
-  Mutex same(client, "k");
-  mutex.lock();
-  until("it is lost", [&] { return !mutex.is_locked(); });
-  std::promise<void> held;
-  std::promise<void> done;
-  std::thread other([&] {
-    same.lock();
-    held.set_value();
-    done.get_future().get();
-    CHECK(same.is_locked());
-    same.unlock();
-  });
-  held.get_future().get();
-  CHECK(same.token() == 0);
-  same.unlock();
-  mutex.unlock();
-  CHECK_FALSE(is_free(server, "k"));
-  done.set_value();
-  other.join();
-}
-
 TEST_CASE("library: a lock is given back when a quorum says so, however slow the others are") {
   Quorum servers(3);
   Locks client(servers.place("timeout=30000"));
@@ -483,17 +249,6 @@ TEST_CASE("library: a lock is given back when a quorum says so, however slow the
   CHECK(given_back.wait_for(20s) == std::future_status::ready);
   servers.signal(2, SIGCONT);
   CHECK(given_back.get());
-}
-
-TEST_CASE("library: a lock that is broken before anybody listens is told as lost, too") {
-  const Server server;
-  Locks client(place_of(server));
-  std::promise<void> lost;
-  LockOptions options = with_ttl(1h);
-  options.on_lost = [&](const Result&) { lost.set_value(); };
-  const Acquired acquired = client.lock("k", options);
-  Client(server).ask("LOCKS BREAK k");
-  CHECK(lost.get_future().wait_for(kPatience) == std::future_status::ready);
 }
 
 TEST_CASE("library: what a callback asks of a client that ends is cancelled") {
@@ -509,19 +264,6 @@ TEST_CASE("library: what a callback asks of a client that ends is cancelled") {
     client.reset();
     CHECK(answers == 20);
   }
-}
-
-TEST_CASE("library: a wait that is over before it begins is one attempt") {
-  const Server server;
-  Locks client(place_of(server));
-  const Acquired acquired = client.lock("k");
-  CHECK(client.lock_future("k", -1ms).get().result.outcome == Verdict::kBusy);
-  CHECK(client.lock_for("k", 0ms).result.outcome == Verdict::kBusy);
-  CHECK(client.lock_until("k", std::chrono::steady_clock::time_point::min()).result.outcome ==
-        Verdict::kBusy);
-  Mutex mutex(client, "k");
-  CHECK_FALSE(mutex.try_lock_until(std::chrono::system_clock::time_point::min()));
-  CHECK_FALSE(mutex.try_lock_for(-1s));
 }
 
 }  // namespace holdfast::integration

@@ -32,6 +32,10 @@ EXAMPLES = {
     "ruby": ("example.rb", ["ruby"]),
     "php": ("example.php", ["php"]),
     "perl": ("example.pl", ["perl"]),
+    "cpp-static": ("example.cc", ["bash", "-c", """set -e
+        g++ -std=c++20 -Wall -Wextra -Werror "$0" $(pkg-config --cflags --libs --static holdfast |
+          sed 's/-lholdfast/-l:libholdfast.a/') -o example
+        ./example"""]),
     "cpp": ("example.cc", ["bash", "-c", """set -e
         g++ -std=c++20 -Wall -Wextra -Werror "$0" $(pkg-config --cflags --libs holdfast) -o example
         ./example"""]),
@@ -200,13 +204,21 @@ def test_others():
 
 
 def test_cpp():
-    """the C++ examples, built with what `make install` installs, print what is shown"""
+    """the C++ examples, linked with both libraries that `make install` installs, print what is shown, also
+    with the engine inside the program"""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["make", "-s", "-C", ROOT, "install-library", f"PREFIX={folder}"],
                        check=True, stdout=subprocess.DEVNULL)
         ENVIRONMENT["PKG_CONFIG_PATH"] = f"{folder}/lib/pkgconfig"
         ENVIRONMENT["LD_LIBRARY_PATH"] = f"{folder}/lib"
         run_examples("cpp", 2)
+        for text, shown in [(block[2], after[2]) for block, after in zip(blocks(), blocks()[1:])
+                            if block[0] == "cpp"]:
+            run_example("cpp-static", text, shown)
+            embedded = re.sub(r'Client client\(.*\);', 'Client client("embedded:");', text)
+            assert embedded != text
+            for kind in ("cpp", "cpp-static"):
+                run_example(kind, embedded, shown)
 
 
 def test_node():

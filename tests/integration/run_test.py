@@ -218,7 +218,8 @@ def a_wait_for_a_server_that_stands_still_ends_in_time(server):
 def wrong_use_is_64_with_one_line(server):
     wrong = (["-n", "-w", "1"], ["--shared", "--limit", "2"], ["-E", "256"], ["-E", "-1"], ["--limit", "0"],
              ["-w", "1x"], ["-w", "-1"], ["-w", "inf"], ["-w", ""], ["--ttl", "9ms"], ["--grace", "11y"],
-             ["--frob"], ["--wai", "1"], ["another"], ["--servers", "ftp://x"], ["--wait"])
+             ["--frob"], ["--wai", "1"], ["another"], ["--servers", "ftp://x"], ["--wait"],
+             ["--servers", "embedded:"])
     for options in wrong:
         out, err = run(64, options, ["echo", "started"])
         equal((out, err.count("\n")), ("", 1))

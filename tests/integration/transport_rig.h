@@ -72,8 +72,9 @@ void run_on(Loop& loop, Work work) {
 class Rig {
  public:
   explicit Rig(const Server& server) : Rig(server.port()) {}
-  explicit Rig(int port, const std::string& host = "127.0.0.1") {
-    run([&] { link_ = client::make_link(loop_, Address{host, port}); });
+  explicit Rig(int port, const std::string& host = "127.0.0.1") : Rig(Address{host, port}) {}
+  explicit Rig(const Address& address) {
+    run([&] { link_ = client::make_link(loop_, address); });
   }
   ~Rig() {
     run([this] { link_.reset(); });

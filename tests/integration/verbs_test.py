@@ -397,13 +397,14 @@ def wrong_use_is_64_with_one_line(places):
         right = words_for(verb)
         few = [right[:-1]] if verb not in UNNAMED else []
         for words in (*few, [*right, "more"], [*right, "--frob"], [*right, "--servers", "ftp://x"],
-                      [*right, "--servers"], [*right, "--json=1"]):
+                      [*right, "--servers", "embedded:"], [*right, "--servers"], [*right, "--json=1"]):
             out, err = call(64, *words)
             equal((out, err.count("\n")), ("", 1))
             has(err, f"holdfast {verb} --help")
     for words in (["lock", "-n", "-w", "1"], ["lock", "--shared", "--limit", "2"], ["lock", "--ttl", "9ms"],
                   ["lock", "--limit", "0"], ["renew", "--ttl", "9ms", "alice"], ["info", "--ttl", "1s"]):
         has(call(64, *words, "k")[1], "--help")
+    has(call(64, "ping", "--servers", "embedded:jobs")[1], "start holdfast-server")
     equal(places.servers[0].ask("DBSIZE"), 0)
 
 

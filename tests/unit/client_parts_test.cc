@@ -64,7 +64,21 @@ TEST_CASE("place: several servers decide by majority, unless told otherwise") {
   CHECK(parse_place("quorum://a,b,c?rquorum=1").write_quorum == 3);  // so that they meet
 }
 
+TEST_CASE("place: an engine inside the program, with and without a name") {
+  const Place place = parse_place("embedded:");
+  CHECK(place.servers.size() == 1);
+  CHECK(place.servers.at(0).embedded);
+  CHECK(place.servers.at(0).text() == "embedded");
+  CHECK(place.write_quorum == 1);
+  CHECK(parse_place("embedded:jobs").servers.at(0).text() == "embedded:jobs");
+  CHECK_FALSE(parse_place("holdfast://embedded").servers.at(0).embedded);
+}
+
 TEST_CASE("place: what is wrong is said") {
+  CHECK(refusal("embedded").find("begin with") != std::string::npos);
+  CHECK(refusal("embedded:?timeout=50").find("no settings") != std::string::npos);
+  CHECK(refusal("embedded://jobs").find("without slash") != std::string::npos);
+  CHECK(refusal("embedded:a,b").find("without slash") != std::string::npos);
   CHECK(refusal("localhost:7379").find("begin with holdfast://") != std::string::npos);
   CHECK(refusal("holdfast://").find("no name") != std::string::npos);
   CHECK(refusal("holdfast://:7379").find("no name") != std::string::npos);

@@ -1,0 +1,251 @@
+// The engine inside the program: what is different where there is no server. What is the same is in
+// locks_single_test.cc.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <future>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "locks_rig.h"
+
+namespace holdfast::integration {
+namespace {
+
+LockOptions of_mode(Mode mode, uint32_t limit = 1) {
+  LockOptions options;
+  options.mode = mode;
+  options.limit = limit;
+  return options;
+}
+
+LockOptions brief() {
+  LockOptions options = with_ttl(100ms);
+  options.renew = false;
+  return options;
+}
+
+// Whether the child that `work` is called in, made by fork(), found nothing wrong.
+template <typename Work>
+bool child_succeeds(Work work) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // rather than for ever
+    _exit(work() ? 0 : 1);
+  }
+  int status = -1;
+  return waitpid(child, &status, 0) == child && status == 0;
+}
+
+}  // namespace
+
+TEST_CASE("embedded: the clients of a program meet at one engine, and reports name it") {
+  const EmbeddedServer server;
+  Locks one(server.place());
+  Locks other(server.place());
+  const Acquired acquired = one.lock("k");
+  REQUIRE(acquired.result.ok());
+  CHECK(acquired.result.servers.at(0).server == server.place());
+  const Acquired busy = other.try_lock("k");
+  CHECK(busy.result.outcome == Verdict::kBusy);
+  Locks unnamed("embedded:");
+  CHECK(unnamed.try_lock("k").result.servers.at(0).server == "embedded");
+}
+
+TEST_CASE("embedded: engines of two names know nothing of one another") {
+  const EmbeddedServer a;
+  const EmbeddedServer b;
+  Locks one(a.place());
+  Locks other(b.place());
+  const Acquired first = one.lock("k");
+  const Acquired second = other.try_lock("k");
+  CHECK(first.result.ok());
+  CHECK(second.result.ok());
+}
+
+TEST_CASE("embedded: readers share, and keep a writer out") {
+  const EmbeddedServer server;
+  Locks client(server.place());
+  Acquired one = client.try_lock("k", of_mode(Mode::kSharedLock));
+  Acquired two = client.try_lock("k", of_mode(Mode::kSharedLock));
+  CHECK(one.result.ok());
+  CHECK(two.result.ok());
+  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  CHECK(one.hold.unlock().ok());
+  CHECK(two.hold.unlock().ok());
+  CHECK(client.try_lock("k").result.ok());
+}
+
+TEST_CASE("embedded: who waits is served in the order of coming, by clients of their own") {
+  EmbeddedServer server;
+  Locks first(server.place());
+  Acquired acquired = first.lock("k");
+  std::vector<std::unique_ptr<Locks>> clients;
+  std::vector<std::future<Acquired>> waiting;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(std::make_unique<Locks>(server.place()));
+    waiting.push_back(clients.back()->lock_future("k", 0ms));
+    server.await_waiting(i + 1);
+  }
+  uint64_t token = acquired.hold.token();
+  for (std::future<Acquired>& next : waiting) {
+    CHECK(acquired.hold.unlock().ok());
+    acquired = next.get();
+    REQUIRE(acquired.result.ok());
+    CHECK(acquired.hold.token() > token);
+    token = acquired.hold.token();
+  }
+}
+
+TEST_CASE("embedded: a hold ends when its time is over, with no request, and the waiter has it") {
+  const EmbeddedServer server;
+  Locks client(server.place());
+  Locks other(server.place());
+  const auto began = std::chrono::steady_clock::now();
+  client.lock("k", with_ttl(500ms)).hold.leave();
+  const Acquired next = other.lock("k");
+  CHECK(next.result.ok());
+  CHECK(std::chrono::steady_clock::now() - began >= 499ms);  // another clock, and whole milliseconds
+}
+
+TEST_CASE("embedded: a hold that nobody renews is told as lost") {
+  const EmbeddedServer server;
+  Locks client(server.place());
+  std::promise<void> lost;
+  LockOptions options = brief();
+  options.on_lost = [&](const Result&) { lost.set_value(); };
+  const Acquired acquired = client.lock("k", options);
+  CHECK(lost.get_future().wait_for(kPatience) == std::future_status::ready);
+  CHECK_FALSE(acquired.hold.is_locked());
+}
+
+TEST_CASE("embedded: a holder is warned before its time is over") {
+  const EmbeddedServer server;
+  Locks client(server.place());
+  std::promise<void> warned;
+  LockOptions options = with_ttl(60s);
+  options.renew = false;
+  options.warn_before = 59s;
+  options.on_expiring = [&] { warned.set_value(); };
+  const Acquired acquired = client.lock("k", options);
+  warned.get_future().get();
+  CHECK(acquired.hold.is_locked());
+}
+
+TEST_CASE("embedded: a wait that could never end is refused") {
+  EmbeddedServer server;
+  Inbox<Reply> inbox;
+  Inbox<Reply> refused;
+  Rig rig(server.address());
+  rig.send({"LOCK", "a", "alice", "60000"});
+  rig.send({"LOCK", "b", "bob", "60000"});
+  rig.wait({"LOCK", "b", "alice", "60000", "WAIT", "0", "SESSION"}, inbox);
+  server.await_waiting(1);
+  rig.wait({"LOCK", "a", "bob", "60000", "WAIT", "0", "SESSION"}, refused);
+  CHECK(refused.take().text.starts_with("DEADLOCK"));
+  rig.send({"UNLOCK", "b", "bob"});
+  CHECK(inbox.take().kind == Kind::kGrant);
+}
+
+TEST_CASE("embedded: a connection that is ended by the engine is opened anew") {
+  const EmbeddedServer server;
+  Rig rig(server.address());
+  CHECK(rig.send({"QUIT"}).text == "OK");
+  CHECK(rig.send({"PING"}).text == "PONG");
+}
+
+TEST_CASE("embedded: the engine ends with its last client, and the next one's tokens are larger") {
+  uint64_t token = 0;
+  for (int i = 0; i < 3; ++i) {
+    Locks client("embedded:brief");
+    Acquired acquired = client.try_lock("k");
+    REQUIRE(acquired.result.ok());
+    CHECK(acquired.hold.token() > token);
+    token = acquired.hold.token();
+    acquired.hold.leave();
+  }
+}
+
+TEST_CASE("embedded: a client that has done nothing yet keeps the engine, and what was left there") {
+  Locks idle("embedded:kept");
+  {
+    Locks client("embedded:kept");
+    client.lock("k").hold.leave();
+  }
+  CHECK(idle.try_lock("k").result.outcome == Verdict::kBusy);
+}
+
+TEST_CASE("embedded: threads of two clients count under a lock, and no step is lost") {
+  const EmbeddedServer server;
+  Locks one(server.place());
+  Locks other(server.place());
+  Mutex mutexes[] = {Mutex(one, "counter"), Mutex(other, "counter")};
+  int64_t count = 0;
+  uint64_t last_token = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      Mutex& mutex = mutexes[i % 2];
+      for (int n = 0; n < 100; ++n) {
+        const std::lock_guard guard(mutex);
+        const uint64_t token = mutex.token();
+        if (token > last_token) ++count;
+        last_token = token;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(count == 800);
+}
+
+TEST_CASE("embedded: many clients at once, with waits that are given up, leave nothing behind") {
+  EmbeddedServer server;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 20; ++n) {
+        Locks client(server.place());
+        const std::future<Acquired> given_up = client.lock_future("k", 0ms);
+        const Acquired acquired = client.lock_for("k", 1ms, brief());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  until("it is free", [&] { return server.is_free("k"); });
+  server.await_waiting(0);
+}
+
+TEST_CASE("embedded: a child of fork() has an engine of its own, whatever the parent's is doing") {
+  const EmbeddedServer server;
+  Locks client(server.place());
+  Acquired acquired = client.lock("k");
+  Inbox<Reply> done;
+  Rig rig(server.address());
+  std::promise<void> begins;
+  rig.loop().post([&] {
+    begins.set_value();  // from here on the engine is busy, and its mutex held
+    rig.link().send({"EVAL", "local n = 0 for i = 1, 1e7 do n = n + i end return 'over'", "0"}, kLong,
+                    [&](const Reply& reply) { done.put(reply); });
+  });
+  begins.get_future().get();
+  CHECK(child_succeeds([&] {
+    Locks fresh(server.place());
+    Acquired own = fresh.try_lock("k");
+    if (!own.result.ok() || !own.hold.unlock().ok()) return false;
+    try {
+      client.try_lock("k");
+    } catch (const std::logic_error&) {
+      return true;
+    }
+    return false;
+  }));
+  CHECK(done.take().text == "over");
+  CHECK(acquired.hold.unlock().ok());
+}
+
+}  // namespace holdfast::integration

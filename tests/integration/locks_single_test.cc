@@ -1,0 +1,259 @@
+// The C++ library on one server: the same promises whether that is a process of its own or inside this one.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <future>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "locks_rig.h"
+
+namespace holdfast::integration {
+
+TEST_CASE_TEMPLATE("library: a lock is held, kept alive and given back", Where, SocketServer,
+                   EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  auto [result, hold] = client.try_lock("k", with_ttl(20s));
+  REQUIRE_MESSAGE(result.ok(), result.message);
+  CHECK(hold.is_locked());
+  CHECK(hold.token() > 0);
+  CHECK(hold.validity() > 10s);
+  CHECK(hold.validity() < 20s);
+  CHECK(server.ask("GET k").text == hold.owner());
+  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  CHECK(hold.extend(40s).ok());
+  CHECK(hold.validity() > 30s);
+  CHECK(hold.unlock().ok());
+  CHECK_FALSE(hold.is_locked());
+  CHECK(hold.unlock().outcome == Verdict::kExpired);
+  CHECK(server.is_free("k"));
+}
+
+TEST_CASE_TEMPLATE("library: who waits stands in the queue, and is granted by the release", Where,
+                   SocketServer, EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  Acquired first = client.lock("k");
+  REQUIRE(first.result.ok());
+  std::future<Acquired> next = client.lock_future("k", 0ms);
+  server.await_waiting(1);
+  CHECK(first.hold.unlock().ok());
+  Acquired second = next.get();
+  REQUIRE(second.result.ok());
+  CHECK(second.hold.token() > first.hold.token());
+  CHECK(client.lock_for("k", 50ms).result.outcome == Verdict::kTimeout);
+  server.await_waiting(0);
+}
+
+TEST_CASE_TEMPLATE("library: a lock that nobody holds any more is free at once", Where, SocketServer,
+                   EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  { const Acquired acquired = client.lock("k"); }
+  Acquired again = client.lock_for("k", 30s);
+  CHECK(again.result.ok());
+}
+
+TEST_CASE_TEMPLATE("library: the watchdog keeps a lock far beyond its ttl", Where, SocketServer,
+                   EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  Acquired acquired = client.lock("k", with_ttl(200ms));
+  REQUIRE(acquired.result.ok());
+  until("ten renewals", [&] { return server.lock_info("lock_renewals") >= 10; });
+  CHECK(acquired.hold.is_locked());
+}
+
+TEST_CASE_TEMPLATE("library: a lock that is broken is told as lost, once, and is not held any more", Where,
+                   SocketServer, EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  Counter lost;
+  LockOptions options = with_ttl(30s);
+  options.on_lost = [&](const Result& result) {
+    CHECK(result.outcome == Verdict::kExpired);
+    lost.add();
+  };
+  Acquired acquired = client.lock("k", options);
+  REQUIRE(acquired.result.ok());
+  until("the subscription", [&] { return server.listeners("k") == 1; });
+  CHECK(server.ask("LOCKS BREAK k").integer == 1);
+  lost.await(1);
+  CHECK_FALSE(acquired.hold.is_locked());
+  CHECK(acquired.hold.unlock().outcome == Verdict::kExpired);
+  CHECK(lost.count() == 1);
+}
+
+TEST_CASE_TEMPLATE("library: LOCKS REVOKE asks the holder, and the hold goes on", Where, SocketServer,
+                   EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  Counter asked;
+  LockOptions options;
+  options.on_revoke_requested = [&] { asked.add(); };
+  Acquired acquired = client.lock("k", options);
+  until("the subscription", [&] { return server.listeners("k") == 1; });
+  CHECK(server.ask("LOCKS REVOKE k").integer == 1);
+  asked.await(1);
+  CHECK(acquired.hold.is_locked());
+}
+
+TEST_CASE_TEMPLATE("library: the standard library's locks work on a Mutex", Where, SocketServer,
+                   EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  Mutex a(client, "a");
+  Mutex b(client, "b");
+  {
+    const std::scoped_lock both(a, b);
+    CHECK(a.is_locked());
+    CHECK(b.is_locked());
+    CHECK_FALSE(Mutex(client, "a").try_lock());
+  }
+  std::unique_lock<Mutex> unique(a, std::defer_lock);
+  CHECK(unique.try_lock_for(10s));
+  unique.unlock();
+  std::shared_lock<Mutex> one(a);
+  std::shared_lock<Mutex> two(a, std::try_to_lock);
+  CHECK(two.owns_lock());
+  CHECK_FALSE(a.try_lock());
+  one.unlock();
+  two.unlock();
+  CHECK(a.try_lock());
+  a.unlock();
+}
+
+TEST_CASE_TEMPLATE("library: at most so many hold a counted lock", Where, SocketServer, EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  LockOptions options;
+  options.mode = Mode::kCountedLock;
+  options.limit = 2;
+  const Acquired one = client.try_lock("k", options);
+  const Acquired two = client.try_lock("k", options);
+  CHECK(one.result.ok());
+  CHECK(two.result.ok());
+  CHECK(client.try_lock("k", options).result.outcome == Verdict::kBusy);
+}
+
+TEST_CASE_TEMPLATE("library: a client that is destroyed gives back what it holds and ends what waits",
+                   Where, SocketServer, EmbeddedServer) {
+  Where server;
+  Hold orphan;
+  std::future<Acquired> waiting;
+  {
+    Locks client(server.place());
+    orphan = client.lock("k").hold;
+    waiting = client.lock_future("k", 0ms);
+    server.await_waiting(1);
+  }
+  CHECK(waiting.get().result.outcome == Verdict::kCancelled);
+  CHECK_FALSE(orphan.is_locked());
+  CHECK(orphan.unlock().outcome != Verdict::kOk);
+  until("it is free", [&] { return server.is_free("k"); });
+}
+
+TEST_CASE_TEMPLATE("library: a hold that is left goes on until its ttl is over", Where, SocketServer,
+                   EmbeddedServer) {
+  Where server;
+  LockOptions options = with_ttl(2s);
+  options.on_lost = [](const Result&) { FAIL_CHECK("nothing was lost"); };
+  {
+    Locks client(server.place());
+    Hold left = client.lock("k", options).hold;
+    left.leave();
+    CHECK_FALSE(left.is_locked());
+    CHECK(left.unlock().outcome == Verdict::kExpired);
+    CHECK(left.extend(1s).outcome == Verdict::kExpired);
+  }
+  const int64_t renewals =
+      server.lock_info("lock_renewals");  // one where it was still to be told of losses
+  CHECK_FALSE(server.is_free("k"));
+  until("its time is over", [&] { return server.is_free("k"); });
+  CHECK(server.lock_info("lock_renewals") == renewals);
+  CHECK(server.lock_info("lock_releases") == 0);
+}
+
+TEST_CASE_TEMPLATE("library: a child of fork() may not use its parent's client, and leaves it unharmed",
+                   Where, SocketServer, EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  Acquired acquired = client.lock("k");
+  const pid_t child = fork();
+  if (child == 0) {
+    int wrong = 0;
+    try {
+      client.try_lock("other");
+      wrong = 1;
+    } catch (const std::logic_error&) {
+    }
+    _exit(wrong);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(acquired.hold.is_locked());
+  CHECK(acquired.hold.unlock().ok());
+}
+
+TEST_CASE_TEMPLATE("library: a thread whose lock was lost neither sees nor gives back the next thread's",
+                   Where, SocketServer, EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  LockOptions brief = with_ttl(100ms);
+  brief.renew = false;
+  Mutex mutex(client, "k", brief);
+  Mutex same(client, "k");
+  mutex.lock();
+  until("it is lost", [&] { return !mutex.is_locked(); });
+  std::promise<void> held;
+  std::promise<void> done;
+  std::thread other([&] {
+    same.lock();
+    held.set_value();
+    done.get_future().get();
+    CHECK(same.is_locked());
+    same.unlock();
+  });
+  held.get_future().get();
+  CHECK(same.token() == 0);
+  same.unlock();
+  mutex.unlock();
+  CHECK_FALSE(server.is_free("k"));
+  done.set_value();
+  other.join();
+}
+
+TEST_CASE_TEMPLATE("library: a lock that is broken before anybody listens is told as lost, too", Where,
+                   SocketServer, EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  std::promise<void> lost;
+  LockOptions options = with_ttl(1h);
+  options.on_lost = [&](const Result&) { lost.set_value(); };
+  const Acquired acquired = client.lock("k", options);
+  server.ask("LOCKS BREAK k");
+  CHECK(lost.get_future().wait_for(kPatience) == std::future_status::ready);
+}
+
+TEST_CASE_TEMPLATE("library: a wait that is over before it begins is one attempt", Where, SocketServer,
+                   EmbeddedServer) {
+  Where server;
+  Locks client(server.place());
+  const Acquired acquired = client.lock("k");
+  CHECK(client.lock_future("k", -1ms).get().result.outcome == Verdict::kBusy);
+  CHECK(client.lock_for("k", 0ms).result.outcome == Verdict::kBusy);
+  CHECK(client.lock_until("k", std::chrono::steady_clock::time_point::min()).result.outcome ==
+        Verdict::kBusy);
+  Mutex mutex(client, "k");
+  CHECK_FALSE(mutex.try_lock_until(std::chrono::system_clock::time_point::min()));
+  CHECK_FALSE(mutex.try_lock_for(-1s));
+}
+
+}  // namespace holdfast::integration
