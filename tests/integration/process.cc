@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <fstream>
 #include <utility>
 
 namespace holdfast::integration {
@@ -39,7 +40,7 @@ void drop_privileges() {
 
 // In the child, between fork and exec: only what is safe there. Whatever else is open here must not live on
 // in the child, or a connection that a test closes would not end.
-[[noreturn]] void become(char* const* argv, const Launch& launch, int out, int err) {
+[[noreturn]] void become(char* const* argv, char* const* env, const Launch& launch, int out, int err) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
@@ -47,8 +48,22 @@ void drop_privileges() {
   if (launch.weak) drop_privileges();
   const rlimit files{launch.max_files, launch.max_files};
   if (launch.max_files != 0 && setrlimit(RLIMIT_NOFILE, &files) != 0) _exit(126);
-  execv(argv[0], argv);
+  execve(argv[0], argv, env);
   _exit(127);
+}
+
+// "NAME=value" -> "NAME=".
+std::string_view name_of(std::string_view setting) { return setting.substr(0, setting.find('=') + 1); }
+
+std::vector<char*> environment_with(std::vector<std::string>& settings) {
+  std::vector<char*> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const auto replaces = [&](const std::string& s) { return name_of(s) == name_of(*entry); };
+    if (std::none_of(settings.begin(), settings.end(), replaces)) all.push_back(*entry);
+  }
+  for (std::string& setting : settings) all.push_back(setting.data());
+  all.push_back(nullptr);
+  return all;
 }
 
 }  // namespace
@@ -114,9 +129,11 @@ Process::Process(const std::string& program, const Launch& launch) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  std::vector<std::string> settings = launch.env;
+  const std::vector<char*> env = environment_with(settings);
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error("cannot fork");
-  if (pid_ == 0) become(argv.data(), launch, out.write.get(), err.write.get());
+  if (pid_ == 0) become(argv.data(), env.data(), launch, out.write.get(), err.write.get());
   running_ = true;
   out.write.close();
   err.write.close();
@@ -132,6 +149,15 @@ Process::~Process() {
 
 void Process::signal(int number) const {
   if (running_) kill(pid_, number);
+}
+
+// The program's name stands before it, in brackets, and may have any bytes.
+char Process::state() const {
+  std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const size_t end = line.rfind(") ");
+  return end == std::string::npos ? 'Z' : line.at(end + 2);
 }
 
 int Process::wait() {

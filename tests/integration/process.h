@@ -77,8 +77,10 @@ class Capture {
 
 struct Launch {
   std::vector<std::string> args;  // behind the program's name
-  rlim_t max_files = 0;           // soft and hard limit of open files; 0: as it is here
-  bool weak = false;              // without what root may do beyond others: low ports, any file, more files
+  std::vector<std::string> env =
+      {};                // NAME=value, beside or instead of what stands in the environment here
+  rlim_t max_files = 0;  // soft and hard limit of open files; 0: as it is here
+  bool weak = false;     // without what root may do beyond others: low ports, any file, more files
 };
 
 class Process {
@@ -95,6 +97,8 @@ class Process {
   const Capture& err() const { return *err_; }
 
   void signal(int number) const;
+  // As /proc has it: 'T' stands still, 'Z' has ended.
+  char state() const;
   // Waits for its end and returns its exit status, or 128 and the signal's number, as a shell does. One
   // that does not end within kPatience is killed.
   int wait();

@@ -23,6 +23,7 @@ class Server {
 
   int port() const { return port_; }  // 0: no TCP
   pid_t pid() const { return process_.pid(); }
+  const Process& process() const { return process_; }
   const Capture& log() const { return process_.out(); }
 
   // Sends the signal, awaits the end, and returns the exit status as a shell shows it.
