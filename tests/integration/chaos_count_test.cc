@@ -91,7 +91,9 @@ class Faults {
     while (down() <= kMayBeDown) take_down();
     const int64_t from_ns = true_now_ns();
     holdfast::Client client(servers_.place("timeout=200"));
-    CHECK(client.try_lock("outage").result.outcome == holdfast::Outcome::kUnreachable);
+    // A key of its own: of an earlier one a server may hold what it was not told to give back.
+    const std::string key = "outage " + std::to_string(outages_.size());
+    CHECK(client.try_lock(key).result.outcome == holdfast::Outcome::kUnreachable);
     std::this_thread::sleep_for(milliseconds(dice_.between(0, 500)));
     outages_.push_back({from_ns, true_now_ns()});
     next_outage_ = later(5000, 10000);
@@ -130,9 +132,12 @@ class Crew {
     next_ = Clock::now() + milliseconds(dice_.between(200, 1500));
   }
 
-  // Harmless to those who are awake.
+  // Only those who stand still: LeakSanitizer, at the end of a process, hangs by a SIGCONT that it did not
+  // send.
   void wake() const {
-    for (const auto& member : members_) member->signal(SIGCONT);
+    for (const auto& member : members_) {
+      if (member->state() == 'T') member->signal(SIGCONT);
+    }
   }
 
   uint64_t stops() const { return stops_; }
