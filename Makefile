@@ -129,13 +129,14 @@ build/libholdfast.a: $(call release,$(CLIENT))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-build/libholdfast.so: $(patsubst %.cc,build/pic/%.o,$(CLIENT))
+build/libholdfast.so: $(call release,$(CLIENT))
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--as-needed \
 	  -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
 
-# Programs have no use for what is in the engine, and may have names of their own.
-build/pic/src/core/%.o: FLAGS += -fvisibility=hidden
+# For the shared library. Programs have no use for what is in the engine, and may have names of their own.
+build/release/src/core/%.o build/release/src/client/%.o: FLAGS += -fPIC
+build/release/src/core/%.o: FLAGS += -fvisibility=hidden
 
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
 build/asan/holdfast: $(call asan,$(sort $(LIB) $(CLI) $(CLIENT)))
@@ -149,11 +150,6 @@ build/release/%.o: %.cc Makefile
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(RELEASE) $(INCLUDES) $(CPPFLAGS) -MMD -MP -c -o $@ $<
-
-build/pic/%.o: %.cc Makefile
-	$(call say,CXX,$< (shared))
-	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(RELEASE) -fPIC $(INCLUDES) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 build/asan/%.o: %.cc Makefile
 	$(call say,CXX,$< (asan))
