@@ -303,6 +303,8 @@ void push_redis_table(lua_State* lua) {
   }
   lua_pushlstring(lua, kRedisVersion.data(), kRedisVersion.size());
   lua_setfield(lua, -2, "REDIS_VERSION");
+  lua_pushlstring(lua, kHoldfastVersion.data(), kHoldfastVersion.size());
+  lua_setfield(lua, -2, "HOLDFAST_VERSION");  // by which a script tells where it runs: Redis has none
 }
 
 void put_host_functions(lua_State* lua) {
