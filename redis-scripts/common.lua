@@ -1,0 +1,210 @@
+-- The common head of all scripts here: it stands before each, as Redis has no `require`. By hand:
+--   cat common.lua lock.lua | redis-cli -x SCRIPT LOAD
+--
+-- What a lock is made of; README.md has the whole of it:
+--   the lock      KEYS[1]. Exclusive: a string with the owner as value, as SET key owner NX PX ms makes it.
+--                 Shared or counted: a hash, as in a snapshot of Holdfast: the field holdfast:lock is 1, and
+--                 o:<owner> is "token capacity deadline ttl held-since delay session lease".
+--   its token key KEYS[2], named by token_key() below. A hash: `of` (the lock), `last` (the largest token
+--                 yet) and, for an exclusive hold, `owner` (its SHA-1) and `hold` (numbers as above).
+-- Times are milliseconds of the server's wall clock (TIME); -1 is no deadline. All numbers are at most 2^53,
+-- which Lua's doubles hold exactly.
+--
+-- Redis 7 replicates what a script did, not the script. 5 and 6 need this line for it, as TIME is asked.
+if redis.replicate_commands then redis.replicate_commands() end
+
+local call = redis.call
+local MAX = 9007199254740991         -- 2^53 - 1: the largest ttl and the largest token
+local SHARED = 4294967295            -- a capacity without limit
+local DAY_MS = 24 * 3600 * 1000
+local LEAD_US = DAY_MS * 1000        -- how far ahead of the clock a token may be that a client names
+local HEADROOM = 1099511627776       -- 2^40: tokens that no client may name, so that there is always a next
+local MARKER = 'holdfast:lock'
+local WRONG_TYPE = redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
+local TOO_FAR = redis.error_reply('ERR token is further ahead than max-token-lead allows')
+
+local function digits(n) return string.format('%.0f', n) end
+
+-- Holdfast has commands for all of this, with queues and one count of tokens for all clients; so there the
+-- command does it.
+local on_holdfast = redis.HOLDFAST_VERSION ~= nil
+
+local function wrong_arity(command)
+  return redis.error_reply("ERR wrong number of arguments for '" .. command .. "' command")
+end
+
+-- The number that a text is, plainly written; or nil and the error.
+local function read_number(text, name, lowest, highest)
+  local plain = text == '0' or (#text <= 16 and string.find(text, '^[1-9]%d*$'))
+  local n = plain and tonumber(text)
+  if n and n >= lowest and n <= highest then return n end
+  return nil, redis.error_reply('ERR ' .. name .. ' must be an integer from ' .. digits(lowest) .. ' to ' ..
+                                digits(highest))
+end
+
+-- What Redis Cluster hashes of a key: the text in its first {}, or all of it.
+local function slot_tag(key)
+  local open = string.find(key, '{', 1, true)
+  local close = open and string.find(key, '}', open + 1, true)
+  return close and close > open + 1 and string.sub(key, open + 1, close - 1) or key
+end
+-- Every client must use the same name, or tokens go back: so it is checked.
+local function token_key(key) return 'holdfast:token:{' .. slot_tag(key) .. '}' .. key end
+local function check_token_key(key, record)
+  if record ~= token_key(key) then
+    return redis.error_reply('ERR a token key must be holdfast:token:{<hash tag of the key>}<key>')
+  end
+end
+
+-- A hold, from the numbers of it that are kept; nil: they are none.
+local function read_hold(owner, text)
+  local token, capacity, deadline, ttl, since, delay, session, lease =
+    string.match(text, '^(%d+) (%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
+  if not token then return nil end
+  return {owner = owner, token = tonumber(token), capacity = tonumber(capacity),
+          deadline = tonumber(deadline), ttl = tonumber(ttl), since = tonumber(since), delay = delay,
+          session = session, lease = lease}
+end
+
+local function hold_text(h)
+  return table.concat({digits(h.token), digits(h.capacity), digits(h.deadline), digits(h.ttl),
+                       digits(h.since), h.delay, h.session, h.lease}, ' ')
+end
+
+-- A new hold, not yet with a token or an end.
+local function new_hold(s, owner, capacity)
+  return {owner = owner, token = 0, capacity = capacity, deadline = -1, ttl = 0, since = s.ms, delay = '0',
+          session = '0', lease = '0'}
+end
+
+local function start_time(s, h, ttl)
+  h.ttl = ttl
+  h.deadline = ttl == 0 and -1 or s.ms + ttl
+end
+
+-- The hold of a string. Where other programs made it (SET NX PX, a snapshot of Holdfast), nobody has noted
+-- anything of it: the ttl is what is left now, and the token (0) is still to be given.
+local function exclusive_hold(s, owner, noted_owner, noted)
+  local left = call('PTTL', s.key)
+  local h = noted_owner == redis.sha1hex(owner) and read_hold(owner, noted)
+  -- What is noted may be of an earlier hold of this owner, which has expired.
+  if not h or (h.deadline >= 0 and h.deadline < s.ms) then
+    h = new_hold(s, owner, 1)
+    h.ttl = math.max(left, 0)
+  end
+  h.deadline = left < 0 and -1 or s.ms + left
+  return h
+end
+
+-- The holds of a hash; false: it is no lock. Who has expired is not among them.
+local function read_holders(s)
+  local flat = call('HGETALL', s.key)
+  local marked = false
+  for i = 1, #flat, 2 do
+    if flat[i] == MARKER and flat[i + 1] == '1' then
+      marked = true
+    else
+      local h = string.sub(flat[i], 1, 2) == 'o:' and read_hold(string.sub(flat[i], 3), flat[i + 1])
+      if not h then return false end
+      s.last = math.max(s.last, h.token)
+      table.insert(h.deadline >= 0 and h.deadline <= s.ms and s.expired or s.holders, h)
+    end
+  end
+  table.sort(s.holders, function(a, b) return a.token < b.token end)
+  return marked and #flat > 2
+end
+
+local function read_clock()
+  local time = call('TIME')
+  local us = time[1] * 1000000 + time[2]
+  return us, math.floor(us / 1000)
+end
+
+-- Who holds a key now. nil: neither a lock nor free.
+local function look(key, record)
+  local us, ms = read_clock()
+  local noted = call('HMGET', record, 'last', 'owner', 'hold')
+  local s = {key = key, record = record, us = us, ms = ms, holders = {}, expired = {},
+             noted_last = tonumber(noted[1] or 0)}
+  s.last = s.noted_last
+  s.kind = call('TYPE', key).ok
+  if s.kind == 'string' then
+    s.holders[1] = exclusive_hold(s, call('GET', key), noted[2], noted[3])
+    s.last = math.max(s.last, s.holders[1].token)
+  elseif s.kind ~= 'none' and (s.kind ~= 'hash' or not read_holders(s)) then
+    return nil
+  end
+  return s
+end
+
+local function own_hold(s, owner)
+  for i, h in ipairs(s.holders) do
+    if h.owner == owner then return h, i end
+  end
+end
+
+-- The token of a new grant: larger than all before, also where their count has been lost (a failover, a
+-- server that was emptied), as none is larger than the clock was, but for those that a client named.
+local function next_token(s, hint)
+  s.last = math.max(s.last + 1, s.us, hint)
+  return s.last
+end
+
+local function token_is_near(s, token)
+  return token <= MAX - HEADROOM and token <= math.max(s.us, s.last) + LEAD_US
+end
+
+local function expire(key, deadline)
+  if deadline < 0 then
+    call('PERSIST', key)
+  else
+    call('PEXPIREAT', key, digits(deadline))
+  end
+end
+
+-- Keeps the token key for as long as it matters: while the hold that it speaks of lasts, and until the clock
+-- is a day past the last token, so that the clock alone makes larger ones.
+local function keep_record(s, deadline)
+  if deadline < 0 then return expire(s.record, -1) end
+  expire(s.record, math.max(s.ms, deadline, math.floor(s.last / 1000)) + DAY_MS)
+end
+
+local function note_exclusive(s, h)
+  call('HSET', s.record, 'of', s.key, 'last', digits(s.last), 'owner', redis.sha1hex(h.owner), 'hold',
+       hold_text(h))
+  keep_record(s, h.deadline)
+end
+
+-- Notes the last token, and that there is no exclusive hold.
+local function note_no_exclusive(s)
+  if s.last > s.noted_last then call('HSET', s.record, 'of', s.key, 'last', digits(s.last)) end
+  call('HDEL', s.record, 'owner', 'hold')
+  keep_record(s, s.ms)
+end
+
+-- Writes a shared or counted hold.
+local function write_holder(s, h)
+  if s.kind == 'string' then call('DEL', s.key) end
+  s.kind = 'hash'
+  call('HSET', s.key, MARKER, '1', 'o:' .. h.owner, hold_text(h))
+end
+
+-- After a change of the holders of a hash: forgets those who have expired, and lets the key end with the
+-- last of the others, so that nothing stays behind.
+local function settle(s)
+  for _, h in ipairs(s.expired) do call('HDEL', s.key, 'o:' .. h.owner) end
+  local last = 0
+  for _, h in ipairs(s.holders) do
+    last = (h.deadline < 0 or last < 0) and -1 or math.max(last, h.deadline)
+  end
+  if #s.holders == 0 then
+    call('DEL', s.key)
+  else
+    expire(s.key, last)
+  end
+end
+
+-- The events of Holdfast: whoever waits for the key listens, and tries again.
+local function tell(key, event, owner, token)
+  call('PUBLISH', '__lock__:' .. key, event .. ' ' .. owner .. (token and ' ' .. digits(token) or ''))
+end

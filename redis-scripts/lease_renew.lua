@@ -1,0 +1,33 @@
+-- LEASE RENEW: lets the time of a lease start anew.
+--   KEYS   as of its grant
+--   ARGV   id [ttl]      without ttl: for the one that it was last given
+-- Reply: 1.
+-- Errors: those of Holdfast's LEASE RENEW, among them -EXPIRED where the lease has lost a key: then the rest of
+-- its keys are removed; ERR these are not the keys of the lease, ERR a lease's key must be ..., ERR a token key
+-- must be ...
+
+if #KEYS < 3 or #KEYS % 2 ~= 1 or #ARGV < 1 or #ARGV > 2 then return wrong_arity('lease|renew') end
+
+local function renew()
+  local ttl, wrong = nil, nil
+  if ARGV[2] then
+    ttl, wrong = read_number(ARGV[2], 'ttl', 1, MAX)
+    if not ttl then return wrong end
+  end
+  local l, own = whole_lease()
+  if not l then return own end
+  ttl = ttl or l.ttl
+  for _, s in ipairs(own) do
+    local h = s.holders[1]
+    start_time(s, h, ttl)
+    expire(s.key, h.deadline)
+    note_exclusive(s, h)
+    if ttl < l.ttl then tell(s.key, 'renewed', h.owner) end  -- the end may have come nearer
+  end
+  call('HSET', KEYS[1], 'ttl', digits(ttl), 'deadline', digits(l.ms + ttl))
+  expire(KEYS[1], l.ms + ttl + DAY_MS)
+  return 1
+end
+
+if on_holdfast then return redis.pcall('LEASE', 'RENEW', unpack(ARGV)) end
+return check_lease_keys(ARGV[1]) or renew()

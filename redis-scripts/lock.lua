@@ -1,0 +1,162 @@
+-- LOCK: takes a lock, or says that it is not to be had. It never waits: that is the client's part.
+--   KEYS   lock, its token key
+--   ARGV   owner ttl [SHARED | LIMIT n] [TOKEN hint] [LEFT]      as of Holdfast's LOCK; LEFT: see below
+-- Replies
+--   [owner, token]   granted; to a holder's repeat with the token that it has
+--   null             not granted; with LEFT instead an integer: after so many milliseconds the first of the
+--                    holds ends unless it is renewed, -1: none of them by itself
+-- Errors: those of Holdfast's LOCK, word for word, and
+--   ERR <option> is not possible on Redis: ...     what only Holdfast has: WAIT, ASYNC, SESSION, DELAY
+--   ERR the owner * ...                            Redis has no random numbers for scripts; choose an owner
+--   ERR a token key must be ...
+-- Admission is one rule: holders + 1 <= the least capacity of the request and of all holders. Nobody queues,
+-- so who comes first after a release gets the lock, and a stream of readers can keep a writer out.
+-- What may grow comes first (SET, HSET): under maxmemory it is refused before anything has changed.
+
+if #KEYS ~= 2 or #ARGV < 2 then return wrong_arity('lock') end
+
+local ONLY_HOLDFAST = {
+  WAIT = 'the client waits, for the events of the key and LEFT',
+  ASYNC = 'the client waits, for the events of the key and LEFT',
+  SESSION = 'it does not tell scripts of the end of a connection',
+  DELAY = 'it does not tell scripts of the end of a key',
+}
+
+-- What stands behind the ttl; or nil and the error.
+local function read_options()
+  local o = {}
+  local function number(i, name, lowest, highest)
+    if o[name] or not ARGV[i + 1] then return redis.error_reply('ERR syntax error') end
+    local n, wrong = read_number(ARGV[i + 1], name, lowest, highest)
+    o[name] = n
+    return wrong
+  end
+  local i = 3
+  while ARGV[i] do
+    local word, wrong = string.upper(ARGV[i]), nil
+    if word == 'LIMIT' then
+      wrong = number(i, word, 1, 2147483647)
+      i = i + 1
+    elseif word == 'TOKEN' then
+      wrong = number(i, word, 0, MAX)
+      i = i + 1
+    elseif (word == 'SHARED' or word == 'LEFT') and not o[word] then
+      o[word] = true
+    elseif ONLY_HOLDFAST[word] then
+      wrong = redis.error_reply('ERR ' .. word .. ' is not possible on Redis: ' .. ONLY_HOLDFAST[word])
+    else
+      wrong = redis.error_reply('ERR syntax error')
+    end
+    if wrong then return nil, wrong end
+    i = i + 1
+  end
+  if o.SHARED and o.LIMIT then return nil, redis.error_reply('ERR syntax error') end
+  return o
+end
+
+-- Time until the first hold ends, or -1.
+local function left_of(s)
+  local left = -1
+  for _, h in ipairs(s.holders) do
+    if h.deadline >= 0 and (left < 0 or h.deadline - s.ms < left) then
+      left = math.max(h.deadline - s.ms, 0)
+    end
+  end
+  return left
+end
+
+-- Makes the hold of the key, of which it is the only one, an exclusive one.
+local function put_exclusive(s, h, ttl)
+  start_time(s, h, ttl)
+  call('SET', s.key, h.owner)  -- whatever it was
+  expire(s.key, h.deadline)
+  note_exclusive(s, h)
+end
+
+local function put_shared(s, h, ttl)
+  start_time(s, h, ttl)
+  write_holder(s, h)
+  settle(s)
+  note_no_exclusive(s)
+end
+
+-- Whether the key admits one more with this capacity, or this holder with another.
+local function admits(s, capacity, own)
+  local least = capacity
+  for _, h in ipairs(s.holders) do
+    if h ~= own then least = math.min(least, h.capacity) end
+  end
+  return #s.holders + (own and 0 or 1) <= least
+end
+
+local function reply(h) return {h.owner, h.token} end
+
+-- The grant, or nil.
+local function acquire(s, owner, ttl, capacity, hint)
+  local h = own_hold(s, owner)
+  local put = capacity == 1 and put_exclusive or put_shared
+  if h and h.capacity == capacity then  -- a repeat
+    if h.token == 0 then h.token = next_token(s, 0) end
+    put(s, h, ttl)
+    return reply(h)
+  end
+  if not admits(s, capacity, h) then return nil end
+  local wider = h and capacity > h.capacity
+  if wider then  -- it lets others in, who listen for that
+    if h.token == 0 then h.token = next_token(s, 0) end
+    h.capacity = capacity
+  else
+    if not h then
+      h = new_hold(s, owner, capacity)
+      table.insert(s.holders, h)
+    end
+    h.capacity, h.since, h.token = capacity, s.ms, next_token(s, hint)
+  end
+  put(s, h, ttl)
+  tell(s.key, 'granted', owner, h.token)
+  return reply(h)
+end
+
+local function first_end_on_holdfast()
+  local info = redis.pcall('LOCKS', 'INFO', KEYS[1])
+  local left = -1
+  for _, holder in ipairs(info and info[10] or {}) do
+    if holder[10] >= 0 and (left < 0 or holder[10] < left) then left = holder[10] end
+  end
+  return left
+end
+
+local function lock_on_holdfast()
+  local words, wants_left = {}, false
+  for i, word in ipairs(ARGV) do
+    if i > 2 and string.upper(word) == 'LEFT' and not wants_left then
+      wants_left = true
+    else
+      table.insert(words, word)
+    end
+  end
+  local granted = redis.pcall('LOCK', KEYS[1], unpack(words))
+  if granted or not wants_left then return granted end
+  return first_end_on_holdfast()
+end
+
+local function lock()
+  local owner = ARGV[1]
+  if owner == '*' then
+    return redis.error_reply('ERR the owner * is not possible on Redis: choose one that nobody else uses')
+  end
+  if #owner < 1 or #owner > 512 then return redis.error_reply('ERR owner must be 1 to 512 bytes') end
+  local ttl, wrong_ttl = read_number(ARGV[2], 'ttl', 0, MAX)
+  if not ttl then return wrong_ttl end
+  local o, wrong = read_options()
+  if not o then return wrong end
+  local s = look(KEYS[1], KEYS[2])
+  if not s then return WRONG_TYPE end
+  local hint = o.TOKEN or 0
+  if hint > 0 and not token_is_near(s, hint) then return TOO_FAR end
+  local granted = acquire(s, owner, ttl, o.SHARED and SHARED or o.LIMIT or 1, hint)
+  return granted or (o.LEFT and left_of(s)) or false
+end
+
+if on_holdfast then return lock_on_holdfast() end
+return check_token_key(KEYS[1], KEYS[2]) or lock()

@@ -1,0 +1,48 @@
+-- LOCKS INFO: who holds a key.
+--   KEYS   lock, its token key
+--   ARGV   -
+-- Replies
+--   null   nobody holds the key
+--   array  names and values in turn, as Holdfast's LOCKS INFO in RESP2, in RESP3 too:
+--          key, mode (exclusive, shared, limit), limit, delay (0), holders, waiters (an empty array: nobody
+--          knows them). A holder is an array in the same manner: owner, token, mode, limit, ttl (ms left, -1
+--          for ever), held, renewed (ms since), session (0), client (null).
+-- Errors: those of Holdfast's LOCKS INFO; ERR a token key must be ...
+-- It may write: a hold that other programs made is given its token.
+
+if #KEYS ~= 2 or #ARGV ~= 0 then return wrong_arity('locks|info') end
+
+local function mode_of(capacity)
+  if capacity == 1 then return 'exclusive', 1 end
+  if capacity == SHARED then return 'shared', 0 end
+  return 'limit', capacity
+end
+
+local function row(s, h)
+  local mode, limit = mode_of(h.capacity)
+  local renewed = h.deadline < 0 and h.since or h.deadline - h.ttl
+  return {'owner', h.owner, 'token', h.token, 'mode', mode, 'limit', limit, 'ttl',
+          h.deadline < 0 and -1 or h.deadline - s.ms, 'held', math.max(s.ms - h.since, 0), 'renewed',
+          math.max(s.ms - renewed, 0), 'session', 0, 'client', false}
+end
+
+local function info()
+  local s = look(KEYS[1], KEYS[2])
+  if not s then return WRONG_TYPE end
+  local first = s.holders[1]
+  if not first then return false end
+  if first.token == 0 then
+    first.token = next_token(s, 0)
+    note_exclusive(s, first)
+  end
+  local rows, least = {}, SHARED
+  for _, h in ipairs(s.holders) do
+    table.insert(rows, row(s, h))
+    least = math.min(least, h.capacity)
+  end
+  local mode, limit = mode_of(least)
+  return {'key', s.key, 'mode', mode, 'limit', limit, 'delay', 0, 'holders', rows, 'waiters', {}}
+end
+
+if on_holdfast then return redis.pcall('LOCKS', 'INFO', KEYS[1]) end
+return check_token_key(KEYS[1], KEYS[2]) or info()

@@ -1,0 +1,39 @@
+-- RENEW: lets the time of a hold start anew.
+--   KEYS   lock, its token key
+--   ARGV   owner [ttl]      without ttl: for the one that it was last given; 0: until released
+-- Replies: 1 done, 0 nobody holds the key, -1 others hold it, and not this owner.
+-- Errors: those of Holdfast's RENEW; ERR a token key must be ...
+-- The ttl of a hold that no script here has seen before (made by SET NX PX, or come with a snapshot) is what
+-- was left of it at that moment. The time is set first, as that needs no memory: so a hold can be renewed
+-- where maxmemory is reached.
+
+if #KEYS ~= 2 or #ARGV < 1 or #ARGV > 2 then return wrong_arity('renew') end
+
+local function renew()
+  local owner, ttl, wrong = ARGV[1], nil, nil
+  if ARGV[2] then
+    ttl, wrong = read_number(ARGV[2], 'ttl', 0, MAX)
+    if not ttl then return wrong end
+  end
+  local s = look(KEYS[1], KEYS[2])
+  if not s then return WRONG_TYPE end
+  if #s.holders == 0 then return 0 end
+  local h = own_hold(s, owner)
+  if not h then return -1 end
+  local before = h.deadline
+  start_time(s, h, ttl or h.ttl)
+  if s.kind == 'string' then
+    expire(s.key, h.deadline)
+    if h.token == 0 then h.token = next_token(s, 0) end
+    note_exclusive(s, h)
+  else
+    settle(s)
+    write_holder(s, h)
+  end
+  -- Who waits has reckoned with the later end.
+  if h.deadline >= 0 and (before < 0 or h.deadline < before) then tell(s.key, 'renewed', owner) end
+  return 1
+end
+
+if on_holdfast then return redis.pcall('RENEW', KEYS[1], unpack(ARGV)) end
+return check_token_key(KEYS[1], KEYS[2]) or renew()
