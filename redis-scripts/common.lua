@@ -77,9 +77,12 @@ local function new_hold(s, owner, capacity)
           session = '0', lease = '0'}
 end
 
+-- No deadline is beyond 2^53, as it would be rounded then.
+local function end_of(ms, ttl) return math.min(ms + ttl, MAX) end
+
 local function start_time(s, h, ttl)
   h.ttl = ttl
-  h.deadline = ttl == 0 and -1 or s.ms + ttl
+  h.deadline = ttl == 0 and -1 or end_of(s.ms, ttl)
 end
 
 -- The hold of a string. Where other programs made it (SET NX PX, a snapshot of Holdfast), nobody has noted

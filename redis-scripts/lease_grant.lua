@@ -63,7 +63,7 @@ local function grant()
   if l.state == 'granted' then return redis.error_reply('ERR lease id is in use') end
   local taken = taken_keys()
   if #taken > 0 then return {false, taken} end
-  l.token, l.ttl, l.deadline = 0, ttl, l.ms + ttl
+  l.token, l.ttl, l.deadline = 0, ttl, end_of(l.ms, ttl)
   local states = {}
   for i = 2, #KEYS, 2 do
     local s = look(KEYS[i], KEYS[i + 1])

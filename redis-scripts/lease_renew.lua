@@ -24,8 +24,8 @@ local function renew()
     note_exclusive(s, h)
     if ttl < l.ttl then tell(s.key, 'renewed', h.owner) end  -- the end may have come nearer
   end
-  call('HSET', KEYS[1], 'ttl', digits(ttl), 'deadline', digits(l.ms + ttl))
-  expire(KEYS[1], l.ms + ttl + DAY_MS)
+  call('HSET', KEYS[1], 'ttl', digits(ttl), 'deadline', digits(end_of(l.ms, ttl)))
+  expire(KEYS[1], end_of(l.ms, ttl) + DAY_MS)
   return 1
 end
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the doctest programs given (what stands after -- are options for them), then every executable script
-# in tests/integration and tests/compat, and closes with "N passed, N failed", summed over all. Fails when a
+# in tests/integration, compat and conformance, and closes with "N passed, N failed", summed over all. Fails when a
 # test failed, or when a suite ended without telling its sum (a crash, or its time limit).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -48,7 +48,7 @@ mkdir -p "$kLogs"
 for program in "${programs[@]}"; do
   run_suite "$(basename "$program")" "$kDoctestSum" "$program" "$@"
 done
-for script in tests/integration/*.sh tests/integration/*.py tests/compat/*.py; do
+for script in tests/integration/*.sh tests/integration/*.py tests/compat/*.py tests/conformance/*.py; do
   [ -x "$script" ] || continue
   run_suite "$(basename "$script")" "$kScriptSum" "$script"
 done
