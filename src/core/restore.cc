@@ -2,6 +2,7 @@
 #include "core/restore.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/parse.h"
 #include "core/snapshot.h"
@@ -52,6 +53,9 @@ bool Restore::feed(std::string_view bytes) {
 bool Restore::finish() {
   if (!reader_.finish()) fail(reader_.error());
   if (!error_.empty()) return false;
+  // Scripts on Redis give no token beyond the clock but those that they have noted.
+  if (!own_) s_.tokens.raise_all({std::min(static_cast<uint64_t>(turn_.now.wall_us), kMaxToken)});
+  for (const Note& note : notes_) revive_note(turn_, note);
   if (std::string why = replay(turn_, records_); !why.empty())
     fail("its " + std::string(kAuxRecords) + ": " + why);
   return error_.empty();
@@ -67,6 +71,7 @@ void Restore::aux(std::string_view name, std::string_view value) {
   } else if (name == kAuxJournal) {
     journal_ = number_of(value);
   } else if (name == kAuxTokens) {
+    own_ = true;
     s_.tokens.raise_all({std::min(number_of(value), kMaxToken)});
   } else if (name == kAuxRecords) {
     records_ = value;
@@ -118,7 +123,7 @@ void Restore::end_hash() {
   if (!error_.empty()) return;
   if (body_ != nullptr) {
     revive_hash(turn_, db_, key_, std::move(body_), expire_ms_);
-  } else if (plain_ || !revive_as_lock()) {
+  } else if (plain_ || (!revive_as_lock() && !keep_as_note())) {
     std::vector<std::string_view> pairs;
     for (const auto& [field, value] : fields_) pairs.insert(pairs.end(), {field, value});
     revive_hash(turn_, db_, key_, pairs, expire_ms_);
@@ -144,6 +149,32 @@ bool Restore::revive_as_lock() {
   }
   if (!marked || holders.empty()) return false;
   return revive_lock(turn_, db_, key_, holders);
+}
+
+// A hash is a note where its name and its fields say so.
+bool Restore::keep_as_note() {
+  Note note;
+  note.db = db_;
+  bool known = true;
+  bool counted = false;
+  for (const auto& [field, value] : fields_) {
+    if (field == kNoteOf) {
+      note.key = value;
+    } else if (field == kNoteLast) {
+      const auto last = parse_int_in(value, 0, static_cast<int64_t>(kMaxToken));
+      counted = last.has_value();
+      note.last = {static_cast<uint64_t>(last.value_or(0))};
+    } else if (field == kNoteOwner) {
+      note.owner_sha1 = value;
+    } else if (field == kNoteHold) {
+      note.exclusive = read_holder_text(value);
+    } else {
+      known = false;
+    }
+  }
+  if (!known || !counted || key_ != note_key(note.key)) return false;
+  notes_.push_back(std::move(note));
+  return true;
 }
 
 void Restore::skipped(uint64_t, std::string_view, std::string_view) {

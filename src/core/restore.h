@@ -1,5 +1,6 @@
 // Makes keys, holds and leases of an RDB file: an own snapshot or one of stock Redis. What is past its
 // deadline comes back too, and ends with the first tick. snapshot.h has what the auxiliary fields mean.
+// What scripts on Redis have noted of locks becomes part of these: tokens go on.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ class Restore : private RdbSink {
 
   bool usable(uint64_t db);
   bool revive_as_lock();
+  bool keep_as_note();
   void fail(std::string why);
 
   EngineState& s_;
@@ -58,6 +60,8 @@ class Restore : private RdbSink {
   int64_t expire_ms_ = kNoDeadline;
   std::vector<std::pair<std::string, std::string>> fields_;
   std::unique_ptr<HashBody> body_;  // instead of fields_, once they are many
+  std::vector<Note> notes_;         // for the end, as their keys may come later
+  bool own_ = false;                // the file says which tokens were issued
 };
 
 // The number of the journal that begins with a snapshot, from the file's first bytes; 0: they do not say.

@@ -8,6 +8,7 @@
 
 #include "core/hash_value.h"
 #include "core/packed_hash.h"
+#include "core/sha1.h"
 
 namespace holdfast {
 
@@ -135,6 +136,20 @@ void revive_hash(Turn& t, DbIndex db, std::string_view key_bytes, std::unique_pt
   put_big_hash(t, db, key, f, std::move(body), {});
   f = t.keys(db).find(key);
   set_hash_deadline(t, db, f, deadline_ms);
+}
+
+void revive_note(Turn& t, const Note& note) {
+  const Key key = t.keys(note.db).key(note.key);
+  t.s.tokens.raise(key.hash, note.last);
+  const Keyspace::Found f = t.keys(note.db).find(key);
+  if (!note.exclusive || !f || type_of(*f) != EntryType::kString) return;
+  const std::string owner(value_of(*f));
+  const int64_t noted_ms = note.exclusive->deadline_ms;
+  const bool is_past = noted_ms != kNoDeadline && noted_ms < t.now.wall_us / 1000;  // it was an earlier one
+  if (is_past || sha1_hex(owner) != note.owner_sha1) return;
+  SavedHold hold = note.exclusive->hold;
+  hold.lease = 0;  // leases of the scripts are none here
+  revive_string(t, note.db, note.key, owner, saved_deadline(deadline_of(*f), t.now), hold);
 }
 
 void revive_delay(Turn& t, DbIndex db, std::string_view key_bytes, int64_t until_ms) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "core/hash_body.h"
@@ -29,6 +31,17 @@ void revive_hash(Turn& t, DbIndex db, std::string_view key, std::span<const std:
                  int64_t deadline_ms);
 void revive_hash(Turn& t, DbIndex db, std::string_view key, std::unique_ptr<HashBody> body,
                  int64_t deadline_ms);
+// What a script on Redis has noted of a lock.
+struct Note {
+  DbIndex db = 0;
+  std::string key;
+  Token last;
+  std::string owner_sha1;  // of the exclusive hold, if there is one
+  std::optional<SavedHolder> exclusive;
+};
+// The key's tokens go on behind the last; its exclusive hold, if that is still the noted one, has its
+// token. After the key itself.
+void revive_note(Turn& t, const Note& note);
 void revive_delay(Turn& t, DbIndex db, std::string_view key, int64_t until_ms);
 void revive_lease(Turn& t, std::unique_ptr<LiveLease> lease, int64_t deadline_ms);
 

@@ -77,4 +77,14 @@ std::string holder_text(const SavedHolder& holder);
 // nullopt: it is no such text. The owner is the caller's to fill in.
 std::optional<SavedHolder> read_holder_text(std::string_view text);
 
+// What the scripts on stock Redis note of a lock beside it: a hash, named "holdfast:token:{T}K" for the key
+// K with T for what Redis Cluster hashes of it. Its fields are the key, the largest token yet and, of an
+// exclusive hold, the SHA-1 of its owner and the numbers as above.
+inline constexpr std::string_view kNotePrefix = "holdfast:token:{";
+inline constexpr std::string_view kNoteOf = "of";
+inline constexpr std::string_view kNoteLast = "last";
+inline constexpr std::string_view kNoteOwner = "owner";
+inline constexpr std::string_view kNoteHold = "hold";
+std::string note_key(std::string_view key);
+
 }  // namespace holdfast

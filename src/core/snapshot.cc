@@ -1,17 +1,24 @@
 // Where keys become an RDB file.
 #include "core/snapshot.h"
 
+#include <algorithm>
+
 #include "core/hash_value.h"
 #include "core/locks.h"
 #include "core/saved.h"
+#include "core/sha1.h"
 #include "core/version.h"
 
 namespace holdfast {
 
 namespace {
 
-// Whether loading the hash would take it for a lock.
-bool looks_like_lock(const HashView& hash) { return hash.find(kLockMarker) == kLockMarkerValue; }
+constexpr int64_t kDayMs = 24 * 3600 * 1000;
+
+// Whether loading the hash would take it for a lock or a note.
+bool looks_like_ours(std::string_view key, const HashView& hash) {
+  return hash.find(kLockMarker) == kLockMarkerValue || key.starts_with(kNotePrefix);
+}
 
 }  // namespace
 
@@ -68,15 +75,29 @@ void Snapshot::save_string(const Part& part, Handle h, const Entry& e) {
   const auto it = e.attached ? s_.attachments.find(attachment_key(part.place, h)) : s_.attachments.end();
   const Attachment* a = it == s_.attachments.end() ? nullptr : &it->second;
   scratch_.clear();
-  put_hold(scratch_, saved_hold(token_of(e), ttl_of(e), held_since(e), a, now_));
+  const SavedHold hold = saved_hold(token_of(e), ttl_of(e), held_since(e), a, now_);
+  put_hold(scratch_, hold);
   rdb_.aux(kAuxHold, scratch_);
   put_expiry(deadline_of(e));
   rdb_.string(key_of(e), value_of(e));
+  if (static_cast<int64_t>(hold.token.value) > now_.wall_us)
+    save_note(key_of(e), value_of(e), {{}, kExclusive, saved_deadline(deadline_of(e), now_), hold});
+}
+
+// It lives as the scripts let it live: with the hold, and until the clock is a day past the token.
+void Snapshot::save_note(std::string_view key, std::string_view owner, const SavedHolder& hold) {
+  const auto token_ms = static_cast<int64_t>(hold.hold.token.value / 1000);
+  if (hold.deadline_ms != kNoDeadline) rdb_.expire_ms(std::max(hold.deadline_ms, token_ms) + kDayMs);
+  rdb_.begin_hash(note_key(key), 4);
+  rdb_.field(kNoteOf, key);
+  rdb_.field(kNoteLast, std::to_string(hold.hold.token.value));
+  rdb_.field(kNoteOwner, sha1_hex(owner));
+  rdb_.field(kNoteHold, holder_text(hold));
 }
 
 void Snapshot::save_hash(const Entry& e) {
   const HashView hash(e);
-  if (looks_like_lock(hash)) rdb_.aux(kAuxPlain, "1");
+  if (looks_like_ours(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
   put_expiry(deadline_of(e));
   rdb_.begin_hash(key_of(e), hash.size());
   hash.for_each([&](std::string_view field, std::string_view value) { rdb_.field(field, value); });

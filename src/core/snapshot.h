@@ -6,7 +6,9 @@
 //   holdfast-tokens    no larger token has been issued
 //   holdfast-records   leases, how leases ended, and lock-delays, as records of journal.h
 //   holdfast-hold      of the key that follows: token, ttl and so on (put_hold of saved.h)
-//   holdfast-plain     the hash that follows is no lock, whatever its fields look like
+//   holdfast-plain     the hash that follows is no lock and no note, whatever its fields look like
+// A token of an exclusive lock that is ahead of the clock also stands in a note of the scripts (saved.h):
+// on Redis new tokens are only as large as the clock or such a note makes them.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +18,7 @@
 
 #include "core/keyspace.h"
 #include "core/rdb_writer.h"
+#include "core/saved.h"
 #include "core/state.h"
 
 namespace holdfast {
@@ -52,6 +55,7 @@ class Snapshot {
   void save_string(const Part& part, Handle h, const Entry& e);
   void save_hash(const Entry& e);
   void save_lock(const Entry& e);
+  void save_note(std::string_view key, std::string_view owner, const SavedHolder& hold);
   void put_expiry(TimeMs deadline);
 
   EngineState& s_;

@@ -64,6 +64,9 @@ Result<Done> Store::conclude_load() {
   recovery_.reset();
   engine_->service().loading = false;
   engine_->keep_journal();
+  // Tokens that came with a snapshot may be ahead of the reserve, and nothing is answered before it covers
+  // them.
+  meta_.keep_ahead(engine_->largest_token(), deadline_to_keep(now), hooks_.end_turn);
   constexpr uint64_t kSecondMs = 1000;
   uv_timer_start(&second_timer_, on_second, kSecondMs, kSecondMs);
   uv_timer_start(&sync_timer_, on_sync_timer, options_.fsync_interval_ms, options_.fsync_interval_ms);
