@@ -3,12 +3,12 @@
 --
 -- What a lock is made of; README.md has the whole of it:
 --   the lock      KEYS[1]. Exclusive: a string with the owner as value, as SET key owner NX PX ms makes it.
---                 Shared or counted: a hash, as in a snapshot of Holdfast: the field holdfast:lock is 1, and
+--                 Shared or counted: a hash, as in a snapshot of Holdfast: the field holdfast:lock is 1,
 --                 o:<owner> is "token capacity deadline ttl held-since delay session lease".
 --   its token key KEYS[2], named by token_key() below. A hash: `of` (the lock), `last` (the largest token
 --                 yet) and, for an exclusive hold, `owner` (its SHA-1) and `hold` (numbers as above).
--- Times are milliseconds of the server's wall clock (TIME); -1 is no deadline. All numbers are at most 2^53,
--- which Lua's doubles hold exactly.
+-- Times are milliseconds of the server's wall clock (TIME); -1 is no deadline. All numbers are at most
+-- 2^53, which Lua's doubles hold exactly.
 --
 -- Redis 7 replicates what a script did, not the script. 5 and 6 need this line for it, as TIME is asked.
 if redis.replicate_commands then redis.replicate_commands() end
@@ -165,8 +165,8 @@ local function expire(key, deadline)
   end
 end
 
--- Keeps the token key for as long as it matters: while the hold that it speaks of lasts, and until the clock
--- is a day past the last token, so that the clock alone makes larger ones.
+-- Keeps the token key for as long as it matters: while the hold that it speaks of lasts, and until the
+-- clock is a day past the last token, so that the clock alone makes larger ones.
 local function keep_record(s, deadline)
   if deadline < 0 then return expire(s.record, -1) end
   expire(s.record, math.max(s.ms, deadline, math.floor(s.last / 1000)) + DAY_MS)

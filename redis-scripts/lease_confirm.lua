@@ -2,9 +2,9 @@
 --   KEYS   as of its grant
 --   ARGV   id
 -- Reply: the lease's token, which may serve as etag of the values.
--- Errors: those of Holdfast's LEASE CONFIRM, among them -EXPIRED where the lease has lost a key: then the rest
--- of its keys are removed; ERR these are not the keys of the lease, ERR a lease's key must be ..., ERR a token
--- key must be ...
+-- Errors: those of Holdfast's LEASE CONFIRM, among them -EXPIRED where the lease has lost a key: then the
+-- rest of its keys are removed; ERR these are not the keys of the lease, ERR a lease's key must be ...,
+-- ERR a token key must be ...
 
 if #KEYS < 3 or #KEYS % 2 ~= 1 or #ARGV ~= 1 then return wrong_arity('lease|confirm') end
 

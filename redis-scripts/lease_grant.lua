@@ -2,7 +2,7 @@
 --   KEYS   the lease's key, then for each key: key, its token key
 --   ARGV   id ttl value [value ...]       one for each key, in their order
 -- Replies
---   [id, token]            all keys were free and are written; the token is larger than all of theirs before
+--   [id, token]            all keys were free and are written; the token is larger than theirs before
 --   [null, [key, ...]]     these keys are not free, in the order given; nothing is written
 -- Errors: those of Holdfast's LEASE GRANT; ERR a lease's key must be ..., ERR a token key must be ...,
 --   ERR the id * ...       Redis has no random numbers for scripts; choose an id

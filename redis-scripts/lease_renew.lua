@@ -2,9 +2,9 @@
 --   KEYS   as of its grant
 --   ARGV   id [ttl]      without ttl: for the one that it was last given
 -- Reply: 1.
--- Errors: those of Holdfast's LEASE RENEW, among them -EXPIRED where the lease has lost a key: then the rest of
--- its keys are removed; ERR these are not the keys of the lease, ERR a lease's key must be ..., ERR a token key
--- must be ...
+-- Errors: those of Holdfast's LEASE RENEW, among them -EXPIRED where the lease has lost a key: then the
+-- rest of its keys are removed; ERR these are not the keys of the lease, ERR a lease's key must be ...,
+-- ERR a token key must be ...
 
 if #KEYS < 3 or #KEYS % 2 ~= 1 or #ARGV < 1 or #ARGV > 2 then return wrong_arity('lease|renew') end
 

@@ -9,8 +9,8 @@
 --   ERR <option> is not possible on Redis: ...     what only Holdfast has: WAIT, ASYNC, SESSION, DELAY
 --   ERR the owner * ...                            Redis has no random numbers for scripts; choose an owner
 --   ERR a token key must be ...
--- Admission is one rule: holders + 1 <= the least capacity of the request and of all holders. Nobody queues,
--- so who comes first after a release gets the lock, and a stream of readers can keep a writer out.
+-- Admission is one rule: holders + 1 <= the least capacity of the request and of all holders. Nobody
+-- queues, so who comes first after a release gets the lock, and a stream of readers can keep a writer out.
 -- What may grow comes first (SET, HSET): under maxmemory it is refused before anything has changed.
 
 if #KEYS ~= 2 or #ARGV < 2 then return wrong_arity('lock') end
@@ -80,13 +80,12 @@ local function put_shared(s, h, ttl)
   note_no_exclusive(s)
 end
 
--- Whether the key admits one more with this capacity, or this holder with another.
+-- Whether the key admits one more with this capacity, or one of its holders with another.
 local function admits(s, capacity, own)
+  if own then return #s.holders <= capacity end  -- the others have admitted it already
   local least = capacity
-  for _, h in ipairs(s.holders) do
-    if h ~= own then least = math.min(least, h.capacity) end
-  end
-  return #s.holders + (own and 0 or 1) <= least
+  for _, h in ipairs(s.holders) do least = math.min(least, h.capacity) end
+  return #s.holders + 1 <= least
 end
 
 local function reply(h) return {h.owner, h.token} end

@@ -5,8 +5,8 @@
 --   null   nobody holds the key
 --   array  names and values in turn, as Holdfast's LOCKS INFO in RESP2, in RESP3 too:
 --          key, mode (exclusive, shared, limit), limit, delay (0), holders, waiters (an empty array: nobody
---          knows them). A holder is an array in the same manner: owner, token, mode, limit, ttl (ms left, -1
---          for ever), held, renewed (ms since), session (0), client (null).
+--          knows them). A holder is an array in the same manner: owner, token, mode, limit, ttl (ms left,
+--          -1 for ever), held, renewed (ms since), session (0), client (null).
 -- Errors: those of Holdfast's LOCKS INFO; ERR a token key must be ...
 -- It may write: a hold that other programs made is given its token.
 

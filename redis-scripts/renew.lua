@@ -3,9 +3,9 @@
 --   ARGV   owner [ttl]      without ttl: for the one that it was last given; 0: until released
 -- Replies: 1 done, 0 nobody holds the key, -1 others hold it, and not this owner.
 -- Errors: those of Holdfast's RENEW; ERR a token key must be ...
--- The ttl of a hold that no script here has seen before (made by SET NX PX, or come with a snapshot) is what
--- was left of it at that moment. The time is set first, as that needs no memory: so a hold can be renewed
--- where maxmemory is reached.
+-- The ttl of a hold that no script here has seen before (made by SET NX PX, or come with a snapshot) is
+-- what was left of it at that moment. The time is set first, as that needs no memory: so a hold can be
+-- renewed where maxmemory is reached.
 
 if #KEYS ~= 2 or #ARGV < 1 or #ARGV > 2 then return wrong_arity('renew') end
 

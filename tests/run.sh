@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the doctest programs given (what stands after -- are options for them), then every executable script
-# in tests/integration, compat and conformance, and closes with "N passed, N failed", summed over all. Fails when a
-# test failed, or when a suite ended without telling its sum (a crash, or its time limit).
+# in tests/integration, compat and conformance, and closes with "N passed, N failed", summed over all. Fails
+# when a test failed, or when a suite ended without telling its sum (a crash, or its time limit).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 

@@ -1,9 +1,9 @@
 """The one table of cases: what is said to a server, and what it answers, whichever it is.
 
 A step is a command and the reply. In commands and replies @k stands for a key of the case, of which all
-have one hash tag, and T(@k) for its token key. `~` before a command: it is given again until it has that
-reply.
-LISTEN key begins to listen to the key's events; HEARD key tells those that came since.
+have one hash tag, T(@k) for its token key, and L(@k,@l) for the key of the lease @l whose first key is @k.
+`~` before a command: it is given again until it has that reply. LISTEN key begins to listen to the key's
+events; HEARD key tells those that came since.
 """
 import dataclasses
 
@@ -166,6 +166,10 @@ case("a lock of SET NX PX has a token when one asks for it, always the same",
      ("LOCKS INFO @k", info("@k", "exclusive", 1, exclusive("tom", "k2", LEFT))),
      ("LOCK @k tom 60000", ["tom", T("k2")]), ("FENCE @k tom 1", T("k2")), ("UNLOCK @k tom", 1),
      ("LOCK @k bob 60000", ["bob", T("k3")]))
+case("a lock of SET NX PX is no earlier one of the same owner, that was released or has expired",
+     ("LOCK @k tom 60000", ["tom", T("k1")]), ("UNLOCK @k tom", 1), ("SET @k tom NX PX 60000", "OK"),
+     ("LOCK @k tom 30", ["tom", T("k2")]), ("~EXISTS @k", 0), ("SET @k tom NX PX 60000", "OK"),
+     ("LOCK @k tom 60000", ["tom", T("k3")]))
 case("a lock that was overwritten is its new owner's",
      ("LOCK @k alice 60000", ["alice", T("k1")]), ("SET @k tom PX 60000", "OK"), ("UNLOCK @k alice", -1),
      ("LOCK @k tom 60000", ["tom", T("k2")]), ("LOCK @k alice 60000", None))

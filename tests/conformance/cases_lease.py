@@ -1,6 +1,6 @@
 """The cases of leases; cases.py says what a step is."""
-from cases import (ALONE, CANCELLED, CONFIRMED, EXPIRED, FOR_EVER, ID_BYTES, LEFT, MAX, NO_LEASE, T, Error,
-                   Event, arity, case, exclusive, info, left_of, outside)
+from cases import (ALONE, BY_LUA, CANCELLED, CONFIRMED, EXPIRED, FOR_EVER, ID_BYTES, LEFT, MAX, NO_LEASE, T,
+                   Error, Event, arity, case, exclusive, info, left_of, outside)
 
 IN_USE = Error("ERR lease id is in use")
 
@@ -32,6 +32,13 @@ case("a lease expires, with its keys",
      ("LEASE GRANT @l 30 @a x @b y", ["@l", T("a1")]), ("~EXISTS @a @b", 0), ("LEASE CONFIRM @l", EXPIRED),
      ("LEASE RENEW @l", EXPIRED), ("LEASE CANCEL @l", "OK"), ("LEASE CONFIRM @l", EXPIRED),
      ("LEASE GRANT @l 60000 @a x @b y", ["@l", T("a2")]))
+case("an expired lease that nobody has asked for is expired all the same",
+     ("LEASE GRANT @l 30 @a x", ["@l", T("a1")]), ("~EXISTS @a", 0), ("LEASE CANCEL @l", "OK"),
+     ("LEASE CONFIRM @l", EXPIRED), ("LEASE GRANT @m 30 @a x", ["@m", T("a2")]), ("~EXISTS @a", 0),
+     ("LEASE GRANT @m 60000 @a y", ["@m", T("a3")]))
+case("what is noted of a value and of its lease goes, the value stays",
+     ("LEASE GRANT @l 60000 @a x", ["@l", T("a1")]), ("LEASE CONFIRM @l", T("a1")),
+     ("PTTL T(@a)", left_of(86400000)), ("PTTL L(@a,@l)", left_of(86400000)), ("GET @a", "x"), on=BY_LUA)
 case("RENEW lets the lease's time start anew",
      ("LEASE GRANT @l 60000 @a x @b y", ["@l", T("a1")]), ("LEASE RENEW @l 120000", 1),
      ("PTTL @a", left_of(120000)), ("PEXPIRE @b 1000", 1), ("LEASE RENEW @l", 1),

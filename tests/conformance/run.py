@@ -12,11 +12,12 @@ import sys
 import time
 import traceback
 
-from servers import LIMIT_S, TcpClient, equal, holdfast, redis, Cluster, until  # first: it sets the path
+sys.dont_write_bytecode = True  # build/ is the only place for what is made
+from servers import LIMIT_S, equal, has, holdfast, redis, Cluster, until  # first: it sets the path
 import cases
 import cases_lease  # noqa: F401  it adds its own
 from expected import matches
-from scripts import Scripts, as_bytes, token_key
+from scripts import Scripts, as_bytes, lease_key, token_key
 
 
 class Target:
@@ -82,6 +83,7 @@ class Play:
         text = text.replace(b"@", tag)
         text = re.sub(rb"\{clock\+(\d+)\}",
                       lambda m: b"%d" % ((int(time.time()) + int(m[1])) * 1_000_000), text)
+        text = re.sub(rb"^L\((.*),(.*)\)$", lambda m: lease_key(m[1], m[2]), text)
         return re.sub(rb"^T\((.*)\)$", lambda m: token_key(m[1]), text)
 
     def run(self):
@@ -157,8 +159,31 @@ def what_a_failover_has_lost_comes_with_larger_tokens(target):
     equal((owner, new > old), (b"bob", True))
 
 
+def at_maxmemory_nothing_is_granted_but_holds_go_on_and_end(target):
+    ask = target.server.ask
+    equal([target.ask("LOCK", key, "alice", cases.TTL)[0] for key in ("full", "full lock")], [b"alice"] * 2)
+    equal(target.ask("LOCK", "full r", "alice", cases.TTL, "SHARED")[0], b"alice")
+    equal(target.ask("LEASE", "GRANT", "full l", cases.TTL, "full v", "v")[0], b"full l")
+    equal(ask(b"", "SET", "full set", "tom"), "OK")
+    equal(ask(b"", "CONFIG", "SET", "maxmemory", 1), "OK")
+    try:
+        for request in (("full new", "bob", 1), ("full r", "bob", 1, "SHARED"), ("full lock", "alice", 1)):
+            has(target.ask("LOCK", *request), "OOM command not allowed when used memory > 'maxmemory'.")
+        equal([ask(b"", "EXISTS", "full new"), ask(b"", "HLEN", "full r")], [0, 2])
+        equal(1 < ask(b"", "PTTL", "full lock") <= cases.TTL, True)
+        equal([target.ask("RENEW", key, "alice", 1000 * cases.TTL) for key in ("full", "full r")], [1, 1])
+        equal([ask(b"", "PTTL", key) > cases.TTL for key in ("full", "full r")], [True, True])
+        equal([target.ask("UNLOCK", key, "alice") for key in ("full", "full r")], [1, 1])
+        equal(target.ask("UNLOCK", "full set", "tom"), 1)
+        equal(target.ask("LOCKS", "BREAK", "full lock"), 1)
+        equal(target.ask("LEASE", "CANCEL", "full l"), "OK")
+    finally:
+        equal(ask(b"", "CONFIG", "SET", "maxmemory", 0), "OK")
+
+
 MORE = {cases.LUA: [a_token_key_of_another_name_is_refused],
-        cases.REDIS: [a_token_key_of_another_name_is_refused],
+        cases.REDIS: [a_token_key_of_another_name_is_refused,
+                      at_maxmemory_nothing_is_granted_but_holds_go_on_and_end],
         cases.CLUSTER: [a_token_key_of_another_name_is_refused, crossed_keys_are_refused,
                         a_failover_frees_no_lock_and_takes_back_no_token,
                         what_a_failover_has_lost_comes_with_larger_tokens]}

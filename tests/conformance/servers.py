@@ -9,9 +9,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
 sys.path.insert(0, str(ROOT / "tests/integration"))
-from harness import HOLDFAST, LIMIT_S, REDIS, Client, Server, end_with_parent, equal, until  # noqa: E402
+from harness import HOLDFAST, LIMIT_S, REDIS, Client, Server, end_with_parent, equal, has, until  # noqa
 from scripts import slot_tag  # noqa: E402
 
 SLOTS = 16384
