@@ -116,10 +116,12 @@ local function acquire(s, owner, ttl, capacity, hint)
   return reply(h)
 end
 
+-- There a lock-delay may be what keeps the key.
 local function first_end_on_holdfast()
   local info = redis.pcall('LOCKS', 'INFO', KEYS[1])
-  local left = -1
-  for _, holder in ipairs(info and info[10] or {}) do
+  if not info or info.err then return -1 end
+  local left = info[8] > 0 and info[8] or -1
+  for _, holder in ipairs(info[10]) do
     if holder[10] >= 0 and (left < 0 or holder[10] < left) then left = holder[10] end
   end
   return left

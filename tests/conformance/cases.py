@@ -270,7 +270,8 @@ case("options that only Holdfast has are named as such",
      ("LEASE GRANT * 60000 @k v", Error(f"ERR the id {STAR}")), ("EXISTS @k", 0), on=BY_LUA)
 case("on Holdfast the scripts and the commands are one, with all options",
      ("LOCK @k * 60000 SESSION DELAY 5", [..., T("k1")]), ("LOCK @s a 60000 SHARED WAIT 5", ["a", T("s1")]),
-     ("TYPE @s", "lock"), ("EXISTS T(@s)", 0), on=(EVAL,))
+     ("TYPE @s", "lock"), ("EXISTS T(@s)", 0), ("LOCK @d a 30 DELAY 60000", ["a", T("d1")]),
+     ("~EXISTS @d", 0), ("LOCK @d b 1 LEFT", LEFT), on=(EVAL,))
 case("token keys go: not before they must",
      ("LOCK @k a 60000", ["a", T("k1")]), ("PTTL T(@k)", left_of(86400000 + 60000)),
      ("LOCK @k a 0", ["a", T("k1")]), ("PTTL T(@k)", FOR_EVER), ("UNLOCK @k a", 1),
