@@ -151,6 +151,9 @@ case("LOCKS BREAK ends all holds",
      ("LOCK @k a 60000 SHARED", ["a", T("k2")]), ("LOCK @k b 0 SHARED", ["b", T("k3")]),
      ("LOCKS BREAK @k", 2), ("EXISTS @k", 0), ("LOCK @k a 60000", ["a", T("k4")]))
 
+case("a lock that was broken is over, also for its owner",
+     ("LOCK @k a 0", ["a", T("k1")]), ("LOCKS BREAK @k", 1), ("RENEW @k a", 0), ("UNLOCK @k a", 0),
+     ("SET @k a NX PX 60000", "OK"), ("LOCK @k a 60000", ["a", T("k2")]))
 case("a lock of SET NX PX excludes, and is excluded",
      ("SET @k tom NX PX 60000", "OK"), ("LOCK @k alice 60000", None), ("LOCK @k alice 60000 SHARED", None),
      ("UNLOCK @k alice", -1), (("EVAL", COMPARE_AND_DELETE, 1, "@k", "tom"), 1),
@@ -186,6 +189,10 @@ case("FENCE raises the token of a hold, and all after it",
      ("UNLOCK @k a", 1), ("LOCK @k b 60000", ["b", T("k3")]), ("LOCK @k b 60000 SHARED", ["b", T("k3")]),
      ("LOCK @k c 60000 SHARED", ["c", T("k4")]), ("FENCE @k b {clock+7200}", T("k5")),
      ("FENCE @k c 5", T("k4")), ("LOCK @k d 60000 SHARED", ["d", T("k6")]))
+case("a raised token counts also where the lock was deleted by other means",
+     ("LOCK @k a 60000", ["a", T("k1")]), ("FENCE @k a {clock+3600}", T("k2")), ("DEL @k", 1),
+     ("LOCK @k b 60000 SHARED", ["b", T("k3")]), ("FENCE @k b {clock+7200}", T("k4")), ("DEL @k", 1),
+     ("LOCK @k c 60000", ["c", T("k5")]))
 case("a token that the client names: taken if larger, refused where too far ahead",
      ("LOCK @k a 60000 TOKEN {clock+3600}", ["a", T("k1")]),
      ("LOCK @k a 60000 TOKEN {clock+7200}", ["a", T("k1")]), ("UNLOCK @k a", 1),
@@ -241,6 +248,10 @@ case("keys with and without a hash tag of their own",
                     (("LOCK", key, "b", 60000), None), (("UNLOCK", key, "a"), 1),
                     (("LOCK", key, "b", 60000, "SHARED"), ["b", T("abcdef"[i] + "2")]))))
 
+case("keys whose token key is in another slot: on one server only",
+     (("LOCK", b"x} @", "a", 60000), ["a", T("a1")]), (("LOCK", b"x} @", "b", 60000), None),
+     (("LOCK", b"", "a", 60000), ["a", T("b1")]), (("UNLOCK", b"", "a"), 1),
+     on=(NATIVE, EVAL, LUA, REDIS))
 case("the events of a key",
      ("LISTEN @k", None), ("LOCK @k a 60000", ["a", T("k1")]), ("LOCK @k b 60000", None),
      ("LOCK @k a 60000", ["a", T("k1")]), ("RENEW @k a 120000", 1), ("UNLOCK @k a", 1), ("UNLOCK @k a", 0),

@@ -13,6 +13,7 @@ from scripts import Scripts, token_key
 
 TTL = 600_000
 HOUR_US = 3600 * 1_000_000
+EARLY = ("early", "early {tag}", "early {}")  # locks with tokens ahead of the clock
 # Hashes that are almost what the scripts note of a lock.
 NO_NOTES = {"table": ["of", "table", "last", "5"],
             "holdfast:token:{a}a": ["of", "b", "last", "5"],
@@ -90,6 +91,8 @@ def take_all(server):
     tokens = {("mutex", "alice"): lock(server, "mutex"),
               ("for ever", "alice"): lock(server, "for ever", ttl=0),
               ("early", "alice"): lock(server, "early", "alice", *named),
+              ("early {tag}", "alice"): lock(server, "early {tag}", "alice", *named),
+              ("early {}", "alice"): lock(server, "early {}", "alice", *named),
               ("readers", "alice"): lock(server, "readers", "alice", TTL, "SHARED"),
               ("readers", "bob"): lock(server, "readers", "bob", 0, "SHARED"),
               ("seats", "alice"): lock(server, "seats", "alice", TTL, "LIMIT", 2),
@@ -139,7 +142,7 @@ def from_holdfast_to_redis(folder):
         tokens = take_all(server)
         rdb = saved(server, folder / "ours")
     with Scripted(put(folder / "theirs", rdb)) as server:
-        check_all(server, tokens, kept=("early",))
+        check_all(server, tokens, kept=EARLY)
 
 
 @test
@@ -149,7 +152,7 @@ def from_redis_to_holdfast(folder):
         rdb = saved(server, folder / "theirs")
     with Server(put(folder / "ours", rdb)) as server:
         equal(server.ask("EXISTS", token_key(b"mutex"), token_key(b"free")), 0)
-        check_all(server, tokens, kept=("mutex", "for ever", "early"))
+        check_all(server, tokens, kept=("mutex", "for ever", *EARLY))
 
 
 @test
@@ -164,7 +167,7 @@ def from_redis_to_holdfast_that_is_killed_and_started_again(folder):
         lock(server, "one more")
         equal(server.ask("SAVE"), "OK")
     with Server(folder / "ours") as server:
-        check_all(server, tokens, kept=("mutex", "for ever", "early"))
+        check_all(server, tokens, kept=("mutex", "for ever", *EARLY))
 
 
 @test
@@ -180,7 +183,7 @@ def there_and_back(folder):
         grown(tokens["early", "alice"], old)
         again = saved(server, folder / "theirs")
     with Server(put(folder / "again", again)) as server:
-        check_all(server, tokens, kept=("early",))
+        check_all(server, tokens, kept=EARLY)
 
 
 @test

@@ -117,6 +117,9 @@ def crossed_keys_are_refused(target):
     for keys in (("a", "b"), lease):
         reply = target.server.ask(b"a", "EVAL", "return 1", len(keys), *keys)
         equal(str(reply), "CROSSSLOT Keys in request don't hash to the same slot")
+    for key in ("a}b", "{}a", ""):  # a token key cannot be in their slot
+        equal(str(target.ask("LOCK", key, "alice", 1)),
+              "CROSSSLOT Keys in request don't hash to the same slot")
 
 
 def a_token_key_of_another_name_is_refused(target):
