@@ -14,7 +14,8 @@ from harness import HOLDFAST, LIMIT_S, REDIS, Client, Server, end_with_parent, e
 from scripts import slot_tag  # noqa: E402
 
 SLOTS = 16384
-FIRST_PORT, LAST_PORT, BUS_OFFSET = 21000, 45000, 10000
+# With their bus ports below those that the system gives to outgoing connections.
+FIRST_PORT, LAST_PORT, BUS_OFFSET = 11000, 22000, 10000
 # Long enough for a loaded machine not to take a slow node for a dead one.
 NODE_TIMEOUT_MS = 2000
 
@@ -69,7 +70,7 @@ def is_free(port):
 def free_ports(number):
     """Ports that are free, and their bus ports with them."""
     found = []
-    port = FIRST_PORT + os.getpid() % 4000 * 6
+    port = FIRST_PORT + os.getpid() % 1800 * 6
     while len(found) < number:
         port = port + 1 if port < LAST_PORT else FIRST_PORT
         if is_free(port) and is_free(port + BUS_OFFSET):

@@ -3,7 +3,7 @@
 the work to those (eval), the scripts themselves in Holdfast's Lua (lua), stock Redis (redis), and a Redis
 Cluster (cluster). Prints what differs from the table and a sum for each target, and closes with "N passed,
 N failed". HOLDFAST_SERVER and REDIS_SERVER name the servers.
-    run.py [TARGET]... [-k PART OF A CASE'S NAME]
+    conformance.py [TARGET]... [-k PART OF A CASE'S NAME]
 """
 import argparse
 import re
