@@ -120,7 +120,7 @@ case("another capacity: a larger one keeps the token, a smaller one is a new gra
      ("LOCK @k d 60000 LIMIT 4", ["d", T("k5")]))
 case("each reader has an end of its own, and the key that of the last",
      ("LOCK @k a 30 SHARED", ["a", T("k1")]), ("LOCK @k b 60000 SHARED", ["b", T("k2")]),
-     ("PTTL @k", LEFT), ("~UNLOCK @k a", -1), ("LOCK @k b 60000", ["b", T("k3")]), ("UNLOCK @k b", 1))
+     ("PTTL @k", LEFT), ("~LOCK @k b 60000", ["b", T("k3")]), ("UNLOCK @k a", -1), ("UNLOCK @k b", 1))
 case("a reader who stays for ever keeps the key for ever, and no longer than itself",
      ("LOCK @k a 0 SHARED", ["a", T("k1")]), ("LOCK @k b 60000 SHARED", ["b", T("k2")]),
      ("PTTL @k", FOR_EVER), ("UNLOCK @k a", 1), ("PTTL @k", LEFT), ("RENEW @k b 0", 1),
