@@ -21,7 +21,7 @@ ASAN = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fram
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 # What the library for programs needs; and what the programs here need beside it.
 CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
-  libcrypto libisal 2>/dev/null) -lhiredis -llzf -l:liblua5.1-cjson.a -lboost_context -lpthread
+  libcrypto libisal 2>/dev/null) -lhiredis -llzf -llua5.1-cjson -lboost_context -lpthread
 LIBS = $(CLIENT_LIBS) $(shell pkg-config --libs spdlog) -lboost_program_options
 CCACHE := $(shell command -v ccache 2>/dev/null)
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
