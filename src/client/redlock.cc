@@ -89,14 +89,17 @@ void Redlock::judge_locks(TimeMs now) {
   if (repeat_at_ != kNever) return;
   const size_t yes = count(&Standing::lock, Vote::kYes);
   const size_t pending = count(&Standing::lock, Vote::kPending);
-  if (yes + pending < config_.quorum) {
-    const bool again =
-        leads_ && repeats_ > 0 && count(&Standing::lock, Vote::kNo) > 0 && config_.servers > 1;
-    if (!again) return fail_attempt(now);
-    repeat_at_ = saturating_add(now, {1 + some_of(config_.min_wait)});
-    return;
-  }
+  if (yes + pending < config_.quorum) return miss(now);
   if (yes >= config_.quorum && same + pending < config_.quorum) begin_fencing(largest, now);
+}
+
+// No quorum can come of this attempt.
+void Redlock::miss(TimeMs now) {
+  if (leads_ && repeats_ > 0 && count(&Standing::lock, Vote::kNo) > 0 && config_.servers > 1) {
+    repeat_at_ = saturating_add(now, {1 + some_of(config_.min_wait)});
+  } else if (!awaits_queue_server(now)) {
+    fail_attempt(now);
+  }
 }
 
 void Redlock::judge_fencing(TimeMs now) {
@@ -159,6 +162,17 @@ std::optional<size_t> Redlock::queue_server() const {
   });
   if (there == servers_.end()) return std::nullopt;
   return there - servers_.begin();
+}
+
+// All should find the same one, so who has not answered yet is given a moment.
+bool Redlock::awaits_queue_server(TimeMs now) {
+  const auto there = std::find_if(servers_.begin(), servers_.end(), [](const Standing& s) {
+    return s.lock != Vote::kLost && s.lock != Vote::kRefused;
+  });
+  const bool unclear = there != servers_.end() && there->lock == Vote::kPending;
+  if (!unclear || !config_.wait || wait_id_ != 0 || why_failed(now) != Outcome::kBusy) return false;
+  if (settle_at_ == kNever) settle_at_ = saturating_add(now, config_.min_wait);
+  return !is_due(settle_at_, now);
 }
 
 // A newcomer who can wait is not to overtake those who stand in the queue.
@@ -338,7 +352,7 @@ std::optional<TimeMs> Redlock::next_deadline() const {
   TimeMs next = kNever;
   for (const Request& r : requests_) next = std::min(next, r.deadline);
   if (acquiring() || state_ == State::kHeld) next = std::min(next, valid_until_);
-  if (state_ == State::kLocking) next = std::min(next, repeat_at_);
+  if (state_ == State::kLocking) next = std::min({next, repeat_at_, settle_at_});
   if (state_ == State::kQueueing) next = std::min(next, look_at_);
   if (state_ == State::kPausing) next = std::min({next, pause_until_, wait_until_});
   if (next == kNever) return std::nullopt;

@@ -161,8 +161,10 @@ class Redlock {
   void look_around(TimeMs now);
   void repeat_locks(TimeMs now);
   std::optional<size_t> queue_server() const;
+  bool awaits_queue_server(TimeMs now);
   bool gives_way() const;
   void judge_locks(TimeMs now);
+  void miss(TimeMs now);
   void begin_fencing(uint64_t token, TimeMs now);
   void judge_fencing(TimeMs now);
   void hold();
@@ -230,7 +232,8 @@ class Redlock {
   bool leads_ = false;  // what waited was granted: the attempt is its
   int repeats_ = 0;     // of LOCKs where they were refused, that the attempt may still make
   TimeMs repeat_at_ = kNever;
-  TimeMs look_at_ = kNever;  // while kQueueing
+  TimeMs settle_at_ = kNever;  // an attempt that has failed ends, whoever has not answered
+  TimeMs look_at_ = kNever;    // while kQueueing
   std::vector<Send> sends_;
   std::vector<uint64_t> ends_;
 };

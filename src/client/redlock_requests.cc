@@ -72,6 +72,7 @@ void Redlock::begin_attempt(const std::string& owner, TimeMs now, std::optional<
   state_ = State::kLocking;
   owner_ = owner;
   valid_until_ = validity(now, config_.ttl);
+  settle_at_ = kNever;
   servers_.assign(config_.servers, {});
   result_ = {};
   for (size_t server = 0; server < config_.servers; ++server) {

@@ -46,6 +46,29 @@ TEST_CASE("redlock queue: who is refused waits at the first server that answered
   CHECK(second.queueing());
 }
 
+TEST_CASE("redlock queue: where the first server has not answered, it gets a moment, and no longer") {
+  Script s(three_servers(DurationMs{5000}));
+  s.sent();
+  s.null(2);
+  s.null(1);
+  CHECK(s.sent().empty());
+  CHECK(s.lock.next_deadline()->count == 1010);
+  SUBCASE("it answers") {
+    s.null(0);
+    CHECK(s.sent().ends_with("0w:LOCK k B 10000 WAIT 5000 SESSION TOKEN 500"));
+  }
+  SUBCASE("it is lost") {
+    s.lost(0);
+    CHECK(s.sent().ends_with("1w:LOCK k B 10000 WAIT 5000 SESSION TOKEN 500"));
+  }
+  SUBCASE("it stands still") {
+    s.at(1009);
+    CHECK(s.sent().empty());
+    s.at(1010);
+    CHECK(s.sent().ends_with("1w:LOCK k B 10000 WAIT 4990 SESSION TOKEN 500"));
+  }
+}
+
 TEST_CASE("redlock queue: the turn asks all with its owner and its token, and takes its own grant over") {
   Waiting s;
   s.now = 1900;
