@@ -43,7 +43,7 @@ class Pings {
  public:
   explicit Pings(const std::string& servers) {
     for (const client::Address& address : client::parse_place(servers).servers)
-      run([&] { links_.push_back(std::make_unique<client::Link>(loop_, address)); });
+      run([&] { links_.push_back(client::make_link(loop_, address)); });
   }
   ~Pings() {
     run([this] { links_.clear(); });

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <stdexcept>
 
@@ -21,11 +22,16 @@ using client::Redlock;
 DurationMs margin_of(DurationMs ttl) { return {std::clamp(ttl.count / 20, int64_t{2}, int64_t{250})}; }
 
 // Nobody must guess an owner, as whoever names it can release its lock.
+// They are asked for by the dozen, and never twice used: a child of fork() has not this thread.
 uint64_t random_below(uint64_t n) {
-  uint64_t number = 0;
-  if (getrandom(&number, sizeof number, 0) != ssize_t{sizeof number})
-    throw std::runtime_error("the system gives no random numbers");
-  return number % n;
+  thread_local std::array<uint64_t, 32> numbers;  // no more than getrandom() always gives at once
+  thread_local size_t left = 0;
+  if (left == 0) {
+    if (getrandom(numbers.data(), sizeof numbers, 0) != ssize_t{sizeof numbers})
+      throw std::runtime_error("the system gives no random numbers");
+    left = numbers.size();
+  }
+  return numbers[--left] % n;
 }
 
 client::RedlockConfig config_of(const client::Place& place, std::optional<milliseconds> wait,
