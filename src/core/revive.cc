@@ -143,6 +143,7 @@ void revive_note(Turn& t, const Note& note) {
   t.s.tokens.raise(key.hash, note.last);
   const Keyspace::Found f = t.keys(note.db).find(key);
   if (!note.exclusive || !f || type_of(*f) != EntryType::kString) return;
+  if (token_of(*f) >= note.exclusive->hold.token) return;  // the snapshot is our own, and said more of it
   const std::string owner(value_of(*f));
   const int64_t noted_ms = note.exclusive->deadline_ms;
   const bool is_past = noted_ms != kNoDeadline && noted_ms < t.now.wall_us / 1000;  // it was an earlier one

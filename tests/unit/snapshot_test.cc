@@ -163,6 +163,19 @@ TEST_CASE("snapshot: tokens after it are larger than all before, of every key") 
   CHECK(token_in(other.say({"LOCK", "often", "bob", "100"})) > largest);
 }
 
+TEST_CASE("snapshot: holds whose tokens are ahead of the clock stay what they are") {
+  Config config = session_config();
+  config.token_floor = kMaxToken / 2;
+  Engine engine(config);
+  const auto c = fill(engine);
+  const std::string before = state_text(engine, session_time(0));
+  Engine again(session_config());
+  CHECK(restore(again, snapshot_of(engine, session_time(0)), session_time(0)).empty());
+  CHECK(state_text(again, session_time(0)) == before);
+  Talker other(again);
+  CHECK(other.say({"LEASE", "CONFIRM", "granted"}).starts_with(":"));
+}
+
 TEST_CASE("snapshot: requests between its steps change nothing of it") {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     CAPTURE(seed);
