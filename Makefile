@@ -48,7 +48,10 @@ endif
 .DELETE_ON_ERROR:
 
 # The libraries for programs.
-LIBRARIES = build/libholdfast.a build/libholdfast.so
+# LIBRARY=asan makes them with sanitizers, of what the tests have compiled.
+LIBRARY = release
+LIBRARY_DIR = $(if $(filter asan,$(LIBRARY)),build/asan,build)
+LIBRARIES = $(LIBRARY_DIR)/libholdfast.a $(LIBRARY_DIR)/libholdfast.so
 SONAME = libholdfast.so.0
 VERSION = $(shell sed -n 's/.*kHoldfastVersion = "\(.*\)".*/\1/p' src/core/version.h)
 
@@ -88,8 +91,8 @@ install: all install-library  ## copy all to $(DESTDIR)$(PREFIX), which is /usr/
 
 install-library: $(LIBRARIES)
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/holdfast include/holdfast/*.h
-	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib build/libholdfast.a
-	$(Q)install -D -m 755 build/libholdfast.so $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib $(LIBRARY_DIR)/libholdfast.a
+	$(Q)install -D -m 755 $(LIBRARY_DIR)/libholdfast.so $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholdfast.so
 	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	$(Q)sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|; s|@libs@|$(CLIENT_LIBS)|' \
@@ -125,17 +128,18 @@ build/holdfast-server build/holdfast build/sim:
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
 
-build/libholdfast.a: $(call release,$(CLIENT))
+$(LIBRARY_DIR)/libholdfast.a: $(call $(LIBRARY),$(CLIENT))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-build/libholdfast.so: $(call release,$(CLIENT))
+$(LIBRARY_DIR)/libholdfast.so: $(call $(LIBRARY),$(CLIENT))
 	$(call say,LINK,$@)
-	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -Wl,--as-needed \
-	  -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
+	$(Q)$(CXX) $(if $(filter asan,$(LIBRARY)),$(ASAN),$(RELEASE)) $(LDFLAGS) -shared \
+	  -Wl,-soname,$(SONAME) -Wl,--as-needed -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
 
 # For the shared library. Programs have no use for what is in the engine, and may have names of their own.
-build/release/src/core/%.o build/release/src/client/%.o: FLAGS += -fPIC
+$(addprefix build/,release/src/core/%.o release/src/client/%.o asan/src/core/%.o asan/src/client/%.o): \
+  FLAGS += -fPIC
 build/release/src/core/%.o: FLAGS += -fvisibility=hidden
 
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)

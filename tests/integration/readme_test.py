@@ -24,6 +24,8 @@ PROMPT = "127.0.0.1:7379> "
 LIMIT_S = 300  # of one test; the first Go program compiles Go's library
 
 BLOCK = re.compile(r"<!-- (run: ([a-z-]+)(?: ([a-z]+))?|prints) -->\n```[a-z]*\n(.*?)```", re.DOTALL)
+# As the library is installed here: with sanitizers.
+COMPILE = "g++ -std=c++20 -Wall -Wextra -Werror -fsanitize=address,undefined"
 EXAMPLES = {
     "python": ("example.py", ["/usr/bin/python3"]),
     "node": ("example.js", ["node"]),
@@ -32,12 +34,12 @@ EXAMPLES = {
     "ruby": ("example.rb", ["ruby"]),
     "php": ("example.php", ["php"]),
     "perl": ("example.pl", ["perl"]),
-    "cpp-static": ("example.cc", ["bash", "-c", """set -e
-        g++ -std=c++20 -Wall -Wextra -Werror "$0" $(pkg-config --cflags --libs --static holdfast |
+    "cpp-static": ("example.cc", ["bash", "-c", f"""set -e
+        {COMPILE} "$0" $(pkg-config --cflags --libs --static holdfast |
           sed 's/-lholdfast/-l:libholdfast.a/') -o example
         ./example"""]),
-    "cpp": ("example.cc", ["bash", "-c", """set -e
-        g++ -std=c++20 -Wall -Wextra -Werror "$0" $(pkg-config --cflags --libs holdfast) -o example
+    "cpp": ("example.cc", ["bash", "-c", f"""set -e
+        {COMPILE} "$0" $(pkg-config --cflags --libs holdfast) -o example
         ./example"""]),
 }
 # Where Debian keeps the packages of Node and Go; another folder for Go's cache, as there may be no HOME.
@@ -207,7 +209,8 @@ def test_cpp():
     """the C++ examples, linked with both libraries that `make install` installs, print what is shown, also
     with the engine inside the program"""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["make", "-s", "-C", ROOT, "install-library", f"PREFIX={folder}"],
+        subprocess.run(["make", "-s", "-C", ROOT, "install-library", f"PREFIX={folder}",
+                        "LIBRARY=asan"],
                        check=True, stdout=subprocess.DEVNULL)
         ENVIRONMENT["PKG_CONFIG_PATH"] = f"{folder}/lib/pkgconfig"
         ENVIRONMENT["LD_LIBRARY_PATH"] = f"{folder}/lib"
