@@ -29,6 +29,8 @@ REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 LIB = $(wildcard src/core/*.cc src/io/*.cc)
 # The library for programs, with an engine for those who want no server.
 CLIENT = $(wildcard src/client/*.cc src/core/*.cc)
+include src/client/scripts.mk
+.DEFAULT_GOAL = all
 CLI = $(wildcard src/cli/*.cc)
 SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
 UNIT = $(wildcard tests/unit/*.cc tests/transcripts/*.cc tests/simulation/*.cc)
@@ -138,8 +140,7 @@ $(LIBRARY_DIR)/libholdfast.so: $(call $(LIBRARY),$(CLIENT))
 	  -Wl,-soname,$(SONAME) -Wl,--as-needed -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
 
 # For the shared library. Programs have no use for what is in the engine, and may have names of their own.
-$(addprefix build/,release/src/core/%.o release/src/client/%.o asan/src/core/%.o asan/src/client/%.o): \
-  FLAGS += -fPIC
+$(foreach kind,release asan,$(addprefix build/$(kind)/,src/core/%.o src/client/%.o build/%.o)): FLAGS += -fPIC
 build/release/src/core/%.o: FLAGS += -fvisibility=hidden
 
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
