@@ -1,6 +1,10 @@
 // The grammar:
-//   place    = ( "holdfast://" server | "quorum://" server { "," server } ) [ "?" setting { "&" setting } ]
+//   place    = ( "holdfast://" server | "quorum://" member { "," member }
+//              | "redis://" [ login ] server | "redis-cluster://" [ login ] server { "," server } )
+//              [ "?" setting { "&" setting } ]
 //            | "embedded:" [ name ]
+//   member   = server | "redis://" [ login ] server
+//   login    = [ user ] ":" password "@"        with %40 for @ and the like
 //   server   = ( host | "[" IPv6 address "]" ) [ ":" port ]
 //   setting  = name "=" number
 #include "client/address.h"
@@ -20,8 +24,23 @@ namespace {
 constexpr std::string_view kEmbedded = "embedded:";
 constexpr int64_t kMaxMs = int64_t{1} << 31U;
 
+constexpr std::string_view kRedis = "redis://";
+constexpr std::string_view kCluster = "redis-cluster://";
+
+// Passwords are not shown.
+std::string shown(std::string_view text) {
+  std::string out(text);
+  for (size_t at = out.find('@'); at != std::string::npos; at = out.find('@', at + 1)) {
+    const size_t slash = out.rfind("//", at);
+    const size_t begin = slash == std::string::npos ? 0 : slash + 2;
+    out.replace(begin, at - begin, "...");
+    at = begin + 3;
+  }
+  return out;
+}
+
 [[noreturn]] void refuse(std::string_view text, const std::string& why) {
-  throw std::invalid_argument("\"" + std::string(text) + "\": " + why);
+  throw std::invalid_argument("\"" + shown(text) + "\": " + why);
 }
 
 // Cuts off what stands before the first `separator`, all where there is none.
@@ -32,8 +51,50 @@ std::string_view next_part(std::string_view& rest, char separator) {
   return part;
 }
 
-Address parse_server(std::string_view text, std::string_view server) {
+// As a URI has it: %40 is an @.
+std::string decoded(std::string_view text, std::string_view word) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (size_t i = 0; i < word.size(); ++i) {
+    if (word[i] != '%') {
+      out += word[i];
+      continue;
+    }
+    const auto digit = [&](size_t at) {
+      const char c = at < word.size() ? word[at] : '?';
+      return kDigits.find(c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c);
+    };
+    const size_t high = digit(i + 1);
+    const size_t low = digit(i + 2);
+    if (high == std::string_view::npos || low == std::string_view::npos)
+      refuse(text, "behind a % in a login stand two digits, as in %40");
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+// Takes the login off `server`.
+void read_login(Address& address, std::string_view text, std::string_view& server) {
+  const size_t at = server.rfind('@');
+  if (at == std::string_view::npos) return;
+  std::string_view password = server.substr(0, at);
+  server.remove_prefix(at + 1);
+  address.user = decoded(text, next_part(password, ':'));
+  address.password = decoded(text, password);
+  if (address.password.empty())
+    refuse(text, "a login is :password@ or user:password@, with %40 for an @ in it");
+}
+
+Address parse_server(std::string_view text, std::string_view server, bool redis = false) {
   Address address;
+  address.redis = redis;
+  if (redis) {
+    address.port = kRedisPort;
+    read_login(address, text, server);
+    if (server.find('/') != std::string_view::npos)
+      refuse(text, "the locks are in database 0, which cannot be chosen");
+  }
   const bool bracket = server.starts_with('[');
   const size_t end = bracket ? server.find(']') : server.find(':');
   if (bracket && end == std::string_view::npos) refuse(text, "an address lacks its closing bracket");
@@ -51,44 +112,76 @@ Address parse_server(std::string_view text, std::string_view server) {
   return address;
 }
 
-void read_servers(Place& place, std::string_view text, std::string_view list, bool several) {
+// One of a quorum may say what it is.
+Address parse_member(std::string_view text, std::string_view member) {
+  if (member.starts_with(kRedis)) return parse_server(text, member.substr(kRedis.size()), true);
+  if (member.find("//") != std::string_view::npos)
+    refuse(text, "a server of a quorum is host:port or redis://host:port");
+  return parse_server(text, member);
+}
+
+void read_servers(Place& place, std::string_view text, std::string_view list, std::string_view scheme) {
   if (list.ends_with(',')) refuse(text, "a server is missing behind the last comma");
   while (true) {
-    const Address address = parse_server(text, next_part(list, ','));
-    if (std::ranges::find(place.servers, address) != place.servers.end())
+    const std::string_view part = next_part(list, ',');
+    const bool redis = scheme == kRedis || scheme == kCluster;
+    const Address address = redis ? parse_server(text, part, true) : parse_member(text, part);
+    const auto is_it = [&](const Address& other) { return other.text() == address.text(); };
+    if (std::ranges::any_of(place.servers, is_it))
       refuse(text, address.text() + " is there twice; a quorum needs different servers");
     place.servers.push_back(address);
     if (list.empty()) break;
   }
-  if (!several && place.servers.size() > 1)
-    refuse(text, "holdfast:// has one server; several are quorum://");
+  if (place.servers.size() == 1 || scheme == "quorum://" || scheme == kCluster) return;
+  refuse(text, scheme == kRedis
+                   ? "redis:// has one server; a Redis Cluster is redis-cluster://, and several "
+                     "independent ones are quorum://redis://h1,redis://h2,redis://h3"
+                   : "holdfast:// has one server; several are quorum://");
 }
 
-struct Quorums {
-  std::optional<int64_t> replicas, write, read;
+// The nodes of a cluster are one server, whose login stands before the first.
+void join_cluster(Place& place, std::string_view text) {
+  Address cluster = place.servers.front();
+  cluster.cluster = true;
+  for (size_t i = 1; i < place.servers.size(); ++i) {
+    if (!place.servers[i].password.empty())
+      refuse(text, "the login of a cluster stands before its first node");
+    place.servers[i].user = cluster.user;
+    place.servers[i].password = cluster.password;
+    cluster.others.push_back(place.servers[i]);
+  }
+  place.servers = {cluster};
+}
+
+struct Numbers {
+  std::optional<int64_t> replicas, write, read, acks, ack_timeout;
 };
 
-void read_setting(Place& place, Quorums& quorums, std::string_view text, std::string_view setting) {
+void read_setting(Place& place, Numbers& numbers, std::string_view text, std::string_view setting) {
   std::string_view value = setting;
   const std::string name(next_part(value, '='));
   const auto number = parse_int_in(value, 1, kMaxMs);
   if (!number) refuse(text, name + " must be a number of at least 1");
   const std::array<std::pair<std::string_view, DurationMs*>, 3> times{
       {{"timeout", &place.server_timeout}, {"min-wait", &place.min_wait}, {"max-wait", &place.max_wait}}};
-  const std::array<std::pair<std::string_view, std::optional<int64_t>*>, 3> numbers{
-      {{"rfactor", &quorums.replicas}, {"wquorum", &quorums.write}, {"rquorum", &quorums.read}}};
+  const std::array<std::pair<std::string_view, std::optional<int64_t>*>, 5> others{
+      {{"rfactor", &numbers.replicas},
+       {"wquorum", &numbers.write},
+       {"rquorum", &numbers.read},
+       {"acks", &numbers.acks},
+       {"ack-timeout", &numbers.ack_timeout}}};
   for (const auto& [known, time] : times) {
     if (name == known) return static_cast<void>(*time = {*number});
   }
-  for (const auto& [known, quorum] : numbers) {
-    if (name == known) return static_cast<void>(*quorum = *number);
+  for (const auto& [known, other] : others) {
+    if (name == known) return static_cast<void>(*other = *number);
   }
   refuse(text, "there is no setting \"" + name +
-                   "\", only timeout, min-wait, max-wait, rfactor, wquorum and rquorum");
+                   "\", only timeout, min-wait, max-wait, rfactor, wquorum, rquorum, acks and ack-timeout");
 }
 
 // Exclusive holds must meet one another, and shared ones must meet exclusive ones, on at least one server.
-void settle_quorums(Place& place, const Quorums& quorums, std::string_view text) {
+void settle_quorums(Place& place, const Numbers& quorums, std::string_view text) {
   const auto servers = static_cast<int64_t>(place.servers.size());
   const int64_t replicas = quorums.replicas.value_or(servers);
   if (replicas > servers) refuse(text, "rfactor is more than there are servers");
@@ -101,6 +194,24 @@ void settle_quorums(Place& place, const Quorums& quorums, std::string_view text)
   place.replicas = static_cast<size_t>(replicas);
   place.write_quorum = static_cast<size_t>(write);
   place.read_quorum = static_cast<size_t>(read);
+}
+
+// Of the servers that have replicas; the answer is to come while it counts.
+void settle_acks(Place& place, const Numbers& numbers, std::string_view text) {
+  if (!numbers.acks && !numbers.ack_timeout) return;
+  if (!numbers.acks) refuse(text, "ack-timeout says how long acks are waited for: give acks, too");
+  const DurationMs longest = place.server_timeout;
+  const DurationMs within{numbers.ack_timeout.value_or(std::max<int64_t>(longest.count / 2, 1))};
+  if (within >= longest) refuse(text, "ack-timeout must be less than timeout");
+  if (*numbers.acks > 1000) refuse(text, "acks is at most 1000");
+  bool any = false;
+  for (Address& address : place.servers) {
+    if (!address.redis) continue;
+    any = true;
+    address.acks = static_cast<int>(*numbers.acks);
+    address.ack_timeout = within;
+  }
+  if (!any) refuse(text, "acks are of replicas of Redis; there is no redis:// here");
 }
 
 // The signs of the other forms are kept out of names, as they show what was meant.
@@ -120,7 +231,9 @@ Place parse_embedded(std::string_view text) {
 std::string Address::text() const {
   if (embedded) return host.empty() ? "embedded" : "embedded:" + host;
   const bool bracket = host.find(':') != std::string::npos;
-  return (bracket ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  std::string all = (bracket ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  for (const Address& other : others) all += "," + other.text();
+  return all;
 }
 
 std::vector<std::string> Place::names() const {
@@ -142,23 +255,30 @@ size_t quorum_of(const Place& place, Mode mode) {
 }
 
 Place parse_place(std::string_view text) {
-  constexpr std::string_view kOne = "holdfast://";
-  constexpr std::string_view kSeveral = "quorum://";
   if (text.starts_with(kEmbedded)) return parse_embedded(text);
-  const bool several = text.starts_with(kSeveral);
-  if (!several && !text.starts_with(kOne)) {
+  constexpr std::array<std::string_view, 4> kSchemes{"holdfast://", "quorum://", kRedis, kCluster};
+  const auto* const scheme =
+      std::ranges::find_if(kSchemes, [&](std::string_view known) { return text.starts_with(known); });
+  if (text.starts_with("rediss://"))
     refuse(text,
-           "begin with holdfast://host:port for one server, quorum://host1,host2,host3 for several, or "
-           "embedded: for none but this program");
+           "TLS needs a hiredis of at least 1.0, and this is built with an older one; let a tunnel do "
+           "it (stunnel, the cloud's proxy), and name that by redis://");
+  if (scheme == kSchemes.end()) {
+    refuse(text,
+           "begin with holdfast://host:port for one server, quorum://host1,host2,host3 for several, "
+           "redis://host:port or redis-cluster://host1,host2 for Redis, or embedded: for none but this "
+           "program");
   }
-  std::string_view settings = text.substr(several ? kSeveral.size() : kOne.size());
+  std::string_view settings = text.substr(scheme->size());
   const std::string_view list = next_part(settings, '?');
   Place place;
-  Quorums quorums;
-  read_servers(place, text, list, several);
-  while (!settings.empty()) read_setting(place, quorums, text, next_part(settings, '&'));
+  Numbers numbers;
+  read_servers(place, text, list, *scheme);
+  if (*scheme == kCluster) join_cluster(place, text);
+  while (!settings.empty()) read_setting(place, numbers, text, next_part(settings, '&'));
   if (place.min_wait > place.max_wait) refuse(text, "min-wait is more than max-wait");
-  settle_quorums(place, quorums, text);
+  settle_quorums(place, numbers, text);
+  settle_acks(place, numbers, text);
   return place;
 }
 

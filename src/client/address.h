@@ -1,5 +1,5 @@
 // Where a client finds its servers and how it deals with them, read from a text such as
-// "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2" or "embedded:".
+// "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2", "redis://h1" or "embedded:".
 #pragma once
 
 #include <string>
@@ -12,13 +12,21 @@
 namespace holdfast::client {
 
 inline constexpr int kDefaultPort = 7379;
+inline constexpr int kRedisPort = 6379;
 
 struct Address {
   std::string host;
   int port = kDefaultPort;
-  bool embedded = false;     // inside this process; `host` is its name, and may be empty
-  std::string text() const;  // "host:port", "[::1]:7379", "embedded", "embedded:name"
-  bool operator==(const Address&) const = default;
+  bool embedded = false;  // inside this process; `host` is its name, and may be empty
+  // No Holdfast, but a Redis, which knows locks by scripts; or the first known node of a Redis Cluster.
+  bool redis = false;
+  bool cluster = false;
+  std::vector<Address> others = {};      // of a cluster: further nodes
+  std::string user = {}, password = {};  // sent where the password is not empty
+  int acks = 0;                          // replicas that must acknowledge a grant,
+  DurationMs ack_timeout{0};             // within this
+  // "host:port", "[::1]:7379", of a cluster "h1:p1,h2:p2", "embedded", "embedded:name". No password.
+  std::string text() const;
 };
 
 struct Place {

@@ -74,6 +74,64 @@ TEST_CASE("place: an engine inside the program, with and without a name") {
   CHECK_FALSE(parse_place("holdfast://embedded").servers.at(0).embedded);
 }
 
+TEST_CASE("place: a Redis, with a login and acknowledgements") {
+  const Place place = parse_place("redis://me:a%40%3ab@h?acks=2&ack-timeout=30&timeout=50");
+  const Address& address = place.servers.at(0);
+  CHECK(address.redis);
+  CHECK(address.text() == "h:6379");
+  CHECK(address.user == "me");
+  CHECK(address.password == "a@:b");
+  CHECK(address.acks == 2);
+  CHECK(address.ack_timeout.count == 30);
+  CHECK(parse_place("redis://:p@[::1]:1").servers.at(0).text() == "[::1]:1");
+  CHECK(parse_place("redis://:p@h").servers.at(0).user.empty());
+  CHECK(parse_place("redis://h?acks=1").servers.at(0).ack_timeout.count == 500);
+  CHECK(parse_place("redis://h").servers.at(0).acks == 0);
+}
+
+TEST_CASE("place: a Redis Cluster is one server, by any of its nodes") {
+  const Place place = parse_place("redis-cluster://u:p@h1,h2:7000");
+  REQUIRE(place.servers.size() == 1);
+  const Address& cluster = place.servers[0];
+  CHECK(cluster.cluster);
+  CHECK(cluster.text() == "h1:6379,h2:7000");
+  REQUIRE(cluster.others.size() == 1);
+  CHECK(cluster.others[0].password == "p");
+  CHECK(place.write_quorum == 1);
+}
+
+TEST_CASE("place: Redis may be of a quorum") {
+  const Place place = parse_place("quorum://a,redis://:p@b,c:1?acks=1");
+  REQUIRE(place.servers.size() == 3);
+  CHECK(place.names() == std::vector<std::string>{"a:7379", "b:6379", "c:1"});
+  CHECK(place.servers[1].redis);
+  CHECK(place.servers[1].acks == 1);
+  CHECK_FALSE(place.servers[2].redis);
+  CHECK(place.servers[2].acks == 0);
+  CHECK(place.write_quorum == 2);
+}
+
+TEST_CASE("place: what is wrong with a Redis is said, without its password") {
+  const auto says = [](const std::string& text, const std::string& part) {
+    const std::string why = refusal(text);
+    return why.find(part) != std::string::npos && why.find("secret") == std::string::npos;
+  };
+  CHECK(says("rediss://h", "TLS"));
+  CHECK(says("rediss://:secret@h", "TLS"));
+  CHECK(says("redis://h/2", "database 0"));
+  CHECK(says("redis://h1,h2", "redis-cluster://"));
+  CHECK(says("redis://secret@h", "user:password@"));
+  CHECK(says("redis://:secret%4@h", "two digits"));
+  CHECK(says("redis://:secret@h?acks=x", "acks"));
+  CHECK(says("redis-cluster://h1,:secret@h2", "before its first node"));
+  CHECK(says("quorum://a,redis-cluster://:secret@b", "redis://host:port"));
+  CHECK(says("quorum://a,redis://:secret@b,redis://:other@b", "twice"));
+  CHECK(says("redis://h?ack-timeout=5", "give acks"));
+  CHECK(says("redis://h?acks=1&timeout=50&ack-timeout=50", "less than timeout"));
+  CHECK(says("redis://h?acks=1001", "at most 1000"));
+  CHECK(says("holdfast://h?acks=1", "no redis://"));
+}
+
 TEST_CASE("place: what is wrong is said") {
   CHECK(refusal("embedded").find("begin with") != std::string::npos);
   CHECK(refusal("embedded:?timeout=50").find("no settings") != std::string::npos);
