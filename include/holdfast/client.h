@@ -108,12 +108,18 @@ class Client {
   //   embedded:, embedded:name            no server: the engine inside this process, for its threads
   //   holdfast://host:port                one server; the port is 7379 unless given
   //   quorum://h1:p1,h2:p2,h3             several independent ones: a majority decides
+  //   redis://user:password@host:port     a stock Redis, by scripts; the login may be left out, the port is
+  //                                       6379 unless given. May also stand in a quorum
+  //   redis-cluster://h1,h2               a Redis Cluster, by some of its nodes
   // with settings behind a `?`, as in ?timeout=50&rfactor=3, but not for embedded:
   //   timeout     ms after which a server that has not answered counts as refusing (1000)
   //   min-wait, max-wait   ms between attempts, at random, where no queue can be had (10, 100)
   //   rfactor     how many of the servers have a key (all)
   //   wquorum, rquorum     how many must grant an exclusive and a shared lock (a majority)
-  // A counted lock needs all servers of its key, as fewer would let in more than its limit.
+  //   acks, ack-timeout    how many replicas of each Redis must acknowledge a grant (none), within how many
+  //                        ms (half of timeout); else the grant is given back, and is kRefused
+  // A counted lock needs all servers of its key, as fewer would let in more than its limit. On Redis nobody
+  // queues, LOCKS REVOKE is not possible, and what a process leaves that vanishes ends with its ttl.
   // All clients of a process that name the same engine share it. It ends with the last of them, and with it
   // all holds, also those that were left; the next one's tokens are larger, those of the next process if
   // the clock was not set back. A child of fork() has engines of its own. Throws std::invalid_argument,

@@ -5,10 +5,12 @@
 
 #include "client/transport_engine.h"
 #include "client/transport_link.h"
+#include "client/transport_redis.h"
 
 namespace holdfast::client {
 
 std::unique_ptr<Link> make_link(Loop& loop, const Address& address) {
+  if (address.redis) return std::make_unique<RedisLink>(loop, address);
   return std::make_unique<ServerLink>(loop, address);
 }
 

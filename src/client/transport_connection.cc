@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#include "client/transport_auth.h"
 #include "client/transport_embedded.h"
 #include "client/transport_socket.h"
 
@@ -12,6 +13,7 @@ namespace holdfast::client {
 
 std::unique_ptr<Connection> open_connection(Loop& loop, const Address& address, ConnectionUser& user) {
   if (address.embedded) return std::make_unique<EmbeddedConnection>(loop, address.host, user);
+  if (!address.password.empty()) return std::make_unique<AuthConnection>(loop, address, user);
   return std::make_unique<SocketConnection>(loop, address, user);
 }
 

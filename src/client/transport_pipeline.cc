@@ -31,6 +31,7 @@ void Pipeline::ask(const std::vector<std::string>& argv, DurationMs timeout, Lin
   requests_.push_back({{}, timeout, now + timeout, std::move(done)});
   if (!connection_) {
     has_answered_ = false;
+    ++connections_;
     connection_ = open_connection(loop_, address_, *this);
   }
   if (connection_->is_open()) {

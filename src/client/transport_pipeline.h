@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -23,6 +24,8 @@ class Pipeline final : public ConnectionUser {
 
   // As Link::ask().
   void ask(const std::vector<std::string>& argv, DurationMs timeout, Link::Answered done);
+  // Which connection it is, counted from 1; what is asked goes over this one while the number stays.
+  uint64_t connection() const { return connections_; }
 
  private:
   // In the order of sending. One whose time is over stays, as its reply may still come, without `done`.
@@ -53,6 +56,7 @@ class Pipeline final : public ConnectionUser {
   std::deque<Request> requests_;
   std::vector<Loss> losses_;  // to be told at the next moment
   std::unique_ptr<Connection> connection_;
+  uint64_t connections_ = 0;
   Backoff backoff_;
   TimeMs heard_{};             // the last sign of life while something was asked
   TimeMs alarm_ = kNever;      // of timer_

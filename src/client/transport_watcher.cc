@@ -9,8 +9,8 @@
 
 namespace holdfast::client {
 
-Watcher::Watcher(Loop& loop, const Address& address, DurationMs quiet, DurationMs no_answer)
-    : loop_(loop), address_(address), quiet_(quiet), no_answer_(no_answer), timer_(loop, [this] {
+Watcher::Watcher(Loop& loop, Where where, DurationMs quiet, DurationMs no_answer)
+    : loop_(loop), where_(std::move(where)), quiet_(quiet), no_answer_(no_answer), timer_(loop, [this] {
         on_time();
       }) {}
 
@@ -46,7 +46,7 @@ void Watcher::unwatch(Link::Watch watch) {
 // While a connection is being made there is no alarm, as that has a limit of its own.
 void Watcher::on_time() {
   if (!connection_) {
-    connection_ = open_connection(loop_, address_, *this);
+    connection_ = open_connection(loop_, where_(), *this);
   } else if (asked_) {
     broke("no answer in " + std::to_string(no_answer_.count) + " ms");
   } else {

@@ -22,7 +22,12 @@ class Watcher final : public ConnectionUser {
  public:
   using Told = std::function<void(const std::string&)>;
 
-  Watcher(Loop& loop, const Address& address, DurationMs quiet = kQuiet, DurationMs no_answer = kNoAnswer);
+  // `where`: to connect to next; asked for each connection.
+  using Where = std::function<Address()>;
+
+  Watcher(Loop& loop, Where where, DurationMs quiet = kQuiet, DurationMs no_answer = kNoAnswer);
+  Watcher(Loop& loop, const Address& address, DurationMs quiet = kQuiet, DurationMs no_answer = kNoAnswer)
+      : Watcher(loop, Where([address] { return address; }), quiet, no_answer) {}
 
   // As Link's.
   Link::Watch watch(const std::string& channel, Told told);
@@ -49,7 +54,7 @@ class Watcher final : public ConnectionUser {
   void tell(const std::string& name, const std::vector<Link::Watch>& whom, const std::string& message);
 
   Loop& loop_;
-  const Address& address_;
+  const Where where_;
   std::map<std::string, Channel> channels_;
   std::map<Link::Watch, std::string> names_;  // the channel of each
   Link::Watch last_ = 0;

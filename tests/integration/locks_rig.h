@@ -60,7 +60,7 @@ class LockServer {
     const std::string text = ask("INFO locks").text;
     return std::stoll(text.substr(text.find("\n" + name + ":") + name.size() + 2));
   }
-  void await_waiting(int64_t n) {
+  virtual void await_waiting(int64_t n) {
     until("the queue", [&] { return lock_info("lock_waiters") == n; });
   }
 };

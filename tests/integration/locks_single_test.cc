@@ -1,4 +1,5 @@
-// The C++ library on one server: the same promises whether that is a process of its own or inside this one.
+// The C++ library on one server: the same promises whether that is a process of its own, or inside this
+// one, or a stock Redis.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,11 +13,12 @@
 #include <thread>
 
 #include "locks_rig.h"
+#include "redis_rig.h"
 
 namespace holdfast::integration {
 
 TEST_CASE_TEMPLATE("library: a lock is held, kept alive and given back", Where, SocketServer,
-                   EmbeddedServer) {
+                   EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   auto [result, hold] = client.try_lock("k", with_ttl(20s));
@@ -35,8 +37,8 @@ TEST_CASE_TEMPLATE("library: a lock is held, kept alive and given back", Where, 
   CHECK(server.is_free("k"));
 }
 
-TEST_CASE_TEMPLATE("library: who waits stands in the queue, and is granted by the release", Where,
-                   SocketServer, EmbeddedServer) {
+TEST_CASE_TEMPLATE("library: who waits is granted by the release", Where, SocketServer, EmbeddedServer,
+                   RedisServer) {
   Where server;
   Locks client(server.place());
   Acquired first = client.lock("k");
@@ -52,7 +54,7 @@ TEST_CASE_TEMPLATE("library: who waits stands in the queue, and is granted by th
 }
 
 TEST_CASE_TEMPLATE("library: a lock that nobody holds any more is free at once", Where, SocketServer,
-                   EmbeddedServer) {
+                   EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   { const Acquired acquired = client.lock("k"); }
@@ -71,7 +73,7 @@ TEST_CASE_TEMPLATE("library: the watchdog keeps a lock far beyond its ttl", Wher
 }
 
 TEST_CASE_TEMPLATE("library: a lock that is broken is told as lost, once, and is not held any more", Where,
-                   SocketServer, EmbeddedServer) {
+                   SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   Counter lost;
@@ -105,7 +107,7 @@ TEST_CASE_TEMPLATE("library: LOCKS REVOKE asks the holder, and the hold goes on"
 }
 
 TEST_CASE_TEMPLATE("library: the standard library's locks work on a Mutex", Where, SocketServer,
-                   EmbeddedServer) {
+                   EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   Mutex a(client, "a");
@@ -129,7 +131,8 @@ TEST_CASE_TEMPLATE("library: the standard library's locks work on a Mutex", Wher
   a.unlock();
 }
 
-TEST_CASE_TEMPLATE("library: at most so many hold a counted lock", Where, SocketServer, EmbeddedServer) {
+TEST_CASE_TEMPLATE("library: at most so many hold a counted lock", Where, SocketServer, EmbeddedServer,
+                   RedisServer) {
   Where server;
   Locks client(server.place());
   LockOptions options;
@@ -143,7 +146,7 @@ TEST_CASE_TEMPLATE("library: at most so many hold a counted lock", Where, Socket
 }
 
 TEST_CASE_TEMPLATE("library: a client that is destroyed gives back what it holds and ends what waits",
-                   Where, SocketServer, EmbeddedServer) {
+                   Where, SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Hold orphan;
   std::future<Acquired> waiting;
@@ -181,7 +184,7 @@ TEST_CASE_TEMPLATE("library: a hold that is left goes on until its ttl is over",
 }
 
 TEST_CASE_TEMPLATE("library: a child of fork() may not use its parent's client, and leaves it unharmed",
-                   Where, SocketServer, EmbeddedServer) {
+                   Where, SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   Acquired acquired = client.lock("k");
@@ -203,7 +206,7 @@ TEST_CASE_TEMPLATE("library: a child of fork() may not use its parent's client, 
 }
 
 TEST_CASE_TEMPLATE("library: a thread whose lock was lost neither sees nor gives back the next thread's",
-                   Where, SocketServer, EmbeddedServer) {
+                   Where, SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   LockOptions brief = with_ttl(100ms);
@@ -231,7 +234,7 @@ TEST_CASE_TEMPLATE("library: a thread whose lock was lost neither sees nor gives
 }
 
 TEST_CASE_TEMPLATE("library: a lock that is broken before anybody listens is told as lost, too", Where,
-                   SocketServer, EmbeddedServer) {
+                   SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   std::promise<void> lost;
@@ -243,7 +246,7 @@ TEST_CASE_TEMPLATE("library: a lock that is broken before anybody listens is tol
 }
 
 TEST_CASE_TEMPLATE("library: a wait that is over before it begins is one attempt", Where, SocketServer,
-                   EmbeddedServer) {
+                   EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   const Acquired acquired = client.lock("k");

@@ -1,0 +1,98 @@
+// What a RedisLink consists of.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "client/redis_script.h"
+#include "client/transport.h"
+#include "client/transport_nodes.h"
+#include "client/transport_watcher.h"
+
+namespace holdfast::client {
+
+class RedisCore;
+
+// A LOCK that waits: listen first, then try, then sleep until something is heard or a hold ends.
+class RedisWait {
+ public:
+  RedisWait(RedisCore& core, WaitingLock lock, Link::Done done);
+  // Releases what it has got or may get, unless that was taken over.
+  ~RedisWait();
+  RedisWait(const RedisWait&) = delete;
+  RedisWait& operator=(const RedisWait&) = delete;
+
+  // A LOCK of its owner has been sent: whoever sent it has the hold now.
+  void take_over() { granted_ = false; }
+  const std::string& owner() const { return lock_.owner; }
+
+ private:
+  void hear_event();
+  void try_once();
+  void hear(const Value& value);
+  void on_time();
+  void sleep(int64_t left_ms);
+  void answer(const Reply& reply);
+
+  RedisCore& core_;
+  const WaitingLock lock_;
+  Link::Done done_;  // null: answered
+  const TimeMs until_;
+  TimeMs look_at_;          // a hold has ended; before the first event: there is no subscription
+  bool listening_ = false;  // there has been an event
+  bool trying_ = false;     // an attempt is under way,
+  bool again_ = false;      // and something has happened since
+  bool granted_ = false;
+  Link::Watch watch_ = 0;
+  LoopTimer timer_;
+  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // ends with this
+};
+
+class RedisCore : public std::enable_shared_from_this<RedisCore> {
+ public:
+  RedisCore(Loop& loop, const Address& address);
+
+  void ask(const Argv& argv, DurationMs timeout, Link::Answered done);
+  Link::Wait wait(const Argv& argv, const Link::Done& done);
+  void end(Link::Wait wait);
+  // The link has gone: nothing is told any more.
+  void close();
+
+  Loop& loop() { return loop_; }
+  Watcher& watcher() { return *watcher_; }
+  // An attempt of a wait, which may make a hold that has to be released. `done` must not rely on the wait.
+  void attempt(const ScriptCall& call, const Link::Answered& done);
+  void unlock(const std::string& key, const std::string& owner);
+  void note_granted(RedisWait& wait) { granted_[wait.owner()] = &wait; }
+  void forget_granted(const RedisWait& wait) { granted_.erase(wait.owner()); }
+
+ private:
+  using CallPtr = std::shared_ptr<const ScriptCall>;
+
+  void run(const CallPtr& call, DurationMs timeout, const RedisNodes::Done& done);
+  void run_asked(const CallPtr& call, DurationMs timeout, Link::Answered done);
+  void confirm(const CallPtr& call, const Value& grant, RedisNodes::Spot spot, TimeMs deadline,
+               const Link::Answered& done);
+  void give_back(const CallPtr& call, const std::string& why, const Link::Answered& done);
+  void note_lease(const ScriptCall& call, const Value& value);
+  void later(Value value, Link::Answered done);
+  void begin_pending() { ++pending_; }
+  void end_pending();
+
+  Loop& loop_;
+  const Address address_;
+  RedisNodes nodes_;
+  std::unique_ptr<Watcher> watcher_;
+  std::map<std::string, RedisWait*> granted_;  // by owner; not yet taken over
+  std::map<Link::Wait, std::unique_ptr<RedisWait>> waits_;
+  Link::Wait last_wait_ = 0;
+  std::map<std::string, Argv> leases_;  // by id: the KEYS of those that were granted here
+  bool closed_ = false;
+  size_t pending_ = 0;               // what has to be finished, also when the link has gone
+  std::shared_ptr<RedisCore> self_;  // then it keeps itself
+};
+
+}  // namespace holdfast::client

@@ -1,0 +1,145 @@
+#include "redis_rig.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "client/redis_script.h"
+
+namespace holdfast::integration {
+namespace {
+
+// With their bus ports below those that the system gives to outgoing connections.
+constexpr int kFirstPort = 11000;
+constexpr int kLastPort = 22000;
+constexpr int kBusOffset = 10000;
+
+bool is_free_port(int port) {
+  const Fd probe(socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  return bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+int next_free_port() {
+  static int port = kFirstPort + getpid() % 1800 * 6;
+  do {
+    port = port < kLastPort ? port + 1 : kFirstPort;
+  } while (!is_free_port(port) || !is_free_port(port + kBusOffset));
+  return port;
+}
+
+std::filesystem::path fresh_folder() {
+  std::string name = (std::filesystem::temp_directory_path() / "holdfast-redis-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  return name;
+}
+
+std::unique_ptr<Process> start(const Words& args, const std::filesystem::path& folder, int port) {
+  Words all{"--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder.string()};
+  all.insert(all.end(), args.begin(), args.end());
+  auto process = std::make_unique<Process>(redis_program(), Launch{all});
+  return process->out().wait_for("Ready to accept connections") ? std::move(process) : nullptr;
+}
+
+}  // namespace
+
+std::string redis_program() {
+  const char* named = std::getenv("REDIS_SERVER");
+  return named != nullptr ? named : "build/redis-server";
+}
+
+// Somebody else may take a free port before it does.
+RedisProcess::RedisProcess(const Words& args, int port) : folder_(fresh_folder()), port_(port) {
+  for (int attempt = 0; process_ == nullptr && attempt < 5; ++attempt) {
+    if (port == 0) port_ = next_free_port();
+    process_ = start(args, folder_, port_);
+  }
+  if (process_ == nullptr) throw std::runtime_error("redis-server did not start");
+}
+
+RedisProcess::~RedisProcess() {
+  process_.reset();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+Value RedisProcess::ask(const std::string& line) const {
+  Rig rig(port_);  // as a Holdfast: nothing is made a script
+  return rig.ask(words_of(line));
+}
+
+std::string RedisProcess::info(const std::string& section, const std::string& name) const {
+  const std::string text = "\n" + ask("INFO " + section).text;
+  const size_t at = text.find("\n" + name + ":");
+  if (at == std::string::npos) return {};
+  const size_t begin = at + name.size() + 2;
+  return text.substr(begin, text.find('\r', begin) - begin);
+}
+
+int64_t RedisServer::scripts() const {
+  int64_t calls = 0;
+  for (const char* name : {"cmdstat_evalsha", "cmdstat_eval"}) {
+    const std::string stat = redis_.info("commandstats", name);
+    if (!stat.empty()) calls += std::stoll(stat.substr(std::string("calls=").size()));
+  }
+  return calls;
+}
+
+RedisCluster::RedisCluster() {
+  Words create{"redis-cli", "--cluster", "create"};
+  for (int i = 0; i < 6; ++i) {
+    nodes_.push_back(std::make_unique<RedisProcess>(Words{
+        "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--repl-diskless-sync-delay", "0"}));
+    create.push_back(nodes_.back()->address());
+  }
+  create.insert(create.end(), {"--cluster-replicas", "1", "--cluster-yes"});
+  Process maker("/usr/bin/env", Launch{create});
+  if (maker.wait() != 0) throw std::runtime_error("no cluster: " + maker.out().text() + maker.err().text());
+  for (const auto& node : nodes_) {
+    until("the cluster", [&] {
+      const bool whole = node->ask("CLUSTER INFO").text.find("cluster_state:ok") != std::string::npos;
+      const bool replica = node->info("replication", "role") == "slave";
+      return whole && (!replica || node->info("replication", "master_link_status") == "up");
+    });
+  }
+}
+
+std::string RedisCluster::place() const {
+  return "redis-cluster://" + nodes_[0]->address() + "," + nodes_[1]->address();
+}
+
+RedisProcess& RedisCluster::master_of(const std::string& key) {
+  const int slot = client::slot_of(key);
+  for (const auto& node : nodes_) {
+    if (!node->runs()) continue;
+    for (const Value& row : node->ask("CLUSTER SLOTS").elements) {
+      if (slot < row.elements[0].integer || slot > row.elements[1].integer) continue;
+      for (const auto& master : nodes_) {
+        if (master->port() == row.elements[2].elements[1].integer) return *master;
+      }
+    }
+  }
+  throw std::runtime_error("nobody has the slot");
+}
+
+RedisProcess* RedisCluster::replica_of(const RedisProcess& master) {
+  for (const auto& node : nodes_) {
+    if (node->runs() && node->info("replication", "role") == "slave" &&
+        node->info("replication", "master_port") == std::to_string(master.port()))
+      return node.get();
+  }
+  return nullptr;
+}
+
+void RedisCluster::await_master(const std::string& key, const RedisProcess& wanted) {
+  until("the failover", [&] { return &master_of(key) == &wanted; });
+}
+
+}  // namespace holdfast::integration

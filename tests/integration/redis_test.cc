@@ -1,0 +1,442 @@
+// The C++ library on stock Redis: what is not as on Holdfast, or could go wrong there. What is the same is
+// in locks_single_test.cc.
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <future>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/redis_script.h"
+#include "holdfast/lease.h"
+#include "redis_rig.h"
+
+namespace holdfast::integration {
+namespace {
+
+LockOptions unrenewed(milliseconds ttl = 30s) {
+  LockOptions options = with_ttl(ttl);
+  options.renew = false;
+  return options;
+}
+
+LockOptions of_mode(Mode mode, uint32_t limit = 1) {
+  LockOptions options = unrenewed();
+  options.mode = mode;
+  options.limit = limit;
+  return options;
+}
+
+// Long enough for somebody who polls to be seen.
+void let_time_pass() { std::this_thread::sleep_for(1s); }
+
+// Of its first holder.
+uint64_t token_in(const Value& info) {
+  return static_cast<uint64_t>(info.elements.at(9).elements.at(0).elements.at(3).integer);
+}
+
+std::string error_of(const Value& value) { return value.kind == Value::Kind::kError ? value.text : ""; }
+
+}  // namespace
+
+TEST_CASE("redis: readers are together and keep a writer out, who is let in by the last") {
+  RedisServer server;
+  Locks client(server.place());
+  Acquired one = client.try_lock("k", of_mode(Mode::kSharedLock));
+  Acquired two = client.try_lock("k", of_mode(Mode::kSharedLock));
+  REQUIRE(one.result.ok());
+  REQUIRE(two.result.ok());
+  CHECK(two.hold.token() > one.hold.token());
+  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  std::future<Acquired> writer = client.lock_future("k", 0ms);
+  server.await_waiting(1);
+  CHECK(one.hold.unlock().ok());
+  CHECK(two.hold.unlock().ok());
+  const Acquired granted = writer.get();
+  CHECK(granted.result.ok());
+  CHECK(granted.hold.token() > two.hold.token());
+}
+
+TEST_CASE("redis: who waits sends nothing until the release, and few requests then") {
+  RedisServer server;
+  Locks client(server.place());
+  Acquired first = client.lock("k", unrenewed());
+  std::future<Acquired> next = client.lock_future("k", 0ms, unrenewed());
+  server.await_waiting(1);
+  let_time_pass();
+  const int64_t before = server.scripts();
+  let_time_pass();
+  CHECK(server.scripts() == before);
+  CHECK(first.hold.unlock().ok());
+  const Acquired second = next.get();
+  REQUIRE(second.result.ok());
+  CHECK(server.scripts() - before <= 4);  // the release, an attempt, and the LOCK that takes it over
+}
+
+TEST_CASE("redis: of a holder that has died the ttl lets the next one in, without polling") {
+  RedisServer server;
+  Locks client(server.place());
+  REQUIRE(server.ask("LOCK k alice 2000").elements.size() == 2);
+  const auto began = Clock::now();
+  const int64_t before = server.scripts();
+  const Acquired acquired = client.lock_for("k", 60s, unrenewed());
+  REQUIRE(acquired.result.ok());
+  CHECK(Clock::now() - began > 1s);
+  CHECK(server.scripts() - before <= 6);
+}
+
+TEST_CASE("redis: a wait that is over is told, and leaves nobody listening") {
+  RedisServer server;
+  Locks client(server.place());
+  const Acquired first = client.lock("k", unrenewed());
+  CHECK(client.lock_for("k", 200ms).result.outcome == Verdict::kTimeout);
+  server.await_waiting(0);
+}
+
+TEST_CASE("redis: an owner who ends sooner than was said is told to those who wait") {
+  RedisServer server;
+  Locks client(server.place());
+  server.ask("LOCK k alice 600000");
+  std::future<Acquired> next = client.lock_future("k", 0ms, unrenewed());
+  server.await_waiting(1);
+  CHECK(server.ask("RENEW k alice 100").integer == 1);
+  CHECK(next.wait_for(kPatience) == std::future_status::ready);
+}
+
+TEST_CASE("redis: what a wait has got is released by its end, unless a LOCK has taken it over") {
+  for (const bool taken : {false, true}) {
+    CAPTURE(taken);
+    RedisServer server;
+    Rig& rig = server.rig();
+    Inbox<Reply> inbox;
+    server.ask("LOCK k alice 60000");
+    const Link::Wait wait = rig.wait({"LOCK", "k", "bob", "60000", "WAIT", "0", "SESSION"}, inbox);
+    server.await_waiting(1);
+    CHECK(server.ask("UNLOCK k alice").integer == 1);
+    CHECK(inbox.take().kind == Kind::kGrant);
+    if (taken) CHECK(rig.send({"LOCK", "k", "bob", "50000"}).kind == Kind::kGrant);
+    rig.run([&] { rig.link().end(wait); });
+    CHECK(server.ask("EXISTS k").integer == (taken ? 1 : 0));  // in the order of the requests
+  }
+}
+
+TEST_CASE("redis: a link that goes with a grant releases it first") {
+  RedisServer server;
+  Inbox<Reply> inbox;
+  server.ask("LOCK k alice 60000");
+  {
+    Rig other(RedisServer::address_of(server.process()));
+    other.wait({"LOCK", "k", "bob", "60000", "WAIT", "0", "SESSION"}, inbox);
+    server.await_waiting(1);
+    server.ask("UNLOCK k alice");
+    CHECK(inbox.take().kind == Kind::kGrant);
+  }
+  CHECK(server.ask("EXISTS k").integer == 0);
+}
+
+TEST_CASE("redis: scripts that the server has forgotten are sent again, and nobody notices") {
+  RedisServer server;
+  Locks client(server.place());
+  Acquired acquired = client.lock("k");
+  server.ask("SCRIPT FLUSH");
+  CHECK(acquired.hold.extend(40s).ok());
+  server.ask("SCRIPT FLUSH");
+  CHECK(acquired.hold.unlock().ok());
+  CHECK(server.is_free("k"));
+}
+
+TEST_CASE("redis: a server that is away is unreachable, and who waits goes on when it is back") {
+  RedisServer server;
+  Locks client(server.place());
+  const Acquired lost = client.lock("k", unrenewed());
+  std::future<Acquired> waiting = client.lock_future("k", 0ms);
+  server.await_waiting(1);
+  const int port = server.process().port();
+  server.process().end();
+  CHECK(client.try_lock("other").result.outcome == Verdict::kUnreachable);
+  const RedisProcess again({}, port);  // and it has nothing
+  const Acquired acquired = waiting.get();
+  REQUIRE(acquired.result.ok());
+  CHECK(acquired.hold.token() > lost.hold.token());
+}
+
+TEST_CASE("redis: the watchdog keeps a lock far beyond its ttl, and tells when it is gone") {
+  RedisServer server;
+  Locks client(server.place());
+  Counter lost;
+  LockOptions options = with_ttl(500ms);
+  options.on_lost = [&](const Result&) { lost.add(); };
+  const Acquired acquired = client.lock("k", options);
+  until("ten renewals", [&] { return server.scripts() >= 12; });
+  CHECK(acquired.hold.is_locked());
+  CHECK(lost.count() == 0);
+  server.ask("DEL k");  // of which nobody is told
+  lost.await(1);
+  CHECK_FALSE(acquired.hold.is_locked());
+}
+
+TEST_CASE("redis: tokens grow, also when the server has lost all") {
+  RedisServer server;
+  Locks client(server.place());
+  uint64_t last = 0;
+  for (int i = 0; i < 5; ++i) {
+    Acquired acquired = client.lock("k");
+    CHECK(acquired.hold.token() > last);
+    last = acquired.hold.token();
+    acquired.hold.unlock();
+    if (i == 2) server.ask("FLUSHALL");
+  }
+}
+
+TEST_CASE("redis: the existing Redlock libraries and this one exclude each other") {
+  RedisServer server;
+  Locks client(server.place());
+  CHECK(server.ask("SET k theirs NX PX 60000").text == "OK");
+  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  server.ask("DEL k");
+  const Acquired acquired = client.lock("k");
+  REQUIRE(acquired.result.ok());
+  CHECK(server.ask("SET k theirs NX PX 60000").kind == Value::Kind::kNull);
+}
+
+TEST_CASE("redis: leases are granted whole or not at all, renewed, confirmed and cancelled") {
+  RedisServer server;
+  Locks client(server.place());
+  Leases leases(client);
+  Lease lease = leases.lease({{"a", "1"}, {"b", "2"}}, 60s);
+  CHECK(server.ask("GET a").text == "1");
+  CHECK_THROWS_AS(leases.lease({{"b", "x"}, {"c", "y"}}), Collision);
+  CHECK(server.is_free("c"));
+  lease.renew(200s);
+  CHECK(server.ask("PTTL b").integer > 100000);
+  CHECK(lease.confirm().size() == 2);
+  CHECK(server.ask("PTTL a").integer == -1);
+  Lease other = leases.lease({{"c", "3"}});
+  other.cancel();
+  CHECK(server.is_free("c"));
+  { const Lease dropped = leases.lease({{"d", "4"}}); }
+  until("it is cancelled", [&] { return server.is_free("d"); });
+  Lease stolen = leases.lease({{"e", "5"}, {"f", "6"}});
+  server.ask("DEL e");
+  CHECK_THROWS_AS(stolen.confirm(), Expired);
+  CHECK(server.is_free("f"));
+}
+
+TEST_CASE("redis: a lease of somebody else is not known") {
+  RedisServer server;
+  CHECK(error_of(server.ask("LEASE CONFIRM other")).starts_with("NOLEASE"));
+  CHECK(error_of(server.ask("LEASE GRANT id 1000 k")).starts_with("ERR wrong number"));
+}
+
+TEST_CASE("redis: what it cannot do is said") {
+  RedisServer server;
+  for (const char* line : {"LOCKS LIST 0", "LOCKS REVOKE k", "LOCKS OWNED alice", "LEASE INFO l"}) {
+    CAPTURE(line);
+    CHECK(error_of(server.ask(line)).find("is not possible on Redis: ") != std::string::npos);
+  }
+  CHECK(
+      error_of(server.ask("LOCK k alice 1000 DELAY 5")).starts_with("ERR DELAY is not possible on Redis"));
+  CHECK(error_of(server.ask("LOCK")).starts_with("ERR wrong number"));
+}
+
+TEST_CASE(
+    "redis: a grant counts where enough replicas have it, else it is given back and the reason told") {
+  RedisServer server;
+  const std::string place = server.place() + "?acks=1&ack-timeout=300";
+  Locks alone(place);
+  const Acquired refused = alone.try_lock("k");
+  CHECK(refused.result.outcome == Verdict::kRefused);
+  CHECK(refused.result.message.find("only 0 of 1 replicas acknowledged") != std::string::npos);
+  CHECK(server.is_free("k"));
+  Leases leases(alone);
+  CHECK_THROWS_AS(leases.lease({{"k", "1"}}), StoreError);
+  CHECK(server.is_free("k"));
+  const RedisProcess replica({"--replicaof", "127.0.0.1", std::to_string(server.process().port()),
+                              "--repl-diskless-sync-delay", "0"});
+  until("the replica", [&] { return replica.info("replication", "master_link_status") == "up"; });
+  Locks client(server.place() + "?acks=1&timeout=20000");
+  Acquired acquired = client.try_lock("k");
+  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
+  CHECK(replica.ask("GET k").text == acquired.hold.owner());
+  std::future<Acquired> next = client.lock_future("k", 0ms);
+  server.await_waiting(1);
+  CHECK(acquired.hold.unlock().ok());
+  const Acquired waited = next.get();
+  REQUIRE(waited.result.ok());
+  CHECK(replica.ask("GET k").text == waited.hold.owner());
+}
+
+TEST_CASE("redis: a password lets in, for requests and for waiting; a wrong one is told") {
+  RedisProcess redis({"--requirepass", "a@b"});
+  const std::string address = redis.address();
+  Locks client("redis://:a%40b@" + address);
+  Acquired acquired = client.lock("k");
+  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
+  std::future<Acquired> next = client.lock_future("k", 0ms);
+  let_time_pass();
+  CHECK(acquired.hold.unlock().ok());
+  CHECK(next.get().result.ok());
+  CHECK(Locks("redis://default:a%40b@" + address).try_lock("other").result.ok());
+  for (const char* login : {":wrong@", "nobody:a%40b@", ""}) {
+    CAPTURE(login);
+    const Result result = Locks("redis://" + std::string(login) + address).lock("third").result;
+    CHECK(result.outcome == Verdict::kRefused);
+    const bool told = result.message.starts_with("WRONGPASS") || result.message.starts_with("NOAUTH");
+    CHECK_MESSAGE(told, result.message);
+  }
+}
+
+TEST_CASE("redis: a quorum of two Holdfasts and a Redis has one token, and goes on without one of them") {
+  RedisServer redis;
+  SocketServer one;
+  auto two = std::make_unique<SocketServer>();
+  const auto address = [](const std::string& place) { return place.substr(place.find("//") + 2); };
+  const std::string place = "quorum://" + address(one.place()) + "," + address(two->place()) + "," +
+                            redis.place() + "?timeout=2000";
+  Locks client(place);
+  Acquired first = client.lock("k", unrenewed());
+  REQUIRE(first.result.ok());
+  uint64_t last = first.hold.token();
+  CHECK(redis.ask("LOCK k other 1000").kind == Value::Kind::kNull);
+  std::future<Acquired> next = client.lock_future("k", 0ms, unrenewed());
+  until("the wait at one of them", [&] {
+    return one.lock_info("lock_waiters") + two->lock_info("lock_waiters") + redis.listeners("k") > 0;
+  });
+  CHECK(first.hold.unlock().ok());
+  Acquired second = next.get();
+  REQUIRE(second.result.ok());
+  CHECK(second.hold.token() > last);
+  last = second.hold.token();
+  CHECK(second.hold.unlock().ok());
+  two.reset();
+  // Redis gives tokens by its own clock, ahead of those that Holdfast was told: they are fenced.
+  for (int i = 0; i < 3; ++i) {
+    Acquired acquired = client.lock("k", unrenewed());
+    REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
+    CHECK(acquired.hold.token() > last);
+    last = acquired.hold.token();
+    for (LockServer* server : {static_cast<LockServer*>(&one), static_cast<LockServer*>(&redis)})
+      CHECK(token_in(server->ask("LOCKS INFO k")) == last);
+    CHECK(acquired.hold.unlock().ok());
+  }
+  CHECK(one.ask("INFO commandstats").text.find("cmdstat_fence:") != std::string::npos);
+}
+
+TEST_CASE("redis: a hold on a cluster follows its slot, through a failover that is asked for and a death") {
+  RedisCluster cluster;
+  Locks client(cluster.place() + "?timeout=2000");
+  Counter lost;
+  LockOptions options = with_ttl(60s);
+  options.on_lost = [&](const Result&) { lost.add(); };
+  Acquired acquired = client.lock("k", options);
+  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
+  const uint64_t token = acquired.hold.token();
+  RedisProcess& master = cluster.master_of("k");
+  RedisProcess* replica = cluster.replica_of(master);
+  REQUIRE(replica != nullptr);
+  until("it is replicated", [&] {
+    return master.ask("WAIT 1 0").integer >= 0 &&
+           replica->info("replication", "master_link_status") == "up";
+  });
+  CHECK(replica->ask("CLUSTER FAILOVER").text == "OK");
+  cluster.await_master("k", *replica);
+  CHECK(acquired.hold.extend(60s).ok());  // MOVED
+  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  std::future<Acquired> waiting = client.lock_future("k", 0ms);
+  until("it is a replica", [&] { return master.info("replication", "master_link_status") == "up"; });
+  CHECK(acquired.hold.unlock().ok());
+  Acquired second = waiting.get();
+  REQUIRE(second.result.ok());
+  CHECK(second.hold.token() > token);
+  until("the replica has it", [&] {
+    return replica->info("replication", "connected_slaves") == "1" && second.hold.extend(60s).ok();
+  });
+  let_time_pass();  // beyond what is sent behind the answer
+  replica->end();
+  cluster.await_master("k", master);
+  until("it is renewed there", [&] { return second.hold.extend(60s).ok(); });
+  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  CHECK(second.hold.unlock().ok());
+  CHECK(client.lock("k").hold.token() > second.hold.token());
+  CHECK(lost.count() == 0);
+}
+
+TEST_CASE("redis: a slot of a cluster moves to another node while a lock in it is held") {
+  RedisCluster cluster;
+  Locks client(cluster.place() + "?timeout=5000");
+  RedisProcess& from = cluster.master_of("k");
+  RedisProcess& to = cluster.master_of(cluster.master_of("other").port() == from.port() ? "a" : "other");
+  REQUIRE(&from != &to);
+  Acquired acquired = client.lock("k", unrenewed());
+  REQUIRE(acquired.result.ok());
+  const std::string set = "CLUSTER SETSLOT " + std::to_string(client::slot_of("k"));
+  const std::string from_id = from.ask("CLUSTER MYID").text;
+  const std::string to_id = to.ask("CLUSTER MYID").text;
+  CHECK(to.ask(set + " IMPORTING " + from_id).text == "OK");
+  CHECK(from.ask(set + " MIGRATING " + to_id).text == "OK");
+  CHECK(acquired.hold.extend(60s).ok());
+  for (const std::string& key : {std::string("k"), client::token_key("k")}) {
+    const std::string port = std::to_string(to.port());
+    CHECK(from.ask("MIGRATE 127.0.0.1 " + port + " " + key + " 0 5000").text == "OK");
+  }
+  CHECK(acquired.hold.extend(60s).ok());  // ASK
+  CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
+  // A new lock has keys that are nowhere yet, which Redis takes only when the move is over.
+  std::future<Acquired> fresh = client.lock_future("{k}new", std::nullopt, unrenewed());
+  let_time_pass();
+  for (RedisProcess* node : {&to, &from}) CHECK(node->ask(set + " NODE " + to_id).text == "OK");
+  const Result result = fresh.get().result;
+  CHECK_MESSAGE(result.ok(), result.message);
+  CHECK(acquired.hold.unlock().ok());  // MOVED
+}
+
+TEST_CASE("redis: who listens at a node of a cluster that dies, hears the release at another one") {
+  RedisCluster cluster;
+  Locks client(cluster.place() + "?timeout=2000");
+  Acquired acquired = client.lock("k", with_ttl(60s));
+  std::future<Acquired> waiting = client.lock_future("k", 0ms);
+  const auto listener = [&]() -> RedisProcess* {
+    for (const auto& node : cluster.nodes()) {
+      if (node->runs() && node->ask("PUBSUB NUMSUB __lock__:k").elements.at(1).integer == 1)
+        return node.get();
+    }
+    return nullptr;
+  };
+  until("somebody listens", [&] { return listener() != nullptr; });
+  let_time_pass();  // the lock reaches the replica, as the node may be its master
+  listener()->end();
+  until("it listens elsewhere", [&] { return listener() != nullptr; });
+  until("it is renewed", [&] { return acquired.hold.extend(60s).ok(); });
+  CHECK(acquired.hold.unlock().ok());
+  CHECK(waiting.get().result.ok());
+}
+
+TEST_CASE("redis: keys of a cluster are found at whichever node, also by a link to a single one") {
+  RedisCluster cluster;
+  Locks client(cluster.place());
+  std::vector<Acquired> held;
+  for (int i = 0; i < 30; ++i) {
+    held.push_back(client.try_lock("key:" + std::to_string(i)));
+    REQUIRE_MESSAGE(held.back().result.ok(), held.back().result.message);
+  }
+  size_t masters = 0;
+  for (const auto& node : cluster.nodes()) {
+    if (node->info("replication", "role") == "master" && node->ask("DBSIZE").integer > 0) ++masters;
+  }
+  CHECK(masters == 3);
+  Leases leases(client);
+  Lease lease = leases.lease({{"{x}a", "1"}, {"{x}b", "2"}});
+  lease.confirm();
+  CHECK_THROWS_AS(leases.lease({{"a", "1"}, {"b", "2"}}), StoreError);  // in different slots
+  int away = 0;
+  Locks one("redis://" + cluster.nodes()[0]->address());
+  for (int i = 0; i < 30; ++i) {
+    const Result result = one.try_lock("free:" + std::to_string(i)).result;
+    if (!result.ok() && result.message.find("redis-cluster://") != std::string::npos) ++away;
+  }
+  CHECK(away > 5);
+}
+
+}  // namespace holdfast::integration
