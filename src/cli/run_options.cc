@@ -20,7 +20,8 @@ Takes the lock NAME, runs COMMAND under it, renews it for as long as that runs, 
 lock is lost, COMMAND is told to end (TERM), and after the grace is made to (KILL). It never outlives this
 program.
 
-  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...
+  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis
+                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...
                       (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)
   --ttl TIME          after which the lock is free if this machine fails (30s; at least 10ms)
   -w, --wait TIME     wait so long for the lock (for ever, unless given)
@@ -58,7 +59,8 @@ Elects a leader: stands for the lock NAME for as long as it takes, runs COMMAND 
 COMMAND when it has it no more, and stands again. A server that is away is no reason to give up. COMMAND
 never outlives this program.
 
-  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...
+  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis
+                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...
                       (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)
   --ttl TIME          after which another may lead if this machine fails (30s; at least 10ms)
   --grace TIME        from TERM to KILL (5s, but at most half of the ttl)

@@ -25,7 +25,8 @@ struct Verb {
 };
 
 constexpr std::string_view kCommonOptions =
-    "  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...\n"
+    "  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis\n"
+    "                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...\n"
     "                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)\n"
     "  --json              for programs\n"
     "  --help              this text\n";
@@ -63,7 +64,9 @@ const std::array kVerbs = {
          "Lists the locks that are held on each server, ordered by name. TOKEN is the largest of a lock's\n"
          "holders, TTL the time until the last of them ends.\n"
          "\n"
-         "  --match PATTERN     only these, as in 'job:*', 'disk-[0-9]', '?'\n",
+         "  --match PATTERN     only these, as in 'job:*', 'disk-[0-9]', '?'\n"
+         "\n"
+         "Not possible on Redis, which keeps no list of locks.\n",
          "The locks of all jobs, on three servers:\n    holdfast list --servers quorum://a,b,c --match "
          "'job:*'",
          verb_list},
@@ -73,7 +76,8 @@ const std::array kVerbs = {
          "be at work.\n\n",
          "After whoever held it has been seen to be dead:\n    holdfast break deploy", verb_break},
     Verb{"revoke", "revoke NAME", 1, "", "ask the holders of a lock to give it back",
-         "Asks the holders of the lock NAME to give it back. Those who do not listen go on.\n\n",
+         "Asks the holders of the lock NAME to give it back. Those who do not listen go on.\n"
+         "Not possible on Redis.\n\n",
          "Have a leader step down (see holdfast elect):\n    holdfast revoke leader/mail", verb_revoke},
     Verb{"watch", "watch NAME", 1, "", "show what happens to a lock, until Ctrl-C",
          "Shows what happens to the lock NAME on each server, as it happens: a line of TIME SERVER EVENT.\n"

@@ -68,7 +68,8 @@ std::vector<Health> examine(Servers& servers) {
     for (const Answer* answer : {&pings[i], &times[i], &versions[i]}) {
       if (health.why.empty() && !answer->good()) health.why = answer->why();
     }
-    if (health.why.empty() && health.version.empty())
+    const bool redis = servers.place().servers[i].redis;
+    if (health.why.empty() && health.version.empty() && !redis)
       health.why = "this is no Holdfast, but redis_version " + health.redis_version;
   }
   return healths;
@@ -86,7 +87,8 @@ void print_health(const std::vector<Health>& healths) {
       table.push_back({health.server, "-", "-", "-", printable(health.why)});
       continue;
     }
-    table.push_back({health.server, ms_text(health.round_trip_us), printable(health.version),
+    const std::string version = health.version.empty() ? "Redis " + health.redis_version : health.version;
+    table.push_back({health.server, ms_text(health.round_trip_us), printable(version),
                      ms_text(health.offset_us), ms_text(health.token_lead_us)});
   }
   print_table(table);
@@ -102,7 +104,7 @@ Json json_of(const Health& health) {
     return us ? Json(static_cast<double>(*us) / 1000) : Json(nullptr);
   };
   row["round_trip_ms"] = ms(health.round_trip_us);
-  row["holdfast_version"] = health.version;
+  row["holdfast_version"] = health.version.empty() ? Json(nullptr) : Json(health.version);
   row["redis_version"] = health.redis_version;
   row["clock_offset_ms"] = ms(health.offset_us);
   row["token_lead_ms"] = ms(health.token_lead_us);
