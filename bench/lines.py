@@ -11,8 +11,9 @@ from typing import Callable
 
 import rivals
 from etcd import Etcd
+from quorum import LOAD as LIBRARY_LOAD
 from quorum import Quorum
-from servers import LOAD_CORE, Client, Server
+from servers import LIMIT_S, LOAD_CORE, Client, Server
 from zookeeper import ZooKeeper
 
 OWNER = "owner-of-forty-bytes-0123456789abcdefghi"
@@ -273,6 +274,18 @@ def quorum(*args):
         return servers.load(*args)
 
 
+def library(kind):
+    """Locks taken and given back a second, by 16 threads that share one client of the C++ library; on Redis
+    by its scripts."""
+    port = rivals.free_port()
+    place = f"{'redis' if kind == 'Redis' else 'holdfast'}://127.0.0.1:{port}"
+    with Server(kind, "--port", str(port)):
+        command = [*LOAD_CORE, LIBRARY_LOAD, "pairs", "--servers", place, "--clients", "16",
+                   "--seconds", "2"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=LIMIT_S)
+    return json.loads(done.stdout)["rate"]
+
+
 def table(millions):
     """All lines. The long ones hold so many million locks."""
     locks = millions * 1_000_000
@@ -301,6 +314,7 @@ def table(millions):
         Line("LOCK+UNLOCK, pipeline 1", "Redis", "/s", at_least=1.1, **both(pairs, 1)),
         Line("LOCK+UNLOCK, pipeline 64", unit="/s", at_least=0.6, **against_null(64)),
         Line("LOCK+UNLOCK, pipeline 64", "Redis", "/s", at_least=4, **both(pairs, 64)),
+        Line("C++ library: lock+unlock", "Redis, scripts", "/s", at_least=1, **both(library)),
         Line("SET NX PX, pipeline 64", "Redis", "/s", at_least=2, **both(fresh)),
         Line("GET, pipeline 64", "Redis", "/s", at_least=2, **both(one, "GET {key}", "$40")),
         Line("compare-and-delete, pipeline 64", "Redis", "/s", at_least=1.5,

@@ -104,6 +104,35 @@ void time_locks(const Options& options) {
              locked.count(), us(pinged, 0.5), us(locked, 0.5), us(pinged, 0.99), us(locked, 0.99));
 }
 
+// Locks that nobody else wants, taken and given back by several threads that share one client.
+void time_pairs(const Options& options) {
+  Client client(options.servers);
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> pairs = 0;
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < options.clients; ++i) {
+    threads.emplace_back([&, i] {
+      for (uint64_t n = 0; !stop; ++n) {
+        Acquired acquired = client.try_lock("lock:" + std::to_string(i) + ":" + std::to_string(n % 1000));
+        if (!acquired.result) fail(acquired.result.message);
+        if (!acquired.hold.unlock()) fail("a lock was lost");
+        ++pairs;
+      }
+    });
+  }
+  std::this_thread::sleep_for(500ms);
+  const auto began = Clock::now();
+  const uint64_t before = pairs;
+  std::this_thread::sleep_for(std::chrono::duration<double>(options.seconds));
+  const uint64_t made = pairs - before;
+  const double took = std::chrono::duration<double>(Clock::now() - began).count();
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  fmt::print(R"({{"rate": {:.1f}}})"
+             "\n",
+             static_cast<double>(made) / took);
+}
+
 // One of those who want the same lock again and again.
 class Contender {
  public:
@@ -175,13 +204,14 @@ int run(int argc, char** argv) {
   namespace po = boost::program_options;
   Options options;
   std::string mode;
-  po::options_description all("quorum MODE --servers WHERE [options]; MODE is uncontended or contended");
+  po::options_description all(
+      "quorum MODE --servers WHERE [options]; MODE is uncontended, contended or pairs");
   auto add = all.add_options();
   add("help", "this text");
   add("mode", po::value(&mode)->required(),
-      "uncontended: a lock's time beside a PING's; contended: grants");
+      "uncontended: a lock's time beside a PING's; contended: grants; pairs: locks and unlocks");
   add("servers", po::value(&options.servers)->required(), "as the client library takes them");
-  add("clients", po::value(&options.clients), "contended: how many (100)");
+  add("clients", po::value(&options.clients), "contended: how many; pairs: threads of one (100)");
   add("seconds", po::value(&options.seconds), "how long (3)");
   add("hold-us", po::value(&options.hold_us), "contended: how long a client keeps the lock (0)");
   add("polls", po::bool_switch(&options.polls), "contended: tries again after 10 to 100 ms, at random");
@@ -192,6 +222,7 @@ int run(int argc, char** argv) {
   if (given.contains("help")) return std::cout << all, 0;
   po::notify(given);
   if (mode == "uncontended") return time_locks(options), 0;
+  if (mode == "pairs" && options.clients > 0) return time_pairs(options), 0;
   if (mode == "contended" && options.clients > 0) return contend(options), 0;
   fail("no such mode, or no clients");
 }
