@@ -142,4 +142,15 @@ void RedisCluster::await_master(const std::string& key, const RedisProcess& want
   until("the failover", [&] { return &master_of(key) == &wanted; });
 }
 
+void RedisCluster::fail_over(const std::string& key, const RedisProcess& replica) {
+  Clock::time_point next = Clock::now();
+  until("the failover that was asked for", [&] {
+    if (Clock::now() >= next) {
+      replica.ask("CLUSTER FAILOVER");
+      next = Clock::now() + std::chrono::seconds(6);
+    }
+    return &master_of(key) == &replica;
+  });
+}
+
 }  // namespace holdfast::integration

@@ -76,6 +76,9 @@ class RedisCluster {
   // A replica of the master, or null.
   RedisProcess* replica_of(const RedisProcess& master);
   void await_master(const std::string& key, const RedisProcess& wanted);
+  // CLUSTER FAILOVER, asked for until it is done: Redis gives one up after 5 s, which a loaded machine
+  // needs.
+  void fail_over(const std::string& key, const RedisProcess& replica);
   const std::vector<std::unique_ptr<RedisProcess>>& nodes() const { return nodes_; }
 
  private:

@@ -340,8 +340,7 @@ TEST_CASE("redis: a hold on a cluster follows its slot, through a failover that 
     return master.ask("WAIT 1 0").integer >= 0 &&
            replica->info("replication", "master_link_status") == "up";
   });
-  CHECK(replica->ask("CLUSTER FAILOVER").text == "OK");
-  cluster.await_master("k", *replica);
+  cluster.fail_over("k", *replica);
   CHECK(acquired.hold.extend(60s).ok());  // MOVED
   CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
   std::future<Acquired> waiting = client.lock_future("k", 0ms);
