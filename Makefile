@@ -140,7 +140,8 @@ $(LIBRARY_DIR)/libholdfast.so: $(call $(LIBRARY),$(CLIENT))
 	  -Wl,-soname,$(SONAME) -Wl,--as-needed -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
 
 # For the shared library. Programs have no use for what is in the engine, and may have names of their own.
-$(foreach kind,release asan,$(addprefix build/$(kind)/,src/core/%.o src/client/%.o build/%.o)): FLAGS += -fPIC
+$(foreach kind,release asan,$(addprefix build/$(kind)/,src/core/%.o src/client/%.o build/%.o)): \
+  FLAGS += -fPIC
 build/release/src/core/%.o: FLAGS += -fvisibility=hidden
 
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
