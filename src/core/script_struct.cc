@@ -4,7 +4,6 @@
 //   f d       float, double        x   a byte of padding
 //   s         a string and a 0     cn  n (1) bytes; c0: the whole string, or as many as the number before
 #include <bit>
-#include <cassert>
 #include <cctype>
 #include <climits>
 #include <cstdint>
@@ -162,8 +161,8 @@ lua_Number read_float(const char* bytes, size_t size, bool big_end) {
 lua_Number read_number(const char* bytes, size_t size, char option, bool big_end) {
   const uint64_t value = read_integer(bytes, size, big_end);
   if (std::islower(static_cast<unsigned char>(option)) == 0) return static_cast<lua_Number>(value);
-  if (size >= sizeof value) return static_cast<lua_Number>(static_cast<int64_t>(value));
-  assert(size > 0);
+  // "i0" reads nothing, which is 0.
+  if (size == 0 || size >= sizeof value) return static_cast<lua_Number>(static_cast<int64_t>(value));
   const uint64_t sign = uint64_t{1} << (size * 8 - 1);
   return static_cast<lua_Number>(static_cast<int64_t>((value ^ sign) - sign));
 }
