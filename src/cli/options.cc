@@ -38,12 +38,26 @@ po::options_description described(std::string_view options) {
   return all;
 }
 
+// Boost puts what it does not know into its message in the place of words such as "%canonical_option%", and
+// does not end where these come with it. Nobody means an option with two percent signs.
+void refuse_endless(const std::vector<std::string>& words, const po::options_description& known) {
+  for (const std::string& word : words) {
+    if (word == "--") return;
+    if (!word.starts_with('-') || std::ranges::count(word, '%') < 2) continue;
+    const size_t dashes = word.starts_with("--") ? 2 : 0;
+    const std::string name = word.substr(dashes, word.find('=') - dashes);
+    if (dashes == 0 || known.find_nothrow(name, false) == nullptr)
+      refuse(fmt::format("unrecognised option '{}'", word));
+  }
+}
+
 }  // namespace
 
 void refuse(const std::string& why) { throw std::invalid_argument(why); }
 
 Given read_words(const std::vector<std::string>& words, std::string_view options) {
   const po::options_description all = described(options);
+  refuse_endless(words, all);
   po::positional_options_description arguments;
   arguments.add(kArguments, -1);
   Given given;

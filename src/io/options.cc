@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "core/event_flags.h"
@@ -107,7 +108,22 @@ Result<Given> collect(const po::parsed_options& parsed, const std::string& sourc
   return given;
 }
 
+// Boost puts what it does not know into its message in the place of words such as "%canonical_option%", and
+// does not end where these come with it. Nobody means an option with two percent signs.
+bool is_endless(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find_first_of(" \t="));
+  return find_row(name) == nullptr && name != "config" && std::ranges::count(text, '%') > 1;
+}
+
+Failure unknown_option(std::string_view text) {
+  return {fmt::format("unrecognised option '{}'; see --help", text)};
+}
+
 Result<Given> read_line(int argc, const char* const* argv) {
+  for (const std::string_view word : std::span(argv, static_cast<size_t>(argc)).subspan(1)) {
+    const size_t dashes = word.starts_with("--") ? 2 : 0;
+    if (word.starts_with('-') && is_endless(word.substr(dashes))) return unknown_option(word);
+  }
   try {
     // Abbreviated names are refused: a new option could change what they mean.
     const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
@@ -123,6 +139,13 @@ Result<Given> read_file(const std::string& path) {
   if (!file || (file.peek() == std::ifstream::traits_type::eof() && !file.eof())) {
     return Failure{fmt::format("cannot read the config file {}: {}", path, std::strerror(errno))};
   }
+  for (std::string line; std::getline(file, line);) {
+    line.erase(std::min(line.find('#'), line.size()));
+    line.erase(0, line.find_first_not_of(" \t"));
+    if (is_endless(line)) return Failure{fmt::format("{}: {}", path, unknown_option(line).why)};
+  }
+  file.clear();
+  file.seekg(0);
   try {
     return collect(po::parse_config_file(file, file_options()), path + ": ");
   } catch (const po::error& e) {

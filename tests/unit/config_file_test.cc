@@ -169,4 +169,22 @@ TEST_CASE("CONFIG REWRITE: without a file, and with one that has gone, it says w
   CHECK(folder.files() == 0);
 }
 
+TEST_CASE("options: an unknown name that looks like a place in a message is refused as any other") {
+  for (const char* word : {"--%canonical_option%", "-%canonical_option%", "--x=%original_token%"}) {
+    const char* const argv[] = {"holdfast-server", word};
+    auto options = read_options(2, argv);
+    REQUIRE_FALSE(options);
+    CHECK(options.error().starts_with("unrecognised option"));
+  }
+  const TempFolder folder;
+  const std::string path = folder.file("f");
+  const char* const argv[] = {"holdfast-server", "--config", path.c_str()};
+  for (const char* line : {"a%canonical_option% = 1", "%invalid_line%", "  x = %original_token%"}) {
+    write(path, line);
+    CHECK_FALSE(read_options(3, argv));
+  }
+  write(path, "# 10% or 20%\nlogfile = %a%b%\n");
+  CHECK(options_of(path).logfile == "%a%b%");
+}
+
 }  // namespace holdfast
