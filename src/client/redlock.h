@@ -185,7 +185,7 @@ class Redlock {
   void answer_lock(const Request& request, const Reply& reply, TimeMs now);
   void answer_wait(const Request& request, const Reply& reply, TimeMs now);
   void answer_fence(const Request& request, const Reply& reply);
-  Vote note(size_t server, const Reply& reply);
+  Vote note(const Request& request, const Reply& reply);
   void judge(TimeMs now);
   void do_due(TimeMs now);
   bool lose_one(TimeMs now);

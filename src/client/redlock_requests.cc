@@ -18,6 +18,7 @@ constexpr int64_t kPatience = 10;
 constexpr int kRepeats = 5;
 
 const char* const kNoAnswerYet = "no answer yet";
+const char* const kSenseless = "an answer that makes no sense";
 
 bool is_of_far_hint(const Reply& reply) {
   return reply.kind == Reply::Kind::kError && reply.text.find("max-token-lead") != std::string::npos;
@@ -171,18 +172,20 @@ void Redlock::give_back() {
 
 // --- what answers mean ---
 
-Redlock::Vote Redlock::note(size_t server, const Reply& reply) {
-  ServerReport& report = servers_[server].report;
+Redlock::Vote Redlock::note(const Request& request, const Reply& reply) {
+  const bool grants = request.verb == Verb::kLock || request.verb == Verb::kWait;
+  ServerReport& report = servers_[request.server].report;
   report.text = reply.text;
   switch (reply.kind) {
     case Reply::Kind::kGrant:
-      if (reply.number < 1) break;
+      if (!grants || reply.number < 1) break;
       report = {"", Outcome::kOk, static_cast<uint64_t>(reply.number), ""};
       return Vote::kYes;
     case Reply::Kind::kNull:
       report.outcome = Outcome::kBusy;
       return Vote::kNo;
     case Reply::Kind::kInteger:
+      if (grants) break;
       if (reply.number > 0) report.outcome = Outcome::kOk;
       if (reply.number == 0) report.outcome = Outcome::kExpired;
       if (reply.number < 0) report.outcome = Outcome::kNotOwner;
@@ -196,7 +199,7 @@ Redlock::Vote Redlock::note(size_t server, const Reply& reply) {
     case Reply::Kind::kText:
       break;
   }
-  report = {"", Outcome::kRefused, 0, "an answer that makes no sense"};
+  report = {"", Outcome::kRefused, 0, kSenseless};
   return Vote::kRefused;
 }
 
@@ -213,7 +216,7 @@ void Redlock::answer(const Request& request, const Reply& reply, TimeMs now) {
       return answer_fence(request, reply);
     case Verb::kRenew:
     case Verb::kUnlock:
-      servers_[request.server].round = note(request.server, reply);
+      servers_[request.server].round = note(request, reply);
       return;
   }
 }
@@ -227,7 +230,7 @@ void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now
   // A clock of this machine that is far ahead of the servers' makes no token; they do without it.
   if (acquiring() && request.hinted && is_of_far_hint(reply)) return ask_lock(request.server, false, now);
   Standing& server = servers_[request.server];
-  server.lock = note(request.server, reply);
+  server.lock = note(request, reply);
   if (server.lock != Vote::kYes) return;
   server.token = static_cast<uint64_t>(reply.number);
   if (state_ == State::kHeld) result_.servers[request.server] = server.report;
@@ -242,7 +245,7 @@ void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now
 
 void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now) {
   assert(request.id == wait_id_ && !leads_);
-  const Vote vote = note(wait_server_, reply);
+  const Vote vote = note(request, reply);
   if (vote == Vote::kYes) {
     if (acquiring()) give_back();
     leads_ = true;
@@ -257,12 +260,17 @@ void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now
 
 void Redlock::answer_fence(const Request& request, const Reply& reply) {
   Standing& server = servers_[request.server];
-  server.round = note(request.server, reply);
+  server.round = note(request, reply);
   if (server.round != Vote::kYes) {  // no hold any more to count on
     server.lock = server.round;
     return;
   }
-  server.token = std::max(server.token, static_cast<uint64_t>(reply.number));
+  server.token = static_cast<uint64_t>(reply.number);
+  if (server.token < fence_) {  // it has not done what it was asked to do
+    server.report = {"", Outcome::kRefused, 0, kSenseless};
+    server.lock = server.round = Vote::kRefused;
+    return;
+  }
   server.report.token = server.token;
   seen_ = std::max(seen_, server.token);
   // A larger one: the hold is younger than the grant we know of.

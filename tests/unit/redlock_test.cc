@@ -125,6 +125,35 @@ TEST_CASE("redlock: a hold that FENCE finds gone counts no more") {
   CHECK(s.lock.result().servers[0].outcome == Outcome::kNotOwner);
 }
 
+TEST_CASE("redlock: a FENCE reply that is smaller than what was asked for is a refusal") {
+  Script s(three_servers());
+  s.grant(0, 500);
+  s.grant(1, 700);
+  s.null(2);
+  s.number(0, 699);
+  CHECK(s.over());
+  CHECK(s.lock.result().servers[0].outcome == Outcome::kRefused);
+  CHECK(s.lock.result().servers[0].text == "an answer that makes no sense");
+}
+
+TEST_CASE("redlock: a number is no grant, and a grant is no confirmation") {
+  Script locking(three_servers());
+  locking.number(0, 500);
+  CHECK_FALSE(locking.over());
+  locking.number(1, 500);
+  CHECK(locking.over());
+  CHECK(locking.outcome() == Outcome::kRefused);
+  Script fencing(three_servers());
+  fencing.grant(0, 500);
+  fencing.grant(1, 700);
+  fencing.null(2);
+  fencing.grant(0, 700);
+  CHECK(fencing.over());
+  Script waiting(one_server(DurationMs{0}));
+  waiting.number(0, 500);
+  CHECK_FALSE(waiting.held());
+}
+
 TEST_CASE("redlock: FENCE that is not answered by the server's timeout is lost, at it and not before") {
   for (const int64_t past : {-1, 0, 1}) {
     Script s(three_servers());
