@@ -1,0 +1,37 @@
+// The text of the file `meta`: what is taken has one form only, and says what was written.
+#include "core/meta.h"
+
+#include <array>
+
+#include "core/checksum.h"
+#include "fuzz/targets.h"
+
+namespace holdfast::fuzz {
+namespace {
+
+void check(std::string_view text) {
+  Meta before;
+  before.id = "before";
+  Meta meta = before;
+  if (!parse_meta(text, meta).empty()) {
+    must(meta == before, "on an error the value is as it was");
+  } else {
+    must(format_meta(meta) == text, "what is taken has one form");
+  }
+}
+
+// So that mutations of the lines get past their checksum.
+std::string with_checksum(std::string_view lines) {
+  std::array<char, 16> crc{};
+  static_cast<void>(std::snprintf(crc.data(), crc.size(), "crc %08x\n", crc32c(lines)));
+  return std::string(lines) + crc.data();
+}
+
+}  // namespace
+
+void fuzz_meta(std::string_view bytes) {
+  check(bytes);
+  check(with_checksum(bytes));
+}
+
+}  // namespace holdfast::fuzz

@@ -1,0 +1,41 @@
+// The loader of RDB files: any bytes are refused or give a state that is whole in itself, the same in
+// whatever pieces they come; and a snapshot of that gives it again.
+#include <string>
+
+#include "core/rdb.h"
+#include "fuzz/engines.h"
+
+namespace holdfast::fuzz {
+namespace {
+
+const Now kNow = time_at(0);
+
+void check_pieces(Engine& whole, const std::string& why, std::string_view file, size_t piece) {
+  Engine pieces(engine_config());
+  must(restore(pieces, file, kNow, piece) == why, "pieces give what the whole gives");
+  must(state_text(pieces, kNow) == state_text(whole, kNow), "pieces give the same state");
+}
+
+void check_snapshot(Engine& whole) {
+  Engine again(engine_config());
+  must(restore(again, snapshot_of(whole, kNow), kNow).empty(), "a snapshot is read again");
+  must(state_text(again, kNow) == state_text(whole, kNow), "a snapshot has the same state");
+}
+
+}  // namespace
+
+void fuzz_rdb(std::string_view bytes) {
+  Source source(bytes);
+  const uint8_t mode = source.byte();
+  std::string file(source.rest());
+  // Without a checksum, which mutations would not get past.
+  if (mode % 4 != 0) file.append(1, static_cast<char>(rdb::kOpEnd)).append(rdb::kChecksumBytes, '\0');
+  Engine whole(engine_config());
+  const std::string why = restore(whole, file, kNow);
+  if (mode % 3 == 0) check_pieces(whole, why, file, 1 + mode / 16);
+  conclude(whole, kNow);
+  if (why.empty() && mode % 3 == 1) check_snapshot(whole);
+  let_expire(whole, 1000000);
+}
+
+}  // namespace holdfast::fuzz

@@ -1,0 +1,35 @@
+// Plays what is kept of each target: seeds, and cases that once broke something.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "fuzz/targets.h"
+
+namespace holdfast::fuzz {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("fuzz: what was kept of each target is taken without harm") {
+  const fs::path folder = "tests/fuzz";
+  for (const Target& target : all_targets()) {
+    DOCTEST_SUBCASE(std::string(target.name).c_str()) {
+      std::vector<fs::path> files;
+      for (const auto& file : fs::directory_iterator(folder / target.name)) files.push_back(file.path());
+      std::ranges::sort(files);
+      REQUIRE_FALSE(files.empty());
+      for (const fs::path& path : files) {
+        INFO(path.string());
+        std::ifstream file(path, std::ios::binary);
+        REQUIRE(file);
+        target.run(std::string(std::istreambuf_iterator<char>(file), {}));
+      }
+    }
+  }
+}
+
+}  // namespace holdfast::fuzz

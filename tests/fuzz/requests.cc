@@ -1,0 +1,104 @@
+// The parser of requests: a stream gives the same requests, and ends in the same way, in whatever pieces it
+// comes and however the bytes move meanwhile.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "core/resp.h"
+#include "fuzz/targets.h"
+
+namespace holdfast::fuzz {
+namespace {
+
+using Status = RequestParser::Status;
+
+// What came of a stream.
+struct Heard {
+  std::vector<std::vector<std::string>> requests;
+  std::vector<size_t> ends;  // where each of them ended
+  std::string error;
+  bool operator==(const Heard&) const = default;
+};
+
+// The bytes at an end of memory, so that a look behind them is noticed.
+class Exact {
+ public:
+  explicit Exact(std::string_view bytes) : size_(bytes.size()), bytes_(new char[bytes.size()]) {
+    std::ranges::copy(bytes, bytes_.get());
+  }
+  std::string_view view() const { return {bytes_.get(), size_}; }
+
+ private:
+  size_t size_;
+  std::unique_ptr<char[]> bytes_;
+};
+
+Limits limits_of(uint8_t mode) {
+  Limits limits;
+  if (mode % 2 != 0) return limits;
+  limits.bulk_bytes = 40;
+  limits.arguments = 5;
+  limits.inline_bytes = 24;
+  return limits;
+}
+
+// How many bytes come at a time: from few to many, by a generator that the first byte seeds.
+class Pieces {
+ public:
+  explicit Pieces(uint8_t seed) : state_(seed) {}
+  size_t next() {
+    state_ = state_ * 1103515245U + 12345U;
+    const size_t longest = (state_ >> 28U) < 12 ? 4 : 64;
+    return 1 + (state_ >> 16U) % longest;
+  }
+
+ private:
+  uint32_t state_;
+};
+
+Heard hear(std::string_view stream, const Limits& limits, Pieces* pieces) {
+  Heard heard;
+  RequestParser parser(limits);
+  size_t begin = 0;  // of the request
+  size_t end = 0;    // of what has come
+  while (end < stream.size()) {
+    end = pieces == nullptr ? stream.size() : std::min(stream.size(), end + pieces->next());
+    for (;;) {
+      const Exact bytes(stream.substr(begin, end - begin));
+      const Status status = parser.parse(bytes.view());
+      if (status == Status::kBroken) {
+        heard.error = parser.error();
+        must(!heard.error.empty(), "an error says why");
+        must(parser.parse(bytes.view()) == Status::kBroken, "a broken stream stays broken");
+        return heard;
+      }
+      if (status == Status::kMore) {
+        must(parser.wanted() > bytes.view().size(), "more is wanted where more is needed");
+        break;
+      }
+      must(parser.consumed() > 0 && parser.consumed() <= bytes.view().size(), "a request is of its bytes");
+      must(parser.argv().size() <= limits.arguments, "the limit of arguments");
+      heard.requests.emplace_back(parser.argv().begin(), parser.argv().end());
+      begin += parser.consumed();
+      heard.ends.push_back(begin);
+      if (begin == end) {
+        parser.parse({});
+        break;
+      }
+    }
+  }
+  return heard;
+}
+
+}  // namespace
+
+void fuzz_requests(std::string_view bytes) {
+  Source source(bytes);
+  const uint8_t mode = source.byte();
+  const Limits limits = limits_of(mode);
+  const Heard whole = hear(source.rest(), limits, nullptr);
+  Pieces pieces(mode);
+  must(hear(source.rest(), limits, &pieces) == whole, "pieces give what the whole gives");
+}
+
+}  // namespace holdfast::fuzz

@@ -1,0 +1,66 @@
+// What is fuzzed: a function each, which takes any bytes, and aborts where something is wrong. libFuzzer
+// calls them with what it makes up (libfuzzer.cc), `make test` with what was kept of that (replay_test.cc).
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace holdfast::fuzz {
+
+struct Target {
+  std::string_view name;  // also of the folder with its cases
+  void (*run)(std::string_view bytes);
+};
+std::span<const Target> all_targets();
+
+void fuzz_engine(std::string_view bytes);
+void fuzz_journal(std::string_view bytes);
+void fuzz_lua(std::string_view bytes);
+void fuzz_meta(std::string_view bytes);
+void fuzz_options(std::string_view bytes);
+void fuzz_rdb(std::string_view bytes);
+void fuzz_replies(std::string_view bytes);
+void fuzz_requests(std::string_view bytes);
+
+// What a target promises.
+inline void must(bool promise, std::string_view what) {
+  if (promise) return;
+  static_cast<void>(std::fprintf(stderr, "broken: %.*s\n", static_cast<int>(what.size()), what.data()));
+  std::abort();
+}
+
+// Takes decisions out of the bytes, from their beginning. Once they have run out every one is 0.
+class Source {
+ public:
+  explicit Source(std::string_view bytes) : bytes_(bytes) {}
+
+  bool empty() const { return bytes_.empty(); }
+  std::string_view rest() const { return bytes_; }
+  uint8_t byte() {
+    const std::string_view taken = take(1);
+    return taken.empty() ? 0 : static_cast<uint8_t>(taken[0]);
+  }
+  size_t below(size_t n) { return byte() % n; }
+  bool one_in(size_t n) { return below(n) == n - 1; }
+  std::string_view take(size_t size) {
+    const std::string_view taken = bytes_.substr(0, size);
+    bytes_.remove_prefix(taken.size());
+    return taken;
+  }
+  // A text with its length before it.
+  std::string_view text() { return take(byte()); }
+  uint64_t number() {
+    uint64_t value = 0;
+    for (size_t bytes = below(9); bytes > 0; --bytes) value = value << 8U | byte();
+    return value;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+}  // namespace holdfast::fuzz
