@@ -29,6 +29,16 @@ void put(std::string& out, const Value& value) {
   out.append("]");
 }
 
+// hiredis asks for room for as many elements as an array announces. The system gives that for nothing until
+// it is used; libFuzzer takes it for a leak.
+bool announces_millions(std::string_view bytes) {
+  for (size_t at = bytes.find('*'); at != std::string_view::npos; at = bytes.find('*', at + 1)) {
+    const size_t end = bytes.find_first_not_of("0123456789", at + 1);
+    if (std::min(end, bytes.size()) - at > 7) return true;
+  }
+  return false;
+}
+
 struct Heard {
   std::vector<Value> values;
   bool broken = false;
@@ -111,6 +121,7 @@ void fuzz_replies(std::string_view bytes) {
   const size_t piece = 1 + source.below(20);
   const size_t size = source.byte();
   const std::string_view stream = source.take(size);
+  if (announces_millions(stream)) return;
   const Heard whole = read(stream, SIZE_MAX);
   const Heard pieces = read(stream, piece);
   must(whole.broken == pieces.broken, "pieces break where the whole does");
