@@ -7,8 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "core/acl.h"
 #include "core/engine.h"
 #include "core/version.h"
+#include "io/acl_file.h"
 #include "io/clock.h"
 #include "io/host.h"
 #include "io/listen.h"
@@ -42,8 +44,8 @@ std::optional<ConfigRefusal> change(Options& options, const ConfigChanges& chang
   return std::nullopt;
 }
 
-std::string rewrite(const Options& options) {
-  const Result<Done> done = rewrite_config_file(options);
+std::string rewrite(const Options& options, const std::vector<std::string>& users) {
+  const Result<Done> done = rewrite_config_file(options, users);
   return done ? "" : done.error();
 }
 
@@ -62,7 +64,8 @@ Config complete_config(Options& options, uint32_t clients, uint16_t tcp_port, co
   config.change = [&options](const ConfigChanges& changes, Config& c) {
     return change(options, changes, c);
   };
-  config.rewrite = [&options] { return rewrite(options); };
+  config.rewrite = [&options](const std::vector<std::string>& users) { return rewrite(options, users); };
+  config.audit = [](std::string_view line) { log_line(LogLevel::kNotice, fmt::format("audit: {}", line)); };
   config.sleep = [](int64_t us) { usleep(static_cast<useconds_t>(us)); };
   config.log = [](int level, std::string_view text) {
     log_line(static_cast<LogLevel>(level), fmt::format("script: {}", text));
@@ -73,8 +76,21 @@ Config complete_config(Options& options, uint32_t clients, uint16_t tcp_port, co
   return config;
 }
 
+// The users as they are at the start.
+Result<UsersText> read_users(const Options& options) {
+  UsersText users = users_of(options);
+  if (!options.aclfile.empty()) {
+    if (const std::string why = read_acl_file(options.aclfile, users.text); !why.empty())
+      return Failure{why};
+  }
+  if (std::string why = Acl("").load(users.text, users.source); !why.empty()) return Failure{why};
+  return users;
+}
+
 int serve(Options& options) {
   if (Result<Done> log = open_log(log_level(options), options.logfile); !log) return fail(log.error());
+  Result<UsersText> users = read_users(options);
+  if (!users) return fail(users.error());
   Result<uint32_t> clients = make_room_for_clients(static_cast<uint32_t>(options.maxclients));
   if (!clients) return fail(clients.error());
   Result<Listening> listening = open_listeners(options);
@@ -91,6 +107,9 @@ int serve(Options& options) {
                                         : "; without a data folder (--dir) nothing outlives "
                                           "it, and tokens start at the clock"));
   Config config = complete_config(options, *clients, listening->tcp_port, store.get());
+  config.acl_text = users->text;
+  config.acl_source = users->source;
+  config.acl_file = acl_file_door(options.aclfile);
   Server* running = nullptr;
   if (store != nullptr) config.storage = store->door();
   config.storage.shut_down = [&](ShutdownMode mode) {

@@ -53,7 +53,9 @@ Config config_of(uint64_t token_floor) {
   config.change = [](const ConfigChanges& changes, Config&) {
     return ConfigRefusal{changes.front().first, "an embedded engine has no options"};
   };
-  config.rewrite = [] { return "ERR The server is running without a config file"; };
+  config.rewrite = [](const std::vector<std::string>&) {
+    return "ERR The server is running without a config file";
+  };
   return config;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/command.h"
+#include "core/describe_client.h"
 #include "core/handlers.h"
 #include "core/locks.h"
 
@@ -40,8 +41,9 @@ void add(std::string& line, std::string_view name, int64_t value) {
 }
 void add(std::string& line, std::string_view name, size_t value) { add(line, name, std::to_string(value)); }
 
-// One line of CLIENT LIST: the fields of Redis 7.2 in their order, then Holdfast's own.
-std::string describe(const Request& r, const Conn& c) {
+}  // namespace
+
+std::string describe_client(const Turn& t, const Conn& c) {
   const Transaction* multi = c.transaction.get();
   std::string s;
   add(s, "id", static_cast<size_t>(c.id.serial));
@@ -49,10 +51,10 @@ std::string describe(const Request& r, const Conn& c) {
   add(s, "laddr", c.local);
   add(s, "fd", int64_t{-1});
   add(s, "name", c.name);
-  add(s, "age", (r.now() - c.opened).count / 1000);
-  add(s, "idle", (r.now() - c.last_active).count / 1000);
+  add(s, "age", (t.now.mono - c.opened).count / 1000);
+  add(s, "idle", (t.now.mono - c.last_active).count / 1000);
   add(s, "flags", flags_of(c));
-  add(s, "db", int64_t{r.s().db_name[c.db]});
+  add(s, "db", int64_t{t.s.db_name[c.db]});
   add(s, "sub", c.channels.size());
   add(s, "psub", c.patterns.size());
   add(s, "ssub", c.shard_channels.size());
@@ -69,7 +71,7 @@ std::string describe(const Request& r, const Conn& c) {
   add(s, "tot-mem", sizeof(Conn) + c.unparsed_bytes + c.out.capacity() + c.later.capacity());
   add(s, "events", "r");
   add(s, "cmd", c.last_command == nullptr ? "NULL" : c.last_command->name);
-  add(s, "user", "default");
+  add(s, "user", c.user->name);
   add(s, "redir", c.tracking == nullptr ? int64_t{-1} : static_cast<int64_t>(c.tracking->redirect));
   add(s, "resp", int64_t{c.protocol});
   add(s, "lib-name", c.lib_name);
@@ -79,6 +81,8 @@ std::string describe(const Request& r, const Conn& c) {
   add(s, "session-holds", c.session_holds.size());
   return s;
 }
+
+namespace {
 
 std::vector<Conn*> sorted(std::vector<Conn*> conns) {
   std::ranges::sort(conns, {}, [](const Conn* c) { return c->id.serial; });
@@ -93,7 +97,7 @@ std::vector<Conn*> all_conns(const Request& r) {
 
 void reply_list(Request& r, const std::vector<Conn*>& conns) {
   std::string text;
-  for (const Conn* c : conns) text += describe(r, *c) + "\n";
+  for (const Conn* c : conns) text += describe_client(r.t, *c) + "\n";
   r.reply.verbatim(text);
 }
 
@@ -106,6 +110,7 @@ void kill(Request& r, Conn& c) {
 struct KillFilter {
   std::optional<uint64_t> id;
   std::optional<std::string_view> addr, laddr, type;
+  const AclUser* user = nullptr;
   bool skip_me = true;
 
   bool passes(const Request& r, const Conn& c) const {
@@ -113,6 +118,7 @@ struct KillFilter {
     if (id && c.id.serial != *id) return false;
     if (addr && c.peer != *addr) return false;
     if (laddr && c.local != *laddr) return false;
+    if (user != nullptr && c.user != user) return false;
     return !type || equals_ignore_case(*type, c.subscriptions() > 0 ? "pubsub" : "normal");
   }
 };
@@ -127,7 +133,8 @@ bool read_kill_filter(Request& r, std::string_view word, std::string_view value,
   } else if (equals_ignore_case(word, "LADDR")) {
     f.laddr = value;
   } else if (equals_ignore_case(word, "USER")) {
-    if (value != "default") return r.reply.error("ERR No such user '" + std::string(value) + "'"), false;
+    f.user = r.s().acl.find(value);
+    if (f.user == nullptr) return r.reply.error("ERR No such user '" + std::string(value) + "'"), false;
   } else if (equals_ignore_case(word, "TYPE")) {
     static constexpr std::string_view kTypes[] = {"normal", "master", "replica", "slave", "pubsub"};
     const bool known = std::ranges::any_of(kTypes, [&](auto t) { return equals_ignore_case(value, t); });
@@ -190,7 +197,7 @@ void cmd_client_list(Request& r) {
   reply_list(r, conns);
 }
 
-void cmd_client_info(Request& r) { r.reply.verbatim(describe(r, r.c) + "\n"); }
+void cmd_client_info(Request& r) { r.reply.verbatim(describe_client(r.t, r.c) + "\n"); }
 
 void cmd_client_kill(Request& r) {
   KillFilter f;

@@ -1,11 +1,14 @@
 // COMMAND: the table, shown. redis-cli builds its hints and help from COMMAND DOCS.
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
+#include "core/categories.h"
 #include "core/command.h"
 #include "core/glob.h"
 #include "core/handlers.h"
+#include "core/key_access.h"
 #include "core/syntax.h"
 
 namespace holdfast {
@@ -51,31 +54,6 @@ std::vector<const Command*> top_level() {
   return found;
 }
 
-// The ACL categories, which follow from flags and group, in Redis's order.
-std::vector<std::string> categories(const Command& c) {
-  const auto has = [&c](uint32_t flag) { return (c.flags & flag) != 0; };
-  std::vector<std::string> names;
-  const auto add = [&names](bool belongs, std::string_view name) {
-    if (belongs) names.emplace_back(name);
-  };
-  add(has(kKeyspace), "@keyspace");
-  add(has(kReadOnly) && !has(kMovableKeys), "@read");
-  add(has(kWrite), "@write");
-  add(c.group == "string", "@string");
-  add(c.group == "hash", "@hash");
-  add(c.group == "pubsub", "@pubsub");
-  add(has(kAdmin), "@admin");
-  add(has(kFast), "@fast");
-  add(!has(kFast), "@slow");
-  add(has(kBlocking), "@blocking");
-  add(has(kDangerous), "@dangerous");
-  add(has(kConnection), "@connection");
-  add(c.group == "transactions", "@transaction");
-  add(c.group == "scripting", "@scripting");
-  add(c.group == "lock", "@lock");
-  return names;
-}
-
 void write_pair(Reply& reply, std::string_view name, std::string_view value) {
   reply.bulk(name);
   reply.bulk(value);
@@ -85,13 +63,23 @@ void write_pair(Reply& reply, std::string_view name, int64_t value) {
   reply.integer(value);
 }
 
+// "RW access update" as a set of flags.
+void write_key_flags(Reply& reply, std::string_view flags) {
+  reply.set(static_cast<size_t>(std::ranges::count(flags, ' ')) + 1);
+  while (true) {
+    const size_t end = std::min(flags.find(' '), flags.size());
+    reply.simple(flags.substr(0, end));
+    if (end == flags.size()) return;
+    flags.remove_prefix(end + 1);
+  }
+}
+
 // The key specification that says the same as first, last and step.
-void write_counted_key_specs(Reply& reply) {
+void write_counted_key_specs(Reply& reply, const Command& c) {
   reply.array(1);
   reply.map(3);
   reply.bulk("flags");
-  reply.set(3);
-  for (const std::string_view flag : {"RW", "access", "update"}) reply.simple(flag);
+  write_key_flags(reply, widest_key_flags(c, 0));
   reply.bulk("begin_search");
   reply.map(2);
   write_pair(reply, "type", "index");
@@ -108,28 +96,47 @@ void write_counted_key_specs(Reply& reply) {
   write_pair(reply, "keystep", 1);
 }
 
-void write_key_specs(Reply& reply, const Command& c) {
-  if ((c.flags & kMovableKeys) != 0) return write_counted_key_specs(reply);
-  reply.array(c.first_key == 0 ? 0 : 1);
-  if (c.first_key == 0) return;
+// A run of keys that are used in the same way.
+void write_key_spec(Reply& reply, std::string_view flags, int first, int last, int step) {
   reply.map(3);
   reply.bulk("flags");
-  reply.set(1);
-  reply.simple((c.flags & kWrite) != 0 ? "RW" : "RO");
+  write_key_flags(reply, flags);
   reply.bulk("begin_search");
   reply.map(2);
   write_pair(reply, "type", "index");
   reply.bulk("spec");
   reply.map(1);
-  write_pair(reply, "index", c.first_key);
+  write_pair(reply, "index", first);
   reply.bulk("find_keys");
   reply.map(2);
   write_pair(reply, "type", "range");
   reply.bulk("spec");
   reply.map(3);
-  write_pair(reply, "lastkey", c.last_key < 0 ? c.last_key : c.last_key - c.first_key);
-  write_pair(reply, "keystep", c.key_step);
+  write_pair(reply, "lastkey", last < 0 ? last : last - first);
+  write_pair(reply, "keystep", step);
   write_pair(reply, "limit", 0);
+}
+
+void write_key_specs(Reply& reply, const Command& c) {
+  if ((c.flags & kMovableKeys) != 0) return write_counted_key_specs(reply, c);
+  if (c.first_key == 0) return reply.array(0);
+  const std::string_view first = widest_key_flags(c, 0);
+  const std::string_view others = widest_key_flags(c, 1);
+  if (first == others) {
+    reply.array(1);
+    return write_key_spec(reply, first, c.first_key, c.last_key, c.key_step);
+  }
+  reply.array(2);
+  write_key_spec(reply, first, c.first_key, c.first_key, 1);
+  write_key_spec(reply, others, c.first_key + 1, c.last_key, 1);
+}
+
+void write_categories(Reply& reply, const Command& c) {
+  const uint32_t set = categories_of(c);
+  reply.set(static_cast<size_t>(std::popcount(set)));
+  for (size_t i = 0; i < category_names().size(); ++i) {
+    if ((set >> i & 1U) != 0) reply.simple("@" + std::string(category_names()[i]));
+  }
 }
 
 void write_info(Reply& reply, const Command& c) {
@@ -144,9 +151,7 @@ void write_info(Reply& reply, const Command& c) {
   reply.integer(c.first_key);
   reply.integer(c.last_key);
   reply.integer(c.key_step);
-  const std::vector<std::string> names = categories(c);
-  reply.set(names.size());
-  for (const std::string& name : names) reply.simple(name);
+  write_categories(reply, c);
   reply.array(0);  // tips
   write_key_specs(reply, c);
   const auto subcommands = subcommands_of(c);
@@ -181,9 +186,7 @@ struct ListFilter {
     if (module) return false;
     if (pattern && !glob_match(*pattern, c.name, true)) return false;
     if (!category) return true;
-    const std::vector<std::string> names = categories(c);
-    return std::ranges::any_of(names,
-                               [&](const auto& n) { return equals_ignore_case(n.substr(1), *category); });
+    return (categories_of(c) & category_named(*category).value_or(0)) != 0;
   }
 };
 
@@ -246,13 +249,6 @@ void cmd_command_list(Request& r) {
 
 namespace {
 
-// How a command may use its keys.
-void write_access(Reply& reply, const Command& c) {
-  reply.set(2);
-  reply.simple((c.flags & kWrite) != 0 ? "RW" : "RO");
-  reply.simple((c.flags & kWrite) != 0 ? "update" : "access");
-}
-
 void reply_keys(Request& r, bool with_flags) {
   const std::span<const std::string_view> asked = r.argv.subspan(2);
   const Command* c = find_row(asked);
@@ -266,10 +262,10 @@ void reply_keys(Request& r, bool with_flags) {
   const auto keys = key_positions(*c, asked);
   if (!keys) return r.reply.array(0);
   r.reply.array(keys->size());
-  for (const size_t i : *keys) {
+  for (size_t n = 0; n < keys->size(); ++n) {
     if (with_flags) r.reply.array(2);
-    r.reply.bulk(asked[i]);
-    if (with_flags) write_access(r.reply, *c);
+    r.reply.bulk(asked[(*keys)[n]]);
+    if (with_flags) write_key_flags(r.reply, key_flags(*c, asked, n));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/audit.h"
 #include "core/command.h"
 #include "core/glob.h"
 #include "core/handlers.h"
@@ -18,6 +19,12 @@ void reply_refusal(Request& r, const ConfigRefusal& refused) {
   }
   r.reply.error("ERR CONFIG SET failed (possibly related to argument '" + refused.name + "') - " +
                 refused.why);
+}
+
+// Those that the config file is to have: none where they have a file of their own.
+std::vector<std::string> users_to_write(const EngineState& s) {
+  if (s.config.acl_file.write || s.acl.is_plain()) return {};
+  return s.acl.lines();
 }
 
 }  // namespace
@@ -47,12 +54,16 @@ void cmd_config_set(Request& r) {
     changes.emplace_back(std::move(name), r.arg(i + 1));
   }
   Config& config = r.s().config;
+  audit(r);
   if (const auto refused = config.change(changes, config)) return reply_refusal(r, *refused);
+  for (const auto& [name, value] : changes) {
+    if (name == "requirepass") set_default_password(r.t, value);
+  }
   r.reply.ok();
 }
 
 void cmd_config_rewrite(Request& r) {
-  const std::string why = r.s().config.rewrite();
+  const std::string why = r.s().config.rewrite(users_to_write(r.s()));
   why.empty() ? r.reply.ok() : r.reply.error("ERR " + why);
 }
 

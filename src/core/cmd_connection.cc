@@ -19,9 +19,12 @@ bool is_printable_name(std::string_view name) {
   return true;
 }
 
-// There are no passwords: the user "default" is let in with any, as Redis does for a user with "nopass".
-bool check_user(Request& r, std::string_view user) {
-  if (user == "default") return true;
+// Lets the connection in as that user, or writes an error.
+bool authenticate(Request& r, std::string_view name, std::string_view password) {
+  const AclUser* user = r.s().acl.authenticate(name, password);
+  if (user != nullptr) return become_user(r.s(), r.c, *user), true;
+  log_denial(r.t, r.c, Denial::kAuth, r.c.in_exec ? AclContext::kMulti : AclContext::kTopLevel, r.arg(0),
+             name);
   r.reply.error("WRONGPASS invalid username-password pair or user is disabled.");
   return false;
 }
@@ -42,7 +45,7 @@ std::optional<HelloOptions> read_hello(Request& r) {
   }
   for (size_t i = 2; i < r.argc(); ++i) {
     if (equals_ignore_case(r.arg(i), "AUTH") && i + 2 < r.argc()) {
-      if (!check_user(r, r.arg(i + 1))) return std::nullopt;
+      if (!authenticate(r, r.arg(i + 1), r.arg(i + 2))) return std::nullopt;
       i += 2;
     } else if (equals_ignore_case(r.arg(i), "SETNAME") && i + 1 < r.argc()) {
       o.name = r.arg(++i);
@@ -75,6 +78,13 @@ void cmd_echo(Request& r) { r.reply.bulk(r.arg(1)); }
 void cmd_hello(Request& r) {
   const auto options = read_hello(r);
   if (!options) return;
+  if (needs_auth(r.s(), r.c)) {
+    return r.reply.error(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH "
+        "<user> "
+        "<pass> option can be used to authenticate the client and select the RESP protocol version at the "
+        "same time");
+  }
   if (options->protocol) r.c.protocol = static_cast<int>(*options->protocol);
   if (r.c.protocol < 3)
     cancel_waits(r.t, r.c);  // ASYNC ones, whose answers RESP2 could not tell from replies
@@ -99,13 +109,14 @@ void cmd_hello(Request& r) {
 
 void cmd_auth(Request& r) {
   if (r.argc() > 3) return reply_syntax_error(r);
-  if (r.argc() == 2) {
+  if (r.argc() == 2 && r.s().acl.default_user().nopass) {
     return r.reply.error(
         "ERR AUTH <password> called without any password configured for the default user. Are you sure "
         "your "
         "configuration is correct?");
   }
-  if (check_user(r, r.arg(1))) r.reply.ok();
+  const bool named = r.argc() == 3;
+  if (authenticate(r, named ? r.arg(1) : "default", r.arg(named ? 2 : 1))) r.reply.ok();
 }
 
 void cmd_select(Request& r) {
@@ -140,6 +151,7 @@ void cmd_reset(Request& r) {
   r.c.db = r.s().db_at[0];
   r.c.protocol = 2;
   r.c.name.clear();
+  forget_user(r.s(), r.c);
   r.reply.simple("RESET");
 }
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/audit.h"
 #include "core/command.h"
 #include "core/cursor.h"
 #include "core/glob.h"
@@ -186,6 +187,7 @@ void cmd_dbsize(Request& r) {
 
 void cmd_flushall(Request& r) {
   if (!check_flush_arguments(r)) return;
+  audit(r);
   for (DbIndex db = 0; db < kDatabases; ++db) flush_db(r.t, db);
   invalidate_all(r.t);
   r.reply.ok();
@@ -193,6 +195,7 @@ void cmd_flushall(Request& r) {
 
 void cmd_flushdb(Request& r) {
   if (!check_flush_arguments(r)) return;
+  audit(r);
   flush_db(r.t, r.c.db);
   invalidate_all(r.t);
   r.reply.ok();

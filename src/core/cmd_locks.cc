@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/audit.h"
 #include "core/command.h"
 #include "core/cursor.h"
 #include "core/glob.h"
@@ -209,6 +210,7 @@ void cmd_locks_check(Request& r) {
 }
 
 void cmd_locks_break(Request& r) {
+  audit(r);
   int64_t broken = 0;
   with_held(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
     broken = type_of(*f) == EntryType::kLock ? static_cast<int64_t>(lock_body_of(*f)->size()) : 1;

@@ -1,6 +1,7 @@
 // SAVE and its like: what goes to disk, and when the server stops. The shell does it.
 #include <string>
 
+#include "core/audit.h"
 #include "core/command.h"
 #include "core/handlers.h"
 
@@ -70,6 +71,7 @@ void cmd_lastsave(Request& r) {
 void cmd_shutdown(Request& r) {
   const auto mode = read_shutdown(r);
   if (!mode) return;
+  audit(r);
   if (!r.s().config.storage.shut_down)
     return r.reply.error("ERR this server cannot be stopped by a client");
   if (refused(r, r.s().config.storage.shut_down(*mode))) return;

@@ -1,4 +1,5 @@
 // MULTI, EXEC, DISCARD, WATCH, UNWATCH. Waiters are served after the whole transaction.
+#include <string>
 #include <utility>
 
 #include "core/command.h"
@@ -14,6 +15,26 @@ bool watched_has_changed(Request& r) {
   const std::vector<WatchedKey> watched = r.c.watched;
   for (const WatchedKey& w : watched) find_any(r.t, w.db, r.t.keys(w.db).key(w.key));
   return r.c.watch_broken;
+}
+
+// Users may have changed since the request was queued.
+bool refuse_in_exec(Request& r) {
+  if (needs_auth(r.s(), r.c)) {
+    if ((r.command.flags & kNoAuth) != 0) return false;
+    return r.reply.error("NOAUTH Authentication required."), true;
+  }
+  const Verdict v = check_permission(r.s(), *r.c.user, r.command, r.argv);
+  if (v.allowed()) return false;
+  log_verdict(r.t, r.c, v, AclContext::kMulti, r.command, r.argv);
+  std::string_view reason = "no permission to access one of the channels used as arguments";
+  if (v.why == Denial::kCommand) reason = "no permission to execute the command or subcommand";
+  if (v.why == Denial::kKey) reason = "no permission to touch the specified keys";
+  r.reply.error(
+      std::string(
+          "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
+          "call. This command is no longer allowed for the following reason: ")
+          .append(reason));
+  return true;
 }
 
 }  // namespace
@@ -40,6 +61,7 @@ void cmd_exec(Request& r) {
     const std::vector<std::string_view> argv(request.begin(), request.end());
     // Its command was resolved when it was queued, so that there is one.
     Request inner{r.t, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
+    if (r.c.checked && refuse_in_exec(inner)) continue;
     run_command(inner);
   }
   r.c.in_exec = false;

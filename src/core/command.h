@@ -75,6 +75,7 @@ struct Command {
 };
 
 // The rows, a file each.
+std::span<const Command> acl_commands();
 std::span<const Command> connection_commands();
 std::span<const Command> generic_commands();
 std::span<const Command> hash_commands();

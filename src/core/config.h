@@ -79,6 +79,14 @@ struct StorageDoor {
   std::function<std::vector<std::pair<std::string, std::string>>()> facts;
 };
 
+// The file of users. Null where there is none.
+struct AclFileDoor {
+  // Its text goes to `text`; returns why it cannot be read, or nothing.
+  std::function<std::string(std::string& text)> read;
+  // Replaces it. Returns why it cannot, or nothing.
+  std::function<std::string(std::string_view text)> write;
+};
+
 struct Config {
   Limits limits;
   uint64_t hash_seed = 0;    // the shell draws it, so that nobody can aim keys at one table
@@ -101,10 +109,19 @@ struct Config {
   uint64_t slowlog_entries = 128;
   int64_t latency_threshold_ms = 0;  // 0: LATENCY keeps nothing
   std::string debug_command = "no";  // who may call DEBUG: no, yes, local
+  std::string requirepass;           // of the user "default"; empty: none
+  // The users at the start, as acl_rules.h has them; they must be right, which Acl::load() tells.
+  std::string acl_text;
+  std::string acl_source;  // where they come from
+  uint64_t acl_log_entries = 128;
+  AclFileDoor acl_file;
+  // Takes a line on what somebody did that others may want to know of.
+  std::function<void(std::string_view line)> audit;
   // CONFIG SET: makes all of the changes or none, and writes to `config` what follows from them.
   std::function<std::optional<ConfigRefusal>(const ConfigChanges&, Config& config)> change;
-  // CONFIG REWRITE: saves the options to their file. Returns why it cannot, or nothing.
-  std::function<std::string()> rewrite;
+  // CONFIG REWRITE: saves the options to their file, and the users in place of those that it has. Returns
+  // why it cannot, or nothing.
+  std::function<std::string(const std::vector<std::string>& users)> rewrite;
   StorageDoor storage;
   // DEBUG SLEEP.
   std::function<void(int64_t us)> sleep;

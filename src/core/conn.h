@@ -19,6 +19,7 @@ namespace holdfast {
 
 struct Waiter;
 struct Command;
+struct AclUser;
 
 // Names one hold of a key that has several or one.
 struct HoldName {
@@ -63,6 +64,8 @@ struct Conn {
   int protocol = 2;
   bool dirty = false;  // stands in Effects::dirty
   bool closing = false;
+  bool checked = true;  // its user may not do everything, or it has still to say who it is: see acl.h
+  bool authenticated = false;
   bool running = false;          // one of its requests runs now: it hears of other things after the reply
   Waiter* blocked_on = nullptr;  // the request that keeps it from going on, if any
   std::list<Waiter*> waiters;    // all its waiting requests, ASYNC ones too, in their order
@@ -84,6 +87,7 @@ struct Conn {
   Buffer out;
   Buffer later;  // pushes that came while a request ran; sent behind its reply
 
+  const AclUser* user = nullptr;  // set before the first request
   std::string name;
   std::string lib_name;
   std::string lib_version;

@@ -20,7 +20,11 @@ EngineState::EngineState(Config c)
       tokens(config.token_floor),
       leases(config.limits.lease_memory),
       scripts(config.limits.script_memory_bytes),
-      task(std::make_unique<LongTask>(*this)) {
+      task(std::make_unique<LongTask>(*this)),
+      acl(config.requirepass) {
+  // The shell has tried them before it made an engine.
+  const std::string wrong = acl.load(config.acl_text, config.acl_source);
+  assert(wrong.empty());
   scripts.time.clock_us = config.clock_us;
   scripts.time.pause = [this] { task->fiber.pause(); };
   scripts.log = config.log;
@@ -110,6 +114,7 @@ ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
   c.db = s_->db_at[0];
   c.peer = peer;
   c.local = local;
+  forget_user(*s_, c);
   c.opened = c.last_active = now.mono;
   return c.id;
 }
@@ -226,6 +231,11 @@ size_t Engine::output_limit(ConnId conn) const {
       s_->conns.at(conn).subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
   return limit == 0 ? SIZE_MAX : limit;
 }
+bool Engine::is_guest(ConnId conn) const {
+  const Conn& c = s_->conns.at(conn);
+  return c.checked && needs_auth(*s_, c);
+}
+bool Engine::lets_anybody_in() const { return s_->acl.lets_anybody_in(); }
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
 void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
   s_->conns.at(conn).unparsed_bytes = unparsed_bytes;

@@ -79,6 +79,11 @@ class Engine {
   // more.
   bool closing(ConnId conn) const;
 
+  // Whether it has still to say who it is: see RequestParser::set_guest().
+  bool is_guest(ConnId conn) const;
+  // Whether a connection may do without: "default" needs no password.
+  bool lets_anybody_in() const;
+
   // The most that a connection may leave unread, by what it is: a subscriber or not.
   size_t output_limit(ConnId conn) const;
 

@@ -6,6 +6,12 @@ namespace holdfast {
 
 struct Request;
 
+// acl
+void cmd_acl_cat(Request&), cmd_acl_deluser(Request&), cmd_acl_dryrun(Request&), cmd_acl_genpass(Request&),
+    cmd_acl_getuser(Request&), cmd_acl_help(Request&), cmd_acl_list(Request&), cmd_acl_load(Request&),
+    cmd_acl_log(Request&), cmd_acl_save(Request&), cmd_acl_setuser(Request&), cmd_acl_users(Request&),
+    cmd_acl_whoami(Request&);
+
 // lock
 void cmd_fence(Request&), cmd_lease_cancel(Request&), cmd_lease_confirm(Request&),
     cmd_lease_grant(Request&), cmd_lease_help(Request&), cmd_lease_info(Request&),

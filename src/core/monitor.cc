@@ -4,42 +4,13 @@
 #include <cstdio>
 #include <string>
 
+#include "core/audit.h"
 #include "core/command.h"
 #include "core/handlers.h"
 
 namespace holdfast {
 
 namespace {
-
-// As a person could type it: quoted, with escapes for what cannot be printed.
-void append_quoted(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char c : text) {
-    static constexpr std::string_view kPlain = "\\\"\n\r\t\a\b";
-    static constexpr std::string_view kEscaped = "\\\"nrtab";
-    const size_t special = kPlain.find(c);
-    if (special != std::string_view::npos) {
-      out.append("\\").push_back(kEscaped[special]);
-    } else if (c >= ' ' && c <= '~') {
-      out += c;
-    } else {
-      char hex[5];
-      std::snprintf(hex, sizeof hex, "\\x%02x", static_cast<unsigned char>(c));
-      out += hex;
-    }
-  }
-  out += '"';
-}
-
-// Passwords are not for everybody's eyes.
-bool is_secret(const Command& command, std::span<const std::string_view> argv, size_t i) {
-  if (command.handler == cmd_auth) return i > 0;
-  if (command.handler != cmd_hello) return false;
-  for (size_t at = 2; at < i; ++at) {
-    if (equals_ignore_case(argv[at], "AUTH") && i <= at + 2) return true;
-  }
-  return false;
-}
 
 std::string line_of(Turn& t, const Conn& from, const Command& command,
                     std::span<const std::string_view> argv, bool from_script) {
@@ -50,7 +21,7 @@ std::string line_of(Turn& t, const Conn& from, const Command& command,
   line += " [" + std::to_string(t.s.db_name[from.db]) + " " + (from_script ? "lua" : from.peer) + "]";
   for (size_t i = 0; i < argv.size(); ++i) {
     line += ' ';
-    append_quoted(line, is_secret(command, argv, i) ? "(redacted)" : argv[i]);
+    append_quoted(line, is_secret(command, argv, i) ? kRedacted : argv[i]);
   }
   return line;
 }

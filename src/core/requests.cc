@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/audit.h"
 #include "core/command.h"
 #include "core/handlers.h"
 #include "core/locks.h"
@@ -144,13 +145,15 @@ inline void flush_later(Conn& c) {
 }
 
 // The limits within which SLOWLOG keeps a request's arguments, as Redis does.
-std::vector<std::string> cut_arguments(std::span<const std::string_view> argv) {
+std::vector<std::string> cut_arguments(const Command& command, std::span<const std::string_view> argv) {
   constexpr size_t kMaxArguments = 32;
   constexpr size_t kMaxBytes = 128;
   std::vector<std::string> cut;
   for (size_t i = 0; i < std::min(argv.size(), kMaxArguments); ++i) {
     if (i + 1 == kMaxArguments && argv.size() > kMaxArguments) {
       cut.push_back("... (" + std::to_string(argv.size() - kMaxArguments + 1) + " more arguments)");
+    } else if (is_secret(command, argv, i)) {
+      cut.emplace_back(kRedacted);
     } else if (argv[i].size() > kMaxBytes) {
       cut.push_back(std::string(argv[i].substr(0, kMaxBytes)) + "... (" +
                     std::to_string(argv[i].size() - kMaxBytes) + " more bytes)");
@@ -167,7 +170,8 @@ void note_time(Request& r, int64_t us) {
   const int64_t at_s = r.t.now.wall_us / 1000000;
   log.note_time(r.command, us);
   if (us >= config.slowlog_us && config.slowlog_entries > 0 && (r.command.flags & kSkipSlowlog) == 0) {
-    log.keep_slow({0, at_s, us, cut_arguments(r.argv), r.c.peer, r.c.name}, config.slowlog_entries);
+    log.keep_slow({0, at_s, us, cut_arguments(r.command, r.argv), r.c.peer, r.c.name},
+                  config.slowlog_entries);
   }
   if (config.latency_threshold_ms > 0 && us / 1000 >= config.latency_threshold_ms) {
     log.note_latency((r.command.flags & kFast) != 0 ? "fast-command" : "command", at_s, us / 1000);
@@ -213,6 +217,13 @@ void run_command(Request& r) {
     remember_reads(r.t, r.c, r.command, r.argv);
 }
 
+static void conclude_refused(Turn& t, Conn& c, const Command& command,
+                             std::span<const std::string_view> argv, size_t answered) {
+  fail_transaction(t, c, argv[0]);
+  t.s.log.note_rejection(&command, c.out.view().substr(answered));
+  conclude_request(t, c, answered);
+}
+
 void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
   mark_dirty(t, c);
   c.running = true;
@@ -227,6 +238,8 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
     return conclude_request(t, c, answered);
   }
   c.last_command = command;
+  if (c.checked && refuse_by_acl(t, c, *command, argv, reply)) [[unlikely]]
+    return conclude_refused(t, c, *command, argv, answered);
   if (t.s.pause.until && is_paused(t, c, *command)) [[unlikely]]
     return postpone(c, argv);
   if (refuse_to_subscriber(c, *command, reply) || refuse_in_multi(c, *command, reply) ||
@@ -250,6 +263,8 @@ void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view>
   Reply reply(c.out, c.protocol);
   const Command* command = resolve_command(argv, reply);
   if (command == nullptr) {
+    fail_transaction(t, c, argv[0]);
+  } else if (c.checked && refuse_by_acl(t, c, *command, argv, reply)) {
     fail_transaction(t, c, argv[0]);
   } else if ((command->flags & kAllowBusy) == 0) {
     const bool aborts = command->handler == cmd_exec && c.transaction != nullptr;

@@ -25,6 +25,12 @@ class RequestParser {
   explicit RequestParser(const Limits& limits) : limits_(limits) {}
   explicit RequestParser(Limits&&) = delete;
 
+  // A guest has not said who it is, and may send only what it needs for that: what it announces beyond is
+  // refused before it takes any memory.
+  void set_guest(bool guest) { guest_bulk_bytes_ = guest ? kGuestBulkBytes : UINT64_MAX; }
+  static constexpr uint64_t kGuestBulkBytes = 16384;
+  static constexpr int64_t kGuestArguments = 10;
+
   // Parses on in `bytes`, which begin where the last request ended. The bytes that were there in an earlier
   // call for this request must be the same, though they may have moved. Never looks at a byte twice but for
   // the tail of an unfinished length line. parse({}) between two requests gives back the memory that a
@@ -67,6 +73,7 @@ class RequestParser {
   Status fail(std::string_view why);
 
   const Limits& limits_;
+  uint64_t guest_bulk_bytes_ = UINT64_MAX;
   std::vector<std::string_view> argv_;
   std::vector<Piece> parked_;  // the arguments that were complete when the bytes last ran out
   std::string text_;           // what an inline command's arguments view

@@ -28,11 +28,14 @@ struct ScriptApi {
   static int random(lua_State* lua);
   static int randomseed(lua_State* lua);
   static int repeat(lua_State* lua);
+  static int acl_check_cmd(lua_State* lua);
 
  private:
   static int invoke(lua_State* lua, bool raise);
   static bool read_arguments(ScriptHost& host, lua_State* lua);
   static std::string_view run(ScriptHost& host);
+  static std::string_view denial(const Request& outer, const Command& command,
+                                 std::span<const std::string_view> argv);
   static std::string_view refusal(const ScriptHost& host, const Command& command);
 };
 
@@ -109,23 +112,6 @@ int replicate_commands(lua_State* lua) {
   return 1;
 }
 
-// Without ACL users everybody may run every command there is.
-int acl_check_cmd(lua_State* lua) {
-  const int argc = lua_gettop(lua);
-  if (argc == 0) return raise_text(lua, "ERR Please specify at least one argument for this redis lib call");
-  std::vector<std::string_view> argv;
-  for (int i = 1; i <= argc; ++i) {
-    size_t size = 0;
-    const char* bytes = lua_tolstring(lua, i, &size);
-    argv.emplace_back(bytes == nullptr ? "" : bytes, size);
-  }
-  const bool known = find_row(argv) != nullptr;
-  argv = {};
-  if (!known) return raise_text(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
-  lua_pushboolean(lua, 1);
-  return 1;
-}
-
 }  // namespace
 
 // Takes the arguments off the stack into the host's argv. False: one is neither string nor number.
@@ -160,6 +146,23 @@ std::string_view ScriptApi::refusal(const ScriptHost& host, const Command& comma
   return {};
 }
 
+// Why the user whose script it is may not run a command; empty: he may.
+std::string_view ScriptApi::denial(const Request& outer, const Command& command,
+                                   std::span<const std::string_view> argv) {
+  const Verdict v = check_permission(outer.s(), *outer.c.user, command, argv);
+  if (v.allowed()) return {};
+  log_verdict(outer.t, outer.c, v, AclContext::kScript, command, argv);
+  if (v.why == Denial::kCommand) {
+    return "ERR The user executing the script can't run this command or subcommand";
+  }
+  if (v.why == Denial::kKey) {
+    return "ERR The user executing the script can't access at least one of the keys mentioned in the "
+           "command "
+           "arguments";
+  }
+  return "ERR The user executing the script can't publish to the channel mentioned in the command";
+}
+
 // Runs the request in argv_; returns its reply, in scratch_, or an error's text that begins with no '-'.
 std::string_view ScriptApi::run(ScriptHost& host) {
   const Command* command = find_row(host.argv_);
@@ -168,8 +171,11 @@ std::string_view ScriptApi::run(ScriptHost& host) {
     return "ERR Wrong number of args calling Redis command from script";
   }
   if (const std::string_view why = refusal(host, *command); !why.empty()) return why;
-  if ((command->flags & kWrite) != 0) host.call_.wrote = true;
   const Request& outer = *host.call_.request;
+  if (outer.c.checked) {
+    if (const std::string_view why = denial(outer, *command, host.argv_); !why.empty()) return why;
+  }
+  if ((command->flags & kWrite) != 0) host.call_.wrote = true;
   host.scratch_.clear();
   Request r{outer.t, outer.c, *command, host.argv_, Reply(host.scratch_, host.call_.resp)};
   r.from_script = true;
@@ -201,6 +207,24 @@ int ScriptApi::invoke(lua_State* lua, bool raise) {
     push_error(lua, refused);
   }
   if (raise) return lua_error(lua);
+  return 1;
+}
+
+// Whether the script's user may run a request; an unknown command is an error.
+int ScriptApi::acl_check_cmd(lua_State* lua) {
+  ScriptHost& host = host_of(lua);
+  if (lua_gettop(lua) == 0) {
+    return raise_text(lua, "ERR Please specify at least one argument for this redis lib call");
+  }
+  if (!read_arguments(host, lua)) {
+    return raise_text(lua, "ERR Lua redis lib command arguments must be strings or integers");
+  }
+  const Command* command = find_row(host.argv_);
+  if (command == nullptr) return raise_text(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
+  const Request& outer = *host.call_.request;
+  const bool fits = arity_fits(*command, host.argv_.size());  // else there is nothing to look for keys in
+  lua_pushboolean(lua,
+                  fits ? check_permission(outer.s(), *outer.c.user, *command, host.argv_).allowed() : 1);
   return 1;
 }
 
@@ -281,7 +305,7 @@ void push_redis_table(lua_State* lua) {
                                             {"setresp", ScriptApi::setresp},
                                             {"set_repl", set_repl},
                                             {"replicate_commands", replicate_commands},
-                                            {"acl_check_cmd", acl_check_cmd}};
+                                            {"acl_check_cmd", ScriptApi::acl_check_cmd}};
   struct Constant {
     const char* name;
     int value;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/acl.h"
 #include "core/command_log.h"
 #include "core/config.h"
 #include "core/conn.h"
@@ -85,6 +86,8 @@ struct EngineState {
   std::unique_ptr<LongTask> task;
   Pause pause;
   CommandLog log;
+  Acl acl;
+  AclLog acl_log;
   std::vector<ConnId> monitors;
   // SWAPDB: which of `dbs` a client means by a number, and the number by which clients know each of `dbs`.
   // Everything but SELECT and what is shown goes by the place in `dbs`.

@@ -101,6 +101,8 @@ size_t Connection::parse(std::string_view bytes) {
   const Now& now = server_.now();
   const size_t replies_before = output_->size();
   size_t used = 0;
+  bool guest = engine.is_guest(id_);
+  parser_.set_guest(guest);
   bool goes_on = !engine.blocked(id_) && !engine.closing(id_);
   while (used < bytes.size() && goes_on) {
     if (used > kReadBytes || output_->size() > replies_before + kTurnReplyBytes) {
@@ -116,6 +118,8 @@ size_t Connection::parse(std::string_view bytes) {
     }
     if (!parser_.argv().empty()) goes_on = engine.apply(id_, parser_.argv(), now, server_.effects());
     used += parser_.consumed();
+    if (guest) [[unlikely]]
+      parser_.set_guest(guest = engine.is_guest(id_));
   }
   return engine.closing(id_) ? bytes.size() : used;
 }

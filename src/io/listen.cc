@@ -211,4 +211,9 @@ void remove_socket_file(const ListenSocket& socket) {
 std::string local_name(int fd) { return name_of(fd, getsockname); }
 std::string peer_name(int fd) { return name_of(fd, getpeername); }
 
+bool is_loopback_peer(int fd) {
+  const std::string name = peer_name(fd);
+  return name.starts_with("127.") || name.starts_with("[::1]:") || name.starts_with("[::ffff:127.");
+}
+
 }  // namespace holdfast

@@ -36,5 +36,7 @@ void remove_socket_file(const ListenSocket& socket);
 // A socket's own or its peer's address as CLIENT LIST shows it: "127.0.0.1:4711", "[::1]:4711".
 std::string local_name(int fd);
 std::string peer_name(int fd);
+// Whether the peer is this machine, by an address that no other can have.
+bool is_loopback_peer(int fd);
 
 }  // namespace holdfast

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <sstream>
 #include <vector>
 
 #include "core/event_flags.h"
@@ -30,6 +31,10 @@ const char* argument_name(Kind kind) {
   switch (kind) {
     case Kind::kText:
       return "TEXT";
+    case Kind::kSecret:
+      return "PASSWORD";
+    case Kind::kUser:
+      return "RULES";
     case Kind::kLevel:
       return "LEVEL";
     case Kind::kYesNo:
@@ -68,7 +73,8 @@ po::options_description described(const char* group) {
 
 po::options_description file_options() {
   po::options_description all;
-  for (const char* group : {"Network", "Limits", "Locks", "Disk", "Data", "Scripts", "Logging", "General"})
+  for (const char* group :
+       {"Network", "Security", "Limits", "Locks", "Disk", "Data", "Scripts", "Logging", "General"})
     all.add(described(group));
   return all;
 }
@@ -133,6 +139,30 @@ Result<Given> read_line(int argc, const char* const* argv) {
   }
 }
 
+// The name of a line such as "name = value"; empty: the line is something else.
+std::string name_in(const std::string& line) {
+  const size_t end = line.find('=');
+  if (end == std::string::npos) return "";
+  const size_t first = line.find_first_not_of(" \t");
+  const size_t last = line.find_last_not_of(" \t", end == 0 ? 0 : end - 1);
+  return first >= end || line[first] == '#' ? "" : line.substr(first, last - first + 1);
+}
+
+// Takes the lines out of a file that Boost must not see, as to it # begins a comment wherever it stands: in
+// passwords and their hashes it does not.
+Given take_verbatim(std::istream& file, std::ostream& rest) {
+  Given taken;
+  for (std::string line; std::getline(file, line); rest << line << "\n") {
+    const Row* row = find_row(name_in(line));
+    if (row == nullptr || (row->kind != Kind::kSecret && row->kind != Kind::kUser)) continue;
+    const size_t first = line.find_first_not_of(" \t", line.find('=') + 1);
+    const size_t last = line.find_last_not_of(" \t\r");
+    taken[row->name].push_back(first == std::string::npos ? "" : line.substr(first, last - first + 1));
+    line.clear();
+  }
+  return taken;
+}
+
 Result<Given> read_file(const std::string& path) {
   std::ifstream file(path);
   // A folder opens, but cannot be read: peek() tells.
@@ -147,7 +177,11 @@ Result<Given> read_file(const std::string& path) {
   file.clear();
   file.seekg(0);
   try {
-    return collect(po::parse_config_file(file, file_options()), path + ": ");
+    std::stringstream rest;
+    Given verbatim = take_verbatim(file, rest);
+    Result<Given> given = collect(po::parse_config_file(rest, file_options()), path + ": ");
+    if (given) given->merge(verbatim);
+    return given;
   } catch (const po::error& e) {
     return Failure{fmt::format("{}: {}; see --help", path, e.what())};
   }
@@ -161,19 +195,11 @@ Result<Done> take(const Given& given, const std::string& prefix, Options& option
     if (found == given.end()) continue;
     std::string text = found->second.back();
     if (std::string_view(row.name) == "bind") text = fmt::format("{}", fmt::join(found->second, " "));
+    if (row.kind == Kind::kUser) text = fmt::format("{}", fmt::join(found->second, "\n"));
     if (assign(row, text, options)) continue;
     return Failure{fmt::format("{}{}: expected {}, got '{}'", prefix, row.name, expected(row), text)};
   }
   return Done{};
-}
-
-// The name of a line such as "name = value"; empty: the line is something else.
-std::string name_in(const std::string& line) {
-  const size_t end = line.find('=');
-  if (end == std::string::npos) return "";
-  const size_t first = line.find_first_not_of(" \t");
-  const size_t last = line.find_last_not_of(" \t", end == 0 ? 0 : end - 1);
-  return first >= end || line[first] == '#' ? "" : line.substr(first, last - first + 1);
 }
 
 std::string config_line(const Row& row, const Options& options) {
@@ -182,7 +208,7 @@ std::string config_line(const Row& row, const Options& options) {
 }
 
 // The file as it should be. Of several lines of one name the last stays; it is told what they come to.
-std::string rewritten(std::istream& file, const Options& options) {
+std::string rewritten(std::istream& file, const Options& options, const std::vector<std::string>& users) {
   Options defaults;
   for (const Row& row : option_rows()) assign(row, row.fallback, defaults);
   std::vector<std::string> lines;
@@ -190,16 +216,20 @@ std::string rewritten(std::istream& file, const Options& options) {
   for (std::string line; std::getline(file, line);) {
     const std::string name = name_in(line);
     if (const auto old = places.find(name); old != places.end()) lines[old->second].clear();
-    if (find_row(name) != nullptr) places[name] = lines.size();
+    const Row* row = find_row(name);
+    if (row != nullptr && row->kind == Kind::kUser) continue;
+    if (row != nullptr) places[name] = lines.size();
     lines.push_back(line + "\n");
   }
   for (const Row& row : option_rows()) {
+    if (row.kind == Kind::kUser) continue;
     if (const auto place = places.find(row.name); place != places.end()) {
       lines[place->second] = config_line(row, options);
     } else if (shown(row, options) != shown(row, defaults)) {
       lines.push_back(config_line(row, options));
     }
   }
+  for (const std::string& user : users) lines.push_back(fmt::format("user = {}\n", user));
   return fmt::format("{}", fmt::join(lines, ""));
 }
 
@@ -227,6 +257,9 @@ Result<Options> read_options(int argc, const char* const* argv) {
       return Failure{taken.error()};
   }
   if (Result<Done> taken = take(*line, "--", options); !taken) return Failure{taken.error()};
+  if (!options.users.empty() && !options.aclfile.empty()) {
+    return Failure{"users stand in the aclfile or in the options, not in both: leave out user, or aclfile"};
+  }
   return options;
 }
 
@@ -256,14 +289,15 @@ void adopt_changes(const Options& options, Config& config) {
   config.slowlog_us = made.slowlog_us;
   config.slowlog_entries = made.slowlog_entries;
   config.latency_threshold_ms = made.latency_threshold_ms;
+  config.acl_log_entries = made.acl_log_entries;
 }
 
-Result<Done> rewrite_config_file(const Options& options) {
+Result<Done> rewrite_config_file(const Options& options, const std::vector<std::string>& users) {
   const std::string& path = options.config_file;
   if (path.empty()) return Failure{"The server is running without a config file"};
   std::ifstream old(path);
   if (!old) return Failure{fmt::format("cannot read {}: {}", path, std::strerror(errno))};
-  if (Result<Done> written = replace_file(path, rewritten(old, options)); !written) {
+  if (Result<Done> written = replace_file(path, rewritten(old, options, users)); !written) {
     return Failure{fmt::format("Rewriting config file: {}", written.error())};
   }
   return Done{};
@@ -297,7 +331,11 @@ Config engine_config(const Options& options) {
   config.hash_seed = options.hash_seed;
   config.max_token_lead = DurationMs{static_cast<int64_t>(options.max_token_lead_ms)};
   config.session_grace = DurationMs{static_cast<int64_t>(options.session_grace_ms)};
-  for (const Row& row : option_rows()) config.settings.emplace_back(row.name, shown(row, options));
+  config.requirepass = options.requirepass;
+  config.acl_log_entries = options.acl_log_entries;
+  for (const Row& row : option_rows()) {
+    if (row.kind != Kind::kUser) config.settings.emplace_back(row.name, shown(row, options));
+  }
   config.settings.emplace_back("lua-time-limit", std::to_string(options.busy_reply_ms));
   config.settings.emplace_back("databases", std::to_string(kDatabases));
   // What clients ask for, by Redis's names.

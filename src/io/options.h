@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/config.h"
 #include "io/log.h"
@@ -24,6 +25,12 @@ struct Options {
   uint64_t tcp_keepalive_s = 0;
   uint64_t busy_poll_us = 0;
   uint64_t idle_timeout_s = 0;
+
+  std::string requirepass;
+  std::string users;  // a line each: a name and its rules
+  std::string aclfile;
+  uint64_t acl_log_entries = 0;
+  std::string protected_mode;
 
   uint64_t maxclients = 0;
   uint64_t bulk_bytes = 0;
@@ -88,7 +95,8 @@ void adopt_changes(const Options& options, Config& config);
 
 // Writes what the options are now to the file that --config named: lines that name one get its value,
 // comments stay, and what the file lacks is added where it is not the default.
-Result<Done> rewrite_config_file(const Options& options);
+// `users` take the place of those that it has.
+Result<Done> rewrite_config_file(const Options& options, const std::vector<std::string>& users);
 
 LogLevel log_level(const Options& options);
 

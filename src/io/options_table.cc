@@ -43,6 +43,17 @@ const std::array kRows{
         "microseconds for which the server looks out for the next request before it sleeps: saves the time "
         "of a wake-up, and takes a core; 0: off"},
 
+    Row{"Security", "requirepass", "", When::kAnyTime, Kind::kSecret, &O::requirepass, 0, 0,
+        "password of the user \"default\", whom everybody is who does not name another; empty: none"},
+    Row{"Security", "user", "", When::kStart, Kind::kUser, &O::users, 0, 0,
+        "a user with its ACL rules, such as \"alice on >password ~jobs:* +@lock\"; may be repeated"},
+    Row{"Security", "aclfile", "", When::kStart, Kind::kText, &O::aclfile, 0, 0,
+        "file of the users, for ACL LOAD and ACL SAVE, instead of the option user"},
+    Row{"Security", "acllog-max-len", "128", When::kAnyTime, Kind::kNumber, &O::acl_log_entries, 0, kMaxI32,
+        "refusals kept in ACL LOG"},
+    Row{"Security", "protected-mode", "yes", When::kAnyTime, Kind::kYesNo, &O::protected_mode, 0, 0,
+        "whether a server without a password takes connections from its own machine alone"},
+
     Row{"Limits", "maxclients", "10000", When::kAnyTime, Kind::kNumber, &O::maxclients, 1, kMaxClients,
         "clients at once"},
     Row{"Limits", "proto-max-bulk-len", "512mb", When::kAnyTime, Kind::kSize, &O::bulk_bytes, 1, kMaxI32,
@@ -195,6 +206,8 @@ std::span<const Row> option_rows() { return kRows; }
 std::string expected(const Row& row) {
   switch (row.kind) {
     case Kind::kText:
+    case Kind::kSecret:
+    case Kind::kUser:
       return "text";
     case Kind::kLevel:
       return "debug, verbose, notice or warning";

@@ -12,7 +12,21 @@
 
 namespace holdfast {
 
-enum class Kind { kText, kLevel, kDebug, kYesNo, kFsync, kSave, kEvents, kNumber, kSize, kOctal, kPort };
+enum class Kind {
+  kText,
+  kLevel,
+  kDebug,
+  kYesNo,
+  kFsync,
+  kSave,
+  kEvents,
+  kNumber,
+  kSize,
+  kOctal,
+  kPort,
+  kSecret,
+  kUser
+};
 
 // Whether CONFIG SET may change it.
 enum class When { kStart, kAnyTime };

@@ -34,6 +34,21 @@ constexpr int64_t kMaxSleepMs = 1000;
 constexpr uint64_t kIdleCheckMs = 1000;
 constexpr DurationMs kAcceptWarningEvery{1000};
 
+constexpr std::string_view kDenied =
+    "-DENIED Holdfast is running in protected mode because protected mode is enabled and no password is "
+    "set "
+    "for the default user. In this mode connections are only accepted from the loopback interface. If you "
+    "want to connect from external computers to Holdfast you may adopt one of the following solutions: 1) "
+    "Set "
+    "a password for the default user: the option '--requirepass', or 'CONFIG SET requirepass' from the "
+    "machine that the server is running on; or, with ACL users, turn the default user off. 2) If nobody "
+    "but "
+    "those who may do everything can reach the server, disable protected mode: the option "
+    "'--protected-mode "
+    "no', or 'CONFIG SET protected-mode no' from the same machine. NOTE: You only need to do one of the "
+    "above "
+    "things in order for the server to start accepting connections from the outside.\r\n";
+
 Server* self(const void* data) { return static_cast<Server*>(const_cast<void*>(data)); }
 
 int fd_of(Connection& connection) {
@@ -195,12 +210,15 @@ void Server::accept(Listener& listener) {
     warn_of_accept(error);
     return connection.release()->abandon();
   }
-  if (clients_ >= engine_.config().limits.clients) return refuse(std::move(connection));
+  if (clients_ >= engine_.config().limits.clients) {
+    return refuse(std::move(connection), "-ERR max number of clients reached\r\n");
+  }
   admit(std::move(connection), listener);
 }
 
 void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
   const int fd = fd_of(*connection);
+  if (is_kept_out(listener, fd)) return refuse(std::move(connection), kDenied);
   std::string peer = listener.socket.unix_path + ":0";
   std::string local = peer;
   if (listener.socket.unix_path.empty()) {
@@ -218,9 +236,14 @@ void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
   connection.release()->start(id, at.mono);
 }
 
-void Server::refuse(std::unique_ptr<Connection> connection) {
-  constexpr std::string_view kRefusal = "-ERR max number of clients reached\r\n";
-  const uv_buf_t buf = uv_buf_init(const_cast<char*>(kRefusal.data()), kRefusal.size());
+// Protected mode: a server without a password is for its own machine.
+bool Server::is_kept_out(const Listener& listener, int fd) const {
+  if (options_.protected_mode != "yes" || !listener.socket.unix_path.empty()) return false;
+  return engine_.lets_anybody_in() && !is_loopback_peer(fd);
+}
+
+void Server::refuse(std::unique_ptr<Connection> connection, std::string_view why) {
+  const uv_buf_t buf = uv_buf_init(const_cast<char*>(why.data()), static_cast<unsigned>(why.size()));
   uv_try_write(connection->stream(), &buf, 1);  // if it does not take even that, there is nobody to tell
   engine_.note_refused_connection();
   connection.release()->abandon();

@@ -74,7 +74,8 @@ class Server {
   Result<Done> listen(Listener& listener);
   void accept(Listener& listener);
   void admit(std::unique_ptr<Connection> connection, Listener& listener);
-  void refuse(std::unique_ptr<Connection> connection);
+  bool is_kept_out(const Listener& listener, int fd) const;
+  void refuse(std::unique_ptr<Connection> connection, std::string_view why);
   void warn_of_accept(int status);
   Connection* find(ConnId id) const;
 

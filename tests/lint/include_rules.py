@@ -41,7 +41,7 @@ ROOMS = [
 # Headers that certain files may include, whatever their room, and no others.
 ONLY_IN = [
     (r"<boost/context/.*>", r"src/core/fiber\.cc$", "Boost.Context belongs to src/core/fiber.cc"),
-    (r"<openssl/sha\.h>", r"src/core/sha1\.cc$", "SHA-1 belongs to src/core/sha1.cc"),
+    (r"<openssl/sha\.h>", r"src/core/sha(1|256)\.cc$", "SHA belongs to src/core/sha1.cc and sha256.cc"),
     (r"<uv(/.*)?\.h>", r"src/io/|src/client/transport",
      "uv.h belongs to src/io and the client's transport"),
     (r"<hiredis/.*>", r"src/client/transport", "hiredis belongs to the client's transport"),

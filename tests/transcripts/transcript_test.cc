@@ -76,7 +76,9 @@ Config config_of(const Scenario& scenario) {
   config.random = counting_bytes();
   config.host_facts = [] { return HostFacts{}; };
   config.change = changer();
-  config.rewrite = [] { return std::string("The server is running without a config file"); };
+  config.rewrite = [](const std::vector<std::string>&) {
+    return std::string("The server is running without a config file");
+  };
   config.clock_us = [us = int64_t{0}]() mutable { return us += 1000; };
   for (const auto& [name, value] : scenario.options) set_option(config, name, value);
   return config;

@@ -128,7 +128,7 @@ TEST_CASE("CONFIG REWRITE: comments and order stay, values are the present ones,
   write(path, "# first\n\nmaxclients = 50\n# between\ntimeout = 5\n# last\n");
   Options options = options_of(path);
   CHECK_FALSE(change_options(options, {{"timeout", "9"}, {"slowlog-max-len", "3"}}));
-  REQUIRE(rewrite_config_file(options));
+  REQUIRE(rewrite_config_file(options, {}));
   const std::string text = read(path);
   const size_t first = text.find("# first");
   const size_t clients = text.find("maxclients");
@@ -152,18 +152,18 @@ TEST_CASE("CONFIG REWRITE: once more changes nothing") {
   write(path, "timeout = 5\n");
   Options options = options_of(path);
   CHECK_FALSE(change_options(options, {{"notify-keyspace-events", "KEA"}}));
-  REQUIRE(rewrite_config_file(options));
+  REQUIRE(rewrite_config_file(options, {}));
   const std::string text = read(path);
-  REQUIRE(rewrite_config_file(options_of(path)));
+  REQUIRE(rewrite_config_file(options_of(path), {}));
   CHECK(read(path) == text);
 }
 
 TEST_CASE("CONFIG REWRITE: without a file, and with one that has gone, it says why") {
   Options options;
-  CHECK(rewrite_config_file(options).error() == "The server is running without a config file");
+  CHECK(rewrite_config_file(options, {}).error() == "The server is running without a config file");
   const TempFolder folder;
   options.config_file = folder.file("gone");
-  auto result = rewrite_config_file(options);
+  auto result = rewrite_config_file(options, {});
   REQUIRE_FALSE(result);
   CHECK(result.error().find("cannot read") != std::string::npos);
   CHECK(folder.files() == 0);

@@ -1,0 +1,12 @@
+// SHA-256, the only form in which passwords are kept. OpenSSL's.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+// 64 hex digits in lower case.
+std::string sha256_hex(std::string_view bytes);
+
+}  // namespace holdfast
