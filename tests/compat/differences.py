@@ -94,13 +94,14 @@ def idle(a, b, _):
 
 
 def command_table_row(a, b, _):
-    """Name, arity, flags, and where the keys are; not ACL categories, tips and key specifications."""
+    """Name, arity, flags, where the keys are, and ACL categories; not tips and key specifications."""
     pairs = children(a, b)
     if pairs is None:
         return False
     for x, y in pairs:
         if x != y and (children(x, y) is None or x[1][:2] != y[1][:2] or x[1][3:6] != y[1][3:6]
-                       or not in_any_order(x[1][2], y[1][2], None)):
+                       or not in_any_order(x[1][2], y[1][2], None)
+                       or not in_any_order(x[1][6], y[1][6], None)):
             return False
     return True
 
@@ -132,8 +133,9 @@ NORMALISED = [
          "Client ids are each server's own numbers; they must name the same connection."),
     Rule(rb"HELLO", greeting, "Version and id are the server's own."),
     Rule(rb"COMMAND INFO", command_table_row,
-         "Name, arity, flags and key positions are compared. ACL categories, tips and key "
-         "specifications are not: clients do not read them."),
+         "Name, arity, flags, key positions and ACL categories are compared. Tips and key specifications "
+         "are not: clients do not read them. (What a command does with its keys command_table_test.py "
+         "compares.)"),
 ]
 MANY = [Rule(rb"[PS]?UNSUBSCRIBE$", unsubscribed,
              "Channels that are left all at once are told in any order.")]

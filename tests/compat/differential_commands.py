@@ -271,6 +271,7 @@ SERVERS = [
     lambda g: (b"PING", *g.some(VALUES, 0, 2)),
     lambda g: (b"ECHO", *g.some(VALUES, 1, 1)),
     lambda g: (b"COMMAND", b"GETKEYS", *g.one(GETKEYS).split()),
+    lambda g: (b"COMMAND", b"GETKEYSANDFLAGS", *g.one(GETKEYS).split()),
     lambda g: (b"WAIT", b"0", b"0"),
     lambda g: (b"WAIT", g.one((b"-1", b"0", b"x")), g.one((b"x", b"0", b"-1"))),
     lambda g: (b"ROLE",),

@@ -1,0 +1,56 @@
+#!/usr/bin/python3
+"""Compares what ACL rules go by, for every command that Holdfast and Redis 7.0 share: its categories, and
+what it does with its keys. Closes with "N passed, N failed". HOLDFAST_SERVER and REDIS_SERVER name them."""
+import sys
+
+sys.dont_write_bytecode = True  # build/ is the only place for what is made
+import redis
+from run import Server
+
+# Later versions', which Redis 7.0 has not; LOCK and its like have a category of their own.
+NOT_IN_REDIS_7_0 = {"client|no-touch", "client|setinfo", "delex"}
+OWN = {"fence", "lease", "lock", "locks", "renew", "unlock"}
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def raw_client(server):
+    client = redis.Redis(port=int(server.port))
+    client.response_callbacks.clear()
+    return client
+
+
+def as_map(flat):
+    return dict(zip([text(name) for name in flat[::2]], flat[1::2]))
+
+
+def facts(row):
+    """Categories, and of each key specification its flags."""
+    flags = [{text(f) for f in as_map(spec)["flags"]} - {"variable_flags"} for spec in row[8]]
+    return {text(name) for name in row[6]}, flags
+
+
+def main():
+    with Server(True) as holdfast, Server(False) as stock:
+        ours, theirs = raw_client(holdfast), raw_client(stock)
+        names = [text(n) for n in ours.execute_command("COMMAND", "LIST", "FILTERBY", "PATTERN", "*")]
+        names = [n for n in names if n.partition("|")[0] not in OWN and n not in NOT_IN_REDIS_7_0]
+        faults = []
+        for name in names:
+            mine, other = (c.execute_command("COMMAND", "INFO", name)[0] for c in (ours, theirs))
+            if other is None:
+                faults.append(f"{name}: Redis has no such command")
+            elif facts(mine) != facts(other):
+                faults.append(f"{name}: {facts(mine)}, but in Redis {facts(other)}")
+        lock = {text(n) for n in ours.execute_command("ACL", "CAT", "lock")}
+        if {n.partition("|")[0] for n in lock} != OWN:
+            faults.append(f"@lock has {sorted(lock)}")
+    print("\n".join(faults), end="\n" if faults else "")
+    print(f"{len(names) + 1 - len(faults)} passed, {len(faults)} failed")
+    return 1 if faults or len(names) < 100 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
