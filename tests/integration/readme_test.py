@@ -159,7 +159,7 @@ def test_session():
             play(terminals[name], text, server.port, tokens)
         for terminal in terminals.values():
             terminal.close()
-    assert len(terminals) == 2, "README has lost its session"
+    assert len(terminals) == 3, "README has lost its session"
 
 
 def run_example(kind, text, shown):

@@ -39,7 +39,7 @@ TEST_CASE("ACL: the description of any set of commands makes the same set again"
   const auto commands = all_commands();
   for (int run = 0; run < 200; ++run) {
     std::vector<std::string> rules{random() % 2 == 0 ? "+@all" : "-@all"};
-    for (unsigned n = random() % 12; n > 0; --n) {
+    for (auto n = random() % 12; n > 0; --n) {
       const std::string sign = random() % 2 == 0 ? "+" : "-";
       rules.push_back(random() % 2 == 0
                           ? sign + "@" + std::string(category_names()[random() % category_names().size()])
