@@ -7,7 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 
 readonly kSeconds=${FUZZ_SECONDS:-60}
-readonly kLimits=(-len_control=0 -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=256)
+readonly kLimits=(-len_control=0 -timeout=20 -report_slow_units=20 -rss_limit_mb=2048 -malloc_limit_mb=256)
 export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
 
@@ -23,7 +23,7 @@ longest() {
 fuzz_target() {
   local name=$1 log=build/fuzz/$1.log status
   "build/fuzz/$name" "${kLimits[@]}" -max_len="$(longest "$name")" -max_total_time="$kSeconds" \
-    -print_final_stats=1 -artifact_prefix="tests/fuzz/$name/" ${FUZZ_OPTIONS:-} \
+    -print_final_stats=1 -artifact_prefix="tests/fuzz/$name/" \
     "build/fuzz/corpus/$name" "tests/fuzz/$name" >"$log" 2>&1
   status=$?
   awk -v name="$name" '
