@@ -13,10 +13,10 @@ TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz nodejs no
 CXX = g++
 OPT = -O2
 PREFIX = /usr/local
-FLAGS = -std=c++20 -g -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $(CXXFLAGS)
+FLAGS = -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $(CXXFLAGS)
 # assert() stays on in the release: NDEBUG is never defined.
-RELEASE = $(OPT) $(LTO)
-ASAN = -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
+RELEASE = $(OPT) -g $(LTO)
+ASAN = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
   -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 # What the library for programs needs; and what the programs here need beside it.

@@ -31,7 +31,7 @@ Config config_for(Options& options, int64_t& clock_us) {
     if (!refusal) adopt_changes(options, config);
     return refusal;
   };
-  c.rewrite = [] { return std::string("no file"); };
+  c.rewrite = [](const auto&) { return std::string("no file"); };
   c.sleep = [](int64_t) {};
   return c;
 }

@@ -55,7 +55,7 @@ void change_and_rewrite(Options& options, Source& source) {
   }
   change_options(options, changes);
   check_rows(options);
-  if (!rewrite_config_file(options)) return;
+  if (!rewrite_config_file(options, {})) return;
   Result<Options> again = read({"--config", file_path()});
   must(static_cast<bool>(again), "a rewritten file is read");
   for (const Row& row : rows) must(shown(row, *again) == shown(row, options), row.name);
