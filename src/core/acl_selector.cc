@@ -98,7 +98,7 @@ std::string describe_commands(const AclSelector& selector) {
   std::string rules = adding ? "-@all" : "+@all";
   AclSelector left = selector;  // what they have not yet seen to
   uint32_t used = 0;
-  for (int best; (best = best_category(left.commands, adding, used)) >= 0;) {
+  for (int best = 0; (best = best_category(left.commands, adding, used)) >= 0;) {
     const uint32_t category = 1U << static_cast<unsigned>(best);
     add(rules, adding ? "+@" : "-@", category_names()[static_cast<size_t>(best)]);
     allow_category(built, category, adding);

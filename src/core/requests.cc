@@ -262,9 +262,7 @@ void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view>
   const size_t answered = c.out.size();
   Reply reply(c.out, c.protocol);
   const Command* command = resolve_command(argv, reply);
-  if (command == nullptr) {
-    fail_transaction(t, c, argv[0]);
-  } else if (c.checked && refuse_by_acl(t, c, *command, argv, reply)) {
+  if (command == nullptr || (c.checked && refuse_by_acl(t, c, *command, argv, reply))) {
     fail_transaction(t, c, argv[0]);
   } else if ((command->flags & kAllowBusy) == 0) {
     const bool aborts = command->handler == cmd_exec && c.transaction != nullptr;
