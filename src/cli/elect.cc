@@ -21,7 +21,7 @@
 namespace holdfast {
 namespace {
 
-// Before it stands again. On a quorum there is no queue that would let others in first.
+// Before it stands again, so that others come first.
 constexpr int kTurnOfOthersMs = 1000;
 // Servers that are away are told of again after so long.
 constexpr DurationMs kTellAgain{60000};

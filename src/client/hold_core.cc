@@ -2,14 +2,13 @@
 // entered twice.
 #include "client/hold_core.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <stdexcept>
 
 #include "client/client_core.h"
+#include "client/random.h"
 
 namespace holdfast {
 
@@ -24,11 +23,10 @@ DurationMs margin_of(DurationMs ttl) { return {std::clamp(ttl.count / 20, int64_
 // Nobody must guess an owner, as whoever names it can release its lock.
 // They are asked for by the dozen, and never twice used: a child of fork() has not this thread.
 uint64_t random_below(uint64_t n) {
-  thread_local std::array<uint64_t, 32> numbers;  // no more than getrandom() always gives at once
+  thread_local std::array<uint64_t, 32> numbers;
   thread_local size_t left = 0;
   if (left == 0) {
-    if (getrandom(numbers.data(), sizeof numbers, 0) != ssize_t{sizeof numbers})
-      throw std::runtime_error("the system gives no random numbers");
+    client::fill_random({reinterpret_cast<uint8_t*>(numbers.data()), sizeof numbers});
     left = numbers.size();
   }
   return numbers[--left] % n;

@@ -1,6 +1,5 @@
 #include "client/lease_core.h"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +8,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "client/random.h"
 #include "client/validity.h"
+#include "core/parse.h"
 
 namespace holdfast {
 
@@ -22,16 +23,11 @@ const char* const kLost =
     "the lease has expired: a document was removed or overwritten, or its time was over";
 const char* const kLate = "the lease has expired: its time is over";
 
-// Nobody must guess it, as whoever names a lease can cancel it.
 std::string fresh_id() {
-  std::array<unsigned char, 16> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != ssize_t{bytes.size()})
-    throw std::runtime_error("the system gives no random numbers");
+  std::array<uint8_t, 16> bytes{};
+  client::fill_random(bytes);
   std::string id;
-  for (const unsigned char byte : bytes) {
-    id += "0123456789abcdef"[byte / 16];
-    id += "0123456789abcdef"[byte % 16];
-  }
+  append_hex(id, bytes);
   return id;
 }
 

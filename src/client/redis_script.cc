@@ -6,7 +6,9 @@
 #include <map>
 #include <utility>
 
+#include "core/hash_slot.h"
 #include "core/parse.h"
+#include "core/saved.h"
 #include "core/sha1.h"
 
 namespace holdfast::client {
@@ -62,7 +64,7 @@ Translation on_key(const char* script, const Argv& argv, size_t key_at, const st
   if (argv.size() <= key_at) return wrong_arity(command);
   const std::string& key = argv[key_at];
   const auto rest = argv.begin() + static_cast<ptrdiff_t>(key_at) + 1;
-  return {Kind::kScript, {script, {key, token_key(key)}, {rest, argv.end()}}, {}};
+  return {Kind::kScript, {script, {key, note_key(key)}, {rest, argv.end()}}, {}};
 }
 
 // LEASE GRANT id ttl key value [key value ...]
@@ -70,7 +72,7 @@ Translation grant_of(const Argv& argv) {
   if (argv.size() < 6 || argv.size() % 2 != 0) return wrong_arity("lease|grant");
   ScriptCall call{"lease_grant", {lease_key(argv[4], argv[2])}, {argv[2], argv[3]}};
   for (size_t i = 4; i < argv.size(); i += 2) {
-    call.keys.insert(call.keys.end(), {argv[i], token_key(argv[i])});
+    call.keys.insert(call.keys.end(), {argv[i], note_key(argv[i])});
     call.argv.push_back(argv[i + 1]);
   }
   return {Kind::kScript, std::move(call), {}};
@@ -102,32 +104,7 @@ Translation locks_of(const Argv& argv) {
   return refused("ERR LOCKS " + what + " is not possible on Redis: " + why);
 }
 
-// CRC-16 of XMODEM, as in the specification of Redis Cluster.
-int crc16(std::string_view bytes) {
-  unsigned crc = 0;
-  for (const char c : bytes) {
-    crc ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8U;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc & 0x8000U) != 0 ? (crc << 1U) ^ 0x1021U : crc << 1U;
-    crc &= 0xffffU;
-  }
-  return static_cast<int>(crc);
-}
-
 }  // namespace
-
-std::string_view hash_tag(std::string_view key) {
-  const size_t open = key.find('{');
-  if (open == std::string_view::npos) return key;
-  const size_t close = key.find('}', open + 1);
-  if (close == std::string_view::npos || close == open + 1) return key;
-  return key.substr(open + 1, close - open - 1);
-}
-
-int slot_of(std::string_view key) { return crc16(hash_tag(key)) % kSlots; }
-
-std::string token_key(std::string_view key) {
-  return std::string("holdfast:token:{").append(hash_tag(key)).append("}").append(key);
-}
 
 std::string lease_key(std::string_view first_key, std::string_view id) {
   return std::string("holdfast:lease:{").append(hash_tag(first_key)).append("}").append(id);
@@ -140,7 +117,7 @@ Argv evalsha_of(const ScriptCall& call) {
 Argv eval_of(const ScriptCall& call) { return eval_with("EVAL", script_of(call.script).text, call); }
 
 ScriptCall unlock_call(const std::string& key, const std::string& owner) {
-  return {"unlock", {key, token_key(key)}, {owner}};
+  return {"unlock", {key, note_key(key)}, {owner}};
 }
 
 Translation translate(const Argv& argv, const LeaseKeys& lease_keys) {

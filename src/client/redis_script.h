@@ -15,12 +15,6 @@ namespace holdfast::client {
 
 using Argv = std::vector<std::string>;
 
-inline constexpr int kSlots = 16384;
-
-// What Redis Cluster hashes of a key: the text in its first {}, or all of it.
-std::string_view hash_tag(std::string_view key);
-int slot_of(std::string_view key);
-std::string token_key(std::string_view key);
 std::string lease_key(std::string_view first_key, std::string_view id);
 
 // As it stands in redis-scripts/, by its name without .lua. Empty: there is none.

@@ -1,7 +1,6 @@
 // Drives the engine as the server does: turns of requests, effects and deadlines. And the table of engines.
 #include "client/transport_engine.h"
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,14 +8,13 @@
 #include <atomic>
 #include <bit>
 #include <cassert>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "client/random.h"
 #include "client/transport_embedded.h"
 
 namespace holdfast::client {
@@ -29,15 +27,6 @@ int64_t stopwatch_us() {
   return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
-// The engine cannot go on without: what it makes of them must not be guessed.
-void fill_random(std::span<uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = getrandom(bytes.data(), bytes.size(), 0);
-    if (n < 0 && errno != EINTR) std::abort();
-    if (n > 0) bytes = bytes.subspan(static_cast<size_t>(n));
-  }
-}
-
 uint64_t random_number() {
   std::array<uint8_t, sizeof(uint64_t)> bytes{};
   fill_random(bytes);
@@ -48,7 +37,8 @@ Config config_of(uint64_t token_floor) {
   Config config;
   config.hash_seed = random_number();
   config.token_floor = token_floor;
-  config.random = fill_random;
+  // The engine cannot go on without.
+  config.random = [](std::span<uint8_t> bytes) noexcept { fill_random(bytes); };
   config.clock_us = stopwatch_us;
   config.change = [](const ConfigChanges& changes, Config&) {
     return ConfigRefusal{changes.front().first, "an embedded engine has no options"};

@@ -172,7 +172,7 @@ void RedisNodes::hear_slots(Node& node, const Value& value) {
 // [[first slot, last slot, [host, port, ...], replicas...], ...]
 bool RedisNodes::read_slots(Node& node, const Value& value) {
   if (value.kind != Kind::kArray) return false;
-  std::array<Node*, kSlots> owners{};
+  std::array<Node*, kHashSlots> owners{};
   std::vector<Node*> known;
   for (const Value& row : value.elements) {
     if (row.elements.size() < 3) return false;
@@ -184,7 +184,7 @@ bool RedisNodes::read_slots(Node& node, const Value& value) {
       if (std::ranges::find(known, found) == known.end()) known.push_back(found);
       if (i > 2) continue;
       const int64_t first = std::max<int64_t>(row.elements[0].integer, 0);
-      const int64_t last = std::min<int64_t>(row.elements[1].integer, kSlots - 1);
+      const int64_t last = std::min<int64_t>(row.elements[1].integer, kHashSlots - 1);
       for (int64_t slot = first; slot <= last; ++slot) owners[static_cast<size_t>(slot)] = found;
     }
   }

@@ -15,6 +15,7 @@
 #include "client/transport.h"
 #include "client/transport_backoff.h"
 #include "client/transport_pipeline.h"
+#include "core/hash_slot.h"
 
 namespace holdfast::client {
 
@@ -79,7 +80,7 @@ class RedisNodes {
   std::vector<Node*> known_;                            // those to ask: of the map, and those we began with
   size_t home_ = 0;                                     // of known_, who has answered last
   size_t listener_ = 0;                                 // of known_
-  std::array<Node*, kSlots> owners_{};
+  std::array<Node*, kHashSlots> owners_{};
   std::vector<Parked> parked_;
   bool refreshing_ = false;
   size_t tried_ = 0;  // nodes, in this refresh

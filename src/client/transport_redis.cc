@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client/transport_redis_core.h"
+#include "core/hash_slot.h"
 
 namespace holdfast::client {
 namespace {
@@ -82,7 +83,7 @@ void RedisCore::run_asked(const CallPtr& call, DurationMs timeout, Link::Answere
 
 // By EVAL where the server has never seen the script, or has forgotten it.
 void RedisCore::run(const CallPtr& call, DurationMs timeout, const RedisNodes::Done& done) {
-  const int slot = slot_of(call->keys.front());
+  const int slot = hash_slot(call->keys.front());
   const TimeMs deadline = Loop::now() + timeout;
   nodes_.ask(slot, evalsha_of(*call), timeout,
              [this, call, slot, deadline, done](const Value& value, RedisNodes::Spot at) {

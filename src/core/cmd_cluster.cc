@@ -4,33 +4,13 @@
 
 #include "core/command.h"
 #include "core/handlers.h"
+#include "core/hash_slot.h"
 
 namespace holdfast {
 
 namespace {
 
-constexpr int64_t kSlots = 16384;
 constexpr int64_t kBusPortOffset = 10000;
-
-// CRC-16/XMODEM, by which Redis Cluster spreads keys.
-uint16_t crc16(std::string_view bytes) {
-  uint32_t crc = 0;
-  for (const char byte : bytes) {
-    crc ^= static_cast<uint32_t>(static_cast<unsigned char>(byte)) << 8U;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc << 1U) ^ ((crc & 0x8000U) != 0 ? 0x1021U : 0);
-    crc &= 0xFFFFU;
-  }
-  return static_cast<uint16_t>(crc);
-}
-
-// What of a key decides about its slot: the first non-empty {tag}, or else all.
-std::string_view hashed_part(std::string_view key) {
-  const size_t open = key.find('{');
-  if (open == std::string_view::npos) return key;
-  const size_t close = key.find('}', open + 1);
-  if (close == std::string_view::npos || close == open + 1) return key;
-  return key.substr(open + 1, close - open - 1);
-}
 
 struct Address {
   std::string host;
@@ -88,7 +68,7 @@ void cmd_cluster_slots(Request& r) {
   r.reply.array(1);
   r.reply.array(3);
   r.reply.integer(0);
-  r.reply.integer(kSlots - 1);
+  r.reply.integer(kHashSlots - 1);
   r.reply.array(4);
   r.reply.bulk(a.host);
   r.reply.integer(a.port);
@@ -103,7 +83,7 @@ void cmd_cluster_shards(Request& r) {
   r.reply.bulk("slots");
   r.reply.array(2);
   r.reply.integer(0);
-  r.reply.integer(kSlots - 1);
+  r.reply.integer(kHashSlots - 1);
   r.reply.bulk("nodes");
   r.reply.array(1);
   r.reply.map(7);
@@ -116,7 +96,7 @@ void cmd_cluster_shards(Request& r) {
   write_pair(r.reply, "health", "online");
 }
 
-void cmd_cluster_keyslot(Request& r) { r.reply.integer(crc16(hashed_part(r.arg(2))) % kSlots); }
+void cmd_cluster_keyslot(Request& r) { r.reply.integer(hash_slot(r.arg(2))); }
 
 void cmd_cluster_help(Request& r) {
   static constexpr std::string_view kLines[] = {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/hash_slot.h"
 #include "core/parse.h"
 
 namespace holdfast {
@@ -105,13 +106,8 @@ std::optional<SavedHolder> read_holder_text(std::string_view text) {
   return h;
 }
 
-// Redis hashes the text in the first braces, if there is one.
 std::string note_key(std::string_view key) {
-  const size_t open = key.find('{');
-  const size_t close = open == std::string_view::npos ? open : key.find('}', open + 1);
-  const bool tagged = close != std::string_view::npos && close > open + 1;
-  const std::string_view tag = tagged ? key.substr(open + 1, close - open - 1) : key;
-  return std::string(kNotePrefix).append(tag).append("}").append(key);
+  return std::string(kNotePrefix).append(hash_tag(key)).append("}").append(key);
 }
 
 }  // namespace holdfast

@@ -112,7 +112,7 @@ class Faults {
 // The processes that count, which are stopped and woken.
 class Crew {
  public:
-  Crew(const std::string& place, const Folder& folder, uint64_t target, uint64_t seed) : dice_(seed) {
+  Crew(const std::string& place, const TempFolder& folder, uint64_t target, uint64_t seed) : dice_(seed) {
     for (size_t i = 0; i < kClients; ++i) {
       Counting part{place, folder.path(), target, dice_.below(UINT32_MAX), "", true};
       part.clock = wrong_clock(i, part.clock_is_right);
@@ -198,7 +198,7 @@ TEST_CASE("chaos: 50 processes count while servers die and messages vanish, and 
   std::cout << "chaos: seed " << seed << std::endl;
   allow_open_files(8192);
   const Intensity intensity{2000, 2000, 20, 200, 20};
-  const Folder folder;
+  const TempFolder folder;
   ChaosServers servers(clocks_of_servers(), seed, intensity);
   Storage storage(folder.path(), target);
   Faults faults(servers, seed + 1);

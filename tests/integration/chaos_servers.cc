@@ -16,22 +16,11 @@ std::string environment(const char* name) {
 
 }  // namespace
 
-Folder::Folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "holdfast-chaos-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  path_ = name;
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 std::string clock_setting(std::chrono::microseconds ahead, int64_t rate_ppm) {
   return "HOLDFAST_TEST_CLOCK=" + std::to_string(ahead.count()) + " " + std::to_string(rate_ppm);
 }
 
-std::vector<std::string> with_clock(const Folder& folder, std::chrono::microseconds ahead) {
+std::vector<std::string> with_clock(const TempFolder& folder, std::chrono::microseconds ahead) {
   const std::string library = (folder.path() / "clock.so").string();
   const std::string command =
       "g++ -std=c++20 -O1 -shared -fPIC -o " + library + " tests/integration/skewed_clock.cc";

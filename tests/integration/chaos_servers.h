@@ -9,27 +9,15 @@
 #include <vector>
 
 #include "chaos_proxy.h"
+#include "files/temp_folder.h"
 #include "server_harness.h"
 
 namespace holdfast::integration {
 
-// A folder of its own, gone at the end.
-class Folder {
- public:
-  Folder();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // HOLDFAST_TEST_CLOCK for a process, as skewed_clock.cc reads it.
 std::string clock_setting(std::chrono::microseconds ahead, int64_t rate_ppm = 0);
 // The settings with which a server has such a clock; the library for that is built in the folder.
-std::vector<std::string> with_clock(const Folder& folder, std::chrono::microseconds ahead);
+std::vector<std::string> with_clock(const TempFolder& folder, std::chrono::microseconds ahead);
 
 class ChaosServers {
  public:
@@ -58,7 +46,7 @@ class ChaosServers {
   };
   void start(size_t server);
 
-  Folder folder_;
+  TempFolder folder_;
   ChaosProxy proxy_;
   std::vector<Place> servers_;
 };

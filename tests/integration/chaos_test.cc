@@ -63,7 +63,7 @@ TEST_CASE("chaos: servers that are woken hold what they missed no longer than it
 }
 
 TEST_CASE("chaos: tokens grow where servers are killed and their clocks set back") {
-  const Folder folder;
+  const TempFolder folder;
   uint64_t last = 0;
   for (const auto hours : {0h, -30h, 12h, -300h}) {
     Launch launch{{"--dir", (folder.path() / "data").string()}, with_clock(folder, hours)};

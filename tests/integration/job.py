@@ -1,12 +1,13 @@
-"""What the tests of `holdfast run` and `elect` share: a server that the command finds, the command as
-a process, and what the server knows of its lock."""
+"""What the tests of the command share: a server that it finds, the command as a process, and what the
+server knows of its lock."""
 import contextlib
+import json
 import os
 import pathlib
 import re
 import subprocess
 
-from harness import HOLDFAST, LIMIT_S, Server, data_folder, end_with_parent
+from harness import HOLDFAST, LIMIT_S, Server, data_folder, end_with_parent, equal
 
 COMMAND = os.path.join(os.path.dirname(os.path.abspath(HOLDFAST)), "holdfast")
 NAME = "job"
@@ -30,6 +31,31 @@ def service():
         yield server
 
 
+def start(*words):
+    """The command with these words, without input."""
+    return subprocess.Popen([COMMAND, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, preexec_fn=end_with_parent)
+
+
+def ended(process, status):
+    """Both outputs, after the end of its input; it has to end with this status."""
+    out, err = process.communicate(timeout=LIMIT_S)
+    if process.returncode != status or "Sanitizer" in err:
+        raise AssertionError(f"status {process.returncode}, wanted {status}: {out!r} {err!r}")
+    return out, err
+
+
+def call(status, *words):
+    return ended(start(*words), status)
+
+
+def told(*words, status=0):
+    """What it says as JSON, on one line."""
+    out = call(status, *words, "--json")[0]
+    equal(out.count("\n"), 1)
+    return json.loads(out)
+
+
 class Run:
     """`holdfast run` with these options and this command; its input and both outputs are pipes."""
 
@@ -45,11 +71,7 @@ class Run:
         return self.process.stdout.readline().strip()
 
     def ended(self, status):
-        """Both outputs, after the end of its input; it has to end with this status."""
-        out, err = self.process.communicate(timeout=LIMIT_S)
-        if self.process.returncode != status or "Sanitizer" in err:
-            raise AssertionError(f"status {self.process.returncode}, wanted {status}: {out!r} {err!r}")
-        return out, err
+        return ended(self.process, status)
 
 
 def run(status, options, command):

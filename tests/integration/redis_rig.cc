@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "client/redis_script.h"
+#include "core/hash_slot.h"
 
 namespace holdfast::integration {
 namespace {
@@ -35,12 +36,6 @@ int next_free_port() {
   return port;
 }
 
-std::filesystem::path fresh_folder() {
-  std::string name = (std::filesystem::temp_directory_path() / "holdfast-redis-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-  return name;
-}
-
 std::unique_ptr<Process> start(const Words& args, const std::filesystem::path& folder, int port) {
   Words all{"--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder.string()};
   all.insert(all.end(), args.begin(), args.end());
@@ -56,18 +51,12 @@ std::string redis_program() {
 }
 
 // Somebody else may take a free port before it does.
-RedisProcess::RedisProcess(const Words& args, int port) : folder_(fresh_folder()), port_(port) {
+RedisProcess::RedisProcess(const Words& args, int port) : port_(port) {
   for (int attempt = 0; process_ == nullptr && attempt < 5; ++attempt) {
     if (port == 0) port_ = next_free_port();
-    process_ = start(args, folder_, port_);
+    process_ = start(args, folder_.path(), port_);
   }
   if (process_ == nullptr) throw std::runtime_error("redis-server did not start");
-}
-
-RedisProcess::~RedisProcess() {
-  process_.reset();
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
 }
 
 Value RedisProcess::ask(const std::string& line) const {
@@ -116,7 +105,7 @@ std::string RedisCluster::place() const {
 }
 
 RedisProcess& RedisCluster::master_of(const std::string& key) {
-  const int slot = client::slot_of(key);
+  const int slot = hash_slot(key);
   for (const auto& node : nodes_) {
     if (!node->runs()) continue;
     for (const Value& row : node->ask("CLUSTER SLOTS").elements) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "files/temp_folder.h"
 #include "locks_rig.h"
 
 namespace holdfast::integration {
@@ -19,7 +20,6 @@ std::string redis_program();
 class RedisProcess {
  public:
   explicit RedisProcess(const Words& args = {}, int port = 0);
-  ~RedisProcess();
   RedisProcess(const RedisProcess&) = delete;
   RedisProcess& operator=(const RedisProcess&) = delete;
 
@@ -34,7 +34,7 @@ class RedisProcess {
   std::string info(const std::string& section, const std::string& name) const;
 
  private:
-  std::filesystem::path folder_;
+  TempFolder folder_;
   int port_ = 0;
   std::unique_ptr<Process> process_;
 };

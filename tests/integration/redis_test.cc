@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "client/redis_script.h"
+#include "core/hash_slot.h"
+#include "core/saved.h"
 #include "holdfast/lease.h"
 #include "redis_rig.h"
 
@@ -370,13 +372,13 @@ TEST_CASE("redis: a slot of a cluster moves to another node while a lock in it i
   REQUIRE(&from != &to);
   Acquired acquired = client.lock("k", unrenewed());
   REQUIRE(acquired.result.ok());
-  const std::string set = "CLUSTER SETSLOT " + std::to_string(client::slot_of("k"));
+  const std::string set = "CLUSTER SETSLOT " + std::to_string(hash_slot("k"));
   const std::string from_id = from.ask("CLUSTER MYID").text;
   const std::string to_id = to.ask("CLUSTER MYID").text;
   CHECK(to.ask(set + " IMPORTING " + from_id).text == "OK");
   CHECK(from.ask(set + " MIGRATING " + to_id).text == "OK");
   CHECK(acquired.hold.extend(60s).ok());
-  for (const std::string& key : {std::string("k"), client::token_key("k")}) {
+  for (const std::string& key : {std::string("k"), note_key("k")}) {
     const std::string port = std::to_string(to.port());
     CHECK(from.ask("MIGRATE 127.0.0.1 " + port + " " + key + " 0 5000").text == "OK");
   }

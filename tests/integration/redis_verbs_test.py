@@ -7,11 +7,10 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import tempfile
 
-from harness import LIMIT_S, REDIS, Server, end_with_parent, equal, has, run_tests, test, until
-from job import COMMAND
+from harness import LIMIT_S, REDIS, Server, equal, has, run_tests, test, until
+from job import call, ended, start, told
 
 OWNED = ("unlock", "renew")
 
@@ -31,27 +30,6 @@ def redis():
             server.name = f"127.0.0.1:{port}"
             os.environ["HOLDFAST_SERVERS"] = f"redis://{server.name}"
             yield server
-
-
-def start(*words):
-    return subprocess.Popen([COMMAND, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, preexec_fn=end_with_parent)
-
-
-def ended(process, status):
-    out, err = process.communicate(timeout=LIMIT_S)
-    if process.returncode != status or "Sanitizer" in err:
-        raise AssertionError(f"status {process.returncode}, wanted {status}: {out!r} {err!r}")
-    return out, err
-
-
-def call(status, *words):
-    return ended(start(*words), status)
-
-
-def told(*words, status=0):
-    """What it says as JSON."""
-    return json.loads(call(status, *words, "--json")[0])
 
 
 @test

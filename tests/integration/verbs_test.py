@@ -13,8 +13,8 @@ import socket
 import subprocess
 import threading
 
-from harness import LIMIT_S, Server, data_folder, end_with_parent, equal, has, run_tests, test, until
-from job import COMMAND
+from harness import LIMIT_S, Server, data_folder, equal, has, run_tests, test, until
+from job import COMMAND, call, ended, start, told
 
 VERBS = ["lock", "unlock", "renew", "info", "list", "break", "revoke", "watch", "ping"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -46,29 +46,6 @@ def three_servers():
         folders = [stack.enter_context(data_folder()) for _ in range(3)]
         servers = [stack.enter_context(Server(folder, "--port", "auto")) for folder in folders]
         yield Places(servers)
-
-
-def start(*words):
-    return subprocess.Popen([COMMAND, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, preexec_fn=end_with_parent)
-
-
-def ended(process, status):
-    out, err = process.communicate(timeout=LIMIT_S)
-    if process.returncode != status or "Sanitizer" in err:
-        raise AssertionError(f"status {process.returncode}, wanted {status}: {out!r} {err!r}")
-    return out, err
-
-
-def call(status, *words):
-    return ended(start(*words), status)
-
-
-def told(*words, status=0):
-    """What it says as JSON, on one line."""
-    out = call(status, *words, "--json")[0]
-    equal(out.count("\n"), 1)
-    return json.loads(out)
 
 
 def words_for(verb):
