@@ -1,18 +1,29 @@
 #!/usr/bin/env bash
 # Runs the doctest programs given (what stands after -- are options for them), then every executable script
-# in tests/integration, compat and conformance, and closes with "N passed, N failed", summed over all. Fails
-# when a test failed, or when a suite ended without telling its sum (a crash, or its time limit).
+# in tests/integration, compat and conformance. Tells again what failed, and closes with "N passed, N
+# failed", summed over all. Fails when a test failed, or when a suite ended without telling its sum (a
+# crash, or its time limit).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 readonly kLimitSeconds=900
 readonly kLogs=build/tests
 readonly kDoctestSum='s/^\[doctest\] test cases: .*| *\([0-9]*\) passed | *\([0-9]*\) failed.*/\1 \2/p'
+readonly kFailure='^(FAILED|TEST CASE:|.*(ERROR|Assertion .* failed|runtime error):)'
 readonly kScriptSum='s/^\([0-9]*\) passed, \([0-9]*\) failed$/\1 \2/p'
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
 passed=0
 failed=0
+failures=''
+
+# what_failed NAME: the lines of the suite's log that name what failed, each with the two after it; of a
+# suite that names nothing, its last words.
+what_failed() {
+  local lines
+  lines=$(grep -aE -A 2 "$kFailure" "$kLogs/$1.log" | grep -v '^--$' | head -n 20)
+  printf '== failed in %s\n%s\n' "$1" "${lines:-$(tail -n 12 "$kLogs/$1.log")}" | cut -c 1-240
+}
 
 # run_suite NAME SUM COMMAND...: runs the command, its output shown and kept. SUM is the sed expression that
 # makes "passed failed" of the suite's closing line. A script's own closing line is not shown: only the sum
@@ -33,6 +44,7 @@ run_suite() {
     counts="${counts% *} 1"
   fi
   printf '== %s: %s passed, %s failed\n' "$name" "${counts% *}" "${counts#* }"
+  [ "${counts#* }" = 0 ] || failures+=$(what_failed "$name")$'\n'
   passed=$((passed + ${counts% *}))
   failed=$((failed + ${counts#* }))
 }
@@ -53,5 +65,5 @@ for script in tests/integration/*.sh tests/integration/*.py tests/compat/*.py te
   run_suite "$(basename "$script")" "$kScriptSum" "$script"
 done
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
+printf '%s%s passed, %s failed\n' "$failures" "$passed" "$failed"
 [ "$failed" = 0 ]

@@ -47,7 +47,7 @@ def main():
         lock = {text(n) for n in ours.execute_command("ACL", "CAT", "lock")}
         if {n.partition("|")[0] for n in lock} != OWN:
             faults.append(f"@lock has {sorted(lock)}")
-    print("\n".join(faults), end="\n" if faults else "")
+    print("".join(f"FAILED {fault}\n" for fault in faults), end="")
     print(f"{len(names) + 1 - len(faults)} passed, {len(faults)} failed")
     return 1 if faults or len(names) < 100 else 0
 

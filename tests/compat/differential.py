@@ -77,8 +77,8 @@ class Run:
         if died:
             print("".join(server.last_words for server in self.servers if server.name in died))
         names = [server.name for server in self.servers]
-        print(f"difference {len(self.faults)}, --seed {self.seed} --session {number}, {session.kind}, "
-              f"RESP{session.protocol}:\n" + report(session, difference, names), flush=True)
+        print(f"FAILED difference {len(self.faults)}, --seed {self.seed} --session {number}, "
+              f"{session.kind}, RESP{session.protocol}:\n" + report(session, difference, names), flush=True)
 
     def progress(self):
         now = time.monotonic()

@@ -139,9 +139,8 @@ def version_of(case):
 def run_case(case, broken, against_redis):
     began = time.monotonic()
     result, reason = broken.get(case.prepare) or result_of(case, against_redis)
-    print(f"{case.library}, {case.how}: {result} ({time.monotonic() - began:.1f} s)", flush=True)
-    if reason:
-        print(reason, flush=True)
+    text = f"{case.library}, {case.how}: {result} ({time.monotonic() - began:.1f} s)"
+    print(f"FAILED {text}\n{reason}" if result == "failed" else text, flush=True)
     return case.library, version_of(case), case.how, result
 
 

@@ -112,7 +112,7 @@ def test(transcripts, servers):
         results = dict(zip(servers, pool.map(lambda name: play_all(name, transcripts), servers)))
     everything = [result for side in results.values() for result in side]
     faults = comparison_faults() + [fault for result in everything for fault in result.faults]
-    print("\n".join(faults), end="\n" if faults else "")
+    print("".join(f"FAILED {fault}\n" for fault in faults), end="")
     print_table(transcripts, results)
     print(f"{sum(result.passed for result in everything)} passed, {len(faults)} failed")
     return 1 if faults else 0

@@ -196,8 +196,8 @@ def attempt(target, name, action):
     """Whether it went well; what did not is told."""
     try:
         action()
-    except Exception:  # one broken promise must not keep the others from being looked at
-        print(f"FAILED {target.name}: {name}: {traceback.format_exc(limit=-2)}")
+    except Exception as failure:  # one broken promise must not keep the others from being looked at
+        print(f"FAILED {target.name}: {name}: {failure!r}\n{traceback.format_exc(limit=-2)}")
         return False
     return True
 

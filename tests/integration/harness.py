@@ -214,9 +214,9 @@ def run_tests(around=data_folder):
         try:
             with around() as argument:
                 function(argument)
-        except Exception:  # one broken promise must not keep the others from being looked at
+        except Exception as failure:  # one broken promise must not keep the others from being looked at
             failed += 1
-            print(f"FAILED {function.__name__}: {traceback.format_exc(limit=-3)}")
+            print(f"FAILED {function.__name__}: {failure!r}\n{traceback.format_exc(limit=-3)}")
         signal.alarm(0)
     print(f"{len(chosen) - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
