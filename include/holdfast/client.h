@@ -119,7 +119,7 @@ class Client {
   //   acks, ack-timeout    how many replicas of each Redis must acknowledge a grant (none), within how many
   //                        ms (half of timeout); else the grant is given back, and is kRefused
   // A counted lock needs all servers of its key, as fewer would let in more than its limit. On Redis nobody
-  // queues, LOCKS REVOKE is not possible, and what a process leaves that vanishes ends with its ttl.
+  // queues, and what a process leaves that vanishes ends with its ttl.
   // All clients of a process that name the same engine share it. It ends with the last of them, and with it
   // all holds, also those that were left; the next one's tokens are larger, those of the next process if
   // the clock was not set back. A child of fork() has engines of its own. Throws std::invalid_argument,

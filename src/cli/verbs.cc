@@ -66,7 +66,7 @@ const std::array kVerbs = {
          "\n"
          "  --match PATTERN     only these, as in 'job:*', 'disk-[0-9]', '?'\n"
          "\n"
-         "Not possible on Redis, which keeps no list of locks.\n",
+         "On Redis every string is the lock of its value, and all keys are gone through, by SCAN.\n",
          "The locks of all jobs, on three servers:\n    holdfast list --servers quorum://a,b,c --match "
          "'job:*'",
          verb_list},
@@ -76,8 +76,8 @@ const std::array kVerbs = {
          "be at work.\n\n",
          "After whoever held it has been seen to be dead:\n    holdfast break deploy", verb_break},
     Verb{"revoke", "revoke NAME", 1, "", "ask the holders of a lock to give it back",
-         "Asks the holders of the lock NAME to give it back. Those who do not listen go on.\n"
-         "Not possible on Redis.\n\n",
+         "Asks the holders of the lock NAME to give it back. Those who do not listen go "
+         "on.\n\n",
          "Have a leader step down (see holdfast elect):\n    holdfast revoke leader/mail", verb_revoke},
     Verb{"watch", "watch NAME", 1, "", "show what happens to a lock, until Ctrl-C",
          "Shows what happens to the lock NAME on each server, as it happens: a line of TIME SERVER EVENT.\n"

@@ -19,6 +19,8 @@ using Kind = Translation::Kind;
 constexpr const char* kUnknownLease =
     "NOLEASE no such lease of this client; on Redis only the client that has granted it knows its keys";
 
+constexpr int64_t kMaxListed = 1000;
+
 struct Script {
   std::string text;
   std::string digest;
@@ -26,8 +28,8 @@ struct Script {
 
 std::map<std::string, Script> join_scripts() {
   std::map<std::string, Script> all;
-  for (const char* name : {"lock", "renew", "unlock", "fence", "locks_info", "break", "lease_grant",
-                           "lease_confirm", "lease_cancel", "lease_renew"}) {
+  for (const char* name : {"lock", "renew", "unlock", "fence", "locks_info", "locks_list", "break",
+                           "revoke", "lease_grant", "lease_confirm", "lease_cancel", "lease_renew"}) {
     std::string text(script_file("common"));
     if (std::string_view(name).starts_with("lease_")) text += script_file("lease_common");
     text += script_file(name);
@@ -94,20 +96,51 @@ Translation lease_of(const Argv& argv, const LeaseKeys& lease_keys) {
                  " is not possible on Redis: it only knows GRANT, CONFIRM, RENEW, CANCEL");
 }
 
+// LOCKS LIST cursor [MATCH pattern] [COUNT n]: SCAN has the same options, with the same errors.
+Translation list_of(const Argv& argv) {
+  if (argv.size() < 3) return wrong_arity("locks|list");
+  const auto from = read_list_cursor(argv[2]);
+  if (!from) return refused("ERR invalid cursor");
+  Argv options(argv.begin() + 3, argv.end());
+  for (size_t i = 0; i < options.size(); i += 2) {
+    const std::string word = upper(options[i]);
+    if ((word != "MATCH" && word != "COUNT") || i + 1 == options.size()) return refused("ERR syntax error");
+    // A hint, as it is for SCAN: each key that is looked at is a request.
+    if (word == "COUNT" && parse_int_in(options[i + 1], kMaxListed, INT64_MAX))
+      options[i + 1] = std::to_string(kMaxListed);
+  }
+  return {Kind::kList, {"locks_list", {}, std::move(options)}, {}, *from};
+}
+
 Translation locks_of(const Argv& argv) {
   const std::string what = argv.size() > 1 ? upper(argv[1]) : "";
   if (what == "INFO") return on_key("locks_info", argv, 2, "locks|info");
   if (what == "BREAK") return on_key("break", argv, 2, "locks|break");
-  const char* why = what == "LIST" || what == "OWNED" ? "it keeps no list of its locks"
-                    : what == "REVOKE"                ? "it cannot tell holders from others who listen"
-                                                      : "there is no script for it";
-  return refused("ERR LOCKS " + what + " is not possible on Redis: " + why);
+  if (what == "REVOKE") return on_key("revoke", argv, 2, "locks|revoke");
+  if (what == "LIST") return list_of(argv);
+  return refused("ERR LOCKS " + what + " is not possible on Redis: there is no script for it");
 }
 
 }  // namespace
 
 std::string lease_key(std::string_view first_key, std::string_view id) {
   return std::string("holdfast:lease:{").append(hash_tag(first_key)).append("}").append(id);
+}
+
+// "slot:scan:node"; a node's text has colons, too.
+std::string text_of(const ListCursor& cursor) {
+  return std::to_string(cursor.slot) + ":" + cursor.scan + ":" + cursor.node;
+}
+
+std::optional<ListCursor> read_list_cursor(std::string_view text) {
+  if (text == "0") return ListCursor{};
+  const size_t first = text.find(':');
+  const size_t second = first == std::string_view::npos ? first : text.find(':', first + 1);
+  if (second == std::string_view::npos) return std::nullopt;
+  const auto slot = parse_int_in(text.substr(0, first), 0, kHashSlots - 1);
+  if (!slot) return std::nullopt;
+  return ListCursor{static_cast<int>(*slot), std::string(text.substr(second + 1)),
+                    std::string(text.substr(first + 1, second - first - 1))};
 }
 
 Argv evalsha_of(const ScriptCall& call) {

@@ -34,16 +34,28 @@ Argv eval_of(const ScriptCall& call);
 // The KEYS that a lease was granted with; null: not known.
 using LeaseKeys = std::function<const Argv*(const std::string& id)>;
 
+// How far a LOCKS LIST has come: which node of a cluster, and where its SCAN goes on.
+struct ListCursor {
+  int slot = 0;      // the node that has it
+  std::string node;  // that has given `scan`, which means nothing to another one; empty: none yet
+  std::string scan = "0";
+};
+// As it is shown to whoever pages: "0" is the beginning. nullopt: it is none.
+std::optional<ListCursor> read_list_cursor(std::string_view text);
+std::string text_of(const ListCursor& cursor);
+
 // What is to be sent for a request.
 struct Translation {
   enum class Kind : uint8_t {
     kScript,   // `call`
+    kList,     // SCAN from `from` on with `call.argv`, and `call.script` for each key found
     kPlain,    // Redis has it, too: as it is
     kRefused,  // `why`, with its code
   };
   Kind kind = Kind::kPlain;
   ScriptCall call;
   std::string why;
+  ListCursor from = {};
 };
 
 Translation translate(const Argv& argv, const LeaseKeys& lease_keys);

@@ -3,6 +3,7 @@
 #include "client/transport_nodes.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "client/transport_auth.h"
@@ -68,6 +69,20 @@ RedisNodes::Node& RedisNodes::node(const std::string& host, int port) {
 
 Address RedisNodes::listener() { return known_[listener_++ % known_.size()]->address; }
 
+std::string RedisNodes::owner_of(int slot) const {
+  const Node* owner = owners_[static_cast<size_t>(slot)];
+  return owner == nullptr ? "" : owner->address.text();
+}
+
+std::optional<int> RedisNodes::next_owner(int after) const {
+  std::set<const Node*> met;
+  for (int slot = 0; slot < kHashSlots; ++slot) {
+    const Node* owner = owners_[static_cast<size_t>(slot)];
+    if (owner != nullptr && met.insert(owner).second && slot > after) return slot;
+  }
+  return std::nullopt;
+}
+
 void RedisNodes::ask(std::optional<int> slot, Argv argv, DurationMs timeout, Done done) {
   const TimeMs deadline = Loop::now() + timeout;
   route(std::make_shared<Call>(Call{slot, std::move(argv), timeout, deadline, std::move(done)}));
@@ -100,7 +115,7 @@ void RedisNodes::hear(const CallPtr& call, Node& node, const Value& value) {
   if (value.kind == Kind::kError && follow(call, node, value.text)) return;
   const bool alien = !address_.cluster && value.kind == Kind::kError && value.text.starts_with("MOVED ");
   const Value answer = alien ? Value{Kind::kError, 0, kOther, {}} : as_error(value);
-  call->done(answer, {&node.pipeline, node.pipeline.connection()});
+  call->done(answer, {&node.pipeline, node.pipeline.connection(), &node.address});
 }
 
 // "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381", "TRYAGAIN ...". Whether the request goes on.

@@ -25,6 +25,7 @@ class RedisNodes {
   struct Spot {
     Pipeline* pipeline = nullptr;
     uint64_t connection = 0;
+    const Address* node = nullptr;  // lives as long as this RedisNodes
   };
   using Done = std::function<void(const Value&, Spot)>;
 
@@ -38,6 +39,11 @@ class RedisNodes {
   static void ask_at(Spot spot, const Argv& argv, DurationMs timeout, const Link::Answered& done);
   // A node to subscribe at, another one each time: what is published reaches all nodes of a cluster.
   Address listener();
+  // As Address::text() has it; empty: not known yet.
+  std::string owner_of(int slot) const;
+  // To go to each node with slots once: by the lowest slot of each, the next above this one. What a slot's
+  // move or a failover changes meanwhile, changes the order of few.
+  std::optional<int> next_owner(int after) const;
 
  private:
   struct Node {

@@ -19,12 +19,6 @@ constexpr size_t kMaxLeases = 100'000;
 
 bool is_grant(const Value& value) { return reply_of(value).kind == Reply::Kind::kGrant; }
 
-bool has_code(const Value& value, std::string_view code) {
-  return value.kind == Kind::kError && std::string_view(value.text).starts_with(code);
-}
-
-DurationMs left_until(TimeMs deadline) { return {std::max<int64_t>((deadline - Loop::now()).count, 1)}; }
-
 ScriptCall undo(const ScriptCall& call) {
   const bool lease = call.script == "lease_grant";
   return {lease ? "lease_cancel" : "unlock", call.keys, {call.argv[0]}};
@@ -51,6 +45,8 @@ void RedisCore::ask(const Argv& argv, DurationMs timeout, Link::Answered done) {
                         [this, done = std::move(done)](const Value& value, RedisNodes::Spot) {
                           if (!closed_) done(value);
                         });
+    case Translation::Kind::kList:
+      return list(what, timeout, std::move(done));
     case Translation::Kind::kScript:
       break;
   }

@@ -1,11 +1,13 @@
 // What a RedisLink consists of.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "client/redis_script.h"
 #include "client/transport.h"
@@ -15,6 +17,15 @@
 namespace holdfast::client {
 
 class RedisCore;
+
+// Whether an error has this code, or begins so.
+inline bool has_code(const Value& value, std::string_view code) {
+  return value.kind == Value::Kind::kError && std::string_view(value.text).starts_with(code);
+}
+// At least 1 ms, so that what is late already is still asked once.
+inline DurationMs left_until(TimeMs deadline) {
+  return {std::max<int64_t>((deadline - Loop::now()).count, 1)};
+}
 
 // A LOCK that waits: listen first, then try, then sleep until something is heard or a hold ends.
 class RedisWait {
@@ -77,6 +88,12 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   void confirm(const CallPtr& call, const Value& grant, RedisNodes::Spot spot, TimeMs deadline,
                const Link::Answered& done);
   void give_back(const CallPtr& call, const std::string& why, const Link::Answered& done);
+  struct Listing;
+  using ListingPtr = std::shared_ptr<Listing>;
+  void list(const Translation& what, DurationMs timeout, Link::Answered done);
+  void hear_scan(const ListingPtr& page, int slot, const Value& value, RedisNodes::Spot at);
+  void ask_row(const ListingPtr& page, size_t i);
+  void hear_row(const ListingPtr& page, size_t i, const Value& value);
   void note_lease(const ScriptCall& call, const Value& value);
   void later(Value value, Link::Answered done);
   void begin_pending() { ++pending_; }

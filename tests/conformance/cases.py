@@ -3,11 +3,11 @@
 A step is a command and the reply. In commands and replies @k stands for a key of the case, of which all
 have one hash tag, T(@k) for its token key, and L(@k,@l) for the key of the lease @l whose first key is @k.
 `~` before a command: it is given again until it has that reply. LISTEN key begins to listen to the key's
-events; HEARD key tells those that came since.
+events; HEARD key tells those that came since. LISTED key: the key's row of LOCKS LIST.
 """
 import dataclasses
 
-from expected import Error, Event, Token, Within, exclusive, holder, info, left_of
+from expected import Error, Event, Token, Within, exclusive, holder, info, left_of, row
 
 NATIVE, EVAL, LUA, REDIS, CLUSTER = TARGETS = ("native", "eval", "lua", "redis", "cluster")
 BY_LUA = (LUA, REDIS, CLUSTER)         # where the scripts themselves do it
@@ -151,6 +151,33 @@ case("LOCKS BREAK ends all holds",
      ("LOCK @k a 60000 SHARED", ["a", T("k2")]), ("LOCK @k b 0 SHARED", ["b", T("k3")]),
      ("LOCKS BREAK @k", 2), ("EXISTS @k", 0), ("LOCK @k a 60000", ["a", T("k4")]))
 
+case("LOCKS LIST: a row of each lock, of whatever mode",
+     ("LISTED @k", None), ("LOCK @k alice 60000", ["alice", T("k1")]),
+     ("LISTED @k", row("@k", "exclusive", 1, "k1", LEFT)), ("RENEW @k alice 0", 1),
+     ("LISTED @k", row("@k", "exclusive", 1, "k1", FOR_EVER)), ("UNLOCK @k alice", 1), ("LISTED @k", None),
+     ("LOCK @k a 30000 SHARED", ["a", T("k2")]), ("LOCK @k b 60000 SHARED", ["b", T("k3")]),
+     ("LISTED @k", row("@k", "shared", 2, "k3", left_of(60000))),
+     ("LOCK @k c 60000 LIMIT 4", ["c", T("k4")]), ("LISTED @k", row("@k", "limit", 3, "k4", LEFT)),
+     ("RENEW @k a 0", 1), ("LISTED @k", row("@k", "limit", 3, "k4", FOR_EVER)))
+case("LOCKS LIST: what has expired, and what is no lock, is not there",
+     ("LOCK @k a 30", ["a", T("k1")]), ("~LISTED @k", None), ("LOCK @s a 30 SHARED", ["a", T("s1")]),
+     ("LOCK @s b 60000 SHARED", ["b", T("s2")]), ("~LISTED @s", row("@s", "shared", 1, "s2", LEFT)),
+     ("HSET @h f v", 1), ("LISTED @h", None), ("LISTED T(@k)", None))
+case("LOCKS LIST: a string is the lock of its value, and nothing is written for it",
+     ("SET @k tom PX 60000", "OK"), ("LISTED @k", row("@k", "exclusive", 1, None, LEFT)),
+     ("EXISTS T(@k)", 0), ("LOCK @k tom 60000", ["tom", T("k1")]),
+     ("LISTED @k", row("@k", "exclusive", 1, "k1", LEFT)), ("SET @k other", "OK"),
+     ("LISTED @k", row("@k", "exclusive", 1, None, FOR_EVER)))
+case("LOCKS REVOKE asks the holders, and takes nothing away",
+     ("LISTEN @k", None), ("LOCKS REVOKE @k", 0), ("HEARD @k", []), ("LOCK @k a 60000", ["a", T("k1")]),
+     ("LOCKS REVOKE @k", 1), ("LOCK @k a 60000", ["a", T("k1")]), ("UNLOCK @k a", 1),
+     ("LOCK @k b 60000 SHARED", ["b", T("k2")]), ("LOCK @k c 60000 SHARED", ["c", T("k3")]),
+     ("LOCKS REVOKE @k", 2), ("LOCKS BREAK @k", 2), ("LOCKS REVOKE @k", 0),
+     ("HEARD @k", [Event("granted a {k1}"), Event("revoke"), Event("released a"), Event("granted b {k2}"),
+                   Event("granted c {k3}"), Event("revoke"), Event("broken b"), Event("broken c")]),
+     ("LOCK @x a 30 SHARED", ["a", T("x1")]), ("LOCK @x b 60000 SHARED", ["b", T("x2")]),
+     ("~LOCKS REVOKE @x", 1), ("SET @s tom", "OK"), ("LOCKS REVOKE @s", 1), on=ALONE)
+
 case("a lock that was broken is over, also for its owner",
      ("LOCK @k a 0", ["a", T("k1")]), ("LOCKS BREAK @k", 1), ("RENEW @k a", 0), ("UNLOCK @k a", 0),
      ("SET @k a NX PX 60000", "OK"), ("LOCK @k a 60000", ["a", T("k2")]))
@@ -207,7 +234,9 @@ case("a wrong number of arguments",
      ("RENEW @k", arity("renew")), ("RENEW @k a 1 1", arity("renew")), ("UNLOCK @k", arity("unlock")),
      ("UNLOCK @k a b", arity("unlock")), ("FENCE @k a", arity("fence")), ("FENCE @k a 1 1", arity("fence")),
      ("LOCKS INFO", arity("locks|info")), ("LOCKS INFO @k a", arity("locks|info")),
-     ("LOCKS BREAK", arity("locks|break")), ("LOCKS BREAK @k a", arity("locks|break")), ("EXISTS @k", 0))
+     ("LOCKS BREAK", arity("locks|break")), ("LOCKS BREAK @k a", arity("locks|break")),
+     ("LOCKS REVOKE", arity("locks|revoke")), ("LOCKS REVOKE @k a", arity("locks|revoke")),
+     ("EXISTS @k", 0))
 case("a ttl is an integer from 0 to 2^53-1: before, at and after both ends",
      *((f"LOCK @k a {bad}", outside("ttl", 0, MAX)) for bad in
        (-1, MAX + 1, "1e3", "01", "+1", "x", "0x10", "1.0", 10**30)),
@@ -230,7 +259,8 @@ case("bad options change nothing",
 case("a key of another type",
      ("HSET @k f v", 1), ("LOCK @k a 1", WRONG_TYPE), ("LOCK @k a 1 SHARED", WRONG_TYPE),
      ("RENEW @k a", WRONG_TYPE), ("UNLOCK @k a", WRONG_TYPE), ("FENCE @k a 1", WRONG_TYPE),
-     ("LOCKS INFO @k", WRONG_TYPE), ("LOCKS BREAK @k", 0), ("HGETALL @k", ["f", "v"]))
+     ("LOCKS INFO @k", WRONG_TYPE), ("LOCKS BREAK @k", 0), ("LOCKS REVOKE @k", 0), ("LISTED @k", None),
+     ("HGETALL @k", ["f", "v"]))
 case("keys and owners are binary safe",
      (("LOCK", b"@k\x00\r\n\xff", b"o\x00\r\n\xff", 60000), [b"o\x00\r\n\xff", T("k1")]),
      (("LOCK", b"@k\x00\r\n\xff", b"o\x00", 60000), None), (("GET", b"@k\x00\r\n\xff"), b"o\x00\r\n\xff"),

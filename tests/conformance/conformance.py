@@ -26,6 +26,16 @@ class Target:
     def __init__(self, name, server, scripts=None):
         self.name, self.server, self.scripts = name, server, scripts
 
+    def row(self, key):
+        """What LOCKS LIST says of the key; None: it is not among the locks."""
+        if self.scripts:
+            return self.ask("LOCKS", "LIST", key)
+        cursor, rows = b"0", []
+        while not rows or cursor != b"0":
+            cursor, page = self.ask("LOCKS", "LIST", cursor, "COUNT", 1000, "MATCH", key)
+            rows += page or [None]
+        return next((row for row in rows if row), None)
+
     def ask(self, *command):
         call = self.scripts and self.scripts.call(*command)
         if not call:
@@ -104,6 +114,8 @@ class Play:
             return None
         if words[0] == "HEARD":
             return self.listeners[words[1]].heard()
+        if words[0] == "LISTED":
+            return self.target.row(words[1])
         return self.target.ask(*words)
 
     def close(self):
@@ -123,7 +135,7 @@ def crossed_keys_are_refused(target):
 
 
 def a_token_key_of_another_name_is_refused(target):
-    for name in ("lock", "renew", "unlock", "fence", "locks_info", "break"):
+    for name in ("lock", "renew", "unlock", "fence", "locks_info", "locks_list", "break", "revoke"):
         arguments = {"lock": ("a", 1), "renew": ("a",), "unlock": ("a",), "fence": ("a", 1)}.get(name, ())
         text, _ = target.scripts.text(name)
         reply = target.server.ask(b"a", "EVAL", text, 2, "{a}k", "holdfast:token:{a}k", *arguments)

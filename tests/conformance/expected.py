@@ -95,6 +95,12 @@ def holder(owner, token, ttl, mode="shared", limit=0):
                   session=0, client=...)
 
 
+def row(key, mode, holders, token, ttl):
+    """Of LOCKS LIST; without a token any number will do."""
+    return Fields(key=key, mode=mode, holders=holders, waiters=0, token=Token(token) if token else ...,
+                  ttl=ttl)
+
+
 def info(key, mode, limit, *holders):
     return Fields(key=key, mode=mode, limit=limit, delay=0, holders=list(holders), waiters=[])
 

@@ -4,6 +4,7 @@ import hashlib
 import pathlib
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "redis-scripts"
+LOCKS_SCRIPTS = {b"INFO": "locks_info", b"LIST": "locks_list", b"BREAK": "break", b"REVOKE": "revoke"}
 LEASE_WORDS = ("CONFIRM", "CANCEL", "RENEW")
 
 
@@ -56,7 +57,7 @@ class Scripts:
         if name in ("LOCK", "RENEW", "UNLOCK", "FENCE"):
             return self.on_lock(name.lower(), words[1:])
         if name == "LOCKS":
-            name = {b"INFO": "locks_info", b"BREAK": "break"}[words[1].upper()]
+            name = LOCKS_SCRIPTS[words[1].upper()]
             return self.on_lock(name, words[2:])
         if name == "LEASE":
             return self.on_lease(words[1].decode().upper(), words[2:])

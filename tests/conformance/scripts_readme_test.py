@@ -118,7 +118,7 @@ def the_node_example_prints_what_is_shown(folder):
 @test
 def each_script_is_in_the_table_and_has_a_head(_):
     names = {path.stem for path in FOLDER.glob("*.lua")} - {"common", "lease_common"}
-    equal(len(names), 10)
+    equal(len(names), 12)
     for name in sorted(names):
         has(README, f"| `{name}` |")
         text = (FOLDER / f"{name}.lua").read_text(encoding="utf-8")

@@ -232,9 +232,37 @@ TEST_CASE("redis: a lease of somebody else is not known") {
   CHECK(error_of(server.ask("LEASE GRANT id 1000 k")).starts_with("ERR wrong number"));
 }
 
+TEST_CASE("redis: LOCKS REVOKE is told to whoever holds the lock, and its hold goes on") {
+  RedisServer server;
+  Locks client(server.place());
+  Counter asked;
+  LockOptions options = unrenewed();
+  options.on_revoke_requested = [&] { asked.add(); };
+  const Acquired acquired = client.lock("k", options);
+  REQUIRE(acquired.result.ok());
+  server.await_waiting(1);
+  CHECK(server.ask("LOCKS REVOKE other").integer == 0);
+  CHECK(server.ask("LOCKS REVOKE k").integer == 1);
+  asked.await(1);
+  CHECK(acquired.hold.is_locked());
+  CHECK(asked.count() == 1);
+}
+
+TEST_CASE("redis: LOCKS LIST refuses what the server's refuses, with its words") {
+  RedisServer server;
+  SocketServer holdfast;
+  for (const char* line :
+       {"LOCKS LIST", "LOCKS LIST x", "LOCKS LIST 0 COUNT", "LOCKS LIST 0 COUNT 0", "LOCKS LIST 0 COUNT x",
+        "LOCKS LIST 0 MATCH", "LOCKS LIST 0 TYPE string", "LOCKS LIST 0 COUNT 99999999999999999999"}) {
+    CAPTURE(line);
+    CHECK_FALSE(error_of(server.ask(line)).empty());
+    CHECK(error_of(server.ask(line)) == error_of(holdfast.ask(line)));
+  }
+}
+
 TEST_CASE("redis: what it cannot do is said") {
   RedisServer server;
-  for (const char* line : {"LOCKS LIST 0", "LOCKS REVOKE k", "LOCKS OWNED alice", "LEASE INFO l"}) {
+  for (const char* line : {"LOCKS OWNED alice", "LOCKS CHECK k 1", "LEASE INFO l"}) {
     CAPTURE(line);
     CHECK(error_of(server.ask(line)).find("is not possible on Redis: ") != std::string::npos);
   }

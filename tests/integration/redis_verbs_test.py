@@ -4,12 +4,17 @@ Closes with "N passed, N failed". The command stands beside HOLDFAST_SERVER; RED
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
+import sys
 import tempfile
 
+sys.dont_write_bytecode = True  # build/ is the only place for what is made
 from harness import LIMIT_S, REDIS, Server, equal, has, run_tests, test, until
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "conformance"))
+from servers import Cluster  # noqa: E402
 from job import call, ended, start, told
 
 OWNED = ("unlock", "renew")
@@ -102,10 +107,104 @@ def ping_tells_redis_and_its_clock(server):
     has(call(69, "ping", "--servers", f"holdfast://{server.name}")[0], "this is no Holdfast")
 
 
+def fill(server, number):
+    """So many locks, among as much that is none."""
+    for i in range(number):
+        equal(server.ask("SET", f"job:{i:04}", "tom", "NX", "PX", 60_000_000), "OK")
+        server.ask("HSET", f"hash:{i:04}", "f", "v")
+        server.ask("RPUSH", f"list:{i:04}", "v")
+
+
 @test
-def what_redis_cannot_do_is_said(server):
-    for words in (["list"], ["revoke", "k"]):
-        has(call(69, *words)[1], server.name, "is not possible on Redis: ")
+def list_pages_through_all_locks_in_order(server):
+    fill(server, 1500)
+    owner, token = call(0, "lock", "--ttl", "1h", "mine")[0].split()
+    for _ in range(3):
+        last = told("lock", "-n", "--limit", "5", "counted")
+    call(0, "lock", "--ttl", "20ms", "short")
+    until(lambda: not server.ask("EXISTS", "short"))
+    rows = [line.split() for line in call(0, "list")[0].splitlines()]
+    equal(rows[0], ["KEY", "MODE", "HOLDERS", "WAITERS", "TOKEN", "TTL"])
+    equal([row[0] for row in rows[1:]], ["counted", *(f"job:{i:04}" for i in range(1500)), "mine"])
+    equal(rows[1][1:5], ["limit", "3", "0", str(last["token"])])
+    equal(rows[-1][1:], ["exclusive", "1", "0", token, rows[-1][5]])
+    found = told("list", "--match", "job:000?")
+    equal([row["key"] for row in found], [f"job:000{i}" for i in range(10)])
+    equal((found[0]["server"], found[0]["mode"], found[0]["token"]), (server.name, "exclusive", 0))
+    equal(0 < found[0]["ttl"] <= 60_000_000, True)
+    equal(told("list", "--match", "none"), [])
+    equal(server.ask("KEYS", "holdfast:token:{job*"), [])  # to look at a string writes nothing
+    call(0, "unlock", "mine", owner)
+    equal(told("list", "--match", "mine"), [])
+
+
+@test
+def list_sends_a_script_once_however_many_keys_there_are(server):
+    fill(server, 500)
+    equal(len(told("list")), 500)
+    calls = server.ask("INFO", "commandstats").decode()
+    equal(re.search(r"cmdstat_eval:calls=(\d+)", calls)[1], "1")
+    equal(re.search(r"cmdstat_scan:calls=(\d+)", calls)[1], "2")
+    equal("cmdstat_keys" in calls, False)
+
+
+@test
+def revoke_counts_the_holders_and_a_leader_steps_down(server):
+    has(call(0, "revoke", "k")[0], "0 holds asked to end")
+    script = "echo leads $0; exec sleep 600"
+    first, second = (start("elect", "k", "--", "sh", "-c", script, name) for name in ("one", "two"))
+    until(lambda: server.ask("EXISTS", "k"))
+    until(lambda: server.ask("PUBSUB", "NUMSUB", "__lock__:k")[1] == 2)
+    owner = server.ask("GET", "k")
+    has(call(0, "revoke", "k")[0], "1 hold asked to end")
+    until(lambda: server.ask("GET", "k") not in (None, owner))
+    for leader in (first, second):
+        leader.send_signal(signal.SIGTERM)
+    texts = [leader.communicate(timeout=LIMIT_S) for leader in (first, second)]
+    equal({line for out, _ in texts for line in out.splitlines()}, {"leads one", "leads two"})
+    equal(sum("asked to step down" in err for _, err in texts), 1)
+
+
+@test
+def the_verbs_reach_all_nodes_of_a_cluster(_):
+    cluster = Cluster()
+    seeds = ",".join(f"127.0.0.1:{port}" for port in list(cluster.nodes)[:2])
+    os.environ["HOLDFAST_SERVERS"] = f"redis-cluster://{seeds}"
+    try:
+        names = [f"job:{i:02}" for i in range(40)]
+        for name in names:
+            equal(cluster.ask(name.encode(), "SET", name, "tom", "PX", 600_000), "OK")
+        cluster.ask(b"a}b", "SET", "a}b", "v")  # for which no lock can be: its token key would be elsewhere
+        equal([row["key"] for row in told("list")], names)
+        equal(all(row["server"] == seeds for row in told("list")), True)
+        equal([row["key"] for row in told("list", "--match", "job:3?")], names[30:])
+        running = start("elect", "lead", "--", "sh", "-c", "echo leads; exec sleep 600")
+        equal(running.stdout.readline(), "leads\n")
+        # Who has got the lock listens soon after.
+        until(lambda: any(node.client.ask("PUBSUB", "CHANNELS", "__lock__:lead")
+                          for node in cluster.nodes.values()))
+        has(call(0, "revoke", "lead")[0], "1 hold asked to end")
+        equal(running.stdout.readline(), "leads\n")  # as nobody else stands
+        running.send_signal(signal.SIGTERM)
+        has(running.communicate(timeout=LIMIT_S)[1], "asked to step down")
+        owner = call(0, "lock", "k")[0].split()[0]
+        has(call(0, "info", "k")[0], owner)
+        has(call(0, "renew", "k", owner)[0], "renewed")
+        has(call(0, "break", "k")[0], "1 hold broken")
+        call(1, "unlock", "k", owner)
+        call(0, "run", "k", "--", "true")
+        has(call(0, "ping")[0], "Redis 7.")
+    finally:
+        cluster.close()
+
+
+@test
+def list_says_why_a_server_does_not_tell(server):
+    call(0, "lock", "k")
+    server.ask("CONFIG", "SET", "requirepass", "secret")
+    has(call(69, "list")[1], server.name, "NOAUTH")
+    [row] = told("list", "--servers", f"redis://:secret@{server.name}")
+    equal(row["key"], "k")
 
 
 @test

@@ -53,6 +53,7 @@ TEST_CASE("redis script: each request becomes its script, with the key and its t
   CHECK(shown({"FENCE", "k", "me", "9"}) == "fence | k holdfast:token:{k}k | me 9");
   CHECK(shown({"LOCKS", "info", "k"}) == "locks_info | k holdfast:token:{k}k | ");
   CHECK(shown({"LOCKS", "BREAK", "k"}) == "break | k holdfast:token:{k}k | ");
+  CHECK(shown({"LOCKS", "revoke", "k"}) == "revoke | k holdfast:token:{k}k | ");
   CHECK(shown({"PING"}) == "plain");
   CHECK(shown({"GET", "k"}) == "plain");
   CHECK(shown({}) == "plain");
@@ -73,7 +74,7 @@ TEST_CASE("redis script: a lease is named by its first key, and its later reques
 }
 
 TEST_CASE("redis script: what Redis cannot do, or is no request, is told") {
-  for (const char* what : {"LIST", "REVOKE", "OWNED", "CHECK", ""})
+  for (const char* what : {"OWNED", "CHECK", ""})
     CHECK(shown({"LOCKS", what}).find("is not possible on Redis: ") != std::string::npos);
   CHECK(shown({"LEASE"}).find("is not possible on Redis: ") != std::string::npos);
   CHECK(shown({"LOCK"}) == "ERR wrong number of arguments for 'lock' command");
@@ -82,6 +83,28 @@ TEST_CASE("redis script: what Redis cannot do, or is no request, is told") {
         "ERR wrong number of arguments for 'lease|grant' command");
   CHECK(shown({"LEASE", "GRANT", "id", "1", "k", "v", "w"}) ==
         "ERR wrong number of arguments for 'lease|grant' command");
+}
+
+TEST_CASE("redis script: LOCKS LIST is SCAN's options, and a cursor that names slot, node and SCAN's own") {
+  const Translation first = translate({"LOCKS", "list", "0", "MATCH", "a*", "count", "1001"}, kNoLeases);
+  REQUIRE(first.kind == Kind::kList);
+  CHECK(first.call.script == "locks_list");
+  CHECK(joined(first.call.argv) == "MATCH a* count 1000");
+  CHECK(text_of(first.from) == "0:0:");
+  const Translation later = translate({"LOCKS", "LIST", "5461:77:[::1]:7000", "COUNT", "x"}, kNoLeases);
+  REQUIRE(later.kind == Kind::kList);
+  CHECK(later.from.slot == 5461);
+  CHECK(later.from.scan == "77");
+  CHECK(later.from.node == "[::1]:7000");
+  CHECK(joined(later.call.argv) == "COUNT x");  // Redis says what is wrong with it
+  CHECK(text_of(later.from) == "5461:77:[::1]:7000");
+  for (const char* bad : {"", "x", "1", "1:2", "16384:0:n", "-1:0:n", ":0:n"})
+    CHECK(shown({"LOCKS", "LIST", bad}) == "ERR invalid cursor");
+  CHECK(read_list_cursor("16383:0:n"));
+  for (const char* word : {"TYPE", "MATCH", "x"})
+    CHECK(shown({"LOCKS", "LIST", "0", "COUNT", "5", word}) == "ERR syntax error");
+  CHECK(shown({"LOCKS", "LIST", "0", "TYPE", "hash"}) == "ERR syntax error");
+  CHECK(shown({"LOCKS", "LIST"}) == "ERR wrong number of arguments for 'locks|list' command");
 }
 
 TEST_CASE("redis script: a LOCK that waits is attempts with LEFT, and how long they go on") {
@@ -104,8 +127,8 @@ TEST_CASE("redis script: all scripts are in the program, whole, and named by the
   CHECK(joined(eval_of(call)) == "EVAL " + text + " 2 a b c");
   CHECK(joined(evalsha_of(call)) == "EVALSHA " + sha1_hex(text) + " 2 a b c");
   CHECK(script_file("none").empty());
-  for (const char* name : {"lock", "renew", "unlock", "fence", "locks_info", "break", "lease_confirm",
-                           "lease_cancel", "lease_renew"}) {
+  for (const char* name : {"lock", "renew", "unlock", "fence", "locks_info", "locks_list", "break",
+                           "revoke", "lease_confirm", "lease_cancel", "lease_renew"}) {
     CHECK(script_file(name).starts_with("-- "));
     CHECK(eval_of({name, {}, {}}).at(1).find("on_holdfast then return") != std::string::npos);
   }

@@ -1,0 +1,58 @@
+-- LOCKS LIST: what it says of one key. Redis has no list of its locks, and a script's keys are in one slot;
+-- so the client goes through the keys by SCAN, on each master, and calls this for each.
+--   KEYS   key, the token key of a lock of that name
+--   ARGV   -
+-- Replies
+--   null   it is no lock, or nobody holds it
+--   array  names and values in turn, as a row of Holdfast's LOCKS LIST in RESP2, in RESP3 too:
+--          key, mode (exclusive, shared, limit), holders (how many), waiters (0: nobody knows them), token
+--          (the largest; 0: of a hold that other programs made nobody has asked for it), ttl (ms until the
+--          last hold ends, -1 for ever).
+-- Errors: ERR wrong number of arguments ...; ERR a token key must be ...
+-- It looks at whatever else is on that Redis, so it writes nothing, and reads no value but a lock's.
+
+if #KEYS ~= 2 or #ARGV ~= 0 then return wrong_arity('locks|list') end
+
+local function list_row(key, mode, holders, waiters, token, ttl)
+  return {'key', key, 'mode', mode, 'holders', holders, 'waiters', waiters, 'token', token, 'ttl', ttl}
+end
+
+local function mode_name(capacity)
+  return capacity == 1 and 'exclusive' or capacity == SHARED and 'shared' or 'limit'
+end
+
+-- Without a token nothing is noted of a string: it may be as large as it will, and is not read.
+local function row_of_string(key, record)
+  local token = 0
+  if call('EXISTS', record) == 1 then token = look(key, record).holders[1].token end
+  return list_row(key, 'exclusive', 1, 0, token, call('PTTL', key))
+end
+
+local function row_of_hash(key, record)
+  local s = call('HGET', key, MARKER) == '1' and look(key, record)
+  if not s or #s.holders == 0 then return false end
+  local least = SHARED
+  for _, h in ipairs(s.holders) do least = math.min(least, h.capacity) end
+  return list_row(key, mode_name(least), #s.holders, 0, s.holders[#s.holders].token, call('PTTL', key))
+end
+
+local function row()
+  local key, record = KEYS[1], KEYS[2]
+  local kind = call('TYPE', key).ok
+  if kind == 'string' then return row_of_string(key, record) end
+  return kind == 'hash' and row_of_hash(key, record)
+end
+
+local function row_on_holdfast()
+  local info = redis.pcall('LOCKS', 'INFO', KEYS[1])
+  if not info or info.err or #info[10] == 0 then return false end
+  local ttl = 0
+  for _, holder in ipairs(info[10]) do
+    ttl = (ttl < 0 or holder[10] < 0) and -1 or math.max(ttl, holder[10])
+  end
+  local last = info[10][#info[10]]
+  return list_row(KEYS[1], info[4], #info[10], #info[12], last[4], ttl)
+end
+
+if on_holdfast then return row_on_holdfast() end
+return check_token_key(KEYS[1], KEYS[2]) or row()
