@@ -211,3 +211,7 @@ end
 local function tell(key, event, owner, token)
   call('PUBLISH', '__lock__:' .. key, event .. ' ' .. owner .. (token and ' ' .. digits(token) or ''))
 end
+-- Who waits has reckoned with the end that a hold had before.
+local function tell_nearer_end(s, h, before)
+  if h.deadline >= 0 and (before < 0 or h.deadline < before) then tell(s.key, 'renewed', h.owner) end
+end

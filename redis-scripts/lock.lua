@@ -94,9 +94,11 @@ local function reply(h) return {h.owner, h.token} end
 local function acquire(s, owner, ttl, capacity, hint)
   local h = own_hold(s, owner)
   local put = capacity == 1 and put_exclusive or put_shared
+  local before = h and h.deadline
   if h and h.capacity == capacity then  -- a repeat
     if h.token == 0 then h.token = next_token(s, 0) end
     put(s, h, ttl)
+    tell_nearer_end(s, h, before)
     return reply(h)
   end
   if not admits(s, capacity, h) then return nil end
@@ -113,6 +115,7 @@ local function acquire(s, owner, ttl, capacity, hint)
   end
   put(s, h, ttl)
   tell(s.key, 'granted', owner, h.token)
+  if before then tell_nearer_end(s, h, before) end
   return reply(h)
 end
 

@@ -30,8 +30,7 @@ local function renew()
     settle(s)
     write_holder(s, h)
   end
-  -- Who waits has reckoned with the later end.
-  if h.deadline >= 0 and (before < 0 or h.deadline < before) then tell(s.key, 'renewed', owner) end
+  tell_nearer_end(s, h, before)
   return 1
 end
 

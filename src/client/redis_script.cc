@@ -166,19 +166,22 @@ Translation translate(const Argv& argv, const LeaseKeys& lease_keys) {
 
 std::optional<WaitingLock> waiting_lock(const Argv& argv) {
   if (argv.size() < 4 || upper(argv[0]) != "LOCK") return std::nullopt;
-  Argv attempt(argv.begin(), argv.begin() + 4);
+  Argv attempt(argv.begin(), argv.begin() + 4), mode;
   std::optional<int64_t> wait;
   for (size_t i = 4; i < argv.size(); ++i) {
     const std::string word = upper(argv[i]);
     if (word == "WAIT" && i + 1 < argv.size()) {
       wait = parse_int_in(argv[++i], 0, INT64_MAX);
+    } else if (word == "TOKEN" && i + 1 < argv.size()) {
+      attempt.insert(attempt.end(), {word, argv[++i]});
     } else if (word != "SESSION") {
       attempt.push_back(argv[i]);
+      mode.push_back(word);
     }
   }
   if (!wait) return std::nullopt;
   attempt.emplace_back("LEFT");
-  return WaitingLock{on_key("lock", attempt, 1, "lock").call, argv[1], argv[2], {*wait}};
+  return WaitingLock{on_key("lock", attempt, 1, "lock").call, argv[1], argv[2], std::move(mode), {*wait}};
 }
 
 }  // namespace holdfast::client

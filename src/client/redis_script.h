@@ -64,6 +64,7 @@ Translation translate(const Argv& argv, const LeaseKeys& lease_keys);
 struct WaitingLock {
   ScriptCall attempt;  // one, with LEFT
   std::string key, owner;
+  Argv mode;          // SHARED, LIMIT n, or nothing: exclusive. Two with the same are admitted alike
   DurationMs wait{};  // 0: for ever
 };
 // SESSION has no meaning there and is left out. nullopt: it is no LOCK with WAIT.

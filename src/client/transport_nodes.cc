@@ -83,9 +83,9 @@ std::optional<int> RedisNodes::next_owner(int after) const {
   return std::nullopt;
 }
 
-void RedisNodes::ask(std::optional<int> slot, Argv argv, DurationMs timeout, Done done) {
+void RedisNodes::ask(std::optional<int> slot, Argv argv, DurationMs timeout, Done done, bool apart) {
   const TimeMs deadline = Loop::now() + timeout;
-  route(std::make_shared<Call>(Call{slot, std::move(argv), timeout, deadline, std::move(done)}));
+  route(std::make_shared<Call>(Call{slot, std::move(argv), timeout, deadline, std::move(done), apart}));
 }
 
 void RedisNodes::ask_at(Spot spot, const Argv& argv, DurationMs timeout, const Link::Answered& done) {
@@ -103,8 +103,9 @@ void RedisNodes::route(const CallPtr& call) {
 
 void RedisNodes::send(const CallPtr& call, Node& node, bool asking) {
   const DurationMs left{std::max<int64_t>((call->deadline - Loop::now()).count, 1)};
-  if (asking) node.pipeline.ask({"ASKING"}, left, [](const Value&) {});
-  node.pipeline.ask(call->argv, left, [this, call, &node](const Value& value) { hear(call, node, value); });
+  Pipeline& pipeline = node.pipeline_of(*call);
+  if (asking) pipeline.ask({"ASKING"}, left, [](const Value&) {});
+  pipeline.ask(call->argv, left, [this, call, &node](const Value& value) { hear(call, node, value); });
 }
 
 void RedisNodes::hear(const CallPtr& call, Node& node, const Value& value) {
@@ -114,8 +115,9 @@ void RedisNodes::hear(const CallPtr& call, Node& node, const Value& value) {
   }
   if (value.kind == Kind::kError && follow(call, node, value.text)) return;
   const bool alien = !address_.cluster && value.kind == Kind::kError && value.text.starts_with("MOVED ");
+  Pipeline& pipeline = node.pipeline_of(*call);
   const Value answer = alien ? Value{Kind::kError, 0, kOther, {}} : as_error(value);
-  call->done(answer, {&node.pipeline, node.pipeline.connection(), &node.address});
+  call->done(answer, {&pipeline, pipeline.connection(), &node.address});
 }
 
 // "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381", "TRYAGAIN ...". Whether the request goes on.

@@ -33,8 +33,9 @@ class RedisNodes {
 
   // As Link::ask(). Without a slot any node is asked. A request that a node has lost is not repeated, as it
   // may have been done; one that a node has refused with MOVED, ASK or TRYAGAIN goes on until its time is
-  // over.
-  void ask(std::optional<int> slot, Argv argv, DurationMs timeout, Done done);
+  // over. Those that are sent `apart` have a connection of their own, and keep no order with the others:
+  // what waits for replicas holds up all behind it.
+  void ask(std::optional<int> slot, Argv argv, DurationMs timeout, Done done, bool apart = false);
   // Over that very connection; lost where it has broken meanwhile.
   static void ask_at(Spot spot, const Argv& argv, DurationMs timeout, const Link::Answered& done);
   // A node to subscribe at, another one each time: what is published reaches all nodes of a cluster.
@@ -46,18 +47,21 @@ class RedisNodes {
   std::optional<int> next_owner(int after) const;
 
  private:
-  struct Node {
-    Node(Loop& loop, Address at) : address(std::move(at)), pipeline(loop, address) {}
-    const Address address;
-    Pipeline pipeline;
-  };
   struct Call {
     std::optional<int> slot;
     Argv argv;
     DurationMs timeout;
     TimeMs deadline;
     Done done;
+    bool apart;
     int redirects = 0;
+  };
+  struct Node {
+    Node(Loop& loop, Address at) : address(std::move(at)), pipeline(loop, address), apart(loop, address) {}
+    Pipeline& pipeline_of(const Call& call) { return call.apart ? apart : pipeline; }
+    const Address address;
+    Pipeline pipeline;
+    Pipeline apart;  // opened when it is needed first
   };
   using CallPtr = std::shared_ptr<Call>;
   struct Parked {

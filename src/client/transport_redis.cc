@@ -1,6 +1,7 @@
 #include "client/transport_redis.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <utility>
 
@@ -18,6 +19,14 @@ constexpr DurationMs kOwnTimeout{1000};
 constexpr size_t kMaxLeases = 100'000;
 
 bool is_grant(const Value& value) { return reply_of(value).kind == Reply::Kind::kGrant; }
+
+// A hold or a lease. These keep their order, as what ends a hold must not come before what may have made
+// it. Others, renewals first of all, do not stand behind a WAIT.
+bool makes_or_ends(const ScriptCall& call) {
+  constexpr std::array<std::string_view, 5> kThese{"lock", "unlock", "lease_grant", "lease_confirm",
+                                                   "lease_cancel"};
+  return std::ranges::find(kThese, call.script) != kThese.end();
+}
 
 ScriptCall undo(const ScriptCall& call) {
   const bool lease = call.script == "lease_grant";
@@ -81,11 +90,14 @@ void RedisCore::run_asked(const CallPtr& call, DurationMs timeout, Link::Answere
 void RedisCore::run(const CallPtr& call, DurationMs timeout, const RedisNodes::Done& done) {
   const int slot = hash_slot(call->keys.front());
   const TimeMs deadline = Loop::now() + timeout;
-  nodes_.ask(slot, evalsha_of(*call), timeout,
-             [this, call, slot, deadline, done](const Value& value, RedisNodes::Spot at) {
-               if (!has_code(value, "NOSCRIPT")) return done(value, at);
-               nodes_.ask(slot, eval_of(*call), left_until(deadline), done);
-             });
+  const bool apart = address_.acks > 0 && makes_or_ends(*call);
+  nodes_.ask(
+      slot, evalsha_of(*call), timeout,
+      [this, call, slot, deadline, done, apart](const Value& value, RedisNodes::Spot at) {
+        if (!has_code(value, "NOSCRIPT")) return done(value, at);
+        nodes_.ask(slot, eval_of(*call), left_until(deadline), done, apart);
+      },
+      apart);
 }
 
 // WAIT counts what its own connection has written.

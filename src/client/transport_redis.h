@@ -13,7 +13,8 @@ namespace holdfast::client {
 class RedisCore;
 
 // Takes Holdfast's requests and gives Holdfast's replies; what Redis cannot do is answered with an error
-// that says so. A wait is made of attempts, one for each event of the key and one when a hold ends; its
+// that says so. A wait is made of attempts, one for each event of the key and one when a hold ends, of the
+// first of those who wait here for the same; its
 // grant is no SESSION hold: it is released by end(), unless a LOCK of the same owner has taken it over, and
 // what a process leaves that vanishes, ends with its ttl.
 //

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "client/redis_script.h"
 #include "client/transport.h"
@@ -27,7 +29,8 @@ inline DurationMs left_until(TimeMs deadline) {
   return {std::max<int64_t>((deadline - Loop::now()).count, 1)};
 }
 
-// A LOCK that waits: listen first, then try, then sleep until something is heard or a hold ends.
+// A LOCK that waits: listen first, then try, then sleep until something is heard or a hold ends. Of those
+// that wait here for the same, only the first of a line tries then: what it is refused, all are.
 class RedisWait {
  public:
   RedisWait(RedisCore& core, WaitingLock lock, Link::Done done);
@@ -39,9 +42,14 @@ class RedisWait {
   // A LOCK of its owner has been sent: whoever sent it has the hold now.
   void take_over() { granted_ = false; }
   const std::string& owner() const { return lock_.owner; }
+  // What is admitted alike: the key and the mode.
+  using Wish = std::pair<std::string, Argv>;
+  const Wish& wish() const { return wish_; }
+  // Now it is the first of its line.
+  void lead();
 
  private:
-  void hear_event();
+  void hear_event(const std::string& message);
   void try_once();
   void hear(const Value& value);
   void on_time();
@@ -50,12 +58,14 @@ class RedisWait {
 
   RedisCore& core_;
   const WaitingLock lock_;
+  const Wish wish_;
   Link::Done done_;  // null: answered
   const TimeMs until_;
   TimeMs look_at_;          // a hold has ended; before the first event: there is no subscription
   bool listening_ = false;  // there has been an event
-  bool trying_ = false;     // an attempt is under way,
-  bool again_ = false;      // and something has happened since
+  bool tried_ = false;
+  bool trying_ = false;  // an attempt is under way,
+  bool again_ = false;   // and something has happened since
   bool granted_ = false;
   Link::Watch watch_ = 0;
   LoopTimer timer_;
@@ -79,6 +89,10 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   void unlock(const std::string& key, const std::string& owner);
   void note_granted(RedisWait& wait) { granted_[wait.owner()] = &wait; }
   void forget_granted(const RedisWait& wait) { granted_.erase(wait.owner()); }
+  void join_line(RedisWait& wait) { lines_[wait.wish()].push_back(&wait); }
+  bool is_first(const RedisWait& wait) const { return lines_.at(wait.wish()).front() == &wait; }
+  // The next is the first then. Where the server is `lost`, each finds out for itself.
+  void leave_line(RedisWait& wait, bool lost);
 
  private:
   using CallPtr = std::shared_ptr<const ScriptCall>;
@@ -103,7 +117,8 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   const Address address_;
   RedisNodes nodes_;
   std::unique_ptr<Watcher> watcher_;
-  std::map<std::string, RedisWait*> granted_;  // by owner; not yet taken over
+  std::map<RedisWait::Wish, std::list<RedisWait*>> lines_;  // none is empty
+  std::map<std::string, RedisWait*> granted_;               // by owner; not yet taken over
   std::map<Link::Wait, std::unique_ptr<RedisWait>> waits_;
   Link::Wait last_wait_ = 0;
   std::map<std::string, Argv> leases_;  // by id: the KEYS of those that were granted here

@@ -295,6 +295,14 @@ case("what Redis's own clients do not hear of otherwise: an end that has come ne
      ("RENEW @k a 90000", 1), ("LOCK @k a 90000 SHARED", ["a", T("k1")]), ("RENEW @k a 1000", 1),
      ("HEARD @k", [Event("granted a {k1}"), Event("renewed a"), Event("granted a {k1}"),
                    Event("renewed a")]), on=(REDIS, CLUSTER))
+case("an end that has come nearer by another LOCK of the holder is told, too",
+     ("LISTEN @k", None), ("LOCK @k a 0", ["a", T("k1")]), ("LOCK @k a 90000", ["a", T("k1")]),
+     ("LOCK @k a 30000", ["a", T("k1")]), ("LOCK @k a 60000", ["a", T("k1")]),
+     ("LOCK @k a 30000 SHARED", ["a", T("k1")]), ("LOCK @k a 60000", ["a", T("k2")]),
+     ("LOCK @k a 30000 SHARED", ["a", T("k2")]), ("LOCK @k a 10000 SHARED", ["a", T("k2")]),
+     ("HEARD @k", [Event("granted a {k1}"), Event("renewed a"), Event("renewed a"), Event("granted a {k1}"),
+                   Event("renewed a"), Event("granted a {k2}"), Event("granted a {k2}"), Event("renewed a"),
+                   Event("renewed a")]), on=(REDIS, CLUSTER))
 case("LEFT: how long the refused will have to wait",
      ("LOCK @k a 60000 LEFT", ["a", T("k1")]), ("LOCK @k b 60000 left", LEFT), ("LOCK @k b 60000", None),
      ("RENEW @k a 0", 1), ("LOCK @k b 60000 SHARED LEFT", -1), ("LOCK @k b 60000 LEFT LEFT", SYNTAX),

@@ -114,7 +114,9 @@ TEST_CASE("redis script: a LOCK that waits is attempts with LEFT, and how long t
   CHECK(lock->key == "k");
   CHECK(lock->owner == "me");
   CHECK(lock->wait.count == 50);
+  CHECK(joined(lock->mode) == "LIMIT 3");
   CHECK(joined(lock->attempt.argv) == "me 100 LIMIT 3 TOKEN 7 LEFT");
+  CHECK(waiting_lock({"LOCK", "k", "me", "100", "token", "7", "WAIT", "5"})->mode.empty());
   CHECK_FALSE(waiting_lock({"LOCK", "k", "me", "100"}));
   CHECK_FALSE(waiting_lock({"LOCK", "k", "me", "100", "WAIT", "x"}));
   CHECK_FALSE(waiting_lock({"BLPOP", "k", "me", "100", "WAIT", "5"}));
