@@ -3,7 +3,7 @@ BENCH_DEPS = gnuplot-nox libbenchmark-dev valgrind $(if $(shell command -v java)
 LOAD = $(wildcard bench/load/*.cc)
 BENCH = build/bench/load build/bench/null-server build/bench/micro build/bench/quorum
 BENCH_ENV = HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server
-.PHONY: bench bench-quick bench-scale bench-micro bench-instructions bench-deps
+.PHONY: bench bench-quick bench-scale bench-attacks bench-micro bench-instructions bench-deps
 
 bench: bench-deps  ## Holdfast beside its rivals, about 11 minutes; ARGS='--pairs 3 GET' for some lines
 	@$(BENCH_ENV) bench/run.py $(ARGS)
@@ -13,6 +13,9 @@ bench-quick: bench-deps  ## the same in two minutes: one run of each, 1 million 
 
 bench-scale: bench-deps  ## costs against numbers of entries, connections, waiters, holders; 2 servers
 	@$(BENCH_ENV) bench/scale.py $(ARGS)
+
+bench-attacks: bench-deps  ## what the others feel while one client attacks, beside Redis
+	@$(BENCH_ENV) bench/under_attack.py $(ARGS)
 
 bench-micro: bench-deps  ## the core alone, in nanoseconds
 	@build/bench/micro $(ARGS)

@@ -152,9 +152,11 @@ void cmd_hscan(Request& r) {
     scan = *given;
   }
   std::vector<std::string_view> page;
+  GlobSteps steps;
   const uint64_t next =
       hash->scan(scan.cursor, scan.count, [&](std::string_view field, std::string_view value) {
-        if (scan.match && !glob_match(*scan.match, field)) return;
+        if (steps.taken >= kPageSteps) scan.count = 0;
+        if (scan.match && !glob_match(*scan.match, field, steps)) return;
         page.push_back(field);
         page.push_back(value);
       });

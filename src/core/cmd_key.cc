@@ -68,11 +68,11 @@ bool read_scan_option(Request& r, size_t i, bool with_type, ScanArguments& scan)
   return false;
 }
 
-bool shows(const Entry& e, const ScanArguments& scan, TimeMs now) {
+bool shows(const Entry& e, const ScanArguments& scan, TimeMs now, GlobSteps& steps) {
   return type_of(e) != EntryType::kNone && !is_due(key_deadline(e), now) &&
          (!scan.holds_only || is_hold(e)) &&
          (!scan.type || equals_ignore_case(*scan.type, type_name(type_of(e)))) &&
-         (!scan.match || glob_match(*scan.match, key_of(e)));
+         (!scan.match || glob_match(*scan.match, key_of(e), steps));
 }
 
 // FLUSHALL and FLUSHDB take ASYNC or SYNC; both come back at once, and the memory goes back step by step.
@@ -102,8 +102,11 @@ std::optional<ScanArguments> read_scan_arguments(Request& r, size_t at, bool wit
 
 ScanPage scan_page(Request& r, const ScanArguments& scan) {
   ScanPage page;
-  page.next = r.keys().scan(scan.cursor, scan.count, [&](const Entry& e) {
-    if (shows(e, scan, r.now())) page.keys.emplace_back(key_of(e));
+  size_t count = scan.count;
+  GlobSteps steps;
+  page.next = r.keys().scan(scan.cursor, count, [&](const Entry& e) {
+    if (shows(e, scan, r.now(), steps)) page.keys.emplace_back(key_of(e));
+    if (steps.taken >= kPageSteps) count = 0;
   });
   return page;
 }
@@ -140,8 +143,9 @@ void cmd_randomkey(Request& r) {
   place >>= 64U - Keyspace::kCursorBits;
   std::string found;
   bool any = false;
+  GlobSteps no_steps;
   const auto take = [&](const Entry& e) {
-    if (any || !shows(e, {}, r.now())) return;
+    if (any || !shows(e, {}, r.now(), no_steps)) return;
     any = true;
     found = key_of(e);
   };
@@ -164,6 +168,7 @@ void cmd_keys(Request& r) {
   scan.match = r.arg(1);
   scan.count = SIZE_MAX;
   const ScanPage page = scan_page(r, scan);
+  if (page.next != 0) return r.reply.error("ERR the pattern is too costly for KEYS; use SCAN");
   r.reply.array(page.keys.size());
   for (const std::string& key : page.keys) r.reply.bulk(key);
 }

@@ -69,7 +69,16 @@ void reply_counts(Request& r, const StringMap<PubSub::Subscribers>& channels) {
 }  // namespace
 
 void cmd_subscribe(Request& r) { subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count); }
-void cmd_psubscribe(Request& r) { subscribe(r, r.s().pubsub.patterns, r.c.patterns, plain_count); }
+void cmd_psubscribe(Request& r) {
+  const size_t room = r.s().config.limits.patterns;
+  if (r.s().pubsub.patterns.size() + (r.argc() - 1) > room) {
+    const auto& known = r.s().pubsub.patterns;
+    size_t fresh = 0;
+    for (size_t i = 1; i < r.argc(); ++i) fresh += known.contains(std::string(r.arg(i))) ? 0 : 1;
+    if (known.size() + fresh > room) return r.reply.error("ERR too many patterns: see max-patterns");
+  }
+  subscribe(r, r.s().pubsub.patterns, r.c.patterns, plain_count);
+}
 void cmd_ssubscribe(Request& r) {
   subscribe(r, r.s().pubsub.shard_channels, r.c.shard_channels, shard_count);
 }

@@ -30,6 +30,7 @@ struct Limits {
   uint64_t memory_bytes = 0;                    // 0: no limit
   uint32_t lease_memory = 100000;               // ended leases whose fate is remembered
   uint64_t pubsub_output_bytes = 32ULL << 20;   // unsent messages and replies of a subscriber; 0: no limit
+  uint32_t patterns = 1000;                     // different ones that PSUBSCRIBE has named
   uint64_t tracking_keys = 1000000;             // keys remembered for CLIENT TRACKING; 0: no limit
   int64_t busy_reply_ms = 5000;                 // a script beyond it no longer keeps others waiting
   int64_t script_hard_ms = 60000;               // a script beyond it that has not written ends; 0: no limit

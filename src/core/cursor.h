@@ -22,11 +22,15 @@ struct ScanPage {
   std::vector<std::string> keys;
 };
 
+// Steps of matching after which a page ends, though COUNT asks for more: some ten milliseconds. A usual
+// pattern takes a few steps a key.
+inline constexpr uint64_t kPageSteps = uint64_t{10} << 20;
+
 // Reads "cursor [MATCH pattern] [COUNT count] [TYPE type]" from argument `at` on; TYPE only where
 // `with_type`. nullopt: the error has been written.
 std::optional<ScanArguments> read_scan_arguments(Request& r, size_t at, bool with_type);
 
-// The live keys of one step.
+// The live keys of one step. Ends early, with `next`, where the pattern is too costly.
 ScanPage scan_page(Request& r, const ScanArguments& scan);
 
 }  // namespace holdfast

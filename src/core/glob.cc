@@ -66,6 +66,11 @@ void skip_stars(std::string_view pattern, size_t& at) {
 }  // namespace
 
 bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case) {
+  GlobSteps steps;
+  return glob_match(pattern, text, steps, ignore_case);
+}
+
+bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& steps, bool ignore_case) {
   if (pattern == "*") return true;
   if (text.empty()) return pattern.empty();
   constexpr size_t kNone = std::string_view::npos;
@@ -73,13 +78,20 @@ bool glob_match(std::string_view pattern, std::string_view text, bool ignore_cas
   size_t place = 0;
   size_t behind_star = kNone;
   size_t star_ends = 0;  // where in the text the last star's run ends
+  const uint64_t last = steps.taken + text.size() + steps.allowed;
   while (place < text.size()) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      skip_stars(pattern, at);
+    const size_t from = at;
+    const bool is_star = at < pattern.size() && pattern[at] == '*';
+    if (is_star) skip_stars(pattern, at);
+    const bool matches =
+        !is_star && at < pattern.size() && match_one(pattern, at, text[place], ignore_case);
+    steps.taken += at - from;
+    if (steps.taken > last) return false;
+    if (is_star) {
       if (at == pattern.size()) return true;
       behind_star = at;
       star_ends = place;
-    } else if (at < pattern.size() && match_one(pattern, at, text[place], ignore_case)) {
+    } else if (matches) {
       ++place;
     } else if (behind_star != kNone) {
       at = behind_star;

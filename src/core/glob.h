@@ -1,6 +1,8 @@
 // Glob patterns as KEYS, SCAN MATCH and PSUBSCRIBE take them. Pure; binary safe.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace holdfast {
@@ -9,7 +11,17 @@ namespace holdfast {
 // (not of) a class, `\x` the byte x. Matches just what Redis's stringmatchlen matches, its oddities
 // included: a class that is not closed goes to the end of the pattern, `]` first in a class closes it, a
 // range compares signed bytes, and an empty text matches no `**`. One difference: "*" matches the empty
-// text too, as KEYS and SCAN take it. Costs at most pattern times text, whatever the pattern.
+// text too, as KEYS and SCAN take it.
 bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case = false);
+
+// How far a match may go: some patterns take steps as many as pattern times text has bytes. A step is a
+// byte of the pattern looked at. `allowed` is for one match, beside a step for each byte of the text; what
+// would take more matches nothing. `taken` counts those of all matches.
+struct GlobSteps {
+  uint64_t allowed = uint64_t{1} << 20;
+  uint64_t taken = 0;
+};
+bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& steps,
+                bool ignore_case = false);
 
 }  // namespace holdfast

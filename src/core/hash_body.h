@@ -47,9 +47,9 @@ class HashBody {
   }
 
   // Calls `f(field, value)` for the fields at and behind `cursor` until it has been called for at least
-  // `count`. Returns the cursor to go on from; 0: done.
+  // `count`, which it may lower. Returns the cursor to go on from; 0: done.
   template <class F>
-  uint64_t scan(uint64_t cursor, size_t count, F f) const {
+  uint64_t scan(uint64_t cursor, const size_t& count, F f) const {
     size_t met = 0;
     uint64_t last = 0;
     for (auto it = items_.lower_bound(Key{{}, cursor << (64 - kCursorBits)}); it != items_.end(); ++it) {

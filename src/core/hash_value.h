@@ -39,7 +39,7 @@ class HashView {
   }
   // As HashBody::scan(); a small hash comes at once.
   template <class F>
-  uint64_t scan(uint64_t cursor, size_t count, F f) const {
+  uint64_t scan(uint64_t cursor, const size_t& count, F f) const {
     if (body_ != nullptr) return body_->scan(cursor, count, f);
     packed_.for_each(f);
     return 0;

@@ -108,10 +108,10 @@ class Keyspace {
   bool is_full() const { return arena_.reserved_bytes() + kHeadroomBytes > Arena::kMaxBytes; }
 
   // Calls `f(const Entry&)` for the entries at and behind `cursor`, in the order of their hashes, until `f`
-  // has been called for at least `count`. Returns the cursor to go on from; 0: done. An entry that is there
-  // all the time is met however the tables grow meanwhile.
+  // has been called for at least `count`, which it may lower. Returns the cursor to go on from; 0: done. An
+  // entry that is there all the time is met however the tables grow meanwhile.
   template <class F>
-  uint64_t scan(uint64_t cursor, size_t count, F f) const;
+  uint64_t scan(uint64_t cursor, const size_t& count, F f) const;
 
   // A snapshot begins: each entry that is there now is handed to `save` once, before it can change: by
   // save_step(), or, where it is looked for before its turn, by what finds it.
@@ -177,7 +177,7 @@ class Keyspace {
 };
 
 template <class F>
-uint64_t Keyspace::scan(uint64_t cursor, size_t count, F f) const {
+uint64_t Keyspace::scan(uint64_t cursor, const size_t& count, F f) const {
   if (tables_.empty()) return 0;
   size_t met = 0;
   uint64_t last = 0;

@@ -1,6 +1,7 @@
 // Messages on their way to subscribers. One is encoded once for each protocol, however many hear it.
 #include "core/pubsub.h"
 
+#include <algorithm>
 #include <span>
 
 #include "core/glob.h"
@@ -9,6 +10,10 @@
 namespace holdfast {
 
 namespace {
+
+// Steps that all patterns together may take for one message: a few milliseconds. With as many patterns as
+// there may be by default, each has its 4,096, beside a step for each byte of the channel.
+constexpr uint64_t kPublishSteps = uint64_t{4} << 20;
 
 // A message of several strings, as RESP2 and RESP3 write it.
 class Message {
@@ -70,8 +75,9 @@ int64_t publish(Turn& t, std::string_view channel, std::string_view message) {
     const std::string_view parts[] = {"message", channel, message};
     sent += send_to(t, it->second, parts);
   }
+  GlobSteps steps{.allowed = kPublishSteps / std::max(all.patterns.size(), size_t{1})};
   for (const auto& [pattern, subscribers] : all.patterns) {
-    if (!glob_match(pattern, channel)) continue;
+    if (!glob_match(pattern, channel, steps)) continue;
     const std::string_view parts[] = {"pmessage", pattern, channel, message};
     sent += send_to(t, subscribers, parts);
   }

@@ -101,11 +101,13 @@ size_t Connection::parse(std::string_view bytes) {
   const Now& now = server_.now();
   const size_t replies_before = output_->size();
   size_t used = 0;
+  size_t requests = 0;
   bool guest = engine.is_guest(id_);
   parser_.set_guest(guest);
   bool goes_on = !engine.blocked(id_) && !engine.closing(id_);
   while (used < bytes.size() && goes_on) {
-    if (used > kReadBytes || output_->size() > replies_before + kTurnReplyBytes) {
+    if (used > kReadBytes || requests > kTurnRequests ||
+        output_->size() > replies_before + kTurnReplyBytes) {
       backlogged_ = true;
       server_.add_backlog(id_);
       return used;
@@ -118,6 +120,7 @@ size_t Connection::parse(std::string_view bytes) {
     }
     if (!parser_.argv().empty()) goes_on = engine.apply(id_, parser_.argv(), now, server_.effects());
     used += parser_.consumed();
+    ++requests;
     if (guest) [[unlikely]]
       parser_.set_guest(guest = engine.is_guest(id_));
   }

@@ -17,6 +17,7 @@ class Server;
 // How much one client may do before the others have their turn.
 inline constexpr size_t kReadBytes = size_t{64} << 10;  // read at once; also the size of the shared buffer
 inline constexpr size_t kMaxReadBytes = size_t{1} << 20;    // the same, inside one large argument
+inline constexpr size_t kTurnRequests = 1000;               // done at once: some 200 us
 inline constexpr size_t kTurnReplyBytes = size_t{1} << 20;  // replies made at once
 
 // Lives from start() until the loop has run its close callback, which deletes it. After close() nobody but

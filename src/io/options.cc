@@ -317,6 +317,7 @@ Config engine_config(const Options& options) {
   config.limits.memory_bytes = options.memory_bytes;
   config.limits.pubsub_output_bytes = options.pubsub_output_bytes;
   config.limits.tracking_keys = options.tracking_keys;
+  config.limits.patterns = static_cast<uint32_t>(options.patterns);
   config.limits.busy_reply_ms = static_cast<int64_t>(options.busy_reply_ms);
   config.limits.script_hard_ms = static_cast<int64_t>(options.script_hard_ms);
   config.limits.script_memory_bytes = options.script_memory_bytes;

@@ -72,6 +72,8 @@ const std::array kRows{
         "unread messages of one subscriber, beyond which it is closed; 0: no limit"},
     Row{"Limits", "tracking-table-max-keys", "1000000", When::kAnyTime, Kind::kNumber, &O::tracking_keys, 0,
         kMaxU64, "keys remembered for CLIENT TRACKING; 0: no limit"},
+    Row{"Limits", "max-patterns", "1000", When::kAnyTime, Kind::kNumber, &O::patterns, 0, kMaxI32,
+        "different patterns that all clients together may PSUBSCRIBE to"},
     Row{"Limits", "maxmemory", "0", When::kAnyTime, Kind::kSize, &O::memory_bytes, 0, kMaxU64,
         "memory beyond which commands that need more are refused; 0: no limit"},
 

@@ -150,6 +150,27 @@ TEST_CASE("glob_match: a pattern of many stars takes no more than pattern times 
   CHECK(glob_match(pattern + "b", std::string(20'000, 'a') + "b"));
 }
 
+TEST_CASE("glob_match: beyond the steps allowed nothing matches, and they are counted") {
+  const std::string pattern = "*" + std::string(10, 'a') + "b";
+  GlobSteps steps{.allowed = 10'000};
+  CHECK(glob_match(pattern, std::string(800, 'a') + "b", steps));
+  const uint64_t taken = steps.taken;
+  CHECK(taken > 8'000);
+  CHECK(taken < 10'000);
+  CHECK_FALSE(glob_match(pattern, std::string(1'200, 'a') + "b", steps));
+  CHECK(steps.taken - taken < 10'000 + 1'201 + pattern.size());
+  CHECK(glob_match(pattern, std::string(20, 'a') + "b", steps));  // a match before takes nothing from it
+  GlobSteps classes{.allowed = 100};
+  CHECK_FALSE(glob_match("[" + std::string(1'000, 'x') + "a]", "a", classes));
+}
+
+TEST_CASE("glob_match: a plain pattern takes no more steps than the text has bytes") {
+  GlobSteps none{.allowed = 0};
+  CHECK(glob_match("abc?e", "abcde", none));
+  CHECK(glob_match("a*", "abcde", none));
+  CHECK_FALSE(glob_match("abcdf", "abcde", none));
+}
+
 TEST_CASE("glob_match: agrees with a plain recursive matcher on random patterns") {
   const uint64_t seed = std::random_device{}();
   CAPTURE(seed);

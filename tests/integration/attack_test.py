@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""The server under attack: while one client does its worst (attacks.py), another's locks are granted and
+released as ever, memory stays within its limits, and afterwards nothing is left of the attacker. How long
+the others have to wait is no question of a test: bench/under_attack.py measures it. Closes with "N passed, N
+failed". HOLDFAST_SERVER names the server."""
+import contextlib
+import os
+import pathlib
+import re
+import sys
+import time
+
+sys.dont_write_bytecode = True  # build/ is the only place for what is made
+from attacks import ATTACKS, BOMBS, under
+from harness import Client, Server, equal, has, run_tests, test, until
+
+SECONDS = 1.5
+LIMITS = ("--client-output-buffer-limit", "8mb", "--client-output-buffer-limit-pubsub", "8mb",
+          "--client-query-buffer-limit", "8mb", "--script-memory", "32mb", "--maxmemory", "128mb",
+          "--appendonly", "no")
+# What the limits above, a read buffer for each of 2,000 clients and a sanitizer's overhead may come to.
+MOST_MIB = 640
+
+
+def peak_mib(server):
+    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", text).group(1)) // 1024
+
+
+def serves(client, number):
+    """One bystander's round: the lock is his, then nobody's, with a larger token each time."""
+    owner, token = client.ask("LOCK", "bystander", f"owner {number}", 10_000)
+    equal(owner, b"owner %d" % number)
+    equal(client.ask("UNLOCK", "bystander", f"owner {number}"), 1)
+    return token
+
+
+def withstands(attack):
+    def withstands_it(folder):
+        os.environ["ASAN_OPTIONS"] = "quarantine_size_mb=1:" + os.environ.get("ASAN_OPTIONS", "")
+        with contextlib.closing(Server(folder, *LIMITS)) as server, server:
+            bystander = Client(server.path)
+            last = rounds = 0
+            with under(attack, server.path):
+                end = time.monotonic() + SECONDS
+                while time.monotonic() < end or rounds < 10:
+                    token = serves(bystander, rounds)
+                    equal(token > last, True)
+                    last, rounds = token, rounds + 1
+            until(lambda: int(server.info("connected_clients", "clients")) == 2)
+            print(f"{attack.__name__}: {rounds} rounds beside it, {peak_mib(server)} MiB at most")
+            equal(peak_mib(server) < MOST_MIB, True)
+            bystander.close()
+    withstands_it.__name__ = attack.__name__
+    return test(withstands_it)
+
+
+for each in ATTACKS:
+    withstands(each)
+
+
+@test
+def a_script_bomb_ends_with_an_error_or_a_small_reply(folder):
+    with Server(folder, *LIMITS) as server:
+        for bomb in BOMBS:
+            reply = server.ask("EVAL", bomb, 0)
+            equal(isinstance(reply, RuntimeError) or len(repr(reply)) < 200, True)
+        equal(server.ask("PING"), "PONG")
+
+
+@test
+def a_script_without_end_is_ended_by_its_limit_and_others_are_told_meanwhile(folder):
+    with Server(folder, *LIMITS, "--busy-reply-threshold", "20", "--script-hard-limit", "1000") as server:
+        other = Client(server.path)
+        server.send(["EVAL", "while true do pcall(function() while true do end end) end", 0])
+        has(until(lambda: told(other.ask("PING"), RuntimeError)), "BUSY")
+        has(server.reply(), "ERR")
+        equal(other.ask("PING"), "PONG")
+        other.close()
+
+
+def told(reply, kind):
+    return reply if isinstance(reply, kind) else None
+
+
+@test
+def a_pattern_that_explodes_is_refused_by_keys_and_pages_by_scan(folder):
+    text, pattern = "a" * 30_000, "*" + "a" * 15_000 + "b"
+    with Server(folder, *LIMITS) as server:
+        for n in range(30):
+            server.ask("SET", f"{text}{n}", "x")
+        server.ask("SET", f"{text}b", "x")
+        has(server.ask("KEYS", pattern), "ERR the pattern is too costly for KEYS; use SCAN")
+        equal(sorted(server.ask("KEYS", "*9")), [f"{text}{n}".encode() for n in (19, 29, 9)])
+        pages, cursor = 0, b"0"
+        while pages == 0 or cursor != b"0":
+            cursor, _ = server.ask("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
+            pages += 1
+        equal(pages > 1, True)
+
+
+@test
+def nobody_can_know_where_a_key_stands_in_the_tables(folder):
+    orders = []
+    for number in range(2):
+        with Server(f"{folder}{number}", *LIMITS) as server:
+            server.ask_all([["SET", n, "x"] for n in range(100)])
+            orders.append(server.ask("SCAN", 0, "COUNT", 1000)[1])
+    equal(sorted(orders[0]), sorted(orders[1]))
+    equal(orders[0] != orders[1], True)
+
+
+if __name__ == "__main__":
+    run_tests()
