@@ -8,7 +8,7 @@ BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl
 # npm comes with some builds of Node.js itself, which Debian's would not go with.
 TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
   $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis \
-  php-predis php-illuminate-cache ruby-redis libredis-perl
+  php-predis php-illuminate-cache ruby-redis libredis-perl openssl
 
 CXX = g++
 OPT = -O2
@@ -21,14 +21,14 @@ ASAN = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 # What the library for programs needs; and what the programs here need beside it.
 CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
-  libcrypto libisal 2>/dev/null) -lhiredis -llzf -llua5.1-cjson -lboost_context -lpthread
+  libssl libcrypto libisal 2>/dev/null) -lhiredis -llzf -llua5.1-cjson -lboost_context -lpthread
 LIBS = $(CLIENT_LIBS) $(shell pkg-config --libs spdlog) -lboost_program_options
 CCACHE := $(shell command -v ccache 2>/dev/null)
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
-LIB = $(wildcard src/core/*.cc src/io/*.cc)
+LIB = $(wildcard src/core/*.cc src/tls/*.cc src/io/*.cc)
 # The library for programs, with an engine for those who want no server.
-CLIENT = $(wildcard src/client/*.cc src/core/*.cc)
+CLIENT = $(wildcard src/client/*.cc src/core/*.cc src/tls/*.cc)
 include src/client/scripts.mk
 .DEFAULT_GOAL = all
 CLI = $(wildcard src/cli/*.cc)
@@ -140,9 +140,9 @@ $(LIBRARY_DIR)/libholdfast.so: $(call $(LIBRARY),$(CLIENT))
 	  -Wl,-soname,$(SONAME) -Wl,--as-needed -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
 
 # For the shared library. Programs have no use for what is in the engine, and may have names of their own.
-$(foreach kind,release asan,$(addprefix build/$(kind)/,src/core/%.o src/client/%.o build/%.o)): \
-  FLAGS += -fPIC
-build/release/src/core/%.o: FLAGS += -fvisibility=hidden
+$(foreach kind,release asan,\
+  $(addprefix build/$(kind)/,src/core/%.o src/tls/%.o src/client/%.o build/%.o)): FLAGS += -fPIC
+build/release/src/core/%.o build/release/src/tls/%.o: FLAGS += -fvisibility=hidden
 
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
 build/asan/holdfast: $(call asan,$(sort $(LIB) $(CLI) $(CLIENT)))

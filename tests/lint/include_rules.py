@@ -12,6 +12,7 @@ STD = r"<[a-z0-9_]+>"  # a C++ standard header has no dot and no slash
 POSIX = r"<([a-z0-9_]+/)*[a-z0-9_]+\.h>"
 PUBLIC = r'"holdfast/[^"]+"'
 CORE = r'"core/[^"]+"'
+TLS = r'"tls/[^"]+"'
 IO = r'"io/[^"]+"'
 CLIENT = r'"client/[^"]+"'
 CLI = r'"cli/[^"]+"'
@@ -24,10 +25,11 @@ ROOMS = [
      "the pages include the core, std, and sys/mman.h for huge ones"),
     (r"src/core/", [STD, PUBLIC, CORE, r"<absl/.*>", r"<sanitizer/.*>"],
      "the core includes only itself, include/, std and Abseil"),
-    (r"src/io/", [STD, POSIX, PUBLIC, CORE, IO, r"<absl/.*>", r"<(spdlog|fmt)/.*>"],
-     "the shell includes itself, the core, std, POSIX, uv.h and spdlog"),
-    (r"src/client/", [STD, POSIX, PUBLIC, CORE, CLIENT],
-     "the client includes itself, include/, the core and std"),
+    (r"src/tls/", [STD, CORE, TLS], "TLS includes itself, the core, std and OpenSSL"),
+    (r"src/io/", [STD, POSIX, PUBLIC, CORE, TLS, IO, r"<absl/.*>", r"<(spdlog|fmt)/.*>"],
+     "the shell includes itself, the core, TLS, std, POSIX, uv.h and spdlog"),
+    (r"src/client/", [STD, POSIX, PUBLIC, CORE, TLS, CLIENT],
+     "the client includes itself, include/, the core, TLS and std"),
     (r"src/cli/check", [STD, POSIX, CORE, IO, CLI, r"<(nlohmann|fmt)/.*>"],
      "the check of a data folder includes the shell, the core, std, fmt and nlohmann"),
     (r"src/cli/holdfast\.cc", [STD, CLI, r'"core/version\.h"', r"<fmt/.*>"],
@@ -46,7 +48,7 @@ ONLY_IN = [
      "uv.h belongs to src/io and the client's transport"),
     (r"<hiredis/.*>", r"src/client/transport", "hiredis belongs to the client's transport"),
     (r"<boost/.*>", r"src/io/options|src/cli/", "Boost belongs to src/io/options* and the command"),
-    (r"<openssl/.*>", r"src/io/tls|src/client/tls", "OpenSSL belongs to the files tls*"),
+    (r"<openssl/.*>", r"src/tls/", "OpenSSL belongs to src/tls"),
     (r"<xxh.*>", r"src/core/hash\.h$", "xxHash belongs to src/core/hash.h"),
     (r"<(lua|lauxlib).*>", r"src/core/script[^/]*\.cc$", "Lua belongs to src/core/script*.cc"),
     (r"<isa-l/crc.*>", r"src/core/checksum\.cc$", "ISA-L's checksums belong to src/core/checksum.cc"),
