@@ -18,6 +18,7 @@
 #include "io/options.h"
 #include "io/server.h"
 #include "io/store.h"
+#include "io/tls_setup.h"
 
 namespace holdfast {
 namespace {
@@ -28,7 +29,8 @@ int fail(const std::string& why) {
 }
 
 // CONFIG SET: what the process itself has to do for an option comes first, as it may fail.
-std::optional<ConfigRefusal> change(Options& options, const ConfigChanges& changes, Config& config) {
+std::optional<ConfigRefusal> change(Options& options, std::shared_ptr<const TlsContext>& tls,
+                                    const ConfigChanges& changes, Config& config) {
   Options wanted = options;
   if (auto refused = change_options(wanted, changes)) return refused;
   if (wanted.maxclients != options.maxclients) {
@@ -38,6 +40,7 @@ std::optional<ConfigRefusal> change(Options& options, const ConfigChanges& chang
                            "The operating system is not able to handle the specified number of clients"};
     }
   }
+  if (auto refused = reload_tls(wanted, changes, tls)) return refused;
   options = wanted;
   set_log_level(log_level(options));
   adopt_changes(options, config);
@@ -50,7 +53,8 @@ std::string rewrite(const Options& options, const std::vector<std::string>& user
 }
 
 // What differs from start to start: random numbers, the clock, the process.
-Config complete_config(Options& options, uint32_t clients, uint16_t tcp_port, const Store* store) {
+Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls, uint32_t clients,
+                       uint16_t tcp_port, const Store* store) {
   Config config = engine_config(options);
   const Now now = read_clock();
   config.limits.clients = clients;
@@ -61,8 +65,8 @@ Config complete_config(Options& options, uint32_t clients, uint16_t tcp_port, co
   config.run_id = random_hex(40);
   config.random = fill_random;
   config.clock_us = read_stopwatch_us;
-  config.change = [&options](const ConfigChanges& changes, Config& c) {
-    return change(options, changes, c);
+  config.change = [&options, &tls](const ConfigChanges& changes, Config& c) {
+    return change(options, tls, changes, c);
   };
   config.rewrite = [&options](const std::vector<std::string>& users) { return rewrite(options, users); };
   config.audit = [](std::string_view line) { log_line(LogLevel::kNotice, fmt::format("audit: {}", line)); };
@@ -91,6 +95,8 @@ int serve(Options& options) {
   if (Result<Done> log = open_log(log_level(options), options.logfile); !log) return fail(log.error());
   Result<UsersText> users = read_users(options);
   if (!users) return fail(users.error());
+  Result<std::shared_ptr<const TlsContext>> tls = make_tls(options);
+  if (!tls) return fail(tls.error());
   Result<uint32_t> clients = make_room_for_clients(static_cast<uint32_t>(options.maxclients));
   if (!clients) return fail(clients.error());
   Result<Listening> listening = open_listeners(options);
@@ -106,7 +112,8 @@ int serve(Options& options) {
                        store != nullptr ? " with the data folder " + options.dir
                                         : "; without a data folder (--dir) nothing outlives "
                                           "it, and tokens start at the clock"));
-  Config config = complete_config(options, *clients, listening->tcp_port, store.get());
+  const uint16_t port = listening->tcp_port != 0 ? listening->tcp_port : listening->tls_port;
+  Config config = complete_config(options, *tls, *clients, port, store.get());
   config.acl_text = users->text;
   config.acl_source = users->source;
   config.acl_file = acl_file_door(options.aclfile);
@@ -118,7 +125,7 @@ int serve(Options& options) {
     return why;
   };
   Engine engine(std::move(config));
-  Server server(engine, options, std::move(listening->sockets), store.get());
+  Server server(engine, options, std::move(listening->sockets), store.get(), *tls);
   running = &server;
   if (Result<Done> served = server.run(); !served) return fail(served.error());
   log_line(LogLevel::kNotice, "stopped");

@@ -15,7 +15,9 @@ bool is_secret(const Command& command, std::span<const std::string_view> argv, s
     return i > 2 && !argv[i].empty() && std::string_view("><#!").find(argv[i][0]) != std::string_view::npos;
   }
   if (command.handler == cmd_config_set) {
-    return i > 2 && i % 2 == 1 && equals_ignore_case(argv[i - 1], "requirepass");
+    if (i < 3 || i % 2 == 0) return false;
+    return equals_ignore_case(argv[i - 1], "requirepass") ||
+           equals_ignore_case(argv[i - 1], "tls-key-file-pass");
   }
   if (command.handler != cmd_hello) return false;
   for (size_t at = 2; at < i; ++at) {

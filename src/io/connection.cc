@@ -15,9 +15,6 @@
 namespace holdfast {
 namespace {
 
-// Memory that an idle connection may keep of a buffer that has grown.
-constexpr size_t kKeptBytes = size_t{16} << 10;
-
 // How often the last input of a connection that is being closed is read and forgotten.
 constexpr int kDrainReads = 16;
 
@@ -63,7 +60,7 @@ uv_buf_t Connection::next_read() {
     read_was_full_ = false;
     return uv_buf_init(nullptr, 0);
   }
-  if (input_.empty()) return server_.read_buffer();
+  if (input_.empty() || tls_) return server_.read_buffer();
   const size_t wanted = parser_.wanted();
   const size_t missing = wanted > input_.size() ? wanted - input_.size() : 0;
   // What is announced but never sent must not cost memory: so no more than kMaxReadBytes ahead of what has
@@ -83,6 +80,10 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) no
 void Connection::take(const uv_buf_t& buf, size_t n) {
   read_was_full_ = n == buf.len;
   last_active_ = server_.now().mono;
+  if (tls_) [[unlikely]] {
+    decrypt({buf.base, n});
+    return server_.did_read(n);
+  }
   if (buf.base == server_.read_buffer().base) {
     const std::string_view bytes(buf.base, n);
     input_.append(bytes.substr(parse(bytes)));
@@ -153,15 +154,16 @@ void Connection::end_of_input() {
   server_.now();  // opens the turn that will flush
   at_end_ = true;
   uv_read_stop(stream());
+  if (handshakes()) return give_up_handshake("the peer has gone");
   close_if_finished();
 }
 
 void Connection::close_if_finished() {
   if (!at_end_ || closed_) return;
   const bool blocked = server_.engine().blocked(id_);
-  const bool under_way = writing_ || backlogged_ || !output_->empty();
+  const bool under_way = writing_ || backlogged_ || !output_->empty() || (tls_ && !tls_->unsent.empty());
   if (under_way && !blocked) return;
-  write_now();
+  tls_ ? write_tls() : write_now();
   close();
 }
 
@@ -192,6 +194,8 @@ void Connection::send() {
     is_reader_too_slow();
     return;
   }
+  if (tls_) [[unlikely]]
+    return send_tls();
   if (!write_now()) return close();
   if (output_->empty()) {
     output_->reset(kKeptBytes);
@@ -214,9 +218,7 @@ bool Connection::write_now() {
   return true;
 }
 
-// The socket is full: the loop sends the rest as there is room. The engine goes on appending, which may
-// move its bytes, so those on their way change hands.
-void Connection::write_rest() {
+void Connection::take_allowed() {
   if (allowed_ < output_->size()) {
     in_flight_.append(output_->view().substr(0, allowed_));
     output_->consume(allowed_);
@@ -225,6 +227,16 @@ void Connection::write_rest() {
   }
   marked_ -= std::min(marked_, allowed_);
   allowed_ = 0;
+}
+
+// The socket is full: the loop sends the rest as there is room. The engine goes on appending, which may
+// move its bytes, so those on their way change hands.
+void Connection::write_rest() {
+  if (tls_) {
+    in_flight_.swap(tls_->unsent);
+  } else {
+    take_allowed();
+  }
   const uv_buf_t buf = as_buf(in_flight_);
   writing_ = true;
   if (uv_write(&write_request_, stream(), &buf, 1, on_written) != 0) close();
@@ -239,13 +251,14 @@ void Connection::on_written(uv_write_t* request, int status) noexcept {
   c->server_.did_write(c->in_flight_.size());
   c->in_flight_.reset(kKeptBytes);
   if (!c->lingering_) return c->send();
-  if (!c->last_words_.empty()) return c->write_rest();
+  if (c->tls_ ? c->encrypt() : !c->last_words_.empty()) return c->write_rest();
   c->drain();
   c->close();
 }
 
 bool Connection::is_reader_too_slow() {
-  const size_t in_flight = writing_ ? uv_stream_get_write_queue_size(stream()) : 0;
+  size_t in_flight = writing_ ? uv_stream_get_write_queue_size(stream()) : 0;
+  if (tls_) in_flight += tls_->unsent.size();
   if (output_->size() + in_flight <= server_.engine().output_limit(id_)) return false;
   refuse("its unread replies are beyond client-output-buffer-limit");
   return true;
@@ -259,7 +272,12 @@ void Connection::refuse(std::string_view why) {
 void Connection::finish() {
   drain();
   if (closed_) return;
-  writing_ || !output_->empty() ? linger() : close();
+  if (tls_) {
+    tls_->ending = true;
+    if (!writing_ && !write_tls()) return close();
+  }
+  const bool all_sent = output_->empty() && (!tls_ || tls_->unsent.empty());
+  writing_ || !all_sent ? linger() : close();
 }
 
 // To the engine it has gone, so its holds end now; its socket goes on until the peer has read its last
@@ -292,6 +310,7 @@ void Connection::drain() {
 
 void Connection::close() {
   if (closed_) return;
+  if (tls_) say_end();
   closed_ = true;
   lingering_ ? server_.end_linger(*this) : server_.forget(id_);
   uv_close(&handle_.handle, on_closed);

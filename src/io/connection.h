@@ -4,11 +4,13 @@
 
 #include <uv.h>
 
+#include <memory>
 #include <string_view>
 
 #include "core/buffer.h"
 #include "core/engine.h"
 #include "core/resp.h"
+#include "io/tls_stream.h"
 
 namespace holdfast {
 
@@ -19,6 +21,8 @@ inline constexpr size_t kReadBytes = size_t{64} << 10;  // read at once; also th
 inline constexpr size_t kMaxReadBytes = size_t{1} << 20;    // the same, inside one large argument
 inline constexpr size_t kTurnRequests = 1000;               // done at once: some 200 us
 inline constexpr size_t kTurnReplyBytes = size_t{1} << 20;  // replies made at once
+// Memory that an idle connection may keep of a buffer that has grown.
+inline constexpr size_t kKeptBytes = size_t{16} << 10;
 
 // Lives from start() until the loop has run its close callback, which deletes it. After close() nobody but
 // the loop may touch it.
@@ -32,6 +36,10 @@ class Connection {
 
   uv_stream_t* stream() { return &handle_.stream; }
   ConnId id() const { return id_; }
+
+  // Before start(): it speaks TLS. With a `denial` that is all it will hear, when it can; the text has to
+  // live as long as the program.
+  void begin_tls(std::shared_ptr<const TlsContext> context, std::string_view denial);
 
   // Begins to read. The socket has been accepted into stream(); from here on the loop owns the connection.
   void start(ConnId id, TimeMs now);
@@ -62,6 +70,10 @@ class Connection {
   // When it last sent something.
   TimeMs last_active() const { return last_active_; }
 
+  // Whether its TLS handshake is not over; and the end of one that will not be.
+  bool handshakes() const;
+  void give_up_handshake(std::string_view why);
+
  private:
   static void on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf) noexcept;
   static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) noexcept;
@@ -78,10 +90,21 @@ class Connection {
   void close_if_finished();
   void send();
   bool write_now();
+  void take_allowed();
   void write_rest();
   bool is_reader_too_slow();
   void refuse(std::string_view why);
   void linger();
+
+  // In connection_tls.cc:
+  void decrypt(std::string_view bytes);
+  bool end_handshake();
+  void fail_tls(bool handshook);
+  bool try_write(Buffer& bytes);
+  bool encrypt();
+  bool write_tls();
+  void send_tls();
+  void say_end();
 
   Server& server_;
   union {
@@ -97,6 +120,7 @@ class Connection {
   Buffer in_flight_;          // given to the loop to write; must not move until on_written()
   Buffer last_words_;         // of a connection that lingers: what comes behind in_flight_
   uv_write_t write_request_;
+  std::unique_ptr<TlsStream> tls_;  // null: it speaks plainly
   TimeMs last_active_;
   size_t allowed_ = 0;  // bytes of output_ that may leave
   size_t marked_ = 0;   // those that may with the next release()

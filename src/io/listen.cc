@@ -72,11 +72,11 @@ bool machine_lacks(int error) {
   return error == EADDRNOTAVAIL || error == EAFNOSUPPORT || error == EPROTONOSUPPORT;
 }
 
-const char* tcp_advice(int error) {
-  if (error == EADDRINUSE) return "another server has it; stop that one or choose another --port";
-  if (error == EACCES) return "ports below 1024 need root; choose a --port from 1024 up";
+std::string tcp_advice(int error, const std::string& option) {
+  if (error == EADDRINUSE) return "another server has it; stop that one or choose another " + option;
+  if (error == EACCES) return "ports below 1024 need root; choose a " + option + " from 1024 up";
   if (machine_lacks(error)) return "this machine has no such address; check --bind";
-  return "check --bind and --port";
+  return "check --bind and " + option;
 }
 
 // A listening socket, or -1 with errno set.
@@ -94,12 +94,20 @@ int listen_on(const addrinfo& address, int backlog) {
   return -1;
 }
 
-Result<Done> open_tcp(const BindAddress& address, const Options& options, Listening& listening) {
+// A port of TCP: which options it comes from, and what it turned out to be.
+struct Port {
+  std::string option;  // "--port"
+  uint16_t number;     // 0: any free one; what the first address got is for all
+  bool tls;
+};
+
+Result<Done> open_tcp(const BindAddress& address, const Options& options, Port& wanted,
+                      std::vector<ListenSocket>& sockets) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* first = nullptr;
-  const std::string port = std::to_string(listening.tcp_port);
+  const std::string port = std::to_string(wanted.number);
   if (const int error = getaddrinfo(address.host.c_str(), port.c_str(), &hints, &first); error != 0) {
     return Failure{fmt::format("cannot resolve the address '{}': {}; check --bind", address.host,
                                gai_strerror(error))};
@@ -107,27 +115,29 @@ Result<Done> open_tcp(const BindAddress& address, const Options& options, Listen
   const Addresses addresses(first, &freeaddrinfo);
   const int fd = listen_on(*first, static_cast<int>(options.tcp_backlog));
   if (fd >= 0) {
-    listening.tcp_port = port_of(fd);  // with --port auto: what the first address got is for all
-    listening.sockets.push_back({fd, local_name(fd), "", 0, 0});
+    wanted.number = port_of(fd);
+    sockets.push_back({fd, local_name(fd) + (wanted.tls ? " (TLS)" : ""), "", 0, 0, wanted.tls});
     return Done{};
   }
   const int error = errno;
   const std::string why = fmt::format("cannot listen on {} port {}: {}; {}", address.host, port,
-                                      std::strerror(error), tcp_advice(error));
+                                      std::strerror(error), tcp_advice(error, wanted.option));
   if (!address.optional || !machine_lacks(error)) return Failure{why};
   log_line(LogLevel::kVerbose, why);
   return Done{};
 }
 
-Result<Done> open_all_tcp(const Options& options, Listening& listening) {
-  listening.tcp_port = static_cast<uint16_t>(options.any_port ? 0 : options.port);
+// The number that all addresses have.
+Result<uint16_t> open_all_tcp(const Options& options, Port port, std::vector<ListenSocket>& sockets) {
+  const size_t before = sockets.size();
   std::istringstream words(options.bind);
   std::string word;
   while (words >> word) {
-    if (Result<Done> opened = open_tcp(parse_address(word), options, listening); !opened) return opened;
+    Result<Done> opened = open_tcp(parse_address(word), options, port, sockets);
+    if (!opened) return Failure{opened.error()};
   }
-  if (listening.sockets.empty()) return Failure{"none of the addresses can be listened on; check --bind"};
-  return Done{};
+  if (sockets.size() == before) return Failure{"none of the addresses can be listened on; check --bind"};
+  return port.number;
 }
 
 sockaddr_un unix_address(const std::string& path) {
@@ -182,7 +192,7 @@ Result<Done> open_unix(const Options& options, Listening& listening) {
   if (!open || stat(path.c_str(), &made) != 0) {
     return Failure{fmt::format("cannot listen on {}: {}; check --unixsocket", path, std::strerror(errno))};
   }
-  listening.sockets.push_back({fd, path, path, made.st_dev, made.st_ino});
+  listening.sockets.push_back({fd, path, path, made.st_dev, made.st_ino, false});
   return Done{};
 }
 
@@ -191,14 +201,23 @@ Result<Done> open_unix(const Options& options, Listening& listening) {
 Result<Listening> open_listeners(const Options& options) {
   Listening listening;
   if (options.any_port || options.port != 0) {
-    if (Result<Done> opened = open_all_tcp(options, listening); !opened) return Failure{opened.error()};
+    const Port port{"--port", static_cast<uint16_t>(options.port), false};
+    Result<uint16_t> opened = open_all_tcp(options, port, listening.sockets);
+    if (!opened) return Failure{opened.error()};
+    listening.tcp_port = *opened;
+  }
+  if (options.any_tls_port || options.tls_port != 0) {
+    const Port port{"--tls-port", static_cast<uint16_t>(options.tls_port), true};
+    Result<uint16_t> opened = open_all_tcp(options, port, listening.sockets);
+    if (!opened) return Failure{opened.error()};
+    listening.tls_port = *opened;
   }
   // Last, because a failure after it would leave its file behind.
   if (!options.unixsocket.empty()) {
     if (Result<Done> opened = open_unix(options, listening); !opened) return Failure{opened.error()};
   }
   if (listening.sockets.empty())
-    return Failure{"nothing to listen on: --port is 0 and there is no --unixsocket"};
+    return Failure{"nothing to listen on: --port is 0, and there is neither --tls-port nor --unixsocket"};
   return listening;
 }
 

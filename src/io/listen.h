@@ -19,11 +19,13 @@ struct ListenSocket {
   std::string unix_path;  // empty for TCP
   dev_t device = 0;       // of the Unix socket's file, so that only our own file is ever removed
   ino_t inode = 0;
+  bool tls = false;
 };
 
 struct Listening {
   std::vector<ListenSocket> sockets;
-  uint16_t tcp_port = 0;  // 0: no TCP
+  uint16_t tcp_port = 0;  // without TLS; 0: none
+  uint16_t tls_port = 0;
 };
 
 // All addresses and the Unix socket that `options` name, or the first failure. On failure sockets stay

@@ -39,6 +39,8 @@ const char* argument_name(Kind kind) {
       return "LEVEL";
     case Kind::kYesNo:
       return "YESNO";
+    case Kind::kAuth:
+      return "WHOM";
     case Kind::kFsync:
       return "WHEN";
     case Kind::kSave:
@@ -74,7 +76,7 @@ po::options_description described(const char* group) {
 po::options_description file_options() {
   po::options_description all;
   for (const char* group :
-       {"Network", "Security", "Limits", "Locks", "Disk", "Data", "Scripts", "Logging", "General"})
+       {"Network", "TLS", "Security", "Limits", "Locks", "Disk", "Data", "Scripts", "Logging", "General"})
     all.add(described(group));
   return all;
 }
@@ -203,8 +205,7 @@ Result<Done> take(const Given& given, const std::string& prefix, Options& option
 }
 
 std::string config_line(const Row& row, const Options& options) {
-  return fmt::format("{} = {}\n", row.name,
-                     row.kind == Kind::kPort && options.any_port ? "auto" : shown(row, options));
+  return fmt::format("{} = {}\n", row.name, is_any_port(row, options) ? "auto" : shown(row, options));
 }
 
 // The file as it should be. Of several lines of one name the last stays; it is told what they come to.

@@ -26,6 +26,20 @@ struct Options {
   uint64_t busy_poll_us = 0;
   uint64_t idle_timeout_s = 0;
 
+  uint64_t tls_port = 0;
+  bool any_tls_port = false;  // --tls-port auto
+  std::string tls_cert_file;
+  std::string tls_key_file;
+  std::string tls_key_pass;
+  std::string tls_ca_file;
+  std::string tls_ca_dir;
+  std::string tls_auth_clients;
+  std::string tls_protocols;
+  std::string tls_ciphers;
+  std::string tls_ciphersuites;
+  std::string tls_prefer_server_ciphers;
+  uint64_t tls_handshake_s = 0;
+
   std::string requirepass;
   std::string users;  // a line each: a name and its rules
   std::string aclfile;

@@ -43,6 +43,35 @@ const std::array kRows{
         "microseconds for which the server looks out for the next request before it sleeps: saves the time "
         "of a wake-up, and takes a core; 0: off"},
 
+    Row{"TLS", "tls-port", "0", When::kStart, Kind::kPort, &O::tls_port, 0, 65535,
+        "TCP port for TLS, at the addresses of bind; 0: none; auto: any free one. With port 0 there is TLS "
+        "alone"},
+    Row{"TLS", "tls-cert-file", "", When::kAnyTime, Kind::kText, &O::tls_cert_file, 0, 0,
+        "the server's certificate in PEM, then those of its issuers; CONFIG SET reads it anew, as all "
+        "files "
+        "of TLS"},
+    Row{"TLS", "tls-key-file", "", When::kAnyTime, Kind::kText, &O::tls_key_file, 0, 0,
+        "the certificate's key in PEM"},
+    Row{"TLS", "tls-key-file-pass", "", When::kAnyTime, Kind::kSecret, &O::tls_key_pass, 0, 0,
+        "passphrase of an encrypted key"},
+    Row{"TLS", "tls-ca-cert-file", "", When::kAnyTime, Kind::kText, &O::tls_ca_file, 0, 0,
+        "authorities in PEM whose clients are let in"},
+    Row{"TLS", "tls-ca-cert-dir", "", When::kAnyTime, Kind::kText, &O::tls_ca_dir, 0, 0,
+        "folder of such files, named as \"openssl rehash\" does"},
+    Row{"TLS", "tls-auth-clients", "yes", When::kAnyTime, Kind::kAuth, &O::tls_auth_clients, 0, 0,
+        "whether clients need a certificate: yes; no; or optional: one that is shown has to be good"},
+    Row{"TLS", "tls-protocols", "", When::kAnyTime, Kind::kText, &O::tls_protocols, 0, 0,
+        "TLSv1.2, TLSv1.3 or both; empty: both"},
+    Row{"TLS", "tls-ciphers", "", When::kAnyTime, Kind::kText, &O::tls_ciphers, 0, 0,
+        "ciphers of TLS 1.2, as OpenSSL names them; empty: OpenSSL's default"},
+    Row{"TLS", "tls-ciphersuites", "", When::kAnyTime, Kind::kText, &O::tls_ciphersuites, 0, 0,
+        "the same of TLS 1.3"},
+    Row{"TLS", "tls-prefer-server-ciphers", "no", When::kAnyTime, Kind::kYesNo,
+        &O::tls_prefer_server_ciphers, 0, 0,
+        "whether the server's order of ciphers counts, or the client's"},
+    Row{"TLS", "tls-handshake-timeout", "10", When::kAnyTime, Kind::kNumber, &O::tls_handshake_s, 1, 3600,
+        "seconds after which a handshake that has not come to its end is closed"},
+
     Row{"Security", "requirepass", "", When::kAnyTime, Kind::kSecret, &O::requirepass, 0, 0,
         "password of the user \"default\", whom everybody is who does not name another; empty: none"},
     Row{"Security", "user", "", When::kStart, Kind::kUser, &O::users, 0, 0,
@@ -151,6 +180,7 @@ const std::array kRows{
 
 constexpr std::array<std::string_view, 4> kLevels{"debug", "verbose", "notice", "warning"};
 constexpr std::array<std::string_view, 3> kDebugUsers{"no", "yes", "local"};
+constexpr std::array<std::string_view, 3> kAuths{"yes", "no", "optional"};
 constexpr std::array<std::string_view, 3> kFsyncs{"always", "everysec", "no"};
 
 struct Unit {
@@ -217,6 +247,8 @@ std::string expected(const Row& row) {
       return "no, yes or local";
     case Kind::kYesNo:
       return "yes or no";
+    case Kind::kAuth:
+      return "yes, no or optional";
     case Kind::kFsync:
       return "always, everysec or no";
     case Kind::kSave:
@@ -239,9 +271,18 @@ static bool takes_text(Kind kind, std::string_view text) {
   if (kind == Kind::kLevel) return std::ranges::find(kLevels, text) != kLevels.end();
   if (kind == Kind::kDebug) return std::ranges::find(kDebugUsers, text) != kDebugUsers.end();
   if (kind == Kind::kYesNo) return text == "yes" || text == "no";
+  if (kind == Kind::kAuth) return std::ranges::find(kAuths, text) != kAuths.end();
   if (kind == Kind::kFsync) return std::ranges::find(kFsyncs, text) != kFsyncs.end();
   if (kind == Kind::kSave) return is_pairs(text);
   return kind != Kind::kEvents || parse_event_flags(text);
+}
+
+static bool Options::*any_port_of(const Row& row) {
+  return row.target == Target(&Options::tls_port) ? &Options::any_tls_port : &Options::any_port;
+}
+
+bool is_any_port(const Row& row, const Options& options) {
+  return row.kind == Kind::kPort && options.*any_port_of(row);
 }
 
 bool assign(const Row& row, const std::string& text, Options& options) {
@@ -253,7 +294,7 @@ bool assign(const Row& row, const std::string& text, Options& options) {
   const bool any_port = row.kind == Kind::kPort && text == "auto";
   const std::optional<uint64_t> value = any_port ? 0 : parse_integer(row, text);
   if (!value) return false;
-  if (row.kind == Kind::kPort) options.any_port = any_port;
+  if (row.kind == Kind::kPort) options.*any_port_of(row) = any_port;
   options.*std::get<uint64_t Options::*>(row.target) = *value;
   return true;
 }

@@ -17,6 +17,7 @@ enum class Kind {
   kLevel,
   kDebug,
   kYesNo,
+  kAuth,
   kFsync,
   kSave,
   kEvents,
@@ -53,6 +54,8 @@ const Row* find_row(std::string_view name);
 bool assign(const Row& row, const std::string& text, Options& options);
 // The value as CONFIG GET shows it.
 std::string shown(const Row& row, const Options& options);
+// Whether the row is a port, and the options say "auto".
+bool is_any_port(const Row& row, const Options& options);
 // What the row takes, in words.
 std::string expected(const Row& row);
 // Why it does not take a text, as Redis words it, where it has words for it.

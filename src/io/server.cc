@@ -72,10 +72,12 @@ void set_tcp_options(int fd, int keepalive_s) {
 
 }  // namespace
 
-Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets, Store* store)
+Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets, Store* store,
+               const std::shared_ptr<const TlsContext>& tls)
     : engine_(engine),
       options_(options),
       store_(store),
+      tls_(tls),
       read_buffer_(std::make_unique<char[]>(kReadBytes)) {
   uv_loop_init(&loop_);
   uv_prepare_init(&loop_, &prepare_);
@@ -211,14 +213,22 @@ void Server::accept(Listener& listener) {
     return connection.release()->abandon();
   }
   if (clients_ >= engine_.config().limits.clients) {
-    return refuse(std::move(connection), "-ERR max number of clients reached\r\n");
+    // Who is to speak TLS could not read it.
+    return refuse(std::move(connection),
+                  listener.socket.tls ? "" : "-ERR max number of clients reached\r\n");
   }
   admit(std::move(connection), listener);
 }
 
 void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
   const int fd = fd_of(*connection);
-  if (is_kept_out(listener, fd)) return refuse(std::move(connection), kDenied);
+  const std::string_view denial = is_kept_out(listener, fd) ? kDenied : "";
+  if (listener.socket.tls) {
+    connection->begin_tls(tls_, denial);
+    if (!denial.empty()) engine_.note_refused_connection();
+  } else if (!denial.empty()) {
+    return refuse(std::move(connection), denial);
+  }
   std::string peer = listener.socket.unix_path + ":0";
   std::string local = peer;
   if (listener.socket.unix_path.empty()) {
@@ -233,6 +243,7 @@ void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
   if (connections_.size() <= id.slot) connections_.resize(size_t{id.slot} + 1, nullptr);
   connections_[id.slot] = connection.get();
   ++clients_;
+  if (listener.socket.tls) handshakes_.emplace_back(id, at.mono);
   connection.release()->start(id, at.mono);
 }
 
@@ -400,7 +411,10 @@ void Server::on_timer(uv_timer_t* timer) noexcept {
   server->run_backlog();
 }
 
-void Server::on_idle_check(uv_timer_t* timer) noexcept { self(timer->data)->close_idle(); }
+void Server::on_idle_check(uv_timer_t* timer) noexcept {
+  self(timer->data)->close_idle();
+  self(timer->data)->close_slow_handshakes();
+}
 
 void Server::close_idle() {
   if (options_.idle_timeout_s == 0) return;
@@ -409,6 +423,18 @@ void Server::close_idle() {
   for (Connection* connection : connections_) {
     if (connection == nullptr || engine_.blocked(connection->id())) continue;
     if (is_due(connection->last_active() + allowed, at)) connection->close();
+  }
+}
+
+void Server::close_slow_handshakes() {
+  if (handshakes_.empty()) return;
+  const TimeMs at = now().mono;
+  const DurationMs allowed{static_cast<int64_t>(options_.tls_handshake_s) * 1000};
+  while (!handshakes_.empty() && is_due(handshakes_.front().second + allowed, at)) {
+    Connection* connection = find(handshakes_.front().first);
+    handshakes_.pop_front();
+    if (connection != nullptr && connection->handshakes())
+      connection->give_up_handshake("it takes longer than tls-handshake-timeout");
   }
 }
 

@@ -4,8 +4,10 @@
 
 #include <uv.h>
 
+#include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/engine.h"
@@ -18,9 +20,10 @@ namespace holdfast {
 
 class Server {
  public:
-  // Takes over the listening sockets. The engine must outlive it, and so must the store; null: there is no
-  // data folder.
-  Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets, Store* store);
+  // Takes over the listening sockets. The engine must outlive it, and so must the store (null: there is no
+  // data folder) and `tls`: what it points to at the time is for connections that begin then.
+  Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets, Store* store,
+         const std::shared_ptr<const TlsContext>& tls);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -39,6 +42,8 @@ class Server {
   const Now& now();
   // Scratch space that is anybody's until the callback returns.
   uv_buf_t read_buffer();
+  // The same, for what has been decrypted; it is left empty.
+  Buffer& plaintext() { return plaintext_; }
   // The connection has gone: nothing is to find it any more.
   void forget(ConnId id);
   // The same, but its socket goes on to send the last replies, and counts as a client until end_linger().
@@ -90,11 +95,13 @@ class Server {
   void run_backlog();
   void arm_timer();
   void close_idle();
+  void close_slow_handshakes();
   void stop(const char* signal_name);
 
   Engine& engine_;
   const Options& options_;
   Store* store_;
+  const std::shared_ptr<const TlsContext>& tls_;
   std::string failure_;     // of the start
   std::string ready_text_;  // what the log says when requests are served
   uv_loop_t loop_;
@@ -111,6 +118,9 @@ class Server {
   std::vector<Connection*> lingering_;    // their sockets live on, the engine has forgotten them
   size_t clients_ = 0;
   std::unique_ptr<char[]> read_buffer_;
+  Buffer plaintext_;
+  // Those that have begun with a TLS handshake, and when, in that order.
+  std::deque<std::pair<ConnId, TimeMs>> handshakes_;
 
   uint64_t sleep_from_ns_ = 0;  // the loop's clock: until then it does not
   bool turn_open_ = false;

@@ -25,10 +25,11 @@ TESTS = []
 
 def end_with_parent():
     """For a process about to begin; root's right to pass over permissions is given up, too."""
-    pr_set_pdeathsig, pr_capbset_drop, cap_dac_override = 1, 24, 1
+    pr_set_pdeathsig, pr_capbset_drop, cap_dac_override, cap_dac_read_search = 1, 24, 1, 2
     prctl = ctypes.CDLL(None).prctl
     prctl(pr_set_pdeathsig, signal.SIGKILL)
     prctl(pr_capbset_drop, cap_dac_override)
+    prctl(pr_capbset_drop, cap_dac_read_search)
 
 
 def test(function):

@@ -36,8 +36,8 @@ ROOMS = [
      "the command's main file includes the verbs, the version and std"),
     (r"src/cli/", [STD, POSIX, PUBLIC, CLIENT, CLI, r"<(nlohmann|fmt)/.*>"],
      "the command includes itself, the client, include/, std, fmt, nlohmann and Boost"),
-    (r"src/[^/]+$", [STD, POSIX, PUBLIC, CORE, IO],
-     "a main file includes the shell, the core and std"),
+    (r"src/[^/]+$", [STD, POSIX, PUBLIC, CORE, TLS, IO],
+     "a main file includes the shell, the core, TLS and std"),
 ]
 
 # Headers that certain files may include, whatever their room, and no others.
