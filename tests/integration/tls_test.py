@@ -16,7 +16,7 @@ import warnings
 
 import redis
 from certificates import Certificates
-from harness import LIMIT_S, Client, Server, equal, has, refusal, run_tests, test, until
+from harness import HOLDFAST, LIMIT_S, Client, Server, equal, has, refusal, run_tests, test, until
 
 MIB = 1 << 20
 
@@ -458,6 +458,21 @@ def protected_mode_is_said_over_tls(files):
         equal(client.socket.recv(1), b"")
         equal(server.ask("CONFIG", "SET", "protected-mode", "no"), "OK")
         equal(ping().ask("PING"), "PONG")
+
+
+@test
+def the_session_of_the_readme_works_as_it_stands_there(files):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    shown = readme.split("<!-- run by tests/integration/tls_test.py -->\n```sh\n")[1].split("```")[0]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    ready = ">log & \nuntil grep 'ready to accept' log; do sleep 0.01; done\n"
+    run = shown.replace("build/holdfast-server", str(root / HOLDFAST)).replace("7380", str(port))
+    run = "trap 'kill $!; wait' EXIT\n" + run.replace("&\n", ready)
+    said = subprocess.run(["bash", "-ec", run], check=False, text=True, cwd=files.folder, timeout=LIMIT_S,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+    has(said, "ready to accept connections on 127.0.0.1", "\nalice\n")
 
 
 @test
