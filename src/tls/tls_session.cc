@@ -50,7 +50,7 @@ long TlsSession::on_control(bio_st*, int command, long, void*) { return command 
 
 // Made once and never freed, as sessions of other threads may outlive the end of main().
 const bio_method_st* TlsSession::method() {
-  static const BIO_METHOD* const made = [] {
+  static const BIO_METHOD* const kMethod = [] {
     BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast");
     if (m == nullptr) throw std::bad_alloc();
     BIO_meth_set_write_ex(m, on_write);
@@ -58,7 +58,7 @@ const bio_method_st* TlsSession::method() {
     BIO_meth_set_ctrl(m, on_control);
     return m;
   }();
-  return made;
+  return kMethod;
 }
 
 TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, const std::string& host)
