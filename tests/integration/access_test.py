@@ -6,7 +6,7 @@ import socket
 import subprocess
 
 import redis
-from harness import LIMIT_S, Client, Server, equal, has, refusal, run_tests, test
+from harness import LIMIT_S, Client, Server, equal, has, other_addresses, refusal, run_tests, test
 
 # Of the password "x".
 HASH = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
@@ -179,12 +179,6 @@ def a_guest_may_send_little(folder):
             equal(guest.replies.read(len(told)), told)
             guest.close()
         equal(server.ask("AUTH", "pw"), "OK")
-
-
-def other_addresses():
-    """Those of this machine that are not loopback."""
-    listed = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
-    return [a for a in listed if ":" not in a]
 
 
 @test

@@ -179,6 +179,12 @@ def refusal(folder, *options):
     return done.stdout
 
 
+def other_addresses():
+    """Those of this machine that are not loopback."""
+    listed = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
+    return [a for a in listed if ":" not in a]
+
+
 def journals(folder):
     return sorted(folder.glob("journal.*"))
 

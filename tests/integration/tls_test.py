@@ -16,7 +16,8 @@ import warnings
 
 import redis
 from certificates import Certificates
-from harness import HOLDFAST, LIMIT_S, Client, Server, equal, has, refusal, run_tests, test, until
+from harness import (HOLDFAST, LIMIT_S, Client, Server, equal, has, other_addresses, refusal, run_tests,
+                     test, until)
 
 MIB = 1 << 20
 
@@ -158,7 +159,7 @@ def old_versions_are_refused_and_each_of_the_new_ones_can_be_chosen(files):
 @test
 def a_start_that_cannot_be_is_refused_with_the_file(files):
     def said(*options):
-        return refusal(files.folder / "data", "--tls-port", "auto", *options)
+        return refusal(files.folder / "data", "--tls-port", "auto", *map(str, options))
     nowhere = str(files.folder / "nowhere.pem")
     has(said(), "give tls-cert-file and tls-key-file")
     has(said("--tls-cert-file", files.pem("server"), "--tls-key-file", files.key("server")),
@@ -168,6 +169,8 @@ def a_start_that_cannot_be_is_refused_with_the_file(files):
     has(said(*server_files(files), "--tls-key-file", files.key("client")),
         f"the key in {files.key('client')} is not that of the certificate in {files.pem('server')}")
     has(said(*server_files(files, "expired")), f"the certificate in {files.pem('expired')} expired at 20")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        has(said(*server_files(files), "--tls-port", taken.getsockname()[1]), "choose another --tls-port")
     pathlib.Path(files.key("ca")).chmod(0)
     has(said(*server_files(files), "--tls-key-file", files.key("ca")), "Permission denied")
 
@@ -291,6 +294,19 @@ def a_reader_who_is_too_slow_is_closed_at_the_limit(files):
         equal(server.cli("PING"), "PONG\n")
         # Nothing says that this is the end: what is missing was not said.
         has(failure(lambda: [client.reply() for _ in range(30)]), "UNEXPECTED_EOF")
+
+
+@test
+def a_reader_who_is_slow_within_the_limit_gets_all(files):
+    with TlsServer(files) as server:
+        large = bytes(range(251)) * (8 * MIB // 251)
+        server.ask("SET", "large", large)
+        client = server.client()
+        client.send(*[("GET", "large")] * 4, ("PING",))
+        until(lambda: b" cmd=ping " in server.ask("CLIENT", "LIST"))  # all is answered, and waits
+        for _ in range(4):
+            equal(client.reply() == large, True)
+        equal(client.reply(), "PONG")
 
 
 @test
@@ -446,18 +462,17 @@ def a_handshake_counts_as_a_client(files):
 
 @test
 def protected_mode_is_said_over_tls(files):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outward:
-        outward.connect(("192.0.2.1", 9))  # sends nothing: it tells the address that it would send from
-        own = outward.getsockname()[0]
-    with TlsServer(files, "--bind", "127.0.0.1 " + own) as server:
-        def ping():
-            plain = socket.create_connection((own, server.port), timeout=LIMIT_S)
-            return TlsClient(context(files).wrap_socket(plain, suppress_ragged_eofs=False))
-        client = ping()
-        has(client.reply(), "DENIED Holdfast is running in protected mode")
-        equal(client.socket.recv(1), b"")
-        equal(server.ask("CONFIG", "SET", "protected-mode", "no"), "OK")
-        equal(ping().ask("PING"), "PONG")
+    """On a machine that has an address beside loopback; else there is nobody to keep out."""
+    for own in other_addresses()[:1]:
+        with TlsServer(files, "--bind", "127.0.0.1 " + own) as server:
+            def connection(address=own, port=server.port):
+                plain = socket.create_connection((address, port), timeout=LIMIT_S)
+                return TlsClient(context(files).wrap_socket(plain, suppress_ragged_eofs=False))
+            client = connection()
+            has(client.reply(), "DENIED Holdfast is running in protected mode")
+            equal(client.socket.recv(1), b"")
+            equal(server.ask("CONFIG", "SET", "protected-mode", "no"), "OK")
+            equal(connection().ask("PING"), "PONG")
 
 
 @test
