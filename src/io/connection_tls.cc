@@ -11,6 +11,13 @@
 #include "io/server.h"
 
 namespace holdfast {
+namespace {
+
+// A step of a handshake takes as long as requests of so many bytes: many clients that come at once must not
+// keep the replies of others waiting for all of them.
+constexpr size_t kHandshakeWork = size_t{64} << 10;
+
+}  // namespace
 
 void Connection::begin_tls(std::shared_ptr<const TlsContext> context, std::string_view denial) {
   tls_ = std::make_unique<TlsStream>(std::move(context));
@@ -29,6 +36,7 @@ void Connection::give_up_handshake(std::string_view why) {
 // Requests come first, then what the session has to say, and the peer's end last, as in what was read.
 void Connection::decrypt(std::string_view bytes) {
   const bool handshook = tls_->handshakes();
+  if (handshook) server_.did_work(kHandshakeWork);
   Buffer& plain = input_.empty() ? server_.plaintext() : input_;
   const bool good = tls_->session.feed(bytes, plain, tls_->unsent);
   if (handshook && tls_->session.is_open() && !end_handshake()) return plain.clear();

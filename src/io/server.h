@@ -54,6 +54,8 @@ class Server {
   // A turn that has done much ends early, so that nobody waits long for his reply; with it any connection
   // may end.
   void did_read(size_t bytes);
+  // Before did_read(): work that took as long as requests of so many bytes do.
+  void did_work(size_t bytes) { turn_bytes_ += bytes; }
   void did_write(size_t bytes) { written_bytes_ += bytes; }
 
  private:
