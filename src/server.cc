@@ -112,8 +112,7 @@ int serve(Options& options) {
                        store != nullptr ? " with the data folder " + options.dir
                                         : "; without a data folder (--dir) nothing outlives "
                                           "it, and tokens start at the clock"));
-  const uint16_t port = listening->tcp_port != 0 ? listening->tcp_port : listening->tls_port;
-  Config config = complete_config(options, *tls, *clients, port, store.get());
+  Config config = complete_config(options, *tls, *clients, listening->port(), store.get());
   config.acl_text = users->text;
   config.acl_source = users->source;
   config.acl_file = acl_file_door(options.aclfile);

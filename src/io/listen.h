@@ -26,6 +26,8 @@ struct Listening {
   std::vector<ListenSocket> sockets;
   uint16_t tcp_port = 0;  // without TLS; 0: none
   uint16_t tls_port = 0;
+  // As INFO shows it.
+  uint16_t port() const { return tcp_port != 0 ? tcp_port : tls_port; }
 };
 
 // All addresses and the Unix socket that `options` name, or the first failure. On failure sockets stay
