@@ -272,10 +272,7 @@ void Connection::refuse(std::string_view why) {
 void Connection::finish() {
   drain();
   if (closed_) return;
-  if (tls_) {
-    tls_->ending = true;
-    if (!writing_ && !write_tls()) return close();
-  }
+  if (tls_ && !writing_ && !write_tls()) return close();
   const bool all_sent = output_->empty() && (!tls_ || tls_->unsent.empty());
   writing_ || !all_sent ? linger() : close();
 }

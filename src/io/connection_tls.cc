@@ -98,7 +98,6 @@ bool Connection::encrypt() {
     allowed_ -= n;
     marked_ -= std::min(marked_, n);
   }
-  if (tls_->ending && output_->empty()) tls_->session.close(tls_->unsent);
   return !tls_->unsent.empty();
 }
 

@@ -21,7 +21,6 @@ struct TlsStream {
   TlsSession session;
   Buffer unsent;            // ciphertext that the socket has not taken
   std::string_view denial;  // said after the handshake, instead of serving it; empty: it is served
-  bool ending = false;      // close_notify follows the last reply
 };
 
 }  // namespace holdfast
