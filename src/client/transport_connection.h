@@ -2,6 +2,7 @@
 // it broke.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,13 +10,13 @@
 #include "client/transport.h"
 #include "client/value.h"
 
-struct redisReply;
-
 namespace holdfast::client {
 
 // How long a server may take to accept a connection, over all of its addresses, and how long one may leave
 // all requests without an answer.
 inline constexpr DurationMs kSilence{5000};
+// How much may wait to be sent; beyond it the connection is over.
+inline constexpr size_t kMaxUnsentBytes = size_t{256} << 20;
 
 // To whom a connection tells what happens. Each call may destroy the connection.
 class ConnectionUser {
@@ -38,16 +39,12 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   virtual bool is_open() const = 0;
-  // Only while it is open. One that has subscribed sends only SUBSCRIBE and UNSUBSCRIBE of one channel
-  // each, and keeps at least one: else hiredis no longer takes it for a subscriber.
+  // Only while it is open.
   virtual void send(const std::vector<std::string>& argv) = 0;
 };
 
 // Begins to connect, by the kind of server that `address` names. Tells `user` of nothing before this has
 // returned.
 std::unique_ptr<Connection> open_connection(Loop& loop, const Address& address, ConnectionUser& user);
-
-// What hiredis' reader has made of a reply.
-Value value_of(const redisReply& reply);
 
 }  // namespace holdfast::client

@@ -2,9 +2,8 @@
 // not have to be written, as they never leave the process.
 #include "client/transport_embedded.h"
 
-#include <hiredis/hiredis.h>
-
 #include <cassert>
+#include <optional>
 #include <utility>
 
 namespace holdfast::client {
@@ -13,8 +12,7 @@ EmbeddedConnection::EmbeddedConnection(Loop& loop, const std::string& name, Conn
     : user_(user),
       engine_(EmbeddedEngine::use(name)),
       mailbox_(std::make_shared<Mailbox>(Mailbox{loop, this, {}, false, true})),
-      id_(engine_->open(mailbox_)),
-      reader_(redisReaderCreate(), redisReaderFree) {
+      id_(engine_->open(mailbox_)) {
   loop.post([mailbox = mailbox_] { hear(mailbox); });
 }
 
@@ -39,16 +37,10 @@ void EmbeddedConnection::hear(const std::shared_ptr<Mailbox>& mailbox) {
 
 std::vector<Value> EmbeddedConnection::read(const std::string& replies) {
   std::vector<Value> values;
-  redisReaderFeed(reader_.get(), replies.data(), replies.size());
-  while (true) {
-    void* reply = nullptr;
-    const int status = redisReaderGetReply(reader_.get(), &reply);
-    assert(status == REDIS_OK && "the engine knows its protocol");
-    static_cast<void>(status);
-    if (reply == nullptr) return values;
-    values.push_back(value_of(*static_cast<redisReply*>(reply)));
-    freeReplyObject(reply);
-  }
+  reader_.feed(replies);
+  while (std::optional<Value> value = reader_.next()) values.push_back(std::move(*value));
+  assert(reader_.error().empty() && "the engine knows its protocol");
+  return values;
 }
 
 }  // namespace holdfast::client

@@ -7,8 +7,7 @@
 
 #include "client/transport_connection.h"
 #include "client/transport_engine.h"
-
-struct redisReader;
+#include "client/transport_reply.h"
 
 namespace holdfast::client {
 
@@ -30,7 +29,7 @@ class EmbeddedConnection final : public Connection {
   const std::shared_ptr<EmbeddedEngine> engine_;
   const std::shared_ptr<Mailbox> mailbox_;
   const ConnId id_;
-  const std::unique_ptr<redisReader, void (*)(redisReader*)> reader_;
+  ReplyReader reader_;
   bool open_ = false;
 };
 

@@ -24,7 +24,10 @@ class WaitingCall final : public ConnectionUser {
 
  private:
   void opened() override { connection_->send(argv_); }
-  void answered(Value value) override { tell(reply_of(value)); }
+  void answered(Value value) override {
+    if (!done_) return broke("a reply that nobody asked for");
+    tell(reply_of(value));
+  }
   // The call is destroyed by forget(), so everything is taken out of it first.
   void broke(std::string why) override {
     const Link::Done done = std::exchange(done_, nullptr);

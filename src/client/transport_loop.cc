@@ -27,8 +27,8 @@ void check(int error, const char* what) {
 }
 
 // While one of these lives, its thread and those it starts take no signals, so that the program's handlers
-// run in the program's threads. That includes SIGPIPE, which hiredis provokes by writing to a connection
-// that the server has closed, and which would end the program; blocked, it stays pending with the loop's
+// run in the program's threads. That includes SIGPIPE, which comes of writing to a connection that
+// the server has closed, and which would end the program; blocked, it stays pending with the loop's
 // thread and goes with it. A crash must stay one, with whatever handler reports it: those signals are let
 // through.
 class SignalsBlocked {

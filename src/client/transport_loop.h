@@ -3,6 +3,7 @@
 
 #include <uv.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <mutex>
@@ -18,6 +19,7 @@ struct Loop::Core {
   uv_async_t wake{};
   std::atomic<std::thread::id> thread_id;
   std::thread thread;
+  std::array<char, size_t{64} << 10> read_buffer;  // for the time of a read's callback
 
   std::mutex mutex;  // guards the two below
   std::vector<std::function<void()>> posted;

@@ -1,18 +1,22 @@
-// A connection over a socket: looks the server's name up, connects, sends, hears. hiredis does the
-// protocol, libuv the waiting.
+// A connection over a socket: looks the server's name up, tries its addresses, formats requests, reads
+// replies.
 #pragma once
 
-#include <optional>
+#include <sys/socket.h>
+
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "client/transport_connection.h"
+#include "client/transport_reply.h"
+#include "client/transport_stream.h"
 
 struct addrinfo;
 
 namespace holdfast::client {
 
-class SocketConnection final : public Connection {
+class SocketConnection final : public Connection, private StreamUser {
  public:
   SocketConnection(Loop& loop, const Address& address, ConnectionUser& user);
   ~SocketConnection() override;
@@ -20,30 +24,30 @@ class SocketConnection final : public Connection {
   bool is_open() const override { return open_; }
   void send(const std::vector<std::string>& argv) override;
 
-  // For the callbacks of the libraries:
+  // For libuv's callback:
   struct Lookup;
-  struct Socket;
   void note_lookup(int error, const addrinfo* found);
-  void note_open();
-  void note_value(Value value) { user_.answered(std::move(value)); }
-  void note_end(const std::string& why);
 
  private:
-  void look_up(const Address& address);
+  void stream_open() override;
+  void stream_read(std::string_view bytes) override;
+  void stream_end(const std::string& why) override;
+
+  void look_up(const std::string& host);
   void connect_next();
-  bool connect(const std::string& host);
-  void drop_socket();
 
   Loop& loop_;
   ConnectionUser& user_;
-  int port_;
-  std::vector<std::string> hosts_;  // its addresses, as text; those before next_ were tried
+  const int port_;
+  std::vector<sockaddr_storage> addresses_;  // those before next_ were tried
   size_t next_ = 0;
   std::string why_;           // the last failure
   Lookup* lookup_ = nullptr;  // lives until libuv calls back
-  Socket* socket_ = nullptr;  // lives until libuv has closed its handle
+  Stream::Ptr stream_;
+  ReplyReader reader_;
   bool open_ = false;
   LoopTimer timer_;  // the next address is due: at once, or as this one does not answer
+  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // ends with this
 };
 
 }  // namespace holdfast::client

@@ -1,13 +1,24 @@
 // Each watch() sends a SUBSCRIBE, also for a channel that is subscribed already, as its confirmation says
 // from when messages are sure to come. With SUBSCRIBE, UNSUBSCRIBE, SUBSCRIBE under way that is the last
 // confirmation and not the first: so they are counted. And as it is always answered, it also is how a
-// connection is asked whether it lives; hiredis would not let a subscriber send PING.
+// connection is asked whether it lives.
 #include "client/transport_watcher.h"
 
 #include <utility>
 #include <vector>
 
 namespace holdfast::client {
+namespace {
+
+// ["message", channel, text], ["subscribe", channel, number]
+bool is_notice(const Value& value) {
+  const auto& parts = value.elements;
+  if (parts.size() != 3 || parts[0].kind != Value::Kind::kBulk || parts[1].kind != Value::Kind::kBulk)
+    return false;
+  return parts[2].kind == (parts[0].text == "message" ? Value::Kind::kBulk : Value::Kind::kInteger);
+}
+
+}  // namespace
 
 Watcher::Watcher(Loop& loop, Where where, DurationMs quiet, DurationMs no_answer)
     : loop_(loop), where_(std::move(where)), quiet_(quiet), no_answer_(no_answer), timer_(loop, [this] {
@@ -80,9 +91,10 @@ void Watcher::broke(std::string why) {
 }
 
 void Watcher::answered(Value value) {
+  if (value.kind == Value::Kind::kError) return broke(std::move(value.text));
+  if (!is_notice(value)) return broke("a reply that nobody asked for");
   asked_ = false;
   timer_.set(Loop::now() + quiet_);
-  if (value.kind != Value::Kind::kArray || value.elements.size() != 3) return;
   const std::string what = value.elements[0].text;
   const std::string name = value.elements[1].text;
   if (what == "subscribe") return confirm(name);

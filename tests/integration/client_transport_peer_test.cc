@@ -2,6 +2,7 @@
 // the program goes on.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -10,6 +11,7 @@
 #include <string>
 
 #include "client/transport_backoff.h"
+#include "client/transport_connection.h"
 #include "client/transport_watcher.h"
 #include "integration/client.h"
 #include "integration/transport_rig.h"
@@ -59,6 +61,75 @@ TEST_CASE("transport: what is no Redis server is a loss with a reason") {
   rig.wait({"PING"}, inbox);
   listener.accept().send("SSH-2.0-OpenSSH\r\n");
   CHECK(text(inbox.take()) == "lost 0 protocol error, got \"S\" as reply type byte");
+}
+
+TEST_CASE("transport: an array of more elements than memory has is a loss with a reason") {
+  Listener listener;
+  Inbox<Reply> inbox;
+  Rig rig(listener.port());
+  rig.wait({"PING"}, inbox);
+  Client peer = listener.accept();
+  CHECK(peer.reply() == "[\"PING\"]");
+  peer.send("*2147483647\r\n:1\r\n");
+  CHECK(text(inbox.take()) == "lost 0 a reply of more elements than anybody asks for");
+  CHECK(peer.reply() == "(closed)");
+}
+
+TEST_CASE("transport: what is asked in one turn of the loop is sent at once") {
+  Listener listener;
+  Inbox<Reply> inbox;
+  Rig rig(listener.port());
+  const auto ask = [&] { rig.link().send({"PING"}, kLong, [&](const Reply& reply) { inbox.put(reply); }); };
+  rig.run(ask);
+  Client peer = listener.accept();
+  CHECK(peer.reply() == "[\"PING\"]");
+  peer.send("+PONG\r\n");
+  inbox.take();
+  rig.run([&] {
+    for (int i = 0; i < 100; ++i) ask();
+  });
+  for (int i = 0; i < 100; ++i) CHECK(peer.reply() == "[\"PING\"]");
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  REQUIRE(getsockopt(peer.fd(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0);
+  CHECK(info.tcpi_data_segs_in == 2);
+}
+
+TEST_CASE("transport: what the server does not take at once is sent when it does, in its order") {
+  Listener listener;
+  Inbox<Reply> inbox;
+  Rig rig(listener.port());
+  const std::string large(size_t{20} << 20, 'x');
+  rig.run([&] {
+    for (const std::string& word : {large, std::string("small"), large})
+      rig.link().send({"ECHO", word}, kLong, [&](const Reply& reply) { inbox.put(reply); });
+  });
+  Client peer = listener.accept();
+  rig.run([&] { rig.link().send({"PING"}, kLong, [&](const Reply& reply) { inbox.put(reply); }); });
+  CHECK(peer.reply() == "[\"ECHO\", \"" + large + "\"]");
+  CHECK(peer.reply() == "[\"ECHO\", \"small\"]");
+  CHECK(peer.reply() == "[\"ECHO\", \"" + large + "\"]");
+  CHECK(peer.reply() == "[\"PING\"]");
+  peer.send("+1\r\n+2\r\n+3\r\n+4\r\n");
+  for (const std::string number : {"1", "2", "3", "4"}) CHECK(text(inbox.take()) == "text 0 " + number);
+}
+
+TEST_CASE("transport: a server that takes nothing is left before what is to be sent fills the memory") {
+  Listener listener;
+  Inbox<Reply> inbox;
+  Rig rig(listener.port());
+  rig.run([&] { rig.link().send({"PING"}, kLong, [&](const Reply& reply) { inbox.put(reply); }); });
+  Client peer = listener.accept();
+  CHECK(peer.reply() == "[\"PING\"]");
+  peer.send("+PONG\r\n");
+  inbox.take();
+  const std::string half(client::kMaxUnsentBytes / 2, 'x');
+  rig.run([&] {
+    for (int i = 0; i < 2; ++i)
+      rig.link().send({"ECHO", half}, kLong, [&](const Reply& reply) { inbox.put(reply); });
+  });
+  CHECK(text(inbox.take()) == "lost 0 the server does not take what is sent");
+  CHECK(text(inbox.take()) == "lost 0 the server does not take what is sent");
 }
 
 TEST_CASE("transport: a server that answers what nobody asked is left") {

@@ -1,0 +1,108 @@
+// The client's reader of replies: every shape in whatever pieces, and what is refused before it costs
+// memory.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/transport_reply.h"
+
+namespace holdfast::client {
+namespace {
+
+std::string text(const Value& value) {
+  switch (value.kind) {
+    case Value::Kind::kNull:
+      return "nil";
+    case Value::Kind::kInteger:
+      return std::to_string(value.integer);
+    case Value::Kind::kStatus:
+      return "+" + value.text;
+    case Value::Kind::kBulk:
+      return "'" + value.text + "'";
+    case Value::Kind::kError:
+      return "-" + value.text;
+    case Value::Kind::kLost:
+      return "lost";
+    case Value::Kind::kArray:
+      break;
+  }
+  std::string all = "[";
+  for (const Value& element : value.elements) all += text(element) + " ";
+  return all + "]";
+}
+
+// What is read of `bytes` in pieces of that size; behind it, what is wrong with the rest.
+std::string read(std::string_view bytes, size_t piece = std::string_view::npos, ReplyLimits limits = {}) {
+  ReplyReader reader(limits);
+  std::string all;
+  while (!bytes.empty()) {
+    const std::string_view part = bytes.substr(0, piece);
+    reader.feed(part);
+    bytes.remove_prefix(part.size());
+    while (const auto value = reader.next()) all += text(*value) + "\n";
+  }
+  return all + reader.error();
+}
+
+TEST_CASE("replies: each shape is read, in one piece and byte by byte") {
+  const std::string_view bytes =
+      "+OK\r\n-ERR no\r\n:-12\r\n$3\r\na\r\n\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n"
+      "*3\r\n:1\r\n*2\r\n$1\r\na\r\n*1\r\n+b\r\n$-1\r\n:9223372036854775807\r\n";
+  const std::string expected =
+      "+OK\n-ERR no\n-12\n'a\r\n'\n''\nnil\nnil\n[]\n[1 ['a' [+b ] ] nil ]\n9223372036854775807\n";
+  for (const size_t piece : {std::string_view::npos, size_t{1}, size_t{2}, size_t{7}})
+    CHECK(read(bytes, piece) == expected);
+}
+
+TEST_CASE("replies: what is no reply ends the reading, with a reason") {
+  CHECK(read(":1\r\nHTTP/1.1 400\r\n:2\r\n") == "1\nprotocol error, got \"H\" as reply type byte");
+  CHECK(read(":x\r\n") != "");
+  CHECK(read("*2\r\n:1\r\nx") == "protocol error, got \"x\" as reply type byte");
+  ReplyReader reader;
+  reader.feed("x");
+  CHECK(!reader.next());
+  const std::string why = reader.error();
+  reader.feed(":1\r\n");
+  CHECK(!reader.next());
+  CHECK(reader.error() == why);
+}
+
+TEST_CASE("replies: more elements than the limit are refused when they are announced") {
+  const std::string refused = "a reply of more elements than anybody asks for";
+  CHECK(read("*2147483647\r\n") == refused);
+  CHECK(read("*1048577\r\n") == refused);
+  CHECK(read("*1048576\r\n") == "");
+  CHECK(read("*3\r\n:1\r\n:2\r\n:3\r\n", 1, {.elements = 3}) == "[1 2 3 ]\n");
+  CHECK(read("*4\r\n:1\r\n", 1, {.elements = 3}) == refused);
+  // All arrays of a reply together, but not those of several.
+  CHECK(read("*2\r\n:0\r\n*1\r\n:1\r\n", 1, {.elements = 3}) == "[0 [1 ] ]\n");
+  CHECK(read("*2\r\n:0\r\n*2\r\n:1\r\n", 1, {.elements = 3}) == refused);
+  CHECK(read("*2\r\n:0\r\n:1\r\n*2\r\n:0\r\n:1\r\n", 1, {.elements = 3}) == "[0 1 ]\n[0 1 ]\n");
+}
+
+TEST_CASE("replies: more bytes than the limit are refused, whether they are announced or sent") {
+  const std::string refused = "a reply of more bytes than anybody asks for";
+  const ReplyLimits limits{.bytes = 20};
+  const std::string bulk = "$14\r\n01234567890123\r\n";
+  CHECK(read(bulk, 1, limits) == "'01234567890123'\n");
+  CHECK(read("$21\r\n012345678901234567890", 1, limits) == refused);
+  CHECK(read("$900\r\n01234567890123456", 1, limits) == refused);
+  // All texts of a reply together, but not those of several.
+  CHECK(read("*2\r\n" + bulk + bulk, std::string_view::npos, limits) == refused);
+  CHECK(read(bulk + bulk, std::string_view::npos, limits) == "'01234567890123'\n'01234567890123'\n");
+}
+
+TEST_CASE("replies: a line without end is refused") {
+  const std::string refused = "protocol error, a line without end";
+  const ReplyLimits limits{.line_bytes = 8};
+  CHECK(read("+1234567\r\n", 1, limits) == "+1234567\n");
+  CHECK(read("+123456789\r\n", std::string_view::npos, limits) == refused);
+  CHECK(read("+123456789", 1, limits) == refused);
+  CHECK(read("$000000000000", 1, limits) == refused);
+  CHECK(read("$10\r\n0123456789\r\n", 1, limits) == "'0123456789'\n");  // this is not one
+}
+
+}  // namespace
+}  // namespace holdfast::client
