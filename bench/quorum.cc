@@ -42,7 +42,7 @@ uint64_t ns_of(Clock::duration time) {
 class Pings {
  public:
   explicit Pings(const std::string& servers) {
-    for (const client::Address& address : client::parse_place(servers).servers)
+    for (const client::Address& address : client::open_place(servers).servers)
       run([&] { links_.push_back(client::make_link(loop_, address)); });
   }
   ~Pings() {

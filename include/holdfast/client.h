@@ -111,6 +111,7 @@ class Client {
   //   redis://user:password@host:port     a stock Redis, by scripts; the login may be left out, the port is
   //                                       6379 unless given. May also stand in a quorum
   //   redis-cluster://h1,h2               a Redis Cluster, by some of its nodes
+  //   holdfasts://, rediss://, rediss-cluster://   the same over TLS; in a quorum each server for itself
   // with settings behind a `?`, as in ?timeout=50&rfactor=3, but not for embedded:
   //   timeout     ms after which a server that has not answered counts as refusing (1000)
   //   min-wait, max-wait   ms between attempts, at random, where no queue can be had (10, 100)
@@ -118,13 +119,18 @@ class Client {
   //   wquorum, rquorum     how many must grant an exclusive and a shared lock (a majority)
   //   acks, ack-timeout    how many replicas of each Redis must acknowledge a grant (none), within how many
   //                        ms (half of timeout); else the grant is given back, and is kRefused
+  //   tls=yes     all servers over TLS
+  //   cacert, cacertdir    a file, a folder: the authorities that vouch for the servers (the system's)
+  //   cert, key   files: the certificate of this client, where servers want one
+  //   sni         the name that their certificates must have (the host's)
+  //   insecure    verifies no certificate: whoever stands between can pose as the server
   // A counted lock needs all servers of its key, as fewer would let in more than its limit. On Redis nobody
   // queues, and what a process leaves that vanishes ends with its ttl.
   // All clients of a process that name the same engine share it. It ends with the last of them, and with it
   // all holds, also those that were left; the next one's tokens are larger, those of the next process if
   // the clock was not set back. A child of fork() has engines of its own. Throws std::invalid_argument,
-  // with what is wrong and how it should be; and std::system_error, where the process may start no more
-  // threads.
+  // with what is wrong with the text or a file that it names, and how it should be; and std::system_error,
+  // where the process may start no more threads.
   explicit Client(std::string_view where);
   ~Client();
   Client(const Client&) = delete;

@@ -1,6 +1,8 @@
 // The wait for a lock is one for a descriptor, beside that of the signals.
 #include "cli/acquire.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -16,10 +18,19 @@ int not_acquired(const LockWish& wish, const Result& result) {
                                       [](const auto& s) { return s.outcome == Outcome::kUnreachable; });
   const bool taken = result.outcome == Outcome::kBusy || result.outcome == Outcome::kTimeout;
   return fail(taken && !none_there ? wish.busy_status : kUnavailable, "{}: {}: {}", wish.name,
-              name_of(result.outcome), result.message);
+              name_of(result.outcome), reason_of(result));
 }
 
 }  // namespace
+
+std::string reason_of(const Result& result) {
+  std::string reason = result.message;
+  for (const ServerReport& report : result.servers) {
+    if (!report.text.empty())
+      reason = fmt::format("{} ({}: {})", result.message, report.server, report.text);
+  }
+  return reason;
+}
 
 LockOptions options_of(const LockWish& wish) {
   LockOptions options;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -46,6 +47,9 @@ class Mailbox {
 };
 
 LockOptions options_of(const LockWish& wish);
+
+// Its message, and what the last server said or why it is away.
+std::string reason_of(const Result& result);
 
 // Waits for the lock, while signals are heard: the signal that ended the wait, or 0 and what it came to.
 int await_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,

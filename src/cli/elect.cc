@@ -51,16 +51,6 @@ void tell_why(const RunOptions& run, const std::string& event, const std::string
   tell(run, event, {{"why", why}}, ": " + why);
 }
 
-// Of the last server that has one.
-std::string reason_of(const Result& result) {
-  std::string reason = result.message;
-  for (const ServerReport& report : result.servers) {
-    if (!report.text.empty())
-      reason = fmt::format("{} ({}: {})", result.message, report.server, report.text);
-  }
-  return reason;
-}
-
 // The client's thread tells of servers that are away, but not of each attempt.
 std::function<void(const Result&)> teller_of_trouble(const RunOptions& run) {
   return [&run, again = TimeMs{0}](const Result& result) mutable {

@@ -51,6 +51,19 @@ void refuse_endless(const std::vector<std::string>& words, const po::options_des
   }
 }
 
+// A file's name with what would end it in a text of servers as %26 and the like.
+std::string encoded(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    if (c == '%' || c == '&' || c == '@') {
+      out += fmt::format("%{:02x}", c);
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void refuse(const std::string& why) { throw std::invalid_argument(why); }
@@ -114,6 +127,13 @@ std::string servers_of(const Given& given) {
     refuse(
         "--servers embedded: is for the threads of one program, and a command is a program of its own; "
         "start holdfast-server, and name it: holdfast://HOST:PORT, or several by quorum://HOST,HOST,HOST");
+  }
+  const auto add = [&](const std::string& setting) {
+    servers += (servers.find('?') == std::string::npos ? "?" : "&") + setting;
+  };
+  if (given.contains("tls")) add("tls=yes");
+  for (const char* option : {"cacert", "cert", "key"}) {
+    if (given.contains(option)) add(fmt::format("{}={}", option, encoded(given[option].as<std::string>())));
   }
   return servers;
 }

@@ -42,8 +42,11 @@ int64_t number_of(const Given& given, const char* option, int64_t low, int64_t h
 // --ttl, --wait, --no-wait, --shared and --limit.
 void read_lock_options(const Given& given, LockWish& wish);
 
-// --servers, else the variable HOLDFAST_SERVERS, else the server of this machine. An embedded engine is
-// refused.
+// What servers_of() reads, as read_words() takes it.
+inline constexpr std::string_view kServerOptions = "servers= tls cacert= cert= key=";
+
+// --servers, else the variable HOLDFAST_SERVERS, else the server of this machine; with what --tls and its
+// like say as settings behind it. An embedded engine is refused.
 std::string servers_of(const Given& given);
 
 // "30s", "500ms", "2m", "1h", "0.5": seconds, unless a unit is given. Of fractions of a millisecond a whole

@@ -23,6 +23,9 @@ program.
   --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis
                       redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...
                       (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)
+  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://
+  --cacert FILE       the authority that the servers' certificates are from (those of the system)
+  --cert FILE, --key FILE   a certificate of this client, where the servers want one
   --ttl TIME          after which the lock is free if this machine fails (30s; at least 10ms)
   -w, --wait TIME     wait so long for the lock (for ever, unless given)
   -n, --no-wait       do not wait
@@ -62,6 +65,9 @@ never outlives this program.
   --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis
                       redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...
                       (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)
+  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://
+  --cacert FILE       the authority that the servers' certificates are from (those of the system)
+  --cert FILE, --key FILE   a certificate of this client, where the servers want one
   --ttl TIME          after which another may lead if this machine fails (30s; at least 10ms)
   --grace TIME        from TERM to KILL (5s, but at most half of the ttl)
   --restart           stand again also when COMMAND has ended by itself
@@ -102,9 +108,8 @@ struct Form {
   std::string_view help;
 };
 
-constexpr Form kRun{"run", "servers= ttl= wait,w= no-wait,n shared limit= grace= busy-status,E= help,h",
-                    kRunHelp};
-constexpr Form kElect{"elect", "servers= ttl= grace= restart json help,h", kElectHelp};
+constexpr Form kRun{"run", "ttl= wait,w= no-wait,n shared limit= grace= busy-status,E= help,h", kRunHelp};
+constexpr Form kElect{"elect", "ttl= grace= restart json help,h", kElectHelp};
 
 std::string only_name(const Form& form, const Given& given) {
   const std::vector<std::string> names = arguments_of(given);
@@ -141,7 +146,8 @@ ParsedRun parse(const Form& form, const std::vector<std::string>& words) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   ParsedRun all;
   try {
-    const Given given = read_words({words.begin(), dashes}, form.options);
+    const Given given =
+        read_words({words.begin(), dashes}, fmt::format("{} {}", kServerOptions, form.options));
     if (given.contains("help")) {
       all.help = form.help;
     } else {

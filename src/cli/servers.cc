@@ -36,7 +36,7 @@ std::string Answer::why() const {
 }
 
 Servers::Servers(const std::string& where)
-    : place_(client::parse_place(where)), ring_(place_.names(), place_.replicas) {
+    : place_(client::open_place(where)), ring_(place_.names(), place_.replicas) {
   loop_.post([this] {
     for (const client::Address& address : place_.servers)
       links_.push_back(client::make_link(loop_, address));

@@ -31,7 +31,7 @@ struct Answer {
 
 class Servers {
  public:
-  // Throws std::invalid_argument as client::parse_place does.
+  // Throws std::invalid_argument as client::open_place does.
   explicit Servers(const std::string& where);
   ~Servers();
   Servers(const Servers&) = delete;

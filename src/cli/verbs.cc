@@ -28,6 +28,9 @@ constexpr std::string_view kCommonOptions =
     "  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis\n"
     "                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...\n"
     "                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)\n"
+    "  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://\n"
+    "  --cacert FILE       the authority that the servers' certificates are from (those of the system)\n"
+    "  --cert FILE, --key FILE   a certificate of this client, where the servers want one\n"
     "  --json              for programs\n"
     "  --help              this text\n";
 
@@ -119,7 +122,7 @@ Call understood(const Verb& verb, const Given& given) {
 int run_row(const Verb& verb, const std::vector<std::string>& words) {
   Call call;
   try {
-    const Given given = read_words(words, fmt::format("servers= json help,h {}", verb.options));
+    const Given given = read_words(words, fmt::format("{} json help,h {}", kServerOptions, verb.options));
     if (given.contains("help")) return print_help(verb), 0;
     call = understood(verb, given);
   } catch (const std::exception& e) {  // of Boost, or of refuse()

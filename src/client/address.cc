@@ -1,12 +1,14 @@
 // The grammar:
-//   place    = ( "holdfast://" server | "quorum://" member { "," member }
-//              | "redis://" [ login ] server | "redis-cluster://" [ login ] server { "," server } )
-//              [ "?" setting { "&" setting } ]
+//   place    = ( holdfast server | redis [ login ] server | "quorum://" member { "," member }
+//              | cluster [ login ] server { "," server } ) [ "?" setting { "&" setting } ]
 //            | "embedded:" [ name ]
-//   member   = server | "redis://" [ login ] server
+//   holdfast = "holdfast://" | "holdfasts://"         the second each time is over TLS
+//   redis    = "redis://" | "rediss://"
+//   cluster  = "redis-cluster://" | "rediss-cluster://"
+//   member   = [ holdfast ] server | redis [ login ] server
 //   login    = [ user ] ":" password "@"        with %40 for @ and the like
 //   server   = ( host | "[" IPv6 address "]" ) [ ":" port ]
-//   setting  = name "=" number
+//   setting  = name "=" ( number | text ) | "insecure"        in a text, %26 for & and the like
 #include "client/address.h"
 
 #include <algorithm>
@@ -24,8 +26,26 @@ namespace {
 constexpr std::string_view kEmbedded = "embedded:";
 constexpr int64_t kMaxMs = int64_t{1} << 31U;
 
-constexpr std::string_view kRedis = "redis://";
-constexpr std::string_view kCluster = "redis-cluster://";
+struct Scheme {
+  std::string_view text;
+  bool redis = false, cluster = false, quorum = false, tls = false;
+};
+constexpr std::array<Scheme, 7> kSchemes{{
+    {.text = "holdfast://"},
+    {.text = "holdfasts://", .tls = true},
+    {.text = "quorum://", .quorum = true},
+    {.text = "redis://", .redis = true},
+    {.text = "rediss://", .redis = true, .tls = true},
+    {.text = "redis-cluster://", .redis = true, .cluster = true},
+    {.text = "rediss-cluster://", .redis = true, .cluster = true, .tls = true},
+}};
+
+// By which the text begins, or null.
+const Scheme* scheme_of(std::string_view text) {
+  const auto* const found =
+      std::ranges::find_if(kSchemes, [&](const Scheme& known) { return text.starts_with(known.text); });
+  return found == kSchemes.end() ? nullptr : found;
+}
 
 // Passwords are not shown.
 std::string shown(std::string_view text) {
@@ -67,7 +87,7 @@ std::string decoded(std::string_view text, std::string_view word) {
     const size_t high = digit(i + 1);
     const size_t low = digit(i + 2);
     if (high == std::string_view::npos || low == std::string_view::npos)
-      refuse(text, "behind a % in a login stand two digits, as in %40");
+      refuse(text, "behind a % stand two digits, as in %40");
     out += static_cast<char>(high * 16 + low);
     i += 2;
   }
@@ -86,10 +106,11 @@ void read_login(Address& address, std::string_view text, std::string_view& serve
     refuse(text, "a login is :password@ or user:password@, with %40 for an @ in it");
 }
 
-Address parse_server(std::string_view text, std::string_view server, bool redis = false) {
+Address parse_server(std::string_view text, std::string_view server, const Scheme& scheme) {
   Address address;
-  address.redis = redis;
-  if (redis) {
+  address.redis = scheme.redis;
+  address.tls = scheme.tls;
+  if (address.redis) {
     address.port = kRedisPort;
     read_login(address, text, server);
     if (server.find('/') != std::string_view::npos)
@@ -114,29 +135,31 @@ Address parse_server(std::string_view text, std::string_view server, bool redis 
 
 // One of a quorum may say what it is.
 Address parse_member(std::string_view text, std::string_view member) {
-  if (member.starts_with(kRedis)) return parse_server(text, member.substr(kRedis.size()), true);
+  const Scheme* scheme = scheme_of(member);
+  if (scheme != nullptr && !scheme->cluster && !scheme->quorum)
+    return parse_server(text, member.substr(scheme->text.size()), *scheme);
   if (member.find("//") != std::string_view::npos)
-    refuse(text, "a server of a quorum is host:port or redis://host:port");
-  return parse_server(text, member);
+    refuse(text,
+           "a server of a quorum is host:port, redis://host:port, or with TLS holdfasts://host:port or "
+           "rediss://host:port");
+  return parse_server(text, member, {});
 }
 
-void read_servers(Place& place, std::string_view text, std::string_view list, std::string_view scheme) {
+void read_servers(Place& place, std::string_view text, std::string_view list, const Scheme& scheme) {
   if (list.ends_with(',')) refuse(text, "a server is missing behind the last comma");
   while (true) {
     const std::string_view part = next_part(list, ',');
-    const bool redis = scheme == kRedis || scheme == kCluster;
-    const Address address = redis ? parse_server(text, part, true) : parse_member(text, part);
+    const Address address = scheme.quorum ? parse_member(text, part) : parse_server(text, part, scheme);
     const auto is_it = [&](const Address& other) { return other.text() == address.text(); };
     if (std::ranges::any_of(place.servers, is_it))
       refuse(text, address.text() + " is there twice; a quorum needs different servers");
     place.servers.push_back(address);
     if (list.empty()) break;
   }
-  if (place.servers.size() == 1 || scheme == "quorum://" || scheme == kCluster) return;
-  refuse(text, scheme == kRedis
-                   ? "redis:// has one server; a Redis Cluster is redis-cluster://, and several "
-                     "independent ones are quorum://redis://h1,redis://h2,redis://h3"
-                   : "holdfast:// has one server; several are quorum://");
+  if (place.servers.size() == 1 || scheme.quorum || scheme.cluster) return;
+  refuse(text, scheme.redis ? "redis:// has one server; a Redis Cluster is redis-cluster://, and several "
+                              "independent ones are quorum://redis://h1,redis://h2,redis://h3"
+                            : "holdfast:// has one server; several are quorum://");
 }
 
 // The nodes of a cluster are one server, whose login stands before the first.
@@ -156,6 +179,64 @@ void join_cluster(Place& place, std::string_view text) {
 struct Numbers {
   std::optional<int64_t> replicas, write, read, acks, ack_timeout;
 };
+
+// What of TLS stands in no TlsSettings.
+struct TlsWish {
+  bool all = false;  // servers
+  std::string name;
+  std::string given;  // a setting that would do nothing without
+};
+
+// Whether it is one of those.
+bool read_tls_setting(Place& place, TlsWish& wish, std::string_view text, std::string_view setting) {
+  std::string_view value = setting;
+  const std::string name(next_part(value, '='));
+  const std::array<std::pair<std::string_view, std::string*>, 5> texts{{{"cacert", &place.tls.ca_file},
+                                                                        {"cacertdir", &place.tls.ca_dir},
+                                                                        {"cert", &place.tls.cert_file},
+                                                                        {"key", &place.tls.key_file},
+                                                                        {"sni", &wish.name}}};
+  if (name == "tls") {
+    if (value != "yes") refuse(text, "tls=yes is all that tls can be; leave it away for none");
+    return wish.all = true;
+  }
+  if (name == "insecure") {
+    if (!value.empty() && value != "yes") refuse(text, "insecure stands alone; leave it away to verify");
+    place.tls.verify = TlsVerify::kNone;
+    wish.given = name;
+    return true;
+  }
+  for (const auto& [known, into] : texts) {
+    if (name != known) continue;
+    if (value.empty())
+      refuse(text, name + " needs " + (name == "sni" ? "a name" : "a file") + " behind a =");
+    *into = decoded(text, value);
+    wish.given = name;
+    return true;
+  }
+  return false;
+}
+
+void settle_tls(Place& place, const TlsWish& wish, std::string_view text) {
+  bool any = false;
+  const auto settle = [&](Address& address) {
+    address.tls = address.tls || wish.all;
+    if (address.tls) address.tls_name = wish.name;
+    any = any || address.tls;
+  };
+  for (Address& address : place.servers) {
+    settle(address);
+    for (Address& other : address.others) settle(other);
+  }
+  if (!any && !wish.given.empty()) {
+    refuse(text, wish.given +
+                     " is about TLS, which no server here has: write holdfasts://, rediss:// or "
+                     "rediss-cluster://, or tls=yes for all");
+  }
+  if (place.tls.verify == TlsVerify::kNone && !(place.tls.ca_file + place.tls.ca_dir).empty())
+    refuse(text,
+           "insecure verifies nothing, so nothing would come of the authority: leave one of them away");
+}
 
 void read_setting(Place& place, Numbers& numbers, std::string_view text, std::string_view setting) {
   std::string_view value = setting;
@@ -177,7 +258,8 @@ void read_setting(Place& place, Numbers& numbers, std::string_view text, std::st
     if (name == known) return static_cast<void>(*other = *number);
   }
   refuse(text, "there is no setting \"" + name +
-                   "\", only timeout, min-wait, max-wait, rfactor, wquorum, rquorum, acks and ack-timeout");
+                   "\", only timeout, min-wait, max-wait, rfactor, wquorum, rquorum, acks, ack-timeout, "
+                   "tls, cacert, cacertdir, cert, key, sni and insecure");
 }
 
 // Exclusive holds must meet one another, and shared ones must meet exclusive ones, on at least one server.
@@ -256,29 +338,42 @@ size_t quorum_of(const Place& place, Mode mode) {
 
 Place parse_place(std::string_view text) {
   if (text.starts_with(kEmbedded)) return parse_embedded(text);
-  constexpr std::array<std::string_view, 4> kSchemes{"holdfast://", "quorum://", kRedis, kCluster};
-  const auto* const scheme =
-      std::ranges::find_if(kSchemes, [&](std::string_view known) { return text.starts_with(known); });
-  if (text.starts_with("rediss://"))
-    refuse(text,
-           "TLS needs a hiredis of at least 1.0, and this is built with an older one; let a tunnel do "
-           "it (stunnel, the cloud's proxy), and name that by redis://");
-  if (scheme == kSchemes.end()) {
+  const Scheme* scheme = scheme_of(text);
+  if (scheme == nullptr) {
     refuse(text,
            "begin with holdfast://host:port for one server, quorum://host1,host2,host3 for several, "
-           "redis://host:port or redis-cluster://host1,host2 for Redis, or embedded: for none but this "
-           "program");
+           "redis://host:port or redis-cluster://host1,host2 for Redis, with TLS holdfasts://, rediss:// "
+           "or rediss-cluster://, or embedded: for none but this program");
   }
-  std::string_view settings = text.substr(scheme->size());
+  std::string_view settings = text.substr(scheme->text.size());
   const std::string_view list = next_part(settings, '?');
   Place place;
+  place.tls.role = TlsRole::kClient;
   Numbers numbers;
   read_servers(place, text, list, *scheme);
-  if (*scheme == kCluster) join_cluster(place, text);
-  while (!settings.empty()) read_setting(place, numbers, text, next_part(settings, '&'));
+  if (scheme->cluster) join_cluster(place, text);
+  TlsWish tls;
+  while (!settings.empty()) {
+    const std::string_view setting = next_part(settings, '&');
+    if (!read_tls_setting(place, tls, text, setting)) read_setting(place, numbers, text, setting);
+  }
   if (place.min_wait > place.max_wait) refuse(text, "min-wait is more than max-wait");
   settle_quorums(place, numbers, text);
   settle_acks(place, numbers, text);
+  settle_tls(place, tls, text);
+  return place;
+}
+
+Place open_place(std::string_view text) {
+  Place place = parse_place(text);
+  if (std::ranges::none_of(place.servers, &Address::tls)) return place;
+  const TlsContextMade made = TlsContext::make(place.tls);
+  if (!made.context) refuse(text, made.why);
+  for (Address& address : place.servers) {
+    if (!address.tls) continue;
+    address.tls_context = made.context;
+    for (Address& other : address.others) other.tls_context = made.context;
+  }
   return place;
 }
 

@@ -1,13 +1,15 @@
 // Where a client finds its servers and how it deals with them, read from a text such as
-// "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2", "redis://h1" or "embedded:".
+// "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2", "rediss://h1?cacert=ca.pem" or "embedded:".
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/types.h"
 #include "holdfast/client.h"
+#include "tls/tls_context.h"
 
 namespace holdfast::client {
 
@@ -25,6 +27,9 @@ struct Address {
   std::string user = {}, password = {};  // sent where the password is not empty
   int acks = 0;                          // replicas that must acknowledge a grant,
   DurationMs ack_timeout{0};             // within this
+  bool tls = false;
+  std::string tls_name = {};                           // that its certificate must have; empty: the host's
+  std::shared_ptr<const TlsContext> tls_context = {};  // by open_place(), while `tls`
   // "host:port", "[::1]:7379", of a cluster "h1:p1,h2:p2", "embedded", "embedded:name". No password.
   std::string text() const;
 };
@@ -37,13 +42,18 @@ struct Place {
   size_t replicas = 1;  // rfactor
   size_t write_quorum = 1;
   size_t read_quorum = 1;
+  TlsSettings tls;                         // of those servers that have it
   std::vector<std::string> names() const;  // of the servers, as Address::text() has them
 };
 
 // How many servers of a key must grant, renew or release such a lock.
 size_t quorum_of(const Place& place, Mode mode);
 
-// Throws std::invalid_argument, which says what is wrong and how it should be.
+// Throws std::invalid_argument, which says what is wrong and how it should be. Reads no file: for that,
+// and before anything connects, is open_place().
 Place parse_place(std::string_view text);
+
+// The same, with the files for TLS, which are read once.
+Place open_place(std::string_view text);
 
 }  // namespace holdfast::client

@@ -70,7 +70,7 @@ void Hold::leave() {
   if (core_ != nullptr) core_->leave();
 }
 
-Client::Client(std::string_view where) : core_(std::make_shared<ClientCore>(client::parse_place(where))) {}
+Client::Client(std::string_view where) : core_(std::make_shared<ClientCore>(client::open_place(where))) {}
 
 // In a child of fork() there is no thread to end: what the parent made is left alone there.
 Client::~Client() {

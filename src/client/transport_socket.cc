@@ -47,7 +47,12 @@ sockaddr_storage with_port(const addrinfo& found, int port) {
 }  // namespace
 
 SocketConnection::SocketConnection(Loop& loop, const Address& address, ConnectionUser& user)
-    : loop_(loop), user_(user), port_(address.port), timer_(loop, [this] { connect_next(); }) {
+    : loop_(loop),
+      user_(user),
+      port_(address.port),
+      tls_{address.tls_context, address.tls_name.empty() ? address.host : address.tls_name},
+      timer_(loop, [this] { on_time(); }) {
+  assert(address.tls == (address.tls_context != nullptr) && "open_place() has made the address");
   if (const auto known = numeric(address.host, port_)) {
     addresses_ = {*known};
     timer_.set(Loop::now());
@@ -85,12 +90,17 @@ void SocketConnection::note_lookup(int error, const addrinfo* found) {
   connect_next();
 }
 
+void SocketConnection::on_time() {
+  if (stream_ && stream_->is_accepted()) why_ = "TLS: no handshake in time; does this port speak TLS?";
+  connect_next();
+}
+
 // Tries its addresses one after the other: "localhost" is often ::1 first, and the server at 127.0.0.1.
 void SocketConnection::connect_next() {
   stream_.reset();
   while (next_ < addresses_.size()) {
     const auto& address = reinterpret_cast<const sockaddr&>(addresses_[next_++]);
-    stream_ = Stream::connect(loop_, address, *this, why_);
+    stream_ = Stream::connect(loop_, address, tls_, *this, why_);
     if (!stream_) continue;
     why_ = "no connection in time";
     return timer_.set(Loop::now() + DurationMs{kSilence.count / static_cast<int64_t>(addresses_.size())});

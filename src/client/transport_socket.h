@@ -35,10 +35,12 @@ class SocketConnection final : public Connection, private StreamUser {
 
   void look_up(const std::string& host);
   void connect_next();
+  void on_time();
 
   Loop& loop_;
   ConnectionUser& user_;
   const int port_;
+  const StreamTls tls_;
   std::vector<sockaddr_storage> addresses_;  // those before next_ were tried
   size_t next_ = 0;
   std::string why_;           // the last failure

@@ -14,29 +14,11 @@
 #include "client/transport_connection.h"
 #include "client/transport_watcher.h"
 #include "integration/client.h"
+#include "integration/listener.h"
 #include "integration/transport_rig.h"
 
 namespace holdfast::integration {
 namespace {
-
-// A server that says what the test says.
-class Listener {
- public:
-  Listener() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    address_.sin_family = AF_INET;
-    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    bind(fd_.get(), reinterpret_cast<sockaddr*>(&address_), size_);
-    listen(fd_.get(), 0);
-    getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address_), &size_);
-  }
-  int port() const { return ntohs(address_.sin_port); }
-  Client accept() { return Client(Fd(::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC))); }
-
- private:
-  Fd fd_;
-  sockaddr_in address_{};
-  socklen_t size_ = sizeof address_;
-};
 
 TEST_CASE("transport: what gives no sign for five seconds is given up: a server, and one to be connected") {
   Inbox<Reply> inbox;

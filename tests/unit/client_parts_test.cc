@@ -116,8 +116,6 @@ TEST_CASE("place: what is wrong with a Redis is said, without its password") {
     const std::string why = refusal(text);
     return why.find(part) != std::string::npos && why.find("secret") == std::string::npos;
   };
-  CHECK(says("rediss://h", "TLS"));
-  CHECK(says("rediss://:secret@h", "TLS"));
   CHECK(says("redis://h/2", "database 0"));
   CHECK(says("redis://h1,h2", "redis-cluster://"));
   CHECK(says("redis://secret@h", "user:password@"));
@@ -130,6 +128,83 @@ TEST_CASE("place: what is wrong with a Redis is said, without its password") {
   CHECK(says("redis://h?acks=1&timeout=50&ack-timeout=50", "less than timeout"));
   CHECK(says("redis://h?acks=1001", "at most 1000"));
   CHECK(says("holdfast://h?acks=1", "no redis://"));
+}
+
+TEST_CASE("place: TLS is a matter of the scheme, or of all servers") {
+  CHECK_FALSE(parse_place("holdfast://h?timeout=5").servers.at(0).tls);
+  CHECK(parse_place("holdfasts://h").servers.at(0).text() == "h:7379");  // its place on the ring stays
+  CHECK(parse_place("holdfasts://h").servers.at(0).tls);
+  const Place redis = parse_place("rediss://:p@h?insecure=yes&cert=c.pem&key=k");
+  CHECK(redis.servers.at(0).text() == "h:6379");
+  CHECK((redis.servers.at(0).tls && redis.servers.at(0).redis));
+}
+
+TEST_CASE("place: the settings of TLS") {
+  const Place place = parse_place("holdfasts://h?cacert=/a%26b%3f/ca.pem&cert=c.pem&key=k.pem&sni=name");
+  CHECK(place.tls.role == TlsRole::kClient);
+  CHECK(place.tls.verify == TlsVerify::kRequired);
+  CHECK(place.tls.ca_file == "/a&b?/ca.pem");
+  CHECK(place.tls.cert_file == "c.pem");
+  CHECK(place.tls.key_file == "k.pem");
+  CHECK(place.servers.at(0).tls_name == "name");
+  CHECK(parse_place("holdfasts://h?cacertdir=/ca").tls.ca_dir == "/ca");
+  CHECK(parse_place("holdfasts://h").servers.at(0).tls_name.empty());
+  for (const char* insecure : {"holdfasts://h?insecure", "holdfasts://h?timeout=5&insecure=yes"})
+    CHECK(parse_place(insecure).tls.verify == TlsVerify::kNone);
+}
+
+TEST_CASE("place: of a quorum or a cluster some servers have TLS, or all") {
+  const Place some = parse_place("quorum://a,holdfasts://b,rediss://c,holdfast://d?sni=name");
+  CHECK_FALSE(some.servers.at(0).tls);
+  CHECK(some.servers.at(0).tls_name.empty());
+  CHECK((some.servers.at(1).tls && !some.servers.at(1).redis));
+  CHECK((some.servers.at(2).tls && some.servers.at(2).redis));
+  CHECK_FALSE(some.servers.at(3).tls);
+  for (const Address& server : parse_place("quorum://a,redis://b,holdfasts://c?tls=yes").servers)
+    CHECK(server.tls);
+  for (const char* text :
+       {"rediss-cluster://u:p@h1,h2?sni=name", "redis-cluster://h1,h2?tls=yes&sni=name"}) {
+    const Address cluster = parse_place(text).servers.at(0);
+    CHECK((cluster.tls && cluster.cluster && cluster.others.at(0).tls));
+    CHECK(cluster.others.at(0).tls_name == "name");
+  }
+}
+
+TEST_CASE("place: what is wrong with TLS is said") {
+  const auto says = [](const std::string& text, const std::string& part) {
+    return refusal(text).find(part) != std::string::npos;
+  };
+  CHECK(says("holdfast://h?cacert=ca.pem", "cacert is about TLS, which no server here has"));
+  CHECK(says("redis://h?insecure", "insecure is about TLS"));
+  CHECK(says("holdfasts://h?tls=no", "tls=yes"));
+  CHECK(says("holdfasts://h?insecure=no", "leave it away"));
+  CHECK(says("holdfasts://h?insecure&cacert=ca.pem", "insecure verifies nothing"));
+  CHECK(says("holdfasts://h?cacert", "needs a file"));
+  CHECK(says("holdfasts://h?sni=", "needs a name"));
+  CHECK(says("holdfasts://h?cacert=%4", "two digits"));
+  CHECK(says("holdfasts://a,b", "several are quorum://"));
+  CHECK(says("quorum://a,rediss-cluster://b", "rediss://host:port"));
+}
+
+TEST_CASE("place: files for TLS are read when it is opened, and what is wrong with them is said") {
+  const auto why = [](const std::string& text) -> std::string {
+    try {
+      open_place(text);
+    } catch (const std::invalid_argument& e) {
+      return e.what();
+    }
+    return "";
+  };
+  CHECK(why("holdfast://h").empty());
+  const std::string missing = why("holdfasts://h?cacert=/none/ca.pem");
+  CHECK(missing.find("cannot read the CA file /none/ca.pem: No such file") != std::string::npos);
+  CHECK(missing.starts_with("\"holdfasts://h?cacert"));
+  CHECK(why("rediss://h?key=/none/k.pem").find("no certificate file") != std::string::npos);
+  CHECK_THROWS_AS(holdfast::Client("quorum://a,rediss://b?cacert=/none/ca.pem"), std::invalid_argument);
+  const Place place = open_place("quorum://a,holdfasts://b,rediss://c?insecure");
+  CHECK(place.servers.at(0).tls_context == nullptr);
+  CHECK(place.servers.at(1).tls_context != nullptr);
+  CHECK(place.servers.at(1).tls_context == place.servers.at(2).tls_context);
 }
 
 TEST_CASE("place: what is wrong is said") {

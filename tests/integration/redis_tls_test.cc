@@ -1,0 +1,135 @@
+// The library over TLS on stock Redis, one and a cluster, which want a certificate of their clients.
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+
+#include "files/certificates.h"
+#include "integration/listener.h"
+#include "integration/redis_rig.h"
+
+namespace holdfast::integration {
+namespace {
+
+// A Redis with one port for TLS and one without, by which tests look at it.
+class TlsRedis {
+ public:
+  explicit TlsRedis(const Certificates& certificates, int tls_port = 0, const Words& more = {},
+                    const std::string& name = "server")
+      : tls_port_(tls_port != 0 ? tls_port : Listener().port()) {
+    Words args{"--tls-port",      std::to_string(tls_port_), "--tls-ca-cert-file", certificates.pem("ca"),
+               "--tls-cert-file", certificates.pem(name),    "--tls-key-file",     certificates.key(name)};
+    args.insert(args.end(), more.begin(), more.end());
+    redis_ = std::make_unique<RedisProcess>(args);
+  }
+  RedisProcess& plain() { return *redis_; }
+  int port() const { return tls_port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(tls_port_); }
+
+ private:
+  int tls_port_;
+  std::unique_ptr<RedisProcess> redis_;
+};
+
+struct Set {
+  Set() { certificates.issue("server"); }
+  std::string settings() const {
+    return "?cacert=" + certificates.pem("ca") + "&cert=" + certificates.pem("server") +
+           "&key=" + certificates.key("server");
+  }
+  Certificates certificates;
+};
+
+TEST_CASE("redis over tls: requests, large ones, waits, watches") {
+  const Set set;
+  TlsRedis redis(set.certificates);
+  Inbox<Reply> waited;
+  Inbox<std::string> heard;
+  Rig rig(client::open_place("rediss://" + redis.address() + set.settings()).servers.at(0));
+  CHECK(text(rig.send({"PING"})) == "text 0 PONG");
+  const std::string large(size_t{5} << 20, 'x');
+  CHECK(rig.send({"ECHO", large}).text == large);
+  rig.watch("__lock__:k", heard);
+  CHECK(heard.take() == "");
+  CHECK(rig.send({"LOCK", "k", "alice", "60000"}).kind == Kind::kGrant);
+  CHECK(heard.take().starts_with("granted alice "));
+  rig.wait({"LOCK", "k", "bob", "60000", "WAIT", "0"}, waited);
+  until("he listens",
+        [&] { return redis.plain().ask("PUBSUB NUMSUB __lock__:k").elements.at(1).integer == 1; });
+  CHECK(text(rig.send({"UNLOCK", "k", "alice"})) == "integer 1 ");
+  CHECK(waited.take().text == "bob");
+}
+
+TEST_CASE("redis over tls: a server whose certificate has expired is not spoken to, unless insecurely") {
+  Set set;
+  set.certificates.issue("old", "ca", -1);
+  const TlsRedis redis(set.certificates, 0, {"--tls-auth-clients", "no"}, "old");
+  const std::string place = "rediss://" + redis.address();
+  Rig rig(client::open_place(place + set.settings()).servers.at(0));
+  CHECK(text(rig.send({"PING"})) == "lost 0 TLS: certificate verify failed: certificate has expired");
+  Rig insecure(client::open_place(place + "?insecure").servers.at(0));
+  CHECK(text(insecure.send({"PING"})) == "text 0 PONG");
+}
+
+TEST_CASE("redis over tls: a thousand requests at once are answered in their order") {
+  const Set set;
+  const TlsRedis redis(set.certificates);
+  Inbox<Value> inbox;
+  Rig rig(client::open_place("rediss://" + redis.address() + set.settings()).servers.at(0));
+  rig.run([&] {
+    for (int i = 0; i < 1000; ++i)
+      rig.link().ask({"INCR", "n"}, kLong, [&](const Value& value) { inbox.put(value); });
+  });
+  for (int i = 1; i <= 1000; ++i) REQUIRE(inbox.take().integer == i);
+}
+
+TEST_CASE("redis over tls: one that was killed and comes back is reached again") {
+  const Set set;
+  auto redis = std::make_unique<TlsRedis>(set.certificates);
+  const int port = redis->port();
+  Rig rig(client::open_place("rediss://" + redis->address() + set.settings()).servers.at(0));
+  CHECK(text(rig.send({"PING"})) == "text 0 PONG");
+  redis.reset();
+  until("the end is noticed", [&] { return rig.send({"PING"}).kind == Kind::kLost; });
+  redis = std::make_unique<TlsRedis>(set.certificates, port);
+  until("it answers", [&] { return rig.send({"PING"}).kind == Kind::kText; });
+}
+
+TEST_CASE("redis over tls: a lock on a quorum of which two of three servers have TLS") {
+  const Set set;
+  TlsRedis first(set.certificates);
+  TlsRedis second(set.certificates);
+  RedisProcess third;
+  Locks locks("quorum://rediss://" + first.address() + ",rediss://" + second.address() + ",redis://" +
+              third.address() + set.settings());
+  Acquired lock = locks.lock("k");
+  REQUIRE(lock.result.outcome == Verdict::kOk);
+  CHECK(lock.hold.is_locked());
+  for (const RedisProcess* redis : {&first.plain(), &second.plain(), &third}) {
+    until("it has the lock everywhere", [&] { return redis->ask("EXISTS k").integer == 1; });
+  }
+  CHECK(lock.hold.unlock().outcome == Verdict::kOk);
+}
+
+TEST_CASE("redis over tls: a node of a cluster that a MOVED names is spoken to over TLS") {
+  const Set set;
+  const Words cluster{"--cluster-enabled", "yes", "--tls-cluster", "yes"};
+  TlsRedis low(set.certificates, 0, cluster);
+  TlsRedis high(set.certificates, 0, cluster);
+  CHECK(low.plain().ask("CLUSTER ADDSLOTSRANGE 0 8191").text == "OK");
+  CHECK(high.plain().ask("CLUSTER ADDSLOTSRANGE 8192 16383").text == "OK");
+  CHECK(low.plain().ask("CLUSTER MEET 127.0.0.1 " + std::to_string(high.port())).text == "OK");
+  for (TlsRedis* node : {&low, &high}) {
+    until("the cluster", [&] {
+      return node->plain().ask("CLUSTER INFO").text.find("cluster_state:ok") != std::string::npos;
+    });
+  }
+  Locks locks("rediss-cluster://" + low.address() + set.settings());
+  for (const std::string key : {"a", "b", "c", "d"})  // of both
+    CHECK(locks.try_lock(key).result.outcome == Verdict::kOk);
+  Locks one("rediss://" + low.address() + set.settings());
+  CHECK(one.try_lock("a").result.outcome == Verdict::kRefused);  // "a" is of the other
+}
+
+}  // namespace
+}  // namespace holdfast::integration
