@@ -1,6 +1,9 @@
-// The library over TLS on stock Redis, one and a cluster, which want a certificate of their clients.
+// The library over TLS, on Holdfast and on stock Redis, one and a cluster; all want a certificate of their
+// clients.
 #include <doctest/doctest.h>
 
+#include <csignal>
+#include <future>
 #include <memory>
 #include <string>
 
@@ -31,6 +34,29 @@ class TlsRedis {
   std::unique_ptr<RedisProcess> redis_;
 };
 
+// A Holdfast with one port for TLS and one without, by which tests look at it.
+class TlsServer {
+ public:
+  explicit TlsServer(const Certificates& certificates, const std::string& port = "auto")
+      : server_({"--tls-port", port, "--tls-ca-cert-file", certificates.pem("ca"), "--tls-cert-file",
+                 certificates.pem("server"), "--tls-key-file", certificates.key("server")}),
+        plain_(server_) {
+    const std::string log = server_.log().text();
+    const size_t end = log.find(" (TLS)");
+    REQUIRE(end != std::string::npos);
+    port_ = log.substr(log.rfind(':', end) + 1, end - log.rfind(':', end) - 1);
+  }
+  const std::string& port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + port_; }
+  Client& plain() { return plain_; }
+  void kill() { server_.stop(SIGKILL); }
+
+ private:
+  Server server_;
+  Client plain_;
+  std::string port_;
+};
+
 struct Set {
   Set() { certificates.issue("server"); }
   std::string settings() const {
@@ -39,6 +65,53 @@ struct Set {
   }
   Certificates certificates;
 };
+
+TEST_CASE("holdfast over tls: who waits is let in when the holder gives back") {
+  const Set set;
+  TlsServer server(set.certificates);
+  Locks locks("holdfasts://" + server.address() + set.settings());
+  Acquired first = locks.lock("k");
+  REQUIRE(first.result.ok());
+  std::future<Acquired> second = locks.lock_future("k", 0ms);
+  until_waiting(server.plain(), 1);
+  CHECK(first.hold.unlock().ok());
+  CHECK(second.get().hold.token() > 1);
+}
+
+TEST_CASE("holdfast over tls: a hold that is broken by force is told to its holder") {
+  const Set set;
+  TlsServer server(set.certificates);
+  Counter lost;
+  Locks locks("holdfasts://" + server.address() + set.settings());
+  LockOptions options;
+  options.on_lost = [&](const Result&) { lost.add(); };
+  const Acquired lock = locks.lock("k", options);
+  REQUIRE(lock.result.ok());
+  until("he listens",
+        [&] { return server.plain().ask("PUBSUB NUMSUB __lock__:k") == "[\"__lock__:k\", 1]"; });
+  CHECK(server.plain().ask("LOCKS BREAK k") == "1");
+  lost.await(1);
+}
+
+TEST_CASE(
+    "holdfast over tls: a quorum goes on without one of its servers, and has it again when it is back") {
+  const Set set;
+  TlsServer first(set.certificates);
+  TlsServer second(set.certificates);
+  auto third = std::make_unique<TlsServer>(set.certificates);
+  const std::string port = third->port();
+  Locks locks("quorum://" + first.address() + "," + second.address() + "," + third->address() +
+              set.settings() + "&tls=yes");
+  CHECK(locks.lock("k").result.ok());
+  third->kill();
+  third.reset();
+  CHECK(locks.lock("k").result.ok());
+  third = std::make_unique<TlsServer>(set.certificates, port);
+  until("all three have it", [&] {
+    const Acquired lock = locks.lock("k");
+    return third->plain().ask("EXISTS k") == "1";
+  });
+}
 
 TEST_CASE("redis over tls: requests, large ones, waits, watches") {
   const Set set;
