@@ -25,7 +25,8 @@ program.
                       (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)
   --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://
   --cacert FILE       the authority that the servers' certificates are from (those of the system)
-  --cert FILE, --key FILE   a certificate of this client, where the servers want one
+  --cert FILE         a certificate of this client, where the servers want one
+  --key FILE          its key
   --ttl TIME          after which the lock is free if this machine fails (30s; at least 10ms)
   -w, --wait TIME     wait so long for the lock (for ever, unless given)
   -n, --no-wait       do not wait
@@ -67,7 +68,8 @@ never outlives this program.
                       (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)
   --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://
   --cacert FILE       the authority that the servers' certificates are from (those of the system)
-  --cert FILE, --key FILE   a certificate of this client, where the servers want one
+  --cert FILE         a certificate of this client, where the servers want one
+  --key FILE          its key
   --ttl TIME          after which another may lead if this machine fails (30s; at least 10ms)
   --grace TIME        from TERM to KILL (5s, but at most half of the ttl)
   --restart           stand again also when COMMAND has ended by itself

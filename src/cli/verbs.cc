@@ -30,7 +30,8 @@ constexpr std::string_view kCommonOptions =
     "                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)\n"
     "  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://\n"
     "  --cacert FILE       the authority that the servers' certificates are from (those of the system)\n"
-    "  --cert FILE, --key FILE   a certificate of this client, where the servers want one\n"
+    "  --cert FILE         a certificate of this client, where the servers want one\n"
+    "  --key FILE          its key\n"
     "  --json              for programs\n"
     "  --help              this text\n";
 

@@ -39,7 +39,7 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 
 // With what to do about it.
 std::string tls_failure(const std::string& why, const std::string& name) {
-  const std::string text = "TLS: " + why;
+  std::string text = "TLS: " + why;
   if (has(why, "self-signed") || has(why, "issuer certificate"))
     return text + "; give the authority that the server's certificate is from by cacert=FILE";
   if (has(why, "mismatch"))

@@ -61,7 +61,7 @@ class Stream {
 
   static void on_connect(uv_connect_t* request, int status) noexcept;
   static void on_alloc(uv_handle_t* handle, size_t wanted, uv_buf_t* buf) noexcept;
-  static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) noexcept;
+  static void on_read(uv_stream_t* handle, ssize_t n, const uv_buf_t* buf) noexcept;
   static void on_turn_end(uv_prepare_t* handle) noexcept;
   static void on_write(uv_write_t* request, int status) noexcept;
   static void on_close(uv_handle_t* handle) noexcept;
