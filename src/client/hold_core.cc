@@ -9,6 +9,7 @@
 
 #include "client/client_core.h"
 #include "client/random.h"
+#include "client/validity.h"
 
 namespace holdfast {
 
@@ -97,7 +98,10 @@ Result HoldCore::extend(milliseconds ttl) {
 
 Result HoldCore::unlock() {
   return ask([this](const Answer& answer) {
-    if (phase_ == Phase::kOver || was_lost_ || left_) return answer->set_value(over());
+    if (phase_ == Phase::kOver || was_lost_ || left_) {
+      answer->set_value(over());
+      return give_back();
+    }
     releases_.push_back(answer);
     give_back();
   });
@@ -143,6 +147,10 @@ void HoldCore::cancel() {
 }
 
 void HoldCore::give_back() {
+  if (free_at_ != kNever) {
+    free_lost();
+    return drive();
+  }
   if (phase_ == Phase::kEnding || phase_ == Phase::kOver) return;
   locked_ = false;
   if (queued_) client_->note_contention(key_);
@@ -200,7 +208,7 @@ void HoldCore::observe() {
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kHeld) become_holder();
   if (phase_ == Phase::kHolding) note_renewal();
   if (may_extend()) return drive();
-  if (phase_ == Phase::kHolding && state == Redlock::State::kOver) lose(machine_.result());
+  if (phase_ == Phase::kHolding && state == Redlock::State::kOver) lose(machine_.result(), Loop::now());
   if (phase_ == Phase::kAcquiring) note_waiting();
   if (phase_ == Phase::kEnding && machine_.state() == Redlock::State::kOver) answer_releases();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
@@ -250,7 +258,7 @@ void HoldCore::set_times() {
 
 void HoldCore::set_end(DurationMs ttl) {
   const TimeMs until = machine_.valid_until();
-  valid_until_ms_ = until.count;
+  valid_until_ms_ = until.count - 1;  // told to users, whose clocks may be a part of a millisecond further
   lost_at_ = until - margin_of(ttl);
 }
 
@@ -265,14 +273,16 @@ void HoldCore::renew(DurationMs ttl) {
   renew_at_ = kNever;
   machine_.renew(Loop::now(), ttl);
   // A shorter time counts at once, as some server may have it already.
-  if (machine_.valid_until().count < valid_until_ms_) set_end(ttl);
+  if (machine_.valid_until().count <= valid_until_ms_) set_end(ttl);
 }
 
-// Asks whether the lock is still held, without making it last longer than its user wanted.
+// Asks whether the lock is still held, without making it last longer than its user wanted, nor shorter than
+// its user knows.
 void HoldCore::verify() {
   if (renewing_ || machine_.state() != Redlock::State::kHeld) return;
-  const DurationMs left = machine_.valid_until() - Loop::now();
-  renew(options_.renew ? ttl_ : DurationMs{std::max<int64_t>(left.count, 1)});
+  if (options_.renew) return renew(ttl_);
+  const DurationMs left{std::max<int64_t>((machine_.valid_until() - Loop::now()).count, 1)};
+  renew(std::min(client::ttl_for_validity(left), ttl_));
 }
 
 void HoldCore::note_renewal() {
@@ -287,18 +297,26 @@ void HoldCore::note_renewal() {
     renew_at_ = Loop::now() + share_of_time(ttl_.count / 10, 4);
   }
   if (answer) answer->set_value(result);
-  if (result.outcome == Outcome::kExpired) lose(result);
+  if (result.outcome == Outcome::kExpired) lose(result, Loop::now());
 }
 
-void HoldCore::lose(Result why) {
+// Told before the validity that its user knows of is over, it is released no sooner than that: whoever
+// relies on what validity() said must not find somebody else there.
+void HoldCore::lose(Result why, TimeMs free_at) {
   if (phase_ != Phase::kHolding) return;
   phase_ = Phase::kEnding;
   locked_ = false;
   was_lost_ = true;
-  if (machine_.state() == Redlock::State::kHeld) machine_.release(Loop::now());
+  free_at_ = free_at;
+  if (is_due(free_at_, Loop::now())) free_lost();
   why.outcome = Outcome::kExpired;
   if (options_.on_lost && !let_go_) options_.on_lost(named(std::move(why)));
   drive();
+}
+
+void HoldCore::free_lost() {
+  free_at_ = kNever;
+  if (machine_.state() == Redlock::State::kHeld) machine_.release(Loop::now());
 }
 
 // A quorum is enough; who is slow may answer later.
@@ -328,17 +346,18 @@ void HoldCore::on_timer() {
     }
     if (is_due(lost_at_, now)) {
       const bool failed = machine_.renewal() && !machine_.renewal()->ok();
-      return lose(failed ? *machine_.renewal() : over());
+      return lose(failed ? *machine_.renewal() : over(), {valid_until_ms_ + 1});
     }
     if (is_due(renew_at_, now) && !renewing_) renew(ttl_);
   }
+  if (is_due(free_at_, now)) free_lost();
   machine_.on_time(now, Loop::clock_us());
   drive();
 }
 
 void HoldCore::arm_timer() {
   if (timer_ == nullptr) return;
-  TimeMs next = machine_.next_deadline().value_or(kNever);
+  TimeMs next = std::min(machine_.next_deadline().value_or(kNever), free_at_);
   if (phase_ == Phase::kHolding) next = std::min({next, renew_at_, warn_at_, lost_at_});
   timer_->set(next);
 }

@@ -69,7 +69,8 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void note_waiting();
   void become_holder();
   void note_renewal();
-  void lose(Result why);
+  void lose(Result why, TimeMs free_at);
+  void free_lost();
   void answer_releases();
   void end();
   void on_timer();
@@ -109,6 +110,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   TimeMs renew_at_ = kNever;
   TimeMs warn_at_ = kNever;
   TimeMs lost_at_ = kNever;
+  TimeMs free_at_ = kNever;                             // phase kEnding: lost, and not released before that
   std::vector<std::pair<DurationMs, Answer>> extends_;  // asked for, and not yet sent
   Answer extending_;
   std::vector<Answer> releases_;

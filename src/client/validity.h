@@ -22,4 +22,12 @@ inline TimeMs end_of_validity(TimeMs from, DurationMs ttl, double drift = kDrift
   return saturating_add(from, {ttl.count - uneven - kGranularityMs});
 }
 
+// The shortest ttl that can be relied on for so long.
+inline DurationMs ttl_for_validity(DurationMs validity) {
+  const auto with_slack = static_cast<double>(validity.count + kGranularityMs);
+  DurationMs ttl{static_cast<int64_t>(with_slack / (1 - kDrift))};
+  while (end_of_validity({0}, ttl).count < validity.count) ++ttl.count;
+  return ttl;
+}
+
 }  // namespace holdfast::client

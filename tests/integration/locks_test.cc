@@ -76,6 +76,24 @@ TEST_CASE("library: a server that does not answer loses the lock in time, told b
   servers.signal(0, SIGCONT);
 }
 
+TEST_CASE(
+    "library: whose lock ends by time keeps others out for as long as the validity that it was told") {
+  Quorum servers(3);
+  Locks client(servers.place());
+  Locks other(servers.place());
+  LockOptions options = with_ttl(2s);
+  options.renew = false;
+  std::promise<std::chrono::steady_clock::time_point> lost;
+  options.on_lost = [&](const Result&) { lost.set_value(std::chrono::steady_clock::now()); };
+  Acquired first = client.lock("k", options);
+  REQUIRE(first.result.ok());
+  const auto until = std::chrono::steady_clock::now() + first.hold.validity();
+  Acquired second = other.lock_for("k", 10s);
+  CHECK(std::chrono::steady_clock::now() >= until);
+  CHECK(second.result.ok());
+  CHECK(lost.get_future().get() < until);
+}
+
 TEST_CASE("library: five servers, of which none, one or two are killed") {
   Quorum servers(5);
   Locks client(servers.place());
