@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs the doctest programs given (what stands after -- are options for them), then every executable script
-# in tests/integration, compat and conformance. Tells again what failed, and closes with "N passed, N
-# failed", summed over all. Fails when a test failed, or when a suite ended without telling its sum (a
-# crash, or its time limit).
+# in tests/integration, compat and conformance, and the tests of tests/chaos. Tells again what failed, and
+# closes with "N passed, N failed", summed over all. Fails when a test failed, or when a suite ended without
+# telling its sum (a crash, or its time limit).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -60,7 +60,7 @@ mkdir -p "$kLogs"
 for program in "${programs[@]}"; do
   run_suite "$(basename "$program")" "$kDoctestSum" "$program" "$@"
 done
-for script in tests/integration/*.sh tests/integration/*.py tests/compat/*.py tests/conformance/*.py; do
+for script in tests/integration/*.sh tests/{integration,compat,conformance}/*.py tests/chaos/*_test.py; do
   [ -x "$script" ] || continue
   run_suite "$(basename "$script")" "$kScriptSum" "$script"
 done

@@ -1,0 +1,204 @@
+"""Judges a history (history.py): functions that take one and return what is wrong with it, as texts. They
+know no more than what the clients saw. What has no known outcome may have happened at any time since, so it
+never counts as a hold, and never excuses one either."""
+import bisect
+import collections
+import operator
+
+from history import NEVER
+
+MS = 1_000_000
+INVOKED = operator.attrgetter("invoked")
+SLACK_MS = 2000     # in which a server with a free lock and a waiter wakes up, and is heard of
+LATEST_MS = 30000   # after which a request does not arrive any more
+
+
+class Hold:
+    """A grant, and for how long its client could be sure of it: from the answer until it was about to give
+    it back, or until its validity ended."""
+
+    def __init__(self, lock):
+        self.lock = lock
+        self.begin = lock.returned
+        self.end = lock.valid
+        self.released = NEVER
+        self.events = []
+
+    def follow(self, op):
+        """`op` is a later operation of the owner, in order of invocation."""
+        self.events.append(op)
+        if op.op == "unlock":
+            self.released = min(self.released, op.invoked)
+        elif op.outcome == "ok":
+            self.end = max(self.end, op.valid)
+
+    def certain(self):
+        return self.begin, min(self.end, self.released)
+
+    def overlaps(self, other):
+        (begin, end), (begin2, end2) = self.certain(), other.certain()
+        return max(begin, begin2) < min(end, end2)
+
+
+def holds_of(history):
+    """By owner: each acquisition has one of its own."""
+    holds = {}
+    for op in history.ops:
+        if op.op == "lock" and op.outcome == "ok":
+            holds[op.place, op.key, op.owner] = Hold(op)
+    for op in history.ops:
+        hold = holds.get((op.place, op.key, op.owner))
+        if hold is not None and op.op != "lock":
+            hold.follow(op)
+    return list(holds.values())
+
+
+def by_key(things, op_of=lambda thing: thing):
+    groups = collections.defaultdict(list)
+    for thing in things:
+        groups[op_of(thing).place, op_of(thing).key].append(thing)
+    return groups.values()
+
+
+def allowed(holds):
+    return min((hold.lock.capacity or NEVER for hold in holds), default=NEVER)
+
+
+def faults_of_exclusion(history):
+    """More clients that were sure of a lock at one moment than the smallest of their capacities."""
+    wrong = []
+    for group in by_key(holds_of(history), lambda hold: hold.lock):
+        active = []
+        for hold in sorted(group, key=lambda hold: hold.begin):
+            begin, end = hold.certain()
+            if end <= begin:
+                continue
+            active = [other for other in active if other.certain()[1] > begin] + [hold]
+            if len(active) > allowed(active):
+                wrong.append("held at one moment: " + "; ".join(str(other.lock) for other in active))
+    return wrong
+
+
+def faults_of_tokens(history):
+    """A grant that was asked for after another had been answered has the larger token, and no two exclusive
+    ones have the same. Readers' holds overlap on each server, so a quorum does not order them."""
+    wrong = []
+    for group in by_key([op for op in history.ops if op.op == "lock" and op.outcome == "ok"]):
+        answered = collections.deque(sorted(group, key=lambda op: op.returned))
+        largest = {True: None, False: None}  # of the exclusive ones; of all
+        seen = {}
+        for op in group:  # in order of invocation
+            while answered and answered[0].returned < op.invoked:
+                done = answered.popleft()
+                for only in (True, False) if done.capacity == 1 else (False,):
+                    if largest[only] is None or done.token > largest[only].token:
+                        largest[only] = done
+            before = largest[op.place == "quorum" and op.capacity != 1]
+            if before is not None and op.token <= before.token:
+                wrong.append(f"token not larger: {op}; after {before}")
+            if op.capacity == 1 and seen.setdefault(op.token, op) is not op:
+                wrong.append(f"token twice: {op}; {seen[op.token]}")
+    return wrong
+
+
+def faults_of_durability(history, durable=lambda place: True):
+    """A hold that a server denied while its client could be sure of it, at places that lose nothing; and
+    one that somebody else got after a kill, while it was held before that."""
+    wrong = []
+    holds = holds_of(history)
+    for hold in holds:
+        valid, released = hold.lock.valid, False
+        for op in hold.events:
+            denied = op.outcome == "refused" and op.op != "valid"
+            if denied and op.returned < valid and not released and durable(op.place):
+                wrong.append(f"lost: {hold.lock}; then {op}")
+                break
+            released = released or op.op == "unlock"
+            valid = max(valid, op.valid if op.outcome == "ok" else 0)
+    for kill in (fault for fault in history.faults if fault.op == "kill" and durable(fault.place)):
+        before = [hold for hold in holds if hold.lock.place == kill.place and
+                  hold.begin < kill.invoked < hold.certain()[1]]
+        after = [hold for hold in holds if hold.lock.place == kill.place and hold.begin > kill.invoked]
+        wrong += [f"lost, and granted again: {hold.lock}; {other.lock}"
+                  for hold in before for other in after
+                  if hold.lock.key == other.lock.key and hold.overlaps(other) and
+                  allowed([hold, other]) == 1]
+    return wrong
+
+
+def carried_over(history):
+    """How many holds were there before a kill of their server and confirmed after it."""
+    number = 0
+    for hold in holds_of(history):
+        confirmed = [op.invoked for op in hold.events if op.outcome == "ok" and op.op != "valid"]
+        number += any(kill.op == "kill" and kill.place == hold.lock.place and
+                      hold.begin < kill.invoked and any(at > kill.returned for at in confirmed)
+                      for kill in history.faults)
+    return number
+
+
+def touched(op, faults, kind):
+    """Those faults of the kind at its place that may have come between its beginning and its end."""
+    return [fault for fault in faults if fault.op == kind and fault.place == op.place and
+            fault.invoked < op.returned and fault.returned > op.invoked]
+
+
+def asked_within(group, begin, end):
+    """Those that were invoked after `begin` and before `end`; the group is in that order."""
+    return group[bisect.bisect_right(group, begin, key=INVOKED):bisect.bisect_left(group, end, key=INVOKED)]
+
+
+def faults_of_fairness(history):
+    """On one server, whoever is known to have queued before another asked is granted before it: tokens of a
+    key tell the order of its grants. Queues end with the server's process."""
+    wrong = []
+    for group in by_key([op for op in history.ops if op.op == "lock" and op.place != "quorum"]):
+        grants = [op for op in group if op.outcome == "ok"]
+        for first in group:
+            if first.queued is None or touched(first, history.faults, "kill"):
+                continue
+            wrong += [f"overtaken: {first}; by {later}"
+                      for later in asked_within(grants, first.queued, first.returned)
+                      if overtook(first, later)]
+    return wrong
+
+
+def overtook(first, later):
+    """`later` asked when `first` was in the queue, and was granted. Was that before the wait had ended?"""
+    if first.outcome == "ok":
+        return later.token < first.token
+    if first.outcome != "refused" or first.why != "busy":
+        return False  # what ended the wait, and when, is not known
+    end = first.returned if first.wait < 0 else min(first.returned, first.invoked + first.wait * MS)
+    return later.returned < end - MS  # the server counts whole milliseconds
+
+
+def faults_of_starvation(history):
+    """Whoever is known to wait on a server is granted when all who may come before have had their time: no
+    span of a wait that was in vain is longer than that without a sign of somebody who has the lock."""
+    wrong = []
+    for group in by_key([op for op in history.ops if op.place != "quorum"]):
+        longest = max(op.ttl for op in group) * MS
+        signs = sorted(at for op in group if op.outcome == "ok" for at in (op.invoked, op.returned))
+        unknown = [op for op in group if op.op in ("lock", "renew") and op.outcome == "unknown"]
+        for waiter in group:
+            vain = waiter.queued is not None and waiter.outcome == "refused" and waiter.why == "busy"
+            if not vain or touched(waiter, history.faults, "kill"):
+                continue
+            begin, end = waiter.queued, waiter.returned
+            marks = [begin, *signs[bisect.bisect_right(signs, begin):bisect.bisect_left(signs, end)], end]
+            gap = max(after - before for before, after in zip(marks, marks[1:]))
+            before = 1 + len(asked_within(unknown, begin - LATEST_MS * MS, end))
+            stopped = sum(stop.returned - stop.invoked for stop in touched(waiter, history.faults, "stop"))
+            if gap > before * longest + stopped + SLACK_MS * MS:
+                wrong.append(f"starved: {waiter}, and for {gap / 1e9:.3f} s nobody had it")
+    return wrong
+
+
+def judge(history, durable=lambda place: True):
+    """By what was promised: the texts of what is wrong."""
+    return {"mutual exclusion": faults_of_exclusion(history),
+            "order of tokens": faults_of_tokens(history),
+            "durability": faults_of_durability(history, durable),
+            "fairness": faults_of_fairness(history),
+            "starvation": faults_of_starvation(history)}

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""The checker of the chaos test on histories that are right, and on such as are wrong in just one way,
+which must be found. Closes with "N passed, N failed"."""
+import json
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+from checker import carried_over, judge
+from harness import equal, run_tests, test
+from history import NEVER, History, Op, Recorder, load
+
+MS = 1_000_000
+CHECKS = ("mutual exclusion", "order of tokens", "durability", "fairness", "starvation")
+
+
+def op(name, owner, invoked, returned, outcome="ok", **more):
+    """Times in ms."""
+    for at in ("valid", "queued"):
+        if at in more:
+            more[at] *= MS
+    more = {"place": "s0", "key": "k", "ttl": 100, **more}
+    end = NEVER if returned is None else returned * MS
+    return Op(process=owner, id=0, op=name, owner=owner, invoked=invoked * MS, returned=end,
+              outcome=outcome, **more)
+
+
+def lock(owner, invoked, returned, token, valid, **more):
+    return op("lock", owner, invoked, returned, token=token, valid=valid, **more)
+
+
+def waits(owner, invoked, queued, returned, outcome="refused", why="busy", **more):
+    return op("lock", owner, invoked, returned, outcome, why=why, queued=queued, **{"wait": 1000, **more})
+
+
+def fault(kind, invoked, returned, place="s0"):
+    return op(kind, "", invoked, returned, place=place)
+
+
+def found(*ops, durable=lambda place: True):
+    """The names of the promises that are broken."""
+    return [name for name, texts in judge(History.of(ops), durable).items() if texts]
+
+
+A = lock("a", 0, 10, 1, 100)
+
+
+@test
+def a_history_that_is_right_has_no_faults(_):
+    equal(found(), [])
+    equal(found(A, op("unlock", "a", 50, 60), lock("b", 51, 55, 2, 151)), [])
+    equal(found(A, lock("b", 20, 100, 2, 120)), [])  # a's time is over
+    equal(found(A, lock("b", 20, 30, 2, 120, key="other"), lock("c", 20, 30, 2, 120, place="s1")), [])
+    equal(found(A, op("renew", "a", 50, 60, valid=150), lock("b", 60, 151, 2, 200)), [])
+    equal(found(lock("a", 0, 200, 1, 100), lock("b", 120, 150, 2, 220)), [])  # a never could be sure
+
+
+@test
+def two_holds_at_one_moment_are_found(_):
+    equal(found(A, lock("b", 20, 99, 2, 120)), ["mutual exclusion"])
+    equal(found(A, lock("b", 20, 30, 2, 120, place="s0")), ["mutual exclusion"])
+    equal(found(A, op("unlock", "a", 50, 60), lock("b", 20, 49, 2, 120)), ["mutual exclusion"])
+    equal(found(A, op("renew", "a", 50, 60, valid=150), lock("b", 60, 149, 2, 200)), ["mutual exclusion"])
+    equal(found(lock("a", 0, 10, 1, 100, place="quorum"), lock("b", 20, 99, 2, 120, place="quorum")),
+          ["mutual exclusion"])
+    equal(found(lock("a", 0, 10, 1, 100, place="quorum"),
+                op("valid", "a", 90, 90, valid=130, place="quorum"),
+                lock("b", 20, 129, 2, 190, place="quorum")), ["mutual exclusion"])
+
+
+@test
+def what_is_unknown_is_no_hold_and_ends_one(_):
+    equal(found(A, op("lock", "b", 20, 30, "unknown")), [])
+    equal(found(A, op("lock", "b", 20, None, "unknown")), [])
+    equal(found(A, op("renew", "a", 50, None, "unknown"), lock("b", 60, 101, 2, 160)), [])
+    equal(found(A, op("unlock", "a", 50, None, "unknown"), lock("b", 20, 51, 2, 120)), [])
+    equal(found(A, op("unlock", "a", 50, None, "unknown"), lock("b", 20, 49, 2, 120)), ["mutual exclusion"])
+
+
+@test
+def readers_and_counted_holders_are_as_many_as_they_may_be(_):
+    shared = [lock(name, 0, 10, number, 100, capacity=0) for number, name in enumerate("abc")]
+    equal(found(*shared), [])
+    equal(found(*shared, lock("w", 20, 30, 9, 120)), ["mutual exclusion"])
+    equal(found(lock("w", 0, 10, 1, 100), lock("r", 20, 30, 2, 120, capacity=0)), ["mutual exclusion"])
+    counted = [lock(name, 0, 10, number, 100, capacity=3) for number, name in enumerate("abc")]
+    equal(found(*counted), [])
+    equal(found(*counted, lock("d", 20, 30, 9, 120, capacity=3)), ["mutual exclusion"])
+    equal(found(*counted, lock("d", 20, 30, 9, 120, capacity=0)), ["mutual exclusion"])
+
+
+@test
+def tokens_out_of_order_and_tokens_twice_are_found(_):
+    freed = (lock("a", 0, 10, 5, 100), op("unlock", "a", 20, 30))
+    equal(found(*freed, lock("b", 15, 40, 6, 115)), [])
+    equal(found(*freed, lock("b", 15, 40, 5, 115)), ["order of tokens"])
+    equal(found(*freed, lock("b", 15, 40, 4, 115)), ["order of tokens"])
+    equal(found(*freed, lock("b", 5, 40, 4, 115)), [])  # b asked before a was answered
+    equal(found(*freed, lock("b", 5, 40, 5, 115)), ["order of tokens"])
+    equal(found(*freed, lock("b", 15, 40, 4, 115, key="other")), [])
+    later = lock("c", 300, 310, 6, 400)
+    equal(found(*freed, lock("b", 15, 40, 7, 115), later), ["order of tokens"])  # not of its neighbour
+
+
+@test
+def a_quorum_does_not_order_readers_among_themselves(_):
+    def at(place):
+        reader = {"place": place, "capacity": 0}
+        return [lock("a", 0, 10, 5, 100, **reader), lock("b", 20, 30, 5, 100, **reader)]
+
+    equal(found(*at("quorum")), [])
+    equal(found(*at("s0")), ["order of tokens"])
+    equal(found(*at("quorum"), lock("w", 200, 210, 5, 300, place="quorum")), ["order of tokens"])
+    equal(found(*at("quorum"), lock("w", 200, 210, 6, 300, place="quorum"),
+                lock("c", 400, 410, 6, 500, place="quorum", capacity=0)), ["order of tokens"])
+
+
+@test
+def a_hold_that_is_denied_while_it_is_valid_is_lost(_):
+    for name in ("renew", "check", "unlock"):
+        equal(found(A, op(name, "a", 50, 99, "refused")), ["durability"])
+        equal(found(A, op(name, "a", 50, 100, "refused")), [])
+        equal(found(A, op(name, "a", 50, 99, "unknown")), [])
+        equal(found(A, op(name, "a", 50, 99, "refused"), durable=lambda place: place != "s0"), [])
+    renewed = op("renew", "a", 50, 60, valid=150)
+    equal(found(A, renewed, op("check", "a", 120, 130, "refused")), ["durability"])
+    equal(found(A, op("unlock", "a", 50, 60, "unknown"), op("unlock", "a", 70, 80, "refused")), [])
+    equal(found(A, op("valid", "a", 50, 50, "refused")), [])  # the client says itself that it is not sure
+
+
+@test
+def a_hold_that_another_gets_after_a_kill_is_lost(_):
+    kill = fault("kill", 20, 30)
+    equal(found(A, kill, lock("b", 40, 50, 2, 140)), ["mutual exclusion", "durability"])
+    equal(found(A, kill, lock("b", 40, 101, 2, 140)), [])
+    equal(found(A, fault("kill", 20, 30, "s1"), lock("b", 40, 50, 2, 140)), ["mutual exclusion"])
+    equal(found(A, kill, lock("b", 40, 50, 1, 140)), ["mutual exclusion", "order of tokens", "durability"])
+
+
+@test
+def holds_that_live_on_after_a_kill_are_counted(_):
+    kill = fault("kill", 20, 30)
+    equal(carried_over(History.of([A, kill, op("renew", "a", 40, 50, valid=150)])), 1)
+    equal(carried_over(History.of([A, kill, op("renew", "a", 40, 50, "refused")])), 0)
+    equal(carried_over(History.of([A, kill])), 0)
+    equal(carried_over(History.of([A, op("renew", "a", 40, 50, valid=150), fault("kill", 60, 70)])), 0)
+
+
+@test
+def who_overtakes_in_a_queue_is_found(_):
+    first = waits("b", 20, 25, 120, "ok", token=7, valid=220)
+    equal(found(A, first, lock("c", 26, 240, 8, 340)), [])
+    equal(found(A, first, lock("c", 26, 240, 6, 340)), ["fairness"])
+    equal(found(A, first, lock("c", 24, 240, 6, 340)), [])  # it may have been there before b
+    equal(found(A, first, lock("c", 26, 240, 6, 340), fault("kill", 110, 115)), [])
+    equal(found(A, first, lock("c", 26, 240, 6, 340), fault("kill", 110, 115, "s1")), ["fairness"])
+    reader = waits("r", 30, 35, 120, "ok", token=6, valid=130, capacity=0)
+    equal(found(A, waits("w", 20, 25, 240, "ok", token=7, valid=300), reader), ["fairness"])
+
+
+@test
+def who_is_overtaken_and_gets_nothing_is_found(_):
+    first = waits("b", 20, 25, 1025)
+    equal(found(A, first, lock("c", 30, 130, 2, 230)), ["fairness"])
+    equal(found(A, first, lock("c", 30, 1020, 2, 1100)), [])  # perhaps the wait was over
+    equal(found(A, waits("b", 20, 25, 1025, "unknown", ""), lock("c", 30, 130, 2, 230)), [])
+    equal(found(A, waits("b", 20, 25, 1025, wait=-1), lock("c", 30, 1020, 2, 1100)), ["fairness"])
+
+
+@test
+def who_waits_for_a_free_lock_is_found(_):
+    long = waits("b", 20, 25, 3025, wait=3000)
+    equal(found(A, long), ["starvation"])
+    equal(found(A, waits("b", 20, 25, 2025, wait=2000)), [])
+    equal(found(A, op("renew", "a", 1500, 1510, valid=1600), long), [])
+    equal(found(A, op("renew", "b", 10, None, "unknown", ttl=2000), long), [])
+    equal(found(A, long, fault("stop", 30, 2000)), [])
+    equal(found(A, long, fault("stop", 30, 130)), ["starvation"])
+    equal(found(A, long, fault("kill", 30, 130)), [])
+    equal(found(A, waits("b", 20, 25, 3025, why="RECOVERING")), [])
+
+
+@test
+def a_history_is_written_and_read_again(_):
+    with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+        path = pathlib.Path(folder, "h")
+        recorder = Recorder(path, "c")
+        number, begun = recorder.invoke(op="lock", place="s0", key="k", owner="o", ttl=7, wait=5)
+        recorder.write(id=number, queued=begun + 1)
+        recorder.returned(number, "ok", token=3, valid=begun + 9)
+        recorder.invoke(op="unlock", place="s0", key="k", owner="o")
+        recorder.invoke(op="kill", place="s0")
+        cut_off = json.dumps({"process": "c", "id": 2, "returned": 1})
+        path.write_text(path.read_text("utf-8") + cut_off, "utf-8")
+        history = load([path])
+    taken, given = history.ops
+    equal((taken.op, taken.token, taken.ttl), ("lock", 3, 7))
+    equal((taken.queued, taken.valid), (begun + 1, begun + 9))
+    equal(taken.returned >= taken.invoked == begun, True)
+    equal((given.outcome, given.returned), ("unknown", NEVER))  # its end was cut off
+    equal([kill.op for kill in history.faults], ["kill"])
+
+
+if __name__ == "__main__":
+    run_tests()

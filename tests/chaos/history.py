@@ -1,0 +1,97 @@
+"""What clients did and what became of it, as JSON lines: one when an operation is invoked, one when it has
+returned, joined by process and id. So an operation of a process that was killed is there, too, without an
+end. Times are nanoseconds of CLOCK_MONOTONIC, which all processes of the machine share and no test sets.
+
+    {"process": "c0.1", "id": 7, "op": "lock", "place": "s0", "key": "x0", "owner": "c0.1-7", "capacity": 1,
+     "wait": 500, "ttl": 80, "invoked": 10}           a capacity of 0: shared; wait in ms, -1: for ever
+    {"process": "c0.1", "id": 7, "queued": 12}        optional: the server has said that it waits
+    {"process": "c0.1", "id": 7, "returned": 20, "outcome": "ok", "token": 5, "valid": 90}
+
+`op` is lock, renew, check (is it still mine?), valid (what a client has without asking a server) or unlock.
+`place` is a server, or "quorum". `valid` is until when the client may rely on the hold. Outcomes: "ok";
+"refused", for a lock with `why`, where "busy" is: others have it, or the wait is over; "failed", if it was
+never sent; and "unknown", which is also that of an operation without an end: it may have happened, and may
+still happen. What the test did
+to a server is there as its operations "kill" and "stop", from before the signal until it answers again."""
+import json
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Optional
+
+NEVER = 1 << 62
+FAULTS = ("kill", "stop")
+
+
+@dataclass
+class Op:
+    process: str
+    id: int
+    op: str
+    place: str
+    key: str = ""
+    owner: str = ""
+    capacity: int = 1
+    wait: Optional[int] = None
+    ttl: int = 0  # ms
+    invoked: int = 0
+    queued: Optional[int] = None
+    returned: int = NEVER
+    outcome: str = "unknown"
+    why: str = ""
+    token: int = 0
+    valid: int = 0
+
+    def __str__(self):
+        end = "?" if self.returned == NEVER else f"{self.returned / 1e9:.6f}"
+        return (f"{self.op} {self.key} by {self.owner} at {self.place}: {self.invoked / 1e9:.6f} to {end} "
+                f"{self.outcome} {self.why} token {self.token} valid until {self.valid / 1e9:.6f}")
+
+
+@dataclass
+class History:
+    ops: list = field(default_factory=list)      # of clients, in order of their invocation
+    faults: list = field(default_factory=list)   # kill and stop
+
+    @staticmethod
+    def of(ops):
+        ops = sorted(ops, key=lambda op: op.invoked)
+        return History([op for op in ops if op.op not in FAULTS], [op for op in ops if op.op in FAULTS])
+
+
+class Recorder:
+    """Writes to a file, line by line, so that nothing is missing of a process that is killed."""
+
+    def __init__(self, path, process):
+        self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self.process = process
+        self.number = 0
+        self.lock = threading.Lock()
+
+    def write(self, **event):
+        os.write(self.file, (json.dumps({"process": self.process, **event}) + "\n").encode())
+
+    def invoke(self, **event):
+        """The id of what begins now, and when that is."""
+        with self.lock:
+            self.number += 1
+            number = self.number
+        now = time.monotonic_ns()
+        self.write(id=number, invoked=now, **event)
+        return number, now
+
+    def returned(self, number, outcome, **event):
+        self.write(id=number, returned=time.monotonic_ns(), outcome=outcome, **event)
+
+
+def load(paths):
+    """A line that was cut off by a kill counts as not there."""
+    joined = {}
+    for path in paths:
+        with open(path, encoding="utf-8") as lines:
+            for line in lines:
+                if line.endswith("\n"):
+                    event = json.loads(line)
+                    joined.setdefault((event["process"], event["id"]), {}).update(event)
+    return History.of([Op(**event) for event in joined.values()])

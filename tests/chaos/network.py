@@ -1,0 +1,147 @@
+"""A network of the test's own: a bridge in a network namespace, and a namespace for each node with one
+cable to it. Nothing of the machine's own network is touched; all names begin with PREFIX and the test's
+process id, and what a test that was killed has left behind is removed by the next one."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+PREFIX = "holdfast-chaos-"
+SPACES = pathlib.Path("/run/netns")
+
+
+def call(*words, text=None):
+    done = subprocess.run(words, input=text, text=True, check=False, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        raise OSError(f"{' '.join(words)}: {done.stdout.strip()}")
+    return done.stdout
+
+
+def remove_left_behind():
+    for path in SPACES.glob(f"{PREFIX}*"):
+        owner = path.name[len(PREFIX):].split("-")[0]
+        if not pathlib.Path("/proc", owner).exists():
+            subprocess.run(["ip", "netns", "del", path.name], check=False)
+
+
+class Loopback:
+    """Where no namespace can be made: all nodes on 127.0.0.1, whose network does not fail."""
+
+    can = frozenset()
+
+    def address(self, _):
+        return "127.0.0.1"
+
+    def inside(self, _):
+        return []
+
+    def apply(self, _):
+        pass
+
+    def close(self):
+        pass
+
+
+class Network:
+    """Nodes by name, at most 12 bytes. Used as a context, or closed."""
+
+    def __init__(self):
+        self.prefix = f"{PREFIX}{os.getpid()}-"
+        self.hub = self.prefix + "hub"
+        self.nodes = []
+        self.slow = set()
+        self.can = set()
+        try:
+            self.make_space(self.hub)
+            call("ip", "-n", self.hub, "link", "add", "br0", "type", "bridge")
+            call("ip", "-n", self.hub, "link", "set", "br0", "up")
+            self.find_out()
+        except OSError:
+            self.close()
+            raise
+
+    def find_out(self):
+        """Which faults this kernel and the installed tools have."""
+        self.can = {"cable"}
+        if shutil.which("nft"):
+            try:
+                self.filter("iifname \"x\" numgen random mod 100 < 1 drop")
+                self.can |= {"partition", "oneway", "split", "loss"}
+            except OSError:
+                pass
+        for kind, words in (("delay", ("netem", "delay", "1ms")),
+                            ("slow", ("tbf", "rate", "64kbit", "burst", "2000", "limit", "60000"))):
+            try:
+                call("tc", "-n", self.hub, "qdisc", "replace", "dev", "br0", "root", *words)
+                call("tc", "-n", self.hub, "qdisc", "del", "dev", "br0", "root")
+                self.can.add(kind)
+            except OSError:
+                pass
+
+    def make_space(self, name):
+        call("ip", "netns", "add", name)
+        call("ip", "-n", name, "link", "set", "lo", "up")
+
+    def add(self, node):
+        self.nodes.append(node)
+        space = self.prefix + node
+        self.make_space(space)
+        call("ip", "-n", self.hub, "link", "add", node, "type", "veth", "peer", "name", "eth0",
+             "netns", space)
+        call("ip", "-n", self.hub, "link", "set", node, "master", "br0", "up")
+        call("ip", "-n", space, "address", "add", self.address(node) + "/24", "dev", "eth0")
+        call("ip", "-n", space, "link", "set", "eth0", "up")
+
+    def address(self, node):
+        return f"10.77.0.{self.nodes.index(node) + 1}"
+
+    def inside(self, node):
+        """What stands before a command that is to run there; it becomes the command, with its pid."""
+        return ["nsenter", f"--net={SPACES / (self.prefix + node)}"]
+
+    def filter(self, rules):
+        call("ip", "netns", "exec", self.hub, "nft", "-f", "-", text=(
+            "table bridge chaos\ndelete table bridge chaos\ntable bridge chaos { chain c { "
+            f"type filter hook forward priority 0; policy accept;\n{rules}\n}}\n}}\n"))
+
+    def apply(self, faults):
+        """Makes the network as bad as these faults, and no worse: objects with kind and, of partition (no
+        frame comes through), oneway, split and loss (`percent` of them are lost), `pairs` of (from, to); of
+        cable (unplugged), delay and slow (64 kbit/s, of which a queue becomes a delay), `node`."""
+        rules = []
+        for fault in faults:
+            if fault.kind in ("partition", "oneway", "split", "loss"):
+                lost = f"numgen random mod 100 < {fault.percent} " if fault.kind == "loss" else ""
+                rules += [f"iifname \"{a}\" oifname \"{b}\" {lost}drop" for a, b in fault.pairs]
+        if "partition" in self.can:
+            self.filter("\n".join(rules))
+        unplugged = {fault.node for fault in faults if fault.kind == "cable"}
+        for node in self.nodes:
+            call("ip", "-n", self.hub, "link", "set", node, "down" if node in unplugged else "up")
+        self.slow_down({(fault.node, fault.kind) for fault in faults if fault.kind in ("delay", "slow")})
+
+    def slow_down(self, wanted):
+        """On the hub's side of the cable: what the node hears is late, and what it says is not."""
+        for node, _ in self.slow - wanted:
+            call("tc", "-n", self.hub, "qdisc", "del", "dev", node, "root")
+        for node, kind in wanted - self.slow:
+            words = (("netem", "delay", "120ms", "100ms") if kind == "delay" else
+                     ("tbf", "rate", "64kbit", "burst", "2000", "limit", "60000"))
+            call("tc", "-n", self.hub, "qdisc", "replace", "dev", node, "root", *words)
+        self.slow = wanted
+
+    def close(self):
+        for path in SPACES.glob(self.prefix + "*"):
+            subprocess.run(["ip", "netns", "del", path.name], check=False)
+
+
+def make_network():
+    """The network, and why it is none that can fail (empty: it is)."""
+    if not shutil.which("ip") or not shutil.which("nsenter"):
+        return Loopback(), "no iproute2 here"
+    remove_left_behind()
+    try:
+        return Network(), ""
+    except OSError as why:
+        return Loopback(), str(why)

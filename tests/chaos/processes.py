@@ -1,0 +1,134 @@
+"""The servers and clients of the chaos test: processes on the nodes of a network, with files in one folder,
+whose wall clocks jump as files say (libfaketime). All of them end with the test."""
+import glob
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "integration"))
+from harness import HOLDFAST, LIMIT_S, end_with_parent, until
+
+CLIENT = os.environ.get("HOLDFAST_CHAOS_CLIENT", os.path.join(os.path.dirname(HOLDFAST), "chaos-client"))
+FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
+PORT = 7379
+RECOVERY_MS = 4000  # longer than any ttl of the clients
+DURABILITY = {
+    "always": ["--appendfsync", "always"],
+    "everysec": ["--appendfsync", "everysec"],
+    "no": ["--appendfsync", "no"],
+    "waiting": ["--appendonly", "no", "--recovery-wait", str(RECOVERY_MS)],  # forgets, and waits
+    "forgetful": ["--appendonly", "no", "--recovery-wait", "0"],             # breaks the promise
+}
+LOSING = "waiting"
+
+
+class Process:
+    """Of a node, which may be started again. Its log and its clock are files of its name."""
+
+    def __init__(self, network, node, folder):
+        self.network, self.node = network, node
+        self.log = folder / f"{node}.log"
+        self.clock = folder / f"{node}.clock"
+        self.set_clock(0)
+        self.process = None
+
+    def set_clock(self, ahead):
+        """By how many seconds the wall clock is ahead, of what runs and of what will."""
+        aside = self.clock.with_suffix(".new")
+        aside.write_text(f"{ahead:+d}\n", "utf-8")
+        aside.replace(self.clock)
+
+    def launch(self, words, clock=True):
+        env = dict(os.environ)
+        if FAKETIME and clock:
+            env |= {"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.clock),
+                    "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
+                    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*self.network.inside(self.node), *(str(word) for word in words)], env=env, stdout=log,
+                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(LIMIT_S)
+
+    def end(self, patience):
+        """Its status; None: it had to be killed."""
+        try:
+            return self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None
+
+    def text(self):
+        return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+
+
+class Server(Process):
+    def __init__(self, network, node, folder, options):
+        super().__init__(network, node, folder)
+        self.port = PORT if network.can else free_port()
+        self.words = [HOLDFAST, "--port", self.port, "--bind", "0.0.0.0", "--protected-mode", "no", "--dir",
+                      folder / node, "--save", "", *options]
+
+    def address(self):
+        return [self.network.address(self.node), self.port]
+
+    def start(self):
+        """Ready when this returns."""
+        before = self.text().count("ready to accept")
+        self.launch(self.words)
+
+        def ready():
+            if self.process.poll() is not None:
+                raise AssertionError(f"{self.node} did not start: {self.text()[-600:]}")
+            return self.text().count("ready to accept") > before
+
+        until(ready)
+
+    def stop_still(self):
+        """Stands still when this returns."""
+        self.signal(signal.SIGSTOP)
+        until(lambda: pathlib.Path(f"/proc/{self.process.pid}/stat").read_text("utf-8").split()[2] == "T")
+
+
+class Crowd(Process):
+    """A process of clients. One that is started again has another name."""
+
+    def __init__(self, network, node, folder, part):
+        super().__init__(network, node, folder)
+        self.folder = folder
+        self.part = part  # seed, threads, until; and where or servers
+        self.life = 0
+
+    def start(self):
+        name = f"{self.node}-{self.life}"
+        self.life += 1
+        part, history = self.part, self.folder / f"{name}.history"
+        seed = part["seed"] * 100 + self.life
+        if "where" in part:
+            words = [CLIENT, part["where"], name, history, part["threads"], seed, part["until"]]
+        else:
+            words = [sys.executable, HERE / "direct.py",
+                     json.dumps({**part, "seed": seed, "name": name, "history": str(history)})]
+        # Python's sleep and libfaketime do not go together, and the protocol itself needs no wall clock.
+        self.launch(words, clock="where" in part)
+
+    def finish(self):
+        return self.end(max(self.part["until"] - time.monotonic(), 0) + LIMIT_S / 2)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
