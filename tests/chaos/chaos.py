@@ -33,6 +33,8 @@ def arguments():
     parser.add_argument("--servers", type=int, choices=range(1, 8), help="1, 3 or 5 unless given")
     parser.add_argument("--durability", choices=DURABILITY, help="of all servers; mixed unless given")
     parser.add_argument("--faults", default=",".join(KINDS), help="only these of " + ", ".join(KINDS))
+    parser.add_argument("--together", action="store_true",
+                        help="kill also servers whose clocks were set, which may lose holds")
     parser.add_argument("--loopback", action="store_true", help="no namespaces")
     return parser.parse_args()
 
@@ -174,7 +176,8 @@ def keep(folder):
 def chaos(args, network, kinds):
     with tempfile.TemporaryDirectory(prefix="holdfast-chaos-") as folder:
         run = Run(args, network, pathlib.Path(folder))
-        schedule = make_schedule(args.seed, args.seconds, run.servers, run.clients, kinds)
+        schedule = make_schedule(args.seed, args.seconds, run.servers, run.clients, kinds,
+                                 args.together)
         print(f"{len(run.servers)} servers: "
               f"{', '.join(f'{name} {how}' for name, how in run.durability.items())}", flush=True)
         try:
