@@ -20,7 +20,6 @@
 
 namespace {
 
-using holdfast::Acquired;
 using holdfast::Client;
 using holdfast::Hold;
 using holdfast::LockOptions;

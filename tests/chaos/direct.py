@@ -149,7 +149,7 @@ class Worker(threading.Thread):
     def check(self, about):
         number, _ = self.recorder.invoke(op="check", **about)
         got = self.ask(number, "LOCKS", "INFO", about["key"])
-        if got is not None:
+        if got is not None and not isinstance(got[0], RuntimeError):  # as while it loads its files
             rows = dict(zip(got[0][::2], got[0][1::2]))[b"holders"] if isinstance(got[0], list) else []
             got = [int(any(about["owner"].encode() in row for row in rows))]
         return self.judged(number, got)
