@@ -209,7 +209,7 @@ def main():
         found = chaos(args, network, [kind for kind in wanted if kind in can])
     for promise, texts in found.items():
         for text in texts[:SHOWN]:
-            print(f"FAILED {promise}: {text}")
+            print(f"FAILED {promise}: {text[:1500]}")
     failed = sum(1 for texts in found.values() if texts)
     print(f"{len(found) - failed} passed, {failed} failed")
     return 1 if failed else 0
