@@ -297,7 +297,7 @@ void HoldCore::note_renewal() {
     renew_at_ = Loop::now() + share_of_time(ttl_.count / 10, 4);
   }
   if (answer) answer->set_value(result);
-  if (result.outcome == Outcome::kExpired) lose(result, Loop::now());
+  if (result.outcome == Outcome::kExpired) lose(result, {valid_until_ms_ + 1});
 }
 
 // Told before the validity that its user knows of is over, it is released no sooner than that: whoever
