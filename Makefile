@@ -171,5 +171,6 @@ build/redis-server:
 	@mkdir -p $(@D)
 	$(Q)ln -sf $(REDIS_SERVER) $@
 
-include bench/bench.mk tests/lint/lint.mk tests/fuzz/fuzz.mk tests/model/model.mk tests/chaos/chaos.mk
+include bench/bench.mk $(addsuffix .mk,tests/lint/lint tests/fuzz/fuzz tests/model/model tests/chaos/chaos \
+  tests/soak/soak)
 -include $(shell find build -name '*.d' -type f 2>/dev/null)

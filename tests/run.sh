@@ -29,7 +29,7 @@ what_failed() {
 # makes "passed failed" of the suite's closing line. A script's own closing line is not shown: only the sum
 # over all suites may stand alone on a line.
 run_suite() {
-  local name=$1 sum=$2 status counts
+  local name=$1 sum=$2 status counts began=$SECONDS
   shift 2
   printf '== %s\n' "$name"
   timeout --foreground --kill-after=10 "$kLimitSeconds" "$@" </dev/null 2>&1 | tee "$kLogs/$name.log" |
@@ -43,7 +43,7 @@ run_suite() {
     printf '%s: every test passed, but it ended with status %s\n' "$name" "$status"
     counts="${counts% *} 1"
   fi
-  printf '== %s: %s passed, %s failed\n' "$name" "${counts% *}" "${counts#* }"
+  printf '== %s: %s passed, %s failed, %s s\n' "$name" "${counts% *}" "${counts#* }" $((SECONDS - began))
   [ "${counts#* }" = 0 ] || failures+=$(what_failed "$name")$'\n'
   passed=$((passed + ${counts% *}))
   failed=$((failed + ${counts#* }))

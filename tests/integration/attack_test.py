@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The server under attack: while one client does its worst (attacks.py), another's locks are granted and
 released as ever, memory stays within its limits, and afterwards nothing is left of the attacker. How long
-the others have to wait is no question of a test: bench/under_attack.py measures it. Closes with "N passed, N
-failed". HOLDFAST_SERVER names the server."""
+the others have to wait is no question of a test: bench/under_attack.py measures it. Closes with "N passed,
+N failed". HOLDFAST_SERVER names the server."""
 import contextlib
 import os
 import pathlib

@@ -1,5 +1,6 @@
 # A long run: part of the Makefile.
 .PHONY: soak
 
-soak: build/holdfast-server  ## mixed work for an hour, after which nothing has grown; ARGS='--seconds 60 --valgrind memcheck'
+# Shorter, or under valgrind: ARGS='--seconds 300 --valgrind memcheck'
+soak: build/holdfast-server  ## mixed work for an hour, after which nothing has grown
 	@HOLDFAST_SERVER=$< tests/soak/soak.py $(ARGS)

@@ -20,7 +20,7 @@ import time
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
-from harness import Client, Server, end_with_parent, until  # noqa: E402  pylint: disable=wrong-import-position
+from harness import Client, Server, end_with_parent, until  # noqa: E402
 
 WORKERS = 6
 ROUNDS = 20          # as many samples are taken
@@ -132,7 +132,8 @@ class Worker:
 
 
 FINE = ("ERR Background save", "EXPIRED", "NOLEASE", "DEADLOCK", "WRONGTYPE", "NOSCRIPT")
-UNLOCK_SCRIPT = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+UNLOCK_SCRIPT = ("if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end "
+                 "return 0")
 
 
 def work(path, seed, seconds, told):
@@ -163,8 +164,9 @@ def one_round(server, number, seconds):
     until(lambda: server.info("rdb_bgsave_in_progress") == "0")
     folder = pathlib.Path(f"/proc/{server.process.pid}")
     rss = int(re.search(r"VmRSS:\s+(\d+)", (folder / "status").read_text(encoding="ascii")).group(1))
+    p50, p99 = (round(times[int(len(times) * part)] * 1e6) for part in (0.5, 0.99))
     return Sample(sum(requests for requests, _ in results), rss, int(server.info("used_memory", "memory")),
-                  len(os.listdir(folder / "fd")), *(round(times[int(len(times) * q)] * 1e6) for q in (0.5, 0.99)))
+                  len(os.listdir(folder / "fd")), p50, p99)
 
 
 def faults_of(samples, valgrind):
@@ -189,21 +191,23 @@ def under_valgrind(tool, folder):
     options = {"memcheck": "--leak-check=full --errors-for-leak-kinds=definite --error-exitcode=99",
                "massif": f"--massif-out-file={folder}/massif"}[tool]
     script = pathlib.Path(folder, "server")
-    script.write_text(f'#!/bin/sh\nexec valgrind --tool={tool} --log-file={folder}/log {options} {server} "$@"\n',
-                      encoding="ascii")
+    command = f'valgrind --tool={tool} --log-file={folder}/log {options} {server} "$@"'
+    script.write_text(f"#!/bin/sh\nexec {command}\n", encoding="ascii")
     script.chmod(0o755)
     return str(script)
 
 
 def told_by_valgrind(tool, folder):
     if tool == "massif":
-        out = subprocess.run(["ms_print", f"{folder}/massif"], capture_output=True, text=True, check=True).stdout
-        return "\n".join(out.splitlines()[:32])
+        out = subprocess.run(["ms_print", f"{folder}/massif"], stdout=subprocess.PIPE, text=True, check=True)
+        return "\n".join(out.stdout.splitlines()[:32])
     return "\n".join(pathlib.Path(folder, "log").read_text(encoding="utf-8").splitlines()[-14:])
 
 
 def soak(options, folder):
-    command = under_valgrind(options.valgrind, folder) if options.valgrind else os.environ["HOLDFAST_SERVER"]
+    command = os.environ["HOLDFAST_SERVER"]
+    if options.valgrind:
+        command = under_valgrind(options.valgrind, folder)
     samples, faults = [], []
     began = time.monotonic()
     try:
