@@ -201,7 +201,8 @@ def told_by_valgrind(tool, folder):
     if tool == "massif":
         out = subprocess.run(["ms_print", f"{folder}/massif"], stdout=subprocess.PIPE, text=True, check=True)
         return "\n".join(out.stdout.splitlines()[:32])
-    return "\n".join(pathlib.Path(folder, "log").read_text(encoding="utf-8").splitlines()[-14:])
+    log = pathlib.Path(folder, "log").read_text(encoding="utf-8")
+    return "\n".join(log.splitlines()[-14:])
 
 
 def soak(options, folder):
