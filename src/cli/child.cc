@@ -195,7 +195,9 @@ void Child::take_signals(const Supervision& how) {
 // will never have the terminal, and is sent what the kernel sends to such a group.
 void Child::stop_with_it(const Supervision& how, bool by_user) {
   terminal_.take_back(pid_);
-  if (stop_ourselves()) return;  // SIGCONT does the rest
+  // A shell gives us the terminal before it continues us: its SIGCONT may have come while we were running.
+  const auto is_continued = [&] { return !by_user && terminal_.is_ours(); };
+  if (stop_ourselves(is_continued)) return;  // SIGCONT does the rest
   if (by_user) return go_on(how);
   if (std::exchange(hung_up_, true)) return;
   kill(-pid_, SIGHUP);

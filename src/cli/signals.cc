@@ -66,9 +66,10 @@ int wait_or_signal(const Signals& signals, int fd, int timeout_ms) {
   }
 }
 
-bool stop_ourselves() {
+bool stop_ourselves(const std::function<bool()>& reconsider) {
   const sigset_t stop = set_of({SIGTSTP});
   kill(0, SIGTSTP);
+  if (reconsider && reconsider()) kill(0, SIGCONT);
   pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // here we stand, until SIGCONT
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   sigset_t pending;

@@ -2,6 +2,8 @@
 // none of them interrupts anything, or ends us while the command still runs.
 #pragma once
 
+#include <functional>
+
 namespace holdfast {
 
 // Blocks, for as long as the process lives, what is forwarded to the command (INT TERM HUP QUIT USR1 USR2
@@ -29,8 +31,10 @@ class Signals {
 int wait_or_signal(const Signals& signals, int fd, int timeout_ms = -1);
 
 // Stops our process group, as Ctrl-Z would, until somebody continues us; next() gives the SIGCONT then.
-// False, and at once, where nobody could continue us: in a group that no shell looks after.
-bool stop_ourselves();
+// False, and at once, where nobody could continue us: in a group that no shell looks after. `reconsider` is
+// asked when nothing can come between it and the stop any more but a SIGCONT, which undoes that: true, and
+// we go on as if continued.
+bool stop_ourselves(const std::function<bool()>& reconsider = {});
 
 // In a child between fork and exec: every signal does what it does by default, and none is blocked.
 void default_signals(bool nohup) noexcept;

@@ -17,6 +17,7 @@ struct Target {
 };
 std::span<const Target> all_targets();
 
+void fuzz_acl(std::string_view bytes);
 void fuzz_engine(std::string_view bytes);
 void fuzz_journal(std::string_view bytes);
 void fuzz_lua(std::string_view bytes);

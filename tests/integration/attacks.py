@@ -41,9 +41,10 @@ def run(function, path, began, niceness):
     os.nice(niceness)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
-        for step in function(path):
-            if step == "began":
-                began.set()
+        with contextlib.suppress(*GONE):  # the server may close whoever goes too far
+            for step in function(path):
+                if step == "began":
+                    began.set()
 
 
 def connections(path, number):

@@ -19,7 +19,7 @@ class TlsRedis {
  public:
   explicit TlsRedis(const Certificates& certificates, int tls_port = 0, const Words& more = {},
                     const std::string& name = "server")
-      : tls_port_(tls_port != 0 ? tls_port : Listener().port()) {
+      : tls_port_(tls_port != 0 ? tls_port : free_redis_port()) {
     Words args{"--tls-port",      std::to_string(tls_port_), "--tls-ca-cert-file", certificates.pem("ca"),
                "--tls-cert-file", certificates.pem(name),    "--tls-key-file",     certificates.key(name)};
     args.insert(args.end(), more.begin(), more.end());

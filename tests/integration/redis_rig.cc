@@ -28,14 +28,6 @@ bool is_free_port(int port) {
   return bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-int next_free_port() {
-  static int port = kFirstPort + getpid() % 1800 * 6;
-  do {
-    port = port < kLastPort ? port + 1 : kFirstPort;
-  } while (!is_free_port(port) || !is_free_port(port + kBusOffset));
-  return port;
-}
-
 std::unique_ptr<Process> start(const Words& args, const std::filesystem::path& folder, int port) {
   Words all{"--port", std::to_string(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder.string()};
   all.insert(all.end(), args.begin(), args.end());
@@ -45,6 +37,14 @@ std::unique_ptr<Process> start(const Words& args, const std::filesystem::path& f
 
 }  // namespace
 
+int free_redis_port() {
+  static int port = kFirstPort + getpid() % 1800 * 6;
+  do {
+    port = port < kLastPort ? port + 1 : kFirstPort;
+  } while (!is_free_port(port) || !is_free_port(port + kBusOffset));
+  return port;
+}
+
 std::string redis_program() {
   const char* named = std::getenv("REDIS_SERVER");
   return named != nullptr ? named : "build/redis-server";
@@ -53,7 +53,7 @@ std::string redis_program() {
 // Somebody else may take a free port before it does.
 RedisProcess::RedisProcess(const Words& args, int port) : port_(port) {
   for (int attempt = 0; process_ == nullptr && attempt < 5; ++attempt) {
-    if (port == 0) port_ = next_free_port();
+    if (port == 0) port_ = free_redis_port();
     process_ = start(args, folder_.path(), port_);
   }
   if (process_ == nullptr) throw std::runtime_error("redis-server did not start");

@@ -15,6 +15,8 @@ namespace holdfast::integration {
 
 // build/redis-server unless REDIS_SERVER says otherwise.
 std::string redis_program();
+// Nobody listens there, nor at the port of a cluster's bus that belongs to it.
+int free_redis_port();
 
 // On a free port, with nothing on disk. Ends with this object.
 class RedisProcess {

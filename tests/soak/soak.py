@@ -199,8 +199,8 @@ def under_valgrind(tool, folder):
 
 def told_by_valgrind(tool, folder):
     if tool == "massif":
-        out = subprocess.run(["ms_print", f"{folder}/massif"], stdout=subprocess.PIPE, text=True, check=True)
-        return "\n".join(out.stdout.splitlines()[:32])
+        out = subprocess.check_output(["ms_print", f"{folder}/massif"], text=True)
+        return "\n".join(out.splitlines()[:32])
     log = pathlib.Path(folder, "log").read_text(encoding="utf-8")
     return "\n".join(log.splitlines()[-14:])
 
