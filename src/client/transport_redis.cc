@@ -77,7 +77,7 @@ void RedisCore::later(Value value, Link::Answered done) {
 void RedisCore::run_asked(const CallPtr& call, DurationMs timeout, Link::Answered done) {
   const TimeMs deadline = Loop::now() + timeout;
   run(call, timeout,
-      [this, call, deadline, done = std::move(done)](const Value& value, RedisNodes::Spot at) {
+      [this, call, deadline, done = std::move(done)](const Value& value, const RedisNodes::Spot& at) {
         if (closed_) return;
         note_lease(*call, value);
         const bool grants = call->script == "lock" || call->script == "lease_grant";

@@ -41,7 +41,7 @@ void RedisCore::list(const Translation& what, DurationMs timeout, Link::Answered
   Argv scan{"SCAN", same ? what.from.scan : "0"};
   scan.insert(scan.end(), what.call.argv.begin(), what.call.argv.end());
   nodes_.ask(what.from.slot, std::move(scan), timeout,
-             [this, page, slot = what.from.slot](const Value& value, RedisNodes::Spot at) {
+             [this, page, slot = what.from.slot](const Value& value, const RedisNodes::Spot& at) {
                if (!closed_) hear_scan(page, slot, value, at);
              });
 }
