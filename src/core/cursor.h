@@ -22,9 +22,8 @@ struct ScanPage {
   std::vector<std::string> keys;
 };
 
-// Steps of matching after which a page ends, though COUNT asks for more: some ten milliseconds. A usual
-// pattern takes a few steps a key.
-inline constexpr uint64_t kPageSteps = uint64_t{10} << 20;
+// Steps of matching (GlobSteps) after which a page ends, though COUNT asks for more: a few milliseconds.
+inline constexpr uint64_t kPageSteps = uint64_t{1} << 20;
 
 // Reads "cursor [MATCH pattern] [COUNT count] [TYPE type]" from argument `at` on; TYPE only where
 // `with_type`. nullopt: the error has been written.

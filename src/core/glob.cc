@@ -2,6 +2,7 @@
 // byte more. Earlier ones need not, for whatever they could leave to it, it can reach itself.
 #include "core/glob.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/parse.h"
@@ -63,14 +64,8 @@ void skip_stars(std::string_view pattern, size_t& at) {
   while (at < pattern.size() && pattern[at] == '*') ++at;
 }
 
-}  // namespace
-
-bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case) {
-  GlobSteps steps;
-  return glob_match(pattern, text, steps, ignore_case);
-}
-
-bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& steps, bool ignore_case) {
+// `left`: of the steps that it may take.
+bool match_within(std::string_view pattern, std::string_view text, uint64_t& left, bool ignore_case) {
   if (pattern == "*") return true;
   if (text.empty()) return pattern.empty();
   constexpr size_t kNone = std::string_view::npos;
@@ -78,15 +73,14 @@ bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& step
   size_t place = 0;
   size_t behind_star = kNone;
   size_t star_ends = 0;  // where in the text the last star's run ends
-  const uint64_t last = steps.taken + text.size() + steps.allowed;
   while (place < text.size()) {
     const size_t from = at;
     const bool is_star = at < pattern.size() && pattern[at] == '*';
     if (is_star) skip_stars(pattern, at);
     const bool matches =
         !is_star && at < pattern.size() && match_one(pattern, at, text[place], ignore_case);
-    steps.taken += at - from;
-    if (steps.taken > last) return false;
+    if (at - from > left) return left = 0, false;
+    left -= at - from;
     if (is_star) {
       if (at == pattern.size()) return true;
       behind_star = at;
@@ -102,6 +96,20 @@ bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& step
   }
   skip_stars(pattern, at);
   return at == pattern.size();
+}
+
+}  // namespace
+
+bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case) {
+  GlobSteps steps;
+  return glob_match(pattern, text, steps, ignore_case);
+}
+
+bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& steps, bool ignore_case) {
+  uint64_t left = pattern.size() + text.size() + steps.allowed;
+  const bool matches = match_within(pattern, text, left, ignore_case);
+  steps.taken += steps.allowed - std::min(left, steps.allowed);
+  return matches;
 }
 
 }  // namespace holdfast

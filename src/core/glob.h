@@ -14,11 +14,12 @@ namespace holdfast {
 // text too, as KEYS and SCAN take it.
 bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case = false);
 
-// How far a match may go: some patterns take steps as many as pattern times text has bytes. A step is a
-// byte of the pattern looked at. `allowed` is for one match, beside a step for each byte of the text; what
-// would take more matches nothing. `taken` counts those of all matches.
+// How far a match may go: some patterns take as many steps as pattern times text has bytes. A step is a
+// byte of the pattern looked at. `allowed` is for one match, beside one for each byte of pattern and text;
+// what would take more matches nothing. `taken` counts those beside, of all matches: of usual patterns,
+// few.
 struct GlobSteps {
-  uint64_t allowed = uint64_t{1} << 20;
+  uint64_t allowed = uint64_t{1} << 18;
   uint64_t taken = 0;
 };
 bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& steps,

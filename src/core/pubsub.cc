@@ -11,9 +11,9 @@ namespace holdfast {
 
 namespace {
 
-// Steps that all patterns together may take for one message: a few milliseconds. With as many patterns as
-// there may be by default, each has its 4,096, beside a step for each byte of the channel.
-constexpr uint64_t kPublishSteps = uint64_t{4} << 20;
+// Steps (GlobSteps) that all patterns together may take for one message: a few milliseconds. With as many
+// patterns as there may be by default, each has its 1,048.
+constexpr uint64_t kPublishSteps = uint64_t{1} << 20;
 
 // A message of several strings, as RESP2 and RESP3 write it.
 class Message {

@@ -28,6 +28,24 @@ uv_buf_t as_buf(const Buffer& buffer) {
   return buf;
 }
 
+// Of a turn's time, for the requests of one client. The clock is not looked at for few requests.
+class Share {
+ public:
+  void note_request() {
+    if (++requests_ % kRequestsALook != 0) return;
+    const uint64_t now = uv_hrtime();
+    if (from_ == 0) from_ = now;
+    used_up_ = now - from_ > kTurnNs;
+  }
+  bool is_used_up() const { return used_up_; }
+
+ private:
+  static constexpr size_t kRequestsALook = 8;
+  uint64_t from_ = 0;
+  size_t requests_ = 0;
+  bool used_up_ = false;
+};
+
 }  // namespace
 
 Connection::Connection(Server& server, Kind kind)
@@ -102,13 +120,12 @@ size_t Connection::parse(std::string_view bytes) {
   const Now& now = server_.now();
   const size_t replies_before = output_->size();
   size_t used = 0;
-  size_t requests = 0;
+  Share share;
   bool guest = engine.is_guest(id_);
   parser_.set_guest(guest);
   bool goes_on = !engine.blocked(id_) && !engine.closing(id_);
   while (used < bytes.size() && goes_on) {
-    if (used > kReadBytes || requests > kTurnRequests ||
-        output_->size() > replies_before + kTurnReplyBytes) {
+    if (used > kReadBytes || output_->size() > replies_before + kTurnReplyBytes || share.is_used_up()) {
       backlogged_ = true;
       server_.add_backlog(id_);
       return used;
@@ -121,7 +138,7 @@ size_t Connection::parse(std::string_view bytes) {
     }
     if (!parser_.argv().empty()) goes_on = engine.apply(id_, parser_.argv(), now, server_.effects());
     used += parser_.consumed();
-    ++requests;
+    share.note_request();
     if (guest) [[unlikely]]
       parser_.set_guest(guest = engine.is_guest(id_));
   }

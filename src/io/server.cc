@@ -25,6 +25,8 @@ namespace {
 
 // What a turn may read before it answers.
 constexpr size_t kTurnBytes = size_t{256} << 10;
+// Whom a turn lets in: who comes and goes without end is not to keep the others from their replies.
+constexpr size_t kTurnAccepts = 32;
 // Effects cause effects: a reply wakes a client, whose request wakes the next. After so many rounds the
 // sockets are polled in between.
 constexpr int kMaxRounds = 16;
@@ -199,11 +201,22 @@ Result<Done> Server::listen(Listener& listener) {
 
 void Server::on_connection(uv_stream_t* stream, int status) noexcept {
   auto* listener = static_cast<Listener*>(stream->data);
-  if (status == 0) return listener->server->accept(*listener);
-  listener->server->warn_of_accept(status);
+  Server* server = listener->server;
+  if (status != 0) return server->warn_of_accept(status);
+  if (server->accepted_ < kTurnAccepts) return server->accept(*listener);
+  listener->waiting = server->some_wait_ = true;  // libuv announces nobody else until he is accepted
+}
+
+void Server::accept_waiting() {
+  if (!std::exchange(some_wait_, false)) return;
+  for (const auto& listener : listeners_) {
+    if (std::exchange(listener->waiting, false)) accept(*listener);
+  }
 }
 
 void Server::accept(Listener& listener) {
+  now();  // opens the turn that counts him
+  ++accepted_;
   const bool tcp = listener.socket.unix_path.empty();
   auto connection =
       std::make_unique<Connection>(*this, tcp ? Connection::Kind::kTcp : Connection::Kind::kUnix);
@@ -323,6 +336,7 @@ void Server::end_turn() {
   engine_.note_traffic(read_bytes_, written_bytes_);
   read_bytes_ = written_bytes_ = 0;
   turn_bytes_ = 0;
+  accepted_ = 0;
   turn_open_ = false;
   if (stopping_) return;
   make_spare_pages();
@@ -394,7 +408,7 @@ void Server::run_backlog() {
 // while.
 void Server::arm_timer() {
   int64_t sleep_ms = 0;
-  if (backlog_.empty() && effects_.empty()) {
+  if (backlog_.empty() && effects_.empty() && !some_wait_) {
     const std::optional<TimeMs> deadline = engine_.next_deadline();
     if (!deadline) {
       uv_timer_stop(&timer_);
@@ -409,6 +423,7 @@ void Server::on_timer(uv_timer_t* timer) noexcept {
   Server* server = self(timer->data);
   server->now();  // does what is due
   server->run_backlog();
+  server->accept_waiting();
 }
 
 void Server::on_idle_check(uv_timer_t* timer) noexcept {

@@ -62,6 +62,7 @@ class Server {
   struct Listener {
     Server* server;
     ListenSocket socket;
+    bool waiting = false;  // somebody who is accepted in the next turn
     union {
       uv_handle_t handle;
       uv_stream_t stream;
@@ -95,6 +96,7 @@ class Server {
   void release_held();
   void flush_held();
   void run_backlog();
+  void accept_waiting();
   void arm_timer();
   void close_idle();
   void close_slow_handshakes();
@@ -119,6 +121,8 @@ class Server {
   std::vector<Connection*> connections_;  // by slot; the loop owns them
   std::vector<Connection*> lingering_;    // their sockets live on, the engine has forgotten them
   size_t clients_ = 0;
+  size_t accepted_ = 0;     // in this turn
+  bool some_wait_ = false;  // at a listener
   std::unique_ptr<char[]> read_buffer_;
   Buffer plaintext_;
   // Those that have begun with a TLS handshake, and when, in that order.

@@ -5,14 +5,13 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
-from harness import HOLDFAST, LIMIT_S, end_with_parent, until
+from harness import HOLDFAST, LIMIT_S, end_with_parent, free_port, until
 
 CLIENT = os.environ.get("HOLDFAST_CHAOS_CLIENT", os.path.join(os.path.dirname(HOLDFAST), "chaos-client"))
 FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
@@ -126,9 +125,3 @@ class Crowd(Process):
 
     def finish(self):
         return self.end(max(self.part["until"] - time.monotonic(), 0) + LIMIT_S / 2)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

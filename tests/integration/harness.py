@@ -60,6 +60,13 @@ def until(what):
     return value
 
 
+def free_port():
+    """Nobody listens there, unless somebody takes it first."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class Client:
     """A connection in RESP2; an error is returned as a RuntimeError."""
 

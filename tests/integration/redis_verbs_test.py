@@ -7,23 +7,16 @@ import os
 import pathlib
 import re
 import signal
-import socket
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
-from harness import LIMIT_S, REDIS, Server, equal, has, run_tests, test, until
+from harness import LIMIT_S, REDIS, Server, equal, free_port, has, run_tests, test, until
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "conformance"))
 from servers import Cluster  # noqa: E402
 from job import call, ended, start, told
 
 OWNED = ("unlock", "renew")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager

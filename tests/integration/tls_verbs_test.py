@@ -8,18 +8,11 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import tempfile
 
 from certificates import Certificates
-from harness import HOLDFAST, REDIS, Server, equal, has, run_tests, test, until
+from harness import HOLDFAST, REDIS, Server, equal, free_port, has, run_tests, test, until
 from job import call, ended, start, told
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @contextlib.contextmanager
