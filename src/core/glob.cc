@@ -106,7 +106,8 @@ bool glob_match(std::string_view pattern, std::string_view text, bool ignore_cas
 }
 
 bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& steps, bool ignore_case) {
-  uint64_t left = pattern.size() + text.size() + steps.allowed;
+  constexpr uint64_t kStepsAByte = 8;
+  uint64_t left = kStepsAByte * (pattern.size() + text.size()) + steps.allowed;
   const bool matches = match_within(pattern, text, left, ignore_case);
   steps.taken += steps.allowed - std::min(left, steps.allowed);
   return matches;

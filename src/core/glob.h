@@ -15,9 +15,9 @@ namespace holdfast {
 bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case = false);
 
 // How far a match may go: some patterns take as many steps as pattern times text has bytes. A step is a
-// byte of the pattern looked at. `allowed` is for one match, beside one for each byte of pattern and text;
-// what would take more matches nothing. `taken` counts those beside, of all matches: of usual patterns,
-// few.
+// byte of the pattern looked at. `allowed` is for one match, beside eight for each byte of pattern and
+// text; what would take more matches nothing. `taken` counts those beside, of all matches: usual patterns
+// take none.
 struct GlobSteps {
   uint64_t allowed = uint64_t{1} << 18;
   uint64_t taken = 0;
