@@ -196,7 +196,11 @@ Result<Done> take(const Given& given, const std::string& prefix, Options& option
     const auto found = given.find(row.name);
     if (found == given.end()) continue;
     std::string text = found->second.back();
-    if (std::string_view(row.name) == "bind") text = fmt::format("{}", fmt::join(found->second, " "));
+    if (std::string_view(row.name) == "bind") {
+      std::vector<std::string> addresses = found->second;
+      std::erase(addresses, "");
+      text = fmt::format("{}", fmt::join(addresses, " "));
+    }
     if (row.kind == Kind::kUser) text = fmt::format("{}", fmt::join(found->second, "\n"));
     if (assign(row, text, options)) continue;
     return Failure{fmt::format("{}{}: expected {}, got '{}'", prefix, row.name, expected(row), text)};
