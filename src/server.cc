@@ -1,5 +1,6 @@
 // The server's table of contents: options, log, listen, run. Holds the pieces together and decides nothing.
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -134,7 +135,12 @@ int serve(Options& options) {
 }  // namespace
 }  // namespace holdfast
 
+// Blocks of this size go back to the system when they are freed. Otherwise glibc begins to take pages of
+// entries from its heap, where small blocks that lie between them keep them from it.
+constexpr int kOwnMappingBytes = 1 << 20;
+
 int main(int argc, char** argv) {
+  mallopt(M_MMAP_THRESHOLD, kOwnMappingBytes);
   holdfast::Result<holdfast::Options> options = holdfast::read_options(argc, argv);
   if (!options) return holdfast::fail(options.error());
   if (options->answer.empty()) return holdfast::serve(*options);
