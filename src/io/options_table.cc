@@ -238,7 +238,9 @@ std::span<const Row> option_rows() { return kRows; }
 std::string expected(const Row& row) {
   switch (row.kind) {
     case Kind::kText:
+      return "text without # and line breaks, nor blanks around it";
     case Kind::kSecret:
+      return "text without line breaks, nor blanks around it";
     case Kind::kUser:
       return "text";
     case Kind::kLevel:
@@ -267,7 +269,16 @@ std::string expected(const Row& row) {
   return "";
 }
 
+// Whether it can stand behind "name = " in the config file and be read again as it is.
+static bool is_writable(std::string_view text, bool verbatim) {
+  using namespace std::string_view_literals;
+  if (text.find_first_of(verbatim ? "\n\r\0"sv : "\n\r\0#"sv) != std::string_view::npos) return false;
+  return text.empty() ||
+         (text.front() != ' ' && text.front() != '\t' && text.back() != ' ' && text.back() != '\t');
+}
+
 static bool takes_text(Kind kind, std::string_view text) {
+  if (kind == Kind::kText || kind == Kind::kSecret) return is_writable(text, kind == Kind::kSecret);
   if (kind == Kind::kLevel) return std::ranges::find(kLevels, text) != kLevels.end();
   if (kind == Kind::kDebug) return std::ranges::find(kDebugUsers, text) != kDebugUsers.end();
   if (kind == Kind::kYesNo) return text == "yes" || text == "no";

@@ -26,7 +26,7 @@ WORKERS = 6
 ROUNDS = 20          # as many samples are taken
 NAMES = 200          # keys that the workers share
 OPTIONS = ("--appendfsync", "everysec", "--autosave", "5000", "--journal-max", "16mb",
-           "--lease-memory", "1000")
+           "--lease-memory", "100")
 Sample = collections.namedtuple("Sample", "requests rss_kib used descriptors p50_us p99_us")
 
 
