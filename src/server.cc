@@ -63,6 +63,10 @@ Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls,
   // Without a folder the clock is above every token of an earlier run, as no run issues tokens faster than
   // one a microsecond.
   config.token_floor = store != nullptr ? store->token_floor() : static_cast<uint64_t>(now.wall_us);
+  if (store != nullptr) {
+    config.boot_id = store->clock().boot_id;
+    config.first_ahead_ms = store->clock().ahead_ms;
+  }
   config.run_id = random_hex(40);
   config.random = fill_random;
   config.clock_us = read_stopwatch_us;

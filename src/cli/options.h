@@ -44,6 +44,14 @@ void read_lock_options(const Given& given, LockWish& wish);
 
 // What servers_of() reads, as read_words() takes it.
 inline constexpr std::string_view kServerOptions = "servers= tls cacert= cert= key=";
+inline constexpr std::string_view kServerHelp =
+    "  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis\n"
+    "                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...\n"
+    "                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)\n"
+    "  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://\n"
+    "  --cacert FILE       the authority that the servers' certificates are from (those of the system)\n"
+    "  --cert FILE         a certificate of this client, where the servers want one\n"
+    "  --key FILE          its key\n";
 
 // --servers, else the variable HOLDFAST_SERVERS, else the server of this machine; with what --tls and its
 // like say as settings behind it. An embedded engine is refused.

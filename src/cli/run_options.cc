@@ -20,14 +20,7 @@ Takes the lock NAME, runs COMMAND under it, renews it for as long as that runs, 
 lock is lost, COMMAND is told to end (TERM), and after the grace is made to (KILL). It never outlives this
 program.
 
-  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis
-                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...
-                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)
-  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://
-  --cacert FILE       the authority that the servers' certificates are from (those of the system)
-  --cert FILE         a certificate of this client, where the servers want one
-  --key FILE          its key
-  --ttl TIME          after which the lock is free if this machine fails (30s; at least 10ms)
+{}  --ttl TIME          after which the lock is free if this machine fails (30s; at least 10ms)
   -w, --wait TIME     wait so long for the lock (for ever, unless given)
   -n, --no-wait       do not wait
   --shared            among other holders with --shared
@@ -63,14 +56,7 @@ Elects a leader: stands for the lock NAME for as long as it takes, runs COMMAND 
 COMMAND when it has it no more, and stands again. A server that is away is no reason to give up. COMMAND
 never outlives this program.
 
-  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis
-                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...
-                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)
-  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://
-  --cacert FILE       the authority that the servers' certificates are from (those of the system)
-  --cert FILE         a certificate of this client, where the servers want one
-  --key FILE          its key
-  --ttl TIME          after which another may lead if this machine fails (30s; at least 10ms)
+{}  --ttl TIME          after which another may lead if this machine fails (30s; at least 10ms)
   --grace TIME        from TERM to KILL (5s, but at most half of the ttl)
   --restart           stand again also when COMMAND has ended by itself
   --json              progress as a JSON value a line
@@ -107,7 +93,7 @@ started; 126 COMMAND cannot be run; 127 there is no such COMMAND.
 struct Form {
   std::string_view verb;
   std::string_view options;
-  std::string_view help;
+  std::string_view help;  // {}: kServerHelp
 };
 
 constexpr Form kRun{"run", "ttl= wait,w= no-wait,n shared limit= grace= busy-status,E= help,h", kRunHelp};
@@ -151,7 +137,7 @@ ParsedRun parse(const Form& form, const std::vector<std::string>& words) {
     const Given given =
         read_words({words.begin(), dashes}, fmt::format("{} {}", kServerOptions, form.options));
     if (given.contains("help")) {
-      all.help = form.help;
+      all.help = fmt::format(fmt::runtime(form.help), kServerHelp);
     } else {
       all.options = understood(form, given, {dashes == words.end() ? dashes : dashes + 1, words.end()});
       if (form.verb == kElect.verb) limit_grace(given, *all.options);

@@ -25,13 +25,6 @@ struct Verb {
 };
 
 constexpr std::string_view kCommonOptions =
-    "  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis\n"
-    "                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...\n"
-    "                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)\n"
-    "  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://\n"
-    "  --cacert FILE       the authority that the servers' certificates are from (those of the system)\n"
-    "  --cert FILE         a certificate of this client, where the servers want one\n"
-    "  --key FILE          its key\n"
     "  --json              for programs\n"
     "  --help              this text\n";
 
@@ -98,7 +91,8 @@ const std::array kVerbs = {
 
 void print_help(const Verb& verb) {
   const bool times = verb.options.find("ttl") != std::string_view::npos;
-  fmt::print("Usage: holdfast {}\n\n{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details, kCommonOptions,
+  fmt::print("Usage: holdfast {}\n\n{}{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details, kServerHelp,
+             kCommonOptions,
              times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "",
              kStatuses,
              verb.name == "lock"                             ? ";\n75 the lock was not to be had"

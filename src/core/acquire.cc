@@ -21,7 +21,8 @@ struct Hold {
 
 Hold hold_of(const Turn& t, ConnId client, const LockRequest& r) {
   const TimeMs deadline = r.ttl.count == 0 ? kNever : t.now.mono + r.ttl;
-  return {deadline, Attachment{client, r.session, r.async, r.delay}};
+  const Conn* c = r.session ? t.s.conns.find(client) : nullptr;
+  return {deadline, Attachment{client, r.session, c == nullptr ? 0 : c->session, r.async, r.delay}};
 }
 
 // Whoever hears of a loss hears of it in time: the key's queue has the timer for it.

@@ -71,6 +71,20 @@ class Buffer {
     data_ = nullptr;
     capacity_ = 0;
   }
+  // Empties it and gives at most `bytes` of its memory back, as a large block at once keeps everybody
+  // waiting. Whether it has none left.
+  bool release_some(size_t bytes) {
+    clear();
+    char* smaller =
+        capacity_ > bytes ? static_cast<char*>(std::realloc(data_, capacity_ - bytes)) : nullptr;
+    if (smaller == nullptr) {
+      reset(0);
+      return true;
+    }
+    data_ = smaller;
+    capacity_ -= bytes;
+    return false;
+  }
   void swap(Buffer& o) noexcept {
     std::swap(data_, o.data_);
     std::swap(begin_, o.begin_);

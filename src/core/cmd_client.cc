@@ -58,11 +58,11 @@ std::string describe_client(const Turn& t, const Conn& c) {
   add(s, "sub", c.channels.size());
   add(s, "psub", c.patterns.size());
   add(s, "ssub", c.shard_channels.size());
-  add(s, "multi", multi == nullptr ? int64_t{-1} : static_cast<int64_t>(multi->requests.size()));
+  add(s, "multi", multi == nullptr ? int64_t{-1} : static_cast<int64_t>(multi->requests.count()));
   add(s, "qbuf", c.unparsed_bytes);
   add(s, "qbuf-free", size_t{0});
   add(s, "argv-mem", size_t{0});
-  add(s, "multi-mem", static_cast<size_t>(multi == nullptr ? 0 : multi->bytes));
+  add(s, "multi-mem", static_cast<size_t>(multi == nullptr ? 0 : multi->requests.bytes()));
   add(s, "rbs", c.out.capacity());
   add(s, "rbp", c.out.size());
   add(s, "obl", c.out.size());
@@ -91,7 +91,9 @@ std::vector<Conn*> sorted(std::vector<Conn*> conns) {
 
 std::vector<Conn*> all_conns(const Request& r) {
   std::vector<Conn*> conns;
-  r.s().conns.for_each([&](Conn& c) { conns.push_back(&c); });
+  r.s().conns.for_each([&](Conn& c) {
+    if (!c.leaving) conns.push_back(&c);
+  });
   return sorted(std::move(conns));
 }
 

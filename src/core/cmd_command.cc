@@ -184,7 +184,8 @@ struct ListFilter {
 
   bool passes(const Command& c) const {
     if (module) return false;
-    if (pattern && !glob_match(*pattern, c.name, true)) return false;
+    GlobSteps steps{.allowed = kNameSteps};
+    if (pattern && !glob_match(*pattern, c.name, steps, true)) return false;
     if (!category) return true;
     return (categories_of(c) & category_named(*category).value_or(0)) != 0;
   }

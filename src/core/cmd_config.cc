@@ -33,7 +33,8 @@ void cmd_config_get(Request& r) {
   std::vector<const std::pair<std::string, std::string>*> found;
   for (const auto& setting : r.s().config.settings) {
     for (size_t i = 2; i < r.argc(); ++i) {
-      if (!glob_match(r.arg(i), setting.first, true)) continue;
+      GlobSteps steps{.allowed = kNameSteps};
+      if (!glob_match(r.arg(i), setting.first, steps, true)) continue;
       found.push_back(&setting);
       break;
     }

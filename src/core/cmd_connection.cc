@@ -139,8 +139,7 @@ void cmd_quit(Request& r) {
 // As if newly connected; its SESSION holds end, as they would with the connection.
 void cmd_reset(Request& r) {
   cancel_waits(r.t, r.c);
-  const absl::btree_set<HoldName> holds = std::exchange(r.c.session_holds, {});
-  end_session(r.t, r.c.id, holds);
+  end_session(r.t, r.c.id, r.c.session++, std::exchange(r.c.session_holds, {}));
   unsubscribe_all(r.t, r.c);
   stop_tracking(r.t, r.c);
   stop_monitoring(r.t, r.c);

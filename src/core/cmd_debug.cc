@@ -81,7 +81,9 @@ void cmd_swapdb(Request& r) {
   const auto other = [a, b](DbIndex db) { return db == a ? b : db == b ? a : db; };
   s.conns.for_each([&](Conn& c) {
     c.db = other(c.db);
-    for (WatchedKey& w : c.watched) w.db = other(w.db);
+    absl::btree_set<WatchedKey> watched;
+    for (const WatchedKey& w : c.watched) watched.insert(WatchedKey{other(w.db), w.key});
+    c.watched = std::move(watched);
   });
 }
 

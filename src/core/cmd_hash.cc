@@ -155,7 +155,7 @@ void cmd_hscan(Request& r) {
   GlobSteps steps;
   const uint64_t next =
       hash->scan(scan.cursor, scan.count, [&](std::string_view field, std::string_view value) {
-        if (steps.taken >= kPageSteps) scan.count = 0;
+        if (steps.taken >= kPageSteps) scan.count = steps.allowed = 0;  // a packed hash has but one page
         if (scan.match && !glob_match(*scan.match, field, steps)) return;
         page.push_back(field);
         page.push_back(value);

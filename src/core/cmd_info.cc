@@ -62,7 +62,7 @@ void server_section(const Request& r, const HostFacts& host, std::string& out) {
 void clients_section(const Request& r, const HostFacts&, std::string& out) {
   uint64_t blocked = 0;
   r.s().conns.for_each([&](const Conn& c) { blocked += c.blocked_on != nullptr ? 1 : 0; });
-  line(out, "connected_clients", uint64_t{r.s().conns.size()});
+  line(out, "connected_clients", uint64_t{r.s().conns.size() - r.s().leaving.size()});
   line(out, "maxclients", uint64_t{r.s().config.limits.clients});
   line(out, "blocked_clients", blocked);
   line(out, "tracking_clients", uint64_t{r.s().tracking.clients.size()});
@@ -161,6 +161,7 @@ void locks_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "lock_renewals", s.renewals);
   line(out, "lock_timeouts", s.timeouts);
   line(out, "lock_deadlocks", s.deadlocks);
+  line(out, "lock_deadlock_searches_given_up", s.deadlock_searches_given_up);
   line(out, "lock_broken", s.broken_holds);
   line(out, "lock_waiters", uint64_t{r.s().queues.waiting()});
   line(out, "lock_queues", uint64_t{r.s().queues.queues()});

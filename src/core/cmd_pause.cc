@@ -1,5 +1,4 @@
 // CLIENT PAUSE, UNPAUSE and REPLY: what makes answers wait, or not come.
-#include <algorithm>
 
 #include "core/command.h"
 #include "core/handlers.h"
@@ -17,10 +16,11 @@ bool may_write(const Command& command) {
 }
 
 bool transaction_writes(const Conn& c) {
-  return c.transaction != nullptr && std::ranges::any_of(c.transaction->requests, [](const auto& request) {
-           const std::vector<std::string_view> argv(request.begin(), request.end());
-           return may_write(*find_row(argv));
-         });
+  bool writes = false;
+  if (c.transaction == nullptr) return writes;
+  c.transaction->requests.for_each(
+      [&](std::span<const std::string_view> argv) { writes = writes || may_write(*find_row(argv)); });
+  return writes;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/command.h"
+#include "core/cursor.h"
 #include "core/glob.h"
 #include "core/handlers.h"
 
@@ -49,8 +50,11 @@ void unsubscribe(Request& r, Map& map, absl::btree_set<std::string>& own, size_t
 void reply_channels(Request& r, const StringMap<PubSub::Subscribers>& channels) {
   if (r.argc() > 3) return reply_subcommand_syntax(r);
   std::vector<std::string_view> names;
+  GlobSteps steps;
   for (const auto& [name, subscribers] : channels) {
-    if (r.argc() == 2 || glob_match(r.arg(2), name)) names.push_back(name);
+    if (r.argc() == 2 || glob_match(r.arg(2), name, steps)) names.push_back(name);
+    if (steps.taken >= kPageSteps)
+      return r.reply.error("ERR the pattern is too costly for so many channels");
   }
   std::ranges::sort(names);
   r.reply.array(names.size());
@@ -70,14 +74,11 @@ void reply_counts(Request& r, const StringMap<PubSub::Subscribers>& channels) {
 
 void cmd_subscribe(Request& r) { subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count); }
 void cmd_psubscribe(Request& r) {
-  const size_t room = r.s().config.limits.patterns;
-  if (r.s().pubsub.patterns.size() + (r.argc() - 1) > room) {
-    const auto& known = r.s().pubsub.patterns;
-    size_t fresh = 0;
-    for (size_t i = 1; i < r.argc(); ++i) fresh += known.contains(std::string(r.arg(i))) ? 0 : 1;
-    if (known.size() + fresh > room) return r.reply.error("ERR too many patterns: see max-patterns");
-  }
-  subscribe(r, r.s().pubsub.patterns, r.c.patterns, plain_count);
+  auto& known = r.s().pubsub.patterns;
+  size_t all = known.size();
+  for (size_t i = 1; i < r.argc(); ++i) all += known.contains(std::string(r.arg(i))) ? 0 : 1;
+  if (all > r.s().config.limits.patterns) return r.reply.error("ERR too many patterns: see max-patterns");
+  subscribe(r, known, r.c.patterns, plain_count);
 }
 void cmd_ssubscribe(Request& r) {
   subscribe(r, r.s().pubsub.shard_channels, r.c.shard_channels, shard_count);

@@ -41,7 +41,7 @@ void run_script(Request& r, const Script& script, std::string_view sha, size_t k
   const Limits& limits = r.s().config.limits;
   host.time.busy_us = limits.busy_reply_ms * 1000;
   host.time.hard_us = limits.script_hard_ms * 1000;
-  host.set_memory_limit(limits.script_memory_bytes);
+  host.set_memory_limits(limits.script_memory_bytes, limits.script_run_bytes);
   host.run(r, script, sha, r.argv.subspan(3, keys), r.argv.subspan(3 + keys), read_only);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // What is watched may have expired without anybody having noticed.
 bool watched_has_changed(Request& r) {
-  const std::vector<WatchedKey> watched = r.c.watched;
+  const absl::btree_set<WatchedKey> watched = r.c.watched;
   for (const WatchedKey& w : watched) find_any(r.t, w.db, r.t.keys(w.db).key(w.key));
   return r.c.watch_broken;
 }
@@ -56,14 +56,12 @@ void cmd_exec(Request& r) {
   if (changed) return r.reply.null_array();
   Buffer& out = r.reply.out();
   r.c.in_exec = true;
-  r.reply.array(transaction->requests.size());
-  for (const auto& request : transaction->requests) {
-    const std::vector<std::string_view> argv(request.begin(), request.end());
+  r.reply.array(transaction->requests.count());
+  transaction->requests.for_each([&](std::span<const std::string_view> argv) {
     // Its command was resolved when it was queued, so that there is one.
     Request inner{r.t, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
-    if (r.c.checked && refuse_in_exec(inner)) continue;
-    run_command(inner);
-  }
+    if (!r.c.checked || !refuse_in_exec(inner)) run_command(inner);
+  });
   r.c.in_exec = false;
 }
 

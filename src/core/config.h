@@ -35,6 +35,7 @@ struct Limits {
   int64_t busy_reply_ms = 5000;                 // a script beyond it no longer keeps others waiting
   int64_t script_hard_ms = 60000;               // a script beyond it that has not written ends; 0: no limit
   uint64_t script_memory_bytes = 256ULL << 20;  // of all scripts and what they make
+  uint64_t script_run_bytes = 16ULL << 20;      // of one run, beside its arguments
   uint32_t hash_packed_entries = 512;           // fields of a hash that is kept packed
   uint32_t hash_packed_value_bytes = 64;        // size of a field or value in one
 };
@@ -94,6 +95,10 @@ struct Config {
   uint64_t token_floor = 0;  // no token at or below it is issued
   DurationMs max_token_lead{86400000};
   DurationMs session_grace{0};
+  // Since which start of the machine the engine's clock counts, and how far the wall clock was ahead of it
+  // when a server first read the folder since then: see SavedClock. No id: not known.
+  std::string boot_id;
+  int64_t first_ahead_ms = 0;
   std::string run_id = std::string(40, '0');
   // Fills the span with bytes nobody can guess: owners and lease ids made by the server.
   std::function<void(std::span<uint8_t>)> random;

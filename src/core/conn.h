@@ -6,8 +6,10 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <cassert>
+#include <cstring>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,10 +31,54 @@ struct HoldName {
   auto operator<=>(const HoldName&) const = default;
 };
 
+// Requests in one piece of memory, as there may be millions: of each the number of its arguments, then the
+// length and the bytes of each.
+class QueuedRequests {
+ public:
+  void add(std::span<const std::string_view> argv) {
+    add_number(argv.size());
+    for (const std::string_view arg : argv) {
+      add_number(arg.size());
+      bytes_.append(arg);
+    }
+    ++count_;
+  }
+  size_t count() const { return count_; }
+  size_t bytes() const { return bytes_.size(); }
+  Buffer& memory() { return bytes_; }
+
+  // Calls f(argv) for each, in order. Its views are good as long as this is not changed.
+  template <class F>
+  void for_each(F f) const {
+    std::string_view rest = bytes_.view();
+    std::vector<std::string_view> argv;
+    while (!rest.empty()) {
+      argv.resize(take_number(rest));
+      for (std::string_view& arg : argv) {
+        const size_t size = take_number(rest);
+        arg = rest.substr(0, size);
+        rest.remove_prefix(size);
+      }
+      f(std::span<const std::string_view>(argv));
+    }
+  }
+
+ private:
+  void add_number(size_t n) { bytes_.append({reinterpret_cast<const char*>(&n), sizeof n}); }
+  static size_t take_number(std::string_view& from) {
+    size_t n = 0;
+    std::memcpy(&n, from.data(), sizeof n);
+    from.remove_prefix(sizeof n);
+    return n;
+  }
+
+  Buffer bytes_;
+  size_t count_ = 0;
+};
+
 // Commands between MULTI and EXEC.
 struct Transaction {
-  std::vector<std::vector<std::string>> requests;
-  uint64_t bytes = 0;  // of all their arguments
+  QueuedRequests requests;
   bool has_script = false;
   bool broken = false;  // a request was refused while being queued: EXEC will refuse all
 };
@@ -41,7 +87,7 @@ struct Transaction {
 struct WatchedKey {
   DbIndex db = 0;
   std::string key;
-  bool operator==(const WatchedKey&) const = default;
+  auto operator<=>(const WatchedKey&) const = default;
 };
 
 // What a connection with CLIENT TRACKING on has asked for.
@@ -64,14 +110,16 @@ struct Conn {
   int protocol = 2;
   bool dirty = false;  // stands in Effects::dirty
   bool closing = false;
-  bool checked = true;  // its user may not do everything, or it has still to say who it is: see acl.h
+  bool leaving = false;  // it has gone, and is taken apart: see leave.h
+  bool checked = true;   // its user may not do everything, or it has still to say who it is: see acl.h
   bool authenticated = false;
   bool running = false;          // one of its requests runs now: it hears of other things after the reply
   Waiter* blocked_on = nullptr;  // the request that keeps it from going on, if any
   std::list<Waiter*> waiters;    // all its waiting requests, ASYNC ones too, in their order
   absl::btree_set<HoldName> session_holds;
+  uint32_t session = 0;  // how often RESET has begun a new one
   std::unique_ptr<Transaction> transaction;
-  std::vector<WatchedKey> watched;
+  absl::btree_set<WatchedKey> watched;
   bool watch_broken = false;  // one of them has changed
   absl::btree_set<std::string> channels;
   absl::btree_set<std::string> patterns;
@@ -113,9 +161,11 @@ class ConnTable {
     assert(c != nullptr);
     return *c;
   }
+  // Null also where it is leaving: nobody is to name it any more.
   Conn* find_serial(uint64_t serial) const {
     const auto it = by_serial_.find(serial);
-    return it == by_serial_.end() ? nullptr : slots_[it->second].get();
+    if (it == by_serial_.end() || slots_[it->second]->leaving) return nullptr;
+    return slots_[it->second].get();
   }
 
   // The youngest connection there may have been with these low 24 bits of the serial; null where it has

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/leases.h"
+#include "core/leave.h"
 #include "core/locks.h"
 #include "core/long_task.h"
-#include "core/monitor.h"
 #include "core/requests.h"
 #include "core/revive.h"
 #include "core/state.h"
@@ -19,7 +19,7 @@ EngineState::EngineState(Config c)
     : config(std::move(c)),
       tokens(config.token_floor),
       leases(config.limits.lease_memory),
-      scripts(config.limits.script_memory_bytes),
+      scripts(config.limits.script_memory_bytes, config.limits.script_run_bytes),
       task(std::make_unique<LongTask>(*this)),
       acl(config.requirepass) {
   // The shell has tried them before it made an engine.
@@ -62,11 +62,9 @@ void fire(Turn& t, Timer* timer) {
     case TimerKind::kKeyChange:
       t.s.queues.mark_ready(static_cast<WaitQueue*>(timer));
       break;
-    case TimerKind::kSessionEnd: {
-      const auto end = std::move(t.s.session_ends.extract(static_cast<SessionEnd*>(timer)).mapped());
-      end_session_holds(t, end->conn, end->holds, end->at());
+    case TimerKind::kSessionEnd:
+      go_on_ending_session(t, static_cast<SessionEnd*>(timer));
       break;
-    }
     case TimerKind::kLeaseEnd:
       expire_lease(t, static_cast<LiveLease*>(timer));
       break;
@@ -155,16 +153,7 @@ void Engine::drop(ConnId conn, Now now, Effects& fx) {
   }
   Turn t{*s_, now, fx};
   fire_due_timers(t);
-  Conn& c = s_->conns.at(conn);
-  c.blocked_on = nullptr;
-  cancel_waits(t, c);
-  unsubscribe_all(t, c);
-  stop_monitoring(t, c);
-  stop_tracking(t, c);
-  s_->watches.clear(c);
-  const absl::btree_set<HoldName> holds = std::move(c.session_holds);
-  s_->conns.close(conn);  // first, so that nothing is written to it
-  end_session(t, conn, holds);
+  leave(t, s_->conns.at(conn));
   serve_ready_queues(t);
   broadcast_invalidations(t);
   finish_journal(t);
@@ -195,6 +184,7 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   Turn t{*s_, now, fx};
   fire_due_timers(t);
   expire_due_entries(t, budget);
+  go_on_leaving(t);
   serve_ready_queues(t);
   if (s_->pause.until && is_due(*s_->pause.until, now.mono)) {
     s_->pause.until.reset();
@@ -204,11 +194,14 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   finish_journal(t);
   const auto flushed = next_flushed(*s_);
   if (flushed != s_->flushed.end() && (*flushed)->dismantle_step()) s_->flushed.erase(flushed);
+  if (s_->scripts.collecting()) s_->scripts.collect_step();
 }
 
 std::optional<TimeMs> Engine::next_deadline() const {
   if (s_->service.loading) return std::nullopt;
-  if (next_flushed(*s_) != s_->flushed.end() || s_->task->fiber.under_way()) return TimeMs{0};
+  const bool has_work =
+      next_flushed(*s_) != s_->flushed.end() || s_->scripts.collecting() || !s_->leaving.empty();
+  if (has_work || s_->task->fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();
   const auto consider = [&next](const std::optional<TimeMs>& due) {
     if (due && (!next || *due < *next)) next = due;
@@ -261,6 +254,9 @@ void Engine::clear_journal_records() {
   s_->journal.grants = false;
 }
 
+void Engine::begin_journal_file() { s_->journal.ahead_ms = kNoClock; }
+void Engine::begin_replayed_file() { s_->journal.read_boot_id.clear(); }
+
 std::string Engine::replay(std::string_view records, Now now) {
   Effects none;
   Turn t = reviving_turn(*s_, now, none);
@@ -298,7 +294,7 @@ void Engine::check_invariants() const {
     assert(!q.waiters.empty() || q.delay_until.count > 0 || has_listener(*s_, q.db, f));
     for (const Waiter* w : q.waiters) {
       const Conn& c = s_->conns.at(w->conn);
-      assert((w->async || c.blocked_on == w) && *w->of_conn == w);
+      assert((w->async || c.blocked_on == w || c.leaving) && *w->of_conn == w);
     }
   });
 }

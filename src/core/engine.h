@@ -105,6 +105,10 @@ class Engine {
   // Whether they have anything that a client relies on, not only releases.
   bool recorded_grants() const;
   void clear_journal_records();
+  // The records that follow go to another file, which has to make sense without those before.
+  void begin_journal_file();
+  // The records that follow, for replay(), are those of another file.
+  void begin_replayed_file();
   // Does records again, before the first request. Empty, or what is wrong with them.
   std::string replay(std::string_view records, Now now);
   // Everything that was kept has been read. Sessions of before end; the next tick sees to what is due.

@@ -1,5 +1,6 @@
 // Matches glob patterns without recursion: where a byte does not match, only the last `*` passed takes one
-// byte more. Earlier ones need not, for whatever they could leave to it, it can reach itself.
+// byte more. Earlier ones need not, for whatever they could leave to it, it can reach itself. Plain bytes
+// behind a `*` are searched for, and not tried byte by byte.
 #include "core/glob.h"
 
 #include <algorithm>
@@ -60,43 +61,104 @@ bool match_one(std::string_view pattern, size_t& at, char c, bool ignore_case) {
   return same(element, c, ignore_case);
 }
 
-void skip_stars(std::string_view pattern, size_t& at) {
-  while (at < pattern.size() && pattern[at] == '*') ++at;
+bool is_plain(char c) { return c != '*' && c != '?' && c != '[' && c != '\\'; }
+
+// The bytes from `at` on that stand for themselves.
+std::string_view plain_run(std::string_view pattern, size_t at) {
+  size_t end = at;
+  while (end < pattern.size() && is_plain(pattern[end])) ++end;
+  return pattern.substr(at, end - at);
 }
 
-// `left`: of the steps that it may take.
-bool match_within(std::string_view pattern, std::string_view text, uint64_t& left, bool ignore_case) {
-  if (pattern == "*") return true;
-  if (text.empty()) return pattern.empty();
-  constexpr size_t kNone = std::string_view::npos;
-  size_t at = 0;
-  size_t place = 0;
-  size_t behind_star = kNone;
-  size_t star_ends = 0;  // where in the text the last star's run ends
-  while (place < text.size()) {
-    const size_t from = at;
-    const bool is_star = at < pattern.size() && pattern[at] == '*';
-    if (is_star) skip_stars(pattern, at);
-    const bool matches =
-        !is_star && at < pattern.size() && match_one(pattern, at, text[place], ignore_case);
-    if (at - from > left) return left = 0, false;
-    left -= at - from;
-    if (is_star) {
-      if (at == pattern.size()) return true;
-      behind_star = at;
-      star_ends = place;
-    } else if (matches) {
-      ++place;
-    } else if (behind_star != kNone) {
-      at = behind_star;
-      place = ++star_ends;
-    } else {
-      return false;
+// One match: where it stands in the pattern and in the text, and how far it may still go.
+class Match {
+ public:
+  Match(std::string_view pattern, std::string_view text, uint64_t steps, bool ignore_case)
+      : pattern_(pattern), text_(text), left_(steps), ignore_case_(ignore_case) {}
+
+  bool matches() {
+    while (place_ < text_.size()) {
+      if (at_ < pattern_.size() && pattern_[at_] == '*') {
+        pass_star();
+        if (at_ == pattern_.size()) return left_ > 0;
+      } else if (step()) {
+        ++place_;
+        continue;
+      } else if (behind_star_ == kNone) {
+        return false;
+      } else {
+        ++star_ends_;
+      }
+      if (run_is_last()) return text_.size() - star_ends_ >= run_.size() && text_.ends_with(run_);
+      if (!go_behind_star()) return false;
     }
+    while (at_ < pattern_.size() && pattern_[at_] == '*') ++at_;
+    return at_ == pattern_.size();
   }
-  skip_stars(pattern, at);
-  return at == pattern.size();
-}
+
+  uint64_t left() const { return left_; }
+
+ private:
+  static constexpr size_t kNone = std::string_view::npos;
+  static constexpr size_t kAtOnce = 32;  // bytes that the C library passes in about the time of a step
+
+  // What goes beyond the steps allowed ends the match: all that follows finds `left_` to be 0.
+  void spend(uint64_t steps) { left_ -= std::min(left_, steps); }
+
+  // One byte of the text, with an element that is not `*`.
+  bool step() {
+    if (at_ == pattern_.size()) return false;
+    const size_t from = at_;
+    const bool same = match_one(pattern_, at_, text_[place_], ignore_case_);
+    spend(at_ - from);
+    return same && left_ > 0;
+  }
+
+  void pass_star() {
+    const size_t from = at_;
+    while (at_ < pattern_.size() && pattern_[at_] == '*') ++at_;
+    behind_star_ = at_;
+    star_ends_ = place_;
+    run_ = ignore_case_ ? std::string_view() : plain_run(pattern_, at_);
+    spend(at_ - from + run_.size() / kAtOnce);
+  }
+
+  // Such a run stands at the end of the text or nowhere.
+  bool run_is_last() const {
+    return !run_.empty() && behind_star_ + run_.size() == pattern_.size() && left_ > 0;
+  }
+
+  // Lets the star end at the first place from `star_ends_` on that its run of plain bytes is found at, and
+  // goes on behind the run. False: there is none.
+  bool go_behind_star() {
+    if (!run_.empty() && !find_run()) return false;
+    at_ = behind_star_ + run_.size();
+    place_ = star_ends_ + run_.size();
+    return left_ > 0;
+  }
+
+  bool find_run() {
+    while (left_ > 0 && text_.size() - star_ends_ >= run_.size()) {
+      const std::string_view room = text_.substr(star_ends_, text_.size() - star_ends_ - run_.size() + 1);
+      const size_t passed = std::min(room.find(run_.front()), room.size());
+      spend(1 + (passed + run_.size()) / kAtOnce);
+      star_ends_ += passed;
+      if (passed == room.size()) return false;
+      if (text_.substr(star_ends_).starts_with(run_)) return true;
+      ++star_ends_;
+    }
+    return false;
+  }
+
+  std::string_view pattern_, text_;
+  uint64_t left_;
+  bool ignore_case_;
+  size_t at_ = 0;
+  size_t place_ = 0;
+  size_t behind_star_ = kNone;
+  size_t star_ends_ = 0;  // where in the text the last star's run ends
+  std::string_view run_;  // the plain bytes that follow the last star
+};
 
 }  // namespace
 
@@ -106,10 +168,17 @@ bool glob_match(std::string_view pattern, std::string_view text, bool ignore_cas
 }
 
 bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& steps, bool ignore_case) {
-  constexpr uint64_t kStepsAByte = 8;
-  uint64_t left = kStepsAByte * (pattern.size() + text.size()) + steps.allowed;
-  const bool matches = match_within(pattern, text, left, ignore_case);
-  steps.taken += steps.allowed - std::min(left, steps.allowed);
+  constexpr size_t kUsualPattern = 64;
+  constexpr size_t kUsualText = 1024;
+  if (pattern == "*") return true;
+  if (text.empty()) return pattern.empty();
+  const uint64_t free =
+      steps.free * (std::min(pattern.size(), kUsualPattern) + std::min(text.size(), kUsualText));
+  if (pattern.size() > free + steps.allowed) return false;  // so that no element is longer, either
+  Match match(pattern, text, free + steps.allowed + 1, ignore_case);
+  const bool matches = match.matches();
+  steps.taken +=
+      steps.allowed - std::min(match.left() - std::min(match.left(), uint64_t{1}), steps.allowed);
   return matches;
 }
 

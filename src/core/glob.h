@@ -1,7 +1,6 @@
 // Glob patterns as KEYS, SCAN MATCH and PSUBSCRIBE take them. Pure; binary safe.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -15,13 +14,15 @@ namespace holdfast {
 bool glob_match(std::string_view pattern, std::string_view text, bool ignore_case = false);
 
 // How far a match may go: some patterns take as many steps as pattern times text has bytes. A step is a
-// byte of the pattern looked at. `allowed` is for one match, beside eight for each byte of pattern and
-// text; what would take more matches nothing. `taken` counts those beside, of all matches: usual patterns
-// take none.
+// byte of the pattern looked at, or 32 bytes searched for plain ones. `allowed` is for one match, beside
+// `free` for each of the pattern's first 64 bytes and the text's first 1,024; what would take more matches
+// nothing. `taken` counts those beside, of all matches: usual patterns take none.
 struct GlobSteps {
-  uint64_t allowed = uint64_t{1} << 18;
+  uint64_t allowed = uint64_t{1} << 17;
   uint64_t taken = 0;
+  uint64_t free = 8;
 };
+inline constexpr uint64_t kNameSteps = 4096;  // allowed for the short names of commands and settings
 bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& steps,
                 bool ignore_case = false);
 

@@ -17,7 +17,17 @@ void open_record(std::string& out, Record op, DbIndex number) {
   put_u8(out, number);
 }
 
+// A comparison, where the wall clock has not been moved.
+void note_clock(Turn& t) {
+  Journal& j = t.s.journal;
+  if (j.ahead_ms == t.now.ahead_ms() || t.s.config.boot_id.empty()) return;
+  j.ahead_ms = t.now.ahead_ms();
+  open_record(j.out, Record::kClock, 0);
+  put_clock(j.out, present_clock(t.s.config, t.now));
+}
+
 std::string& open_record(Turn& t, Record op, DbIndex db, std::string_view key) {
+  note_clock(t);
   std::string& out = t.s.journal.out;
   const bool ends = op == Record::kErase || op == Record::kEraseFields || op == Record::kEraseHolder;
   t.s.journal.grants = t.s.journal.grants || !ends;
@@ -156,7 +166,9 @@ void journal_erased_holder(Turn& t, DbIndex db, std::string_view key, std::strin
 }
 
 void journal_delay(Turn& t, DbIndex db, std::string_view key, TimeMs until) {
-  if (t.s.journal.on) write_delay(t.s.journal.out, t.s.db_name[db], key, until, t.now);
+  if (!t.s.journal.on) return;
+  note_clock(t);
+  write_delay(t.s.journal.out, t.s.db_name[db], key, until, t.now);
 }
 
 void journal_flush(Turn& t, DbIndex db) {
@@ -177,6 +189,7 @@ void journal_lease(Turn& t, const LiveLease& lease) {
   if (!t.s.journal.on) return;
   finish_journal(t);
   t.s.journal.grants = true;
+  note_clock(t);
   write_lease(t.s.journal.out, t.s.db_name[lease.db], lease, t.now);
 }
 

@@ -19,6 +19,10 @@
 //     swap          u8 db           the two databases change places
 //     lease         id serial token ttl deadline number { key }
 //     lease-end     id u8 state token
+//     clock         boot-id ahead   what the deadlines from here on are to be read by: see saved.h
+//
+// A file begins with a clock before its first record, and has another where the wall clock has moved; a
+// server that does not know its boot-id writes none.
 #pragma once
 
 #include <span>
@@ -49,7 +53,10 @@ enum class Record : uint8_t {
   kSwap,
   kLease,
   kLeaseEnd,
+  kClock,
 };
+
+inline constexpr int64_t kNoClock = INT64_MIN;
 
 struct Journal {
   bool on = false;
@@ -59,7 +66,11 @@ struct Journal {
   bool pending = false;
   DbIndex db = 0;
   std::string key;
-  TimeMs latest_deadline{0};  // of all holds that were ever recorded
+  TimeMs latest_deadline{0};    // of all holds that were ever recorded
+  int64_t ahead_ms = kNoClock;  // of the last clock in this file
+  // The last clock that was read of this file; no id: none.
+  std::string read_boot_id;
+  int64_t read_ahead_ms = 0;
 };
 
 // The key has another value, deadline or hold, or is gone.

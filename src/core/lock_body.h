@@ -20,11 +20,12 @@ namespace holdfast {
 
 // What a hold has beyond owner, token and ttl. Most holds have none of it.
 struct Attachment {
-  ConnId conn;           // whose session it belongs to, and who hears of its loss
-  bool session = false;  // ends with the connection
-  bool async = false;    // its end is told by a push
-  DurationMs delay;      // lock-delay after an end other than by UNLOCK
-  uint64_t lease = 0;    // the serial of the lease whose document this is; 0: none
+  ConnId conn;                  // whose session it belongs to, and who hears of its loss
+  bool session = false;         // ends with the connection
+  uint32_t session_number = 0;  // or with RESET: Conn::session
+  bool async = false;           // its end is told by a push
+  DurationMs delay;             // lock-delay after an end other than by UNLOCK
+  uint64_t lease = 0;           // the serial of the lease whose document this is; 0: none
   bool any() const { return session || async || delay.count > 0 || lease != 0; }
 };
 

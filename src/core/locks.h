@@ -149,7 +149,8 @@ inline void serve_ready_queues(Turn& t) {
 }
 // Ends a wait without a grant; the waiter is destroyed. Nothing is written to its connection.
 void cancel_wait(Turn& t, Waiter* w);
-void cancel_waits(Turn& t, Conn& c);
+// Those of a connection, at most so many: the oldest first.
+void cancel_waits(Turn& t, Conn& c, size_t most = SIZE_MAX);
 void end_wait_by_timeout(Turn& t, Waiter* w);
 // Makes sure that the key has a queue; the entry must exist.
 WaitQueue* queue_of(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f);
@@ -166,9 +167,10 @@ bool would_deadlock(Turn& t, const WaitQueue* q, std::string_view owner, Capacit
 // Notes a hold's attachment with its connection, or what is left of it when the hold ends.
 void join_session(Turn& t, DbIndex db, std::string_view key, std::string_view owner, const Attachment& a);
 void leave_session(Turn& t, DbIndex db, std::string_view key, std::string_view owner, const Attachment& a);
-// A connection's session is over: its SESSION holds end, now or after the grace.
-void end_session(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds);
-// Ends those holds that still are the session's; `at` is when it ended.
-void end_session_holds(Turn& t, ConnId conn, const absl::btree_set<HoldName>& holds, TimeMs at);
+// A connection's session is over: its SESSION holds end, now or after the grace; if they are many, some of
+// them each millisecond.
+void end_session(Turn& t, ConnId conn, uint32_t number, absl::btree_set<HoldName> holds);
+// Its timer has fired.
+void go_on_ending_session(Turn& t, SessionEnd* end);
 
 }  // namespace holdfast

@@ -100,10 +100,16 @@ std::string read_fields(std::string_view text, Meta& meta) {
   read.token_max = in.number<uint64_t>("token-max");
   read.horizon_ms = in.number<int64_t>("horizon-ms");
   read.boot_id = in.text("boot-id");
+  if (read.version != kFirstMetaVersion) {
+    read.clock_boot_id = in.text("clock-boot-id");
+    read.clock_ms = in.number<int64_t>("clock-ms");
+    read.horizon_boot_ms = in.number<int64_t>("horizon-boot-ms");
+  }
   read.clean = in.yes_or_no("clean");
   in.end();
   if (!in.error().empty()) return in.error();
-  if (read.version != kMetaVersion) return "line 1: there is no version " + std::to_string(read.version);
+  if (read.version < kFirstMetaVersion)
+    return "line 1: there is no version " + std::to_string(read.version);
   meta = read;
   return {};
 }
@@ -115,6 +121,10 @@ std::string format_meta(const Meta& meta) {
   text += "\ntoken-reserve " + std::to_string(meta.token_reserve);
   text += "\ntoken-max " + std::to_string(meta.token_max);
   text += "\nhorizon-ms " + std::to_string(meta.horizon_ms) + "\nboot-id " + meta.boot_id;
+  if (meta.version != kFirstMetaVersion) {
+    text += "\nclock-boot-id " + meta.clock_boot_id + "\nclock-ms " + std::to_string(meta.clock_ms);
+    text += "\nhorizon-boot-ms " + std::to_string(meta.horizon_boot_ms);
+  }
   text += meta.clean ? "\nclean yes\n" : "\nclean no\n";
   return text + crc_line(text);
 }

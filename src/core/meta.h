@@ -1,12 +1,13 @@
 // The text of the file `meta`: what a data folder remembers beside locks. Small, for people to read, and
 // always replaced whole. Knows the text only; the shell reads and writes it.
 //
-//   meta = "version 1\n" "id " 40 hex digits "\n" "token-reserve " u64 "\n" "token-max " u64 "\n"
-//          "horizon-ms " i64 "\n" "boot-id " text "\n" "clean " ("yes" | "no") "\n" "crc " 8 hex digits
-//          "\n"
+//   meta = "version 2\n" "id " 40 hex digits "\n" "token-reserve " u64 "\n" "token-max " u64 "\n"
+//          "horizon-ms " i64 "\n" "boot-id " text "\n" clock "clean " ("yes" | "no") "\n"
+//          "crc " 8 hex digits "\n"
+//   clock = "clock-boot-id " text "\n" "clock-ms " i64 "\n" "horizon-boot-ms " i64 "\n"
 //
-// Each line once and in this order; numbers in decimal, one way to write each. The last line has the CRC32C
-// of all lines before it.
+// Version 1 is the same without the clock. Each line once and in this order; numbers in decimal, one way to
+// write each. The last line has the CRC32C of all lines before it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@
 
 namespace holdfast {
 
-inline constexpr uint32_t kMetaVersion = 1;
+inline constexpr uint32_t kMetaVersion = 2;
+inline constexpr uint32_t kFirstMetaVersion = 1;
 inline constexpr size_t kFolderIdDigits = 40;
 
 struct Meta {
@@ -25,7 +27,11 @@ struct Meta {
   uint64_t token_max = 0;      // the largest that was issued, exact only after a clean stop
   int64_t horizon_ms = 0;      // wall clock: no hold that may have been lost lasts longer
   std::string boot_id;         // of the kernel that the writer ran on; no newline; empty where not known
-  bool clean = false;          // written as the last act of a stop that was in order
+  // Since this start of the machine `clock_ms` and `horizon_boot_ms` mean something; empty: none does.
+  std::string clock_boot_id;
+  int64_t clock_ms = 0;  // how far the wall clock was ahead of the engine's at this start's first reading
+  int64_t horizon_boot_ms = 0;  // the horizon on the engine's clock, which nobody sets
+  bool clean = false;           // written as the last act of a stop that was in order
 
   bool operator==(const Meta&) const = default;
 };

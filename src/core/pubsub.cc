@@ -11,9 +11,11 @@ namespace holdfast {
 
 namespace {
 
-// Steps (GlobSteps) that all patterns together may take for one message: a few milliseconds. With as many
-// patterns as there may be by default, each has its 1,048.
+// Steps (GlobSteps) that all patterns together may take for one message, however long the channel's name:
+// a few milliseconds. Each has its part of them, but never less than the fewest; 1,000 patterns, as many as
+// there may be by default, have 1,048 each.
 constexpr uint64_t kPublishSteps = uint64_t{1} << 20;
+constexpr uint64_t kFewestSteps = 1024;
 
 // A message of several strings, as RESP2 and RESP3 write it.
 class Message {
@@ -57,13 +59,12 @@ int64_t send_to(Turn& t, const PubSub::Subscribers& subscribers, std::span<const
 }
 
 template <class Map>
-void unsubscribe_from(Map& map, absl::btree_set<std::string>& names, uint64_t serial) {
-  for (const std::string& name : names) {
-    const auto it = map.find(name);
+void unsubscribe_from(Map& map, absl::btree_set<std::string>& names, uint64_t serial, size_t most) {
+  for (auto name = names.begin(); most > 0 && name != names.end(); --most, name = names.erase(name)) {
+    const auto it = map.find(*name);
     it->second.erase(serial);
     if (it->second.empty()) map.erase(it);
   }
-  names.clear();
 }
 
 }  // namespace
@@ -75,7 +76,8 @@ int64_t publish(Turn& t, std::string_view channel, std::string_view message) {
     const std::string_view parts[] = {"message", channel, message};
     sent += send_to(t, it->second, parts);
   }
-  GlobSteps steps{.allowed = kPublishSteps / std::max(all.patterns.size(), size_t{1})};
+  const uint64_t part = kPublishSteps / std::max(all.patterns.size(), size_t{1});
+  GlobSteps steps{.allowed = std::max(part, kFewestSteps), .free = 0};
   for (const auto& [pattern, subscribers] : all.patterns) {
     if (!glob_match(pattern, channel, steps)) continue;
     const std::string_view parts[] = {"pmessage", pattern, channel, message};
@@ -91,10 +93,10 @@ int64_t publish_to_shard(Turn& t, std::string_view channel, std::string_view mes
   return send_to(t, it->second, parts);
 }
 
-void unsubscribe_all(Turn& t, Conn& c) {
-  unsubscribe_from(t.s.pubsub.channels, c.channels, c.id.serial);
-  unsubscribe_from(t.s.pubsub.patterns, c.patterns, c.id.serial);
-  unsubscribe_from(t.s.pubsub.shard_channels, c.shard_channels, c.id.serial);
+void unsubscribe_all(Turn& t, Conn& c, size_t most) {
+  unsubscribe_from(t.s.pubsub.channels, c.channels, c.id.serial, most);
+  unsubscribe_from(t.s.pubsub.patterns, c.patterns, c.id.serial, most);
+  unsubscribe_from(t.s.pubsub.shard_channels, c.shard_channels, c.id.serial, most);
 }
 
 }  // namespace holdfast

@@ -31,7 +31,7 @@ class PubSub {
 int64_t publish(Turn& t, std::string_view channel, std::string_view message);
 int64_t publish_to_shard(Turn& t, std::string_view channel, std::string_view message);
 
-// A connection has gone or was reset: it hears of nothing any more.
-void unsubscribe_all(Turn& t, Conn& c);
+// A connection has gone or was reset: it hears of nothing any more. At most so many of each kind.
+void unsubscribe_all(Turn& t, Conn& c, size_t most = SIZE_MAX);
 
 }  // namespace holdfast

@@ -83,7 +83,9 @@ void answer_grant(Turn& t, const Waiter& w, Token token) {
   reply.integer(static_cast<int64_t>(token.value));
 }
 
+// Whether it left the queue.
 bool let_in(Turn& t, Waiter* w) {
+  if (t.s.conns.at(w->conn).leaving) return false;
   const auto token = try_admit(t, w->queue->db, w->conn, request_of(*w));
   if (!token) return false;
   ++t.s.stats.queued_grants;
@@ -105,9 +107,7 @@ void serve_owner(Turn& t, WaitQueue* q, const std::string& owner) {
   } else if (!is_hold(*f) || value_of(*f) != owner) {
     return;
   }
-  const std::vector<Waiter*> waiting = t.s.queues.of_owner(owner);  // a copy: let_in() changes it
-  for (Waiter* w : waiting) {
-    if (w->queue != q) continue;
+  for (Waiter* w : t.s.queues.of_owner_in(owner, q)) {
     if (w->capacity == held) {
       let_in(t, w);
     } else if (w->capacity < held && !w->upgrade) {
@@ -138,13 +138,24 @@ void note_key_state(Turn& t, WaitQueue* q, const Entry& e) {
   t.s.timers.set(q, q->delayed(t.due) ? std::min(q->delay_until, deadline_of(e)) : deadline_of(e));
 }
 
+// Those at the head whose connection has gone, at most so many: the steps of leave.h take out the rest.
+void pass_leavers(Turn& t, WaitQueue* q, size_t most) {
+  for (; most > 0 && !q->waiters.empty() && t.s.conns.at(q->waiters.front()->conn).leaving; --most) {
+    dequeue(t, q->waiters.front());
+  }
+}
+
 void serve(Turn& t, WaitQueue* q) {
+  constexpr size_t kMostLeavers = 200;
   find_any(t, q->db, q->key());  // ends what is due, which may free the key
   serve_new_holders(t, q);
-  while (!q->waiters.empty() && !q->delayed(t.due) && let_in(t, q->waiters.front()))
+  pass_leavers(t, q, kMostLeavers);
+  while (!q->waiters.empty() && !q->delayed(t.due) && let_in(t, q->waiters.front())) {
     serve_new_holders(t, q);
+    pass_leavers(t, q, 1);
+  }
   Keyspace::Found f = find_any(t, q->db, q->key());
-  t.s.queues.unmark_ready(q);  // letting in marked it again, but all that admits has been done
+  WaitQueues::end_serving(q);
   if (q->waiters.empty() && !q->delayed(t.due) && !has_listener(t.s, q->db, f)) {
     retire_queue(t, q, f);
     return;
@@ -187,8 +198,8 @@ void serve_queues(Turn& t) {
 
 void cancel_wait(Turn& t, Waiter* w) { dequeue(t, w); }
 
-void cancel_waits(Turn& t, Conn& c) {
-  while (!c.waiters.empty()) cancel_wait(t, c.waiters.back());
+void cancel_waits(Turn& t, Conn& c, size_t most) {
+  for (; most > 0 && !c.waiters.empty(); --most) cancel_wait(t, c.waiters.front());
 }
 
 void end_wait_by_timeout(Turn& t, Waiter* w) {

@@ -138,6 +138,16 @@ std::string replay_swap(Turn& t, DbIndex a, ByteReader& in) {
   return {};
 }
 
+// `now` is what the clocks say at present.
+std::string replay_clock(Turn& t, const Now& now, ByteReader& in) {
+  const SavedClock clock = read_clock(in);
+  if (!in.ok()) return {};
+  t.s.journal.read_boot_id = clock.boot_id;
+  t.s.journal.read_ahead_ms = clock.ahead_ms;
+  t.now = reading_time(t.s.config, now, clock);
+  return {};
+}
+
 std::string replay_one(Turn& t, Record op, uint8_t number, ByteReader& in) {
   if (number >= kDatabases) return "no such database";
   const DbIndex db = t.s.db_at[number];
@@ -168,6 +178,8 @@ std::string replay_one(Turn& t, Record op, uint8_t number, ByteReader& in) {
       return replay_lease(t, db, in);
     case Record::kLeaseEnd:
       return replay_lease_end(t, in);
+    case Record::kClock:
+      break;  // replay() has it
   }
   return "a record of an unknown kind";
 }
@@ -175,11 +187,15 @@ std::string replay_one(Turn& t, Record op, uint8_t number, ByteReader& in) {
 }  // namespace
 
 std::string replay(Turn& t, std::string_view records) {
+  const Now now = t.now;
+  t.now = reading_time(t.s.config, now, {t.s.journal.read_boot_id, t.s.journal.read_ahead_ms});
   ByteReader in(records);
   while (!in.at_end()) {
     const auto op = static_cast<Record>(in.u8());
     const uint8_t number = in.u8();
-    if (std::string why = replay_one(t, op, number, in); !why.empty()) return why;
+    const bool clock = op == Record::kClock;
+    std::string why = clock ? replay_clock(t, now, in) : replay_one(t, op, number, in);
+    if (!why.empty()) return why;
     if (!in.ok()) return "a record is cut off";
   }
   return {};

@@ -32,15 +32,15 @@ bool is_queued_in_multi(const Conn& c, const Command& command) {
 // Keeps a request for EXEC. What a transaction keeps is input not worked off yet, and shares its limit.
 void queue_in_multi(Conn& c, const Command& command, std::span<const std::string_view> argv,
                     const Limits& limits, Reply& reply) {
-  for (const std::string_view arg : argv) c.transaction->bytes += arg.size() + sizeof(std::string);
-  if (c.transaction->bytes > limits.query_buffer_bytes) {
+  QueuedRequests& queued = c.transaction->requests;
+  queued.add(argv);
+  if (queued.bytes() > limits.query_buffer_bytes) {
     c.transaction->broken = true;
-    c.transaction->requests.clear();
+    queued = {};
     reply.error("ERR transaction is larger than client-query-buffer-limit allows");
     return;
   }
   c.transaction->has_script = c.transaction->has_script || (command.flags & kMovableKeys) != 0;
-  c.transaction->requests.emplace_back(argv.begin(), argv.end());
   reply.simple("QUEUED");
 }
 

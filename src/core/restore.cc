@@ -39,7 +39,7 @@ uint64_t peek_journal(std::string_view first_bytes) {
 }
 
 Restore::Restore(EngineState& s, Now now, bool skip_unknown)
-    : s_(s), turn_(reviving_turn(s, now, none_)), reader_(*this, skip_unknown) {}
+    : s_(s), now_(now), turn_(reviving_turn(s, now, none_)), reader_(*this, skip_unknown) {}
 
 void Restore::fail(std::string why) {
   if (error_.empty()) error_ = std::move(why);
@@ -54,7 +54,7 @@ bool Restore::finish() {
   if (!reader_.finish()) fail(reader_.error());
   if (!error_.empty()) return false;
   // Scripts on Redis give no token beyond the clock but those that they have noted.
-  if (!own_) s_.tokens.raise_all({std::min(static_cast<uint64_t>(turn_.now.wall_us), kMaxToken)});
+  if (!own_) s_.tokens.raise_all({std::min(static_cast<uint64_t>(now_.wall_us), kMaxToken)});
   for (const Note& note : notes_) revive_note(turn_, note);
   if (std::string why = replay(turn_, records_); !why.empty())
     fail("its " + std::string(kAuxRecords) + ": " + why);
@@ -73,6 +73,10 @@ void Restore::aux(std::string_view name, std::string_view value) {
   } else if (name == kAuxTokens) {
     own_ = true;
     s_.tokens.raise_all({std::min(number_of(value), kMaxToken)});
+  } else if (name == kAuxClock) {
+    const auto clock = read_clock_text(value);
+    if (!clock) return fail("a " + std::string(kAuxClock) + " is no clock");
+    turn_.now = reading_time(s_.config, now_, *clock);
   } else if (name == kAuxRecords) {
     records_ = value;
   }

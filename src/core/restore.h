@@ -45,8 +45,9 @@ class Restore : private RdbSink {
   void fail(std::string why);
 
   EngineState& s_;
+  Now now_;
   Effects none_;
-  Turn turn_;
+  Turn turn_;  // at the time that the file's clock says
   RdbReader reader_;
   std::string error_;
   uint64_t journal_ = 0;

@@ -191,7 +191,7 @@ void conclude_revival(Turn& t) {
     const Entry& e = t.keys(db).entry(static_cast<Handle>(name));
     holds.insert({db, std::string(key_of(e)), std::string(value_of(e))});
   }
-  end_session(t, {}, holds);
+  end_session(t, {}, 0, std::move(holds));
 }
 
 }  // namespace holdfast

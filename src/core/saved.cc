@@ -16,12 +16,45 @@ constexpr unsigned kHasTtl = 1U << 1U;
 constexpr unsigned kHasDelay = 1U << 2U;
 constexpr unsigned kHasLease = 1U << 3U;
 constexpr unsigned kIsSession = 1U << 4U;
+constexpr int64_t kMaxAheadMs = kMaxTtlMs / 1000;  // in microseconds it still fits; 285 years
 
 // What no server wrote could mean anything: it is kept within what the engine can bear.
 DurationMs duration(uint64_t n) { return {static_cast<int64_t>(std::min<uint64_t>(n, kMaxTtlMs))}; }
 int64_t wall_ms(uint64_t n) { return static_cast<int64_t>(std::min<uint64_t>(n, kMaxWallMs)); }
 
 }  // namespace
+
+Now reading_time(const Config& config, const Now& now, const SavedClock& clock) {
+  if (config.boot_id.empty() || clock.boot_id.empty()) return now;
+  const int64_t ahead_ms = clock.boot_id == config.boot_id ? clock.ahead_ms : config.first_ahead_ms;
+  return now.with_ahead_ms(std::clamp(ahead_ms, -kMaxAheadMs, kMaxAheadMs));
+}
+
+// The sign is the lowest bit, so that a small number of either sign is short.
+void put_clock(std::string& out, const SavedClock& clock) {
+  const uint64_t sign = clock.ahead_ms < 0 ? ~uint64_t{0} : 0;
+  put_text(out, clock.boot_id);
+  put_number(out, (static_cast<uint64_t>(clock.ahead_ms) << 1U) ^ sign);
+}
+
+SavedClock read_clock(ByteReader& in) {
+  SavedClock clock;
+  clock.boot_id = in.text();
+  const uint64_t n = in.number();
+  clock.ahead_ms = static_cast<int64_t>((n >> 1U) ^ (~(n & 1U) + 1));
+  return clock;
+}
+
+std::string clock_text(const SavedClock& clock) {
+  return std::to_string(clock.ahead_ms).append(" ").append(clock.boot_id);
+}
+
+std::optional<SavedClock> read_clock_text(std::string_view text) {
+  const size_t end = text.find(' ');
+  const auto ahead_ms = parse_int(text.substr(0, end));
+  if (end == std::string_view::npos || !ahead_ms) return std::nullopt;
+  return SavedClock{text.substr(end + 1), *ahead_ms};
+}
 
 // 0 is no deadline, so that the usual case of one takes no sign.
 void put_deadline(std::string& out, int64_t wall_ms) {

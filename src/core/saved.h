@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/bytes.h"
+#include "core/config.h"
 #include "core/entry.h"
 #include "core/lock_body.h"
 #include "core/types.h"
@@ -15,6 +16,24 @@ namespace holdfast {
 
 inline constexpr int64_t kMaxWallMs = kNever.count;
 inline constexpr int64_t kNoDeadline = -1;  // of a deadline in wall-clock milliseconds
+
+// What times on disk are to be read by. They are the wall clock's, as it was when they were written, and
+// that may be set at any time; the engine's clock may not, and is one clock for all servers between two
+// starts of the machine. So how far the wall clock was ahead stands beside the times, and gives the
+// engine's times again, as long as the machine has not been started anew.
+struct SavedClock {
+  std::string_view boot_id;  // as in Config; empty: not known
+  int64_t ahead_ms = 0;
+};
+
+inline SavedClock present_clock(const Config& config, const Now& now) {
+  return {config.boot_id, now.ahead_ms()};
+}
+
+// The present moment, as the clock says it by which times were written: they are read with its help. Of an
+// earlier start of the machine only their wall clock is known, and this one's has to do: as it was when
+// they were first read, so that they mean the same at the next reading. Of no known clock: `now` itself.
+Now reading_time(const Config& config, const Now& now, const SavedClock& clock);
 
 struct SavedHold {
   Token token;  // 0: none
@@ -59,6 +78,8 @@ inline SavedHolder saved_holder(const Holder& h, const Now& now) {
           saved_hold(h.token, h.ttl, h.held_since, &h.attachment, now)};
 }
 
+void put_clock(std::string& out, const SavedClock& clock);
+SavedClock read_clock(ByteReader& in);
 void put_deadline(std::string& out, int64_t wall_ms);
 int64_t read_deadline(ByteReader& in);
 void put_hold(std::string& out, const SavedHold& hold);
@@ -76,6 +97,11 @@ inline constexpr std::string_view kOwnerPrefix = "o:";
 std::string holder_text(const SavedHolder& holder);
 // nullopt: it is no such text. The owner is the caller's to fill in.
 std::optional<SavedHolder> read_holder_text(std::string_view text);
+
+// "ahead boot-id".
+std::string clock_text(const SavedClock& clock);
+// Its id is a view of the text. nullopt: it is no such text.
+std::optional<SavedClock> read_clock_text(std::string_view text);
 
 // What the scripts on stock Redis note of a lock beside it: a hash, named "holdfast:token:{T}K" for the key
 // K with T for what Redis Cluster hashes of it. Its fields are the key, the largest token yet and, of an

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <lua.hpp>
 
 #include "core/command.h"
@@ -66,6 +65,7 @@ struct ScriptSandbox {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, host.globals_);
     set_strings(lua, "KEYS", host.call_.keys);
     set_strings(lua, "ARGV", host.call_.args);
+    host.begin_limit();
     lua_settop(lua, 0);
     lua_rawgeti(lua, LUA_REGISTRYINDEX, host.handler_);
     lua_rawgeti(lua, LUA_REGISTRYINDEX, host.call_.script->function);
@@ -80,33 +80,14 @@ struct ScriptSandbox {
   }
 };
 
-// Lua frees with new_size 0, and can do with the old block where it asks for a smaller one.
-void* ScriptHost::allocate(void* host, void* block, size_t old_size, size_t new_size) {
-  auto& self = *static_cast<ScriptHost*>(host);
-  if (new_size == 0) {
-    self.used_bytes_ -= old_size;
-    if (block != nullptr) self.blocks_.give(block, old_size);
-    return nullptr;
-  }
-  if (new_size > old_size && self.used_bytes_ + (new_size - old_size) > self.limit_bytes_) return nullptr;
-  void* moved = block == nullptr ? self.blocks_.take(new_size) : self.reallocate(block, old_size, new_size);
-  if (moved != nullptr) self.used_bytes_ += new_size - old_size;
-  return moved;
-}
-
-void* ScriptHost::reallocate(void* block, size_t old_size, size_t new_size) {
-  if (std::min(old_size, new_size) > BlockPool::kMaxBytes) return std::realloc(block, new_size);
-  void* moved = blocks_.take(new_size);
-  if (moved == nullptr) return nullptr;
-  std::memcpy(moved, block, std::min(old_size, new_size));
-  blocks_.give(block, old_size);
-  return moved;
-}
-
 // The state comes last, as it allocates.
-ScriptHost::ScriptHost(uint64_t memory_bytes)
-    : limit_bytes_(memory_bytes), lua_(lua_newstate(allocate, this)) {
+ScriptHost::ScriptHost(uint64_t all_bytes, uint64_t run_bytes)
+    : limit_bytes_(all_bytes),
+      run_bytes_(run_bytes),
+      ceiling_bytes_(all_bytes),
+      lua_(lua_newstate(allocate, this)) {
   if (lua_ == nullptr || lua_cpcall(lua_, ScriptSandbox::open, nullptr) != 0) std::abort();
+  end_collection();
 }
 
 ScriptHost::~ScriptHost() { lua_close(lua_); }
@@ -169,8 +150,13 @@ const Script* ScriptHost::load(std::string_view sha, std::string_view body, std:
     return nullptr;
   }
   ScriptSandbox::Source source{body, 0, &error};
-  if (lua_cpcall(lua_, ScriptSandbox::compile, &source) != 0) {
-    lua_settop(lua_, 0);
+  make_room();
+  ceiling_bytes_ = limit_bytes_ - std::min(run_bytes_, limit_bytes_ / 4);  // those cached can always run
+  const bool no_room = lua_cpcall(lua_, ScriptSandbox::compile, &source) != 0;
+  ceiling_bytes_ = limit_bytes_;
+  lua_settop(lua_, 0);
+  tidy();
+  if (no_room) {
     error =
         "ERR Error compiling script (new function): not enough memory: script-memory may be raised, or "
         "SCRIPT FLUSH give some back";
@@ -183,7 +169,8 @@ const Script* ScriptHost::load(std::string_view sha, std::string_view body, std:
 void ScriptHost::flush() {
   for (const auto& [sha, script] : scripts_) luaL_unref(lua_, LUA_REGISTRYINDEX, script.function);
   scripts_.clear();
-  lua_gc(lua_, LUA_GCCOLLECT, 0);
+  live_bytes_ = 0;  // as far as is known
+  collecting_ = true;
 }
 
 // "<error> script: <sha>, on <source>:<line>." The error object is on top of the stack.
@@ -234,11 +221,6 @@ void ScriptHost::check_time(lua_State* lua) {
   lua_error(lua);
 }
 
-// Garbage is Lua's own business, unless there is so much that the next script would find no room.
-void ScriptHost::tidy() {
-  if (used_bytes_ > limit_bytes_ / 2) lua_gc(lua_, LUA_GCCOLLECT, 0);
-}
-
 void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
                      std::span<const std::string_view> keys, std::span<const std::string_view> args,
                      bool read_only) {
@@ -251,12 +233,14 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
   call_.script = &script;
   call_.keys = keys;
   call_.args = args;
+  make_room();
   lua_sethook(lua_, look, LUA_MASKCOUNT, kStepsBetweenLooks);
   if (lua_cpcall(lua_, ScriptSandbox::run, nullptr) != 0) {
     r.reply.out().truncate(begin);
-    r.reply.error("ERR not enough memory for the script: script-memory may be raised");
+    r.reply.error("ERR not enough memory for the script: script-run-memory or script-memory may be raised");
   }
   lua_settop(lua_, 0);
+  end_limit();
   call_ = Call{};
   r.c.db = r.s().db_at[number];  // SELECT in a script is the script's own, SWAPDB is not
   tidy();

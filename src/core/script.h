@@ -1,9 +1,10 @@
 // Scripts: Lua 5.1 in a sandbox, and what they share with the engine. Owns the Lua state and the cache of
 // compiled scripts. No Lua header is needed to use it. Split over script.cc (state, cache, runs),
 // script_sandbox.cc (what of Lua there is), script_api.cc (redis.call() and so on), script_value.cc (values
-// to and from replies).
+// to and from replies), script_memory.cc (limits, garbage).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -48,16 +49,21 @@ class ScriptHost {
  public:
   static constexpr size_t kShaDigits = 40;
 
-  // `memory` is the most that all scripts and what they make may take; it may be changed while none runs.
-  explicit ScriptHost(uint64_t memory_bytes);
+  // `all_bytes`: the most that all scripts and what they make may take. `run_bytes`: the most that one run
+  // may take beside its KEYS and ARGV. Both may be changed while none runs.
+  ScriptHost(uint64_t all_bytes, uint64_t run_bytes);
   ~ScriptHost();
   ScriptHost(const ScriptHost&) = delete;
   ScriptHost& operator=(const ScriptHost&) = delete;
 
   size_t cached() const { return scripts_.size(); }
   uint64_t memory_bytes() const { return used_bytes_; }
-  uint64_t memory_limit() const { return limit_bytes_; }
-  void set_memory_limit(uint64_t bytes) { limit_bytes_ = bytes; }
+  uint64_t run_limit() const { return std::min(run_bytes_, limit_bytes_); }
+  void set_memory_limits(uint64_t all_bytes, uint64_t run_bytes);
+
+  // Whether there is garbage to collect, by steps between requests; none while a script runs.
+  bool collecting() const { return collecting_; }
+  void collect_step();
 
   // `sha` in lower case. Null: not cached.
   const Script* find(std::string_view sha) const;
@@ -92,6 +98,7 @@ class ScriptHost {
     bool read_only = false;
     bool wrote = false;
     bool paused = false;      // it has given way at least once
+    bool hurries = false;     // it takes much, or large blocks
     int resp = 2;             // redis.setresp()
     int64_t began_us = 0;     // when the clock was first looked at; 0: not yet
     int64_t slice_us = 0;     // when it last went on
@@ -104,11 +111,23 @@ class ScriptHost {
   static void* allocate(void* host, void* block, size_t old_size, size_t new_size);
   void* reallocate(void* block, size_t old_size, size_t new_size);
   void write_error(Request& r, lua_State* lua);
+  void begin_limit();
+  void end_limit();
+  void hurry();
+  void set_pace();
+  void end_collection();
+  void make_room();
   void tidy();
 
   BlockPool blocks_;
   uint64_t used_bytes_ = 0;
   uint64_t limit_bytes_;
+  uint64_t run_bytes_;
+  uint64_t ceiling_bytes_;             // the limit of the moment
+  uint64_t hurry_bytes_ = UINT64_MAX;  // beyond which garbage is collected in earnest
+  uint64_t live_bytes_ = 0;            // what was left when garbage was last collected
+  bool collecting_ = false;            // there is more garbage than there should be
+  int work_ = 0;                       // of Lua's collector, in percent of what is allocated
   lua_State* lua_;
   uint64_t random_ = 0x1234ABCD330E;  // the state of math.random()
   int environment_ = 0;               // registry places: the global table of scripts,

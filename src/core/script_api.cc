@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <lua.hpp>
 #include <string>
 
@@ -277,16 +278,25 @@ int ScriptApi::randomseed(lua_State* lua) {
   return 0;
 }
 
-// string.rep(), which would go on adding nothing 2^31 times, or more than there is memory for.
+// string.rep(), which would go on adding nothing 2^31 times, or more than there is memory for, and each
+// time by itself.
 int ScriptApi::repeat(lua_State* lua) {
   size_t size = 0;
-  luaL_checklstring(lua, 1, &size);
+  const char* text = luaL_checklstring(lua, 1, &size);
   const lua_Number times = luaL_checknumber(lua, 2);
   if (size == 0 || !(times >= 1)) return lua_pushliteral(lua, ""), 1;
-  if (times * static_cast<lua_Number>(size) > static_cast<lua_Number>(host_of(lua).limit_bytes_)) {
+  if (times * static_cast<lua_Number>(size) > static_cast<lua_Number>(host_of(lua).run_limit())) {
     return luaL_error(lua, "not enough memory");
   }
-  return lua_tocfunction(lua, lua_upvalueindex(1))(lua);
+  const size_t whole = size * static_cast<size_t>(times);
+  if (whole <= LUAL_BUFFERSIZE) return lua_tocfunction(lua, lua_upvalueindex(1))(lua);
+  auto* bytes = static_cast<char*>(lua_newuserdata(lua, whole));
+  std::memcpy(bytes, text, size);
+  for (size_t done = size; done < whole; done *= 2) {
+    std::memcpy(bytes + done, bytes, std::min(done, whole - done));
+  }
+  lua_pushlstring(lua, bytes, whole);
+  return 1;
 }
 
 ScriptHost& host_of(lua_State* lua) {

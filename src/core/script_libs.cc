@@ -49,7 +49,7 @@ uint64_t json_bytes(lua_State* lua, uint64_t most, int depth) {
 // cjson.encode(), which is the upvalue. Its own errors are told as of the script's line.
 int encode(lua_State* lua) {
   luaL_argcheck(lua, lua_gettop(lua) == 1, 1, "expected 1 argument");
-  const uint64_t most = host_of(lua).memory_limit();
+  const uint64_t most = host_of(lua).run_limit();
   if (json_bytes(lua, most, 0) > most) return luaL_error(lua, "not enough memory");
   lua_pushvalue(lua, lua_upvalueindex(1));
   lua_insert(lua, 1);

@@ -31,6 +31,7 @@ Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal) : s_(s), now_(now)
   rdb_.aux("holdfast-version", kHoldfastVersion);
   rdb_.aux(kAuxJournal, std::to_string(journal));
   rdb_.aux(kAuxTokens, std::to_string(s.tokens.largest()));
+  if (!s.config.boot_id.empty()) rdb_.aux(kAuxClock, clock_text(present_clock(s.config, now)));
   rdb_.aux(kAuxRecords, side_records(s, now));
   for (DbIndex number = 0; number < kDatabases; ++number) {
     const DbIndex place = s.db_at[number];

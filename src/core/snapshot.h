@@ -4,6 +4,7 @@
 // skips:
 //   holdfast-journal   the number of the journal that begins with this moment
 //   holdfast-tokens    no larger token has been issued
+//   holdfast-clock     what all times of this file are to be read by (clock_text of saved.h)
 //   holdfast-records   leases, how leases ended, and lock-delays, as records of journal.h
 //   holdfast-hold      of the key that follows: token, ttl and so on (put_hold of saved.h)
 //   holdfast-plain     the hash that follows is no lock and no note, whatever its fields look like
@@ -25,6 +26,7 @@ namespace holdfast {
 
 inline constexpr std::string_view kAuxJournal = "holdfast-journal";
 inline constexpr std::string_view kAuxTokens = "holdfast-tokens";
+inline constexpr std::string_view kAuxClock = "holdfast-clock";
 inline constexpr std::string_view kAuxRecords = "holdfast-records";
 inline constexpr std::string_view kAuxHold = "holdfast-hold";
 inline constexpr std::string_view kAuxPlain = "holdfast-plain";

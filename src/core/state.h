@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -47,6 +48,7 @@ struct Stats {
   uint64_t refusals = 0;       // LOCK answered null at once
   uint64_t timeouts = 0;       // waits that ran out
   uint64_t deadlocks = 0;
+  uint64_t deadlock_searches_given_up = 0;  // too many wait for one another
   uint64_t releases = 0;
   uint64_t renewals = 0;
   uint64_t broken_holds = 0;  // by LOCKS BREAK
@@ -56,6 +58,7 @@ struct Stats {
 struct SessionEnd : Timer {
   SessionEnd() : Timer(TimerKind::kSessionEnd) {}
   ConnId conn;
+  uint32_t number = 0;  // of its session
   absl::btree_set<HoldName> holds;
 };
 
@@ -79,6 +82,7 @@ struct EngineState {
   Service service;
   absl::flat_hash_map<uint64_t, Attachment> attachments;  // of exclusive holds, by attachment_key()
   absl::flat_hash_map<SessionEnd*, std::unique_ptr<SessionEnd>> session_ends;
+  std::deque<ConnId> leaving;  // gone, and still being taken apart: see leave.h
   PubSub pubsub;
   Watches watches;
   Tracking tracking;

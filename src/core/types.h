@@ -42,6 +42,9 @@ struct Now {
   // Where a wall-clock deadline lies on the engine's clock.
   constexpr TimeMs from_wall_ms(int64_t wall_ms) const { return {wall_ms - wall_us / 1000 + mono.count}; }
   constexpr int64_t to_wall_ms(TimeMs t) const { return t.count - mono.count + wall_us / 1000; }
+  // By how much the wall clock is ahead of the engine's; and the same moment with another such difference.
+  constexpr int64_t ahead_ms() const { return wall_us / 1000 - mono.count; }
+  constexpr Now with_ahead_ms(int64_t ms) const { return {mono, (mono.count + ms) * 1000}; }
 };
 
 // A fencing token: grows with every grant of a key and never goes back. 0 means "none assigned yet".

@@ -1,7 +1,6 @@
 // The indexes of queues and waiters, changed together.
 #include "core/wait_queue.h"
 
-#include <algorithm>
 #include <cassert>
 
 namespace holdfast {
@@ -26,47 +25,59 @@ void WaitQueues::destroy(WaitQueue* q) {
   queues_.erase(queues_.find(std::pair(q->db, q->key())));
 }
 
-Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned) {
-  Waiter* w = owned.get();
-  auto before = q->waiters.end();
-  if (w->upgrade) {
-    before =
-        std::find_if(q->waiters.begin(), q->waiters.end(), [](const Waiter* x) { return !x->upgrade; });
-  }
-  // Upgrades are few and stand together at the head, so ranks below the others' first suffice for all of
-  // them.
+// Upgrades stand together at the head, so that ranks below the others' first suffice for all of them.
+void WaitQueues::put_in(Waiter* w) {
+  WaitQueue* q = w->queue;
   w->rank = ++q->last_rank;
   if (w->upgrade) w->rank -= q->first_rank;
+  w->place = q->waiters.insert(w->upgrade ? q->first_plain : q->waiters.end(), w);
+  if (!w->upgrade && q->first_plain == q->waiters.end()) q->first_plain = w->place;
+}
+
+void WaitQueues::take_out(Waiter* w) {
+  WaitQueue* q = w->queue;
+  if (q->first_plain == w->place) ++q->first_plain;
+  q->waiters.erase(w->place);
+}
+
+Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned) {
+  Waiter* w = owned.get();
   w->queue = q;
-  w->place = q->waiters.insert(before, w);
-  by_owner_[w->owner].push_back(w);
+  put_in(w);
+  w->arrival = ++last_arrival_;
+  by_owner_[w->owner].insert(w);
   waiters_.emplace(w, std::move(owned));
   return w;
 }
 
 std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
   assert(!w->armed());
-  w->queue->waiters.erase(w->place);
+  take_out(w);
   const auto it = by_owner_.find(w->owner);
-  std::erase(it->second, w);
+  it->second.erase(w);
   if (it->second.empty()) by_owner_.erase(it);
   return std::move(waiters_.extract(w).mapped());
 }
 
 void WaitQueues::promote(Waiter* w) {
-  WaitQueue* q = w->queue;
-  q->waiters.erase(w->place);
+  take_out(w);
   w->upgrade = true;
-  const auto before =
-      std::find_if(q->waiters.begin(), q->waiters.end(), [](const Waiter* x) { return !x->upgrade; });
-  w->rank = ++q->last_rank - q->first_rank;
-  w->place = q->waiters.insert(before, w);
+  put_in(w);
 }
 
-const std::vector<Waiter*>& WaitQueues::of_owner(std::string_view owner) const {
-  static const std::vector<Waiter*> kNone;
+const OwnerWaits& WaitQueues::of_owner(std::string_view owner) const {
+  static const OwnerWaits kNone;
   const auto it = by_owner_.find(owner);
   return it == by_owner_.end() ? kNone : it->second;
+}
+
+std::vector<Waiter*> WaitQueues::of_owner_in(std::string_view owner, const WaitQueue* q) const {
+  const OwnerWaits& all = of_owner(owner);
+  std::vector<Waiter*> there;
+  for (auto it = all.lower_bound(ByQueue::Place(q, 0)); it != all.end() && (*it)->queue == q; ++it) {
+    there.push_back(*it);
+  }
+  return there;
 }
 
 void WaitQueues::mark_ready(WaitQueue* q) {
@@ -77,16 +88,9 @@ void WaitQueues::mark_ready(WaitQueue* q) {
 
 WaitQueue* WaitQueues::take_ready() {
   if (ready_.empty()) return nullptr;
-  WaitQueue* q = ready_.front();  // in the order in which they were marked
+  WaitQueue* q = ready_.front();
   ready_.pop_front();
-  q->ready = false;
   return q;
-}
-
-void WaitQueues::unmark_ready(WaitQueue* q) {
-  if (!q->ready) return;
-  q->ready = false;
-  std::erase(ready_, q);
 }
 
 void WaitQueues::note_holder(WaitQueue* q, std::string_view owner, bool shared) {
@@ -122,11 +126,13 @@ void WaitQueues::check_invariants() const {
     for (const Waiter* w : q->waiters) {
       assert(w->queue == q.get() && w->rank > rank && waiters_.contains(w));
       assert(upgrades || !w->upgrade);
-      assert(std::ranges::count(of_owner(w->owner), w) == 1);
+      assert(of_owner(w->owner).contains(w));
       rank = w->rank;
+      if (upgrades && !w->upgrade) assert(*q->first_plain == w);
       upgrades = w->upgrade;
       ++waiting;
     }
+    if (upgrades) assert(q->first_plain == q->waiters.end());
     assert(q->shared == shared_.contains(q.get()));
     assert(q->holder.empty() || held_by(q->holder).contains(q.get()));
   }

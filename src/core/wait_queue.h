@@ -2,14 +2,17 @@
 // Knows no keyspace: who may be let in is decided in queue.cc.
 #pragma once
 
+#include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
 #include <deque>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/hash.h"
@@ -27,6 +30,7 @@ struct Waiter : Timer {
   std::list<Waiter*>::iterator place;    // in queue->waiters
   std::list<Waiter*>::iterator of_conn;  // in its connection's waiters
   uint64_t rank = 0;                     // grows along the queue
+  uint64_t arrival = 0;                  // grows with each that comes to wait, in any queue
   ConnId conn;
   std::string owner;
   Capacity capacity;
@@ -46,11 +50,12 @@ struct WaitQueue : Timer {
   DbIndex db = 0;
   std::string key_bytes;
   uint64_t key_hash = 0;
-  std::list<Waiter*> waiters;
+  std::list<Waiter*> waiters;                                // upgrades first
+  std::list<Waiter*>::iterator first_plain = waiters.end();  // the first that is none
   uint64_t first_rank = 1ULL << 32U;  // ranks of upgrades count down from here, others up
   uint64_t last_rank = 1ULL << 32U;
   TimeMs delay_until{0};                 // nobody new is admitted before
-  bool ready = false;                    // stands in WaitQueues::ready
+  bool ready = false;                    // marked: see WaitQueues::mark_ready
   bool shared = false;                   // the key is held by a LockBody: see WaitQueues::shared
   std::string holder;                    // under which owner it stands in WaitQueues::held_by; empty: none
   std::vector<std::string> new_holders;  // owners that became holders since the queue was last served
@@ -58,6 +63,19 @@ struct WaitQueue : Timer {
   Key key() const { return {key_bytes, key_hash}; }
   bool delayed(TimeMs now) const { return !is_due(delay_until, now); }
 };
+
+// The order of OwnerWaits: queue by queue, and in each as they came.
+struct ByQueue {
+  using is_transparent = void;
+  using Place = std::pair<const WaitQueue*, uint64_t>;
+  static Place place(const Waiter* w) { return {w->queue, w->arrival}; }
+  static Place place(const Place& p) { return p; }
+  template <class A, class B>
+  bool operator()(const A& a, const B& b) const {
+    return std::less<>()(place(a), place(b));
+  }
+};
+using OwnerWaits = absl::btree_set<Waiter*, ByQueue>;
 
 class WaitQueues {
  public:
@@ -73,16 +91,20 @@ class WaitQueues {
   // Makes a waiter an upgrade: its owner has become a holder.
   void promote(Waiter* w);
 
-  // All waiting requests of an owner, in any queue.
-  const std::vector<Waiter*>& of_owner(std::string_view owner) const;
+  // All waiting requests of an owner, in any queue, those of one queue together in the order of arrival.
+  const OwnerWaits& of_owner(std::string_view owner) const;
+  // Those in one queue. A copy: it stays as it is when they are let in.
+  std::vector<Waiter*> of_owner_in(std::string_view owner, const WaitQueue* q) const;
   size_t waiting() const { return waiters_.size(); }
   size_t queues() const { return queues_.size(); }
 
   // The queue has to be looked at again before the turn ends.
   void mark_ready(WaitQueue* q);
+  // Takes the next to be served, in the order in which they were marked. It stays marked, as what its
+  // serving changes needs no other, until end_serving().
   WaitQueue* take_ready();
+  static void end_serving(WaitQueue* q) { q->ready = false; }
   bool any_ready() const { return !ready_.empty(); }
-  void unmark_ready(WaitQueue* q);
 
   // Who holds the keys that are waited for: set after each serving. Empty owner: no single one.
   void note_holder(WaitQueue* q, std::string_view owner, bool shared);
@@ -113,9 +135,13 @@ class WaitQueues {
     static std::string_view bytes(const std::unique_ptr<WaitQueue>& q) { return q->key_bytes; }
   };
 
+  static void put_in(Waiter* w);
+  static void take_out(Waiter* w);
+
   absl::flat_hash_set<std::unique_ptr<WaitQueue>, Hash, Equal> queues_;
   absl::flat_hash_map<Waiter*, std::unique_ptr<Waiter>> waiters_;
-  StringMap<std::vector<Waiter*>> by_owner_;
+  StringMap<OwnerWaits> by_owner_;
+  uint64_t last_arrival_ = 0;
   StringMap<absl::flat_hash_set<WaitQueue*>> held_by_;
   absl::flat_hash_set<WaitQueue*> shared_;
   std::deque<WaitQueue*> ready_;

@@ -1,26 +1,21 @@
 // The index behind WATCH.
 #include "core/watches.h"
 
-#include <algorithm>
-
 namespace holdfast {
 
 void Watches::add(Conn& c, DbIndex db, std::string_view key) {
-  WatchedKey wanted{db, std::string(key)};
-  if (std::ranges::find(c.watched, wanted) != c.watched.end()) return;
-  by_key_[db][wanted.key].push_back(c.id);
-  c.watched.push_back(std::move(wanted));
+  if (!c.watched.insert(WatchedKey{db, std::string(key)}).second) return;
+  by_key_[db][key].push_back(c.id);
   ++watched_;
 }
 
-void Watches::clear(Conn& c) {
-  for (const WatchedKey& w : c.watched) {
-    const auto it = by_key_[w.db].find(w.key);
+void Watches::clear(Conn& c, size_t most) {
+  auto w = c.watched.begin();
+  for (; most > 0 && w != c.watched.end(); --most, --watched_, w = c.watched.erase(w)) {
+    const auto it = by_key_[w->db].find(w->key);
     std::erase(it->second, c.id);
-    if (it->second.empty()) by_key_[w.db].erase(it);
+    if (it->second.empty()) by_key_[w->db].erase(it);
   }
-  watched_ -= c.watched.size();
-  c.watched.clear();
   c.watch_broken = false;
 }
 

@@ -18,8 +18,8 @@ class Watches {
   bool empty() const { return watched_ == 0; }
 
   void add(Conn& c, DbIndex db, std::string_view key);
-  // UNWATCH: forgets all that a connection watches, and whether any of it changed.
-  void clear(Conn& c);
+  // UNWATCH: forgets what a connection watches, at most so many of it, and whether any of it changed.
+  void clear(Conn& c, size_t most = SIZE_MAX);
 
   // The key has changed: EXEC will fail for all who watch it.
   void break_key(const ConnTable& conns, DbIndex db, std::string_view key);

@@ -221,18 +221,31 @@ void Connection::send() {
   if (!is_reader_too_slow() && allowed_ > 0) write_rest();
 }
 
+// Writes of the first bytes what the socket takes at once: how many. nullopt: the peer has gone.
+std::optional<size_t> Connection::try_write(Buffer& bytes, size_t most) {
+  if (most == 0) return 0;
+  uv_buf_t buf = as_buf(bytes);
+  buf.len = most;
+  const int result = uv_try_write(stream(), &buf, 1);
+  if (result == UV_EAGAIN) return 0;
+  if (result < 0) return std::nullopt;
+  const auto n = static_cast<size_t>(result);
+  server_.did_write(n);
+  bytes.consume(n);
+  return n;
+}
+
 // One write of all that may leave. False: the peer has gone.
 bool Connection::write_now() {
-  if (allowed_ == 0) return true;
-  uv_buf_t buf = as_buf(*output_);
-  buf.len = allowed_;
-  const int n = uv_try_write(stream(), &buf, 1);
-  if (n < 0) return n == UV_EAGAIN;
-  server_.did_write(static_cast<size_t>(n));
-  output_->consume(static_cast<size_t>(n));
-  allowed_ -= static_cast<size_t>(n);
-  marked_ -= std::min(marked_, static_cast<size_t>(n));
-  return true;
+  const std::optional<size_t> n = try_write(*output_, allowed_);
+  if (n) note_left(*n);
+  return n.has_value();
+}
+
+// Bytes that may leave are no longer in output_.
+void Connection::note_left(size_t bytes) {
+  allowed_ -= bytes;
+  marked_ -= std::min(marked_, bytes);
 }
 
 void Connection::take_allowed() {
@@ -242,8 +255,7 @@ void Connection::take_allowed() {
   } else {
     in_flight_.swap(*output_);
   }
-  marked_ -= std::min(marked_, allowed_);
-  allowed_ = 0;
+  note_left(allowed_);
 }
 
 // The socket is full: the loop sends the rest as there is room. The engine goes on appending, which may

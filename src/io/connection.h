@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "core/buffer.h"
@@ -89,7 +90,9 @@ class Connection {
   void end_of_input();
   void close_if_finished();
   void send();
+  std::optional<size_t> try_write(Buffer& bytes, size_t most);
   bool write_now();
+  void note_left(size_t bytes);
   void take_allowed();
   void write_rest();
   bool is_reader_too_slow();
@@ -100,7 +103,6 @@ class Connection {
   void decrypt(std::string_view bytes);
   bool end_handshake();
   void fail_tls(bool handshook);
-  bool try_write(Buffer& bytes);
   bool encrypt();
   bool write_tls();
   void send_tls();

@@ -69,24 +69,12 @@ bool Connection::end_handshake() {
 // The alert tells the peer why. If the socket does not take it, there is nobody to tell.
 void Connection::fail_tls(bool handshook) {
   const std::string why = tls_->session.error();
-  if (!writing_) try_write(tls_->unsent);
+  if (!writing_) try_write(tls_->unsent, tls_->unsent.size());
   drain();
   if (handshook) return give_up_handshake(why);
   if (logs(LogLevel::kVerbose))
     log_line(LogLevel::kVerbose, fmt::format("client {}: TLS failed: {}", id_.serial, why));
   close();
-}
-
-// Writes of `bytes` what the socket takes at once. False: the peer has gone.
-bool Connection::try_write(Buffer& bytes) {
-  uv_buf_t buf;
-  buf.base = const_cast<char*>(bytes.data());
-  buf.len = bytes.size();
-  const int n = bytes.empty() ? 0 : uv_try_write(stream(), &buf, 1);
-  if (n < 0) return n == UV_EAGAIN;
-  server_.did_write(static_cast<size_t>(n));
-  bytes.consume(static_cast<size_t>(n));
-  return true;
 }
 
 // Encrypts the next of what may leave; false: there is nothing to be sent.
@@ -95,8 +83,7 @@ bool Connection::encrypt() {
   if (n > 0 && tls_->unsent.size() < kTlsWriteBytes && tls_->session.is_open()) {
     tls_->session.write(output_->view().substr(0, n), tls_->unsent);
     output_->consume(n);
-    allowed_ -= n;
-    marked_ -= std::min(marked_, n);
+    note_left(n);
   }
   return !tls_->unsent.empty();
 }
@@ -104,7 +91,7 @@ bool Connection::encrypt() {
 // Encrypts and writes as far as the socket takes it at once. False: the peer has gone.
 bool Connection::write_tls() {
   while (encrypt()) {
-    if (!try_write(tls_->unsent)) return false;
+    if (!try_write(tls_->unsent, tls_->unsent.size())) return false;
     if (!tls_->unsent.empty()) break;
   }
   return tls_->session.state() != TlsSession::State::kFailed;
@@ -129,7 +116,7 @@ void Connection::send_tls() {
 void Connection::say_end() {
   if (writing_ || !tls_->unsent.empty() || !output_->empty()) return;
   tls_->session.close(tls_->unsent);
-  try_write(tls_->unsent);
+  try_write(tls_->unsent, tls_->unsent.size());
 }
 
 }  // namespace holdfast

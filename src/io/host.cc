@@ -75,6 +75,23 @@ std::string random_hex(size_t digits) {
   return text;
 }
 
+std::string read_boot_id() {
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(in, id);
+  return id;
+}
+
+std::string read_clock_id() {
+  std::string boot_id = read_boot_id();
+  std::ifstream in("/proc/self/timens_offsets");
+  std::string clock;
+  for (int64_t s = 0, ns = 0; !boot_id.empty() && in >> clock >> s >> ns;) {
+    if (clock == "boottime" && (s != 0 || ns != 0)) return fmt::format("{}+{}.{:09}", boot_id, s, ns);
+  }
+  return boot_id;
+}
+
 Result<uint32_t> make_room_for_clients(uint32_t clients) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return clients;  // nothing known, nothing to lower

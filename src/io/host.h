@@ -17,6 +17,11 @@ uint64_t random_number();
 // `digits` lower-case hexadecimal digits.
 std::string random_hex(size_t digits);
 
+// The kernel's name for the time since the machine's start; empty where it cannot be read.
+std::string read_boot_id();
+// The same for read_clock(): a time namespace has a clock of its own, which its offset tells apart.
+std::string read_clock_id();
+
 // Raises the limit of open files so that `clients` fit. Where the system does not allow that, returns how
 // many fit and logs a warning; fails where not even one does.
 Result<uint32_t> make_room_for_clients(uint32_t clients);

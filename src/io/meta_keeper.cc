@@ -20,6 +20,8 @@ constexpr const char* kName = "meta";
 constexpr uint64_t kTokenLead = 60'000'000;
 constexpr int64_t kHorizonLeadMs = 60'000;
 
+Horizon led(Horizon h, int64_t ms) { return {h.wall_ms + ms, h.boot_ms + ms}; }
+
 }  // namespace
 
 Result<std::optional<Meta>> MetaKeeper::read() {
@@ -35,14 +37,17 @@ Result<std::optional<Meta>> MetaKeeper::read() {
   return std::optional(meta);
 }
 
-Result<Done> MetaKeeper::begin(const std::string& id, uint64_t floor, int64_t horizon_ms,
-                               const std::string& boot_id) {
+Result<Done> MetaKeeper::begin(const std::string& id, uint64_t floor, Horizon horizon,
+                               const std::string& boot_id, const SavedClock& clock) {
   Meta meta;
   meta.id = id;
   meta.token_reserve = std::min(floor + kTokenLead, kMaxToken);
   meta.token_max = floor;
-  meta.horizon_ms = horizon_ms;
+  meta.horizon_ms = horizon.wall_ms;
   meta.boot_id = boot_id;
+  meta.clock_boot_id = clock.boot_id;
+  meta.clock_ms = clock.ahead_ms;
+  meta.horizon_boot_ms = horizon.boot_ms;
   Result<Done> written = files_.replace(kName, format_meta(meta));
   if (written) on_disk_ = meta;
   boot_id_ = boot_id;
@@ -50,17 +55,21 @@ Result<Done> MetaKeeper::begin(const std::string& id, uint64_t floor, int64_t ho
 }
 
 // Well before the lead is used up, so that nobody has to wait for the disk.
-void MetaKeeper::keep_ahead(uint64_t token, int64_t deadline_ms, const std::function<void()>& done) {
+void MetaKeeper::keep_ahead(uint64_t token, Horizon holds, const std::function<void()>& done) {
   const bool tokens_end =
       token + kTokenLead / 2 > on_disk_.token_reserve && on_disk_.token_reserve < kMaxToken;
-  const bool horizon_ends = deadline_ms > 0 && deadline_ms + kHorizonLeadMs / 2 > on_disk_.horizon_ms;
+  const bool horizon_ends = holds.boot_ms > 0 && !covers(0, led(holds, kHorizonLeadMs / 2));
   const bool booted = boot_id_ != on_disk_.boot_id;
   if (writing_ || (!tokens_end && !horizon_ends && !booted)) return;
   auto meta = std::make_shared<Meta>(on_disk_);
   meta->token_max = token;
   meta->boot_id = boot_id_;
   meta->token_reserve = std::max(meta->token_reserve, std::min(token + kTokenLead, kMaxToken));
-  if (deadline_ms > 0) meta->horizon_ms = std::max(meta->horizon_ms, deadline_ms + kHorizonLeadMs);
+  if (holds.boot_ms > 0) {
+    const Horizon ahead = led(holds, kHorizonLeadMs);
+    meta->horizon_ms = std::max(meta->horizon_ms, ahead.wall_ms);
+    meta->horizon_boot_ms = std::max(meta->horizon_boot_ms, ahead.boot_ms);
+  }
   auto why = std::make_shared<std::string>();
   writing_ = true;
   run_job(

@@ -11,9 +11,16 @@
 #include <string>
 
 #include "core/meta.h"
+#include "core/saved.h"
 #include "io/files.h"
 
 namespace holdfast {
+
+// Until when holds last that a crash may lose, on both clocks; 0 where there are none.
+struct Horizon {
+  int64_t wall_ms = 0;
+  int64_t boot_ms = 0;  // the engine's
+};
 
 class MetaKeeper {
  public:
@@ -27,17 +34,20 @@ class MetaKeeper {
   // What the folder says; nothing where it is new.
   Result<std::optional<Meta>> read();
   // The first write of this run: tokens from `floor` on, on the kernel `boot_id`; empty where not even the
-  // end of the process leaves what was written.
-  Result<Done> begin(const std::string& id, uint64_t floor, int64_t horizon_ms, const std::string& boot_id);
+  // end of the process leaves what was written. `clock` is that of this start of the machine, as the folder
+  // was first read since.
+  Result<Done> begin(const std::string& id, uint64_t floor, Horizon horizon, const std::string& boot_id,
+                     const SavedClock& clock);
 
   // The kernel to name from the next write on.
   void set_boot_id(const std::string& id) { boot_id_ = id; }
-  // What has been given out: a token, and a hold that lasts until then by the wall clock (0 where no hold
-  // can get lost). Begins to write where the lead gets small; `done` is called on the loop.
-  void keep_ahead(uint64_t token, int64_t deadline_ms, const std::function<void()>& done);
+  // What has been given out: a token, and a hold that lasts until then. Begins to write where the lead gets
+  // small; `done` is called on the loop.
+  void keep_ahead(uint64_t token, Horizon holds, const std::function<void()>& done);
   // Whether what is on disk covers both.
-  bool covers(uint64_t token, int64_t deadline_ms) const {
-    return token <= on_disk_.token_reserve && deadline_ms <= on_disk_.horizon_ms;
+  bool covers(uint64_t token, Horizon holds) const {
+    return token <= on_disk_.token_reserve && holds.wall_ms <= on_disk_.horizon_ms &&
+           holds.boot_ms <= on_disk_.horizon_boot_ms;
   }
   // The last act of a stop that was in order.
   Result<Done> end(uint64_t token);

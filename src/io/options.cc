@@ -326,6 +326,7 @@ Config engine_config(const Options& options) {
   config.limits.busy_reply_ms = static_cast<int64_t>(options.busy_reply_ms);
   config.limits.script_hard_ms = static_cast<int64_t>(options.script_hard_ms);
   config.limits.script_memory_bytes = options.script_memory_bytes;
+  config.limits.script_run_bytes = options.script_run_bytes;
   config.limits.hash_packed_entries = static_cast<uint32_t>(options.hash_packed_entries);
   config.limits.hash_packed_value_bytes = static_cast<uint32_t>(options.hash_packed_value_bytes);
   config.notify_flags = *parse_event_flags(options.notify_events);

@@ -63,6 +63,7 @@ struct Options {
   uint64_t busy_reply_ms = 0;
   uint64_t script_hard_ms = 0;
   uint64_t script_memory_bytes = 0;
+  uint64_t script_run_bytes = 0;
 
   uint64_t slowlog_us = 0;
   uint64_t slowlog_entries = 0;

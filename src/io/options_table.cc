@@ -159,6 +159,8 @@ const std::array kRows{
         kMaxI32, "milliseconds after which a script that has not written is ended; 0: never"},
     Row{"Scripts", "script-memory", "256mb", When::kAnyTime, Kind::kSize, &O::script_memory_bytes,
         1U << 20U, kMaxU64, "memory of all scripts and what they make"},
+    Row{"Scripts", "script-run-memory", "16mb", When::kAnyTime, Kind::kSize, &O::script_run_bytes,
+        1U << 20U, kMaxU64, "memory that one run may take beside its KEYS and ARGV"},
 
     Row{"Logging", "slowlog-log-slower-than", "10000", When::kAnyTime, Kind::kNumber, &O::slowlog_us, 0,
         kMaxI32, "microseconds from which on a command is kept in SLOWLOG"},

@@ -132,6 +132,7 @@ Result<Done> Recovery::open_journal() {
   bytes_ = std::move(*bytes);
   total_bytes_ += bytes_.size();
   scanner_ = std::make_unique<JournalScanner>(bytes_);
+  engine_.begin_replayed_file();
   return Done{};
 }
 

@@ -22,7 +22,7 @@ Result<std::string> find_snapshot(Files& files);
 
 class Recovery {
  public:
-  // `now`: deadlines are kept by the wall clock, and counted on the engine's from then on.
+  // `now`: deadlines are kept by the wall clock, and counted on the engine's from then on (SavedClock).
   Recovery(Files& files, Engine& engine, Now now, bool skip_unknown);
 
   // Does about a few milliseconds' work; true: all has been read. A failure says what is wrong, where, and

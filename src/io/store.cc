@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "io/clock.h"
@@ -20,13 +19,6 @@ namespace holdfast {
 namespace {
 
 constexpr uint64_t kSecondMs = 1000;
-
-std::string read_boot_id() {
-  std::ifstream in("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(in, id);
-  return id;
-}
 
 }  // namespace
 
@@ -51,15 +43,30 @@ Result<Done> Store::prepare() {
   auto found = meta_.read();
   if (!found) return Failure{found.error()};
   found_ = *found;
-  token_floor_ = static_cast<uint64_t>(read_clock().wall_us);
+  const Now now = read_clock();
+  token_floor_ = static_cast<uint64_t>(now.wall_us);
   if (found_) token_floor_ = found_->clean ? found_->token_max : found_->token_reserve;
   // What was written outlives the end of the process, but without a journal nothing is written.
   boot_id_ = journals() ? read_boot_id() : "";
   const std::string id = found_ ? found_->id : random_hex(kFolderIdDigits);
-  const int64_t horizon_ms = found_ && !found_->clean ? found_->horizon_ms : 0;
+  clock_id_ = read_clock_id();
+  first_ahead_ms_ = is_clock_found() ? found_->clock_ms : now.ahead_ms();
   // As long as holds that were lost may be alive, another crash must not make the loss look like none.
   const bool lossless = !found_ || found_->clean || found_->boot_id == boot_id_;
-  return meta_.begin(id, token_floor_, horizon_ms, lossless ? boot_id_ : "");
+  return meta_.begin(id, token_floor_, horizon_found(now), lossless ? boot_id_ : "", clock());
+}
+
+// Whether what the run before has said of the engine's clock is about the same one.
+bool Store::is_clock_found() const {
+  return found_ && !clock_id_.empty() && found_->clock_boot_id == clock_id_;
+}
+
+// Of the run before, unless it has ended in order. After a new start of the machine the wall clock has to
+// do.
+Horizon Store::horizon_found(const Now& now) const {
+  if (!found_ || found_->clean) return {};
+  if (is_clock_found()) return {found_->horizon_ms, found_->horizon_boot_ms};
+  return {found_->horizon_ms, std::max<int64_t>(0, found_->horizon_ms - now.ahead_ms())};
 }
 
 void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
@@ -82,11 +89,12 @@ void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
   uv_idle_start(&load_idle_, on_load);
 }
 
-int64_t Store::deadline_to_keep(const Now& now) const {
+Horizon Store::holds_to_keep(const Now& now) const {
   const TimeMs latest = engine_->latest_deadline();
-  if (always() || options_.recovery_wait_ms == 0 || latest.count == 0) return 0;
-  return std::min(now.to_wall_ms(latest),
-                  now.wall_us / 1000 + static_cast<int64_t>(options_.recovery_wait_ms));
+  if (always() || options_.recovery_wait_ms == 0 || latest.count == 0) return {};
+  const DurationMs wait{static_cast<int64_t>(options_.recovery_wait_ms)};
+  const TimeMs until = std::min(latest, now.mono + wait);
+  return {now.to_wall_ms(until), until.count};
 }
 
 void Store::commit(const Now& now) {
@@ -96,7 +104,7 @@ void Store::commit(const Now& now) {
     ++changes_;
     if (journals()) journal_->commit(records);
     engine_->clear_journal_records();
-    meta_.keep_ahead(engine_->largest_token(), deadline_to_keep(now), hooks_.end_turn);
+    meta_.keep_ahead(engine_->largest_token(), holds_to_keep(now), hooks_.end_turn);
   }
   update_service();
 }
@@ -108,7 +116,7 @@ void Store::settle() {
 
 bool Store::may_reply(const Now& now) const {
   if (recovery_ != nullptr) return true;
-  if (!meta_.covers(engine_->largest_token(), deadline_to_keep(now))) return false;
+  if (!meta_.covers(engine_->largest_token(), holds_to_keep(now))) return false;
   if (!journals()) return true;
   return always() ? journal_->all_synced() : journal_->all_written();
 }
@@ -144,7 +152,7 @@ void Store::on_second(uv_timer_t* timer) noexcept {
   const bool recovered = is_due(store->engine_->service().recovering_until, now.mono);
   if (recovered) store->meta_.set_boot_id(store->boot_id_);
   if (!store->meta_.failure().empty() || (recovered && store->meta_.on_disk().boot_id != store->boot_id_)) {
-    store->meta_.keep_ahead(store->engine_->largest_token(), store->deadline_to_keep(now),
+    store->meta_.keep_ahead(store->engine_->largest_token(), store->holds_to_keep(now),
                             store->hooks_.end_turn);
   }
   // A journal that could not be synced is made good by a snapshot, and one behind it.
@@ -170,7 +178,8 @@ void Store::check_folder() {
   folder_failure_ = locked ? "" : locked.error();
   if (!locked) return;
   const Meta& meta = meta_.on_disk();
-  Result<Done> begun = meta_.begin(meta.id, engine_->largest_token(), meta.horizon_ms, boot_id_);
+  const Horizon horizon{meta.horizon_ms, meta.horizon_boot_ms};
+  Result<Done> begun = meta_.begin(meta.id, engine_->largest_token(), horizon, boot_id_, clock());
   folder_failure_ = begun ? begin_save() : begun.error();
 }
 

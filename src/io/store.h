@@ -37,6 +37,8 @@ class Store {
   static Result<std::unique_ptr<Store>> open(const Options& options);
   // No token at or below it was ever issued.
   uint64_t token_floor() const { return token_floor_; }
+  // For Config: what times in the folder are read by.
+  SavedClock clock() const { return {clock_id_, first_ahead_ms_}; }
   // For Config; shut_down is the server's.
   StorageDoor door();
   // What SHUTDOWN asks for beside the stop itself. An error to answer, or nothing.
@@ -69,6 +71,7 @@ class Store {
   Result<bool> load_step();
   void log_progress(int64_t now_ms);
   Result<Done> conclude_load();
+  void tell_of_clock(const Now& now) const;
   void recover_if_needed(const Now& now);
 
   // store_save.cc
@@ -85,7 +88,9 @@ class Store {
   void check_folder();
   void sync();
   void update_service();
-  int64_t deadline_to_keep(const Now& now) const;
+  Horizon holds_to_keep(const Now& now) const;
+  Horizon horizon_found(const Now& now) const;
+  bool is_clock_found() const;
   bool journals() const { return options_.appendonly == "yes"; }
   bool always() const { return journals() && options_.appendfsync == "always"; }
   std::vector<std::pair<std::string, std::string>> facts() const;
@@ -97,6 +102,8 @@ class Store {
   std::optional<Meta> found_;  // the meta of the run before
   uint64_t token_floor_ = 0;
   std::string boot_id_;
+  std::string clock_id_;
+  int64_t first_ahead_ms_ = 0;  // see Config
 
   Engine* engine_ = nullptr;
   uv_loop_t* loop_ = nullptr;

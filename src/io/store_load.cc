@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "io/clock.h"
 #include "io/log.h"
@@ -60,24 +61,36 @@ Result<Done> Store::conclude_load() {
     log_line(LogLevel::kWarning,
              fmt::format("{} keys of types that Holdfast has not were left out (--skip-unknown)", skipped));
   }
+  tell_of_clock(now);
   recover_if_needed(now);
   recovery_.reset();
   engine_->service().loading = false;
   engine_->keep_journal();
   // Tokens that came with a snapshot may be ahead of the reserve, and nothing is answered before it covers
   // them.
-  meta_.keep_ahead(engine_->largest_token(), deadline_to_keep(now), hooks_.end_turn);
+  meta_.keep_ahead(engine_->largest_token(), holds_to_keep(now), hooks_.end_turn);
   constexpr uint64_t kSecondMs = 1000;
   uv_timer_start(&second_timer_, on_second, kSecondMs, kSecondMs);
   uv_timer_start(&sync_timer_, on_sync_timer, options_.fsync_interval_ms, options_.fsync_interval_ms);
   return Done{};
 }
 
+// Whoever wonders about the times of a hold finds why.
+void Store::tell_of_clock(const Now& now) const {
+  constexpr int64_t kToldMs = 1000;
+  const int64_t moved_ms = now.ahead_ms() - first_ahead_ms_;
+  if (std::abs(moved_ms) < kToldMs) return;
+  log_line(LogLevel::kNotice,
+           fmt::format("the wall clock was moved by {} ms since the machine's start: holds end when they "
+                       "would have ended without that",
+                       moved_ms));
+}
+
 // Holds that a crash of the machine has lost may be alive with those who were granted them.
 void Store::recover_if_needed(const Now& now) {
   if (!found_ || found_->clean || options_.recovery_wait_ms == 0) return;
   const bool same_kernel = !found_->boot_id.empty() && found_->boot_id == boot_id_;
-  const int64_t left_ms = found_->horizon_ms - now.wall_us / 1000;
+  const int64_t left_ms = horizon_found(now).boot_ms - now.mono.count;
   if (same_kernel || left_ms <= 0) return;
   const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
   engine_->service().recovering_until = now.mono + DurationMs{wait_ms};

@@ -34,6 +34,7 @@ std::string Store::begin_save() {
     if (Result<Done> begun = journal_->begin(next_journal_); !begun)
       return save_failure_ = "ERR " + begun.error();
     ++next_journal_;
+    engine_->begin_journal_file();
   }
   changes_before_ = std::exchange(changes_, 0);
   snapshot_ = std::make_unique<Snapshot>(engine_->state(), now, snapshot_journal_);
@@ -173,6 +174,7 @@ std::vector<std::pair<std::string, std::string>> Store::facts() const {
   facts.emplace_back("token_largest", n(engine_->largest_token()));
   facts.emplace_back("horizon_ms", n(meta_.on_disk().horizon_ms));
   facts.emplace_back("boot_id", meta_.on_disk().boot_id);
+  facts.emplace_back("wall_clock_moved_ms", n(now.ahead_ms() - first_ahead_ms_));
   const int64_t left_ms = engine_->service().recovering_until.count - now.mono.count;
   facts.emplace_back("recovering_ms", n(std::max<int64_t>(0, left_ms)));
   return facts;

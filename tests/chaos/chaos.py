@@ -33,8 +33,6 @@ def arguments():
     parser.add_argument("--servers", type=int, choices=range(1, 8), help="1, 3 or 5 unless given")
     parser.add_argument("--durability", choices=DURABILITY, help="of all servers; mixed unless given")
     parser.add_argument("--faults", default=",".join(KINDS), help="only these of " + ", ".join(KINDS))
-    parser.add_argument("--together", action="store_true",
-                        help="kill also servers whose clocks were set, which may lose holds")
     parser.add_argument("--loopback", action="store_true", help="no namespaces")
     return parser.parse_args()
 
@@ -89,7 +87,7 @@ class Run:
                 print(f"{at:.0f} s: {sum(self.counts.values())} faults", flush=True)
         time.sleep(max(self.begin + self.args.seconds - time.monotonic(), 0))
         for process in self.processes.values():
-            process.set_clock(0)
+            process.clock.set(0)
         self.healed_ns = time.monotonic_ns()
 
     def begin_fault(self, fault):
@@ -99,7 +97,7 @@ class Run:
             self.active.append(fault)
             self.network.apply(self.active)
         elif fault.kind in CLOCK:
-            process.set_clock(fault.ahead)
+            process.clock.set(fault.ahead)
         else:
             if process.process.poll() is not None:
                 self.ended_badly(process, process.process.returncode)
@@ -176,8 +174,7 @@ def keep(folder):
 def chaos(args, network, kinds):
     with tempfile.TemporaryDirectory(prefix="holdfast-chaos-") as folder:
         run = Run(args, network, pathlib.Path(folder))
-        schedule = make_schedule(args.seed, args.seconds, run.servers, run.clients, kinds,
-                                 args.together)
+        schedule = make_schedule(args.seed, args.seconds, run.servers, run.clients, kinds)
         print(f"{len(run.servers)} servers: "
               f"{', '.join(f'{name} {how}' for name, how in run.durability.items())}", flush=True)
         try:

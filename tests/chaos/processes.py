@@ -1,6 +1,5 @@
 """The servers and clients of the chaos test: processes on the nodes of a network, with files in one folder,
 whose wall clocks jump as files say (libfaketime). All of them end with the test."""
-import glob
 import json
 import os
 import pathlib
@@ -11,10 +10,9 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
-from harness import HOLDFAST, LIMIT_S, end_with_parent, free_port, until
+from harness import FAKETIME, HOLDFAST, LIMIT_S, Clock, end_with_parent, free_port, until
 
 CLIENT = os.environ.get("HOLDFAST_CHAOS_CLIENT", os.path.join(os.path.dirname(HOLDFAST), "chaos-client"))
-FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
 PORT = 7379
 RECOVERY_MS = 4000  # longer than any ttl of the clients
 DURABILITY = {
@@ -33,22 +31,11 @@ class Process:
     def __init__(self, network, node, folder):
         self.network, self.node = network, node
         self.log = folder / f"{node}.log"
-        self.clock = folder / f"{node}.clock"
-        self.set_clock(0)
+        self.clock = Clock(folder / f"{node}.clock")
         self.process = None
 
-    def set_clock(self, ahead):
-        """By how many seconds the wall clock is ahead, of what runs and of what will."""
-        aside = self.clock.with_suffix(".new")
-        aside.write_text(f"{ahead:+d}\n", "utf-8")
-        aside.replace(self.clock)
-
     def launch(self, words, clock=True):
-        env = dict(os.environ)
-        if FAKETIME and clock:
-            env |= {"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.clock),
-                    "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
-                    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        env = self.clock.environment() if FAKETIME and clock else None
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [*self.network.inside(self.node), *(str(word) for word in words)], env=env, stdout=log,

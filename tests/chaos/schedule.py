@@ -59,13 +59,10 @@ def make_fault(rng, kind, begin, servers, clients):
     return fault
 
 
-def make_schedule(seed, seconds, servers, clients, kinds, together=False):
+def make_schedule(seed, seconds, servers, clients, kinds):
     """In order of their beginning. What is done to one process does not overlap, nor do a node's faults of
-    one kind. Files have times of the wall clock, and a server that is killed after that was set comes back
-    with other deadlines: so a server's clock is set, or it is killed, unless `together`."""
+    one kind."""
     rng = random.Random(seed)
-    alone = {"kill", "clock"} - set(kinds)
-    turned = {server for server in servers if rng.random() < 0.4 and not alone or "kill" in alone}
     kinds = [kind for kind in KINDS if kind in kinds]
     weights = [WEIGHTS.get(kind, 1) for kind in kinds]
     busy = {}
@@ -76,8 +73,6 @@ def make_schedule(seed, seconds, servers, clients, kinds, together=False):
         fault = make_fault(rng, kind, at, servers, clients)
         fault.end = min(fault.end, seconds)
         about = (fault.node, "process" if kind in PROCESS else kind)
-        if not together and (kind, fault.node in turned) in (("kill", True), ("clock", False)):
-            continue
         if not fault.node or busy.get(about, 0) < at:
             faults.append(fault)
             busy[about] = fault.end + 0.5

@@ -29,6 +29,7 @@ inline Config engine_config() {
   c.limits.bulk_bytes = 1U << 20U;
   c.limits.script_memory_bytes = 8U << 20U;
   c.session_grace = {20};
+  c.boot_id = "boot";
   c.random = [n = uint8_t{0}](std::span<uint8_t> bytes) mutable {
     for (uint8_t& b : bytes) b = n++;
   };

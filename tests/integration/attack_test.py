@@ -85,7 +85,7 @@ def told(reply, kind):
 
 @test
 def a_pattern_that_explodes_is_refused_by_keys_and_pages_by_scan(folder):
-    text, pattern = "a" * 30_000, "*" + "a" * 15_000 + "b"
+    text, pattern = "a" * 30_000, "*" + "a?" * 7_500 + "b"
     with Server(folder, *LIMITS) as server:
         for n in range(30):
             server.ask("SET", f"{text}{n}", "x")
@@ -97,6 +97,28 @@ def a_pattern_that_explodes_is_refused_by_keys_and_pages_by_scan(folder):
             cursor, _ = server.ask("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
             pages += 1
         equal(pages > 1, True)
+
+
+@test
+def costly_patterns_and_names_take_nothing_from_usual_patterns(folder):
+    name = "news:" + "a" * 32_000
+    with Server(folder, *LIMITS) as server:
+        costly, usual = Client(server.path), Client(server.path)
+        with contextlib.closing(costly), contextlib.closing(usual):
+            costly.ask_all([["PSUBSCRIBE", f"*{n}?{'a' * 1000}*b*"] for n in range(900)])
+            usual.ask_all([["PSUBSCRIBE", pattern] for pattern in ("news:*", "*", "*aab", "n?ws:a*[b]")])
+            equal(server.ask("PUBLISH", name, "x"), 2)
+            equal(server.ask("PUBLISH", name + "b", "x"), 3)  # the class would take a step for each byte
+            equal(server.ask("PUBLISH", "news:aab", "x"), 4)
+
+
+@test
+def a_costly_pattern_is_refused_by_pubsub_channels(folder):
+    with Server(folder, *LIMITS) as server:
+        with contextlib.closing(Client(server.path)) as hearer:
+            hearer.ask_all([["SUBSCRIBE", f"{n}{'a' * 30_000}"] for n in range(30)])
+            has(server.ask("PUBSUB", "CHANNELS", f"*{'a?' * 8000}b"), "ERR the pattern is too costly")
+            equal(len(server.ask("PUBSUB", "CHANNELS", "*a")), 30)
 
 
 @test

@@ -139,6 +139,36 @@ def endless_lists(path):
         owner.close()
 
 
+@attack
+def an_owner_who_waits_everywhere(path):
+    """20,000 keys with one owner's waits, who is let in to all of them, and leaves."""
+    keys = [f"wanted:{n}" for n in range(20_000)]
+    yield "began"
+    while True:
+        with contextlib.closing(Client(path)) as holder, contextlib.closing(Client(path)) as one:
+            one.send(["HELLO", 3])
+            for first in range(0, len(keys), 200):
+                part = keys[first:first + 200]
+                holder.ask_all([["LOCK", key, "holder", 600_000, "SESSION"] for key in part])
+                one.send(*(["LOCK", key, "one", 600_000, "WAIT", 0, "ASYNC", "SESSION"] for key in part))
+                read_all(one.socket)
+
+
+@attack
+def a_crowd_behind_one_owner(path):
+    """20,000 wait for a key, and its holder asks for another again and again: is it a deadlock?"""
+    with contextlib.closing(Client(path)) as crowd, contextlib.closing(Client(path)) as holder:
+        crowd.send(["HELLO", 3], ["LOCK", "busy", "crowd", 600_000, "SESSION"])
+        holder.ask("LOCK", "mine", "holder", 600_000, "SESSION")
+        for first in range(0, 20_000, 200):
+            crowd.send(*(["LOCK", "mine", str(n), 600_000, "WAIT", 0, "ASYNC"]
+                         for n in range(first, first + 200)))
+            read_all(crowd.socket)
+        while True:
+            holder.ask("LOCK", "busy", "holder", 600_000, "WAIT", 1)
+            yield "began"
+
+
 def read_all(client):
     client.setblocking(False)
     with contextlib.suppress(BlockingIOError):
@@ -150,7 +180,7 @@ def read_all(client):
 @attack
 def exploding_patterns(path):
     """Patterns that cost their size times that of the text, in KEYS, SCAN, HSCAN and PUBLISH."""
-    text, pattern = "a" * 32_000, "*" + "a" * 16_000 + "b"
+    text, pattern = "a" * 32_000, "*" + "a?" * 8_000 + "b"
     client, hearer = Client(path), Client(path)
     for n in range(20):
         client.ask("SET", text + str(n), "x")

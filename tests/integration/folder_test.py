@@ -9,27 +9,8 @@ import shutil
 import subprocess
 import time
 
-from harness import (LIMIT_S, TTL_MS, Client, Server, equal, has, journals, left_behind, refusal,
+from harness import (LIMIT_S, TTL_MS, Client, Server, edit_meta, equal, has, journals, left_behind, refusal,
                      run_tests, test, until)
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-    return crc ^ 0xFFFFFFFF
-
-
-def edit_meta(folder, old, new):
-    """Replaces what matches `old` in the folder's meta, with the right checksum at the end."""
-    path = folder / "meta"
-    text = path.read_text().rpartition("crc ")[0]
-    edited = re.sub(old, new, text, count=1, flags=re.MULTILINE)
-    if edited == text:
-        raise AssertionError(f"{old} is not in {text}")
-    path.write_text(f"{edited}crc {crc32c(edited.encode()):08x}\n")
 
 
 @test
@@ -53,6 +34,7 @@ def locks_outlive_every_graceful_stop_and_tokens_grow_on(folder):
             last = server.lock(f"other:{i}")
             if stop is None:
                 server.process.terminate()
+                server.process.wait(LIMIT_S)  # as a second signal would end it at once
             else:
                 with contextlib.suppress(EOFError, ConnectionError):
                     equal(server.ask(*stop), "closed")
@@ -208,8 +190,8 @@ def a_damaged_meta_is_refused_by_name(folder):
 @test
 def a_meta_of_a_newer_version_is_refused(folder):
     left_behind(folder)
-    edit_meta(folder, "^version 1$", "version 2")
-    has(refusal(folder), f"{folder}/meta: ", "newer", "2")
+    edit_meta(folder, "^version 2$", "version 3")
+    has(refusal(folder), f"{folder}/meta: ", "newer", "3")
 
 
 @test
@@ -344,6 +326,7 @@ def a_boot_of_the_machine_grants_nothing_for_the_recovery_wait(folder):
         server.lock("a")
         server.kill()
     edit_meta(folder, "^boot-id .*$", "boot-id another")
+    edit_meta(folder, "^clock-boot-id .*$", "clock-boot-id another")
     recovers(folder)
 
 

@@ -3,6 +3,7 @@ how tests are named, chosen, run and summed up. HOLDFAST_SERVER and REDIS_SERVER
 is for a time: each ends at what it waits for, or fails after LIMIT_S."""
 import contextlib
 import ctypes
+import glob
 import os
 import pathlib
 import re
@@ -20,6 +21,7 @@ LIMIT_S = 60        # of one wait
 TEST_LIMIT_S = 300  # of one test
 TTL_MS = 50_000_000
 POLL_S = 0.01
+FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
 TESTS = []
 
 
@@ -58,6 +60,26 @@ def until(what):
             raise AssertionError(f"not so within {LIMIT_S} s")
         time.sleep(POLL_S)
     return value
+
+
+class Clock:
+    """A wall clock as a file says, for the processes that begin with its environment (libfaketime). Their
+    other clocks go on as they are."""
+
+    def __init__(self, path):
+        self.path = path
+        self.set(0)
+
+    def set(self, ahead):
+        """By how many seconds it is ahead, of what runs and of what will."""
+        aside = self.path.with_suffix(".new")
+        aside.write_text(f"{ahead:+d}\n", "utf-8")
+        aside.replace(self.path)
+
+    def environment(self):
+        return {**os.environ, "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.path),
+                "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
+                "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
 
 def free_port():
@@ -122,13 +144,14 @@ class Server(Client):
     """A server on a folder, and a connection to it. `loaded` is whether to wait until it has read its
     folder, which is when it says that it is ready; it listens before that."""
 
-    def __init__(self, folder, *options, command=HOLDFAST, loaded=True, status=0):
+    def __init__(self, folder, *options, command=HOLDFAST, loaded=True, status=0, env=None):
         self.status = status
         self.own = tempfile.TemporaryDirectory(prefix="holdfast-test-")  # of the socket
         self.path = os.path.join(self.own.name, "s")
         self.process = subprocess.Popen(
             [command, "--port", "0", "--unixsocket", self.path, "--dir", folder, "--save", "", *options],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent)
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent,
+            env=env)
         self.log = ""
         while loaded and "ready to accept connections" not in self.log:
             line = self.process.stdout.readline()
@@ -194,6 +217,25 @@ def other_addresses():
 
 def journals(folder):
     return sorted(folder.glob("journal.*"))
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def edit_meta(folder, old, new):
+    """Replaces what matches `old` in the folder's meta, with the right checksum at the end."""
+    path = folder / "meta"
+    text = path.read_text().rpartition("crc ")[0]
+    edited = re.sub(old, new, text, count=1, flags=re.MULTILINE)
+    if edited == text:
+        raise AssertionError(f"{old} is not in {text}")
+    path.write_text(f"{edited}crc {crc32c(edited.encode()):08x}\n")
 
 
 def left_behind(folder, number=50):

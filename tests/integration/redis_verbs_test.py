@@ -151,10 +151,10 @@ def revoke_counts_the_holders_and_a_leader_steps_down(server):
     owner = server.ask("GET", "k")
     has(call(0, "revoke", "k")[0], "1 hold asked to end")
     until(lambda: server.ask("GET", "k") not in (None, owner))
+    equal({leader.stdout.readline() for leader in (first, second)}, {"leads one\n", "leads two\n"})
     for leader in (first, second):
         leader.send_signal(signal.SIGTERM)
     texts = [leader.communicate(timeout=LIMIT_S) for leader in (first, second)]
-    equal({line for out, _ in texts for line in out.splitlines()}, {"leads one", "leads two"})
     equal(sum("asked to step down" in err for _, err in texts), 1)
 
 

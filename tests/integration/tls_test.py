@@ -342,6 +342,27 @@ def replies_wait_for_the_disk(files):
 
 
 @test
+def a_grant_waits_for_a_disk_that_takes_nothing_and_so_does_what_is_asked_behind_it(files):
+    with TlsServer(files) as server:
+        folder = files.folder / "data"
+        server.lock("mine", ttl=0)  # without a deadline, `meta` need not be written
+        client = server.tls()
+        folder.chmod(0o500)
+        client.sendall(b"LOCK held alice 60000\r\n")
+        client.settimeout(0.3)
+        for _ in range(3):
+            equal(failure(lambda: client.recv(1)), "The read operation timed out")
+            client.sendall(b"PING\r\n")
+        folder.chmod(0o700)
+        client.settimeout(LIMIT_S)
+        heard = b""
+        while heard.count(b"+PONG\r\n") < 3:
+            heard += client.recv(4096)
+        equal(heard[:4], b"*2\r\n")
+        client.close()
+
+
+@test
 def whoever_quits_gets_the_last_reply_and_close_notify(files):
     with TlsServer(files) as server:
         server.ask("SET", "large", b"x" * (20 * MIB))

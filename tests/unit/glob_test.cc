@@ -151,7 +151,7 @@ TEST_CASE("glob_match: a pattern of many stars takes no more than pattern times 
 }
 
 TEST_CASE("glob_match: beyond the steps allowed nothing matches, and they are counted") {
-  const std::string pattern = "*" + std::string(40, 'a') + "b";
+  const std::string pattern = "*" + std::string(40, '?') + "b*";
   GlobSteps steps{.allowed = 40'000};
   CHECK(glob_match(pattern, std::string(1'000, 'a') + "b", steps));
   const uint64_t taken = steps.taken;
@@ -160,8 +160,50 @@ TEST_CASE("glob_match: beyond the steps allowed nothing matches, and they are co
   CHECK_FALSE(glob_match(pattern, std::string(2'000, 'a') + "b", steps));
   CHECK(steps.taken - taken == 40'000);
   CHECK(glob_match(pattern, std::string(50, 'a') + "b", steps));  // a match before takes nothing from it
-  GlobSteps classes{.allowed = 100};
+  GlobSteps classes{.allowed = 2'000};
   CHECK_FALSE(glob_match("*[" + std::string(1'000, 'x') + "a]", std::string(20, 'b') + "a", classes));
+}
+
+TEST_CASE("glob_match: without free steps, none of a long text is looked at beyond those allowed") {
+  const std::string text(1'000'000, 'a');
+  for (const std::string pattern : {"*?b", "*[b]", "*\\b", "*a?aaab*", "*aaaaaaaaaab*"}) {
+    CAPTURE(pattern);
+    GlobSteps steps{.allowed = 1024, .free = 0};
+    CHECK_FALSE(glob_match(pattern, text + "ab", steps));
+    CHECK(steps.taken == 1024);
+  }
+}
+
+TEST_CASE("glob_match: the steps that a match takes are enough for it, one fewer are not") {
+  GlobSteps plenty{.allowed = 10'000, .free = 0};
+  const std::string pattern = "a?c*[x-z]*end?";
+  const std::string text = "abc,no,no,yes,the end.";
+  REQUIRE(glob_match(pattern, text, plenty));
+  GlobSteps enough{.allowed = plenty.taken, .free = 0};
+  CHECK(glob_match(pattern, text, enough));
+  GlobSteps few{.allowed = plenty.taken - 1, .free = 0};
+  CHECK_FALSE(glob_match(pattern, text, few));
+}
+
+TEST_CASE("glob_match: a pattern longer than the steps there are is not looked at") {
+  GlobSteps steps{.allowed = 1024, .free = 0};
+  CHECK(glob_match(std::string(1023, '*') + "a", "a", steps));
+  steps.taken = 0;
+  CHECK_FALSE(glob_match(std::string(1024, '*') + "a", "a", steps));
+  CHECK(steps.taken == 0);
+}
+
+TEST_CASE("glob_match: plain bytes behind a star are searched for, 32 at a step, or stand at the end") {
+  const std::string text = std::string(32'000, 'x') + "lock:7";
+  GlobSteps steps{.free = 0};
+  CHECK(glob_match("*lock:*", text, steps));
+  CHECK(steps.taken < 1'020);
+  CHECK_FALSE(glob_match("*luck:*", text, steps));
+  CHECK(steps.taken < 2'040);
+  steps.taken = 0;
+  CHECK(glob_match("*:7", text, steps));
+  CHECK_FALSE(glob_match("*" + std::string(16'000, 'x') + "8", text, steps));
+  CHECK(steps.taken < 520);  // the pattern's own 16,000 bytes
 }
 
 TEST_CASE("glob_match: usual patterns take none of the steps that are counted") {
@@ -177,6 +219,21 @@ TEST_CASE("glob_match: a plain pattern takes no more steps than the text has byt
   CHECK(glob_match("abc?e", "abcde", none));
   CHECK(glob_match("a*", "abcde", none));
   CHECK_FALSE(glob_match("abcdf", "abcde", none));
+}
+
+TEST_CASE("glob_match: agrees with a plain recursive matcher where texts repeat themselves") {
+  const uint64_t seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 50'000; ++round) {
+    std::string pattern;
+    std::string text;
+    for (size_t n = random() % 10; n > 0; --n) pattern += "aab**?"[random() % 6];
+    for (size_t n = random() % 16; n > 0; --n) text += "aab"[random() % 3];
+    CAPTURE(pattern);
+    CAPTURE(text);
+    REQUIRE(glob_match(pattern, text) == plain_match(pattern, text, false));
+  }
 }
 
 TEST_CASE("glob_match: agrees with a plain recursive matcher on random patterns") {

@@ -67,11 +67,17 @@ class Talker {
 // Does something of everything that changes what is kept, on few keys, so that it meets itself.
 class RandomSession {
  public:
-  RandomSession(Engine& engine, uint64_t seed) : engine_(engine), dice_(seed) {
+  enum class Clock { kGoesOn, kIsSet };  // of the wall
+
+  RandomSession(Engine& engine, uint64_t seed, Clock clock = Clock::kGoesOn)
+      : engine_(engine), dice_(seed), clock_(clock) {
     for (int i = 0; i < 4; ++i) talkers_.push_back(std::make_unique<Talker>(engine, now()));
   }
 
-  Now now() const { return session_time(ms_); }
+  Now now() const {
+    const Now now = session_time(ms_);
+    return now.with_ahead_ms(now.ahead_ms() + set_ms_);
+  }
 
   void step() {
     const uint64_t kind = dice_.below(40);
@@ -91,6 +97,7 @@ class RandomSession {
 
   void pass() {
     ms_ += dice_.between(0, 30);
+    if (clock_ == Clock::kIsSet && dice_.one_in(4)) set_ms_ = dice_.between(-100000, 100000);
     if (dice_.one_in(3)) return;
     Effects fx;
     engine_.tick(now(), fx);
@@ -238,7 +245,9 @@ class RandomSession {
 
   Engine& engine_;
   simulation::Dice dice_;
+  Clock clock_;
   int64_t ms_ = 0;
+  int64_t set_ms_ = 0;  // by how much the wall clock was set ahead
   std::vector<std::unique_ptr<Talker>> talkers_;
 };
 

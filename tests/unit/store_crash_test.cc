@@ -35,6 +35,13 @@ std::string kept(Engine& engine) {
   return text.substr(0, text.find("beside: "));
 }
 
+// The wall clock is set meanwhile, which is not to be seen.
+Config of_one_boot() {
+  Config config = session_config();
+  config.boot_id = "boot";
+  return config;
+}
+
 // A server's life on the disk, without a server.
 class Life {
  public:
@@ -42,7 +49,8 @@ class Life {
 
   // Reads the folder. The state that came back.
   std::string start() {
-    Recovery recovery(files_, engine_, session_time(0), false);
+    const Now now = session_time(0).with_ahead_ms(dice_.between(0, 1'000'000'000'000));
+    Recovery recovery(files_, engine_, now, false);
     while (true) {
       Result<bool> all = recovery.step();
       if (!all) FAIL(all.error());
@@ -57,7 +65,7 @@ class Life {
                                  : journal_.begin(next_journal_++);
     REQUIRE(begun);
     engine_.keep_journal();
-    session_ = std::make_unique<RandomSession>(engine_, dice_.below(1000000));
+    session_ = std::make_unique<RandomSession>(engine_, dice_.below(1000000), RandomSession::Clock::kIsSet);
     // The ends of sessions at a start are not recorded: they end at the next one again.
     save();
     return state;
@@ -80,6 +88,7 @@ class Life {
   // new journal puts it off.
   void save(int part = 4) {
     if (!journal_.begin(next_journal_)) return;
+    engine_.begin_journal_file();
     const uint64_t number = next_journal_++;
     Snapshot snapshot(engine_.state(), session_->now(), number);
     SnapshotWriter writer(files_, &loop_.loop, dice_.one_in(2) ? 1 : 0);
@@ -99,7 +108,7 @@ class Life {
   CrashFiles& files_;
   simulation::Dice dice_;
   Loop loop_;
-  Engine engine_{session_config()};
+  Engine engine_{of_one_boot()};
   JournalWriter journal_;
   std::unique_ptr<RandomSession> session_;
   uint64_t next_journal_ = 1;
@@ -238,7 +247,7 @@ TEST_CASE("crash: no token that was covered by meta comes again, and no lost hol
     CrashFiles files;
     Loop loop;
     uint64_t given = 1000;
-    int64_t until_ms = 0;
+    Horizon until;
     for (int life = 0; life < 4; ++life) {
       MetaKeeper meta(files, &loop.loop);
       auto found = meta.read();
@@ -246,18 +255,21 @@ TEST_CASE("crash: no token that was covered by meta comes again, and no lost hol
       REQUIRE(found->has_value() == (life > 0));
       if (life > 0) {
         CHECK((*found)->token_reserve >= given);
-        CHECK((*found)->horizon_ms >= until_ms);
+        CHECK((*found)->horizon_ms >= until.wall_ms);
+        CHECK((*found)->horizon_boot_ms >= until.boot_ms);
         given = (*found)->token_reserve;
       }
-      REQUIRE(meta.begin(std::string(kFolderIdDigits, 'a'), given, until_ms, "boot"));
+      REQUIRE(meta.begin(std::string(kFolderIdDigits, 'a'), given, until, "boot", {"boot", 7}));
       for (uint64_t step = dice.below(20); step > 0; --step) {
         const uint64_t token = given + dice.below(90'000'000);
-        const int64_t deadline_ms = until_ms + static_cast<int64_t>(dice.below(90'000));
-        meta.keep_ahead(token, deadline_ms, [] {});
+        Horizon holds = until;  // by a wall clock that may have been set meanwhile
+        holds.wall_ms += dice.between(-90'000, 90'000);
+        holds.boot_ms += static_cast<int64_t>(dice.below(90'000));
+        meta.keep_ahead(token, holds, [] {});
         if (dice.one_in(2)) loop.run();
-        if (!meta.covers(token, deadline_ms)) continue;
+        if (!meta.covers(token, holds)) continue;
         given = token;
-        until_ms = deadline_ms;
+        until = holds;
       }
       loop.run();
       files.crash(seed);

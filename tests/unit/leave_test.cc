@@ -1,0 +1,203 @@
+// A client with very much leaves in steps, and others find at each step what they would find had it been
+// noticed later. And what many waits of one owner, or behind one, must not cost: each of these cases took
+// minutes or seconds where a step was done for each pair of them.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "unit/session.h"
+
+namespace holdfast {
+namespace {
+
+// The requests of a hello, and N of what somebody may have much of.
+void take_much(Talker& talker, int n) {
+  talker.must({"HELLO", "3"});
+  for (int i = 0; i < n; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    talker.must({"WATCH", name});
+    talker.must({"SUBSCRIBE", name});
+    talker.must({"LOCK", "wanted", name, "1000", "WAIT", "0", "ASYNC"});
+    talker.must({"LOCK", name, "leaver", "1000", "SESSION"});
+  }
+}
+
+// Ticks at this time until there is nothing left to do at once; how often.
+int run_out(Engine& engine, Now now) {
+  int ticks = 0;
+  for (Effects fx; engine.next_deadline() == TimeMs{0}; ++ticks) {
+    engine.tick(now, fx);
+    engine.check_invariants();
+  }
+  return ticks;
+}
+
+std::string info(Talker& talker, const std::string& name) {
+  const std::string all = talker.say({"INFO", "everything"});
+  const size_t at = all.find(name + ":");
+  REQUIRE(at != std::string::npos);
+  return all.substr(at, all.find("\r\n", at) - at).substr(name.size() + 1);
+}
+
+TEST_CASE("leave: a client with little goes at once, one with much in steps") {
+  for (const auto& [much, steps] : {std::pair(200, 0), {201, 1}, {401, 2}}) {
+    Engine engine(session_config());
+    Talker other(engine);
+    other.must({"LOCK", "wanted", "other", "0"});
+    Talker leaver(engine);
+    take_much(leaver, much);
+    leaver.leave();
+    CHECK((engine.next_deadline() == TimeMs{0}) == (steps > 0));
+    CHECK(run_out(engine, session_time(0)) == steps);
+    CHECK(info(other, "lock_waiters") == "0");
+    CHECK(other.say({"PUBSUB", "NUMSUB", "n0"}) == "*2\r\n$2\r\nn0\r\n:0\r\n");
+    CHECK(info(other, "connected_clients") == "1");
+  }
+}
+
+TEST_CASE("leave: nothing is granted or written to who leaves, and who waits behind it is served") {
+  Engine engine(session_config());
+  Talker holder(engine);
+  holder.must({"LOCK", "wanted", "holder", "0"});
+  Talker leaver(engine);
+  take_much(leaver, 1000);
+  Talker behind(engine);
+  CHECK(behind.say({"LOCK", "wanted", "behind", "1000", "WAIT", "0"}).empty());
+  leaver.leave();
+  CHECK(holder.say({"UNLOCK", "wanted", "holder"}) == ":1\r\n");
+  CHECK(holder.say({"PUBLISH", "n999", "x"}) == ":1\r\n");  // not yet taken out
+  Effects fx;
+  for (int i = 0; engine.next_deadline() == TimeMs{0}; ++i) {
+    REQUIRE(i < 5);
+    engine.tick(session_time(0), fx);
+  }
+  CHECK(behind.heard().starts_with("*2\r\n$6\r\nbehind\r\n"));
+  CHECK(holder.say({"PUBLISH", "n999", "x"}) == ":0\r\n");
+}
+
+TEST_CASE("leave: many SESSION holds end after the grace, some of them each millisecond") {
+  Engine engine(session_config());
+  Talker other(engine);
+  Talker leaver(engine);
+  for (int i = 0; i < 1001; ++i) leaver.must({"LOCK", std::to_string(i), "me", "0", "SESSION"});
+  leaver.leave();
+  Effects fx;
+  std::vector<std::string> left;
+  for (int ms = 19; ms < 24; ++ms) {
+    other.at(session_time(ms));
+    left.push_back(other.say({"DBSIZE"}));
+  }
+  CHECK(left == std::vector<std::string>{":1001\r\n", ":501\r\n", ":1\r\n", ":0\r\n", ":0\r\n"});
+  engine.check_invariants();
+}
+
+TEST_CASE("leave: who leaves is taken apart in steps, and a second makes the first go at once") {
+  Engine engine(session_config());
+  Talker other(engine);
+  other.must({"LOCK", "wanted", "other", "0"});
+  for (int i = 0; i < 18; ++i) {
+    Talker leaver(engine);
+    take_much(leaver, 401);
+    leaver.leave();
+    CHECK(info(other, "connected_clients") == "1");
+  }
+  CHECK(run_out(engine, session_time(0)) == 2);
+  CHECK(info(other, "lock_waiters") == "0");
+}
+
+TEST_CASE("leave: who is leaving keeps nobody from a free lock, and closes no cycle") {
+  Engine engine(session_config());
+  Talker holder(engine);
+  Talker leaver(engine);
+  holder.must({"LOCK", "wanted", "holder", "0"});
+  holder.must({"LOCK", "other", "holder", "0"});
+  leaver.must({"LOCK", "mine", "leaver", "0"});
+  take_much(leaver, 300);
+  leaver.must({"LOCK", "other", "leaver", "0", "WAIT", "0", "ASYNC"});
+  leaver.leave();
+  CHECK(holder.say({"UNLOCK", "wanted", "holder"}) == ":1\r\n");
+  CHECK(holder.say({"LOCK", "wanted", "holder", "0"}).starts_with("*2\r\n"));
+  CHECK(holder.say({"LOCK", "mine", "holder", "0", "WAIT", "0"}).empty());
+  CHECK(run_out(engine, session_time(0)) > 0);
+}
+
+TEST_CASE("leave: what is unread and what is queued goes back in steps, a megabyte each") {
+  Engine engine(session_config());
+  Talker other(engine);
+  other.must({"SET", "large", std::string(size_t{3} << 20U, 'x')});
+  Effects fx;
+  const ConnId reader = engine.open("127.0.0.1:3", "127.0.0.1:2", session_time(0));
+  const std::vector<std::string_view> get = {"GET", "large"};
+  engine.apply(reader, get, session_time(0), fx);
+  engine.drop(reader, session_time(0), fx);
+  CHECK(run_out(engine, session_time(0)) >= 3);
+  Talker queuer(engine);
+  queuer.must({"MULTI"});
+  queuer.must({"SET", "k", std::string(size_t{3} << 20U, 'x')});
+  queuer.leave();
+  CHECK(run_out(engine, session_time(0)) >= 3);
+}
+
+TEST_CASE("queue: one owner that waits for very many keys") {
+  Engine engine(session_config());
+  Talker holder(engine);
+  Talker one(engine);
+  one.must({"HELLO", "3"});
+  constexpr int kKeys = 5000;
+  for (int i = 0; i < kKeys; ++i) {
+    holder.must({"LOCK", std::to_string(i), "holder", "0", "SESSION"});
+    one.must({"LOCK", std::to_string(i), "one", "0", "WAIT", "0", "ASYNC"});
+  }
+  holder.say({"RESET"});
+  Effects fx;
+  for (int ms = 0; ms <= 20 + kKeys / 500; ++ms) engine.tick(session_time(ms), fx);
+  Talker third(engine, session_time(200));
+  CHECK(info(third, "lock_waiters") == "0");
+  CHECK(info(third, "lock_queued_grants") == std::to_string(kKeys));
+}
+
+TEST_CASE("queue: an owner that asks for more again and again, ahead of others") {
+  Engine engine(session_config());
+  Talker a(engine);
+  Talker b(engine);
+  a.must({"HELLO", "3"});
+  a.must({"LOCK", "k", "a", "0", "SHARED"});
+  b.must({"LOCK", "k", "b", "0", "SHARED"});
+  for (int i = 0; i < 3000; ++i) a.must({"LOCK", "k", "a", "0", "WAIT", "0", "ASYNC"});
+  CHECK(b.say({"UNLOCK", "k", "b"}) == ":1\r\n");
+  CHECK(info(b, "lock_waiters") == "0");
+}
+
+// Many wait for `mine`, which "me" holds, who then waits for `other`.
+std::string wait_behind(int waiters, bool one_is_in_the_way, std::string& given_up) {
+  Engine engine(session_config());
+  Talker me(engine);
+  Talker crowd(engine);
+  crowd.must({"HELLO", "3"});
+  me.must({"LOCK", "mine", "me", "0"});
+  crowd.must({"LOCK", "other", "last", "0"});
+  for (int i = 1; i < waiters; ++i) {
+    crowd.must({"LOCK", "mine", std::to_string(i), "0", "WAIT", "0", "ASYNC"});
+  }
+  crowd.must({"LOCK", "mine", one_is_in_the_way ? "last" : "0", "0", "WAIT", "0", "ASYNC"});
+  std::string reply = me.say({"LOCK", "other", "me", "0", "WAIT", "0"});
+  Talker third(engine);
+  given_up = info(third, "lock_deadlock_searches_given_up");
+  return reply;
+}
+
+TEST_CASE("deadlock: it is found among 1,500 who wait; beyond a limit the search is given up") {
+  std::string given_up;
+  CHECK(wait_behind(1500, false, given_up).empty());
+  CHECK(given_up == "0");
+  CHECK(wait_behind(1500, true, given_up).starts_with("-DEADLOCK "));
+  CHECK(given_up == "0");
+  CHECK(wait_behind(100'000, false, given_up).empty());
+  CHECK(given_up == "1");
+  CHECK(wait_behind(100'000, true, given_up).empty());
+  CHECK(given_up == "1");
+}
+
+}  // namespace
+}  // namespace holdfast

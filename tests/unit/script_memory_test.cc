@@ -1,0 +1,98 @@
+// The memory of scripts: garbage goes in steps between requests, and the cache leaves room to run.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "core/state.h"
+#include "session.h"
+
+namespace holdfast {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+Config small_config() {
+  Config config = session_config();
+  config.limits.script_memory_bytes = 32 * kMiB;
+  config.limits.script_run_bytes = 8 * kMiB;
+  return config;
+}
+
+uint64_t script_bytes(Engine& engine) { return engine.state().scripts.memory_bytes(); }
+
+// Turns in which the engine wants to go on at once.
+int turns_of_work(Engine& engine) {
+  int turns = 0;
+  Effects fx;
+  for (; engine.next_deadline() && engine.next_deadline()->count == 0; ++turns) {
+    engine.tick(session_time(0), fx);
+    REQUIRE(turns < 100'000);
+  }
+  return turns;
+}
+
+// Scripts of some 100 KB each are cached until one is refused; the name of the first.
+std::string fill_cache(Talker& c) {
+  std::string numbers;
+  for (int i = 0; i < 2'000; ++i) numbers += std::to_string(i) + ",";
+  const std::string first = c.say({"SCRIPT", "LOAD", "return #string.rep('x', 2000000)"}).substr(5, 40);
+  std::string reply;
+  for (int i = 0; !reply.starts_with("-"); ++i) {
+    REQUIRE(i < 10'000);
+    reply = c.say({"SCRIPT", "LOAD", "return {" + numbers + std::to_string(i) + ".5}"});
+  }
+  CHECK(reply.find("not enough memory") != std::string::npos);
+  return first;
+}
+
+}  // namespace
+
+TEST_CASE("script memory: what a run leaves is collected in many turns, and then nothing is left to do") {
+  Engine engine(small_config());
+  Talker c(engine);
+  const uint64_t before = script_bytes(engine);
+  CHECK(turns_of_work(engine) == 0);
+  for (const std::string loop : {"t[i] = {i}", "t[i] = 'text ' .. i"}) {
+    CAPTURE(loop);
+    CHECK(c.say({"EVAL", "local t = {} for i = 1, 1e9 do " + loop + " end", "0"})
+              .starts_with("-ERR not enough"));
+    CHECK(script_bytes(engine) > 4 * kMiB);
+    CHECK(turns_of_work(engine) > 10);
+    CHECK(script_bytes(engine) < before + kMiB);
+  }
+}
+
+TEST_CASE("script memory: run after run without a turn in between never meets another's garbage") {
+  Engine engine(small_config());
+  Talker c(engine);
+  for (int i = 0; i < 20; ++i) {
+    CHECK(c.say({"EVAL", "local t = {} for i = 1, 1e9 do t[i] = {i} end", "0"})
+              .starts_with("-ERR not enough"));
+    CHECK(c.say({"EVAL", "return #string.rep('x', 3000000)", "0"}) == ":3000000\r\n");
+    CHECK(script_bytes(engine) < 32 * kMiB);
+  }
+}
+
+TEST_CASE("script memory: KEYS and ARGV do not count as what a run takes") {
+  Engine engine(small_config());
+  Talker c(engine);
+  const std::string large(6 * kMiB, 'x');
+  CHECK(c.say({"EVAL", "return #KEYS[1] + #ARGV[1] + #string.rep('x', 2000000)", "1", large,
+               large + "y"}) == ":" + std::to_string(12 * kMiB + 1 + 2'000'000) + "\r\n");
+}
+
+TEST_CASE("script memory: scripts that fill the cache leave room to run, and go when they are flushed") {
+  Engine engine(small_config());
+  Talker c(engine);
+  const uint64_t before = script_bytes(engine);
+  const std::string first = fill_cache(c);
+  CHECK(script_bytes(engine) <= 24 * kMiB);
+  for (int i = 0; i < 10; ++i) CHECK(c.say({"EVALSHA", first, "0"}) == ":2000000\r\n");
+  turns_of_work(engine);
+  CHECK(script_bytes(engine) > 16 * kMiB);
+  CHECK(c.say({"SCRIPT", "FLUSH"}) == "+OK\r\n");
+  CHECK(turns_of_work(engine) > 0);
+  CHECK(script_bytes(engine) < before + kMiB);
+}
+
+}  // namespace holdfast
