@@ -1,5 +1,4 @@
 // CLIENT PAUSE, UNPAUSE and REPLY: what makes answers wait, or not come.
-
 #include "core/command.h"
 #include "core/handlers.h"
 #include "core/pause.h"

@@ -35,6 +35,12 @@ struct HoldName {
 // length and the bytes of each.
 class QueuedRequests {
  public:
+  // What add() would take.
+  static size_t bytes_of(std::span<const std::string_view> argv) {
+    size_t bytes = sizeof(size_t);
+    for (const std::string_view arg : argv) bytes += sizeof(size_t) + arg.size();
+    return bytes;
+  }
   void add(std::span<const std::string_view> argv) {
     add_number(argv.size());
     for (const std::string_view arg : argv) {

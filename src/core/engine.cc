@@ -200,7 +200,7 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
 std::optional<TimeMs> Engine::next_deadline() const {
   if (s_->service.loading) return std::nullopt;
   const bool has_work =
-      next_flushed(*s_) != s_->flushed.end() || s_->scripts.collecting() || !s_->leaving.empty();
+      next_flushed(*s_) != s_->flushed.end() || s_->scripts.collecting() || s_->leaving.has_value();
   if (has_work || s_->task->fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();
   const auto consider = [&next](const std::optional<TimeMs>& due) {

@@ -12,7 +12,7 @@ struct Turn;
 
 // The first step, and for most the last. Its SESSION holds end when the rest is done.
 void leave(Turn& t, Conn& c);
-// A step of whoever began to leave first, if anybody has. Whether that one is gone now.
+// A step of the large one that is leaving. Whether there is none, or it is gone now.
 bool go_on_leaving(Turn& t);
 
 }  // namespace holdfast

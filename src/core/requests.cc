@@ -33,13 +33,12 @@ bool is_queued_in_multi(const Conn& c, const Command& command) {
 void queue_in_multi(Conn& c, const Command& command, std::span<const std::string_view> argv,
                     const Limits& limits, Reply& reply) {
   QueuedRequests& queued = c.transaction->requests;
-  queued.add(argv);
-  if (queued.bytes() > limits.query_buffer_bytes) {
+  if (queued.bytes() + QueuedRequests::bytes_of(argv) > limits.query_buffer_bytes) {
     c.transaction->broken = true;
-    queued = {};
     reply.error("ERR transaction is larger than client-query-buffer-limit allows");
     return;
   }
+  queued.add(argv);
   c.transaction->has_script = c.transaction->has_script || (command.flags & kMovableKeys) != 0;
   reply.simple("QUEUED");
 }

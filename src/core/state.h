@@ -4,8 +4,8 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <array>
-#include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -82,7 +82,7 @@ struct EngineState {
   Service service;
   absl::flat_hash_map<uint64_t, Attachment> attachments;  // of exclusive holds, by attachment_key()
   absl::flat_hash_map<SessionEnd*, std::unique_ptr<SessionEnd>> session_ends;
-  std::deque<ConnId> leaving;  // gone, and still being taken apart: see leave.h
+  std::optional<ConnId> leaving;  // gone, and still being taken apart: see leave.h
   PubSub pubsub;
   Watches watches;
   Tracking tracking;

@@ -90,7 +90,7 @@ void Store::tell_of_clock(const Now& now) const {
 void Store::recover_if_needed(const Now& now) {
   if (!found_ || found_->clean || options_.recovery_wait_ms == 0) return;
   const bool same_kernel = !found_->boot_id.empty() && found_->boot_id == boot_id_;
-  const int64_t left_ms = horizon_found(now).boot_ms - now.mono.count;
+  const int64_t left_ms = meta_.on_disk().horizon_boot_ms - now.mono.count;
   if (same_kernel || left_ms <= 0) return;
   const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
   engine_->service().recovering_until = now.mono + DurationMs{wait_ms};

@@ -151,7 +151,7 @@ class Crew {
     });
     Tally sum;
     for (const auto& member : members_) {
-      CHECK(member->wait() == 0);
+      CHECK_MESSAGE(member->wait() == 0, member->err().whole());
       for (const auto& [name, count] : tally_of(member->out().whole())) sum[name] += count;
     }
     return sum;
