@@ -1,5 +1,4 @@
 // SUBSCRIBE, UNSUBSCRIBE and their relatives for patterns and shards, PUBLISH, SPUBLISH, PUBSUB.
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,7 @@ void confirm(Request& r, std::string_view what, const std::string* name, size_t 
 size_t plain_count(const Conn& c) { return c.channels.size() + c.patterns.size(); }
 size_t shard_count(const Conn& c) { return c.shard_channels.size(); }
 
-template <class Map>
-void subscribe(Request& r, Map& map, absl::btree_set<std::string>& own, size_t (*count)(const Conn&)) {
+void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own, size_t (*count)(const Conn&)) {
   for (size_t i = 1; i < r.argc(); ++i) {
     const std::string name(r.arg(i));
     if (own.insert(name).second) map[name].emplace(r.c.id.serial, r.c.id);
@@ -32,8 +30,7 @@ void subscribe(Request& r, Map& map, absl::btree_set<std::string>& own, size_t (
   }
 }
 
-template <class Map>
-void unsubscribe(Request& r, Map& map, absl::btree_set<std::string>& own, size_t (*count)(const Conn&)) {
+void unsubscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own, size_t (*count)(const Conn&)) {
   std::vector<std::string> names(r.argv.begin() + 1, r.argv.end());
   if (names.empty()) names.assign(own.begin(), own.end());
   for (const std::string& name : names) {
@@ -47,7 +44,7 @@ void unsubscribe(Request& r, Map& map, absl::btree_set<std::string>& own, size_t
   if (names.empty()) confirm(r, r.command.name, nullptr, count(r.c));
 }
 
-void reply_channels(Request& r, const StringMap<PubSub::Subscribers>& channels) {
+void reply_channels(Request& r, const PubSub::Names& channels) {
   if (r.argc() > 3) return reply_subcommand_syntax(r);
   std::vector<std::string_view> names;
   GlobSteps steps;
@@ -56,12 +53,11 @@ void reply_channels(Request& r, const StringMap<PubSub::Subscribers>& channels) 
     if (steps.taken >= kPageSteps)
       return r.reply.error("ERR the pattern is too costly for so many channels");
   }
-  std::ranges::sort(names);
   r.reply.array(names.size());
   for (const std::string_view name : names) r.reply.bulk(name);
 }
 
-void reply_counts(Request& r, const StringMap<PubSub::Subscribers>& channels) {
+void reply_counts(Request& r, const PubSub::Names& channels) {
   r.reply.array(2 * (r.argc() - 2));
   for (size_t i = 2; i < r.argc(); ++i) {
     const auto it = channels.find(r.arg(i));
@@ -76,7 +72,7 @@ void cmd_subscribe(Request& r) { subscribe(r, r.s().pubsub.channels, r.c.channel
 void cmd_psubscribe(Request& r) {
   auto& known = r.s().pubsub.patterns;
   size_t all = known.size();
-  for (size_t i = 1; i < r.argc(); ++i) all += known.contains(std::string(r.arg(i))) ? 0 : 1;
+  for (size_t i = 1; i < r.argc(); ++i) all += known.contains(r.arg(i)) ? 0 : 1;
   if (all > r.s().config.limits.patterns) return r.reply.error("ERR too many patterns: see max-patterns");
   subscribe(r, known, r.c.patterns, plain_count);
 }

@@ -4,6 +4,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -25,6 +26,28 @@ struct StringHash {
 };
 template <class T>
 using StringMap = absl::flat_hash_map<std::string, T, StringHash, std::equal_to<>>;
+
+// A hash table in parts, as everybody waits while one grows: each part has its moment for itself. The part is
+// chosen by the upper bits of the hash, which the tables use least.
+template <class Table>
+class InParts {
+ public:
+  Table& part(uint64_t hash) { return parts_[hash >> (64U - kBits)]; }
+  const Table& part(uint64_t hash) const { return parts_[hash >> (64U - kBits)]; }
+  Table& part(std::string_view name) { return part(StringHash()(name)); }
+  const Table& part(std::string_view name) const { return part(StringHash()(name)); }
+  size_t size() const {
+    size_t sum = 0;
+    for (const Table& part : parts_) sum += part.size();
+    return sum;
+  }
+  auto begin() const { return parts_.begin(); }
+  auto end() const { return parts_.end(); }
+
+ private:
+  static constexpr unsigned kBits = 6;
+  std::array<Table, size_t{1} << kBits> parts_;
+};
 
 // A key with its hash, computed once a command. Does not own the bytes.
 struct Key {

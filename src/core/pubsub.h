@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "core/conn.h"
-#include "core/hash.h"
 
 namespace holdfast {
 
@@ -21,9 +20,11 @@ class PubSub {
 
   bool empty() const { return channels.empty() && patterns.empty(); }
 
-  StringMap<Subscribers> channels;
-  absl::btree_map<std::string, Subscribers> patterns;
-  StringMap<Subscribers> shard_channels;  // SSUBSCRIBE: a world of names of its own
+  // A tree, not a hash table, as one that grows keeps everybody waiting.
+  using Names = absl::btree_map<std::string, Subscribers, std::less<>>;
+  Names channels;
+  Names patterns;
+  Names shard_channels;  // SSUBSCRIBE: a world of names of its own
 };
 
 // Sends a message to all who subscribed to the channel or to a pattern that matches it; returns how many

@@ -5,9 +5,16 @@
 
 namespace holdfast {
 
+WaitQueues::~WaitQueues() {
+  for_each([](const WaitQueue& q) {
+    for (const Waiter* w : q.waiters) delete w;
+  });
+}
+
 WaitQueue* WaitQueues::find(DbIndex db, const Key& key) const {
-  const auto it = queues_.find(std::pair(db, key));
-  return it == queues_.end() ? nullptr : it->get();
+  const auto& queues = queues_.part(key.hash);
+  const auto it = queues.find(std::pair(db, key));
+  return it == queues.end() ? nullptr : it->get();
 }
 
 WaitQueue* WaitQueues::find_or_make(DbIndex db, const Key& key) {
@@ -16,13 +23,14 @@ WaitQueue* WaitQueues::find_or_make(DbIndex db, const Key& key) {
   made->db = db;
   made->key_bytes = key.bytes;
   made->key_hash = key.hash;
-  return queues_.insert(std::move(made)).first->get();
+  return queues_.part(key.hash).insert(std::move(made)).first->get();
 }
 
 void WaitQueues::destroy(WaitQueue* q) {
   assert(q->waiters.empty() && !q->armed() && !q->ready);
   note_holder(q, {}, false);
-  queues_.erase(queues_.find(std::pair(q->db, q->key())));
+  auto& queues = queues_.part(q->key_hash);
+  queues.erase(queues.find(std::pair(q->db, q->key())));
 }
 
 // Upgrades stand together at the head, so that ranks below the others' first suffice for all of them.
@@ -41,22 +49,24 @@ void WaitQueues::take_out(Waiter* w) {
 }
 
 Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned) {
-  Waiter* w = owned.get();
+  Waiter* w = owned.release();
   w->queue = q;
   put_in(w);
   w->arrival = ++last_arrival_;
-  by_owner_[w->owner].insert(w);
-  waiters_.emplace(w, std::move(owned));
+  by_owner_.part(w->owner)[w->owner].insert(w);
+  ++waiting_;
   return w;
 }
 
 std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
   assert(!w->armed());
   take_out(w);
-  const auto it = by_owner_.find(w->owner);
+  StringMap<OwnerWaits>& owners = by_owner_.part(w->owner);
+  const auto it = owners.find(w->owner);
   it->second.erase(w);
-  if (it->second.empty()) by_owner_.erase(it);
-  return std::move(waiters_.extract(w).mapped());
+  if (it->second.empty()) owners.erase(it);
+  --waiting_;
+  return std::unique_ptr<Waiter>(w);
 }
 
 void WaitQueues::promote(Waiter* w) {
@@ -67,8 +77,9 @@ void WaitQueues::promote(Waiter* w) {
 
 const OwnerWaits& WaitQueues::of_owner(std::string_view owner) const {
   static const OwnerWaits kNone;
-  const auto it = by_owner_.find(owner);
-  return it == by_owner_.end() ? kNone : it->second;
+  const StringMap<OwnerWaits>& owners = by_owner_.part(owner);
+  const auto it = owners.find(owner);
+  return it == owners.end() ? kNone : it->second;
 }
 
 std::vector<Waiter*> WaitQueues::of_owner_in(std::string_view owner, const WaitQueue* q) const {
@@ -104,39 +115,41 @@ void WaitQueues::note_holder(WaitQueue* q, std::string_view owner, bool shared) 
   }
   if (q->holder == owner) return;
   if (!q->holder.empty()) {
-    const auto it = held_by_.find(q->holder);
+    auto& holders = held_by_.part(q->holder);
+    const auto it = holders.find(q->holder);
     it->second.erase(q);
-    if (it->second.empty()) held_by_.erase(it);
+    if (it->second.empty()) holders.erase(it);
   }
   q->holder = owner;
-  if (!owner.empty()) held_by_[q->holder].insert(q);
+  if (!owner.empty()) held_by_.part(q->holder)[q->holder].insert(q);
 }
 
 const absl::flat_hash_set<WaitQueue*>& WaitQueues::held_by(std::string_view owner) const {
   static const absl::flat_hash_set<WaitQueue*> kNone;
-  const auto it = held_by_.find(owner);
-  return it == held_by_.end() ? kNone : it->second;
+  const auto& holders = held_by_.part(owner);
+  const auto it = holders.find(owner);
+  return it == holders.end() ? kNone : it->second;
 }
 
 void WaitQueues::check_invariants() const {
   size_t waiting = 0;
-  for (const auto& q : queues_) {
+  for_each([&](WaitQueue& q) {
     uint64_t rank = 0;
     bool upgrades = true;
-    for (const Waiter* w : q->waiters) {
-      assert(w->queue == q.get() && w->rank > rank && waiters_.contains(w));
+    for (const Waiter* w : q.waiters) {
+      assert(w->queue == &q && w->rank > rank);
       assert(upgrades || !w->upgrade);
       assert(of_owner(w->owner).contains(w));
       rank = w->rank;
-      if (upgrades && !w->upgrade) assert(*q->first_plain == w);
+      if (upgrades && !w->upgrade) assert(*q.first_plain == w);
       upgrades = w->upgrade;
       ++waiting;
     }
-    if (upgrades) assert(q->first_plain == q->waiters.end());
-    assert(q->shared == shared_.contains(q.get()));
-    assert(q->holder.empty() || held_by(q->holder).contains(q.get()));
-  }
-  assert(waiting == waiters_.size());
+    if (upgrades) assert(q.first_plain == q.waiters.end());
+    assert(q.shared == shared_.contains(&q));
+    assert(q.holder.empty() || held_by(q.holder).contains(&q));
+  });
+  assert(waiting == waiting_);
 }
 
 }  // namespace holdfast

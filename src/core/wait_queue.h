@@ -3,7 +3,6 @@
 #pragma once
 
 #include <absl/container/btree_set.h>
-#include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
 #include <deque>
@@ -79,6 +78,11 @@ using OwnerWaits = absl::btree_set<Waiter*, ByQueue>;
 
 class WaitQueues {
  public:
+  WaitQueues() = default;
+  ~WaitQueues();
+  WaitQueues(const WaitQueues&) = delete;
+  WaitQueues& operator=(const WaitQueues&) = delete;
+
   WaitQueue* find(DbIndex db, const Key& key) const;
   WaitQueue* find_or_make(DbIndex db, const Key& key);
   // The queue must be empty and disarmed.
@@ -95,7 +99,7 @@ class WaitQueues {
   const OwnerWaits& of_owner(std::string_view owner) const;
   // Those in one queue. A copy: it stays as it is when they are let in.
   std::vector<Waiter*> of_owner_in(std::string_view owner, const WaitQueue* q) const;
-  size_t waiting() const { return waiters_.size(); }
+  size_t waiting() const { return waiting_; }
   size_t queues() const { return queues_.size(); }
 
   // The queue has to be looked at again before the turn ends.
@@ -113,7 +117,9 @@ class WaitQueues {
 
   template <class F>
   void for_each(F f) const {
-    for (const auto& q : queues_) f(*q);
+    for (const auto& part : queues_) {
+      for (const auto& q : part) f(*q);
+    }
   }
   void check_invariants() const;
 
@@ -138,11 +144,11 @@ class WaitQueues {
   static void put_in(Waiter* w);
   static void take_out(Waiter* w);
 
-  absl::flat_hash_set<std::unique_ptr<WaitQueue>, Hash, Equal> queues_;
-  absl::flat_hash_map<Waiter*, std::unique_ptr<Waiter>> waiters_;
-  StringMap<OwnerWaits> by_owner_;
+  InParts<absl::flat_hash_set<std::unique_ptr<WaitQueue>, Hash, Equal>> queues_;
+  InParts<StringMap<OwnerWaits>> by_owner_;
+  InParts<StringMap<absl::flat_hash_set<WaitQueue*>>> held_by_;
+  size_t waiting_ = 0;
   uint64_t last_arrival_ = 0;
-  StringMap<absl::flat_hash_set<WaitQueue*>> held_by_;
   absl::flat_hash_set<WaitQueue*> shared_;
   std::deque<WaitQueue*> ready_;
 };

@@ -5,7 +5,7 @@ namespace holdfast {
 
 void Watches::add(Conn& c, DbIndex db, std::string_view key) {
   if (!c.watched.insert(WatchedKey{db, std::string(key)}).second) return;
-  by_key_[db][key].push_back(c.id);
+  by_key_[db][std::string(key)].push_back(c.id);
   ++watched_;
 }
 

@@ -2,13 +2,16 @@
 // in its Conn.
 #pragma once
 
+#include <absl/container/btree_map.h>
+
 #include <array>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/conn.h"
-#include "core/hash.h"
 #include "core/types.h"
 
 namespace holdfast {
@@ -37,7 +40,8 @@ class Watches {
  private:
   static void break_all(const ConnTable& conns, const std::vector<ConnId>& watchers);
 
-  std::array<StringMap<std::vector<ConnId>>, kDatabases> by_key_;
+  // Trees, not hash tables, as one that grows keeps everybody waiting.
+  std::array<absl::btree_map<std::string, std::vector<ConnId>, std::less<>>, kDatabases> by_key_;
   size_t watched_ = 0;
 };
 
