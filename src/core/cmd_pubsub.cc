@@ -22,7 +22,8 @@ void confirm(Request& r, std::string_view what, const std::string* name, size_t 
 size_t plain_count(const Conn& c) { return c.channels.size() + c.patterns.size(); }
 size_t shard_count(const Conn& c) { return c.shard_channels.size(); }
 
-void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own, size_t (*count)(const Conn&)) {
+void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own,
+               size_t (*count)(const Conn&)) {
   for (size_t i = 1; i < r.argc(); ++i) {
     const std::string name(r.arg(i));
     if (own.insert(name).second) map[name].emplace(r.c.id.serial, r.c.id);
@@ -30,7 +31,8 @@ void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own
   }
 }
 
-void unsubscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own, size_t (*count)(const Conn&)) {
+void unsubscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own,
+                 size_t (*count)(const Conn&)) {
   std::vector<std::string> names(r.argv.begin() + 1, r.argv.end());
   if (names.empty()) names.assign(own.begin(), own.end());
   for (const std::string& name : names) {

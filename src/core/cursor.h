@@ -22,7 +22,8 @@ struct ScanPage {
   std::vector<std::string> keys;
 };
 
-// Steps of matching (GlobSteps) after which a page ends, though COUNT asks for more: half a millisecond or so.
+// Steps of matching (GlobSteps) after which a page ends, though COUNT asks for more: about half a
+// millisecond.
 inline constexpr uint64_t kPageSteps = uint64_t{1} << 17;
 
 // Reads "cursor [MATCH pattern] [COUNT count] [TYPE type]" from argument `at` on; TYPE only where

@@ -27,8 +27,8 @@ struct StringHash {
 template <class T>
 using StringMap = absl::flat_hash_map<std::string, T, StringHash, std::equal_to<>>;
 
-// A hash table in parts, as everybody waits while one grows: each part has its moment for itself. The part is
-// chosen by the upper bits of the hash, which the tables use least.
+// A hash table in parts, as everybody waits while one grows: each part has its moment for itself. The part
+// is chosen by the upper bits of the hash, which the tables use least.
 template <class Table>
 class InParts {
  public:

@@ -182,6 +182,7 @@ uint64_t Keyspace::scan(uint64_t cursor, const size_t& count, F f) const {
   size_t met = 0;
   uint64_t last = 0;
   for (size_t t = table_index(cursor << (64 - kCursorBits)); t < kTables; ++t) {
+    if (tables_[t].empty()) continue;
     for (const auto& [at, handle] : in_hash_order(t, cursor)) {
       if (met >= count && at != last) return at;  // entries of one cursor value belong to one step
       f(std::as_const(entry(handle)));

@@ -58,7 +58,8 @@ int64_t send_to(Turn& t, const PubSub::Subscribers& subscribers, std::span<const
   return static_cast<int64_t>(subscribers.size());
 }
 
-void unsubscribe_from(PubSub::Names& map, absl::btree_set<std::string>& names, uint64_t serial, size_t most) {
+void unsubscribe_from(PubSub::Names& map, absl::btree_set<std::string>& names, uint64_t serial,
+                      size_t most) {
   for (auto name = names.begin(); most > 0 && name != names.end(); --most, name = names.erase(name)) {
     const auto it = map.find(*name);
     it->second.erase(serial);
