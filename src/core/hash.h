@@ -32,10 +32,10 @@ using StringMap = absl::flat_hash_map<std::string, T, StringHash, std::equal_to<
 template <class Table>
 class InParts {
  public:
-  Table& part(uint64_t hash) { return parts_[hash >> (64U - kBits)]; }
-  const Table& part(uint64_t hash) const { return parts_[hash >> (64U - kBits)]; }
-  Table& part(std::string_view name) { return part(StringHash()(name)); }
-  const Table& part(std::string_view name) const { return part(StringHash()(name)); }
+  Table& part(uint64_t hash) { return parts_[index(hash)]; }
+  const Table& part(uint64_t hash) const { return parts_[index(hash)]; }
+  Table& part(std::string_view name) { return parts_[index(StringHash()(name))]; }
+  const Table& part(std::string_view name) const { return parts_[index(StringHash()(name))]; }
   size_t size() const {
     size_t sum = 0;
     for (const Table& part : parts_) sum += part.size();
@@ -46,6 +46,7 @@ class InParts {
 
  private:
   static constexpr unsigned kBits = 6;
+  static size_t index(uint64_t hash) { return hash >> (64U - kBits); }
   std::array<Table, size_t{1} << kBits> parts_;
 };
 
