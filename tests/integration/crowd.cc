@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
+#include <string>
 
 #include "transcripts/reply_text.h"
 
@@ -47,7 +49,8 @@ std::optional<Heard> Crowd::hear(Clock::time_point deadline) {
     next_ = 0;
     std::array<epoll_event, 64> events;
     const int n = epoll_wait(poll_.get(), events.data(), events.size(), left_ms(deadline));
-    if (n <= 0) return std::nullopt;
+    if (n < 0 && errno != EINTR) throw std::runtime_error(std::string("epoll: ") + std::strerror(errno));
+    if (n == 0) return std::nullopt;
     for (int i = 0; i < n; ++i) read(events[static_cast<size_t>(i)].data.u64);
   }
   return std::move(heard_[next_++]);
