@@ -36,11 +36,7 @@ void unsubscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& o
   std::vector<std::string> names(r.argv.begin() + 1, r.argv.end());
   if (names.empty()) names.assign(own.begin(), own.end());
   for (const std::string& name : names) {
-    if (own.erase(name) > 0) {
-      const auto it = map.find(name);
-      it->second.erase(r.c.id.serial);
-      if (it->second.empty()) map.erase(it);
-    }
+    if (own.erase(name) > 0) PubSub::remove(map, name, r.c.id.serial);
     confirm(r, r.command.name, &name, count(r.c));
   }
   if (names.empty()) confirm(r, r.command.name, nullptr, count(r.c));

@@ -92,7 +92,7 @@ class Match {
       if (run_is_last()) return text_.size() - star_ends_ >= run_.size() && text_.ends_with(run_);
       if (!go_behind_star()) return false;
     }
-    while (at_ < pattern_.size() && pattern_[at_] == '*') ++at_;
+    skip_stars();
     return at_ == pattern_.size();
   }
 
@@ -114,9 +114,13 @@ class Match {
     return same && left_ > 0;
   }
 
+  void skip_stars() {
+    while (at_ < pattern_.size() && pattern_[at_] == '*') ++at_;
+  }
+
   void pass_star() {
     const size_t from = at_;
-    while (at_ < pattern_.size() && pattern_[at_] == '*') ++at_;
+    skip_stars();
     behind_star_ = at_;
     star_ends_ = place_;
     run_ = ignore_case_ ? std::string_view() : plain_run(pattern_, at_);

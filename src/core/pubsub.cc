@@ -61,13 +61,17 @@ int64_t send_to(Turn& t, const PubSub::Subscribers& subscribers, std::span<const
 void unsubscribe_from(PubSub::Names& map, absl::btree_set<std::string>& names, uint64_t serial,
                       size_t most) {
   for (auto name = names.begin(); most > 0 && name != names.end(); --most, name = names.erase(name)) {
-    const auto it = map.find(*name);
-    it->second.erase(serial);
-    if (it->second.empty()) map.erase(it);
+    PubSub::remove(map, *name, serial);
   }
 }
 
 }  // namespace
+
+void PubSub::remove(Names& names, const std::string& name, uint64_t serial) {
+  const auto it = names.find(name);
+  it->second.erase(serial);
+  if (it->second.empty()) names.erase(it);
+}
 
 int64_t publish(Turn& t, std::string_view channel, std::string_view message) {
   int64_t sent = 0;

@@ -22,6 +22,9 @@ class PubSub {
 
   // A tree, not a hash table, as one that grows keeps everybody waiting.
   using Names = absl::btree_map<std::string, Subscribers, std::less<>>;
+  // Takes a subscriber out, who must be in.
+  static void remove(Names& names, const std::string& name, uint64_t serial);
+
   Names channels;
   Names patterns;
   Names shard_channels;  // SSUBSCRIBE: a world of names of its own
