@@ -32,7 +32,7 @@ uv_buf_t as_buf(const Buffer& buffer) {
 // then after each eighth: a few may take long, and most are many and short.
 class Share {
  public:
-  explicit Share(bool is_pipeline) : from_(is_pipeline ? uv_hrtime() : 0) {}
+  Share(uint64_t ns, bool is_pipeline) : ns_(ns), from_(is_pipeline ? uv_hrtime() : 0) {}
 
   // For another request, of which there is no need to ask before the first.
   bool is_used_up() {
@@ -40,11 +40,12 @@ class Share {
     next_look_ += std::min(next_look_, kMostBetweenLooks);
     const uint64_t now = uv_hrtime();
     if (from_ == 0) from_ = now;
-    return now - from_ > kTurnNs;
+    return now - from_ > ns_;
   }
 
  private:
   static constexpr size_t kMostBetweenLooks = 8;
+  const uint64_t ns_;
   uint64_t from_;
   size_t requests_ = 0;
   size_t next_look_ = 1;
@@ -124,7 +125,7 @@ size_t Connection::parse(std::string_view bytes) {
   const Now& now = server_.now();
   const size_t replies_before = output_->size();
   size_t used = 0;
-  Share share(std::exchange(backlogged_, false));
+  Share share(server_.share_ns(), std::exchange(backlogged_, false));
   bool guest = engine.is_guest(id_);
   parser_.set_guest(guest);
   bool goes_on = !engine.blocked(id_) && !engine.closing(id_);

@@ -20,7 +20,6 @@ class Server;
 // How much one client may do before the others have their turn.
 inline constexpr size_t kReadBytes = size_t{64} << 10;  // read at once; also the size of the shared buffer
 inline constexpr size_t kMaxReadBytes = size_t{1} << 20;    // the same, inside one large argument
-inline constexpr uint64_t kTurnNs = 100'000;                // for requests, if there are many
 inline constexpr size_t kTurnReplyBytes = size_t{1} << 20;  // replies made at once
 // Memory that an idle connection may keep of a buffer that has grown.
 inline constexpr size_t kKeptBytes = size_t{16} << 10;

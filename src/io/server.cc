@@ -1,5 +1,6 @@
-// A turn: the poll ends, callbacks feed the engine, and the flush in uv_prepare (which libuv runs before
-// the next poll, after timers) does what the engine asks for. So replies leave in the turn that made them.
+// A turn: the poll ends, callbacks feed the engine, and the flush in uv_check (which libuv runs right after
+// them) does what the engine asks for. So replies leave in the turn that made them, and before the backlog
+// of those who want more than their share goes on: that is a timer's turn, with its flush in uv_prepare.
 #include "io/server.h"
 
 #include <fmt/format.h>
@@ -27,6 +28,8 @@ namespace {
 constexpr size_t kTurnBytes = size_t{256} << 10;
 // Whom a turn lets in: who comes and goes without end is not to keep the others from their replies.
 constexpr size_t kTurnAccepts = 32;
+constexpr uint64_t kShareNs = 100'000;      // for the requests of those who have many
+constexpr uint64_t kLeastShareNs = 20'000;  // of one of them, however many they are
 // Effects cause effects: a reply wakes a client, whose request wakes the next. After so many rounds the
 // sockets are polled in between.
 constexpr int kMaxRounds = 16;
@@ -83,13 +86,14 @@ Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket>
       read_buffer_(std::make_unique<char[]>(kReadBytes)) {
   uv_loop_init(&loop_);
   uv_prepare_init(&loop_, &prepare_);
+  uv_check_init(&loop_, &check_);
   uv_timer_init(&loop_, &timer_);
   uv_timer_init(&loop_, &idle_timer_);
   uv_idle_init(&loop_, &busy_poll_);
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) uv_signal_init(&loop_, handle);
   uv_async_init(&loop_, &stop_request_, [](uv_async_t* a) { self(a->data)->stop("SHUTDOWN"); });
-  for (void** data : {&stop_request_.data, &prepare_.data, &timer_.data, &idle_timer_.data,
-                      &busy_poll_.data, &terminate_.data, &interrupt_.data, &hangup_.data}) {
+  for (void** data : {&stop_request_.data, &prepare_.data, &check_.data, &timer_.data,
+                      &idle_timer_.data, &busy_poll_.data, &terminate_.data, &interrupt_.data, &hangup_.data}) {
     *data = this;
   }
   for (ListenSocket& socket : sockets) {
@@ -107,7 +111,8 @@ Server::~Server() {
 
 Result<Done> Server::run() {
   std::signal(SIGPIPE, SIG_IGN);
-  uv_prepare_start(&prepare_, on_prepare);
+  uv_prepare_start(&prepare_, [](uv_prepare_t* p) { self(p->data)->end_open_turn(); });
+  uv_check_start(&check_, [](uv_check_t* c) { self(c->data)->end_open_turn(); });
   uv_signal_start(&terminate_, on_stop_signal, SIGTERM);
   uv_signal_start(&interrupt_, on_stop_signal, SIGINT);
   uv_signal_start(&hangup_, on_hangup_signal, SIGHUP);
@@ -322,9 +327,8 @@ void Server::did_read(size_t bytes) {
   if (turn_bytes_ >= kTurnBytes) end_turn();
 }
 
-void Server::on_prepare(uv_prepare_t* handle) noexcept {
-  Server* server = self(handle->data);
-  if (server->turn_open_) server->end_turn();
+void Server::end_open_turn() {
+  if (turn_open_) end_turn();
 }
 
 void Server::end_turn() {
@@ -394,6 +398,11 @@ void Server::handle_effects() {
     if (Connection* connection = find(id)) connection->resume();
   }
   handled_.clear();
+}
+
+uint64_t Server::share_ns() const {
+  const size_t sharers = std::max(runnable_.size(), backlog_.size() + 1);
+  return std::max(kShareNs / sharers, kLeastShareNs);
 }
 
 void Server::run_backlog() {
@@ -480,6 +489,7 @@ void Server::stop(const char* signal_name) {
   effects_.clear();
   close_handle(stop_request_);
   close_handle(prepare_);
+  close_handle(check_);
   close_handle(timer_);
   close_handle(idle_timer_);
   close_handle(busy_poll_);

@@ -51,6 +51,9 @@ class Server {
   void end_linger(Connection& connection);
   // It has input that it could parse, but has had its share of this turn.
   void add_backlog(ConnId id) { backlog_.push_back(id); }
+  // Of a turn's time, for the requests of one client: those who want more than their share share what one
+  // has.
+  uint64_t share_ns() const;
   // A turn that has done much ends early, so that nobody waits long for his reply; with it any connection
   // may end.
   void did_read(size_t bytes);
@@ -72,7 +75,6 @@ class Server {
   };
 
   static void on_connection(uv_stream_t* stream, int status) noexcept;
-  static void on_prepare(uv_prepare_t* handle) noexcept;
   static void on_timer(uv_timer_t* timer) noexcept;
   static void on_busy_poll(uv_idle_t* handle) noexcept;
   static void on_idle_check(uv_timer_t* timer) noexcept;
@@ -87,6 +89,7 @@ class Server {
   void warn_of_accept(int status);
   Connection* find(ConnId id) const;
 
+  void end_open_turn();
   void end_turn();
   void make_spare_pages();
   void handle_effects();
@@ -110,6 +113,7 @@ class Server {
   std::string ready_text_;  // what the log says when requests are served
   uv_loop_t loop_;
   uv_prepare_t prepare_;
+  uv_check_t check_;
   uv_timer_t timer_;       // the engine's next deadline
   uv_timer_t idle_timer_;  // looks for idle clients
   uv_idle_t busy_poll_;    // while it is active the loop does not sleep
