@@ -33,7 +33,7 @@ struct ScriptSandbox {
 
   struct Source {
     std::string_view body;
-    int function;
+    size_t function;
     std::string* error;
   };
 
@@ -43,9 +43,30 @@ struct ScriptSandbox {
       *source.error = std::string("ERR Error compiling script (new function): ") + lua_tostring(lua, -1);
       return 0;
     }
-    source.function = luaL_ref(lua, LUA_REGISTRYINDEX);
+    source.function = keep(lua, host_of(lua));
     return 0;
   }
+
+  // Takes the function on top of the stack into the pages.
+  static size_t keep(lua_State* lua, ScriptHost& host) {
+    const size_t place = host.functions_;
+    if (place / ScriptHost::kPageScripts == host.pages_.size()) {
+      lua_createtable(lua, static_cast<int>(ScriptHost::kPageScripts), 0);
+      host.pages_.push_back(luaL_ref(lua, LUA_REGISTRYINDEX));
+    }
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.pages_.back());
+    lua_insert(lua, -2);
+    lua_rawseti(lua, -2, slot_of(place));
+    return host.functions_++;
+  }
+
+  static void push_kept(lua_State* lua, const ScriptHost& host, size_t place) {
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.pages_[place / ScriptHost::kPageScripts]);
+    lua_rawgeti(lua, -1, slot_of(place));
+    lua_remove(lua, -2);
+  }
+
+  static int slot_of(size_t place) { return static_cast<int>(place % ScriptHost::kPageScripts) + 1; }
 
   static void set_strings(lua_State* lua, const char* name, std::span<const std::string_view> strings) {
     lua_pushstring(lua, name);
@@ -68,7 +89,7 @@ struct ScriptSandbox {
     host.begin_limit();
     lua_settop(lua, 0);
     lua_rawgeti(lua, LUA_REGISTRYINDEX, host.handler_);
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.call_.script->function);
+    push_kept(lua, host, host.call_.script->function);
     const size_t begin = r.reply.out().size();
     if (lua_pcall(lua, 0, 1, 1) != 0) {
       host.write_error(r, lua);
@@ -93,8 +114,9 @@ ScriptHost::ScriptHost(uint64_t all_bytes, uint64_t run_bytes)
 ScriptHost::~ScriptHost() { lua_close(lua_); }
 
 const Script* ScriptHost::find(std::string_view sha) const {
-  const auto it = scripts_.find(sha);
-  return it == scripts_.end() ? nullptr : &it->second;
+  const StringMap<Script>& scripts = scripts_.part(sha);
+  const auto it = scripts.find(sha);
+  return it == scripts.end() ? nullptr : &it->second;
 }
 
 namespace {
@@ -163,12 +185,14 @@ const Script* ScriptHost::load(std::string_view sha, std::string_view body, std:
   }
   if (!error.empty()) return nullptr;
   script.function = source.function;
-  return &scripts_.emplace(sha, script).first->second;
+  return &scripts_.part(sha).emplace(sha, script).first->second;
 }
 
 void ScriptHost::flush() {
-  for (const auto& [sha, script] : scripts_) luaL_unref(lua_, LUA_REGISTRYINDEX, script.function);
-  scripts_.clear();
+  for (const int page : pages_) luaL_unref(lua_, LUA_REGISTRYINDEX, page);
+  pages_.clear();
+  functions_ = 0;
+  scripts_ = {};
   live_bytes_ = 0;  // as far as is known
   collecting_ = true;
 }

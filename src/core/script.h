@@ -33,7 +33,7 @@ struct ScriptFlags {
 };
 
 struct Script {
-  int function = 0;  // its place in Lua's registry
+  size_t function = 0;  // its place in ScriptHost::pages_
   ScriptFlags flags;
 };
 
@@ -133,7 +133,12 @@ class ScriptHost {
   int environment_ = 0;               // registry places: the global table of scripts,
   int globals_ = 0;                   // what is behind it,
   int handler_ = 0;                   // and the function that completes errors
-  StringMap<Script> scripts_;
+  // Registry places of tables that hold the compiled scripts, kPageScripts each: to mark a table, or to let
+  // it grow, is one moment in Lua.
+  static constexpr size_t kPageScripts = 128;
+  std::vector<int> pages_;
+  size_t functions_ = 0;  // in them
+  InParts<StringMap<Script>> scripts_;
   Call call_;
   Buffer scratch_;  // the reply of a redis.call()
   std::vector<std::string_view> argv_;

@@ -17,7 +17,7 @@ namespace {
 constexpr int kUsualWork = 200;
 constexpr int kMostWork = 1'000'000;  // in effect a whole cycle at once
 constexpr uint64_t kLargeBlock = uint64_t{64} << 10U;
-constexpr uint64_t kStepWork = 60'000;  // bytes marked or swept in a step: some tenths of a millisecond
+constexpr uint64_t kStepWork = 20'000;  // bytes marked or swept in a step: about 0.1 ms
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <vector>
 
 #include "core/state.h"
 #include "session.h"
@@ -70,6 +71,23 @@ TEST_CASE("script memory: run after run without a turn in between never meets an
               .starts_with("-ERR not enough"));
     CHECK(c.say({"EVAL", "return #string.rep('x', 3000000)", "0"}) == ":3000000\r\n");
     CHECK(script_bytes(engine) < 32 * kMiB);
+  }
+}
+
+TEST_CASE("script memory: hundreds of scripts are kept, each runs, and others after a flush") {
+  Engine engine(small_config());
+  Talker c(engine);
+  for (const std::string round : {"1", "2"}) {
+    std::vector<std::string> shas;
+    for (int i = 0; i < 300; ++i) {
+      shas.push_back(
+          c.say({"SCRIPT", "LOAD", "return " + round + " * " + std::to_string(i)}).substr(5, 40));
+    }
+    for (int i = 0; i < 300; ++i) {
+      CHECK(c.say({"EVALSHA", shas[i], "0"}) == ":" + std::to_string(std::stoi(round) * i) + "\r\n");
+    }
+    c.must({"SCRIPT", "FLUSH"});
+    CHECK(c.say({"EVALSHA", shas[0], "0"}).starts_with("-NOSCRIPT "));
   }
 }
 
