@@ -22,9 +22,9 @@ struct ScanPage {
   std::vector<std::string> keys;
 };
 
-// Steps of matching (GlobSteps) after which a page ends, though COUNT asks for more: about half a
-// millisecond.
-inline constexpr uint64_t kPageSteps = uint64_t{1} << 17;
+// Steps of matching (GlobSteps) after which a page ends, though COUNT asks for more: about a tenth
+// of a millisecond.
+inline constexpr uint64_t kPageSteps = uint64_t{1} << 13;
 
 // Reads "cursor [MATCH pattern] [COUNT count] [TYPE type]" from argument `at` on; TYPE only where
 // `with_type`. nullopt: the error has been written.

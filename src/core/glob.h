@@ -18,7 +18,7 @@ bool glob_match(std::string_view pattern, std::string_view text, bool ignore_cas
 // `free` for each of the pattern's first 64 bytes and the text's first 1,024; what would take more matches
 // nothing. `taken` counts those beside, of all matches: usual patterns take none.
 struct GlobSteps {
-  uint64_t allowed = uint64_t{1} << 17;
+  uint64_t allowed = uint64_t{1} << 15;
   uint64_t taken = 0;
   uint64_t free = 8;
 };

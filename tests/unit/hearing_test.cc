@@ -62,6 +62,29 @@ TEST_CASE("pub/sub: a message is sent by channel and by each pattern, in each pr
   CHECK(w.fx.dirty.size() == 2);
 }
 
+TEST_CASE("pub/sub: of the patterns all are found that may match, each once and in their order") {
+  World w;
+  Conn& c = w.open(3);
+  for (const char* pattern : {"*", "**", "?b", "[a-c]b", "\\ab", "ab", "a*", "b*", "", "z"}) {
+    w.psubscribe(c, pattern);
+  }
+  const auto told = [&](const char* channel) {
+    publish(w.t, channel, "x");
+    std::string all;
+    const std::string text = heard(c);
+    const std::string before = "$8\r\npmessage\r\n$";
+    for (size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
+      const size_t pattern = text.find("\r\n", at + before.size()) + 2;
+      all += text.substr(pattern, text.find("\r\n", pattern) - pattern) + " ";
+    }
+    return all;
+  };
+  CHECK(told("ab") == "* ** ?b [a-c]b \\ab a* ab ");
+  CHECK(told("b") == "* ** b* ");
+  CHECK(told("*") == "* ** ");
+  CHECK(told("") == " * ");
+}
+
 TEST_CASE("pub/sub: who has unsubscribed from all leaves nothing in the index") {
   World w;
   Conn& a = w.open(2);
