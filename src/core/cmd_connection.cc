@@ -144,7 +144,7 @@ void cmd_reset(Request& r) {
   stop_tracking(r.t, r.c);
   stop_monitoring(r.t, r.c);
   r.s().watches.clear(r.c);
-  r.c.transaction.reset();
+  end_transaction(r.s(), std::move(r.c.transaction));
   r.c.reply_mode = ReplyMode::kOn;
   r.c.no_evict = r.c.no_touch = false;
   r.c.db = r.s().db_at[0];

@@ -6,6 +6,7 @@
 #include "core/cursor.h"
 #include "core/glob.h"
 #include "core/handlers.h"
+#include "core/slices.h"
 
 namespace holdfast {
 
@@ -24,7 +25,8 @@ size_t shard_count(const Conn& c) { return c.shard_channels.size(); }
 
 void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own,
                size_t (*count)(const Conn&)) {
-  for (size_t i = 1; i < r.argc(); ++i) {
+  const size_t end = put_off_rest(r);
+  for (size_t i = 1; i < end; ++i) {
     const std::string name(r.arg(i));
     if (own.insert(name).second) map[name].emplace(r.c.id.serial, r.c.id);
     confirm(r, r.command.name, &name, count(r.c));
@@ -33,13 +35,16 @@ void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own
 
 void unsubscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own,
                  size_t (*count)(const Conn&)) {
-  std::vector<std::string> names(r.argv.begin() + 1, r.argv.end());
-  if (names.empty()) names.assign(own.begin(), own.end());
+  const auto given = r.argv.first(put_off_rest(r)).subspan(1);
+  std::vector<std::string> names(given.begin(), given.end());
+  for (auto it = own.begin(); r.argc() == 1 && it != own.end() && names.size() < slice_size(r); ++it)
+    names.push_back(*it);
   for (const std::string& name : names) {
     if (own.erase(name) > 0) PubSub::remove(map, name, r.c.id.serial);
     confirm(r, r.command.name, &name, count(r.c));
   }
   if (names.empty()) confirm(r, r.command.name, nullptr, count(r.c));
+  if (r.argc() == 1 && !own.empty()) put_off_again(r);
 }
 
 void reply_channels(Request& r, const PubSub::Names& channels) {

@@ -5,6 +5,7 @@
 #include "core/command.h"
 #include "core/handlers.h"
 #include "core/locks.h"
+#include "core/slices.h"
 
 namespace holdfast {
 
@@ -37,6 +38,22 @@ bool refuse_in_exec(Request& r) {
   return true;
 }
 
+void run_transaction(Request& r, const Transaction& transaction, bool changed) {
+  if (transaction.broken) {
+    return r.reply.error("EXECABORT Transaction discarded because of previous errors.");
+  }
+  if (changed) return r.reply.null_array();
+  Buffer& out = r.reply.out();
+  r.c.in_exec = true;
+  r.reply.array(transaction.requests.count());
+  transaction.requests.for_each([&](std::span<const std::string_view> argv) {
+    // Its command was resolved when it was queued, so that there is one.
+    Request inner{r.t, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
+    if (!r.c.checked || !refuse_in_exec(inner)) run_command(inner);
+  });
+  r.c.in_exec = false;
+}
+
 }  // namespace
 
 void cmd_multi(Request& r) {
@@ -47,43 +64,33 @@ void cmd_multi(Request& r) {
 
 void cmd_exec(Request& r) {
   if (r.c.transaction == nullptr) return r.reply.error("ERR EXEC without MULTI");
-  const std::unique_ptr<Transaction> transaction = std::exchange(r.c.transaction, nullptr);
+  std::unique_ptr<Transaction> transaction = std::exchange(r.c.transaction, nullptr);
   const bool changed = watched_has_changed(r);
   r.s().watches.clear(r.c);
-  if (transaction->broken) {
-    return r.reply.error("EXECABORT Transaction discarded because of previous errors.");
-  }
-  if (changed) return r.reply.null_array();
-  Buffer& out = r.reply.out();
-  r.c.in_exec = true;
-  r.reply.array(transaction->requests.count());
-  transaction->requests.for_each([&](std::span<const std::string_view> argv) {
-    // Its command was resolved when it was queued, so that there is one.
-    Request inner{r.t, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
-    if (!r.c.checked || !refuse_in_exec(inner)) run_command(inner);
-  });
-  r.c.in_exec = false;
+  run_transaction(r, *transaction, changed);
+  end_transaction(r.s(), std::move(transaction));
 }
 
 void cmd_discard(Request& r) {
   if (r.c.transaction == nullptr) return r.reply.error("ERR DISCARD without MULTI");
-  r.c.transaction.reset();
+  end_transaction(r.s(), std::move(r.c.transaction));
   r.s().watches.clear(r.c);
   r.reply.ok();
 }
 
 void cmd_watch(Request& r) {
   if (r.c.transaction != nullptr) return r.reply.error("ERR WATCH inside MULTI is not allowed");
-  for (size_t i = 1; i < r.argc() && !r.c.watch_broken; ++i) {
+  const size_t end = put_off_rest(r);
+  for (size_t i = 1; i < end && !r.c.watch_broken; ++i) {
     find_any(r.t, r.c.db, r.keys().key(r.arg(i)));  // what is due ends now, and is no change afterwards
     r.s().watches.add(r.c, r.c.db, r.arg(i));
   }
-  r.reply.ok();
+  if (r.c.slices.count() == 0) r.reply.ok();
 }
 
 void cmd_unwatch(Request& r) {
-  r.s().watches.clear(r.c);
-  r.reply.ok();
+  r.s().watches.clear(r.c, slice_size(r));
+  r.c.watched.empty() ? r.reply.ok() : put_off_again(r);
 }
 
 }  // namespace holdfast

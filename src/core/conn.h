@@ -59,18 +59,33 @@ class QueuedRequests {
     std::string_view rest = bytes_.view();
     std::vector<std::string_view> argv;
     while (!rest.empty()) {
-      argv.resize(take_number(rest));
-      for (std::string_view& arg : argv) {
-        const size_t size = take_number(rest);
-        arg = rest.substr(0, size);
-        rest.remove_prefix(size);
-      }
+      read(rest, argv);
       f(std::span<const std::string_view>(argv));
     }
   }
 
+  // Drops the first and calls f(argv) for it, which may add others once it has done with its views.
+  template <class F>
+  void take_first(F f) {
+    std::string_view rest = bytes_.view();
+    std::vector<std::string_view> argv;
+    read(rest, argv);
+    const size_t used = bytes_.size() - rest.size();
+    --count_;
+    f(std::span<const std::string_view>(argv));
+    bytes_.consume(used);
+  }
+
  private:
   void add_number(size_t n) { bytes_.append({reinterpret_cast<const char*>(&n), sizeof n}); }
+  static void read(std::string_view& rest, std::vector<std::string_view>& argv) {
+    argv.resize(take_number(rest));
+    for (std::string_view& arg : argv) {
+      const size_t size = take_number(rest);
+      arg = rest.substr(0, size);
+      rest.remove_prefix(size);
+    }
+  }
   static size_t take_number(std::string_view& from) {
     size_t n = 0;
     std::memcpy(&n, from.data(), sizeof n);
@@ -132,6 +147,7 @@ struct Conn {
   absl::btree_set<std::string> shard_channels;
   std::unique_ptr<ClientTracking> tracking;
   std::vector<std::string> postponed;  // the request that came during CLIENT PAUSE, to be run after it
+  QueuedRequests slices;               // of the request that runs in several turns: see slices.h
   bool in_script = false;              // its script, or transaction with one, has been put off
   bool in_exec = false;                // its transaction runs
   bool monitor = false;

@@ -11,6 +11,7 @@
 #include "core/long_task.h"
 #include "core/requests.h"
 #include "core/revive.h"
+#include "core/slices.h"
 #include "core/state.h"
 
 namespace holdfast {
@@ -95,7 +96,9 @@ void expire_due_entries(Turn& t, size_t budget) {
   }
 }
 
-bool is_blocked(const Conn& c) { return c.blocked_on != nullptr || c.in_script || !c.postponed.empty(); }
+bool is_blocked(const Conn& c) {
+  return c.blocked_on != nullptr || c.in_script || !c.postponed.empty() || c.slices.count() > 0;
+}
 
 // A flushed keyspace that no snapshot needs any more.
 auto next_flushed(EngineState& s) {
@@ -176,6 +179,7 @@ void Engine::go_on(Now now, Effects& fx) {
 }
 
 void Engine::tick(Now now, Effects& fx, size_t budget) {
+  s_->old_buffers.release_some();
   if (s_->service.loading) return;
   if (s_->task->fiber.under_way()) {
     go_on(now, fx);
@@ -185,6 +189,7 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   fire_due_timers(t);
   expire_due_entries(t, budget);
   go_on_leaving(t);
+  run_slice(t);
   serve_ready_queues(t);
   if (s_->pause.until && is_due(*s_->pause.until, now.mono)) {
     s_->pause.until.reset();
@@ -199,8 +204,8 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
 
 std::optional<TimeMs> Engine::next_deadline() const {
   if (s_->service.loading) return std::nullopt;
-  const bool has_work =
-      next_flushed(*s_) != s_->flushed.end() || s_->scripts.collecting() || s_->leaving.has_value();
+  const bool has_work = next_flushed(*s_) != s_->flushed.end() || s_->scripts.collecting() ||
+                        s_->leaving.has_value() || !s_->old_buffers.empty() || !s_->unfinished.empty();
   if (has_work || s_->task->fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();
   const auto consider = [&next](const std::optional<TimeMs>& due) {
@@ -210,6 +215,8 @@ std::optional<TimeMs> Engine::next_deadline() const {
   consider(s_->pause.until);
   return next;
 }
+
+void Engine::give_back(Buffer& buffer) { s_->old_buffers.take(buffer); }
 
 Buffer& Engine::output(ConnId conn) {
   Conn& c = s_->conns.at(conn);

@@ -72,8 +72,11 @@ class Engine {
   // long as the connection, and its address does not change.
   Buffer& output(ConnId conn);
 
-  // Whether the connection waits (for a lock, for its own script, for the end of CLIENT PAUSE): later
-  // requests of it have to wait in its input.
+  // Empties a buffer whose memory is not needed any more; what is large goes back a little at a time.
+  void give_back(Buffer& buffer);
+
+  // Whether the connection waits (for a lock, for the end of its own long request or of CLIENT PAUSE):
+  // later requests of it have to wait in its input.
   bool blocked(ConnId conn) const;
   // Whether the connection is to be closed (QUIT, CLIENT KILL, a broken frame): no request is taken any
   // more.

@@ -10,9 +10,8 @@ namespace holdfast {
 
 namespace {
 
-// What one step may take of each kind: about 0.1 ms each.
-constexpr size_t kStepEntries = 200;
-constexpr size_t kStepBytes = size_t{1} << 20U;
+// What one step may take of each kind: about 0.1 ms.
+constexpr size_t kStepEntries = 25;
 
 // Whether all is done: then the connection is no more.
 bool leave_some(Turn& t, Conn& c) {
@@ -20,8 +19,9 @@ bool leave_some(Turn& t, Conn& c) {
   unsubscribe_all(t, c, kStepEntries);
   t.s.watches.clear(c, kStepEntries);
   if (!c.waiters.empty() || c.subscriptions() > 0 || !c.watched.empty()) return false;
-  if (c.transaction != nullptr && !c.transaction->requests.memory().release_some(kStepBytes)) return false;
-  if (!c.out.release_some(kStepBytes)) return false;
+  end_transaction(t.s, std::move(c.transaction));
+  t.s.old_buffers.take(c.slices.memory());
+  t.s.old_buffers.take(c.out);
   const ConnId id = c.id;
   const uint32_t session = c.session;
   absl::btree_set<HoldName> holds = std::move(c.session_holds);
@@ -41,7 +41,7 @@ void leave(Turn& t, Conn& c) {
   stop_tracking(t, c);
   const ConnId id = c.id;
   if (leave_some(t, c)) return;
-  while (!go_on_leaving(t)) {  // one at a time: each may have as much unread as a client may
+  while (!go_on_leaving(t)) {  // one at a time
   }
   t.s.leaving = id;
 }

@@ -1,7 +1,6 @@
 // A connection goes: what it has in queues and indexes is taken out. Somebody may have a hundred thousand
-// waits, watches and subscriptions, and megabytes unread, and nobody is to wait for their end; so a large
-// one goes in steps. Meanwhile it stands in the table as Conn::leaving: nothing is granted or written to
-// it.
+// waits, watches and subscriptions, and nobody is to wait for their end; so a large one goes in steps.
+// Meanwhile it stands in the table as Conn::leaving: nothing is granted or written to it.
 #pragma once
 
 #include "core/conn.h"

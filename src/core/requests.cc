@@ -47,7 +47,7 @@ void queue_in_multi(Conn& c, const Command& command, std::span<const std::string
 void fail_transaction(Turn& t, Conn& c, std::string_view name) {
   if (c.transaction != nullptr) c.transaction->broken = true;
   if (!equals_ignore_case(name, "exec")) return;
-  c.transaction.reset();
+  end_transaction(t.s, std::move(c.transaction));
   t.s.watches.clear(c);
 }
 
@@ -251,6 +251,8 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
   } else {
     Request r{t, c, *command, argv, reply, true};
     run_command(r);
+    if (c.slices.count() > 0) [[unlikely]]
+      t.s.unfinished.push_back(c.id);
   }
   conclude_request(t, c, answered);
 }

@@ -31,7 +31,7 @@ void end_session_hold(Turn& t, const SessionEnd& end, const HoldName& name, Time
 
 // Ends some of them, and takes those out of the set.
 void end_some(Turn& t, SessionEnd& end, TimeMs at) {
-  constexpr int kMost = 500;
+  constexpr int kMost = 100;
   auto it = end.holds.begin();
   for (int n = 0; n < kMost && it != end.holds.end(); ++n, it = end.holds.erase(it)) {
     end_session_hold(t, end, *it, at);

@@ -4,6 +4,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "core/keyspace.h"
 #include "core/lease_table.h"
 #include "core/lock_body.h"
+#include "core/old_buffers.h"
 #include "core/pause.h"
 #include "core/pubsub.h"
 #include "core/reply.h"
@@ -62,6 +64,12 @@ struct SessionEnd : Timer {
   absl::btree_set<HoldName> holds;
 };
 
+// What searches for deadlocks may take together: see deadlock.cc.
+struct SearchSteps {
+  size_t saved = 0;
+  TimeMs counted;  // the time up to which steps have been saved
+};
+
 struct EngineState {
   explicit EngineState(Config c);
   ~EngineState();
@@ -77,12 +85,15 @@ struct EngineState {
   ConnTable conns;
   Timers timers;
   WaitQueues queues;
+  SearchSteps search_steps;
   LeaseTable leases;
   Journal journal;
   Service service;
   absl::flat_hash_map<uint64_t, Attachment> attachments;  // of exclusive holds, by attachment_key()
   absl::flat_hash_map<SessionEnd*, std::unique_ptr<SessionEnd>> session_ends;
   std::optional<ConnId> leaving;  // gone, and still being taken apart: see leave.h
+  OldBuffers old_buffers;
+  std::deque<ConnId> unfinished;  // their requests go in slices: see slices.h
   PubSub pubsub;
   Watches watches;
   Tracking tracking;
@@ -100,6 +111,11 @@ struct EngineState {
   Stats stats;
   DbIndex next_db_to_expire = 0;  // so that one database's storm does not starve the others
 };
+
+// It is done, or given up; null where there was none. What it kept may be megabytes.
+inline void end_transaction(EngineState& s, std::unique_ptr<Transaction> transaction) {
+  if (transaction != nullptr) s.old_buffers.take(transaction->requests.memory());
+}
 
 inline uint64_t attachment_key(DbIndex db, Handle h) { return (uint64_t{db} << 32U) | h; }
 

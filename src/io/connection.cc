@@ -29,10 +29,11 @@ uv_buf_t as_buf(const Buffer& buffer) {
 }
 
 // Of a turn's time, for the requests of one client. The clock is looked at after 1, 2, 4, 8 requests, and
-// then after each eighth: a few may take long, and most are many and short.
+// then after each eighth: a few may take long, and most are many and short. A single small request needs no
+// clock.
 class Share {
  public:
-  Share(uint64_t ns, bool is_pipeline) : ns_(ns), from_(is_pipeline ? uv_hrtime() : 0) {}
+  Share(uint64_t ns, size_t bytes) : ns_(ns), from_(bytes > kSmallRequest ? uv_hrtime() : 0) {}
 
   // For another request, of which there is no need to ask before the first.
   bool is_used_up() {
@@ -44,6 +45,7 @@ class Share {
   }
 
  private:
+  static constexpr size_t kSmallRequest = 512;
   static constexpr size_t kMostBetweenLooks = 8;
   const uint64_t ns_;
   uint64_t from_;
@@ -125,7 +127,8 @@ size_t Connection::parse(std::string_view bytes) {
   const Now& now = server_.now();
   const size_t replies_before = output_->size();
   size_t used = 0;
-  Share share(server_.share_ns(), std::exchange(backlogged_, false));
+  Share share(server_.share_ns(), bytes.size());
+  backlogged_ = false;
   bool guest = engine.is_guest(id_);
   parser_.set_guest(guest);
   bool goes_on = !engine.blocked(id_) && !engine.closing(id_);
@@ -151,7 +154,12 @@ size_t Connection::parse(std::string_view bytes) {
 
 void Connection::parse_input() {
   input_.consume(parse(input_.view()));
-  if (input_.empty()) input_.reset(kKeptBytes);
+  if (input_.empty()) tidy(input_);
+}
+
+// A buffer that is empty, or whose bytes nobody needs any more.
+void Connection::tidy(Buffer& buffer) {
+  if (buffer.capacity() > kKeptBytes) server_.give_back(buffer);
 }
 
 void Connection::check_input() {
@@ -218,7 +226,7 @@ void Connection::send() {
     return send_tls();
   if (!write_now()) return close();
   if (output_->empty()) {
-    output_->reset(kKeptBytes);
+    tidy(*output_);
     return close_if_finished();
   }
   if (!is_reader_too_slow() && allowed_ > 0) write_rest();
@@ -281,7 +289,8 @@ void Connection::on_written(uv_write_t* request, int status) noexcept {
   if (status != 0) return c->close();
   c->server_.now();  // opens the turn, for what a close may cause
   c->server_.did_write(c->in_flight_.size());
-  c->in_flight_.reset(kKeptBytes);
+  c->in_flight_.clear();
+  c->tidy(c->in_flight_);
   if (!c->lingering_) return c->send();
   if (c->tls_ ? c->encrypt() : !c->last_words_.empty()) return c->write_rest();
   c->drain();
@@ -347,6 +356,9 @@ void Connection::close() {
 
 void Connection::on_closed(uv_handle_t* handle) noexcept {
   const std::unique_ptr<Connection> last_owner(self(handle->data));
+  for (Buffer Connection::*buffer :
+       {&Connection::input_, &Connection::in_flight_, &Connection::last_words_})
+    last_owner->tidy((*last_owner).*buffer);
 }
 
 }  // namespace holdfast

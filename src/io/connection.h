@@ -85,6 +85,7 @@ class Connection {
   void take(const uv_buf_t& buf, size_t n);
   size_t parse(std::string_view bytes);
   void parse_input();
+  void tidy(Buffer& buffer);
   void check_input();
   void end_of_input();
   void close_if_finished();

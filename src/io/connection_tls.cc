@@ -107,8 +107,8 @@ void Connection::send_tls() {
     is_reader_too_slow();
     return;
   }
-  output_->reset(kKeptBytes);
-  tls_->unsent.reset(kKeptBytes);
+  tidy(*output_);
+  tidy(tls_->unsent);
   close_if_finished();
 }
 

@@ -27,9 +27,9 @@ namespace {
 // What a turn may read before it answers.
 constexpr size_t kTurnBytes = size_t{256} << 10;
 // Whom a turn lets in: who comes and goes without end is not to keep the others from their replies.
-constexpr size_t kTurnAccepts = 32;
+constexpr size_t kTurnAccepts = 8;
 constexpr uint64_t kShareNs = 100'000;      // for the requests of those who have many
-constexpr uint64_t kLeastShareNs = 20'000;  // of one of them, however many they are
+constexpr uint64_t kLeastShareNs = 50'000;  // of one of them, however many they are
 // Effects cause effects: a reply wakes a client, whose request wakes the next. After so many rounds the
 // sockets are polled in between.
 constexpr int kMaxRounds = 16;
@@ -92,8 +92,8 @@ Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket>
   uv_idle_init(&loop_, &busy_poll_);
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) uv_signal_init(&loop_, handle);
   uv_async_init(&loop_, &stop_request_, [](uv_async_t* a) { self(a->data)->stop("SHUTDOWN"); });
-  for (void** data : {&stop_request_.data, &prepare_.data, &check_.data, &timer_.data,
-                      &idle_timer_.data, &busy_poll_.data, &terminate_.data, &interrupt_.data, &hangup_.data}) {
+  for (void** data : {&stop_request_.data, &prepare_.data, &check_.data, &timer_.data, &idle_timer_.data,
+                      &busy_poll_.data, &terminate_.data, &interrupt_.data, &hangup_.data}) {
     *data = this;
   }
   for (ListenSocket& socket : sockets) {
@@ -398,6 +398,11 @@ void Server::handle_effects() {
     if (Connection* connection = find(id)) connection->resume();
   }
   handled_.clear();
+}
+
+void Server::give_back(Buffer& buffer) {
+  if (!stopping_) now();
+  engine_.give_back(buffer);
 }
 
 uint64_t Server::share_ns() const {

@@ -49,6 +49,9 @@ class Server {
   // The same, but its socket goes on to send the last replies, and counts as a client until end_linger().
   void linger(Connection& connection);
   void end_linger(Connection& connection);
+  // The memory of a large buffer that is not needed any more, a little in this turn and in each that
+  // follows.
+  void give_back(Buffer& buffer);
   // It has input that it could parse, but has had its share of this turn.
   void add_backlog(ConnId id) { backlog_.push_back(id); }
   // Of a turn's time, for the requests of one client: those who want more than their share share what one

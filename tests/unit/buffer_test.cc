@@ -1,5 +1,6 @@
 // Buffer: bytes go in at the end and out at the front, and its memory is taken and given back as it says.
 #include "core/buffer.h"
+#include "core/old_buffers.h"
 
 #include <doctest/doctest.h>
 
@@ -102,6 +103,31 @@ TEST_CASE("Buffer: moving and swapping hand the content over") {
   CHECK(b.view() == "cc");
   b = std::move(c);
   CHECK(b.view() == "aa");
+}
+
+TEST_CASE("OldBuffers: small ones go at once, large ones in steps, the more the larger") {
+  constexpr size_t kMiB = size_t{1} << 20U;
+  OldBuffers old;
+  Buffer buffer;
+  buffer.reserve(kMiB / 2);
+  old.take(buffer);
+  CHECK(buffer.capacity() == 0);
+  CHECK(old.empty());
+  buffer.append("x");
+  buffer.reserve(3 * kMiB);  // 4 MiB
+  old.take(buffer);
+  CHECK(buffer.empty());
+  CHECK(buffer.capacity() == 0);
+  int steps = 0;
+  for (; !old.empty(); ++steps) old.release_some();
+  CHECK(steps == 8);
+  for (int i = 0; i < 8; ++i) {
+    buffer.reserve(8 * kMiB);
+    old.take(buffer);
+  }
+  for (steps = 0; !old.empty(); ++steps) old.release_some();
+  CHECK(steps > 16);
+  CHECK(steps < 64);
 }
 
 TEST_CASE("Buffer: behaves as a string through random appends, reads and cuts") {
