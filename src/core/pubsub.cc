@@ -63,8 +63,7 @@ int64_t send_to(Turn& t, const PubSub::Subscribers& subscribers, std::span<const
 std::vector<std::string_view> possible_beginnings(std::string_view channel) {
   std::vector<std::string_view> all = {"*", "?", "[", "\\", channel.substr(0, 1)};
   std::ranges::sort(all);
-  const auto twice = std::ranges::unique(all);
-  all.erase(twice.begin(), twice.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
