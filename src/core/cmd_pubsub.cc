@@ -25,7 +25,7 @@ size_t shard_count(const Conn& c) { return c.shard_channels.size(); }
 
 void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own,
                size_t (*count)(const Conn&)) {
-  const size_t end = put_off_rest(r);
+  const size_t end = r.command.handler == cmd_psubscribe ? r.argc() : put_off_rest(r);
   for (size_t i = 1; i < end; ++i) {
     const std::string name(r.arg(i));
     if (own.insert(name).second) map[name].emplace(r.c.id.serial, r.c.id);
@@ -72,11 +72,13 @@ void reply_counts(Request& r, const PubSub::Names& channels) {
 }  // namespace
 
 void cmd_subscribe(Request& r) { subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count); }
+// In one moment, so that all are taken or none; there are no more than there may be patterns.
 void cmd_psubscribe(Request& r) {
   auto& known = r.s().pubsub.patterns;
-  size_t all = known.size();
-  for (size_t i = 1; i < r.argc(); ++i) all += known.contains(r.arg(i)) ? 0 : 1;
-  if (all > r.s().config.limits.patterns) return r.reply.error("ERR too many patterns: see max-patterns");
+  const size_t most = r.s().config.limits.patterns;
+  size_t all = r.argc() - 1 > most ? SIZE_MAX : known.size();
+  for (size_t i = 1; i < r.argc() && all <= most; ++i) all += known.contains(r.arg(i)) ? 0 : 1;
+  if (all > most) return r.reply.error("ERR too many patterns: see max-patterns");
   subscribe(r, known, r.c.patterns, plain_count);
 }
 void cmd_ssubscribe(Request& r) {

@@ -49,6 +49,10 @@ class QueuedRequests {
     }
     ++count_;
   }
+  void clear() {
+    bytes_.clear();
+    count_ = 0;
+  }
   size_t count() const { return count_; }
   size_t bytes() const { return bytes_.size(); }
   Buffer& memory() { return bytes_; }

@@ -236,6 +236,8 @@ bool Engine::is_guest(ConnId conn) const {
   return c.checked && needs_auth(*s_, c);
 }
 bool Engine::lets_anybody_in() const { return s_->acl.lets_anybody_in(); }
+bool Engine::goes_on(ConnId conn) const { return s_->conns.at(conn).slices.count() > 0; }
+
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
 void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
   s_->conns.at(conn).unparsed_bytes = unparsed_bytes;

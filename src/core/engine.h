@@ -78,6 +78,8 @@ class Engine {
   // Whether the connection waits (for a lock, for the end of its own long request or of CLIENT PAUSE):
   // later requests of it have to wait in its input.
   bool blocked(ConnId conn) const;
+  // Whether it is its own request that goes on in later turns, with nobody to wait for.
+  bool goes_on(ConnId conn) const;
   // Whether the connection is to be closed (QUIT, CLIENT KILL, a broken frame): no request is taken any
   // more.
   bool closing(ConnId conn) const;

@@ -46,10 +46,13 @@ void run_slice(Turn& t) {
   mark_dirty(t, *c);
   c->running = true;
   const size_t answered = c->out.size();
+  bool refused = false;
   c->slices.take_first([&](std::span<const std::string_view> argv) {
     Request r{t, *c, *c->last_command, argv, Reply(c->out, c->protocol), true};
-    r.command.handler(r);
+    refused = c->checked && refuse_by_acl(t, *c, r.command, argv, r.reply);  // users may have changed
+    if (!refused) r.command.handler(r);
   });
+  if (refused) c->slices.clear();
   conclude_request(t, *c, answered);
   if (c->slices.count() > 0) {
     t.s.unfinished.push_back(id);

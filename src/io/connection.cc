@@ -128,7 +128,7 @@ size_t Connection::parse(std::string_view bytes) {
   const size_t replies_before = output_->size();
   size_t used = 0;
   Share share(server_.share_ns(), bytes.size());
-  backlogged_ = false;
+  backlogged_ = stopped_ = false;
   bool guest = engine.is_guest(id_);
   parser_.set_guest(guest);
   bool goes_on = !engine.blocked(id_) && !engine.closing(id_);
@@ -149,6 +149,7 @@ size_t Connection::parse(std::string_view bytes) {
     if (guest) [[unlikely]]
       parser_.set_guest(guest = engine.is_guest(id_));
   }
+  stopped_ = used < bytes.size();
   return engine.closing(id_) ? bytes.size() : used;
 }
 
@@ -188,9 +189,11 @@ void Connection::end_of_input() {
 
 void Connection::close_if_finished() {
   if (!at_end_ || closed_) return;
-  const bool blocked = server_.engine().blocked(id_);
-  const bool under_way = writing_ || backlogged_ || !output_->empty() || (tls_ && !tls_->unsent.empty());
-  if (under_way && !blocked) return;
+  const Engine& engine = server_.engine();
+  if (engine.goes_on(id_)) return;
+  const bool under_way =
+      writing_ || backlogged_ || stopped_ || !output_->empty() || (tls_ && !tls_->unsent.empty());
+  if (under_way && !engine.blocked(id_)) return;
   tls_ ? write_tls() : write_now();
   close();
 }

@@ -166,6 +166,7 @@ void Server::hold(Connection& connection) {
 
 // What was held when the sync began may leave now.
 void Server::release_held() {
+  now();
   const std::vector<ConnId> held = std::exchange(held_, {});
   for (const ConnId id : held) {
     Connection* connection = find(id);
@@ -396,11 +397,6 @@ void Server::handle_effects() {
   handled_.clear();
 }
 
-void Server::give_back(Buffer& buffer) {
-  if (!stopping_) now();
-  engine_.give_back(buffer);
-}
-
 uint64_t Server::share_ns() const {
   return std::max(kShareNs / std::max(runnable_.size(), backlog_.size() + 1), kLeastShareNs);
 }
@@ -476,6 +472,7 @@ void Server::stop(const char* signal_name) {
   log_line(LogLevel::kNotice, fmt::format("stopping after {}", signal_name));
   now();
   end_turn();
+  turn_open_ = true;  // no other begins: what it would grant is on no disk
   if (store_ == nullptr || store_->stop()) flush_held();
   stopping_ = true;
   for (const auto& listener : listeners_) {

@@ -51,7 +51,11 @@ class Server {
   void end_linger(Connection& connection);
   // The memory of a large buffer that is not needed any more, a little in this turn and in each that
   // follows.
-  void give_back(Buffer& buffer);
+  // It may open a turn, and is emptied before: what that turn says in it stays.
+  void give_back(Buffer& buffer) {
+    engine_.give_back(buffer);
+    now();
+  }
   // It has input that it could parse, but has had its share of this turn.
   void add_backlog(ConnId id) { backlog_.push_back(id); }
   // Of a turn's time, for the requests of one client: those who want more than their share share what one

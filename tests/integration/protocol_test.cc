@@ -100,6 +100,20 @@ TEST_CASE("who sends no more still gets all replies, and then the end") {
   CHECK(client.read_to_end() == expected);
 }
 
+TEST_CASE("who sends no more still gets what goes in slices, and what stands behind it") {
+  const Server server;
+  std::string names;
+  for (int i = 0; i < 1000; ++i) names += " n" + std::to_string(i);
+  Client watcher(server);
+  watcher.send("WATCH" + names + "\r\nMULTI\r\nPING\r\nEXEC\r\nPING\r\n");
+  watcher.half_close();
+  CHECK(watcher.read_to_end() == "+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+PONG\r\n+PONG\r\n");
+  Client hearer(server);
+  hearer.send("SUBSCRIBE" + names + "\r\n");
+  hearer.half_close();
+  CHECK(hearer.read_to_end().ends_with("$4\r\nn999\r\n:1000\r\n"));
+}
+
 TEST_CASE("who sends no more and waits for a lock has given up") {
   const Server server;
   Client client(server);

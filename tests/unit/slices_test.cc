@@ -117,6 +117,37 @@ TEST_CASE("slices: inside a transaction, and where no reply is wanted, a request
   CHECK(other.say({"PUBLISH", "n0", "x"}) == ":0\r\n");
 }
 
+TEST_CASE("slices: what a user may no longer do is refused, and the rest with it") {
+  Engine engine(session_config());
+  Talker admin(engine);
+  admin.must({"ACL", "SETUSER", "u", "on", "nopass", "+@all", "&*"});
+  Talker hearer(engine);
+  hearer.must({"HELLO", "3", "AUTH", "u", ""});
+  std::vector<std::string> words = {"SUBSCRIBE"};
+  for (int i = 0; i < 64; ++i) words.push_back("open:" + std::to_string(i));
+  for (int i = 0; i < 200; ++i) words.push_back("closed:" + std::to_string(i));
+  hearer.must(words);
+  admin.must({"ACL", "SETUSER", "u", "resetchannels", "&open:*"});
+  const Slices rest(engine, hearer);
+  CHECK(rest.turns == 1);
+  CHECK(rest.heard[0].starts_with("-NOPERM "));
+  CHECK(admin.say({"PUBLISH", "open:63", "x"}) == ":1\r\n");
+  CHECK(admin.say({"PUBLISH", "closed:0", "x"}) == ":0\r\n");
+}
+
+TEST_CASE("slices: PSUBSCRIBE takes all or none, in one moment") {
+  Config config = session_config();
+  config.limits.patterns = 100;
+  Engine engine(std::move(config));
+  Talker hearer(engine);
+  hearer.must({"HELLO", "3"});
+  CHECK(hearer.say(request("PSUBSCRIBE", 101)).starts_with("-ERR too many patterns"));
+  CHECK(count(hearer.say(request("PSUBSCRIBE", 100)), "$10\r\npsubscribe") == 100);
+  CHECK_FALSE(hearer.blocked());
+  CHECK(hearer.say({"PSUBSCRIBE", "another"}).starts_with("-ERR too many patterns"));
+  CHECK(count(hearer.say(request("PSUBSCRIBE", 100)), "$10\r\npsubscribe") == 100);
+}
+
 TEST_CASE("slices: those of several take turns, and of who leaves nothing is left") {
   Engine engine(session_config());
   Talker one(engine);
