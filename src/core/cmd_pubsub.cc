@@ -72,11 +72,11 @@ void reply_counts(Request& r, const PubSub::Names& channels) {
 }  // namespace
 
 void cmd_subscribe(Request& r) { subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count); }
-// In one moment, so that all are taken or none; there are no more than there may be patterns.
+// In one moment, so that all are taken or none.
 void cmd_psubscribe(Request& r) {
   auto& known = r.s().pubsub.patterns;
   const size_t most = r.s().config.limits.patterns;
-  size_t all = r.argc() - 1 > most ? SIZE_MAX : known.size();
+  size_t all = known.size();
   for (size_t i = 1; i < r.argc() && all <= most; ++i) all += known.contains(r.arg(i)) ? 0 : 1;
   if (all > most) return r.reply.error("ERR too many patterns: see max-patterns");
   subscribe(r, known, r.c.patterns, plain_count);

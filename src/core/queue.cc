@@ -146,7 +146,7 @@ void pass_leavers(Turn& t, WaitQueue* q, size_t most) {
 }
 
 void serve(Turn& t, WaitQueue* q) {
-  constexpr size_t kMostLeavers = 200;
+  constexpr size_t kMostLeavers = 25;
   find_any(t, q->db, q->key());  // ends what is due, which may free the key
   serve_new_holders(t, q);
   pass_leavers(t, q, kMostLeavers);
