@@ -146,10 +146,11 @@ void pass_leavers(Turn& t, WaitQueue* q, size_t most) {
 }
 
 void serve(Turn& t, WaitQueue* q) {
-  constexpr size_t kMostLeavers = 25;
-  find_any(t, q->db, q->key());  // ends what is due, which may free the key
+  constexpr size_t kMostLeavers = 200;
+  const Keyspace::Found now = find_any(t, q->db, q->key());  // ends what is due, which may free the key
+  const bool held = type_of(*now) == EntryType::kString;     // then nobody could come in
   serve_new_holders(t, q);
-  pass_leavers(t, q, kMostLeavers);
+  if (!held) pass_leavers(t, q, kMostLeavers);
   while (!q->waiters.empty() && !q->delayed(t.due) && let_in(t, q->waiters.front())) {
     serve_new_holders(t, q);
     pass_leavers(t, q, 1);

@@ -1,6 +1,7 @@
 // Asks Linux about this process.
 #include "io/host.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -44,6 +46,16 @@ bool raise_file_limit(rlimit limit, rlim_t files) {
   limit.rlim_cur = files;
   limit.rlim_max = std::max(limit.rlim_max, files);  // root may go beyond the hard limit
   return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+// The kernel's table of a process's files grows as they are opened, and where the process has threads each
+// time keeps it waiting for 10 ms and more: so it grows once, before there are any.
+void grow_file_table(rlim_t files) {
+  const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const int last = fcntl(fd, F_DUPFD_CLOEXEC, static_cast<int>(std::min<rlim_t>(files, INT_MAX)) - 1);
+  if (last >= 0) close(last);
+  close(fd);
 }
 
 }  // namespace
@@ -96,7 +108,10 @@ Result<uint32_t> make_room_for_clients(uint32_t clients) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return clients;  // nothing known, nothing to lower
   const rlim_t wanted = clients + kOtherFiles;
-  if (limit.rlim_cur >= wanted || raise_file_limit(limit, wanted)) return clients;
+  if (limit.rlim_cur >= wanted || raise_file_limit(limit, wanted)) {
+    grow_file_table(wanted);
+    return clients;
+  }
   if (limit.rlim_cur < limit.rlim_max && raise_file_limit(limit, limit.rlim_max))
     limit.rlim_cur = limit.rlim_max;
   if (limit.rlim_cur <= kOtherFiles) {
@@ -105,6 +120,7 @@ Result<uint32_t> make_room_for_clients(uint32_t clients) {
                     "ulimit -n (at least {})",
                     limit.rlim_cur, kOtherFiles + 1)};
   }
+  grow_file_table(limit.rlim_cur);
   const auto fit = static_cast<uint32_t>(limit.rlim_cur - kOtherFiles);
   log_line(LogLevel::kWarning,
            fmt::format(
