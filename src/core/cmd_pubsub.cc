@@ -24,8 +24,7 @@ size_t plain_count(const Conn& c) { return c.channels.size() + c.patterns.size()
 size_t shard_count(const Conn& c) { return c.shard_channels.size(); }
 
 void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own,
-               size_t (*count)(const Conn&)) {
-  const size_t end = r.command.handler == cmd_psubscribe ? r.argc() : put_off_rest(r);
+               size_t (*count)(const Conn&), size_t end) {
   for (size_t i = 1; i < end; ++i) {
     const std::string name(r.arg(i));
     if (own.insert(name).second) map[name].emplace(r.c.id.serial, r.c.id);
@@ -71,7 +70,9 @@ void reply_counts(Request& r, const PubSub::Names& channels) {
 
 }  // namespace
 
-void cmd_subscribe(Request& r) { subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count); }
+void cmd_subscribe(Request& r) {
+  subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count, put_off_rest(r));
+}
 // In one moment, so that all are taken or none.
 void cmd_psubscribe(Request& r) {
   auto& known = r.s().pubsub.patterns;
@@ -79,10 +80,10 @@ void cmd_psubscribe(Request& r) {
   size_t all = known.size();
   for (size_t i = 1; i < r.argc() && all <= most; ++i) all += known.contains(r.arg(i)) ? 0 : 1;
   if (all > most) return r.reply.error("ERR too many patterns: see max-patterns");
-  subscribe(r, known, r.c.patterns, plain_count);
+  subscribe(r, known, r.c.patterns, plain_count, r.argc());
 }
 void cmd_ssubscribe(Request& r) {
-  subscribe(r, r.s().pubsub.shard_channels, r.c.shard_channels, shard_count);
+  subscribe(r, r.s().pubsub.shard_channels, r.c.shard_channels, shard_count, put_off_rest(r));
 }
 void cmd_unsubscribe(Request& r) { unsubscribe(r, r.s().pubsub.channels, r.c.channels, plain_count); }
 void cmd_punsubscribe(Request& r) { unsubscribe(r, r.s().pubsub.patterns, r.c.patterns, plain_count); }

@@ -166,7 +166,6 @@ void Server::hold(Connection& connection) {
 
 // What was held when the sync began may leave now.
 void Server::release_held() {
-  now();
   const std::vector<ConnId> held = std::exchange(held_, {});
   for (const ConnId id : held) {
     Connection* connection = find(id);

@@ -49,9 +49,8 @@ class Server {
   // The same, but its socket goes on to send the last replies, and counts as a client until end_linger().
   void linger(Connection& connection);
   void end_linger(Connection& connection);
-  // The memory of a large buffer that is not needed any more, a little in this turn and in each that
-  // follows.
-  // It may open a turn, and is emptied before: what that turn says in it stays.
+  // Takes the memory of a large buffer that is not needed any more. It is emptied first, as this may open
+  // a turn, and what that says in it is to stay.
   void give_back(Buffer& buffer) {
     engine_.give_back(buffer);
     now();

@@ -127,8 +127,8 @@ void Store::sync() {
   hooks_.mark_held();
   journal_->start_sync([this] {
     if (stopped_) return;
+    hooks_.end_turn();  // first, as what leaves may open a turn
     if (!journal_->sync_failed()) hooks_.release_held();
-    hooks_.end_turn();
   });
 }
 
