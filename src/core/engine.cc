@@ -5,6 +5,7 @@
 #include <cassert>
 #include <string>
 
+#include "core/heavy.h"
 #include "core/leases.h"
 #include "core/leave.h"
 #include "core/locks.h"
@@ -190,6 +191,7 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   expire_due_entries(t, budget);
   go_on_leaving(t);
   run_slice(t);
+  run_heavy(t);
   serve_ready_queues(t);
   if (s_->pause.until && is_due(*s_->pause.until, now.mono)) {
     s_->pause.until.reset();
@@ -213,6 +215,7 @@ std::optional<TimeMs> Engine::next_deadline() const {
   };
   for (const auto& db : s_->dbs) consider(db->next_due());
   consider(s_->pause.until);
+  consider(next_heavy(s_->heavy));
   return next;
 }
 
@@ -237,7 +240,7 @@ bool Engine::is_guest(ConnId conn) const {
 }
 bool Engine::lets_anybody_in() const { return s_->acl.lets_anybody_in(); }
 bool Engine::goes_on(ConnId conn) const { return s_->conns.at(conn).slices.count() > 0; }
-
+bool Engine::put_off(ConnId conn) const { return goes_on(conn) || s_->conns.at(conn).waits_as_heavy; }
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
 void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
   s_->conns.at(conn).unparsed_bytes = unparsed_bytes;

@@ -21,7 +21,7 @@ struct Pause {
 
 // Whether the request has to wait.
 bool is_paused(const Turn& t, const Conn& c, const Command& command);
-// Keeps it; the connection is blocked until the pause is over.
+// Keeps it; the connection is blocked until it has been run.
 void postpone(Conn& c, std::span<const std::string_view> argv);
 
 }  // namespace holdfast

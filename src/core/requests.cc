@@ -8,6 +8,7 @@
 #include "core/audit.h"
 #include "core/command.h"
 #include "core/handlers.h"
+#include "core/heavy.h"
 #include "core/locks.h"
 #include "core/long_task.h"
 #include "core/monitor.h"
@@ -241,6 +242,8 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
     return conclude_refused(t, c, *command, argv, answered);
   if (t.s.pause.until && is_paused(t, c, *command)) [[unlikely]]
     return postpone(c, argv);
+  if (c.heavy != nullptr && !is_queued_in_multi(c, *command) && put_off_heavy(t, c, *command, argv)) [[unlikely]]
+    return;
   if (refuse_to_subscriber(c, *command, reply) || refuse_in_multi(c, *command, reply) ||
       refuse_while_loading(t, *command, reply)) {
     fail_transaction(t, c, argv[0]);
@@ -281,8 +284,16 @@ void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view>
   flush_later(c);
 }
 
+inline void note_weight(Turn& t, Conn& c, size_t reply_bytes) {
+  const int64_t script_us = t.s.scripts.take_heavy_us();
+  if (script_us > 0 || reply_bytes >= kLargeReply) [[unlikely]]
+    note_heavy(t, c, script_us, reply_bytes);
+  if (is_due(c.one_of_others_from, t.now.mono)) t.s.heavy.others_at = t.now.mono;
+}
+
 void conclude_request(Turn& t, Conn& c, size_t answered) {
   if (c.out.size() > answered && c.out.view()[answered] == '-') ++t.s.stats.errors;
+  note_weight(t, c, c.out.size() - answered);
   if (c.reply_mode != ReplyMode::kOn) [[unlikely]]
     obey_reply_mode(c, answered);
   forget_caching(c);
@@ -298,21 +309,23 @@ void run_postponed(Turn& t) {
   t.s.pause.over = false;
   std::vector<Conn*> waiting;
   t.s.conns.for_each([&](Conn& c) {
-    if (!c.postponed.empty()) waiting.push_back(&c);
+    if (!c.postponed.empty() && !c.waits_as_heavy) waiting.push_back(&c);
   });
   std::ranges::sort(waiting, {}, [](const Conn* c) { return c->id.serial; });
-  for (Conn* c : waiting) {
-    const std::vector<std::string> kept = std::move(c->postponed);
-    c->postponed.clear();
-    const std::vector<std::string_view> argv(kept.begin(), kept.end());
-    t.actor = c->id;
-    if (t.s.task->fiber.under_way()) {
-      take_request_while_busy(t, *c, argv);
-    } else if (!c->closing) {
-      take_request(t, *c, argv);
-    }
-    t.fx.wakes.push_back(c->id);
+  for (Conn* c : waiting) take_postponed(t, *c);
+}
+
+void take_postponed(Turn& t, Conn& c) {
+  const std::vector<std::string> kept = std::move(c.postponed);
+  c.postponed.clear();
+  const std::vector<std::string_view> argv(kept.begin(), kept.end());
+  t.actor = c.id;
+  if (t.s.task->fiber.under_way()) {
+    take_request_while_busy(t, c, argv);
+  } else if (!c.closing) {
+    take_request(t, c, argv);
   }
+  t.fx.wakes.push_back(c.id);
 }
 
 }  // namespace holdfast

@@ -19,5 +19,7 @@ void conclude_request(Turn& t, Conn& c, size_t answered);
 
 // Runs what CLIENT PAUSE has kept, once that is over.
 void run_postponed(Turn& t);
+// Runs what postpone() has kept with the connection.
+void take_postponed(Turn& t, Conn& c);
 
 }  // namespace holdfast

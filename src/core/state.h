@@ -15,6 +15,7 @@
 #include "core/config.h"
 #include "core/conn.h"
 #include "core/engine.h"
+#include "core/heavy.h"
 #include "core/journal.h"
 #include "core/keyspace.h"
 #include "core/lease_table.h"
@@ -100,6 +101,7 @@ struct EngineState {
   ScriptHost scripts;
   std::unique_ptr<LongTask> task;
   Pause pause;
+  HeavyRequests heavy;
   CommandLog log;
   Acl acl;
   AclLog acl_log;

@@ -3,6 +3,7 @@
 #include "io/connection.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -163,8 +164,10 @@ void Connection::tidy(Buffer& buffer) {
   if (buffer.capacity() > kKeptBytes) server_.give_back(buffer);
 }
 
+// Who waits for his own requests alone is read no further than the next of them: his peer keeps the rest.
 void Connection::check_input() {
   server_.engine().note_input(id_, input_.size());
+  if (input_.size() >= kReadBytes && server_.engine().put_off(id_)) stop_reading();
   if (input_.size() <= server_.engine().config().limits.query_buffer_bytes) return;
   refuse("its unparsed input is beyond client-query-buffer-limit");
 }
@@ -174,7 +177,30 @@ void Connection::resume() {
     parse_input();
     server_.engine().note_input(id_, input_.size());
   }
+  if (read_stopped_) read_again();
   close_if_finished();
+}
+
+void Connection::stop_reading() {
+  uv_read_stop(stream());
+  read_stopped_ = true;
+  if (!std::exchange(noted_unread_, true)) server_.note_unread(id_);
+}
+
+bool Connection::stays_unread() { return noted_unread_ = read_stopped_; }
+
+bool Connection::has_gone() const {
+  if (server_.engine().goes_on(id_)) return false;
+  pollfd peer{};
+  if (uv_fileno(&handle_.handle, &peer.fd) != 0) return false;
+  peer.events = POLLRDHUP;
+  return poll(&peer, 1, 0) > 0;
+}
+
+void Connection::read_again() {
+  if (closed_ || server_.engine().put_off(id_)) return;
+  read_stopped_ = false;
+  if (!at_end_ && uv_read_start(stream(), on_alloc, on_read) != 0) close();
 }
 
 // Whoever has sent all may still read: what is under way goes out first. But a waiting request ends here,

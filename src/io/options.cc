@@ -330,6 +330,7 @@ Config engine_config(const Options& options) {
   config.limits.hash_packed_entries = static_cast<uint32_t>(options.hash_packed_entries);
   config.limits.hash_packed_value_bytes = static_cast<uint32_t>(options.hash_packed_value_bytes);
   config.notify_flags = *parse_event_flags(options.notify_events);
+  config.heavy_request_pause = static_cast<uint32_t>(options.heavy_request_pause);
   config.slowlog_us = static_cast<int64_t>(options.slowlog_us);
   config.slowlog_entries = options.slowlog_entries;
   config.latency_threshold_ms = static_cast<int64_t>(options.latency_threshold_ms);

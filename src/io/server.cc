@@ -430,33 +430,6 @@ void Server::on_timer(uv_timer_t* timer) noexcept {
   server->accept_waiting();
 }
 
-void Server::on_idle_check(uv_timer_t* timer) noexcept {
-  self(timer->data)->close_idle();
-  self(timer->data)->close_slow_handshakes();
-}
-
-void Server::close_idle() {
-  if (options_.idle_timeout_s == 0) return;
-  const TimeMs at = now().mono;
-  const DurationMs allowed{static_cast<int64_t>(options_.idle_timeout_s) * 1000};
-  for (Connection* connection : connections_) {
-    if (connection == nullptr || engine_.blocked(connection->id())) continue;
-    if (is_due(connection->last_active() + allowed, at)) connection->close();
-  }
-}
-
-void Server::close_slow_handshakes() {
-  if (handshakes_.empty()) return;
-  const TimeMs at = now().mono;
-  const DurationMs allowed{static_cast<int64_t>(options_.tls_handshake_s) * 1000};
-  while (!handshakes_.empty() && is_due(handshakes_.front().second + allowed, at)) {
-    Connection* connection = find(handshakes_.front().first);
-    handshakes_.pop_front();
-    if (connection != nullptr && connection->handshakes())
-      connection->give_up_handshake("it takes longer than tls-handshake-timeout");
-  }
-}
-
 void Server::on_stop_signal(uv_signal_t* handle, int number) noexcept {
   self(handle->data)->stop(number == SIGTERM ? "SIGTERM" : "SIGINT");
 }

@@ -79,6 +79,42 @@ def a_script_without_end_is_ended_by_its_limit_and_others_are_told_meanwhile(fol
         other.close()
 
 
+@test
+def who_has_had_a_heavy_request_waits_with_the_next_and_is_not_read_on(folder):
+    with Server(folder, *LIMITS, "--heavy-request-pause", "10000") as server:
+        heavy = Client(server.path)
+        heavy.ask("LOCK", "mine", "me", 600_000, "SESSION")
+        has(heavy.ask("EVAL", "local t = {} for i = 1, 1e9 do t[i] = {i} end", 0), "not enough memory")
+        server.ask("PING")
+        heavy.send(["EVAL", "return 1", 0])
+        until(lambda: server.ask("PING") and server.info("heavy_requests_waiting", "stats") == "1")
+        heavy.socket.settimeout(0.3)
+        sent = 0
+        with contextlib.suppress(TimeoutError):
+            while sent < 4_000_000:
+                sent += heavy.socket.send(b"PING\r\n" * 10_000)
+                server.ask("PING")
+        equal(sent < 2_000_000, True)  # what the system keeps on its way, and a read
+        heavy.close()  # behind what nobody has read: the end of its session is seen all the same
+        until(lambda: server.ask("PING") and server.ask("LOCKS", "INFO", "mine") is None)
+
+
+@test
+def a_client_that_is_put_off_reads_its_replies_in_order(folder):
+    with Server(folder, *LIMITS, "--heavy-request-pause", "1") as server:
+        heavy = Client(server.path)
+        bomb = ["EVAL", "local t = {} for i = 1, 1e5 do t[i] = {i} end return #t", 0]
+        requests = [each for n in range(20) for each in (bomb, ["ECHO", f"{n}{'x' * 20_000}"], ["GET", "none"])]
+        heavy.send(*requests)
+        for n in range(20):
+            server.ask("PING")
+            equal(heavy.reply(), 100_000)
+            equal(heavy.reply(), f"{n}{'x' * 20_000}".encode())
+            equal(heavy.reply(), None)
+        equal(int(server.info("heavy_requests", "stats")) >= 20, True)
+        heavy.close()
+
+
 def told(reply, kind):
     return reply if isinstance(reply, kind) else None
 

@@ -81,6 +81,7 @@ Config config_of(const Scenario& scenario) {
     return std::string("The server is running without a config file");
   };
   config.clock_us = [us = int64_t{0}]() mutable { return us += 1000; };
+  config.heavy_request_pause = 0;  // it would stop what is no matter of weight
   for (const auto& [name, value] : scenario.options) set_option(config, name, value);
   return config;
 }
