@@ -52,7 +52,7 @@ def text(result):
 
 def main():
     options = argparse.ArgumentParser()
-    options.add_argument("--seconds", type=float, default=1)
+    options.add_argument("--seconds", type=float, default=3)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("names", nargs="*")
     chosen = options.parse_args()

@@ -34,6 +34,7 @@ bool is_paused(const Turn& t, const Conn& c, const Command& command) {
 
 void postpone(Conn& c, std::span<const std::string_view> argv) {
   c.postponed.assign(argv.begin(), argv.end());
+  c.running = false;  // what it is told meanwhile reaches it
 }
 
 // Of two pauses the one that ends later counts, and the one that stops more.

@@ -128,6 +128,7 @@ bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   c.last_active = now.mono;
   t.actor = conn;
   if (s_->task->fiber.under_way()) [[unlikely]] {
+    note_request(s_->heavy, c, now);
     t.now = s_->task->turn->now;  // a script is a single moment to everybody
     t.due = s_->task->turn->due;
     take_request_while_busy(t, c, argv);
@@ -191,12 +192,13 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   expire_due_entries(t, budget);
   go_on_leaving(t);
   run_slice(t);
-  run_heavy(t);
   serve_ready_queues(t);
   if (s_->pause.until && is_due(*s_->pause.until, now.mono)) {
     s_->pause.until.reset();
     run_postponed(t);
   }
+  if (!s_->pause.until && !s_->task->fiber.under_way()) run_heavy(t);
+  if (s_->task->fiber.under_way()) return;  // of a script in the middle nobody hears
   broadcast_invalidations(t);
   finish_journal(t);
   const auto flushed = next_flushed(*s_);
@@ -215,7 +217,7 @@ std::optional<TimeMs> Engine::next_deadline() const {
   };
   for (const auto& db : s_->dbs) consider(db->next_due());
   consider(s_->pause.until);
-  consider(next_heavy(s_->heavy));
+  if (!s_->pause.until) consider(next_heavy(s_->heavy));
   return next;
 }
 

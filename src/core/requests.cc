@@ -242,7 +242,8 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
     return conclude_refused(t, c, *command, argv, answered);
   if (t.s.pause.until && is_paused(t, c, *command)) [[unlikely]]
     return postpone(c, argv);
-  if (c.heavy != nullptr && !is_queued_in_multi(c, *command) && put_off_heavy(t, c, *command, argv)) [[unlikely]]
+  if (c.heavy != nullptr && !is_queued_in_multi(c, *command) && put_off_heavy(t, c, *command, argv))
+      [[unlikely]]
     return;
   if (refuse_to_subscriber(c, *command, reply) || refuse_in_multi(c, *command, reply) ||
       refuse_while_loading(t, *command, reply)) {
@@ -288,7 +289,7 @@ inline void note_weight(Turn& t, Conn& c, size_t reply_bytes) {
   const int64_t script_us = t.s.scripts.take_heavy_us();
   if (script_us > 0 || reply_bytes >= kLargeReply) [[unlikely]]
     note_heavy(t, c, script_us, reply_bytes);
-  if (is_due(c.one_of_others_from, t.now.mono)) t.s.heavy.others_at = t.now.mono;
+  note_request(t.s.heavy, c, t.now);
 }
 
 void conclude_request(Turn& t, Conn& c, size_t answered) {

@@ -68,8 +68,8 @@ class ScriptHost {
 
   // `sha` in lower case. Null: not cached.
   const Script* find(std::string_view sha) const;
-  // How long scripts took that were heavy, by what they did: the clock alone does not tell, as the machine may
-  // have had other work. In microseconds, since last asked.
+  // How long scripts took that were heavy, by what they did: the clock alone does not tell, as the machine
+  // may have had other work. In microseconds, since last asked.
   int64_t take_heavy_us() { return std::exchange(heavy_us_, 0); }
 
   // Compiles and caches a script. Null: `error` says why, with its code.
@@ -105,10 +105,10 @@ class ScriptHost {
     Request* request = nullptr;
     bool read_only = false;
     bool wrote = false;
-    bool paused = false;      // it has given way at least once
-    bool heavy = false;       // it takes many steps or much memory
-    bool hurries = false;     // it takes much, or large blocks
-    int resp = 2;             // redis.setresp()
+    bool paused = false;   // it has given way at least once
+    bool heavy = false;    // it takes many steps or much memory
+    bool hurries = false;  // it takes much, or large blocks
+    int resp = 2;          // redis.setresp()
     int64_t began_us = 0;
     int64_t slice_us = 0;     // when it last went on
     int64_t before_us = 0;    // what it took until then

@@ -190,7 +190,7 @@ void Connection::stop_reading() {
 bool Connection::stays_unread() { return noted_unread_ = read_stopped_; }
 
 bool Connection::has_gone() const {
-  if (server_.engine().goes_on(id_)) return false;
+  if (server_.engine().goes_on(id_) || has_unsent()) return false;
   pollfd peer{};
   if (uv_fileno(&handle_.handle, &peer.fd) != 0) return false;
   peer.events = POLLRDHUP;
@@ -217,12 +217,16 @@ void Connection::close_if_finished() {
   if (!at_end_ || closed_) return;
   const Engine& engine = server_.engine();
   if (engine.goes_on(id_)) return;
-  const bool under_way =
-      writing_ || backlogged_ || stopped_ || !output_->empty() || (tls_ && !tls_->unsent.empty());
-  if (under_way && !engine.blocked(id_)) return;
+  if (engine.put_off(id_) ? has_unsent() : is_under_way() && !engine.blocked(id_)) return;
   tls_ ? write_tls() : write_now();
   close();
 }
+
+bool Connection::has_unsent() const {
+  return writing_ || !output_->empty() || (tls_ && !tls_->unsent.empty());
+}
+
+bool Connection::is_under_way() const { return backlogged_ || stopped_ || has_unsent(); }
 
 void Connection::flush() {
   output_ = &server_.engine().output(id_);  // which also tells the engine that this has been seen to

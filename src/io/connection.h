@@ -95,6 +95,8 @@ class Connection {
   void stop_reading();
   void read_again();
   void end_of_input();
+  bool has_unsent() const;
+  bool is_under_way() const;
   void close_if_finished();
   void send();
   std::optional<size_t> try_write(Buffer& bytes, size_t most);
@@ -139,9 +141,9 @@ class Connection {
   bool backlogged_ = false;     // has input that it could parse, but others come first
   bool read_stopped_ = false;   // has input enough for a while
   bool noted_unread_ = false;
-  bool stopped_ = false;        // has input behind a request that is not done with
-  bool at_end_ = false;         // the peer sends no more, yet may still read
-  bool lingering_ = false;      // the engine has forgotten it, its last replies are still on their way
+  bool stopped_ = false;    // has input behind a request that is not done with
+  bool at_end_ = false;     // the peer sends no more, yet may still read
+  bool lingering_ = false;  // the engine has forgotten it, its last replies are still on their way
   bool closed_ = false;
 };
 

@@ -292,6 +292,7 @@ void adopt_changes(const Options& options, Config& config) {
   config.settings = std::move(made.settings);
   config.notify_flags = made.notify_flags;
   config.slowlog_us = made.slowlog_us;
+  config.heavy_request_pause = made.heavy_request_pause;
   config.slowlog_entries = made.slowlog_entries;
   config.latency_threshold_ms = made.latency_threshold_ms;
   config.acl_log_entries = made.acl_log_entries;

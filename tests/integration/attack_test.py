@@ -7,6 +7,7 @@ import contextlib
 import os
 import pathlib
 import re
+import socket
 import sys
 import time
 
@@ -97,6 +98,33 @@ def who_has_had_a_heavy_request_waits_with_the_next_and_is_not_read_on(folder):
         equal(sent < 2_000_000, True)  # what the system keeps on its way, and a read
         heavy.close()  # behind what nobody has read: the end of its session is seen all the same
         until(lambda: server.ask("PING") and server.ask("LOCKS", "INFO", "mine") is None)
+        equal(server.info("heavy_requests_waiting", "stats"), "1")  # its turn has not come meanwhile
+
+
+@test
+def who_sends_no_more_and_is_put_off_reads_what_was_answered_before(folder):
+    with Server(folder, *LIMITS, "--heavy-request-pause", "10000") as server:
+        server.ask("SET", "large", "x" * 4_000_000)
+        heavy = Client(server.path)
+        heavy.send(["GET", "large"], ["GET", "large"])
+        heavy.socket.shutdown(socket.SHUT_WR)
+        until(lambda: server.ask("PING") and server.info("heavy_requests_waiting", "stats") == "1")
+        equal(len(heavy.reply()), 4_000_000)
+        equal(heavy.replies.read(), b"")  # what waits ends with the connection, as a wait for a lock does
+        heavy.close()
+
+
+@test
+def the_pause_of_heavy_requests_may_be_set_to_none(folder):
+    with Server(folder, *LIMITS, "--heavy-request-pause", "10000") as server:
+        server.ask("CONFIG", "SET", "heavy-request-pause", 0)
+        server.ask("SET", "large", "x" * 1_000_000)
+        heavy = Client(server.path)
+        for count in range(1, 6):
+            equal(len(heavy.ask("GET", "large")), 1_000_000)
+            equal(server.info("heavy_requests", "stats"), str(count))
+            equal(server.info("heavy_requests_waiting", "stats"), "0")
+        heavy.close()
 
 
 @test
@@ -104,8 +132,8 @@ def a_client_that_is_put_off_reads_its_replies_in_order(folder):
     with Server(folder, *LIMITS, "--heavy-request-pause", "1") as server:
         heavy = Client(server.path)
         bomb = ["EVAL", "local t = {} for i = 1, 1e5 do t[i] = {i} end return #t", 0]
-        requests = [each for n in range(20) for each in (bomb, ["ECHO", f"{n}{'x' * 20_000}"], ["GET", "none"])]
-        heavy.send(*requests)
+        for n in range(20):
+            heavy.send(bomb, ["ECHO", f"{n}{'x' * 20_000}"], ["GET", "none"])
         for n in range(20):
             server.ask("PING")
             equal(heavy.reply(), 100_000)
