@@ -184,12 +184,12 @@ TEST_CASE("heavy: who waits hears at once of what else concerns him") {
   Talker heavy(*scene.engine);
   Talker other(*scene.engine);
   heavy.must({"HELLO", "3"});
-  heavy.must({"SUBSCRIBE", "news"});
+  heavy.must({"LOCK", "a", "me", "500", "WAIT", "1000", "ASYNC"});
   heavy.must(kBomb);
   other.must({"PING"});
   CHECK(heavy.say(kSmall).empty());
-  other.must({"PUBLISH", "news", "x"});
-  CHECK(heavy.heard() == ">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$1\r\nx\r\n");
+  scene.pass_to(other, 500);
+  CHECK(heavy.heard() == ">4\r\n$4\r\nlock\r\n$4\r\nlost\r\n$1\r\na\r\n$2\r\nme\r\n");
   scene.pass_to(other, 1800);
   CHECK(heavy.heard() == ":2\r\n");
 }
