@@ -1,6 +1,5 @@
+// Who is put off as heavy, for how long, and who comes next.
 #include "core/heavy.h"
-
-#include <utility>
 
 #include "core/command.h"
 #include "core/handlers.h"

@@ -29,9 +29,9 @@ struct HeavyRequests {
 
   std::deque<ConnId> waiting;
   TimeMs next_at;  // the pause ends
-  TimeMs others_at =
-      TimeMs{} - kAlone;  // the last request of a connection that has had no heavy one of late
-  uint64_t count = 0;     // since the start
+  // The last request of a connection that has had no heavy one of late.
+  TimeMs others_at = TimeMs{} - kAlone;
+  uint64_t count = 0;  // since the start
 
   // When the next may run.
   TimeMs due() const { return std::min(next_at, others_at + kAlone); }

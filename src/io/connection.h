@@ -140,10 +140,10 @@ class Connection {
   bool writing_ = false;        // in_flight_ is with the loop
   bool backlogged_ = false;     // has input that it could parse, but others come first
   bool read_stopped_ = false;   // has input enough for a while
-  bool noted_unread_ = false;
-  bool stopped_ = false;    // has input behind a request that is not done with
-  bool at_end_ = false;     // the peer sends no more, yet may still read
-  bool lingering_ = false;  // the engine has forgotten it, its last replies are still on their way
+  bool noted_unread_ = false;   // stands in the server's list of those
+  bool stopped_ = false;        // has input behind a request that is not done with
+  bool at_end_ = false;         // the peer sends no more, yet may still read
+  bool lingering_ = false;      // the engine has forgotten it, its last replies are still on their way
   bool closed_ = false;
 };
 

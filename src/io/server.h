@@ -149,7 +149,7 @@ class Server {
   Effects handled_;                  // what is being done: kept for its memory
   std::vector<ConnId> held_;         // their replies wait for the disk
   std::vector<ConnId> held_closes_;  // they close when those have left
-  std::vector<ConnId> unread_;
+  std::vector<ConnId> unread_;       // not read for a while: close_gone() looks after them
   std::vector<ConnId> backlog_;
   std::vector<ConnId> runnable_;  // the backlog that is being run
   size_t turn_bytes_ = 0;         // read since the turn began
