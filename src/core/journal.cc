@@ -50,7 +50,7 @@ void put_hash_value(std::string& out, const Entry& e) {
 }
 
 void note_deadline(Journal& j, TimeMs deadline) {
-  if (deadline != kNever) j.latest_deadline = std::max(j.latest_deadline, deadline);
+  j.latest_deadline = std::max(j.latest_deadline, deadline);
 }
 
 void put_lock_value(Turn& t, std::string& out, const Entry& e) {
@@ -77,6 +77,7 @@ void write_key(Turn& t, DbIndex db, std::string_view key, const Keyspace::Found&
       return put_lock_value(t, open_record(t, Record::kLock, db, key), *f);
     case EntryType::kHash:
     case EntryType::kBigHash: {
+      note_deadline(t.s.journal, deadline_of(*f));
       std::string& out = open_record(t, Record::kHash, db, key);
       put_deadline(out, saved_deadline(deadline_of(*f), t.now));
       return put_hash_value(out, *f);

@@ -66,7 +66,7 @@ struct Journal {
   bool pending = false;
   DbIndex db = 0;
   std::string key;
-  TimeMs latest_deadline{0};    // of all holds that were ever recorded
+  TimeMs latest_deadline{0};    // of all that was ever recorded here; kNever where something has none
   int64_t ahead_ms = kNoClock;  // of the last clock in this file
   // The last clock that was read of this file; no id: none.
   std::string read_boot_id;

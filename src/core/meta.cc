@@ -95,6 +95,8 @@ std::string read_fields(std::string_view text, Meta& meta) {
   MetaReader in(text);
   Meta read;
   read.version = in.number<uint32_t>("version");
+  if (in.error().empty() && read.version < kFirstMetaVersion)
+    return "line 1: there is no version " + std::to_string(read.version);
   read.id = in.folder_id("id");
   read.token_reserve = in.number<uint64_t>("token-reserve");
   read.token_max = in.number<uint64_t>("token-max");
@@ -105,11 +107,10 @@ std::string read_fields(std::string_view text, Meta& meta) {
     read.clock_ms = in.number<int64_t>("clock-ms");
     read.horizon_boot_ms = in.number<int64_t>("horizon-boot-ms");
   }
+  if (read.version >= kSequenceMetaVersion) read.journal_sequence = in.number<uint64_t>("journal-sequence");
   read.clean = in.yes_or_no("clean");
   in.end();
   if (!in.error().empty()) return in.error();
-  if (read.version < kFirstMetaVersion)
-    return "line 1: there is no version " + std::to_string(read.version);
   meta = read;
   return {};
 }
@@ -125,6 +126,8 @@ std::string format_meta(const Meta& meta) {
     text += "\nclock-boot-id " + meta.clock_boot_id + "\nclock-ms " + std::to_string(meta.clock_ms);
     text += "\nhorizon-boot-ms " + std::to_string(meta.horizon_boot_ms);
   }
+  if (meta.version >= kSequenceMetaVersion)
+    text += "\njournal-sequence " + std::to_string(meta.journal_sequence);
   text += meta.clean ? "\nclean yes\n" : "\nclean no\n";
   return text + crc_line(text);
 }

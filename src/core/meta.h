@@ -1,13 +1,14 @@
 // The text of the file `meta`: what a data folder remembers beside locks. Small, for people to read, and
 // always replaced whole. Knows the text only; the shell reads and writes it.
 //
-//   meta = "version 2\n" "id " 40 hex digits "\n" "token-reserve " u64 "\n" "token-max " u64 "\n"
-//          "horizon-ms " i64 "\n" "boot-id " text "\n" clock "clean " ("yes" | "no") "\n"
-//          "crc " 8 hex digits "\n"
+//   meta = "version 3\n" "id " 40 hex digits "\n" "token-reserve " u64 "\n" "token-max " u64 "\n"
+//          "horizon-ms " i64 "\n" "boot-id " text "\n" clock "journal-sequence " u64 "\n"
+//          "clean " ("yes" | "no") "\n" "crc " 8 hex digits "\n"
 //   clock = "clock-boot-id " text "\n" "clock-ms " i64 "\n" "horizon-boot-ms " i64 "\n"
 //
-// Version 1 is the same without the clock. Each line once and in this order; numbers in decimal, one way to
-// write each. The last line has the CRC32C of all lines before it.
+// Version 2 is the same without the journal's sequence, version 1 without the clock too. Each line once and
+// in this order; numbers in decimal, one way to write each. The last line has the CRC32C of all lines
+// before it.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@
 
 namespace holdfast {
 
-inline constexpr uint32_t kMetaVersion = 2;
+inline constexpr uint32_t kMetaVersion = 3;
 inline constexpr uint32_t kFirstMetaVersion = 1;
+inline constexpr uint32_t kSequenceMetaVersion = 3;  // the first with the journal's sequence
 inline constexpr size_t kFolderIdDigits = 40;
 
 struct Meta {
@@ -31,7 +33,10 @@ struct Meta {
   std::string clock_boot_id;
   int64_t clock_ms = 0;  // how far the wall clock was ahead of the engine's at this start's first reading
   int64_t horizon_boot_ms = 0;  // the horizon on the engine's clock, which nobody sets
-  bool clean = false;           // written as the last act of a stop that was in order
+  // The sequence that the next frame of the journal is due to have: all before it is on disk. 0: not known,
+  // as without a clean stop or without a journal.
+  uint64_t journal_sequence = 0;
+  bool clean = false;  // written as the last act of a stop that was in order
 
   bool operator==(const Meta&) const = default;
 };

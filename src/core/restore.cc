@@ -70,6 +70,8 @@ void Restore::aux(std::string_view name, std::string_view value) {
     plain_ = true;
   } else if (name == kAuxJournal) {
     journal_ = number_of(value);
+  } else if (name == kAuxFollows) {
+    follows_ = true;
   } else if (name == kAuxTokens) {
     own_ = true;
     s_.tokens.raise_all({std::min(number_of(value), kMaxToken)});

@@ -27,7 +27,8 @@ class Restore : private RdbSink {
   bool finish();
 
   const std::string& error() const { return error_; }
-  uint64_t journal() const { return journal_; }  // 0: the file does not say
+  uint64_t journal() const { return journal_; }      // 0: the file does not say
+  bool journal_follows() const { return follows_; }  // the file says that this journal exists
   uint64_t keys() const { return keys_; }
   uint64_t skipped_keys() const { return skipped_; }
 
@@ -51,6 +52,7 @@ class Restore : private RdbSink {
   RdbReader reader_;
   std::string error_;
   uint64_t journal_ = 0;
+  bool follows_ = false;
   uint64_t keys_ = 0;
   uint64_t skipped_ = 0;
   std::string records_;            // for the end

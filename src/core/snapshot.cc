@@ -22,7 +22,7 @@ bool looks_like_ours(std::string_view key, const HashView& hash) {
 
 }  // namespace
 
-Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal) : s_(s), now_(now) {
+Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal, bool follows) : s_(s), now_(now) {
   rdb_.header();
   rdb_.aux("redis-ver", kRedisVersion);
   rdb_.aux("redis-bits", "64");
@@ -30,6 +30,7 @@ Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal) : s_(s), now_(now)
   rdb_.aux("used-mem", std::to_string(used_memory_bytes(s)));
   rdb_.aux("holdfast-version", kHoldfastVersion);
   rdb_.aux(kAuxJournal, std::to_string(journal));
+  if (follows) rdb_.aux(kAuxFollows, "1");
   rdb_.aux(kAuxTokens, std::to_string(s.tokens.largest()));
   if (!s.config.boot_id.empty()) rdb_.aux(kAuxClock, clock_text(present_clock(s.config, now)));
   rdb_.aux(kAuxRecords, side_records(s, now));

@@ -3,6 +3,7 @@
 // holders are hashes (saved.h); what an RDB file has no place for stands in auxiliary fields, which Redis
 // skips:
 //   holdfast-journal   the number of the journal that begins with this moment
+//   holdfast-follows   that journal exists: what follows the snapshot is in it
 //   holdfast-tokens    no larger token has been issued
 //   holdfast-clock     what all times of this file are to be read by (clock_text of saved.h)
 //   holdfast-records   leases, how leases ended, and lock-delays, as records of journal.h
@@ -25,6 +26,7 @@
 namespace holdfast {
 
 inline constexpr std::string_view kAuxJournal = "holdfast-journal";
+inline constexpr std::string_view kAuxFollows = "holdfast-follows";
 inline constexpr std::string_view kAuxTokens = "holdfast-tokens";
 inline constexpr std::string_view kAuxClock = "holdfast-clock";
 inline constexpr std::string_view kAuxRecords = "holdfast-records";
@@ -33,8 +35,8 @@ inline constexpr std::string_view kAuxPlain = "holdfast-plain";
 
 class Snapshot {
  public:
-  // The moment is now. `journal` is the number of the one that begins with it.
-  Snapshot(EngineState& s, Now now, uint64_t journal);
+  // The moment is now. `journal` is the number of the one that begins with it; `follows`: there is one.
+  Snapshot(EngineState& s, Now now, uint64_t journal, bool follows);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
   ~Snapshot();

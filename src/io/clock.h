@@ -7,6 +7,7 @@ namespace holdfast {
 
 // The engine's clock runs through suspends (CLOCK_BOOTTIME): a lock's ttl goes on while a laptop sleeps.
 Now read_clock();
+using ReadClock = Now (*)();
 
 // Microseconds since an arbitrary start, to measure how long work takes.
 int64_t read_stopwatch_us();

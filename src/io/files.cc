@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 namespace holdfast {
 
@@ -71,6 +72,7 @@ class PosixFile : public File {
   }
 
   int sync() override {
+    const std::scoped_lock guard(sync_mutex_);
     if (sync_error_ != 0) return sync_error_;
     if (retry([&] { return fdatasync(fd_.get()); }) != 0) return sync_error_ = errno;
     struct stat facts {};
@@ -103,6 +105,7 @@ class PosixFile : public File {
  private:
   Descriptor fd_;
   std::string path_;
+  std::mutex sync_mutex_;  // a stop syncs beside a job
   int sync_error_ = 0;
 };
 
@@ -150,8 +153,11 @@ class PosixFiles : public Files {
 
   Result<Done> lock() override;
   bool folder_gone() override {
-    struct stat facts {};
-    return fstat(folder_.get(), &facts) != 0 || facts.st_nlink == 0;
+    struct stat here {};
+    struct stat there {};
+    if (fstat(folder_.get(), &here) != 0 || here.st_nlink == 0) return true;
+    if (stat(path_.c_str(), &there) != 0) return errno == ENOENT || errno == ENOTDIR;
+    return here.st_dev != there.st_dev || here.st_ino != there.st_ino;
   }
   Result<Done> reopen_folder() override;
 

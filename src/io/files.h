@@ -1,9 +1,9 @@
 // The files of one folder, by name: what the server's persistence does to a disk, and all of it, so that a
 // test can put another disk in its place. Knows no format. PosixFiles is the real one.
 //
-// A file is used by one thread at a time, different files and the folder by any threads at once. Nothing of
-// what is written survives the machine's crash before File::sync(), no name that is made, changed or
-// removed before sync_folder().
+// A file is used by one thread at a time, but for sync(); different files and the folder by any threads at
+// once. Nothing of what is written survives the machine's crash before File::sync(), no name that is made,
+// changed or removed before sync_folder().
 #pragma once
 
 #include <cstdint>
@@ -81,7 +81,8 @@ class Files {
   // Keeps other servers away for as long as this object, and the process, live; done too where it has been.
   // The error names the process that was first.
   virtual Result<Done> lock() = 0;
-  // Files that are open can still be written after their folder is removed: ask before believing.
+  // Whether the path names this folder no more: it was removed, moved or replaced. Files that are open can
+  // still be written then: ask before believing.
   virtual bool folder_gone() = 0;
   // Takes up the folder that is now where the one removed was, without a lock. Files that are open remain
   // in the old one. On an error all is as it was.

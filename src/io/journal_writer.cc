@@ -29,12 +29,13 @@ Result<Done> JournalWriter::resume(uint64_t number, uint64_t next_sequence) {
   number_ = number;
   bytes_ = *size;
   written_ += *size;  // a process that was killed need not have synced it
+  ++generation_;
   next_sequence_ = next_sequence;
   return Done{};
 }
 
 Result<Done> JournalWriter::begin(uint64_t number) {
-  if (!unwritten_.empty()) return Failure{failure_};
+  if (!unwritten_.empty() && !left_folder_) return Failure{failure_};
   const std::string name = journal_name(number);
   auto file = files_.create(name, "");
   if (!file) return Failure{file.error()};
@@ -44,8 +45,14 @@ Result<Done> JournalWriter::begin(uint64_t number) {
     static_cast<void>(files_.remove(name));
     return Failure{fmt::format("{} cannot be written: {}", name, std::strerror(error))};
   }
-  if (file_ != nullptr && !sync_failed_) earlier_.push_back({number_, std::move(file_)});
+  if (std::exchange(left_folder_, false)) {
+    unwritten_.clear();
+    awaits_snapshot_ = true;
+  } else if (file_ != nullptr && !sync_failed_) {
+    earlier_.push_back({generation_, std::move(file_)});
+  }
   file_ = std::move(*file);
+  ++generation_;
   number_ = number;
   bytes_ = head.size();
   written_ += head.size();
@@ -68,6 +75,7 @@ bool JournalWriter::commit(std::string_view records) {
 
 bool JournalWriter::retry() {
   if (unwritten_.empty()) return true;
+  if (left_folder_) return false;
   if (const int error = write_all(*file_, unwritten_); error != 0) {
     fail("writing", error);
     // What came behind half a frame could never be read.
@@ -83,22 +91,22 @@ bool JournalWriter::retry() {
 
 void JournalWriter::start_sync(std::function<void()> done) {
   syncing_ = true;
-  auto files = std::make_shared<std::vector<Numbered>>(std::exchange(earlier_, {}));
-  files->push_back({number_, file_});
+  auto files = std::make_shared<std::vector<Generation>>(std::exchange(earlier_, {}));
+  files->push_back({generation_, file_});
   run_job(
       loop_,
       [this, files, unnamed = std::exchange(unnamed_, false)] {
         // Without its name on disk a file is lost with all it has.
         const bool named = !unnamed || files_.sync_folder();
-        for (Numbered& n : *files) {
+        for (Generation& n : *files) {
           n.error = named ? n.file->sync() : EIO;
           n.file.reset();  // here, as closing a file that has been removed takes its time
         }
       },
       [this, files, upto = written_, done = std::move(done)] {
         syncing_ = false;
-        for (const Numbered& n : *files) {
-          if (n.error == 0 || n.number < needless_below_) continue;
+        for (const Generation& n : *files) {
+          if (n.error == 0 || n.generation < needless_before_) continue;
           sync_failed_ = true;
           fail("syncing", n.error);
         }
@@ -107,20 +115,27 @@ void JournalWriter::start_sync(std::function<void()> done) {
       });
 }
 
-void JournalWriter::forget_below(uint64_t number) {
-  needless_below_ = number;
-  std::erase_if(earlier_, [number](const Numbered& n) { return n.number < number; });
-  if (!sync_failed_) return;
+void JournalWriter::leave_folder() {
+  left_folder_ = true;
+  earlier_.clear();
+  needless_before_ = generation_ + 1;
+}
+
+void JournalWriter::forget_before(uint64_t generation) {
+  needless_before_ = generation;
+  const bool made_good = std::exchange(awaits_snapshot_, false) || sync_failed_;
+  std::erase_if(earlier_, [generation](const Generation& n) { return n.generation < generation; });
+  if (!made_good) return;
   sync_failed_ = false;
   failure_.clear();
 }
 
 bool JournalWriter::sync_now() {
-  if (!retry()) return false;
+  if (!retry() || left_folder_ || awaits_snapshot_) return false;
   if (unnamed_ && !files_.sync_folder()) return fail("syncing the folder of", EIO), false;
   unnamed_ = false;
-  earlier_.push_back({number_, file_});
-  for (const Numbered& n : std::exchange(earlier_, {})) {
+  earlier_.push_back({generation_, file_});
+  for (const Generation& n : std::exchange(earlier_, {})) {
     if (const int error = n.file->sync(); error != 0) return fail("syncing", error), false;
   }
   synced_ = written_;

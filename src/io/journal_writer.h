@@ -40,15 +40,23 @@ class JournalWriter {
   // The same at once, for a stop. False: it failed.
   bool sync_now();
 
-  // A snapshot has everything that the journals below `number` were to keep, whatever becomes of them.
-  void forget_below(uint64_t number);
+  // The folder was replaced: the journal in it counts as not written, with all that it was to keep, until
+  // begin() makes another and a snapshot has everything (forget_before).
+  void leave_folder();
+
+  // A snapshot has everything that the journals before this one were to keep, whatever becomes of them.
+  void forget_before(uint64_t generation);
 
   uint64_t number() const { return number_; }
+  // How many journals have been begun: never used twice, as a number may be after leave_folder().
+  uint64_t generation() const { return generation_; }
   uint64_t bytes() const { return bytes_; }  // of this journal
   uint64_t next_sequence() const { return next_sequence_; }
   bool syncing() const { return syncing_; }
-  bool all_written() const { return unwritten_.empty(); }
-  bool all_synced() const { return unwritten_.empty() && synced_ == written_ && !sync_failed_; }
+  bool all_written() const { return unwritten_.empty() && !left_folder_ && !awaits_snapshot_; }
+  bool all_synced() const { return all_written() && synced_ == written_ && !sync_failed_; }
+  // Whether a sync would bring something to disk.
+  bool needs_sync() const { return synced_ != written_ && !sync_failed_ && !syncing_ && !left_folder_; }
   // Why nothing can be kept at present; empty: all is well.
   const std::string& failure() const { return failure_; }
   bool sync_failed() const { return sync_failed_; }
@@ -58,14 +66,15 @@ class JournalWriter {
 
   Files& files_;
   uv_loop_t* loop_;
-  struct Numbered {
-    uint64_t number;
+  struct Generation {
+    uint64_t generation;
     std::shared_ptr<File> file;
     int error = 0;  // of its sync
   };
   std::shared_ptr<File> file_;
-  std::vector<Numbered> earlier_;  // journals that end, not yet synced: they come first
-  uint64_t needless_below_ = 0;    // journals that a snapshot has replaced
+  std::vector<Generation> earlier_;  // journals that end, not yet synced: they come first
+  uint64_t needless_before_ = 0;     // journals that a snapshot has replaced
+  uint64_t generation_ = 0;
   uint64_t number_ = 0;
   uint64_t next_sequence_ = 1;
   uint64_t bytes_ = 0;
@@ -75,6 +84,8 @@ class JournalWriter {
   bool unnamed_ = false;  // the folder has not been synced since the journal was made
   bool syncing_ = false;
   bool sync_failed_ = false;
+  bool left_folder_ = false;      // see leave_folder()
+  bool awaits_snapshot_ = false;  // frames were dropped that only the snapshot under way has
   std::string failure_;
 };
 

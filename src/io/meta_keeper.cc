@@ -20,7 +20,10 @@ constexpr const char* kName = "meta";
 constexpr uint64_t kTokenLead = 60'000'000;
 constexpr int64_t kHorizonLeadMs = 60'000;
 
-Horizon led(Horizon h, int64_t ms) { return {h.wall_ms + ms, h.boot_ms + ms}; }
+Horizon led(Horizon h, int64_t ms) {
+  const int64_t most = kNever.count;
+  return {std::min(h.wall_ms + ms, most), std::min(h.boot_ms + ms, most)};
+}
 
 }  // namespace
 
@@ -48,38 +51,55 @@ Result<Done> MetaKeeper::begin(const std::string& id, uint64_t floor, Horizon ho
   meta.clock_boot_id = clock.boot_id;
   meta.clock_ms = clock.ahead_ms;
   meta.horizon_boot_ms = horizon.boot_ms;
-  Result<Done> written = files_.replace(kName, format_meta(meta));
-  if (written) on_disk_ = meta;
+  Result<Done> written = write(meta, ++last_serial_);
+  if (written) {
+    on_disk_ = meta;
+    failure_.clear();
+  }
   boot_id_ = boot_id;
   return written;
 }
 
-// Well before the lead is used up, so that nobody has to wait for the disk.
-void MetaKeeper::keep_ahead(uint64_t token, Horizon holds, const std::function<void()>& done) {
+// On the loop's thread or in a job. An older text never takes the place of a newer one: a job that is late
+// writes nothing.
+Result<Done> MetaKeeper::write(const Meta& meta, uint64_t serial) {
+  const std::scoped_lock guard(write_mutex_);
+  if (serial < written_serial_) return Done{};
+  written_serial_ = serial;
+  return files_.replace(kName, format_meta(meta));
+}
+
+// Well before the lead is used up, so that no reply waits for the disk. The lead doubles with the time that
+// is left, so that ever longer holds take few writes.
+void MetaKeeper::keep_ahead(uint64_t token, Horizon holds, int64_t left_ms,
+                            const std::function<void()>& done) {
   const bool tokens_end =
       token + kTokenLead / 2 > on_disk_.token_reserve && on_disk_.token_reserve < kMaxToken;
   const bool horizon_ends = holds.boot_ms > 0 && !covers(0, led(holds, kHorizonLeadMs / 2));
   const bool booted = boot_id_ != on_disk_.boot_id;
-  if (writing_ || (!tokens_end && !horizon_ends && !booted)) return;
+  const bool failed = !failure_.empty();
+  if (writing_ || (!tokens_end && !horizon_ends && !booted && !failed)) return;
   auto meta = std::make_shared<Meta>(on_disk_);
   meta->token_max = token;
   meta->boot_id = boot_id_;
   meta->token_reserve = std::max(meta->token_reserve, std::min(token + kTokenLead, kMaxToken));
   if (holds.boot_ms > 0) {
-    const Horizon ahead = led(holds, kHorizonLeadMs);
+    const Horizon ahead = led(holds, std::max(kHorizonLeadMs, left_ms));
     meta->horizon_ms = std::max(meta->horizon_ms, ahead.wall_ms);
     meta->horizon_boot_ms = std::max(meta->horizon_boot_ms, ahead.boot_ms);
   }
   auto why = std::make_shared<std::string>();
   writing_ = true;
+  const uint64_t serial = ++last_serial_;
   run_job(
       loop_,
-      [this, meta, why] {
-        Result<Done> written = files_.replace(kName, format_meta(*meta));
+      [this, meta, serial, why] {
+        Result<Done> written = write(*meta, serial);
         if (!written) *why = written.error();
       },
-      [this, meta, why, done] {
+      [this, meta, serial, why, done] {
         writing_ = false;
+        if (serial != last_serial_) return done();  // begin() or end() has written since
         if (why->empty()) on_disk_ = *meta;
         if (!why->empty() && *why != failure_) log_line(LogLevel::kWarning, *why);
         failure_ = *why;
@@ -87,11 +107,16 @@ void MetaKeeper::keep_ahead(uint64_t token, Horizon holds, const std::function<v
       });
 }
 
-Result<Done> MetaKeeper::end(uint64_t token) {
+Result<Done> MetaKeeper::end(uint64_t token, bool clean, Horizon lost, uint64_t journal_sequence) {
   Meta meta = on_disk_;
+  meta.journal_sequence = clean ? journal_sequence : 0;
   meta.token_max = meta.token_reserve = std::max(token, meta.token_max);
-  meta.clean = true;
-  return files_.replace(kName, format_meta(meta));
+  meta.clean = clean;
+  if (!clean) {
+    meta.horizon_ms = lost.wall_ms;
+    meta.horizon_boot_ms = lost.boot_ms;
+  }
+  return write(meta, ++last_serial_);
 }
 
 }  // namespace holdfast

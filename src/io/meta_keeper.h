@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include "core/meta.h"
 #include "core/saved.h"
+#include "core/types.h"
 #include "io/files.h"
 
 namespace holdfast {
@@ -20,6 +22,9 @@ namespace holdfast {
 struct Horizon {
   int64_t wall_ms = 0;
   int64_t boot_ms = 0;  // the engine's
+
+  // Of holds that never expire, or of which nothing is known.
+  static Horizon never() { return {kNever.count, kNever.count}; }
 };
 
 class MetaKeeper {
@@ -41,26 +46,34 @@ class MetaKeeper {
 
   // The kernel to name from the next write on.
   void set_boot_id(const std::string& id) { boot_id_ = id; }
-  // What has been given out: a token, and a hold that lasts until then. Begins to write where the lead gets
-  // small; `done` is called on the loop.
-  void keep_ahead(uint64_t token, Horizon holds, const std::function<void()>& done);
+  // What has been given out: a token, and a hold that lasts until then, which is `left_ms` from now. Begins
+  // to write where the lead gets small; `done` is called on the loop. While a write is under way nothing is
+  // begun: call it again after `done`.
+  void keep_ahead(uint64_t token, Horizon holds, int64_t left_ms, const std::function<void()>& done);
   // Whether what is on disk covers both.
   bool covers(uint64_t token, Horizon holds) const {
     return token <= on_disk_.token_reserve && holds.wall_ms <= on_disk_.horizon_ms &&
            holds.boot_ms <= on_disk_.horizon_boot_ms;
   }
-  // The last act of a stop that was in order.
-  Result<Done> end(uint64_t token);
+  // The last act of a stop: the largest token, exactly. `clean`: everything is kept on disk. Otherwise the
+  // next start waits for the holds that last until `lost`, and the kernel named is the one on disk.
+  // `journal_sequence` as in Meta.
+  Result<Done> end(uint64_t token, bool clean, Horizon lost, uint64_t journal_sequence);
 
   const Meta& on_disk() const { return on_disk_; }
   const std::string& failure() const { return failure_; }
 
  private:
+  Result<Done> write(const Meta& meta, uint64_t serial);
+
   Files& files_;
   uv_loop_t* loop_;
   Meta on_disk_;
   std::string boot_id_;
   bool writing_ = false;
+  uint64_t last_serial_ = 0;  // of the writes that were asked for, in their order
+  std::mutex write_mutex_;
+  uint64_t written_serial_ = 0;  // the newest that was tried; guarded by write_mutex_
   std::string failure_;
 };
 

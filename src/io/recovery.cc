@@ -56,8 +56,8 @@ Result<std::string> find_snapshot(Files& files) {
   return found;
 }
 
-Recovery::Recovery(Files& files, Engine& engine, Now now, bool skip_unknown)
-    : files_(files), engine_(engine), now_(now), skip_unknown_(skip_unknown) {}
+Recovery::Recovery(Files& files, Engine& engine, Now now, Rules rules)
+    : files_(files), engine_(engine), now_(now), rules_(rules) {}
 
 Result<Done> Recovery::begin() {
   begun_ = true;
@@ -69,7 +69,7 @@ Result<Done> Recovery::begin() {
     if (!file) return Failure{file.error()};
     snapshot_ = std::move(*file);
     total_bytes_ += snapshot_->size();
-    restore_ = std::make_unique<Restore>(engine_.state(), now_, skip_unknown_);
+    restore_ = std::make_unique<Restore>(engine_.state(), now_, rules_.skip_unknown);
     return Done{};
   }
   return choose_journals();
@@ -111,19 +111,28 @@ Result<bool> Recovery::step_snapshot() {
 Result<Done> Recovery::choose_journals() {
   Result<std::vector<uint64_t>> all = list_journals(files_);
   if (!all) return Failure{all.error()};
-  const uint64_t first = restore_ == nullptr ? 0 : restore_->journal();
-  for (const uint64_t number : *all) (number < first ? stale_ : journals_).push_back(number);
-  next_journal_ = std::max(all->empty() ? 0 : all->back(), std::max<uint64_t>(first, 1) - 1) + 1;
-  if (journals_.empty()) return Done{};
-  const uint64_t expected = restore_ == nullptr ? 1 : std::max<uint64_t>(first, 1);
+  first_ = restore_ == nullptr ? 0 : restore_->journal();
+  for (const uint64_t number : *all) (number < first_ ? stale_ : journals_).push_back(number);
+  const uint64_t expected = restore_ == nullptr ? 1 : std::max<uint64_t>(first_, 1);
+  if (journals_.empty() && restore_ != nullptr && restore_->journal_follows()) {
+    return Failure{fmt::format(
+        "{}: {} is missing, which follows the snapshot {}. Put it back, or make an empty file of "
+        "that name to start without what it had",
+        files_.path(), journal_name(expected), snapshot_name_)};
+  }
   for (size_t i = 0; i < journals_.size(); ++i) {
     if (journals_[i] == expected + i) continue;
+    // A crash of the machine may lose the name of a journal that was never synced.
+    if (!rules_.lossless && (i > 0 || restore_ == nullptr)) {
+      if (Result<Done> done = set_aside(i, journal_name(expected + i) + " was lost"); !done) return done;
+      break;
+    }
     return Failure{
         fmt::format("{}: {} is missing, and what it had is lost with it. Put it back, or move {} "
                     "away to start without what follows",
                     files_.path(), journal_name(expected + i), journal_name(journals_[i]))};
   }
-  return open_journal();
+  return journals_.empty() ? Done{} : open_journal();
 }
 
 Result<Done> Recovery::open_journal() {
@@ -136,8 +145,47 @@ Result<Done> Recovery::open_journal() {
   return Done{};
 }
 
+// Whether frames between the journal before and this one are not there.
+bool Recovery::misses_frames() const {
+  return at_ > 0 && scanner_->number() != 0 && scanner_->first_sequence() != next_sequence_;
+}
+
+// The journal before this one ends between two frames. A crash of the machine does that where the end of
+// that one was not synced yet; then nothing in this one was promised, as journals are synced in order.
+Result<bool> Recovery::end_before_gap() {
+  const std::string name = journal_name(journals_[at_]);
+  if (rules_.lossless) {
+    return Failure{fmt::format(
+        "{}/{}: it begins with turn {}, and the journal before it ends with turn {}: the turns between are "
+        "missing, and no crash of the process does that. Put back {}, or move {} away to start without "
+        "what "
+        "follows",
+        files_.path(), name, scanner_->first_sequence(), next_sequence_ - 1,
+        journal_name(journals_[at_] - 1), name)};
+  }
+  const std::string why = fmt::format("the end of {} was lost, from turn {} on",
+                                      journal_name(journals_[at_] - 1), next_sequence_);
+  if (Result<Done> done = set_aside(at_, why); !done) return Failure{done.error()};
+  return true;
+}
+
+// The journals from there on are not read, and keep their bytes under another name.
+Result<Done> Recovery::set_aside(size_t from, const std::string& why) {
+  for (size_t i = from; i < journals_.size(); ++i) {
+    const std::string name = journal_name(journals_[i]);
+    log_line(LogLevel::kWarning,
+             fmt::format("{} is not read and becomes {}.damaged, as a crash of the machine cut off what "
+                         "comes before it: {}",
+                         name, name, why));
+    if (Result<Done> done = files_.rename(name, name + ".damaged"); !done) return done;
+  }
+  journals_.resize(from);
+  return Done{};
+}
+
 Result<bool> Recovery::step_journals() {
   if (at_ >= journals_.size()) return true;
+  if (misses_frames()) return end_before_gap();
   const std::string name = journal_name(journals_[at_]);
   for (size_t done = 0; done < kJournalBytesAStep;) {
     const auto frame = scanner_->next();
@@ -172,9 +220,7 @@ Result<bool> Recovery::close_journal() {
                     verdict.offset, verdict.why, files_.path(), name));
   }
   const bool headless = verdict.state == JournalState::kTorn && scanner_->number() == 0;
-  const bool gap = !headless && at_ > 0 && scanner_->first_sequence() != next_sequence_;
   if (!headless && scanner_->number() != journals_[at_]) return failed("it has another journal's number");
-  if (gap) return failed("what comes before it is missing");
   if (verdict.state == JournalState::kTorn) {
     if (Result<Done> done = cut(name, verdict); !done) return Failure{done.error()};
     for (size_t i = at_ + 1; i < journals_.size(); ++i) {
@@ -189,7 +235,6 @@ Result<bool> Recovery::close_journal() {
   scanned_bytes_ = 0;
   if (headless) {
     journals_.pop_back();  // it never began: it is begun anew
-    next_journal_ = std::max<uint64_t>(next_journal_, 1);
     journal_ = at_ == 0 ? 0 : journals_[at_ - 1];
     return true;
   }

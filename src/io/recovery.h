@@ -2,6 +2,7 @@
 // nothing but a journal's torn tail, which it cuts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -22,8 +23,13 @@ Result<std::string> find_snapshot(Files& files);
 
 class Recovery {
  public:
+  struct Rules {
+    bool skip_unknown = false;  // leave out types that Holdfast does not have
+    // The system has not restarted since the folder was written to, so that nothing written was lost.
+    bool lossless = true;
+  };
   // `now`: deadlines are kept by the wall clock, and counted on the engine's from then on (SavedClock).
-  Recovery(Files& files, Engine& engine, Now now, bool skip_unknown);
+  Recovery(Files& files, Engine& engine, Now now, Rules rules);
 
   // Does about a few milliseconds' work; true: all has been read. A failure says what is wrong, where, and
   // what to do.
@@ -32,8 +38,12 @@ class Recovery {
   // Once all has been read: the journal to go on with, 0 where there is none, and its next frame's
   // sequence.
   uint64_t journal() const { return journal_; }
-  uint64_t next_journal() const { return next_journal_; }  // a number that no journal has
+  // The number that the next journal must have, so that the next start misses none.
+  uint64_t next_journal() const {
+    return journals_.empty() ? std::max<uint64_t>(first_, 1) : journals_.back() + 1;
+  }
   uint64_t next_sequence() const { return next_sequence_; }
+  bool found_nothing() const { return restore_ == nullptr && journals_.empty(); }
   uint64_t keys() const { return restore_ == nullptr ? 0 : restore_->keys(); }
   uint64_t skipped_keys() const { return restore_ == nullptr ? 0 : restore_->skipped_keys(); }
   uint64_t frames() const { return frames_; }
@@ -49,13 +59,16 @@ class Recovery {
   Result<bool> step_snapshot();
   Result<bool> step_journals();
   Result<Done> open_journal();
+  bool misses_frames() const;
+  Result<bool> end_before_gap();
+  Result<Done> set_aside(size_t from, const std::string& why);
   Result<bool> close_journal();
   Result<Done> cut(const std::string& name, const JournalVerdict& verdict);
 
   Files& files_;
   Engine& engine_;
   Now now_;
-  bool skip_unknown_;
+  Rules rules_;
   bool begun_ = false;
   std::unique_ptr<Gunzip> snapshot_;
   std::string snapshot_name_;
@@ -66,7 +79,7 @@ class Recovery {
   std::string bytes_;
   std::unique_ptr<JournalScanner> scanner_;
   uint64_t journal_ = 0;
-  uint64_t next_journal_ = 1;
+  uint64_t first_ = 0;  // the journal that the snapshot names
   uint64_t next_sequence_ = 1;
   uint64_t frames_ = 0;
   uint64_t total_bytes_ = 0;

@@ -445,7 +445,9 @@ void Server::stop(const char* signal_name) {
   now();
   end_turn();
   turn_open_ = true;  // no other begins: what it would grant is on no disk
-  if (store_ == nullptr || store_->stop()) flush_held();
+  Result<Done> kept = store_ == nullptr ? Result<Done>(Done{}) : store_->stop();
+  if (kept) flush_held();
+  if (!kept && failure_.empty()) failure_ = kept.error();
   stopping_ = true;
   for (const auto& listener : listeners_) {
     remove_socket_file(listener->socket);

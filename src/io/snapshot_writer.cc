@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,7 @@
 
 namespace holdfast {
 
-// Used by one job at a time.
+// Used by one job at a time, and by abandon() beside it.
 class SnapshotWriter::Sink {
  public:
   Sink(Files& files, int level) : files_(files), level_(level) {
@@ -31,16 +32,28 @@ class SnapshotWriter::Sink {
   Sink& operator=(const Sink&) = delete;
 
   void write(std::string_view bytes) {
+    const std::scoped_lock guard(mutex_);
+    if (!failure_.empty()) return;
     crc_ = crc64(crc_, bytes);
     put(bytes, false);
   }
   void finish() {
+    const std::scoped_lock guard(mutex_);
     append_crc(end_, crc_);
     put(end_, true);
     if (failure_.empty()) put_in_place();
     discard();
   }
-  const std::string& failure() const { return failure_; }
+  void abandon(const std::string& why) {
+    const std::scoped_lock guard(mutex_);
+    if (temporary_gone_) return;
+    if (failure_.empty()) note(why);
+    discard();
+  }
+  std::string failure() const {
+    const std::scoped_lock guard(mutex_);
+    return failure_;
+  }
   uint64_t written() const { return written_; }
 
  private:
@@ -82,6 +95,8 @@ class SnapshotWriter::Sink {
 
   void put_in_place() {
     if (const int error = file_->sync(); error != 0) return fail("synced", error);
+    // The name of the journal that follows comes first: a snapshot whose journal is not there is damage.
+    if (Result<Done> done = files_.sync_folder(); !done) return note(done.error());
     if (Result<Done> done = files_.rename(temporary(), name()); !done) return note(done.error());
     temporary_gone_ = true;
     if (Result<Done> done = files_.sync_folder(); !done) return note(done.error());
@@ -102,6 +117,7 @@ class SnapshotWriter::Sink {
 
   Files& files_;
   int level_;
+  mutable std::mutex mutex_;
   std::vector<uint8_t> output_;
   std::vector<uint8_t> level_memory_;
   isal_zstream stream_{};
@@ -114,8 +130,20 @@ class SnapshotWriter::Sink {
 };
 
 SnapshotWriter::SnapshotWriter(Files& files, uv_loop_t* loop, int level)
-    : loop_(loop), sink_(std::make_shared<Sink>(files, level)), failure_(sink_->failure()) {}
-SnapshotWriter::~SnapshotWriter() = default;
+    : loop_(loop),
+      sink_(std::make_shared<Sink>(files, level)),
+      failure_(sink_->failure()),
+      self_(std::make_shared<SnapshotWriter*>(this)) {}
+
+SnapshotWriter::~SnapshotWriter() {
+  *self_ = nullptr;
+  sink_->abandon("it is not wanted any more");
+}
+
+void SnapshotWriter::abandon(const std::string& why) {
+  sink_->abandon(why);
+  failure_ = sink_->failure();
+}
 
 uint64_t SnapshotWriter::written_bytes() const { return sink_->written(); }
 
@@ -136,32 +164,39 @@ void SnapshotWriter::finish(const std::function<void()>& done) {
   pump();
 }
 
-// One job at a time takes all that waits. What fails is told, and the rest is dropped.
+// One job at a time takes all that waits. What fails is told, and the rest is dropped. The last job frees
+// the spare memory too, as that takes its time.
 void SnapshotWriter::pump() {
   if (busy_) return;
   busy_ = true;
   const bool last = done_ != nullptr;
   auto chunks = std::make_shared<std::vector<std::string>>(std::exchange(waiting_, {}));
+  auto spare = std::make_shared<std::vector<std::string>>();
+  if (last) spare->swap(spare_);
   run_job(
       loop_,
-      [this, sink = sink_, chunks, last] {
+      [sink = sink_, chunks, spare, last] {
         for (std::string& bytes : *chunks) {
           sink->write(bytes);
           bytes.clear();
         }
         if (!last) return;
         sink->finish();
-        chunks->clear();  // giving memory back takes its time, too
-        spare_.clear();   // as no chunk comes any more, nobody else looks at it
+        chunks->clear();
+        spare->clear();
       },
-      [this, chunks, last] {
-        busy_ = false;
-        for (std::string& bytes : *chunks) spare_.push_back(std::move(bytes));
-        failure_ = sink_->failure();
-        if (last) return done_();
-        if (done_ != nullptr || !waiting_.empty()) pump();
-        progress_();
+      [self = self_, chunks, last] {
+        if (*self != nullptr) (*self)->job_done(last, std::move(*chunks));
       });
+}
+
+void SnapshotWriter::job_done(bool last, std::vector<std::string> spare) {
+  busy_ = false;
+  for (std::string& bytes : spare) spare_.push_back(std::move(bytes));
+  failure_ = sink_->failure();
+  if (last) return done_();
+  if (done_ != nullptr || !waiting_.empty()) pump();
+  progress_();
 }
 
 void SnapshotWriter::add_now(std::string& bytes) {

@@ -26,6 +26,7 @@ class SnapshotWriter {
 
   // `level`: of compression, 0 for none.
   SnapshotWriter(Files& files, uv_loop_t* loop, int level);
+  // What is not in place by now never will be. Waits for a job that writes.
   ~SnapshotWriter();
   SnapshotWriter(const SnapshotWriter&) = delete;
   SnapshotWriter& operator=(const SnapshotWriter&) = delete;
@@ -39,6 +40,10 @@ class SnapshotWriter {
   void add_now(std::string& bytes);
   void finish_now();
 
+  // The snapshot fails for this reason; what is added from now on is dropped. Waits for a job that writes,
+  // which may have put it in place. finish() has to follow as ever.
+  void abandon(const std::string& why);
+
   bool is_full() const { return waiting_.size() >= kMaxWaitingChunks; }
   // Why there will be no snapshot; empty: all is well so far.
   const std::string& failure() const { return failure_; }
@@ -47,6 +52,7 @@ class SnapshotWriter {
  private:
   class Sink;
   void pump();
+  void job_done(bool last, std::vector<std::string> spare);
 
   uv_loop_t* loop_;
   std::shared_ptr<Sink> sink_;
@@ -56,6 +62,7 @@ class SnapshotWriter {
   std::function<void()> progress_;
   std::function<void()> done_;  // set: nothing more comes
   std::string failure_;
+  std::shared_ptr<SnapshotWriter*> self_;  // for jobs: null once this is gone
 };
 
 }  // namespace holdfast

@@ -13,6 +13,7 @@
 
 #include "core/engine.h"
 #include "core/snapshot.h"
+#include "io/clock.h"
 #include "io/files.h"
 #include "io/journal_writer.h"
 #include "io/meta_keeper.h"
@@ -35,6 +36,9 @@ class Store {
 
   // Takes the folder for this process alone, and reads what the engine has to know before it is made.
   static Result<std::unique_ptr<Store>> open(const Options& options);
+  // The same on another disk and by another clock. `options` must outlive the store.
+  static Result<std::unique_ptr<Store>> open(const Options& options, std::unique_ptr<Files> files,
+                                             ReadClock time);
   // No token at or below it was ever issued.
   uint64_t token_floor() const { return token_floor_; }
   // For Config: what times in the folder are read by.
@@ -58,11 +62,17 @@ class Store {
   // was granted. Of what was released a crash may bring back what the disk has not taken by then.
   bool may_reply_to_others() const;
 
-  // The last act: no callback comes any more. Whether all that was answered is kept.
-  bool stop();
+  // What is done once a second: looks after the folder, retries what failed, begins a snapshot that is due.
+  // A timer calls it.
+  void every_second();
+  // Syncs the journal with `appendfsync everysec`. A timer calls it, every `fsync-interval`.
+  void sync_if_due();
+
+  // The last act: no callback comes any more. A failure says what could not be kept, and why.
+  Result<Done> stop();
 
  private:
-  Store(std::unique_ptr<Files> files, const Options& options);
+  Store(std::unique_ptr<Files> files, const Options& options, ReadClock time);
   Result<Done> prepare();
   void close_handles();
 
@@ -73,21 +83,35 @@ class Store {
   Result<Done> conclude_load();
   void tell_of_clock(const Now& now) const;
   void recover_if_needed(const Now& now);
+  Result<Done> check_end() const;
 
   // store_save.cc
   static void on_save(uv_idle_t* idle) noexcept;
   std::string begin_save();
   void save_step();
   void end_save();
+  bool may_retry_save(int64_t now_ms) const;
   bool save_is_due(int64_t now_ms) const;
   std::string save_now();
+  void abandon_save(const std::string& why);
+  uint64_t unsaved() const;
   void remove_journals_below(uint64_t number);
+
+  // store_folder.cc
+  void check_folder();
+  bool enter_new_folder();
+  Result<Done> claim_folder();
+  void save_in_new_folder();
+  void end_rebuild();
 
   static void on_second(uv_timer_t* timer) noexcept;
   static void on_sync_timer(uv_timer_t* timer) noexcept;
-  void check_folder();
   void sync();
   void update_service();
+  void keep_meta_ahead(const Now& now);
+  bool is_recovering(const Now& now) const;
+  Result<Done> keep_all();
+  Result<Done> end_meta();
   Horizon holds_to_keep(const Now& now) const;
   Horizon horizon_found(const Now& now) const;
   bool is_clock_found() const;
@@ -96,10 +120,12 @@ class Store {
   std::vector<std::pair<std::string, std::string>> facts() const;
 
   const Options& options_;
+  ReadClock read_clock_;
   std::unique_ptr<Files> files_;
   MetaKeeper meta_;
   std::optional<JournalWriter> journal_;
   std::optional<Meta> found_;  // the meta of the run before
+  bool lossless_ = true;  // the run before has lost nothing: its kernel still runs, or it stopped in order
   uint64_t token_floor_ = 0;
   std::string boot_id_;
   std::string clock_id_;
@@ -122,7 +148,12 @@ class Store {
   bool snapshot_walked_ = false;
   bool save_wanted_ = false;
   uint64_t snapshot_journal_ = 0;  // the journal that begins with the snapshot under way
+  uint64_t snapshot_generation_ = 0;
+  uint64_t snapshot_folder_ = 0;
   uint64_t next_journal_ = 1;
+  uint64_t folder_ = 0;  // how often the folder was replaced
+  // What is to be done in a folder that was replaced: take it, then save everything there.
+  enum class Rebuild { kNone, kClaim, kSave } rebuild_ = Rebuild::kNone;
   std::string folder_failure_;
   std::string save_failure_;  // of the last save; empty: it succeeded
   int64_t save_began_ms_ = 0;

@@ -22,8 +22,8 @@ void Store::on_load(uv_idle_t* idle) {
 
 Result<bool> Store::load_step() {
   constexpr int64_t kStepMs = 5;
-  const int64_t until_ms = read_clock().mono.count + kStepMs;
-  while (read_clock().mono.count < until_ms) {
+  const int64_t until_ms = read_clock_().mono.count + kStepMs;
+  while (read_clock_().mono.count < until_ms) {
     Result<bool> all = recovery_->step();
     if (!all || *all) return all;
   }
@@ -43,7 +43,9 @@ void Store::log_progress(int64_t now_ms) {
 }
 
 Result<Done> Store::conclude_load() {
-  const Now now = read_clock();
+  const Now now = read_clock_();
+  if (Result<Done> whole = check_end(); !whole) return whole;
+  engine_->keep_journal();  // first: the ends of SESSION holds are changes, too
   engine_->conclude_loading(now);
   next_journal_ = recovery_->next_journal();
   if (journals()) {
@@ -65,14 +67,25 @@ Result<Done> Store::conclude_load() {
   recover_if_needed(now);
   recovery_.reset();
   engine_->service().loading = false;
-  engine_->keep_journal();
   // Tokens that came with a snapshot may be ahead of the reserve, and nothing is answered before it covers
   // them.
-  meta_.keep_ahead(engine_->largest_token(), holds_to_keep(now), hooks_.end_turn);
+  keep_meta_ahead(now);
   constexpr uint64_t kSecondMs = 1000;
   uv_timer_start(&second_timer_, on_second, kSecondMs, kSecondMs);
   uv_timer_start(&sync_timer_, on_sync_timer, options_.fsync_interval_ms, options_.fsync_interval_ms);
   return Done{};
+}
+
+// A clean stop has noted where the journal ends: a file that was removed or cut between two frames shows.
+Result<Done> Store::check_end() const {
+  if (!found_ || !found_->clean || found_->journal_sequence == 0) return Done{};
+  if (recovery_->next_sequence() >= found_->journal_sequence) return Done{};
+  return Failure{fmt::format(
+      "{}: the journal ends before turn {}, and the last stop left it at turn {}: {} turns are missing. "
+      "Put "
+      "the journals back as they were, or run `holdfast check --repair {}/meta` to start without them",
+      files_->path(), recovery_->next_sequence(), found_->journal_sequence,
+      found_->journal_sequence - recovery_->next_sequence(), files_->path())};
 }
 
 // Whoever wonders about the times of a hold finds why.
@@ -89,9 +102,10 @@ void Store::tell_of_clock(const Now& now) const {
 // Holds that a crash of the machine has lost may be alive with those who were granted them.
 void Store::recover_if_needed(const Now& now) {
   if (!found_ || found_->clean || options_.recovery_wait_ms == 0) return;
-  const bool same_kernel = !found_->boot_id.empty() && found_->boot_id == boot_id_;
+  const bool emptied = recovery_->found_nothing();  // files were removed that meta tells of
   const int64_t left_ms = meta_.on_disk().horizon_boot_ms - now.mono.count;
-  if (same_kernel || left_ms <= 0) return;
+  if ((lossless_ && !emptied) || left_ms <= 0) return;
+  if (lossless_) meta_.set_boot_id("");  // nor is a stop meanwhile without loss
   const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
   engine_->service().recovering_until = now.mono + DurationMs{wait_ms};
   log_line(LogLevel::kWarning,

@@ -20,12 +20,13 @@ constexpr int64_t kRetryMs = 5000;
 
 // The moment of the snapshot is now: what comes after it goes to another journal.
 std::string Store::begin_save() {
+  if (snapshot_ != nullptr) return "ERR Background save already in progress";
   if (!engine_->at_rest() || recovery_ != nullptr) {
     save_wanted_ = true;
     return "ERR a script is under way, or data is being loaded: try again";
   }
   save_wanted_ = false;
-  const Now now = read_clock();
+  const Now now = read_clock_();
   commit(now);
   save_began_ms_ = now.wall_us / 1000;
   save_failed_at_ms_ = save_began_ms_;  // until it has succeeded
@@ -37,7 +38,9 @@ std::string Store::begin_save() {
     engine_->begin_journal_file();
   }
   changes_before_ = std::exchange(changes_, 0);
-  snapshot_ = std::make_unique<Snapshot>(engine_->state(), now, snapshot_journal_);
+  snapshot_generation_ = journals() ? journal_->generation() : 0;
+  snapshot_folder_ = folder_;
+  snapshot_ = std::make_unique<Snapshot>(engine_->state(), now, snapshot_journal_, journals());
   const int level = options_.compress == "yes" ? static_cast<int>(options_.compress_level) : 0;
   writer_ = std::make_unique<SnapshotWriter>(*files_, loop_, level);
   snapshot_walked_ = false;
@@ -72,14 +75,15 @@ void Store::save_step() {
 }
 
 void Store::end_save() {
-  const int64_t now_ms = read_clock().wall_us / 1000;
+  const int64_t now_ms = read_clock_().wall_us / 1000;
   save_failure_ = writer_->failure();
+  if (save_failure_.empty() && snapshot_folder_ != folder_) save_failure_ = "the data folder was replaced";
   last_save_took_ms_ = now_ms - save_began_ms_;
   if (save_failure_.empty()) {
     saved_bytes_ = writer_->written_bytes();
     saved_at_ms_ = save_began_ms_;
     save_failed_at_ms_ = 0;
-    if (journals()) journal_->forget_below(snapshot_journal_);
+    if (journals()) journal_->forget_before(snapshot_generation_);
     remove_journals_below(snapshot_journal_);
     log_line(LogLevel::kNotice, fmt::format("saved {} keys in {} bytes, in {} ms", snapshot_->saved(),
                                             saved_bytes_, last_save_took_ms_));
@@ -89,8 +93,30 @@ void Store::end_save() {
   }
   snapshot_.reset();
   writer_.reset();
+  if (rebuild_ == Rebuild::kSave && snapshot_folder_ == folder_) {
+    folder_failure_ = save_failure_;
+    if (save_failure_.empty()) end_rebuild();
+  }
   hooks_.end_turn();
 }
+
+// A snapshot under way is given up, so that another can begin at once. Takes as long as a walk over all
+// keys.
+void Store::abandon_save(const std::string& why) {
+  if (snapshot_ == nullptr) return;
+  uv_idle_stop(&save_idle_);
+  writer_->abandon(why);
+  while (!snapshot_walked_) {
+    snapshot_walked_ = snapshot_->step();
+    snapshot_->bytes().clear();
+  }
+  changes_ += changes_before_;
+  snapshot_.reset();
+  writer_.reset();
+}
+
+// Changes that are in no snapshot.
+uint64_t Store::unsaved() const { return changes_ + (snapshot_ == nullptr ? 0 : changes_before_); }
 
 // In a job: the loop would stand still while the disk forgets a large file.
 void Store::remove_journals_below(uint64_t number) {
@@ -106,9 +132,14 @@ void Store::remove_journals_below(uint64_t number) {
       [] {});
 }
 
-// `save` is pairs of seconds and changes, as in Redis. After a failure the next try waits a while.
+// After a failure the next try waits a while.
+bool Store::may_retry_save(int64_t now_ms) const {
+  return save_failed_at_ms_ == 0 || now_ms - save_failed_at_ms_ >= kRetryMs;
+}
+
+// `save` is pairs of seconds and changes, as in Redis.
 bool Store::save_is_due(int64_t now_ms) const {
-  if (save_failed_at_ms_ != 0 && now_ms - save_failed_at_ms_ < kRetryMs) return false;
+  if (!may_retry_save(now_ms)) return false;
   if (journals() && options_.journal_max > 0 && journal_->bytes() > options_.journal_max) return true;
   if (changes_ == 0) return false;
   if (options_.write_threshold > 0 && changes_ >= options_.write_threshold) return true;
@@ -138,7 +169,7 @@ std::string Store::save_now() {
 std::vector<std::pair<std::string, std::string>> Store::facts() const {
   const auto n = [](auto value) { return std::to_string(value); };
   const bool loading = recovery_ != nullptr;
-  const Now now = read_clock();
+  const Now now = read_clock_();
   const int64_t now_ms = now.wall_us / 1000;
   std::vector<std::pair<std::string, std::string>> facts{
       {"loading", loading ? "1" : "0"},

@@ -100,6 +100,14 @@ class CrashFiles : public Files {
     const std::scoped_lock guard(mutex_);
     is_there_ = true;
   }
+  // A file that somebody else puts there, also in a folder that is not reopened yet.
+  void put(const std::string& name, std::string bytes) {
+    const std::scoped_lock guard(mutex_);
+    auto node = std::make_shared<Node>();
+    node->bytes = std::move(bytes);
+    node->sync();
+    names_[name] = disk_names_[name] = node;
+  }
   // Another process has the lock; 0: no more.
   void lock_by_process(int pid) {
     const std::scoped_lock guard(mutex_);

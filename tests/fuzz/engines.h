@@ -48,7 +48,7 @@ inline void let_expire(Engine& engine, int64_t ms) {
 }
 
 inline std::string snapshot_of(Engine& engine, const Now& now) {
-  Snapshot snapshot(engine.state(), now, 1);
+  Snapshot snapshot(engine.state(), now, 1, false);
   while (!snapshot.step()) {
   }
   std::string file = std::move(snapshot.bytes());

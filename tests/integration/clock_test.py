@@ -150,12 +150,12 @@ def a_folder_of_before_there_were_clocks_is_read(folder):
     with Life(folder) as server:
         server.lock("k", "alice", 60 * TTL_MS)
         server.kill()
-    edit_meta(folder, "^clock-boot-id .*\n.*\n.*\n", "")
-    edit_meta(folder, "^version 2$", "version 1")
+    edit_meta(folder, "^clock-boot-id .*\n.*\n.*\n.*\n", "")
+    edit_meta(folder, "^version 3$", "version 1")
     with Life(folder) as server:
         equal(server.ask("GET", "k"), b"alice")
         server.kill()
-    has((folder / "meta").read_text("utf-8"), "version 2", "clock-boot-id ")
+    has((folder / "meta").read_text("utf-8"), "version 3", "clock-boot-id ")
 
 
 if __name__ == "__main__":

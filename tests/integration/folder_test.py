@@ -190,8 +190,8 @@ def a_damaged_meta_is_refused_by_name(folder):
 @test
 def a_meta_of_a_newer_version_is_refused(folder):
     left_behind(folder)
-    edit_meta(folder, "^version 2$", "version 3")
-    has(refusal(folder), f"{folder}/meta: ", "newer", "3")
+    edit_meta(folder, "^version 3$", "version 4")
+    has(refusal(folder), f"{folder}/meta: ", "newer", "4")
 
 
 @test
@@ -263,8 +263,8 @@ def probe(server, *args):
 @test
 def a_folder_that_becomes_read_only_stops_grants_and_heals(folder):
     with Server(folder) as server:
-        server.lock("mine", ttl=0)  # without a deadline, `meta` need not be written
-        server.lock("yours", ttl=0)
+        server.lock("mine", ttl=600_000)  # `meta` covers this, and not what lasts much longer
+        server.lock("yours", ttl=600_000)
         folder.chmod(0o500)
         waiting = Client(server.path)
         waiting.send(("LOCK", "held back", "bob", TTL_MS))

@@ -20,6 +20,7 @@ Meta sample() {
           .clock_boot_id = "6f1c0f0e-8f6d-4a52-9d2b-0f2a3b4c5d6e+7.000000000",
           .clock_ms = -12,
           .horizon_boot_ms = 90'000,
+          .journal_sequence = 22,
           .clean = true};
 }
 
@@ -69,12 +70,13 @@ TEST_CASE("meta: extremes and what is not known are read as they were written") 
 }
 
 TEST_CASE("meta: the text is the one that the grammar says") {
-  CHECK(format_meta(sample()) == sealed("version 2\nid 0123456789abcdef0123456789abcdef01234567\n"
-                                        "token-reserve 18446744073709551615\ntoken-max 12\n"
-                                        "horizon-ms 1700000000000\n"
-                                        "boot-id 6f1c0f0e-8f6d-4a52-9d2b-0f2a3b4c5d6e\n"
-                                        "clock-boot-id 6f1c0f0e-8f6d-4a52-9d2b-0f2a3b4c5d6e+7.000000000\n"
-                                        "clock-ms -12\nhorizon-boot-ms 90000\nclean yes\n"));
+  CHECK(format_meta(sample()) ==
+        sealed("version 3\nid 0123456789abcdef0123456789abcdef01234567\n"
+               "token-reserve 18446744073709551615\ntoken-max 12\n"
+               "horizon-ms 1700000000000\n"
+               "boot-id 6f1c0f0e-8f6d-4a52-9d2b-0f2a3b4c5d6e\n"
+               "clock-boot-id 6f1c0f0e-8f6d-4a52-9d2b-0f2a3b4c5d6e+7.000000000\n"
+               "clock-ms -12\nhorizon-boot-ms 90000\njournal-sequence 22\nclean yes\n"));
 }
 
 TEST_CASE("meta: the first version, which says nothing of clocks, is read and keeps its form") {
@@ -87,6 +89,24 @@ TEST_CASE("meta: the first version, which says nothing of clocks, is read and ke
   expected.version = 1;
   expected.clock_boot_id.clear();
   expected.clock_ms = expected.horizon_boot_ms = 0;
+  expected.journal_sequence = 0;
+  Meta meta;
+  CHECK(parse_meta(old, meta).empty());
+  CHECK(meta == expected);
+  CHECK(format_meta(meta) == old);
+}
+
+TEST_CASE("meta: the second version, without the sequence of the journal, is read and keeps its form") {
+  const std::string old = sealed(
+      "version 2\nid 0123456789abcdef0123456789abcdef01234567\n"
+      "token-reserve 18446744073709551615\ntoken-max 12\n"
+      "horizon-ms 1700000000000\n"
+      "boot-id 6f1c0f0e-8f6d-4a52-9d2b-0f2a3b4c5d6e\n"
+      "clock-boot-id 6f1c0f0e-8f6d-4a52-9d2b-0f2a3b4c5d6e+7.000000000\n"
+      "clock-ms -12\nhorizon-boot-ms 90000\nclean yes\n");
+  Meta expected = sample();
+  expected.version = 2;
+  expected.journal_sequence = 0;
   Meta meta;
   CHECK(parse_meta(old, meta).empty());
   CHECK(meta == expected);
@@ -114,10 +134,10 @@ TEST_CASE("meta: any bit flipped, it is refused, and nothing is taken from it") 
 }
 
 TEST_CASE("meta: a newer version is named, whatever follows it") {
-  CHECK(error_of("version 3\nwhatever\n") == "line 1: version 3, written by a newer version of Holdfast");
-  CHECK(error_of(with("version 2", "version 4294967295")) ==
+  CHECK(error_of("version 4\nwhatever\n") == "line 1: version 4, written by a newer version of Holdfast");
+  CHECK(error_of(with("version 3", "version 4294967295")) ==
         "line 1: version 4294967295, written by a newer version of Holdfast");
-  CHECK(error_of(with("version 2", "version 0")) == "line 1: there is no version 0");
+  CHECK(error_of(with("version 3", "version 0")) == "line 1: there is no version 0");
 }
 
 TEST_CASE("meta: the error says which line and what is wrong with it") {
@@ -126,14 +146,14 @@ TEST_CASE("meta: the error says which line and what is wrong with it") {
   CHECK(error_of("version 1\nid 01\n") == "line 2: the file is cut, the line with the checksum is missing");
   CHECK(error_of(sealed("version 1\n").replace(14, 8, "00000000")) ==
         "line 2: the checksum is wrong, the lines before it have " + sealed("version 1\n").substr(10, 12));
-  CHECK(error_of(with("version 2", "version one")) == "line 1: version is not a number that fits");
+  CHECK(error_of(with("version 3", "version one")) == "line 1: version is not a number that fits");
   CHECK(error_of(with("id 0", "id A")) == "line 2: id is not 40 hexadecimal digits");
   CHECK(error_of(with("id 01", "id 1")) == "line 2: id is not 40 hexadecimal digits");
   CHECK(error_of(with("token-max ", "token-maximum ")) == "line 4: token-max is missing");
   CHECK(error_of(with("token-max 12\n", "")) == "line 4: token-max is missing");
-  CHECK(error_of(with("clean yes", "clean y")) == "line 10: clean is neither yes nor no");
+  CHECK(error_of(with("clean yes", "clean y")) == "line 11: clean is neither yes nor no");
   CHECK(error_of(with("clean yes\n", "clean yes\nclean no\n")) ==
-        "line 11: the last line is followed by more");
+        "line 12: the last line is followed by more");
 }
 
 TEST_CASE("meta: a number has one way to be written") {

@@ -59,7 +59,7 @@ struct Writer {
 };
 
 std::string snapshot_of(Engine& engine, Now now) {
-  Snapshot snapshot(engine.state(), now, 1);
+  Snapshot snapshot(engine.state(), now, 1, false);
   while (!snapshot.step()) {
   }
   std::string file = snapshot.bytes();

@@ -21,7 +21,7 @@ std::string ended(std::string bytes) {
 }
 
 std::string snapshot_of(Engine& engine, Now now, uint64_t journal = 1) {
-  Snapshot snapshot(engine.state(), now, journal);
+  Snapshot snapshot(engine.state(), now, journal, false);
   while (!snapshot.step()) {
   }
   CHECK(snapshot.saved() == snapshot.keys());
@@ -184,7 +184,7 @@ TEST_CASE("snapshot: requests between its steps change nothing of it") {
     for (int i = 0; i < 250; ++i) session.step();
     const Now moment = session.now();
     const std::string before = state_text(engine, moment);
-    Snapshot snapshot(engine.state(), moment, 1);
+    Snapshot snapshot(engine.state(), moment, 1, false);
     uint64_t steps = 0;
     while (!snapshot.step()) {
       if (++steps % (20 + seed) == 0) session.step();
@@ -223,7 +223,7 @@ TEST_CASE("snapshot: a flush, a swap, an expiry and a new key in its middle chan
       c->must({"SELECT", "0"});
       fill_big(*c);
       const std::string before = state_text(engine, session_time(0));
-      Snapshot snapshot(engine.state(), session_time(0), 1);
+      Snapshot snapshot(engine.state(), session_time(0), 1, false);
       for (int i = 0; i < first; ++i) REQUIRE_FALSE(snapshot.step());
       c->at(session_time(1));
       c->must(request);
@@ -247,7 +247,7 @@ TEST_CASE("snapshot: one behind another that was given up or finished is whole")
     Engine engine(session_config());
     const auto c = fill(engine);
     {
-      Snapshot first(engine.state(), session_time(0), 1);
+      Snapshot first(engine.state(), session_time(0), 1, false);
       c->must({"SET", "plain", "touched"});
       for (int i = 0; i < steps && !first.step(); ++i) {
         if (i == 500) c->must({"SET", "new", "in the middle"});

@@ -50,13 +50,14 @@ class Life {
   // Reads the folder. The state that came back.
   std::string start() {
     const Now now = session_time(0).with_ahead_ms(dice_.between(0, 1'000'000'000'000));
-    Recovery recovery(files_, engine_, now, false);
+    Recovery recovery(files_, engine_, now, {.skip_unknown = false, .lossless = false});
     while (true) {
       Result<bool> all = recovery.step();
       if (!all) FAIL(all.error());
       if (*all) break;
     }
     std::string state = kept(engine_);
+    engine_.keep_journal();
     engine_.conclude_loading(session_time(0));
     engine_.check_invariants();
     next_journal_ = recovery.next_journal();
@@ -64,10 +65,9 @@ class Life {
     Result<Done> begun = goes_on ? journal_.resume(recovery.journal(), recovery.next_sequence())
                                  : journal_.begin(next_journal_++);
     REQUIRE(begun);
-    engine_.keep_journal();
     session_ = std::make_unique<RandomSession>(engine_, dice_.below(1000000), RandomSession::Clock::kIsSet);
-    // The ends of sessions at a start are not recorded: they end at the next one again.
-    save();
+    REQUIRE(journal_.commit(engine_.journal_records()));  // the ends of sessions
+    engine_.clear_journal_records();
     return state;
   }
 
@@ -90,7 +90,7 @@ class Life {
     if (!journal_.begin(next_journal_)) return;
     engine_.begin_journal_file();
     const uint64_t number = next_journal_++;
-    Snapshot snapshot(engine_.state(), session_->now(), number);
+    Snapshot snapshot(engine_.state(), session_->now(), number, true);
     SnapshotWriter writer(files_, &loop_.loop, dice_.one_in(2) ? 1 : 0);
     if (part == 0) return;
     while (!snapshot.step()) {
@@ -99,7 +99,7 @@ class Life {
     if (part == 1) return;
     writer.finish_now();
     if (part == 2 || !writer.failure().empty()) return;
-    journal_.forget_below(number);
+    journal_.forget_before(journal_.generation());
     for (uint64_t old = 1; old < number; ++old) REQUIRE(files_.remove(journal_name(old)));
   }
   std::string state() { return kept(engine_); }
@@ -213,7 +213,7 @@ TEST_CASE("store: a sync that fails is final for its journal, until a snapshot m
   CHECK(journal.commit("two"));  // it is written, but that is no promise
   CHECK(journal.sync_failed());
   REQUIRE(journal.begin(2));
-  journal.forget_below(2);  // the snapshot is in place
+  journal.forget_before(journal.generation());  // the snapshot is in place
   CHECK(journal.failure().empty());
   CHECK_FALSE(journal.all_synced());
   journal.start_sync([] {});
@@ -265,7 +265,7 @@ TEST_CASE("crash: no token that was covered by meta comes again, and no lost hol
         Horizon holds = until;  // by a wall clock that may have been set meanwhile
         holds.wall_ms += dice.between(-90'000, 90'000);
         holds.boot_ms += static_cast<int64_t>(dice.below(90'000));
-        meta.keep_ahead(token, holds, [] {});
+        meta.keep_ahead(token, holds, static_cast<int64_t>(dice.below(90'000)), [] {});
         if (dice.one_in(2)) loop.run();
         if (!meta.covers(token, holds)) continue;
         given = token;

@@ -1,0 +1,166 @@
+// A data folder that is replaced while the server runs.
+#include <string>
+
+#include "store_rig.h"
+
+namespace holdfast {
+namespace {
+
+using Words = Process::Words;
+
+bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
+
+void replace_folder(CrashFiles& disk) {
+  disk.remove_folder();
+  disk.restore_folder();
+}
+
+}  // namespace
+
+TEST_CASE("store: a folder that is replaced during a snapshot gets everything") {
+  for (const char* policy : {"always", "everysec", "no"}) {
+    CAPTURE(policy);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--appendfsync", policy});
+      for (int i = 0; i < 30; ++i)
+        server.ask({"SET", "large:" + std::to_string(i), std::string(50'000, 'x')});
+      CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+      server.send({"BGSAVE"});
+      server.store().every_second();
+      replace_folder(disk);
+      server.idle(12);
+      server.finish_save();
+      CHECK(is_granted(server.ask({"LOCK", "later", "alice", "600000"})));
+      server.kill();
+    }
+    Process again(disk, {"--appendfsync", policy});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+    CHECK(again.ask({"GET", "later"}) == "$5\r\nalice\r\n");
+    CHECK(again.ask({"STRLEN", "large:29"}) == ":50000\r\n");
+  }
+}
+
+TEST_CASE("store: a full disk whose folder is replaced by one on another disk heals") {
+  for (const char* policy : {"always", "everysec", "no"}) {
+    CAPTURE(policy);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", "", "--appendfsync", policy});
+      CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+      disk.set_capacity(0);
+      const size_t held = server.send({"LOCK", "held", "alice", "600000"});
+      server.idle(2);
+      CHECK(server.ask({"LOCK", "x", "bob", "600000"}).starts_with("-MISCONF"));
+      CHECK(server.reply(held) == "held");
+      replace_folder(disk);
+      disk.set_capacity(std::nullopt);
+      server.idle(8);
+      server.finish_save();
+      server.idle(1);
+      CHECK(is_granted(server.reply(held)));
+      const std::string granted = server.ask({"LOCK", "x", "bob", "600000"});
+      CHECK_MESSAGE(is_granted(granted), granted);
+      server.kill();
+    }
+    Process again(disk, {"--save", "", "--appendfsync", policy});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+    CHECK(again.ask({"GET", "held"}) == "$5\r\nalice\r\n");
+    CHECK(again.ask({"GET", "x"}) == "$3\r\nbob\r\n");
+  }
+}
+
+TEST_CASE("store: a kill before a replaced folder has everything makes the next start wait") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {});
+    for (int i = 0; i < 30; ++i)
+      server.ask({"SET", "large:" + std::to_string(i), std::string(50'000, 'x')});
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+    replace_folder(disk);
+    server.store().every_second();  // finds it, and begins to save
+    server.kill();
+  }
+  Process again(disk, {});
+  REQUIRE(again.failure() == "");
+  CHECK(again.ask({"LOCK", "k", "bob", "600000"}).starts_with("-RECOVERING"));
+}
+
+TEST_CASE("store: a folder that is replaced and cannot be used makes the stop a failure") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {});
+  CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+  replace_folder(disk);
+  disk.set_read_only(true);
+  server.idle(3);
+  CHECK(server.ask({"LOCK", "x", "bob", "600000"}).starts_with("-MISCONF"));
+  CHECK_FALSE(server.stop());
+}
+
+TEST_CASE("store: a folder that is replaced by another server's is left as it is") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {});
+  CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+  replace_folder(disk);
+  Meta meta;
+  meta.id = "0123456789012345678901234567890123456789";
+  disk.put("meta", format_meta(meta));
+  disk.put("journal.7", "theirs");
+  server.idle(3);
+  CHECK(server.ask({"LOCK", "x", "bob", "600000"}).find("another server") != std::string::npos);
+  CHECK(meta_of(disk) == meta);
+  CHECK(disk.bytes("journal.7") == "theirs");
+  CHECK_FALSE(server.stop());
+  CHECK(meta_of(disk) == meta);
+}
+
+TEST_CASE("store: a folder that is replaced by an older copy of itself gets everything") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {});
+    CHECK(is_granted(server.ask({"LOCK", "gone", "alice", "600000"})));
+    CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+    const std::vector<std::string> names{"meta", "dump.rdb.gz", "journal.2"};
+    std::vector<std::string> copies;
+    for (const std::string& name : names) copies.push_back(disk.bytes(name));
+    CHECK(server.ask({"UNLOCK", "gone", "alice"}) == ":1\r\n");
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+    replace_folder(disk);
+    for (size_t i = 0; i < names.size(); ++i) disk.put(names[i], copies[i]);
+    server.idle(2);
+    server.finish_save();
+    CHECK(is_granted(server.ask({"LOCK", "x", "alice", "600000"})));
+    server.kill();
+  }
+  Process again(disk, {});
+  REQUIRE(again.failure() == "");
+  CHECK(again.ask({"EXISTS", "gone", "k", "x"}) == ":2\r\n");
+}
+
+TEST_CASE("store: the stop of a server whose folder was just replaced saves everything there") {
+  for (const char* journal : {"yes", "no"}) {
+    CAPTURE(journal);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--appendonly", journal});
+      CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+      replace_folder(disk);
+      CHECK(server.stop());
+    }
+    CHECK(meta_of(disk).clean);
+    Process again(disk, {"--appendonly", journal});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+  }
+}
+
+}  // namespace holdfast

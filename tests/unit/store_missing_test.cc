@@ -1,0 +1,187 @@
+// Journals that are missing, or cut between two frames: what tells of them, and what a crash may do.
+#include <string>
+
+#include "core/journal_frame.h"
+#include "store_rig.h"
+
+namespace holdfast {
+namespace {
+
+using Words = Process::Words;
+
+bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
+
+// Without its last `frames` frames.
+void cut_frames(std::string& journal, size_t frames) {
+  std::vector<size_t> ends;
+  JournalScanner scanner(journal);
+  while (const auto frame = scanner.next()) ends.push_back(frame->end());
+  REQUIRE(ends.size() > frames);
+  journal.resize(ends[ends.size() - frames - 1]);
+}
+
+// Two journals, as a snapshot that failed leaves them: "a" and "b" in the first, "c" in the second.
+void leave_two_journals(CrashFiles& disk) {
+  Process server(disk, {"--save", ""});
+  for (const char* key : {"a", "b"}) CHECK(is_granted(server.ask({"LOCK", key, "alice", "600000"})));
+  disk.fail_write(2, EIO);  // behind the head of the second journal
+  CHECK(server.ask({"SAVE"}).starts_with("-ERR"));
+  CHECK(is_granted(server.ask({"LOCK", "c", "alice", "600000"})));
+  server.kill();
+  REQUIRE(disk.bytes("journal.1").size() > kJournalHeadBytes);
+  REQUIRE(disk.bytes("journal.2").size() > kJournalHeadBytes);
+}
+
+}  // namespace
+
+TEST_CASE("store: a journal that the snapshot names and that is missing refuses the start") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+    CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+    CHECK(is_granted(server.ask({"LOCK", "b", "alice", "600000"})));
+    server.kill();
+  }
+  REQUIRE(disk.remove("journal.2"));
+  {
+    Process refused(disk, {});
+    CHECK(refused.failure().find("journal.2 is missing") != std::string::npos);
+  }
+  disk.put("journal.2", "");  // what the error says
+  Process again(disk, {});
+  REQUIRE(again.failure() == "");
+  CHECK(again.ask({"EXISTS", "a", "b"}) == ":1\r\n");
+}
+
+TEST_CASE("store: a snapshot of a server without a journal needs none") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--appendonly", "no"});
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+    CHECK(server.stop());
+  }
+  for (const char* journal : {"yes", "no", "yes"}) {
+    Process again(disk, {"--appendonly", journal});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"EXISTS", "a"}) == ":1\r\n");
+    CHECK(again.ask({"SET", "b", journal}) == "+OK\r\n");
+    CHECK(again.stop());
+  }
+}
+
+TEST_CASE("store: a journal that was cut between two frames after a clean stop refuses the start") {
+  for (const size_t frames : {size_t{0}, size_t{1}, size_t{3}}) {
+    CAPTURE(frames);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", ""});
+      for (const char* key : {"a", "b", "c", "d"})
+        CHECK(is_granted(server.ask({"LOCK", key, "alice", "600000"})));
+      CHECK(server.stop());
+    }
+    if (frames > 0) cut_frames(disk.bytes("journal.1"), frames);
+    Process again(disk, {"--save", ""});
+    const std::string missing = std::to_string(frames) + " turns are missing";
+    CHECK((again.failure() == "") == (frames == 0));
+    CHECK((again.failure().find(missing) != std::string::npos) == (frames > 0));
+  }
+}
+
+TEST_CASE("store: a journal that was cut between two frames before another refuses the start") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  leave_two_journals(disk);
+  cut_frames(disk.bytes("journal.1"), 1);
+  Process again(disk, {});
+  CHECK(again.failure().find(
+            "journal.2: it begins with turn 3, and the journal before it ends with turn 1") !=
+        std::string::npos);
+}
+
+TEST_CASE("store: a crash of the machine may cut a journal between two frames before another") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  leave_two_journals(disk);
+  cut_frames(disk.bytes("journal.1"), 1);
+  Meta meta = meta_of(disk);
+  meta.boot_id = meta.clock_boot_id = "another";
+  disk.bytes("meta") = format_meta(meta);
+  {
+    Process again(disk, {"--recovery-wait", "0"});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"EXISTS", "a", "b", "c"}) == ":1\r\n");
+    CHECK(is_granted(again.ask({"LOCK", "d", "alice", "600000"})));
+    again.kill();
+  }
+  CHECK(disk.bytes("journal.2.damaged").size() > kJournalHeadBytes);
+  Process last(disk, {});
+  REQUIRE(last.failure() == "");
+  CHECK(last.ask({"EXISTS", "a", "d"}) == ":2\r\n");
+}
+
+TEST_CASE("store: a folder from which all files but meta were removed makes the start wait") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+    server.kill();
+  }
+  REQUIRE(disk.remove("journal.1"));
+  Process again(disk, {});
+  REQUIRE(again.failure() == "");
+  CHECK(again.ask({"LOCK", "a", "bob", "600000"}).starts_with("-RECOVERING"));
+}
+
+TEST_CASE("store: a journal of which a crash has left only the name is begun anew under its number") {
+  for (const bool saved : {true, false}) {
+    CAPTURE(saved);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", ""});
+      CHECK(is_granted(server.ask({"LOCK", "a", "alice", "0"})));
+      if (!saved) disk.fail_write(2, EIO);
+      CHECK(server.ask({"SAVE"}).starts_with("-ERR") == !saved);
+      server.kill();
+    }
+    disk.bytes("journal.2").clear();
+    for (const char* key : {"b", "c", "d"}) {
+      Process again(disk, {"--save", ""});
+      REQUIRE(again.failure() == "");
+      CHECK(again.ask({"EXISTS", "a"}) == ":1\r\n");
+      CHECK(is_granted(again.ask({"LOCK", key, "alice", "0"})));
+      disk.fail_write(2, EIO);  // another journal, and no snapshot
+      CHECK(again.ask({"SAVE"}).starts_with("-ERR"));
+      again.kill();
+    }
+    Process last(disk, {"--save", ""});
+    REQUIRE(last.failure() == "");
+    CHECK(last.ask({"EXISTS", "a", "b", "c", "d"}) == ":4\r\n");
+  }
+}
+
+TEST_CASE("store: the journals behind one that a crash has cut leave no gap in the numbers") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  leave_two_journals(disk);
+  std::string& first = disk.bytes("journal.1");
+  first.resize(first.size() - 3);
+  for (const char* key : {"x", "y"}) {
+    Process again(disk, {"--save", ""});
+    REQUIRE(again.failure() == "");
+    CHECK(is_granted(again.ask({"LOCK", key, "alice", "0"})));
+    disk.fail_write(2, EIO);
+    CHECK(again.ask({"SAVE"}).starts_with("-ERR"));
+    again.kill();
+  }
+  Process last(disk, {});
+  REQUIRE(last.failure() == "");
+  CHECK(last.ask({"EXISTS", "a", "b", "x", "y"}) == ":3\r\n");
+}
+
+}  // namespace holdfast

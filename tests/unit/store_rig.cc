@@ -1,0 +1,168 @@
+// Turns as io/server.cc has them.
+#include "store_rig.h"
+
+#include "io/options.h"
+
+namespace holdfast {
+
+Process::Process(CrashFiles& disk, const Words& arguments) : disk_(disk) {
+  uv_loop_init(&loop_);
+  std::vector<const char*> argv{"holdfast-server", "--dir", "folder"};
+  for (const std::string& word : arguments) argv.push_back(word.c_str());
+  Result<Options> options = read_options(static_cast<int>(argv.size()), argv.data());
+  REQUIRE(options);
+  options_ = *options;
+  auto opened = Store::open(options_, std::make_unique<BorrowedFiles>(disk, dead_), read_rig_clock);
+  if (!opened) {
+    failure_ = opened.error();
+    return;
+  }
+  store_ = std::move(*opened);
+  Config config = engine_config(options_);
+  config.hash_seed = 7;
+  config.token_floor = store_->token_floor();
+  config.boot_id = store_->clock().boot_id;
+  config.first_ahead_ms = store_->clock().ahead_ms;
+  config.random = [](std::span<uint8_t> bytes) { std::ranges::fill(bytes, uint8_t{7}); };
+  config.storage = store_->door();
+  engine_ = std::make_unique<Engine>(std::move(config));
+  Store::Hooks hooks;
+  hooks.mark_held = [this] {
+    for (Sent& r : replies_) r.marked = r.marked || !r.sent;
+  };
+  hooks.release_held = [this] { release(true); };
+  hooks.end_turn = [this] { turn_wanted_ = true; };
+  hooks.fail = [this](const std::string& why) { failure_ = why; };
+  hooks.loaded = [this] { loaded_ = true; };
+  store_->start(*engine_, &loop_, std::move(hooks));
+  while (!loaded_ && failure_.empty()) uv_run(&loop_, UV_RUN_NOWAIT);
+  if (loaded_) settle();
+}
+
+Process::~Process() {
+  if (store_ != nullptr && !ended_) kill();
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  CHECK(uv_loop_close(&loop_) == 0);
+}
+
+size_t Process::apply(ConnId conn, const Words& words, bool closes) {
+  engine_->tick(rig_now(), effects_);
+  const std::vector<std::string_view> argv(words.begin(), words.end());
+  engine_->apply(conn, argv, rig_now(), effects_);
+  Buffer& out = engine_->output(conn);
+  replies_.push_back({conn, std::string(out.view()), false, false, closes});
+  out.consume(out.size());
+  const size_t number = replies_.size() - 1;
+  end_turn();
+  if (closes) engine_->drop(conn, rig_now(), effects_);
+  return number;
+}
+
+size_t Process::send(const Words& words) {
+  return apply(engine_->open("127.0.0.1:1", "127.0.0.1:2", rig_now()), words, true);
+}
+
+std::string Process::reply(size_t number) const {
+  return replies_[number].sent ? replies_[number].text : "held";
+}
+
+std::string Process::ask(const Words& words) {
+  const size_t number = send(words);
+  settle();
+  return reply(number);
+}
+
+std::string Process::ask_in_session(const Words& words) {
+  const size_t number = apply(engine_->open("127.0.0.1:1", "127.0.0.1:2", rig_now()), words, false);
+  settle();
+  return reply(number);
+}
+
+void Process::release(bool marked_only) {
+  for (Sent& r : replies_) r.sent = r.sent || r.marked || !marked_only;
+}
+
+void Process::turn() {
+  engine_->tick(rig_now(), effects_);
+  end_turn();
+}
+
+// See Server::handle_effects. Each connection has one reply, so that none waits behind another.
+void Process::end_turn() {
+  store_->commit(rig_now());
+  if (store_->may_reply(rig_now())) {
+    release(false);
+  } else if (store_->may_reply_to_others()) {
+    for (size_t i = fresh_from_; i < replies_.size(); ++i) replies_[i].sent = true;
+  }
+  fresh_from_ = replies_.size();
+  effects_.clear();
+  store_->settle();
+}
+
+void Process::settle() {
+  constexpr int kMost = 2000;
+  int rounds = 0;
+  while (loop_.active_reqs.count > 0 || turn_wanted_) {
+    REQUIRE_MESSAGE(++rounds < kMost, "the loop never comes to rest");
+    if (std::exchange(turn_wanted_, false)) turn();
+    uv_run(&loop_, loop_.active_reqs.count > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+  }
+}
+
+std::string Process::fact(const std::string& name) const {
+  for (const auto& [key, value] : store_->door().facts()) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+void Process::finish_save() {
+  constexpr int kMost = 10000;
+  for (int rounds = 0; fact("rdb_bgsave_in_progress") == "1"; ++rounds) {
+    REQUIRE_MESSAGE(rounds < kMost, "the snapshot never ends");
+    uv_run(&loop_, UV_RUN_NOWAIT);
+  }
+  settle();
+}
+
+void Process::idle(int seconds) {
+  for (int i = 0; i < seconds; ++i) {
+    set_rig_clock(rig_now().mono.count - 1'000'000 + 1000);
+    store_->sync_if_due();
+    settle();
+    store_->every_second();
+    settle();
+    turn();
+    settle();
+  }
+}
+
+bool Process::stop() {
+  turn();
+  const bool kept = static_cast<bool>(store_->stop());
+  end();
+  return kept;
+}
+
+void Process::kill() {
+  *dead_ = true;
+  disk_.kill();
+  static_cast<void>(store_->stop());
+  end();
+}
+
+void Process::end() {
+  ended_ = true;
+  uv_run(&loop_, UV_RUN_DEFAULT);
+}
+
+void reboot(CrashFiles& disk, uint64_t seed) {
+  disk.crash(seed);
+  Meta meta = meta_of(disk);
+  if (!meta.boot_id.empty()) meta.boot_id = "another";
+  meta.clock_boot_id = "another";
+  disk.bytes("meta") = format_meta(meta);
+}
+
+}  // namespace holdfast

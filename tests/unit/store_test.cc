@@ -1,0 +1,332 @@
+// What the store promises between requests, stops and disks that fail: an idle server answers, nothing is
+// answered before it is kept, no hold that may be alive is granted again after a stop.
+#include <string>
+
+#include "store_rig.h"
+
+namespace holdfast {
+namespace {
+
+using Words = Process::Words;
+
+const Words kSilent{"--save", ""};  // no snapshots by themselves
+
+bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
+bool is_recovering(const std::string& reply) { return reply.starts_with("-RECOVERING"); }
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// 1.5 MB in keys, so that a snapshot takes several rounds of the loop.
+void fill(Process& server) {
+  for (int i = 0; i < 30; ++i)
+    REQUIRE(server.ask({"SET", "large:" + std::to_string(i), std::string(50'000, 'x')}) == "+OK\r\n");
+}
+
+}  // namespace
+
+TEST_CASE("store: a server that was idle for minutes answers, with each way to keep a journal") {
+  for (const Words& options : {Words{}, Words{"--appendfsync", "no"}, Words{"--appendonly", "no"},
+                               Words{"--appendfsync", "always"}}) {
+    for (const Words& grant : {Words{"LOCK", "job", "me", "3600000"},
+                               Words{"SET", "job", "me", "EX", "3600"}, Words{"LOCK", "job", "me", "0"}}) {
+      CAPTURE(options);
+      CAPTURE(grant);
+      set_rig_clock(0);
+      CrashFiles disk;
+      Process server(disk, options);
+      CHECK_FALSE(server.ask(grant).starts_with("-"));
+      CHECK(server.ask({"DEL", "job"}) == ":1\r\n");
+      for (const int seconds : {75, 60, 200}) {
+        server.idle(seconds);
+        CHECK(server.ask({"PING"}) == "+PONG\r\n");
+      }
+      CHECK(is_granted(server.ask({"LOCK", "job", "you", "1000"})));
+    }
+  }
+}
+
+TEST_CASE("store: an idle server answers after its wall clock was set") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {});
+  CHECK(is_granted(server.ask({"LOCK", "job", "me", "3600000"})));
+  for (const int64_t hours : {5, -9, 100}) {
+    rig_now().wall_us += hours * 3'600'000'000;
+    CHECK(server.ask({"PING"}) == "+PONG\r\n");
+  }
+}
+
+TEST_CASE("store: a grant while meta is being written is answered as soon as meta covers it") {
+  for (const Words& options : {Words{"--appendfsync", "no"}, Words{"--appendonly", "no"}}) {
+    CAPTURE(options);
+    set_rig_clock(0);
+    CrashFiles disk;
+    Process server(disk, options);
+    const int64_t minute_us = 60'000'000;
+    const int64_t now_us = rig_now().wall_us;
+    const auto token = [&](int64_t minutes) { return std::to_string(now_us + minutes * minute_us); };
+    const size_t first = server.send({"LOCK", "x", "a", "600000", "TOKEN", token(10)});
+    const size_t second = server.send({"LOCK", "y", "b", "600000", "TOKEN", token(20)});
+    CHECK(server.reply(first) == "held");
+    server.settle();
+    CHECK(is_granted(server.reply(first)));
+    CHECK(is_granted(server.reply(second)));
+    const size_t brief = server.send({"LOCK", "p", "a", "5"});
+    const size_t lasting = server.send({"LOCK", "q", "b", "6000000"});
+    server.settle();
+    CHECK(is_granted(server.reply(brief)));
+    CHECK(is_granted(server.reply(lasting)));
+  }
+}
+
+TEST_CASE("store: ttls that grow do not make each grant wait for the disk") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {"--appendfsync", "no"});
+  int held = 0;
+  for (int64_t minutes = 1; minutes <= 1000; ++minutes) {
+    const size_t n =
+        server.send({"LOCK", "k" + std::to_string(minutes), "a", std::to_string(minutes * 60'000)});
+    held += server.reply(n) == "held" ? 1 : 0;
+    server.settle();
+  }
+  CHECK(held < 20);
+}
+
+TEST_CASE("store: SESSION holds that end at a start leave room for others at every later start") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {});
+    CHECK(is_granted(server.ask({"LOCK", "pool", "a", "0", "LIMIT", "2"})));
+    CHECK(is_granted(server.ask_in_session({"LOCK", "pool", "b", "0", "LIMIT", "2", "SESSION"})));
+    CHECK(is_granted(server.ask_in_session({"LOCK", "alone", "b", "0", "SESSION"})));
+    server.kill();
+  }
+  for (const char* owner : {"c", "d"}) {
+    Process server(disk, {});
+    REQUIRE(server.failure() == "");
+    CHECK(is_granted(server.ask({"LOCK", "pool", owner, "0", "LIMIT", "2"})));
+    CHECK(is_granted(server.ask({"LOCK", "alone", owner, "0"})));
+    CHECK(server.ask({"UNLOCK", "alone", owner}) == ":1\r\n");
+    server.kill();
+    if (*owner == 'd') break;
+    Process again(disk, {});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"UNLOCK", "pool", owner}) == ":1\r\n");
+    again.stop();
+  }
+  Process last(disk, {});
+  CHECK(last.failure() == "");
+}
+
+TEST_CASE("store: what a full disk did not take is not answered, whatever is synced meanwhile") {
+  for (const char* policy : {"always", "everysec", "no"}) {
+    CAPTURE(policy);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, with(kSilent, {"--appendfsync", policy}));
+      CHECK(is_granted(server.ask({"LOCK", "before", "alice", "600000"})));
+      disk.set_capacity(0);
+      const size_t grant = server.send({"LOCK", "k", "alice", "600000"});
+      server.settle();
+      server.idle(3);
+      CHECK(server.reply(grant) == "held");
+      CHECK(server.ask({"LOCK", "other", "alice", "600000"}).starts_with("-MISCONF"));
+      server.kill();
+    }
+    disk.set_capacity(std::nullopt);
+    Process again(disk, with(kSilent, {"--appendfsync", policy}));
+    CHECK(again.ask({"GET", "before"}) == "$5\r\nalice\r\n");
+    CHECK(is_granted(again.ask({"LOCK", "k", "bob", "600000"})));
+  }
+}
+
+TEST_CASE("store: what a full disk did not take at first is answered once it has") {
+  for (const char* policy : {"always", "everysec", "no"}) {
+    CAPTURE(policy);
+    set_rig_clock(0);
+    CrashFiles disk;
+    Process server(disk, with(kSilent, {"--appendfsync", policy}));
+    disk.set_capacity(0);
+    const size_t grant = server.send({"LOCK", "k", "alice", "600000"});
+    server.idle(2);
+    CHECK(server.reply(grant) == "held");
+    disk.set_capacity(std::nullopt);
+    server.idle(2);
+    CHECK(is_granted(server.reply(grant)));
+    server.kill();
+    Process again(disk, with(kSilent, {"--appendfsync", policy}));
+    CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+  }
+}
+
+TEST_CASE("store: a sync of the journal does not release a reply that waits for meta") {
+  for (const char* policy : {"always", "everysec"}) {
+    CAPTURE(policy);
+    set_rig_clock(0);
+    CrashFiles disk;
+    Process server(disk, with(kSilent, {"--appendfsync", policy}));
+    const auto far = std::to_string(rig_now().wall_us + 3'600'000'000);
+    disk.fail_write(2, EIO);  // the first is the journal's
+    const size_t grant = server.send({"LOCK", "k", "alice", "600000", "TOKEN", far});
+    server.settle();
+    server.store().sync_if_due();
+    server.settle();
+    CHECK(server.reply(grant) == "held");
+    server.idle(2);
+    CHECK(is_granted(server.reply(grant)));
+  }
+}
+
+TEST_CASE("store: a stop during the recovery wait does not end the wait") {
+  const Words options{"--appendonly", "no", "--save", "", "--recovery-wait", "30000"};
+  for (const bool killed : {false, true}) {
+    CAPTURE(killed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, options);
+      CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+      server.kill();
+    }
+    for (const int seconds : {10, 15}) {  // 25 s of 30
+      Process server(disk, options);
+      CHECK(is_recovering(server.ask({"LOCK", "k", "bob", "600000"})));
+      server.idle(seconds);
+      CHECK(is_recovering(server.ask({"LOCK", "k", "bob", "600000"})));
+      if (killed) {
+        server.kill();
+      } else {
+        server.stop();
+      }
+    }
+    Process last(disk, options);
+    CHECK(is_recovering(last.ask({"LOCK", "k", "bob", "600000"})));
+    last.idle(4);
+    CHECK(is_recovering(last.ask({"LOCK", "k", "bob", "600000"})));
+    last.idle(2);
+    CHECK(is_granted(last.ask({"LOCK", "k", "bob", "600000"})));
+  }
+}
+
+TEST_CASE("store: without a journal a stop during a snapshot keeps everything") {
+  const Words options{"--appendonly", "no", "--save", "3600 1", "--recovery-wait", "30000"};
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, options);
+    fill(server);
+    CHECK(is_granted(server.ask({"LOCK", "before", "alice", "600000"})));
+    CHECK(server.send({"BGSAVE"}) > 0);
+    server.store().every_second();
+    CHECK(server.fact("rdb_bgsave_in_progress") == "1");
+    server.send({"LOCK", "after", "alice", "600000"});
+    CHECK(server.stop());
+  }
+  Process again(disk, options);
+  CHECK(again.ask({"GET", "before"}) == "$5\r\nalice\r\n");
+  CHECK(again.ask({"GET", "after"}) == "$5\r\nalice\r\n");
+  CHECK(again.ask({"STRLEN", "large:29"}) == ":50000\r\n");
+  CHECK(is_granted(again.ask({"LOCK", "free", "bob", "600000"})));
+}
+
+TEST_CASE("store: a stop that could not save says so, and the next start waits for the lost holds") {
+  const Words options{"--appendonly", "no", "--save", "3600 1", "--recovery-wait", "30000"};
+  for (const bool saving : {false, true}) {
+    CAPTURE(saving);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, options);
+      if (saving) fill(server);
+      CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+      if (saving) {
+        server.send({"BGSAVE"});
+        server.store().every_second();
+      }
+      disk.set_capacity(0);
+      CHECK_FALSE(server.stop());
+    }
+    disk.set_capacity(std::nullopt);
+    CHECK_FALSE(meta_of(disk).clean);
+    Process again(disk, options);
+    CHECK(is_recovering(again.ask({"LOCK", "k", "bob", "600000"})));
+  }
+}
+
+TEST_CASE("store: a stop that was told not to save is no clean stop where that loses holds") {
+  for (const bool nosave : {false, true}) {
+    CAPTURE(nosave);
+    const Words options{"--appendonly", "no", "--save", nosave ? "3600 1" : "", "--recovery-wait", "30000"};
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, options);
+      CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+      if (nosave) CHECK(server.store().prepare_stop({.never_save = true}) == "");
+      CHECK(server.stop());
+    }
+    CHECK_FALSE(meta_of(disk).clean);
+    {
+      Process again(disk, options);
+      CHECK(is_recovering(again.ask({"LOCK", "k", "bob", "600000"})));
+      again.idle(31);
+      CHECK(is_granted(again.ask({"LOCK", "k", "bob", "600000"})));
+      CHECK(again.ask({"SAVE"}) == "+OK\r\n");
+      CHECK(again.stop());  // nothing has changed since
+    }
+    CHECK(meta_of(disk).clean);
+    Process last(disk, options);
+    CHECK(last.ask({"GET", "k"}) == "$3\r\nbob\r\n");
+    CHECK(is_granted(last.ask({"LOCK", "other", "bob", "600000"})));
+  }
+}
+
+TEST_CASE("store: the expiry horizon covers holds without a deadline, hashes, and long silence") {
+  const Words options{"--save", "", "--recovery-wait", "60000"};
+  for (const Words& grant :
+       {Words{"LOCK", "k", "a", "0"}, Words{"LOCK", "k", "a", "600000"}, Words{"SET", "k", "a"},
+        Words{"HSET", "k", "a", "1"}, Words{"LOCK", "k", "a", "0", "SHARED"}}) {
+    for (const int silence : {0, 130, 500}) {
+      CAPTURE(grant);
+      CAPTURE(silence);
+      set_rig_clock(0);
+      CrashFiles disk;
+      {
+        Process server(disk, options);
+        server.idle(2);
+        CHECK_FALSE(server.ask(grant).starts_with("-"));
+        server.idle(silence);
+        server.kill();
+      }
+      reboot(disk, 1);
+      Process again(disk, options);
+      CHECK(is_recovering(again.ask({"LOCK", "free", "bob", "600000"})));
+      again.idle(59);
+      CHECK(is_recovering(again.ask({"LOCK", "free", "bob", "600000"})));
+      again.idle(1);
+      CHECK(is_granted(again.ask({"LOCK", "free", "bob", "600000"})));
+    }
+  }
+}
+
+TEST_CASE("store: a machine that went down after all holds were over is served at once") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {});
+    CHECK(is_granted(server.ask({"LOCK", "k", "a", "5000"})));
+    server.idle(120);
+    server.kill();
+  }
+  reboot(disk, 1);
+  Process again(disk, {});
+  CHECK(is_granted(again.ask({"LOCK", "k", "bob", "600000"})));
+}
+
+}  // namespace holdfast
