@@ -150,6 +150,7 @@ int main(int argc, char** argv) {
   // next asks for a kilobyte: after a hundred thousand of them that takes 5 to 17 ms.
   mallopt(M_MXFAST, 0);
   holdfast::Result<holdfast::Options> options = holdfast::read_options(argc, argv);
+  holdfast::hide_secrets(argc, argv);
   if (!options) return holdfast::fail(options.error());
   if (options->answer.empty()) return holdfast::serve(*options);
   fmt::print("{}", options->answer);

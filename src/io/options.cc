@@ -104,12 +104,22 @@ std::string help_text() {
 // What one source (line or file) says: for each name the values in their order.
 using Given = std::map<std::string, std::vector<std::string>>;
 
-Result<Given> collect(const po::parsed_options& parsed, const std::string& source) {
+bool is_secret(const Row* row) {
+  return row != nullptr && (row->kind == Kind::kSecret || row->kind == Kind::kUser);
+}
+
+// A stray word may be the rest of a password with a blank in it.
+Failure unexpected_argument(const po::parsed_options& parsed, const std::string& word) {
+  const bool may_show = std::ranges::none_of(
+      parsed.options, [](const po::option& o) { return is_secret(find_row(o.string_key)); });
+  return {fmt::format("unexpected argument{}; a value with blanks stands in quotation marks; see --help",
+                      may_show ? " '" + word + "'" : "")};
+}
+
+Result<Given> collect(const po::parsed_options& parsed) {
   Given given;
   for (const po::option& option : parsed.options) {
-    if (option.string_key.empty()) {
-      return Failure{fmt::format("{}unexpected argument '{}'; see --help", source, option.value.front())};
-    }
+    if (option.string_key.empty()) return unexpected_argument(parsed, option.value.front());
     std::vector<std::string>& values = given[option.string_key];
     values.insert(values.end(), option.value.begin(), option.value.end());
   }
@@ -123,8 +133,22 @@ bool is_endless(std::string_view text) {
   return find_row(name) == nullptr && name != "config" && std::ranges::count(text, '%') > 1;
 }
 
+// What stands behind the name is not shown: it may be the password of an option that was mistyped.
 Failure unknown_option(std::string_view text) {
-  return {fmt::format("unrecognised option '{}'; see --help", text)};
+  const bool letter = text.starts_with('-') && !text.starts_with("--");
+  const std::string_view name = text.substr(0, text.find_first_of(" \t="));
+  return {fmt::format("unrecognised option '{}'; see --help", letter ? name.substr(0, 2) : name)};
+}
+
+Failure unknown_word(std::span<const char* const> words) {
+  for (const std::string_view word : words) {
+    const size_t dashes = word.starts_with("--") ? 2 : 0;
+    const std::string_view name = word.substr(dashes, word.find('=') - dashes);
+    const bool known = name == "config" || name == "help" || name == "version" || find_row(name) != nullptr;
+    if (word.starts_with('-') && (dashes == 0 || !known) && word != "-h" && word != "-v")
+      return unknown_option(word);
+  }
+  return {"unrecognised option; see --help"};
 }
 
 Result<Given> read_line(int argc, const char* const* argv) {
@@ -135,7 +159,9 @@ Result<Given> read_line(int argc, const char* const* argv) {
   try {
     // Abbreviated names are refused: a new option could change what they mean.
     const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    return collect(po::parse_command_line(argc, argv, line_options(), style), "");
+    return collect(po::parse_command_line(argc, argv, line_options(), style));
+  } catch (const po::unknown_option&) {
+    return unknown_word(std::span(argv, static_cast<size_t>(argc)).subspan(1));
   } catch (const po::error& e) {
     return Failure{fmt::format("{}; see --help", e.what())};
   }
@@ -156,7 +182,7 @@ Given take_verbatim(std::istream& file, std::ostream& rest) {
   Given taken;
   for (std::string line; std::getline(file, line); rest << line << "\n") {
     const Row* row = find_row(name_in(line));
-    if (row == nullptr || (row->kind != Kind::kSecret && row->kind != Kind::kUser)) continue;
+    if (!is_secret(row)) continue;
     const size_t first = line.find_first_not_of(" \t", line.find('=') + 1);
     const size_t last = line.find_last_not_of(" \t\r");
     taken[row->name].push_back(first == std::string::npos ? "" : line.substr(first, last - first + 1));
@@ -171,9 +197,13 @@ Result<Given> read_file(const std::string& path) {
   if (!file || (file.peek() == std::ifstream::traits_type::eof() && !file.eof())) {
     return Failure{fmt::format("cannot read the config file {}: {}", path, std::strerror(errno))};
   }
+  size_t number = 0;
   for (std::string line; std::getline(file, line);) {
+    ++number;
     line.erase(std::min(line.find('#'), line.size()));
-    line.erase(0, line.find_first_not_of(" \t"));
+    line.erase(0, line.find_first_not_of(" \t\r"));
+    if (!line.empty() && line[0] != '[' && line.find('=') == std::string::npos)
+      return Failure{fmt::format("{}: line {} has no =; write name = value; see --help", path, number)};
     if (is_endless(line)) return Failure{fmt::format("{}: {}", path, unknown_option(line).why)};
   }
   file.clear();
@@ -181,7 +211,7 @@ Result<Given> read_file(const std::string& path) {
   try {
     std::stringstream rest;
     Given verbatim = take_verbatim(file, rest);
-    Result<Given> given = collect(po::parse_config_file(rest, file_options()), path + ": ");
+    Result<Given> given = collect(po::parse_config_file(rest, file_options()));
     if (given) given->merge(verbatim);
     return given;
   } catch (const po::error& e) {
@@ -203,7 +233,8 @@ Result<Done> take(const Given& given, const std::string& prefix, Options& option
     }
     if (row.kind == Kind::kUser) text = fmt::format("{}", fmt::join(found->second, "\n"));
     if (assign(row, text, options)) continue;
-    return Failure{fmt::format("{}{}: expected {}, got '{}'", prefix, row.name, expected(row), text)};
+    const std::string got = is_secret(&row) ? "" : fmt::format(", got '{}'", text);
+    return Failure{fmt::format("{}{}: expected {}{}", prefix, row.name, expected(row), got)};
   }
   return Done{};
 }
@@ -266,6 +297,17 @@ Result<Options> read_options(int argc, const char* const* argv) {
     return Failure{"users stand in the aclfile or in the options, not in both: leave out user, or aclfile"};
   }
   return options;
+}
+
+void hide_secrets(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with("--")) continue;
+    const size_t end = std::min(word.find('='), word.size());
+    if (!is_secret(find_row(word.substr(2, end - 2)))) continue;
+    char* value = end < word.size() ? argv[i] + end + 1 : i + 1 < argc ? argv[++i] : nullptr;
+    if (value != nullptr) std::fill_n(value, std::strlen(value), '*');
+  }
 }
 
 std::optional<ConfigRefusal> change_options(Options& options, const ConfigChanges& changes) {

@@ -104,6 +104,10 @@ struct Options {
 // option and what it expects.
 Result<Options> read_options(int argc, const char* const* argv);
 
+// Overwrites the passwords among the arguments of this process, which everybody can read otherwise. To be
+// called once they are read.
+void hide_secrets(int argc, char** argv);
+
 // What CONFIG SET asks for: all of the values, or none. A refusal leaves the options as they were.
 std::optional<ConfigRefusal> change_options(Options& options, const ConfigChanges& changes);
 
