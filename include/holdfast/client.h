@@ -34,6 +34,16 @@ enum class Mode : uint8_t {
   kCountedLock,    // at most LockOptions::limit holders
 };
 
+// Pauses between attempts that grow, with full jitter: the pause after the n-th attempt is a random time
+// from 0 to first * factor^(n-1), at most `longest`.
+struct RetryBackoff {
+  static constexpr double kLargestFactor = 100;
+
+  milliseconds first{100};      // at least 1 ms
+  double factor = 2;            // 1 to kLargestFactor
+  milliseconds longest{10000};  // at least `first`
+};
+
 struct LockOptions {
   static constexpr milliseconds kShortestTtl{10};
 
@@ -53,6 +63,10 @@ struct LockOptions {
   std::function<void(const Result&)> on_attempt_failed;
   // Somebody asks for the lock by LOCKS REVOKE; the hold goes on.
   std::function<void()> on_revoke_requested;
+  // How attempts are repeated by a call that waits, where no queue can be had: as servers are away, or on
+  // Redis. With either of them a wait on Redis is made of such attempts, as if it had no queue.
+  uint32_t max_attempts = 0;  // that begin; 0: what the address says, where that says nothing no limit
+  std::optional<RetryBackoff> backoff;  // none: what the address says, else min-wait to max-wait at random
 };
 
 class ClientCore;
@@ -108,13 +122,22 @@ class Client {
   //   embedded:, embedded:name            no server: the engine inside this process, for its threads
   //   holdfast://host:port                one server; the port is 7379 unless given
   //   quorum://h1:p1,h2:p2,h3             several independent ones: a majority decides
-  //   redis://user:password@host:port     a stock Redis, by scripts; the login may be left out, the port is
-  //                                       6379 unless given. May also stand in a quorum
+  //   redis://host:port                   a stock Redis, by scripts; the port is 6379 unless given. May
+  //                                       also stand in a quorum
   //   redis-cluster://h1,h2               a Redis Cluster, by some of its nodes
   //   holdfasts://, rediss://, rediss-cluster://   the same over TLS; in a quorum each server for itself
+  // A login stands before a host: user:password@, or :password@ for the server's default user; %25 stands
+  // for %, %2c for a comma, %2f for /, %3a for :, %3f for ? and %40 for @. Behind quorum:// it is of all
+  // servers that have none, behind the scheme of a server (quorum://holdfast://user:password@h1,h2) of that
+  // one. Servers without a login in the text get that of the environment: HOLDFAST_USER and
+  // HOLDFAST_PASSWORD. A login that is rejected is kRefused, also in the middle of a wait.
   // with settings behind a `?`, as in ?timeout=50&rfactor=3, but not for embedded:
   //   timeout     ms after which a server that has not answered counts as refusing (1000)
   //   min-wait, max-wait   ms between attempts, at random, where no queue can be had (10, 100)
+  //   attempts    how many attempts a wait makes at most, where no queue can be had (no limit)
+  //   backoff, backoff-factor, backoff-max   pauses between attempts that grow, in place of min-wait and
+  //               max-wait: RetryBackoff's first (ms), factor (2) and longest (10000 ms)
+  //   user, password   the login at all servers that have none before the host, as user:password@host
   //   rfactor     how many of the servers have a key (all)
   //   wquorum, rquorum     how many must grant an exclusive and a shared lock (a majority)
   //   acks, ack-timeout    how many replicas of each Redis must acknowledge a grant (none), within how many

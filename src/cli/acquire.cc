@@ -8,6 +8,7 @@
 
 #include "cli/status.h"
 #include "client/transport.h"
+#include "client/wait_report.h"
 
 namespace holdfast {
 namespace {
@@ -21,9 +22,19 @@ int not_acquired(const LockWish& wish, const Result& result) {
               name_of(result.outcome), reason_of(result));
 }
 
+// The client's thread tells which servers the wait cannot use.
+std::function<void(const Result&)> teller(const std::string& name) {
+  return [name, report = client::WaitReport()](const Result& result) mutable {
+    if (const auto news = report.note(result, milliseconds(client::Loop::now().count)))
+      fail(0, "{}: {}; retrying", name, *news);
+  };
+}
+
 }  // namespace
 
 std::string reason_of(const Result& result) {
+  const bool trouble = result.outcome == Outcome::kUnreachable || result.outcome == Outcome::kRefused;
+  if (std::string servers = trouble ? client::trouble_of(result) : ""; !servers.empty()) return servers;
   std::string reason = result.message;
   for (const ServerReport& report : result.servers) {
     if (!report.text.empty())
@@ -37,6 +48,9 @@ LockOptions options_of(const LockWish& wish) {
   options.mode = wish.mode;
   options.limit = wish.limit;
   options.ttl = wish.ttl;
+  options.max_attempts = wish.max_attempts;
+  options.backoff = wish.backoff;
+  if (!wish.quiet) options.on_attempt_failed = teller(wish.name);
   return options;
 }
 

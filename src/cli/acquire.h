@@ -46,9 +46,10 @@ class Mailbox {
   T value_{};
 };
 
+// They tell on standard error which servers a wait cannot use, unless `quiet`.
 LockOptions options_of(const LockWish& wish);
 
-// Its message, and what the last server said or why it is away.
+// Which servers are away or refuse, and why; else its message, and what the last server said.
 std::string reason_of(const Result& result);
 
 // Waits for the lock, while signals are heard: the signal that ended the wait, or 0 and what it came to.

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
 #include <optional>
@@ -16,15 +17,15 @@
 #include "cli/show.h"
 #include "cli/signals.h"
 #include "cli/status.h"
+#include "client/login.h"
 #include "client/transport.h"
+#include "client/wait_report.h"
 
 namespace holdfast {
 namespace {
 
 // Before it stands again, so that others come first.
 constexpr int kTurnOfOthersMs = 1000;
-// Servers that are away are told of again after so long.
-constexpr DurationMs kTellAgain{60000};
 
 // Why the command is to end.
 struct News {
@@ -53,12 +54,9 @@ void tell_why(const RunOptions& run, const std::string& event, const std::string
 
 // The client's thread tells of servers that are away, but not of each attempt.
 std::function<void(const Result&)> teller_of_trouble(const RunOptions& run) {
-  return [&run, again = TimeMs{0}](const Result& result) mutable {
-    const bool trouble = result.outcome == Outcome::kUnreachable || result.outcome == Outcome::kRefused;
-    const TimeMs now = client::Loop::now();
-    if (!trouble || now < again) return;
-    again = now + kTellAgain;
-    tell_why(run, "unreachable", "still trying: " + reason_of(result));
+  return [&run, report = client::WaitReport()](const Result& result) mutable {
+    if (const auto news = report.note(result, milliseconds(client::Loop::now().count)))
+      tell_why(run, "unreachable", *news + "; retrying");
   };
 }
 
@@ -109,6 +107,14 @@ std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hol
   return ended || is_wanted(end) ? std::optional(end.status) : std::nullopt;
 }
 
+// Time does not mend that.
+bool is_login_refused(const Result& result) {
+  return result.outcome == Outcome::kRefused &&
+         std::ranges::any_of(result.servers, [](const ServerReport& report) {
+           return report.outcome == Outcome::kRefused && client::is_login_refusal(report.text);
+         });
+}
+
 // One term, and what comes before it: the exit status, or none.
 std::optional<int> stand(Client& client, const Signals& signals, const RunOptions& run) {
   const auto news = std::make_shared<Mailbox<News>>();
@@ -118,7 +124,7 @@ std::optional<int> stand(Client& client, const Signals& signals, const RunOption
   if (signal != 0) return 128 + signal;
   if (acquired.result) return lead(signals, run, acquired.hold, *news);
   tell_why(run, "refused", reason_of(acquired.result));
-  return std::nullopt;
+  return is_login_refused(acquired.result) ? std::optional(kUnavailable) : std::nullopt;
 }
 
 int elect(const Signals& signals, const RunOptions& run) {

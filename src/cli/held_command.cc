@@ -6,15 +6,19 @@
 #include <string>
 #include <utility>
 
+#include "client/login.h"
+
 namespace holdfast {
 namespace {
 
 Environment environment_of(const RunOptions& run, const Hold& hold) {
-  return {{"HOLDFAST_KEY", run.name},
-          {"HOLDFAST_OWNER", hold.owner()},
-          {"HOLDFAST_TOKEN", std::to_string(hold.token())},
-          {"HOLDFAST_TTL_MS", std::to_string(run.ttl.count())},
-          {"HOLDFAST_SERVERS", run.servers}};
+  Environment all{{"HOLDFAST_KEY", run.name},
+                  {"HOLDFAST_OWNER", hold.owner()},
+                  {"HOLDFAST_TOKEN", std::to_string(hold.token())},
+                  {"HOLDFAST_TTL_MS", std::to_string(run.ttl.count())},
+                  {"HOLDFAST_SERVERS", run.servers_without_login}};
+  if (!run.user.empty()) all.emplace_back(client::kUserVariable, run.user);
+  return all;
 }
 
 bool can_be_read(int fd) {

@@ -10,6 +10,7 @@
 #include "cli/elect.h"
 #include "cli/options.h"
 #include "cli/run.h"
+#include "cli/secrets.h"
 #include "cli/status.h"
 #include "cli/verbs.h"
 #include "core/version.h"
@@ -74,4 +75,8 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 }  // namespace holdfast
 
-int main(int argc, char** argv) { return holdfast::run({argv + 1, argv + argc}); }
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  holdfast::hide_arguments(argc, argv);
+  return holdfast::run(words);
+}

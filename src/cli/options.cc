@@ -51,10 +51,10 @@ void refuse_endless(const std::vector<std::string>& words, const po::options_des
   }
 }
 
-// A file's name with what would end it in a text of servers as %26 and the like.
-std::string encoded(const std::string& name) {
+// A value with what would end it in an address as %26 and the like.
+std::string encoded(const std::string& value) {
   std::string out;
-  for (const char c : name) {
+  for (const char c : value) {
     if (c == '%' || c == '&' || c == '@') {
       out += fmt::format("%{:02x}", c);
     } else {
@@ -62,6 +62,20 @@ std::string encoded(const std::string& name) {
     }
   }
   return out;
+}
+
+// Boost's words for it show the value, too, which may be a password: "--pasword=...", "-p...".
+void refuse_unknown(const std::vector<std::string>& words, const po::options_description& known) {
+  for (const std::string& word : words) {
+    if (word == "--") return;
+    if (!word.starts_with('-') || word == "-") continue;
+    const bool is_long = word.starts_with("--");
+    const std::string name = is_long ? word.substr(2, word.find('=') - 2) : word.substr(0, 2);
+    if (known.find_nothrow(name, false) != nullptr) continue;
+    if (name == "password")
+      refuse("a password on the command line shows in ps: use --password-file FILE, or HOLDFAST_PASSWORD");
+    refuse(fmt::format("unrecognised option '{}{}'", is_long ? "--" : "", name));
+  }
 }
 
 }  // namespace
@@ -75,7 +89,12 @@ Given read_words(const std::vector<std::string>& words, std::string_view options
   arguments.add(kArguments, -1);
   Given given;
   const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-  po::store(po::command_line_parser(words).options(all).positional(arguments).style(style).run(), given);
+  try {
+    po::store(po::command_line_parser(words).options(all).positional(arguments).style(style).run(), given);
+  } catch (const po::unknown_option&) {
+    refuse_unknown(words, all);
+    throw;
+  }
   return given;
 }
 
@@ -104,6 +123,36 @@ int64_t number_of(const Given& given, const char* option, int64_t low, int64_t h
   return value;
 }
 
+// "50ms,2,10s"; what is left out at the end has the default.
+static RetryBackoff backoff_of(const std::string& text) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  RetryBackoff backoff;
+  const auto first = parse_duration(parts[0]);
+  const auto longest = parts.size() > 2 ? parse_duration(parts[2]) : std::max(first, {backoff.longest});
+  bool good = parts.size() <= 3 && first && longest && first->count() >= 1 && *first <= *longest;
+  if (good && parts.size() > 1) {
+    const char* last = parts[1].data() + parts[1].size();
+    const auto [end, wrong] =
+        std::from_chars(parts[1].data(), last, backoff.factor, std::chars_format::fixed);
+    good = wrong == std::errc() && end == last && backoff.factor >= 1 &&
+           backoff.factor <= RetryBackoff::kLargestFactor;
+  }
+  if (!good) {
+    refuse(fmt::format(
+        "--backoff must be the first pause, a factor from 1 to 100 and the longest pause, as in 100ms or "
+        "50ms,2,10s, not '{}'",
+        text));
+  }
+  backoff.first = *first;
+  backoff.longest = *longest;
+  return backoff;
+}
+
 void read_lock_options(const Given& given, LockWish& wish) {
   if (given.contains("no-wait") && given.contains("wait")) refuse("-n and --wait exclude each other");
   if (given.contains("shared") && given.contains("limit"))
@@ -114,6 +163,10 @@ void read_lock_options(const Given& given, LockWish& wish) {
   if (given.contains("wait")) wish.wait = duration_of(given, "wait", {});
   if (given.contains("no-wait")) wish.wait = milliseconds(0);
   wish.limit = static_cast<uint32_t>(number_of(given, "limit", 1, kMaxLimit, wish.limit));
+  wish.max_attempts = static_cast<uint32_t>(number_of(given, "attempts", 1, kMaxLimit, 0));
+  if (wish.max_attempts > 0 && given.contains("no-wait")) refuse("-n and --attempts exclude each other");
+  if (given.contains("backoff")) wish.backoff = backoff_of(given["backoff"].as<std::string>());
+  wish.quiet = given.contains("quiet");
   if (given.contains("limit")) wish.mode = Mode::kCountedLock;
   if (given.contains("shared")) wish.mode = Mode::kSharedLock;
 }
@@ -128,14 +181,16 @@ std::string servers_of(const Given& given) {
         "--servers embedded: is for the threads of one program, and a command is a program of its own; "
         "start holdfast-server, and name it: holdfast://HOST:PORT, or several by quorum://HOST,HOST,HOST");
   }
-  const auto add = [&](const std::string& setting) {
-    servers += (servers.find('?') == std::string::npos ? "?" : "&") + setting;
-  };
-  if (given.contains("tls")) add("tls=yes");
+  if (given.contains("tls")) servers = with_setting(servers, "tls", "yes");
   for (const char* option : {"cacert", "cert", "key"}) {
-    if (given.contains(option)) add(fmt::format("{}={}", option, encoded(given[option].as<std::string>())));
+    if (given.contains(option)) servers = with_setting(servers, option, given[option].as<std::string>());
   }
   return servers;
+}
+
+std::string with_setting(const std::string& servers, const char* name, const std::string& value) {
+  return fmt::format("{}{}{}={}", servers, servers.find('?') == std::string::npos ? '?' : '&', name,
+                     encoded(value));
 }
 
 std::optional<milliseconds> parse_duration(const std::string& text) {

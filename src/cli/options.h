@@ -21,6 +21,9 @@ struct LockWish {
   milliseconds ttl{30000};
   // nullopt: for ever. 0: do not wait.
   std::optional<milliseconds> wait;
+  uint32_t max_attempts = 0;  // 0: no limit
+  std::optional<RetryBackoff> backoff;
+  bool quiet = false;  // tells nothing of a wait
   int busy_status = 75;
 };
 
@@ -39,15 +42,18 @@ std::vector<std::string> arguments_of(const Given& given);
 // These throw as refuse() does.
 milliseconds duration_of(const Given& given, const char* option, milliseconds fallback);
 int64_t number_of(const Given& given, const char* option, int64_t low, int64_t high, int64_t fallback);
-// --ttl, --wait, --no-wait, --shared and --limit.
+// --ttl, --wait, --no-wait, --shared, --limit, --attempts, --backoff and --quiet.
 void read_lock_options(const Given& given, LockWish& wish);
 
-// What servers_of() reads, as read_words() takes it.
-inline constexpr std::string_view kServerOptions = "servers= tls cacert= cert= key=";
+// What servers_of() and with_login() read, as read_words() takes it.
+inline constexpr std::string_view kServerOptions = "servers= user= password-file= tls cacert= cert= key=";
 inline constexpr std::string_view kServerHelp =
     "  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis\n"
     "                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...\n"
     "                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)\n"
+    "  --user NAME         the user to log in as (the variable HOLDFAST_USER, else the user default)\n"
+    "  --password-file F   the password is the first line of F, of standard input if F is -\n"
+    "                      (the variable HOLDFAST_PASSWORD, else none)\n"
     "  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://\n"
     "  --cacert FILE       the authority that the servers' certificates are from (those of the system)\n"
     "  --cert FILE         a certificate of this client, where the servers want one\n"
@@ -56,6 +62,16 @@ inline constexpr std::string_view kServerHelp =
 // --servers, else the variable HOLDFAST_SERVERS, else the server of this machine; with what --tls and its
 // like say as settings behind it. An embedded engine is refused.
 std::string servers_of(const Given& given);
+
+// The address with one more setting behind it.
+std::string with_setting(const std::string& servers, const char* name, const std::string& value);
+
+// Of the options that run and lock have for a wait where no queue can be had.
+inline constexpr std::string_view kRetryHelp =
+    "  --attempts N        give up after N attempts, where no queue can be had (no limit)\n"
+    "  --backoff A[,F[,M]] then pause up to A after the first attempt, F times (2) as long after each\n"
+    "                      further one, at most M (10s), each pause random (10ms to 100ms)\n"
+    "  -q, --quiet         do not tell which servers the wait cannot reach\n";
 
 // "30s", "500ms", "2m", "1h", "0.5": seconds, unless a unit is given. Of fractions of a millisecond a whole
 // one is made. At most 10 years; nullopt: not a duration.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/options.h"
+#include "cli/secrets.h"
 
 namespace holdfast {
 namespace {
@@ -25,14 +26,15 @@ program.
   -n, --no-wait       do not wait
   --shared            among other holders with --shared
   --limit N           among at most N holders
-  --grace TIME        from TERM to KILL after a loss (5s)
+{}  --grace TIME        from TERM to KILL after a loss (5s)
   -E, --busy-status N the exit status where the lock was not to be had (75)
   --help              this text
 
 A TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.
 
 COMMAND finds the lock in HOLDFAST_KEY, HOLDFAST_OWNER, HOLDFAST_TOKEN (it grows with each grant: have the
-storage refuse smaller ones), HOLDFAST_TTL_MS and HOLDFAST_SERVERS. INT, TERM, HUP, QUIT, USR1, USR2 and
+storage refuse smaller ones), HOLDFAST_TTL_MS and HOLDFAST_SERVERS; it inherits HOLDFAST_PASSWORD, but not
+the password of a --password-file. INT, TERM, HUP, QUIT, USR1, USR2 and
 WINCH are forwarded to it. While it is stopped by Ctrl-Z the lock is not renewed.
 
 Exit status: COMMAND's own; 128 + n if signal n ended it; 64 wrong use; 69 no server could be reached, or
@@ -93,10 +95,13 @@ started; 126 COMMAND cannot be run; 127 there is no such COMMAND.
 struct Form {
   std::string_view verb;
   std::string_view options;
-  std::string_view help;  // {}: kServerHelp
+  std::string_view help;  // the first {}: kServerHelp, the second: kRetryHelp
 };
 
-constexpr Form kRun{"run", "ttl= wait,w= no-wait,n shared limit= grace= busy-status,E= help,h", kRunHelp};
+constexpr Form kRun{"run",
+                    "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q grace= busy-status,E= "
+                    "help,h",
+                    kRunHelp};
 constexpr Form kElect{"elect", "ttl= grace= restart json help,h", kElectHelp};
 
 std::string only_name(const Form& form, const Given& given) {
@@ -114,7 +119,9 @@ RunOptions understood(const Form& form, const Given& given, std::vector<std::str
     refuse(fmt::format("{0} needs a command behind --, as in: holdfast {0} NAME -- COMMAND", form.verb));
   options.command = std::move(command);
   read_lock_options(given, options);
-  options.servers = servers_of(given);
+  options.servers_without_login = servers_of(given);
+  options.servers = with_login(options.servers_without_login, given);
+  if (given.contains("user")) options.user = given["user"].as<std::string>();
   options.grace = duration_of(given, "grace", options.grace);
   options.busy_status = static_cast<int>(number_of(given, "busy-status", 0, 255, options.busy_status));
   options.restart = given.contains("restart");
@@ -137,7 +144,7 @@ ParsedRun parse(const Form& form, const std::vector<std::string>& words) {
     const Given given =
         read_words({words.begin(), dashes}, fmt::format("{} {}", kServerOptions, form.options));
     if (given.contains("help")) {
-      all.help = fmt::format(fmt::runtime(form.help), kServerHelp);
+      all.help = fmt::format(fmt::runtime(form.help), kServerHelp, kRetryHelp);
     } else {
       all.options = understood(form, given, {dashes == words.end() ? dashes : dashes + 1, words.end()});
       if (form.verb == kElect.verb) limit_grace(given, *all.options);

@@ -11,7 +11,10 @@
 namespace holdfast {
 
 struct RunOptions : LockWish {
-  std::string servers;  // as Client takes them
+  std::string servers;  // as Client takes them, with the login of --user and --password-file
+  // For the command, which has a password of the environment, but none that was read from a file.
+  std::string servers_without_login;
+  std::string user;  // of --user
   std::vector<std::string> command;
   milliseconds grace{5000};
   // Of elect:

@@ -6,6 +6,8 @@
 #include <future>
 #include <numeric>
 
+#include "client/login.h"
+
 namespace holdfast {
 namespace {
 
@@ -32,7 +34,7 @@ void keep(Round& round, size_t i, const client::Value& value, steady_clock::time
 std::string Answer::why() const {
   return value.text.empty()               ? "no answer"
          : is(client::Value::Kind::kLost) ? "no answer: " + value.text
-                                          : value.text;
+                                          : client::with_advice(value.text);
 }
 
 Servers::Servers(const std::string& where)
@@ -75,9 +77,11 @@ std::vector<Answer> Servers::ask(const std::vector<size_t>& servers, const std::
   return std::move(round->answers);
 }
 
-void Servers::watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told) {
-  loop_.post([this, servers, channel, told] {
+void Servers::watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told,
+                    const Told& lost) {
+  loop_.post([this, servers, channel, told, lost] {
     for (const size_t server : servers) {
+      links_[server]->on_watch_loss([server, lost](const std::string& why) { lost(server, why); });
       links_[server]->watch(channel, [server, told](const std::string& message) { told(server, message); });
     }
   });

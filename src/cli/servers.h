@@ -49,7 +49,9 @@ class Servers {
   // Calls `told` on a thread of its own for each message of the channel, until the end of this object; with
   // "" whenever the subscription becomes active (see client::Link).
   using Told = std::function<void(size_t server, const std::string& message)>;
-  void watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told);
+  // `lost` is called on that thread whenever the connection of such a watch broke or could not be made.
+  void watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told,
+             const Told& lost);
 
  private:
   const client::Place place_;

@@ -8,6 +8,7 @@
 #include <exception>
 #include <string_view>
 
+#include "cli/secrets.h"
 #include "cli/status.h"
 
 namespace holdfast {
@@ -33,7 +34,7 @@ constexpr std::string_view kStatuses =
 
 const std::array kVerbs = {
     Verb{"lock", "lock [options] NAME", 1,
-         "ttl= wait,w= no-wait,n shared limit=", "take a lock and leave it held",
+         "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q", "take a lock and leave it held",
          "Takes the lock NAME and leaves it held until its ttl is over, with nobody to renew it. Prints\n"
          "OWNER TOKEN, for unlock and renew.\n"
          "\n"
@@ -91,8 +92,9 @@ const std::array kVerbs = {
 
 void print_help(const Verb& verb) {
   const bool times = verb.options.find("ttl") != std::string_view::npos;
-  fmt::print("Usage: holdfast {}\n\n{}{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details, kServerHelp,
-             kCommonOptions,
+  const bool retries = verb.options.find("attempts") != std::string_view::npos;
+  fmt::print("Usage: holdfast {}\n\n{}{}{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details,
+             retries ? kRetryHelp : "", kServerHelp, kCommonOptions,
              times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "",
              kStatuses,
              verb.name == "lock"                             ? ";\n75 the lock was not to be had"
@@ -105,7 +107,7 @@ Call understood(const Verb& verb, const Given& given) {
   Call call;
   call.arguments = arguments_of(given);
   if (call.arguments.size() != verb.arguments) refuse(fmt::format("usage: holdfast {}", verb.usage));
-  call.servers = servers_of(given);
+  call.servers = with_login(servers_of(given), given);
   call.json = given.contains("json");
   read_lock_options(given, call.lock);
   if (verb.arguments > 0) call.lock.name = call.arguments[0];

@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "cli/servers.h"
 #include "cli/show.h"
 #include "cli/status.h"
 #include "cli/verbs.h"
+#include "client/login.h"
+#include "client/wait_report.h"
 
 namespace holdfast {
 namespace {
@@ -36,6 +41,42 @@ bool print_event(bool json, const std::string& server, const std::string& messag
   return flush();
 }
 
+// What the loop's thread prints, until nobody can read it, or no server lets us watch.
+class Watch {
+ public:
+  Watch(const Servers& servers, bool json, size_t count) : servers_(servers), json_(json), left_(count) {}
+
+  void hear(size_t server, const std::string& message) {
+    if (over_) return;
+    reports_.erase(server);
+    refused_.erase(server);
+    if (!print_event(json_, servers_.name(server), message.empty() ? "watching" : message)) end(kNoOutput);
+  }
+  void lose(size_t server, const std::string& why) {
+    const bool refused = client::is_login_refusal(why);
+    const std::string news = refused ? client::with_advice(why) : why + "; retrying";
+    if (over_ || (refused && !refused_.insert(server).second)) return;
+    if (const auto told = reports_[server].note(news, milliseconds(client::Loop::now().count)))
+      fail(0, "cannot watch {}: {}", servers_.name(server), printable(*told));
+    if (refused && refused_.size() == left_) end(kUnavailable);
+  }
+  // Waits for the end.
+  int status() { return status_.get_future().get(); }
+
+ private:
+  void end(int status) {
+    if (!std::exchange(over_, true)) status_.set_value(status);
+  }
+
+  const Servers& servers_;
+  const bool json_;
+  const size_t left_;
+  std::map<size_t, client::WaitReport> reports_;  // of servers that are away
+  std::set<size_t> refused_;
+  bool over_ = false;
+  std::promise<int> status_;
+};
+
 }  // namespace
 
 int verb_watch(const Call& call) {
@@ -47,16 +88,12 @@ int verb_watch(const Call& call) {
   }
   if (std::none_of(there.begin(), there.end(), [](const Answer& a) { return a.good(); }))
     return kUnavailable;
-  const auto unread = std::make_shared<std::promise<void>>();
-  const auto over = std::make_shared<bool>(false);
-  servers.watch(of_key, "__lock__:" + call.lock.name,
-                [&servers, json = call.json, unread, over](size_t server, const std::string& message) {
-                  if (*over) return;
-                  *over = !print_event(json, servers.name(server), message.empty() ? "watching" : message);
-                  if (*over) unread->set_value();
-                });
-  unread->get_future().wait();
-  return kNoOutput;
+  const auto watch = std::make_shared<Watch>(servers, call.json, of_key.size());
+  servers.watch(
+      of_key, "__lock__:" + call.lock.name,
+      [watch](size_t server, const std::string& message) { watch->hear(server, message); },
+      [watch](size_t server, const std::string& why) { watch->lose(server, why); });
+  return watch->status();
 }
 
 }  // namespace holdfast

@@ -1,22 +1,24 @@
 // The grammar:
-//   place    = ( holdfast server | redis [ login ] server | "quorum://" member { "," member }
-//              | cluster [ login ] server { "," server } ) [ "?" setting { "&" setting } ]
+//   place    = ( holdfast [ login ] server | redis [ login ] server
+//              | "quorum://" [ login ] member { "," member }        this login is of all members without
+//              one | cluster [ login ] server { "," server } ) [ "?" setting { "&" setting } ]
 //            | "embedded:" [ name ]
 //   holdfast = "holdfast://" | "holdfasts://"         the second each time is over TLS
 //   redis    = "redis://" | "rediss://"
 //   cluster  = "redis-cluster://" | "rediss-cluster://"
-//   member   = [ holdfast ] server | redis [ login ] server
-//   login    = [ user ] ":" password "@"        with %40 for @ and the like
+//   member   = holdfast [ login ] server | redis [ login ] server | [ login ] server
+//   login    = [ user ] ":" password "@"        with %40 for @, %3a for a :, %2c for a comma and the like
 //   server   = ( host | "[" IPv6 address "]" ) [ ":" port ]
 //   setting  = name "=" ( number | text ) | "insecure"        in a text, %26 for & and the like
 #include "client/address.h"
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
+#include "client/address_parts.h"
+#include "client/login.h"
 #include "core/parse.h"
 
 namespace holdfast::client {
@@ -24,7 +26,6 @@ namespace holdfast::client {
 namespace {
 
 constexpr std::string_view kEmbedded = "embedded:";
-constexpr int64_t kMaxMs = int64_t{1} << 31U;
 
 struct Scheme {
   std::string_view text;
@@ -47,53 +48,6 @@ const Scheme* scheme_of(std::string_view text) {
   return found == kSchemes.end() ? nullptr : found;
 }
 
-// Passwords are not shown.
-std::string shown(std::string_view text) {
-  std::string out(text);
-  for (size_t at = out.find('@'); at != std::string::npos; at = out.find('@', at + 1)) {
-    const size_t slash = out.rfind("//", at);
-    const size_t begin = slash == std::string::npos ? 0 : slash + 2;
-    out.replace(begin, at - begin, "...");
-    at = begin + 3;
-  }
-  return out;
-}
-
-[[noreturn]] void refuse(std::string_view text, const std::string& why) {
-  throw std::invalid_argument("\"" + shown(text) + "\": " + why);
-}
-
-// Cuts off what stands before the first `separator`, all where there is none.
-std::string_view next_part(std::string_view& rest, char separator) {
-  const size_t end = std::min(rest.find(separator), rest.size());
-  const std::string_view part = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return part;
-}
-
-// As a URI has it: %40 is an @.
-std::string decoded(std::string_view text, std::string_view word) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (size_t i = 0; i < word.size(); ++i) {
-    if (word[i] != '%') {
-      out += word[i];
-      continue;
-    }
-    const auto digit = [&](size_t at) {
-      const char c = at < word.size() ? word[at] : '?';
-      return kDigits.find(c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c);
-    };
-    const size_t high = digit(i + 1);
-    const size_t low = digit(i + 2);
-    if (high == std::string_view::npos || low == std::string_view::npos)
-      refuse(text, "behind a % stand two digits, as in %40");
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
-}
-
 // Takes the login off `server`.
 void read_login(Address& address, std::string_view text, std::string_view& server) {
   const size_t at = server.rfind('@');
@@ -102,20 +56,20 @@ void read_login(Address& address, std::string_view text, std::string_view& serve
   server.remove_prefix(at + 1);
   address.user = decoded(text, next_part(password, ':'));
   address.password = decoded(text, password);
-  if (address.password.empty())
-    refuse(text, "a login is :password@ or user:password@, with %40 for an @ in it");
+  if (!address.password.empty()) return;
+  refuse(text,
+         "a login is :password@ or user:password@; in it %25 stands for %, %2c for a comma, %2f for /, %3a "
+         "for :, %3f for ? and %40 for @");
 }
 
 Address parse_server(std::string_view text, std::string_view server, const Scheme& scheme) {
   Address address;
   address.redis = scheme.redis;
   address.tls = scheme.tls;
-  if (address.redis) {
-    address.port = kRedisPort;
-    read_login(address, text, server);
-    if (server.find('/') != std::string_view::npos)
-      refuse(text, "the locks are in database 0, which cannot be chosen");
-  }
+  if (address.redis) address.port = kRedisPort;
+  read_login(address, text, server);
+  if (address.redis && server.find('/') != std::string_view::npos)
+    refuse(text, "the locks are in database 0, which cannot be chosen");
   const bool bracket = server.starts_with('[');
   const size_t end = bracket ? server.find(']') : server.find(':');
   if (bracket && end == std::string_view::npos) refuse(text, "an address lacks its closing bracket");
@@ -126,8 +80,9 @@ Address parse_server(std::string_view text, std::string_view server, const Schem
   if (!rest.starts_with(':')) refuse(text, "behind the bracket comes :port, or nothing");
   const auto number = parse_int_in(rest.substr(1), 1, 65535);
   if (!number) {
-    refuse(text, "\"" + std::string(rest.substr(1)) +
-                     "\" is no port, which is 1 to 65535; an IPv6 address stands in brackets");
+    refuse(text, quoted(text, rest.substr(1), "what stands behind a host") +
+                     " is no port, which is 1 to 65535; an IPv6 address stands in brackets, and a login "
+                     "before the host ends with @");
   }
   address.port = static_cast<int>(*number);
   return address;
@@ -141,21 +96,25 @@ Address parse_member(std::string_view text, std::string_view member) {
   if (member.find("//") != std::string_view::npos)
     refuse(text,
            "a server of a quorum is host:port, redis://host:port, or with TLS holdfasts://host:port or "
-           "rediss://host:port");
+           "rediss://host:port; in a password %2f stands for /");
   return parse_server(text, member, {});
 }
 
 void read_servers(Place& place, std::string_view text, std::string_view list, const Scheme& scheme) {
   if (list.ends_with(',')) refuse(text, "a server is missing behind the last comma");
+  const bool login_for_all = scheme.quorum && scheme_of(list) == nullptr;
   while (true) {
     const std::string_view part = next_part(list, ',');
     const Address address = scheme.quorum ? parse_member(text, part) : parse_server(text, part, scheme);
     const auto is_it = [&](const Address& other) { return other.text() == address.text(); };
     if (std::ranges::any_of(place.servers, is_it))
-      refuse(text, address.text() + " is there twice; a quorum needs different servers");
+      refuse(text, quoted(text, address.text(), "a server") +
+                       " is there twice; a quorum needs different servers");
     place.servers.push_back(address);
     if (list.empty()) break;
   }
+  const Address& first = place.servers.front();
+  if (login_for_all && !first.password.empty()) log_in(place, {first.user, first.password});
   if (place.servers.size() == 1 || scheme.quorum || scheme.cluster) return;
   refuse(text, scheme.redis ? "redis:// has one server; a Redis Cluster is redis-cluster://, and several "
                               "independent ones are quorum://redis://h1,redis://h2,redis://h3"
@@ -169,131 +128,21 @@ void join_cluster(Place& place, std::string_view text) {
   for (size_t i = 1; i < place.servers.size(); ++i) {
     if (!place.servers[i].password.empty())
       refuse(text, "the login of a cluster stands before its first node");
-    place.servers[i].user = cluster.user;
-    place.servers[i].password = cluster.password;
     cluster.others.push_back(place.servers[i]);
+    put(cluster.others.back(), {cluster.user, cluster.password});
   }
   place.servers = {cluster};
 }
 
-struct Numbers {
-  std::optional<int64_t> replicas, write, read, acks, ack_timeout;
-};
-
-// What of TLS stands in no TlsSettings.
-struct TlsWish {
-  bool all = false;  // servers
-  std::string name;
-  std::string given;  // a setting that would do nothing without
-};
-
-// Whether it is one of those.
-bool read_tls_setting(Place& place, TlsWish& wish, std::string_view text, std::string_view setting) {
-  std::string_view value = setting;
-  const std::string name(next_part(value, '='));
-  const std::array<std::pair<std::string_view, std::string*>, 5> texts{{{"cacert", &place.tls.ca_file},
-                                                                        {"cacertdir", &place.tls.ca_dir},
-                                                                        {"cert", &place.tls.cert_file},
-                                                                        {"key", &place.tls.key_file},
-                                                                        {"sni", &wish.name}}};
-  if (name == "tls") {
-    if (value != "yes") refuse(text, "tls=yes is all that tls can be; leave it away for none");
-    return wish.all = true;
-  }
-  if (name == "insecure") {
-    if (!value.empty() && value != "yes") refuse(text, "insecure stands alone; leave it away to verify");
-    place.tls.verify = TlsVerify::kNone;
-    wish.given = name;
-    return true;
-  }
-  for (const auto& [known, into] : texts) {
-    if (name != known) continue;
-    if (value.empty())
-      refuse(text, name + " needs " + (name == "sni" ? "a name" : "a file") + " behind a =");
-    *into = decoded(text, value);
-    wish.given = name;
-    return true;
-  }
-  return false;
-}
-
-void settle_tls(Place& place, const TlsWish& wish, std::string_view text) {
-  bool any = false;
-  const auto settle = [&](Address& address) {
-    address.tls = address.tls || wish.all;
-    if (address.tls) address.tls_name = wish.name;
-    any = any || address.tls;
-  };
-  for (Address& address : place.servers) {
-    settle(address);
-    for (Address& other : address.others) settle(other);
-  }
-  if (!any && !wish.given.empty()) {
-    refuse(text, wish.given +
-                     " is about TLS, which no server here has: write holdfasts://, rediss:// or "
-                     "rediss-cluster://, or tls=yes for all");
-  }
-  if (place.tls.verify == TlsVerify::kNone && !(place.tls.ca_file + place.tls.ca_dir).empty())
-    refuse(text,
-           "insecure verifies nothing, so nothing would come of the authority: leave one of them away");
-}
-
-void read_setting(Place& place, Numbers& numbers, std::string_view text, std::string_view setting) {
-  std::string_view value = setting;
-  const std::string name(next_part(value, '='));
-  const auto number = parse_int_in(value, 1, kMaxMs);
-  if (!number) refuse(text, name + " must be a number of at least 1");
-  const std::array<std::pair<std::string_view, DurationMs*>, 3> times{
-      {{"timeout", &place.server_timeout}, {"min-wait", &place.min_wait}, {"max-wait", &place.max_wait}}};
-  const std::array<std::pair<std::string_view, std::optional<int64_t>*>, 5> others{
-      {{"rfactor", &numbers.replicas},
-       {"wquorum", &numbers.write},
-       {"rquorum", &numbers.read},
-       {"acks", &numbers.acks},
-       {"ack-timeout", &numbers.ack_timeout}}};
-  for (const auto& [known, time] : times) {
-    if (name == known) return static_cast<void>(*time = {*number});
-  }
-  for (const auto& [known, other] : others) {
-    if (name == known) return static_cast<void>(*other = *number);
-  }
-  refuse(text, "there is no setting \"" + name +
-                   "\", only timeout, min-wait, max-wait, rfactor, wquorum, rquorum, acks, ack-timeout, "
-                   "tls, cacert, cacertdir, cert, key, sni and insecure");
-}
-
-// Exclusive holds must meet one another, and shared ones must meet exclusive ones, on at least one server.
-void settle_quorums(Place& place, const Numbers& quorums, std::string_view text) {
-  const auto servers = static_cast<int64_t>(place.servers.size());
-  const int64_t replicas = quorums.replicas.value_or(servers);
-  if (replicas > servers) refuse(text, "rfactor is more than there are servers");
-  const int64_t write = quorums.write.value_or(
-      std::max(replicas / 2 + 1, quorums.read ? replicas - *quorums.read + 1 : int64_t{1}));
-  const int64_t read = quorums.read.value_or(std::max(replicas - write + 1, replicas / 2 + 1));
-  if (write > replicas || read > replicas) refuse(text, "a quorum is more than rfactor");
-  if (2 * write <= replicas) refuse(text, "wquorum must be more than half of rfactor");
-  if (read + write <= replicas) refuse(text, "rquorum + wquorum must be more than rfactor");
-  place.replicas = static_cast<size_t>(replicas);
-  place.write_quorum = static_cast<size_t>(write);
-  place.read_quorum = static_cast<size_t>(read);
-}
-
-// Of the servers that have replicas; the answer is to come while it counts.
-void settle_acks(Place& place, const Numbers& numbers, std::string_view text) {
-  if (!numbers.acks && !numbers.ack_timeout) return;
-  if (!numbers.acks) refuse(text, "ack-timeout says how long acks are waited for: give acks, too");
-  const DurationMs longest = place.server_timeout;
-  const DurationMs within{numbers.ack_timeout.value_or(std::max<int64_t>(longest.count / 2, 1))};
-  if (within >= longest) refuse(text, "ack-timeout must be less than timeout");
-  if (*numbers.acks > 1000) refuse(text, "acks is at most 1000");
-  bool any = false;
-  for (Address& address : place.servers) {
-    if (!address.redis) continue;
-    any = true;
-    address.acks = static_cast<int>(*numbers.acks);
-    address.ack_timeout = within;
-  }
-  if (!any) refuse(text, "acks are of replicas of Redis; there is no redis:// here");
+// A login in the address goes before that of the environment.
+void log_in_by_environment(Place& place, std::string_view text) {
+  const Login login = environment_login();
+  const bool needed = std::ranges::any_of(
+      place.servers, [](const Address& a) { return a.password.empty() && !a.embedded; });
+  if (!needed || (login.user.empty() && login.password.empty())) return;
+  if (login.password.empty())
+    refuse(text, "the variable HOLDFAST_USER needs a password in HOLDFAST_PASSWORD, too");
+  log_in(place, login);
 }
 
 // The signs of the other forms are kept out of names, as they show what was meant.
@@ -349,23 +198,15 @@ Place parse_place(std::string_view text) {
   const std::string_view list = next_part(settings, '?');
   Place place;
   place.tls.role = TlsRole::kClient;
-  Numbers numbers;
   read_servers(place, text, list, *scheme);
   if (scheme->cluster) join_cluster(place, text);
-  TlsWish tls;
-  while (!settings.empty()) {
-    const std::string_view setting = next_part(settings, '&');
-    if (!read_tls_setting(place, tls, text, setting)) read_setting(place, numbers, text, setting);
-  }
-  if (place.min_wait > place.max_wait) refuse(text, "min-wait is more than max-wait");
-  settle_quorums(place, numbers, text);
-  settle_acks(place, numbers, text);
-  settle_tls(place, tls, text);
+  read_settings(place, text, settings);
   return place;
 }
 
 Place open_place(std::string_view text) {
   Place place = parse_place(text);
+  log_in_by_environment(place, text);
   if (std::ranges::none_of(place.servers, &Address::tls)) return place;
   const TlsContextMade made = TlsContext::make(place.tls);
   if (!made.context) refuse(text, made.why);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,8 @@ struct Place {
   DurationMs server_timeout{1000};
   DurationMs min_wait{10};
   DurationMs max_wait{100};
+  uint32_t max_attempts = 0;  // 0: no limit
+  std::optional<RetryBackoff> backoff = {};
   size_t replicas = 1;  // rfactor
   size_t write_quorum = 1;
   size_t read_quorum = 1;
@@ -53,7 +56,8 @@ size_t quorum_of(const Place& place, Mode mode);
 // and before anything connects, is open_place().
 Place parse_place(std::string_view text);
 
-// The same, with the files for TLS, which are read once.
+// The same, with the files for TLS, which are read once, and with the login of the environment for servers
+// that have none in the text.
 Place open_place(std::string_view text);
 
 }  // namespace holdfast::client

@@ -19,10 +19,18 @@ void check_ttl(milliseconds ttl) {
     throw std::invalid_argument("a ttl is at least 10 ms");
 }
 
+void check(const RetryBackoff& backoff) {
+  if (backoff.first < milliseconds(1) || backoff.longest < backoff.first)
+    throw std::invalid_argument("a backoff begins with at least 1 ms, and at most with its longest pause");
+  if (!(backoff.factor >= 1 && backoff.factor <= RetryBackoff::kLargestFactor))
+    throw std::invalid_argument("the factor of a backoff is 1 to 100");
+}
+
 void check(const LockOptions& options) {
   check_ttl(options.ttl);
   if (options.mode == Mode::kCountedLock && (options.limit < 1 || options.limit > INT32_MAX))
     throw std::invalid_argument("the limit of a counted lock is 1 to 2147483647");
+  if (options.backoff) check(*options.backoff);
 }
 
 const std::string& nothing() {

@@ -33,6 +33,15 @@ uint64_t random_below(uint64_t n) {
   return numbers[--left] % n;
 }
 
+// Redis has no queue: a wait there follows events. With a limit or a backoff it is made of attempts.
+void set_retries(client::RedlockConfig& config, const client::Place& place, const LockOptions& options) {
+  config.max_attempts = options.max_attempts > 0 ? options.max_attempts : place.max_attempts;
+  const std::optional<RetryBackoff>& backoff = options.backoff ? options.backoff : place.backoff;
+  if (backoff) config.backoff = {{backoff->first.count()}, backoff->factor, {backoff->longest.count()}};
+  const bool redis = std::ranges::any_of(place.servers, &client::Address::redis);
+  config.queues = !redis || (config.max_attempts == 0 && !backoff);
+}
+
 client::RedlockConfig config_of(const client::Place& place, std::optional<milliseconds> wait,
                                 const LockOptions& options) {
   client::RedlockConfig config;
@@ -42,6 +51,7 @@ client::RedlockConfig config_of(const client::Place& place, std::optional<millis
   config.server_timeout = place.server_timeout;
   config.min_wait = place.min_wait;
   config.max_wait = place.max_wait;
+  set_retries(config, place, options);
   if (wait) config.wait = DurationMs{wait->count()};
   return config;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "client/login.h"
+
 namespace holdfast::client {
 
 namespace {
@@ -53,6 +55,10 @@ Redlock::Redlock(const RedlockConfig& config, std::string key, std::vector<std::
   assert(config_.min_wait <= config_.max_wait && config_.min_wait.count >= 0);
   assert(config_.server_timeout.count >= 1 && config_.drift >= 0 && config_.drift < 1);
   assert(!config_.wait || config_.wait->count >= 0);
+  if (!config_.backoff) return;
+  assert(config_.backoff->first.count >= 1 && config_.backoff->first <= config_.backoff->longest);
+  assert(config_.backoff->factor >= 1);
+  pause_limit_ms_ = static_cast<double>(config_.backoff->first.count);
 }
 
 size_t Redlock::count(Vote Standing::*which, Vote vote) const {
@@ -123,7 +129,8 @@ Result Redlock::told(Outcome outcome) const {
   Result result{outcome, words_of(outcome), {}};
   for (const Standing& s : servers_) result.servers.push_back(s.report);
   for (const ServerReport& report : result.servers) {
-    if (outcome == Outcome::kRefused && report.outcome == outcome) result.message = report.text;
+    if (outcome == Outcome::kRefused && report.outcome == outcome)
+      result.message = with_advice(report.text);
   }
   return result;
 }
@@ -170,14 +177,16 @@ bool Redlock::awaits_queue_server(TimeMs now) {
     return s.lock != Vote::kLost && s.lock != Vote::kRefused;
   });
   const bool unclear = there != servers_.end() && there->lock == Vote::kPending;
-  if (!unclear || !config_.wait || wait_id_ != 0 || why_failed(now) != Outcome::kBusy) return false;
+  if (!unclear || !config_.wait || !config_.queues || wait_id_ != 0 || why_failed(now) != Outcome::kBusy)
+    return false;
   if (settle_at_ == kNever) settle_at_ = saturating_add(now, config_.min_wait);
   return !is_due(settle_at_, now);
 }
 
 // A newcomer who can wait is not to overtake those who stand in the queue.
 bool Redlock::gives_way() const {
-  return config_.wait && config_.servers > 1 && wait_id_ == 0 && servers_[0].lock == Vote::kNo;
+  return config_.wait && config_.queues && config_.servers > 1 && wait_id_ == 0 &&
+         servers_[0].lock == Vote::kNo;
 }
 
 bool Redlock::deadlocked() const {
@@ -204,21 +213,35 @@ void Redlock::fail_attempt(TimeMs now) {
   if (looked_around) return await_turn(now);
   end_wait();
   const std::optional<size_t> queue = queue_server();
-  const bool queues = queue && why == Outcome::kBusy && (!led || config_.servers == 1);
+  const bool queues = config_.queues && queue && why == Outcome::kBusy && (!led || config_.servers == 1);
+  if (!queues && attempts_ == config_.max_attempts) return finish_wait();
   return queues ? begin_queueing(*queue, now) : pause(now);
 }
 
 void Redlock::pause(TimeMs now) {
   state_ = State::kPausing;
   freed_ = false;
-  const DurationMs more{config_.max_wait.count - config_.min_wait.count};
-  pause_until_ = saturating_add(now, {config_.min_wait.count + some_of(more)});
+  pause_until_ = saturating_add(now, next_pause());
+}
+
+DurationMs Redlock::next_pause() {
+  if (!config_.backoff) {
+    const DurationMs more{config_.max_wait.count - config_.min_wait.count};
+    return {config_.min_wait.count + some_of(more)};
+  }
+  const auto longest = static_cast<double>(config_.backoff->longest.count);
+  const double limit_ms = std::min(pause_limit_ms_, longest);
+  pause_limit_ms_ = std::min(limit_ms * config_.backoff->factor, longest);
+  return {some_of({static_cast<int64_t>(limit_ms)})};
 }
 
 // What the last attempt came to stands in result_.
 void Redlock::finish_wait() {
   const Outcome last = result_.outcome;
-  finish(last == Outcome::kBusy || last == Outcome::kExpired ? Outcome::kTimeout : last);
+  const bool busy = last == Outcome::kBusy || last == Outcome::kExpired;
+  finish(busy ? Outcome::kTimeout : last);
+  if (busy && attempts_ == config_.max_attempts)
+    result_.message = "others held the lock at each of " + std::to_string(attempts_) + " attempts";
 }
 
 void Redlock::lose() {
@@ -263,8 +286,9 @@ void Redlock::acquire(TimeMs now, uint64_t clock_us, bool contended) {
   wait_until_ = now;
   if (config_.wait) wait_until_ = config_.wait->count == 0 ? kNever : saturating_add(now, *config_.wait);
   servers_.assign(config_.servers, {});
+  attempts_ = 1;
   if (!is_due(validity(now, config_.ttl), now)) {
-    if (contended && config_.wait && config_.servers > 1) return begin_queueing(0, now);
+    if (contended && config_.wait && config_.queues && config_.servers > 1) return begin_queueing(0, now);
     return begin_attempt(fresh_owner(), now);
   }
   finish(Outcome::kRefused);
@@ -345,6 +369,7 @@ void Redlock::do_due(TimeMs now) {
   if (state_ != State::kPausing) return;
   if (is_due(wait_until_, now)) return finish_wait();
   if (!is_due(pause_until_, now)) return;
+  ++attempts_;
   begin_attempt(fresh_owner(), now);
 }
 

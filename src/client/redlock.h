@@ -33,6 +33,14 @@
 
 namespace holdfast::client {
 
+// Pauses that grow, with full jitter: the n-th is a random time from 0 to first * factor^(n-1), at most
+// `longest`.
+struct GrowingPause {
+  DurationMs first{100};
+  double factor = 2;
+  DurationMs longest{10000};
+};
+
 struct RedlockConfig {
   size_t servers = 1;
   size_t quorum = 1;      // for this lock: wquorum, or rquorum for a shared one
@@ -40,6 +48,10 @@ struct RedlockConfig {
   DurationMs server_timeout{1000};  // a server that has not answered by then has refused
   DurationMs min_wait{10};          // between attempts, at random
   DurationMs max_wait{100};
+  std::optional<GrowingPause> backoff;  // in place of the two
+  // After so many attempts the wait is over, where no queue can be had; 0: no limit.
+  size_t max_attempts = 0;
+  bool queues = true;  // false: a wait is made of attempts alone
   // For how long attempts begin; nullopt: one attempt; 0: for ever. One that is under way then is finished.
   std::optional<DurationMs> wait;
   double drift = kDrift;
@@ -55,6 +67,9 @@ struct Send {
   // connection, and is taken over before.
   bool waits = false;
 };
+
+// The text of a report, of a server that the attempt has not asked.
+inline constexpr const char* kNotAsked = "not asked";
 
 // What came back. Every send gets exactly one in the end, unless take_ends() named it.
 struct Reply {
@@ -170,6 +185,7 @@ class Redlock {
   void hold();
   void fail_attempt(TimeMs now);
   void pause(TimeMs now);
+  DurationMs next_pause();
   Outcome why_failed(TimeMs now) const;
   bool deadlocked() const;
   void give_back();
@@ -223,6 +239,8 @@ class Redlock {
   TimeMs wait_until_ = kNever;
   TimeMs pause_until_ = kNever;
   bool freed_ = false;  // on_freed() has shortened the present pause
+  size_t attempts_ = 0;
+  double pause_limit_ms_ = 0;  // of the next pause, with backoff
   std::vector<Standing> servers_;
   std::vector<Request> requests_;
   uint64_t last_id_ = 0;

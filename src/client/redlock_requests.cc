@@ -86,8 +86,9 @@ void Redlock::begin_attempt(const std::string& owner, TimeMs now, std::optional<
 void Redlock::begin_queueing(size_t server, TimeMs now) {
   owner_ = wait_owner_ = fresh_owner();
   wait_server_ = server;
+  if (config_.backoff) pause_limit_ms_ = static_cast<double>(config_.backoff->first.count);
   for (Standing& s : servers_) {
-    if (s.lock == Vote::kNone) s.report.text = "not asked";
+    if (s.lock == Vote::kNone) s.report.text = kNotAsked;
   }
   const int64_t left = wait_until_ == kNever ? 0 : std::min((wait_until_ - now).count, kMaxTtlMs);
   std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};

@@ -92,6 +92,9 @@ class Link {
   using Watch = uint64_t;
   virtual Watch watch(const std::string& channel, std::function<void(const std::string&)> told) = 0;
   virtual void unwatch(Watch watch) = 0;
+  // From now on calls `told(why)` whenever the connection of the watches broke or could not be made; it is
+  // tried again. The last call counts.
+  virtual void on_watch_loss(std::function<void(const std::string& why)> told) = 0;
 };
 
 // The link for the kind of server that `address` names.

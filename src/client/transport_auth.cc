@@ -1,5 +1,6 @@
 #include "client/transport_auth.h"
 
+#include <string_view>
 #include <utility>
 
 #include "client/transport_socket.h"
@@ -14,6 +15,12 @@ std::vector<std::string> login_of(const Address& address) {
 }
 
 }  // namespace
+
+Value answer_of(const Value& value) {
+  const std::string_view why = value.text;
+  if (value.kind != Value::Kind::kLost || !why.starts_with(kNotLetIn)) return value;
+  return {Value::Kind::kError, 0, std::string(why.substr(std::string_view(kNotLetIn).size())), {}};
+}
 
 AuthConnection::AuthConnection(Loop& loop, const Address& address, ConnectionUser& user)
     : user_(user),

@@ -9,8 +9,11 @@
 
 namespace holdfast::client {
 
-// How broke() begins where the server refuses the login; behind it stands the server's error.
+// How broke() begins where the server rejects the login; behind it stands the server's error.
 inline constexpr const char* kNotLetIn = "AUTH: ";
+
+// What a loss means for a request: a rejected login is the server's error, as a retry gets the same answer.
+Value answer_of(const Value& value);
 
 class AuthConnection final : public Connection, public ConnectionUser {
  public:

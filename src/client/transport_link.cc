@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "client/transport_auth.h"
 #include "client/transport_connection.h"
 #include "client/transport_pipeline.h"
 #include "client/transport_watcher.h"
@@ -31,7 +32,7 @@ class WaitingCall final : public ConnectionUser {
   // The call is destroyed by forget(), so everything is taken out of it first.
   void broke(std::string why) override {
     const Link::Done done = std::exchange(done_, nullptr);
-    const Reply lost{Reply::Kind::kLost, 0, std::move(why)};
+    const Reply lost = reply_of(answer_of({Value::Kind::kLost, 0, std::move(why), {}}));
     const std::function<void()> forget = std::move(forget_);
     forget();
     if (done) done(lost);
@@ -70,7 +71,9 @@ ServerLink::~ServerLink() { assert(core_->loop.on_thread()); }
 
 void ServerLink::ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) {
   assert(core_->loop.on_thread());
-  core_->pipeline.ask(argv, timeout, std::move(done));
+  if (core_->address.password.empty()) return core_->pipeline.ask(argv, timeout, std::move(done));
+  core_->pipeline.ask(argv, timeout,
+                      [done = std::move(done)](const Value& value) { done(answer_of(value)); });
 }
 
 Link::Wait ServerLink::wait(const std::vector<std::string>& argv, const Done& done) {
@@ -94,6 +97,10 @@ Link::Watch ServerLink::watch(const std::string& channel, std::function<void(con
 void ServerLink::unwatch(Watch watch) {
   assert(core_->loop.on_thread());
   core_->watcher.unwatch(watch);
+}
+
+void ServerLink::on_watch_loss(std::function<void(const std::string& why)> told) {
+  core_->watcher.on_loss(std::move(told));
 }
 
 }  // namespace holdfast::client

@@ -25,6 +25,7 @@ class ServerLink final : public Link {
   void end(Wait wait) override;
   Watch watch(const std::string& channel, std::function<void(const std::string&)> told) override;
   void unwatch(Watch watch) override;
+  void on_watch_loss(std::function<void(const std::string& why)> told) override;
 
  private:
   struct Core;

@@ -24,13 +24,6 @@ const std::string kOther =
 
 std::string name_of(const std::string& host, int port) { return Address{host, port}.text(); }
 
-// What no server has said as an answer, but to AUTH: it will say it again.
-Value as_error(const Value& value) {
-  const std::string_view why = value.text;
-  if (value.kind != Kind::kLost || !why.starts_with(kNotLetIn)) return value;
-  return {Kind::kError, 0, std::string(why.substr(std::string_view(kNotLetIn).size())), {}};
-}
-
 Value late(DurationMs timeout) {
   return {Kind::kLost, 0, "no answer in " + std::to_string(timeout.count) + " ms", {}};
 }
@@ -116,7 +109,7 @@ void RedisNodes::hear(const CallPtr& call, Node& node, const Value& value) {
   if (value.kind == Kind::kError && follow(call, node, value.text)) return;
   const bool alien = !address_.cluster && value.kind == Kind::kError && value.text.starts_with("MOVED ");
   Pipeline& pipeline = node.pipeline_of(*call);
-  const Value answer = alien ? Value{Kind::kError, 0, kOther, {}} : as_error(value);
+  const Value answer = alien ? Value{Kind::kError, 0, kOther, {}} : answer_of(value);
   call->done(answer, {&pipeline, pipeline.connection(), &node.address});
 }
 
@@ -171,7 +164,7 @@ void RedisNodes::ask_slots() {
 
 void RedisNodes::hear_slots(Node& node, const Value& value) {
   const TimeMs now = Loop::now();
-  failure_ = as_error(value);
+  failure_ = answer_of(value);
   if (read_slots(node, value)) {
     failure_ = {Kind::kNull, 0, {}, {}};
     backoff_.succeed();

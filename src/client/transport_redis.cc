@@ -217,4 +217,8 @@ Link::Watch RedisLink::watch(const std::string& channel, std::function<void(cons
 
 void RedisLink::unwatch(Watch watch) { core_->watcher().unwatch(watch); }
 
+void RedisLink::on_watch_loss(std::function<void(const std::string& why)> told) {
+  core_->watcher().on_loss(std::move(told));
+}
+
 }  // namespace holdfast::client

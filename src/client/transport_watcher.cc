@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "client/transport_auth.h"
+
 namespace holdfast::client {
 namespace {
 
@@ -80,7 +82,7 @@ void Watcher::subscribe(const std::string& name, Channel& channel) {
 }
 
 void Watcher::broke(std::string why) {
-  backoff_.fail(std::move(why), Loop::now());
+  backoff_.fail(answer_of({Value::Kind::kLost, 0, std::move(why), {}}).text, Loop::now());
   connection_.reset();
   for (auto& [name, channel] : channels_) {
     channel.unconfirmed = 0;
@@ -88,6 +90,9 @@ void Watcher::broke(std::string why) {
   }
   std::erase_if(channels_, [](const auto& entry) { return entry.second.subscribers.empty(); });
   timer_.set(backoff_.until());
+  const auto told = lost_;  // copies: it may end all this
+  const std::string reason = backoff_.why();
+  if (told) told(reason);
 }
 
 void Watcher::answered(Value value) {

@@ -32,6 +32,7 @@ class Watcher final : public ConnectionUser {
   // As Link's.
   Link::Watch watch(const std::string& channel, Told told);
   void unwatch(Link::Watch watch);
+  void on_loss(std::function<void(const std::string& why)> told) { lost_ = std::move(told); }
 
  private:
   struct Subscriber {
@@ -58,6 +59,7 @@ class Watcher final : public ConnectionUser {
   std::map<std::string, Channel> channels_;
   std::map<Link::Watch, std::string> names_;  // the channel of each
   Link::Watch last_ = 0;
+  std::function<void(const std::string& why)> lost_;
   std::unique_ptr<Connection> connection_;
   Backoff backoff_;
   const DurationMs quiet_;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ class Script {
  public:
   explicit Script(const RedlockConfig& config, const std::vector<std::string>& mode = {},
                   bool contended = false)
-      : lock(config, "k", mode, [this](uint64_t n) { return draw() % n; }) {
+      : lock(config, "k", mode, [this](uint64_t n) { return dice && n != 16 ? dice(n) : draw() % n; }) {
     lock.acquire(TimeMs{now}, clock_us, contended);
     look();
   }
@@ -83,6 +84,7 @@ class Script {
 
   int64_t now = 1000;
   uint64_t clock_us = 500;
+  std::function<uint64_t(uint64_t)> dice;  // of pauses; none: any numbers. Owners, of 16, are drawn
   std::vector<uint64_t> ended;
 
  private:

@@ -1,0 +1,188 @@
+// The library as a user of the server: every kind of lock with a login, with the rights that README.md
+// lists and no more, and what a rejected login comes to.
+#include <doctest/doctest.h>
+
+#include <future>
+#include <string>
+#include <tuple>
+
+#include "holdfast/lease.h"
+#include "locks_rig.h"
+
+namespace holdfast::integration {
+namespace {
+
+// As in README.md, "Security".
+const Words kRules{"~job:*", "&__lock__:job:*", "+lock",      "+renew",      "+unlock",
+                   "+fence", "+lease",          "+subscribe", "+unsubscribe"};
+
+// A server with a password and the user `app`, and its administrator.
+class GuardedServer {
+ public:
+  GuardedServer() { make_user("s,c@ret"); }
+
+  std::string host() const { return "127.0.0.1:" + std::to_string(server_.port()); }
+  std::string place() const { return "holdfast://app:s%2cc%40ret@" + host(); }
+  Value ask(const Words& words) { return admin_.ask(words); }
+  void make_user(const std::string& password) {
+    Words words{"ACL", "SETUSER", "app", "reset", "on", ">" + password};
+    words.insert(words.end(), kRules.begin(), kRules.end());
+    REQUIRE(ask(words).text == "OK");
+  }
+  // Whether the server has refused the user anything.
+  bool has_refused() { return !ask({"ACL", "LOG"}).elements.empty(); }
+  // Closes the connections of all but the administrator, who has to log in again.
+  void cut() { ask({"CLIENT", "KILL", "SKIPME", "yes"}); }
+  void await_waiting() {
+    until("the queue", [&] {
+      return ask({"INFO", "locks"}).text.find("lock_waiters:1") != std::string::npos;
+    });
+  }
+
+ private:
+  static Address admin_of(const Server& server) {
+    Address address{"127.0.0.1", server.port()};
+    address.password = "admin";
+    return address;
+  }
+  Server server_{{"--requirepass", "admin"}};
+  Rig admin_{admin_of(server_)};
+};
+
+LockOptions counted(uint32_t limit) {
+  LockOptions options;
+  options.mode = Mode::kCountedLock;
+  options.limit = limit;
+  return options;
+}
+
+LockOptions shared() {
+  LockOptions options;
+  options.mode = Mode::kSharedLock;
+  return options;
+}
+
+void take_and_release(Locks& client, const LockOptions& options) {
+  Acquired acquired = client.try_lock("job:1", options);
+  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
+  CHECK(acquired.hold.extend(60s).ok());
+  CHECK(acquired.hold.unlock().ok());
+}
+
+}  // namespace
+
+TEST_CASE("login: a user with the rights of the README takes, renews and releases every kind of lock") {
+  GuardedServer server;
+  Locks client(server.place());
+  take_and_release(client, {});
+  take_and_release(client, shared());
+  take_and_release(client, counted(3));
+  Acquired one = client.try_lock("job:1", shared());
+  Acquired two = client.try_lock("job:1", shared());
+  CHECK((one.result.ok() && two.result.ok()));
+  CHECK_FALSE(server.has_refused());
+}
+
+TEST_CASE("login: such a user waits in the queue, and hears of a revoke and a loss") {
+  GuardedServer server;
+  Locks client(server.place());
+  Counter revoked;
+  Counter lost;
+  LockOptions options;
+  options.on_revoke_requested = [&] { revoked.add(); };
+  options.on_lost = [&](const Result&) { lost.add(); };
+  Acquired first = client.lock("job:1");
+  std::future<Acquired> next = client.lock_future("job:1", 0ms, options);
+  server.await_waiting();
+  CHECK(first.hold.unlock().ok());
+  const Acquired second = next.get();
+  REQUIRE(second.result.ok());
+  until("the subscription", [&] {
+    return server.ask({"PUBSUB", "NUMSUB", "__lock__:job:1"}).elements.at(1).integer == 1;
+  });
+  server.ask({"LOCKS", "REVOKE", "job:1"});
+  revoked.await(1);
+  server.ask({"LOCKS", "BREAK", "job:1"});
+  lost.await(1);
+  CHECK_FALSE(server.has_refused());
+}
+
+TEST_CASE("login: such a user takes a lock on a quorum, with FENCE where tokens differ") {
+  GuardedServer a;
+  GuardedServer b;
+  GuardedServer c;
+  const std::string far = std::to_string(client::Loop::clock_us() + 3600'000'000);
+  a.ask({"LOCK", "job:1", "x", "1000", "TOKEN", far});
+  a.ask({"UNLOCK", "job:1", "x"});
+  Locks client("quorum://app:s%2cc%40ret@" + a.host() + "," + b.host() + "," + c.host());
+  Acquired acquired = client.lock("job:1");
+  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
+  CHECK(acquired.hold.unlock().ok());
+  take_and_release(client, {});
+  for (GuardedServer* server : {&a, &b, &c}) CHECK_FALSE(server->has_refused());
+}
+
+TEST_CASE("login: such a user leases, renews, confirms and cancels") {
+  GuardedServer server;
+  Locks client(server.place());
+  Leases leases(client);
+  Lease kept = leases.lease({{"job:1", "a"}, {"job:2", "b"}});
+  kept.renew(60s);
+  kept.confirm();
+  Lease dropped = leases.lease({{"job:3", "a"}});
+  dropped.cancel();
+  CHECK_THROWS_AS(leases.lease({{"job:1", "c"}}), Collision);
+  CHECK_FALSE(server.has_refused());
+}
+
+TEST_CASE("login: a connection that broke is made again with the login") {
+  GuardedServer server;
+  Locks client(server.place());
+  for (int i = 0; i < 3; ++i) {
+    take_and_release(client, {});
+    server.cut();
+  }
+  CHECK(client.lock("job:1").result.ok());
+}
+
+TEST_CASE("login: a rejected login ends a wait at once, and the result says what to do") {
+  GuardedServer server;
+  const auto tried = [&](const std::string& login, const std::string& key) {
+    return Locks("holdfast://" + login + server.host()).lock(key).result;
+  };
+  for (const auto& [login, key, code, advice] :
+       {std::tuple{"", "job:1", "NOAUTH", "HOLDFAST_PASSWORD"},
+        std::tuple{"app:no@", "job:1", "WRONGPASS", "check the user and the password"},
+        std::tuple{"nobody:no@", "job:1", "WRONGPASS", "check the user"},
+        std::tuple{":no@", "job:1", "WRONGPASS", "check the user"},
+        std::tuple{"app:s%2cc%40ret@", "other", "NOPERM", "README"}}) {
+    CAPTURE(login);
+    const Result result = tried(login, key);
+    CHECK(result.outcome == Verdict::kRefused);
+    CHECK_MESSAGE(result.message.starts_with(code), result.message);
+    CHECK_MESSAGE(result.message.find(advice) != std::string::npos, result.message);
+  }
+}
+
+TEST_CASE("login: a password that changes in the middle of a wait ends it") {
+  GuardedServer server;
+  Locks client(server.place());
+  Locks other("holdfast://:admin@" + server.host());
+  const Acquired held = other.lock("job:1");
+  std::future<Acquired> waiting = client.lock_future("job:1", 0ms);
+  server.await_waiting();
+  server.make_user("new");
+  server.cut();
+  const Result result = waiting.get().result;
+  CHECK(result.outcome == Verdict::kRefused);
+  CHECK_MESSAGE(result.message.starts_with("WRONGPASS"), result.message);
+}
+
+TEST_CASE("login: a login for a server without a password is refused with what to do") {
+  const Server open;
+  const Result result = Locks("holdfast://:pw@127.0.0.1:" + std::to_string(open.port())).lock("k").result;
+  CHECK(result.outcome == Verdict::kRefused);
+  CHECK_MESSAGE(result.message.find("leave the login out") != std::string::npos, result.message);
+}
+
+}  // namespace holdfast::integration

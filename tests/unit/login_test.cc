@@ -1,0 +1,191 @@
+// The login of servers: where it may stand, to whom it belongs, and that nothing shows it.
+#include "client/login.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "client/address.h"
+
+namespace holdfast::client {
+namespace {
+
+// "user/password" of each server.
+std::string logins(const Place& place) {
+  std::string all;
+  for (const Address& address : place.servers) {
+    all += (all.empty() ? "" : " ") + address.user;
+    all += "/" + address.password;
+  }
+  return all;
+}
+
+std::string logins(const std::string& text) { return logins(parse_place(text)); }
+
+// What parse_place() says of a text that it refuses.
+std::string refusal(const std::string& text) {
+  try {
+    parse_place(text);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "taken";
+}
+
+// As the command overwrites it in its own arguments.
+std::string hidden(std::string word) {
+  hide_logins(word);
+  return word;
+}
+
+// Sets both variables while it lives.
+struct Environment {
+  Environment(const char* user, const char* password) {
+    if (user != nullptr) setenv(kUserVariable, user, 1);
+    if (password != nullptr) setenv(kPasswordVariable, password, 1);
+  }
+  ~Environment() {
+    unsetenv(kUserVariable);
+    unsetenv(kPasswordVariable);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("login: every kind of address takes user and password, or the password alone") {
+  for (const char* scheme : {"holdfast://", "holdfasts://", "redis://", "rediss://", "quorum://"}) {
+    CAPTURE(scheme);
+    CHECK(logins(std::string(scheme) + "me:pw@h:1") == "me/pw");
+    CHECK(logins(std::string(scheme) + ":pw@[::1]:1") == "/pw");
+    CHECK(logins(std::string(scheme) + "h?user=me&password=pw") == "me/pw");
+    CHECK(logins(std::string(scheme) + "h?password=p%26w") == "/p&w");
+  }
+  CHECK(parse_place("holdfast://me:pw@h:1").servers.at(0).text() == "h:1");
+  CHECK(parse_place("holdfast://me:pw@h").servers.at(0).port == kDefaultPort);
+}
+
+TEST_CASE("login: what has a meaning in an address is percent-encoded in a password") {
+  CHECK(logins("holdfast://m%3ae:a%40%3a%25%2C%2f%3F%26b@h") == "m:e/a@:%,/?&b");
+  CHECK(logins("quorum://:a%2cb@h1,h2") == "/a,b /a,b");
+}
+
+TEST_CASE("login: behind quorum:// it is of all servers that have none of their own") {
+  CHECK(logins("quorum://me:pw@a,b,c") == "me/pw me/pw me/pw");
+  CHECK(logins("quorum://me:pw@a,:other@b,c") == "me/pw /other me/pw");
+  CHECK(logins("quorum://me:pw@a,redis://b,redis://:other@c") == "me/pw me/pw /other");
+  CHECK(logins("quorum://a,b,c?user=me&password=pw") == "me/pw me/pw me/pw");
+  CHECK(logins("quorum://a,you:x@b?user=me&password=pw") == "me/pw you/x");
+}
+
+TEST_CASE("login: behind the scheme of a server, or before a later one, it is of that server") {
+  CHECK(logins("quorum://holdfast://me:pw@a,b") == "me/pw /");
+  CHECK(logins("quorum://holdfasts://me:pw@a,b") == "me/pw /");
+  CHECK(logins("quorum://a,me:pw@b,c") == "/ me/pw /");
+}
+
+TEST_CASE("login: a login that is not one is refused, and which servers it is for is clear") {
+  CHECK(refusal("holdfast://me@h").find("user:password@") != std::string::npos);
+  CHECK(refusal("holdfast://:@h").find("user:password@") != std::string::npos);
+  CHECK(refusal("holdfast://h?user=me").find("needs password=") != std::string::npos);
+  CHECK(refusal("holdfast://h?password=").find("no value") != std::string::npos);
+  CHECK(refusal("holdfast://:pw@h?password=x").find("before the host") != std::string::npos);
+  CHECK(refusal("holdfast://:p%4@h").find("two digits") != std::string::npos);
+}
+
+TEST_CASE("login: no error shows a password, nor a part of it, also where the address is wrong") {
+  for (const char* text : {"holdfast://:secret@",
+                           "holdfast://:secret@h:x",
+                           "holdfast://me:secret@h,b",
+                           "holdfast://:secret",
+                           "holdfast://me:secret",
+                           "holdfast://me:se,secret@h",
+                           "holdfast://me:se?secret@h",
+                           "holdfast://me:se/secret@h:x",
+                           "holdfast://me:se//secret@h:x",
+                           "holdfast://me:se@secret@h:x",
+                           "quorum://a,me:secret@b,a",
+                           "quorum://me:se,secret@b",
+                           "quorum://a,ftp://me:secret@b",
+                           "holdfast://h?password=secret&frob=1",
+                           "holdfast://h?password=a&secret",
+                           "holdfast://h?passwd=secret",
+                           "holdfast://h?pasword=secret",
+                           "holdfast://h?p=secret",
+                           "holdfast://h?frob=secret",
+                           "holdfast://h?pass=secret",
+                           "holdfast://h?user=secret",
+                           "holdfast://h:1?password=secret&timeout=x",
+                           "redis://me:secret@h/2",
+                           "ftp://me:secret@h",
+                           "me:secret@h",
+                           ":secret",
+                           "secret@h",
+                           "holdfast://:secret@h?password=secret",
+                           "holdfast://me:secret@h?cacert=x",
+                           "quorum://:secret@h,h",
+                           "holdfasts://:secret@h?insecure&cacert=f"}) {
+    CAPTURE(text);
+    const std::string why = refusal(text);
+    CHECK(why != "taken");
+    const bool user_alone = std::string(text) == "holdfast://h?user=secret";
+    CHECK_MESSAGE((user_alone || why.find("secret") == std::string::npos), why);
+  }
+}
+
+TEST_CASE("login: an address without a sign of a password is shown as it is") {
+  for (const char* text : {"holdfast://h:7379?timeout=5", "quorum://a,redis://b,[::1]:7,[fe80::1%eth0]",
+                           "redis-cluster://h1,h2:1?acks=1", "embedded:jobs", "localhost:7379", "ftp://h"})
+    CHECK(shown_address(text) == text);
+  CHECK(shown_address("quorum://me:pw@a,b") == "quorum://...");
+  CHECK(shown_address("me:pw@a") == "...");
+}
+
+TEST_CASE("login: the environment's is for servers without one in the address") {
+  {
+    const Environment both("me", "p@w");
+    CHECK(logins(open_place("holdfast://h")) == "me/p@w");
+    CHECK(logins(open_place("quorum://a,:own@b,redis://c")) == "me/p@w /own me/p@w");
+    CHECK(logins(open_place("holdfast://you:own@h")) == "you/own");
+    CHECK(logins(open_place("holdfast://h?password=own")) == "/own");
+    CHECK(logins(open_place("embedded:")) == "/");
+    CHECK(open_place("redis-cluster://h1,h2").servers.at(0).others.at(0).password == "p@w");
+    CHECK(logins(parse_place("holdfast://h")) == "/");  // which knows no environment
+  }
+  {
+    const Environment password(nullptr, "pw");
+    CHECK(logins(open_place("holdfast://h")) == "/pw");
+  }
+  {
+    const Environment empty("", "");
+    CHECK(logins(open_place("holdfast://h")) == "/");
+  }
+  const Environment user("me", nullptr);
+  CHECK_THROWS_AS(open_place("holdfast://h"), std::invalid_argument);
+  CHECK(logins(open_place("holdfast://:own@h")) == "/own");
+}
+
+TEST_CASE("login: in the arguments of a process it is overwritten, whatever it has in it") {
+  CHECK(hidden("holdfast://me:pw@h:7") == "holdfast://*****@h:7");
+  CHECK(hidden("--servers=holdfast://:pw@h?timeout=5") == "--servers=holdfast://***@h?timeout=5");
+  CHECK(hidden("holdfast://h?user=me&password=pw&timeout=5") ==
+        "holdfast://h?user=me&password=**&timeout=5");
+  CHECK(hidden("holdfast://a:b//c?@d@h") == "holdfast://*********@h");
+  for (const char* word : {"holdfast://h:7379", "me@example", "run", "", "--", "password=x"})
+    CHECK(hidden(word) == word);
+}
+
+TEST_CASE("login: a refusal of the login says what to do, other errors are as the server has them") {
+  for (const char* error : {"NOAUTH Authentication required.", "WRONGPASS invalid", "NOPERM this user",
+                            "ERR AUTH <password> called without any password configured"}) {
+    CHECK(is_login_refusal(error));
+    CHECK(with_advice(error).starts_with(error));
+    CHECK(with_advice(error).size() > std::string(error).size());
+  }
+  CHECK_FALSE(is_login_refusal("RECOVERING locks"));
+  CHECK(with_advice("ERR unknown command") == "ERR unknown command");
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,66 @@
+// What a wait tells of servers that it cannot use, by a clock of the test's.
+#include "client/wait_report.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace holdfast::client {
+namespace {
+
+using Ms = WaitReport::Ms;
+
+Result away(const std::string& why) {
+  return {Outcome::kUnreachable, "too few", {{"a:1", Outcome::kUnreachable, 0, why}}};
+}
+
+}  // namespace
+
+TEST_CASE("wait report: the server and the reason are told at once") {
+  WaitReport report;
+  CHECK(report.note(away("connection refused"), Ms(7)) == "cannot reach a:1: connection refused");
+}
+
+TEST_CASE("wait report: the same is told again after 5 s, 10 s and so on, then every 60 s, not before") {
+  WaitReport report;
+  Ms at(0);
+  REQUIRE(report.note(away("x"), at));
+  for (const int pause_s : {5, 10, 20, 40, 60, 60}) {
+    CAPTURE(pause_s);
+    at += Ms(1000 * pause_s);
+    CHECK_FALSE(report.note(away("x"), at - Ms(1)));
+    CHECK(report.note(away("x"), at));
+    CHECK_FALSE(report.note(away("x"), at + Ms(1)));
+  }
+}
+
+TEST_CASE("wait report: another reason is told a second after the last news, not before, and begins anew") {
+  WaitReport report;
+  REQUIRE(report.note(away("x"), Ms(0)));
+  CHECK_FALSE(report.note(away("y"), Ms(999)));
+  CHECK(report.note(away("y"), Ms(1000)) == "cannot reach a:1: y");
+  CHECK_FALSE(report.note(away("y"), Ms(5999)));
+  CHECK(report.note(away("y"), Ms(6000)));
+}
+
+TEST_CASE("wait report: a lock that others hold is no trouble") {
+  WaitReport report;
+  const Result busy{Outcome::kBusy, "others", {{"a:1", Outcome::kBusy, 0, ""}}};
+  CHECK_FALSE(report.note(busy, Ms(0)));
+}
+
+TEST_CASE("wait report: each server that is away or refuses is named, others are not") {
+  const Result result{Outcome::kUnreachable,
+                      "",
+                      {{"a:1", Outcome::kUnreachable, 0, "connection refused"},
+                       {"b:1", Outcome::kBusy, 0, ""},
+                       {"c:1", Outcome::kRefused, 0, "NOAUTH no"},
+                       {"d:1", Outcome::kUnreachable, 0, "not asked"}}};
+  const std::string told = trouble_of(result);
+  CHECK(told.starts_with("cannot reach a:1: connection refused; c:1: NOAUTH no ("));
+  CHECK(told.find("HOLDFAST_PASSWORD") != std::string::npos);
+  CHECK(told.find("d:1") == std::string::npos);
+}
+
+}  // namespace holdfast::client
