@@ -7,15 +7,15 @@ import os
 import pathlib
 import subprocess
 
-from harness import (HOLDFAST, LIMIT_S, REDIS, Server, data_folder, equal, free_port, has, refusal, run_tests,
-                     test, until)
+from harness import LIMIT_S, REDIS, Server, data_folder, equal, free_port, has, refusal, run_tests, test
 from job import COMMAND, call, ended, port_of, start, told
 
 PASSWORD = "s3cret"
-RULES = ("~* &__lock__:* +lock +renew +unlock +fence +lease +subscribe +unsubscribe "  # as in README.md, "Security"
-         "+locks +ping +info +time").split()
-VERBS = {"lock": ["k"], "unlock": ["k", "alice"], "renew": ["k", "alice"], "info": ["k"], "list": [],
-         "break": ["k"], "revoke": ["k"], "ping": []}
+RULES = ("~* &__lock__:* +lock +renew +unlock +fence +lease +subscribe +unsubscribe "
+         "+locks +ping +info +time").split()  # as in README.md, "Security"
+ALL_VERBS = {"lock": ["k"], "unlock": ["k", "alice"], "renew": ["k", "alice"], "info": ["k"], "list": [],
+             "break": ["k"], "revoke": ["k"], "ping": [], "watch": ["k"], "run": ["k", "--", "true"],
+             "elect": ["k", "--", "true"]}
 
 
 @contextlib.contextmanager
@@ -92,8 +92,9 @@ def every_verb_logs_in_by_a_file(server):
 
 @test
 def a_password_comes_by_standard_input(server):
-    done = subprocess.run([COMMAND, "run", "--user", "app", "--password-file", "-", "k", "--", "cat"], text=True,
-                          input=f"{PASSWORD}\nthe rest\n", capture_output=True, timeout=LIMIT_S, check=True)
+    words = [COMMAND, "run", "--user", "app", "--password-file", "-", "k", "--", "cat"]
+    done = subprocess.run(words, text=True, input=f"{PASSWORD}\nthe rest\n", capture_output=True,
+                          timeout=LIMIT_S, check=True)
     equal(done.stdout, "the rest\n")
 
 
@@ -101,8 +102,8 @@ def a_password_comes_by_standard_input(server):
 def a_file_without_a_password_is_refused_with_its_name(server):
     empty = server.file.with_name("empty")
     empty.write_text("\n", "utf-8")
-    for file, why in ((server.file.with_name("none"), "No such file"), (server.file.parent, "Is a directory"),
-                      (empty, "is empty")):
+    for file, why in ((server.file.with_name("none"), "No such file"), (empty, "is empty"),
+                      (server.file.parent, "Is a directory")):
         for verb, words in (("list", []), ("run", ["k", "--", "true"])):
             err = call(64, verb, "--password-file", file, *words)[1]
             has(err, why, str(file))
@@ -137,7 +138,8 @@ def the_arguments_of_the_server_do_not_show_a_password(server):
 @test
 def a_command_has_the_login_of_the_environment_and_of_the_address_but_no_files(server):
     show = ["--", "sh", "-c", f'env; "{COMMAND}" info k']
-    has(call(0, "run", "--servers", server.place, "k", *show)[0], f"HOLDFAST_SERVERS={server.place}", "held by")
+    out = call(0, "run", "--servers", server.place, "k", *show)[0]
+    has(out, f"HOLDFAST_SERVERS={server.place}", "held by")
     with environment(HOLDFAST_PASSWORD=PASSWORD):
         has(call(0, "run", "--user", "app", "k", *show)[0], "HOLDFAST_USER=app", "held by")
     out = call(69, "run", "--user", "app", "--password-file", server.file, "k", "--", "sh", "-c",
@@ -149,7 +151,8 @@ def a_command_has_the_login_of_the_environment_and_of_the_address_but_no_files(s
 @test
 def wrong_use_shows_no_password(server):
     for words in (["--servers", f"holdfast://:{PASSWORD}"], ["--servers", f"holdfast://:{PASSWORD}@h:x"],
-                  ["--servers", f"holdfast://a:{PASSWORD}@h,i"], ["--servers", f"holdfast://a:b,{PASSWORD}@h"],
+                  ["--servers", f"holdfast://a:{PASSWORD}@h,i"],
+                  ["--servers", f"holdfast://a:b,{PASSWORD}@h"],
                   ["--servers", f"{server.bare}?pasword={PASSWORD}"], [f"--password={PASSWORD}"],
                   ["--password", PASSWORD], [f"--pasword={PASSWORD}"], [f"-p{PASSWORD}"], ["-a", PASSWORD],
                   ["--servers", server.place, "--password-file", server.file],
@@ -163,8 +166,7 @@ def wrong_use_shows_no_password(server):
 
 @test
 def a_rejected_login_is_told_at_once_by_every_verb_and_is_final(server):
-    commands = {**VERBS, "watch": ["k"], "run": ["k", "--", "true"], "elect": ["k", "--", "true"]}
-    for verb, words in commands.items():
+    for verb, words in ALL_VERBS.items():
         out, err = call(69, verb, "--servers", server.bare, *words)
         has(out + err, "NOAUTH", "HOLDFAST_PASSWORD")
         out, err = call(69, verb, "--servers", f"holdfast://app:wrong-one@{server.host}", *words)
@@ -175,7 +177,7 @@ def a_rejected_login_is_told_at_once_by_every_verb_and_is_final(server):
 @test
 def a_missing_right_is_told_at_once_and_is_final(server):
     server.ask("ACL", "SETUSER", "small", "on", f">{PASSWORD}", "+ping")
-    for verb, words in {**VERBS, "watch": ["k"], "run": ["k", "--", "true"], "elect": ["k", "--", "true"]}.items():
+    for verb, words in ALL_VERBS.items():
         out, err = call(69, verb, "--servers", f"holdfast://small:{PASSWORD}@{server.host}", *words)
         has(out + err, "NOPERM", "README")
 
@@ -233,7 +235,8 @@ def of_a_quorum_each_server_that_cannot_be_reached_is_named(server):
 @test
 def a_wait_with_an_end_fails_with_the_server_and_the_reason(_):
     where = nowhere()
-    for words in (["-w", "300ms"], ["-n"], ["--attempts", "3"], ["--attempts", "2", "--backoff", "5ms,2,20ms"]):
+    for words in (["-w", "300ms"], ["-n"], ["--attempts", "3"],
+                  ["--attempts", "2", "--backoff", "5ms,2,20ms"]):
         err = call(69, "run", "--servers", where, *words, "k", "--", "true")[1]
         has(err.splitlines()[-1], f"k: unreachable: cannot reach {where[11:]}: connection refused")
         err = call(69, "run", "--quiet", "--servers", where, *words, "k", "--", "true")[1]
@@ -243,13 +246,18 @@ def a_wait_with_an_end_fails_with_the_server_and_the_reason(_):
 @test
 def on_redis_attempts_that_find_the_lock_held_are_counted(_):
     port = free_port()
-    with data_folder() as folder, Server(folder, "--port", str(port), command=REDIS):
-        where = f"redis://127.0.0.1:{port}"
-        call(0, "lock", "--servers", where, "--ttl", "1m", "k")
-        for words in (["--attempts", "3"], ["--attempts", "3", "--backoff", "1ms,1.5"]):
-            err = call(75, "run", "--servers", where, *words, "k", "--", "true")[1]
-            has(err, "others held the lock at each of 3 attempts")
-        has(call(75, "lock", "--servers", f"{where}?attempts=2&backoff=1", "k")[1], "at each of 2 attempts")
+    with data_folder() as folder:
+        folder.mkdir()
+        with Server(folder, "--port", str(port), command=REDIS):
+            counted_on(f"redis://127.0.0.1:{port}")
+
+
+def counted_on(where):
+    call(0, "lock", "--servers", where, "--ttl", "1m", "k")
+    for words in (["--attempts", "3"], ["--attempts", "3", "--backoff", "1ms,1.5"]):
+        err = call(75, "run", "--servers", where, *words, "k", "--", "true")[1]
+        has(err, "others held the lock at each of 3 attempts")
+    has(call(75, "lock", "--servers", f"{where}?attempts=2&backoff=1", "k")[1], "at each of 2 attempts")
 
 
 @test
