@@ -83,4 +83,16 @@ void Servers::watch(const std::vector<size_t>& servers, const std::string& chann
   });
 }
 
+void Servers::watch_pattern(const std::vector<size_t>& servers, const std::string& pattern,
+                            const ToldOf& told) {
+  loop_.post([this, servers, pattern, told] {
+    for (const size_t server : servers) {
+      links_[server]->watch_pattern(pattern,
+                                    [server, told](const std::string& channel, const std::string& message) {
+                                      told(server, channel, message);
+                                    });
+    }
+  });
+}
+
 }  // namespace holdfast

@@ -50,6 +50,9 @@ class Servers {
   // "" whenever the subscription becomes active (see client::Link).
   using Told = std::function<void(size_t server, const std::string& message)>;
   void watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told);
+  // The same for all channels that match a pattern.
+  using ToldOf = std::function<void(size_t server, const std::string& channel, const std::string& message)>;
+  void watch_pattern(const std::vector<size_t>& servers, const std::string& pattern, const ToldOf& told);
 
  private:
   const client::Place place_;
