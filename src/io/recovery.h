@@ -51,6 +51,7 @@ class Recovery {
   Result<Done> open_journal();
   Result<bool> close_journal();
   Result<Done> cut(const std::string& name, const JournalVerdict& verdict);
+  std::string remedy(const JournalVerdict& verdict, const std::string& name) const;
 
   Files& files_;
   Engine& engine_;
