@@ -11,12 +11,20 @@
 namespace holdfast {
 namespace {
 
-std::atomic<int> first_error = 0;
-std::atomic<bool> is_told = false;
+struct Failure {
+  std::atomic<int> first_error = 0;
+  std::atomic<bool> is_told = false;
+};
+
+// Of this process, which has one standard output.
+Failure& failure() {
+  static Failure of_stdout;
+  return of_stdout;
+}
 
 void note_error() {
   int none = 0;
-  first_error.compare_exchange_strong(none, errno);
+  failure().first_error.compare_exchange_strong(none, errno);
 }
 
 }  // namespace
@@ -27,9 +35,9 @@ void put(std::string_view text) {
 
 bool flush() {
   if (std::fflush(stdout) != 0) note_error();
-  if (first_error == 0) return true;
-  if (!is_told.exchange(true))
-    fail(kNoOutput, "standard output cannot be written: {}", std::strerror(first_error));
+  if (failure().first_error == 0) return true;
+  if (!failure().is_told.exchange(true))
+    fail(kNoOutput, "standard output cannot be written: {}", std::strerror(failure().first_error));
   return false;
 }
 
