@@ -46,7 +46,7 @@ SILENT = $(if $(V),,--silent)
 ifeq ($(MAKELEVEL),0)  # all cores, unless -j says otherwise
 MAKEFLAGS += -j$(shell nproc) --no-print-directory
 endif
-.PHONY: all run test sim lint format deps asan install install-library clean help
+.PHONY: all run test sim lint format deps asan install install-library uninstall clean help
 .DELETE_ON_ERROR:
 
 # The libraries for programs.
@@ -86,20 +86,39 @@ deps:  ## install the Debian packages that are missing: to build, test, measure 
 
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 
-install: all install-library  ## copy all to $(DESTDIR)$(PREFIX), which is /usr/local unless given
-	$(Q)install -D -m 755 -t $(DESTDIR)$(PREFIX)/bin build/holdfast build/holdfast-server
+install: all install-library  ## copy all, stripped, to $(DESTDIR)$(PREFIX): /usr/local unless given
+	$(Q)install -D -m 755 -s --strip-program=$(STRIP) -t $(DESTDIR)$(PREFIX)/bin build/holdfast \
+	  build/holdfast-server
 	$(Q)install -D -m 644 src/cli/holdfast.bash-completion \
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast
 
 install-library: $(LIBRARIES)
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/holdfast include/holdfast/*.h
-	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib $(LIBRARY_DIR)/libholdfast.a
-	$(Q)install -D -m 755 $(LIBRARY_DIR)/libholdfast.so $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholdfast.so
 	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	$(Q)sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|; s|@libs@|$(CLIENT_LIBS)|' \
-	  src/client/holdfast.pc.in \
-	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
+	$(Q)$(STRIP) --strip-debug -o $(DESTDIR)$(PREFIX)/lib/libholdfast.a $(LIBRARY_DIR)/libholdfast.a
+	$(Q)$(STRIP) --strip-unneeded -o $(DESTDIR)$(PREFIX)/lib/$(SONAME) $(LIBRARY_DIR)/libholdfast.so
+	$(Q)chmod 644 $(DESTDIR)$(PREFIX)/lib/libholdfast.a $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholdfast.so
+	$(Q)sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|; s|@rpath@|$(RPATH)|; s|@libs@|$(CLIENT_LIBS)|' \
+	  src/client/holdfast.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
+	$(if $(DESTDIR),,@$(update_linker))
+
+uninstall:  ## remove what install has copied
+	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/holdfast
+	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/holdfast bin/holdfast-server lib/libholdfast.a \
+	  lib/libholdfast.so lib/$(SONAME) lib/pkgconfig/holdfast.pc share/bash-completion/completions/holdfast)
+	$(if $(DESTDIR),,@$(update_linker))
+
+# The linker finds a new library in /usr/lib and /usr/local/lib by its cache. Elsewhere, programs that are
+# linked by pkg-config find it by its path in them.
+STRIP = strip
+LDCONFIG = ldconfig
+RPATH = $(if $(filter-out /usr /usr/local,$(PREFIX)),-Wl$(comma)-rpath$(comma)$${libdir})
+comma = ,
+define update_linker
+if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/sbin:/usr/sbin" $(LDCONFIG); \
+else echo "not root: run ldconfig as root where $(PREFIX)/lib is on the linker's path"; fi
+endef
 
 clean:  ## remove build/
 	$(Q)rm -rf build

@@ -46,10 +46,11 @@ struct RetryBackoff {
 
 struct LockOptions {
   static constexpr milliseconds kShortestTtl{10};
+  static constexpr milliseconds kLongestTtl{(int64_t{1} << 53) - 1};
 
   Mode mode = Mode::kExclusiveLock;
   uint32_t limit = 1;           // of kCountedLock
-  milliseconds ttl{30000};      // for how long a hold lives that nobody renews; at least kShortestTtl
+  milliseconds ttl{30000};      // for how long a hold lives that nobody renews; kShortestTtl to kLongestTtl
   bool renew = true;            // a watchdog renews it at each third of the ttl, until it is given back
   milliseconds warn_before{0};  // calls on_expiring when so little time is left without a renewal; 0: never
   // Called on the client's own thread; they must not throw, wait for long, or destroy the client. They may
@@ -67,6 +68,12 @@ struct LockOptions {
   // Redis. With either of them a wait on Redis is made of such attempts, as if it had no queue.
   uint32_t max_attempts = 0;  // that begin; 0: what the address says, where that says nothing no limit
   std::optional<RetryBackoff> backoff;  // none: what the address says, else min-wait to max-wait at random
+};
+
+struct UnlockOptions {
+  // The servers keep the lock until so long after the grant, though it is unlocked earlier. 0 to
+  // LockOptions::kLongestTtl.
+  milliseconds at_least{0};
 };
 
 class ClientCore;
@@ -97,7 +104,11 @@ class Hold {
   // that is, the hold goes on as long as it has validity.
   Result extend(milliseconds ttl);
   // Gives it back, and waits for the answer: kOk, kExpired where it had been lost before, or kUnreachable.
-  Result unlock();
+  // Before `at_least` is over the call does not wait for that: the watchdog stops, the servers get what is
+  // left of that time as the ttl (with 1 % for the drift of clocks), and the lock expires by itself. Where
+  // too few servers take that ttl (kUnreachable, kRefused), the lock is not released either: it expires
+  // with the ttl that each server had last. So a ttl of at least `at_least` keeps the promise also then.
+  Result unlock(const UnlockOptions& options = {});
   // Lets the servers keep it until its time is over, with nobody to renew it, whatever becomes of this
   // object and of the client. They are not told of it; whoever knows the owner may still give it back.
   // Nothing is held here any more, and on_lost will not be called.

@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "cli/output.h"
 #include "cli/status.h"
 #include "core/journal_frame.h"
 #include "core/meta.h"
@@ -47,7 +49,7 @@ struct Check {
     if (json) {
       rows.push_back({{"path", path}, {"good", good}, {"what", what}});
     } else {
-      fmt::print("{}: {}: {}\n", path, good ? "good" : "NOT good", what);
+      print("{}: {}: {}\n", path, good ? "good" : "NOT good", what);
     }
     return good;
   }
@@ -72,16 +74,57 @@ bool check_snapshot(Check& run, Files& files, const std::string& name, const std
                   reader.offset(), counter.strings, counter.hashes, counter.others));
 }
 
-// The bytes before the damage, in the place of the file; the file itself beside it.
-bool cut(Check& run, Files& files, const std::string& name, const std::string& path,
-         std::string_view good) {
+// What is good, in the place of the file; the file itself beside it.
+bool put_in_place(Check& run, Files& files, const std::string& name, const std::string& path,
+                  std::string_view good, const std::string& done_what) {
   const std::string kept = name + ".damaged";
   Result<bool> there = files.exists(kept);
   if (!there || *there)
     return run.tell(false, path, fmt::format("{} is there already: move it away first", kept));
   if (Result<Done> done = files.rename(name, kept); !done) return run.tell(false, path, done.error());
   if (Result<Done> done = files.replace(name, good); !done) return run.tell(false, path, done.error());
-  return run.tell(true, path, fmt::format("cut to {} bytes; what it was is in {}", good.size(), kept));
+  return run.tell(true, path,
+                  fmt::format("{} {} bytes; what it was is in {}", done_what, good.size(), kept));
+}
+
+// The number in a journal's name.
+std::optional<uint64_t> number_of_journal(const std::string& name) {
+  constexpr std::string_view kPrefix = "journal.";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  uint64_t number = 0;
+  std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), number);
+  return journal_name(number) == name ? std::optional(number) : std::nullopt;
+}
+
+// A journal with a damaged head has it again, where all that the head says is known: the number is in the
+// name, and a good frame right behind the head is the first, by whose sequence the head is made.
+std::optional<std::string> with_new_head(const std::string& name, std::string_view bytes,
+                                         const JournalVerdict& v) {
+  const std::optional<uint64_t> number = number_of_journal(name);
+  if (v.offset != 0 || v.next_offset != kJournalHeadBytes || !number) return std::nullopt;
+  std::string whole;
+  append_journal_head(whole, *number, v.next_sequence);
+  return whole.append(bytes.substr(kJournalHeadBytes));
+}
+
+std::string_view advice_of(const JournalVerdict& v, bool head_can_be_made) {
+  if (v.state == JournalState::kTorn)
+    return "nothing good follows: a crash cut it, and the server will drop the rest at its start";
+  if (v.offset > 0) return "`--repair` cuts the file there, and what follows is lost";
+  if (head_can_be_made) return "`--repair` makes the head anew, and nothing is lost";
+  return "`--repair` cannot make the head anew, as no good turn follows right behind it; restore the file "
+         "from a copy, or move it and all later journals away to start without them";
+}
+
+// The head is made anew, and what is damaged further on is cut.
+bool repair_journal(Check& run, Files& files, const std::string& name, const std::string& path,
+                    std::string_view bytes, const std::optional<std::string>& headed) {
+  const std::string_view whole = headed ? std::string_view(*headed) : bytes;
+  JournalScanner scanner(whole);
+  while (scanner.next()) continue;
+  const std::string_view good = whole.substr(0, scanner.verdict().offset);
+  return put_in_place(run, files, name, path, good,
+                      headed ? "its head was made anew; the file has" : "cut to");
 }
 
 bool check_journal(Check& run, Files& files, const std::string& name, const std::string& path) {
@@ -99,14 +142,16 @@ bool check_journal(Check& run, Files& files, const std::string& name, const std:
   if (v.state == JournalState::kNewer) {
     return run.tell(false, path, fmt::format("written by a newer version ({}) of Holdfast", v.version));
   }
+  const std::optional<std::string> headed = with_new_head(name, *bytes, v);
   const bool torn = v.state == JournalState::kTorn;
-  const std::string what = fmt::format(
-      "{} turns are good; at byte {} of {}: {}; {}", frames, v.offset, bytes->size(), v.why,
-      torn ? "nothing good follows: a crash cut it, and the server will drop the rest at its start"
-           : fmt::format("good turns follow at byte {}: `--repair` would lose them", v.next_offset));
-  if (!run.repair || v.offset == 0) return run.tell(torn && v.offset > 0, path, what);
+  const std::string follows =
+      torn || v.next_offset == 0 ? "" : fmt::format("good turns follow at byte {}; ", v.next_offset);
+  const std::string what = fmt::format("{} turns are good; at byte {} of {}: {}; {}{}", frames, v.offset,
+                                       bytes->size(), v.why, follows, advice_of(v, headed.has_value()));
+  const bool can_be_repaired = v.offset > 0 || headed;
+  if (!run.repair || !can_be_repaired) return run.tell(torn && v.offset > 0, path, what);
   run.tell(false, path, what);
-  return cut(run, files, name, path, std::string_view(*bytes).substr(0, v.offset));
+  return repair_journal(run, files, name, path, *bytes, headed);
 }
 
 bool check_meta(Check& run, Files& files, const std::string& name, const std::string& path) {
@@ -138,12 +183,19 @@ bool check_file(Check& run, Files& files, const std::string& name, const std::st
 // Journals of a folder have to follow each other; what the snapshot has made needless does no harm.
 bool check_folder(Check& run, Files& files, const std::string& path) {
   bool good = true;
+  bool any = false;
   Result<std::vector<std::string>> names = files.list();
   if (!names) return run.tell(false, path, names.error());
   for (const std::string& name : *names) {
     const bool known = name == "meta" || name == "dump.rdb" || name == "dump.rdb.gz" ||
                        (name.starts_with("journal.") && !name.ends_with(".damaged"));
-    if (known) good = check_file(run, files, name, fmt::format("{}/{}", path, name)) && good;
+    if (!known) continue;
+    any = true;
+    good = check_file(run, files, name, fmt::format("{}/{}", path, name)) && good;
+  }
+  if (!any) {
+    return run.tell(false, path,
+                    "no file of Holdfast is in this folder; name what the server has as --dir");
   }
   Result<std::vector<uint64_t>> journals = list_journals(files);
   for (size_t i = 1; journals && i < journals->size(); ++i) {
@@ -174,8 +226,8 @@ int check_files(const std::vector<std::string>& paths, bool repair, bool json) {
   Check run{repair, json};
   bool good = true;
   for (const std::string& path : paths) good = check_path(run, path) && good;
-  if (json) fmt::print("{}\n", run.rows.dump(-1, ' ', false, Json::error_handler_t::replace));
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return kNoOutput;
+  if (json) print("{}\n", run.rows.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (!flush()) return kNoOutput;
   return good ? 0 : 1;
 }
 

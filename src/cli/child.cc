@@ -19,15 +19,20 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/status.h"
+
 namespace holdfast {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr int kNotFound = 127;
 constexpr int kNotRun = 126;
 // How often to look whether a group has ended whose first process has: nothing tells of the others.
-constexpr std::chrono::milliseconds kLookAgain{20};
+constexpr milliseconds kLookAgain{20};
+constexpr int64_t kAboutToMs = 2;
+constexpr int64_t kLongestWaitMs = 3600000;  // of one poll()
 
 struct Pipe {
   int ends[2];
@@ -114,7 +119,7 @@ Child::~Child() {
   reap();
 }
 
-int Child::start(const std::vector<std::string>& argv, const Environment& more) {
+int Child::start(const std::vector<std::string>& argv, const Environment& more, const Supervision& how) {
   const std::vector<std::string> environment = environment_with(more);
   const std::vector<char*> words = pointers(argv);
   const std::vector<char*> variables = pointers(environment);
@@ -126,7 +131,8 @@ int Child::start(const std::vector<std::string>& argv, const Environment& more) 
   if (pid_ == 0) become(plan, gate, errors);
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
   setpgid(pid_, pid_);  // both do it: whoever comes first
-  guardian_.guard(pid_);
+  if (how.time_left) dead_by_ms_ = boot_time_ms() + how.time_left().count();
+  guardian_.guard(pid_, deadline(how));
   wants_terminal_ = terminal_.is_for_command();
   if (wants_terminal_) terminal_.give(pid_);
   [[maybe_unused]] const ssize_t told = write(gate.ends[1], "", 1);
@@ -144,25 +150,19 @@ int Child::await_exec(int errors, const std::string& name) {
   terminal_.take_back(pid_);
   reap();
   const bool searched = name.find('/') == std::string::npos;
-  fmt::print(stderr, "holdfast: {}: {}\n", name,
-             why == ENOENT && searched ? "command not found" : std::strerror(why));
-  return why == ENOENT ? kNotFound : kNotRun;
+  return fail(why == ENOENT ? kNotFound : kNotRun, "{}: {}", name,
+              why == ENOENT && searched ? "command not found" : std::strerror(why));
 }
 
 CommandEnd Child::wait_for_end(const Supervision& how) {
   while (!is_over()) {
-    using std::chrono::milliseconds;
-    int timeout_ms = -1;
-    if (ending_) {
-      const auto left = std::chrono::ceil<milliseconds>(kill_at_ - steady_clock::now());
-      timeout_ms =
-          static_cast<int>((killed_ ? kLookAgain : std::clamp(left, milliseconds(0), kLookAgain)).count());
-    }
     pollfd fds[] = {{signals_.fd(), POLLIN, 0}, {lost_ ? -1 : how.lost_fd, POLLIN, 0}};
-    poll(fds, 2, timeout_ms);
-    if (fds[1].revents != 0) lose(how);  // first: a command that ended meanwhile ended too late
+    poll(fds, 2, wait_ms(how));
+    // First: a command that ended meanwhile ended too late.
+    if (fds[1].revents != 0 || is_too_late(how)) lose(how);
+    if (prolong(how)) guardian_.set(deadline(how));
     if (fds[0].revents != 0) take_signals(how);
-    if (how.whole_group && ended_ && !ending_) end_group(how.grace);
+    if (how.whole_group && ended_ && !ending_) end_group(how);
     if (ending_ && !killed_ && steady_clock::now() >= kill_at_) {
       kill(-pid_, SIGKILL);
       killed_ = true;
@@ -172,6 +172,38 @@ CommandEnd Child::wait_for_end(const Supervision& how) {
   const int status = reap();
   if (status > 128) terminal_.restore_modes();
   return {true, lost_, asked_to_end_, status};
+}
+
+// Until there may be something to do that no descriptor tells of.
+int Child::wait_ms(const Supervision& how) const {
+  if (ending_) {
+    const auto left = std::chrono::ceil<milliseconds>(kill_at_ - steady_clock::now());
+    return static_cast<int>((killed_ ? kLookAgain : std::clamp(left, milliseconds(0), kLookAgain)).count());
+  }
+  if (!how.time_left) return -1;
+  const int64_t left_ms = deadline(how).term_at_ms - boot_time_ms();
+  return static_cast<int>(std::clamp<int64_t>(left_ms / 2, kLookAgain.count(), kLongestWaitMs));
+}
+
+// Whether the command may run longer than the guardian knows.
+bool Child::prolong(const Supervision& how) {
+  if (!how.time_left) return false;
+  const milliseconds left = how.time_left();
+  const int64_t until_ms = boot_time_ms() + left.count();
+  if (left.count() <= 0 || until_ms <= dead_by_ms_) return false;
+  dead_by_ms_ = until_ms;
+  return true;
+}
+
+// The guardian has sent TERM, or is about to: whatever the command does now, it did not end by itself.
+bool Child::is_too_late(const Supervision& how) const {
+  return how.time_left && !ending_ && boot_time_ms() + kAboutToMs >= deadline(how).term_at_ms;
+}
+
+// For the guardian. Where TERM was sent, only KILL is left to do.
+GroupDeadline Child::deadline(const Supervision& how) const {
+  if (!how.time_left) return {};
+  return {ending_ ? GroupDeadline::kNone : dead_by_ms_ - how.grace.count(), dead_by_ms_};
 }
 
 void Child::take_signals(const Supervision& how) {
@@ -238,13 +270,14 @@ void Child::hand_on() {
 
 void Child::lose(const Supervision& how) {
   lost_ = true;
-  end_group(how.grace);
+  end_group(how);
   if (how.on_lost) how.on_lost();
 }
 
 // Where it has begun already, its grace is what is left of that.
-void Child::end_group(std::chrono::milliseconds grace) {
-  if (!std::exchange(ending_, true)) kill_at_ = steady_clock::now() + grace;
+void Child::end_group(const Supervision& how) {
+  if (!std::exchange(ending_, true)) kill_at_ = steady_clock::now() + how.grace;
+  if (how.time_left) guardian_.set(deadline(how));
   kill(-pid_, SIGTERM);
   kill(-pid_, SIGCONT);  // who is stopped could not end
 }

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -26,7 +27,10 @@ struct Supervision {
   bool whole_group = false;
   // Asked after we have been stopped, before the command goes on: may it still? Empty: it may.
   std::function<bool()> may_go_on;
-  // Called after TERM was sent because of `lost_fd` or `may_go_on`, once. It must not wait.
+  // How much longer the command may run. All of its group is dead when that is over, also while we stand
+  // still: the guardian does it then. Asked again and again, as it may grow. Empty: for ever.
+  std::function<std::chrono::milliseconds()> time_left;
+  // Called after TERM was sent because of `lost_fd`, `may_go_on` or `time_left`, once. It must not wait.
   std::function<void()> on_lost;
 };
 
@@ -48,7 +52,7 @@ class Child {
   // `more` is added to our environment, in place of what had those names. Returns 0, or, where the command
   // could not be started, the status of a shell (127: not found, 126), having told why on standard error.
   // Throws std::system_error where there are no processes or descriptors left.
-  int start(const std::vector<std::string>& argv, const Environment& more);
+  int start(const std::vector<std::string>& argv, const Environment& more, const Supervision& how);
 
   // Forwards signals, and stops and goes on with the command, until it has ended. What it leaves running
   // in its group is let alone; not so when `lost_fd` spoke, or with `whole_group`: then all of it has
@@ -57,6 +61,10 @@ class Child {
 
  private:
   int await_exec(int errors, const std::string& name);
+  int wait_ms(const Supervision& how) const;
+  bool prolong(const Supervision& how);
+  bool is_too_late(const Supervision& how) const;
+  GroupDeadline deadline(const Supervision& how) const;
   void take_signals(const Supervision& how);
   void look();  // after SIGCHLD
   void stopped(int by);
@@ -64,7 +72,7 @@ class Child {
   void go_on(const Supervision& how);
   void hand_on();
   void lose(const Supervision& how);
-  void end_group(std::chrono::milliseconds grace);
+  void end_group(const Supervision& how);
   bool group_lives() const;
   bool is_over() const;
   int reap();
@@ -81,6 +89,7 @@ class Child {
   bool lost_ = false;
   bool ending_ = false;  // TERM was sent to the group, which ends as a whole
   bool killed_ = false;
+  int64_t dead_by_ms_ = GroupDeadline::kNone;  // as the guardian was told
   std::chrono::steady_clock::time_point kill_at_;
 };
 

@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <memory>
 #include <optional>
 
 #include "cli/acquire.h"
 #include "cli/held_command.h"
+#include "cli/output.h"
 #include "cli/run_options.h"
 #include "cli/show.h"
 #include "cli/signals.h"
@@ -45,7 +47,7 @@ void tell(const RunOptions& run, const std::string& event, const Json& more, con
   }
   Json row{{"time", time_now()}, {"event", event}, {"key", run.name}};
   row.update(more);
-  fmt::print(stderr, "{}\n", json_line(row));
+  std::fputs((json_line(row) + "\n").c_str(), stderr);
 }
 
 void tell_why(const RunOptions& run, const std::string& event, const std::string& why) {
@@ -62,7 +64,7 @@ std::function<void(const Result&)> teller_of_trouble(const RunOptions& run) {
 
 LockOptions options_of(const RunOptions& run, const Newsbox& news) {
   LockOptions options = options_of(static_cast<const LockWish&>(run));
-  options.warn_before = run.grace + run.ttl / 20;  // and what is taken off as nothing is exact
+  options.warn_before = warn_before_for(run);
   options.on_expiring = [news] { news->leave({false, "it could not be renewed in time"}); };
   options.on_lost = [news](const Result& why) { news->leave({false, why.message}); };
   options.on_revoke_requested = [news] { news->leave({true, {}}); };
@@ -143,7 +145,7 @@ int elect(const Signals& signals, const RunOptions& run) {
 
 int run_while_leading(const std::vector<std::string>& words) {
   const ParsedRun parsed = parse_elect(words);
-  if (!parsed.help.empty()) return fmt::print("{}", parsed.help), 0;
+  if (!parsed.help.empty()) return print("{}", parsed.help), 0;
   if (!parsed.options) return fail(kUsage, "{}; see holdfast elect --help", parsed.wrong);
   return status_of_verb("elect", [&] {
     const Signals signals;

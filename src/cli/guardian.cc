@@ -1,16 +1,23 @@
-// The pipe carries the group's number, then a byte as a dismissal. Linux only: close_range, pipe2.
+// The pipe carries the group's number, then deadlines. Linux only: close_range, pipe2, timerfd.
 #include "cli/guardian.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <system_error>
+#include <utility>
 
 namespace holdfast {
 namespace {
+
+// All here runs in a fork of a program with threads: only what is async-signal-safe.
 
 bool read_all(int fd, void* to, size_t size) noexcept {
   ssize_t got = 0;
@@ -19,8 +26,51 @@ bool read_all(int fd, void* to, size_t size) noexcept {
   return got == static_cast<ssize_t>(size);  // so few bytes come at once or not at all
 }
 
-// Forked from a program with threads: only what is async-signal-safe. In a session of its own, and deaf to
-// signals, so that what ends a whole terminal does not end it before us; it keeps no file or folder in use.
+// One for the whole life of a guardian, and only where there is a deadline. It wakes also after a suspend,
+// which a timeout of poll() does not count.
+void arm(int& timer, const GroupDeadline& deadline) noexcept {
+  const int64_t at_ms = std::min(deadline.term_at_ms, deadline.kill_at_ms);
+  if (at_ms == GroupDeadline::kNone) return;
+  if (timer < 0) timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+  itimerspec when{};
+  when.it_value.tv_sec = std::max<int64_t>(at_ms, 1) / 1000;
+  when.it_value.tv_nsec = std::max<int64_t>(at_ms, 1) % 1000 * 1000000;
+  timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+// Who is stopped could not end.
+void do_due(pid_t group, GroupDeadline& deadline) noexcept {
+  const int64_t now_ms = boot_time_ms();
+  if (now_ms >= deadline.kill_at_ms) {
+    kill(-group, SIGKILL);
+    deadline = {};
+  } else if (now_ms >= deadline.term_at_ms) {
+    kill(-group, SIGTERM);
+    kill(-group, SIGCONT);
+    deadline.term_at_ms = GroupDeadline::kNone;
+  }
+}
+
+// Until our end. What came by the pipe goes before what the timer says: it may be news from before.
+void watch_over(int pipe, pid_t group) noexcept {
+  GroupDeadline deadline;
+  int timer = -1;
+  while (true) {
+    pollfd fds[] = {{pipe, POLLIN, 0}, {timer, POLLIN, 0}};
+    if (poll(fds, 2, -1) < 0) continue;
+    if (fds[0].revents == 0) {
+      do_due(group, deadline);
+    } else if (!read_all(pipe, &deadline, sizeof deadline)) {
+      return;
+    }
+    const bool armed = deadline.kill_at_ms != GroupDeadline::kNone;
+    if (!armed && timer >= 0) close(std::exchange(timer, -1));
+    arm(timer, deadline);
+  }
+}
+
+// In a session of its own, and deaf to signals, so that what ends a whole terminal does not end it before
+// us; it keeps no file or folder in use.
 [[noreturn]] void stand_guard(int pipe) noexcept {
   sigset_t all;
   sigfillset(&all);
@@ -30,12 +80,20 @@ bool read_all(int fd, void* to, size_t size) noexcept {
   close_range(static_cast<unsigned>(pipe + 1), ~0U, 0);
   [[maybe_unused]] const int moved = chdir("/");
   pid_t group = 0;
-  char dismissed = 0;
-  if (read_all(pipe, &group, sizeof group) && !read_all(pipe, &dismissed, 1)) kill(-group, SIGKILL);
+  if (read_all(pipe, &group, sizeof group)) {
+    watch_over(pipe, group);
+    kill(-group, SIGKILL);
+  }
   _exit(0);
 }
 
 }  // namespace
+
+int64_t boot_time_ms() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 
 Guardian::Guardian() {
   int ends[2];
@@ -44,16 +102,23 @@ Guardian::Guardian() {
   if (pid_ == 0) stand_guard(ends[0]);
   close(ends[0]);
   pipe_ = ends[1];
+  fcntl(pipe_, F_SETFL, O_NONBLOCK);
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
 }
 
-void Guardian::guard(pid_t group) const {
+void Guardian::guard(pid_t group, const GroupDeadline& deadline) const {
   [[maybe_unused]] const ssize_t told = write(pipe_, &group, sizeof group);
+  set(deadline);
 }
 
+void Guardian::set(const GroupDeadline& deadline) const {
+  [[maybe_unused]] const ssize_t told = write(pipe_, &deadline, sizeof deadline);
+}
+
+// Its own end is the one word that it cannot take for ours.
 void Guardian::dismiss() {
   if (pid_ < 0) return;
-  [[maybe_unused]] const ssize_t told = write(pipe_, "", 1);
+  kill(pid_, SIGKILL);
   close(pipe_);
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
   pid_ = -1;

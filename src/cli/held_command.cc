@@ -28,15 +28,20 @@ bool can_be_read(int fd) {
 
 }  // namespace
 
+milliseconds warn_before_for(const RunOptions& run) { return run.grace + run.ttl / 20; }
+
 CommandEnd run_command(const Signals& signals, const RunOptions& run, const Hold& hold, Supervision how) {
   how.grace = run.grace;
   how.may_go_on = [&hold] { return hold.is_locked(); };
+  // Half of what warn_before_for() takes off, so that we come before the guardian where we can.
+  if (run.ends_before_lock)
+    how.time_left = [&hold, slack = run.ttl / 40] { return hold.validity() - slack; };
   Child child(signals);
   if (can_be_read(how.lost_fd) || !hold.is_locked()) {
     if (how.on_lost) how.on_lost();
     return {false, true, false, 0};
   }
-  const int status = child.start(run.command, environment_of(run, hold));
+  const int status = child.start(run.command, environment_of(run, hold), how);
   if (status != 0) return {false, false, false, status};
   return child.wait_for_end(how);
 }

@@ -9,6 +9,7 @@
 #include "cli/check.h"
 #include "cli/elect.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/run.h"
 #include "cli/secrets.h"
 #include "cli/status.h"
@@ -23,12 +24,13 @@ constexpr const char* kCheckHelp =
 
 Verifies data folders, or single files of one: snapshot, journal, meta.
 
-  --repair            cut a journal at its first damage; the original stays as NAME.damaged
+  --repair            cut a journal at its first damage, or make its damaged head anew; the original
+                      stays as NAME.damaged
   --json              for programs
   --help              this text
 
 Exit status: 0: all is good, a tail that a crash cut off included; 1: something is not, and the line says
-where; 64 wrong use; 74 what was found could not be written.
+where, or a folder has no files of Holdfast; 64 wrong use; 74 what was found could not be written.
 
   What a crash has left, before the server is started on it:
     holdfast check /var/lib/holdfast
@@ -52,9 +54,10 @@ std::string usage() {
 int check(const std::vector<std::string>& words) {
   try {
     const Given given = read_words(words, "repair json help,h");
-    if (given.contains("help")) return fmt::print("{}", kCheckHelp), 0;
+    if (given.contains("help")) return print("{}", kCheckHelp), 0;
     const std::vector<std::string> paths = arguments_of(given);
     if (paths.empty()) refuse("check needs a file or folder");
+    for (const std::string& path : paths) refuse_empty(path, "PATH");
     return check_files(paths, given.contains("repair"), given.contains("json"));
   } catch (const std::exception& e) {  // of Boost, or of refuse()
     return fail(kUsage, "{}; see holdfast check --help", e.what());
@@ -62,13 +65,16 @@ int check(const std::vector<std::string>& words) {
 }
 
 int run(const std::vector<std::string>& words) {
-  if (words.empty()) return fmt::print(stderr, "{}", usage()), kUsage;
-  if (words[0] == "--help" || words[0] == "help") return fmt::print("{}", usage()), 0;
-  if (words[0] == "--version") return fmt::print("holdfast {}\n", kHoldfastVersion), 0;
+  if (words.empty()) return std::fputs(usage().c_str(), stderr), kUsage;
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") return print("{}", usage()), 0;
+  if (words[0] == "--version") return print("holdfast {}\n", kHoldfastVersion), 0;
   if (words[0] == "run") return run_under_lock({words.begin() + 1, words.end()});
   if (words[0] == "elect") return run_while_leading({words.begin() + 1, words.end()});
   if (words[0] == "check") return check({words.begin() + 1, words.end()});
   if (const auto status = run_verb(words[0], {words.begin() + 1, words.end()})) return *status;
+  if (words[0].starts_with('-'))
+    return fail(kUsage, "options stand behind the verb: holdfast VERB {} ...; see holdfast --help",
+                words[0]);
   return fail(kUsage, "no such verb: {}; see holdfast --help", words[0]);
 }
 
@@ -78,5 +84,6 @@ int run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   holdfast::hide_arguments(argc, argv);
-  return holdfast::run(words);
+  const int status = holdfast::run(words);
+  return holdfast::flush() ? status : holdfast::kNoOutput;
 }

@@ -17,8 +17,9 @@ namespace po = boost::program_options;
 
 constexpr const char* kDefaultServers = "holdfast://127.0.0.1:7379";
 constexpr const char* kArguments = "arguments";
-constexpr double kMaxDurationMs = 10.0 * 365 * 24 * 3600 * 1000;
 constexpr int64_t kMaxLimit = 2147483647;
+constexpr milliseconds kLongestTtl = LockOptions::kLongestTtl;
+constexpr double kTooLongMs = 9.2e18;  // longer than any limit, and still an int64_t
 
 po::options_description described(std::string_view options) {
   po::options_description all;
@@ -103,12 +104,22 @@ std::vector<std::string> arguments_of(const Given& given) {
                                     : std::vector<std::string>();
 }
 
-milliseconds duration_of(const Given& given, const char* option, milliseconds fallback) {
+void refuse_empty(const std::string& argument, std::string_view what) {
+  if (argument.empty()) refuse(fmt::format("{} is empty; is a variable not set?", what));
+}
+
+milliseconds duration_of(const Given& given, const char* option, milliseconds fallback,
+                         milliseconds longest) {
   if (!given.contains(option)) return fallback;
   const std::string& text = given[option].as<std::string>();
   const std::optional<milliseconds> value = parse_duration(text);
   if (!value)
     refuse(fmt::format("--{} must be a time, as in 30s, 500ms, 2m or 0.5, not '{}'", option, text));
+  if (*value > longest) {
+    refuse(fmt::format("--{} must be at most {}h, which are {} ms, not '{}'", option,
+                       std::chrono::duration_cast<std::chrono::hours>(longest).count(), longest.count(),
+                       text));
+  }
   return *value;
 }
 
@@ -157,10 +168,11 @@ void read_lock_options(const Given& given, LockWish& wish) {
   if (given.contains("no-wait") && given.contains("wait")) refuse("-n and --wait exclude each other");
   if (given.contains("shared") && given.contains("limit"))
     refuse("--shared and --limit exclude each other");
-  wish.ttl = duration_of(given, "ttl", wish.ttl);
+  wish.ttl = duration_of(given, "ttl", wish.ttl, kLongestTtl);
   constexpr milliseconds kShortest = LockOptions::kShortestTtl;
-  if (wish.ttl < kShortest) refuse(fmt::format("--ttl must be at least {} ms", kShortest.count()));
-  if (given.contains("wait")) wish.wait = duration_of(given, "wait", {});
+  if (wish.ttl < kShortest)
+    refuse(fmt::format("--ttl must be at least {} ms, not {} ms", kShortest.count(), wish.ttl.count()));
+  if (given.contains("wait")) wish.wait = duration_of(given, "wait", {}, kLongestTtl);
   if (given.contains("no-wait")) wish.wait = milliseconds(0);
   wish.limit = static_cast<uint32_t>(number_of(given, "limit", 1, kMaxLimit, wish.limit));
   wish.max_attempts = static_cast<uint32_t>(number_of(given, "attempts", 1, kMaxLimit, 0));
@@ -176,6 +188,7 @@ std::string servers_of(const Given& given) {
   const char* set = std::getenv("HOLDFAST_SERVERS");
   std::string servers = set != nullptr && *set != '\0' ? set : kDefaultServers;
   if (given.contains("servers")) servers = given["servers"].as<std::string>();
+  refuse_empty(servers, "--servers");
   if (servers.starts_with("embedded:")) {
     refuse(
         "--servers embedded: is for the threads of one program, and a command is a program of its own; "
@@ -209,7 +222,7 @@ std::optional<milliseconds> parse_duration(const std::string& text) {
   } else if (unit != "ms") {
     return std::nullopt;
   }
-  if (value > kMaxDurationMs) return std::nullopt;
+  value = std::min(value, kTooLongMs);
   // Not ceil alone: 1.001 s is a little more than 1001 ms as a double.
   return milliseconds(static_cast<int64_t>(std::ceil(value - 1e-6)));
 }

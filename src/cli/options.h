@@ -13,6 +13,9 @@
 
 namespace holdfast {
 
+// 10 years. The clocks of the standard library count in nanoseconds, which do not hold the longest TTL.
+inline constexpr milliseconds kLongestDuration{std::chrono::hours(10 * 365 * 24)};
+
 // A lock as it was asked for.
 struct LockWish {
   std::string name;
@@ -40,7 +43,10 @@ Given read_words(const std::vector<std::string>& words, std::string_view options
 std::vector<std::string> arguments_of(const Given& given);
 
 // These throw as refuse() does.
-milliseconds duration_of(const Given& given, const char* option, milliseconds fallback);
+// An argument must not be empty, as from a variable that is not set; `what` names it.
+void refuse_empty(const std::string& argument, std::string_view what);
+milliseconds duration_of(const Given& given, const char* option, milliseconds fallback,
+                         milliseconds longest = kLongestDuration);
 int64_t number_of(const Given& given, const char* option, int64_t low, int64_t high, int64_t fallback);
 // --ttl, --wait, --no-wait, --shared, --limit, --attempts, --backoff and --quiet.
 void read_lock_options(const Given& given, LockWish& wish);
@@ -74,7 +80,7 @@ inline constexpr std::string_view kRetryHelp =
     "  -q, --quiet         do not tell which servers the wait cannot reach\n";
 
 // "30s", "500ms", "2m", "1h", "0.5": seconds, unless a unit is given. Of fractions of a millisecond a whole
-// one is made. At most 10 years; nullopt: not a duration.
+// one is made. What is longer than any limit becomes 9.2e18 ms; nullopt: not a duration.
 std::optional<milliseconds> parse_duration(const std::string& text);
 
 }  // namespace holdfast

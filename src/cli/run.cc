@@ -7,6 +7,7 @@
 
 #include "cli/acquire.h"
 #include "cli/held_command.h"
+#include "cli/output.h"
 #include "cli/run_options.h"
 #include "cli/signals.h"
 #include "cli/status.h"
@@ -20,16 +21,21 @@ int lost_status(const RunOptions& run, const Result& why) {
               why.message.empty() ? "its time is over" : why.message);
 }
 
+// A command that could not be started has done nothing that others must keep away from.
+Result give_back(const RunOptions& run, Hold& hold, const CommandEnd& end) {
+  return hold.unlock({end.started ? run.at_least : milliseconds(0)});
+}
+
 int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<Result>& lost) {
   Supervision how;
   how.lost_fd = lost.fd();
   const CommandEnd end = run_command(signals, run, hold, how);
   if (end.lost) return lost_status(run, lost.take());
-  const Result given_back = hold.unlock();
+  const Result given_back = give_back(run, hold, end);
   if (!end.started) return end.status;
   // It may have been taken away since the last renewal, while the command relied on it.
   if (given_back.outcome == Outcome::kExpired) return lost_status(run, given_back);
-  if (!given_back) fail(0, "{}: not given back, it ends by itself: {}", run.name, given_back.message);
+  if (!given_back) fail(0, "{}: not given back, it expires by itself: {}", run.name, given_back.message);
   return end.status;
 }
 
@@ -37,6 +43,12 @@ int run_locked(const Signals& signals, const RunOptions& run) {
   const auto lost = std::make_shared<Mailbox<Result>>();
   LockOptions options = options_of(run);
   options.on_lost = [lost](const Result& why) { lost->leave(why); };
+  if (run.ends_before_lock) {
+    options.warn_before = warn_before_for(run);
+    options.on_expiring = [lost] {
+      lost->leave({Outcome::kExpired, "it could not be renewed in time", {}});
+    };
+  }
   Client client(run.servers);
   Taken taken = take_lock(client, signals, run, options);
   return taken.hold ? run_held(signals, run, *taken.hold, *lost) : taken.status;
@@ -46,7 +58,7 @@ int run_locked(const Signals& signals, const RunOptions& run) {
 
 int run_under_lock(const std::vector<std::string>& words) {
   const ParsedRun parsed = parse_run(words);
-  if (!parsed.help.empty()) return fmt::print("{}", parsed.help), 0;
+  if (!parsed.help.empty()) return print("{}", parsed.help), 0;
   if (!parsed.options) return fail(kUsage, "{}; see holdfast run --help", parsed.wrong);
   return status_of_verb("run", [&] {
     const Signals signals;

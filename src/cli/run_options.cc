@@ -26,7 +26,9 @@ program.
   -n, --no-wait       do not wait
   --shared            among other holders with --shared
   --limit N           among at most N holders
-{}  --grace TIME        from TERM to KILL after a loss (5s)
+{}  --at-least TIME     keep the lock so long after its grant, though COMMAND ended earlier (0)
+  --grace TIME        from TERM to KILL after a loss (5s)
+  --end-before-lock   end COMMAND before the lock's time is over, also while this program is stopped
   -E, --busy-status N the exit status where the lock was not to be had (75)
   --help              this text
 
@@ -37,12 +39,20 @@ storage refuse smaller ones), HOLDFAST_TTL_MS and HOLDFAST_SERVERS; it inherits 
 the password of a --password-file. INT, TERM, HUP, QUIT, USR1, USR2 and
 WINCH are forwarded to it. While it is stopped by Ctrl-Z the lock is not renewed.
 
+With --at-least this program does not wait: it sets the rest of that time as the lock's TTL, and exits. The
+lock then expires by itself. If no server can be reached at that moment, the lock expires after --ttl, as
+it does when this machine fails. So --ttl should be at least --at-least.
+
+With --end-before-lock a lock that cannot be renewed is lost so early that the grace (at most half of --ttl)
+is over before its time is. COMMAND gets TERM then, and after the grace KILL. If this program is stopped, a
+second process sends both.
+
 Exit status: COMMAND's own; 128 + n if signal n ended it; 64 wrong use; 69 no server could be reached, or
 it refused; 71 no process could be started; 75 the lock was not to be had; 76 the lock was lost;
 126 COMMAND cannot be run; 127 there is no such COMMAND.
 
   A job of cron on several machines, on one of them at a time; where it runs already, all is well:
-    holdfast run -n -E 0 nightly-report -- /usr/local/bin/report
+    holdfast run -n -E 0 --at-least 10s nightly-report -- /usr/local/bin/report
   CI jobs that share one test database, each waiting for its turn, not longer than ten minutes:
     holdfast run --wait 10m test-db -- make integration-test
   At most four of them:
@@ -71,7 +81,7 @@ HOLDFAST_OWNER, HOLDFAST_TOKEN (it grows with each leader: have the storage refu
 HOLDFAST_TTL_MS and HOLDFAST_SERVERS. Its process group gets TERM, and after the grace KILL, and all of it
 has ended before the lock is given back:
   - when the lock was lost (holdfast break), or could not be renewed: so early that the grace is over before
-    the lock is;
+    the lock is, also while this program is stopped (a second process sends TERM and KILL then);
   - when the leader is asked to step down (holdfast revoke);
   - what it leaves running when it ends by itself.
 After a second, in which others come first, this program stands again. It ends when COMMAND ends by itself,
@@ -99,8 +109,8 @@ struct Form {
 };
 
 constexpr Form kRun{"run",
-                    "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q grace= busy-status,E= "
-                    "help,h",
+                    "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q grace= at-least= "
+                    "end-before-lock busy-status,E= help,h",
                     kRunHelp};
 constexpr Form kElect{"elect", "ttl= grace= restart json help,h", kElectHelp};
 
@@ -109,6 +119,7 @@ std::string only_name(const Form& form, const Given& given) {
   if (names.empty()) refuse(fmt::format("{} needs the NAME of a lock", form.verb));
   if (names.size() > 1)
     refuse(fmt::format("one NAME only, not '{}' too; the command stands behind --", names[1]));
+  refuse_empty(names[0], "NAME");
   return names[0];
 }
 
@@ -125,15 +136,20 @@ RunOptions understood(const Form& form, const Given& given, std::vector<std::str
   options.grace = duration_of(given, "grace", options.grace);
   options.busy_status = static_cast<int>(number_of(given, "busy-status", 0, 255, options.busy_status));
   options.restart = given.contains("restart");
+  options.at_least = duration_of(given, "at-least", options.at_least);
+  options.ends_before_lock = form.verb == kElect.verb || given.contains("end-before-lock");
   options.json = given.contains("json");
   return options;
 }
 
-// A leader that cannot renew steps down so early that its command has had its grace before others lead.
+// A command that must end before its lock is told to so early that its grace is over before that.
 void limit_grace(const Given& given, RunOptions& options) {
   const milliseconds longest = options.ttl / 2;
   if (given.contains("grace") && options.grace > longest)
-    refuse("--grace must be at most half of --ttl, so that the command ends before another leads");
+    refuse(
+        fmt::format("--grace must be at most half of --ttl, so that the command ends before the lock "
+                    "does: at most {} ms, not {} ms",
+                    longest.count(), options.grace.count()));
   options.grace = std::min(options.grace, longest);
 }
 
@@ -147,7 +163,7 @@ ParsedRun parse(const Form& form, const std::vector<std::string>& words) {
       all.help = fmt::format(fmt::runtime(form.help), kServerHelp, kRetryHelp);
     } else {
       all.options = understood(form, given, {dashes == words.end() ? dashes : dashes + 1, words.end()});
-      if (form.verb == kElect.verb) limit_grace(given, *all.options);
+      if (all.options->ends_before_lock) limit_grace(given, *all.options);
     }
   } catch (const std::exception& e) {  // of Boost, or of refuse()
     all.options.reset();

@@ -17,6 +17,9 @@ struct RunOptions : LockWish {
   std::string user;  // of --user
   std::vector<std::string> command;
   milliseconds grace{5000};
+  bool ends_before_lock = false;  // the command; always with elect
+  // Of run:
+  milliseconds at_least{0};
   // Of elect:
   bool restart = false;
   bool json = false;

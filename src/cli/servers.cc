@@ -78,11 +78,24 @@ std::vector<Answer> Servers::ask(const std::vector<size_t>& servers, const std::
 }
 
 void Servers::watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told,
-                    const Told& lost) {
+                    const Lost& lost) {
   loop_.post([this, servers, channel, told, lost] {
     for (const size_t server : servers) {
       links_[server]->on_watch_loss([server, lost](const std::string& why) { lost(server, why); });
       links_[server]->watch(channel, [server, told](const std::string& message) { told(server, message); });
+    }
+  });
+}
+
+void Servers::watch_pattern(const std::vector<size_t>& servers, const std::string& pattern,
+                            const ToldOf& told, const Lost& lost) {
+  loop_.post([this, servers, pattern, told, lost] {
+    for (const size_t server : servers) {
+      links_[server]->on_watch_loss([server, lost](const std::string& why) { lost(server, why); });
+      links_[server]->watch_pattern(pattern,
+                                    [server, told](const std::string& channel, const std::string& message) {
+                                      told(server, channel, message);
+                                    });
     }
   });
 }

@@ -50,8 +50,13 @@ class Servers {
   // "" whenever the subscription becomes active (see client::Link).
   using Told = std::function<void(size_t server, const std::string& message)>;
   // `lost` is called on that thread whenever the connection of such a watch broke or could not be made.
+  using Lost = std::function<void(size_t server, const std::string& why)>;
   void watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told,
-             const Told& lost);
+             const Lost& lost);
+  // The same for all channels that match a pattern.
+  using ToldOf = std::function<void(size_t server, const std::string& channel, const std::string& message)>;
+  void watch_pattern(const std::vector<size_t>& servers, const std::string& pattern, const ToldOf& told,
+                     const Lost& lost);
 
  private:
   const client::Place place_;

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "cli/output.h"
+
 namespace holdfast {
 namespace {
 
@@ -31,11 +33,9 @@ std::string json_line(const Json& json) {
 }
 
 bool print_json(const Json& json) {
-  fmt::print("{}\n", json_line(json));
+  print("{}\n", json_line(json));
   return flush();
 }
-
-bool flush() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 std::string printable(std::string_view bytes, bool word) {
   std::string text;
@@ -88,7 +88,7 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
     std::string line;
     for (size_t i = 0; i + 1 < row.size(); ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
     line += row.back();
-    fmt::print("{}\n", &row == &rows.front() ? heading(line) : line);
+    print("{}\n", &row == &rows.front() ? heading(line) : line);
   }
 }
 

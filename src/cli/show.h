@@ -18,9 +18,6 @@ using Json = nlohmann::ordered_json;
 std::string json_line(const Json& json);
 // That line, written out at once. False: nobody can read it.
 bool print_json(const Json& json);
-// Writes out what was printed. False: nobody can read it.
-bool flush();
-
 // With anything that a terminal could take for an order, as \xNN; a blank, too, where `word`.
 std::string printable(std::string_view bytes, bool word = false);
 // Of ms: "812 ms", "29.5 s", "5m12s", "3h05m"; -1: "for ever".

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,7 +22,8 @@ inline constexpr int kLost = 76;
 
 template <typename... Args>
 int fail(int status, fmt::format_string<Args...> format, Args&&... args) {
-  fmt::print(stderr, "holdfast: {}\n", fmt::format(format, std::forward<Args>(args)...));
+  const std::string text = fmt::format(format, std::forward<Args>(args)...);
+  std::fputs(("holdfast: " + text + "\n").c_str(), stderr);  // never throws, also where nobody can read it
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include <exception>
 #include <string_view>
 
+#include "cli/output.h"
 #include "cli/secrets.h"
 #include "cli/status.h"
 
@@ -77,10 +78,13 @@ const std::array kVerbs = {
          "Asks the holders of the lock NAME to give it back. Those who do not listen go "
          "on.\n\n",
          "Have a leader step down (see holdfast elect):\n    holdfast revoke leader/mail", verb_revoke},
-    Verb{"watch", "watch NAME", 1, "", "show what happens to a lock, until Ctrl-C",
+    Verb{"watch", "watch NAME|--match PATTERN", 1, "match=", "show what happens to locks, until Ctrl-C",
          "Shows what happens to the lock NAME on each server, as it happens: a line of TIME SERVER EVENT.\n"
          "The event 'watching' says that from now on nothing is missed, at the beginning and after a\n"
-         "connection was lost.\n\n",
+         "connection was lost.\n"
+         "\n"
+         "  --match PATTERN     all locks of such names, as in 'job:*', 'disk-[0-9]', '?'; a line is\n"
+         "                      TIME SERVER NAME EVENT then\n",
          "Each new holder, for a program:\n    holdfast watch --json deploy", verb_watch},
     Verb{
         "ping", "ping", 0, "", "show whether servers answer, how fast, and their clocks",
@@ -93,26 +97,48 @@ const std::array kVerbs = {
 void print_help(const Verb& verb) {
   const bool times = verb.options.find("ttl") != std::string_view::npos;
   const bool retries = verb.options.find("attempts") != std::string_view::npos;
-  fmt::print("Usage: holdfast {}\n\n{}{}{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details,
-             retries ? kRetryHelp : "", kServerHelp, kCommonOptions,
-             times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "",
-             kStatuses,
-             verb.name == "lock"                             ? ";\n75 the lock was not to be had"
-             : verb.name == "unlock" || verb.name == "renew" ? ";\n1 it is not held by OWNER"
-                                                             : "",
-             verb.example);
+  print("Usage: holdfast {}\n\n{}{}{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details,
+        retries ? kRetryHelp : "", kServerHelp, kCommonOptions,
+        times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "",
+        kStatuses,
+        verb.name == "lock"                             ? ";\n75 the lock was not to be had"
+        : verb.name == "unlock" || verb.name == "renew" ? ";\n1 it is not held by OWNER"
+                                                        : "",
+        verb.example);
+}
+
+// The lock of that very name is rarely what is meant.
+void refuse_pattern(const std::string& name) {
+  if (name.find_first_of("*?[") == std::string::npos) return;
+  std::string escaped;
+  for (const char c : name)
+    escaped += std::string_view("*?[]\\").find(c) == std::string_view::npos ? std::string(1, c)
+                                                                            : std::string{'\\', c};
+  refuse(
+      fmt::format("'{0}' looks like a pattern: watch --match '{0}' shows all locks of such names, and "
+                  "watch --match '{1}' the lock of exactly this name",
+                  name, escaped));
 }
 
 Call understood(const Verb& verb, const Given& given) {
   Call call;
   call.arguments = arguments_of(given);
-  if (call.arguments.size() != verb.arguments) refuse(fmt::format("usage: holdfast {}", verb.usage));
+  const bool by_pattern = given.contains("match") && verb.arguments > 0;
+  if (call.arguments.size() != (by_pattern ? 0 : verb.arguments))
+    refuse(fmt::format("usage: holdfast {}", verb.usage));
+  for (const std::string& argument : call.arguments)
+    refuse_empty(argument, &argument == call.arguments.data() ? "NAME" : "OWNER");
   call.servers = with_login(servers_of(given), given);
   call.json = given.contains("json");
   read_lock_options(given, call.lock);
-  if (verb.arguments > 0) call.lock.name = call.arguments[0];
+  if (!call.arguments.empty()) call.lock.name = call.arguments[0];
   if (given.contains("ttl")) call.ttl = call.lock.ttl;
-  if (given.contains("match")) call.match = given["match"].as<std::string>();
+  if (given.contains("match")) {
+    call.match = given["match"].as<std::string>();
+    refuse_empty(*call.match, "--match");
+  } else if (verb.name == "watch") {
+    refuse_pattern(call.lock.name);
+  }
   return call;
 }
 

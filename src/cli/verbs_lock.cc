@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cli/acquire.h"
+#include "cli/output.h"
 #include "cli/servers.h"
 #include "cli/show.h"
 #include "cli/signals.h"
@@ -53,7 +54,7 @@ void say(const Call& call, const Tally& tally, int status, size_t servers, std::
   const std::string name = printable(call.lock.name);
   const std::string owner = printable(call.arguments[1]);
   if (status == 0) {
-    fmt::print("{}: {} on {} of {} server{}\n", name, done, tally.done, servers, servers == 1 ? "" : "s");
+    print("{}: {} on {} of {} server{}\n", name, done, tally.done, servers, servers == 1 ? "" : "s");
   } else if (status == kUnavailable) {
     fail(0, "{}: {} on {} of {} servers; too few answered", name, done, tally.done, servers);
   } else if (tally.others > 0) {
@@ -116,8 +117,8 @@ int for_all_holds(const Call& call, const std::string& subcommand, std::string_v
     if (answer.good()) row["holds"] = answer.value.integer;
     json.push_back(row);
     if (answer.good() && !call.json)
-      fmt::print("{}: {} hold{} {}\n", answer.server, answer.value.integer,
-                 answer.value.integer == 1 ? "" : "s", done);
+      print("{}: {} hold{} {}\n", answer.server, answer.value.integer, answer.value.integer == 1 ? "" : "s",
+            done);
   }
   tell_failures(answers);
   if (call.json ? !print_json(json) : !flush()) return kNoOutput;
@@ -131,7 +132,7 @@ bool print_grant(const Call& call, const Hold& hold) {
                        {"token", hold.token()},
                        {"ttl_ms", call.lock.ttl.count()}});
   }
-  fmt::print("{} {}\n", hold.owner(), hold.token());
+  print("{} {}\n", hold.owner(), hold.token());
   return flush();
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "cli/output.h"
 #include "cli/servers.h"
 #include "cli/show.h"
 #include "cli/status.h"
@@ -130,8 +131,8 @@ int verb_ping(const Call& call) {
     if (!print_json({{"servers", rows}, {"quorum", quorum}})) return kNoOutput;
   } else {
     print_health(healths);
-    fmt::print("{} of {} server{} there: {}\n", there, healths.size(), healths.size() == 1 ? "" : "s",
-               quorum ? "enough for a lock" : "too few for a lock");
+    print("{} of {} server{} there: {}\n", there, healths.size(), healths.size() == 1 ? "" : "s",
+          quorum ? "enough for a lock" : "too few for a lock");
     if (!flush()) return kNoOutput;
   }
   return quorum ? 0 : kUnavailable;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/output.h"
 #include "cli/servers.h"
 #include "cli/show.h"
 #include "cli/status.h"
@@ -28,18 +29,18 @@ void print_info(const Answer& answer) {
   const std::string what = !answer.good() ? printable(answer.why())
                            : known        ? mode_of(answer.value)
                                           : "free";
-  fmt::print("{}: {}\n", heading(answer.server), what);
+  print("{}: {}\n", heading(answer.server), what);
   if (!known) return;
   if (const int64_t delay = field(answer.value, "delay").integer; delay > 0)
-    fmt::print("  nobody is let in for {}\n", time_text(delay));
+    print("  nobody is let in for {}\n", time_text(delay));
   for (const Value& holder : field(answer.value, "holders").elements) {
-    fmt::print("  held by {}  token {}  ttl {}  held since {}\n",
-               printable(field(holder, "owner").text, true), field(holder, "token").integer,
-               time_text(field(holder, "ttl").integer), time_text(field(holder, "held").integer));
+    print("  held by {}  token {}  ttl {}  held since {}\n", printable(field(holder, "owner").text, true),
+          field(holder, "token").integer, time_text(field(holder, "ttl").integer),
+          time_text(field(holder, "held").integer));
   }
   for (const Value& waiter : field(answer.value, "waiters").elements) {
-    fmt::print("  waiting {}  {}  since {}\n", printable(field(waiter, "owner").text, true),
-               mode_of(waiter), time_text(field(waiter, "waited").integer));
+    print("  waiting {}  {}  since {}\n", printable(field(waiter, "owner").text, true), mode_of(waiter),
+          time_text(field(waiter, "waited").integer));
   }
 }
 

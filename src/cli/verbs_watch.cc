@@ -6,9 +6,12 @@
 #include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "cli/output.h"
 #include "cli/servers.h"
 #include "cli/show.h"
 #include "cli/status.h"
@@ -19,9 +22,13 @@
 namespace holdfast {
 namespace {
 
-// An owner may have blanks; the event and the token have none.
-Json event_of(const std::string& server, const std::string& message) {
+constexpr std::string_view kChannel = "__lock__:";
+
+// `key`: of a lock that --match found. An owner may have blanks; the event and the token have none.
+Json event_of(const std::string& server, const std::optional<std::string>& key,
+              const std::string& message) {
   Json row{{"time", time_now()}, {"server", server}};
+  if (key) row["key"] = *key;
   const size_t end = std::min(message.find(' '), message.size());
   row["event"] = message.substr(0, end);
   if (end == message.size()) return row;
@@ -35,9 +42,10 @@ Json event_of(const std::string& server, const std::string& message) {
   return row;
 }
 
-bool print_event(bool json, const std::string& server, const std::string& message) {
-  if (json) return print_json(event_of(server, message));
-  fmt::print("{} {} {}\n", time_now(), server, printable(message));
+bool print_event(bool json, const std::string& server, const std::optional<std::string>& key,
+                 const std::string& message) {
+  if (json) return print_json(event_of(server, key, message));
+  print("{} {} {}{}\n", time_now(), server, key ? printable(*key, true) + " " : "", printable(message));
   return flush();
 }
 
@@ -46,11 +54,13 @@ class Watch {
  public:
   Watch(const Servers& servers, bool json, size_t count) : servers_(servers), json_(json), left_(count) {}
 
-  void hear(size_t server, const std::string& message) {
+  // `key`: of a lock that --match found.
+  void hear(size_t server, const std::optional<std::string>& key, const std::string& message) {
     if (over_) return;
     reports_.erase(server);
     refused_.erase(server);
-    if (!print_event(json_, servers_.name(server), message.empty() ? "watching" : message)) end(kNoOutput);
+    if (!print_event(json_, servers_.name(server), key, message.empty() ? "watching" : message))
+      end(kNoOutput);
   }
   void lose(size_t server, const std::string& why) {
     const bool refused = client::is_login_refusal(why);
@@ -81,18 +91,29 @@ class Watch {
 
 int verb_watch(const Call& call) {
   Servers servers(call.servers);
-  const std::vector<size_t> of_key = servers.of_key(call.lock.name);
-  const std::vector<Answer> there = servers.ask(of_key, {"PING"});
+  const std::vector<size_t> asked = call.match ? servers.all() : servers.of_key(call.lock.name);
+  const std::vector<Answer> there = servers.ask(asked, {"PING"});
   for (const Answer& answer : there) {
     if (!answer.good()) fail(0, "{}: {}", answer.server, printable(answer.why()));
   }
   if (std::none_of(there.begin(), there.end(), [](const Answer& a) { return a.good(); }))
     return kUnavailable;
-  const auto watch = std::make_shared<Watch>(servers, call.json, of_key.size());
-  servers.watch(
-      of_key, "__lock__:" + call.lock.name,
-      [watch](size_t server, const std::string& message) { watch->hear(server, message); },
-      [watch](size_t server, const std::string& why) { watch->lose(server, why); });
+  const auto watch = std::make_shared<Watch>(servers, call.json, asked.size());
+  const auto lost = [watch](size_t server, const std::string& why) { watch->lose(server, why); };
+  const std::string channel = std::string(kChannel) + call.match.value_or(call.lock.name);
+  if (!call.match) {
+    servers.watch(
+        asked, channel,
+        [watch](size_t server, const std::string& message) { watch->hear(server, {}, message); }, lost);
+  } else {  // the beginning is told of the pattern, not of a lock
+    servers.watch_pattern(
+        asked, channel,
+        [watch](size_t server, const std::string& of, const std::string& message) {
+          watch->hear(server, message.empty() ? std::nullopt : std::optional(of.substr(kChannel.size())),
+                      message);
+        },
+        lost);
+  }
   return watch->status();
 }
 

@@ -15,8 +15,9 @@ namespace holdfast {
 namespace {
 
 void check_ttl(milliseconds ttl) {
-  if (ttl < LockOptions::kShortestTtl || ttl.count() > kMaxTtlMs)
-    throw std::invalid_argument("a ttl is at least 10 ms");
+  static_assert(LockOptions::kLongestTtl.count() == kMaxTtlMs);
+  if (ttl < LockOptions::kShortestTtl || ttl > LockOptions::kLongestTtl)
+    throw std::invalid_argument("a ttl is 10 to 9007199254740991 ms, not " + std::to_string(ttl.count()));
 }
 
 void check(const RetryBackoff& backoff) {
@@ -69,9 +70,13 @@ Result Hold::extend(milliseconds ttl) {
   return core_->extend(ttl);
 }
 
-Result Hold::unlock() {
+Result Hold::unlock(const UnlockOptions& options) {
+  const milliseconds at_least = options.at_least;
+  if (at_least.count() < 0 || at_least > LockOptions::kLongestTtl)
+    throw std::invalid_argument("at_least is 0 to 9007199254740991 ms, not " +
+                                std::to_string(at_least.count()));
   if (core_ == nullptr) return {Outcome::kExpired, "nothing is held", {}};
-  return core_->unlock();
+  return core_->unlock(at_least);
 }
 
 void Hold::leave() {

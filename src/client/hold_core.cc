@@ -106,14 +106,14 @@ Result HoldCore::extend(milliseconds ttl) {
   });
 }
 
-Result HoldCore::unlock() {
-  return ask([this](const Answer& answer) {
+Result HoldCore::unlock(milliseconds at_least) {
+  return ask([this, at_least](const Answer& answer) {
     if (phase_ == Phase::kOver || was_lost_ || left_) {
       answer->set_value(over());
       return give_back();
     }
     releases_.push_back(answer);
-    give_back();
+    give_back({at_least.count()});
   });
 }
 
@@ -156,7 +156,7 @@ void HoldCore::cancel() {
   give_back();
 }
 
-void HoldCore::give_back() {
+void HoldCore::give_back(DurationMs at_least) {
   if (free_at_ != kNever) {
     free_lost();
     return drive();
@@ -165,7 +165,7 @@ void HoldCore::give_back() {
   locked_ = false;
   if (queued_) client_->note_contention(key_);
   if (phase_ == Phase::kHolding) phase_ = Phase::kEnding;
-  if (machine_.state() != Redlock::State::kOver) machine_.release(Loop::now());
+  if (machine_.state() != Redlock::State::kOver) machine_.release(Loop::now(), at_least);
   drive();
 }
 

@@ -35,7 +35,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   const std::string& key() const { return key_; }
   const std::string& owner() const { return owner_; }
   Result extend(milliseconds ttl);
-  Result unlock();
+  Result unlock(milliseconds at_least);
   // Gives it back without waiting for the answer.
   void let_go();
   // Ends without giving it back, and without waiting for anything.
@@ -83,7 +83,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void watch();
   void unwatch();
   void on_event(const std::string& message);
-  void give_back();
+  void give_back(DurationMs at_least = {0});
   void go_without();
   Result named(Result result) const;
   Result ask(const std::function<void(Answer)>& work);

@@ -90,7 +90,7 @@ void Redlock::judge_locks(TimeMs now) {
     if (equal < config_.quorum) continue;
     if (gives_way()) return fail_attempt(now);
     token_ = s.token;
-    return hold();
+    return hold(now);
   }
   if (repeat_at_ != kNever) return;
   const size_t yes = count(&Standing::lock, Vote::kYes);
@@ -112,7 +112,7 @@ void Redlock::judge_fencing(TimeMs now) {
   const size_t yes = count(&Standing::round, Vote::kYes);
   if (yes >= config_.quorum) {
     token_ = fence_;
-    return hold();
+    return hold(now);
   }
   const size_t unasked = count(&Standing::lock, Vote::kPending);
   if (yes + count(&Standing::round, Vote::kPending) + unasked >= config_.quorum) return;
@@ -135,8 +135,9 @@ Result Redlock::told(Outcome outcome) const {
   return result;
 }
 
-void Redlock::hold() {
+void Redlock::hold(TimeMs now) {
   state_ = State::kHeld;
+  held_since_ = now;
   end_wait();
   forget_rounds();
   result_ = told(Outcome::kOk);
@@ -306,13 +307,17 @@ void Redlock::renew(TimeMs now, DurationMs ttl) {
   judge(now);
 }
 
-void Redlock::release(TimeMs now) {
+void Redlock::release(TimeMs now, DurationMs at_least) {
   if (state_ == State::kOver || state_ == State::kReleasing) return;
   if (state_ == State::kHeld) {
     if (is_due(valid_until_, now)) return lose();
     state_ = State::kReleasing;
     renewing_ = false;
-    begin_round(Verb::kUnlock, {"UNLOCK", key_, owner_}, now);
+    const TimeMs kept_until = saturating_add(held_since_, at_least);
+    if (is_due(kept_until, now)) return begin_round(Verb::kUnlock, {"UNLOCK", key_, owner_}, now);
+    const DurationMs ttl = std::min(ttl_for_validity(kept_until - now), DurationMs{kMaxTtlMs});
+    keeps_ = true;
+    begin_round(Verb::kRenew, {"RENEW", key_, owner_, std::to_string(ttl.count)}, now);
     return;
   }
   if (acquiring()) give_back();
@@ -399,7 +404,7 @@ void Redlock::check_invariants() const {
     assert(present || (r.verb == Verb::kLock && r.deadline == kNever));
     assert(r.verb != Verb::kWait || r.id == wait_id_);
     assert(r.verb != Verb::kFence || state_ == State::kFencing);
-    assert(r.verb != Verb::kRenew || (state_ == State::kHeld && renewing_));
+    assert(r.verb != Verb::kRenew || (state_ == State::kHeld && renewing_) || state_ == State::kReleasing);
     assert(r.verb != Verb::kUnlock || state_ == State::kReleasing);
   }
   if (state_ == State::kHeld) {

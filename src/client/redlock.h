@@ -113,8 +113,10 @@ class Redlock {
   // which would end sooner counts at once, as some server may have it. A renewal under way is forgotten.
   void renew(TimeMs now, DurationMs ttl);
   // Gives it back, or gives up acquiring (then it is kOver at once, with kCancelled): UNLOCK goes to every
-  // server, also where a reply was lost.
-  void release(TimeMs now);
+  // server, also where a reply was lost. Before `at_least` is over, which counts from when the quorum of
+  // grants was complete, a RENEW goes to every server in its place: the hold expires by itself when that
+  // time is over. Where no quorum confirms the RENEW, no UNLOCK follows: the hold ends with its last ttl.
+  void release(TimeMs now, DurationMs at_least = {0});
 
   // Ids that are not known any more are ignored. A grant that comes after its attempt was given up is
   // released, also when all is over.
@@ -182,7 +184,7 @@ class Redlock {
   void miss(TimeMs now);
   void begin_fencing(uint64_t token, TimeMs now);
   void judge_fencing(TimeMs now);
-  void hold();
+  void hold(TimeMs now);
   void fail_attempt(TimeMs now);
   void pause(TimeMs now);
   DurationMs next_pause();
@@ -231,9 +233,11 @@ class Redlock {
   std::string owner_;
   uint64_t token_ = 0;
   bool renewing_ = false;
+  bool keeps_ = false;             // release() sent RENEW: no UNLOCK follows
   uint64_t fence_ = 0;             // what the present round of FENCE is to confirm
   uint64_t seen_ = 0;              // the largest token
   uint64_t clock_us_ = 0;          // as last told
+  TimeMs held_since_ = kNever;     // for `at_least` of release()
   TimeMs valid_until_ = kNever;    // of the hold, or of what the attempt would get
   TimeMs renewed_until_ = kNever;  // what the present renewal would get
   TimeMs wait_until_ = kNever;

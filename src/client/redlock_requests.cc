@@ -225,7 +225,8 @@ void Redlock::answer(const Request& request, const Reply& reply, TimeMs now) {
 void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now) {
   const bool present = request.owner == owner_ && (acquiring() || state_ == State::kHeld);
   if (!present) {
-    if (reply.kind == Reply::Kind::kGrant) unlock(request.server, request.owner);
+    const bool kept = keeps_ && request.owner == owner_;  // the RENEW follows it
+    if (reply.kind == Reply::Kind::kGrant && !kept) unlock(request.server, request.owner);
     return;
   }
   // A clock of this machine that is far ahead of the servers' makes no token; they do without it.

@@ -91,6 +91,10 @@ class Link {
   // After unwatch() nothing more is told.
   using Watch = uint64_t;
   virtual Watch watch(const std::string& channel, std::function<void(const std::string&)> told) = 0;
+  // The same for all channels that match a pattern of PSUBSCRIBE: `told(channel, message)`, and
+  // `told(pattern, "")`.
+  using ToldOf = std::function<void(const std::string& channel, const std::string& message)>;
+  virtual Watch watch_pattern(const std::string& pattern, ToldOf told) = 0;
   virtual void unwatch(Watch watch) = 0;
   // From now on calls `told(why)` whenever the connection of the watches broke or could not be made; it is
   // tried again. The last call counts.

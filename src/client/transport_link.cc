@@ -94,6 +94,11 @@ Link::Watch ServerLink::watch(const std::string& channel, std::function<void(con
   return core_->watcher.watch(channel, std::move(told));
 }
 
+Link::Watch ServerLink::watch_pattern(const std::string& pattern, ToldOf told) {
+  assert(core_->loop.on_thread());
+  return core_->watcher.watch_pattern(pattern, std::move(told));
+}
+
 void ServerLink::unwatch(Watch watch) {
   assert(core_->loop.on_thread());
   core_->watcher.unwatch(watch);

@@ -215,6 +215,10 @@ Link::Watch RedisLink::watch(const std::string& channel, std::function<void(cons
   return core_->watcher().watch(channel, std::move(told));
 }
 
+Link::Watch RedisLink::watch_pattern(const std::string& pattern, ToldOf told) {
+  return core_->watcher().watch_pattern(pattern, std::move(told));
+}
+
 void RedisLink::unwatch(Watch watch) { core_->watcher().unwatch(watch); }
 
 void RedisLink::on_watch_loss(std::function<void(const std::string& why)> told) {

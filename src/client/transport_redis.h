@@ -28,6 +28,7 @@ class RedisLink final : public Link {
   Wait wait(const std::vector<std::string>& argv, const Done& done) override;
   void end(Wait wait) override;
   Watch watch(const std::string& channel, std::function<void(const std::string&)> told) override;
+  Watch watch_pattern(const std::string& pattern, ToldOf told) override;
   void unwatch(Watch watch) override;
   void on_watch_loss(std::function<void(const std::string& why)> told) override;
 

@@ -1,6 +1,7 @@
 // Subscriptions over one connection, which lives while there are any.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,12 +32,19 @@ class Watcher final : public ConnectionUser {
 
   // As Link's.
   Link::Watch watch(const std::string& channel, Told told);
+  Link::Watch watch_pattern(const std::string& pattern, Link::ToldOf told);
   void unwatch(Link::Watch watch);
   void on_loss(std::function<void(const std::string& why)> told) { lost_ = std::move(told); }
 
  private:
+  // What is subscribed to: a channel, or a pattern of channels.
+  struct Topic {
+    bool is_pattern = false;
+    std::string name;
+    auto operator<=>(const Topic&) const = default;
+  };
   struct Subscriber {
-    std::shared_ptr<const Told> told;  // shared: it may end itself while it is called
+    std::shared_ptr<const Link::ToldOf> told;  // shared: it may end itself while it is called
     bool active = false;
   };
   // It goes when there are neither subscribers nor confirmations to come.
@@ -50,14 +58,16 @@ class Watcher final : public ConnectionUser {
   void broke(std::string why) override;
 
   void on_time();
-  void subscribe(const std::string& name, Channel& channel);
-  void confirm(const std::string& name);
-  void tell(const std::string& name, const std::vector<Link::Watch>& whom, const std::string& message);
+  Link::Watch add(Topic topic, Link::ToldOf told);
+  void subscribe(const Topic& topic, Channel& channel);
+  void confirm(const Topic& topic);
+  void tell(const Topic& topic, const std::vector<Link::Watch>& whom, const std::string& channel,
+            const std::string& message);
 
   Loop& loop_;
   const Where where_;
-  std::map<std::string, Channel> channels_;
-  std::map<Link::Watch, std::string> names_;  // the channel of each
+  std::map<Topic, Channel> channels_;
+  std::map<Link::Watch, Topic> names_;  // the topic of each
   Link::Watch last_ = 0;
   std::function<void(const std::string& why)> lost_;
   std::unique_ptr<Connection> connection_;

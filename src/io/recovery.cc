@@ -214,10 +214,8 @@ Result<bool> Recovery::close_journal() {
         fmt::format("written by a newer version ({}) of Holdfast: use that one", verdict.version));
   }
   if (verdict.state == JournalState::kDamaged) {
-    return failed(
-        fmt::format("damaged at byte {}: {}. Good records follow, so no crash did this. `holdfast "
-                    "check --repair {}/{}` cuts it there, and keeps the original",
-                    verdict.offset, verdict.why, files_.path(), name));
+    return failed(fmt::format("damaged at byte {}: {}. Good records follow, so no crash did this. {}",
+                              verdict.offset, verdict.why, remedy(verdict, name)));
   }
   const bool headless = verdict.state == JournalState::kTorn && scanner_->number() == 0;
   if (!headless && scanner_->number() != journals_[at_]) return failed("it has another journal's number");
@@ -243,6 +241,14 @@ Result<bool> Recovery::close_journal() {
   if (++at_ >= journals_.size()) return true;
   if (Result<Done> done = open_journal(); !done) return Failure{done.error()};
   return false;
+}
+
+// What `holdfast check` can do with a damaged journal.
+std::string Recovery::remedy(const JournalVerdict& verdict, const std::string& name) const {
+  if (verdict.offset == 0 && verdict.next_offset != kJournalHeadBytes)
+    return "Restore the file from a copy, or move it and all later journals away to start without them";
+  return fmt::format("`holdfast check --repair {}/{}` {}, and keeps the original", files_.path(), name,
+                     verdict.offset == 0 ? "makes the file's head anew" : "cuts it there");
 }
 
 Result<Done> Recovery::cut(const std::string& name, const JournalVerdict& verdict) {

@@ -64,6 +64,7 @@ class Recovery {
   Result<Done> set_aside(size_t from, const std::string& why);
   Result<bool> close_journal();
   Result<Done> cut(const std::string& name, const JournalVerdict& verdict);
+  std::string remedy(const JournalVerdict& verdict, const std::string& name) const;
 
   Files& files_;
   Engine& engine_;

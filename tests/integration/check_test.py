@@ -77,6 +77,76 @@ def damage_in_a_journal_is_cut_on_request_and_the_original_kept(folder):
 
 
 @test
+def a_damaged_head_is_made_anew_on_request_and_nothing_is_lost(folder):
+    path = left_behind(folder)
+    data = bytearray(path.read_bytes())
+    for at in (0, 20, 30, 38):
+        damaged = bytearray(data)
+        damaged[at] ^= 0x40
+        path.write_bytes(damaged)
+        has(run(1, "check", folder), "NOT good", "at byte 0", "makes the head anew")
+        has(refusal(folder), "holdfast check --repair", "makes the file's head anew")
+        has(run(0, "check", "--repair", path), "NOT good", "its head was made anew")
+        kept = path.parent / (path.name + ".damaged")
+        equal((kept.read_bytes(), path.read_bytes()), (bytes(damaged), bytes(data)))
+        kept.unlink()
+    with Server(folder) as server:
+        equal([server.ask("GET", f"key:{i}") for i in (0, 49)], [b"alice", b"alice"])
+
+
+@test
+def a_damaged_head_is_made_anew_and_damage_further_on_is_cut(folder):
+    path = left_behind(folder)
+    data = bytearray(path.read_bytes())
+    data[7] ^= 1
+    data[len(data) // 2] ^= 0x10
+    path.write_bytes(data)
+    has(run(0, "check", "--repair", folder), "its head was made anew")
+    with Server(folder) as server:
+        equal((server.ask("GET", "key:0"), server.ask("GET", "key:49")), (b"alice", None))
+
+
+@test
+def a_head_that_cannot_be_made_anew_is_left_and_server_and_command_say_the_same(folder):
+    path = left_behind(folder)
+    data = bytearray(path.read_bytes())
+    data[7] ^= 1   # the head,
+    data[39] ^= 1  # and the first frame
+    path.write_bytes(data)
+    text = refusal(folder)
+    has(text, "from a copy, or move it and all later journals away to start without them")
+    equal("--repair" in text, False)
+    has(run(1, "check", "--repair", path), "cannot make the head anew",
+        "from a copy, or move it and all later journals away to start without them")
+    equal(path.read_bytes(), bytes(data))
+    path.unlink()
+    with Server(folder) as server:
+        equal(server.ask("GET", "key:0"), None)
+
+
+@test
+def a_head_is_not_made_anew_where_the_name_has_no_number(folder):
+    path = left_behind(folder)
+    data = bytearray(path.read_bytes())
+    data[30] ^= 1
+    other = folder / "copy"
+    other.write_bytes(data)
+    has(run(1, "check", "--repair", other), "cannot make the head anew")
+    equal(other.read_bytes(), bytes(data))
+
+
+@test
+def a_folder_without_our_files_is_no_good_folder(folder):
+    folder.mkdir()
+    has(run(1, "check", folder), "NOT good", "no file of Holdfast")
+    (folder / "notes").write_text("text")
+    has(run(1, "check", folder), "NOT good", "no file of Holdfast")
+    equal(json.loads(run(1, "check", "--json", folder))[0]["good"], False)
+    has(run(1, "check", folder / "missing"), "NOT good", "No such file")
+    has(run(64, "check", ""), "PATH is empty")
+
+
+@test
 def a_folder_in_use_is_not_repaired(folder):
     with Server(folder):
         has(run(1, "check", "--repair", folder), "NOT good")
@@ -103,6 +173,18 @@ def a_missing_journal_is_named(folder):
 
 
 @test
+def what_cannot_be_printed_is_74_and_told(folder):
+    left_behind(folder)
+    for words in (["--help"], ["-h"], ["--version"], ["run", "--help"], ["elect", "-h"], ["check", "-h"],
+                  ["list", "--help"], ["check", folder], ["check", "--json", folder]):
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([COMMAND, *map(str, words)], check=False, text=True, stdout=full,
+                                  stderr=subprocess.PIPE, timeout=LIMIT_S)
+        equal((done.returncode, done.stderr),
+              (74, "holdfast: standard output cannot be written: No space left on device\n"))
+
+
+@test
 def wrong_words_are_told_what_to_do(folder):
     has(run(64), "Usage: holdfast VERB")
     has(run(0, "--help"), "check [--repair] PATH")
@@ -111,6 +193,9 @@ def wrong_words_are_told_what_to_do(folder):
     has(run(64, "check"), "needs a file or folder", "--help")
     has(run(64, "check", "--frob"), "frob")
     has(run(64, "frob"), "no such verb: frob")
+    has(run(0, "-h"), "Usage: holdfast VERB")
+    for words in (["--servers", "holdfast://x", "list"], ["--json", "list"]):
+        has(run(64, *words), "options stand behind the verb", f"holdfast VERB {words[0]}")
     has(run(1, "check", folder / "nothing"), "No such file")
 
 

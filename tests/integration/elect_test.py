@@ -13,14 +13,9 @@ import subprocess
 import tempfile
 
 from harness import LIMIT_S, Server, data_folder, end_with_parent, equal, has, run_tests, test, until
-from job import COMMAND, NAME, alive, info, port_of, service
+from job import (COMMAND, IGNORES_TERM, NAME, RECORDS, RECORDS_AND_IGNORES_TERM, alive, info, port_of,
+                 recorded, service)
 
-# Appends "start TOKEN" and "stop TOKEN" to the file $0. While any process of its group lives, so does a
-# flock, which whoever finds it taken reports as "overlap".
-RECORDS = """exec 9>"$0.lock"; flock -n 9 || echo overlap >>"$0"
-trap 'echo "stop $HOLDFAST_TOKEN" >>"$0"; exit 0' TERM
-echo "start $HOLDFAST_TOKEN" >>"$0"; sleep 1000 & wait"""
-IGNORES_TERM = "trap '' TERM; echo up; while :; do sleep 1000; done"
 UNTIL_TERM = "trap 'echo told; exit 0' TERM; echo up; sleep 1000 & wait"
 
 
@@ -261,10 +256,6 @@ def a_term_during_a_loss_is_an_end(server):
     leader.ended(6)
 
 
-def recorded(path):
-    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
-
-
 @test
 def of_three_candidates_never_two_commands_live_at_once(server):
     with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
@@ -342,6 +333,28 @@ def who_cannot_renew_ends_the_command_before_the_lock_ends(_):
             until(lambda: [line[0] for line in recorded(record)] == ["start", "stop"])
             server.process.send_signal(signal.SIGCONT)
             until(lambda: [line[0] for line in recorded(record)] == ["start", "stop", "start"])
+
+
+@test
+def the_command_of_a_leader_that_stands_still_ends_before_another_leads(server):
+    for script in (RECORDS, RECORDS_AND_IGNORES_TERM):
+        with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+            record = pathlib.Path(folder, "record")
+            first = Candidate(["--ttl", "2s"], script, record)
+            first.leads()
+            until(lambda: recorded(record))
+            second = Candidate(["--ttl", "2s"], script, record)
+            until(lambda: waiters(server) == 1)
+            first.tell("STOP")
+            second.leads()
+            until(lambda: [line[0] for line in recorded(record)].count("start") == 2)
+            equal([line for line in recorded(record) if line == ["overlap"]], [])
+            first.tell("CONT")
+            until(lambda: first.names() == ["standing", "leader", "lost", "standing"])
+            for candidate in (first, second):
+                candidate.process.kill()
+                candidate.ended(-signal.SIGKILL)
+            until(lambda: info(server) is None)
 
 
 @test

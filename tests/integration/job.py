@@ -11,6 +11,14 @@ from harness import HOLDFAST, LIMIT_S, Server, data_folder, end_with_parent, equ
 
 COMMAND = os.path.join(os.path.dirname(os.path.abspath(HOLDFAST)), "holdfast")
 NAME = "job"
+# Appends "start TOKEN" and "stop TOKEN" to the file $0. While any process of its group lives, so does a
+# flock, which whoever finds it taken reports as "overlap".
+RECORDS = """exec 9>"$0.lock"; flock -n 9 || echo overlap >>"$0"
+trap 'echo "stop $HOLDFAST_TOKEN" >>"$0"; exit 0' TERM
+echo "start $HOLDFAST_TOKEN" >>"$0"; sleep 1000 & wait"""
+# The same, but TERM does not end it.
+RECORDS_AND_IGNORES_TERM = RECORDS.replace("trap 'echo \"stop", "trap '' TERM; : 'echo \"stop")
+IGNORES_TERM = "trap '' TERM; echo up; while :; do sleep 1000; done"
 
 
 def alive(pid):
@@ -22,6 +30,10 @@ def alive(pid):
 
 def port_of(server):
     return re.search(r"on 127\.0\.0\.1:(\d+)", server.log).group(1)
+
+
+def recorded(path):
+    return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
 
 @contextlib.contextmanager

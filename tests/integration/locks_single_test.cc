@@ -162,6 +162,34 @@ TEST_CASE_TEMPLATE("library: a client that is destroyed gives back what it holds
   until("it is free", [&] { return server.is_free("k"); });
 }
 
+TEST_CASE_TEMPLATE(
+    "library: a lock that is unlocked before at_least is over stays held, and expires by itself", Where,
+    SocketServer, EmbeddedServer, RedisServer) {
+  Where server;
+  Locks client(server.place());
+  LockOptions options = with_ttl(20s);
+  options.on_lost = [](const Result&) { FAIL_CHECK("nothing was lost"); };
+  Hold longer = client.lock("longer", options).hold;
+  CHECK(longer.unlock({.at_least = 1h}).ok());
+  CHECK_FALSE(longer.is_locked());
+  CHECK(longer.unlock().outcome == Verdict::kExpired);
+  CHECK(server.ask("PTTL longer").integer > 3'500'000);
+  CHECK(client.try_lock("longer").result.outcome == Verdict::kBusy);
+  Hold shorter = client.lock("shorter", options).hold;
+  CHECK(shorter.unlock({.at_least = 500ms}).ok());
+  CHECK(server.ask("PTTL shorter").integer <= 508);  // 1 % and 2 ms more
+  until("its time is over", [&] { return server.is_free("shorter"); });
+  Hold over = client.lock("over", options).hold;
+  until("its time is over", [&] { return over.validity() < 20s - 250ms; });
+  CHECK(over.unlock({.at_least = 1ms}).ok());
+  CHECK(server.is_free("over"));
+  Hold wrong = client.lock("wrong", options).hold;
+  CHECK_THROWS_AS(wrong.unlock({.at_least = -1ms}), std::invalid_argument);
+  CHECK_THROWS_AS(wrong.unlock({.at_least = LockOptions::kLongestTtl + 1ms}), std::invalid_argument);
+  CHECK(wrong.is_locked());
+  CHECK(wrong.unlock({.at_least = LockOptions::kLongestTtl}).ok());
+}
+
 TEST_CASE_TEMPLATE("library: a hold that is left goes on until its ttl is over", Where, SocketServer,
                    EmbeddedServer) {
   Where server;

@@ -209,11 +209,16 @@ def test_cpp():
     """the C++ examples, linked with both libraries that `make install` installs, print what is shown, also
     with the engine inside the program"""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["make", "-s", "-C", ROOT, "install-library", f"PREFIX={folder}",
-                        "LIBRARY=asan"],
-                       check=True, stdout=subprocess.DEVNULL)
+        make = ["make", "-s", "-C", ROOT, f"PREFIX={folder}", "LIBRARY=asan",
+                f"LDCONFIG=touch {folder}/cached"]
+        subprocess.run([*make, "install-library"], check=True, stdout=subprocess.DEVNULL)
+        installed = pathlib.Path(folder)
+        assert (installed / "cached").exists() == (os.geteuid() == 0), "ldconfig is for root, and always"
+        for library in ("libholdfast.a", "libholdfast.so.0"):
+            sections = subprocess.run(["readelf", "-SW", installed / "lib" / library], check=True,
+                                      capture_output=True, text=True).stdout
+            assert ".text" in sections and ".debug_info" not in sections, f"{library} is not stripped"
         ENVIRONMENT["PKG_CONFIG_PATH"] = f"{folder}/lib/pkgconfig"
-        ENVIRONMENT["LD_LIBRARY_PATH"] = f"{folder}/lib"
         run_examples("cpp", 2)
         for text, shown in [(block[2], after[2]) for block, after in zip(blocks(), blocks()[1:])
                             if block[0] == "cpp"]:
@@ -223,6 +228,9 @@ def test_cpp():
             assert embedded != text
             for kind in ("cpp", "cpp-static"):
                 run_example(kind, embedded, shown)
+        subprocess.run([*make, "uninstall"], check=True, stdout=subprocess.DEVNULL)
+        left = [path for path in installed.rglob("*") if not path.is_dir() and path.name != "cached"]
+        assert not left, f"uninstall has left {left}"
 
 
 def test_node():

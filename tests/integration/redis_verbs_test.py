@@ -92,6 +92,17 @@ def watch_shows_events_as_they_come(server):
 
 
 @test
+def watch_shows_all_locks_that_match_a_pattern(server):
+    watching = start("watch", "--match", "job:*")
+    equal(watching.stdout.readline().split()[1:], [server.name, "watching"])
+    for key in ("other", "job:1"):
+        call(0, "lock", key)
+    equal(watching.stdout.readline().split()[1:4], [server.name, "job:1", "granted"])
+    watching.send_signal(signal.SIGINT)
+    ended(watching, -signal.SIGINT)
+
+
+@test
 def ping_tells_redis_and_its_clock(server):
     has(call(0, "ping")[0], server.name, "Redis 7.", "enough for a lock")
     [row] = told("ping")["servers"]

@@ -10,10 +10,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 from harness import LIMIT_S, equal, has, run_tests, test, until
-from job import COMMAND, NAME, Run, alive, info, run, service
+from job import (COMMAND, NAME, RECORDS, RECORDS_AND_IGNORES_TERM, Run, alive, call, info, recorded, run,
+                 service, start)
 
 FORWARDED = ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"]
 # Says "up", then waits until its input ends.
@@ -173,6 +175,81 @@ def a_lost_lock_ends_a_command_that_stands_still(server):
 
 
 @test
+def with_end_before_lock_the_command_ends_before_the_lock_while_we_stand_still(server):
+    for script in (RECORDS, RECORDS_AND_IGNORES_TERM):
+        with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+            record = pathlib.Path(folder, "record")
+            command = ["sh", "-c", script, str(record)]
+            first = Run(["--ttl", "2s", "--end-before-lock"], command)
+            until(lambda: recorded(record))
+            second = Run(["--ttl", "2s"], command)
+            until(lambda: waits(server))
+            first.process.send_signal(signal.SIGSTOP)
+            until(lambda: [line[0] for line in recorded(record)].count("start") == 2)
+            equal([line for line in recorded(record) if line == ["overlap"]], [])
+            first.process.send_signal(signal.SIGCONT)
+            has(first.ended(76)[1], NAME, "lost")
+            second.process.kill()
+            second.ended(-signal.SIGKILL)
+            until(lambda: info(server) is None)
+
+
+@test
+def with_end_before_lock_the_command_runs_for_as_long_as_the_lock_is_renewed(server):
+    held = Run(["--ttl", "1s", "--end-before-lock"], UNTIL_EOF)
+    equal(held.line(), "up")
+    until(lambda: info(server)["holders"][0]["held"] > 2500)
+    equal(held.ended(0)[0], "down\n")
+
+
+@test
+def with_end_before_lock_a_lock_that_cannot_be_renewed_ends_the_command_in_time(server):
+    script = "trap 'echo told; exit 0' TERM; echo up; sleep 1000 & wait"
+    held = Run(["--ttl", "4s", "--grace", "2s", "--end-before-lock"], ["sh", "-c", script])
+    equal(held.line(), "up")
+    server.process.send_signal(signal.SIGSTOP)
+    equal(held.line(), "told")
+    has(held.ended(76)[1], "lost")
+    server.process.send_signal(signal.SIGCONT)
+
+
+@test
+def at_least_keeps_the_lock_after_the_command_ended(server):
+    run(3, ["--at-least", "1h"], ["sh", "-c", "exit 3"])
+    equal(3_500_000 < server.ask("PTTL", NAME) < 3_700_000, True)
+    run(75, ["-n"], ["true"])
+    equal(server.info("lock_releases", "locks"), "0")
+
+
+@test
+def at_least_makes_a_long_ttl_shorter_and_the_lock_expires_by_itself(server):
+    run(0, ["--ttl", "1h", "--at-least", "1s"], ["true"])
+    until(lambda: info(server) is None)
+    equal(server.info("lock_releases", "locks"), "0")
+
+
+@test
+def at_least_counts_from_the_grant_and_a_longer_command_gives_back_at_once(server):
+    run(0, ["--ttl", "1h", "--at-least", "100ms"], ["sleep", "0.2"])
+    equal((info(server), server.info("lock_releases", "locks")), (None, "1"))
+
+
+@test
+def at_least_holds_for_no_command_that_could_not_be_started(server):
+    run(127, ["--at-least", "1h"], ["no-such-command"])
+    equal(info(server), None)
+
+
+@test
+def at_least_without_a_server_leaves_the_lock_to_its_ttl(server):
+    pid = server.process.pid
+    err = run(0, ["--ttl", "1h", "--at-least", "10m"], ["kill", "-STOP", str(pid)])[1]
+    has(err, NAME, "not given back, it expires by itself")
+    server.process.send_signal(signal.SIGCONT)
+    equal(len(info(server)["holders"]), 1)
+
+
+@test
 def a_loss_during_our_own_standstill_is_seen_before_the_command_goes_on(server):
     script = "trap 'exit 0' TERM; echo up; sleep 1000 & wait"
     held = Run(["--ttl", "300ms", "--grace", "1h"], ["sh", "-c", script])
@@ -219,15 +296,40 @@ def wrong_use_is_64_with_one_line(server):
     wrong = (["-n", "-w", "1"], ["--shared", "--limit", "2"], ["-E", "256"], ["-E", "-1"], ["--limit", "0"],
              ["-w", "1x"], ["-w", "-1"], ["-w", "inf"], ["-w", ""], ["--ttl", "9ms"], ["--grace", "11y"],
              ["--frob"], ["--wai", "1"], ["another"], ["--servers", "ftp://x"], ["--wait"],
-             ["--servers", "embedded:"])
+             ["--servers", "embedded:"], ["--servers", ""], ["--at-least", "-1"], ["--at-least", "100000h"],
+             ["--ttl", "9s", "--grace", "4501ms", "--end-before-lock"])
     for options in wrong:
         out, err = run(64, options, ["echo", "started"])
         equal((out, err.count("\n")), ("", 1))
         has(err, "holdfast run --help")
-    for words in ([], ["job"], ["job", "--"], ["--", "true"]):
+    for words in ([], ["job"], ["job", "--"], ["--", "true"], ["", "--", "true"]):
         done = subprocess.run([COMMAND, "run", *words], check=False, capture_output=True, timeout=LIMIT_S)
         equal((done.returncode, done.stderr.count(b"\n")), (64, 1))
     equal(info(server), None)
+
+
+@test
+def errors_say_what_is_wrong_with_which_value(_):
+    has(call(64, "run", "", "--", "true")[1], "NAME is empty")
+    has(call(64, "elect", "", "--", "true")[1], "NAME is empty")
+    for option, most in (("ttl", 2501999792), ("wait", 2501999792), ("grace", 87600), ("at-least", 87600)):
+        for value in (f"{most + 1}h", "1" + "0" * 30 + "h"):
+            has(run(64, [f"--{option}", value], ["true"])[1], f"--{option} must be at most {most}h", value)
+    has(run(64, ["--ttl", "9007199254740992ms"], ["true"])[1], "9007199254740991 ms")
+    has(run(64, ["--ttl", "9ms"], ["true"])[1], "at least 10 ms, not 9 ms")
+
+
+@test
+def the_longest_times_are_taken(server):
+    for options in (["--ttl", "100000h"], ["--ttl", "9007199254740991ms"], ["-w", "9007199254740991ms"],
+                    ["--grace", "87600h"]):
+        run(0, options, ["true"])
+    server.lock(NAME)
+    waiting = start("run", "-w", "9007199254740991ms", "--ttl", "9007199254740991ms", NAME, "--", "true")
+    until(lambda: waits(server))
+    equal(server.ask("UNLOCK", NAME, "alice"), 1)
+    equal(waiting.wait(LIMIT_S), 0)
+    waiting.communicate()
 
 
 @test

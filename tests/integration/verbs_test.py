@@ -310,6 +310,90 @@ def watch_hears_all_servers_and_says_when_one_comes_back_into_sight(places):
 
 
 @test
+def watch_shows_all_locks_that_match_a_pattern(places):
+    server, name = places.first()
+    shown, as_json = start("watch", "--match", "job:?"), start("watch", "--match", "job:*", "--json")
+    equal(shown.stdout.readline().split()[1:], [name, "watching"])
+    equal(json.loads(as_json.stdout.readline())["event"], "watching")
+    for key in ("other", "job:12", "job:1"):
+        server.lock(key)
+    equal(shown.stdout.readline().split()[1:4], [name, "job:1", "granted"])
+    for key in ("job:12", "job:1"):
+        row = json.loads(as_json.stdout.readline())
+        equal((row["server"], row["key"], row["event"], row["owner"]), (name, key, "granted", "alice"))
+    equal(server.ask("CLIENT", "KILL", "TYPE", "pubsub"), 2)
+    equal(shown.stdout.readline().split()[1:], [name, "watching"])
+    server.ask("UNLOCK", "job:1", "alice")
+    equal(shown.stdout.readline().split()[1:4], [name, "job:1", "released"])
+    for watch in (shown, as_json):
+        watch.terminate()
+        ended(watch, -signal.SIGTERM)
+
+
+@test
+def watch_by_pattern_hears_all_servers(places):
+    watching = start("watch", "--servers", places.quorum + "?rfactor=1", "--match", "*")
+    seen = sorted(watching.stdout.readline().split()[1:] for _ in places.names)
+    equal(seen, sorted([name, "watching"] for name in places.names))
+    for server, name in zip(places.servers, places.names):
+        server.lock("k")
+        equal(watching.stdout.readline().split()[1:4], [name, "k", "granted"])
+    watching.terminate()
+    ended(watching, -signal.SIGTERM)
+
+
+@test
+def watch_takes_no_pattern_for_a_name(places):
+    server, name = places.first()
+    for pattern in ("job:*", "job:?", "job[1]"):
+        escaped = re.sub(r"([]*?[])", r"\\\1", pattern)
+        has(call(64, "watch", pattern)[1], f"watch --match '{pattern}'", f"watch --match '{escaped}'")
+        watching = start("watch", "--match", escaped)
+        has(watching.stdout.readline(), "watching")
+        server.lock("job:1")
+        server.lock(pattern)
+        equal(watching.stdout.readline().split()[1:4], [name, pattern, "granted"])
+        watching.terminate()
+        ended(watching, -signal.SIGTERM)
+    for words in (["k", "--match", "j*"], []):
+        has(call(64, "watch", *words)[1], "watch NAME|--match PATTERN")
+
+
+@test
+def what_cannot_be_printed_is_74_and_told(places):
+    server, _ = places.first()
+    for verb in VERBS:
+        if verb in OWNED:
+            server.lock("k")
+        with open("/dev/full", "w", encoding="ascii") as full:
+            done = subprocess.run([COMMAND, *words_for(verb)], check=False, text=True, stdout=full,
+                                  stderr=subprocess.PIPE, timeout=LIMIT_S)
+        equal((verb, done.returncode, done.stderr.splitlines()[-1]),
+              (verb, 74, "holdfast: standard output cannot be written: No space left on device"))
+
+
+@test
+def an_empty_name_or_owner_is_no_name(places):
+    for verb in VERBS:
+        right = words_for(verb)
+        for i in range(1, len(right)):
+            err = call(64, *right[:i], "", *right[i + 1:])[1]
+            has(err, "OWNER is empty" if i == 2 else "NAME is empty", f"holdfast {verb} --help")
+        has(call(64, *right, "--servers", "")[1], "--servers is empty")
+    for verb in ("list", "watch"):
+        has(call(64, verb, "--match", "")[1], "--match is empty")
+    equal(places.servers[0].ask("DBSIZE"), 0)
+
+
+@test
+def run_keeps_a_lock_for_at_least_on_all_servers_of_a_quorum(places):
+    call(0, "run", "--servers", places.quorum, "--at-least", "1h", "k", "--", "true")
+    for server in places.servers:
+        until(lambda server=server: 3_500_000 < server.ask("PTTL", "k") < 3_700_000)
+    call(75, "run", "-n", "--servers", places.quorum, "k", "--", "true")
+
+
+@test
 def watch_ends_where_nobody_reads(places):
     server, _ = places.first()
     watching = start("watch", "k")
@@ -391,6 +475,7 @@ def help_is_there_for_every_verb(_):
     for verb in VERBS:
         has(all_verbs, f"\n  {verb}")
         out, err = call(0, verb, "--help")
+        equal(call(0, verb, "-h"), (out, err))
         has(out, f"Usage: holdfast {verb}", "--servers", "--json", "Exit status")
         has(out, f"\n    holdfast {verb}")  # an example
         equal(err, "")
