@@ -144,8 +144,6 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "tracking_total_keys", uint64_t{r.s().tracking.readers.size()});
   line(out, "tracking_total_items", uint64_t{r.s().tracking.remembered});
   line(out, "tracking_total_prefixes", uint64_t{r.s().tracking.prefixes.size()});
-  line(out, "heavy_requests", r.s().heavy.count);
-  line(out, "heavy_requests_waiting", uint64_t{r.s().heavy.waiting.size()});
   line(out, "total_error_replies", s.errors);
 }
 

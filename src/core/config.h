@@ -111,8 +111,6 @@ struct Config {
   // Options as CONFIG GET shows them, in order: name and value.
   ConfigChanges settings;
   uint32_t notify_flags = 0;  // NotifyFlag: which keyspace events are published
-  // So many times as long as a heavy request took, the next waits: see heavy.h. 0: not at all.
-  uint32_t heavy_request_pause = 200;
   int64_t slowlog_us = 10000;
   uint64_t slowlog_entries = 128;
   int64_t latency_threshold_ms = 0;  // 0: LATENCY keeps nothing

@@ -5,7 +5,6 @@
 #include <cassert>
 #include <string>
 
-#include "core/heavy.h"
 #include "core/leases.h"
 #include "core/leave.h"
 #include "core/locks.h"
@@ -128,7 +127,6 @@ bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   c.last_active = now.mono;
   t.actor = conn;
   if (s_->task->fiber.under_way()) [[unlikely]] {
-    note_request(s_->heavy, c, now);
     t.now = s_->task->turn->now;  // a script is a single moment to everybody
     t.due = s_->task->turn->due;
     take_request_while_busy(t, c, argv);
@@ -197,7 +195,6 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
     s_->pause.until.reset();
     run_postponed(t);
   }
-  if (!s_->pause.until && !s_->task->fiber.under_way()) run_heavy(t);
   if (s_->task->fiber.under_way()) return;  // of a script in the middle nobody hears
   broadcast_invalidations(t);
   finish_journal(t);
@@ -217,7 +214,6 @@ std::optional<TimeMs> Engine::next_deadline() const {
   };
   for (const auto& db : s_->dbs) consider(db->next_due());
   consider(s_->pause.until);
-  if (!s_->pause.until) consider(next_heavy(s_->heavy));
   return next;
 }
 
@@ -242,7 +238,6 @@ bool Engine::is_guest(ConnId conn) const {
 }
 bool Engine::lets_anybody_in() const { return s_->acl.lets_anybody_in(); }
 bool Engine::goes_on(ConnId conn) const { return s_->conns.at(conn).slices.count() > 0; }
-bool Engine::put_off(ConnId conn) const { return goes_on(conn) || s_->conns.at(conn).waits_as_heavy; }
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
 void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
   s_->conns.at(conn).unparsed_bytes = unparsed_bytes;

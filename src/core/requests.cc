@@ -8,7 +8,6 @@
 #include "core/audit.h"
 #include "core/command.h"
 #include "core/handlers.h"
-#include "core/heavy.h"
 #include "core/locks.h"
 #include "core/long_task.h"
 #include "core/monitor.h"
@@ -242,9 +241,6 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
     return conclude_refused(t, c, *command, argv, answered);
   if (t.s.pause.until && is_paused(t, c, *command)) [[unlikely]]
     return postpone(c, argv);
-  if (c.heavy != nullptr && !is_queued_in_multi(c, *command) && put_off_heavy(t, c, *command, argv))
-      [[unlikely]]
-    return;
   if (refuse_to_subscriber(c, *command, reply) || refuse_in_multi(c, *command, reply) ||
       refuse_while_loading(t, *command, reply)) {
     fail_transaction(t, c, argv[0]);
@@ -285,16 +281,8 @@ void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view>
   flush_later(c);
 }
 
-inline void note_weight(Turn& t, Conn& c, size_t reply_bytes) {
-  const int64_t script_us = t.s.scripts.take_heavy_us();
-  if (script_us > 0 || reply_bytes >= kLargeReply) [[unlikely]]
-    note_heavy(t, c, script_us, reply_bytes);
-  note_request(t.s.heavy, c, t.now);
-}
-
 void conclude_request(Turn& t, Conn& c, size_t answered) {
   if (c.out.size() > answered && c.out.view()[answered] == '-') ++t.s.stats.errors;
-  note_weight(t, c, c.out.size() - answered);
   if (c.reply_mode != ReplyMode::kOn) [[unlikely]]
     obey_reply_mode(c, answered);
   forget_caching(c);
@@ -310,7 +298,7 @@ void run_postponed(Turn& t) {
   t.s.pause.over = false;
   std::vector<Conn*> waiting;
   t.s.conns.for_each([&](Conn& c) {
-    if (!c.postponed.empty() && !c.waits_as_heavy) waiting.push_back(&c);
+    if (!c.postponed.empty()) waiting.push_back(&c);
   });
   std::ranges::sort(waiting, {}, [](const Conn* c) { return c->id.serial; });
   for (Conn* c : waiting) take_postponed(t, *c);

@@ -88,14 +88,10 @@ int error_reply(lua_State* lua) {
   return 1;
 }
 
-// What takes a microsecond each time, though it is one step, may add up to more than its steps tell.
-constexpr size_t kLongText = 512;
-
 int sha1hex(lua_State* lua) {
   if (lua_gettop(lua) != 1) return raise_text(lua, "ERR wrong number of arguments");
   size_t size = 0;
   const char* bytes = lua_tolstring(lua, 1, &size);  // null, and size 0, for what is no string
-  if (size > kLongText) host_of(lua).expect_long();
   const std::string digest = sha1_hex({bytes == nullptr ? "" : bytes, size});
   lua_pushlstring(lua, digest.data(), digest.size());
   return 1;
@@ -185,7 +181,6 @@ std::string_view ScriptApi::run(ScriptHost& host) {
   Request r{outer.t, outer.c, *command, host.argv_, Reply(host.scratch_, host.call_.resp)};
   r.from_script = true;
   run_command(r);
-  if (host.scratch_.size() > kLongText || (command->flags & kFast) == 0) host.expect_long();
   return host.scratch_.view();
 }
 

@@ -15,7 +15,6 @@
 #include "core/config.h"
 #include "core/conn.h"
 #include "core/engine.h"
-#include "core/heavy.h"
 #include "core/journal.h"
 #include "core/keyspace.h"
 #include "core/lease_table.h"
@@ -101,7 +100,6 @@ struct EngineState {
   ScriptHost scripts;
   std::unique_ptr<LongTask> task;
   Pause pause;
-  HeavyRequests heavy;
   CommandLog log;
   Acl acl;
   AclLog acl_log;

@@ -292,7 +292,6 @@ void adopt_changes(const Options& options, Config& config) {
   config.settings = std::move(made.settings);
   config.notify_flags = made.notify_flags;
   config.slowlog_us = made.slowlog_us;
-  config.heavy_request_pause = made.heavy_request_pause;
   config.slowlog_entries = made.slowlog_entries;
   config.latency_threshold_ms = made.latency_threshold_ms;
   config.acl_log_entries = made.acl_log_entries;
@@ -331,7 +330,6 @@ Config engine_config(const Options& options) {
   config.limits.hash_packed_entries = static_cast<uint32_t>(options.hash_packed_entries);
   config.limits.hash_packed_value_bytes = static_cast<uint32_t>(options.hash_packed_value_bytes);
   config.notify_flags = *parse_event_flags(options.notify_events);
-  config.heavy_request_pause = static_cast<uint32_t>(options.heavy_request_pause);
   config.slowlog_us = static_cast<int64_t>(options.slowlog_us);
   config.slowlog_entries = options.slowlog_entries;
   config.latency_threshold_ms = static_cast<int64_t>(options.latency_threshold_ms);

@@ -105,9 +105,6 @@ const std::array kRows{
         "different patterns that all clients together may PSUBSCRIBE to"},
     Row{"Limits", "maxmemory", "0", When::kAnyTime, Kind::kSize, &O::memory_bytes, 0, kMaxU64,
         "memory beyond which commands that need more are refused; 0: no limit"},
-    Row{"Limits", "heavy-request-pause", "200", When::kAnyTime, Kind::kNumber, &O::heavy_request_pause, 0,
-        10000,
-        "how many times as long as it took a heavy request keeps the next waiting, for others; 0: none"},
 
     Row{"Locks", "max-waiters", "1000000", When::kAnyTime, Kind::kNumber, &O::max_waiters, 0, kMaxI32,
         "waiting requests in all"},

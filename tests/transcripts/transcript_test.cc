@@ -62,11 +62,10 @@ auto counting_bytes() {
   };
 }
 
-// CONFIG SET by the server's own table; the options begin with their defaults, but for one that would stop
-// what is no matter of weight.
+// CONFIG SET by the server's own table; the options begin with their defaults.
 auto changer() {
-  const char* const argv[] = {"holdfast-server", "--heavy-request-pause", "0"};
-  return [options = *read_options(3, argv)](const ConfigChanges& changes, Config& config) mutable {
+  const char* const argv[] = {"holdfast-server"};
+  return [options = *read_options(1, argv)](const ConfigChanges& changes, Config& config) mutable {
     auto refused = change_options(options, changes);
     if (!refused) adopt_changes(options, config);
     return refused;
@@ -82,7 +81,6 @@ Config config_of(const Scenario& scenario) {
     return std::string("The server is running without a config file");
   };
   config.clock_us = [us = int64_t{0}]() mutable { return us += 1000; };
-  config.heavy_request_pause = 0;
   for (const auto& [name, value] : scenario.options) set_option(config, name, value);
   return config;
 }
