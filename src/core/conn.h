@@ -105,6 +105,8 @@ class QueuedRequests {
 struct Transaction {
   QueuedRequests requests;
   bool has_script = false;
+  bool writes = false;  // a request of it may write,
+  bool grows = false;   // or may grow memory
   bool broken = false;  // a request was refused while being queued: EXEC will refuse all
 };
 

@@ -91,7 +91,9 @@ struct ScriptSandbox {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, host.handler_);
     push_kept(lua, host, host.call_.script->function);
     const size_t begin = r.reply.out().size();
-    if (lua_pcall(lua, 0, 1, 1) != 0) {
+    const bool failed = lua_pcall(lua, 0, 1, 1) != 0;
+    host.repeated_an_error_ = is_marked_error(lua);
+    if (failed) {
       host.write_error(r, lua);
     } else if (!write_value(lua, r.reply, host.call_.resp >= 3)) {
       r.reply.out().truncate(begin);
@@ -163,6 +165,12 @@ bool read_shebang(std::string_view& body, ScriptFlags& flags, std::string& error
 }
 
 }  // namespace
+
+ScriptFlags ScriptHost::flags_of(std::string_view body) {
+  ScriptFlags flags;
+  std::string error;
+  return read_shebang(body, flags, error) ? flags : ScriptFlags{};
+}
 
 const Script* ScriptHost::load(std::string_view sha, std::string_view body, std::string& error) {
   Script script;
@@ -251,6 +259,7 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
   const DbIndex number = r.s().db_name[r.c.db];
   const size_t begin = r.reply.out().size();
   call_ = Call{};
+  repeated_an_error_ = false;
   call_.request = &r;
   call_.read_only = read_only || script.flags.no_writes;
   call_.sha = sha;

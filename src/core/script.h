@@ -69,6 +69,8 @@ class ScriptHost {
   const Script* find(std::string_view sha) const;
   // Compiles and caches a script. Null: `error` says why, with its code.
   const Script* load(std::string_view sha, std::string_view body, std::string& error);
+  // What a script says of itself, without compiling it; where it says it wrongly: nothing.
+  static ScriptFlags flags_of(std::string_view body);
   void flush();
 
   // Runs a cached script for a request and writes its reply. `read_only`: EVAL_RO.
@@ -79,9 +81,10 @@ class ScriptHost {
 
   bool running() const { return call_.request != nullptr; }
   bool has_written() const { return call_.wrote; }
+  // Whether the last run ended with an error that had been counted when a command in it gave it.
+  bool repeated_an_error() const { return repeated_an_error_; }
   // It ends as soon as it goes on.
   void kill(std::string_view why) { call_.killed = why; }
-
 
   // For Lua's hook: gives way where the script has had its time, and ends it where it is to end.
   void check_time(lua_State* lua);
@@ -98,9 +101,9 @@ class ScriptHost {
     Request* request = nullptr;
     bool read_only = false;
     bool wrote = false;
-    bool paused = false;   // it has given way at least once
-    bool hurries = false;  // it takes much, or large blocks
-    int resp = 2;          // redis.setresp()
+    bool paused = false;      // it has given way at least once
+    bool hurries = false;     // it takes much, or large blocks
+    int resp = 2;             // redis.setresp()
     int64_t began_us = 0;     // when the clock was first looked at; 0: not yet
     int64_t slice_us = 0;     // when it last went on
     std::string_view killed;  // why it has to end
@@ -140,6 +143,7 @@ class ScriptHost {
   std::vector<int> pages_;
   size_t functions_ = 0;  // in them
   InParts<StringMap<Script>> scripts_;
+  bool repeated_an_error_ = false;
   Call call_;
   Buffer scratch_;  // the reply of a redis.call()
   std::vector<std::string_view> argv_;

@@ -45,6 +45,8 @@ const char* argument_name(Kind kind) {
       return "WHEN";
     case Kind::kSave:
       return "PAIRS";
+    case Kind::kPercentiles:
+      return "NUMBERS";
     case Kind::kDebug:
       return "WHO";
     case Kind::kEvents:
@@ -294,6 +296,8 @@ void adopt_changes(const Options& options, Config& config) {
   config.slowlog_us = made.slowlog_us;
   config.slowlog_entries = made.slowlog_entries;
   config.latency_threshold_ms = made.latency_threshold_ms;
+  config.latency_tracking = made.latency_tracking;
+  config.latency_percentiles = std::move(made.latency_percentiles);
   config.acl_log_entries = made.acl_log_entries;
 }
 
@@ -333,6 +337,8 @@ Config engine_config(const Options& options) {
   config.slowlog_us = static_cast<int64_t>(options.slowlog_us);
   config.slowlog_entries = options.slowlog_entries;
   config.latency_threshold_ms = static_cast<int64_t>(options.latency_threshold_ms);
+  config.latency_tracking = options.latency_tracking == "yes";
+  config.latency_percentiles = *parse_percentiles(options.latency_percentiles);
   config.debug_command = options.debug_command;
   config.limits.lease_memory = static_cast<uint32_t>(options.lease_memory);
   config.hash_seed = options.hash_seed;

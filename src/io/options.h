@@ -68,6 +68,8 @@ struct Options {
   uint64_t slowlog_us = 0;
   uint64_t slowlog_entries = 0;
   uint64_t latency_threshold_ms = 0;
+  std::string latency_tracking;
+  std::string latency_percentiles;
   std::string debug_command;
 
   uint64_t max_waiters = 0;
