@@ -64,7 +64,10 @@ void CommandLog::note_time(const Command& command, int64_t us, bool tracked) {
 
 void CommandLog::count_error(std::string_view reply) {
   ++all_errors_;
-  std::string code(reply.substr(1, reply.find_first_of(" \r") - 1));
+  // As in Redis: what has no blank so early has no code.
+  constexpr size_t kCodeWithin = 32;
+  const size_t end = reply.substr(0, kCodeWithin).find(' ');
+  std::string code(end == std::string_view::npos ? "ERR" : reply.substr(1, end - 1));
   const auto it = errors_.find(code);
   if (it != errors_.end()) {
     ++it->second;

@@ -32,8 +32,14 @@ bool may_grow(const EngineState& s, const Conn& c, const Command& command) {
   return (command.flags & (kDenyOom | kMovableKeys)) != 0 || c.transaction != nullptr;
 }
 
+// What ends a transaction, or the connection, runs beyond the limit of memory as well.
+bool ends_transaction(const Command& command) {
+  return command.handler == cmd_exec || command.handler == cmd_discard || command.handler == cmd_reset ||
+         command.handler == cmd_quit;
+}
+
 // Memory is looked at once, before a request begins, so that a transaction or a script runs as a whole or
-// not at all. As in Redis, nothing is queued for EXEC beyond the limit, as that takes memory too.
+// not at all. As in Redis, a transaction takes no more requests beyond the limit.
 bool refuse_beyond_memory(Turn& t, const Conn& c, const Command& command,
                           std::span<const std::string_view> argv, Reply& reply) {
   const uint64_t limit = t.s.config.limits.memory_bytes;
@@ -41,7 +47,7 @@ bool refuse_beyond_memory(Turn& t, const Conn& c, const Command& command,
   if (!t.s.memory.over_limit) return false;
   const bool exec = command.handler == cmd_exec && c.transaction != nullptr;
   const bool grows = exec ? c.transaction->grows : demands_of(t.s, command, argv).grow;
-  if (!grows && !is_queued_in_multi(c, command)) return false;
+  if (!grows && (c.transaction == nullptr || ends_transaction(command))) return false;
   reply.error(exec ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)
                    : std::string(kOomText));
   return true;
@@ -51,6 +57,7 @@ bool refuse_beyond_memory(Turn& t, const Conn& c, const Command& command,
 void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<const std::string_view> argv,
                     Reply& reply) {
   Transaction& transaction = *c.transaction;
+  if (transaction.broken || c.watch_broken) return reply.simple("QUEUED");  // none of it will run
   QueuedRequests& queued = transaction.requests;
   if (queued.bytes() + QueuedRequests::bytes_of(argv) > s.config.limits.query_buffer_bytes) {
     transaction.broken = true;
@@ -220,7 +227,7 @@ void call(Request& r) {
   r.command.handler(r);
   if (timed) note_time(r, config.clock_us() - began_us);
   if (r.reply.out().size() > answered && r.reply.out().view()[answered] == '-') {
-    const bool again = (r.command.flags & kMovableKeys) != 0 && r.s().scripts.repeated_an_error();
+    const bool again = (r.command.flags & kMovableKeys) != 0 && r.s().scripts.take_repeated_error();
     r.s().log.note_failure(r.command, r.reply.out().view().substr(answered), again);
   }
 }
@@ -274,9 +281,9 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
     return conclude_refused(t, c, *command, argv, answered);
   if (t.s.pause.until && is_paused(t, c, *command, argv)) [[unlikely]]
     return postpone(c, argv);
-  if (refuse_to_subscriber(c, *command, reply) || refuse_in_multi(c, *command, reply) ||
-      refuse_while_loading(t, *command, reply) ||
-      (may_grow(t.s, c, *command) && refuse_beyond_memory(t, c, *command, argv, reply)))
+  if (refuse_in_multi(c, *command, reply) ||
+      (may_grow(t.s, c, *command) && refuse_beyond_memory(t, c, *command, argv, reply)) ||
+      refuse_to_subscriber(c, *command, reply) || refuse_while_loading(t, *command, reply))
     return conclude_refused(t, c, *command, argv, answered);
   if (is_queued_in_multi(c, *command)) {
     queue_in_multi(t.s, c, *command, argv, reply);

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/block_pool.h"
@@ -81,8 +82,8 @@ class ScriptHost {
 
   bool running() const { return call_.request != nullptr; }
   bool has_written() const { return call_.wrote; }
-  // Whether the last run ended with an error that had been counted when a command in it gave it.
-  bool repeated_an_error() const { return repeated_an_error_; }
+  // Whether a run has ended, since last asked, with an error that was counted when a command in it gave it.
+  bool take_repeated_error() { return std::exchange(repeated_an_error_, false); }
   // It ends as soon as it goes on.
   void kill(std::string_view why) { call_.killed = why; }
 
