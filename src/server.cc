@@ -82,6 +82,7 @@ Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls,
   config.host_facts = [tcp_port, file = options.config_file, started = now.mono] {
     return read_host_facts(tcp_port, file, started);
   };
+  config.allocator_report = read_allocator_report;
   return config;
 }
 

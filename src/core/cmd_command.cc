@@ -242,8 +242,7 @@ void cmd_command_list(Request& r) {
   if (!filter) return;
   std::vector<const Command*> commands;
   for (const Command& c : all_commands()) {
-    // Redis lists subcommands only where a filter asks for them.
-    if (filter->passes(c) && (!c.is_subcommand() || r.argc() > 2)) commands.push_back(&c);
+    if (filter->passes(c)) commands.push_back(&c);
   }
   write_names(r.reply, commands);
 }

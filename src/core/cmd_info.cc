@@ -61,7 +61,8 @@ void server_section(const Request& r, const HostFacts& host, std::string& out) {
 
 void clients_section(const Request& r, const HostFacts&, std::string& out) {
   uint64_t blocked = 0;
-  r.s().conns.for_each([&](const Conn& c) { blocked += c.blocked_on != nullptr ? 1 : 0; });
+  r.s().conns.for_each(
+      [&](const Conn& c) { blocked += c.blocked_on != nullptr || !c.postponed.empty() ? 1 : 0; });
   line(out, "connected_clients", uint64_t{r.s().conns.size() - (r.s().leaving ? 1 : 0)});
   line(out, "maxclients", uint64_t{r.s().config.limits.clients});
   line(out, "blocked_clients", blocked);
@@ -81,12 +82,16 @@ void persistence_section(const Request& r, const HostFacts&, std::string& out) {
 }
 
 void memory_section(const Request& r, const HostFacts& host, std::string& out) {
-  const uint64_t used = used_memory_bytes(r.s());
+  const uint64_t used = note_memory_use(r.t);
   const uint64_t limit = r.s().config.limits.memory_bytes;
   line(out, "used_memory", used);
   line(out, "used_memory_human", human_bytes(used));
   line(out, "used_memory_rss", host.rss_bytes);
   line(out, "used_memory_rss_human", human_bytes(static_cast<uint64_t>(host.rss_bytes)));
+  line(out, "used_memory_peak", r.s().memory.peak_bytes);
+  line(out, "used_memory_peak_human", human_bytes(r.s().memory.peak_bytes));
+  line(out, "used_memory_startup", r.s().memory.startup_bytes);
+  line(out, "total_system_memory", host.system_bytes);
   line(out, "maxmemory", limit);
   line(out, "maxmemory_human", human_bytes(limit));
   line(out, "maxmemory_policy", "noeviction");
@@ -121,6 +126,21 @@ void commandstats_section(const Request& r, const HostFacts&, std::string& out) 
   }
 }
 
+void latencystats_section(const Request& r, const HostFacts&, std::string& out) {
+  for (const Command& c : all_commands()) {
+    const TimeHistogram& times = r.s().log.counts_of(c).histogram;
+    if (!r.s().config.latency_tracking || times.calls() == 0) continue;
+    std::string text;
+    for (const double percent : r.s().config.latency_percentiles) {
+      char one[64];
+      const auto us = static_cast<double>(times.percentile_us(percent));
+      std::snprintf(one, sizeof one, "%sp%.15g=%.3f", text.empty() ? "" : ",", percent, us);
+      text += one;
+    }
+    line(out, "latency_percentiles_usec_" + std::string(c.name), text);
+  }
+}
+
 void errorstats_section(const Request& r, const HostFacts&, std::string& out) {
   for (const auto& [code, count] : r.s().log.errors()) {
     line(out, "errorstat_" + code, "count=" + std::to_string(count));
@@ -144,9 +164,7 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "tracking_total_keys", uint64_t{r.s().tracking.readers.size()});
   line(out, "tracking_total_items", uint64_t{r.s().tracking.remembered});
   line(out, "tracking_total_prefixes", uint64_t{r.s().tracking.prefixes.size()});
-  line(out, "heavy_requests", r.s().heavy.count);
-  line(out, "heavy_requests_waiting", uint64_t{r.s().heavy.waiting.size()});
-  line(out, "total_error_replies", s.errors);
+  line(out, "total_error_replies", r.s().log.all_errors());
 }
 
 void cpu_section(const Request&, const HostFacts& host, std::string& out) {
@@ -196,6 +214,7 @@ constexpr Section kSections[] = {
     {"replication", "Replication", replication_section},
     {"cpu", "CPU", cpu_section},
     {"commandstats", "Commandstats", commandstats_section, false},
+    {"latencystats", "Latencystats", latencystats_section, false},
     {"errorstats", "Errorstats", errorstats_section},
     {"cluster", "Cluster", cluster_section},
     {"locks", "Locks", locks_section},

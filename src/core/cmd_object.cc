@@ -101,13 +101,4 @@ void cmd_memory_usage(Request& r) {
   if (const auto f = find_object(r)) r.reply.integer(static_cast<int64_t>(bytes_of(*f)));
 }
 
-void cmd_memory_help(Request& r) {
-  static constexpr std::string_view kLines[] = {
-      "USAGE <key> [SAMPLES <count>]",
-      "    Return memory in bytes used by <key> and its value. Nested values are",
-      "    counted in full, whatever <count> says.",
-  };
-  reply_help(r, kLines);
-}
-
 }  // namespace holdfast

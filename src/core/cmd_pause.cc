@@ -2,34 +2,17 @@
 #include "core/command.h"
 #include "core/handlers.h"
 #include "core/pause.h"
+#include "core/requests.h"
 
 namespace holdfast {
 
-namespace {
-
-bool may_write(const Command& command) {
-  constexpr uint32_t kMayWrite = kWrite | kMovableKeys;
-  if ((command.flags & kReadOnly) != 0) return false;
-  return (command.flags & kMayWrite) != 0 || command.handler == cmd_publish ||
-         command.handler == cmd_spublish;
-}
-
-bool transaction_writes(const Conn& c) {
-  bool writes = false;
-  if (c.transaction == nullptr) return writes;
-  c.transaction->requests.for_each(
-      [&](std::span<const std::string_view> argv) { writes = writes || may_write(*find_row(argv)); });
-  return writes;
-}
-
-}  // namespace
-
-bool is_paused(const Turn& t, const Conn& c, const Command& command) {
+bool is_paused(const Turn& t, const Conn& c, const Command& command,
+               std::span<const std::string_view> argv) {
   const Pause& pause = t.s.pause;
   if (!pause.until || is_due(*pause.until, t.now.mono)) return false;
   if (!pause.writes_only) return true;
-  return command.handler == cmd_exec ? transaction_writes(c)
-                                     : c.transaction == nullptr && may_write(command);
+  if (c.transaction == nullptr) return demands_of(t.s, command, argv).write;
+  return command.handler == cmd_exec && c.transaction->writes;
 }
 
 void postpone(Conn& c, std::span<const std::string_view> argv) {

@@ -12,11 +12,14 @@ namespace holdfast {
 
 namespace {
 
+// As Redis does, also to a client that wants no replies (CLIENT REPLY): it is a push, as a message is.
 void confirm(Request& r, std::string_view what, const std::string* name, size_t count) {
-  r.reply.push(3);
-  r.reply.bulk(what);
-  name == nullptr ? r.reply.null() : r.reply.bulk(*name);
-  r.reply.integer(static_cast<int64_t>(count));
+  const bool muted = r.c.reply_mode == ReplyMode::kOff || r.c.reply_mode == ReplyMode::kSkip;
+  Reply reply = muted ? push_to(r.t, r.c) : r.reply;
+  reply.push(3);
+  reply.bulk(what);
+  name == nullptr ? reply.null() : reply.bulk(*name);
+  reply.integer(static_cast<int64_t>(count));
 }
 
 // How many subscriptions a confirmation tells of: shard channels are counted apart.

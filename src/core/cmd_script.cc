@@ -7,6 +7,7 @@
 #include "core/command.h"
 #include "core/handlers.h"
 #include "core/long_task.h"
+#include "core/requests.h"
 #include "core/script.h"
 #include "core/sha1.h"
 
@@ -32,9 +33,9 @@ void run_script(Request& r, const Script& script, std::string_view sha, size_t k
     return r.reply.error("ERR Can not execute a script with write flag using *_ro command.");
   }
   ScriptHost& host = r.s().scripts;
-  const uint64_t limit = r.s().config.limits.memory_bytes;
+  // Such a script is refused before it comes here, unless it was loaded behind MULTI.
   const bool picky = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;
-  if (picky && limit != 0 && used_memory_bytes(r.s()) > limit) {
+  if (picky && r.s().memory.over_limit) {
     return r.reply.error(
         "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'");
   }
@@ -65,6 +66,14 @@ std::string_view sha_named(std::string_view name, Sha& sha) {
   return {sha.data(), sha.size()};
 }
 
+// What the script of a request says of itself; nothing where it is not known by its name.
+ScriptFlags declared_flags(const ScriptHost& scripts, const Command& command, std::string_view script) {
+  if (command.handler == cmd_eval || command.handler == cmd_eval_ro) return ScriptHost::flags_of(script);
+  Sha digits;
+  const Script* found = scripts.find(sha_named(script, digits));
+  return found == nullptr ? ScriptFlags{} : found->flags;
+}
+
 void eval_sha(Request& r, bool read_only) {
   Sha digits;
   const std::string_view sha = sha_named(r.arg(1), digits);
@@ -77,6 +86,16 @@ void eval_sha(Request& r, bool read_only) {
 }
 
 }  // namespace
+
+Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv) {
+  const bool publishes = command.handler == cmd_publish || command.handler == cmd_spublish;
+  if ((command.flags & kMovableKeys) == 0) {
+    return {(command.flags & kWrite) != 0 || publishes, (command.flags & kDenyOom) != 0};
+  }
+  const ScriptFlags flags = declared_flags(s.scripts, command, argv[1]);
+  if (!flags.shebang) return {(command.flags & kReadOnly) == 0, false};
+  return {!flags.no_writes, !flags.no_writes && !flags.allow_oom};
+}
 
 void cmd_eval(Request& r) { eval(r, false); }
 void cmd_eval_ro(Request& r) { eval(r, true); }

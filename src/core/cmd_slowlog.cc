@@ -61,7 +61,7 @@ std::vector<const Command*> timed_commands(Request& r) {
   for (size_t i = 2; i < r.argc(); ++i) {
     if (const Command* c = find_command(r.arg(i))) found.push_back(c);
   }
-  std::erase_if(found, [&](const Command* c) { return r.s().log.counts_of(*c).timed == 0; });
+  std::erase_if(found, [&](const Command* c) { return r.s().log.counts_of(*c).histogram.calls() == 0; });
   return found;
 }
 
@@ -162,18 +162,19 @@ void cmd_latency_histogram(Request& r) {
   const std::vector<const Command*> commands = timed_commands(r);
   r.reply.map(commands.size());
   for (const Command* c : commands) {
-    const CommandCounts& counts = r.s().log.counts_of(*c);
+    const TimeHistogram& times = r.s().log.counts_of(*c).histogram;
+    const auto powers = times.by_power();
     r.reply.bulk(c->name);
     r.reply.map(2);
     r.reply.bulk("calls");
-    r.reply.integer(static_cast<int64_t>(counts.timed));
+    r.reply.integer(static_cast<int64_t>(times.calls()));
     r.reply.bulk("histogram_usec");
-    const auto filled = std::ranges::count_if(counts.histogram, [](uint32_t n) { return n != 0; });
+    const auto filled = std::ranges::count_if(powers, [](uint64_t n) { return n != 0; });
     r.reply.map(static_cast<size_t>(filled));
     int64_t sum = 0;
-    for (size_t power = 0; power < counts.histogram.size(); ++power) {
-      if (counts.histogram[power] == 0) continue;
-      sum += counts.histogram[power];
+    for (size_t power = 0; power < powers.size(); ++power) {
+      if (powers[power] == 0) continue;
+      sum += static_cast<int64_t>(powers[power]);
       r.reply.integer(int64_t{1} << power);
       r.reply.integer(sum);
     }

@@ -49,7 +49,12 @@ void run_transaction(Request& r, const Transaction& transaction, bool changed) {
   transaction.requests.for_each([&](std::span<const std::string_view> argv) {
     // Its command was resolved when it was queued, so that there is one.
     Request inner{r.t, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
-    if (!r.c.checked || !refuse_in_exec(inner)) run_command(inner);
+    const size_t answered = out.size();
+    if (r.c.checked && refuse_in_exec(inner)) {
+      r.s().log.note_rejection(&inner.command, out.view().substr(answered));
+    } else {
+      run_command(inner);
+    }
   });
   r.c.in_exec = false;
 }

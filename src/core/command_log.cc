@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <numeric>
 
 #include "core/command.h"
 
@@ -13,6 +15,29 @@ namespace {
 bool is_cheap(const Command& command) { return command.complexity.starts_with("O(1)"); }
 
 }  // namespace
+
+std::array<uint64_t, TimeHistogram::kPowers> TimeHistogram::by_power() const {
+  std::array<uint64_t, kPowers> powers{};
+  for (size_t part = 0; part < counts_.size(); ++part) {
+    const auto power = static_cast<size_t>(std::bit_width(end_of(part) - 1));
+    powers[std::min(power, kPowers - 1)] += counts_[part];
+  }
+  return powers;
+}
+
+uint64_t TimeHistogram::calls() const {
+  return std::accumulate(counts_.begin(), counts_.end(), uint64_t{0});
+}
+
+uint64_t TimeHistogram::percentile_us(double percent) const {
+  const auto wanted = static_cast<uint64_t>(std::ceil(static_cast<double>(calls()) * percent / 100));
+  uint64_t within = 0;
+  for (size_t part = 0; part < counts_.size(); ++part) {
+    within += counts_[part];
+    if (within > 0 && within >= wanted) return end_of(part);
+  }
+  return 0;
+}
 
 CommandLog::CommandLog() : commands_(all_commands().data()), counts_(all_commands().size()) {
   reset_counts();
@@ -30,16 +55,19 @@ bool CommandLog::begin(const Command& command) {
   return c.calls++ % c.sampled == 0;
 }
 
-void CommandLog::note_time(const Command& command, int64_t us) {
+void CommandLog::note_time(const Command& command, int64_t us, bool tracked) {
   CommandCounts& c = counts(command);
   ++c.timed;
   c.timed_us += static_cast<uint64_t>(us);
-  const auto power = static_cast<size_t>(std::bit_width(static_cast<uint64_t>(us)));
-  ++c.histogram[std::min(power, c.histogram.size() - 1)];
+  if (tracked) c.histogram.add(static_cast<uint64_t>(us));
 }
 
 void CommandLog::count_error(std::string_view reply) {
-  std::string code(reply.substr(1, reply.find_first_of(" \r") - 1));
+  ++all_errors_;
+  // As in Redis: what has no blank so early has no code.
+  constexpr size_t kCodeWithin = 32;
+  const size_t end = reply.substr(0, kCodeWithin).find(' ');
+  std::string code(end == std::string_view::npos ? "ERR" : reply.substr(1, end - 1));
   const auto it = errors_.find(code);
   if (it != errors_.end()) {
     ++it->second;
@@ -48,9 +76,9 @@ void CommandLog::count_error(std::string_view reply) {
   }
 }
 
-void CommandLog::note_failure(const Command& command, std::string_view reply) {
+void CommandLog::note_failure(const Command& command, std::string_view reply, bool again) {
   ++counts(command).failed;
-  count_error(reply);
+  if (!again) count_error(reply);
 }
 
 void CommandLog::note_rejection(const Command* command, std::string_view reply) {
@@ -81,6 +109,7 @@ void CommandLog::reset_counts() {
     counts(c).sampled = is_cheap(c) ? kSampled : 1;
   }
   errors_.clear();
+  all_errors_ = 0;
 }
 
 }  // namespace holdfast

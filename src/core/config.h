@@ -45,6 +45,9 @@ struct HostFacts {
   int64_t pid = 0;
   int64_t tcp_port = 0;
   int64_t rss_bytes = 0;
+  int64_t system_bytes = 0;          // of memory, that the machine has
+  int64_t allocator_used_bytes = 0;  // by the C library: what the process has of it,
+  int64_t allocator_held_bytes = 0;  // and what it has of the system for that
   int64_t uptime_s = 0;
   double cpu_user_s = 0;
   double cpu_system_s = 0;
@@ -103,6 +106,8 @@ struct Config {
   // Fills the span with bytes nobody can guess: owners and lease ids made by the server.
   std::function<void(std::span<uint8_t>)> random;
   std::function<HostFacts()> host_facts;
+  // The C library's own report of its memory, for MEMORY MALLOC-STATS.
+  std::function<std::string()> allocator_report;
   // A clock that only measures how long work takes, in microseconds; null: no work takes any time. What
   // the engine decides by it are the limits of scripts, and what it tells people.
   std::function<int64_t()> clock_us;
@@ -111,13 +116,13 @@ struct Config {
   // Options as CONFIG GET shows them, in order: name and value.
   ConfigChanges settings;
   uint32_t notify_flags = 0;  // NotifyFlag: which keyspace events are published
-  // So many times as long as a heavy request took, the next waits: see heavy.h. 0: not at all.
-  uint32_t heavy_request_pause = 200;
   int64_t slowlog_us = 10000;
   uint64_t slowlog_entries = 128;
   int64_t latency_threshold_ms = 0;  // 0: LATENCY keeps nothing
-  std::string debug_command = "no";  // who may call DEBUG: no, yes, local
-  std::string requirepass;           // of the user "default"; empty: none
+  bool latency_tracking = true;      // whether the times of calls are counted, for percentiles
+  std::vector<double> latency_percentiles{50, 99, 99.9};  // those that INFO shows
+  std::string debug_command = "no";                       // who may call DEBUG: no, yes, local
+  std::string requirepass;                                // of the user "default"; empty: none
   // The users at the start, as acl_rules.h has them; they must be right, which Acl::load() tells.
   std::string acl_text;
   std::string acl_source;  // where they come from

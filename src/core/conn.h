@@ -105,6 +105,8 @@ class QueuedRequests {
 struct Transaction {
   QueuedRequests requests;
   bool has_script = false;
+  bool writes = false;  // a request of it may write,
+  bool grows = false;   // or may grow memory
   bool broken = false;  // a request was refused while being queued: EXEC will refuse all
 };
 
@@ -150,10 +152,7 @@ struct Conn {
   absl::btree_set<std::string> patterns;
   absl::btree_set<std::string> shard_channels;
   std::unique_ptr<ClientTracking> tracking;
-  std::vector<std::string> postponed;  // a request to be run later: see pause.h and heavy.h
-  bool waits_as_heavy = false;         // that one stands in HeavyRequests::waiting
-  const Command* heavy = nullptr;      // of its last request that may have been heavy, if it was
-  TimeMs one_of_others_from;           // when it counts as one that was not heavy of late
+  std::vector<std::string> postponed;  // a request to be run when CLIENT PAUSE is over: see pause.h
   QueuedRequests slices;               // of the request that runs in several turns: see slices.h
   bool in_script = false;              // its script, or transaction with one, has been put off
   bool in_exec = false;                // its transaction runs

@@ -5,7 +5,6 @@
 #include <cassert>
 #include <string>
 
-#include "core/heavy.h"
 #include "core/leases.h"
 #include "core/leave.h"
 #include "core/locks.h"
@@ -32,6 +31,7 @@ EngineState::EngineState(Config c)
   scripts.log = config.log;
   for (auto& db : dbs) db = std::make_unique<Keyspace>(config.hash_seed, pages);
   for (DbIndex i = 0; i < kDatabases; ++i) db_at[i] = db_name[i] = i;
+  memory.startup_bytes = sizeof(EngineState) + kDatabases * sizeof(Keyspace) + scripts.memory_bytes();
 }
 
 // Timers must be disarmed before their owners go, and a script under way has to end, as its stack is to be
@@ -48,12 +48,20 @@ EngineState::~EngineState() {
 uint64_t used_memory_bytes(const EngineState& s) {
   // What stands beside an object in indexes and allocator, by estimate.
   constexpr uint64_t kIndexBytes = 256;
-  uint64_t bytes = s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
+  uint64_t bytes = s.memory.startup_bytes + s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
                    s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
                    s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
                    s.leases.remembered() * (sizeof(LeaseFate) + kIndexBytes) +
                    s.attachments.size() * 2 * sizeof(Attachment);
   for (const auto& db : s.dbs) bytes += db->used_bytes();
+  return bytes;
+}
+
+uint64_t note_memory_use(Turn& t) {
+  MemoryUse& memory = t.s.memory;
+  const uint64_t bytes = used_memory_bytes(t.s);
+  memory.peak_bytes = std::max(memory.peak_bytes, bytes);
+  memory.looked_at = t.now.mono;
   return bytes;
 }
 
@@ -128,7 +136,6 @@ bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   c.last_active = now.mono;
   t.actor = conn;
   if (s_->task->fiber.under_way()) [[unlikely]] {
-    note_request(s_->heavy, c, now);
     t.now = s_->task->turn->now;  // a script is a single moment to everybody
     t.due = s_->task->turn->due;
     take_request_while_busy(t, c, argv);
@@ -189,7 +196,9 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   }
   Turn t{*s_, now, fx};
   fire_due_timers(t);
+  if (is_due(s_->memory.looked_at + MemoryUse::kBetweenLooks, now.mono)) note_memory_use(t);
   expire_due_entries(t, budget);
+  forget_surplus_keys(t);
   go_on_leaving(t);
   run_slice(t);
   serve_ready_queues(t);
@@ -197,7 +206,6 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
     s_->pause.until.reset();
     run_postponed(t);
   }
-  if (!s_->pause.until && !s_->task->fiber.under_way()) run_heavy(t);
   if (s_->task->fiber.under_way()) return;  // of a script in the middle nobody hears
   broadcast_invalidations(t);
   finish_journal(t);
@@ -209,7 +217,8 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
 std::optional<TimeMs> Engine::next_deadline() const {
   if (s_->service.loading) return std::nullopt;
   const bool has_work = next_flushed(*s_) != s_->flushed.end() || s_->scripts.collecting() ||
-                        s_->leaving.has_value() || !s_->old_buffers.empty() || !s_->unfinished.empty();
+                        s_->leaving.has_value() || !s_->old_buffers.empty() || !s_->unfinished.empty() ||
+                        s_->tracking.has_surplus(s_->config.limits.tracking_keys);
   if (has_work || s_->task->fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();
   const auto consider = [&next](const std::optional<TimeMs>& due) {
@@ -217,7 +226,6 @@ std::optional<TimeMs> Engine::next_deadline() const {
   };
   for (const auto& db : s_->dbs) consider(db->next_due());
   consider(s_->pause.until);
-  if (!s_->pause.until) consider(next_heavy(s_->heavy));
   return next;
 }
 
@@ -242,7 +250,6 @@ bool Engine::is_guest(ConnId conn) const {
 }
 bool Engine::lets_anybody_in() const { return s_->acl.lets_anybody_in(); }
 bool Engine::goes_on(ConnId conn) const { return s_->conns.at(conn).slices.count() > 0; }
-bool Engine::put_off(ConnId conn) const { return goes_on(conn) || s_->conns.at(conn).waits_as_heavy; }
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
 void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
   s_->conns.at(conn).unparsed_bytes = unparsed_bytes;

@@ -80,8 +80,6 @@ class Engine {
   bool blocked(ConnId conn) const;
   // Whether it is its own request that goes on in later turns, with nobody to wait for.
   bool goes_on(ConnId conn) const;
-  // Whether that is so, or its request has been put off for the others' sake: either ends by itself.
-  bool put_off(ConnId conn) const;
   // Whether the connection is to be closed (QUIT, CLIENT KILL, a broken frame): no request is taken any
   // more.
   bool closing(ConnId conn) const;

@@ -75,7 +75,8 @@ void cmd_cluster_help(Request&), cmd_cluster_info(Request&), cmd_cluster_keyslot
     cmd_flushall(Request&), cmd_flushdb(Request&), cmd_info(Request&), cmd_latency_doctor(Request&),
     cmd_latency_graph(Request&), cmd_latency_help(Request&), cmd_latency_histogram(Request&),
     cmd_latency_history(Request&), cmd_latency_latest(Request&), cmd_latency_reset(Request&),
-    cmd_memory_help(Request&), cmd_memory_usage(Request&), cmd_monitor(Request&), cmd_role(Request&),
+    cmd_memory_doctor(Request&), cmd_memory_help(Request&), cmd_memory_malloc_stats(Request&),
+    cmd_memory_stats(Request&), cmd_memory_usage(Request&), cmd_monitor(Request&), cmd_role(Request&),
     cmd_bgrewriteaof(Request&), cmd_bgsave(Request&), cmd_lastsave(Request&), cmd_save(Request&),
     cmd_shutdown(Request&), cmd_slowlog_get(Request&), cmd_slowlog_help(Request&),
     cmd_slowlog_len(Request&), cmd_slowlog_reset(Request&), cmd_swapdb(Request&), cmd_time(Request&);

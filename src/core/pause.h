@@ -20,7 +20,8 @@ struct Pause {
 };
 
 // Whether the request has to wait.
-bool is_paused(const Turn& t, const Conn& c, const Command& command);
+bool is_paused(const Turn& t, const Conn& c, const Command& command,
+               std::span<const std::string_view> argv);
 // Keeps it; the connection is blocked until it has been run.
 void postpone(Conn& c, std::span<const std::string_view> argv);
 

@@ -94,23 +94,27 @@ bool let_in(Turn& t, Waiter* w) {
   return true;
 }
 
-// An owner has become a holder: its other requests here for the same mode are granted with it, so that a
-// client that came back and asked again is not left behind; those for a stronger mode are upgrades now.
-void serve_owner(Turn& t, WaitQueue* q, const std::string& owner) {
+// With which capacity the owner holds the key; nullopt: it does not.
+std::optional<Capacity> held_by(Turn& t, const WaitQueue* q, const std::string& owner) {
   const Keyspace::Found f = find_live(t, q->db, q->key());
-  if (!f) return;
-  Capacity held = kExclusive;
+  if (!f) return std::nullopt;
   if (type_of(*f) == EntryType::kLock) {
     const Holder* h = lock_body_of(*f)->find(owner);
-    if (h == nullptr) return;
-    held = h->capacity;
-  } else if (!is_hold(*f) || value_of(*f) != owner) {
-    return;
+    return h == nullptr ? std::nullopt : std::optional(h->capacity);
   }
+  return is_hold(*f) && value_of(*f) == owner ? std::optional(kExclusive) : std::nullopt;
+}
+
+// An owner has become a holder: its other requests here are answered as if they came now, in the order in
+// which they came, so that a client that asked again is not left behind. One for the same or a weaker mode
+// is granted at once (the hold is converted); one for a stronger mode is an upgrade from now on.
+void serve_owner(Turn& t, WaitQueue* q, const std::string& owner) {
   for (Waiter* w : t.s.queues.of_owner_in(owner, q)) {
-    if (w->capacity == held) {
+    const auto held = held_by(t, q, owner);
+    if (!held) return;
+    if (w->capacity >= *held) {
       let_in(t, w);
-    } else if (w->capacity < held && !w->upgrade) {
+    } else if (!w->upgrade) {
       t.s.queues.promote(w);
     }
   }

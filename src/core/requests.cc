@@ -8,7 +8,6 @@
 #include "core/audit.h"
 #include "core/command.h"
 #include "core/handlers.h"
-#include "core/heavy.h"
 #include "core/locks.h"
 #include "core/long_task.h"
 #include "core/monitor.h"
@@ -20,27 +19,58 @@ namespace {
 constexpr std::string_view kBusyText =
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
 
-bool beyond_memory_limit(const Turn& t, const Conn& c, const Command& command) {
-  if ((command.flags & kDenyOom) == 0) return false;
-  const uint64_t limit = t.s.config.limits.memory_bytes;
-  return t.keys(c.db).is_full() || (limit != 0 && used_memory_bytes(t.s) > limit);
-}
+constexpr std::string_view kOomText = "OOM command not allowed when used memory > 'maxmemory'.";
 
 bool is_queued_in_multi(const Conn& c, const Command& command) {
   return c.transaction != nullptr && (command.flags & kInMulti) == 0;
 }
 
+// Whether memory has to be looked at before the request runs.
+bool may_grow(const EngineState& s, const Conn& c, const Command& command) {
+  if (s.config.limits.memory_bytes == 0 && !s.memory.over_limit) [[likely]]
+    return false;
+  return (command.flags & (kDenyOom | kMovableKeys)) != 0 || c.transaction != nullptr;
+}
+
+// What ends a transaction, or the connection, runs beyond the limit of memory as well.
+bool ends_transaction(const Command& command) {
+  return command.handler == cmd_exec || command.handler == cmd_discard || command.handler == cmd_reset ||
+         command.handler == cmd_quit;
+}
+
+// Memory is looked at once, before a request begins, so that a transaction or a script runs as a whole or
+// not at all. As in Redis, a transaction takes no more requests beyond the limit.
+bool refuse_beyond_memory(Turn& t, const Conn& c, const Command& command,
+                          std::span<const std::string_view> argv, Reply& reply) {
+  const uint64_t limit = t.s.config.limits.memory_bytes;
+  t.s.memory.over_limit = limit != 0 && used_memory_bytes(t.s) > limit;
+  if (!t.s.memory.over_limit) return false;
+  const bool exec = command.handler == cmd_exec && c.transaction != nullptr;
+  const bool grows = exec ? c.transaction->grows : demands_of(t.s, command, argv).grow;
+  if (!grows && (c.transaction == nullptr || ends_transaction(command))) return false;
+  reply.error(exec ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)
+                   : std::string(kOomText));
+  return true;
+}
+
 // Keeps a request for EXEC. What a transaction keeps is input not worked off yet, and shares its limit.
-void queue_in_multi(Conn& c, const Command& command, std::span<const std::string_view> argv,
-                    const Limits& limits, Reply& reply) {
-  QueuedRequests& queued = c.transaction->requests;
-  if (queued.bytes() + QueuedRequests::bytes_of(argv) > limits.query_buffer_bytes) {
-    c.transaction->broken = true;
+void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<const std::string_view> argv,
+                    Reply& reply) {
+  Transaction& transaction = *c.transaction;
+  if (transaction.broken || c.watch_broken) return reply.simple("QUEUED");  // none of it will run
+  QueuedRequests& queued = transaction.requests;
+  if (queued.bytes() + QueuedRequests::bytes_of(argv) > s.config.limits.query_buffer_bytes) {
+    transaction.broken = true;
+    const size_t answered = c.out.size();
     reply.error("ERR transaction is larger than client-query-buffer-limit allows");
+    s.log.note_rejection(&command, c.out.view().substr(answered));
     return;
   }
   queued.add(argv);
-  c.transaction->has_script = c.transaction->has_script || (command.flags & kMovableKeys) != 0;
+  const Demands demands = demands_of(s, command, argv);
+  transaction.has_script = transaction.has_script || (command.flags & kMovableKeys) != 0;
+  transaction.writes = transaction.writes || demands.write;
+  transaction.grows = transaction.grows || demands.grow;
   reply.simple("QUEUED");
 }
 
@@ -79,6 +109,14 @@ bool refuse_while_loading(const Turn& t, const Command& command, Reply& reply) {
   if (!t.s.service.loading || (command.flags & kLoading) != 0) [[likely]]
     return false;
   reply.error("LOADING Redis is loading the dataset in memory");
+  return true;
+}
+
+bool refuse_while_busy(const Conn& c, const Command& command, Reply& reply) {
+  if ((command.flags & kAllowBusy) != 0) return false;
+  const bool aborts = command.handler == cmd_exec && c.transaction != nullptr;
+  reply.error(aborts ? std::string("EXECABORT Transaction discarded because of: ").append(kBusyText)
+                     : std::string(kBusyText));
   return true;
 }
 
@@ -168,7 +206,7 @@ void note_time(Request& r, int64_t us) {
   CommandLog& log = r.s().log;
   const Config& config = r.s().config;
   const int64_t at_s = r.t.now.wall_us / 1000000;
-  log.note_time(r.command, us);
+  log.note_time(r.command, us, config.latency_tracking);
   if (us >= config.slowlog_us && config.slowlog_entries > 0 && (r.command.flags & kSkipSlowlog) == 0) {
     log.keep_slow({0, at_s, us, cut_arguments(r.command, r.argv), r.c.peer, r.c.name},
                   config.slowlog_entries);
@@ -189,7 +227,8 @@ void call(Request& r) {
   r.command.handler(r);
   if (timed) note_time(r, config.clock_us() - began_us);
   if (r.reply.out().size() > answered && r.reply.out().view()[answered] == '-') {
-    r.s().log.note_failure(r.command, r.reply.out().view().substr(answered));
+    const bool again = (r.command.flags & kMovableKeys) != 0 && r.s().scripts.take_repeated_error();
+    r.s().log.note_failure(r.command, r.reply.out().view().substr(answered), again);
   }
 }
 
@@ -201,8 +240,8 @@ void run_command(Request& r) {
   if (script && !r.s().monitors.empty()) [[unlikely]]
     feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
   const size_t answered = r.reply.out().size();
-  if (beyond_memory_limit(r.t, r.c, r.command)) {
-    r.reply.error("OOM command not allowed when used memory > 'maxmemory'.");
+  if ((r.command.flags & kDenyOom) != 0 && r.keys().is_full()) [[unlikely]] {
+    r.reply.error(kOomText);
     r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
     return;
   }
@@ -240,16 +279,14 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
   c.last_command = command;
   if (c.checked && refuse_by_acl(t, c, *command, argv, reply)) [[unlikely]]
     return conclude_refused(t, c, *command, argv, answered);
-  if (t.s.pause.until && is_paused(t, c, *command)) [[unlikely]]
+  if (t.s.pause.until && is_paused(t, c, *command, argv)) [[unlikely]]
     return postpone(c, argv);
-  if (c.heavy != nullptr && !is_queued_in_multi(c, *command) && put_off_heavy(t, c, *command, argv))
-      [[unlikely]]
-    return;
-  if (refuse_to_subscriber(c, *command, reply) || refuse_in_multi(c, *command, reply) ||
-      refuse_while_loading(t, *command, reply)) {
-    fail_transaction(t, c, argv[0]);
-  } else if (is_queued_in_multi(c, *command)) {
-    queue_in_multi(c, *command, argv, t.s.config.limits, reply);
+  if (refuse_in_multi(c, *command, reply) ||
+      (may_grow(t.s, c, *command) && refuse_beyond_memory(t, c, *command, argv, reply)) ||
+      refuse_to_subscriber(c, *command, reply) || refuse_while_loading(t, *command, reply))
+    return conclude_refused(t, c, *command, argv, answered);
+  if (is_queued_in_multi(c, *command)) {
+    queue_in_multi(t.s, c, *command, argv, reply);
   } else if (may_run_long(c, *command)) {
     if (!start_long_request(t, c, *command, argv)) return;
   } else {
@@ -267,34 +304,21 @@ void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view>
   const size_t answered = c.out.size();
   Reply reply(c.out, c.protocol);
   const Command* command = resolve_command(argv, reply);
-  if (command == nullptr || (c.checked && refuse_by_acl(t, c, *command, argv, reply))) {
+  if (command == nullptr || (c.checked && refuse_by_acl(t, c, *command, argv, reply)) ||
+      refuse_while_busy(c, *command, reply)) {
     fail_transaction(t, c, argv[0]);
-  } else if ((command->flags & kAllowBusy) == 0) {
-    const bool aborts = command->handler == cmd_exec && c.transaction != nullptr;
-    fail_transaction(t, c, argv[0]);
-    reply.error(aborts ? std::string("EXECABORT Transaction discarded because of: ").append(kBusyText)
-                       : std::string(kBusyText));
+    t.s.log.note_rejection(command, c.out.view().substr(answered));
   } else if (is_queued_in_multi(c, *command)) {
-    queue_in_multi(c, *command, argv, t.s.config.limits, reply);
+    queue_in_multi(t.s, c, *command, argv, reply);
   } else {
     Request r{t, c, *command, argv, reply};
     run_command(r);
   }
-  if (c.out.size() > answered && c.out.view()[answered] == '-') ++t.s.stats.errors;
   obey_reply_mode(c, answered);
   flush_later(c);
 }
 
-inline void note_weight(Turn& t, Conn& c, size_t reply_bytes) {
-  const int64_t script_us = t.s.scripts.take_heavy_us();
-  if (script_us > 0 || reply_bytes >= kLargeReply) [[unlikely]]
-    note_heavy(t, c, script_us, reply_bytes);
-  note_request(t.s.heavy, c, t.now);
-}
-
 void conclude_request(Turn& t, Conn& c, size_t answered) {
-  if (c.out.size() > answered && c.out.view()[answered] == '-') ++t.s.stats.errors;
-  note_weight(t, c, c.out.size() - answered);
   if (c.reply_mode != ReplyMode::kOn) [[unlikely]]
     obey_reply_mode(c, answered);
   forget_caching(c);
@@ -310,7 +334,7 @@ void run_postponed(Turn& t) {
   t.s.pause.over = false;
   std::vector<Conn*> waiting;
   t.s.conns.for_each([&](Conn& c) {
-    if (!c.postponed.empty() && !c.waits_as_heavy) waiting.push_back(&c);
+    if (!c.postponed.empty()) waiting.push_back(&c);
   });
   std::ranges::sort(waiting, {}, [](const Conn* c) { return c->id.serial; });
   for (Conn* c : waiting) take_postponed(t, *c);

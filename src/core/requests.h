@@ -9,6 +9,14 @@
 
 namespace holdfast {
 
+// What a request may do, as far as it tells before it runs. A script's own flags ("#!lua flags=...") count
+// where it has them.
+struct Demands {
+  bool write = false;  // also: publish
+  bool grow = false;   // memory
+};
+Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv);
+
 // The connection must be able to go on: not blocked, not closing.
 void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv);
 // The same while a script is over its time: few commands run, all others are answered -BUSY.

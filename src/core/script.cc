@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kStepsBetweenLooks = 100000;  // instructions of Lua after which the clock is looked at
 constexpr int64_t kSliceUs = 5000;          // how long a script goes on at once after it first gave way
-constexpr size_t kLongBody = size_t{64} << 10U;  // of a script: to compile it takes a millisecond
 
 void look(lua_State* lua, lua_Debug*) { host_of(lua).check_time(lua); }
 
@@ -92,7 +91,9 @@ struct ScriptSandbox {
     lua_rawgeti(lua, LUA_REGISTRYINDEX, host.handler_);
     push_kept(lua, host, host.call_.script->function);
     const size_t begin = r.reply.out().size();
-    if (lua_pcall(lua, 0, 1, 1) != 0) {
+    const bool failed = lua_pcall(lua, 0, 1, 1) != 0;
+    host.repeated_an_error_ = is_marked_error(lua);
+    if (failed) {
       host.write_error(r, lua);
     } else if (!write_value(lua, r.reply, host.call_.resp >= 3)) {
       r.reply.out().truncate(begin);
@@ -165,6 +166,12 @@ bool read_shebang(std::string_view& body, ScriptFlags& flags, std::string& error
 
 }  // namespace
 
+ScriptFlags ScriptHost::flags_of(std::string_view body) {
+  ScriptFlags flags;
+  std::string error;
+  return read_shebang(body, flags, error) ? flags : ScriptFlags{};
+}
+
 const Script* ScriptHost::load(std::string_view sha, std::string_view body, std::string& error) {
   Script script;
   if (!read_shebang(body, script.flags, error)) return nullptr;
@@ -173,14 +180,12 @@ const Script* ScriptHost::load(std::string_view sha, std::string_view body, std:
     return nullptr;
   }
   ScriptSandbox::Source source{body, 0, &error};
-  const int64_t began_us = body.size() < kLongBody ? 0 : clock_us();
   make_room();
   ceiling_bytes_ = limit_bytes_ - std::min(run_bytes_, limit_bytes_ / 4);  // those cached can always run
   const bool no_room = lua_cpcall(lua_, ScriptSandbox::compile, &source) != 0;
   ceiling_bytes_ = limit_bytes_;
   lua_settop(lua_, 0);
   tidy();
-  if (body.size() >= kLongBody) heavy_us_ += clock_us() - began_us;
   if (no_room) {
     error =
         "ERR Error compiling script (new function): not enough memory: script-memory may be raised, or "
@@ -229,15 +234,14 @@ void ScriptHost::write_error(Request& r, lua_State* lua) {
 }
 
 void ScriptHost::check_time(lua_State* lua) {
-  call_.heavy = true;  // most scripts never come here
   if (call_.killed.empty() && time.clock_us) {
     const int64_t now_us = time.clock_us();
+    if (call_.began_us == 0) call_.began_us = call_.slice_us = now_us;  // most scripts never come here
     const int64_t allowed_us = call_.paused ? kSliceUs : time.busy_us;
     if (time.hard_us > 0 && !call_.wrote && now_us - call_.began_us >= time.hard_us) {
       call_.killed = "ERR Script killed: it ran for longer than script-hard-limit allows.";
     } else if (now_us - call_.slice_us >= allowed_us) {
       call_.paused = true;
-      call_.before_us += now_us - call_.slice_us;
       time.pause();
       call_.slice_us = time.clock_us();
     }
@@ -255,13 +259,13 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
   const DbIndex number = r.s().db_name[r.c.db];
   const size_t begin = r.reply.out().size();
   call_ = Call{};
+  repeated_an_error_ = false;
   call_.request = &r;
   call_.read_only = read_only || script.flags.no_writes;
   call_.sha = sha;
   call_.script = &script;
   call_.keys = keys;
   call_.args = args;
-  call_.began_us = call_.slice_us = clock_us();
   make_room();
   lua_sethook(lua_, look, LUA_MASKCOUNT, kStepsBetweenLooks);
   if (lua_cpcall(lua_, ScriptSandbox::run, nullptr) != 0) {
@@ -270,7 +274,6 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
   }
   lua_settop(lua_, 0);
   end_limit();
-  if (call_.heavy) heavy_us_ += call_.before_us + clock_us() - call_.slice_us;
   call_ = Call{};
   r.c.db = r.s().db_at[number];  // SELECT in a script is the script's own, SWAPDB is not
   tidy();

@@ -68,12 +68,10 @@ class ScriptHost {
 
   // `sha` in lower case. Null: not cached.
   const Script* find(std::string_view sha) const;
-  // How long scripts took that were heavy, by what they did: the clock alone does not tell, as the machine
-  // may have had other work. In microseconds, since last asked.
-  int64_t take_heavy_us() { return std::exchange(heavy_us_, 0); }
-
   // Compiles and caches a script. Null: `error` says why, with its code.
   const Script* load(std::string_view sha, std::string_view body, std::string& error);
+  // What a script says of itself, without compiling it; where it says it wrongly: nothing.
+  static ScriptFlags flags_of(std::string_view body);
   void flush();
 
   // Runs a cached script for a request and writes its reply. `read_only`: EVAL_RO.
@@ -84,11 +82,10 @@ class ScriptHost {
 
   bool running() const { return call_.request != nullptr; }
   bool has_written() const { return call_.wrote; }
+  // Whether a run has ended, since last asked, with an error that was counted when a command in it gave it.
+  bool take_repeated_error() { return std::exchange(repeated_an_error_, false); }
   // It ends as soon as it goes on.
   void kill(std::string_view why) { call_.killed = why; }
-
-  // It does what may take long, though it counts as a single step.
-  void expect_long() { call_.heavy = true; }
 
   // For Lua's hook: gives way where the script has had its time, and ends it where it is to end.
   void check_time(lua_State* lua);
@@ -105,20 +102,17 @@ class ScriptHost {
     Request* request = nullptr;
     bool read_only = false;
     bool wrote = false;
-    bool paused = false;   // it has given way at least once
-    bool heavy = false;    // it takes many steps or much memory
-    bool hurries = false;  // it takes much, or large blocks
-    int resp = 2;          // redis.setresp()
-    int64_t began_us = 0;
+    bool paused = false;      // it has given way at least once
+    bool hurries = false;     // it takes much, or large blocks
+    int resp = 2;             // redis.setresp()
+    int64_t began_us = 0;     // when the clock was first looked at; 0: not yet
     int64_t slice_us = 0;     // when it last went on
-    int64_t before_us = 0;    // what it took until then
     std::string_view killed;  // why it has to end
     std::string_view sha;
     const Script* script = nullptr;
     std::span<const std::string_view> keys, args;
   };
 
-  int64_t clock_us() const { return time.clock_us ? time.clock_us() : 0; }
   static void* allocate(void* host, void* block, size_t old_size, size_t new_size);
   void* reallocate(void* block, size_t old_size, size_t new_size);
   void write_error(Request& r, lua_State* lua);
@@ -150,7 +144,7 @@ class ScriptHost {
   std::vector<int> pages_;
   size_t functions_ = 0;  // in them
   InParts<StringMap<Script>> scripts_;
-  int64_t heavy_us_ = 0;
+  bool repeated_an_error_ = false;
   Call call_;
   Buffer scratch_;  // the reply of a redis.call()
   std::vector<std::string_view> argv_;

@@ -35,6 +35,7 @@ struct ScriptApi {
   static int invoke(lua_State* lua, bool raise);
   static bool read_arguments(ScriptHost& host, lua_State* lua);
   static std::string_view run(ScriptHost& host);
+  static std::string_view objection(const ScriptHost& host, const Command* command);
   static std::string_view denial(const Request& outer, const Command& command,
                                  std::span<const std::string_view> argv);
   static std::string_view refusal(const ScriptHost& host, const Command& command);
@@ -88,14 +89,10 @@ int error_reply(lua_State* lua) {
   return 1;
 }
 
-// What takes a microsecond each time, though it is one step, may add up to more than its steps tell.
-constexpr size_t kLongText = 512;
-
 int sha1hex(lua_State* lua) {
   if (lua_gettop(lua) != 1) return raise_text(lua, "ERR wrong number of arguments");
   size_t size = 0;
   const char* bytes = lua_tolstring(lua, 1, &size);  // null, and size 0, for what is no string
-  if (size > kLongText) host_of(lua).expect_long();
   const std::string digest = sha1_hex({bytes == nullptr ? "" : bytes, size});
   lua_pushlstring(lua, digest.data(), digest.size());
   return 1;
@@ -168,24 +165,38 @@ std::string_view ScriptApi::denial(const Request& outer, const Command& command,
   return "ERR The user executing the script can't publish to the channel mentioned in the command";
 }
 
-// Runs the request in argv_; returns its reply, in scratch_, or an error's text that begins with no '-'.
-std::string_view ScriptApi::run(ScriptHost& host) {
-  const Command* command = find_row(host.argv_);
+// Why the request in argv_ may not run; empty: it may.
+std::string_view ScriptApi::objection(const ScriptHost& host, const Command* command) {
   if (command == nullptr) return "ERR Unknown Redis command called from script";
   if (!arity_fits(*command, host.argv_.size())) {
     return "ERR Wrong number of args calling Redis command from script";
   }
-  if (const std::string_view why = refusal(host, *command); !why.empty()) return why;
   const Request& outer = *host.call_.request;
+  if (const std::string_view why = refusal(host, *command); !why.empty()) return why;
   if (outer.c.checked) {
     if (const std::string_view why = denial(outer, *command, host.argv_); !why.empty()) return why;
   }
-  if ((command->flags & kWrite) != 0) host.call_.wrote = true;
+  // Beyond the limit a script may finish what it has begun: half of its changes would be worse.
+  const bool grows = (command->flags & kDenyOom) != 0 && !host.call_.script->flags.allow_oom;
+  if (!grows || host.call_.wrote || !outer.s().memory.over_limit) return {};
+  return "OOM command not allowed when used memory > 'maxmemory'.";
+}
+
+// Runs the request in argv_; returns its reply, in scratch_.
+std::string_view ScriptApi::run(ScriptHost& host) {
+  const Command* command = find_row(host.argv_);
+  const Request& outer = *host.call_.request;
   host.scratch_.clear();
-  Request r{outer.t, outer.c, *command, host.argv_, Reply(host.scratch_, host.call_.resp)};
+  Reply reply(host.scratch_, host.call_.resp);
+  if (const std::string_view why = objection(host, command); !why.empty()) {
+    reply.error(why);
+    outer.s().log.note_rejection(command, host.scratch_.view());
+    return host.scratch_.view();
+  }
+  if ((command->flags & kWrite) != 0) host.call_.wrote = true;
+  Request r{outer.t, outer.c, *command, host.argv_, reply};
   r.from_script = true;
   run_command(r);
-  if (host.scratch_.size() > kLongText || (command->flags & kFast) == 0) host.expect_long();
   return host.scratch_.view();
 }
 
@@ -199,16 +210,9 @@ int ScriptApi::invoke(lua_State* lua, bool raise) {
   }
   if (refused == nullptr) {
     const std::string_view reply = run(host);
-    const bool is_error = reply.starts_with('-') || reply.starts_with("ERR ");
-    // A refusal is bare text; every reply begins with a type.
-    if (reply.starts_with("ERR ")) {
-      push_error(lua, reply);
-    } else {
-      push_reply(lua, reply);
-    }
-    if (!is_error) return 1;
-    lua_pushboolean(lua, 1);  // a mark that Redis leaves in the table, and scripts can see
-    lua_setfield(lua, -2, "ignore_error_stats_update");
+    push_reply(lua, reply);
+    if (!reply.starts_with('-')) return 1;
+    mark_error(lua);
   } else {
     push_error(lua, refused);
   }

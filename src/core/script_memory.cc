@@ -49,7 +49,7 @@ void* ScriptHost::reallocate(void* block, size_t old_size, size_t new_size) {
 // large, and with a few large ones would never come to the end of a cycle. This only sets a number.
 void ScriptHost::hurry() {
   if (call_.request == nullptr || call_.hurries) return;
-  call_.hurries = call_.heavy = true;
+  call_.hurries = true;
   lua_gc(lua_, LUA_GCSETSTEPMUL, kMostWork);
 }
 

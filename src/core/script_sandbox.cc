@@ -202,15 +202,11 @@ int sandbox_collectgarbage(lua_State* lua) {
 // Patterns are matched by recursion: one frame of C for each item of a pattern. Longer ones than this have
 // no use but to overflow the stack.
 constexpr size_t kMaxPattern = 4096;
-// Bytes of a text times those of a pattern from which on the search may take a millisecond: it grows with
-// the text to the power of the pattern's items that repeat.
-constexpr size_t kLongSearch = 256;
 
 int with_short_pattern(lua_State* lua) {
   size_t size = 0;
   if (lua_isstring(lua, 2) != 0) lua_tolstring(lua, 2, &size);
   if (size > kMaxPattern) return luaL_error(lua, "pattern is longer than %d bytes", int{kMaxPattern});
-  if (lua_objlen(lua, 1) * size > kLongSearch) host_of(lua).expect_long();
   return call_original(lua);
 }
 

@@ -290,4 +290,21 @@ void push_error(lua_State* lua, std::string_view text) {
   set_field(lua, "err", text);
 }
 
+namespace {
+constexpr char kErrorMark[] = "ignore_error_stats_update";
+}
+
+void mark_error(lua_State* lua) {
+  lua_pushboolean(lua, 1);
+  lua_setfield(lua, -2, kErrorMark);
+}
+
+bool is_marked_error(lua_State* lua) {
+  if (!lua_istable(lua, -1)) return false;
+  push_field(lua, kErrorMark);
+  const bool marked = lua_toboolean(lua, -1) != 0;
+  lua_pop(lua, 1);
+  return marked;
+}
+
 }  // namespace holdfast

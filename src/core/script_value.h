@@ -19,5 +19,9 @@ bool write_value(lua_State* lua, Reply& reply, bool resp3_booleans);
 
 // Pushes {err = text}.
 void push_error(lua_State* lua, std::string_view text);
+// Marks the error on top of the stack as one that has been counted. It is a field that Redis leaves in the
+// table too, and scripts can see.
+void mark_error(lua_State* lua);
+bool is_marked_error(lua_State* lua);
 
 }  // namespace holdfast

@@ -50,7 +50,7 @@ void run_slice(Turn& t) {
   c->slices.take_first([&](std::span<const std::string_view> argv) {
     Request r{t, *c, *c->last_command, argv, Reply(c->out, c->protocol), true};
     refused = c->checked && refuse_by_acl(t, *c, r.command, argv, r.reply);  // users may have changed
-    if (!refused) r.command.handler(r);
+    refused ? t.s.log.note_rejection(&r.command, c->out.view().substr(answered)) : r.command.handler(r);
   });
   if (refused) c->slices.clear();
   conclude_request(t, *c, answered);

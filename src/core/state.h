@@ -15,7 +15,6 @@
 #include "core/config.h"
 #include "core/conn.h"
 #include "core/engine.h"
-#include "core/heavy.h"
 #include "core/journal.h"
 #include "core/keyspace.h"
 #include "core/lease_table.h"
@@ -39,7 +38,6 @@ struct LongTask;
 // Counters since the start, for INFO.
 struct Stats {
   uint64_t commands = 0;
-  uint64_t errors = 0;
   uint64_t read_bytes = 0;
   uint64_t written_bytes = 0;
   uint64_t refused_connections = 0;
@@ -69,6 +67,15 @@ struct SessionEnd : Timer {
 struct SearchSteps {
   size_t saved = 0;
   TimeMs counted;  // the time up to which steps have been saved
+};
+
+// Memory in use, as far as the engine counts it.
+struct MemoryUse {
+  static constexpr DurationMs kBetweenLooks{100};
+  uint64_t startup_bytes = 0;  // what an engine without a key or client takes
+  uint64_t peak_bytes = 0;     // the most that was seen
+  TimeMs looked_at;            // for the peak
+  bool over_limit = false;     // when the present request began
 };
 
 struct EngineState {
@@ -101,7 +108,7 @@ struct EngineState {
   ScriptHost scripts;
   std::unique_ptr<LongTask> task;
   Pause pause;
-  HeavyRequests heavy;
+  MemoryUse memory;
   CommandLog log;
   Acl acl;
   AclLog acl_log;
@@ -148,6 +155,8 @@ inline Reply push_to(Turn& t, Conn& c) {
 }
 
 uint64_t used_memory_bytes(const EngineState& s);
+// The same, and notes it for the peak.
+uint64_t note_memory_use(Turn& t);
 
 // What two numbers of databases mean to clients changes places.
 inline void swap_databases(EngineState& s, size_t a, size_t b) {

@@ -109,8 +109,20 @@ void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const st
     const bool added = t.s.tracking.readers[std::string(argv[i])].emplace(c.id.serial, c.id).second;
     t.s.tracking.remembered += added ? 1 : 0;
   }
-  const uint64_t most = t.s.config.limits.tracking_keys;
-  while (most != 0 && t.s.tracking.readers.size() > most) forget_some_key(t);
+  // Beyond what this request has added the rest goes in steps: see forget_surplus_keys().
+  size_t steps = positions->size();
+  for (const uint64_t most = t.s.config.limits.tracking_keys; steps > 0; --steps) {
+    if (!t.s.tracking.has_surplus(most)) return;
+    forget_some_key(t);
+  }
+}
+
+void forget_surplus_keys(Turn& t) {
+  constexpr size_t kKeysAtOnce = 100;
+  for (size_t n = 0; n < kKeysAtOnce; ++n) {
+    if (!t.s.tracking.has_surplus(t.s.config.limits.tracking_keys)) return;
+    forget_some_key(t);
+  }
 }
 
 void invalidate(Turn& t, std::string_view key) {

@@ -33,6 +33,8 @@ class Tracking {
   bool active() const { return !clients.empty() || !readers.empty(); }
   // Whether there is anything that a request's end has to tell.
   bool untold() const { return !own.empty() || pending > 0; }
+  // Whether more keys are remembered than may be; `most` 0: any number may.
+  bool has_surplus(uint64_t most) const { return most != 0 && readers.size() > most; }
 
   Clients clients;  // all with tracking on
   // In order, so that what is forgotten when there are too many is the same in every run.
@@ -45,6 +47,9 @@ class Tracking {
 
 // Notes that the connection may keep what this request has read.
 void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv);
+
+// Forgets a few of the keys that are too many since the limit was lowered; their readers are told.
+void forget_surplus_keys(Turn& t);
 
 // Tells who has read the key that it changed.
 void invalidate(Turn& t, std::string_view key);

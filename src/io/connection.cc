@@ -3,7 +3,6 @@
 #include "io/connection.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -164,10 +163,10 @@ void Connection::tidy(Buffer& buffer) {
   if (buffer.capacity() > kKeptBytes) server_.give_back(buffer);
 }
 
-// Who waits for his own requests alone is read no further than the next of them: his peer keeps the rest.
+// While a request goes in slices, the server reads no further than the next one: the peer keeps the rest.
 void Connection::check_input() {
   server_.engine().note_input(id_, input_.size());
-  if (input_.size() >= kReadBytes && server_.engine().put_off(id_)) stop_reading();
+  if (input_.size() >= kReadBytes && server_.engine().goes_on(id_)) stop_reading();
   if (input_.size() <= server_.engine().config().limits.query_buffer_bytes) return;
   refuse("its unparsed input is beyond client-query-buffer-limit");
 }
@@ -184,21 +183,10 @@ void Connection::resume() {
 void Connection::stop_reading() {
   uv_read_stop(stream());
   read_stopped_ = true;
-  if (!std::exchange(noted_unread_, true)) server_.note_unread(id_);
-}
-
-bool Connection::stays_unread() { return noted_unread_ = read_stopped_; }
-
-bool Connection::has_gone() const {
-  if (server_.engine().goes_on(id_) || has_unsent()) return false;
-  pollfd peer{};
-  if (uv_fileno(&handle_.handle, &peer.fd) != 0) return false;
-  peer.events = POLLRDHUP;
-  return poll(&peer, 1, 0) > 0;
 }
 
 void Connection::read_again() {
-  if (closed_ || server_.engine().put_off(id_)) return;
+  if (closed_ || server_.engine().goes_on(id_)) return;
   read_stopped_ = false;
   if (!at_end_ && uv_read_start(stream(), on_alloc, on_read) != 0) close();
 }
@@ -217,16 +205,15 @@ void Connection::close_if_finished() {
   if (!at_end_ || closed_) return;
   const Engine& engine = server_.engine();
   if (engine.goes_on(id_)) return;
-  if (engine.put_off(id_) ? has_unsent() : is_under_way() && !engine.blocked(id_)) return;
+  if (is_under_way() && !engine.blocked(id_)) return;
   tls_ ? write_tls() : write_now();
   close();
 }
 
-bool Connection::has_unsent() const {
-  return writing_ || !output_->empty() || (tls_ && !tls_->unsent.empty());
+bool Connection::is_under_way() const {
+  const bool unsent = writing_ || !output_->empty() || (tls_ && !tls_->unsent.empty());
+  return unsent || backlogged_ || stopped_;
 }
-
-bool Connection::is_under_way() const { return backlogged_ || stopped_ || has_unsent(); }
 
 void Connection::flush() {
   output_ = &server_.engine().output(id_);  // which also tells the engine that this has been seen to

@@ -70,11 +70,6 @@ class Connection {
   // When it last sent something.
   TimeMs last_active() const { return last_active_; }
 
-  // Whether it is still not read, since Server::note_unread().
-  bool stays_unread();
-  // Whether its peer has gone meanwhile, and nothing of it is under way.
-  bool has_gone() const;
-
   // Whether its TLS handshake is not over; and the end of one that will not be.
   bool handshakes() const;
   void give_up_handshake(std::string_view why);
@@ -95,7 +90,6 @@ class Connection {
   void stop_reading();
   void read_again();
   void end_of_input();
-  bool has_unsent() const;
   bool is_under_way() const;
   void close_if_finished();
   void send();
@@ -139,8 +133,7 @@ class Connection {
   bool read_was_full_ = false;  // the last read filled its buffer, so libuv is about to read again
   bool writing_ = false;        // in_flight_ is with the loop
   bool backlogged_ = false;     // has input that it could parse, but others come first
-  bool read_stopped_ = false;   // has input enough for a while
-  bool noted_unread_ = false;   // stands in the server's list of those
+  bool read_stopped_ = false;   // has input enough until its request in slices is done
   bool stopped_ = false;        // has input behind a request that is not done with
   bool at_end_ = false;         // the peer sends no more, yet may still read
   bool lingering_ = false;      // the engine has forgotten it, its last replies are still on their way

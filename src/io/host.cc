@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -129,6 +130,18 @@ Result<uint32_t> make_room_for_clients(uint32_t clients) {
   return fit;
 }
 
+std::string read_allocator_report() {
+  char* text = nullptr;
+  size_t size = 0;
+  std::FILE* out = open_memstream(&text, &size);
+  if (out == nullptr) return "";
+  malloc_info(0, out);
+  std::fclose(out);
+  std::string report(text, size);
+  std::free(text);
+  return report;
+}
+
 HostFacts read_host_facts(int64_t tcp_port, const std::string& config_file, TimeMs started) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -136,6 +149,10 @@ HostFacts read_host_facts(int64_t tcp_port, const std::string& config_file, Time
   facts.pid = getpid();
   facts.tcp_port = tcp_port;
   facts.rss_bytes = resident_bytes();
+  facts.system_bytes = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  const struct mallinfo2 allocator = mallinfo2();
+  facts.allocator_used_bytes = static_cast<int64_t>(allocator.uordblks + allocator.hblkhd);
+  facts.allocator_held_bytes = static_cast<int64_t>(allocator.arena + allocator.hblkhd);
   facts.uptime_s = (read_clock().mono - started).count / 1000;
   facts.cpu_user_s = seconds(usage.ru_utime);
   facts.cpu_system_s = seconds(usage.ru_stime);

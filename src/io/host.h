@@ -29,4 +29,7 @@ Result<uint32_t> make_room_for_clients(uint32_t clients);
 // The facts of this moment; `started_ms` is the process's start on read_clock()'s clock.
 HostFacts read_host_facts(int64_t tcp_port, const std::string& config_file, TimeMs started);
 
+// What the C library says of its memory, as XML.
+std::string read_allocator_report();
+
 }  // namespace holdfast

@@ -45,6 +45,8 @@ const char* argument_name(Kind kind) {
       return "WHEN";
     case Kind::kSave:
       return "PAIRS";
+    case Kind::kPercentiles:
+      return "NUMBERS";
     case Kind::kDebug:
       return "WHO";
     case Kind::kEvents:
@@ -334,9 +336,10 @@ void adopt_changes(const Options& options, Config& config) {
   config.settings = std::move(made.settings);
   config.notify_flags = made.notify_flags;
   config.slowlog_us = made.slowlog_us;
-  config.heavy_request_pause = made.heavy_request_pause;
   config.slowlog_entries = made.slowlog_entries;
   config.latency_threshold_ms = made.latency_threshold_ms;
+  config.latency_tracking = made.latency_tracking;
+  config.latency_percentiles = std::move(made.latency_percentiles);
   config.acl_log_entries = made.acl_log_entries;
 }
 
@@ -373,10 +376,11 @@ Config engine_config(const Options& options) {
   config.limits.hash_packed_entries = static_cast<uint32_t>(options.hash_packed_entries);
   config.limits.hash_packed_value_bytes = static_cast<uint32_t>(options.hash_packed_value_bytes);
   config.notify_flags = *parse_event_flags(options.notify_events);
-  config.heavy_request_pause = static_cast<uint32_t>(options.heavy_request_pause);
   config.slowlog_us = static_cast<int64_t>(options.slowlog_us);
   config.slowlog_entries = options.slowlog_entries;
   config.latency_threshold_ms = static_cast<int64_t>(options.latency_threshold_ms);
+  config.latency_tracking = options.latency_tracking == "yes";
+  config.latency_percentiles = *parse_percentiles(options.latency_percentiles);
   config.debug_command = options.debug_command;
   config.limits.lease_memory = static_cast<uint32_t>(options.lease_memory);
   config.hash_seed = options.hash_seed;

@@ -61,7 +61,6 @@ struct Options {
   uint64_t hash_packed_entries = 0;
   uint64_t hash_packed_value_bytes = 0;
   uint64_t busy_reply_ms = 0;
-  uint64_t heavy_request_pause = 0;
   uint64_t script_hard_ms = 0;
   uint64_t script_memory_bytes = 0;
   uint64_t script_run_bytes = 0;
@@ -69,6 +68,8 @@ struct Options {
   uint64_t slowlog_us = 0;
   uint64_t slowlog_entries = 0;
   uint64_t latency_threshold_ms = 0;
+  std::string latency_tracking;
+  std::string latency_percentiles;
   std::string debug_command;
 
   uint64_t max_waiters = 0;

@@ -105,9 +105,6 @@ const std::array kRows{
         "different patterns that all clients together may PSUBSCRIBE to"},
     Row{"Limits", "maxmemory", "0", When::kAnyTime, Kind::kSize, &O::memory_bytes, 0, kMaxU64,
         "memory beyond which commands that need more are refused; 0: no limit"},
-    Row{"Limits", "heavy-request-pause", "200", When::kAnyTime, Kind::kNumber, &O::heavy_request_pause, 0,
-        10000,
-        "how many times as long as it took a heavy request keeps the next waiting, for others; 0: none"},
 
     Row{"Locks", "max-waiters", "1000000", When::kAnyTime, Kind::kNumber, &O::max_waiters, 0, kMaxI32,
         "waiting requests in all"},
@@ -171,6 +168,10 @@ const std::array kRows{
         "commands kept in SLOWLOG; 0: none"},
     Row{"Logging", "latency-monitor-threshold", "0", When::kAnyTime, Kind::kNumber,
         &O::latency_threshold_ms, 0, kMaxI32, "milliseconds from which on LATENCY keeps an event; 0: none"},
+    Row{"Logging", "latency-tracking", "yes", When::kAnyTime, Kind::kYesNo, &O::latency_tracking, 0, 0,
+        "whether the times of commands are counted for INFO latencystats and LATENCY HISTOGRAM"},
+    Row{"Logging", "latency-tracking-info-percentiles", "50 99 99.9", When::kAnyTime, Kind::kPercentiles,
+        &O::latency_percentiles, 0, 0, "percentiles that INFO latencystats shows; empty: none"},
     Row{"Logging", "loglevel", "notice", When::kAnyTime, Kind::kLevel, &O::loglevel, 0, 0,
         "debug, verbose, notice or warning"},
     Row{"Logging", "logfile", "", When::kStart, Kind::kText, &O::logfile, 0, 0,
@@ -217,6 +218,14 @@ bool is_pairs(std::string_view text) {
   }
 }
 
+std::optional<double> parse_percentile(std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool fits = error == std::errc() && stop == end && value >= 0 && value <= 100;
+  return fits ? std::optional(value) : std::nullopt;
+}
+
 std::optional<uint64_t> parse_size(std::string_view text) {
   const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const std::optional<uint64_t> value = parse_number(text.substr(0, digits), 10);
@@ -240,6 +249,19 @@ std::optional<uint64_t> parse_integer(const Row& row, std::string_view text) {
 
 std::span<const Row> option_rows() { return kRows; }
 
+std::optional<std::vector<double>> parse_percentiles(std::string_view text) {
+  std::vector<double> numbers;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (text.empty()) return numbers;
+    const size_t end = std::min(text.find(' '), text.size());
+    const auto number = parse_percentile(text.substr(0, end));
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+    text.remove_prefix(end);
+  }
+}
+
 std::string expected(const Row& row) {
   switch (row.kind) {
     case Kind::kText:
@@ -260,6 +282,8 @@ std::string expected(const Row& row) {
       return "always, everysec or no";
     case Kind::kSave:
       return "pairs of seconds and changes, such as \"3600 1 60 10000\"";
+    case Kind::kPercentiles:
+      return "numbers from 0 to 100, such as \"50 99 99.9\"";
     case Kind::kEvents:
       return fmt::format("letters out of {}", kEventLetters);
     case Kind::kNumber:
@@ -290,6 +314,7 @@ static bool takes_text(Kind kind, std::string_view text) {
   if (kind == Kind::kAuth) return std::ranges::find(kAuths, text) != kAuths.end();
   if (kind == Kind::kFsync) return std::ranges::find(kFsyncs, text) != kFsyncs.end();
   if (kind == Kind::kSave) return is_pairs(text);
+  if (kind == Kind::kPercentiles) return parse_percentiles(text).has_value();
   return kind != Kind::kEvents || parse_event_flags(text);
 }
 

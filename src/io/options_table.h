@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "io/options.h"
 
@@ -21,6 +23,7 @@ enum class Kind {
   kFsync,
   kSave,
   kEvents,
+  kPercentiles,
   kNumber,
   kSize,
   kOctal,
@@ -58,6 +61,8 @@ std::string shown(const Row& row, const Options& options);
 bool is_any_port(const Row& row, const Options& options);
 // What the row takes, in words.
 std::string expected(const Row& row);
+// Blank-separated numbers from 0 to 100, or nothing; nullopt: it is something else.
+std::optional<std::vector<double>> parse_percentiles(std::string_view text);
 // Why it does not take a text, as Redis words it, where it has words for it.
 std::string refusal(const Row& row, const std::string& text);
 

@@ -55,8 +55,6 @@ class Server {
     engine_.give_back(buffer);
     now();
   }
-  // It is not read for a while: its peer may go unnoticed until stays_unread() says no.
-  void note_unread(ConnId id) { unread_.push_back(id); }
   // It has input that it could parse, but has had its share of this turn.
   void add_backlog(ConnId id) { backlog_.push_back(id); }
   // Of a turn's time, for the requests of one client: those who want more than their share share what one
@@ -111,7 +109,6 @@ class Server {
   void arm_timer();
   void close_idle();
   void close_slow_handshakes();
-  void close_gone();
   void stop(const char* signal_name);
 
   Engine& engine_;
@@ -149,7 +146,6 @@ class Server {
   Effects handled_;                  // what is being done: kept for its memory
   std::vector<ConnId> held_;         // their replies wait for the disk
   std::vector<ConnId> held_closes_;  // they close when those have left
-  std::vector<ConnId> unread_;       // not read for a while: close_gone() looks after them
   std::vector<ConnId> backlog_;
   std::vector<ConnId> runnable_;  // the backlog that is being run
   size_t turn_bytes_ = 0;         // read since the turn began

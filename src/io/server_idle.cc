@@ -1,7 +1,4 @@
-// Once a second: whoever has been silent, slow or away for too long is closed.
-#include <utility>
-#include <vector>
-
+// Once a second: closes the connections that have been silent, or in their TLS handshake, for too long.
 #include "io/server.h"
 
 namespace holdfast {
@@ -10,7 +7,6 @@ void Server::on_idle_check(uv_timer_t* timer) noexcept {
   auto* server = static_cast<Server*>(timer->data);
   server->close_idle();
   server->close_slow_handshakes();
-  server->close_gone();
 }
 
 void Server::close_idle() {
@@ -32,19 +28,6 @@ void Server::close_slow_handshakes() {
     handshakes_.pop_front();
     if (connection != nullptr && connection->handshakes())
       connection->give_up_handshake("it takes longer than tls-handshake-timeout");
-  }
-}
-
-void Server::close_gone() {
-  for (const ConnId id : std::exchange(unread_, {})) {
-    Connection* connection = find(id);
-    if (connection == nullptr || !connection->stays_unread()) continue;
-    if (!connection->has_gone()) {
-      unread_.push_back(id);
-      continue;
-    }
-    now();  // opens the turn, for what a close may cause
-    connection->close();
   }
 }
 

@@ -20,6 +20,20 @@ ALL_KEYS = KEYS + (b"big1", b"big2")
 EVENTS = (
     b"KEA", b"KEA", b"KA", b"EA", b"Kg$", b"Eh", b"Exg", b"", b"KEg$lshxmn", b"K", b"A", b"En", b"KEA?",
     b"KEm")
+# What a script says of itself, and what it does.
+SCRIPT_FLAGS = (b"", b"", b"#!lua\n", b"#!lua flags=no-writes\n", b"#!lua flags=allow-oom\n",
+                b"#!lua flags=no-writes,allow-oom\n", b"#!lua flags=nonsense\n")
+SCRIPT_BODIES = (b"return 1", b"return redis.call('get', 's1')", b"return redis.call('set', 's1', 'x')",
+                 b"return redis.pcall('set', 's2', 'y')",
+                 b"redis.call('del', 's1') return redis.call('set', 's1', 1)",
+                 b"redis.pcall('set', 's1', 1) return redis.pcall('append', 's1', 'z')",
+                 b"return redis.call('hset', 'h1', 'f', 1)")
+# Errors in scripts: caught, handed on, made, and none.
+FAULTY = (b"return redis.call('incr', 's1')", b"return redis.pcall('incr', 's1')",
+          b"redis.pcall('incr', 's1') return 1", b"redis.pcall('nosuch') redis.pcall('get') return 2",
+          b"return redis.call('nosuch')", b"return redis.error_reply('MINE alone')", b"error('x')",
+          b"redis.pcall('incr', 's1') return {err = 'OTHER one'}", b"return {err = 'BARE'}", b"return 1",
+          b"return redis.pcall('hget', 's1', 'f')", b"return redis.call('eval', 'return 1', 0)")
 SHARDED = {b"SUBSCRIBE": b"SSUBSCRIBE", b"UNSUBSCRIBE": b"SUNSUBSCRIBE"}
 
 
@@ -40,13 +54,15 @@ class Planner:
         self.words = Commands(random)
         self.scripts = Scripts(self.words)
         self.plans = {"plain": self.plain, "scripts": self.lua, "transactions": self.transactions,
-                      "pubsub": self.pubsub,
+                      "pubsub": self.pubsub, "memory": self.memory, "paused": self.paused,
+                      "silent": self.silent, "errors": self.errors,
                       "notifications": self.notifications, "tracking": self.tracking,
                       "broadcast": self.broadcast,
                       "connection": self.connection, "frames": self.frames}
         self.turns = ["plain"] * 8 + ["scripts"] * 5 + ["transactions"] * 3 + ["pubsub",
             "notifications"] * 2 + [
-            "tracking"] * 2 + ["broadcast", "connection", "connection", "frames"]
+            "tracking"] * 2 + ["broadcast", "connection", "connection", "frames"] + [
+            "memory", "paused", "silent", "errors"]
 
     def plan(self, protocol, kind=None):
         kind = kind or self.words.one(self.turns)
@@ -163,6 +179,69 @@ class Planner:
                 yield Batch(words.one("ABC"), words.gone(), "count")
         for connection in "ABC":
             yield Batch(connection, [(b"DISCARD",), (b"UNWATCH",)], "count")
+
+    def flagged(self):
+        words = self.words
+        body = words.one(SCRIPT_FLAGS) + words.one(SCRIPT_BODIES)
+        return (words.one((b"EVAL", b"EVAL", b"EVAL_RO")), body, b"0")
+
+    def limited_step(self):
+        words = self.words
+        luck = words.draw()
+        if luck < 0.2:
+            return (b"MULTI",)
+        if luck < 0.4:
+            return (b"EXEC",)
+        if luck < 0.45:
+            return words.one(((b"DISCARD",), (b"WATCH", words.one(KEYS)), (b"UNWATCH",), (b"RESET",)))
+        return self.flagged() if luck < 0.65 else words.plain()
+
+    def memory(self, _):
+        """Beyond maxmemory and below it in turns: what is refused at once and by EXEC, what scripts may."""
+        words = self.words
+        for _ in range(80):
+            yield Batch("B", [(b"CONFIG", b"SET", b"maxmemory", words.one((b"0", b"1")))], "count")
+            yield Batch("A", self.several(1, 6, self.limited_step), "count")
+        yield Batch("B", [(b"CONFIG", b"SET", b"maxmemory", b"0")], "count")
+        yield Batch("A", [(b"DISCARD",), (b"UNWATCH",)], "count")
+
+    def paused(self, _):
+        """What CLIENT PAUSE WRITE lets through, so that nothing has to wait."""
+        words = self.words
+        for _ in range(10):
+            yield Batch("B", [(b"CLIENT", b"PAUSE", b"3600000", b"WRITE")], "count")
+            reads = self.several(1, 8, lambda: words.one((
+                (b"GET", words.one(KEYS)), (b"EVAL_RO", b"return redis.call('get', 's1')", b"0"), (b"PING",),
+                (b"EVAL", b"#!lua flags=no-writes\nreturn redis.call('get', 's1')", b"0"),
+                (b"MULTI",), (b"EXEC",), (b"DISCARD",))))
+            yield Batch("A", reads + [(b"DISCARD",)], "count")
+            yield Batch("B", [(b"CLIENT", b"UNPAUSE")], "count")
+            yield Batch("A", self.several(1, 4, words.plain), "count")
+
+    def silent(self, protocol):
+        """Subscriptions of a client that wants no replies."""
+        words = self.words
+        leave = [(b"UNSUBSCRIBE", *CHANNELS), (b"PUNSUBSCRIBE", *PATTERNS), (b"SUNSUBSCRIBE", *CHANNELS)]
+        for _ in range(30):
+            some = self.several(1, 6, lambda: self.subscription(protocol == 3))
+            first = (b"CLIENT", b"REPLY", words.one((b"OFF", b"SKIP", b"OFF")))
+            yield Batch("A", [first, *some, *leave, (b"CLIENT", b"REPLY", b"ON")], "marker")
+            yield Batch("B", self.several(1, 3, self.publication), "marker")
+
+    def errors(self, _):
+        """Errors are counted once each, also in EXEC and in scripts."""
+        words = self.words
+        for _ in range(30):
+            steps = self.several(1, 6, lambda: words.one((
+                words.plain(), (b"INCR", b"s1"), (b"NOSUCH", b"x"), (b"GET",), (b"EXEC",), (b"MULTI", b"x"),
+                (b"EVAL", words.one(FAULTY), b"0"), (b"EVALSHA", b"0" * 40, b"0"))))
+            queued = self.several(0, 4, lambda: words.one((
+                (b"INCR", b"s1"), (b"GET", b"s1"), (b"HGET", b"s1", b"f"),
+                (b"EVAL", words.one(FAULTY), b"0"))))
+            wrong = [(b"GET",)] if words.chance(0.2) else []
+            yield Batch("A", [(b"CONFIG", b"RESETSTAT"), (b"SET", b"s1", b"text"), *steps,
+                              (b"MULTI",), *queued, *wrong, (b"EXEC",),
+                              (b"INFO", b"ERRORSTATS"), (b"INFO", b"STATS")], "count")
 
     def subscription(self, resp3):
         words = self.words

@@ -153,15 +153,15 @@ class Model {
   static Hold* hold_of(KeyState& state, const std::string& owner);
   static bool fits(const KeyState& state, const Request& request);
   static bool delayed(const KeyState& state) { return state.delay_until.count >= 0; }
-  bool head_may_go(KeyState& state) const;
-  std::optional<size_t> next_to_go(KeyState& state) const;
+  static bool head_may_go(KeyState& state);
+  static std::optional<size_t> next_to_go(KeyState& state);
   TokenRef take(const KeyId& id, const Request& request);
   void set_ttl(Hold& hold, int64_t ttl_ms) const;
   void touch(const KeyId& id);
   void serve(const KeyId& id);
   void deliver(const KeyId& id, const Request& request);
-  size_t upgrade_place(const KeyState& state) const;
-  void promote_upgrades(const KeyId& id);
+  static size_t upgrade_place(const KeyState& state);
+  static void promote_upgrades(KeyState& state);
   bool open_to_newcomers(const KeyState& state) const { return state.queue.empty() && !delayed(state); }
   bool admitted(KeyState& state, const Request& request) const;
   TokenRef token_of(const KeyId& id, Hold& hold);
@@ -175,7 +175,8 @@ class Model {
   // model_deadlock.cc
   std::set<std::string> waiting_for(const std::string& owner) const;
   bool deadlocked(const std::string& owner) const;
-  static bool satisfiable(const KeyState& state, size_t place, const std::set<std::string>& stuck);
+  static bool play(KeyState& state);
+  static bool let_go(std::map<KeyId, KeyState>& keys);
 
   // model_time.cc: what is due, and how holds end
   std::vector<Due> all_due() const;

@@ -1,28 +1,11 @@
-// Deadlock, found the slow way: whoever may wait for the asking owner, directly or through others, is taken
-// to be stuck. Then those are released who would have all they wait for once the owners that are not stuck
-// let go, until nothing changes. If the asker remains, it would wait for itself.
+// Deadlock, found the slow way: the locks of all owners that may wait for the asking one, directly or
+// through others, are played to the end. The queues grant as they always do, and an owner without a wait
+// releases all that it holds. An asker that still waits when nothing moves any more would wait for itself.
 #include <algorithm>
 
 #include "model.h"
 
 namespace holdfast::simulation {
-
-// Whether the waiter gets its lock once every owner that is not stuck has let go of what it holds. Those
-// queued before its owner's first request must all have had their turn, and of the holders as many must go
-// as the capacity rule asks.
-bool Model::satisfiable(const KeyState& state, size_t place, const std::set<std::string>& stuck) {
-  const Request& request = state.queue[place];
-  for (size_t before = 0; before < place; ++before) {
-    const std::string& owner = state.queue[before].owner;
-    if (owner == request.owner) break;
-    if (stuck.contains(owner)) return false;
-  }
-  KeyState remaining;
-  for (const Hold& hold : state.holds) {
-    if (stuck.contains(hold.owner)) remaining.holds.push_back(hold);
-  }
-  return fits(remaining, request);
-}
 
 // The owner, and all who stand in a queue behind somebody of them or at a key that somebody of them holds.
 std::set<std::string> Model::waiting_for(const std::string& owner) const {
@@ -41,20 +24,51 @@ std::set<std::string> Model::waiting_for(const std::string& owner) const {
   return all;
 }
 
-bool Model::deadlocked(const std::string& owner) const {
-  std::set<std::string> stuck = waiting_for(owner);
-  for (bool changed = true; changed;) {
-    std::set<std::string> still;
-    for (const auto& [id, state] : keys_) {
-      for (size_t place = 0; place < state.queue.size(); ++place) {
-        const std::string& waiter = state.queue[place].owner;
-        if (stuck.contains(waiter) && !satisfiable(state, place, stuck)) still.insert(waiter);
-      }
-    }
-    changed = still.size() < stuck.size();
-    stuck = std::move(still);
+// Grants all that can be granted of a queue. Whether anything was.
+bool Model::play(KeyState& state) {
+  bool any = false;
+  promote_upgrades(state);
+  while (const std::optional<size_t> place = next_to_go(state)) {
+    const Request granted = state.queue[*place];
+    state.queue.erase(state.queue.begin() + static_cast<std::ptrdiff_t>(*place));
+    std::erase_if(state.holds, [&](const Hold& hold) { return hold.owner == granted.owner; });
+    state.holds.emplace_back().owner = granted.owner;
+    state.holds.back().capacity = granted.capacity;
+    promote_upgrades(state);
+    any = true;
   }
-  return stuck.contains(owner);
+  return any;
+}
+
+// Every owner that waits for nothing releases what it holds. Whether there was one.
+bool Model::let_go(std::map<KeyId, KeyState>& keys) {
+  std::set<std::string> waiting;
+  for (const auto& [id, state] : keys) {
+    for (const Request& request : state.queue) waiting.insert(request.owner);
+  }
+  size_t gone = 0;
+  for (auto& [id, state] : keys) {
+    gone += std::erase_if(state.holds, [&](const Hold& hold) { return !waiting.contains(hold.owner); });
+  }
+  return gone > 0;
+}
+
+bool Model::deadlocked(const std::string& owner) const {
+  const std::set<std::string> concerned = waiting_for(owner);
+  std::map<KeyId, KeyState> keys = keys_;
+  for (auto& [id, state] : keys) {
+    std::erase_if(state.holds, [&](const Hold& hold) { return !concerned.contains(hold.owner); });
+    std::erase_if(state.queue, [&](const Request& request) { return !concerned.contains(request.owner); });
+    state.delay_until = TimeMs{-1};  // it will be over
+  }
+  for (bool moves = true; moves;) {
+    moves = let_go(keys);
+    for (auto& [id, state] : keys) moves = play(state) || moves;
+  }
+  return std::any_of(keys.begin(), keys.end(), [&](const auto& key) {
+    const auto& queue = key.second.queue;
+    return std::any_of(queue.begin(), queue.end(), [&](const Request& r) { return r.owner == owner; });
+  });
 }
 
 }  // namespace holdfast::simulation

@@ -134,7 +134,7 @@ void Model::touch(const KeyId& id) {
 }
 
 // Whether the first waiter may be let in now.
-bool Model::head_may_go(KeyState& state) const {
+bool Model::head_may_go(KeyState& state) {
   if (state.queue.empty() || delayed(state)) return false;
   const Request& request = state.queue[0];
   const Hold* hold = hold_of(state, request.owner);
@@ -142,12 +142,12 @@ bool Model::head_may_go(KeyState& state) const {
   return fits(state, request);
 }
 
-// The waiter to be granted next: one that asks for just what its owner has, wherever it stands, or the
+// The waiter to be granted next: one that asks for no more than its owner has, wherever it stands, or the
 // first.
-std::optional<size_t> Model::next_to_go(KeyState& state) const {
+std::optional<size_t> Model::next_to_go(KeyState& state) {
   for (size_t place = 0; place < state.queue.size(); ++place) {
     const Hold* hold = hold_of(state, state.queue[place].owner);
-    if (hold != nullptr && hold->capacity == state.queue[place].capacity) return place;
+    if (hold != nullptr && hold->capacity <= state.queue[place].capacity) return place;
   }
   return head_may_go(state) ? std::optional<size_t>(0) : std::nullopt;
 }
@@ -155,25 +155,24 @@ std::optional<size_t> Model::next_to_go(KeyState& state) const {
 // Grants all that can be granted of a key's queue.
 void Model::serve(const KeyId& id) {
   KeyState& state = keys_[id];
-  promote_upgrades(id);
+  promote_upgrades(state);
   while (const std::optional<size_t> place = next_to_go(state)) {
     const Request request = state.queue[*place];
     state.queue.erase(state.queue.begin() + static_cast<std::ptrdiff_t>(*place));
     deliver(id, request);
-    promote_upgrades(id);
+    promote_upgrades(state);
   }
 }
 
 // Upgrades stand before all others, in the order in which they came.
-size_t Model::upgrade_place(const KeyState& state) const {
+size_t Model::upgrade_place(const KeyState& state) {
   size_t place = 0;
   while (place < state.queue.size() && state.queue[place].upgrade) ++place;
   return place;
 }
 
 // A waiter whose owner has become a holder meanwhile asks for an upgrade now.
-void Model::promote_upgrades(const KeyId& id) {
-  KeyState& state = keys_[id];
+void Model::promote_upgrades(KeyState& state) {
   for (size_t at = 0; at < state.queue.size(); ++at) {
     const Hold* hold = hold_of(state, state.queue[at].owner);
     if (state.queue[at].upgrade || hold == nullptr || state.queue[at].capacity >= hold->capacity) continue;

@@ -41,7 +41,6 @@ void set_option(Config& config, const std::string& name, const std::string& valu
   if (name == "waiters") return void(config.limits.waiters = small(value));
   if (name == "waiters-per-key") return void(config.limits.waiters_per_key = small(value));
   if (name == "patterns") return void(config.limits.patterns = small(value));
-  if (name == "memory-bytes") return void(config.limits.memory_bytes = std::stoull(value));
   if (name == "lease-memory") return void(config.limits.lease_memory = small(value));
   if (name == "bulk-bytes") return void(config.limits.bulk_bytes = std::stoull(value));
   if (name == "arguments") return void(config.limits.arguments = small(value));
@@ -62,11 +61,10 @@ auto counting_bytes() {
   };
 }
 
-// CONFIG SET by the server's own table; the options begin with their defaults, but for one that would stop
-// what is no matter of weight.
+// CONFIG SET by the server's own table; the options begin with their defaults.
 auto changer() {
-  const char* const argv[] = {"holdfast-server", "--heavy-request-pause", "0"};
-  return [options = *read_options(3, argv)](const ConfigChanges& changes, Config& config) mutable {
+  const char* const argv[] = {"holdfast-server"};
+  return [options = *read_options(1, argv)](const ConfigChanges& changes, Config& config) mutable {
     auto refused = change_options(options, changes);
     if (!refused) adopt_changes(options, config);
     return refused;
@@ -82,7 +80,6 @@ Config config_of(const Scenario& scenario) {
     return std::string("The server is running without a config file");
   };
   config.clock_us = [us = int64_t{0}]() mutable { return us += 1000; };
-  config.heavy_request_pause = 0;
   for (const auto& [name, value] : scenario.options) set_option(config, name, value);
   return config;
 }

@@ -87,6 +87,21 @@ TEST_CASE("engine: what would grow memory is refused above the limit, and not at
   }
 }
 
+TEST_CASE("engine: a client whose requests take long is answered at once, alone and beside another") {
+  Config with_clock = config();
+  with_clock.clock_us = [us = int64_t{0}]() mutable { return us += 3000; };
+  const std::vector<std::string> script = {"EVAL", "for i = 1, 200000 do end return 1", "0"};
+  Engine engine(with_clock);
+  Client heavy(engine);
+  Client other(engine);
+  other.say({"SET", "large", std::string(1000000, 'x')});
+  for (int round = 0; round < 10; ++round) {
+    CHECK(other.say({"PING"}) == "+PONG\r\n");
+    CHECK(heavy.say(script) == ":1\r\n");
+    CHECK(heavy.say({"GET", "large"}).size() > 1000000);
+  }
+}
+
 TEST_CASE("engine: FLUSHALL answers at once, and the memory goes back in steps") {
   Engine engine(config());
   Client c(engine);

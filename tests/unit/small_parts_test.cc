@@ -2,6 +2,7 @@
 // events, expiry words, small blocks, SHA-1.
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -137,10 +138,48 @@ TEST_CASE("command log: the time of all calls is told by those that were timed")
   const Command& get = *find_command("get");
   CHECK(log.counts_of(get).us() == 0);
   for (int i = 0; i < 10; ++i) log.begin(get);
-  log.note_time(get, 4);
-  log.note_time(get, 8);
+  log.note_time(get, 4, true);
+  log.note_time(get, 8, false);
   CHECK(log.counts_of(get).us_per_call() == doctest::Approx(6));
   CHECK(log.counts_of(get).us() == 60);
+  CHECK(log.counts_of(get).histogram.calls() == 1);
+}
+
+TEST_CASE("time histogram: a percentile is the end of a quarter of a power of two, and never too low") {
+  for (const auto& [us, end] : {std::pair<uint64_t, uint64_t>(0, 1),
+                                {1, 2},
+                                {3, 4},
+                                {4, 5},
+                                {7, 8},
+                                {8, 10},
+                                {9, 10},
+                                {10, 12},
+                                {15, 16},
+                                {16, 20},
+                                {1000, 1024},
+                                {1023, 1024},
+                                {1024, 1280},
+                                {UINT64_MAX, uint64_t{1} << 32U}}) {
+    INFO(us);
+    TimeHistogram times;
+    times.add(us);
+    CHECK(times.percentile_us(0) == end);
+    CHECK(times.percentile_us(50) == end);
+    CHECK(times.percentile_us(100) == end);
+    const auto powers = times.by_power();
+    CHECK(powers[std::min<size_t>(static_cast<size_t>(std::bit_width(us)), powers.size() - 1)] == 1);
+  }
+}
+
+TEST_CASE("time histogram: percentiles before, at and after a call's share") {
+  TimeHistogram times;
+  CHECK(times.percentile_us(99) == 0);
+  for (int i = 0; i < 99; ++i) times.add(1);
+  times.add(1000);
+  CHECK(times.calls() == 100);
+  CHECK(times.percentile_us(98.9) == 2);
+  CHECK(times.percentile_us(99) == 2);
+  CHECK(times.percentile_us(99.1) == 1024);
 }
 
 TEST_CASE("command log: slow commands, the newest first; the oldest go, and numbers are not used again") {
@@ -175,19 +214,20 @@ TEST_CASE("command log: latency keeps a second's largest, 160 seconds, and the l
 TEST_CASE("command log: errors are counted by their code, and by no more than 128 codes") {
   CommandLog log;
   const Command& get = *find_command("get");
-  log.note_failure(get, "-WRONGTYPE Operation against\r\n");
+  log.note_failure(get, "-WRONGTYPE Operation against\r\n", false);
   log.note_rejection(&get, "-ERR wrong\r\n");
   log.note_rejection(nullptr, "-ERR unknown\r\n");
-  log.note_failure(get, "-BARE\r\n");
-  CHECK(log.errors().at("ERR") == 2);
+  log.note_failure(get, "-BARE\r\n", false);
+  CHECK(log.errors().at("ERR") == 3);  // one has no blank, and so no code
   CHECK(log.errors().at("WRONGTYPE") == 1);
-  CHECK(log.errors().at("BARE") == 1);
   CHECK(log.counts_of(get).failed == 2);
   CHECK(log.counts_of(get).rejected == 1);
   for (int i = 0; i < 200; ++i) log.note_rejection(nullptr, "-X" + std::to_string(i) + " no\r\n");
   CHECK(log.errors().size() == CommandLog::kMaxErrorCodes);
   log.note_rejection(nullptr, "-ERR unknown\r\n");
-  CHECK(log.errors().at("ERR") == 3);
+  log.note_failure(get, "-ERR counted before\r\n", true);
+  CHECK(log.all_errors() == 205);
+  CHECK(log.errors().at("ERR") == 4);
   log.reset_counts();
   CHECK(log.errors().empty());
   CHECK(log.counts_of(get).failed == 0);
