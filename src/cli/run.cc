@@ -37,6 +37,7 @@ int run_locked(const Signals& signals, const RunOptions& run) {
   const auto lost = std::make_shared<Mailbox<Result>>();
   LockOptions options = options_of(run);
   options.on_lost = [lost](const Result& why) { lost->leave(why); };
+  tell_renewals(run.name, options);
   Client client(run.servers);
   Taken taken = take_lock(client, signals, run, options);
   return taken.hold ? run_held(signals, run, *taken.hold, *lost) : taken.status;
