@@ -59,6 +59,11 @@ struct LockOptions {
   // The lock cannot be relied on any more, though it was not given back. Called once, before the validity
   // ends.
   std::function<void(const Result&)> on_lost;
+  // Renewals have begun to fail: too few servers confirmed one, `result` has what each said. The hold goes
+  // on until its validity ends, and further renewals follow. Called once, until on_renewal_restored.
+  std::function<void(const Result& result)> on_renewal_failed;
+  // A renewal has succeeded after on_renewal_failed.
+  std::function<void(const Result& result)> on_renewal_restored;
   // An attempt failed, and others will follow, as the wait is not over: others hold the lock, or servers do
   // not answer. Not told while the wait is in a server's queue.
   std::function<void(const Result&)> on_attempt_failed;

@@ -2,6 +2,8 @@
 #include "cli/acquire.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -41,6 +43,33 @@ std::string reason_of(const Result& result) {
       reason = fmt::format("{} ({}: {})", result.message, report.server, report.text);
   }
   return reason;
+}
+
+std::string answers_of(const Result& result) {
+  std::string said;
+  for (const ServerReport& report : result.servers) {
+    if (report.outcome == Outcome::kOk) continue;
+    std::string what = report.text;
+    if (what.empty() && report.outcome == Outcome::kExpired) what = "does not have the hold";
+    if (what.empty() && report.outcome == Outcome::kNotOwner) what = "somebody else holds it";
+    if (what.empty()) what = name_of(report.outcome);
+    said += fmt::format("{}{}: {}", said.empty() ? "" : "; ", report.server, what);
+  }
+  return said.empty() ? result.message : fmt::format("{} ({})", result.message, said);
+}
+
+// On the client's thread, which must not wait for a reader of stderr: what nobody reads is dropped.
+void tell_renewals(const std::string& name, LockOptions& options) {
+  const auto can_write = [] {
+    pollfd fds{STDERR_FILENO, POLLOUT, 0};
+    return poll(&fds, 1, 0) == 1;
+  };
+  options.on_renewal_failed = [name, can_write](const Result& result) {
+    if (can_write()) fail(0, "{}: renewals fail, still held: {}", name, answers_of(result));
+  };
+  options.on_renewal_restored = [name, can_write](const Result&) {
+    if (can_write()) fail(0, "{}: renewals succeed again", name);
+  };
 }
 
 LockOptions options_of(const LockWish& wish) {

@@ -52,6 +52,12 @@ LockOptions options_of(const LockWish& wish);
 // Which servers are away or refuse, and why; else its message, and what the last server said.
 std::string reason_of(const Result& result);
 
+// The same with what each server said that did not do it.
+std::string answers_of(const Result& result);
+
+// Tells on stderr when renewals of a hold begin to fail, and when they succeed again.
+void tell_renewals(const std::string& name, LockOptions& options);
+
 // Waits for the lock, while signals are heard: the signal that ended the wait, or 0 and what it came to.
 int await_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,
                Acquired& acquired);

@@ -69,6 +69,12 @@ LockOptions options_of(const RunOptions& run, const Newsbox& news) {
   options.on_lost = [news](const Result& why) { news->leave({false, why.message}); };
   options.on_revoke_requested = [news] { news->leave({true, {}}); };
   options.on_attempt_failed = teller_of_trouble(run);
+  options.on_renewal_failed = [&run](const Result& why) {
+    tell_why(run, "renewals fail", "still leading: " + answers_of(why));
+  };
+  options.on_renewal_restored = [&run](const Result&) {
+    tell(run, "renewals succeed", Json::object(), " again");
+  };
   return options;
 }
 

@@ -47,6 +47,9 @@ client::RedlockConfig config_of(const client::Place& place, std::optional<millis
   client::RedlockConfig config;
   config.servers = place.replicas;
   config.quorum = quorum_of(place, options.mode);
+  // Readers let in readers.
+  const bool shared = options.mode == Mode::kSharedLock;
+  config.breach = shared ? place.write_quorum : std::min(place.write_quorum, place.read_quorum);
   config.ttl = {options.ttl.count()};
   config.server_timeout = place.server_timeout;
   config.min_wait = place.min_wait;
@@ -134,6 +137,7 @@ void HoldCore::go_without() {
   if (phase_ != Phase::kHolding) return;
   phase_ = Phase::kEnding;
   left_ = true;
+  machine_.stop_renewing();
   while (!waits_.empty()) end_wait(waits_.begin()->first);
   drive();
 }
@@ -277,37 +281,56 @@ DurationMs HoldCore::share_of_time(int64_t ms, int64_t part) const {
   return {std::max<int64_t>(std::min(ms, (lost_at_ - Loop::now()).count / part), 1)};
 }
 
-void HoldCore::renew(DurationMs ttl) {
+void HoldCore::renew(DurationMs ttl, bool heal) {
   renewing_ = true;
   renewing_ttl_ = ttl;
-  renew_at_ = kNever;
-  machine_.renew(Loop::now(), ttl);
+  heals_ = heal;
+  if (heal) renew_at_ = kNever;
+  machine_.renew(Loop::now(), ttl, heal);
   // A shorter time counts at once, as some server may have it already.
   if (machine_.valid_until().count <= valid_until_ms_) set_end(ttl);
 }
 
 // Asks whether the lock is still held, without making it last longer than its user wanted, nor shorter than
-// its user knows.
+// its user knows. It heals nothing: LOCKS BREAK goes to one server after the other, and each would be
+// healed before the next one is told. The renewal that is due comes all the same.
 void HoldCore::verify() {
   if (renewing_ || machine_.state() != Redlock::State::kHeld) return;
-  if (options_.renew) return renew(ttl_);
+  if (options_.renew) return renew(ttl_, false);
   const DurationMs left{std::max<int64_t>((machine_.valid_until() - Loop::now()).count, 1)};
-  renew(std::min(client::ttl_for_validity(left), ttl_));
+  renew(std::min(client::ttl_for_validity(left), ttl_), false);
 }
 
 void HoldCore::note_renewal() {
-  if (!renewing_ || !machine_.renewal()) return;
+  if (!machine_.renewal()) return;
+  if (!renewing_) return note_late_loss();
   renewing_ = false;
   const Result result = machine_.state() == Redlock::State::kHeld ? named(*machine_.renewal()) : over();
   const Answer answer = std::exchange(extending_, nullptr);
   if (result.ok()) {
     if (options_.renew || answer) ttl_ = renewing_ttl_;
+    const TimeMs due = heals_ ? kNever : renew_at_;
     set_times();
+    renew_at_ = std::min(renew_at_, due);
   } else if (options_.renew) {  // soon again, as long as there is time
     renew_at_ = Loop::now() + share_of_time(ttl_.count / 10, 4);
   }
   if (answer) answer->set_value(result);
-  if (result.outcome == Outcome::kExpired) lose(result, {valid_until_ms_ + 1});
+  if (result.outcome == Outcome::kExpired) return lose(result, {valid_until_ms_ + 1});
+  tell_renewal(result);
+}
+
+// The first renewal that fails, and the first that succeeds again.
+void HoldCore::tell_renewal(const Result& result) {
+  if (failing_ == !result.ok()) return;
+  failing_ = !result.ok();
+  const auto& tell = failing_ ? options_.on_renewal_failed : options_.on_renewal_restored;
+  if (tell && !let_go_) tell(result);
+}
+
+// A round that was confirmed, in which servers have then answered that they are without the hold.
+void HoldCore::note_late_loss() {
+  if (machine_.renewal()->outcome == Outcome::kExpired) lose(*machine_.renewal(), {valid_until_ms_ + 1});
 }
 
 // Told before the validity that its user knows of is over, it is released no sooner than that: whoever
@@ -318,6 +341,7 @@ void HoldCore::lose(Result why, TimeMs free_at) {
   locked_ = false;
   was_lost_ = true;
   free_at_ = free_at;
+  machine_.stop_renewing();
   if (is_due(free_at_, Loop::now())) free_lost();
   why.outcome = Outcome::kExpired;
   if (options_.on_lost && !let_go_) options_.on_lost(named(std::move(why)));
@@ -368,7 +392,8 @@ void HoldCore::on_timer() {
 void HoldCore::arm_timer() {
   if (timer_ == nullptr) return;
   TimeMs next = std::min(machine_.next_deadline().value_or(kNever), free_at_);
-  if (phase_ == Phase::kHolding) next = std::min({next, renew_at_, warn_at_, lost_at_});
+  if (phase_ == Phase::kHolding)
+    next = std::min({next, renewing_ ? kNever : renew_at_, warn_at_, lost_at_});
   timer_->set(next);
 }
 

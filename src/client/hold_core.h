@@ -69,13 +69,15 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void note_waiting();
   void become_holder();
   void note_renewal();
+  void note_late_loss();
+  void tell_renewal(const Result& result);
   void lose(Result why, TimeMs free_at);
   void free_lost();
   void answer_releases();
   void end();
   void on_timer();
   void arm_timer();
-  void renew(DurationMs ttl);
+  void renew(DurationMs ttl, bool heal = true);
   void verify();
   void set_times();
   void set_end(DurationMs ttl);
@@ -105,6 +107,8 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   DurationMs ttl_;                            // of the next renewal
   bool renewing_ = false;
   DurationMs renewing_ttl_;
+  bool heals_ = true;     // the renewal under way, or the last one
+  bool failing_ = false;  // told by on_renewal_failed, and not yet restored
   bool warned_ = false;
   bool pausing_ = false;  // between two attempts
   TimeMs renew_at_ = kNever;

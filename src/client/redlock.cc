@@ -71,7 +71,7 @@ void Redlock::judge(TimeMs now) {
   if (state_ == State::kLocking) judge_locks(now);
   if (state_ == State::kFencing) judge_fencing(now);
   if (state_ == State::kHeld && is_due(valid_until_, now)) return lose();
-  if (state_ == State::kHeld && renewing_) judge_renewal();
+  if (state_ == State::kHeld) judge_renewal(now);
   if (state_ == State::kHeld && is_due(valid_until_, now)) return lose();
   if (state_ == State::kReleasing) judge_release();
 }
@@ -163,13 +163,19 @@ Outcome Redlock::why_failed(TimeMs now) const {
   return late && busy <= spare ? Outcome::kExpired : Outcome::kBusy;
 }
 
-// Where to wait: all have to agree on it, so it is the first that is there.
+// Where to wait: all have to agree on it, so it is the first that is there. But not where the turn came in
+// vain while another server has a holder: the holder has no hold there, and could not be healed as long as
+// those who wait take turns.
 std::optional<size_t> Redlock::queue_server() const {
   const auto there = std::find_if(servers_.begin(), servers_.end(), [this](const Standing& s) {
     return s.lock == Vote::kNo || (s.lock == Vote::kYes && config_.servers > 1);
   });
   if (there == servers_.end()) return std::nullopt;
-  return there - servers_.begin();
+  const size_t first = static_cast<size_t>(there - servers_.begin());
+  if (first != led_in_vain_) return first;
+  const auto held =
+      std::find_if(there + 1, servers_.end(), [](const Standing& s) { return s.lock == Vote::kNo; });
+  return held == servers_.end() ? first : static_cast<size_t>(held - servers_.begin());
 }
 
 // All should find the same one, so who has not answered yet is given a moment.
@@ -205,6 +211,7 @@ void Redlock::fail_attempt(TimeMs now) {
   const Outcome why = why_failed(now);
   const bool looked_around = wait_id_ != 0 && !leads_;
   const bool led = leads_;
+  if (led && why == Outcome::kBusy) led_in_vain_ = wait_server_;
   if (acquiring()) give_back();
   if (deadlocked()) return finish(Outcome::kDeadlock);
   if (hopeless > config_.servers - config_.quorum) return finish(Outcome::kRefused);
@@ -250,7 +257,6 @@ void Redlock::lose() {
   finish(Outcome::kExpired);
 }
 
-// Of RENEW or UNLOCK.
 Outcome Redlock::why_no_quorum() const {
   const size_t spare = config_.servers - config_.quorum;
   if (count(&Standing::round, Vote::kNo) > spare) return Outcome::kExpired;
@@ -258,21 +264,12 @@ Outcome Redlock::why_no_quorum() const {
   return count(&Standing::round, Vote::kRefused) > spare ? Outcome::kRefused : Outcome::kExpired;
 }
 
-// The outcome of the present round of RENEW or UNLOCK; nothing while it is open.
+// The outcome of the present round of UNLOCK; nothing while it is open.
 std::optional<Outcome> Redlock::round_outcome() const {
   const size_t yes = count(&Standing::round, Vote::kYes);
   if (yes >= config_.quorum) return Outcome::kOk;
   if (yes + count(&Standing::round, Vote::kPending) >= config_.quorum) return std::nullopt;
   return why_no_quorum();
-}
-
-void Redlock::judge_renewal() {
-  const std::optional<Outcome> outcome = round_outcome();
-  if (!outcome) return;
-  if (*outcome == Outcome::kOk) valid_until_ = renewed_until_;
-  renewing_ = false;
-  renewal_ = told(*outcome);
-  forget_rounds();
 }
 
 void Redlock::judge_release() {
@@ -296,17 +293,6 @@ void Redlock::acquire(TimeMs now, uint64_t clock_us, bool contended) {
   result_.message = "the ttl is so short that the drift of clocks takes all of it";
 }
 
-void Redlock::renew(TimeMs now, DurationMs ttl) {
-  assert(state_ == State::kHeld);
-  assert(ttl.count >= 1 && ttl.count <= kMaxTtlMs);
-  renewal_.reset();
-  renewing_ = true;
-  renewed_until_ = validity(now, ttl);
-  valid_until_ = std::min(valid_until_, renewed_until_);
-  begin_round(Verb::kRenew, {"RENEW", key_, owner_, std::to_string(ttl.count)}, now);
-  judge(now);
-}
-
 void Redlock::release(TimeMs now, DurationMs at_least) {
   if (state_ == State::kOver || state_ == State::kReleasing) return;
   if (state_ == State::kHeld) {
@@ -317,6 +303,8 @@ void Redlock::release(TimeMs now, DurationMs at_least) {
     if (is_due(kept_until, now)) return begin_round(Verb::kUnlock, {"UNLOCK", key_, owner_}, now);
     const DurationMs ttl = std::min(ttl_for_validity(kept_until - now), DurationMs{kMaxTtlMs});
     keeps_ = true;
+    heals_ = false;
+    renew_ttl_ = ttl;
     begin_round(Verb::kRenew, {"RENEW", key_, owner_, std::to_string(ttl.count)}, now);
     return;
   }
@@ -359,7 +347,7 @@ bool Redlock::lose_one(TimeMs now) {
   if (at == requests_.end()) return false;
   const Request request = *at;
   at->deadline = kNever;
-  if (request.verb != Verb::kLock) requests_.erase(at);
+  if (!request.makes_hold()) requests_.erase(at);
   answer(request, {Reply::Kind::kLost, 0, "no answer in time"}, now);
   judge(now);
   return true;
@@ -401,16 +389,18 @@ void Redlock::check_invariants() const {
   for (const Request& r : requests_) {
     assert(r.id > 0 && r.id <= last_id_ && r.server < config_.servers);
     const bool present = r.owner == (r.verb == Verb::kWait ? wait_owner_ : owner_);
-    assert(present || (r.verb == Verb::kLock && r.deadline == kNever));
+    assert(present || (r.makes_hold() && r.deadline == kNever));
     assert(r.verb != Verb::kWait || r.id == wait_id_);
     assert(r.verb != Verb::kFence || state_ == State::kFencing);
-    assert(r.verb != Verb::kRenew || (state_ == State::kHeld && renewing_) || state_ == State::kReleasing);
+    assert(r.verb != Verb::kRenew ||
+           ((state_ == State::kHeld || state_ == State::kReleasing) && r.id >= round_from_));
+    assert(r.verb != Verb::kHeal || !acquiring());
     assert(r.verb != Verb::kUnlock || state_ == State::kReleasing);
   }
   if (state_ == State::kHeld) {
     assert(owner_.size() == 32 && token_ > 0 && token_ <= seen_);
     assert(count(&Standing::lock, Vote::kYes) >= config_.quorum);
-    assert(renewing_ || count(&Standing::round, Vote::kPending) == 0);
+    for (const Standing& s : servers_) assert(s.without || !s.to_heal);
   }
   if (state_ == State::kFencing) assert(fence_ > 0 && fence_ <= seen_);
 }

@@ -18,6 +18,8 @@
 // reply equal to t) only while its counter is at least t and the owner's grant there is no larger than t.
 // Two quorums share a server; holds on one server do not overlap, so the later of the two acknowledgements
 // there is for a grant after the earlier one: with a token of at least counter + 1.
+//
+// A renewal is a round of its own: redlock_renewal.cc has its rules, and why they keep others out.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +45,10 @@ struct GrowingPause {
 
 struct RedlockConfig {
   size_t servers = 1;
-  size_t quorum = 1;      // for this lock: wquorum, or rquorum for a shared one
+  size_t quorum = 1;  // for this lock: wquorum, or rquorum for a shared one
+  // So many servers without the hold can let in a client that it excludes: then the hold is lost.
+  // 0: servers + 1 - quorum.
+  size_t breach = 0;
   DurationMs ttl{30000};  // 1 to kMaxTtlMs; so short that drift takes all of it, it never succeeds
   DurationMs server_timeout{1000};  // a server that has not answered by then has refused
   DurationMs min_wait{10};          // between attempts, at random
@@ -111,7 +116,10 @@ class Redlock {
   void acquire(TimeMs now, uint64_t clock_us, bool contended = false);
   // Only where kHeld. The hold goes on, whatever the outcome, until its validity ends; but that of a ttl
   // which would end sooner counts at once, as some server may have it. A renewal under way is forgotten.
-  void renew(TimeMs now, DurationMs ttl);
+  // `heal`: servers that turn out to be without the hold get LOCK; otherwise they are only counted.
+  void renew(TimeMs now, DurationMs ttl, bool heal = true);
+  // Forgets the renewal under way: nothing more is sent until release().
+  void stop_renewing();
   // Gives it back, or gives up acquiring (then it is kOver at once, with kCancelled): UNLOCK goes to every
   // server, also where a reply was lost. Before `at_least` is over, which counts from when the quorum of
   // grants was complete, a RENEW goes to every server in its place: the hold expires by itself when that
@@ -140,7 +148,8 @@ class Redlock {
   // Of the acquisition; once released or lost, of that. `server` of the reports is empty: they stand in the
   // order of the servers.
   const Result& result() const { return result_; }
-  // Of the last renewal that ended; nullopt while one is under way or before the first.
+  // Of the last renewal that ended; nullopt while one is under way or before the first. One that succeeded
+  // becomes kExpired where servers answer later that they are without the hold, and too many are.
   const std::optional<Result>& renewal() const { return renewal_; }
   // While kHeld:
   const std::string& owner() const { return owner_; }
@@ -152,7 +161,8 @@ class Redlock {
   void check_invariants() const;
 
  private:
-  enum class Verb : uint8_t { kLock, kWait, kFence, kRenew, kUnlock };
+  // kHeal: the LOCK of a renewal. Rounds begin with kFence.
+  enum class Verb : uint8_t { kLock, kHeal, kWait, kFence, kRenew, kUnlock };
   // What a server says to a request: kNo is a plain no, kRefused an error, kLost no answer.
   enum class Vote : uint8_t { kNone, kPending, kYes, kNo, kRefused, kLost };
 
@@ -163,11 +173,15 @@ class Redlock {
     std::string owner;         // whose hold a LOCK may have made
     TimeMs deadline = kNever;  // when it counts as lost
     bool hinted = false;       // LOCK had a TOKEN
+    DurationMs ttl{0};         // of LOCK
+    bool makes_hold() const { return verb == Verb::kLock || verb == Verb::kHeal; }
   };
   // What is known of a server.
   struct Standing {
     Vote lock = Vote::kNone;   // to this attempt's LOCK; not kYes once FENCE has found the hold gone
     Vote round = Vote::kNone;  // to the present round of FENCE, RENEW or UNLOCK
+    bool without = false;      // it was without the hold when the present round of RENEW asked it
+    bool to_heal = false;      // and gets LOCK as soon as that is allowed
     uint64_t token = 0;        // the largest that it is known to have given this hold
     ServerReport report;       // of the last answer
   };
@@ -194,15 +208,24 @@ class Redlock {
   void lose();
   void finish(Outcome outcome);
   void finish_wait();
-  void judge_renewal();
+  void judge_renewal(TimeMs now);
+  void end_renewal(Outcome outcome);
+  void heal(TimeMs now);
+  size_t breach() const;
+  size_t count_without() const;
+  Outcome why_not_renewed() const;
   void judge_release();
   Outcome why_no_quorum() const;
   std::optional<Outcome> round_outcome() const;
+  static bool is_of_far_hint(const Reply& reply);
 
   void answer(const Request& request, const Reply& reply, TimeMs now);
   void answer_lock(const Request& request, const Reply& reply, TimeMs now);
   void answer_wait(const Request& request, const Reply& reply, TimeMs now);
   void answer_fence(const Request& request, const Reply& reply);
+  void answer_renew(const Request& request, const Reply& reply);
+  void answer_heal(const Request& request, const Reply& reply, TimeMs now);
+  bool may_be_shortened(size_t server) const;
   Vote note(const Request& request, const Reply& reply);
   void judge(TimeMs now);
   void do_due(TimeMs now);
@@ -211,6 +234,7 @@ class Redlock {
   void begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now);
   void ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline);
   void ask_lock(size_t server, bool hinted, TimeMs now);
+  void ask_heal(size_t server, bool hinted, TimeMs now);
   void unlock(size_t server, const std::string& owner);
   void end_wait();
   void forget_rounds();
@@ -234,6 +258,9 @@ class Redlock {
   uint64_t token_ = 0;
   bool renewing_ = false;
   bool keeps_ = false;             // release() sent RENEW: no UNLOCK follows
+  bool heals_ = false;             // the present round of RENEW
+  DurationMs renew_ttl_{0};        // of that round
+  uint64_t round_from_ = 0;        // its first request
   uint64_t fence_ = 0;             // what the present round of FENCE is to confirm
   uint64_t seen_ = 0;              // the largest token
   uint64_t clock_us_ = 0;          // as last told
@@ -250,6 +277,7 @@ class Redlock {
   uint64_t last_id_ = 0;
   uint64_t wait_id_ = 0;  // of the send that waits, or what it got; 0: none
   size_t wait_server_ = 0;
+  std::optional<size_t> led_in_vain_;  // the turn there came, but others hold the lock on the other servers
   std::string wait_owner_;
   bool leads_ = false;  // what waited was granted: the attempt is its
   int repeats_ = 0;     // of LOCKs where they were refused, that the attempt may still make

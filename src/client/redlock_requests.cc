@@ -20,10 +20,6 @@ constexpr int kRepeats = 5;
 const char* const kNoAnswerYet = "no answer yet";
 const char* const kSenseless = "an answer that makes no sense";
 
-bool is_of_far_hint(const Reply& reply) {
-  return reply.kind == Reply::Kind::kError && reply.text.find("max-token-lead") != std::string::npos;
-}
-
 }  // namespace
 
 // --- what is asked ---
@@ -49,9 +45,8 @@ TimeMs Redlock::validity(TimeMs from, DurationMs ttl) const {
 
 void Redlock::ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline) {
   if (requests_.size() >= kMaxUnanswered) {
-    const auto old = std::find_if(requests_.begin(), requests_.end(), [](const Request& r) {
-      return r.verb == Verb::kLock && r.deadline == kNever;
-    });
+    const auto old = std::find_if(requests_.begin(), requests_.end(),
+                                  [](const Request& r) { return r.makes_hold() && r.deadline == kNever; });
     if (old != requests_.end()) requests_.erase(old);
   }
   requests_.push_back({++last_id_, verb, server, owner_, deadline});
@@ -64,6 +59,7 @@ void Redlock::ask_lock(size_t server, bool hinted, TimeMs now) {
   if (hinted) argv.insert(argv.end(), {"TOKEN", std::to_string(hint())});
   ask(Verb::kLock, server, std::move(argv), saturating_add(now, config_.server_timeout));
   requests_.back().hinted = hinted;
+  requests_.back().ttl = config_.ttl;
   servers_[server].lock = Vote::kPending;
   servers_[server].report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
 }
@@ -79,7 +75,9 @@ void Redlock::begin_attempt(const std::string& owner, TimeMs now, std::optional<
   for (size_t server = 0; server < config_.servers; ++server) {
     if (server != without) ask_lock(server, true, now);
   }
-  if (without) servers_[*without] = {Vote::kNo, Vote::kNone, 0, {"", Outcome::kBusy, 0, ""}};
+  if (!without) return;
+  servers_[*without].lock = Vote::kNo;
+  servers_[*without].report.outcome = Outcome::kBusy;
 }
 
 // The time of the hold does not count meanwhile: it begins when the grant is taken over.
@@ -133,6 +131,7 @@ void Redlock::end_wait() {
 // asked last: who waits there should find the others free.
 void Redlock::begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now) {
   forget_rounds();
+  round_from_ = last_id_ + 1;
   for (size_t server = config_.servers; server-- > 0;) {
     servers_[server].round = Vote::kPending;
     servers_[server].report = {"", Outcome::kUnreachable, servers_[server].token, kNoAnswerYet};
@@ -154,7 +153,10 @@ void Redlock::begin_fencing(uint64_t token, TimeMs now) {
 
 void Redlock::forget_rounds() {
   std::erase_if(requests_, [](const Request& r) { return r.verb >= Verb::kFence; });
-  for (Standing& s : servers_) s.round = Vote::kNone;
+  for (Standing& s : servers_) {
+    s.round = Vote::kNone;
+    s.without = s.to_heal = false;
+  }
 }
 
 // Nobody listens for the answer: what it does not reach ends with its ttl.
@@ -173,8 +175,12 @@ void Redlock::give_back() {
 
 // --- what answers mean ---
 
+bool Redlock::is_of_far_hint(const Reply& reply) {
+  return reply.kind == Reply::Kind::kError && reply.text.find("max-token-lead") != std::string::npos;
+}
+
 Redlock::Vote Redlock::note(const Request& request, const Reply& reply) {
-  const bool grants = request.verb == Verb::kLock || request.verb == Verb::kWait;
+  const bool grants = request.makes_hold() || request.verb == Verb::kWait;
   ServerReport& report = servers_[request.server].report;
   report.text = reply.text;
   switch (reply.kind) {
@@ -216,6 +222,9 @@ void Redlock::answer(const Request& request, const Reply& reply, TimeMs now) {
     case Verb::kFence:
       return answer_fence(request, reply);
     case Verb::kRenew:
+      return answer_renew(request, reply);
+    case Verb::kHeal:
+      return answer_heal(request, reply, now);
     case Verb::kUnlock:
       servers_[request.server].round = note(request, reply);
       return;

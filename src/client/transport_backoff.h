@@ -1,4 +1,5 @@
-// The pause before the next connection, which grows while failures follow one another.
+// The pause before the next connection, which grows while failures follow one another. Its longest is short
+// against the ttl of a hold: a server that is back has to be healed before the next one may be away.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace holdfast::client {
 class Backoff {
  public:
   static constexpr DurationMs kFirst{10};
-  static constexpr DurationMs kLongest{1000};
+  static constexpr DurationMs kLongest{250};
 
   void fail(std::string why, TimeMs now) {
     why_ = std::move(why);

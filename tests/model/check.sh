@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks redlock.pml with spin: the model holds in every state, and each flaw breaks it. Prints states and
-# depth of each run, and closes with "N passed, N failed".
+# Checks redlock.pml and healing.pml with spin: each model holds in every state, and each flaw breaks it.
+# Prints states and depth of each run, and closes with "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 
@@ -10,14 +10,14 @@ passed=0
 failed=0
 mkdir -p "$kFolder"
 
-# check NAME EXPECTED PAN-FLAGS MODEL-FLAGS...: EXPECTED is the number of errors.
+# check MODEL NAME EXPECTED MODEL-FLAGS...: EXPECTED is the number of errors. Without loss, by -DCOLLAPSE.
 check() {
-  local name=$1 expected=$2 how=$3 log errors
+  local model=$1 name=$2 expected=$3 log errors
   shift 3
   log=$kFolder/$(tr ' ,' '-_' <<<"$name").log
   (
-    cd "$kFolder" && spin "$@" -a ../../tests/model/redlock.pml &&
-      gcc -w -O2 -DSAFETY "$how" -DMEMLIM=$kMemoryMb -o pan pan.c && ./pan -m100000
+    cd "$kFolder" && spin "$@" -a "../../tests/model/$model.pml" &&
+      gcc -w -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=$kMemoryMb -o pan pan.c && ./pan -m100000
   ) >"$log" 2>&1
   errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$log")
   # A search that has not ended has seen no error, and proves nothing.
@@ -33,10 +33,14 @@ check() {
   fi
 }
 
-readonly kAll=-DCOLLAPSE # every state, without loss
-check 'two attempts, a LOCK that arrives twice' 0 $kAll -DATTEMPTS=2 -DRESENT=1
-check 'two attempts, a counter that jumps ahead' 0 $kAll -DATTEMPTS=2 -DRESENT=0 -DJUMPS
-check 'flaw: a counter is reset' 1 $kAll -DATTEMPTS=2 -DRESENT=0 -DCOUNTER_RESET
-check 'flaw: a larger FENCE reply counts' 1 $kAll -DATTEMPTS=2 -DRESENT=1 -DLARGER_FENCE_COUNTS
+check redlock 'two attempts, a LOCK that arrives twice' 0 -DATTEMPTS=2 -DRESENT=1
+check redlock 'two attempts, a counter that jumps ahead' 0 -DATTEMPTS=2 -DRESENT=0 -DJUMPS
+check redlock 'two attempts, LOCKs of renewals' 0 -DATTEMPTS=2 -DRESENT=0 -DHEALS=2
+check redlock 'flaw: a counter is reset' 1 -DATTEMPTS=2 -DRESENT=0 -DCOUNTER_RESET
+check redlock 'flaw: a larger FENCE reply counts' 1 -DATTEMPTS=2 -DRESENT=1 -DLARGER_FENCE_COUNTS
+check healing 'servers forget, a quorum remembers' 0
+check healing 'servers forget, and are RECOVERING' 0 -DRECOVERS
+check healing 'flaw: a majority forgets at once' 1 -DFORGETS
+check healing 'flaw: answers of another round count' 1 -DOLD_ROUND_COUNTS
 printf '%s passed, %s failed\n' "$passed" "$failed"
 [ "$failed" = 0 ]

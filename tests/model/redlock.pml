@@ -29,6 +29,9 @@
 #ifndef RESENT
 #define RESENT 1 /* LOCKs that arrive twice */
 #endif
+#ifndef HEALS
+#define HEALS 0 /* LOCKs of renewals, at any time after the acquisition, also long after the hold's end */
+#endif
 #define QUORUM (SERVERS / 2 + 1)
 #define NOBODY ATTEMPTS
 #define AT(a, s) ((a) * SERVERS + (s))
@@ -55,6 +58,10 @@ byte fenced[ATTEMPTS * SERVERS];  /* the token in the reply to FENCE */
 byte crashes = CRASHES;
 #endif
 byte resent = RESENT;
+#if HEALS > 0
+byte heals = HEALS;
+byte own[ATTEMPTS]; /* the token that was acquired */
+#endif
 byte largest = 0;
 int taken = 0; /* tokens that were acquired, a bit each */
 
@@ -119,6 +126,9 @@ inline acquire(a, t) {
   above[a] = 0;
   largest = LARGER(largest, t);
   over[a] = true;
+#if HEALS > 0
+  own[a] = t;
+#endif
   for (i : 0 .. SERVERS - 1) { /* nobody looks at them any more */
     granted[AT(a, i)] = 0;
     fenced[AT(a, i)] = 0
@@ -209,6 +219,15 @@ end:
         :: m > 0 && !over[a] -> granted[AT(a, s)] = m
         :: true
         fi
+#if HEALS > 0
+      :: over[a] && heals > 0 && owner[s] == NOBODY -> /* its client does not look at the token */
+        heals--;
+        d_step {
+          owner[s] = a;
+          token[s] = LARGER(counter[s] + 1, own[a]);
+          counter[s] = token[s]
+        }
+#endif
       :: owner[s] == a && fence[a] > 0 -> d_step { fence_arrives(a, s) }
       :: owner[s] == a -> owner[s] = NOBODY; token[s] = 0 /* expiry, UNLOCK, or a crash */
       :: !over[a] && fence[a] == 0 && granted[AT(a, s)] > 0 -> /* a quorum of one token */

@@ -18,12 +18,32 @@ uint64_t number_from(const char* name, uint64_t otherwise) {
 }
 
 // The first seed at which the judge finds fault; `last` if none.
-uint64_t first_fault(Flaw flaw, uint64_t last, std::string& wrong, RedlockTally& tally) {
+uint64_t first_fault(Flaw flaw, uint64_t last, std::string& wrong, RedlockTally& tally,
+                     Story story = Story::kChance) {
   for (uint64_t seed = 0; seed < last; ++seed) {
-    wrong = RedlockWorld(seed, flaw, tally).run();
+    wrong = RedlockWorld(seed, flaw, tally, story).run();
     if (!wrong.empty()) return seed;
   }
   return last;
+}
+
+// A tenth of the schedules, as each is longer.
+void check_restarts(Story story, const char* what) {
+  const uint64_t first = number_from("HOLDFAST_SEED", 1);
+  const uint64_t schedules = number_from("HOLDFAST_SCHEDULES", 1000) / 10 + 1;
+  RedlockTally tally;
+  int faults = 0;
+  for (uint64_t seed = first; seed < first + schedules && faults < 3; ++seed) {
+    const std::string wrong = RedlockWorld(seed, Flaw::kNone, tally, story).run();
+    if (wrong.empty()) continue;
+    ++faults;
+    std::cout << "redlock simulation, " << what << ": seed " << seed << ": " << wrong << "\n";
+  }
+  std::cout << "redlock simulation, " << what << ": seeds " << first << " to " << first + schedules - 1
+            << ": " << tally.acquired << " acquired, " << tally.renewed << " renewals, " << tally.healed
+            << " LOCKs to heal, " << tally.lost << " lost, " << tally.steps << " steps\n";
+  CHECK(faults == 0);
+  if (schedules >= 100) CHECK(tally.healed > schedules);
 }
 
 }  // namespace
@@ -48,6 +68,25 @@ TEST_CASE("redlock simulation: tokens are unique and grow, one holds at a time, 
     CHECK(tally.acquired > schedules);
     CHECK(tally.fenced > schedules / 10);
     CHECK(tally.renewed > schedules / 10);
+  }
+}
+
+TEST_CASE(
+    "redlock simulation: a hold outlives servers that restart in turn, each away longer than the ttl") {
+  check_restarts(Story::kRestarts, "restarts");
+}
+
+TEST_CASE("redlock simulation: a hold outlives servers that forget it in turn while a majority has it") {
+  check_restarts(Story::kForgets, "servers that forget");
+}
+
+TEST_CASE("redlock simulation: the judge notices a hold that ends as nothing heals it") {
+  for (const Story story : {Story::kRestarts, Story::kForgets}) {
+    std::string wrong;
+    RedlockTally tally;
+    const uint64_t seed = first_fault(Flaw::kNoHealing, 100, wrong, tally, story);
+    CHECK(seed < 100);
+    MESSAGE("found by seed ", seed, ": ", wrong);
   }
 }
 

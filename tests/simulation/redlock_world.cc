@@ -12,7 +12,7 @@ using client::Reply;
 namespace {
 
 constexpr int kDriftPerMille = 50;
-constexpr uint64_t kMostSteps = 20000;   // a run that takes more is stuck
+constexpr uint64_t kMostSteps = 200000;  // a run that takes more is stuck
 constexpr int64_t kToldLostUs = 400000;  // after so long a client hears that an answer was lost
 constexpr const char* kKey = "k";
 
@@ -36,7 +36,7 @@ std::string taken(Buffer& output) {
 
 }  // namespace
 
-RedlockProfile::RedlockProfile(Dice& dice, Flaw flaw)
+RedlockProfile::RedlockProfile(Dice& dice, Flaw flaw, Story story)
     : servers(flaw == Flaw::kNone ? dice.pick({size_t{1}, size_t{3}, size_t{3}, size_t{5}}) : 3),
       clients(static_cast<size_t>(dice.between(2, 4))),
       sessions(static_cast<int>(dice.between(1, 3))),
@@ -55,10 +55,22 @@ RedlockProfile::RedlockProfile(Dice& dice, Flaw flaw)
   if (flaw == Flaw::kCounterReset) clocks_agree = false;
   if (flaw == Flaw::kClocksAstray) crashes = jumps = 0;
   good_in_time = jumps == 0 && (crashes == 0 || recovers);
+  if (story == Story::kChance) return;
+  servers = dice.pick({size_t{3}, size_t{3}, size_t{5}});
+  clients = static_cast<size_t>(dice.between(1, 4));
+  sessions = 30;
+  ttl_ms = dice.between(100, 1000);
+  slowest_us = dice.pick({int64_t{500}, int64_t{2000}});
+  lost_one_in = resent_one_in = overtaken_one_in = 0;
+  crashes = jumps = 0;
+  good_in_time = true;
+  // A counted lock needs all its servers: it outlives only short absences.
+  if (story == Story::kForgets && dice.one_in(3)) limit = 2;
+  if (limit != 0) shared_one_in = 0;
 }
 
-RedlockWorld::RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally)
-    : flaw_(flaw), dice_(seed), profile_(dice_, flaw), tally_(tally) {
+RedlockWorld::RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally, Story story)
+    : flaw_(flaw), story_(story), dice_(seed), profile_(dice_, flaw, story), tally_(tally) {
   // The slowest and the fastest differ by what the drift allows for.
   const int64_t fastest = flaw == Flaw::kClocksAstray ? 2000000 : 1000000 + kDriftPerMille * 1000;
   servers_.resize(profile_.servers);
@@ -211,14 +223,17 @@ void RedlockWorld::begin(Client& client, size_t index) {
   config.max_wait = {dice_.between(2, 40)};
   config.drift = kDriftPerMille / 1000.0;
   if (!dice_.one_in(4)) config.wait = DurationMs{dice_.one_in(3) ? 0 : dice_.between(1, 200)};
+  if (profile_.limit != 0) config.breach = std::exchange(config.quorum, config.servers);
   Session session;
   session.client = index;
+  session.keeps = story_ != Story::kChance && index == 0;
   session.shared = chance(profile_.shared_one_in);
   session.above_all = largest_;
   session.above_exclusive = largest_exclusive_;
   session.act_us = now_us_ + dice_.between(1000, 200000);  // gives up, unless it holds by then
   std::vector<std::string> mode;
   if (session.shared) mode.emplace_back("SHARED");
+  if (profile_.limit != 0) mode = {"LIMIT", std::to_string(profile_.limit)};
   session.lock =
       std::make_unique<Redlock>(config, kKey, mode, [this](uint64_t n) { return dice_.below(n); });
   session.lock->acquire(client_now(index), wall_us(index), dice_.one_in(2));
@@ -231,13 +246,15 @@ void RedlockWorld::begin(Client& client, size_t index) {
 
 // What whoever has the lock does with it: renews it, gives it back, forgets it; or gives up waiting.
 void RedlockWorld::use(Session& session) {
+  if (session.keeps && session.lock->state() == Redlock::State::kHeld) return keep(session);
   session.act_us = now_us_ + dice_.between(100, profile_.ttl_ms * 600);
-  if (session.lock->state() == Redlock::State::kHeld && dice_.one_in(2)) {
+  const bool renews = session.lock->state() == Redlock::State::kHeld && !session.forgotten;
+  if (renews && dice_.one_in(2)) {
     // A resent LOCK would set the time anew to less than a longer renewal's.
     const int64_t ttl = profile_.resent_one_in != 0 ? profile_.ttl_ms : dice_.between(5, 120);
     session.lock->renew(client_now(session.client), {ttl});
     session.renewing = true;
-  } else if (session.lock->state() != Redlock::State::kHeld || !dice_.one_in(4)) {
+  } else if (!renews || !dice_.one_in(4)) {
     session.lock->release(client_now(session.client));
   }
 }
@@ -270,6 +287,10 @@ void RedlockWorld::play(const Event& event) {
     case Event::Kind::kJump:
       server.clock.start_ms += dice_.between(1, profile_.ttl_ms);
       return;
+    case Event::Kind::kLeave:
+      return leave(event.server);
+    case Event::Kind::kReturn:
+      return come_back(event.server);
   }
 }
 
@@ -290,6 +311,7 @@ void RedlockWorld::crash(Server& server) {
 void RedlockWorld::request(const Event& event) {
   Server& server = servers_[event.server];
   const std::pair<size_t, uint64_t> name{event.session, event.waits ? event.id : 0};
+  if (server.away) return deliver(event.server, name, event.id, {Reply::Kind::kLost, 0, "away"});
   Link& link = server.links[name];
   if (!link.id) link.id = server.engine->open("127.0.0.1:1", "127.0.0.1:2", server_now(server));
   const std::vector<std::string_view> argv(event.argv.begin(), event.argv.end());
@@ -336,7 +358,14 @@ void RedlockWorld::carry(size_t index) {
   Session& session = sessions_[index];
   session.lock->check_invariants();
   if (session.lock->state() == Redlock::State::kFencing) session.fenced = true;
-  for (client::Send& s : session.lock->take_sends()) send(index, std::move(s));
+  const bool healing = session.lock->state() == Redlock::State::kHeld;
+  for (client::Send& s : session.lock->take_sends()) {
+    if (healing && s.argv[0] == "LOCK") {
+      if (flaw_ == Flaw::kNoHealing) continue;
+      ++tally_.healed;
+    }
+    send(index, std::move(s));
+  }
   for (const uint64_t id : session.lock->take_ends()) {
     Event event;
     event.kind = Event::Kind::kEnd;
@@ -386,19 +415,22 @@ void RedlockWorld::judge(size_t index) {
     ++tally_.acquired;
     if (session.fenced) ++tally_.fenced;
     judge_token(session);
-    tokens_[session.lock->token()] |= !session.shared;
+    if (session.keeps && story_ != Story::kChance && !std::exchange(restarts_begun_, true)) {
+      schedule_leave(0, dice_.between(0, profile_.ttl_ms * 1000));
+    }
+    tokens_[session.lock->token()] |= !session.shared && profile_.limit == 0;
     largest_ = std::max(largest_, session.lock->token());
-    if (!session.shared) largest_exclusive_ = std::max(largest_exclusive_, session.lock->token());
+    if (!session.shared && profile_.limit == 0)
+      largest_exclusive_ = std::max(largest_exclusive_, session.lock->token());
   }
-  if (session.renewing && session.lock->renewal()) {
-    session.renewing = false;
-    if (session.lock->renewal()->ok()) ++tally_.renewed;
-  }
+  judge_renewal(session);
   if (profile_.good_in_time) judge_exclusion();
   if (state != Redlock::State::kOver || session.counted) return;
   session.counted = true;
   if (!session.holds) ++tally_.failed;
-  if (session.holds && session.lock->result().outcome == Outcome::kExpired) ++tally_.lost;
+  const bool lost = session.holds && session.lock->result().outcome == Outcome::kExpired;
+  if (lost) ++tally_.lost;
+  if (session.keeps && !restarts_over_ && session.holds) wrong("a hold ended though it was remembered");
   Client& client = clients_[session.client];
   client.busy = false;
   client.next_us = now_us_ + dice_.between(0, profile_.ttl_ms * 500);
@@ -407,26 +439,44 @@ void RedlockWorld::judge(size_t index) {
 // Shared locks are held side by side: among themselves their tokens say nothing.
 void RedlockWorld::judge_token(const Session& session) {
   const uint64_t token = session.lock->token();
-  const uint64_t above = session.shared ? session.above_exclusive : session.above_all;
+  const uint64_t above =
+      session.shared || profile_.limit != 0 ? session.above_exclusive : session.above_all;
   if (token <= above) {
     wrong("token " + std::to_string(token) + " is not above " + std::to_string(above) +
           ", which was given before it began");
   }
   const auto same = tokens_.find(token);
-  if (same != tokens_.end() && (!session.shared || same->second)) {
+  const bool alone = !session.shared && profile_.limit == 0;
+  if (same != tokens_.end() && (alone || same->second)) {
     wrong("token " + std::to_string(token) + " is given twice");
   }
 }
 
+// Whoever hears that too many servers are without the hold gives it up, as HoldCore does.
+void RedlockWorld::judge_renewal(Session& session) {
+  if (!session.lock->renewal()) return;
+  const Outcome outcome = session.lock->renewal()->outcome;
+  if (outcome == Outcome::kExpired && !std::exchange(session.forgotten, true)) session.act_us = now_us_;
+  if (!std::exchange(session.renewing, false)) return;
+  if (outcome == Outcome::kOk) ++tally_.renewed;
+  if (!session.keeps) return;
+  const TimeMs now = client_now(session.client);
+  const int64_t left_ms = (session.lock->valid_until() - now).count;
+  const int64_t pause_ms = outcome == Outcome::kOk ? std::min(profile_.ttl_ms / 3, left_ms / 2)
+                                                   : std::min(profile_.ttl_ms / 10, left_ms / 4);
+  session.act_us = now_us_ + std::max<int64_t>(pause_ms, 1) * 1000;
+}
+
 void RedlockWorld::judge_exclusion() {
   size_t holders = 0;
-  bool exclusive = false;
+  bool exclusive = profile_.limit != 0;
   for (const Client& client : clients_) {
     if (!client.busy || sessions_[client.session].lock->state() != Redlock::State::kHeld) continue;
     ++holders;
     if (!sessions_[client.session].shared) exclusive = true;
   }
-  if (exclusive && holders > 1) wrong("two hold the lock");
+  const size_t most = std::max<size_t>(profile_.limit, 1);
+  if (exclusive && holders > most) wrong(most == 1 ? "two hold the lock" : "too many hold the lock");
 }
 
 }  // namespace holdfast::simulation

@@ -23,11 +23,17 @@ enum class Flaw : uint8_t {
   kNone,
   kCounterReset,  // a server that crashes forgets its counters
   kClocksAstray,  // rates of clocks differ by more than the drift that is allowed for
+  kNoHealing,     // a LOCK of a renewal never arrives
 };
+
+// What becomes of the servers: chance, or one after the other restarts while one client keeps its hold.
+// Then a server is away for longer than the ttl and keeps its data, or forgets all of it, but only while
+// all holds are sure to be remembered by a quorum of the others.
+enum class Story : uint8_t { kChance, kRestarts, kForgets };
 
 // What the seed makes of a run. Times of the world are in microseconds, of its clocks in milliseconds.
 struct RedlockProfile {
-  RedlockProfile(Dice& dice, Flaw flaw);
+  RedlockProfile(Dice& dice, Flaw flaw, Story story);
 
   size_t servers;
   size_t clients;
@@ -40,10 +46,11 @@ struct RedlockProfile {
   uint64_t overtaken_one_in;  // of LOCKs, by later requests
   uint64_t shared_one_in;
   int crashes;
-  int jumps;          // of a server's clock: holds end early
-  bool recovers;      // a server that crashed grants nothing until what it lost has expired
-  bool clocks_agree;  // so that hints make equal tokens
-  bool good_in_time;  // nothing of the above breaks exclusion in time
+  int jumps;           // of a server's clock: holds end early
+  bool recovers;       // a server that crashed grants nothing until what it lost has expired
+  bool clocks_agree;   // so that hints make equal tokens
+  bool good_in_time;   // nothing of the above breaks exclusion in time
+  uint32_t limit = 0;  // of holders; 0: the locks are not counted
 };
 
 struct RedlockTally {
@@ -51,13 +58,14 @@ struct RedlockTally {
   uint64_t fenced = 0;  // of them by FENCE
   uint64_t renewed = 0;
   uint64_t failed = 0;
-  uint64_t lost = 0;  // holds whose validity ended before the release
+  uint64_t lost = 0;    // holds whose validity ended before the release
+  uint64_t healed = 0;  // LOCKs of renewals
   uint64_t steps = 0;
 };
 
 class RedlockWorld {
  public:
-  RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally);
+  RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally, Story story = Story::kChance);
   // Plays to the end. What is wrong, or nothing.
   std::string run();
 
@@ -80,6 +88,8 @@ class RedlockWorld {
     bool counted = false;  // its outcome was seen
     bool holds = false;
     bool renewing = false;
+    bool keeps = false;            // its hold must not end before the last restart
+    bool forgotten = false;        // a renewal found that too many servers are without it
     uint64_t above_all = 0;        // tokens that had been given when it began
     uint64_t above_exclusive = 0;  // of them those of exclusive locks
     int64_t act_us = 0;            // when its user does something next
@@ -103,9 +113,11 @@ class RedlockWorld {
     Clock clock;
     std::map<std::pair<size_t, uint64_t>, Link> links;      // by session, and id of a send that waits or 0
     std::map<uint64_t, std::pair<size_t, uint64_t>> waits;  // by serial: who hears of it
+    bool away = false;
   };
   struct Event {
-    enum class Kind : uint8_t { kRequest, kReply, kEnd, kCrash, kJump } kind = Kind::kCrash;
+    enum class Kind : uint8_t { kRequest, kReply, kEnd, kCrash, kJump, kLeave, kReturn };
+    Kind kind = Kind::kCrash;
     size_t server = 0;
     size_t session = 0;
     uint64_t id = 0;
@@ -139,15 +151,29 @@ class RedlockWorld {
   void judge(size_t session);
   void judge_token(const Session& session);
   void judge_exclusion();
+  void judge_renewal(Session& session);
+  // Of the restarts, in redlock_restarts.cc:
+  bool may_leave(size_t server);
+  bool may_forget(size_t server);
+  void leave(size_t server);
+  void come_back(size_t server);
+  void keep(Session& session);
+  void schedule_leave(size_t server, int64_t after_us);
+  std::vector<std::string> holders_on(Server& server);
+  std::optional<int64_t> left_on(Server& server, const std::string& owner);
   bool is_free(Server& server);
   void wrong(const std::string& what);
 
   Flaw flaw_;
+  Story story_;
   Dice dice_;
   RedlockProfile profile_;
   RedlockTally& tally_;
   int64_t now_us_ = 0;
   uint64_t last_event_ = 0;
+  bool restarts_begun_ = false;
+  bool restarts_over_ = false;
+  int64_t returned_us_ = 0;  // when the last server that was away came back
   std::map<std::pair<int64_t, uint64_t>, Event> events_;
   std::vector<Server> servers_;
   std::vector<Client> clients_;

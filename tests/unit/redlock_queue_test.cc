@@ -107,6 +107,34 @@ TEST_CASE("redlock queue: whose turn it is asks again those that were not free y
   CHECK(s.ended == std::vector<uint64_t>{s.ticket});
 }
 
+TEST_CASE("redlock queue: where the turn came in vain it waits at a server that has a holder, not there") {
+  Waiting s;
+  s.lead();
+  s.grant(0, 700);
+  s.null(1);
+  s.null(2);
+  for (int repeats = 0; repeats < 5; ++repeats) {
+    s.at(s.lock.next_deadline()->count);
+    s.null(1);
+    s.null(2);
+  }
+  REQUIRE(s.pausing());
+  s.at(s.lock.next_deadline()->count);
+  s.sent();
+  SUBCASE("the others hold: server 0 stays free for the holder") {
+    s.grant(0, 701);
+    s.null(1);
+    s.null(2);
+    CHECK(s.sent().find("1w:LOCK k D 10000 WAIT") != std::string::npos);
+  }
+  SUBCASE("nobody else refuses: the first one, as ever") {
+    s.null(0);
+    s.grant(1, 702);
+    s.lost(2);
+    CHECK(s.sent().find("0w:LOCK k D 10000 WAIT") != std::string::npos);
+  }
+}
+
 TEST_CASE("redlock queue: asked again, a server may grant") {
   Waiting s;
   s.lead();
