@@ -17,6 +17,7 @@
 #include "core/journal_frame.h"
 #include "core/meta.h"
 #include "core/rdb_reader.h"
+#include "core/types.h"
 #include "io/files.h"
 #include "io/gunzip.h"
 #include "io/journal_writer.h"
@@ -154,12 +155,45 @@ bool check_journal(Check& run, Files& files, const std::string& name, const std:
   return repair_journal(run, files, name, path, *bytes, headed);
 }
 
+// What the frame after the last one of the folder has to have; 0 where its journals cannot be read.
+uint64_t next_sequence_of(Files& files) {
+  Result<std::vector<uint64_t>> journals = list_journals(files);
+  if (!journals) return 0;
+  if (journals->empty()) return 1;
+  Result<std::string> bytes = files.read(journal_name(journals->back()));
+  if (!bytes) return 0;
+  JournalScanner scanner(*bytes);
+  while (scanner.next()) continue;
+  return scanner.next_sequence();
+}
+
+// The next start takes the journals as they are, and waits as long as lost holds may be alive.
+bool accept_loss(Check& run, Files& files, const std::string& name, const std::string& path, Meta meta) {
+  meta.clean = false;
+  meta.journal_sequence = 0;
+  meta.boot_id.clear();
+  meta.horizon_ms = meta.horizon_boot_ms = kNever.count;
+  if (Result<Done> done = files.replace(name, format_meta(meta)); !done)
+    return run.tell(false, path, done.error());
+  return run.tell(true, path,
+                  "the server will start without them, and grant nothing for its recovery-wait");
+}
+
 bool check_meta(Check& run, Files& files, const std::string& name, const std::string& path) {
   Result<std::string> text = files.read(name);
   if (!text) return run.tell(false, path, text.error());
   Meta meta;
   if (const std::string wrong = parse_meta(*text, meta); !wrong.empty())
     return run.tell(false, path, wrong);
+  const uint64_t next = next_sequence_of(files);
+  if (name == "meta" && meta.clean && next != 0 && next < meta.journal_sequence) {
+    run.tell(
+        false, path,
+        fmt::format("the last stop left the journal at turn {}, and it ends before turn {}: {} turns are "
+                    "missing; put the journals back, or use `--repair` to start without them",
+                    meta.journal_sequence, next, meta.journal_sequence - next));
+    return run.repair && accept_loss(run, files, name, path, meta);
+  }
   return run.tell(true, path,
                   fmt::format("tokens up to {}, {}", meta.token_reserve,
                               meta.clean ? "stopped in order" : "in use, or not stopped in order"));

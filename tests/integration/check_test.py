@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 
-from harness import HOLDFAST, LIMIT_S, Server, equal, has, left_behind, refusal, run_tests, test
+from harness import HOLDFAST, LIMIT_S, Server, equal, has, journals, left_behind, refusal, run_tests, test
 
 COMMAND = os.path.join(os.path.dirname(HOLDFAST), "holdfast")
 
@@ -197,6 +197,24 @@ def wrong_words_are_told_what_to_do(folder):
     for words in (["--servers", "holdfast://x", "list"], ["--json", "list"]):
         has(run(64, *words), "options stand behind the verb", f"holdfast VERB {words[0]}")
     has(run(1, "check", folder / "nothing"), "No such file")
+
+
+@test
+def turns_that_are_missing_since_a_clean_stop_are_named_and_their_loss_can_be_accepted(folder):
+    with Server(folder) as server:
+        server.lock("kept")
+        server.lock("lost")
+    path = journals(folder)[0]
+    data = path.read_bytes()
+    magic = data[39:43]  # behind the head
+    path.write_bytes(data[:data.rindex(magic)])
+    has(refusal(folder), "1 turns are missing", f"holdfast check --repair {folder}/meta")
+    has(run(1, "check", folder), "1 turns are missing", "use `--repair`")
+    has(run(0, "check", "--repair", folder / "meta"), "will start without them")
+    with Server(folder) as server:
+        equal((server.ask("GET", "kept"), server.ask("GET", "lost")), (b"alice", None))
+        has(server.ask("LOCK", "lost", "bob", 1000), "RECOVERING")
+    has(run(0, "check", folder), "in use, or not stopped in order")
 
 
 if __name__ == "__main__":
