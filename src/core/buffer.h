@@ -14,6 +14,9 @@ namespace holdfast {
 
 class Buffer {
  public:
+  // Memory of this size the allocator takes from the system anew each time: see server.cc.
+  static constexpr size_t kLarge = size_t{256} << 10U;
+
   Buffer() = default;
   Buffer(Buffer&& o) noexcept { swap(o); }
   Buffer& operator=(Buffer&& o) noexcept {
@@ -50,6 +53,11 @@ class Buffer {
     *reserve(1) = c;
     ++end_;
   }
+
+  // When it grows large, it takes the memory of `spare` where that suffices: pages that have been used
+  // lately cost nothing, fresh ones 0.2 to 0.7 us each. `spare` must outlive it; it does not go with
+  // swap().
+  void borrow_from(Buffer* spare) { spare_ = spare; }
 
   // Drops `n` bytes from the front.
   void consume(size_t n) {
@@ -100,6 +108,7 @@ class Buffer {
       begin_ = 0;
       if (capacity_ - end_ >= n) return;
     }
+    if (spare_ != nullptr && end_ + n >= kLarge && spare_->capacity_ >= end_ + n) return take_spare();
     size_t wanted = capacity_ < 512 ? 512 : capacity_;
     while (wanted - end_ < n) wanted *= 2;
     char* moved = static_cast<char*>(std::realloc(data_, wanted));
@@ -108,10 +117,20 @@ class Buffer {
     capacity_ = wanted;
   }
 
+  void take_spare() {
+    if (!empty()) std::memcpy(spare_->data_, data(), size());
+    end_ = size();
+    begin_ = 0;
+    std::swap(data_, spare_->data_);
+    std::swap(capacity_, spare_->capacity_);
+    spare_->reset(0);
+  }
+
   char* data_ = nullptr;
   size_t begin_ = 0;
   size_t end_ = 0;
   size_t capacity_ = 0;
+  Buffer* spare_ = nullptr;
 };
 
 }  // namespace holdfast

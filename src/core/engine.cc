@@ -126,6 +126,7 @@ ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
   c.local = local;
   forget_user(*s_, c);
   c.opened = c.last_active = now.mono;
+  c.out.borrow_from(&s_->old_buffers.spare());
   return c.id;
 }
 

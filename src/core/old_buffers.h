@@ -1,5 +1,6 @@
 // Large blocks of memory that nobody needs any more. They go back to the system a little at a time, since
-// that takes some 50 us for each MiB, and everybody would wait while 64 of them go.
+// that takes some 50 us for each MiB, and everybody would wait while 64 of them go. One block stays, so
+// that the next large reply has memory whose pages are there.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +16,15 @@ class OldBuffers {
   // Empties the buffer and takes its memory.
   void take(Buffer& buffer) {
     buffer.clear();
+    const bool fits = buffer.capacity() >= Buffer::kLarge && buffer.capacity() <= kMostSpare;
+    if (fits && buffer.capacity() > spare_.capacity()) buffer.swap(spare_);
     if (buffer.capacity() <= kLeastStep) return buffer.reset(0);
     bytes_ += buffer.capacity();
     buffers_.push_back(std::move(buffer));
   }
   bool empty() const { return buffers_.empty(); }
+  // For Buffer::borrow_from().
+  Buffer& spare() { return spare_; }
   // The more there are the more of them, so that they never come faster than they go.
   void release_some() {
     if (empty()) return;
@@ -31,10 +36,12 @@ class OldBuffers {
   }
 
  private:
+  static constexpr size_t kMostSpare = size_t{2} << 20U;
   static constexpr size_t kLeastStep = size_t{512} << 10U;
   static constexpr size_t kPart = 16;
   std::vector<Buffer> buffers_;
   size_t bytes_ = 0;
+  Buffer spare_;
 };
 
 }  // namespace holdfast

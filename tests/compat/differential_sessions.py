@@ -211,7 +211,8 @@ class Planner:
         for _ in range(10):
             yield Batch("B", [(b"CLIENT", b"PAUSE", b"3600000", b"WRITE")], "count")
             reads = self.several(1, 8, lambda: words.one((
-                (b"GET", words.one(KEYS)), (b"EVAL_RO", b"return redis.call('get', 's1')", b"0"), (b"PING",),
+                (b"GET", words.one(KEYS)), (b"PING",),
+                (b"EVAL_RO", b"return redis.call('get', 's1')", b"0"),
                 (b"EVAL", b"#!lua flags=no-writes\nreturn redis.call('get', 's1')", b"0"),
                 (b"MULTI",), (b"EXEC",), (b"DISCARD",))))
             yield Batch("A", reads + [(b"DISCARD",)], "count")

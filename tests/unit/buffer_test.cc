@@ -130,6 +130,48 @@ TEST_CASE("OldBuffers: small ones go at once, large ones in steps, the more the 
   CHECK(steps < 64);
 }
 
+TEST_CASE("OldBuffers: one large block stays, and the next buffer that grows large takes it") {
+  constexpr size_t kMiB = size_t{1} << 20U;
+  OldBuffers old;
+  Buffer first;
+  first.append(std::string(kMiB, 'x'));
+  const char* const block = first.data();
+  old.take(first);
+  CHECK(old.empty());
+  Buffer next;
+  next.borrow_from(&old.spare());
+  next.append("0ab");
+  next.consume(1);
+  CHECK(next.data() != block);
+  next.append(std::string(kMiB, 'y'));
+  CHECK(next.data() == block);
+  CHECK(next.view() == "ab" + std::string(kMiB, 'y'));
+  CHECK(old.spare().capacity() == 0);
+  Buffer other;
+  other.borrow_from(&old.spare());
+  other.append(std::string(kMiB, 'z'));  // there is none left
+  CHECK(other.view() == std::string(kMiB, 'z'));
+  old.take(next);
+  old.take(other);
+  CHECK_FALSE(old.empty());  // one stays, the other goes
+}
+
+TEST_CASE("OldBuffers: a block beyond 2 MiB does not stay, nor is one taken that is too small") {
+  constexpr size_t kMiB = size_t{1} << 20U;
+  OldBuffers old;
+  Buffer buffer;
+  buffer.reserve(2 * kMiB + 1);  // 4 MiB
+  old.take(buffer);
+  CHECK(old.spare().capacity() == 0);
+  buffer.reserve(kMiB);
+  old.take(buffer);
+  CHECK(old.spare().capacity() == kMiB);
+  buffer.borrow_from(&old.spare());
+  buffer.append(std::string(kMiB + 1, 'x'));
+  CHECK(old.spare().capacity() == kMiB);
+  CHECK(buffer.size() == kMiB + 1);
+}
+
 TEST_CASE("Buffer: behaves as a string through random appends, reads and cuts") {
   const uint64_t seed = std::random_device{}();
   CAPTURE(seed);
