@@ -134,7 +134,7 @@ TEST_CASE("OldBuffers: one large block stays, and the next buffer that grows lar
   constexpr size_t kMiB = size_t{1} << 20U;
   OldBuffers old;
   Buffer first;
-  first.append(std::string(kMiB, 'x'));
+  first.append(std::string(kMiB + 1, 'x'));  // 2 MiB
   const char* const block = first.data();
   old.take(first);
   CHECK(old.empty());

@@ -260,16 +260,21 @@ TEST_CASE("files: a folder that is removed shows, and is taken up again when the
   CHECK(good(files->list()) == Names{"f", "lock"});
 }
 
-TEST_CASE("files: a folder that is moved is still the one, and another in its place is not touched") {
+TEST_CASE("files: a folder that is moved is still written, and its path is told to name another") {
   const TempFolder folder;
   fs::create_directory(folder.file("data"));
   const auto files = good(open_folder(folder.file("data")));
+  CHECK(!files->folder_gone());
   fs::rename(folder.file("data"), folder.file("moved"));
+  CHECK(files->folder_gone());
   fs::create_directory(folder.file("data"));
   append(*files, "f", "here");
-  CHECK(!files->folder_gone());
+  CHECK(files->folder_gone());
   CHECK(fs::exists(folder.file("moved/f")));
   CHECK(fs::is_empty(folder.file("data")));
+  fs::remove(folder.file("data"));
+  fs::create_directory_symlink(folder.file("moved"), folder.file("data"));
+  CHECK(!files->folder_gone());  // the path leads there again
 }
 
 }  // namespace holdfast
