@@ -54,14 +54,16 @@ std::optional<int64_t> RedlockWorld::left_on(Server& server, const std::string& 
   return std::nullopt;
 }
 
-// Others who try may stand in the way of healing for a while, but not for ever: the one that was away
-// before has the hold again before the next one leaves. Where nobody is in the way the next one may leave
-// at once.
+// Others who try stand in the way of healing for a while: a server leaves only when all others have the
+// hold, and that has to become so. Where nobody is in the way the next one may leave at once.
 bool RedlockWorld::may_leave(size_t server) {
   if (story_ == Story::kForgets) return may_forget(server);
-  if (server == 0 || profile_.clients == 1) return true;
+  if (profile_.clients == 1) return true;
   const Session& keeper = sessions_[clients_[0].session];
-  return left_on(servers_[server - 1], keeper.lock->owner()).has_value();
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    if (i != server && !left_on(servers_[i], keeper.lock->owner())) return false;
+  }
+  return true;
 }
 
 // Every hold there is that of a client whose hold a quorum of the other servers keeps for as long as it is

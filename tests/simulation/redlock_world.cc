@@ -59,7 +59,8 @@ RedlockProfile::RedlockProfile(Dice& dice, Flaw flaw, Story story)
   servers = dice.pick({size_t{3}, size_t{3}, size_t{5}});
   clients = static_cast<size_t>(dice.between(1, 4));
   sessions = 30;
-  ttl_ms = dice.between(100, 1000);
+  // Long against the turns of those who wait: healing does not wait, and they may be in its way.
+  ttl_ms = dice.between(500, 2000);
   slowest_us = dice.pick({int64_t{500}, int64_t{2000}});
   lost_one_in = resent_one_in = overtaken_one_in = 0;
   crashes = jumps = 0;
@@ -416,6 +417,7 @@ void RedlockWorld::judge(size_t index) {
     if (session.fenced) ++tally_.fenced;
     judge_token(session);
     if (session.keeps && story_ != Story::kChance && !std::exchange(restarts_begun_, true)) {
+      returned_us_ = now_us_;
       schedule_leave(0, dice_.between(0, profile_.ttl_ms * 1000));
     }
     tokens_[session.lock->token()] |= !session.shared && profile_.limit == 0;
