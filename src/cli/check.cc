@@ -186,7 +186,7 @@ bool check_meta(Check& run, Files& files, const std::string& name, const std::st
   if (const std::string wrong = parse_meta(*text, meta); !wrong.empty())
     return run.tell(false, path, wrong);
   const uint64_t next = next_sequence_of(files);
-  if (name == "meta" && meta.clean && next != 0 && next < meta.journal_sequence) {
+  if (name == "meta" && next != 0 && next < meta.journal_sequence) {
     run.tell(
         false, path,
         fmt::format("the last stop left the journal at turn {}, and it ends before turn {}: {} turns are "

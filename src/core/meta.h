@@ -33,8 +33,8 @@ struct Meta {
   std::string clock_boot_id;
   int64_t clock_ms = 0;  // how far the wall clock was ahead of the engine's at this start's first reading
   int64_t horizon_boot_ms = 0;  // the horizon on the engine's clock, which nobody sets
-  // The sequence that the next frame of the journal is due to have: all before it is on disk. 0: not known,
-  // as without a clean stop or without a journal.
+  // Where the last clean stop has left the journal: the sequence that its next frame is due to have. 0: not
+  // known, without a journal or once a start has read all of it.
   uint64_t journal_sequence = 0;
   bool clean = false;  // written as the last act of a stop that was in order
 

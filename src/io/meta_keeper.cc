@@ -41,7 +41,8 @@ Result<std::optional<Meta>> MetaKeeper::read() {
 }
 
 Result<Done> MetaKeeper::begin(const std::string& id, uint64_t floor, Horizon horizon,
-                               const std::string& boot_id, const SavedClock& clock) {
+                               const std::string& boot_id, const SavedClock& clock,
+                               uint64_t journal_sequence) {
   Meta meta;
   meta.id = id;
   meta.token_reserve = std::min(floor + kTokenLead, kMaxToken);
@@ -51,6 +52,7 @@ Result<Done> MetaKeeper::begin(const std::string& id, uint64_t floor, Horizon ho
   meta.clock_boot_id = clock.boot_id;
   meta.clock_ms = clock.ahead_ms;
   meta.horizon_boot_ms = horizon.boot_ms;
+  meta.journal_sequence = journal_sequence;
   Result<Done> written = write(meta, ++last_serial_);
   if (written) {
     on_disk_ = meta;

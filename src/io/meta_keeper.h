@@ -41,8 +41,9 @@ class MetaKeeper {
   // The first write of this run: tokens from `floor` on, on the kernel `boot_id`; empty where not even the
   // end of the process leaves what was written. `clock` is that of this start of the machine, as the folder
   // was first read since.
+  // `journal_sequence` as in Meta.
   Result<Done> begin(const std::string& id, uint64_t floor, Horizon horizon, const std::string& boot_id,
-                     const SavedClock& clock);
+                     const SavedClock& clock, uint64_t journal_sequence = 0);
 
   // The kernel to name from the next write on.
   void set_boot_id(const std::string& id) { boot_id_ = id; }

@@ -64,7 +64,9 @@ Result<Done> Store::prepare() {
     horizon.boot_ms = std::min(horizon.boot_ms, until.count);
     horizon.wall_ms = std::min(horizon.wall_ms, now.to_wall_ms(until));
   }
-  return meta_.begin(id, token_floor_, horizon, lossless_ ? boot_id_ : "", clock());
+  // Until the journal was read: another start after one that is refused has to see it too.
+  const uint64_t sequence = found_ ? found_->journal_sequence : 0;
+  return meta_.begin(id, token_floor_, horizon, lossless_ ? boot_id_ : "", clock(), sequence);
 }
 
 // Whether what the run before has said of the engine's clock is about the same one.

@@ -83,7 +83,7 @@ class Store {
   Result<Done> conclude_load();
   void tell_of_clock(const Now& now) const;
   void recover_if_needed(const Now& now);
-  Result<Done> check_end() const;
+  Result<Done> check_end();
 
   // store_save.cc
   static void on_save(uv_idle_t* idle) noexcept;

@@ -77,15 +77,19 @@ Result<Done> Store::conclude_load() {
 }
 
 // A clean stop has noted where the journal ends: a file that was removed or cut between two frames shows.
-Result<Done> Store::check_end() const {
-  if (!found_ || !found_->clean || found_->journal_sequence == 0) return Done{};
-  if (recovery_->next_sequence() >= found_->journal_sequence) return Done{};
+// From here on a crash of the machine may end it earlier again.
+Result<Done> Store::check_end() {
+  const Meta meta = meta_.on_disk();
+  if (recovery_->next_sequence() >= meta.journal_sequence) {
+    if (meta.journal_sequence == 0) return Done{};
+    return meta_.begin(meta.id, engine_->largest_token(), {meta.horizon_ms, meta.horizon_boot_ms},
+                       meta.boot_id, clock());
+  }
   return Failure{fmt::format(
       "{}: the journal ends before turn {}, and the last stop left it at turn {}: {} turns are missing. "
-      "Put "
-      "the journals back as they were, or run `holdfast check --repair {}/meta` to start without them",
-      files_->path(), recovery_->next_sequence(), found_->journal_sequence,
-      found_->journal_sequence - recovery_->next_sequence(), files_->path())};
+      "Put the journals back as they were, or run `holdfast check --repair {}/meta` to start without them",
+      files_->path(), recovery_->next_sequence(), meta.journal_sequence,
+      meta.journal_sequence - recovery_->next_sequence(), files_->path())};
 }
 
 // Whoever wonders about the times of a hold finds why.
