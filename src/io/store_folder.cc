@@ -13,8 +13,10 @@ void Store::check_folder() {
   if (files_->folder_gone() && !enter_new_folder()) return;
   if (rebuild_ == Rebuild::kClaim) {
     Result<Done> claimed = claim_folder();
-    folder_failure_ = claimed ? "" : claimed.error();
     if (claimed) rebuild_ = Rebuild::kSave;
+    const std::string why = claimed ? "" : claimed.error();
+    if (!why.empty() && why != folder_failure_) log_line(LogLevel::kWarning, why);
+    folder_failure_ = why;
   }
   if (rebuild_ == Rebuild::kSave) return save_in_new_folder();
   if (rebuild_ == Rebuild::kNone) folder_failure_.clear();
@@ -25,8 +27,7 @@ bool Store::enter_new_folder() {
     folder_failure_ = fmt::format("the data folder was moved or removed: {}", back.error());
     return false;
   }
-  log_line(LogLevel::kWarning,
-           fmt::format("{} was replaced: everything is saved there anew", files_->path()));
+  log_line(LogLevel::kWarning, fmt::format("{} was replaced", files_->path()));
   ++folder_;
   rebuild_ = Rebuild::kClaim;
   if (journals()) journal_->leave_folder();
@@ -37,7 +38,6 @@ bool Store::enter_new_folder() {
 // Makes the folder this server's. An older copy of its own files is removed once meta says that a crash
 // from here on loses holds; what another server left is not touched.
 Result<Done> Store::claim_folder() {
-  if (Result<Done> locked = files_->lock(); !locked) return locked;
   auto meta = meta_.read();
   if (!meta) return Failure{meta.error()};
   Result<std::vector<uint64_t>> journals = list_journals(*files_);
@@ -50,6 +50,7 @@ Result<Done> Store::claim_folder() {
                     "stop this server and start one on that folder",
                     files_->path())};
   }
+  if (Result<Done> locked = files_->lock(); !locked) return locked;
   Result<Done> begun =
       meta_.begin(meta_.on_disk().id, engine_->largest_token(), Horizon::never(), "", clock());
   if (!begun) return begun;

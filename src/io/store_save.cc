@@ -21,6 +21,7 @@ constexpr int64_t kRetryMs = 5000;
 // The moment of the snapshot is now: what comes after it goes to another journal.
 std::string Store::begin_save() {
   if (snapshot_ != nullptr) return "ERR Background save already in progress";
+  if (rebuild_ == Rebuild::kClaim) return "ERR " + folder_failure_;  // it is not this server's folder
   if (!engine_->at_rest() || recovery_ != nullptr) {
     save_wanted_ = true;
     return "ERR a script is under way, or data is being loaded: try again";

@@ -115,10 +115,26 @@ TEST_CASE("store: a folder that is replaced by another server's is left as it is
   disk.put("journal.7", "theirs");
   server.idle(3);
   CHECK(server.ask({"LOCK", "x", "bob", "600000"}).find("another server") != std::string::npos);
-  CHECK(meta_of(disk) == meta);
-  CHECK(disk.bytes("journal.7") == "theirs");
+  CHECK(server.ask({"SAVE"}).starts_with("-ERR"));
+  server.ask({"BGSAVE"});
+  server.idle(3);
   CHECK_FALSE(server.stop());
   CHECK(meta_of(disk) == meta);
+  CHECK(disk.bytes("journal.7") == "theirs");
+  CHECK(*disk.list() == std::vector<std::string>{"journal.7", "meta"});
+}
+
+TEST_CASE("store: a server without a journal leaves another server's folder as it is when it stops") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {"--appendonly", "no"});
+  CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+  replace_folder(disk);
+  disk.put("dump.rdb.gz", "theirs");
+  server.idle(3);
+  CHECK_FALSE(server.stop());
+  CHECK(*disk.list() == std::vector<std::string>{"dump.rdb.gz"});
+  CHECK(disk.bytes("dump.rdb.gz") == "theirs");
 }
 
 TEST_CASE("store: a folder that is replaced by an older copy of itself gets everything") {
