@@ -345,10 +345,10 @@ def replies_wait_for_the_disk(files):
 def a_grant_waits_for_a_disk_that_takes_nothing_and_so_does_what_is_asked_behind_it(files):
     with TlsServer(files) as server:
         folder = files.folder / "data"
-        server.lock("mine", ttl=0)  # without a deadline, `meta` need not be written
+        server.lock("mine", ttl=60000)  # `meta` covers this, and not what lasts much longer
         client = server.tls()
         folder.chmod(0o500)
-        client.sendall(b"LOCK held alice 60000\r\n")
+        client.sendall(b"LOCK held alice 6000000\r\n")
         client.settimeout(0.3)
         for _ in range(3):
             equal(failure(lambda: client.recv(1)), "The read operation timed out")
