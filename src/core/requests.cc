@@ -45,11 +45,11 @@ bool refuse_beyond_memory(Turn& t, const Conn& c, const Command& command,
   const uint64_t limit = t.s.config.limits.memory_bytes;
   t.s.memory.over_limit = limit != 0 && used_memory_bytes(t.s) > limit;
   if (!t.s.memory.over_limit) return false;
-  const bool exec = command.handler == cmd_exec && c.transaction != nullptr;
-  const bool grows = exec ? c.transaction->grows : demands_of(t.s, command, argv).grow;
+  const Transaction* const run = command.handler == cmd_exec ? c.transaction.get() : nullptr;
+  const bool grows = run != nullptr ? run->grows : demands_of(t.s, command, argv).grow;
   if (!grows && (c.transaction == nullptr || ends_transaction(command))) return false;
-  reply.error(exec ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)
-                   : std::string(kOomText));
+  reply.error(run != nullptr ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)
+                             : std::string(kOomText));
   return true;
 }
 

@@ -114,7 +114,7 @@ Result<Done> Recovery::choose_journals() {
   first_ = restore_ == nullptr ? 0 : restore_->journal();
   for (const uint64_t number : *all) (number < first_ ? stale_ : journals_).push_back(number);
   const uint64_t expected = restore_ == nullptr ? 1 : std::max<uint64_t>(first_, 1);
-  if (journals_.empty() && restore_ != nullptr && restore_->journal_follows()) {
+  if (journals_.empty() && rules_.has_meta && restore_ != nullptr && restore_->journal_follows()) {
     return Failure{fmt::format(
         "{}: {} is missing, which follows the snapshot {}. Put it back, or make an empty file of "
         "that name to start without what it had",

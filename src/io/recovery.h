@@ -27,6 +27,8 @@ class Recovery {
     bool skip_unknown = false;  // leave out types that Holdfast does not have
     // The system has not restarted since the folder was written to, so that nothing written was lost.
     bool lossless = true;
+    // The folder has its meta. A snapshot alone may have been copied from elsewhere, without its journal.
+    bool has_meta = true;
   };
   // `now`: deadlines are kept by the wall clock, and counted on the engine's from then on (SavedClock).
   Recovery(Files& files, Engine& engine, Now now, Rules rules);

@@ -99,8 +99,8 @@ void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
   const Now now = read_clock_();
   load_began_ms_ = load_told_ms_ = now.mono.count;
   saved_at_ms_ = now.wall_us / 1000;
-  recovery_ = std::make_unique<Recovery>(*files_, engine, now,
-                                         Recovery::Rules{options_.skip_unknown == "yes", lossless_});
+  recovery_ = std::make_unique<Recovery>(
+      *files_, engine, now, Recovery::Rules{options_.skip_unknown == "yes", lossless_, found_.has_value()});
   uv_idle_start(&load_idle_, on_load);
 }
 

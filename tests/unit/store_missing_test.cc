@@ -49,6 +49,13 @@ TEST_CASE("store: a journal that the snapshot names and that is missing refuses 
     Process refused(disk, {});
     CHECK(refused.failure().find("journal.2 is missing") != std::string::npos);
   }
+  {
+    CrashFiles other;  // the snapshot alone, as a copy in a new folder
+    other.put("dump.rdb.gz", disk.bytes("dump.rdb.gz"));
+    Process copy(other, {});
+    REQUIRE(copy.failure() == "");
+    CHECK(copy.ask({"EXISTS", "a", "b"}) == ":1\r\n");
+  }
   disk.put("journal.2", "");  // what the error says
   Process again(disk, {});
   REQUIRE(again.failure() == "");
