@@ -154,7 +154,7 @@ local function next_token(s, hint)
 end
 
 local function token_is_near(s, token)
-  return token <= MAX - HEADROOM and token <= math.max(s.us, s.last) + LEAD_US
+  return token <= MAX - HEADROOM and token <= math.max(s.us + LEAD_US, s.last + 1)
 end
 
 local function expire(key, deadline)

@@ -64,6 +64,7 @@ Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls,
   // one a microsecond.
   config.token_floor = store != nullptr ? store->token_floor() : static_cast<uint64_t>(now.wall_us);
   if (store != nullptr) {
+    config.tokens_ahead = store->tokens_ahead();
     config.boot_id = store->clock().boot_id;
     config.first_ahead_ms = store->clock().ahead_ms;
   }

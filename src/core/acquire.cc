@@ -82,7 +82,7 @@ std::string_view pointer_bytes(LockBody* const& body) {
 Token grant_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
   if (type_of(*f) != EntryType::kString) t.keys(db).rewrite(f, EntryType::kString, r.owner);
   ++t.s.stats.grants;
-  const Token token = t.s.tokens.next(r.key.hash, r.hint);
+  const Token token = t.s.tokens.next(r.key, r.hint, near_token(t.s.config, t.now));
   f->token = token.value & kMaxToken;
   set_held_since(*f, t.now.mono);
   dress_exclusive(t, db, f, client, r);
@@ -96,7 +96,7 @@ Token join_lock(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const Lo
   ++t.s.stats.grants;
   Holder h;
   h.owner = r.owner;
-  h.token = t.s.tokens.next(r.key.hash, r.hint);
+  h.token = t.s.tokens.next(r.key, r.hint, near_token(t.s.config, t.now));
   h.capacity = r.capacity;
   h.deadline = hold_of(t, client, r).deadline;
   h.held_since = t.now.mono;

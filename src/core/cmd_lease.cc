@@ -99,11 +99,13 @@ void cmd_lease_grant(Request& r) {
   if (!documents) return;
   if (r.s().leases.find(id) != nullptr) return r.reply.error("ERR lease id is in use");
   const LeaseGrant grant = grant_lease(r.t, r.c, id, *ttl, *documents);
-  r.reply.array(2);
   if (grant.token.value != 0) {
+    r.reply.array(2);
     r.reply.bulk(id);
     return r.reply.integer(static_cast<int64_t>(grant.token.value));
   }
+  if (grant.colliding.empty()) return reply_too_many_ahead(r);
+  r.reply.array(2);
   r.reply.null();
   r.reply.array(grant.colliding.size());
   for (const std::string_view key : grant.colliding) r.reply.bulk(key);

@@ -63,19 +63,32 @@ std::optional<LockOptions> read_lock_options(Request& r) {
   return o;
 }
 
-// Tokens that only the server itself may use up, so that no client can name the last one there is.
-constexpr uint64_t kTokenHeadroom = uint64_t{1} << 40U;
-
-// Whether a token that a client names is near enough to what the server would give itself.
-bool token_is_near(const Request& r, const Key& key, uint64_t token) {
+// How far the tokens of a key may go by a client's word. It is counted from what no client moves, so that
+// repeated requests do not get further.
+uint64_t furthest_token(const Request& r, const Key& key) {
+  const Config& config = r.s().config;
   const auto clock_us = static_cast<uint64_t>(std::max<int64_t>(r.t.now.wall_us, 0));
-  if (token > kMaxToken - kTokenHeadroom) return false;
-  const uint64_t lead_us = static_cast<uint64_t>(r.s().config.max_token_lead.count) * 1000;
-  return token <= std::max(clock_us, r.s().tokens.last(key.hash)) + lead_us;
+  const uint64_t lead_us = static_cast<uint64_t>(config.max_token_lead.count) * 1000;
+  return std::max(std::max(clock_us, config.token_floor) + lead_us, r.s().tokens.last(key) + 1);
 }
 
-void reply_token_too_far(Request& r) {
-  r.reply.error("ERR token is further ahead than max-token-lead allows");
+// FENCE beyond that makes up for another server that is ahead, which needs the right to LOCKS RAISE.
+bool may_raise(const Request& r) {
+  if (r.command.handler != cmd_fence) return false;
+  const std::string_view argv[] = {"locks", "raise", r.arg(1), r.arg(3)};
+  return check_permission(r.s(), *r.c.user, *find_row(argv), argv).allowed();
+}
+
+// Whether a client may name the token; false: an error has been written.
+bool check_token(Request& r, const Key& key, uint64_t token) {
+  const bool far = token > furthest_token(r, key);
+  if (token > kLastNamedToken || (far && !may_raise(r))) {
+    r.reply.error("ERR token is further ahead than max-token-lead allows");
+    return false;
+  }
+  if (far || r.s().tokens.fits(key, token, near_token(r.s().config, r.t.now))) return true;
+  reply_too_many_ahead(r);
+  return false;
 }
 
 bool check_owner(Request& r, std::string_view owner) {
@@ -169,7 +182,7 @@ void cmd_lock(Request& r) {
   request.session = options->session;
   request.async = options->async;
   request.hint = static_cast<uint64_t>(options->token.value_or(0));
-  if (request.hint != 0 && !token_is_near(r, request.key, request.hint)) return reply_token_too_far(r);
+  if (request.hint != 0 && !check_token(r, request.key, request.hint)) return;
   reply_acquisition(r, request, acquire(r.t, r.c, request));
 }
 
@@ -204,7 +217,7 @@ void cmd_fence(Request& r) {
   if (!wanted) return;
   const Key key = r.keys().key(r.arg(1));
   const Token token{static_cast<uint64_t>(*wanted)};
-  if (!token_is_near(r, key, token.value)) return reply_token_too_far(r);
+  if (!check_token(r, key, token.value)) return;
   OwnHold own = find_own_hold(r, key, r.arg(2));
   if (!own.held) return;
   const Token present =

@@ -219,6 +219,15 @@ void cmd_locks_break(Request& r) {
   r.reply.integer(broken);
 }
 
+void cmd_locks_raise(Request& r) {
+  const auto token = read_number(r, 3, "token", 0, static_cast<int64_t>(kLastNamedToken));
+  if (!token) return;
+  audit(r);
+  const Key key = r.keys().key(r.arg(2));
+  r.s().tokens.raise(key, {static_cast<uint64_t>(*token)}, near_token(r.s().config, r.t.now));
+  r.reply.integer(static_cast<int64_t>(r.s().tokens.last(key)));
+}
+
 void cmd_locks_revoke(Request& r) {
   int64_t asked = 0;
   with_held(r, r.arg(2), [&](const Key& key, Keyspace::Found& f) {
@@ -250,6 +259,8 @@ void cmd_locks_help(Request& r) {
       "    Page through the held keys, as SCAN does.",
       "OWNED <owner>",
       "    All holds of <owner> in this database. Looks at every key.",
+      "RAISE <key> <token>",
+      "    Raise the last token of <key> to at least <token>; returns the last token.",
       "REVOKE <key>",
       "    Ask the holders of <key> to release it; returns how many there are.",
   };

@@ -114,6 +114,7 @@ std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, 
 void reply_syntax_error(Request& r);
 void reply_wrong_arity(Request& r);
 void reply_not_an_integer(Request& r);
+void reply_too_many_ahead(Request& r);
 void reply_wrong_type(Request& r);
 // A subcommand with a wrong number of arguments, where Redis points to HELP.
 void reply_subcommand_syntax(Request& r);

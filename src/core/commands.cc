@@ -182,6 +182,10 @@ void reply_subcommand_syntax(Request& r) {
                 std::string(r.arg(1).substr(0, 128)) + "'. Try " + upper(r.command.container()) + " HELP.");
 }
 void reply_syntax_error(Request& r) { r.reply.error("ERR syntax error"); }
+void reply_too_many_ahead(Request& r) {
+  r.reply.error("ERR too many keys have tokens ahead of the clock, as far as max-token-lead allows");
+}
+
 void reply_not_an_integer(Request& r) { r.reply.error("ERR value is not an integer or out of range"); }
 void reply_wrong_type(Request& r) {
   r.reply.error("WRONGTYPE Operation against a key holding the wrong kind of value");

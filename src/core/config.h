@@ -94,8 +94,9 @@ struct AclFileDoor {
 
 struct Config {
   Limits limits;
-  uint64_t hash_seed = 0;    // the shell draws it, so that nobody can aim keys at one table
-  uint64_t token_floor = 0;  // no token at or below it is issued
+  uint64_t hash_seed = 0;                // the shell draws it, so that nobody can aim keys at one table
+  uint64_t token_floor = 0;              // no token at or below it is issued
+  std::vector<AheadToken> tokens_ahead;  // nor any of these keys at or below theirs
   DurationMs max_token_lead{86400000};
   DurationMs session_grace{0};
   // Since which start of the machine the engine's clock counts, and how far the wall clock was ahead of it

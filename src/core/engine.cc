@@ -26,6 +26,7 @@ EngineState::EngineState(Config c)
   // The shell has tried them before it made an engine.
   const std::string wrong = acl.load(config.acl_text, config.acl_source);
   assert(wrong.empty());
+  for (const AheadToken& saved : config.tokens_ahead) tokens.restore(saved);
   scripts.time.clock_us = config.clock_us;
   scripts.time.pause = [this] { task->fiber.pause(); };
   scripts.log = config.log;
@@ -299,6 +300,8 @@ Service& Engine::service() { return s_->service; }
 PagePool& Engine::pages() { return s_->pages; }
 bool Engine::at_rest() const { return !s_->task->fiber.under_way(); }
 uint64_t Engine::largest_token() const { return s_->tokens.largest(); }
+
+const Tokens& Engine::tokens() const { return s_->tokens; }
 TimeMs Engine::latest_deadline() const { return s_->journal.latest_deadline; }
 
 void Engine::check_invariants() const {

@@ -35,6 +35,7 @@ struct Effects {
 };
 
 class PagePool;
+class Tokens;
 struct EngineState;
 
 class Engine {
@@ -125,6 +126,8 @@ class Engine {
   // Whether a snapshot may begin: no request is put off in the middle.
   bool at_rest() const;
   uint64_t largest_token() const;
+  // What has been given out.
+  const Tokens& tokens() const;
   // The latest end of a hold that has been granted since the start, on the engine's clock.
   TimeMs latest_deadline() const;
   // For Snapshot and Restore alone.

@@ -254,7 +254,7 @@ void renew_hold(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder,
 
 Token exclusive_token(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f) {
   if (f->token == 0) {
-    f->token = t.s.tokens.next(key.hash, 0).value & kMaxToken;
+    f->token = t.s.tokens.next(key, 0, near_token(t.s.config, t.now)).value & kMaxToken;
     journal_key(t, db, key.bytes);
   }
   return token_of(*f);
@@ -262,7 +262,7 @@ Token exclusive_token(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f) {
 
 void raise_token(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, const Holder* holder,
                  Token token) {
-  t.s.tokens.raise(key.hash, token);
+  t.s.tokens.raise(key, token, near_token(t.s.config, t.now));
   if (holder == nullptr) {
     f->token = token.value & kMaxToken;
     return journal_key(t, db, key.bytes);

@@ -33,7 +33,8 @@ constexpr Use kUses[] = {
     {"RO access", "OW update", " copy "},
     {"RM delete", "RM delete", " del unlink "},
     {"RW update", "RW update",
-     " expire expireat persist pexpire pexpireat hmset hset setrange lock renew fence locks|revoke "},
+     " expire expireat persist pexpire pexpireat hmset hset setrange lock renew fence locks|raise "
+     "locks|revoke "},
     {"RW access delete", "OW update", " rename "},
     {"RW access delete", "OW insert", " renamenx "},
     {"RW delete", "RW delete", " hdel unlock locks|break delex "},

@@ -44,12 +44,21 @@ bool is_free(Turn& t, DbIndex db, const Key& key) {
   return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(t, db, *f));
 }
 
-// One token for all keys: larger than any that a grant of one of them had.
+// One token for all keys: larger than any that a grant of one of them had. None where other keys would get
+// ahead of the clock with them.
 Token token_for(Turn& t, const Keyspace& keys, std::span<const LeaseItem> documents) {
+  Tokens& tokens = t.s.tokens;
+  const uint64_t limit = near_token(t.s.config, t.now);
   uint64_t last = 0;
-  for (const LeaseItem& d : documents) last = std::max(last, t.s.tokens.last(keys.key(d.key).hash));
+  for (const LeaseItem& d : documents) last = std::max(last, tokens.last(keys.key(d.key)));
   const Token token{last + 1};
-  for (const LeaseItem& d : documents) t.s.tokens.raise(keys.key(d.key).hash, token);
+  const size_t room = Tokens::kMaxAhead - tokens.ahead_keys();
+  const bool near = tokens.is_near(token.value, limit) || documents.size() == 1;
+  if (!near && (documents.size() > room || !std::ranges::all_of(documents, [&](const LeaseItem& d) {
+                  return tokens.fits(keys.key(d.key), token.value, limit);
+                })))
+    return {};
+  for (const LeaseItem& d : documents) tokens.raise(keys.key(d.key), token, limit);
   return token;
 }
 
@@ -64,6 +73,7 @@ LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
   }
   if (!result.colliding.empty()) return result;
   result.token = token_for(t, keys, documents);
+  if (result.token.value == 0) return result;
   auto made = std::make_unique<LiveLease>();
   made->id = id;
   LiveLease* lease = t.s.leases.add(std::move(made));

@@ -22,7 +22,8 @@ struct LeaseGrant {
   std::vector<std::string_view> colliding;  // keys that are not free
 };
 
-// All keys are free: all are written. Else nothing is. The id must not be a live lease's, the keys must
+// All keys are free: all are written. Else nothing is, nor where one has tokens so far ahead of the clock
+// that the others cannot follow it: then none collides. The id must not be a live lease's, the keys must
 // differ.
 LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
                        std::span<const LeaseItem> documents);

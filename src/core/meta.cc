@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/checksum.h"
+#include "core/parse.h"
 
 namespace holdfast {
 
@@ -21,6 +22,17 @@ std::string crc_line(std::string_view before) {
 
 bool is_folder_id(std::string_view text) {
   return text.size() == kFolderIdDigits && text.find_first_not_of(kHexDigits) == std::string_view::npos;
+}
+
+bool read_hex(std::string_view digits, std::string& out) {
+  if (digits.size() % 2 != 0) return false;
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    const size_t high = kHexDigits.find(digits[i]);
+    const size_t low = kHexDigits.find(digits[i + 1]);
+    if (high == std::string_view::npos || low == std::string_view::npos) return false;
+    out += static_cast<char>(high << 4U | low);
+  }
+  return true;
 }
 
 // Gives the fields of the lines one after the other; the first that is not as it has to be is the error.
@@ -48,6 +60,18 @@ class MetaReader {
     if (fault == std::errc() && std::to_string(n) == digits) return n;
     fail(name, "is not a number that fits");
     return 0;
+  }
+
+  // A number, a blank, and the key in hex.
+  AheadToken ahead(std::string_view name) {
+    const std::string_view line = text(name);
+    const size_t blank = std::min(line.find(' '), line.size());
+    AheadToken out;
+    const auto [end, fault] = std::from_chars(line.data(), line.data() + blank, out.token);
+    const bool number = fault == std::errc() && std::to_string(out.token) == line.substr(0, blank);
+    if (!number || blank == line.size() || !read_hex(line.substr(blank + 1), out.key))
+      fail(name, "is not a token and a key in hexadecimal digits");
+    return out;
   }
 
   std::string folder_id(std::string_view name) {
@@ -108,6 +132,11 @@ std::string read_fields(std::string_view text, Meta& meta) {
     read.horizon_boot_ms = in.number<int64_t>("horizon-boot-ms");
   }
   if (read.version >= kSequenceMetaVersion) read.journal_sequence = in.number<uint64_t>("journal-sequence");
+  if (read.version >= kAheadMetaVersion) {
+    const auto keys = in.number<uint64_t>("tokens-ahead");
+    for (uint64_t i = 0; i < keys && in.error().empty(); ++i)
+      read.tokens_ahead.push_back(in.ahead("ahead"));
+  }
   read.clean = in.yes_or_no("clean");
   in.end();
   if (!in.error().empty()) return in.error();
@@ -118,7 +147,9 @@ std::string read_fields(std::string_view text, Meta& meta) {
 }  // namespace
 
 std::string format_meta(const Meta& meta) {
-  std::string text = "version " + std::to_string(meta.version) + "\nid " + meta.id;
+  const uint32_t version =
+      meta.tokens_ahead.empty() ? meta.version : std::max(meta.version, kAheadMetaVersion);
+  std::string text = "version " + std::to_string(version) + "\nid " + meta.id;
   text += "\ntoken-reserve " + std::to_string(meta.token_reserve);
   text += "\ntoken-max " + std::to_string(meta.token_max);
   text += "\nhorizon-ms " + std::to_string(meta.horizon_ms) + "\nboot-id " + meta.boot_id;
@@ -128,6 +159,13 @@ std::string format_meta(const Meta& meta) {
   }
   if (meta.version >= kSequenceMetaVersion)
     text += "\njournal-sequence " + std::to_string(meta.journal_sequence);
+  if (version >= kAheadMetaVersion) {
+    text += "\ntokens-ahead " + std::to_string(meta.tokens_ahead.size());
+    for (const AheadToken& own : meta.tokens_ahead) {
+      text += "\nahead " + std::to_string(own.token) + " ";
+      append_hex(text, {reinterpret_cast<const uint8_t*>(own.key.data()), own.key.size()});
+    }
+  }
   text += meta.clean ? "\nclean yes\n" : "\nclean no\n";
   return text + crc_line(text);
 }

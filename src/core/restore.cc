@@ -75,6 +75,10 @@ void Restore::aux(std::string_view name, std::string_view value) {
   } else if (name == kAuxTokens) {
     own_ = true;
     s_.tokens.raise_all({std::min(number_of(value), kMaxToken)});
+  } else if (name == kAuxAhead) {
+    const size_t blank = std::min(value.find(' '), value.size() - 1);
+    const Token token{std::min(number_of(value.substr(0, blank)), kMaxToken)};
+    s_.tokens.raise(turn_.keys(0).key(value.substr(blank + 1)), token, near_token(s_.config, now_));
   } else if (name == kAuxClock) {
     const auto clock = read_clock_text(value);
     if (!clock) return fail("a " + std::string(kAuxClock) + " is no clock");

@@ -57,7 +57,7 @@ void follow(Turn& t, DbIndex db, Keyspace::Found& f) {
 
 void join_body(Turn& t, const Key& key, LockBody& body, const SavedHolder& saved) {
   if (const Holder* old = body.find(saved.owner)) body.remove(old);
-  t.s.tokens.raise(key.hash, saved.hold.token);
+  t.s.tokens.raise(key, saved.hold.token, near_token(t.s.config, t.now));
   body.add(revived_holder(saved, t.now));
 }
 
@@ -80,7 +80,7 @@ void revive_string(Turn& t, DbIndex db, std::string_view key_bytes, std::string_
   const Key key = t.keys(db).key(key_bytes);
   Keyspace::Found f = put_entry(t, db, key, EntryType::kString, value);
   f->token = hold.token.value & kMaxToken;
-  t.s.tokens.raise(key.hash, hold.token);
+  t.s.tokens.raise(key, hold.token, near_token(t.s.config, t.now));
   const TimeMs deadline = revived_deadline(deadline_ms, t.now);
   const TimeMs since = revived_time(hold.held_since_ms, t.now);
   t.keys(db).set_deadline(f, deadline, hold.ttl, deadline == kNever ? since : deadline - hold.ttl);
@@ -140,7 +140,7 @@ void revive_hash(Turn& t, DbIndex db, std::string_view key_bytes, std::unique_pt
 
 void revive_note(Turn& t, const Note& note) {
   const Key key = t.keys(note.db).key(note.key);
-  t.s.tokens.raise(key.hash, note.last);
+  t.s.tokens.raise(key, note.last, near_token(t.s.config, t.now));
   const Keyspace::Found f = t.keys(note.db).find(key);
   if (!note.exclusive || !f || type_of(*f) != EntryType::kString) return;
   if (token_of(*f) >= note.exclusive->hold.token) return;  // the snapshot is our own, and said more of it
@@ -169,7 +169,7 @@ void revive_lease(Turn& t, std::unique_ptr<LiveLease> lease, int64_t deadline_ms
     t.s.leases.forget(old);
   }
   for (const std::string& key : lease->keys) {
-    t.s.tokens.raise(t.keys(lease->db).key(key).hash, lease->token);
+    t.s.tokens.raise(t.keys(lease->db).key(key), lease->token, near_token(t.s.config, t.now));
   }
   LiveLease* revived = t.s.leases.restore(std::move(lease));
   t.s.timers.set(revived, revived_deadline(deadline_ms, t.now));

@@ -31,7 +31,9 @@ Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal, bool follows) : s_
   rdb_.aux("holdfast-version", kHoldfastVersion);
   rdb_.aux(kAuxJournal, std::to_string(journal));
   if (follows) rdb_.aux(kAuxFollows, "1");
-  rdb_.aux(kAuxTokens, std::to_string(s.tokens.largest()));
+  const IssuedTokens issued = s.tokens.issued(true);
+  rdb_.aux(kAuxTokens, std::to_string(issued.largest));
+  for (const AheadToken& own : issued.ahead) rdb_.aux(kAuxAhead, std::to_string(own.token) + " " + own.key);
   if (!s.config.boot_id.empty()) rdb_.aux(kAuxClock, clock_text(present_clock(s.config, now)));
   rdb_.aux(kAuxRecords, side_records(s, now));
   for (DbIndex number = 0; number < kDatabases; ++number) {

@@ -28,6 +28,7 @@ namespace holdfast {
 inline constexpr std::string_view kAuxJournal = "holdfast-journal";
 inline constexpr std::string_view kAuxFollows = "holdfast-follows";
 inline constexpr std::string_view kAuxTokens = "holdfast-tokens";
+inline constexpr std::string_view kAuxAhead = "holdfast-token-ahead";  // token, a blank, key
 inline constexpr std::string_view kAuxClock = "holdfast-clock";
 inline constexpr std::string_view kAuxRecords = "holdfast-records";
 inline constexpr std::string_view kAuxHold = "holdfast-hold";

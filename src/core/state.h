@@ -154,6 +154,14 @@ inline Reply push_to(Turn& t, Conn& c) {
   return {c.running ? c.later : c.out, c.protocol};
 }
 
+// How far a client may move the tokens of other keys with those of its own: an hour ahead of the clock, and
+// half of what it may move its own. Others need the rest for tokens of servers that are ahead.
+inline uint64_t near_token(const Config& config, const Now& now) {
+  constexpr int64_t kMostMs = 3'600'000;
+  const int64_t lead_us = std::min(config.max_token_lead.count / 2, kMostMs) * 1000;
+  return static_cast<uint64_t>(std::max<int64_t>(now.wall_us, 0) + lead_us);
+}
+
 uint64_t used_memory_bytes(const EngineState& s);
 // The same, and notes it for the peak.
 uint64_t note_memory_use(Turn& t);

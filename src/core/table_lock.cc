@@ -44,6 +44,8 @@ constexpr Command kRows[] = {
      "cursor [MATCH pattern] [COUNT count]"},
     {"locks|owned", cmd_locks_owned, 3, kReadOnly | kDangerous, 0, 0, 0, "lock", "0.1.0",
      "O(N) with N keys", "Returns all holds of an owner.", "owner"},
+    {"locks|raise", cmd_locks_raise, 4, kWrite | kFast | kDangerous, 2, 2, 1, "lock", "0.1.0", "O(1)",
+     "Raises the last token of a key to at least the given one; returns it.", "key token"},
     {"locks|revoke", cmd_locks_revoke, 3, kWrite | kRelease, 2, 2, 1, "lock", "0.1.0",
      "O(N) with N holders", "Asks the holders of a key to release it; returns their number.", "key"},
     {"renew", cmd_renew, -3, kWrite | kFast, 1, 1, 1, "lock", "0.1.0", "O(1); O(log N) with N holders",

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 namespace holdfast {
 
@@ -53,6 +54,13 @@ struct Token {
   constexpr auto operator<=>(const Token&) const = default;
 };
 inline constexpr uint64_t kMaxToken = (uint64_t{1} << 53) - 1;  // a double holds it exactly
+
+// The last token of a key whose tokens are far ahead of the clock: see tokens.h.
+struct AheadToken {
+  std::string key;
+  uint64_t token = 0;
+  bool operator==(const AheadToken&) const = default;
+};
 
 // A connection: `serial` is what CLIENT ID shows and is never used twice; `slot` finds it in the engine's
 // table and is used again after the connection has gone.

@@ -40,13 +40,14 @@ Result<std::optional<Meta>> MetaKeeper::read() {
   return std::optional(meta);
 }
 
-Result<Done> MetaKeeper::begin(const std::string& id, uint64_t floor, Horizon horizon,
+Result<Done> MetaKeeper::begin(const std::string& id, const IssuedTokens& issued, Horizon horizon,
                                const std::string& boot_id, const SavedClock& clock,
                                uint64_t journal_sequence) {
   Meta meta;
   meta.id = id;
-  meta.token_reserve = std::min(floor + kTokenLead, kMaxToken);
-  meta.token_max = floor;
+  meta.token_reserve = std::min(issued.largest + kTokenLead, kMaxToken);
+  meta.token_max = issued.largest;
+  meta.tokens_ahead = issued.ahead;
   meta.horizon_ms = horizon.wall_ms;
   meta.boot_id = boot_id;
   meta.clock_boot_id = clock.boot_id;
@@ -56,6 +57,7 @@ Result<Done> MetaKeeper::begin(const std::string& id, uint64_t floor, Horizon ho
   Result<Done> written = write(meta, ++last_serial_);
   if (written) {
     on_disk_ = meta;
+    ahead_on_disk_ = issued.ahead_serial;
     failure_.clear();
   }
   boot_id_ = boot_id;
@@ -73,16 +75,20 @@ Result<Done> MetaKeeper::write(const Meta& meta, uint64_t serial) {
 
 // Well before the lead is used up, so that no reply waits for the disk. The lead doubles with the time that
 // is left, so that ever longer holds take few writes.
-void MetaKeeper::keep_ahead(uint64_t token, Horizon holds, int64_t left_ms,
+void MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms,
                             const std::function<void()>& done) {
+  const uint64_t token = tokens.largest();
   const bool tokens_end =
       token + kTokenLead / 2 > on_disk_.token_reserve && on_disk_.token_reserve < kMaxToken;
-  const bool horizon_ends = holds.boot_ms > 0 && !covers(0, led(holds, kHorizonLeadMs / 2));
+  const bool ahead_ends = tokens.ahead_serial() > ahead_on_disk_;
+  const bool horizon_ends = holds.boot_ms > 0 && !covers(led(holds, kHorizonLeadMs / 2));
   const bool booted = boot_id_ != on_disk_.boot_id;
   const bool failed = !failure_.empty();
-  if (writing_ || (!tokens_end && !horizon_ends && !booted && !failed)) return;
+  if (writing_ || (!tokens_end && !ahead_ends && !horizon_ends && !booted && !failed)) return;
   auto meta = std::make_shared<Meta>(on_disk_);
+  IssuedTokens issued = tokens.issued();
   meta->token_max = token;
+  meta->tokens_ahead = std::move(issued.ahead);
   meta->boot_id = boot_id_;
   meta->token_reserve = std::max(meta->token_reserve, std::min(token + kTokenLead, kMaxToken));
   if (holds.boot_ms > 0) {
@@ -99,20 +105,25 @@ void MetaKeeper::keep_ahead(uint64_t token, Horizon holds, int64_t left_ms,
         Result<Done> written = write(*meta, serial);
         if (!written) *why = written.error();
       },
-      [this, meta, serial, why, done] {
+      [this, meta, serial, why, done, ahead = issued.ahead_serial] {
         writing_ = false;
         if (serial != last_serial_) return done();  // begin() or end() has written since
-        if (why->empty()) on_disk_ = *meta;
+        if (why->empty()) {
+          on_disk_ = *meta;
+          ahead_on_disk_ = ahead;
+        }
         if (!why->empty() && *why != failure_) log_line(LogLevel::kWarning, *why);
         failure_ = *why;
         done();
       });
 }
 
-Result<Done> MetaKeeper::end(uint64_t token, bool clean, Horizon lost, uint64_t journal_sequence) {
+Result<Done> MetaKeeper::end(const IssuedTokens& issued, bool clean, Horizon lost,
+                             uint64_t journal_sequence) {
   Meta meta = on_disk_;
   meta.journal_sequence = clean ? journal_sequence : 0;
-  meta.token_max = meta.token_reserve = std::max(token, meta.token_max);
+  meta.token_max = meta.token_reserve = std::max(issued.largest, meta.token_max);
+  meta.tokens_ahead = issued.ahead;
   meta.clean = clean;
   if (!clean) {
     meta.horizon_ms = lost.wall_ms;

@@ -13,6 +13,7 @@
 
 #include "core/meta.h"
 #include "core/saved.h"
+#include "core/tokens.h"
 #include "core/types.h"
 #include "io/files.h"
 
@@ -38,38 +39,41 @@ class MetaKeeper {
 
   // What the folder says; nothing where it is new.
   Result<std::optional<Meta>> read();
-  // The first write of this run: tokens from `floor` on, on the kernel `boot_id`; empty where not even the
-  // end of the process leaves what was written. `clock` is that of this start of the machine, as the folder
-  // was first read since.
-  // `journal_sequence` as in Meta.
-  Result<Done> begin(const std::string& id, uint64_t floor, Horizon horizon, const std::string& boot_id,
-                     const SavedClock& clock, uint64_t journal_sequence = 0);
+  // The first write of this run: tokens behind those that were issued, on the kernel `boot_id`; empty where
+  // not even the end of the process leaves what was written. `clock` is that of this start of the machine,
+  // as the folder was first read since. `journal_sequence` as in Meta.
+  Result<Done> begin(const std::string& id, const IssuedTokens& issued, Horizon horizon,
+                     const std::string& boot_id, const SavedClock& clock, uint64_t journal_sequence = 0);
 
   // The kernel to name from the next write on.
   void set_boot_id(const std::string& id) { boot_id_ = id; }
-  // What has been given out: a token, and a hold that lasts until then, which is `left_ms` from now. Begins
+  // What has been given out: tokens, and a hold that lasts until then, which is `left_ms` from now. Begins
   // to write where the lead gets small; `done` is called on the loop. While a write is under way nothing is
   // begun: call it again after `done`.
-  void keep_ahead(uint64_t token, Horizon holds, int64_t left_ms, const std::function<void()>& done);
+  void keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms, const std::function<void()>& done);
   // Whether what is on disk covers both.
-  bool covers(uint64_t token, Horizon holds) const {
-    return token <= on_disk_.token_reserve && holds.wall_ms <= on_disk_.horizon_ms &&
-           holds.boot_ms <= on_disk_.horizon_boot_ms;
+  bool covers(const Tokens& tokens, Horizon holds) const {
+    return tokens.largest() <= on_disk_.token_reserve && tokens.ahead_serial() <= ahead_on_disk_ &&
+           covers(holds);
   }
-  // The last act of a stop: the largest token, exactly. `clean`: everything is kept on disk. Otherwise the
+  // The last act of a stop: what was issued, exactly. `clean`: everything is kept on disk. Otherwise the
   // next start waits for the holds that last until `lost`, and the kernel named is the one on disk.
   // `journal_sequence` as in Meta.
-  Result<Done> end(uint64_t token, bool clean, Horizon lost, uint64_t journal_sequence);
+  Result<Done> end(const IssuedTokens& issued, bool clean, Horizon lost, uint64_t journal_sequence);
 
   const Meta& on_disk() const { return on_disk_; }
   const std::string& failure() const { return failure_; }
 
  private:
   Result<Done> write(const Meta& meta, uint64_t serial);
+  bool covers(Horizon holds) const {
+    return holds.wall_ms <= on_disk_.horizon_ms && holds.boot_ms <= on_disk_.horizon_boot_ms;
+  }
 
   Files& files_;
   uv_loop_t* loop_;
   Meta on_disk_;
+  uint64_t ahead_on_disk_ = 0;  // Tokens::ahead_serial() of what is on disk
   std::string boot_id_;
   bool writing_ = false;
   uint64_t last_serial_ = 0;  // of the writes that were asked for, in their order

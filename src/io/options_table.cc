@@ -115,7 +115,7 @@ const std::array kRows{
     Row{"Locks", "lease-memory", "100000", When::kStart, Kind::kNumber, &O::lease_memory, 0, kMaxI32,
         "ended leases whose fate is remembered"},
     Row{"Locks", "max-token-lead", "86400000", When::kAnyTime, Kind::kNumber, &O::max_token_lead_ms, 0,
-        kMaxLeadMs, "milliseconds by which a client may push a token ahead of the clock"},
+        kMaxLeadMs, "milliseconds by which a client may push a token of its keys ahead of the clock"},
     Row{"Locks", "session-grace", "0", When::kAnyTime, Kind::kNumber, &O::session_grace_ms, 0, kMaxTtlMs,
         "milliseconds that a SESSION lock outlives its connection"},
 

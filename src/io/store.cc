@@ -66,7 +66,8 @@ Result<Done> Store::prepare() {
   }
   // Until the journal was read: another start after one that is refused has to see it too.
   const uint64_t sequence = found_ ? found_->journal_sequence : 0;
-  return meta_.begin(id, token_floor_, horizon, lossless_ ? boot_id_ : "", clock(), sequence);
+  const IssuedTokens before{token_floor_, tokens_ahead(), 0};
+  return meta_.begin(id, before, horizon, lossless_ ? boot_id_ : "", clock(), sequence);
 }
 
 // Whether what the run before has said of the engine's clock is about the same one.
@@ -114,7 +115,7 @@ Horizon Store::holds_to_keep(const Now& now) const {
 
 void Store::keep_meta_ahead(const Now& now) {
   const int64_t left_ms = std::max<int64_t>(0, (engine_->latest_deadline() - now.mono).count);
-  meta_.keep_ahead(engine_->largest_token(), holds_to_keep(now), left_ms, hooks_.end_turn);
+  meta_.keep_ahead(engine_->tokens(), holds_to_keep(now), left_ms, hooks_.end_turn);
 }
 
 bool Store::is_recovering(const Now& now) const {
@@ -142,7 +143,7 @@ void Store::settle() {
 
 bool Store::may_reply(const Now& now) const {
   if (recovery_ != nullptr) return true;
-  if (!meta_.covers(engine_->largest_token(), holds_to_keep(now))) return false;
+  if (!meta_.covers(engine_->tokens(), holds_to_keep(now))) return false;
   if (!journals()) return true;
   return always() ? journal_->all_synced() : journal_->all_written();
 }
@@ -152,8 +153,8 @@ bool Store::may_reply_to_others() const { return !granted_ && !engine_->service(
 // What is held may leave after this sync only where the sync is all that it waits for: not while records
 // are unwritten or meta does not cover a grant.
 void Store::sync() {
-  const bool covers_held = always() && journal_->all_written() &&
-                           meta_.covers(engine_->largest_token(), holds_to_keep(read_clock_()));
+  const bool covers_held =
+      always() && journal_->all_written() && meta_.covers(engine_->tokens(), holds_to_keep(read_clock_()));
   if (covers_held) hooks_.mark_held();
   journal_->start_sync([this, covers_held] {
     if (stopped_) return;
@@ -271,7 +272,7 @@ Result<Done> Store::end_meta() {
     lost.boot_ms = std::max(lost.boot_ms, until.count);
     lost.wall_ms = std::max(lost.wall_ms, now.to_wall_ms(until));
   }
-  return meta_.end(engine_->largest_token(), clean, lost, journals() ? journal_->next_sequence() : 0);
+  return meta_.end(engine_->tokens().issued(true), clean, lost, journals() ? journal_->next_sequence() : 0);
 }
 
 void Store::close_handles() {

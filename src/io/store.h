@@ -41,6 +41,10 @@ class Store {
                                              ReadClock time);
   // No token at or below it was ever issued.
   uint64_t token_floor() const { return token_floor_; }
+  // Nor of these keys at or below theirs.
+  std::vector<AheadToken> tokens_ahead() const {
+    return found_ ? found_->tokens_ahead : std::vector<AheadToken>{};
+  }
   // For Config: what times in the folder are read by.
   SavedClock clock() const { return {clock_id_, first_ahead_ms_}; }
   // For Config; shut_down is the server's.

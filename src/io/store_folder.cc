@@ -52,7 +52,7 @@ Result<Done> Store::claim_folder() {
   }
   if (Result<Done> locked = files_->lock(); !locked) return locked;
   Result<Done> begun =
-      meta_.begin(meta_.on_disk().id, engine_->largest_token(), Horizon::never(), "", clock());
+      meta_.begin(meta_.on_disk().id, engine_->tokens().issued(), Horizon::never(), "", clock());
   if (!begun) return begun;
   for (const uint64_t number : *journals) {
     if (Result<Done> done = files_->remove(journal_name(number)); !done) return done;
@@ -78,7 +78,7 @@ void Store::end_rebuild() {
   const Now now = read_clock_();
   const std::string boot_id = is_recovering(now) ? "" : boot_id_;
   Result<Done> begun =
-      meta_.begin(meta_.on_disk().id, engine_->largest_token(), holds_to_keep(now), boot_id, clock());
+      meta_.begin(meta_.on_disk().id, engine_->tokens().issued(), holds_to_keep(now), boot_id, clock());
   folder_failure_ = begun ? "" : begun.error();
   if (!begun) return;
   rebuild_ = Rebuild::kNone;

@@ -82,7 +82,7 @@ Result<Done> Store::check_end() {
   const Meta meta = meta_.on_disk();
   if (recovery_->next_sequence() >= meta.journal_sequence) {
     if (meta.journal_sequence == 0) return Done{};
-    return meta_.begin(meta.id, engine_->largest_token(), {meta.horizon_ms, meta.horizon_boot_ms},
+    return meta_.begin(meta.id, engine_->tokens().issued(), {meta.horizon_ms, meta.horizon_boot_ms},
                        meta.boot_id, clock());
   }
   return Failure{fmt::format(

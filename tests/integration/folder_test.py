@@ -190,8 +190,8 @@ def a_damaged_meta_is_refused_by_name(folder):
 @test
 def a_meta_of_a_newer_version_is_refused(folder):
     left_behind(folder)
-    edit_meta(folder, "^version 3$", "version 4")
-    has(refusal(folder), f"{folder}/meta: ", "newer", "4")
+    edit_meta(folder, "^version 3$", "version 5")
+    has(refusal(folder), f"{folder}/meta: ", "newer", "5")
 
 
 @test

@@ -207,7 +207,7 @@ Model::Reply Model::cmd_lock(Caller& caller, const Args& args) {
   if (request.async && caller.client.protocol != 3) {
     return caller.error("ERR ASYNC needs RESP3: send HELLO 3 first");
   }
-  const TokenBook::Lead lead = tokens_.lead(args[1], request.hint, now_.wall_us);
+  const TokenBook::Lead lead = tokens_.lead(args[1], request.hint, now_.wall_us, false);
   nobody_knows_ = nobody_knows_ || lead == TokenBook::Lead::kNobodyKnows;
   if (lead == TokenBook::Lead::kTooFar) {
     return caller.error("ERR token is further ahead than max-token-lead allows");
@@ -284,7 +284,7 @@ Model::Reply Model::cmd_fence(Caller& caller, const Args& args) {
     return caller.error("ERR TOKEN must be an integer from 0 to 9007199254740991");
   }
   const auto given = static_cast<uint64_t>(*token);
-  const TokenBook::Lead lead = tokens_.lead(args[1], given, now_.wall_us);
+  const TokenBook::Lead lead = tokens_.lead(args[1], given, now_.wall_us, true);
   nobody_knows_ = nobody_knows_ || lead == TokenBook::Lead::kNobodyKnows;
   if (lead == TokenBook::Lead::kTooFar) {
     return caller.error("ERR token is further ahead than max-token-lead allows");

@@ -100,7 +100,9 @@ void RedlockWorld::leave(size_t index) {
   const auto waits = server.waits;
   const int64_t ttl_us = profile_.ttl_ms * 1000;
   if (story_ == Story::kForgets) {
-    start_engine(server, server.engine->largest_token() + dice_.below(3));
+    IssuedTokens before = server.engine->tokens().issued();
+    before.largest += dice_.below(3);
+    start_engine(server, before);
   } else {
     Effects fx;
     for (const auto& [name, link] : links) {

@@ -55,6 +55,10 @@ RedlockProfile::RedlockProfile(Dice& dice, Flaw flaw, Story story)
   if (flaw == Flaw::kCounterReset) clocks_agree = false;
   if (flaw == Flaw::kClocksAstray) crashes = jumps = 0;
   good_in_time = jumps == 0 && (crashes == 0 || recovers);
+  // Below what a client may name, above it, and above what only some may.
+  constexpr uint64_t kHourUs = 3'600'000'000;
+  if (flaw == Flaw::kNone)
+    ahead_us = dice.pick({uint64_t{0}, uint64_t{0}, kHourUs / 2, 2 * kHourUs, 1000 * kHourUs});
   if (story == Story::kChance) return;
   servers = dice.pick({size_t{3}, size_t{3}, size_t{5}});
   clients = static_cast<size_t>(dice.between(1, 4));
@@ -77,7 +81,8 @@ RedlockWorld::RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally, Story 
   servers_.resize(profile_.servers);
   for (Server& server : servers_) {
     server.clock = {dice_.between(1000, 900000), dice_.between(1000000, fastest)};
-    start_engine(server, profile_.clocks_agree ? 0 : dice_.below(40));
+    const uint64_t ahead = &server == servers_.data() ? profile_.ahead_us : 0;
+    start_engine(server, {ahead + (profile_.clocks_agree ? 0 : dice_.below(40)), {}, 0});
   }
   clients_.resize(profile_.clients);
   for (Client& client : clients_) {
@@ -95,9 +100,10 @@ RedlockWorld::RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally, Story 
   }
 }
 
-void RedlockWorld::start_engine(Server& server, uint64_t floor) {
+void RedlockWorld::start_engine(Server& server, const IssuedTokens& before) {
   Config config;
-  config.token_floor = floor;
+  config.token_floor = before.largest;
+  config.tokens_ahead = before.ahead;
   server.engine = std::make_unique<Engine>(std::move(config));
   server.links.clear();
   server.waits.clear();
@@ -299,10 +305,11 @@ void RedlockWorld::play(const Event& event) {
 void RedlockWorld::crash(Server& server) {
   const auto index = static_cast<size_t>(&server - servers_.data());
   const auto waits = server.waits;
-  const uint64_t largest = server.engine->largest_token();
+  IssuedTokens before = server.engine->tokens().issued();
+  before.largest += dice_.below(3);
+  if (flaw_ == Flaw::kCounterReset && index == 0) before = {};
   const auto links = server.links;
-  const bool forgets = flaw_ == Flaw::kCounterReset && index == 0;
-  start_engine(server, forgets ? 0 : largest + dice_.below(3));
+  start_engine(server, before);
   const TimeMs now = server_now(server).mono;
   if (profile_.recovers) server.engine->service().recovering_until = now + DurationMs{130};
   for (const auto& [serial, link] : waits)

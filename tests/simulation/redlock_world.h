@@ -14,6 +14,7 @@
 
 #include "client/redlock.h"
 #include "core/engine.h"
+#include "core/tokens.h"
 #include "dice.h"
 
 namespace holdfast::simulation {
@@ -46,11 +47,12 @@ struct RedlockProfile {
   uint64_t overtaken_one_in;  // of LOCKs, by later requests
   uint64_t shared_one_in;
   int crashes;
-  int jumps;           // of a server's clock: holds end early
-  bool recovers;       // a server that crashed grants nothing until what it lost has expired
-  bool clocks_agree;   // so that hints make equal tokens
-  bool good_in_time;   // nothing of the above breaks exclusion in time
-  uint32_t limit = 0;  // of holders; 0: the locks are not counted
+  int jumps;              // of a server's clock: holds end early
+  bool recovers;          // a server that crashed grants nothing until what it lost has expired
+  bool clocks_agree;      // so that hints make equal tokens
+  bool good_in_time;      // nothing of the above breaks exclusion in time
+  uint32_t limit = 0;     // of holders; 0: the locks are not counted
+  uint64_t ahead_us = 0;  // of one server's tokens, against those of the others
 };
 
 struct RedlockTally {
@@ -126,7 +128,7 @@ class RedlockWorld {
     client::Reply reply;
   };
 
-  void start_engine(Server& server, uint64_t floor);
+  void start_engine(Server& server, const IssuedTokens& before);
   Now server_now(const Server& server) const;
   TimeMs client_now(size_t client) const { return TimeMs{clients_[client].clock.at(now_us_)}; }
   uint64_t wall_us(size_t client) const;

@@ -16,10 +16,12 @@ TokenRef TokenBook::fenced(const KeyId& key, const TokenRef& old, uint64_t given
   return box;
 }
 
-TokenBook::Lead TokenBook::lead(const std::string& key, uint64_t wanted, int64_t wall_us) const {
-  const auto wall = static_cast<uint64_t>(wall_us);
-  if (wanted <= std::max(wall, counter(key)) + max_lead_us_) return Lead::kFine;
-  if (wanted > std::max(wall, largest_) + max_lead_us_ && events_.empty()) return Lead::kTooFar;
+TokenBook::Lead TokenBook::lead(const std::string& key, uint64_t wanted, int64_t wall_us,
+                                bool fence) const {
+  if (wanted > kLastNamedToken) return Lead::kTooFar;
+  const uint64_t most = std::max(static_cast<uint64_t>(wall_us), floor_) + max_lead_us_;
+  if (fence || wanted <= std::max(most, counter(key) + 1)) return Lead::kFine;
+  if (wanted > std::max(most, largest_ + 1) && events_.empty()) return Lead::kTooFar;
   return Lead::kNobodyKnows;
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/tokens.h"
 #include "core/types.h"
 #include "frame.h"
 
@@ -28,7 +29,8 @@ class TokenBook {
   TokenRef granted(const std::vector<KeyId>& keys, uint64_t hint);
   // A FENCE of a hold whose token is `old`.
   TokenRef fenced(const KeyId& key, const TokenRef& old, uint64_t given);
-  Lead lead(const std::string& key, uint64_t wanted, int64_t wall_us) const;
+  // `fence`: by a client that may follow another server as far as it is.
+  Lead lead(const std::string& key, uint64_t wanted, int64_t wall_us, bool fence) const;
 
   // To be called once a step's replies have been compared. Says what is wrong, or nothing.
   std::string settle();

@@ -122,16 +122,98 @@ TEST_CASE(
 
 TEST_CASE("tokens: each stripe grows by itself, above the floor, and to a hint that is larger") {
   Tokens tokens(100);
-  CHECK(tokens.next(1, 0).value == 101);
-  CHECK(tokens.next(1, 0).value == 102);
-  CHECK(tokens.next(2, 0).value == 101);
-  CHECK(tokens.next(1, 102).value == 103);
-  CHECK(tokens.next(1, 500).value == 500);
-  CHECK(tokens.next(1, 7).value == 501);
-  tokens.raise(1, {600});
-  tokens.raise(1, {300});
-  CHECK(tokens.next(1 + Tokens::kStripes, 0).value == 601);
+  const Key a{"a", 1};
+  CHECK(tokens.next(a, 0, 600).value == 101);
+  CHECK(tokens.next(a, 0, 600).value == 102);
+  CHECK(tokens.next({"b", 2}, 0, 600).value == 101);
+  CHECK(tokens.next(a, 102, 600).value == 103);
+  CHECK(tokens.next(a, 500, 600).value == 500);
+  CHECK(tokens.next(a, 7, 600).value == 501);
+  tokens.raise(a, {600}, 600);
+  tokens.raise(a, {300}, 600);
+  CHECK(tokens.next({"c", 1 + Tokens::kStripes}, 0, 600).value == 601);
   CHECK(tokens.largest() == 601);
+  CHECK(tokens.ahead_keys() == 0);
+}
+
+TEST_CASE("tokens: beyond the limit a token counts for its key alone, before, at and after the limit") {
+  Tokens tokens(100);
+  const Key a{"a", 1};
+  const Key b{"b", 1};
+  CHECK(tokens.next(a, 999, 1000).value == 999);
+  CHECK(tokens.next(a, 1000, 1000).value == 1000);
+  CHECK(tokens.ahead_keys() == 0);
+  CHECK(tokens.next(a, 1001, 1000).value == 1001);  // as without a hint
+  CHECK(tokens.ahead_keys() == 0);
+  CHECK(tokens.next(a, 2000, 1000).value == 2000);
+  CHECK(tokens.ahead_keys() == 1);
+  CHECK(tokens.last(a) == 2000);
+  CHECK(tokens.next(a, 0, 1000).value == 2001);
+  CHECK(tokens.next(b, 0, 1000).value == 1002);
+  CHECK(tokens.largest() == 1002);
+  tokens.raise(b, {5000}, 1000);
+  CHECK(tokens.next(b, 0, 1000).value == 5001);
+  CHECK(tokens.next(a, 0, 1000).value == 2002);
+  CHECK(tokens.issued(true).ahead == std::vector<AheadToken>{{"a", 2002}, {"b", 5001}});
+}
+
+TEST_CASE("tokens: a key's own counter ends when the clock has caught up with it, and no token goes back") {
+  Tokens tokens(100);
+  const Key a{"a", 1};
+  CHECK(tokens.next(a, 2000, 1000).value == 2000);
+  CHECK(tokens.next(a, 0, 2000).value == 2001);
+  CHECK(tokens.ahead_keys() == 1);
+  CHECK(tokens.next(a, 0, 2002).value == 2002);
+  CHECK(tokens.ahead_keys() == 0);
+  CHECK(tokens.largest() == 2002);
+}
+
+TEST_CASE("tokens: where too many keys are ahead a hint is no longer followed, and a raise still is") {
+  Tokens tokens(100);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < Tokens::kMaxAhead + 2; ++i) names.push_back("key " + std::to_string(i));
+  const auto key = [&](size_t i) { return Key{names[i], i}; };
+  for (size_t i = 0; i + 1 < Tokens::kMaxAhead; ++i) tokens.raise(key(i), {5000 + i}, 1000);
+  CHECK(tokens.ahead_keys() == Tokens::kMaxAhead - 1);
+  const size_t last = Tokens::kMaxAhead - 1;
+  CHECK(tokens.fits(key(last), 9000, 1000));
+  CHECK(tokens.next(key(last), 9000, 1000).value == 9000);
+  CHECK_FALSE(tokens.fits(key(last + 1), 9000, 1000));
+  CHECK(tokens.next(key(last + 1), 9000, 1000).value == 101);
+  tokens.raise(key(last + 1), {9000}, 1000);
+  CHECK(tokens.next(key(last + 1), 0, 1000).value == 9001);
+  CHECK(tokens.largest() == 9001);
+  // The clock passes all but one.
+  CHECK(tokens.fits(key(last + 2), 20000, 8999));
+  CHECK(tokens.ahead_keys() == 1);
+  CHECK(tokens.next(key(0), 0, 8999).value > 5000);
+}
+
+TEST_CASE("tokens: what has to be on disk of single keys changes once a minute of tokens") {
+  Tokens tokens(100);
+  const Key a{"a", 1};
+  tokens.next(a, 2000, 1000);
+  CHECK(tokens.ahead_serial() == 1);
+  const uint64_t reserve = tokens.issued().ahead[0].token;
+  CHECK(reserve == 2000 + 60'000'000);
+  tokens.raise(a, {reserve}, 1000);
+  CHECK(tokens.ahead_serial() == 1);
+  tokens.next(a, 0, 1000);
+  CHECK(tokens.ahead_serial() == 2);
+  Tokens again(100);
+  again.restore({"a", reserve});
+  CHECK(again.ahead_serial() == 0);
+  CHECK(again.next(a, 0, 1000).value == reserve + 1);
+  CHECK(again.ahead_serial() == 1);
+}
+
+TEST_CASE("tokens: a long key has no counter of its own, before, at and after the limit") {
+  Tokens tokens(100);
+  for (const size_t size :
+       {Tokens::kMaxAheadKeyBytes - 1, Tokens::kMaxAheadKeyBytes, Tokens::kMaxAheadKeyBytes + 1}) {
+    const std::string name(size, 'k');
+    CHECK(tokens.fits({name, size}, 9000, 1000) == (size <= Tokens::kMaxAheadKeyBytes));
+  }
 }
 
 TEST_CASE("lease table: the fates of the newest leases are remembered, one below, at and above the limit") {

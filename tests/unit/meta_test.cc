@@ -21,6 +21,7 @@ Meta sample() {
           .clock_ms = -12,
           .horizon_boot_ms = 90'000,
           .journal_sequence = 22,
+          .tokens_ahead = {},
           .clean = true};
 }
 
@@ -133,8 +134,35 @@ TEST_CASE("meta: any bit flipped, it is refused, and nothing is taken from it") 
   }
 }
 
+TEST_CASE(
+    "meta: keys whose tokens are ahead make it the fourth version, and are read as they were written") {
+  Meta written = sample();
+  written.version = kAheadMetaVersion;
+  written.tokens_ahead = {{"", 7}, {std::string("a \n\0\xff", 5), UINT64_MAX}};
+  const std::string text = format_meta(written);
+  CHECK(
+      text.find("journal-sequence 22\ntokens-ahead 2\nahead 7 \nahead 18446744073709551615 61200a00ff\n") !=
+      std::string::npos);
+  Meta meta;
+  CHECK(parse_meta(text, meta).empty());
+  CHECK(meta == written);
+  meta.version = kSequenceMetaVersion;
+  CHECK(format_meta(meta) == text);
+  const auto changed = [&](const std::string& old, const std::string& other) {
+    std::string bad = text.substr(0, text.find("crc "));
+    return error_of(sealed(bad.replace(bad.find(old), old.size(), other)));
+  };
+  const char* const kWrong = "line 12: ahead is not a token and a key in hexadecimal digits";
+  CHECK(changed("ahead 7 ", "ahead 7") == kWrong);
+  CHECK(changed("ahead 7 ", "ahead 07 ") == kWrong);
+  CHECK(changed("ahead 7 ", "ahead 7 6") == kWrong);
+  CHECK(changed("ahead 7 ", "ahead 7 6G") == kWrong);
+  CHECK(changed("tokens-ahead 2", "tokens-ahead 3") == "line 14: ahead is missing");
+  CHECK(changed("tokens-ahead 2", "tokens-ahead 1") == "line 13: clean is missing");
+}
+
 TEST_CASE("meta: a newer version is named, whatever follows it") {
-  CHECK(error_of("version 4\nwhatever\n") == "line 1: version 4, written by a newer version of Holdfast");
+  CHECK(error_of("version 5\nwhatever\n") == "line 1: version 5, written by a newer version of Holdfast");
   CHECK(error_of(with("version 3", "version 4294967295")) ==
         "line 1: version 4294967295, written by a newer version of Holdfast");
   CHECK(error_of(with("version 3", "version 0")) == "line 1: there is no version 0");

@@ -247,6 +247,7 @@ TEST_CASE("crash: no token that was covered by meta comes again, and no lost hol
     CrashFiles files;
     Loop loop;
     uint64_t given = 1000;
+    uint64_t ahead = 0;  // of one key
     Horizon until;
     for (int life = 0; life < 4; ++life) {
       MetaKeeper meta(files, &loop.loop);
@@ -255,20 +256,31 @@ TEST_CASE("crash: no token that was covered by meta comes again, and no lost hol
       REQUIRE(found->has_value() == (life > 0));
       if (life > 0) {
         CHECK((*found)->token_reserve >= given);
+        REQUIRE((*found)->tokens_ahead.size() <= 1);
+        const uint64_t kept = (*found)->tokens_ahead.empty() ? 0 : (*found)->tokens_ahead[0].token;
+        CHECK(kept >= ahead);
+        ahead = kept;
         CHECK((*found)->horizon_ms >= until.wall_ms);
         CHECK((*found)->horizon_boot_ms >= until.boot_ms);
         given = (*found)->token_reserve;
       }
-      REQUIRE(meta.begin(std::string(kFolderIdDigits, 'a'), given, until, "boot", {"boot", 7}));
+      Tokens tokens(given);
+      if (ahead > 0) tokens.restore({"k", ahead});
+      REQUIRE(meta.begin(std::string(kFolderIdDigits, 'a'), tokens.issued(), until, "boot", {"boot", 7}));
       for (uint64_t step = dice.below(20); step > 0; --step) {
-        const uint64_t token = given + dice.below(90'000'000);
+        const Key key{"k", 1};
+        if (dice.one_in(3)) tokens.raise(key, {tokens.last(key) + kMaxToken / 100}, 0);
+        if (dice.one_in(3)) tokens.raise(key, {tokens.last(key) + dice.below(90'000'000)}, 0);
+        tokens.raise_all({given + dice.below(90'000'000)});
+        const uint64_t token = tokens.largest();
         Horizon holds = until;  // by a wall clock that may have been set meanwhile
         holds.wall_ms += dice.between(-90'000, 90'000);
         holds.boot_ms += static_cast<int64_t>(dice.below(90'000));
-        meta.keep_ahead(token, holds, static_cast<int64_t>(dice.below(90'000)), [] {});
+        meta.keep_ahead(tokens, holds, static_cast<int64_t>(dice.below(90'000)), [] {});
         if (dice.one_in(2)) loop.run();
-        if (!meta.covers(token, holds)) continue;
+        if (!meta.covers(tokens, holds)) continue;
         given = token;
+        if (tokens.ahead_keys() > 0) ahead = tokens.issued(true).ahead[0].token;
         until = holds;
       }
       loop.run();

@@ -21,6 +21,7 @@ Process::Process(CrashFiles& disk, const Words& arguments) : disk_(disk) {
   Config config = engine_config(options_);
   config.hash_seed = 7;
   config.token_floor = store_->token_floor();
+  config.tokens_ahead = store_->tokens_ahead();
   config.boot_id = store_->clock().boot_id;
   config.first_ahead_ms = store_->clock().ahead_ms;
   config.random = [](std::span<uint8_t> bytes) { std::ranges::fill(bytes, uint8_t{7}); };
