@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/acl.h"
+#include "core/audit.h"
 #include "core/command.h"
 #include "core/describe_client.h"
 #include "core/glob.h"
@@ -171,12 +172,12 @@ void log_denial(Turn& t, const Conn& c, Denial why, AclContext context, std::str
   constexpr int64_t kTogetherMs = 60000;
   constexpr size_t kLookedAt = 10;
   AclLog& log = t.s.acl_log;
-  AclLogEntry entry{
-      1, why, context, std::string(object), std::string(username), describe_client(t, c), t.now.mono};
+  AclLogEntry entry{1,         why, context, cut_text(object), cut_text(username), describe_client(t, c),
+                    t.now.mono};
   const auto end = log.begin() + static_cast<int64_t>(std::min(log.size(), kLookedAt));
   const auto old = std::find_if(log.begin(), end, [&](const AclLogEntry& e) {
-    return e.why == why && e.context == context && e.object == object && e.username == username &&
-           (t.now.mono - e.at).count <= kTogetherMs;
+    return e.why == why && e.context == context && e.object == entry.object &&
+           e.username == entry.username && (t.now.mono - e.at).count <= kTogetherMs;
   });
   if (old != end) {
     entry.count += old->count;

@@ -26,6 +26,11 @@ bool is_secret(const Command& command, std::span<const std::string_view> argv, s
   return false;
 }
 
+std::string cut_text(std::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
+  return std::string(text.substr(0, most)) + "... (" + std::to_string(text.size() - most) + " more bytes)";
+}
+
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
@@ -47,14 +52,13 @@ void append_quoted(std::string& out, std::string_view text) {
 
 void audit(Request& r) {
   constexpr size_t kMaxArguments = 16;
-  constexpr size_t kMaxBytes = 128;
   if (!r.s().config.audit) return;
   std::string line = "client " + std::to_string(r.c.id.serial) + " (" + r.c.peer + ", user ";
   append_quoted(line, r.c.user->name);
   line += "):";
   for (size_t i = 0; i < std::min(r.argc(), kMaxArguments); ++i) {
     line += ' ';
-    append_quoted(line, is_secret(r.command, r.argv, i) ? kRedacted : r.arg(i).substr(0, kMaxBytes));
+    append_quoted(line, is_secret(r.command, r.argv, i) ? kRedacted : r.arg(i).substr(0, kShownBytes));
   }
   if (r.argc() > kMaxArguments) line += " ...";
   r.s().config.audit(line);

@@ -12,10 +12,6 @@ namespace holdfast {
 
 namespace {
 
-bool is_printable(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; });
-}
-
 // Redis's letters for what a connection is and does.
 std::string flags_of(const Conn& c) {
   std::string flags;
@@ -42,6 +38,14 @@ void add(std::string& line, std::string_view name, int64_t value) {
 void add(std::string& line, std::string_view name, size_t value) { add(line, name, std::to_string(value)); }
 
 }  // namespace
+
+std::string wrong_name(std::string_view text, std::string_view what) {
+  const std::string start = "ERR " + std::string(what);
+  if (!std::ranges::all_of(text, [](char c) { return c >= '!' && c <= '~'; }))
+    return start + " cannot contain spaces, newlines or special characters.";
+  if (text.size() <= kMaxNameBytes) return "";
+  return start + " cannot be longer than " + std::to_string(kMaxNameBytes) + " bytes.";
+}
 
 std::string describe_client(const Turn& t, const Conn& c) {
   const Transaction* multi = c.transaction.get();
@@ -156,9 +160,7 @@ bool read_kill_filter(Request& r, std::string_view word, std::string_view value,
 void cmd_client_id(Request& r) { r.reply.integer(static_cast<int64_t>(r.c.id.serial)); }
 
 void cmd_client_setname(Request& r) {
-  if (!is_printable(r.arg(2))) {
-    return r.reply.error("ERR Client names cannot contain spaces, newlines or special characters.");
-  }
+  if (const std::string why = wrong_name(r.arg(2), "Client names"); !why.empty()) return r.reply.error(why);
   r.c.name = r.arg(2);
   r.reply.ok();
 }
@@ -170,11 +172,8 @@ void cmd_client_setinfo(Request& r) {
   if (!name && !equals_ignore_case(r.arg(2), "LIB-VER")) {
     return r.reply.error("ERR Unrecognized option '" + std::string(r.arg(2)) + "'");
   }
-  if (!is_printable(r.arg(3))) {
-    const std::string_view what = name ? "lib-name" : "lib-ver";
-    return r.reply.error("ERR " + std::string(what) +
-                         " cannot contain spaces, newlines or special characters.");
-  }
+  const std::string why = wrong_name(r.arg(3), name ? "lib-name" : "lib-ver");
+  if (!why.empty()) return r.reply.error(why);
   (name ? r.c.lib_name : r.c.lib_version) = r.arg(3);
   r.reply.ok();
 }

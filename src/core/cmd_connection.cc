@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/command.h"
+#include "core/describe_client.h"
 #include "core/handlers.h"
 #include "core/locks.h"
 #include "core/monitor.h"
@@ -11,13 +12,6 @@
 namespace holdfast {
 
 namespace {
-
-bool is_printable_name(std::string_view name) {
-  for (const char c : name) {
-    if (c < '!' || c > '~') return false;
-  }
-  return true;
-}
 
 // Lets the connection in as that user, or writes an error.
 bool authenticate(Request& r, std::string_view name, std::string_view password) {
@@ -49,10 +43,8 @@ std::optional<HelloOptions> read_hello(Request& r) {
       i += 2;
     } else if (equals_ignore_case(r.arg(i), "SETNAME") && i + 1 < r.argc()) {
       o.name = r.arg(++i);
-      if (!is_printable_name(*o.name)) {
-        r.reply.error("ERR Client names cannot contain spaces, newlines or special characters.");
-        return std::nullopt;
-      }
+      if (const std::string why = wrong_name(*o.name, "Client names"); !why.empty())
+        return r.reply.error(why), std::nullopt;
     } else {
       r.reply.error("ERR Syntax error in HELLO option '" + std::string(r.arg(i)) + "'");
       return std::nullopt;

@@ -1,6 +1,7 @@
 // Writes requests as MONITOR shows them.
 #include "core/monitor.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -19,9 +20,12 @@ std::string line_of(Turn& t, const Conn& from, const Command& command,
                 static_cast<long long>(t.now.wall_us % 1000000));
   std::string line = time;
   line += " [" + std::to_string(t.s.db_name[from.db]) + " " + (from_script ? "lua" : from.peer) + "]";
+  size_t left = kMonitoredBytes;
   for (size_t i = 0; i < argv.size(); ++i) {
     line += ' ';
-    append_quoted(line, is_secret(command, argv, i) ? kRedacted : argv[i]);
+    if (left == 0) return line + "... (" + std::to_string(argv.size() - i) + " more arguments)";
+    append_quoted(line, is_secret(command, argv, i) ? std::string(kRedacted) : cut_text(argv[i], left));
+    left -= std::min(left, argv[i].size() + 1);
   }
   return line;
 }

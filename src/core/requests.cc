@@ -185,18 +185,14 @@ inline void flush_later(Conn& c) {
 // The limits within which SLOWLOG keeps a request's arguments, as Redis does.
 std::vector<std::string> cut_arguments(const Command& command, std::span<const std::string_view> argv) {
   constexpr size_t kMaxArguments = 32;
-  constexpr size_t kMaxBytes = 128;
   std::vector<std::string> cut;
   for (size_t i = 0; i < std::min(argv.size(), kMaxArguments); ++i) {
     if (i + 1 == kMaxArguments && argv.size() > kMaxArguments) {
       cut.push_back("... (" + std::to_string(argv.size() - kMaxArguments + 1) + " more arguments)");
     } else if (is_secret(command, argv, i)) {
       cut.emplace_back(kRedacted);
-    } else if (argv[i].size() > kMaxBytes) {
-      cut.push_back(std::string(argv[i].substr(0, kMaxBytes)) + "... (" +
-                    std::to_string(argv[i].size() - kMaxBytes) + " more bytes)");
     } else {
-      cut.emplace_back(argv[i]);
+      cut.push_back(cut_text(argv[i]));
     }
   }
   return cut;
