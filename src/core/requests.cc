@@ -131,16 +131,15 @@ bool refuse_promise(Request& r) {
   return true;
 }
 
-// A web page may make a browser send lines here; what they say must not be done.
-bool is_http(std::string_view word) {
-  return equals_ignore_case(word, "post") || equals_ignore_case(word, "host:");
-}
-
-void hang_up(Turn& t, Conn& c, size_t answered) {
+// A web page may make a browser send lines here; what they say must not be done, whatever the server does.
+// True: the request was such a line, and its connection is closed.
+bool refuse_http(Turn& t, Conn& c, std::string_view word, size_t answered) {
+  if (!equals_ignore_case(word, "post") && !equals_ignore_case(word, "host:")) return false;
   c.out.truncate(answered);
   c.running = false;
   c.closing = true;
   t.fx.closes.push_back(c.id);
+  return true;
 }
 
 bool may_run_long(const Conn& c, const Command& command) {
@@ -266,7 +265,7 @@ void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
   Reply reply(c.out, c.protocol);
   const Command* command = resolve_command(argv, reply);
   if (command == nullptr) {
-    if (is_http(argv[0])) return hang_up(t, c, answered);
+    if (refuse_http(t, c, argv[0], answered)) return;
     fail_transaction(t, c, argv[0]);
     c.last_command = find_row(argv);
     t.s.log.note_rejection(c.last_command, c.out.view().substr(answered));
@@ -300,6 +299,7 @@ void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view>
   const size_t answered = c.out.size();
   Reply reply(c.out, c.protocol);
   const Command* command = resolve_command(argv, reply);
+  if (command == nullptr && refuse_http(t, c, argv[0], answered)) return;
   if (command == nullptr || (c.checked && refuse_by_acl(t, c, *command, argv, reply)) ||
       refuse_while_busy(c, *command, reply)) {
     fail_transaction(t, c, argv[0]);
@@ -341,11 +341,8 @@ void take_postponed(Turn& t, Conn& c) {
   c.postponed.clear();
   const std::vector<std::string_view> argv(kept.begin(), kept.end());
   t.actor = c.id;
-  if (t.s.task->fiber.under_way()) {
-    take_request_while_busy(t, c, argv);
-  } else if (!c.closing) {
-    take_request(t, c, argv);
-  }
+  const bool busy = t.s.task->fiber.under_way();
+  if (!c.closing) busy ? take_request_while_busy(t, c, argv) : take_request(t, c, argv);
   t.fx.wakes.push_back(c.id);
 }
 
