@@ -78,7 +78,7 @@ Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls,
   config.audit = [](std::string_view line) { log_line(LogLevel::kNotice, fmt::format("audit: {}", line)); };
   config.sleep = [](int64_t us) { usleep(static_cast<useconds_t>(us)); };
   config.log = [](int level, std::string_view text) {
-    log_line(static_cast<LogLevel>(level), fmt::format("script: {}", text));
+    log_script_line(static_cast<LogLevel>(level), text);
   };
   config.host_facts = [tcp_port, file = options.config_file, started = now.mono] {
     return read_host_facts(tcp_port, file, started);

@@ -3,22 +3,53 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 
 #include "core/command.h"
 #include "core/handlers.h"
 
 namespace holdfast {
 
+namespace {
+
+// Whether a rule of ACL SETUSER is a password or its hash, or has one between parentheses.
+bool has_password(std::string_view rule) {
+  constexpr std::string_view kMarks = "><#!";
+  constexpr std::string_view kBefore = "( ";
+  for (size_t i = 0; i < rule.size(); ++i) {
+    if (kMarks.find(rule[i]) == std::string_view::npos) continue;
+    if (i == 0 || (rule[0] == '(' && kBefore.find(rule[i - 1]) != std::string_view::npos)) return true;
+  }
+  return false;
+}
+
+// Options whose values are, or have, passwords: those of this server and those of Redis, as a value is
+// secret also where the option is refused.
+bool names_secret(std::string_view option) {
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"requirepass", "user", "tls-key-file-pass",
+                                              "tls-client-key-file-pass", "masterauth", "masteruser"},
+      [&](std::string_view name) { return equals_ignore_case(option, name); });
+}
+
+// ACL DRYRUN and COMMAND GETKEYS take a request as arguments, from `first` on.
+bool is_secret_within(std::span<const std::string_view> argv, size_t first, size_t i) {
+  if (i <= first) return false;
+  const auto inner = argv.subspan(first);
+  const Command* command = find_row(inner);
+  return command != nullptr && is_secret(*command, inner, i - first);
+}
+
+}  // namespace
+
 bool is_secret(const Command& command, std::span<const std::string_view> argv, size_t i) {
   if (command.handler == cmd_auth) return i > 0;
-  if (command.handler == cmd_acl_setuser) {
-    return i > 2 && !argv[i].empty() && std::string_view("><#!").find(argv[i][0]) != std::string_view::npos;
-  }
-  if (command.handler == cmd_config_set) {
-    if (i < 3 || i % 2 == 0) return false;
-    return equals_ignore_case(argv[i - 1], "requirepass") ||
-           equals_ignore_case(argv[i - 1], "tls-key-file-pass");
-  }
+  if (command.handler == cmd_acl_setuser) return i > 2 && has_password(argv[i]);
+  // Whether names and values are in order is not known yet.
+  if (command.handler == cmd_config_set) return i > 2 && names_secret(argv[i - 1]);
+  if (command.handler == cmd_acl_dryrun) return is_secret_within(argv, 3, i);
+  if (command.handler == cmd_command_getkeys || command.handler == cmd_command_getkeysandflags)
+    return is_secret_within(argv, 2, i);
   if (command.handler != cmd_hello) return false;
   for (size_t at = 2; at < i; ++at) {
     if (equals_ignore_case(argv[at], "AUTH") && i <= at + 2) return true;

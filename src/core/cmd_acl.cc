@@ -92,6 +92,8 @@ void cmd_acl_getuser(Request& r) {
 }
 
 void cmd_acl_setuser(Request& r) {
+  // Redis takes it, but no line of a file can name it.
+  if (r.arg(2).empty()) return r.reply.error("ERR Usernames can't be empty");
   if (!is_user_name(r.arg(2))) {
     return r.reply.error("ERR Usernames can't contain spaces or null characters");
   }

@@ -7,11 +7,16 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+
+#include "core/audit.h"
+#include "io/line_limit.h"
 
 namespace holdfast {
 namespace {
@@ -86,5 +91,27 @@ void reopen_log() {
 bool logs(LogLevel level) { return the_log().logger.should_log(to_spdlog(level)); }
 
 void log_line(LogLevel level, std::string_view line) { the_log().logger.log(to_spdlog(level), line); }
+
+std::string one_line(std::string_view text) {
+  std::string line = cut_text(text, LineLimit::kBytes);
+  std::ranges::replace_if(
+      line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, '?');
+  return line;
+}
+
+void log_script_line(LogLevel level, std::string_view text) {
+  static LineLimit limit;
+  if (!logs(level)) return;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  const auto verdict = limit.take(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  if (verdict == LineLimit::Verdict::kLeaveOut) return;
+  if (verdict == LineLimit::Verdict::kWriteNotice) {
+    return log_line(level, fmt::format("script: more than {} lines in a second: more of it is left out",
+                                       LineLimit::kLines));
+  }
+  if (const uint64_t left_out = limit.take_left_out(); left_out > 0)
+    log_line(level, fmt::format("script: {} lines were left out", left_out));
+  log_line(level, fmt::format("script: {}", one_line(text)));
+}
 
 }  // namespace holdfast

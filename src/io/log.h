@@ -25,4 +25,7 @@ bool logs(LogLevel level);
 
 void log_line(LogLevel level, std::string_view line);
 
+// A line of a script. Beyond line_limit.h's limits it is cut or left out, and the log says how many were.
+void log_script_line(LogLevel level, std::string_view text);
+
 }  // namespace holdfast

@@ -50,14 +50,14 @@ TEST_CASE("maxclients: one more than the limit is told so and closed, and comes 
 }
 
 TEST_CASE("proto-max-bulk-len: an argument before, at and after") {
-  const Server server({"--proto-max-bulk-len", "1000"});
-  for (const size_t size : {999U, 1000U}) {
+  const Server server({"--proto-max-bulk-len", "1mb"});
+  for (const size_t size : {1048575U, 1048576U}) {
     Client client(server);
     client.send(frame({"SET", "k", std::string(size, 'x')}));
     CHECK(client.reply() == "+OK");
   }
   Client client(server);
-  client.send(frame({"SET", "k", std::string(1001, 'x')}));
+  client.send(frame({"SET", "k", std::string(1048577, 'x')}));
   CHECK(client.reply() == "-ERR Protocol error: invalid bulk length");
   CHECK(client.reply() == "(closed)");
 }
@@ -91,26 +91,26 @@ TEST_CASE("inline-max: a line that never ends is refused without its end") {
 }
 
 TEST_CASE("client-query-buffer-limit: half a request before, at and after; then its client is closed") {
-  const Server server({"--client-query-buffer-limit", "100000"});
+  const Server server({"--client-query-buffer-limit", "1mb"});
   Client other(server);
   Client client(server);
   const std::string id = id_of(client);
-  const std::string head = "*2\r\n$4\r\nECHO\r\n$200000\r\n";
-  client.send(head + std::string(99999 - head.size(), 'x'));
-  until("99,999 bytes are held", [&] { return lists(other, id, "qbuf=99999"); });
+  const std::string head = "*2\r\n$4\r\nECHO\r\n$2000000\r\n";
+  client.send(head + std::string(1048575 - head.size(), 'x'));
+  until("1,048,575 bytes are held", [&] { return lists(other, id, "qbuf=1048575"); });
   client.send("x");
-  until("100,000 bytes are held", [&] { return lists(other, id, "qbuf=100000"); });
+  until("1,048,576 bytes are held", [&] { return lists(other, id, "qbuf=1048576"); });
   client.send("x");
   CHECK(client.reply() == "(closed)");
   CHECK(other.ask("PING") == "+PONG");
 }
 
 TEST_CASE("client-query-buffer-limit: commands behind a LOCK that waits count") {
-  const Server server({"--client-query-buffer-limit", "100000"});
+  const Server server({"--client-query-buffer-limit", "1mb"});
   Queue queue(server, 1);
   Client& waiter = queue.waiters[0];
-  waiter.try_send(std::string(100000, '\n'));
-  until("100,000 bytes are held", [&] { return lists(queue.holder, "2", "qbuf=100000"); });
+  waiter.try_send(std::string(1048576, '\n'));
+  until("1,048,576 bytes are held", [&] { return lists(queue.holder, "2", "qbuf=1048576"); });
   until_waiting(queue.holder, 1);
   waiter.try_send("\n");
   CHECK(waiter.reply() == "(closed)");
