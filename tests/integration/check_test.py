@@ -51,6 +51,12 @@ def wrong_use_is_64(folder):
 
 
 @test
+def a_long_path_is_refused(folder):
+    for path in (folder / ("x" * 250), "/".join(["x" * 200] * 500), "y" * 100_000):
+        equal("Sanitizer" in run(1, "check", path), False)
+
+
+@test
 def a_tail_that_a_crash_cut_is_no_fault(folder):
     path = left_behind(folder)
     data = path.read_bytes()
