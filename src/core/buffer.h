@@ -3,7 +3,9 @@
 // it.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -16,6 +18,7 @@ class Buffer {
  public:
   // Memory of this size the allocator takes from the system anew each time: see server.cc.
   static constexpr size_t kLarge = size_t{256} << 10U;
+  static constexpr size_t kUnlimited = SIZE_MAX / 2;
 
   Buffer() = default;
   Buffer(Buffer&& o) noexcept { swap(o); }
@@ -33,9 +36,10 @@ class Buffer {
   const char* data() const { return data_ + begin_; }
   std::string_view view() const { return {data_ + begin_, size()}; }
 
-  // Room for at least `n` more bytes, to be filled by the caller and told by commit().
+  // Room for at least `n` more bytes, to be filled by the caller and told by commit(). Null: that is beyond
+  // the limit, and nothing has changed but overflowed().
   char* reserve(size_t n) {
-    if (capacity_ - end_ < n) grow(n);
+    if (capacity_ - end_ < n) return grow(n);
     return data_ + end_;
   }
   size_t room() const { return capacity_ - end_; }
@@ -46,13 +50,27 @@ class Buffer {
 
   void append(std::string_view s) {
     if (s.empty()) return;
-    std::memcpy(reserve(s.size()), s.data(), s.size());
+    char* const to = reserve(s.size());
+    if (to == nullptr) return;
+    std::memcpy(to, s.data(), s.size());
     end_ += s.size();
   }
   void push_back(char c) {
-    *reserve(1) = c;
+    char* const to = reserve(1);
+    if (to == nullptr) return;
+    *to = c;
     ++end_;
   }
+
+  // The most bytes that it may hold; no limit unless set. What is appended beyond is dropped before it
+  // takes memory, and what the buffer then holds is not whole. The limit does not go with swap().
+  void set_limit(size_t bytes) { limit_ = bytes; }
+  size_t limit() const { return limit_; }
+  // Whether more was appended than the limit allows, since the last clear() or forget_overflow().
+  bool overflowed() const { return overflowed_ || size() > limit_; }
+  void mark_overflowed() { overflowed_ = true; }
+  // What was dropped is not missed: all of it was behind what is left.
+  void forget_overflow() { overflowed_ = false; }
 
   // When it grows large, it takes the memory of `spare` where that suffices: pages that have been used
   // lately cost nothing, fresh ones 0.2 to 0.7 us each. `spare` must outlive it; it does not go with
@@ -70,7 +88,10 @@ class Buffer {
     assert(n <= size());
     end_ = begin_ + n;
   }
-  void clear() { begin_ = end_ = 0; }
+  void clear() {
+    begin_ = end_ = 0;
+    overflowed_ = false;
+  }
   // Empties it and gives its memory back when it has grown beyond `keep`.
   void reset(size_t keep) {
     clear();
@@ -101,7 +122,21 @@ class Buffer {
   }
 
  private:
-  void grow(size_t n) {
+  // Writers ask for a little more room than they use. So that a reply at the limit still fits, its end is
+  // looked for so many bytes later, and overflowed() counts what was really written.
+  static constexpr size_t kSlack = 64;
+
+  char* grow(size_t n) {
+    const size_t most = limit_ + kSlack;
+    if (n > most - std::min(size(), most)) {
+      overflowed_ = true;
+      return nullptr;
+    }
+    make_room(n);
+    return data_ + end_;
+  }
+
+  void make_room(size_t n) {
     if (begin_ > 0 && begin_ >= capacity_ / 2) {  // mostly read: moving down beats growing
       std::memmove(data_, data_ + begin_, size());
       end_ -= begin_;
@@ -111,6 +146,7 @@ class Buffer {
     if (spare_ != nullptr && end_ + n >= kLarge && spare_->capacity_ >= end_ + n) return take_spare();
     size_t wanted = capacity_ < 512 ? 512 : capacity_;
     while (wanted - end_ < n) wanted *= 2;
+    wanted = std::max(end_ + n, std::min(wanted, begin_ + limit_));
     char* moved = static_cast<char*>(std::realloc(data_, wanted));
     if (moved == nullptr) throw std::bad_alloc();
     data_ = moved;
@@ -130,6 +166,8 @@ class Buffer {
   size_t begin_ = 0;
   size_t end_ = 0;
   size_t capacity_ = 0;
+  size_t limit_ = kUnlimited;
+  bool overflowed_ = false;
   Buffer* spare_ = nullptr;
 };
 

@@ -31,6 +31,7 @@ void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own
   for (size_t i = 1; i < end; ++i) {
     const std::string name(r.arg(i));
     if (own.insert(name).second) map[name].emplace(r.c.id.serial, r.c.id);
+    renew_output_limit(r.s(), r.c);
     confirm(r, r.command.name, &name, count(r.c));
   }
 }
@@ -45,6 +46,7 @@ void unsubscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& o
     if (own.erase(name) > 0) PubSub::remove(map, name, r.c.id.serial);
     confirm(r, r.command.name, &name, count(r.c));
   }
+  renew_output_limit(r.s(), r.c);
   if (names.empty()) confirm(r, r.command.name, nullptr, count(r.c));
   if (r.argc() == 1 && !own.empty()) put_off_again(r);
 }

@@ -65,6 +65,24 @@ uint64_t note_memory_use(Turn& t) {
   return bytes;
 }
 
+void renew_output_limit(const EngineState& s, Conn& c) {
+  // Enough for the answers to a login, and for some hundred errors.
+  constexpr size_t kGuestOutputBytes = size_t{16} << 10U;
+  const Limits& limits = s.config.limits;
+  uint64_t bytes = c.subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
+  if (bytes == 0) bytes = Buffer::kUnlimited;
+  if (needs_auth(s, c)) bytes = std::min(bytes, kGuestOutputBytes);
+  c.out.set_limit(std::min(bytes, Buffer::kUnlimited));
+  c.later.set_limit(c.out.limit());
+}
+
+void close_slow_reader(Turn& t, Conn& c) {
+  c.out.mark_overflowed();
+  if (c.closing) return;
+  c.closing = true;
+  t.fx.closes.push_back(c.id);
+}
+
 namespace {
 
 void fire(Turn& t, Timer* timer) {
@@ -136,6 +154,10 @@ bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   assert(!argv.empty() && !is_blocked(c) && !c.closing);
   c.last_active = now.mono;
   t.actor = conn;
+  if (c.out.overflowed()) [[unlikely]] {
+    close_slow_reader(t, c);
+    return false;
+  }
   if (s_->task->fiber.under_way()) [[unlikely]] {
     t.now = s_->task->turn->now;  // a script is a single moment to everybody
     t.due = s_->task->turn->due;
@@ -239,11 +261,10 @@ Buffer& Engine::output(ConnId conn) {
 }
 
 bool Engine::blocked(ConnId conn) const { return is_blocked(s_->conns.at(conn)); }
-size_t Engine::output_limit(ConnId conn) const {
-  const Limits& limits = s_->config.limits;
-  const uint64_t limit =
-      s_->conns.at(conn).subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
-  return limit == 0 ? SIZE_MAX : limit;
+size_t Engine::output_limit(ConnId conn) const { return s_->conns.at(conn).out.limit(); }
+size_t Engine::input_limit(ConnId conn) const {
+  const uint64_t limit = s_->config.limits.query_buffer_bytes;
+  return is_guest(conn) ? std::min<uint64_t>(limit, kGuestInputBytes) : limit;
 }
 bool Engine::is_guest(ConnId conn) const {
   const Conn& c = s_->conns.at(conn);

@@ -89,8 +89,13 @@ class Engine {
   // Whether a connection may do without: "default" needs no password.
   bool lets_anybody_in() const;
 
-  // The most that a connection may leave unread, by what it is: a subscriber or not.
+  // The most that a connection may leave unread, by what it is: one that has still to log in, a subscriber
+  // or any other. Where it has left more, output() overflowed: it is not whole, and must not be sent.
   size_t output_limit(ConnId conn) const;
+  // The most input of a connection that may wait to be parsed.
+  size_t input_limit(ConnId conn) const;
+  // For a connection that has still to log in: the largest request of one, and what is read at once.
+  static constexpr size_t kGuestInputBytes = size_t{256} << 10U;
 
   // For CLIENT LIST: bytes of input that are buffered and not parsed.
   void note_input(ConnId conn, size_t unparsed_bytes);

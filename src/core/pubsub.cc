@@ -47,10 +47,7 @@ void send(Turn& t, Conn& c, Message& message) {
   mark_dirty(t, c);
   Buffer& out = at_once ? c.out : push_to(t, c).out();
   out.append(message.encoded(c.protocol));
-  if (out.size() <= t.s.config.limits.pubsub_output_bytes || t.s.config.limits.pubsub_output_bytes == 0)
-    return;
-  c.closing = true;
-  t.fx.closes.push_back(c.id);
+  if (out.overflowed()) close_slow_reader(t, c);
 }
 
 int64_t send_to(Turn& t, const PubSub::Subscribers& subscribers, std::span<const std::string_view> parts) {
@@ -114,6 +111,7 @@ void unsubscribe_all(Turn& t, Conn& c, size_t most) {
   unsubscribe_from(t.s.pubsub.channels, c.channels, c.id.serial, most);
   unsubscribe_from(t.s.pubsub.patterns, c.patterns, c.id.serial, most);
   unsubscribe_from(t.s.pubsub.shard_channels, c.shard_channels, c.id.serial, most);
+  renew_output_limit(t.s, c);
 }
 
 }  // namespace holdfast

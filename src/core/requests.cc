@@ -148,6 +148,12 @@ bool may_run_long(const Conn& c, const Command& command) {
   return command.handler == cmd_exec && c.transaction != nullptr && c.transaction->has_script;
 }
 
+// Where the request began, the output had not overflowed.
+void take_back(Conn& c, size_t answered) {
+  c.out.truncate(answered);
+  c.out.forget_overflow();
+}
+
 // CLIENT REPLY: takes back what was just answered where nobody wants it. The reply of a request that waits
 // is seen to when it comes.
 void obey_reply_mode(Conn& c, size_t answered) {
@@ -155,13 +161,13 @@ void obey_reply_mode(Conn& c, size_t answered) {
     case ReplyMode::kOn:
       break;
     case ReplyMode::kOff:
-      c.out.truncate(answered);
+      take_back(c, answered);
       break;
     case ReplyMode::kSkipNext:
       c.reply_mode = ReplyMode::kSkip;
       break;
     case ReplyMode::kSkip:
-      c.out.truncate(answered);
+      take_back(c, answered);
       if (c.blocked_on == nullptr) c.reply_mode = ReplyMode::kOn;
       break;
   }
@@ -175,8 +181,10 @@ void forget_caching(Conn& c) {
 }
 
 // Pushes that came while the connection's own request ran follow its reply.
-inline void flush_later(Conn& c) {
+inline void flush_later(Turn& t, Conn& c) {
   c.running = false;
+  if (c.out.overflowed() || c.later.overflowed()) [[unlikely]]
+    return close_slow_reader(t, c);
   if (c.later.empty()) return;
   c.out.append(c.later.view());
   c.later.reset(0);
@@ -315,7 +323,7 @@ void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view>
     run_command(r);
   }
   obey_reply_mode(c, answered);
-  flush_later(c);
+  flush_later(t, c);
 }
 
 void conclude_request(Turn& t, Conn& c, size_t answered) {
@@ -327,7 +335,7 @@ void conclude_request(Turn& t, Conn& c, size_t answered) {
     tell_own_invalidations(t);
     broadcast_invalidations(t);
   }
-  flush_later(c);
+  flush_later(t, c);
 }
 
 void run_postponed(Turn& t) {

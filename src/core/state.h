@@ -148,6 +148,12 @@ inline void mark_dirty(Turn& t, Conn& c) {
   t.fx.dirty.push_back(c.id);
 }
 
+// Sets how much the connection may leave unread, by what it is: one that has still to log in, a subscriber
+// or any other. To be called when that changes, or the limits do.
+void renew_output_limit(const EngineState& s, Conn& c);
+// The connection has left unread more than it may: it is to be closed, and hears nothing more.
+void close_slow_reader(Turn& t, Conn& c);
+
 // Where something that is no reply to the present request is written.
 inline Reply push_to(Turn& t, Conn& c) {
   mark_dirty(t, c);

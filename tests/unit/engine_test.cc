@@ -114,6 +114,74 @@ TEST_CASE("engine: FLUSHALL answers at once, and the memory goes back in steps")
   CHECK(steps > 100);
 }
 
+TEST_CASE("engine: a reply takes no memory beyond client-output-buffer-limit, and its client is closed") {
+  constexpr size_t kLimit = size_t{4} << 20U;
+  Config limited = config();
+  limited.limits.output_buffer_bytes = kLimit;
+  Engine engine(std::move(limited));
+  Client setter(engine);
+  setter.say({"SET", "k", std::string(1U << 20U, 'x')});
+  setter.say({"HSET", "h", "f", std::string(1U << 20U, 'x')});
+  const auto request = [](std::vector<std::string> words, size_t times, const std::string& word) {
+    words.insert(words.end(), times, word);
+    return words;
+  };
+  const auto is_closed = [&](const std::vector<std::vector<std::string>>& requests) {
+    Client c(engine);
+    for (const auto& words : requests) {
+      const std::vector<std::string_view> argv(words.begin(), words.end());
+      CHECK_FALSE(engine.closing(c.id));
+      engine.apply(c.id, argv, c.now, c.fx);
+    }
+    CHECK(engine.output(c.id).capacity() <= kLimit + 64);
+    return engine.closing(c.id);
+  };
+  CHECK_FALSE(is_closed({request({"MGET"}, 3, "k")}));
+  CHECK(is_closed({request({"MGET"}, 4, "k")}));
+  CHECK(is_closed({request({"MGET"}, 100, "k")}));
+  CHECK(is_closed({request({"HMGET", "h"}, 100, "f")}));
+  CHECK(is_closed({request({"COMMAND", "DOCS"}, 20000, "SET")}));
+  const std::vector<std::string> get = {"GET", "k"};
+  CHECK(is_closed({{"MULTI"}, get, get, get, get, {"EXEC"}}));
+  CHECK(is_closed({{"MULTI"}, get, get, get, get, {"EVAL", "return 1", "0"}, {"EXEC"}}));
+  CHECK_FALSE(is_closed({{"CLIENT", "REPLY", "OFF"}, request({"MGET"}, 100, "k"), {"PING"}}));
+}
+
+TEST_CASE("engine: a reply at client-output-buffer-limit is given, one byte more is not") {
+  Config limited = config();
+  limited.limits.output_buffer_bytes = 10000;
+  Engine engine(std::move(limited));
+  Client setter(engine);
+  const std::string header = "$9992\r\n";
+  const std::string fitting(10000 - header.size() - 2, 'x');
+  setter.say({"SET", "fits", fitting});
+  setter.say({"SET", "large", fitting + "x"});
+  Client c(engine);
+  CHECK(c.say({"GET", "fits"}) == "$" + std::to_string(fitting.size()) + "\r\n" + fitting + "\r\n");
+  CHECK_FALSE(engine.closing(c.id));
+  CHECK(c.say({"GET", "large"}).empty());
+  CHECK(engine.closing(c.id));
+}
+
+TEST_CASE("engine: a client that has not logged in may leave little unread") {
+  Config guarded = config();
+  guarded.requirepass = "secret";
+  Engine engine(std::move(guarded));
+  Client guest(engine);
+  Client user(engine);
+  REQUIRE(user.say({"AUTH", "secret"}) == "+OK\r\n");
+  const std::vector<std::string_view> junk = {"x"};
+  int sent = 0;
+  for (; sent < 100000 && !engine.closing(guest.id); ++sent) {
+    engine.apply(guest.id, junk, guest.now, guest.fx);
+  }
+  CHECK(sent > 100);
+  CHECK(sent < 2000);
+  CHECK(engine.output(guest.id).capacity() <= 16384 + 64);
+  for (int i = 0; i < 100000; ++i) engine.apply(user.id, junk, user.now, user.fx);
+  CHECK_FALSE(engine.closing(user.id));
+}
+
 TEST_CASE("engine: 10,000 waiters on one key are granted one by one, in order, one reply each") {
   Engine engine(config());
   Client holder(engine);
