@@ -174,6 +174,8 @@ void log_denial(Turn& t, const Conn& c, Denial why, AclContext context, std::str
   constexpr int64_t kTogetherMs = 60000;
   constexpr size_t kLookedAt = 10;
   AclLog& log = t.s.acl_log;
+  constexpr size_t kMostShown = 4096;
+  object = object.substr(0, kMostShown);
   AclLogEntry entry{
       1, why, context, std::string(object), std::string(username), describe_client(t, c), t.now.mono};
   const auto end = log.begin() + static_cast<int64_t>(std::min(log.size(), kLookedAt));

@@ -28,7 +28,7 @@ class Buffer {
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { std::free(data_); }
+  ~Buffer() { reset(0); }
 
   size_t size() const { return end_ - begin_; }
   bool empty() const { return begin_ == end_; }
@@ -77,6 +77,12 @@ class Buffer {
   // swap().
   void borrow_from(Buffer* spare) { spare_ = spare; }
 
+  // Its memory counts in `total` from now on, which must outlive it. This does not go with swap().
+  void count_in(uint64_t* total) {
+    total_ = total;
+    *total_ += capacity_;
+  }
+
   // Drops `n` bytes from the front.
   void consume(size_t n) {
     assert(n <= size());
@@ -98,7 +104,7 @@ class Buffer {
     if (capacity_ <= keep) return;
     std::free(data_);
     data_ = nullptr;
-    capacity_ = 0;
+    set_capacity(0);
   }
   // Empties it and gives at most `bytes` of its memory back, as a large block at once keeps everybody
   // waiting. Whether it has none left.
@@ -111,14 +117,16 @@ class Buffer {
       return true;
     }
     data_ = smaller;
-    capacity_ -= bytes;
+    set_capacity(capacity_ - bytes);
     return false;
   }
   void swap(Buffer& o) noexcept {
     std::swap(data_, o.data_);
     std::swap(begin_, o.begin_);
     std::swap(end_, o.end_);
-    std::swap(capacity_, o.capacity_);
+    const size_t capacity = capacity_;
+    set_capacity(o.capacity_);
+    o.set_capacity(capacity);
   }
 
  private:
@@ -150,7 +158,12 @@ class Buffer {
     char* moved = static_cast<char*>(std::realloc(data_, wanted));
     if (moved == nullptr) throw std::bad_alloc();
     data_ = moved;
-    capacity_ = wanted;
+    set_capacity(wanted);
+  }
+
+  void set_capacity(size_t bytes) {
+    if (total_ != nullptr) *total_ += bytes - capacity_;
+    capacity_ = bytes;
   }
 
   void take_spare() {
@@ -158,7 +171,9 @@ class Buffer {
     end_ = size();
     begin_ = 0;
     std::swap(data_, spare_->data_);
-    std::swap(capacity_, spare_->capacity_);
+    const size_t capacity = capacity_;
+    set_capacity(spare_->capacity_);
+    spare_->capacity_ = capacity;
     spare_->reset(0);
   }
 
@@ -169,6 +184,7 @@ class Buffer {
   size_t limit_ = kUnlimited;
   bool overflowed_ = false;
   Buffer* spare_ = nullptr;
+  uint64_t* total_ = nullptr;
 };
 
 }  // namespace holdfast

@@ -22,7 +22,7 @@ std::string flags_of(const Conn& c) {
   if (c.monitor) flags += 'O';
   if (c.subscriptions() > 0) flags += 'P';
   if (c.transaction != nullptr) flags += 'x';
-  if (c.blocked_on != nullptr || !c.postponed.empty()) flags += 'b';
+  if (c.blocked_on != nullptr || c.postponed.count() > 0) flags += 'b';
   if (c.tracking != nullptr) flags += c.tracking->bcast ? "tB" : "t";
   if (c.tracking != nullptr && c.tracking->redirect_broken) flags += 'R';
   if (c.watch_broken) flags += 'd';
@@ -159,7 +159,7 @@ void cmd_client_setname(Request& r) {
   if (!is_printable(r.arg(2))) {
     return r.reply.error("ERR Client names cannot contain spaces, newlines or special characters.");
   }
-  r.c.name = r.arg(2);
+  set_text(r.s(), r.c.name, r.arg(2));
   r.reply.ok();
 }
 
@@ -175,7 +175,7 @@ void cmd_client_setinfo(Request& r) {
     return r.reply.error("ERR " + std::string(what) +
                          " cannot contain spaces, newlines or special characters.");
   }
-  (name ? r.c.lib_name : r.c.lib_version) = r.arg(3);
+  set_text(r.s(), name ? r.c.lib_name : r.c.lib_version, r.arg(3));
   r.reply.ok();
 }
 

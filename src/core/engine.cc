@@ -52,8 +52,12 @@ uint64_t used_memory_bytes(const EngineState& s) {
                    s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
                    s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
                    s.leases.remembered() * (sizeof(LeaseFate) + kIndexBytes) +
-                   s.attachments.size() * 2 * sizeof(Attachment);
+                   s.attachments.size() * 2 * sizeof(Attachment) +
+                   s.conns.size() * (sizeof(Conn) + kIndexBytes);
+  bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
+           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.old_buffers.bytes();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
+  for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;
 }
 
@@ -65,13 +69,31 @@ uint64_t note_memory_use(Turn& t) {
   return bytes;
 }
 
+// A flushed keyspace that no snapshot needs any more.
+static auto next_flushed(EngineState& s) {
+  return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
+}
+
+static bool dismantle_flushed(EngineState& s) {
+  const auto flushed = next_flushed(s);
+  if (flushed == s.flushed.end()) return false;
+  if ((*flushed)->dismantle_step()) s.flushed.erase(flushed);
+  return true;
+}
+
+bool give_some_back(EngineState& s) {
+  const bool has_old = !s.old_buffers.empty();
+  s.old_buffers.release_some();
+  return dismantle_flushed(s) || has_old;
+}
+
 void renew_output_limit(const EngineState& s, Conn& c) {
   // Enough for the answers to a login, and for some hundred errors.
   constexpr size_t kGuestOutputBytes = size_t{16} << 10U;
   const Limits& limits = s.config.limits;
   uint64_t bytes = c.subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
   if (bytes == 0) bytes = Buffer::kUnlimited;
-  if (needs_auth(s, c)) bytes = std::min(bytes, kGuestOutputBytes);
+  if (needs_auth(s, c)) bytes = std::min<uint64_t>(bytes, c.out.size() + kGuestOutputBytes);
   c.out.set_limit(std::min(bytes, Buffer::kUnlimited));
   c.later.set_limit(c.out.limit());
 }
@@ -124,12 +146,7 @@ void expire_due_entries(Turn& t, size_t budget) {
 }
 
 bool is_blocked(const Conn& c) {
-  return c.blocked_on != nullptr || c.in_script || !c.postponed.empty() || c.slices.count() > 0;
-}
-
-// A flushed keyspace that no snapshot needs any more.
-auto next_flushed(EngineState& s) {
-  return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
+  return c.blocked_on != nullptr || c.in_script || c.postponed.count() > 0 || c.slices.count() > 0;
 }
 
 }  // namespace
@@ -145,6 +162,9 @@ ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
   forget_user(*s_, c);
   c.opened = c.last_active = now.mono;
   c.out.borrow_from(&s_->old_buffers.spare());
+  for (Buffer* buffer : {&c.out, &c.later, &c.slices.memory(), &c.postponed.memory()}) {
+    count_memory(*buffer);
+  }
   return c.id;
 }
 
@@ -232,8 +252,7 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   if (s_->task->fiber.under_way()) return;  // of a script in the middle nobody hears
   broadcast_invalidations(t);
   finish_journal(t);
-  const auto flushed = next_flushed(*s_);
-  if (flushed != s_->flushed.end() && (*flushed)->dismantle_step()) s_->flushed.erase(flushed);
+  dismantle_flushed(*s_);
   if (s_->scripts.collecting()) s_->scripts.collect_step();
 }
 
@@ -253,6 +272,7 @@ std::optional<TimeMs> Engine::next_deadline() const {
 }
 
 void Engine::give_back(Buffer& buffer) { s_->old_buffers.take(buffer); }
+void Engine::count_memory(Buffer& buffer) { buffer.count_in(&s_->memory.buffer_bytes); }
 
 Buffer& Engine::output(ConnId conn) {
   Conn& c = s_->conns.at(conn);
@@ -286,8 +306,14 @@ void Engine::note_refused_connection() { ++s_->stats.refused_connections; }
 const Config& Engine::config() const { return s_->config; }
 
 void Engine::keep_journal() { s_->journal.on = true; }
-std::string_view Engine::journal_records() const {
-  return s_->task->fiber.under_way() ? std::string_view() : s_->journal.out;
+std::string_view Engine::journal_records() {
+  if (s_->task->fiber.under_way()) return {};
+  if (!s_->journal.large.empty()) {
+    Effects none;
+    Turn t{*s_, s_->journal.changed_at, none};
+    write_large_records(t);
+  }
+  return s_->journal.out;
 }
 bool Engine::recorded_grants() const { return s_->journal.grants; }
 void Engine::clear_journal_records() {

@@ -74,6 +74,8 @@ class Engine {
 
   // Empties a buffer whose memory is not needed any more; what is large goes back a little at a time.
   void give_back(Buffer& buffer);
+  // The memory of a buffer of the shell's counts as used from now on; the engine must outlive it.
+  void count_memory(Buffer& buffer);
 
   // Whether the connection waits (for a lock, for the end of its own long request or of CLIENT PAUSE):
   // later requests of it have to wait in its input.
@@ -111,7 +113,7 @@ class Engine {
   void keep_journal();
   // The records since they were last cleared, which is the shell's to do once it has them. While a request
   // is put off in the middle there is nothing to take: its changes are one.
-  std::string_view journal_records() const;
+  std::string_view journal_records();
   // Whether they have anything that a client relies on, not only releases.
   bool recorded_grants() const;
   void clear_journal_records();

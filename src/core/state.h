@@ -76,6 +76,8 @@ struct MemoryUse {
   uint64_t peak_bytes = 0;     // the most that was seen
   TimeMs looked_at;            // for the peak
   bool over_limit = false;     // when the present request began
+  uint64_t buffer_bytes = 0;   // of all buffers of connections: see Buffer::count_in()
+  uint64_t text_bytes = 0;     // of what connections call themselves
 };
 
 struct EngineState {
@@ -85,6 +87,7 @@ struct EngineState {
   EngineState& operator=(const EngineState&) = delete;
 
   Config config;
+  MemoryUse memory;  // before the buffers that count in it
   PagePool pages;
   OwnerCounts holders;  // of the locks in `dbs` and `flushed`
   std::array<std::unique_ptr<Keyspace>, kDatabases> dbs;
@@ -108,7 +111,6 @@ struct EngineState {
   ScriptHost scripts;
   std::unique_ptr<LongTask> task;
   Pause pause;
-  MemoryUse memory;
   CommandLog log;
   Acl acl;
   AclLog acl_log;
@@ -127,6 +129,12 @@ inline void end_transaction(EngineState& s, std::unique_ptr<Transaction> transac
 }
 
 inline uint64_t attachment_key(DbIndex db, Handle h) { return (uint64_t{db} << 32U) | h; }
+
+// What a connection calls itself, which counts as memory.
+inline void set_text(EngineState& s, std::string& text, std::string_view value) {
+  s.memory.text_bytes += value.size() - text.size();
+  text = std::string(value);
+}
 
 // What every function that changes something is given: the state, the time, and where effects go.
 struct Turn {
@@ -160,7 +168,10 @@ inline Reply push_to(Turn& t, Conn& c) {
   return {c.running ? c.later : c.out, c.protocol};
 }
 
+// What waits to be given back to the system counts as well.
 uint64_t used_memory_bytes(const EngineState& s);
+// Gives back some of what waits for that; false: nothing does that can go now.
+bool give_some_back(EngineState& s);
 // The same, and notes it for the peak.
 uint64_t note_memory_use(Turn& t);
 
