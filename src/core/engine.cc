@@ -294,7 +294,9 @@ bool Engine::lets_anybody_in() const { return s_->acl.lets_anybody_in(); }
 bool Engine::goes_on(ConnId conn) const { return s_->conns.at(conn).slices.count() > 0; }
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
 void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
-  s_->conns.at(conn).unparsed_bytes = unparsed_bytes;
+  Conn& c = s_->conns.at(conn);
+  s_->memory.buffer_bytes += unparsed_bytes - c.unparsed_bytes;
+  c.unparsed_bytes = unparsed_bytes;
 }
 
 void Engine::note_traffic(uint64_t read_bytes, uint64_t written_bytes) {

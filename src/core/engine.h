@@ -99,7 +99,7 @@ class Engine {
   // For a connection that has still to log in: the largest request of one, and what is read at once.
   static constexpr size_t kGuestInputBytes = size_t{256} << 10U;
 
-  // For CLIENT LIST: bytes of input that are buffered and not parsed.
+  // Bytes of input that are buffered and not parsed: for CLIENT LIST, and they count as used memory.
   void note_input(ConnId conn, size_t unparsed_bytes);
   // For INFO: bytes read and written since the start, and connections refused.
   void note_traffic(uint64_t read_bytes, uint64_t written_bytes);

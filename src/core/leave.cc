@@ -23,6 +23,7 @@ bool leave_some(Turn& t, Conn& c) {
   t.s.old_buffers.take(c.slices.memory());
   t.s.old_buffers.take(c.out);
   for (std::string* text : {&c.name, &c.lib_name, &c.lib_version}) set_text(t.s, *text, "");
+  t.s.memory.buffer_bytes -= c.unparsed_bytes;
   const ConnId id = c.id;
   const uint32_t session = c.session;
   absl::btree_set<HoldName> holds = std::move(c.session_holds);

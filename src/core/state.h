@@ -76,8 +76,10 @@ struct MemoryUse {
   uint64_t peak_bytes = 0;     // the most that was seen
   TimeMs looked_at;            // for the peak
   bool over_limit = false;     // when the present request began
-  uint64_t buffer_bytes = 0;   // of all buffers of connections: see Buffer::count_in()
-  uint64_t text_bytes = 0;     // of what connections call themselves
+  // Of all buffers of connections: see Buffer::count_in(). Of input what has come, as the room for more is
+  // not touched yet.
+  uint64_t buffer_bytes = 0;
+  uint64_t text_bytes = 0;  // of what connections call themselves
 };
 
 struct EngineState {

@@ -70,7 +70,7 @@ void Connection::start(ConnId id, TimeMs now) {
   id_ = id;
   last_active_ = now;
   output_ = &server_.engine().output(id);
-  for (Buffer* buffer : {&input_, &in_flight_, &last_words_}) server_.engine().count_memory(*buffer);
+  for (Buffer* buffer : {&in_flight_, &last_words_}) server_.engine().count_memory(*buffer);
   if (uv_read_start(stream(), on_alloc, on_read) != 0) close();
 }
 

@@ -247,6 +247,10 @@ TEST_CASE("engine: all that clients can make grow counts as used, and no more wh
   counts({{"HELLO", "3"}, {"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", name}});
   other.say({"LOCK", name, "bob", "0"});
   counts({{"LOCK", name, "carol", "0", "WAIT", "0"}});
+  const uint64_t unread = used_memory(observer);
+  engine.note_input(other.id, 1000);
+  CHECK(used_memory(observer) == unread + 1000);
+  engine.note_input(other.id, 0);
   other.say({"CLIENT", "PAUSE", "100000", "WRITE"});
   counts({{"SET", "k", name}});
   other.say({"CLIENT", "UNPAUSE"});
