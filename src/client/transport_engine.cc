@@ -184,9 +184,12 @@ void EmbeddedEngine::end_turn(const Now& now) {
 void EmbeddedEngine::deliver(const Port& port) {
   Buffer& output = engine_.output(port.id);
   Mailbox& mailbox = *port.mailbox;
-  mailbox.replies.append(output.view());
-  output.consume(output.size());
-  if (mailbox.replies.size() > engine_.output_limit(port.id)) effects_.closes.push_back(port.id);
+  const bool overflowed = output.overflowed();
+  if (!overflowed) mailbox.replies.append(output.view());
+  output.clear();
+  if (overflowed || mailbox.replies.size() > engine_.output_limit(port.id)) {
+    effects_.closes.push_back(port.id);
+  }
   if (std::exchange(mailbox.awaited, true)) return;
   mailbox.loop.post([box = port.mailbox] { EmbeddedConnection::hear(box); });
 }

@@ -103,7 +103,10 @@ bool may_keep_listening(const Conn& c) {
          std::ranges::all_of(c.patterns, pattern);
 }
 
-void renew_check(const EngineState& s, Conn& c) { c.checked = !c.user->unlimited || needs_auth(s, c); }
+void renew_check(const EngineState& s, Conn& c) {
+  c.checked = !c.user->unlimited || needs_auth(s, c);
+  renew_output_limit(s, c);
+}
 
 std::string_view short_text(Denial why) {
   if (why == Denial::kKey) return "access one of the keys used as arguments";

@@ -3,7 +3,9 @@
 // it.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -16,6 +18,7 @@ class Buffer {
  public:
   // Memory of this size the allocator takes from the system anew each time: see server.cc.
   static constexpr size_t kLarge = size_t{256} << 10U;
+  static constexpr size_t kUnlimited = SIZE_MAX / 2;
 
   Buffer() = default;
   Buffer(Buffer&& o) noexcept { swap(o); }
@@ -25,7 +28,7 @@ class Buffer {
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { std::free(data_); }
+  ~Buffer() { reset(0); }
 
   size_t size() const { return end_ - begin_; }
   bool empty() const { return begin_ == end_; }
@@ -33,9 +36,10 @@ class Buffer {
   const char* data() const { return data_ + begin_; }
   std::string_view view() const { return {data_ + begin_, size()}; }
 
-  // Room for at least `n` more bytes, to be filled by the caller and told by commit().
+  // Room for at least `n` more bytes, to be filled by the caller and told by commit(). Null: that is beyond
+  // the limit, and nothing has changed but overflowed().
   char* reserve(size_t n) {
-    if (capacity_ - end_ < n) grow(n);
+    if (capacity_ - end_ < n) return grow(n);
     return data_ + end_;
   }
   size_t room() const { return capacity_ - end_; }
@@ -46,18 +50,38 @@ class Buffer {
 
   void append(std::string_view s) {
     if (s.empty()) return;
-    std::memcpy(reserve(s.size()), s.data(), s.size());
+    char* const to = reserve(s.size());
+    if (to == nullptr) return;
+    std::memcpy(to, s.data(), s.size());
     end_ += s.size();
   }
   void push_back(char c) {
-    *reserve(1) = c;
+    char* const to = reserve(1);
+    if (to == nullptr) return;
+    *to = c;
     ++end_;
   }
+
+  // The most bytes that it may hold; no limit unless set. What is appended beyond is dropped before it
+  // takes memory, and what the buffer then holds is not whole. The limit does not go with swap().
+  void set_limit(size_t bytes) { limit_ = bytes; }
+  size_t limit() const { return limit_; }
+  // Whether more was appended than the limit allows, since the last clear() or forget_overflow().
+  bool overflowed() const { return overflowed_ || size() > limit_; }
+  void mark_overflowed() { overflowed_ = true; }
+  // What was dropped is not missed: all of it was behind what is left.
+  void forget_overflow() { overflowed_ = false; }
 
   // When it grows large, it takes the memory of `spare` where that suffices: pages that have been used
   // lately cost nothing, fresh ones 0.2 to 0.7 us each. `spare` must outlive it; it does not go with
   // swap().
   void borrow_from(Buffer* spare) { spare_ = spare; }
+
+  // Its memory counts in `total` from now on, which must outlive it. This does not go with swap().
+  void count_in(uint64_t* total) {
+    total_ = total;
+    *total_ += capacity_;
+  }
 
   // Drops `n` bytes from the front.
   void consume(size_t n) {
@@ -70,14 +94,17 @@ class Buffer {
     assert(n <= size());
     end_ = begin_ + n;
   }
-  void clear() { begin_ = end_ = 0; }
+  void clear() {
+    begin_ = end_ = 0;
+    overflowed_ = false;
+  }
   // Empties it and gives its memory back when it has grown beyond `keep`.
   void reset(size_t keep) {
     clear();
     if (capacity_ <= keep) return;
     std::free(data_);
     data_ = nullptr;
-    capacity_ = 0;
+    set_capacity(0);
   }
   // Empties it and gives at most `bytes` of its memory back, as a large block at once keeps everybody
   // waiting. Whether it has none left.
@@ -90,18 +117,34 @@ class Buffer {
       return true;
     }
     data_ = smaller;
-    capacity_ -= bytes;
+    set_capacity(capacity_ - bytes);
     return false;
   }
   void swap(Buffer& o) noexcept {
     std::swap(data_, o.data_);
     std::swap(begin_, o.begin_);
     std::swap(end_, o.end_);
-    std::swap(capacity_, o.capacity_);
+    const size_t capacity = capacity_;
+    set_capacity(o.capacity_);
+    o.set_capacity(capacity);
   }
 
  private:
-  void grow(size_t n) {
+  // Writers ask for a little more room than they use. So that a reply at the limit still fits, its end is
+  // looked for so many bytes later, and overflowed() counts what was really written.
+  static constexpr size_t kSlack = 64;
+
+  char* grow(size_t n) {
+    const size_t most = limit_ + kSlack;
+    if (n > most - std::min(size(), most)) {
+      overflowed_ = true;
+      return nullptr;
+    }
+    make_room(n);
+    return data_ + end_;
+  }
+
+  void make_room(size_t n) {
     if (begin_ > 0 && begin_ >= capacity_ / 2) {  // mostly read: moving down beats growing
       std::memmove(data_, data_ + begin_, size());
       end_ -= begin_;
@@ -111,10 +154,16 @@ class Buffer {
     if (spare_ != nullptr && end_ + n >= kLarge && spare_->capacity_ >= end_ + n) return take_spare();
     size_t wanted = capacity_ < 512 ? 512 : capacity_;
     while (wanted - end_ < n) wanted *= 2;
+    wanted = std::max(end_ + n, std::min(wanted, begin_ + limit_));
     char* moved = static_cast<char*>(std::realloc(data_, wanted));
     if (moved == nullptr) throw std::bad_alloc();
     data_ = moved;
-    capacity_ = wanted;
+    set_capacity(wanted);
+  }
+
+  void set_capacity(size_t bytes) {
+    if (total_ != nullptr) *total_ += bytes - capacity_;
+    capacity_ = bytes;
   }
 
   void take_spare() {
@@ -122,7 +171,9 @@ class Buffer {
     end_ = size();
     begin_ = 0;
     std::swap(data_, spare_->data_);
-    std::swap(capacity_, spare_->capacity_);
+    const size_t capacity = capacity_;
+    set_capacity(spare_->capacity_);
+    spare_->capacity_ = capacity;
     spare_->reset(0);
   }
 
@@ -130,7 +181,10 @@ class Buffer {
   size_t begin_ = 0;
   size_t end_ = 0;
   size_t capacity_ = 0;
+  size_t limit_ = kUnlimited;
+  bool overflowed_ = false;
   Buffer* spare_ = nullptr;
+  uint64_t* total_ = nullptr;
 };
 
 }  // namespace holdfast

@@ -18,7 +18,7 @@ std::string flags_of(const Conn& c) {
   if (c.monitor) flags += 'O';
   if (c.subscriptions() > 0) flags += 'P';
   if (c.transaction != nullptr) flags += 'x';
-  if (c.blocked_on != nullptr || !c.postponed.empty()) flags += 'b';
+  if (c.blocked_on != nullptr || c.postponed.count() > 0) flags += 'b';
   if (c.tracking != nullptr) flags += c.tracking->bcast ? "tB" : "t";
   if (c.tracking != nullptr && c.tracking->redirect_broken) flags += 'R';
   if (c.watch_broken) flags += 'd';
@@ -161,7 +161,7 @@ void cmd_client_id(Request& r) { r.reply.integer(static_cast<int64_t>(r.c.id.ser
 
 void cmd_client_setname(Request& r) {
   if (const std::string why = wrong_name(r.arg(2), "Client names"); !why.empty()) return r.reply.error(why);
-  r.c.name = r.arg(2);
+  set_text(r.s(), r.c.name, r.arg(2));
   r.reply.ok();
 }
 
@@ -174,7 +174,7 @@ void cmd_client_setinfo(Request& r) {
   }
   const std::string why = wrong_name(r.arg(3), name ? "lib-name" : "lib-ver");
   if (!why.empty()) return r.reply.error(why);
-  (name ? r.c.lib_name : r.c.lib_version) = r.arg(3);
+  set_text(r.s(), name ? r.c.lib_name : r.c.lib_version, r.arg(3));
   r.reply.ok();
 }
 

@@ -60,6 +60,7 @@ void cmd_config_set(Request& r) {
   for (const auto& [name, value] : changes) {
     if (name == "requirepass") set_default_password(r.t, value);
   }
+  r.s().conns.for_each([&](Conn& c) { renew_output_limit(r.s(), c); });
   r.reply.ok();
 }
 

@@ -80,7 +80,7 @@ void cmd_hello(Request& r) {
   if (options->protocol) r.c.protocol = static_cast<int>(*options->protocol);
   if (r.c.protocol < 3)
     cancel_waits(r.t, r.c);  // ASYNC ones, whose answers RESP2 could not tell from replies
-  if (options->name) r.c.name = *options->name;
+  if (options->name) set_text(r.s(), r.c.name, *options->name);
   Reply reply(r.reply.out(), r.c.protocol);  // the answer is in the new protocol already
   reply.map(7);
   reply.bulk("server");
@@ -141,7 +141,7 @@ void cmd_reset(Request& r) {
   r.c.no_evict = r.c.no_touch = false;
   r.c.db = r.s().db_at[0];
   r.c.protocol = 2;
-  r.c.name.clear();
+  set_text(r.s(), r.c.name, "");
   forget_user(r.s(), r.c);
   r.reply.simple("RESET");
 }

@@ -62,7 +62,7 @@ void server_section(const Request& r, const HostFacts& host, std::string& out) {
 void clients_section(const Request& r, const HostFacts&, std::string& out) {
   uint64_t blocked = 0;
   r.s().conns.for_each(
-      [&](const Conn& c) { blocked += c.blocked_on != nullptr || !c.postponed.empty() ? 1 : 0; });
+      [&](const Conn& c) { blocked += c.blocked_on != nullptr || c.postponed.count() > 0 ? 1 : 0; });
   line(out, "connected_clients", uint64_t{r.s().conns.size() - (r.s().leaving ? 1 : 0)});
   line(out, "maxclients", uint64_t{r.s().config.limits.clients});
   line(out, "blocked_clients", blocked);

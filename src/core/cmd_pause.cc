@@ -16,7 +16,7 @@ bool is_paused(const Turn& t, const Conn& c, const Command& command,
 }
 
 void postpone(Conn& c, std::span<const std::string_view> argv) {
-  c.postponed.assign(argv.begin(), argv.end());
+  c.postponed.add(argv);
   c.running = false;  // what it is told meanwhile reaches it
 }
 

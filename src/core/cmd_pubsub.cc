@@ -30,7 +30,8 @@ void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own
                size_t (*count)(const Conn&), size_t end) {
   for (size_t i = 1; i < end; ++i) {
     const std::string name(r.arg(i));
-    if (own.insert(name).second) map[name].emplace(r.c.id.serial, r.c.id);
+    if (own.insert(name).second) r.s().pubsub.add(map, name, r.c);
+    renew_output_limit(r.s(), r.c);
     confirm(r, r.command.name, &name, count(r.c));
   }
 }
@@ -42,9 +43,10 @@ void unsubscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& o
   for (auto it = own.begin(); r.argc() == 1 && it != own.end() && names.size() < slice_size(r); ++it)
     names.push_back(*it);
   for (const std::string& name : names) {
-    if (own.erase(name) > 0) PubSub::remove(map, name, r.c.id.serial);
+    if (own.erase(name) > 0) r.s().pubsub.remove(map, name, r.c);
     confirm(r, r.command.name, &name, count(r.c));
   }
+  renew_output_limit(r.s(), r.c);
   if (names.empty()) confirm(r, r.command.name, nullptr, count(r.c));
   if (r.argc() == 1 && !own.empty()) put_off_again(r);
 }

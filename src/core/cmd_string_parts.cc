@@ -93,19 +93,15 @@ void cmd_setrange(Request& r) {
   if (part.empty()) return r.reply.integer(static_cast<int64_t>(s.value.size()));
   const auto at = static_cast<size_t>(*offset);
   if (!check_string_size(r, at + part.size())) return;
-  std::string changed(s.value);
-  if (changed.size() < at + part.size()) changed.resize(at + part.size(), '\0');
-  changed.replace(at, part.size(), part);
-  change_string(r, s, changed, "setrange");
-  r.reply.integer(static_cast<int64_t>(changed.size()));
+  change_string_part(r, s, at, part, "setrange");
+  r.reply.integer(static_cast<int64_t>(value_of(*s.found).size()));
 }
 
 void cmd_append(Request& r) {
   StringAt s = find_string(r, r.arg(1));
   if (!s.fits || !check_string_size(r, s.value.size() + r.arg(2).size())) return;
-  const std::string changed = std::string(s.value).append(r.arg(2));
-  change_string(r, s, changed, "append");
-  r.reply.integer(static_cast<int64_t>(changed.size()));
+  change_string_part(r, s, s.value.size(), r.arg(2), "append");
+  r.reply.integer(static_cast<int64_t>(value_of(*s.found).size()));
 }
 
 void cmd_mget(Request& r) {

@@ -48,24 +48,37 @@ bool read_options(Request& r, ClientTracking& o) {
   return true;
 }
 
-bool overlap(std::string_view a, std::string_view b) { return a.starts_with(b) || b.starts_with(a); }
+bool refuse_overlap(Request& r, const std::string& a, std::string_view which, const std::string& b) {
+  r.reply.error("ERR Prefix '" + a + "' overlaps with " + std::string(which) + " prefix '" + b +
+                "'. Prefixes for a single client must not overlap.");
+  return false;
+}
 
-// A key must be told to a client once at most.
-bool check_overlap(Request& r, const std::vector<std::string>& wanted) {
-  const auto refuse = [&](const std::string& a, std::string_view which, const std::string& b) {
-    r.reply.error("ERR Prefix '" + a + "' overlaps with " + std::string(which) + " prefix '" + b +
-                  "'. Prefixes for a single client must not overlap.");
-    return false;
+// A key must be told to a client once at most. Where a string begins another, it also begins the one behind
+// it in their order: so only neighbours have to be compared.
+bool check_prefixes(Request& r, const std::vector<std::string>& wanted) {
+  std::vector<std::pair<std::string_view, const std::string*>> all;
+  const auto add = [&](const std::vector<std::string>& prefixes) {
+    for (const std::string& prefix : prefixes) all.emplace_back(prefix, &prefix);
   };
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (r.c.tracking != nullptr) {
-      for (const std::string& old : r.c.tracking->prefixes) {
-        if (overlap(old, wanted[i])) return refuse(wanted[i], "an existing", old);
-      }
-    }
-    for (size_t j = i + 1; j < wanted.size(); ++j) {
-      if (overlap(wanted[i], wanted[j])) return refuse(wanted[i], "another provided", wanted[j]);
-    }
+  if (r.c.tracking != nullptr) add(r.c.tracking->prefixes);
+  const size_t old = all.size();
+  add(wanted);
+  if (all.size() > Tracking::kMostPrefixes) {
+    r.reply.error("ERR a client may name at most " + std::to_string(Tracking::kMostPrefixes) + " prefixes");
+    return false;
+  }
+  const auto is_old = [&](const std::string* prefix) {
+    return old > 0 && std::ranges::find(r.c.tracking->prefixes, prefix, [](const auto& p) { return &p; }) !=
+                          r.c.tracking->prefixes.end();
+  };
+  std::ranges::sort(all);
+  for (size_t i = 1; i < all.size(); ++i) {
+    if (!all[i].first.starts_with(all[i - 1].first)) continue;
+    const auto [first, second] = std::minmax(all[i - 1].second, all[i].second);
+    if (is_old(first)) return refuse_overlap(r, *second, "an existing", *first);
+    if (is_old(second)) return refuse_overlap(r, *first, "an existing", *second);
+    return refuse_overlap(r, *first, "another provided", *second);
   }
   return true;
 }
@@ -94,7 +107,7 @@ bool check_options(Request& r, const ClientTracking& o) {
         "re-enabling it with a different mode.");
     return false;
   }
-  return !o.bcast || check_overlap(r, o.prefixes);
+  return !o.bcast || check_prefixes(r, o.prefixes);
 }
 
 std::vector<std::string_view> flags_of(const ClientTracking* own) {

@@ -64,6 +64,7 @@ void run_transaction(Request& r, const Transaction& transaction, bool changed) {
 void cmd_multi(Request& r) {
   if (r.c.transaction != nullptr) return r.reply.error("ERR MULTI calls can not be nested");
   r.c.transaction = std::make_unique<Transaction>();
+  r.c.transaction->requests.memory().count_in(&r.s().memory.buffer_bytes);
   r.reply.ok();
 }
 

@@ -23,6 +23,9 @@ struct Waiter;
 struct Command;
 struct AclUser;
 
+// What a name takes where it is kept in a tree, by estimate.
+inline uint64_t bytes_of_name(std::string_view name) { return name.size() + 64; }
+
 // Names one hold of a key that has several or one.
 struct HoldName {
   DbIndex db = 0;
@@ -152,10 +155,10 @@ struct Conn {
   absl::btree_set<std::string> patterns;
   absl::btree_set<std::string> shard_channels;
   std::unique_ptr<ClientTracking> tracking;
-  std::vector<std::string> postponed;  // a request to be run when CLIENT PAUSE is over: see pause.h
-  QueuedRequests slices;               // of the request that runs in several turns: see slices.h
-  bool in_script = false;              // its script, or transaction with one, has been put off
-  bool in_exec = false;                // its transaction runs
+  QueuedRequests postponed;  // a request to be run when CLIENT PAUSE is over: see pause.h
+  QueuedRequests slices;     // of the request that runs in several turns: see slices.h
+  bool in_script = false;    // its script, or transaction with one, has been put off
+  bool in_exec = false;      // its transaction runs
   bool monitor = false;
   bool no_evict = false;
   bool no_touch = false;
@@ -173,6 +176,7 @@ struct Conn {
   TimeMs last_active;
   const Command* last_command = nullptr;
   size_t unparsed_bytes = 0;
+  uint64_t name_bytes = 0;  // of what it watches and has subscribed to
 
   size_t subscriptions() const { return channels.size() + patterns.size() + shard_channels.size(); }
 };

@@ -53,8 +53,12 @@ uint64_t used_memory_bytes(const EngineState& s) {
                    s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
                    s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
                    s.leases.remembered() * (sizeof(LeaseFate) + kIndexBytes) +
-                   s.attachments.size() * 2 * sizeof(Attachment);
+                   s.attachments.size() * 2 * sizeof(Attachment) +
+                   s.conns.size() * (sizeof(Conn) + kIndexBytes);
+  bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
+           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.old_buffers.bytes();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
+  for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;
 }
 
@@ -64,6 +68,42 @@ uint64_t note_memory_use(Turn& t) {
   memory.peak_bytes = std::max(memory.peak_bytes, bytes);
   memory.looked_at = t.now.mono;
   return bytes;
+}
+
+// A flushed keyspace that no snapshot needs any more.
+static auto next_flushed(EngineState& s) {
+  return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
+}
+
+static bool dismantle_flushed(EngineState& s) {
+  const auto flushed = next_flushed(s);
+  if (flushed == s.flushed.end()) return false;
+  if ((*flushed)->dismantle_step()) s.flushed.erase(flushed);
+  return true;
+}
+
+bool give_some_back(EngineState& s) {
+  const bool has_old = !s.old_buffers.empty();
+  s.old_buffers.release_some();
+  return dismantle_flushed(s) || has_old;
+}
+
+void renew_output_limit(const EngineState& s, Conn& c) {
+  // Enough for the answers to a login, and for some hundred errors.
+  constexpr size_t kGuestOutputBytes = size_t{16} << 10U;
+  const Limits& limits = s.config.limits;
+  uint64_t bytes = c.subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
+  if (bytes == 0) bytes = Buffer::kUnlimited;
+  if (needs_auth(s, c)) bytes = std::min<uint64_t>(bytes, c.out.size() + kGuestOutputBytes);
+  c.out.set_limit(std::min(bytes, Buffer::kUnlimited));
+  c.later.set_limit(c.out.limit());
+}
+
+void close_slow_reader(Turn& t, Conn& c) {
+  c.out.mark_overflowed();
+  if (c.closing) return;
+  c.closing = true;
+  t.fx.closes.push_back(c.id);
 }
 
 namespace {
@@ -107,12 +147,7 @@ void expire_due_entries(Turn& t, size_t budget) {
 }
 
 bool is_blocked(const Conn& c) {
-  return c.blocked_on != nullptr || c.in_script || !c.postponed.empty() || c.slices.count() > 0;
-}
-
-// A flushed keyspace that no snapshot needs any more.
-auto next_flushed(EngineState& s) {
-  return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
+  return c.blocked_on != nullptr || c.in_script || c.postponed.count() > 0 || c.slices.count() > 0;
 }
 
 }  // namespace
@@ -128,6 +163,9 @@ ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
   forget_user(*s_, c);
   c.opened = c.last_active = now.mono;
   c.out.borrow_from(&s_->old_buffers.spare());
+  for (Buffer* buffer : {&c.out, &c.later, &c.slices.memory(), &c.postponed.memory()}) {
+    count_memory(*buffer);
+  }
   return c.id;
 }
 
@@ -137,6 +175,10 @@ bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
   assert(!argv.empty() && !is_blocked(c) && !c.closing);
   c.last_active = now.mono;
   t.actor = conn;
+  if (c.out.overflowed()) [[unlikely]] {
+    close_slow_reader(t, c);
+    return false;
+  }
   if (s_->task->fiber.under_way()) [[unlikely]] {
     t.now = s_->task->turn->now;  // a script is a single moment to everybody
     t.due = s_->task->turn->due;
@@ -211,8 +253,7 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   if (s_->task->fiber.under_way()) return;  // of a script in the middle nobody hears
   broadcast_invalidations(t);
   finish_journal(t);
-  const auto flushed = next_flushed(*s_);
-  if (flushed != s_->flushed.end() && (*flushed)->dismantle_step()) s_->flushed.erase(flushed);
+  dismantle_flushed(*s_);
   if (s_->scripts.collecting()) s_->scripts.collect_step();
 }
 
@@ -232,6 +273,7 @@ std::optional<TimeMs> Engine::next_deadline() const {
 }
 
 void Engine::give_back(Buffer& buffer) { s_->old_buffers.take(buffer); }
+void Engine::count_memory(Buffer& buffer) { buffer.count_in(&s_->memory.buffer_bytes); }
 
 Buffer& Engine::output(ConnId conn) {
   Conn& c = s_->conns.at(conn);
@@ -240,11 +282,10 @@ Buffer& Engine::output(ConnId conn) {
 }
 
 bool Engine::blocked(ConnId conn) const { return is_blocked(s_->conns.at(conn)); }
-size_t Engine::output_limit(ConnId conn) const {
-  const Limits& limits = s_->config.limits;
-  const uint64_t limit =
-      s_->conns.at(conn).subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
-  return limit == 0 ? SIZE_MAX : limit;
+size_t Engine::output_limit(ConnId conn) const { return s_->conns.at(conn).out.limit(); }
+size_t Engine::input_limit(ConnId conn) const {
+  const uint64_t limit = s_->config.limits.query_buffer_bytes;
+  return is_guest(conn) ? std::min<uint64_t>(limit, kGuestInputBytes) : limit;
 }
 bool Engine::is_guest(ConnId conn) const {
   const Conn& c = s_->conns.at(conn);
@@ -254,7 +295,9 @@ bool Engine::lets_anybody_in() const { return s_->acl.lets_anybody_in(); }
 bool Engine::goes_on(ConnId conn) const { return s_->conns.at(conn).slices.count() > 0; }
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
 void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
-  s_->conns.at(conn).unparsed_bytes = unparsed_bytes;
+  Conn& c = s_->conns.at(conn);
+  s_->memory.buffer_bytes += unparsed_bytes - c.unparsed_bytes;
+  c.unparsed_bytes = unparsed_bytes;
 }
 
 void Engine::note_traffic(uint64_t read_bytes, uint64_t written_bytes) {
@@ -266,8 +309,14 @@ void Engine::note_refused_connection() { ++s_->stats.refused_connections; }
 const Config& Engine::config() const { return s_->config; }
 
 void Engine::keep_journal() { s_->journal.on = true; }
-std::string_view Engine::journal_records() const {
-  return s_->task->fiber.under_way() ? std::string_view() : s_->journal.out;
+std::string_view Engine::journal_records() {
+  if (s_->task->fiber.under_way()) return {};
+  if (!s_->journal.large.empty()) {
+    Effects none;
+    Turn t{*s_, s_->journal.changed_at, none};
+    write_large_records(t);
+  }
+  return s_->journal.out;
 }
 bool Engine::recorded_grants() const { return s_->journal.grants; }
 void Engine::clear_journal_records() {

@@ -75,6 +75,8 @@ class Engine {
 
   // Empties a buffer whose memory is not needed any more; what is large goes back a little at a time.
   void give_back(Buffer& buffer);
+  // The memory of a buffer of the shell's counts as used from now on; the engine must outlive it.
+  void count_memory(Buffer& buffer);
 
   // Whether the connection waits (for a lock, for the end of its own long request or of CLIENT PAUSE):
   // later requests of it have to wait in its input.
@@ -90,10 +92,15 @@ class Engine {
   // Whether a connection may do without: "default" needs no password.
   bool lets_anybody_in() const;
 
-  // The most that a connection may leave unread, by what it is: a subscriber or not.
+  // The most that a connection may leave unread, by what it is: one that has still to log in, a subscriber
+  // or any other. Where it has left more, output() overflowed: it is not whole, and must not be sent.
   size_t output_limit(ConnId conn) const;
+  // The most input of a connection that may wait to be parsed.
+  size_t input_limit(ConnId conn) const;
+  // For a connection that has still to log in: the largest request of one, and what is read at once.
+  static constexpr size_t kGuestInputBytes = size_t{256} << 10U;
 
-  // For CLIENT LIST: bytes of input that are buffered and not parsed.
+  // Bytes of input that are buffered and not parsed: for CLIENT LIST, and they count as used memory.
   void note_input(ConnId conn, size_t unparsed_bytes);
   // For INFO: bytes read and written since the start, and connections refused.
   void note_traffic(uint64_t read_bytes, uint64_t written_bytes);
@@ -107,7 +114,7 @@ class Engine {
   void keep_journal();
   // The records since they were last cleared, which is the shell's to do once it has them. While a request
   // is put off in the middle there is nothing to take: its changes are one.
-  std::string_view journal_records() const;
+  std::string_view journal_records();
   // Whether they have anything that a client relies on, not only releases.
   bool recorded_grants() const;
   void clear_journal_records();

@@ -29,6 +29,7 @@ struct LargeRef {
   uint64_t key_size;
   uint64_t value_size;
   int64_t ttl_ms;
+  uint64_t room;  // bytes that key and value may take
 };
 
 #pragma pack(push, 1)

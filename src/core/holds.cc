@@ -209,17 +209,43 @@ static void tell_set(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f) {
   lock_event(t, key.bytes, "granted", value_of(*f), token);
 }
 
+// The string is another hold than before.
+static void tell_new_hold(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f) {
+  tell_set(t, db, key, f);
+  if (!f->has_queue) return;
+  WaitQueue* q = t.s.queues.find(db, key);
+  q->new_holders.emplace_back(value_of(*f));
+  t.s.queues.mark_ready(q);
+}
+
 void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
                 ConnId client, Token token) {
   const bool same = f && type_of(*f) == EntryType::kString && value_of(*f) == value;
   if (same) return note_value_change(t, db, f, client);
   put_value(t, db, key, f, EntryType::kString, value, client);
   f->token = token.value & kMaxToken;
-  tell_set(t, db, key, f);
-  if (!f->has_queue) return;
-  WaitQueue* q = t.s.queues.find(db, key);
-  q->new_holders.emplace_back(value_of(*f));
-  t.s.queues.mark_ready(q);
+  tell_new_hold(t, db, key, f);
+}
+
+void put_string_part(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, size_t at,
+                     std::string_view part, ConnId client) {
+  const std::string_view value = value_of(*f);
+  const size_t size = std::max(value.size(), at + part.size());
+  if (!Keyspace::can_resize(*f)) {
+    std::string changed(value);
+    changed.resize(size);
+    changed.replace(at, part.size(), part);
+    return put_string(t, db, key, f, changed, client);
+  }
+  if (size == value.size() && value.substr(at, part.size()) == part) {
+    return note_value_change(t, db, f, client);
+  }
+  end_exclusive(t, db, f, End::kOverwritten, t.due);
+  std::ranges::copy(part, t.keys(db).resize(f, size) + at);
+  f->token = 0;
+  set_held_since(*f, t.now.mono);
+  note_value_change(t, db, f, client);
+  tell_new_hold(t, db, key, f);
 }
 
 void set_key_deadline(Turn& t, DbIndex db, Keyspace::Found& f, TimeMs deadline, ConnId client) {
@@ -321,7 +347,11 @@ void flush_db(Turn& t, DbIndex db) {
     if (f) remove_key(t, db, f, End::kDeleted);
   }
   journal_flush(t, db);
+  if (keys.is_bare()) return;
   t.s.flushed.push_back(std::move(t.s.dbs[db]));
+  // They must not come faster than they go.
+  while (t.s.flushed.size() > kDatabases && give_some_back(t.s)) {
+  }
   t.s.dbs[db] = std::make_unique<Keyspace>(t.s.config.hash_seed, t.s.pages);
   // Placeholders of the queues move to the new keyspace.
   t.s.queues.for_each([&](const WaitQueue& q) {

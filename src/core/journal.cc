@@ -2,6 +2,7 @@
 #include "core/journal.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/hash_value.h"
 #include "core/locks.h"
@@ -11,6 +12,9 @@
 namespace holdfast {
 
 namespace {
+
+// A record beyond it is put off to the end of the turn.
+constexpr size_t kLargeRecord = size_t{64} << 10U;
 
 void open_record(std::string& out, Record op, DbIndex number) {
   put_u8(out, static_cast<uint8_t>(op));
@@ -86,8 +90,21 @@ void write_key(Turn& t, DbIndex db, std::string_view key, const Keyspace::Found&
   open_record(t, Record::kErase, db, key);
 }
 
+void write_found(Turn& t, DbIndex db, std::string_view key, const Keyspace::Found& f) {
+  if (f) return write_key(t, db, key, f);
+  open_record(t, Record::kErase, db, key);
+}
+
 bool is_pending(const Journal& j, DbIndex db, std::string_view key) {
-  return j.pending && j.db == db && j.key == key;
+  if (j.pending && j.db == db && j.key == key) return true;
+  return !j.large.empty() && j.large.contains(std::pair(db, std::string(key)));
+}
+
+// Of a value's record, about.
+size_t record_bytes(const Entry& e) {
+  constexpr size_t kHolderBytes = 64;
+  if (type_of(e) == EntryType::kLock) return lock_body_of(e)->size() * kHolderBytes;
+  return type_of(e) == EntryType::kBigHash ? hash_body_of(e)->bytes() : value_of(e).size();
 }
 
 // Whether a change of a part needs a record of its own: not while the whole key is about to be written.
@@ -137,8 +154,20 @@ void finish_journal(Turn& t) {
   if (!j.pending) return;
   j.pending = false;
   const Keyspace::Found f = t.keys(j.db).find(t.keys(j.db).key(j.key));
-  if (f) return write_key(t, j.db, j.key, f);
-  open_record(t, Record::kErase, j.db, j.key);
+  if (f && record_bytes(*f) > kLargeRecord) {
+    j.large.emplace(j.db, j.key);
+    j.changed_at = t.now;
+    j.grants = true;
+    return;
+  }
+  write_found(t, j.db, j.key, f);
+}
+
+void write_large_records(Turn& t) {
+  finish_journal(t);
+  for (const auto& [db, key] : std::exchange(t.s.journal.large, {})) {
+    write_found(t, db, key, t.keys(db).find(t.keys(db).key(key)));
+  }
 }
 
 void journal_fields(Turn& t, DbIndex db, std::string_view key, std::span<const std::string_view> pairs) {
@@ -174,13 +203,13 @@ void journal_delay(Turn& t, DbIndex db, std::string_view key, TimeMs until) {
 
 void journal_flush(Turn& t, DbIndex db) {
   if (!t.s.journal.on) return;
-  finish_journal(t);
+  write_large_records(t);
   open_record(t.s.journal.out, Record::kFlush, t.s.db_name[db]);
 }
 
 void journal_swap(Turn& t, DbIndex a, DbIndex b) {
   if (!t.s.journal.on) return;
-  finish_journal(t);
+  write_large_records(t);
   t.s.journal.grants = true;
   open_record(t.s.journal.out, Record::kSwap, a);
   put_u8(t.s.journal.out, b);
@@ -188,7 +217,7 @@ void journal_swap(Turn& t, DbIndex a, DbIndex b) {
 
 void journal_lease(Turn& t, const LiveLease& lease) {
   if (!t.s.journal.on) return;
-  finish_journal(t);
+  write_large_records(t);
   t.s.journal.grants = true;
   note_clock(t);
   write_lease(t.s.journal.out, t.s.db_name[lease.db], lease, t.now);
@@ -196,7 +225,7 @@ void journal_lease(Turn& t, const LiveLease& lease) {
 
 void journal_lease_end(Turn& t, std::string_view id, LeaseState state, Token token) {
   if (!t.s.journal.on) return;
-  finish_journal(t);
+  write_large_records(t);
   t.s.journal.grants = t.s.journal.grants || state == LeaseState::kConfirmed;
   write_lease_end(t.s.journal.out, id, state, token);
 }

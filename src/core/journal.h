@@ -25,9 +25,12 @@
 // server that does not know its boot-id writes none.
 #pragma once
 
+#include <absl/container/btree_set.h>
+
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/hash_body.h"
 #include "core/lease_table.h"
@@ -66,6 +69,10 @@ struct Journal {
   bool pending = false;
   DbIndex db = 0;
   std::string key;
+  // Keys with large values, whose records are put off to the end of the turn: however often a turn changes
+  // one, it is written once. The time of the last change.
+  absl::btree_set<std::pair<DbIndex, std::string>> large;
+  Now changed_at;
   TimeMs latest_deadline{0};    // of all that was ever recorded here; kNever where something has none
   int64_t ahead_ms = kNoClock;  // of the last clock in this file
   // The last clock that was read of this file; no id: none.
@@ -88,8 +95,11 @@ void journal_swap(Turn& t, DbIndex a, DbIndex b);
 void journal_lease(Turn& t, const LiveLease& lease);
 void journal_lease_end(Turn& t, std::string_view id, LeaseState state, Token token);
 
-// Writes what was put off. Called before the shell takes the records, and before any other reading of them.
+// A request is over: what was put off is written, but for large values.
 void finish_journal(Turn& t);
+// Writes all that was put off: before the shell takes the records, and before a record that stands for more
+// than one key.
+void write_large_records(Turn& t);
 
 // For a snapshot: the records of leases, of their fates and of lock-delays, as they are now.
 std::string side_records(const EngineState& s, const Now& now);

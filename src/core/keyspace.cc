@@ -162,11 +162,11 @@ void Keyspace::set_type(Handle h, EntryType type) {
 void Keyspace::fill(Entry& e, std::string_view key, std::string_view value) {
   char* to = tail_of(e);
   if (e.large) {
-    LargeRef ref{static_cast<char*>(std::malloc(key.size() + value.size() + 1)), key.size(), value.size(),
-                 0};
+    const size_t size = key.size() + value.size();
+    LargeRef ref{static_cast<char*>(std::malloc(size + 1)), key.size(), value.size(), 0, size};
     if (ref.bytes == nullptr) throw std::bad_alloc();
     std::memcpy(to, &ref, sizeof ref);
-    outside_bytes_ += key.size() + value.size();
+    outside_bytes_ += ref.room;
     to = ref.bytes;
   } else {
     e.key_size = key.size() & kMaxInlineKey;
@@ -188,7 +188,7 @@ void Keyspace::destroy_value(Handle h) {
   }
   if (!e.large) return;
   const LargeRef ref = large_ref(e);
-  outside_bytes_ -= ref.key_size + ref.value_size;
+  outside_bytes_ -= ref.room;
   std::free(ref.bytes);
 }
 
@@ -266,6 +266,26 @@ void Keyspace::set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs re
   wheel_.add(f.handle_);
 }
 
+char* Keyspace::resize(Found& f, size_t size) {
+  assert(can_resize(*f));
+  LargeRef ref = large_ref(*f);
+  const size_t needed = ref.key_size + size;
+  if (needed > ref.room) {
+    constexpr size_t kMostSpare = size_t{1} << 20U;
+    const size_t room = needed + std::min(needed / 2, kMostSpare);  // so that it seldom moves
+    auto* bytes = static_cast<char*>(std::realloc(ref.bytes, room + 1));
+    if (bytes == nullptr) throw std::bad_alloc();
+    outside_bytes_ += room - ref.room;
+    ref.bytes = bytes;
+    ref.room = room;
+  }
+  char* const value = ref.bytes + ref.key_size;
+  if (size > ref.value_size) std::memset(value + ref.value_size, 0, size - ref.value_size);
+  ref.value_size = size;
+  std::memcpy(tail_of(*f), &ref, sizeof ref);
+  return value;
+}
+
 void Keyspace::erase(Found& f) {
   if (f->timed) wheel_.remove(f.handle_);
   if (type_of(*f) == EntryType::kNone) --placeholders_;
@@ -288,9 +308,18 @@ std::vector<std::pair<uint64_t, Handle>> Keyspace::in_hash_order(size_t table, u
 }
 
 bool Keyspace::dismantle_step() {
+  constexpr size_t kEntries = 128;  // in a step, unless one table has more
+  constexpr size_t kTablesAtOnce = 64;
   if (tables_.empty()) return arena_.free_pages(8);
-  for (const Handle h : tables_.back()) destroy_value(h);
-  tables_.pop_back();
+  size_t entries = 0;
+  for (size_t n = 0; n < kTablesAtOnce && !tables_.empty(); ++n) {
+    const Table& table = tables_.back();
+    entries += table.size();
+    if (n > 0 && entries > kEntries) break;
+    for (const Handle h : table) destroy_value(h);
+    table_bytes_ -= table.capacity() * (sizeof(Handle) + 1);
+    tables_.pop_back();
+  }
   return false;
 }
 

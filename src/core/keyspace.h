@@ -6,6 +6,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
+#include <algorithm>
 
 #include <functional>
 #include <memory>
@@ -78,6 +79,12 @@ class Keyspace {
   // or hash is deleted. The entry may move: attachments named by its handle are the caller's to carry over.
   void rewrite(Found& f, EntryType type, std::string_view value);
 
+  // Whether the value can be changed where it is, whatever its size.
+  static bool can_resize(const Entry& e) { return e.large && type_of(e) == EntryType::kString; }
+  // Makes such a value `size` bytes long, which is no less than it was; what is new is zero. Returns it.
+  // Only now and then the value moves.
+  char* resize(Found& f, size_t size);
+
   // A body of a kBigHash has grown or shrunk, from nothing where it is new: for used_bytes().
   void note_body_growth(int64_t bytes) { outside_bytes_ += static_cast<uint64_t>(bytes); }
 
@@ -122,6 +129,14 @@ class Keyspace {
   // The snapshot is complete, or given up.
   void end_save() { save_ = nullptr; }
   bool saving() const { return save_ != nullptr; }
+
+  // While it is dismantled: what it still has.
+  uint64_t waiting_bytes() const {
+    return std::min(arena_.used_bytes(), arena_.reserved_bytes()) + outside_bytes_ + table_bytes_ +
+           tables_.size() * sizeof(Table);
+  }
+  // Whether it has neither keys nor much memory.
+  bool is_bare() const { return size_ == 0 && arena_.reserved_bytes() <= Arena::kPageBytes; }
 
   // One step of giving the memory back after everything in it became useless; true when done. Nothing else
   // may be called any more.

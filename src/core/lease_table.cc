@@ -21,6 +21,7 @@ LiveLease* LeaseTable::add(std::unique_ptr<LiveLease> lease) {
   fates_.erase(lease->id);
   lease->serial = ++last_serial_;
   LiveLease* added = lease.get();
+  id_bytes_ += added->id.size();
   live_.emplace(added->id, std::move(lease));
   return added;
 }
@@ -30,6 +31,7 @@ LiveLease* LeaseTable::restore(std::unique_ptr<LiveLease> lease) {
   fates_.erase(lease->id);
   last_serial_ = std::max(last_serial_, lease->serial);
   LiveLease* restored = lease.get();
+  id_bytes_ += restored->id.size();
   live_.emplace(restored->id, std::move(lease));
   return restored;
 }
@@ -37,17 +39,19 @@ LiveLease* LeaseTable::restore(std::unique_ptr<LiveLease> lease) {
 void LeaseTable::end(LiveLease* lease, LeaseState state) {
   assert(!lease->armed());
   remember(lease->id, state, lease->token);
-  live_.erase(live_.find(lease->id));
+  forget(lease);
 }
 
 void LeaseTable::remember(std::string_view id, LeaseState state, Token token) {
   const uint64_t serial = ++last_serial_;
   fates_[std::string(id)] = {state, token, serial};
   order_.emplace_back(serial, id);
+  id_bytes_ += 2 * id.size();
   while (order_.size() > memory_) {
     const auto it = fates_.find(order_.front().second);
     // An id that was used again has a younger fate, or none.
     if (it != fates_.end() && it->second.serial == order_.front().first) fates_.erase(it);
+    id_bytes_ -= 2 * order_.front().second.size();
     order_.pop_front();
   }
 }

@@ -45,7 +45,10 @@ class LeaseTable {
   // Puts a lease back under its own serial. The id must not be in use.
   LiveLease* restore(std::unique_ptr<LiveLease> lease);
   // Removes a lease, whose timer must be disarmed, as if it had never been.
-  void forget(LiveLease* lease) { live_.erase(live_.find(lease->id)); }
+  void forget(LiveLease* lease) {
+    id_bytes_ -= lease->id.size();
+    live_.erase(live_.find(lease->id));
+  }
   // Puts back how a lease ended.
   void remember(std::string_view id, LeaseState state, Token token);
   // Ends a lease, whose timer must be disarmed, and remembers how.
@@ -53,6 +56,7 @@ class LeaseTable {
 
   size_t size() const { return live_.size(); }
   size_t remembered() const { return fates_.size(); }
+  uint64_t id_bytes() const { return id_bytes_; }  // of all that is remembered or alive
   template <class F>
   void for_each(F f) const {
     for (const auto& [id, lease] : live_) f(*lease);
@@ -73,6 +77,7 @@ class LeaseTable {
   StringMap<LeaseFate> fates_;
   std::deque<std::pair<uint64_t, std::string>> order_;  // ended leases, oldest first; by serial and id
   uint64_t last_serial_ = 0;
+  uint64_t id_bytes_ = 0;
 };
 
 }  // namespace holdfast

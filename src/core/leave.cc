@@ -22,6 +22,8 @@ bool leave_some(Turn& t, Conn& c) {
   end_transaction(t.s, std::move(c.transaction));
   t.s.old_buffers.take(c.slices.memory());
   t.s.old_buffers.take(c.out);
+  for (std::string* text : {&c.name, &c.lib_name, &c.lib_version}) set_text(t.s, *text, "");
+  t.s.memory.buffer_bytes -= c.unparsed_bytes;
   const ConnId id = c.id;
   const uint32_t session = c.session;
   absl::btree_set<HoldName> holds = std::move(c.session_holds);
@@ -36,6 +38,7 @@ void leave(Turn& t, Conn& c) {
   c.leaving = c.closing = true;
   c.dirty = true;  // so that it is not named to the shell any more
   c.blocked_on = nullptr;
+  t.s.old_buffers.take(c.postponed.memory());
   c.postponed.clear();
   stop_monitoring(t, c);
   stop_tracking(t, c);

@@ -87,6 +87,11 @@ void note_part_change(Turn& t, DbIndex db, const Keyspace::Found& f, ConnId clie
 void put_string(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
                 ConnId client, Token token = {});
 
+// The same for a string that is there and changes from place `at` on: a large one is changed where it is.
+// Between its end and `at` come zeros.
+void put_string_part(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, size_t at,
+                     std::string_view part, ConnId client);
+
 // Sets the deadline of the key and of all its holds.
 void set_key_deadline(Turn& t, DbIndex db, Keyspace::Found& f, TimeMs deadline, ConnId client);
 // When the key will be gone: the latest deadline of its holds.

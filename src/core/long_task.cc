@@ -33,6 +33,7 @@ void hand_over(LongTask& task, Effects& fx) {
 }
 
 void answer(LongTask& task, Conn& c) {
+  if (task.out.overflowed()) c.out.mark_overflowed();
   c.out.append(task.out.view());
   task.out.reset(size_t{64} << 10U);
   task.kept.clear();
@@ -58,6 +59,7 @@ bool start_long_request(Turn& t, Conn& c, const Command& command, std::span<cons
   task.conn = c.id;
   task.command = &command;
   task.argv = argv;
+  task.out.set_limit(c.out.limit());
   const bool ended = task.fiber.start();
   hand_over(task, t.fx);
   if (ended) {

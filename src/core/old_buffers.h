@@ -23,6 +23,7 @@ class OldBuffers {
     buffers_.push_back(std::move(buffer));
   }
   bool empty() const { return buffers_.empty(); }
+  size_t bytes() const { return bytes_ + spare_.capacity(); }
   // For Buffer::borrow_from().
   Buffer& spare() { return spare_; }
   // The more there are the more of them, so that they never come faster than they go.

@@ -47,10 +47,7 @@ void send(Turn& t, Conn& c, Message& message) {
   mark_dirty(t, c);
   Buffer& out = at_once ? c.out : push_to(t, c).out();
   out.append(message.encoded(c.protocol));
-  if (out.size() <= t.s.config.limits.pubsub_output_bytes || t.s.config.limits.pubsub_output_bytes == 0)
-    return;
-  c.closing = true;
-  t.fx.closes.push_back(c.id);
+  if (out.overflowed()) close_slow_reader(t, c);
 }
 
 int64_t send_to(Turn& t, const PubSub::Subscribers& subscribers, std::span<const std::string_view> parts) {
@@ -67,19 +64,29 @@ std::vector<std::string_view> possible_beginnings(std::string_view channel) {
   return all;
 }
 
-void unsubscribe_from(PubSub::Names& map, absl::btree_set<std::string>& names, uint64_t serial,
+void unsubscribe_from(PubSub& all, PubSub::Names& map, Conn& c, absl::btree_set<std::string>& names,
                       size_t most) {
   for (auto name = names.begin(); most > 0 && name != names.end(); --most, name = names.erase(name)) {
-    PubSub::remove(map, *name, serial);
+    all.remove(map, *name, c);
   }
 }
 
 }  // namespace
 
-void PubSub::remove(Names& names, const std::string& name, uint64_t serial) {
+void PubSub::add(Names& names, const std::string& name, Conn& c) {
+  const auto [it, made] = names.try_emplace(name);
+  it->second.emplace(c.id.serial, c.id);
+  bytes += bytes_of_name(name) * (made ? 2 : 1);
+  c.name_bytes += bytes_of_name(name);
+}
+
+void PubSub::remove(Names& names, const std::string& name, Conn& c) {
   const auto it = names.find(name);
-  it->second.erase(serial);
-  if (it->second.empty()) names.erase(it);
+  it->second.erase(c.id.serial);
+  const bool last = it->second.empty();
+  if (last) names.erase(it);
+  bytes -= bytes_of_name(name) * (last ? 2 : 1);
+  c.name_bytes -= bytes_of_name(name);
 }
 
 int64_t publish(Turn& t, std::string_view channel, std::string_view message) {
@@ -111,9 +118,11 @@ int64_t publish_to_shard(Turn& t, std::string_view channel, std::string_view mes
 }
 
 void unsubscribe_all(Turn& t, Conn& c, size_t most) {
-  unsubscribe_from(t.s.pubsub.channels, c.channels, c.id.serial, most);
-  unsubscribe_from(t.s.pubsub.patterns, c.patterns, c.id.serial, most);
-  unsubscribe_from(t.s.pubsub.shard_channels, c.shard_channels, c.id.serial, most);
+  PubSub& all = t.s.pubsub;
+  unsubscribe_from(all, all.channels, c, c.channels, most);
+  unsubscribe_from(all, all.patterns, c, c.patterns, most);
+  unsubscribe_from(all, all.shard_channels, c, c.shard_channels, most);
+  renew_output_limit(t.s, c);
 }
 
 }  // namespace holdfast

@@ -22,12 +22,14 @@ class PubSub {
 
   // A tree, not a hash table, as one that grows keeps everybody waiting.
   using Names = absl::btree_map<std::string, Subscribers, std::less<>>;
-  // Takes a subscriber out, who must be in.
-  static void remove(Names& names, const std::string& name, uint64_t serial);
+  // Puts a subscriber in who is not yet in, and takes one out who must be in.
+  void add(Names& names, const std::string& name, Conn& c);
+  void remove(Names& names, const std::string& name, Conn& c);
 
   Names channels;
   Names patterns;
   Names shard_channels;  // SSUBSCRIBE: a world of names of its own
+  uint64_t bytes = 0;    // of the names, here and in Conn, by estimate
 };
 
 // Sends a message to all who subscribed to the channel or to a pattern that matches it; returns how many

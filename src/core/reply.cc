@@ -8,7 +8,9 @@ namespace holdfast {
 
 void Reply::error(std::string_view text) {
   text = text.substr(0, kMaxErrorBytes);
+  const size_t before = out_.size();
   line('-', text);
+  if (out_.size() == before) return;
   // The text lies in the buffer now, before its CR LF.
   char* const end = out_.reserve(0) - 2;
   std::replace_if(

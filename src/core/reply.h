@@ -1,4 +1,5 @@
 // Writes RESP2 or RESP3 replies into a buffer. Owns nothing; knows the two protocols' forms and no command.
+// A buffer that has a limit takes nothing beyond it: see Buffer::overflowed().
 #pragma once
 
 #include <charconv>
@@ -65,6 +66,7 @@ class Reply {
   template <typename Integer>
   void number_line(char type, Integer n) {
     char* const start = out_.reserve(kMaxNumberLine);
+    if (start == nullptr) return;
     if (n >= 0 && n < 10) {  // as most are
       const char text[4] = {type, static_cast<char>('0' + n), '\r', '\n'};
       std::memcpy(start, text, sizeof text);
@@ -74,6 +76,7 @@ class Reply {
   }
   void line(char type, std::string_view text) {
     char* const start = out_.reserve(text.size() + 3);
+    if (start == nullptr) return;
     *start = type;
     out_.commit(static_cast<size_t>(put_line_end(put(start + 1, text)) - start));
   }
@@ -81,6 +84,7 @@ class Reply {
   void prefixed(char type, std::string_view prefix, std::string_view bytes) {
     const size_t size = prefix.size() + bytes.size();
     char* const start = out_.reserve(kMaxNumberLine + size + 2);
+    if (start == nullptr) return;
     char* to = put_number_line(start, type, size);
     to = put_line_end(put(put(to, prefix), bytes));
     out_.commit(static_cast<size_t>(to - start));

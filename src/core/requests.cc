@@ -25,11 +25,26 @@ bool is_queued_in_multi(const Conn& c, const Command& command) {
   return c.transaction != nullptr && (command.flags & kInMulti) == 0;
 }
 
+// What a connection watches or listens to stays in memory. A few names are taken beyond the limit as well.
+bool keeps_names(const Command& command) {
+  const Handler h = command.handler;
+  return h == cmd_watch || h == cmd_subscribe || h == cmd_psubscribe || h == cmd_ssubscribe ||
+         h == cmd_client_tracking;
+}
+bool keeps_many_names(const Conn& c, const Command& command, std::span<const std::string_view> argv) {
+  constexpr uint64_t kFewBytes = uint64_t{64} << 10U;
+  if (!keeps_names(command)) return false;
+  uint64_t bytes = c.name_bytes;
+  for (const std::string_view arg : argv) bytes += bytes_of_name(arg);
+  return bytes > kFewBytes;
+}
+
 // Whether memory has to be looked at before the request runs.
 bool may_grow(const EngineState& s, const Conn& c, const Command& command) {
   if (s.config.limits.memory_bytes == 0 && !s.memory.over_limit) [[likely]]
     return false;
-  return (command.flags & (kDenyOom | kMovableKeys)) != 0 || c.transaction != nullptr;
+  return (command.flags & (kDenyOom | kMovableKeys)) != 0 || c.transaction != nullptr ||
+         keeps_names(command);
 }
 
 // What ends a transaction, or the connection, runs beyond the limit of memory as well.
@@ -43,10 +58,15 @@ bool ends_transaction(const Command& command) {
 bool refuse_beyond_memory(Turn& t, const Conn& c, const Command& command,
                           std::span<const std::string_view> argv, Reply& reply) {
   const uint64_t limit = t.s.config.limits.memory_bytes;
-  t.s.memory.over_limit = limit != 0 && used_memory_bytes(t.s) > limit;
+  const auto is_over = [&] { return limit != 0 && used_memory_bytes(t.s) > limit; };
+  while (is_over() && give_some_back(t.s)) {
+  }
+  t.s.memory.over_limit = is_over();
   if (!t.s.memory.over_limit) return false;
   const Transaction* const run = command.handler == cmd_exec ? c.transaction.get() : nullptr;
-  const bool grows = run != nullptr ? run->grows : demands_of(t.s, command, argv).grow;
+  const bool grows = run != nullptr
+                         ? run->grows
+                         : demands_of(t.s, command, argv).grow || keeps_many_names(c, command, argv);
   if (!grows && (c.transaction == nullptr || ends_transaction(command))) return false;
   reply.error(run != nullptr ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)
                              : std::string(kOomText));
@@ -147,6 +167,12 @@ bool may_run_long(const Conn& c, const Command& command) {
   return command.handler == cmd_exec && c.transaction != nullptr && c.transaction->has_script;
 }
 
+// Where the request began, the output had not overflowed.
+void take_back(Conn& c, size_t answered) {
+  c.out.truncate(answered);
+  c.out.forget_overflow();
+}
+
 // CLIENT REPLY: takes back what was just answered where nobody wants it. The reply of a request that waits
 // is seen to when it comes.
 void obey_reply_mode(Conn& c, size_t answered) {
@@ -154,13 +180,13 @@ void obey_reply_mode(Conn& c, size_t answered) {
     case ReplyMode::kOn:
       break;
     case ReplyMode::kOff:
-      c.out.truncate(answered);
+      take_back(c, answered);
       break;
     case ReplyMode::kSkipNext:
       c.reply_mode = ReplyMode::kSkip;
       break;
     case ReplyMode::kSkip:
-      c.out.truncate(answered);
+      take_back(c, answered);
       if (c.blocked_on == nullptr) c.reply_mode = ReplyMode::kOn;
       break;
   }
@@ -174,8 +200,10 @@ void forget_caching(Conn& c) {
 }
 
 // Pushes that came while the connection's own request ran follow its reply.
-inline void flush_later(Conn& c) {
+inline void flush_later(Turn& t, Conn& c) {
   c.running = false;
+  if (c.out.overflowed() || c.later.overflowed()) [[unlikely]]
+    return close_slow_reader(t, c);
   if (c.later.empty()) return;
   c.out.append(c.later.view());
   c.later.reset(0);
@@ -311,7 +339,7 @@ void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view>
     run_command(r);
   }
   obey_reply_mode(c, answered);
-  flush_later(c);
+  flush_later(t, c);
 }
 
 void conclude_request(Turn& t, Conn& c, size_t answered) {
@@ -323,26 +351,27 @@ void conclude_request(Turn& t, Conn& c, size_t answered) {
     tell_own_invalidations(t);
     broadcast_invalidations(t);
   }
-  flush_later(c);
+  flush_later(t, c);
 }
 
 void run_postponed(Turn& t) {
   t.s.pause.over = false;
   std::vector<Conn*> waiting;
   t.s.conns.for_each([&](Conn& c) {
-    if (!c.postponed.empty()) waiting.push_back(&c);
+    if (c.postponed.count() > 0) waiting.push_back(&c);
   });
   std::ranges::sort(waiting, {}, [](const Conn* c) { return c->id.serial; });
   for (Conn* c : waiting) take_postponed(t, *c);
 }
 
 void take_postponed(Turn& t, Conn& c) {
-  const std::vector<std::string> kept = std::move(c.postponed);
-  c.postponed.clear();
-  const std::vector<std::string_view> argv(kept.begin(), kept.end());
+  QueuedRequests kept = std::exchange(c.postponed, {});
   t.actor = c.id;
   const bool busy = t.s.task->fiber.under_way();
-  if (!c.closing) busy ? take_request_while_busy(t, c, argv) : take_request(t, c, argv);
+  kept.take_first([&](std::span<const std::string_view> argv) {
+    if (!c.closing) busy ? take_request_while_busy(t, c, argv) : take_request(t, c, argv);
+  });
+  t.s.old_buffers.take(kept.memory());
   t.fx.wakes.push_back(c.id);
 }
 

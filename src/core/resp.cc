@@ -186,7 +186,7 @@ Status RequestParser::parse(std::string_view bytes) {
 // verdict does not depend on how the bytes were split.
 Status RequestParser::find_line(std::string_view bytes, char end, std::string_view too_big,
                                 size_t& line_end) {
-  const size_t longest = position_ + limits_.inline_bytes;
+  const size_t longest = position_ + std::min<uint64_t>(limits_.inline_bytes, guest_bulk_bytes_);
   const std::string_view window = bytes.substr(0, longest + 1);
   line_end = window.find(end, std::max(scanned_, position_));
   if (line_end != std::string_view::npos) return Status::kRequest;

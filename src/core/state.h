@@ -76,6 +76,10 @@ struct MemoryUse {
   uint64_t peak_bytes = 0;     // the most that was seen
   TimeMs looked_at;            // for the peak
   bool over_limit = false;     // when the present request began
+  // Of all buffers of connections: see Buffer::count_in(). Of input what has come, as the room for more is
+  // not touched yet.
+  uint64_t buffer_bytes = 0;
+  uint64_t text_bytes = 0;  // of what connections call themselves
 };
 
 struct EngineState {
@@ -85,6 +89,7 @@ struct EngineState {
   EngineState& operator=(const EngineState&) = delete;
 
   Config config;
+  MemoryUse memory;  // before the buffers that count in it
   PagePool pages;
   OwnerCounts holders;  // of the locks in `dbs` and `flushed`
   std::array<std::unique_ptr<Keyspace>, kDatabases> dbs;
@@ -108,7 +113,6 @@ struct EngineState {
   ScriptHost scripts;
   std::unique_ptr<LongTask> task;
   Pause pause;
-  MemoryUse memory;
   CommandLog log;
   Acl acl;
   AclLog acl_log;
@@ -127,6 +131,12 @@ inline void end_transaction(EngineState& s, std::unique_ptr<Transaction> transac
 }
 
 inline uint64_t attachment_key(DbIndex db, Handle h) { return (uint64_t{db} << 32U) | h; }
+
+// What a connection calls itself, which counts as memory.
+inline void set_text(EngineState& s, std::string& text, std::string_view value) {
+  s.memory.text_bytes += value.size() - text.size();
+  text = std::string(value);
+}
 
 // What every function that changes something is given: the state, the time, and where effects go.
 struct Turn {
@@ -148,6 +158,12 @@ inline void mark_dirty(Turn& t, Conn& c) {
   t.fx.dirty.push_back(c.id);
 }
 
+// Sets how much the connection may leave unread, by what it is: one that has still to log in, a subscriber
+// or any other. To be called when that changes, or the limits do.
+void renew_output_limit(const EngineState& s, Conn& c);
+// The connection has left unread more than it may: it is to be closed, and hears nothing more.
+void close_slow_reader(Turn& t, Conn& c);
+
 // Where something that is no reply to the present request is written.
 inline Reply push_to(Turn& t, Conn& c) {
   mark_dirty(t, c);
@@ -162,7 +178,10 @@ inline uint64_t near_token(const Config& config, const Now& now) {
   return static_cast<uint64_t>(std::max<int64_t>(now.wall_us, 0) + lead_us);
 }
 
+// What waits to be given back to the system counts as well.
 uint64_t used_memory_bytes(const EngineState& s);
+// Gives back some of what waits for that; false: nothing does that can go now.
+bool give_some_back(EngineState& s);
 // The same, and notes it for the peak.
 uint64_t note_memory_use(Turn& t);
 

@@ -36,6 +36,12 @@ void change_string(Request& r, StringAt& s, std::string_view value, std::string_
   notify(r.t, kNotifyString, event, r.c.db, s.key.bytes);
 }
 
+void change_string_part(Request& r, StringAt& s, size_t at, std::string_view part, std::string_view event) {
+  if (!s.live) return change_string(r, s, std::string(at, '\0').append(part), event);
+  put_string_part(r.t, r.c.db, s.key, s.found, at, part, r.c.id);
+  notify(r.t, kNotifyString, event, r.c.db, s.key.bytes);
+}
+
 bool check_string_size(Request& r, uint64_t size) {
   if (size <= r.s().config.limits.bulk_bytes) return true;
   r.reply.error("ERR string exceeds maximum allowed size (proto-max-bulk-len)");

@@ -25,6 +25,9 @@ StringAt find_string(Request& r, std::string_view key);
 // Changes it; the ttl stays. `event` is what keyspace events tell.
 void change_string(Request& r, StringAt& s, std::string_view value, std::string_view event);
 
+// The same from place `at` on, with zeros between its end and that.
+void change_string_part(Request& r, StringAt& s, size_t at, std::string_view part, std::string_view event);
+
 // Whether a string may be so long; writes an error where not.
 bool check_string_size(Request& r, uint64_t size);
 

@@ -61,6 +61,7 @@ bool is_own(const Conn& c, uint64_t changed_by) { return c.tracking->noloop && c
 void tell_readers(Turn& t, decltype(Tracking::readers)::iterator it, bool own_too = false) {
   const auto node = t.s.tracking.readers.extract(it);
   t.s.tracking.remembered -= node.mapped().size();
+  t.s.tracking.reader_bytes -= bytes_of_name(node.key());
   for (const auto& [serial, id] : node.mapped()) {
     Conn* c = t.s.conns.find(id);
     if (c == nullptr || c->tracking == nullptr || c->tracking->bcast) continue;
@@ -76,13 +77,36 @@ void tell_readers(Turn& t, decltype(Tracking::readers)::iterator it, bool own_to
 // The table is full: what is forgotten must not be kept by its readers either, whoever made it full.
 void forget_some_key(Turn& t) { tell_readers(t, t.s.tracking.readers.begin(), true); }
 
-void note_for_broadcast(Turn& t, std::string_view key) {
-  for (auto& [prefix, entry] : t.s.tracking.prefixes) {
-    if (!key.starts_with(prefix)) continue;
-    const auto [it, added] = entry.changed.try_emplace(std::string(key), t.actor.serial);
-    it->second = t.actor.serial;
-    t.s.tracking.pending += added ? 1 : 0;
+size_t common_size(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+// Calls f(it) for each prefix of the key. The last prefix that is not behind `rest` in their order either
+// begins it, or tells how much of it those that do can have: so there is no need to look at all.
+template <class F>
+void for_each_prefix(Tracking& all, std::string_view key, F f) {
+  std::string_view rest = key;
+  for (auto it = all.prefixes.upper_bound(rest); it != all.prefixes.begin();
+       it = all.prefixes.upper_bound(rest)) {
+    --it;
+    size_t size = common_size(it->first, rest);
+    if (size == it->first.size()) {
+      f(it);
+      if (size-- == 0) return;
+    }
+    rest = key.substr(0, size);
   }
+}
+
+void note_for_broadcast(Turn& t, std::string_view key) {
+  Tracking& all = t.s.tracking;
+  for_each_prefix(all, key, [&](auto prefix) {
+    auto& changed = prefix->second.changed;
+    if (changed.empty()) all.touched.insert(prefix->first);
+    const auto [it, added] = changed.try_emplace(std::string(key), t.actor.serial);
+    it->second = t.actor.serial;
+    all.pending += added ? 1 : 0;
+  });
 }
 
 void broadcast(Turn& t, const Tracking::Prefix& prefix) {
@@ -98,7 +122,16 @@ void broadcast(Turn& t, const Tracking::Prefix& prefix) {
 
 }  // namespace
 
+// Whether keys have to be forgotten: there are too many, or they are the memory that is missing.
+static bool is_too_full(const EngineState& s) {
+  const Limits& limits = s.config.limits;
+  if (s.tracking.has_surplus(limits.tracking_keys)) return true;
+  return limits.memory_bytes != 0 && !s.tracking.readers.empty() &&
+         used_memory_bytes(s) > limits.memory_bytes;
+}
+
 void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv) {
+  Tracking& all = t.s.tracking;
   const ClientTracking& own = *c.tracking;
   if (own.bcast || (command.flags & kReadOnly) == 0) return;
   if ((command.flags & kMovableKeys) != 0) return;  // what a script reads is noted as it reads it
@@ -106,15 +139,12 @@ void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const st
   const auto positions = key_positions(command, argv);
   if (!positions) return;
   for (const size_t i : *positions) {
-    const bool added = t.s.tracking.readers[std::string(argv[i])].emplace(c.id.serial, c.id).second;
-    t.s.tracking.remembered += added ? 1 : 0;
+    const auto [it, made] = all.readers.try_emplace(std::string(argv[i]));
+    if (made) all.reader_bytes += bytes_of_name(it->first);
+    all.remembered += it->second.emplace(c.id.serial, c.id).second ? 1 : 0;
   }
   // Beyond what this request has added the rest goes in steps: see forget_surplus_keys().
-  size_t steps = positions->size();
-  for (const uint64_t most = t.s.config.limits.tracking_keys; steps > 0; --steps) {
-    if (!t.s.tracking.has_surplus(most)) return;
-    forget_some_key(t);
-  }
+  for (size_t steps = positions->size(); steps > 0 && is_too_full(t.s); --steps) forget_some_key(t);
 }
 
 void forget_surplus_keys(Turn& t) {
@@ -134,6 +164,7 @@ void invalidate(Turn& t, std::string_view key) {
 void invalidate_all(Turn& t) {
   t.s.tracking.readers.clear();
   t.s.tracking.remembered = 0;
+  t.s.tracking.reader_bytes = 0;
   const Tracking::Clients clients = t.s.tracking.clients;
   for (const auto& [serial, id] : clients) {
     auto push = open_invalidation(t, t.s.conns.at(id));
@@ -153,9 +184,12 @@ void tell_own_invalidations(Turn& t) {
 void broadcast_invalidations(Turn& t) {
   if (t.s.tracking.pending == 0) return;
   t.s.tracking.pending = 0;
-  for (auto& [prefix, entry] : t.s.tracking.prefixes) {
-    if (!entry.changed.empty()) broadcast(t, entry);
-    entry.changed.clear();
+  const auto touched = std::exchange(t.s.tracking.touched, {});
+  for (const std::string& prefix : touched) {
+    const auto it = t.s.tracking.prefixes.find(prefix);
+    if (it == t.s.tracking.prefixes.end()) continue;  // nobody asks for it any more
+    broadcast(t, it->second);
+    it->second.changed.clear();
   }
 }
 
@@ -165,10 +199,13 @@ void start_tracking(Turn& t, Conn& c, ClientTracking wanted) {
   std::vector<std::string> prefixes =
       c.tracking == nullptr ? std::vector<std::string>() : c.tracking->prefixes;
   if (wanted.bcast) {
-    if (wanted.prefixes.empty()) wanted.prefixes.emplace_back();
+    const bool has_all = std::ranges::find(prefixes, "") != prefixes.end();
+    if (wanted.prefixes.empty() && !has_all) wanted.prefixes.emplace_back();
     for (const std::string& prefix : wanted.prefixes) {
-      if (std::ranges::find(prefixes, prefix) == prefixes.end()) prefixes.push_back(prefix);
       all.prefixes[prefix].clients.emplace(c.id.serial, c.id);
+      all.prefix_bytes += 2 * bytes_of_name(prefix);
+      c.name_bytes += bytes_of_name(prefix);
+      prefixes.push_back(prefix);
     }
   }
   wanted.prefixes = std::move(prefixes);
@@ -182,6 +219,8 @@ void stop_tracking(Turn& t, Conn& c) {
   for (const std::string& prefix : c.tracking->prefixes) {
     const auto it = all.prefixes.find(prefix);
     it->second.clients.erase(c.id.serial);
+    all.prefix_bytes -= 2 * bytes_of_name(prefix);
+    c.name_bytes -= bytes_of_name(prefix);
     if (!it->second.clients.empty()) continue;
     all.pending -= it->second.changed.size();
     all.prefixes.erase(it);

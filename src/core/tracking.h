@@ -33,16 +33,24 @@ class Tracking {
   bool active() const { return !clients.empty() || !readers.empty(); }
   // Whether there is anything that a request's end has to tell.
   bool untold() const { return !own.empty() || pending > 0; }
+  // Memory of what clients have named or read, by estimate.
+  uint64_t bytes() const { return reader_bytes + prefix_bytes + remembered * sizeof(Clients::value_type); }
   // Whether more keys are remembered than may be; `most` 0: any number may.
   bool has_surplus(uint64_t most) const { return most != 0 && readers.size() > most; }
 
   Clients clients;  // all with tracking on
   // In order, so that what is forgotten when there are too many is the same in every run.
   absl::btree_map<std::string, Clients, std::less<>> readers;
-  absl::btree_map<std::string, Prefix> prefixes;
-  std::vector<std::string> own;  // keys that the present request has changed under its own client
-  size_t pending = 0;            // changed keys of all prefixes
-  size_t remembered = 0;         // of all readers
+  absl::btree_map<std::string, Prefix, std::less<>> prefixes;
+  absl::btree_set<std::string> touched;  // the prefixes that have something to tell
+  std::vector<std::string> own;          // keys that the present request has changed under its own client
+  size_t pending = 0;                    // changed keys of all prefixes
+  size_t remembered = 0;                 // of all readers
+  uint64_t reader_bytes = 0;             // of the keys of `readers`
+  uint64_t prefix_bytes = 0;             // of all prefixes, here and in ClientTracking
+
+  // The most that one client may name.
+  static constexpr size_t kMostPrefixes = 1000;
 };
 
 // Notes that the connection may keep what this request has read.

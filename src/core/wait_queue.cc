@@ -23,12 +23,14 @@ WaitQueue* WaitQueues::find_or_make(DbIndex db, const Key& key) {
   made->db = db;
   made->key_bytes = key.bytes;
   made->key_hash = key.hash;
+  key_bytes_ += key.bytes.size();
   return queues_.part(key.hash).insert(std::move(made)).first->get();
 }
 
 void WaitQueues::destroy(WaitQueue* q) {
   assert(q->waiters.empty() && !q->armed() && !q->ready);
   note_holder(q, {}, false);
+  key_bytes_ -= q->key_bytes.size();
   auto& queues = queues_.part(q->key_hash);
   queues.erase(queues.find(std::pair(q->db, q->key())));
 }

@@ -101,6 +101,7 @@ class WaitQueues {
   std::vector<Waiter*> of_owner_in(std::string_view owner, const WaitQueue* q) const;
   size_t waiting() const { return waiting_; }
   size_t queues() const { return queues_.size(); }
+  uint64_t key_bytes() const { return key_bytes_; }  // of all queues
 
   // The queue has to be looked at again before the turn ends.
   void mark_ready(WaitQueue* q);
@@ -148,6 +149,7 @@ class WaitQueues {
   InParts<StringMap<OwnerWaits>> by_owner_;
   InParts<StringMap<absl::flat_hash_set<WaitQueue*>>> held_by_;
   size_t waiting_ = 0;
+  uint64_t key_bytes_ = 0;
   uint64_t last_arrival_ = 0;
   absl::flat_hash_set<WaitQueue*> shared_;
   std::deque<WaitQueue*> ready_;

@@ -5,8 +5,11 @@ namespace holdfast {
 
 void Watches::add(Conn& c, DbIndex db, std::string_view key) {
   if (!c.watched.insert(WatchedKey{db, std::string(key)}).second) return;
-  by_key_[db][std::string(key)].push_back(c.id);
+  const auto [it, made] = by_key_[db].try_emplace(std::string(key));
+  it->second.push_back(c.id);
   ++watched_;
+  bytes_ += bytes_of_name(key) * (made ? 2 : 1);
+  c.name_bytes += bytes_of_name(key);
 }
 
 void Watches::clear(Conn& c, size_t most) {
@@ -14,7 +17,10 @@ void Watches::clear(Conn& c, size_t most) {
   for (; most > 0 && w != c.watched.end(); --most, --watched_, w = c.watched.erase(w)) {
     const auto it = by_key_[w->db].find(w->key);
     std::erase(it->second, c.id);
-    if (it->second.empty()) by_key_[w->db].erase(it);
+    const bool last = it->second.empty();
+    bytes_ -= bytes_of_name(w->key) * (last ? 2 : 1);
+    c.name_bytes -= bytes_of_name(w->key);
+    if (last) by_key_[w->db].erase(it);
   }
   c.watch_broken = false;
 }

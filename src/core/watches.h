@@ -19,6 +19,8 @@ namespace holdfast {
 class Watches {
  public:
   bool empty() const { return watched_ == 0; }
+  // Memory of the names, here and in Conn, by estimate.
+  uint64_t bytes() const { return bytes_; }
 
   void add(Conn& c, DbIndex db, std::string_view key);
   // UNWATCH: forgets what a connection watches, at most so many of it, and whether any of it changed.
@@ -43,6 +45,7 @@ class Watches {
   // Trees, not hash tables, as one that grows keeps everybody waiting.
   std::array<absl::btree_map<std::string, std::vector<ConnId>, std::less<>>, kDatabases> by_key_;
   size_t watched_ = 0;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace holdfast

@@ -70,6 +70,7 @@ void Connection::start(ConnId id, TimeMs now) {
   id_ = id;
   last_active_ = now;
   output_ = &server_.engine().output(id);
+  for (Buffer* buffer : {&in_flight_, &last_words_}) server_.engine().count_memory(*buffer);
   if (uv_read_start(stream(), on_alloc, on_read) != 0) close();
 }
 
@@ -167,7 +168,7 @@ void Connection::tidy(Buffer& buffer) {
 void Connection::check_input() {
   server_.engine().note_input(id_, input_.size());
   if (input_.size() >= kReadBytes && server_.engine().goes_on(id_)) stop_reading();
-  if (input_.size() <= server_.engine().config().limits.query_buffer_bytes) return;
+  if (input_.size() <= server_.engine().input_limit(id_)) return;
   refuse("its unparsed input is beyond client-query-buffer-limit");
 }
 
@@ -238,7 +239,7 @@ bool Connection::release() {
 }
 
 void Connection::send() {
-  if (writing_) {
+  if (writing_ || output_->overflowed()) {
     is_reader_too_slow();
     return;
   }
@@ -320,7 +321,8 @@ void Connection::on_written(uv_write_t* request, int status) noexcept {
 bool Connection::is_reader_too_slow() {
   size_t in_flight = writing_ ? uv_stream_get_write_queue_size(stream()) : 0;
   if (tls_) in_flight += tls_->unsent.size();
-  if (output_->size() + in_flight <= server_.engine().output_limit(id_)) return false;
+  const size_t limit = server_.engine().output_limit(id_);
+  if (!output_->overflowed() && output_->size() + in_flight <= limit) return false;
   refuse("its unread replies are beyond client-output-buffer-limit");
   return true;
 }

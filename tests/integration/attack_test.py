@@ -5,8 +5,6 @@ the others have to wait is no question of a test: bench/under_attack.py measures
 N failed". HOLDFAST_SERVER names the server."""
 import contextlib
 import os
-import pathlib
-import re
 import socket
 import sys
 import threading
@@ -14,7 +12,7 @@ import time
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
 from attacks import ATTACKS, BOMBS, under
-from harness import Client, Server, equal, has, run_tests, test, until
+from harness import Client, Server, equal, has, peak_mib, run_tests, test, until
 
 SECONDS = 1.5
 LIMITS = ("--client-output-buffer-limit", "8mb", "--client-output-buffer-limit-pubsub", "8mb",
@@ -22,11 +20,6 @@ LIMITS = ("--client-output-buffer-limit", "8mb", "--client-output-buffer-limit-p
           "--appendonly", "no")
 # What the limits above, a read buffer for each of 2,000 clients and a sanitizer's overhead may come to.
 MOST_MIB = 640
-
-
-def peak_mib(server):
-    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii")
-    return int(re.search(r"VmHWM:\s+(\d+) kB", text).group(1)) // 1024
 
 
 def serves(client, number):

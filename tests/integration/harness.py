@@ -200,6 +200,12 @@ class Server(Client):
         return reply[1]
 
 
+def peak_mib(server):
+    """The most memory that the server's process ever had."""
+    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmHWM:\s+(\d+) kB", text).group(1)) // 1024
+
+
 def refusal(folder, *options):
     """What a server says that must not start on the folder."""
     done = subprocess.run([HOLDFAST, "--port", "auto", "--dir", folder, *options], check=False, text=True,

@@ -197,4 +197,43 @@ TEST_CASE("Buffer: behaves as a string through random appends, reads and cuts") 
   }
 }
 
+TEST_CASE("Buffer: beyond its limit it takes no memory, says so, and keeps what it had") {
+  Buffer b;
+  b.set_limit(1000);
+  b.append(std::string(999, 'x'));
+  CHECK_FALSE(b.overflowed());
+  b.push_back('y');
+  CHECK_FALSE(b.overflowed());
+  CHECK(b.size() == 1000);
+  b.append(std::string(5000, 'z'));
+  CHECK(b.overflowed());
+  CHECK(b.size() == 1000);
+  for (int i = 0; i < 1000; ++i) b.append("abc");
+  CHECK(b.capacity() <= 1064);
+  b.truncate(10);
+  CHECK(b.overflowed());  // the dropped bytes may have been in front of what was cut off
+  b.forget_overflow();
+  CHECK_FALSE(b.overflowed());
+  b.append(std::string(5000, 'z'));
+  b.clear();
+  CHECK_FALSE(b.overflowed());
+  b.append(std::string(1001, 'x'));
+  CHECK(b.overflowed());
+}
+
+TEST_CASE("Buffer: what has been consumed does not count for its limit") {
+  Buffer b;
+  b.set_limit(1000);
+  for (int i = 0; i < 100; ++i) {
+    b.append(std::string(900, 'x'));
+    b.consume(800);
+    b.consume(b.size());
+  }
+  b.append(std::string(1000, 'x'));
+  b.consume(500);
+  b.append(std::string(500, 'x'));
+  CHECK_FALSE(b.overflowed());
+  CHECK(b.size() == 1000);
+}
+
 }  // namespace holdfast

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/command.h"
+#include "core/state.h"
 
 namespace holdfast {
 namespace {
@@ -112,6 +113,280 @@ TEST_CASE("engine: FLUSHALL answers at once, and the memory goes back in steps")
   int steps = 0;
   for (; engine.next_deadline(); ++steps) engine.tick(c.now, fx);
   CHECK(steps > 100);
+}
+
+TEST_CASE("engine: a reply takes no memory beyond client-output-buffer-limit, and its client is closed") {
+  constexpr size_t kLimit = size_t{4} << 20U;
+  Config limited = config();
+  limited.limits.output_buffer_bytes = kLimit;
+  Engine engine(std::move(limited));
+  Client setter(engine);
+  setter.say({"SET", "k", std::string(1U << 20U, 'x')});
+  setter.say({"HSET", "h", "f", std::string(1U << 20U, 'x')});
+  const auto request = [](std::vector<std::string> words, size_t times, const std::string& word) {
+    words.insert(words.end(), times, word);
+    return words;
+  };
+  const auto is_closed = [&](const std::vector<std::vector<std::string>>& requests) {
+    Client c(engine);
+    for (const auto& words : requests) {
+      const std::vector<std::string_view> argv(words.begin(), words.end());
+      CHECK_FALSE(engine.closing(c.id));
+      engine.apply(c.id, argv, c.now, c.fx);
+    }
+    CHECK(engine.output(c.id).capacity() <= kLimit + 64);
+    return engine.closing(c.id);
+  };
+  CHECK_FALSE(is_closed({request({"MGET"}, 3, "k")}));
+  CHECK(is_closed({request({"MGET"}, 4, "k")}));
+  CHECK(is_closed({request({"MGET"}, 100, "k")}));
+  CHECK(is_closed({request({"HMGET", "h"}, 100, "f")}));
+  CHECK(is_closed({request({"COMMAND", "DOCS"}, 20000, "SET")}));
+  const std::vector<std::string> get = {"GET", "k"};
+  CHECK(is_closed({{"MULTI"}, get, get, get, get, {"EXEC"}}));
+  CHECK(is_closed({{"MULTI"}, get, get, get, get, {"EVAL", "return 1", "0"}, {"EXEC"}}));
+  CHECK_FALSE(is_closed({{"CLIENT", "REPLY", "OFF"}, request({"MGET"}, 100, "k"), {"PING"}}));
+}
+
+TEST_CASE("engine: a reply at client-output-buffer-limit is given, one byte more is not") {
+  Config limited = config();
+  limited.limits.output_buffer_bytes = 10000;
+  Engine engine(std::move(limited));
+  Client setter(engine);
+  const std::string header = "$9992\r\n";
+  const std::string fitting(10000 - header.size() - 2, 'x');
+  setter.say({"SET", "fits", fitting});
+  setter.say({"SET", "large", fitting + "x"});
+  Client c(engine);
+  CHECK(c.say({"GET", "fits"}) == "$" + std::to_string(fitting.size()) + "\r\n" + fitting + "\r\n");
+  CHECK_FALSE(engine.closing(c.id));
+  c.say({"GET", "large"});
+  CHECK(engine.closing(c.id));
+}
+
+TEST_CASE("engine: a client that has not logged in may leave little unread") {
+  Config guarded = config();
+  guarded.requirepass = "secret";
+  Engine engine(std::move(guarded));
+  Client guest(engine);
+  Client user(engine);
+  REQUIRE(user.say({"AUTH", "secret"}) == "+OK\r\n");
+  const std::vector<std::string_view> junk = {"x"};
+  int sent = 0;
+  for (; sent < 100000 && !engine.closing(guest.id); ++sent) {
+    engine.apply(guest.id, junk, guest.now, guest.fx);
+  }
+  CHECK(sent > 100);
+  CHECK(sent < 2000);
+  CHECK(engine.output(guest.id).capacity() <= 16384 + 64);
+  for (int i = 0; i < 100000; ++i) engine.apply(user.id, junk, user.now, user.fx);
+  CHECK_FALSE(engine.closing(user.id));
+}
+
+TEST_CASE("engine: flushed keys that wait to be freed are few, count as used, and make room when needed") {
+  Config limited = config();
+  limited.limits.memory_bytes = 30U << 20U;
+  Engine engine(std::move(limited));
+  Client c(engine);
+  for (int i = 0; i < 300; ++i) {
+    c.say({"SET", "k", "v"});
+    c.say({"FLUSHALL"});
+  }
+  CHECK(engine.state().flushed.size() <= 17);
+  Effects fx;
+  while (engine.next_deadline()) engine.tick(c.now, fx);
+  const uint64_t empty = used_memory(c);
+  const std::string value(1U << 20U, 'v');
+  for (int i = 0; i < 20; ++i) c.say({"SET", "k" + std::to_string(i), value});
+  c.say({"FLUSHALL"});
+  CHECK(used_memory(c) > empty + (20U << 20U));
+  for (int i = 0; i < 20; ++i) CHECK(c.say({"SET", "k" + std::to_string(i), value}) == "+OK\r\n");
+  while (engine.next_deadline()) engine.tick(c.now, fx);
+  CHECK(used_memory(c) < empty + (22U << 20U));
+  CHECK(c.say({"FLUSHALL"}) == "+OK\r\n");
+  while (engine.next_deadline()) engine.tick(c.now, fx);
+  CHECK(used_memory(c) <= empty + 4096);
+}
+
+TEST_CASE("engine: all that clients can make grow counts as used, and no more when they have gone") {
+  Engine engine(config());
+  Client observer(engine);
+  const std::string name(1U << 20U, 'n');
+  const std::string short_name(512, 'n');  // a client's name can be no longer
+  const uint64_t before = used_memory(observer);
+  Client other(engine);
+  other.say({"SET", "k", "v"});
+  other.say({"LOCK", "lock", "alice", "0"});
+  const auto settle = [&] {
+    while (engine.next_deadline() && is_due(*engine.next_deadline(), observer.now.mono)) {
+      engine.tick(observer.now, observer.fx);
+    }
+  };
+  const auto counts = [&](const std::vector<std::vector<std::string>>& requests, size_t least) {
+    INFO(requests.back()[0]);
+    settle();
+    const uint64_t at_first = used_memory(observer);
+    Client c(engine);
+    for (const auto& words : requests) {
+      const std::vector<std::string_view> argv(words.begin(), words.end());
+      engine.apply(c.id, argv, c.now, c.fx);
+    }
+    CHECK(used_memory(observer) > at_first + least);
+    engine.drop(c.id, c.now, c.fx);
+    settle();
+    CHECK(used_memory(observer) <= at_first + (2U << 20U) + 4096);  // a buffer is kept for the next
+  };
+  counts({{"MULTI"}, {"GET", name}}, name.size());
+  counts({{"SUBSCRIBE", name}}, name.size());
+  counts({{"PSUBSCRIBE", name}}, name.size());
+  counts({{"SSUBSCRIBE", name}}, name.size());
+  counts({{"WATCH", name}}, name.size());
+  counts({{"ECHO", name + name + name}}, name.size());  // more than the buffer that was kept
+  counts({{"CLIENT", "SETNAME", short_name}}, sizeof(Conn) + short_name.size());
+  counts({{"HELLO", "3", "SETNAME", short_name}}, sizeof(Conn) + short_name.size());
+  counts({{"CLIENT", "SETINFO", "LIB-NAME", short_name}}, sizeof(Conn) + short_name.size());
+  counts({{"HELLO", "3"}, {"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", name}}, name.size());
+  other.say({"LOCK", name, "bob", "0"});
+  counts({{"LOCK", name, "carol", "0", "WAIT", "0"}}, name.size());
+  const uint64_t unread = used_memory(observer);
+  engine.note_input(other.id, 1000);
+  CHECK(used_memory(observer) == unread + 1000);
+  engine.note_input(other.id, 0);
+  other.say({"CLIENT", "PAUSE", "100000", "WRITE"});
+  counts({{"SET", "k", name}}, name.size());
+  other.say({"CLIENT", "UNPAUSE"});
+  observer.say({"HELLO", "3"});
+  observer.say({"CLIENT", "TRACKING", "ON"});
+  const uint64_t untracked = used_memory(observer);
+  observer.say({"GET", name});
+  CHECK(used_memory(observer) > untracked + name.size());
+  other.say({"FLUSHALL"});
+  observer.heard();
+  settle();
+  CHECK(used_memory(observer) < before + (6U << 20U));
+}
+
+TEST_CASE("engine: beyond maxmemory names are refused, and read keys are forgotten") {
+  Config limited = config();
+  limited.limits.memory_bytes = 20U << 20U;
+  Engine engine(std::move(limited));
+  Client c(engine);
+  for (int i = 0; i < 40; ++i) c.say({"SET", "k" + std::to_string(i), std::string(1U << 20U, 'v')});
+  const std::string name(1U << 20U, 'n');
+  for (const char* command : {"WATCH", "SSUBSCRIBE", "SUBSCRIBE", "PSUBSCRIBE"}) {
+    Client named(engine);
+    CHECK(named.say({command, name}).substr(0, 4) == "-OOM");
+    CHECK(named.say({command, "few"}).substr(0, 1) != "-");
+  }
+  Client tracker(engine);
+  tracker.say({"HELLO", "3"});
+  tracker.say({"CLIENT", "TRACKING", "ON"});
+  for (int i = 0; i < 100; ++i) tracker.say({"GET", std::to_string(i) + name});
+  CHECK(engine.state().tracking.readers.empty());
+}
+
+TEST_CASE("engine: APPEND and SETRANGE change a large value where it is") {
+  Engine engine(config());
+  Client c(engine);
+  const auto place = [&] {
+    Keyspace& keys = *engine.state().dbs[0];
+    return static_cast<const void*>(value_of(*keys.find(keys.key("k"))).data());
+  };
+  std::string expected(1U << 20U, 'x');
+  c.say({"SET", "k", expected});
+  c.say({"APPEND", "k", "y"});
+  expected += "y";
+  const void* const first = place();
+  for (int i = 0; i < 1000; ++i) {
+    c.say({"APPEND", "k", "abc"});
+    expected += "abc";
+    c.say({"SETRANGE", "k", std::to_string(i * 7), "##"});
+    expected.replace(static_cast<size_t>(i) * 7, 2, "##");
+  }
+  CHECK(place() == first);
+  c.say({"SETRANGE", "k", std::to_string(expected.size() + 10), "end"});
+  expected.append(10, '\0').append("end");
+  CHECK(c.say({"GETRANGE", "k", "0", "-1"}) ==
+        "$" + std::to_string(expected.size()) + "\r\n" + expected + "\r\n");
+  engine.check_invariants();
+  c.say({"DEL", "k"});
+  CHECK(engine.state().dbs[0]->used_bytes() < 1000);
+}
+
+TEST_CASE("engine: the journal has a large value once a turn, however often it changes") {
+  Engine engine(config());
+  Engine twin(config());
+  engine.keep_journal();
+  Client c(engine);
+  c.say({"SET", "a", std::string(1U << 20U, 'x')});
+  const Now now{{1000}, 1000000};
+  const auto pass_on = [&] {
+    const std::string records(engine.journal_records());
+    CHECK(twin.replay(records, now).empty());
+    engine.clear_journal_records();
+    return records.size();
+  };
+  pass_on();
+  c.say({"MULTI"});
+  for (int i = 0; i < 100; ++i) {
+    c.say({"COPY", "a", "b", "REPLACE"});
+    c.say({"SET", "c", std::to_string(i)});
+  }
+  c.say({"EXEC"});
+  for (int i = 0; i < 100; ++i) {
+    c.say({"EXPIRE", "a", "1000"});
+    c.say({"SET", "c", std::to_string(i)});
+  }
+  CHECK(pass_on() < (3U << 20U));
+  c.say({"APPEND", "b", "1"});
+  c.say({"DEL", "b"});
+  c.say({"APPEND", "a", "1"});
+  c.say({"SWAPDB", "0", "1"});
+  c.say({"FLUSHDB"});
+  pass_on();
+  twin.conclude_loading(now);
+  Client reader(twin);
+  CHECK(reader.say({"DBSIZE"}) == ":0\r\n");
+  reader.say({"SELECT", "1"});
+  CHECK(reader.say({"STRLEN", "a"}) == ":1048577\r\n");
+  CHECK(reader.say({"GET", "c"}) == "$2\r\n99\r\n");
+  CHECK(reader.say({"EXISTS", "b"}) == ":0\r\n");
+}
+
+TEST_CASE("engine: prefixes of CLIENT TRACKING are limited, and cost others nothing") {
+  Engine engine(config());
+  Client c(engine);
+  c.say({"HELLO", "3"});
+  std::vector<std::string> words = {"CLIENT", "TRACKING", "ON", "BCAST"};
+  for (int i = 0; i < 1001; ++i) {
+    words.emplace_back("PREFIX");
+    words.push_back("p" + std::to_string(10000 + i));
+  }
+  CHECK(c.say(words) == "-ERR a client may name at most 1000 prefixes\r\n");
+  words.resize(words.size() - 2);
+  CHECK(c.say(words) == "+OK\r\n");
+  Client empty(engine);
+  empty.say({"HELLO", "3"});
+  empty.say({"CLIENT", "TRACKING", "ON", "BCAST"});
+  Client longer(engine);
+  longer.say({"HELLO", "3"});
+  longer.say({"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "p100005", "PREFIX", "p10000", "NOLOOP"});
+  longer.say({"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "p100005", "PREFIX", "p3", "NOLOOP"});
+  Client writer(engine);
+  const auto told = [&](const std::string& key) {
+    writer.say({"SET", key, "v"});
+    return std::vector<bool>{!c.heard().empty(), !empty.heard().empty(), !longer.heard().empty()};
+  };
+  CHECK(told("p100005") == std::vector<bool>{true, true, true});
+  CHECK(told("p100004") == std::vector<bool>{true, true, false});
+  CHECK(told("p1000") == std::vector<bool>{false, true, false});
+  CHECK(told("p3x") == std::vector<bool>{false, true, true});
+  CHECK(told("p2") == std::vector<bool>{false, true, false});
+  CHECK(told("a") == std::vector<bool>{false, true, false});
+  CHECK(told("z") == std::vector<bool>{false, true, false});
+  engine.drop(empty.id, empty.now, empty.fx);
+  writer.say({"SET", "p100009", "v"});
+  CHECK_FALSE(c.heard().empty());
 }
 
 TEST_CASE("engine: 10,000 waiters on one key are granted one by one, in order, one reply each") {

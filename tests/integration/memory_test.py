@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""What one client can make the server take: by one reply, before it logs in, by flushing faster than memory
+is given back, and by the journal. Each is measured by the most that the process ever had. Closes with "N
+passed, N failed". HOLDFAST_SERVER names the server."""
+import contextlib
+import os
+import socket
+import sys
+import time
+
+sys.dont_write_bytecode = True  # build/ is the only place for what is made
+from harness import Client, Server, equal, has, peak_mib, run_tests, test, until
+
+os.environ["ASAN_OPTIONS"] = "quarantine_size_mb=1:" + os.environ.get("ASAN_OPTIONS", "")
+
+
+def began(server):
+    """MiB that the server has at most had so far."""
+    server.ask("PING")
+    return peak_mib(server)
+
+
+@test
+def one_reply_takes_no_more_than_the_output_limit(folder):
+    with Server(folder, "--appendonly", "no", "--client-output-buffer-limit", "8mb") as server:
+        server.ask("SET", "k", "x" * 1_000_000)
+        server.ask("HSET", "h", "f", "x" * 1_000_000)
+        before = began(server)
+        asked = {
+            "MGET": [["MGET", *["k"] * 1500]],
+            "HMGET": [["HMGET", "h", *["f"] * 1500]],
+            "EXEC": [["MULTI"], *[["GET", "k"]] * 300, ["EXEC"]],
+            "COMMAND DOCS": [["COMMAND", "DOCS", *["SET"] * 100_000]],
+        }
+        for name, requests in asked.items():
+            client = Client(server.path)
+            client.send(*requests)
+            with contextlib.suppress(ConnectionError):
+                while client.socket.recv(1 << 20):
+                    pass
+            client.close()
+            print(f"{name}: {peak_mib(server) - before} MiB")
+        equal(peak_mib(server) - before < 64, True)
+        server.process.terminate()
+        until(lambda: server.process.poll() is not None)
+        has(server.log + server.process.stdout.read(),
+            "its unread replies are beyond client-output-buffer-limit")
+
+
+@test
+def a_client_that_has_not_logged_in_takes_little(folder):
+    with Server(folder, "--appendonly", "no", "--requirepass", "secret") as server:
+        server.ask("AUTH", "secret")
+        before = began(server)
+        guest = socket.socket(socket.AF_UNIX)
+        guest.connect(server.path)
+        guest.settimeout(10)
+        with contextlib.suppress(ConnectionError, socket.timeout):
+            for _ in range(36):
+                guest.sendall(b"junk\r\n" * 170_000)
+        guest.close()
+        print(f"{peak_mib(server) - before} MiB")
+        equal(peak_mib(server) - before < 16, True)
+
+
+@test
+def flushing_does_not_outrun_the_memory_given_back(folder):
+    with Server(folder, "--appendonly", "no", "--maxmemory", "50mb") as server:
+        server.ask("CONFIG", "SET", "loglevel", "warning")  # each FLUSHALL is a line, which nobody reads
+        before = began(server)
+        for _ in range(30):
+            server.ask_all([["SET", "k", "v"], ["FLUSHALL"]] * 100)
+        script = "for i = 1, 1000 do redis.call('SET', 'k', i) redis.call('FLUSHALL') end"
+        server.ask("EVAL", script, 0)
+        print(f"{peak_mib(server) - before} MiB")
+        equal(peak_mib(server) - before < 100, True)
+
+
+@test
+def the_journal_has_a_large_value_once_a_turn(folder):
+    with Server(folder, "--maxmemory", "100mb", "--appendfsync", "no") as server:
+        server.ask("SET", "large", "x" * 12_000_000)
+        before = began(server)
+        start = time.monotonic()
+        changes = [["COPY", "large", "other", "REPLACE"], ["SET", "k", "v"]] * 100
+        server.ask_all([["MULTI"], *changes, ["EXEC"]])
+        print(f"{peak_mib(server) - before} MiB, {time.monotonic() - start:.1f} s")
+        equal(peak_mib(server) - before < 150, True)
+
+
+@test
+def prefixes_of_client_tracking_cost_neither_their_client_nor_others_much(folder):
+    with Server(folder, "--appendonly", "no") as server:
+        start = time.monotonic()
+        clients = []
+        for number in range(20):
+            clients.append(Client(server.path))
+            words = [word for each in range(1000) for word in ("PREFIX", f"p{number}:{each:04}")]
+            equal(clients[-1].ask("CLIENT", "TRACKING", "ON", "BCAST", *words), "OK")
+        server.ask_all([["SET", "k", "v"]] * 20_000)
+        print(f"{time.monotonic() - start:.1f} s")
+        has(str(server.ask("CLIENT", "TRACKING", "ON", "BCAST", *["PREFIX", "p"] * 40_000)),
+            "at most 1000 prefixes")
+        for client in clients:
+            client.close()
+
+
+if __name__ == "__main__":
+    run_tests()
