@@ -12,15 +12,29 @@ namespace holdfast {
 
 namespace {
 
-// Whether a rule of ACL SETUSER is a password or its hash, or has one between parentheses.
-bool has_password(std::string_view rule) {
+// Whether an argument of ACL SETUSER may be a password or its hash, or have one in it. What is no rule may
+// be one without its sign.
+bool may_be_password(std::string_view rule) {
+  constexpr std::string_view kSigns = "+-~%&(";
   constexpr std::string_view kMarks = "><#!";
-  constexpr std::string_view kBefore = "( ";
-  for (size_t i = 0; i < rule.size(); ++i) {
-    if (kMarks.find(rule[i]) == std::string_view::npos) continue;
-    if (i == 0 || (rule[0] == '(' && kBefore.find(rule[i - 1]) != std::string_view::npos)) return true;
-  }
-  return false;
+  static constexpr std::string_view kWords[] = {"on",
+                                                "off",
+                                                "nopass",
+                                                "reset",
+                                                "resetpass",
+                                                "allkeys",
+                                                "resetkeys",
+                                                "allchannels",
+                                                "allcommands",
+                                                "nocommands",
+                                                "resetchannels",
+                                                "clearselectors",
+                                                "sanitize-payload",
+                                                "skip-sanitize-payload"};
+  if (rule.find_first_of(kMarks) != std::string_view::npos) return true;
+  if (!rule.empty() && kSigns.find(rule[0]) != std::string_view::npos) return false;
+  return std::ranges::none_of(kWords,
+                              [&](std::string_view word) { return equals_ignore_case(rule, word); });
 }
 
 // Options whose values are, or have, passwords: those of this server and those of Redis, as a value is
@@ -44,7 +58,7 @@ bool is_secret_within(std::span<const std::string_view> argv, size_t first, size
 
 bool is_secret(const Command& command, std::span<const std::string_view> argv, size_t i) {
   if (command.handler == cmd_auth) return i > 0;
-  if (command.handler == cmd_acl_setuser) return i > 2 && has_password(argv[i]);
+  if (command.handler == cmd_acl_setuser) return i > 2 && may_be_password(argv[i]);
   // Whether names and values are in order is not known yet.
   if (command.handler == cmd_config_set) return i > 2 && names_secret(argv[i - 1]);
   if (command.handler == cmd_acl_dryrun) return is_secret_within(argv, 3, i);
