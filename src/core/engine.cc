@@ -89,11 +89,12 @@ bool give_some_back(EngineState& s) {
 }
 
 void renew_output_limit(const EngineState& s, Conn& c) {
-  // Enough for the answers to a login, and for some hundred errors.
+  // Enough for the answers to a login, and for some hundred errors. No limit is less, or nobody could set
+  // another.
   constexpr size_t kGuestOutputBytes = size_t{16} << 10U;
   const Limits& limits = s.config.limits;
   uint64_t bytes = c.subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
-  if (bytes == 0) bytes = Buffer::kUnlimited;
+  bytes = bytes == 0 ? Buffer::kUnlimited : std::max<uint64_t>(bytes, kGuestOutputBytes);
   if (needs_auth(s, c)) bytes = std::min<uint64_t>(bytes, c.out.size() + kGuestOutputBytes);
   c.out.set_limit(std::min(bytes, Buffer::kUnlimited));
   c.later.set_limit(c.out.limit());

@@ -150,11 +150,11 @@ TEST_CASE("engine: a reply takes no memory beyond client-output-buffer-limit, an
 
 TEST_CASE("engine: a reply at client-output-buffer-limit is given, one byte more is not") {
   Config limited = config();
-  limited.limits.output_buffer_bytes = 10000;
+  limited.limits.output_buffer_bytes = 20000;
   Engine engine(std::move(limited));
   Client setter(engine);
-  const std::string header = "$9992\r\n";
-  const std::string fitting(10000 - header.size() - 2, 'x');
+  const std::string header = "$19990\r\n";
+  const std::string fitting(20000 - header.size() - 2, 'x');
   setter.say({"SET", "fits", fitting});
   setter.say({"SET", "large", fitting + "x"});
   Client c(engine);
