@@ -147,7 +147,7 @@ Work expiry(Bench& bench) {
 }
 Work snapshot(Bench& bench) {
   bench.fill();
-  auto all = std::make_shared<Snapshot>(bench.engine().state(), bench.now(), 1);
+  auto all = std::make_shared<Snapshot>(bench.engine().state(), bench.now(), 1, false);
   return [all] {
     const uint64_t before = all->saved();
     while (all->saved() == before && !all->step()) {

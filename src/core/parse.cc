@@ -77,10 +77,12 @@ std::string format_float(long double value) {
 }
 
 void append_hex(std::string& out, std::span<const uint8_t> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  size_t at = out.size();
+  out.resize(at + 2 * bytes.size());
   for (const uint8_t byte : bytes) {
-    out.push_back(kDigits[byte >> 4]);
-    out.push_back(kDigits[byte & 15]);
+    out[at++] = kDigits[byte >> 4U];
+    out[at++] = kDigits[byte & 15U];
   }
 }
 
