@@ -97,7 +97,25 @@ STATEMENTS = (
     "local t = {1,2,3} return {table.remove(t), table.remove(t, 1), #t}",
     "local t = {} table.insert(t) return t", "local s = 0 for i = 1, 100 do s = s + i end return s",
     "local r = {} for i, v in ipairs(KEYS) do r[i] = v .. i end return r",
-    "local t = {1, 'x'} table.sort(t) return t", "for k, v in pairs({a=1}) do return {k, v} end",
+    "local t = {1, 'x'} table.sort(t) return t",
+    "local t = {} for i = 1, 2000 do t[i] = (i * 7919) % 2003 end "
+    "table.sort(t) return {t[1], t[1000], t[2000]}", "return pcall(table.sort, {3, 1, 2}, rawequal)",
+    "local t = {} for i = 1, 1500 do t[i] = 'k' .. i end table.sort(t) return {t[1], t[700], t[1500]}",
+    "local f = coroutine.wrap(function() error('in it') end) return {pcall(f)}",
+    "local f = coroutine.wrap(function(a) local b = coroutine.yield(a + 1) return b * 2 end) return "
+    "{f(1), f(5)}",
+    "local f = coroutine.wrap(function() end) f() return {pcall(f)}",
+    "coroutine.wrap(function() nosuch() end)()",
+    "return {coroutine.resume(coroutine.create(function(...) return select('#', ...), ... end), 1, nil, "
+    "3)}",
+    "return {pcall(coroutine.resume, 1)}", "return {pcall(coroutine.wrap, 1)}",
+    "return {pcall(coroutine.create)}",
+    "return {unpack({1, 2, 3}, 2)}", "return {unpack({1, 2, 3}, -1, 1)}", "return {pcall(unpack, 'x')}",
+    "return {pcall(table.insert, {1}, 1, 2, 3)}",
+    "local t = {1,2} table.insert(t, 9, 'x') return {#t, t[9]}",
+    "return {pcall(loadstring, 'return (')}", "return {loadstring('x = = 1', 'name')}",
+    "return {loadstring('return 1', '@at')()}", "return collectgarbage('count') > 0",
+    "return collectgarbage()", "for k, v in pairs({a=1}) do return {k, v} end",
     "local i = 0 while true do i = i + 1 if i > 10 then break end end return i",
     "local i = 5 repeat i = i - 1 until i == 0 return i", "do return end", "", "return", "return nil",
     "return true", "return false", "return 1, 2", "--x\nreturn 1", "\n\nerror('third')",
@@ -176,6 +194,37 @@ LOCKS = (
 JSON_CALLS = (
     "encode", "decode", "nosuch", "encode_max_depth", "decode_max_depth", "encode_sparse_array",
     "encode_number_precision", "encode_invalid_numbers", "encode_keep_buffer", "decode_array_with_array_mt")
+# A setting lasts for one script here, so each sets back what it has set.
+JSON_SETTINGS = (
+    "return {pcall(cjson.encode_max_depth, @i)}, cjson.encode_max_depth(1000)",
+    "cjson.encode_max_depth(2) local r = {pcall(cjson.encode, {{{1}}})} cjson.encode_max_depth(1000) "
+    "return r",
+    "cjson.decode_max_depth(2) local r = {pcall(cjson.decode, '[[[1]]]')} cjson.decode_max_depth(1000) "
+    "return r",
+    "cjson.encode_number_precision(3) local r = cjson.encode(@n == @n and 1/3 or 2/3) "
+    "cjson.encode_number_precision(14) return r",
+    "cjson.encode_sparse_array(true, 1, 1) local r = cjson.encode({[9]=1}) "
+    "cjson.encode_sparse_array(false, 2, 10) return r",
+    "cjson.encode_invalid_numbers('null') local r = cjson.encode({0/0, 1/0}) "
+    "cjson.encode_invalid_numbers(false) return r",
+    "cjson.decode_invalid_numbers(false) local r = {pcall(cjson.decode, '[0x1F]')} "
+    "cjson.decode_invalid_numbers(true) return r")
+PATTERN_ITEMS = (
+    "a", "b", ".", "%a", "%d", "%s", "%w", "%W", "%x", "%p", "%z", "[ab]", "[^ab]", "[%a_]", "[a-c]",
+    "[]]", "[^]]",
+    "%%", "%.", "%b()", "%f[%w]", "%1", "%2", "()", "(", ")", "(a", "b)", "^", "$", "[", "%", "x", "-",
+    "]", " ",
+    "[%]]", "[a-]", "[-a]", "%f", "%b", "%bx", "(a*(.)%w(%s*))", "\\000", "\\255", "[%z-\\127]")
+SUBJECTS = (
+    "", "a", "aab", "abcabc", "hello world", "a(b(c)d)e)", "THE (quick) fox", "  trim  ", "k = v, x=y",
+    "x^y$z",
+    "%d+", "a.b.c", "0x1F 12 3.5", "aaaaaaaaaa", "()", "[ab]", "a\\000b", "\\255\\254", "one;two;;four",
+    "][")
+REPLACEMENTS = (
+    "''", "'<%0>'", "'%1'", "'%2%1'", "'%%'", "'%x'", "'%'", "'x'", "7", "{a='A', b=false, hello=1}", "{}",
+    "nil",
+    "function(a, b) return b or a end", "function() end", "function() return {} end", "string.upper",
+    "true")
 NO_SHAS = (b"f" * 40, b"short", b"", b"g" * 40, b"f" * 41)
 LITERALS = tuple(quoted(value).replace("@", "\\064") for value in VALUES)
 
@@ -186,7 +235,7 @@ class Scripts:
     def __init__(self, commands):
         self.commands = commands
         self.kinds = ([self.call] * 10 + [self.expression] * 8 + [self.value] * 5 + [self.error] * 4
-                      + [self.json] * 3 + [self.pack] * 2
+                      + [self.json] * 3 + [self.pack] * 2 + [self.pattern] * 3
                       + [self.library] * 3 + [self.statement] * 3 + [self.lock] * 2)
 
     def script(self):
@@ -248,7 +297,25 @@ class Scripts:
             f"return cjson.encode({words.one(JSON_VALUES)})", f"return cjson.decode({text})",
             f"return cjson.encode(cjson.decode({text}))", f"return type(cjson.decode({text}))",
             f"local ok, e = pcall(cjson.decode, {text}) return {{tostring(ok), type(e)}}",
-            f"return cjson.{words.one(JSON_CALLS)}()"))
+            f"return cjson.{words.one(JSON_CALLS)}()", self.fill(words.one(JSON_SETTINGS))))
+
+    def pattern(self):
+        words = self.commands
+        pattern = "".join(words.one(PATTERN_ITEMS) + words.one(("", "", "", "*", "+", "-", "?"))
+                          for _ in range(words.number(1, 4)))
+        text = words.one(SUBJECTS)
+        place = words.one(("1", "1", "2", "-1", "-3", "0", "100", "-100"))
+        return words.one((
+            f"return {{string.find('{text}', '{pattern}')}}",
+            f"return {{string.find('{text}', '{pattern}', {place})}}",
+            f"return {{string.find('{text}', '{pattern}', {place}, true)}}",
+            f"return {{string.match('{text}', '{pattern}', {place})}}",
+            f"local r = {{}} for a, b in string.gmatch('{text}', '{pattern}') do r[#r+1] = {{a, b or "
+            f"'no'}} "
+            "if #r > 20 then break end end return r",
+            f"return {{string.gsub('{text}', '{pattern}', {words.one(REPLACEMENTS)})}}",
+            f"return {{string.gsub('{text}', '{pattern}', {words.one(REPLACEMENTS)}, {place})}}",
+            f"return {{pcall(string.gsub, '{text}', '{pattern}', {words.one(REPLACEMENTS)})}}"))
 
     def pack(self):
         words = self.commands

@@ -121,9 +121,10 @@ class Planner:
 
     def lua(self, _):
         words, scripts = self.words, self.scripts
-        shas = []
+        shas = []  # the latest: of those used by EVAL alone, 500 are kept
         for _ in range(14):
             commands = []
+            del shas[:-200]
             while len(commands) < 100:
                 luck = words.draw()
                 if luck < 0.7:
