@@ -2,7 +2,7 @@
 # the release stand in build/release, those with sanitizers (which the tests use) in build/asan.
 # V=1 shows every command; OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS may be given.
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
-  libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev lua-cjson-dev libisal-dev \
+  libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev libisal-dev \
   liblzf-dev libhiredis-dev nlohmann-json3-dev
 # redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
 # npm comes with some builds of Node.js itself, which Debian's would not go with.
@@ -21,7 +21,7 @@ ASAN = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 # What the library for programs needs; and what the programs here need beside it.
 CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
-  libssl libcrypto libisal 2>/dev/null) -lhiredis -llzf -llua5.1-cjson -lboost_context -lpthread
+  libssl libcrypto libisal 2>/dev/null) -lhiredis -llzf -lboost_context -lpthread
 LIBS = $(CLIENT_LIBS) $(shell pkg-config --libs spdlog) -lboost_program_options
 CCACHE := $(shell command -v ccache 2>/dev/null)
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)

@@ -156,6 +156,7 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "rejected_connections", s.refused_connections);
   line(out, "expired_keys", s.expired_keys);
   line(out, "evicted_keys", uint64_t{0});
+  line(out, "evicted_scripts", r.s().scripts.evicted());
   line(out, "keyspace_hits", s.keyspace_hits);
   line(out, "keyspace_misses", s.keyspace_misses);
   line(out, "pubsub_channels", uint64_t{r.s().pubsub.channels.size()});

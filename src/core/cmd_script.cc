@@ -28,6 +28,14 @@ std::optional<size_t> read_key_count(Request& r) {
   return static_cast<size_t>(*count);
 }
 
+void adopt_limits(Request& r) {
+  ScriptHost& host = r.s().scripts;
+  const Limits& limits = r.s().config.limits;
+  host.time.busy_us = limits.busy_reply_ms * 1000;
+  host.time.hard_us = limits.script_hard_ms * 1000;
+  host.set_memory_limits(limits.script_memory_bytes, limits.script_run_bytes);
+}
+
 void run_script(Request& r, const Script& script, std::string_view sha, size_t keys, bool read_only) {
   if (read_only && script.flags.shebang && !script.flags.no_writes) {
     return r.reply.error("ERR Can not execute a script with write flag using *_ro command.");
@@ -39,10 +47,7 @@ void run_script(Request& r, const Script& script, std::string_view sha, size_t k
     return r.reply.error(
         "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'");
   }
-  const Limits& limits = r.s().config.limits;
-  host.time.busy_us = limits.busy_reply_ms * 1000;
-  host.time.hard_us = limits.script_hard_ms * 1000;
-  host.set_memory_limits(limits.script_memory_bytes, limits.script_run_bytes);
+  adopt_limits(r);
   host.run(r, script, sha, r.argv.subspan(3, keys), r.argv.subspan(3 + keys), read_only);
 }
 
@@ -52,7 +57,10 @@ void eval(Request& r, bool read_only) {
   const std::string sha = sha1_hex(r.arg(1));
   const Script* script = r.s().scripts.find(sha);
   std::string error;
-  if (script == nullptr) script = r.s().scripts.load(sha, r.arg(1), error);
+  if (script == nullptr) {
+    adopt_limits(r);
+    script = r.s().scripts.load(sha, r.arg(1), false, error);
+  }
   if (script == nullptr) return r.reply.error(error);
   run_script(r, *script, sha, *keys, read_only);
 }
@@ -104,10 +112,12 @@ void cmd_evalsha_ro(Request& r) { eval_sha(r, true); }
 
 void cmd_script_load(Request& r) {
   const std::string sha = sha1_hex(r.arg(2));
+  ScriptHost& host = r.s().scripts;
   std::string error;
-  if (r.s().scripts.find(sha) == nullptr && r.s().scripts.load(sha, r.arg(2), error) == nullptr) {
-    return r.reply.error(error);
-  }
+  adopt_limits(r);
+  const bool done = host.find(sha) != nullptr ? host.keep_cached(sha, error)
+                                              : host.load(sha, r.arg(2), true, error) != nullptr;
+  if (!done) return r.reply.error(error);
   r.reply.bulk(sha);
 }
 

@@ -73,6 +73,11 @@ bool refuse_beyond_memory(Turn& t, const Conn& c, const Command& command,
   return true;
 }
 
+// Runs a script, or compiles one: both may take long.
+bool is_script(const Command& command) {
+  return (command.flags & kMovableKeys) != 0 || command.handler == cmd_script_load;
+}
+
 // Keeps a request for EXEC. What a transaction keeps is input not worked off yet, and shares its limit.
 void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<const std::string_view> argv,
                     Reply& reply) {
@@ -88,7 +93,7 @@ void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<c
   }
   queued.add(argv);
   const Demands demands = demands_of(s, command, argv);
-  transaction.has_script = transaction.has_script || (command.flags & kMovableKeys) != 0;
+  transaction.has_script = transaction.has_script || is_script(command);
   transaction.writes = transaction.writes || demands.write;
   transaction.grows = transaction.grows || demands.grow;
   reply.simple("QUEUED");
@@ -163,7 +168,7 @@ bool refuse_http(Turn& t, Conn& c, std::string_view word, size_t answered) {
 }
 
 bool may_run_long(const Conn& c, const Command& command) {
-  if ((command.flags & kMovableKeys) != 0) return true;
+  if (is_script(command)) return true;
   return command.handler == cmd_exec && c.transaction != nullptr && c.transaction->has_script;
 }
 

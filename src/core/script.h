@@ -1,12 +1,14 @@
 // Scripts: Lua 5.1 in a sandbox, and what they share with the engine. Owns the Lua state and the cache of
-// compiled scripts. No Lua header is needed to use it. Split over script.cc (state, cache, runs),
-// script_sandbox.cc (what of Lua there is), script_api.cc (redis.call() and so on), script_value.cc (values
-// to and from replies), script_memory.cc (limits, garbage).
+// compiled scripts. No Lua header is needed to use it. Split over script.cc (state, runs), script_cache.cc
+// (compiled scripts), script_time.cc (the clock), script_memory.cc (limits, garbage), script_sandbox.cc
+// (what of Lua there is), script_api.cc (redis.call() and so on), script_value.cc (values to and from
+// replies), and one file for each library.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +20,7 @@
 #include "core/block_pool.h"
 #include "core/buffer.h"
 #include "core/hash.h"
+#include "core/script_json.h"
 
 struct lua_State;
 
@@ -35,7 +38,10 @@ struct ScriptFlags {
 
 struct Script {
   size_t function = 0;  // its place in ScriptHost::pages_
+  uint64_t bytes = 0;   // what it took to compile
   ScriptFlags flags;
+  bool evictable = false;                  // known by EVAL only
+  std::list<std::string>::iterator place;  // in the order of use, where it is evictable
 };
 
 // How a script that takes long is dealt with; the engine's part of it.
@@ -49,6 +55,7 @@ struct ScriptTime {
 class ScriptHost {
  public:
   static constexpr size_t kShaDigits = 40;
+  static constexpr size_t kPageScripts = 128;  // of a table of compiled scripts, see pages_
 
   // `all_bytes`: the most that all scripts and what they make may take. `run_bytes`: the most that one run
   // may take beside its KEYS and ARGV. Both may be changed while none runs.
@@ -68,8 +75,16 @@ class ScriptHost {
 
   // `sha` in lower case. Null: not cached.
   const Script* find(std::string_view sha) const;
-  // Compiles and caches a script. Null: `error` says why, with its code.
-  const Script* load(std::string_view sha, std::string_view body, std::string& error);
+  // Compiles a script and caches it. EVAL's scripts may be evicted: beyond kEvictable of them, and where
+  // memory is short, the one that has not been used for longest goes. `keep`: SCRIPT LOAD's scripts stay
+  // until they are flushed, and take at most half of the memory of scripts. Null: `error` says why, with
+  // its code. Compiling takes time, and may give way like a run.
+  const Script* load(std::string_view sha, std::string_view body, bool keep, std::string& error);
+  // Keeps a cached script as SCRIPT LOAD does. False: `error` says why not.
+  bool keep_cached(std::string_view sha, std::string& error);
+  // How many scripts have been evicted since the start.
+  uint64_t evicted() const { return evicted_; }
+  static constexpr size_t kEvictable = 500;
   // What a script says of itself, without compiling it; where it says it wrongly: nothing.
   static ScriptFlags flags_of(std::string_view body);
   void flush();
@@ -78,35 +93,51 @@ class ScriptHost {
   void run(Request& r, const Script& script, std::string_view sha, std::span<const std::string_view> keys,
            std::span<const std::string_view> args, bool read_only);
 
-  // Of the script that runs now:
+  // Of the script that runs, or is compiled, now:
 
-  bool running() const { return call_.request != nullptr; }
+  bool running() const { return call_.active; }
   bool has_written() const { return call_.wrote; }
   // Whether a run has ended, since last asked, with an error that was counted when a command in it gave it.
   bool take_repeated_error() { return std::exchange(repeated_an_error_, false); }
   // It ends as soon as it goes on.
   void kill(std::string_view why) { call_.killed = why; }
 
-  // For Lua's hook: gives way where the script has had its time, and ends it where it is to end.
-  void check_time(lua_State* lua);
+  // Counts work that C does for a script, in steps of about 10 ns; Lua counts its own instructions. Every
+  // loop in C whose length a script chooses calls it, as Lua's hook is not called from there. After some
+  // steps it looks at the clock. Gives way where the script has had its time; raises where it has to end.
+  void spend(lua_State* lua, int64_t steps = 1) {
+    if ((steps_left_ -= steps) <= 0) look_at_clock(lua);
+  }
+  // The same for Lua's hook.
+  void look_at_clock(lua_State* lua);
+  // The coroutine that runs from now on. Returns the one that ran so far.
+  lua_State* switch_to(lua_State* coroutine);
+  // The most that a reply of the running script may take: what a run may take, beside its arguments.
+  uint64_t reply_limit() const { return run_limit() + call_.argument_bytes; }
+
+  JsonSettings& json_settings() { return json_; }
 
   ScriptTime time;
   std::function<void(int level, std::string_view text)> log;
 
  private:
-  friend struct ScriptApi;      // the functions that Lua calls
-  friend struct ScriptSandbox;  // what runs protected
+  friend struct ScriptApi;       // the functions that Lua calls
+  friend struct ScriptSandbox;   // what runs protected
+  friend struct ScriptCompiler;  // the same
 
   // What belongs to one run.
   struct Call {
-    Request* request = nullptr;
+    bool active = false;
+    Request* request = nullptr;  // null: it is being compiled
     bool read_only = false;
     bool wrote = false;
-    bool paused = false;      // it has given way at least once
-    bool hurries = false;     // it takes much, or large blocks
-    int resp = 2;             // redis.setresp()
-    int64_t began_us = 0;     // when the clock was first looked at; 0: not yet
-    int64_t slice_us = 0;     // when it last went on
+    bool paused = false;    // it has given way at least once
+    bool hurries = false;   // it takes much, or large blocks
+    int resp = 2;           // redis.setresp()
+    int64_t began_us = 0;   // when the clock was first looked at; 0: not yet
+    int64_t slice_us = 0;   // when it last went on
+    int64_t looked_us = 0;  // when the clock was last looked at
+    uint64_t argument_bytes = 0;
     std::string_view killed;  // why it has to end
     std::string_view sha;
     const Script* script = nullptr;
@@ -116,9 +147,17 @@ class ScriptHost {
   static void* allocate(void* host, void* block, size_t old_size, size_t new_size);
   void* reallocate(void* block, size_t old_size, size_t new_size);
   void write_error(Request& r, lua_State* lua);
+  void begin_call();
+  void end_call();
+  void set_steps(lua_State* lua, int64_t steps);
+  void look_soon();
+  void give_way_in_time();
+  void compile(std::string_view body, Script& script, std::string& error);
+  void push_function(lua_State* lua, size_t place) const;
+  void evict(size_t count);
   void begin_limit();
   void end_limit();
-  void hurry();
+  void hurry(size_t block_bytes);
   void set_pace();
   void end_collection();
   void make_room();
@@ -134,17 +173,24 @@ class ScriptHost {
   bool collecting_ = false;            // there is more garbage than there should be
   int work_ = 0;                       // of Lua's collector, in percent of what is allocated
   lua_State* lua_;
+  lua_State* current_ = nullptr;      // the coroutine that runs
+  int64_t steps_ = 0;                 // after how many the clock is looked at next
+  int64_t steps_left_ = 0;            // of them, for what C does
   uint64_t random_ = 0x1234ABCD330E;  // the state of math.random()
   int environment_ = 0;               // registry places: the global table of scripts,
   int globals_ = 0;                   // what is behind it,
   int handler_ = 0;                   // and the function that completes errors
   // Registry places of tables that hold the compiled scripts, kPageScripts each: to mark a table, or to let
   // it grow, is one moment in Lua.
-  static constexpr size_t kPageScripts = 128;
   std::vector<int> pages_;
-  size_t functions_ = 0;  // in them
+  size_t functions_ = 0;             // places in them that have been used
+  std::vector<size_t> free_places_;  // of evicted scripts
   InParts<StringMap<Script>> scripts_;
+  std::list<std::string> by_use_;  // the names of those that can be evicted; the one used last comes last
+  uint64_t kept_bytes_ = 0;        // what SCRIPT LOAD's scripts take
+  uint64_t evicted_ = 0;
   bool repeated_an_error_ = false;
+  JsonSettings json_;
   Call call_;
   Buffer scratch_;  // the reply of a redis.call()
   std::vector<std::string_view> argv_;

@@ -93,6 +93,8 @@ int sha1hex(lua_State* lua) {
   if (lua_gettop(lua) != 1) return raise_text(lua, "ERR wrong number of arguments");
   size_t size = 0;
   const char* bytes = lua_tolstring(lua, 1, &size);  // null, and size 0, for what is no string
+  constexpr size_t kBytesInStep = 16;
+  host_of(lua).spend(lua, static_cast<int64_t>(size / kBytesInStep));
   const std::string digest = sha1_hex({bytes == nullptr ? "" : bytes, size});
   lua_pushlstring(lua, digest.data(), digest.size());
   return 1;
@@ -210,7 +212,10 @@ int ScriptApi::invoke(lua_State* lua, bool raise) {
   }
   if (refused == nullptr) {
     const std::string_view reply = run(host);
-    push_reply(lua, reply);
+    constexpr int64_t kStepsOfCall = 32;
+    host.spend(lua, kStepsOfCall + static_cast<int64_t>(host.argv_.size()));
+    if (host.scratch_.overflowed()) return luaL_error(lua, "not enough memory");
+    push_reply(lua, host, reply);
     if (!reply.starts_with('-')) return 1;
     mark_error(lua);
   } else {
@@ -252,14 +257,17 @@ int ScriptApi::log(lua_State* lua) {
   if (lua_isnumber(lua, 1) == 0) return raise_text(lua, "ERR First argument must be a number (log level).");
   const auto level = static_cast<int>(lua_tonumber(lua, 1));
   if (level < 0 || level > 3) return raise_text(lua, "ERR Invalid debug level.");
+  constexpr size_t kMaxText = 1024;  // as a line of the log may have in Redis
   std::string text;
   for (int i = 2; i <= argc; ++i) {
     size_t size = 0;
     const char* bytes = lua_tolstring(lua, i, &size);
     if (bytes == nullptr) continue;
+    if (text.size() > kMaxText) break;
     if (!text.empty()) text += ' ';
-    text.append(bytes, size);
+    text.append(bytes, std::min(size, kMaxText));
   }
+  text.resize(std::min(text.size(), kMaxText));
   if (host_of(lua).log) host_of(lua).log(level, text);
   return 0;
 }

@@ -1,6 +1,8 @@
 // The functions that scripts may call, and the sandbox they stand in. For the script files only.
 #pragma once
 
+#include <string_view>
+
 struct lua_State;
 
 namespace holdfast {
@@ -14,8 +16,15 @@ int open_sandbox(lua_State* lua);
 // Pushes the table `redis`.
 void push_redis_table(lua_State* lua);
 
-// Puts what needs the host in the place of functions of Lua's own: math.random(), string.rep().
-void put_host_functions(lua_State* lua);
+// These put functions of the host in the place of Lua's own, in the state's globals.
+void put_host_functions(lua_State* lua);       // math.random() and string.rep(); script_api.cc
+void put_table_functions(lua_State* lua);      // unpack(), table.insert() and sort(); script_table.cc
+void put_pattern_functions(lua_State* lua);    // string.find() and so on; script_pattern.cc
+void put_coroutine_functions(lua_State* lua);  // script_coroutine.cc
+
+// Compiles a script's text to a function on top of the stack, like luaL_loadbuffer(); gives way on long
+// ones.
+int compile_text(lua_State* lua, std::string_view text, const char* name);
 
 // The host of a state, known by its allocator.
 ScriptHost& host_of(lua_State* lua);

@@ -3,10 +3,12 @@
 #include <cmath>
 #include <cstdint>
 #include <lua.hpp>
-#include <string>
 #include <string_view>
 
+#include "core/script.h"
+#include "core/script_api.h"
 #include "core/script_libs.h"
+#include "core/script_memory.h"
 
 namespace holdfast {
 
@@ -17,11 +19,12 @@ constexpr int kMaxUnpackDepth = 1000;  // each level is one of C's stack
 
 class Packer {
  public:
-  explicit Packer(lua_State* lua) : lua_(lua) {}
-  const std::string& bytes() const { return out_; }
+  explicit Packer(lua_State* lua) : lua_(lua), host_(host_of(lua)), out_(ScriptAllocator<char>(lua)) {}
+  const ScriptString& bytes() const { return out_; }
 
   // The value on top of the stack, which stays there.
   void pack(int depth) {
+    host_.spend(lua_);
     switch (lua_type(lua_, -1)) {
       case LUA_TSTRING:
         return pack_string();
@@ -91,6 +94,7 @@ class Packer {
     int64_t count = 0;
     lua_Number highest = 0;
     for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
+      host_.spend(lua_);
       if (lua_type(lua_, -2) != LUA_TNUMBER) return lua_pop(lua_, 2), -1;
       const lua_Number key = lua_tonumber(lua_, -2);
       if (key < 1 || key != std::floor(key)) return lua_pop(lua_, 2), -1;
@@ -114,7 +118,10 @@ class Packer {
 
   void pack_map(int depth) {
     uint64_t size = 0;
-    for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) ++size;
+    for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
+      host_.spend(lua_);
+      ++size;
+    }
     size_of_container(size, 0x80, 0xDE);
     for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
       lua_pushvalue(lua_, -2);
@@ -125,18 +132,20 @@ class Packer {
   }
 
   lua_State* lua_;
-  std::string out_;
+  ScriptHost& host_;
+  ScriptString out_;
 };
 
 class Unpacker {
  public:
-  Unpacker(lua_State* lua, std::string_view bytes) : lua_(lua), rest_(bytes) {}
+  Unpacker(lua_State* lua, std::string_view bytes) : lua_(lua), host_(host_of(lua)), rest_(bytes) {}
   bool done() const { return rest_.empty(); }
   size_t left() const { return rest_.size(); }
 
   // Pushes the next value.
   void push_next(int depth) {
     luaL_checkstack(lua_, 4, "too many values at once");
+    host_.spend(lua_);
     if (depth > kMaxUnpackDepth) bad();
     const auto tag = static_cast<uint8_t>(integer(1));
     if (tag <= 0x7F) return lua_pushnumber(lua_, tag);
@@ -228,6 +237,7 @@ class Unpacker {
   }
 
   lua_State* lua_;
+  ScriptHost& host_;
   std::string_view rest_;
 };
 

@@ -5,12 +5,15 @@ struct lua_State;
 
 namespace holdfast {
 
-// Puts cjson, bit, struct and cmsgpack into the state's globals.
-void open_script_libraries(lua_State* lua);
+struct JsonSettings;
 
 // Each pushes its table.
-void push_bit(lua_State* lua);       // script_bit.cc
-void push_struct(lua_State* lua);    // script_struct.cc
-void push_cmsgpack(lua_State* lua);  // script_cmsgpack.cc
+void push_cjson(lua_State* lua, JsonSettings& settings);  // script_json.cc; the settings outlive the state
+void push_bit(lua_State* lua);                            // script_bit.cc
+void push_struct(lua_State* lua);                         // script_struct.cc
+void push_cmsgpack(lua_State* lua);                       // script_cmsgpack.cc
+
+// Pushes the value that a JSON text stands for. The text ends with a 0.
+void push_json(lua_State* lua, const char* text, const JsonSettings& settings);  // script_json_decode.cc
 
 }  // namespace holdfast

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <lua.hpp>
 
+#include "core/script_memory.h"
+
 #include "core/script.h"
 
 namespace holdfast {
@@ -21,6 +23,25 @@ constexpr uint64_t kStepWork = 20'000;  // bytes marked or swept in a step: abou
 
 }  // namespace
 
+void* take_script_memory(lua_State* lua, size_t bytes) {
+  void* host = nullptr;
+  const lua_Alloc allocate = lua_getallocf(lua, &host);
+  void* block = allocate(host, nullptr, 0, bytes);
+  if (block != nullptr) return block;
+  lua_gc(lua, LUA_GCCOLLECT, 0);
+  return allocate(host, nullptr, 0, bytes);
+}
+
+void give_script_memory(lua_State* lua, void* block, size_t bytes) {
+  void* host = nullptr;
+  lua_getallocf(lua, &host)(host, block, bytes, 0);
+}
+
+void raise_no_memory(lua_State* lua) {
+  luaL_error(lua, "not enough memory");
+  std::abort();  // not reached
+}
+
 // Lua frees with new_size 0, and can do with the old block where it asks for a smaller one.
 void* ScriptHost::allocate(void* host, void* block, size_t old_size, size_t new_size) {
   auto& self = *static_cast<ScriptHost*>(host);
@@ -30,7 +51,7 @@ void* ScriptHost::allocate(void* host, void* block, size_t old_size, size_t new_
     return nullptr;
   }
   if (new_size > old_size && self.used_bytes_ + (new_size - old_size) > self.ceiling_bytes_) return nullptr;
-  if (new_size >= kLargeBlock || self.used_bytes_ > self.hurry_bytes_) self.hurry();
+  if (new_size >= kLargeBlock || self.used_bytes_ > self.hurry_bytes_) self.hurry(new_size);
   void* moved = block == nullptr ? self.blocks_.take(new_size) : self.reallocate(block, old_size, new_size);
   if (moved != nullptr) self.used_bytes_ += new_size - old_size;
   return moved;
@@ -47,7 +68,8 @@ void* ScriptHost::reallocate(void* block, size_t old_size, size_t new_size) {
 
 // A run that has taken much of what it may, or large blocks: Lua takes a step for each block, however
 // large, and with a few large ones would never come to the end of a cycle. This only sets a number.
-void ScriptHost::hurry() {
+void ScriptHost::hurry(size_t block_bytes) {
+  if (block_bytes >= kLargeBlock) look_soon();
   if (call_.request == nullptr || call_.hurries) return;
   call_.hurries = true;
   lua_gc(lua_, LUA_GCSETSTEPMUL, kMostWork);
@@ -63,11 +85,14 @@ void ScriptHost::set_pace() {
 }
 
 void ScriptHost::begin_limit() {
+  scratch_.set_limit(run_limit());
   ceiling_bytes_ = std::min(limit_bytes_, used_bytes_ + run_bytes_);
   hurry_bytes_ = used_bytes_ + run_limit() / 4;
 }
 
 void ScriptHost::end_limit() {
+  constexpr size_t kKeptBytes = size_t{64} << 10U;
+  scratch_.reset(kKeptBytes);
   ceiling_bytes_ = limit_bytes_;
   hurry_bytes_ = UINT64_MAX;
   if (call_.hurries) set_pace();

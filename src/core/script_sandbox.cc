@@ -2,6 +2,7 @@
 // next. Every table of it is behind a proxy, a userdata that reads through and refuses to be written; the
 // table of globals itself is never in a script's hands.
 #include <algorithm>
+#include <climits>
 #include <lua.hpp>
 #include <string>
 
@@ -157,7 +158,7 @@ int load_text(lua_State* lua, std::string_view text, const char* name) {
     lua_pushliteral(lua, "compiled code is not allowed");
     return 2;
   }
-  if (luaL_loadbuffer(lua, text.data(), text.size(), name) == 0) return 1;
+  if (compile_text(lua, text, name) == 0) return 1;
   lua_pushnil(lua);
   lua_insert(lua, -2);
   return 2;
@@ -176,13 +177,18 @@ int sandbox_load(lua_State* lua) {
   lua_pushliteral(lua, "");
   while (true) {
     lua_pushvalue(lua, 1);
-    lua_call(lua, 0, 1);
+    if (lua_pcall(lua, 0, 1, 0) != 0) {
+      lua_pushnil(lua);
+      lua_insert(lua, -2);
+      return 2;
+    }
     if (lua_isnil(lua, -1)) break;
     size_t size = 0;
     if (lua_isstring(lua, -1) == 0) return luaL_error(lua, "reader function must return a string");
     lua_tolstring(lua, -1, &size);
     if (size == 0) break;
     lua_concat(lua, 2);
+    host_of(lua).spend(lua);
   }
   lua_pop(lua, 1);
   size_t size = 0;
@@ -190,24 +196,34 @@ int sandbox_load(lua_State* lua) {
   return load_text(lua, {text, size}, name);
 }
 
-// A script may ask for a collection, but not stop it for those that come after.
-int sandbox_collectgarbage(lua_State* lua) {
-  const std::string_view what = luaL_optstring(lua, 1, "collect");
-  const bool harmless = what == "collect" || what == "count" || what == "step";
-  if (harmless) return call_original(lua);
-  lua_pushinteger(lua, 0);
-  return 1;
+// Collects for at most `kib` KiB's worth of work, or to the end of a cycle: that is true.
+bool collect(lua_State* lua, int kib) {
+  ScriptHost& host = host_of(lua);
+  for (int i = 0; i <= kib; ++i) {
+    const bool ended = lua_gc(lua, LUA_GCSTEP, 0) != 0;
+    host.look_at_clock(lua);
+    if (ended) return true;
+  }
+  return false;
 }
 
-// Patterns are matched by recursion: one frame of C for each item of a pattern. Longer ones than this have
-// no use but to overflow the stack.
-constexpr size_t kMaxPattern = 4096;
-
-int with_short_pattern(lua_State* lua) {
-  size_t size = 0;
-  if (lua_isstring(lua, 2) != 0) lua_tolstring(lua, 2, &size);
-  if (size > kMaxPattern) return luaL_error(lua, "pattern is longer than %d bytes", int{kMaxPattern});
-  return call_original(lua);
+// A script may ask for a collection, in steps between which the clock is looked at. It may not stop it for
+// those that come after.
+int sandbox_collectgarbage(lua_State* lua) {
+  static constexpr const char* kNames[] = {"collect", "count",    "step",       "stop",
+                                           "restart", "setpause", "setstepmul", nullptr};
+  const std::string_view what = kNames[luaL_checkoption(lua, 1, "collect", kNames)];
+  if (what == "count") return call_original(lua);
+  if (what == "step") {
+    lua_pushboolean(lua, collect(lua, std::max(luaL_optint(lua, 2, 0), 0)));
+    return 1;
+  }
+  if (what == "collect") {
+    collect(lua, INT_MAX - 1);  // what has begun may have passed over what is garbage now
+    collect(lua, INT_MAX - 1);
+  }
+  lua_pushinteger(lua, 0);
+  return 1;
 }
 
 struct Wrapper {
@@ -236,7 +252,14 @@ void open_libraries(lua_State* lua) {
   open_library(lua, LUA_TABLIBNAME, luaopen_table);
   open_library(lua, LUA_STRLIBNAME, luaopen_string);
   open_library(lua, LUA_MATHLIBNAME, luaopen_math);
-  open_script_libraries(lua);
+  push_cjson(lua, host_of(lua).json_settings());
+  lua_setglobal(lua, "cjson");
+  push_bit(lua);
+  lua_setglobal(lua, "bit");
+  push_struct(lua);
+  lua_setglobal(lua, "struct");
+  push_cmsgpack(lua);
+  lua_setglobal(lua, "cmsgpack");
 }
 
 void guard_base(lua_State* lua) {
@@ -252,14 +275,11 @@ void guard_base(lua_State* lua) {
                    {"loadstring", sandbox_loadstring},
                    {"load", sandbox_load},
                    {"collectgarbage", sandbox_collectgarbage}});
-  lua_getfield(lua, -1, LUA_STRLIBNAME);
-  put_before(lua, {{"find", with_short_pattern},
-                   {"match", with_short_pattern},
-                   {"gmatch", with_short_pattern},
-                   {"gfind", with_short_pattern},
-                   {"gsub", with_short_pattern}});
-  lua_pop(lua, 2);
+  lua_pop(lua, 1);
   put_host_functions(lua);
+  put_table_functions(lua);
+  put_pattern_functions(lua);
+  put_coroutine_functions(lua);
 }
 
 // Copies a name from the state's globals into the table on top; a table as its proxy.

@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <cstring>
 #include <lua.hpp>
-#include <string>
 #include <string_view>
 
+#include "core/script.h"
+#include "core/script_api.h"
 #include "core/script_libs.h"
+#include "core/script_memory.h"
 
 namespace holdfast {
 
@@ -121,7 +123,7 @@ class Format {
   size_t align_ = 1;
 };
 
-void append_integer(std::string& out, uint64_t value, size_t size, bool big_end) {
+void append_integer(ScriptString& out, uint64_t value, size_t size, bool big_end) {
   char bytes[kMaxInteger];
   for (size_t i = 0; i < size; ++i) {
     bytes[big_end ? size - 1 - i : i] = static_cast<char>(value & 0xFFU);
@@ -146,7 +148,7 @@ uint64_t to_bits(lua_Number n) {
   return uint64_t{1} << 63U;
 }
 
-void append_float(std::string& out, lua_Number n, size_t size, bool big_end) {
+void append_float(ScriptString& out, lua_Number n, size_t size, bool big_end) {
   const uint64_t bits =
       size == sizeof(float) ? std::bit_cast<uint32_t>(static_cast<float>(n)) : std::bit_cast<uint64_t>(n);
   append_integer(out, bits, size, big_end);
@@ -167,7 +169,7 @@ lua_Number read_number(const char* bytes, size_t size, char option, bool big_end
   return static_cast<lua_Number>(static_cast<int64_t>((value ^ sign) - sign));
 }
 
-void pack_string(lua_State* lua, std::string& out, char option, size_t size, int arg) {
+void pack_string(lua_State* lua, ScriptString& out, char option, size_t size, int arg) {
   size_t length = 0;
   const char* bytes = luaL_checklstring(lua, arg, &length);
   if (size == 0) size = length;
@@ -180,8 +182,10 @@ void pack_string(lua_State* lua, std::string& out, char option, size_t size, int
 int struct_pack(lua_State* lua) {
   Format format(lua, luaL_checkstring(lua, 1));
   lua_pushnil(lua);  // what an error says of an argument that is missing
-  std::string out;
+  ScriptString out{ScriptAllocator<char>(lua)};
+  ScriptHost& host = host_of(lua);
   for (int arg = 2; !format.done();) {
+    host.spend(lua);
     size_t size = 0;
     const char option = format.next(size);
     out.append(format.padding(option, size, out.size()), '\0');
@@ -243,13 +247,16 @@ int struct_unpack(lua_State* lua) {
   const std::string_view data(bytes, length);
   const lua_Integer first = luaL_optinteger(lua, 3, 1);
   luaL_argcheck(lua, first != 0, 3, "offset must be 1 or greater");
-  auto at = static_cast<size_t>(first - 1);  // a negative one lies beyond any data
+  size_t at = static_cast<size_t>(first) - 1;  // a negative one lies beyond any data
   int results = 0;
+  ScriptHost& host = host_of(lua);
   while (!format.done()) {
     size_t size = 0;
     const char option = format.next(size);
+    check_room(lua, 0, at, data);
     at += format.padding(option, size, at);
     check_room(lua, size, at, data);
+    host.spend(lua);
     luaL_checkstack(lua, 2, "too many results");
     at += unpack_one(lua, format, option, size, data, at, results);
   }
@@ -260,7 +267,9 @@ int struct_unpack(lua_State* lua) {
 int struct_size(lua_State* lua) {
   Format format(lua, luaL_checkstring(lua, 1));
   size_t at = 0;
+  ScriptHost& host = host_of(lua);
   while (!format.done()) {
+    host.spend(lua);
     size_t size = 0;
     const char option = format.next(size);
     at += format.padding(option, size, at);

@@ -9,6 +9,8 @@
 #include <lua.hpp>
 #include <string>
 
+#include "core/script.h"
+
 namespace holdfast {
 
 namespace {
@@ -25,10 +27,12 @@ void set_field(lua_State* lua, const char* name, std::string_view value) {
 // Reads a reply from its front on.
 class ReplyReader {
  public:
-  ReplyReader(lua_State* lua, std::string_view bytes) : lua_(lua), rest_(bytes) {}
+  ReplyReader(lua_State* lua, ScriptHost& host, std::string_view bytes)
+      : lua_(lua), host_(host), rest_(bytes) {}
 
   void push_next() {
     luaL_checkstack(lua_, 6, "a reply is nested too deeply");
+    host_.spend(lua_);
     const char type = rest_[0];
     const std::string_view line = take_line();
     switch (type) {
@@ -130,6 +134,7 @@ class ReplyReader {
   }
 
   lua_State* lua_;
+  ScriptHost& host_;
   std::string_view rest_;
 };
 
@@ -160,53 +165,69 @@ std::string one_line(std::string_view text) {
 
 class ValueWriter {
  public:
-  ValueWriter(lua_State* lua, Reply& reply, bool resp3_booleans)
-      : lua_(lua), reply_(reply), resp3_booleans_(resp3_booleans) {}
+  ValueWriter(lua_State* lua, ScriptHost& host, Reply& reply, bool resp3_booleans)
+      : lua_(lua),
+        host_(host),
+        reply_(reply),
+        resp3_booleans_(resp3_booleans),
+        most_(reply.out().size() + host.reply_limit()) {}
 
   // Writes the value on top of the stack, which stays there.
-  bool write(int depth) {
-    if (depth > kMaxDepth || lua_checkstack(lua_, 5) == 0) return false;
+  Written write(int depth) {
+    if (depth > kMaxDepth || lua_checkstack(lua_, 5) == 0) return Written::kTooDeep;
+    host_.spend(lua_);
+    if (!has_room(lua_type(lua_, -1) == LUA_TSTRING ? lua_objlen(lua_, -1) : 0)) return Written::kTooLarge;
     switch (lua_type(lua_, -1)) {
       case LUA_TSTRING:
         reply_.bulk(string_at(lua_, -1));
-        return true;
+        return Written::kWhole;
       case LUA_TNUMBER:
         reply_.integer(to_integer(lua_tonumber(lua_, -1)));
-        return true;
+        return Written::kWhole;
       case LUA_TBOOLEAN:
         write_boolean(lua_toboolean(lua_, -1) != 0);
-        return true;
+        return Written::kWhole;
       case LUA_TTABLE:
         return write_table(depth);
       case LUA_TUSERDATA:  // a library: a table without elements
         reply_.array(0);
-        return true;
+        return Written::kWhole;
       default:
         reply_.null();
-        return true;
+        return Written::kWhole;
     }
   }
 
  private:
+  bool has_room(size_t bytes) const {
+    const size_t size = reply_.out().size();
+    return size <= most_ && bytes <= most_ - size;
+  }
+
   void write_boolean(bool value) {
     if (resp3_booleans_) return reply_.boolean(value);
     value ? reply_.integer(1) : reply_.null();
   }
 
   // A table is what its one known field says, or else an array.
-  bool write_table(int depth) {
-    bool done = write_field("err", LUA_TSTRING, [&] { write_error(); });
-    done = done || write_field("ok", LUA_TSTRING, [&] { reply_.simple(one_line(string_at(lua_, -1))); });
+  Written write_table(int depth) {
+    Written whole = Written::kWhole;
+    bool done = write_text("err", whole, [&] { write_error(); });
+    done = done || write_text("ok", whole, [&] { reply_.simple(one_line(string_at(lua_, -1))); });
     done = done || write_field("double", LUA_TNUMBER, [&] { reply_.number(lua_tonumber(lua_, -1)); });
-    if (done) return true;
-    bool fits = true;
-    done = write_field("map", LUA_TTABLE, [&] { fits = write_pairs(depth, true); });
-    done = done || write_field("set", LUA_TTABLE, [&] { fits = write_pairs(depth, false); });
-    done = done || write_field("big_number", LUA_TSTRING,
-                               [&] { reply_.big_number(one_line(string_at(lua_, -1))); });
+    done = done || write_field("map", LUA_TTABLE, [&] { whole = write_pairs(depth, true); });
+    done = done || write_field("set", LUA_TTABLE, [&] { whole = write_pairs(depth, false); });
+    done =
+        done || write_text("big_number", whole, [&] { reply_.big_number(one_line(string_at(lua_, -1))); });
     bool verbatim = false;
-    if (!done) write_field("verbatim_string", LUA_TTABLE, [&] { verbatim = write_verbatim(); });
-    return done || verbatim ? fits : write_array(depth);
+    if (!done) write_field("verbatim_string", LUA_TTABLE, [&] { verbatim = write_verbatim(whole); });
+    return done || verbatim ? whole : write_array(depth);
+  }
+
+  template <class F>
+  bool write_text(std::string_view name, Written& whole, F f) {
+    return write_field(name, LUA_TSTRING,
+                       [&] { has_room(lua_objlen(lua_, -1)) ? f() : void(whole = Written::kTooLarge); });
   }
 
   template <class F>
@@ -225,39 +246,47 @@ class ValueWriter {
     reply_.error(text);
   }
 
-  bool write_verbatim() {
+  bool write_verbatim(Written& result) {
     push_field(lua_, "format");
     lua_insert(lua_, -2);  // under the table
     push_field(lua_, "string");
     const bool whole = lua_type(lua_, -1) == LUA_TSTRING && lua_type(lua_, -3) == LUA_TSTRING;
-    if (whole) reply_.verbatim(string_at(lua_, -1), string_at(lua_, -3));
+    if (whole && !has_room(lua_objlen(lua_, -1) + lua_objlen(lua_, -3))) {
+      result = Written::kTooLarge;
+    } else if (whole) {
+      reply_.verbatim(string_at(lua_, -1), string_at(lua_, -3));
+    }
     lua_pop(lua_, 1);
     lua_remove(lua_, -2);
     return whole;
   }
 
   // Of a map the keys and values, of a set the keys.
-  bool write_pairs(int depth, bool values) {
+  Written write_pairs(int depth, bool values) {
     size_t count = 0;
-    for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) ++count;
+    for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
+      host_.spend(lua_);
+      ++count;
+    }
     values ? reply_.map(count) : reply_.set(count);
     for (lua_pushnil(lua_); lua_next(lua_, -2) != 0;) {
       lua_pushvalue(lua_, -2);
-      bool fits = write(depth + 1);
+      Written whole = write(depth + 1);
       lua_pop(lua_, 1);
-      if (values) fits = fits && write(depth + 1);
+      if (values && whole == Written::kWhole) whole = write(depth + 1);
       lua_pop(lua_, 1);
-      if (fits) continue;
+      if (whole == Written::kWhole) continue;
       lua_pop(lua_, 1);  // the key, which lua_next() would have taken
-      return false;
+      return whole;
     }
-    return true;
+    return Written::kWhole;
   }
 
   // Up to the first nil.
-  bool write_array(int depth) {
+  Written write_array(int depth) {
     int count = 0;
     for (bool more = true; more; lua_pop(lua_, 1)) {
+      host_.spend(lua_);
       lua_rawgeti(lua_, -1, count + 1);
       more = !lua_isnil(lua_, -1);
       if (more) ++count;
@@ -265,24 +294,28 @@ class ValueWriter {
     reply_.array(static_cast<size_t>(count));
     for (int i = 1; i <= count; ++i) {
       lua_rawgeti(lua_, -1, i);
-      const bool fits = write(depth + 1);
+      const Written whole = write(depth + 1);
       lua_pop(lua_, 1);
-      if (!fits) return false;
+      if (whole != Written::kWhole) return whole;
     }
-    return true;
+    return Written::kWhole;
   }
 
   lua_State* lua_;
+  ScriptHost& host_;
   Reply& reply_;
   bool resp3_booleans_;
+  size_t most_;  // of the whole reply, with what stands before it
 };
 
 }  // namespace
 
-void push_reply(lua_State* lua, std::string_view bytes) { ReplyReader(lua, bytes).push_next(); }
+void push_reply(lua_State* lua, ScriptHost& host, std::string_view bytes) {
+  ReplyReader(lua, host, bytes).push_next();
+}
 
-bool write_value(lua_State* lua, Reply& reply, bool resp3_booleans) {
-  return ValueWriter(lua, reply, resp3_booleans).write(0);
+Written write_value(lua_State* lua, ScriptHost& host, Reply& reply, bool resp3_booleans) {
+  return ValueWriter(lua, host, reply, resp3_booleans).write(0);
 }
 
 void push_error(lua_State* lua, std::string_view text) {

@@ -1,6 +1,7 @@
 // Values on their way between Lua and RESP. For the script files only.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "core/reply.h"
@@ -9,13 +10,16 @@ struct lua_State;
 
 namespace holdfast {
 
+class ScriptHost;
+
 // Pushes what a command replied, as redis.call() gives it: one value. `bytes` is one whole reply that this
 // server wrote. May raise Lua's error of too little memory.
-void push_reply(lua_State* lua, std::string_view bytes);
+void push_reply(lua_State* lua, ScriptHost& host, std::string_view bytes);
 
-// Writes the value on top of the stack as the script's reply. `resp3_booleans`: after redis.setresp(3).
-// False: it is nested too deeply, and only a part has been written.
-bool write_value(lua_State* lua, Reply& reply, bool resp3_booleans);
+enum class Written : uint8_t { kWhole, kTooDeep, kTooLarge };
+// Writes the value on top of the stack as the script's reply, of at most ScriptHost::reply_limit() bytes.
+// `resp3_booleans`: after redis.setresp(3). kTooDeep, kTooLarge: only a part has been written.
+Written write_value(lua_State* lua, ScriptHost& host, Reply& reply, bool resp3_booleans);
 
 // Pushes {err = text}.
 void push_error(lua_State* lua, std::string_view text);
