@@ -26,6 +26,7 @@ void fuzz_options(std::string_view bytes);
 void fuzz_rdb(std::string_view bytes);
 void fuzz_replies(std::string_view bytes);
 void fuzz_requests(std::string_view bytes);
+void fuzz_scripts(std::string_view bytes);
 
 // What a target promises.
 inline void must(bool promise, std::string_view what) {
