@@ -56,7 +56,7 @@ class Matcher {
   const char* end_;
   const char* pattern_;
   int captures_ = 0;
-  Capture capture_[kMaxCaptures];
+  Capture capture_[kMaxCaptures] = {};
 };
 
 }  // namespace holdfast
