@@ -26,9 +26,9 @@ LIBS = $(CLIENT_LIBS) $(shell pkg-config --libs spdlog) -lboost_program_options
 CCACHE := $(shell command -v ccache 2>/dev/null)
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
-LIB = $(wildcard src/core/*.cc src/tls/*.cc src/io/*.cc)
+LIB = $(wildcard src/core/*/*.cc src/tls/*.cc src/io/*/*.cc)
 # The library for programs, with an engine for those who want no server.
-CLIENT = $(wildcard src/client/*.cc src/core/*.cc src/tls/*.cc)
+CLIENT = $(wildcard src/client/*/*.cc src/core/*/*.cc src/tls/*.cc)
 include src/client/scripts.mk
 .DEFAULT_GOAL = all
 CLI = $(wildcard src/cli/*.cc)
@@ -55,7 +55,7 @@ LIBRARY = release
 LIBRARY_DIR = $(if $(filter asan,$(LIBRARY)),build/asan,build)
 LIBRARIES = $(LIBRARY_DIR)/libholdfast.a $(LIBRARY_DIR)/libholdfast.so
 SONAME = libholdfast.so.0
-VERSION = $(shell sed -n 's/.*kHoldfastVersion = "\(.*\)".*/\1/p' src/core/version.h)
+VERSION = $(shell sed -n 's/.*kHoldfastVersion = "\(.*\)".*/\1/p' src/core/base/version.h)
 
 all: build/holdfast-server build/holdfast $(LIBRARIES)  ## build all that is installed (the default)
 
@@ -183,7 +183,7 @@ build/asan/%.o: %.cc Makefile
 
 # It changes stacks, which it tells AddressSanitizer; in its own code that would look for its frames on the
 # other one.
-build/asan/src/core/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
+build/asan/src/core/base/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
 
 # The program looks at its own name: called redis-server it is the server, called redis-check-rdb it is not.
 build/redis-server:

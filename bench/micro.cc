@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/resp.h"
-#include "core/snapshot.h"
-#include "core/state.h"
+#include "core/codec/resp.h"
+#include "core/engine/engine.h"
+#include "core/persist/snapshot.h"
+#include "core/state/state.h"
 #include "load/connection.h"
 #include "load/request.h"
 

@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "client/address.h"
-#include "client/transport.h"
+#include "client/base/address.h"
+#include "client/transport/transport.h"
 #include "holdfast/client.h"
 #include "load/histogram.h"
 

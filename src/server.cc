@@ -8,18 +8,18 @@
 #include <optional>
 #include <utility>
 
-#include "core/acl.h"
-#include "core/engine.h"
-#include "core/version.h"
-#include "io/acl_file.h"
-#include "io/clock.h"
-#include "io/host.h"
-#include "io/listen.h"
-#include "io/log.h"
-#include "io/options.h"
-#include "io/server.h"
-#include "io/store.h"
-#include "io/tls_setup.h"
+#include "core/base/version.h"
+#include "core/command/acl.h"
+#include "core/engine/engine.h"
+#include "io/config/acl_file.h"
+#include "io/config/options.h"
+#include "io/config/tls_setup.h"
+#include "io/disk/store.h"
+#include "io/net/listen.h"
+#include "io/net/server.h"
+#include "io/os/clock.h"
+#include "io/os/host_info.h"
+#include "io/os/log.h"
 
 namespace holdfast {
 namespace {

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "cli/status.h"
-#include "client/transport.h"
-#include "client/wait_report.h"
+#include "client/algorithm/wait_report.h"
+#include "client/transport/transport.h"
 
 namespace holdfast {
 namespace {

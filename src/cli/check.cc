@@ -14,14 +14,14 @@
 
 #include "cli/output.h"
 #include "cli/status.h"
-#include "core/journal_frame.h"
-#include "core/meta.h"
-#include "core/rdb_reader.h"
-#include "core/types.h"
-#include "io/files.h"
-#include "io/gunzip.h"
-#include "io/journal_writer.h"
-#include "io/recovery.h"
+#include "core/base/types.h"
+#include "core/codec/journal_frame.h"
+#include "core/codec/meta.h"
+#include "core/codec/rdb_reader.h"
+#include "io/disk/gunzip.h"
+#include "io/disk/journal_writer.h"
+#include "io/disk/recovery.h"
+#include "io/os/files.h"
 
 namespace holdfast {
 namespace {

@@ -19,9 +19,9 @@
 #include "cli/show.h"
 #include "cli/signals.h"
 #include "cli/status.h"
-#include "client/login.h"
-#include "client/transport.h"
-#include "client/wait_report.h"
+#include "client/algorithm/wait_report.h"
+#include "client/base/login.h"
+#include "client/transport/transport.h"
 
 namespace holdfast {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "client/login.h"
+#include "client/base/login.h"
 
 namespace holdfast {
 namespace {

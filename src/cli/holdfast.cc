@@ -14,7 +14,7 @@
 #include "cli/secrets.h"
 #include "cli/status.h"
 #include "cli/verbs.h"
-#include "core/version.h"
+#include "core/base/version.h"
 
 namespace holdfast {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "client/login.h"
+#include "client/base/login.h"
 
 namespace holdfast {
 namespace {

@@ -6,7 +6,7 @@
 #include <future>
 #include <numeric>
 
-#include "client/login.h"
+#include "client/base/login.h"
 
 namespace holdfast {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "client/address.h"
-#include "client/ring.h"
-#include "client/transport.h"
-#include "client/value.h"
+#include "client/base/address.h"
+#include "client/base/ring.h"
+#include "client/base/value.h"
+#include "client/transport/transport.h"
 
 namespace holdfast {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/servers.h"
-#include "client/value.h"
+#include "client/base/value.h"
 
 namespace holdfast {
 

@@ -16,8 +16,8 @@
 #include "cli/show.h"
 #include "cli/status.h"
 #include "cli/verbs.h"
-#include "client/login.h"
-#include "client/wait_report.h"
+#include "client/algorithm/wait_report.h"
+#include "client/base/login.h"
 
 namespace holdfast {
 namespace {

@@ -6,7 +6,7 @@ CLIENT += $(SCRIPTS_CC)
 $(SCRIPTS_CC): $(SCRIPTS) src/client/scripts.mk
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
-	$(Q){ echo '#include "client/redis_script.h"'; echo 'namespace holdfast::client {'; \
+	$(Q){ echo '#include "client/transport/redis_script.h"'; echo 'namespace holdfast::client {'; \
 	  echo 'std::string_view script_file(std::string_view name) {'; \
 	  for file in $(SCRIPTS); do \
 	    printf '  if (name == "%s") return R"lua(' "$$(basename $$file .lua)"; cat $$file; echo ')lua";'; \

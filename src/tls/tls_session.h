@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/buffer.h"
+#include "core/base/buffer.h"
 #include "tls/tls_context.h"
 
 struct ssl_st;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/files.h"
+#include "io/os/files.h"
 
 namespace holdfast {
 

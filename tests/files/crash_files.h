@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/files.h"
+#include "io/os/files.h"
 #include "simulation/dice.h"
 
 namespace holdfast {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/acl.h"
+#include "core/command/acl.h"
 #include "fuzz/targets.h"
 
 namespace holdfast::fuzz {

@@ -1,17 +1,17 @@
 // The whole engine: bytes become connections, requests and time. After each step its invariants hold and
 // what it says is whole replies; in the end its journal and its snapshot give the same state.
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 #include <array>
 #include <string>
 #include <vector>
 
-#include "core/command.h"
-#include "core/resp.h"
+#include "core/codec/resp.h"
+#include "core/command/command.h"
 #include "fuzz/engines.h"
 #include "fuzz/resp_reader.h"
 #include "fuzz/words.h"
-#include "io/options.h"
+#include "io/config/options.h"
 
 namespace holdfast::fuzz {
 namespace {

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <string>
 
-#include "core/checksum.h"
-#include "core/engine.h"
-#include "core/rdb_writer.h"
-#include "core/restore.h"
-#include "core/snapshot.h"
+#include "core/base/checksum.h"
+#include "core/codec/rdb_writer.h"
+#include "core/engine/engine.h"
+#include "core/persist/load_snapshot.h"
+#include "core/persist/snapshot.h"
 #include "fuzz/targets.h"
 #include "unit/state_text.h"
 

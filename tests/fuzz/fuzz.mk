@@ -32,4 +32,4 @@ build/fuzz/%.o: %.cc Makefile tests/fuzz/fuzz.mk
 	@mkdir -p $(@D)
 	$(Q)$(CCACHE) $(FUZZ_CXX) $(FUZZ_FLAGS) $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
-build/fuzz/src/core/fiber.o: FUZZ_FLAGS += -fno-sanitize=address -DHOLDFAST_ASAN
+build/fuzz/src/core/base/fiber.o: FUZZ_FLAGS += -fno-sanitize=address -DHOLDFAST_ASAN

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/journal_frame.h"
+#include "core/codec/journal_frame.h"
 #include "fuzz/engines.h"
 
 namespace holdfast::fuzz {

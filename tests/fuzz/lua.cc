@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "fuzz/engines.h"
 
 namespace holdfast::fuzz {

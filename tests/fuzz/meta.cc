@@ -1,9 +1,9 @@
 // The text of the file `meta`: what is taken has one form only, and says what was written.
-#include "core/meta.h"
+#include "core/codec/meta.h"
 
 #include <array>
 
-#include "core/checksum.h"
+#include "core/base/checksum.h"
 #include "fuzz/targets.h"
 
 namespace holdfast::fuzz {

@@ -1,6 +1,6 @@
 // The options of the server: any command line and file are refused with a reason, or give options that can
 // be shown, set again, and written to the file and read back.
-#include "io/options.h"
+#include "io/config/options.h"
 
 #include <fstream>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "files/temp_folder.h"
 #include "fuzz/targets.h"
-#include "io/options_table.h"
+#include "io/config/options_table.h"
 
 namespace holdfast::fuzz {
 namespace {

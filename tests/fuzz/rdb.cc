@@ -2,7 +2,7 @@
 // whatever pieces they come; and a snapshot of that gives it again.
 #include <string>
 
-#include "core/rdb.h"
+#include "core/codec/rdb.h"
 #include "fuzz/engines.h"
 
 namespace holdfast::fuzz {

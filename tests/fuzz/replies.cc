@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "client/redlock.h"
-#include "client/transport.h"
-#include "client/transport_reply.h"
+#include "client/algorithm/redlock.h"
+#include "client/transport/reply_reader.h"
+#include "client/transport/transport.h"
 #include "fuzz/targets.h"
 
 namespace holdfast::fuzz {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/resp.h"
+#include "core/codec/resp.h"
 #include "fuzz/targets.h"
 
 namespace holdfast::fuzz {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/command.h"
+#include "core/command/command.h"
 
 namespace holdfast::fuzz {
 

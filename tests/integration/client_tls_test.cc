@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "client/address.h"
+#include "client/base/address.h"
 #include "files/certificates.h"
 #include "integration/listener.h"
 #include "integration/redis_rig.h"

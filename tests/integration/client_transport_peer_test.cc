@@ -10,9 +10,9 @@
 #include <memory>
 #include <string>
 
-#include "client/transport_backoff.h"
-#include "client/transport_connection.h"
-#include "client/transport_watcher.h"
+#include "client/transport/backoff.h"
+#include "client/transport/connection.h"
+#include "client/transport/watcher.h"
 #include "integration/client.h"
 #include "integration/listener.h"
 #include "integration/transport_rig.h"

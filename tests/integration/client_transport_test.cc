@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "client/transport_pipeline.h"
+#include "client/transport/pipeline.h"
 #include "integration/client.h"
 #include "integration/transport_rig.h"
 

@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "client/redis_script.h"
-#include "core/hash_slot.h"
+#include "client/transport/redis_script.h"
+#include "core/base/hash_slot.h"
 
 namespace holdfast::integration {
 namespace {

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "client/redis_script.h"
-#include "core/hash_slot.h"
-#include "core/saved.h"
+#include "client/transport/redis_script.h"
+#include "core/base/hash_slot.h"
+#include "core/codec/hold_codec.h"
 #include "holdfast/lease.h"
 #include "redis_rig.h"
 

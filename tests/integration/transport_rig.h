@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/transport.h"
+#include "client/transport/transport.h"
 #include "integration/server_harness.h"
 
 namespace holdfast::integration {

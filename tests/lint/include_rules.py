@@ -21,7 +21,7 @@ CLI = r'"cli/[^"]+"'
 ROOMS = [
     (r"include/", [STD, PUBLIC],
      "the public API includes only the standard library and itself"),
-    (r"src/core/page_pool\.cc", [STD, CORE, r"<sys/mman\.h>"],
+    (r"src/core/base/page_pool\.cc", [STD, CORE, r"<sys/mman\.h>"],
      "the pages include the core, std, and sys/mman.h for huge ones"),
     (r"src/core/", [STD, PUBLIC, CORE, r"<absl/.*>", r"<sanitizer/.*>"],
      "the core includes only itself, include/, std and Abseil"),
@@ -32,7 +32,7 @@ ROOMS = [
      "the client includes itself, include/, the core, TLS and std"),
     (r"src/cli/check", [STD, POSIX, CORE, IO, CLI, r"<(nlohmann|fmt)/.*>"],
      "the check of a data folder includes the shell, the core, std, fmt and nlohmann"),
-    (r"src/cli/holdfast\.cc", [STD, CLI, r'"core/version\.h"', r"<fmt/.*>"],
+    (r"src/cli/holdfast\.cc", [STD, CLI, r'"core/base/version\.h"', r"<fmt/.*>"],
      "the command's main file includes the verbs, the version and std"),
     (r"src/cli/", [STD, POSIX, PUBLIC, CLIENT, CLI, r"<(nlohmann|fmt)/.*>"],
      "the command includes itself, the client, include/, std, fmt, nlohmann and Boost"),
@@ -42,19 +42,21 @@ ROOMS = [
 
 # Headers that certain files may include, whatever their room, and no others.
 ONLY_IN = [
-    (r"<boost/context/.*>", r"src/core/fiber\.cc$", "Boost.Context belongs to src/core/fiber.cc"),
-    (r"<openssl/sha\.h>", r"src/core/sha(1|256)\.cc$", "SHA belongs to src/core/sha1.cc and sha256.cc"),
+    (r"<boost/context/.*>", r"src/core/base/fiber\.cc$", "Boost.Context belongs to src/core/base/fiber.cc"),
+    (r"<openssl/sha\.h>", r"src/core/base/sha(1|256)\.cc$", "SHA belongs to src/core/base/sha*.cc"),
     (r"<uv(/.*)?\.h>", r"src/io/|src/client/transport",
      "uv.h belongs to src/io and the client's transport"),
     (r"<hiredis/.*>", r"src/client/transport", "hiredis belongs to the client's transport"),
-    (r"<boost/.*>", r"src/io/options|src/cli/", "Boost belongs to src/io/options* and the command"),
+    (r"<boost/.*>", r"src/io/config/options|src/cli/",
+     "Boost belongs to src/io/config/options* and the command"),
     (r"<openssl/.*>", r"src/tls/", "OpenSSL belongs to src/tls"),
-    (r"<xxh.*>", r"src/core/hash\.h$", "xxHash belongs to src/core/hash.h"),
-    (r"<(lua|lauxlib).*>", r"src/core/script[^/]*\.cc$", "Lua belongs to src/core/script*.cc"),
-    (r"<isa-l/crc.*>", r"src/core/checksum\.cc$", "ISA-L's checksums belong to src/core/checksum.cc"),
-    (r"<isa-l/igzip.*>", r"src/io/(gunzip|snapshot_writer)\.(h|cc)$",
+    (r"<xxh.*>", r"src/core/base/hash\.h$", "xxHash belongs to src/core/base/hash.h"),
+    (r"<(lua|lauxlib).*>", r"src/core/script/[^/]*\.cc$", "Lua belongs to src/core/script"),
+    (r"<isa-l/crc.*>", r"src/core/base/checksum\.cc$",
+     "ISA-L's checksums belong to src/core/base/checksum.cc"),
+    (r"<isa-l/igzip.*>", r"src/io/disk/(gunzip|snapshot_writer)\.(h|cc)$",
      "gzip belongs to src/io/gunzip and snapshot_writer"),
-    (r"<liblzf/.*>", r"src/core/rdb_packed\.cc$", "LZF belongs to src/core/rdb_packed.cc"),
+    (r"<liblzf/.*>", r"src/core/codec/rdb_packed\.cc$", "LZF belongs to src/core/codec/rdb_packed.cc"),
 ]
 # They let in a clock, a file, a thread or chance: the same input would no longer give the same bytes.
 WORLD = (r"<(chrono|ctime|random|thread|mutex|shared_mutex|condition_variable|future|fstream|iostream"

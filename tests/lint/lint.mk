@@ -27,7 +27,7 @@ lint-deep:  ## clang-tidy with the static analyzer, which takes half as long aga
 	@$(MAKE) $(SILENT) -k -Otarget lint-tidy ANALYZER=1
 
 # A stamp for each file, so that only what has changed is checked again.
-lint-tidy: $(call tidy,$(wildcard src/*.cc src/*/*.cc)) ; @:
+lint-tidy: $(call tidy,$(wildcard src/*.cc src/*/*.cc src/*/*/*.cc)) ; @:
 $(LINT_BUILD)/%.tidy: %.cc .clang-tidy Makefile
 	$(call say,TIDY,$<)
 	@mkdir -p $(@D)

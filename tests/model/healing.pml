@@ -1,5 +1,5 @@
 /* Who holds a lock on several servers while servers forget and renewals heal them: the rules of
- * src/client/redlock_renewal.cc, for every order of events. Time is cut to what follows from it: a server keeps a
+ * src/client/algorithm/redlock_renewal.cc, for every order of events. Time is cut to what follows from it: a server keeps a
  * hold at least as long as the validity of the round in which it was last set lasts, and a client's validity is
  * that of its last confirmed round. So a server may end a hold by its time only if its client has no validity
  * that counts on that round or a later one.

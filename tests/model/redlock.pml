@@ -1,4 +1,4 @@
-/* Fencing tokens of a lock on several servers that do not agree among themselves: what src/client/redlock.h
+/* Fencing tokens of a lock on several servers that do not agree among themselves: what src/client/algorithm/redlock.h
  * says of tokens, for every order of events. All attempts are for one key; each has an owner of its own, and
  * any of them may be of one client or of several, at once or one after the other.
  *

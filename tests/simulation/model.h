@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/config.h"
-#include "core/types.h"
+#include "core/base/config.h"
+#include "core/base/types.h"
 #include "frame.h"
 #include "token_book.h"
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "client/redlock.h"
-#include "core/engine.h"
-#include "core/tokens.h"
+#include "client/algorithm/redlock.h"
+#include "core/engine/engine.h"
+#include "core/state/tokens.h"
 #include "dice.h"
 
 namespace holdfast::simulation {

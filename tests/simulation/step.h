@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config.h"
+#include "core/base/config.h"
 
 namespace holdfast::simulation {
 

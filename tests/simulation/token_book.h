@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/tokens.h"
-#include "core/types.h"
+#include "core/base/types.h"
+#include "core/state/tokens.h"
 #include "frame.h"
 
 namespace holdfast::simulation {

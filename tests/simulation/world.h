@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "model.h"
 #include "step.h"
 #include "watcher.h"

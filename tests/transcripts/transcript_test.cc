@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/resp.h"
-#include "io/options.h"
+#include "core/codec/resp.h"
+#include "core/engine/engine.h"
+#include "io/config/options.h"
 #include "reply_text.h"
 #include "transcript.h"
 

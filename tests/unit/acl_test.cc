@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "core/acl.h"
-#include "core/acl_selector.h"
-#include "core/command.h"
-#include "core/key_access.h"
-#include "core/sha256.h"
+#include "core/base/sha256.h"
+#include "core/command/acl.h"
+#include "core/command/acl_selector.h"
+#include "core/command/command.h"
+#include "core/command/key_access.h"
 
 namespace holdfast {
 namespace {

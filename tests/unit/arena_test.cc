@@ -1,5 +1,5 @@
 // Blocks never overlap, are aligned, and come again in their size class.
-#include "core/arena.h"
+#include "core/base/arena.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // Buffer: bytes go in at the end and out at the front, and its memory is taken and given back as it says.
-#include "core/buffer.h"
-#include "core/old_buffers.h"
+#include "core/base/buffer.h"
+#include "core/base/deferred_free.h"
 
 #include <doctest/doctest.h>
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "client/address.h"
-#include "client/ring.h"
+#include "client/base/address.h"
+#include "client/base/ring.h"
 
 namespace holdfast::client {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "files/temp_folder.h"
-#include "io/options.h"
-#include "io/options_table.h"
-#include "io/replace_file.h"
+#include "io/config/options.h"
+#include "io/config/options_table.h"
+#include "io/os/replace_file.h"
 
 namespace holdfast {
 namespace {

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "core/journal_frame.h"
+#include "core/codec/journal_frame.h"
 
 namespace holdfast {
 

@@ -1,13 +1,13 @@
 // The engine's contracts with the shell that no transcript shows: budgets, memory, large numbers.
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "core/command.h"
-#include "core/state.h"
+#include "core/command/command.h"
+#include "core/state/state.h"
 
 namespace holdfast {
 namespace {

@@ -1,5 +1,5 @@
 // The file layer does on a real folder what it says; replace_file() stands on it.
-#include "io/files.h"
+#include "io/os/files.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <string>
 
 #include "files/temp_folder.h"
-#include "io/replace_file.h"
+#include "io/os/replace_file.h"
 
 namespace holdfast {
 

@@ -1,6 +1,6 @@
 // glob_match: Redis's glob rules with their oddities, checked by cases and against a plain recursive
 // matcher.
-#include "core/glob.h"
+#include "core/base/glob.h"
 
 #include <doctest/doctest.h>
 

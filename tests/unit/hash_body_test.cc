@@ -1,5 +1,5 @@
 // A hash of any size, and how an entry goes from the small form to it.
-#include "core/hash_body.h"
+#include "core/keyspace/hash_body.h"
 
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/hash_value.h"
-#include "core/locks.h"
+#include "core/lock/hash_changes.h"
+#include "core/lock/locks.h"
 
 namespace holdfast {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/command.h"
-#include "core/state.h"
+#include "core/command/command.h"
+#include "core/state/state.h"
 
 namespace holdfast {
 namespace {

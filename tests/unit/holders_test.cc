@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "core/lease_table.h"
-#include "core/lock_body.h"
-#include "core/timers.h"
-#include "core/tokens.h"
+#include "core/base/timers.h"
+#include "core/keyspace/lock_body.h"
+#include "core/state/lease_table.h"
+#include "core/state/tokens.h"
 
 namespace holdfast {
 namespace {

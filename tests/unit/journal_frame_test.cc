@@ -1,13 +1,13 @@
 // A journal file that is cut or flipped anywhere never yields a payload that was not written, and its
 // verdict tells a crash from damage.
-#include "core/journal_frame.h"
+#include "core/codec/journal_frame.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "core/checksum.h"
+#include "core/base/checksum.h"
 
 namespace holdfast {
 

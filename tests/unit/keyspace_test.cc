@@ -1,5 +1,5 @@
 // Entries, their memory and the tables, against a plain map.
-#include "core/keyspace.h"
+#include "core/keyspace/keyspace.h"
 
 #include <doctest/doctest.h>
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "client/lease_core.h"
+#include "client/algorithm/lease_core.h"
 #include "holdfast/lease.h"
 #include "memory_store.h"
 

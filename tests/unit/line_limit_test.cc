@@ -1,5 +1,5 @@
 // How many lines clients can write to the log.
-#include "io/line_limit.h"
+#include "io/os/line_limit.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The login of servers: where it may stand, to whom it belongs, and that nothing shows it.
-#include "client/login.h"
+#include "client/base/login.h"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/address.h"
+#include "client/base/address.h"
 
 namespace holdfast::client {
 namespace {

@@ -1,11 +1,11 @@
 // The text of a folder's meta: nothing but what was written is ever read from it.
-#include "core/meta.h"
+#include "core/codec/meta.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-#include "core/checksum.h"
+#include "core/base/checksum.h"
 
 namespace holdfast {
 

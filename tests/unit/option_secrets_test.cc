@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "files/temp_folder.h"
-#include "io/options.h"
+#include "io/config/options.h"
 
 namespace holdfast {
 namespace {

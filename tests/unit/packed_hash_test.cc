@@ -1,5 +1,5 @@
 // A small hash in one run of bytes.
-#include "core/packed_hash.h"
+#include "core/keyspace/packed_hash.h"
 
 #include <doctest/doctest.h>
 

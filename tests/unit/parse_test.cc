@@ -1,5 +1,5 @@
 // Argument helpers: strict numbers, words without case, and Redis's unknown-command text.
-#include "core/parse.h"
+#include "core/base/parse.h"
 
 #include <doctest/doctest.h>
 

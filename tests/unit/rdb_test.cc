@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/checksum.h"
-#include "core/rdb.h"
-#include "core/rdb_packed.h"
-#include "core/rdb_reader.h"
-#include "core/rdb_writer.h"
+#include "core/base/checksum.h"
+#include "core/codec/rdb.h"
+#include "core/codec/rdb_packed.h"
+#include "core/codec/rdb_reader.h"
+#include "core/codec/rdb_writer.h"
 
 namespace holdfast {
 namespace {

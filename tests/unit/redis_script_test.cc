@@ -4,10 +4,10 @@
 #include <map>
 #include <string>
 
-#include "client/redis_script.h"
-#include "core/hash_slot.h"
-#include "core/saved.h"
-#include "core/sha1.h"
+#include "client/transport/redis_script.h"
+#include "core/base/hash_slot.h"
+#include "core/base/sha1.h"
+#include "core/codec/hold_codec.h"
 
 namespace holdfast::client {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "client/redlock.h"
+#include "client/algorithm/redlock.h"
 #include "unit/redlock_script.h"
 
 namespace holdfast::client {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "client/redlock.h"
+#include "client/algorithm/redlock.h"
 
 namespace holdfast::client {
 

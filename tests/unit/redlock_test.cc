@@ -1,6 +1,6 @@
 // Promises of the lock on several servers, each by hand: what is sent, and what follows from replies and
 // time.
-#include "client/redlock.h"
+#include "client/algorithm/redlock.h"
 
 #include <doctest/doctest.h>
 

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/journal.h"
-#include "core/revive.h"
+#include "core/events/journal.h"
+#include "core/persist/restore_state.h"
 #include "session.h"
 #include "state_text.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "client/transport_reply.h"
+#include "client/transport/reply_reader.h"
 
 namespace holdfast::client {
 namespace {

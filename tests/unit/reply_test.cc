@@ -1,5 +1,5 @@
 // Reply: the exact bytes of every form in both protocols.
-#include "core/reply.h"
+#include "core/codec/reply.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // RequestParser: every form of request, every split of it, every refusal with its text, every limit.
-#include "core/resp.h"
+#include "core/codec/resp.h"
 
 #include <doctest/doctest.h>
 

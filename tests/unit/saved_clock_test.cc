@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "core/checksum.h"
-#include "core/rdb_writer.h"
-#include "core/restore.h"
-#include "core/snapshot.h"
+#include "core/base/checksum.h"
+#include "core/codec/rdb_writer.h"
+#include "core/persist/load_snapshot.h"
+#include "core/persist/snapshot.h"
 #include "session.h"
 #include "state_text.h"
 

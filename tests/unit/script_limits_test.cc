@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/sha1.h"
-#include "core/state.h"
+#include "core/base/sha1.h"
+#include "core/state/state.h"
 #include "session.h"
 
 namespace holdfast {

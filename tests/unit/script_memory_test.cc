@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/state.h"
+#include "core/state/state.h"
 #include "session.h"
 
 namespace holdfast {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 #include "simulation/dice.h"
 
 namespace holdfast {

@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "core/block_pool.h"
-#include "core/command.h"
-#include "core/command_log.h"
-#include "core/conn.h"
-#include "core/event_flags.h"
-#include "core/expiry.h"
-#include "core/fiber.h"
-#include "core/sha1.h"
-#include "core/watches.h"
+#include "core/base/block_pool.h"
+#include "core/base/event_flags.h"
+#include "core/base/fiber.h"
+#include "core/base/sha1.h"
+#include "core/command/command.h"
+#include "core/command/command_log.h"
+#include "core/handlers/expire_words.h"
+#include "core/state/conn.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 

@@ -1,5 +1,5 @@
 // A snapshot is one moment, whatever goes on while it is written; loading it gives that moment again.
-#include "core/snapshot.h"
+#include "core/persist/snapshot.h"
 
 #include <doctest/doctest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/checksum.h"
-#include "core/restore.h"
+#include "core/base/checksum.h"
+#include "core/persist/load_snapshot.h"
 #include "session.h"
 #include "state_text.h"
 

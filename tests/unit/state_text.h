@@ -5,12 +5,12 @@
 #include <map>
 #include <string>
 
-#include "core/engine.h"
-#include "core/hash_value.h"
-#include "core/journal.h"
-#include "core/locks.h"
-#include "core/saved.h"
-#include "core/state.h"
+#include "core/codec/hold_codec.h"
+#include "core/engine/engine.h"
+#include "core/events/journal.h"
+#include "core/lock/hash_changes.h"
+#include "core/lock/locks.h"
+#include "core/state/state.h"
 
 namespace holdfast {
 

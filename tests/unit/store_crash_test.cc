@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "core/snapshot.h"
+#include "core/persist/snapshot.h"
 #include "files/crash_files.h"
-#include "io/journal_writer.h"
-#include "io/meta_keeper.h"
-#include "io/recovery.h"
-#include "io/snapshot_writer.h"
+#include "io/disk/journal_writer.h"
+#include "io/disk/meta_keeper.h"
+#include "io/disk/recovery.h"
+#include "io/disk/snapshot_writer.h"
 #include "session.h"
 #include "state_text.h"
 

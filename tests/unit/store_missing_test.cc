@@ -1,7 +1,7 @@
 // Journals that are missing, or cut between two frames: what tells of them, and what a crash may do.
 #include <string>
 
-#include "core/journal_frame.h"
+#include "core/codec/journal_frame.h"
 #include "store_rig.h"
 
 namespace holdfast {

@@ -1,7 +1,7 @@
-// Turns as io/server.cc has them.
+// Turns as io/net/server.cc has them.
 #include "store_rig.h"
 
-#include "io/options.h"
+#include "io/config/options.h"
 
 namespace holdfast {
 

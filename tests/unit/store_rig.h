@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/engine.h"
-#include "core/meta.h"
+#include "core/codec/meta.h"
+#include "core/engine/engine.h"
 #include "files/borrowed_files.h"
 #include "files/crash_files.h"
-#include "io/store.h"
+#include "io/disk/store.h"
 
 namespace holdfast {
 

@@ -1,6 +1,6 @@
 // Argument syntax: the tree read from a row's text, and its form in COMMAND DOCS, byte for byte
 // Redis 7.0's.
-#include "core/syntax.h"
+#include "core/command/syntax.h"
 
 #include <doctest/doctest.h>
 

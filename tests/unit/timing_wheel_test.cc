@@ -1,5 +1,5 @@
 // The timing wheel against a plain map of deadlines.
-#include "core/timing_wheel.h"
+#include "core/base/timing_wheel.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "client/validity.h"
+#include "client/base/validity.h"
 
 #include <doctest/doctest.h>
 

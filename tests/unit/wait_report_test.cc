@@ -1,5 +1,5 @@
 // What a wait tells of servers that it cannot use, by a clock of the test's.
-#include "client/wait_report.h"
+#include "client/algorithm/wait_report.h"
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,358 @@
+#include "client/algorithm/lease_core.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <stdexcept>
+#include <utility>
+
+#include "client/base/random.h"
+#include "client/base/validity.h"
+#include "core/base/parse.h"
+
+namespace holdfast {
+
+namespace {
+
+// For so long a lease that nobody wants is cancelled again and again while the answers are lost.
+constexpr milliseconds kTakeBackAtMost{10000};
+
+const char* const kLost =
+    "the lease has expired: a document was removed or overwritten, or its time was over";
+const char* const kLate = "the lease has expired: its time is over";
+
+std::string fresh_id() {
+  std::array<uint8_t, 16> bytes{};
+  client::fill_random(bytes);
+  std::string id;
+  append_hex(id, bytes);
+  return id;
+}
+
+std::string text_of(const std::exception_ptr& cause) {
+  try {
+    std::rethrow_exception(cause);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "something that is no std::exception";
+  }
+}
+
+std::exception_ptr fault_of_store(const char* what) {
+  return std::make_exception_ptr(std::runtime_error(what));
+}
+
+StoreError store_error(const std::exception_ptr& cause, const std::string& what_now) {
+  return {"the store failed: " + text_of(cause) + "; " + what_now, cause};
+}
+
+void forbid_fate(Lease::State state) {
+  if (state == Lease::State::kConfirmed) throw Confirmed("the lease was confirmed before", nullptr);
+  if (state == Lease::State::kCancelled) throw Cancelled("the lease was cancelled before", nullptr);
+}
+
+}  // namespace
+
+struct LeaseCore::Told {
+  std::vector<LeaseStore::Answer> answers;  // one for each document
+  std::exception_ptr cause;                 // of the first that failed
+  bool threw = false;                       // all failed at once
+
+  bool has(Verdict verdict) const {
+    return std::ranges::any_of(answers, [&](const auto& answer) { return answer.verdict == verdict; });
+  }
+
+  void fail(LeaseStore::Answer& answer, const char* why) {
+    answer.verdict = Verdict::kFailed;
+    if (!answer.cause) answer.cause = fault_of_store(why);
+    if (!cause) cause = answer.cause;
+  }
+
+  // Calls `ask`, for n documents. What it throws and what it must not say counts as failed.
+  template <class Ask>
+  static Told of(size_t n, std::initializer_list<Verdict> sayable, const Ask& ask) {
+    Told told;
+    try {
+      told.answers = ask();
+      if (told.answers.size() != n) throw std::runtime_error("it has not answered for each document");
+    } catch (...) {
+      told.threw = true;
+      told.cause = std::current_exception();
+      told.answers.assign(n, {Verdict::kFailed, 0, told.cause});
+    }
+    for (LeaseStore::Answer& answer : told.answers) {
+      if (answer.verdict == Verdict::kFailed) told.fail(answer, "it has not said why");
+      if (std::ranges::find(sayable, answer.verdict) == sayable.end())
+        told.fail(answer, "it has answered what does not fit the call");
+    }
+    return told;
+  }
+};
+
+LeaseCore::LeaseCore(LeasePlace place, std::vector<Document> documents, milliseconds ttl)
+    : place_(std::move(place)),
+      id_(fresh_id()),
+      pid_(getpid()),
+      ttl_(ttl),
+      documents_(std::move(documents)) {
+  forbid_to_wait();
+  grant();
+}
+
+LeaseCore::~LeaseCore() {
+  if (getpid() != pid_) return;
+  if (state_ != Lease::State::kGranted && state_ != Lease::State::kInDoubt) return;
+  try {
+    take_back(documents_);
+  } catch (...) {  // no memory: they go when their time is over
+  }
+}
+
+void LeaseCore::forbid_after_fork() const {
+  if (getpid() != pid_) throw std::logic_error("this holdfast::Lease is of the parent process");
+}
+
+void LeaseCore::forbid_to_wait() const {
+  forbid_after_fork();
+  if (place_.server) place_.server->forbid_to_wait();
+}
+
+// --- the state ---
+
+// While a confirm() is in doubt the documents may be there for ever.
+Lease::State LeaseCore::state_now() const {
+  const bool timed =
+      state_ == Lease::State::kGranted || (state_ == Lease::State::kInDoubt && !doubt_of_confirm_);
+  return timed && is_due(valid_until_, place_.clock()) ? Lease::State::kExpired : state_;
+}
+
+Lease::State LeaseCore::state() const {
+  forbid_after_fork();
+  const std::lock_guard lock(mutex_);
+  return state_now();
+}
+
+milliseconds LeaseCore::validity() const {
+  forbid_after_fork();
+  const std::lock_guard lock(mutex_);
+  if (state_ != Lease::State::kGranted) return milliseconds(0);
+  return milliseconds(std::max<int64_t>(0, (valid_until_ - place_.clock()).count));
+}
+
+std::vector<Document> LeaseCore::documents() const {
+  forbid_after_fork();
+  const std::lock_guard lock(mutex_);
+  return documents_;
+}
+
+void LeaseCore::end_as(Lease::State state) {
+  const std::lock_guard lock(mutex_);
+  state_ = state;
+}
+
+// --- grant ---
+
+void LeaseCore::grant() {
+  const TimeMs from = place_.clock();
+  Told told =
+      Told::of(documents_.size(), {Verdict::kDone, Verdict::kExists, Verdict::kSkipped, Verdict::kFailed},
+               [&] { return place_.store->insert(id_, documents_, ttl_); });
+  for (LeaseStore::Answer& answer : told.answers) {
+    if (answer.verdict == Verdict::kDone && answer.etag == 0)
+      told.fail(answer, "it has put a document without an etag");
+  }
+  for (size_t i = 0; i < documents_.size(); ++i) documents_[i].etag = told.answers[i].etag;
+  if (told.cause || told.has(Verdict::kExists) || told.has(Verdict::kSkipped)) refuse_grant(told);
+  valid_until_ = client::end_of_validity(from, {ttl_.count()});
+  if (state_now() == Lease::State::kExpired)
+    throw Expired("the store's answer took longer than the ttl", take_back(documents_));
+}
+
+// What was put in spite of all is taken back.
+void LeaseCore::refuse_grant(const Told& told) {
+  std::vector<Document> put;
+  std::vector<std::string> colliding;
+  for (size_t i = 0; i < documents_.size(); ++i) {
+    const Verdict verdict = told.answers[i].verdict;
+    if (verdict == Verdict::kDone || verdict == Verdict::kFailed) put.push_back(documents_[i]);
+    if (verdict == Verdict::kFailed) put.back().etag = 0;
+    if (verdict == Verdict::kExists) colliding.push_back(documents_[i].key);
+  }
+  const std::exception_ptr left = put.empty() ? nullptr : take_back(put);
+  if (told.cause || colliding.empty()) {
+    throw store_error(
+        told.cause ? told.cause : fault_of_store("it has skipped documents though no key collides"),
+        left ? "what it may have put could not be removed, and goes when its ttl is over"
+             : "nothing is leased");
+  }
+  throw Collision(std::move(colliding), left);
+}
+
+// --- confirm, renew, cancel ---
+
+// Adopts the etags of what was touched.
+LeaseCore::Told LeaseCore::touch(std::optional<milliseconds> ttl) {
+  const std::vector<Document> documents = this->documents();
+  Told told = Told::of(documents.size(),
+                       {Verdict::kDone, Verdict::kMissing, Verdict::kChanged, Verdict::kFailed,
+                        Verdict::kConfirmed, Verdict::kCancelled, Verdict::kForgotten},
+                       [&] { return place_.store->touch(id_, documents, ttl); });
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < documents_.size(); ++i) {
+    const LeaseStore::Answer& answer = told.answers[i];
+    if (answer.verdict == Verdict::kDone && answer.etag != 0) documents_[i].etag = answer.etag;
+  }
+  return told;
+}
+
+// Throws where a document is lost, or somebody else has ended the lease. `by_us`: what is confirmed may be
+// so by an earlier confirm() of ours.
+void LeaseCore::judge(const Told& told, bool by_us) {
+  std::vector<Document> left;
+  for (size_t i = 0; i < documents_.size(); ++i) {
+    const Verdict verdict = told.answers[i].verdict;
+    if (verdict != Verdict::kMissing && verdict != Verdict::kChanged && verdict != Verdict::kForgotten)
+      left.push_back(documents_[i]);
+  }
+  if (told.has(Verdict::kMissing) || told.has(Verdict::kChanged) || told.has(Verdict::kForgotten))
+    expire(left, kLost);
+  if (told.has(Verdict::kCancelled)) {
+    end_as(Lease::State::kCancelled);
+    throw Cancelled("the lease was cancelled by somebody else", nullptr);
+  }
+  if (told.has(Verdict::kConfirmed) && !by_us) {
+    end_as(Lease::State::kConfirmed);
+    throw Confirmed("the lease was confirmed by somebody else", nullptr);
+  }
+}
+
+// `left`: what may still be in the store. Where it may be there for ever its end must not be forgotten.
+void LeaseCore::expire(const std::vector<Document>& left, const char* why) {
+  const std::exception_ptr cause = left.empty() ? nullptr : take_back(left);
+  if (cause && confirm_asked_) {
+    cancel_asked_ = true;
+    throw store_error(cause, "some documents are lost, and others may stay for ever: call cancel() again");
+  }
+  end_as(Lease::State::kExpired);
+  throw Expired(why, cause);
+}
+
+// Throws where the lease is over, or about to be. `lock` is of mutex_.
+void LeaseCore::forbid_end(std::unique_lock<std::mutex>& lock) {
+  const Lease::State state = state_now();
+  forbid_fate(state);
+  if (state == Lease::State::kExpired) {
+    const bool was_told = state_ == Lease::State::kExpired;
+    lock.unlock();
+    expire(was_told ? std::vector<Document>{} : documents_, kLate);
+  }
+  if (cancel_asked_) throw Cancelled("the lease is being cancelled, which is in doubt", nullptr);
+}
+
+std::vector<uint64_t> LeaseCore::confirm() {
+  forbid_to_wait();
+  const std::lock_guard turn(turn_);
+  std::unique_lock lock(mutex_);
+  forbid_end(lock);
+  state_ = Lease::State::kInDoubt;
+  doubt_of_confirm_ = true;
+  lock.unlock();
+  const bool again = std::exchange(confirm_asked_, true);
+  const Told told = touch(std::nullopt);
+  if (again && told.has(Verdict::kForgotten))
+    throw store_error(fault_of_store("it has forgotten the lease"),
+                      "whether it was confirmed is not known");
+  judge(told, again);
+  if (told.cause) throw store_error(told.cause, "whether the lease is confirmed is in doubt");
+  end_as(Lease::State::kConfirmed);
+  std::vector<uint64_t> etags;
+  for (const Document& document : documents_) etags.push_back(document.etag);
+  return etags;
+}
+
+void LeaseCore::renew(std::optional<milliseconds> ttl) {
+  forbid_to_wait();
+  const std::lock_guard turn(turn_);
+  const milliseconds wanted = ttl.value_or(ttl_);
+  std::unique_lock lock(mutex_);
+  forbid_end(lock);
+  if (state_ == Lease::State::kInDoubt) {
+    throw store_error(fault_of_store("it has not answered confirm()"),
+                      "only confirm() or cancel() can end the doubt");
+  }
+  const TimeMs until = client::end_of_validity(place_.clock(), {wanted.count()});
+  valid_until_ = std::min(valid_until_, until);  // a shorter time may count at once
+  lock.unlock();
+  const Told told = touch(wanted);
+  judge(told, false);
+  if (told.cause) throw store_error(told.cause, "the lease may not be renewed");
+  lock.lock();
+  // Who was told once that it is over must not hear later that it is not.
+  if (state_now() == Lease::State::kExpired) {
+    lock.unlock();
+    expire(documents_, kLate);
+  }
+  valid_until_ = until;
+  ttl_ = wanted;
+}
+
+void LeaseCore::cancel() {
+  forbid_to_wait();
+  const std::lock_guard turn(turn_);
+  std::unique_lock lock(mutex_);
+  if (state_ == Lease::State::kExpired) return;
+  forbid_fate(state_);
+  const bool late = state_now() == Lease::State::kExpired;
+  state_ = Lease::State::kInDoubt;
+  doubt_of_confirm_ = confirm_asked_;
+  lock.unlock();
+  const bool again = std::exchange(cancel_asked_, true);
+  const Told told = remove(documents_);
+  if (told.has(Verdict::kConfirmed)) {
+    end_as(Lease::State::kConfirmed);
+    throw Confirmed("the lease was confirmed before", nullptr);
+  }
+  if (told.cause) {
+    throw store_error(told.cause, confirm_asked_ ? "whether the lease is confirmed or cancelled is in doubt"
+                                                 : "what is left goes when its ttl is over");
+  }
+  if (confirm_asked_ && told.has(Verdict::kForgotten))
+    throw store_error(fault_of_store("it has forgotten the lease"),
+                      "whether it was confirmed is not known");
+  end_as(late ? Lease::State::kExpired : Lease::State::kCancelled);
+  if (!again && !late && told.has(Verdict::kCancelled))
+    throw Cancelled("the lease was cancelled by somebody else", nullptr);
+}
+
+// --- taking back ---
+
+// One that throws must not keep the others: where the store has thrown each is removed alone.
+LeaseCore::Told LeaseCore::remove(const std::vector<Document>& documents) {
+  const auto ask = [&](const std::vector<Document>& some) {
+    return Told::of(some.size(),
+                    {Verdict::kDone, Verdict::kMissing, Verdict::kChanged, Verdict::kFailed,
+                     Verdict::kConfirmed, Verdict::kCancelled, Verdict::kForgotten},
+                    [&] { return place_.store->remove(id_, some); });
+  };
+  Told told = ask(documents);
+  if (!told.threw || documents.size() == 1 || place_.server) return told;
+  told = {};
+  for (const Document& document : documents) {
+    const Told one = ask({document});
+    told.answers.push_back(one.answers.front());
+    if (!told.cause) told.cause = one.cause;
+  }
+  return told;
+}
+
+// Returns what the store failed with, where that is known.
+std::exception_ptr LeaseCore::take_back(const std::vector<Document>& documents) {
+  if (!place_.server) return remove(documents).cause;
+  place_.server->take_back(id_, std::min(ttl_, kTakeBackAtMost));
+  return nullptr;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,408 @@
+// What is decided: what follows from all answers, and from time. What is asked and what one answer means
+// stands in redlock_requests.cc.
+#include "client/algorithm/redlock.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "client/base/login.h"
+
+namespace holdfast::client {
+
+namespace {
+
+// Errors that waiting does not mend, as of a server that knows no LOCK or wants a password. A server that
+// is only busy or recovering has a code of its own.
+bool is_hopeless(const std::string& error) {
+  if (error.find("too many waiters") != std::string::npos) return false;
+  for (const char* code : {"ERR ", "NOAUTH", "NOPERM", "WRONGPASS", "WRONGTYPE", "UNBLOCKED"}) {
+    if (error.starts_with(code)) return true;
+  }
+  return false;
+}
+
+const char* words_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kOk:
+      return "";
+    case Outcome::kBusy:
+      return "others hold the lock; wait for it, or try again";
+    case Outcome::kTimeout:
+      return "others held the lock until the wait was over";
+    case Outcome::kExpired:
+      return "the lock's time is over, or it was taken away: somebody else may have it";
+    case Outcome::kUnreachable:
+      return "too few servers answered; see what became of each";
+    case Outcome::kDeadlock:
+      return "this owner would have waited for itself; release something first";
+    case Outcome::kRefused:
+      return "servers answered with errors; see each";
+    case Outcome::kCancelled:
+      return "given up by the caller";
+    case Outcome::kNotOwner:
+      return "somebody else holds the lock";
+  }
+  return "";
+}
+
+}  // namespace
+
+Redlock::Redlock(const RedlockConfig& config, std::string key, std::vector<std::string> mode,
+                 std::function<uint64_t(uint64_t)> random)
+    : config_(config), key_(std::move(key)), mode_(std::move(mode)), random_(std::move(random)) {
+  assert(config_.servers >= 1 && config_.quorum >= 1 && config_.quorum <= config_.servers);
+  assert(config_.ttl.count >= 1 && config_.ttl.count <= kMaxTtlMs);
+  assert(config_.min_wait <= config_.max_wait && config_.min_wait.count >= 0);
+  assert(config_.server_timeout.count >= 1 && config_.drift >= 0 && config_.drift < 1);
+  assert(!config_.wait || config_.wait->count >= 0);
+  if (!config_.backoff) return;
+  assert(config_.backoff->first.count >= 1 && config_.backoff->first <= config_.backoff->longest);
+  assert(config_.backoff->factor >= 1);
+  pause_limit_ms_ = static_cast<double>(config_.backoff->first.count);
+}
+
+size_t Redlock::count(Vote Standing::*which, Vote vote) const {
+  return static_cast<size_t>(
+      std::count_if(servers_.begin(), servers_.end(), [&](const Standing& s) { return s.*which == vote; }));
+}
+
+void Redlock::judge(TimeMs now) {
+  if (acquiring() && (deadlocked() || is_due(valid_until_, now))) return fail_attempt(now);
+  if (state_ == State::kLocking) judge_locks(now);
+  if (state_ == State::kFencing) judge_fencing(now);
+  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose();
+  if (state_ == State::kHeld) judge_renewal(now);
+  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose();
+  if (state_ == State::kReleasing) judge_release();
+}
+
+void Redlock::judge_locks(TimeMs now) {
+  size_t same = 0;
+  uint64_t largest = 0;
+  for (const Standing& s : servers_) {
+    if (s.lock != Vote::kYes) continue;
+    const auto equal =
+        static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [&](const auto& o) {
+          return o.lock == Vote::kYes && o.token == s.token;
+        }));
+    same = std::max(same, equal);
+    largest = std::max(largest, s.token);
+    if (equal < config_.quorum) continue;
+    if (gives_way()) return fail_attempt(now);
+    token_ = s.token;
+    return hold(now);
+  }
+  if (repeat_at_ != kNever) return;
+  const size_t yes = count(&Standing::lock, Vote::kYes);
+  const size_t pending = count(&Standing::lock, Vote::kPending);
+  if (yes + pending < config_.quorum) return miss(now);
+  if (yes >= config_.quorum && same + pending < config_.quorum) begin_fencing(largest, now);
+}
+
+// No quorum can come of this attempt.
+void Redlock::miss(TimeMs now) {
+  if (leads_ && repeats_ > 0 && count(&Standing::lock, Vote::kNo) > 0 && config_.servers > 1) {
+    repeat_at_ = saturating_add(now, {1 + some_of(config_.min_wait)});
+  } else if (!awaits_queue_server(now)) {
+    fail_attempt(now);
+  }
+}
+
+void Redlock::judge_fencing(TimeMs now) {
+  const size_t yes = count(&Standing::round, Vote::kYes);
+  if (yes >= config_.quorum) {
+    token_ = fence_;
+    return hold(now);
+  }
+  const size_t unasked = count(&Standing::lock, Vote::kPending);
+  if (yes + count(&Standing::round, Vote::kPending) + unasked >= config_.quorum) return;
+  if (count(&Standing::lock, Vote::kYes) + unasked < config_.quorum) return fail_attempt(now);
+  uint64_t largest = 0;
+  for (const Standing& s : servers_) {
+    if (s.lock == Vote::kYes) largest = std::max(largest, s.token);
+  }
+  assert(largest > fence_);
+  begin_fencing(largest, now);
+}
+
+Result Redlock::told(Outcome outcome) const {
+  Result result{outcome, words_of(outcome), {}};
+  for (const Standing& s : servers_) result.servers.push_back(s.report);
+  for (const ServerReport& report : result.servers) {
+    if (outcome == Outcome::kRefused && report.outcome == outcome)
+      result.message = with_advice(report.text);
+  }
+  return result;
+}
+
+void Redlock::hold(TimeMs now) {
+  state_ = State::kHeld;
+  held_since_ = now;
+  end_wait();
+  forget_rounds();
+  result_ = told(Outcome::kOk);
+}
+
+void Redlock::finish(Outcome outcome) {
+  state_ = State::kOver;
+  end_wait();
+  forget_rounds();
+  for (Request& r : requests_) r.deadline = kNever;
+  result_ = told(outcome);
+}
+
+Outcome Redlock::why_failed(TimeMs now) const {
+  const size_t spare = config_.servers - config_.quorum;  // so many may fail
+  const bool late = is_due(valid_until_, now);
+  const size_t lost =
+      count(&Standing::lock, Vote::kLost) + (late ? count(&Standing::lock, Vote::kPending) : 0);
+  const size_t refused = count(&Standing::lock, Vote::kRefused);
+  const size_t busy = count(&Standing::lock, Vote::kNo);
+  if (lost > spare) return Outcome::kUnreachable;
+  if (refused > 0 && busy == 0 && refused + lost > spare) return Outcome::kRefused;
+  return late && busy <= spare ? Outcome::kExpired : Outcome::kBusy;
+}
+
+// Where to wait: all have to agree on it, so it is the first that is there. But not where the turn came in
+// vain while another server has a holder: the holder has no hold there, and could not be healed as long as
+// those who wait take turns.
+std::optional<size_t> Redlock::queue_server() const {
+  const auto there = std::find_if(servers_.begin(), servers_.end(), [this](const Standing& s) {
+    return s.lock == Vote::kNo || (s.lock == Vote::kYes && config_.servers > 1);
+  });
+  if (there == servers_.end()) return std::nullopt;
+  const size_t first = static_cast<size_t>(there - servers_.begin());
+  if (first != led_in_vain_) return first;
+  const auto held =
+      std::find_if(there + 1, servers_.end(), [](const Standing& s) { return s.lock == Vote::kNo; });
+  return held == servers_.end() ? first : static_cast<size_t>(held - servers_.begin());
+}
+
+// All should find the same one, so who has not answered yet is given a moment.
+bool Redlock::awaits_queue_server(TimeMs now) {
+  const auto there = std::find_if(servers_.begin(), servers_.end(), [](const Standing& s) {
+    return s.lock != Vote::kLost && s.lock != Vote::kRefused;
+  });
+  const bool unclear = there != servers_.end() && there->lock == Vote::kPending;
+  if (!unclear || !config_.wait || !config_.queues || wait_id_ != 0 || why_failed(now) != Outcome::kBusy)
+    return false;
+  if (settle_at_ == kNever) settle_at_ = saturating_add(now, config_.min_wait);
+  return !is_due(settle_at_, now);
+}
+
+// A newcomer who can wait is not to overtake those who stand in the queue.
+bool Redlock::gives_way() const {
+  return config_.wait && config_.queues && config_.servers > 1 && wait_id_ == 0 &&
+         servers_[0].lock == Vote::kNo;
+}
+
+bool Redlock::deadlocked() const {
+  return std::any_of(servers_.begin(), servers_.end(), [](const Standing& s) {
+    return s.lock == Vote::kRefused && s.report.outcome == Outcome::kDeadlock;
+  });
+}
+
+// Of an attempt, or of waiting in a queue.
+void Redlock::fail_attempt(TimeMs now) {
+  const auto hopeless =
+      static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [](const auto& s) {
+        return s.lock == Vote::kRefused && is_hopeless(s.report.text);
+      }));
+  const Outcome why = why_failed(now);
+  const bool looked_around = wait_id_ != 0 && !leads_;
+  const bool led = leads_;
+  if (led && why == Outcome::kBusy) led_in_vain_ = wait_server_;
+  if (acquiring()) give_back();
+  if (deadlocked()) return finish(Outcome::kDeadlock);
+  if (hopeless > config_.servers - config_.quorum) return finish(Outcome::kRefused);
+  result_ = told(why);
+  if (!config_.wait) return finish(why);
+  if (is_due(wait_until_, now)) return finish_wait();
+  if (looked_around) return await_turn(now);
+  end_wait();
+  const std::optional<size_t> queue = queue_server();
+  const bool queues = config_.queues && queue && why == Outcome::kBusy && (!led || config_.servers == 1);
+  if (!queues && attempts_ == config_.max_attempts) return finish_wait();
+  return queues ? begin_queueing(*queue, now) : pause(now);
+}
+
+void Redlock::pause(TimeMs now) {
+  state_ = State::kPausing;
+  freed_ = false;
+  pause_until_ = saturating_add(now, next_pause());
+}
+
+DurationMs Redlock::next_pause() {
+  if (!config_.backoff) {
+    const DurationMs more{config_.max_wait.count - config_.min_wait.count};
+    return {config_.min_wait.count + some_of(more)};
+  }
+  const auto longest = static_cast<double>(config_.backoff->longest.count);
+  const double limit_ms = std::min(pause_limit_ms_, longest);
+  pause_limit_ms_ = std::min(limit_ms * config_.backoff->factor, longest);
+  return {some_of({static_cast<int64_t>(limit_ms)})};
+}
+
+// What the last attempt came to stands in result_.
+void Redlock::finish_wait() {
+  const Outcome last = result_.outcome;
+  const bool busy = last == Outcome::kBusy || last == Outcome::kExpired;
+  finish(busy ? Outcome::kTimeout : last);
+  if (busy && attempts_ == config_.max_attempts)
+    result_.message = "others held the lock at each of " + std::to_string(attempts_) + " attempts";
+}
+
+void Redlock::lose() {
+  give_back();
+  finish(Outcome::kExpired);
+}
+
+Outcome Redlock::why_no_quorum() const {
+  const size_t spare = config_.servers - config_.quorum;
+  if (count(&Standing::round, Vote::kNo) > spare) return Outcome::kExpired;
+  if (count(&Standing::round, Vote::kLost) > 0) return Outcome::kUnreachable;
+  return count(&Standing::round, Vote::kRefused) > spare ? Outcome::kRefused : Outcome::kExpired;
+}
+
+// The outcome of the present round of UNLOCK; nothing while it is open.
+std::optional<Outcome> Redlock::round_outcome() const {
+  const size_t yes = count(&Standing::round, Vote::kYes);
+  if (yes >= config_.quorum) return Outcome::kOk;
+  if (yes + count(&Standing::round, Vote::kPending) >= config_.quorum) return std::nullopt;
+  return why_no_quorum();
+}
+
+void Redlock::judge_release() {
+  if (const std::optional<Outcome> outcome = round_outcome()) finish(*outcome);
+}
+
+// --- what is called ---
+
+void Redlock::acquire(TimeMs now, uint64_t clock_us, bool contended) {
+  assert(state_ == State::kIdle);
+  clock_us_ = clock_us;
+  wait_until_ = now;
+  if (config_.wait) wait_until_ = config_.wait->count == 0 ? kNever : saturating_add(now, *config_.wait);
+  servers_.assign(config_.servers, {});
+  attempts_ = 1;
+  if (!is_due(validity(now, config_.ttl), now)) {
+    if (contended && config_.wait && config_.queues && config_.servers > 1) return begin_queueing(0, now);
+    return begin_attempt(fresh_owner(), now);
+  }
+  finish(Outcome::kRefused);
+  result_.message = "the ttl is so short that the drift of clocks takes all of it";
+}
+
+void Redlock::release(TimeMs now, DurationMs at_least) {
+  if (state_ == State::kOver || state_ == State::kReleasing) return;
+  if (state_ == State::kHeld) {
+    if (is_due(valid_until_, now)) return lose();
+    state_ = State::kReleasing;
+    renewing_ = false;
+    const TimeMs kept_until = saturating_add(held_since_, at_least);
+    if (is_due(kept_until, now)) return begin_round(Verb::kUnlock, {"UNLOCK", key_, owner_}, now);
+    const DurationMs ttl = std::min(ttl_for_validity(kept_until - now), DurationMs{kMaxTtlMs});
+    keeps_ = true;
+    heals_ = false;
+    renew_ttl_ = ttl;
+    begin_round(Verb::kRenew, {"RENEW", key_, owner_, std::to_string(ttl.count)}, now);
+    return;
+  }
+  if (acquiring()) give_back();
+  finish(Outcome::kCancelled);
+}
+
+void Redlock::on_reply(uint64_t id, const Reply& reply, TimeMs now, uint64_t clock_us) {
+  clock_us_ = clock_us;
+  do_due(now);
+  const auto at =
+      std::find_if(requests_.begin(), requests_.end(), [id](const auto& r) { return r.id == id; });
+  if (at == requests_.end()) return;
+  const Request request = std::move(*at);
+  requests_.erase(at);
+  answer(request, reply, now);
+  judge(now);
+}
+
+void Redlock::on_freed(TimeMs now, uint64_t clock_us) {
+  clock_us_ = clock_us;
+  do_due(now);
+  if (state_ != State::kPausing || freed_) return;
+  // Not at once: of several that hear of it, one should come first. And once a pause: of one release every
+  // server tells, and the least of so many waits would be none.
+  freed_ = true;
+  pause_until_ = std::min(pause_until_, saturating_add(now, {some_of(config_.min_wait)}));
+  do_due(now);
+}
+
+void Redlock::on_time(TimeMs now, uint64_t clock_us) {
+  clock_us_ = clock_us;
+  do_due(now);
+}
+
+// Takes one request that is due for lost. A LOCK stays remembered: its grant may come later.
+bool Redlock::lose_one(TimeMs now) {
+  const auto at = std::find_if(requests_.begin(), requests_.end(),
+                               [now](const Request& r) { return is_due(r.deadline, now); });
+  if (at == requests_.end()) return false;
+  const Request request = *at;
+  at->deadline = kNever;
+  if (!request.makes_hold()) requests_.erase(at);
+  answer(request, {Reply::Kind::kLost, 0, "no answer in time"}, now);
+  judge(now);
+  return true;
+}
+
+void Redlock::do_due(TimeMs now) {
+  while (lose_one(now)) {
+  }
+  judge(now);
+  if (state_ == State::kLocking && is_due(repeat_at_, now)) return repeat_locks(now);
+  if (state_ == State::kQueueing && is_due(look_at_, now)) return look_around(now);
+  if (state_ != State::kPausing) return;
+  if (is_due(wait_until_, now)) return finish_wait();
+  if (!is_due(pause_until_, now)) return;
+  ++attempts_;
+  begin_attempt(fresh_owner(), now);
+}
+
+std::optional<TimeMs> Redlock::next_deadline() const {
+  TimeMs next = kNever;
+  for (const Request& r : requests_) next = std::min(next, r.deadline);
+  if (acquiring() || state_ == State::kHeld) next = std::min(next, valid_until_);
+  if (state_ == State::kLocking) next = std::min({next, repeat_at_, settle_at_});
+  if (state_ == State::kQueueing) next = std::min(next, look_at_);
+  if (state_ == State::kPausing) next = std::min({next, pause_until_, wait_until_});
+  if (next == kNever) return std::nullopt;
+  return next;
+}
+
+void Redlock::check_invariants() const {
+  const bool ends = state_ == State::kIdle || state_ == State::kOver;
+  assert(ends || state_ == State::kHeld || wait_id_ != 0 || next_deadline());  // nothing stands still
+  assert(!ends || !next_deadline());
+  assert(ends || servers_.size() == config_.servers);
+  assert(state_ != State::kQueueing || (wait_id_ != 0 && !leads_));
+  assert(wait_id_ == 0 || (config_.wait && (acquiring() || state_ == State::kQueueing)));
+  assert(!leads_ || (wait_id_ != 0 && owner_ == wait_owner_));
+  assert(repeat_at_ == kNever || (leads_ && state_ == State::kLocking));
+  for (const Request& r : requests_) {
+    assert(r.id > 0 && r.id <= last_id_ && r.server < config_.servers);
+    const bool present = r.owner == (r.verb == Verb::kWait ? wait_owner_ : owner_);
+    assert(present || (r.makes_hold() && r.deadline == kNever));
+    assert(r.verb != Verb::kWait || r.id == wait_id_);
+    assert(r.verb != Verb::kFence || state_ == State::kFencing);
+    assert(r.verb != Verb::kRenew ||
+           ((state_ == State::kHeld || state_ == State::kReleasing) && r.id >= round_from_));
+    assert(r.verb != Verb::kHeal || !acquiring());
+    assert(r.verb != Verb::kUnlock || state_ == State::kReleasing);
+  }
+  if (state_ == State::kHeld) {
+    assert(owner_.size() == 32 && token_ > 0 && token_ <= seen_);
+    assert(count(&Standing::lock, Vote::kYes) >= config_.quorum);
+    for (const Standing& s : servers_) assert(s.without || !s.to_heal);
+  }
+  if (state_ == State::kFencing) assert(fence_ > 0 && fence_ <= seen_);
+}
+
+}  // namespace holdfast::client

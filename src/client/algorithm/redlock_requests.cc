@@ -1,0 +1,291 @@
+// What is asked of servers, and what one answer means. What follows from all of them stands in redlock.cc.
+#include <algorithm>
+#include <cassert>
+
+#include "client/algorithm/redlock.h"
+#include "client/base/validity.h"
+
+namespace holdfast::client {
+
+namespace {
+
+// Of requests that are remembered though they have timed out: beyond it the oldest is forgotten.
+constexpr size_t kMaxUnanswered = 4096;
+
+// Who waits looks at the other servers after one to two times this, in pauses at most as long as can be.
+constexpr int64_t kPatience = 10;
+// How often LOCK is repeated where the holder before was not released yet.
+constexpr int kRepeats = 5;
+
+const char* const kNoAnswerYet = "no answer yet";
+const char* const kSenseless = "an answer that makes no sense";
+
+}  // namespace
+
+// --- what is asked ---
+
+std::string Redlock::fresh_owner() {
+  std::string owner;
+  for (int i = 0; i < 32; ++i) owner += "0123456789abcdef"[random_(16)];
+  return owner;
+}
+
+int64_t Redlock::some_of(DurationMs most) const {
+  return static_cast<int64_t>(random_(static_cast<uint64_t>(most.count) + 1));
+}
+
+// Who was granted in a queue has a token there already, which the others are to give, too.
+uint64_t Redlock::hint() const {
+  return leads_ ? seen_ : std::min(std::max(clock_us_, seen_ + 1), kMaxToken);
+}
+
+TimeMs Redlock::validity(TimeMs from, DurationMs ttl) const {
+  return end_of_validity(from, ttl, config_.drift);
+}
+
+void Redlock::ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline) {
+  if (requests_.size() >= kMaxUnanswered) {
+    const auto old = std::find_if(requests_.begin(), requests_.end(),
+                                  [](const Request& r) { return r.makes_hold() && r.deadline == kNever; });
+    if (old != requests_.end()) requests_.erase(old);
+  }
+  requests_.push_back({++last_id_, verb, server, owner_, deadline});
+  sends_.push_back({server, last_id_, std::move(argv), verb == Verb::kWait});
+}
+
+void Redlock::ask_lock(size_t server, bool hinted, TimeMs now) {
+  std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
+  argv.insert(argv.end(), mode_.begin(), mode_.end());
+  if (hinted) argv.insert(argv.end(), {"TOKEN", std::to_string(hint())});
+  ask(Verb::kLock, server, std::move(argv), saturating_add(now, config_.server_timeout));
+  requests_.back().hinted = hinted;
+  requests_.back().ttl = config_.ttl;
+  servers_[server].lock = Vote::kPending;
+  servers_[server].report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
+}
+
+// `without`: a server that is known to say no.
+void Redlock::begin_attempt(const std::string& owner, TimeMs now, std::optional<size_t> without) {
+  state_ = State::kLocking;
+  owner_ = owner;
+  valid_until_ = validity(now, config_.ttl);
+  settle_at_ = kNever;
+  servers_.assign(config_.servers, {});
+  result_ = {};
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (server != without) ask_lock(server, true, now);
+  }
+  if (!without) return;
+  servers_[*without].lock = Vote::kNo;
+  servers_[*without].report.outcome = Outcome::kBusy;
+}
+
+// The time of the hold does not count meanwhile: it begins when the grant is taken over.
+void Redlock::begin_queueing(size_t server, TimeMs now) {
+  owner_ = wait_owner_ = fresh_owner();
+  wait_server_ = server;
+  if (config_.backoff) pause_limit_ms_ = static_cast<double>(config_.backoff->first.count);
+  for (Standing& s : servers_) {
+    if (s.lock == Vote::kNone) s.report.text = kNotAsked;
+  }
+  const int64_t left = wait_until_ == kNever ? 0 : std::min((wait_until_ - now).count, kMaxTtlMs);
+  std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
+  argv.insert(argv.end(), mode_.begin(), mode_.end());
+  argv.insert(argv.end(), {"WAIT", std::to_string(left), "SESSION", "TOKEN", std::to_string(hint())});
+  ask(Verb::kWait, server, std::move(argv), saturating_add(wait_until_, config_.server_timeout));
+  wait_id_ = last_id_;
+  await_turn(now);
+}
+
+void Redlock::await_turn(TimeMs now) {
+  state_ = State::kQueueing;
+  valid_until_ = kNever;
+  const DurationMs patience{kPatience * config_.max_wait.count};
+  const bool others_suffice = config_.servers - 1 >= config_.quorum;
+  look_at_ = others_suffice ? saturating_add(now, {1 + patience.count + some_of(patience)}) : kNever;
+}
+
+// Whether the other servers give the lock, though the turn there has not come: that server may stand still,
+// or have a hold that nobody else has.
+void Redlock::look_around(TimeMs now) { begin_attempt(fresh_owner(), now, wait_server_); }
+
+// The holder before may not have been released everywhere yet.
+void Redlock::repeat_locks(TimeMs now) {
+  repeat_at_ = kNever;
+  --repeats_;
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (servers_[server].lock == Vote::kNo) ask_lock(server, true, now);
+  }
+}
+
+void Redlock::end_wait() {
+  if (wait_id_ == 0) return;
+  ends_.push_back(wait_id_);
+  std::erase_if(requests_, [this](const Request& r) { return r.id == wait_id_; });
+  wait_id_ = 0;
+  leads_ = false;
+  repeat_at_ = kNever;
+}
+
+// Asks every server the same; what an earlier round still hears does not count any more. The first one is
+// asked last: who waits there should find the others free.
+void Redlock::begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now) {
+  forget_rounds();
+  round_from_ = last_id_ + 1;
+  for (size_t server = config_.servers; server-- > 0;) {
+    servers_[server].round = Vote::kPending;
+    servers_[server].report = {"", Outcome::kUnreachable, servers_[server].token, kNoAnswerYet};
+    ask(verb, server, argv, saturating_add(now, config_.server_timeout));
+  }
+}
+
+void Redlock::begin_fencing(uint64_t token, TimeMs now) {
+  state_ = State::kFencing;
+  fence_ = token;
+  forget_rounds();
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (servers_[server].lock != Vote::kYes) continue;
+    servers_[server].round = Vote::kPending;
+    ask(Verb::kFence, server, {"FENCE", key_, owner_, std::to_string(fence_)},
+        saturating_add(now, config_.server_timeout));
+  }
+}
+
+void Redlock::forget_rounds() {
+  std::erase_if(requests_, [](const Request& r) { return r.verb >= Verb::kFence; });
+  for (Standing& s : servers_) {
+    s.round = Vote::kNone;
+    s.without = s.to_heal = false;
+  }
+}
+
+// Nobody listens for the answer: what it does not reach ends with its ttl.
+void Redlock::unlock(size_t server, const std::string& owner) {
+  sends_.push_back({server, ++last_id_, {"UNLOCK", key_, owner}, false});
+}
+
+// Only LOCKs stay remembered, as a late grant has to be released. One server that said no has nothing to
+// give back; of several, one may have been asked twice by whoever carries the requests.
+void Redlock::give_back() {
+  forget_rounds();
+  for (Request& r : requests_) r.deadline = kNever;
+  if (config_.servers == 1 && (servers_[0].lock == Vote::kNo || servers_[0].lock == Vote::kRefused)) return;
+  for (size_t server = config_.servers; server-- > 0;) unlock(server, owner_);
+}
+
+// --- what answers mean ---
+
+bool Redlock::is_of_far_hint(const Reply& reply) {
+  return reply.kind == Reply::Kind::kError && reply.text.find("max-token-lead") != std::string::npos;
+}
+
+Redlock::Vote Redlock::note(const Request& request, const Reply& reply) {
+  const bool grants = request.makes_hold() || request.verb == Verb::kWait;
+  ServerReport& report = servers_[request.server].report;
+  report.text = reply.text;
+  switch (reply.kind) {
+    case Reply::Kind::kGrant:
+      if (!grants || reply.number < 1) break;
+      report = {"", Outcome::kOk, static_cast<uint64_t>(reply.number), ""};
+      return Vote::kYes;
+    case Reply::Kind::kNull:
+      report.outcome = Outcome::kBusy;
+      return Vote::kNo;
+    case Reply::Kind::kInteger:
+      if (grants) break;
+      if (reply.number > 0) report.outcome = Outcome::kOk;
+      if (reply.number == 0) report.outcome = Outcome::kExpired;
+      if (reply.number < 0) report.outcome = Outcome::kNotOwner;
+      return reply.number > 0 ? Vote::kYes : Vote::kNo;
+    case Reply::Kind::kError:
+      report.outcome = reply.text.starts_with("DEADLOCK") ? Outcome::kDeadlock : Outcome::kRefused;
+      return Vote::kRefused;
+    case Reply::Kind::kLost:
+      report.outcome = Outcome::kUnreachable;
+      return Vote::kLost;
+    case Reply::Kind::kText:
+      break;
+  }
+  report = {"", Outcome::kRefused, 0, kSenseless};
+  return Vote::kRefused;
+}
+
+void Redlock::answer(const Request& request, const Reply& reply, TimeMs now) {
+  if (reply.kind == Reply::Kind::kGrant && reply.number > 0) {
+    seen_ = std::max(seen_, static_cast<uint64_t>(reply.number));
+  }
+  switch (request.verb) {
+    case Verb::kLock:
+      return answer_lock(request, reply, now);
+    case Verb::kWait:
+      return answer_wait(request, reply, now);
+    case Verb::kFence:
+      return answer_fence(request, reply);
+    case Verb::kRenew:
+      return answer_renew(request, reply);
+    case Verb::kHeal:
+      return answer_heal(request, reply, now);
+    case Verb::kUnlock:
+      servers_[request.server].round = note(request, reply);
+      return;
+  }
+}
+
+void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now) {
+  const bool present = request.owner == owner_ && (acquiring() || state_ == State::kHeld);
+  if (!present) {
+    const bool kept = keeps_ && request.owner == owner_;  // the RENEW follows it
+    if (reply.kind == Reply::Kind::kGrant && !kept) unlock(request.server, request.owner);
+    return;
+  }
+  // A clock of this machine that is far ahead of the servers' makes no token; they do without it.
+  if (acquiring() && request.hinted && is_of_far_hint(reply)) return ask_lock(request.server, false, now);
+  Standing& server = servers_[request.server];
+  server.lock = note(request, reply);
+  if (server.lock != Vote::kYes) return;
+  server.token = static_cast<uint64_t>(reply.number);
+  if (state_ == State::kHeld) result_.servers[request.server] = server.report;
+  // It came so late that the others are being fenced already. With a larger token it does not count, until
+  // another round has to be made.
+  if (state_ == State::kFencing && server.token <= fence_) {
+    server.round = Vote::kPending;
+    ask(Verb::kFence, request.server, {"FENCE", key_, owner_, std::to_string(fence_)},
+        saturating_add(now, config_.server_timeout));
+  }
+}
+
+void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now) {
+  assert(request.id == wait_id_ && !leads_);
+  const Vote vote = note(request, reply);
+  if (vote == Vote::kYes) {
+    if (acquiring()) give_back();
+    leads_ = true;
+    repeats_ = kRepeats;
+    return begin_attempt(wait_owner_, now);
+  }
+  servers_[wait_server_].lock = vote;
+  if (vote == Vote::kNo) wait_until_ = now;  // the server's clock says when the wait is over
+  end_wait();
+  if (!acquiring()) fail_attempt(now);
+}
+
+void Redlock::answer_fence(const Request& request, const Reply& reply) {
+  Standing& server = servers_[request.server];
+  server.round = note(request, reply);
+  if (server.round != Vote::kYes) {  // no hold any more to count on
+    server.lock = server.round;
+    return;
+  }
+  server.token = static_cast<uint64_t>(reply.number);
+  if (server.token < fence_) {  // it has not done what it was asked to do
+    server.report = {"", Outcome::kRefused, 0, kSenseless};
+    server.lock = server.round = Vote::kRefused;
+    return;
+  }
+  server.report.token = server.token;
+  seen_ = std::max(seen_, server.token);
+  // A larger one: the hold is younger than the grant we know of.
+  if (server.token != fence_) server.round = Vote::kNo;
+}
+
+}  // namespace holdfast::client

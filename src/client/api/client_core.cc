@@ -1,0 +1,111 @@
+// The client's beginning and end.
+#include "client/api/client_core.h"
+
+#include <unistd.h>
+
+#include <cassert>
+#include <stdexcept>
+#include <utility>
+
+#include "client/api/hold_core.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr DurationMs kContentionLasts{1000};
+constexpr size_t kContendedKeys = 1000;  // that are remembered
+
+}  // namespace
+
+ClientCore::ClientCore(client::Place place)
+    : place_(std::move(place)),
+      ring_(place_.names(), place_.replicas),
+      pid_(getpid()),
+      loop_owner_(std::make_unique<client::Loop>()),
+      loop_(loop_owner_.get()) {
+  for (const client::Address& address : place_.servers) servers_.push_back(client::server_of(address));
+  loop_->post([this] {
+    for (const client::Address& address : place_.servers)
+      links_.push_back(client::make_link(*loop_, address));
+  });
+}
+
+ClientCore::~ClientCore() { assert(loop_owner_ == nullptr && "close() comes first"); }
+
+bool ClientCore::is_forked() const { return getpid() != pid_; }
+
+void ClientCore::forbid_after_fork() const {
+  if (is_forked()) throw std::logic_error("this holdfast::Client is of the parent process: make a new one");
+}
+
+void ClientCore::forbid_to_wait() {
+  forbid_after_fork();
+  const std::lock_guard lock(mutex_);
+  if (!closed_ && loop_->on_thread())
+    throw std::logic_error("a callback of holdfast::Client must not wait for the client");
+}
+
+bool ClientCore::post(std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  loop_->post(std::move(work));
+  return true;
+}
+
+void ClientCore::close() {
+  forbid_to_wait();
+  post([this] {
+    closing_ = true;
+    const auto all = holds_;  // a copy: those that end go
+    for (const auto& hold : all) hold->cancel();
+    forget(nullptr);
+  });
+  std::unique_lock lock(mutex_);
+  ended_.wait(lock, [this] { return all_ended_; });
+  closed_ = true;
+  lock.unlock();
+  loop_owner_.reset();  // what was posted before still runs
+  servers_.clear();
+}
+
+void ClientCore::note_contention(const std::string& key) {
+  const TimeMs now = client::Loop::now();
+  if (contended_.size() >= kContendedKeys)
+    std::erase_if(contended_, [now](const auto& entry) { return is_due(entry.second, now); });
+  if (contended_.size() >= kContendedKeys) contended_.clear();  // a hint only
+  contended_[key] = now + kContentionLasts;
+}
+
+bool ClientCore::is_contended(const std::string& key) const {
+  const auto entry = contended_.find(key);
+  return entry != contended_.end() && !is_due(entry->second, client::Loop::now());
+}
+
+void ClientCore::adopt(std::shared_ptr<HoldCore> hold) { holds_.insert(std::move(hold)); }
+
+void ClientCore::forget(const std::shared_ptr<HoldCore>& hold) {
+  holds_.erase(hold);
+  if (!closing_ || !holds_.empty() || works_ != 0) return;
+  links_.clear();
+  const std::lock_guard lock(mutex_);
+  all_ended_ = true;
+  ended_.notify_all();
+}
+
+void ClientCore::end_work() {
+  --works_;
+  forget(nullptr);
+}
+
+void ClientCore::ask(size_t server, const std::vector<std::string>& argv,
+                     const client::Link::Answered& done) {
+  if (closing_) return done({client::Value::Kind::kLost, 0, "the client was destroyed", {}});
+  begin_work();
+  link(server).ask(argv, place_.server_timeout, [this, done](const client::Value& value) {
+    done(value);
+    end_work();
+  });
+}
+
+}  // namespace holdfast

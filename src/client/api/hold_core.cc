@@ -1,0 +1,441 @@
+// Between the state machine and the world. A Link never answers from within send(), so nothing here is
+// entered twice.
+#include "client/api/hold_core.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <stdexcept>
+
+#include "client/api/client_core.h"
+#include "client/base/random.h"
+#include "client/base/validity.h"
+
+namespace holdfast {
+
+namespace {
+
+using client::Loop;
+using client::Redlock;
+
+// A loss is told so long before the validity ends, so that the news is not late: a timer may be.
+DurationMs margin_of(DurationMs ttl) { return {std::clamp(ttl.count / 20, int64_t{2}, int64_t{250})}; }
+
+// Nobody must guess an owner, as whoever names it can release its lock.
+// They are asked for by the dozen, and never twice used: a child of fork() has not this thread.
+uint64_t random_below(uint64_t n) {
+  thread_local std::array<uint64_t, 32> numbers;
+  thread_local size_t left = 0;
+  if (left == 0) {
+    client::fill_random({reinterpret_cast<uint8_t*>(numbers.data()), sizeof numbers});
+    left = numbers.size();
+  }
+  return numbers[--left] % n;
+}
+
+// Redis has no queue: a wait there follows events. With a limit or a backoff it is made of attempts.
+void set_retries(client::RedlockConfig& config, const client::Place& place, const LockOptions& options) {
+  config.max_attempts = options.max_attempts > 0 ? options.max_attempts : place.max_attempts;
+  const std::optional<RetryBackoff>& backoff = options.backoff ? options.backoff : place.backoff;
+  if (backoff) config.backoff = {{backoff->first.count()}, backoff->factor, {backoff->longest.count()}};
+  const bool redis = std::ranges::any_of(place.servers, &client::Address::redis);
+  config.queues = !redis || (config.max_attempts == 0 && !backoff);
+}
+
+client::RedlockConfig config_of(const client::Place& place, std::optional<milliseconds> wait,
+                                const LockOptions& options) {
+  client::RedlockConfig config;
+  config.servers = place.replicas;
+  config.quorum = quorum_of(place, options.mode);
+  // Readers let in readers.
+  const bool shared = options.mode == Mode::kSharedLock;
+  config.breach = shared ? place.write_quorum : std::min(place.write_quorum, place.read_quorum);
+  config.ttl = {options.ttl.count()};
+  config.server_timeout = place.server_timeout;
+  config.min_wait = place.min_wait;
+  config.max_wait = place.max_wait;
+  set_retries(config, place, options);
+  if (wait) config.wait = DurationMs{wait->count()};
+  return config;
+}
+
+std::vector<std::string> words_of(const LockOptions& options) {
+  if (options.mode == Mode::kSharedLock) return {"SHARED"};
+  if (options.mode == Mode::kCountedLock) return {"LIMIT", std::to_string(options.limit)};
+  return {};
+}
+
+Result cancelled() { return {Outcome::kCancelled, "the client was destroyed", {}}; }
+
+Result over() { return {Outcome::kExpired, "the lock is not held any more", {}}; }
+
+}  // namespace
+
+HoldCore::HoldCore(std::shared_ptr<ClientCore> client, std::string key, std::optional<milliseconds> wait,
+                   LockOptions options, Done done)
+    : client_(std::move(client)),
+      key_(std::move(key)),
+      options_(std::move(options)),
+      done_(std::move(done)),
+      servers_(client_->ring().servers_of(key_)),
+      machine_(config_of(client_->place(), wait, options_), key_, words_of(options_), random_below),
+      server_timeout_(client_->place().server_timeout),
+      ttl_{options_.ttl.count()} {}
+
+bool HoldCore::is_forked() const { return client_->is_forked(); }
+
+bool HoldCore::is_locked() const {
+  client_->forbid_after_fork();
+  return locked_ && Loop::now().count < valid_until_ms_;
+}
+
+milliseconds HoldCore::validity() const {
+  if (!is_locked()) return milliseconds(0);
+  return milliseconds(std::max<int64_t>(0, valid_until_ms_ - Loop::now().count));
+}
+
+Result HoldCore::ask(const std::function<void(Answer)>& work) {
+  client_->forbid_to_wait();
+  const auto answer = std::make_shared<std::promise<Result>>();
+  if (!client_->post([self = shared_from_this(), work, answer] { work(answer); })) return cancelled();
+  return answer->get_future().get();
+}
+
+Result HoldCore::extend(milliseconds ttl) {
+  return ask([this, ttl](const Answer& answer) {
+    if (phase_ != Phase::kHolding) return answer->set_value(over());
+    extends_.emplace_back(DurationMs{ttl.count()}, answer);
+    drive();
+  });
+}
+
+Result HoldCore::unlock(milliseconds at_least) {
+  return ask([this, at_least](const Answer& answer) {
+    if (phase_ == Phase::kOver || was_lost_ || left_) {
+      answer->set_value(over());
+      return give_back();
+    }
+    releases_.push_back(answer);
+    give_back({at_least.count()});
+  });
+}
+
+void HoldCore::let_go() {
+  let_go_ = true;
+  locked_ = false;
+  client_->post([self = shared_from_this()] { self->give_back(); });
+}
+
+void HoldCore::leave() {
+  client_->forbid_after_fork();
+  locked_ = false;
+  client_->post([self = shared_from_this()] { self->go_without(); });
+}
+
+// Not at once: servers beyond the quorum are to grant it, too, so that it outlives others of them.
+void HoldCore::go_without() {
+  if (phase_ != Phase::kHolding) return;
+  phase_ = Phase::kEnding;
+  left_ = true;
+  machine_.stop_renewing();
+  while (!waits_.empty()) end_wait(waits_.begin()->first);
+  drive();
+}
+
+void HoldCore::start() {
+  if (client_->is_closing()) return refuse();
+  timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [this] { on_timer(); });
+  client_->adopt(shared_from_this());
+  machine_.acquire(Loop::now(), Loop::clock_us(), client_->is_contended(key_));
+  drive();
+}
+
+void HoldCore::refuse() {
+  phase_ = Phase::kOver;
+  std::exchange(done_, nullptr)(Acquired{cancelled(), Hold()});
+}
+
+void HoldCore::cancel() {
+  cancelled_ = true;
+  give_back();
+}
+
+void HoldCore::give_back(DurationMs at_least) {
+  if (free_at_ != kNever) {
+    free_lost();
+    return drive();
+  }
+  if (phase_ == Phase::kEnding || phase_ == Phase::kOver) return;
+  locked_ = false;
+  if (queued_) client_->note_contention(key_);
+  if (phase_ == Phase::kHolding) phase_ = Phase::kEnding;
+  if (machine_.state() != Redlock::State::kOver) machine_.release(Loop::now(), at_least);
+  drive();
+}
+
+client::Link& HoldCore::link(size_t server) { return client_->link(servers_[server]); }
+
+bool HoldCore::may_extend() const {
+  return phase_ == Phase::kHolding && machine_.state() == Redlock::State::kHeld && !renewing_ &&
+         !extends_.empty();
+}
+
+void HoldCore::drive() {
+  if (may_extend()) {
+    extending_ = std::move(extends_.front().second);
+    const DurationMs ttl = extends_.front().first;
+    extends_.erase(extends_.begin());
+    renew(ttl);
+  }
+  for (const uint64_t id : machine_.take_ends()) end_wait(id);
+  for (const client::Send& next : machine_.take_sends()) send(next);
+  observe();
+}
+
+void HoldCore::send(const client::Send& send) {
+  ++under_way_;
+  const auto done = [self = shared_from_this(), id = send.id](const client::Reply& reply) {
+    self->hear(id, reply);
+  };
+  if (!send.waits) return link(send.server).send(send.argv, server_timeout_, done);
+  waits_[send.id] = {send.server, link(send.server).wait(send.argv, done), false};
+}
+
+void HoldCore::end_wait(uint64_t id) {
+  const auto wait = waits_.find(id);
+  if (wait == waits_.end()) return;
+  link(wait->second.server).end(wait->second.wait);
+  if (!wait->second.answered) --under_way_;
+  waits_.erase(wait);
+}
+
+void HoldCore::hear(uint64_t id, const client::Reply& reply) {
+  --under_way_;
+  if (const auto wait = waits_.find(id); wait != waits_.end()) wait->second.answered = true;
+  machine_.on_reply(id, reply, Loop::now(), Loop::clock_us());
+  drive();
+}
+
+// What the machine's new state means to the user.
+void HoldCore::observe() {
+  const Redlock::State state = machine_.state();
+  if (phase_ == Phase::kAcquiring && state == Redlock::State::kHeld) become_holder();
+  if (phase_ == Phase::kHolding) note_renewal();
+  if (may_extend()) return drive();
+  if (phase_ == Phase::kHolding && state == Redlock::State::kOver) lose(machine_.result(), Loop::now());
+  if (phase_ == Phase::kAcquiring) note_waiting();
+  if (phase_ == Phase::kEnding && machine_.state() == Redlock::State::kOver) answer_releases();
+  if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
+    unwatch();
+    std::exchange(done_, nullptr)(Acquired{cancelled_ ? cancelled() : named(machine_.result()), Hold()});
+  }
+  if (phase_ != Phase::kOver && (left_ || machine_.settled()) && under_way_ == 0) return end();
+  arm_timer();
+}
+
+// A pause is told once; what the attempt came to stands in the machine's result.
+void HoldCore::note_waiting() {
+  if (machine_.state() == Redlock::State::kQueueing) {
+    unwatch();
+    queued_ = true;
+    client_->note_contention(key_);
+  }
+  const bool was_pausing = std::exchange(pausing_, machine_.state() == Redlock::State::kPausing);
+  if (!pausing_ || was_pausing) return;
+  watch();
+  if (options_.on_attempt_failed) options_.on_attempt_failed(named(machine_.result()));
+}
+
+void HoldCore::become_holder() {
+  phase_ = Phase::kHolding;
+  owner_ = machine_.owner();
+  token_ = machine_.token();
+  unwatch();
+  set_times();
+  locked_ = true;
+  if (options_.on_lost || options_.on_revoke_requested) watch();
+  std::exchange(done_, nullptr)(Acquired{named(machine_.result()), Hold(shared_from_this())});
+}
+
+// The lock is valid until then, and is to be renewed, warned of and declared lost before. What was slow to
+// come has less time left than its ttl says.
+void HoldCore::set_times() {
+  const TimeMs now = Loop::now();
+  set_end(ttl_);
+  const TimeMs warn = TimeMs{valid_until_ms_} - DurationMs{options_.warn_before.count()};
+  if (options_.warn_before.count() > 0 && (!warned_ || warn > now)) {
+    warn_at_ = warn;
+    warned_ = false;
+  }
+  renew_at_ = options_.renew ? now + share_of_time(ttl_.count / 3, 2) : kNever;
+}
+
+void HoldCore::set_end(DurationMs ttl) {
+  const TimeMs until = machine_.valid_until();
+  valid_until_ms_ = until.count - 1;  // told to users, whose clocks may be a part of a millisecond further
+  lost_at_ = until - margin_of(ttl);
+}
+
+// So long, but not more than a part of what is left before the lock counts as lost.
+DurationMs HoldCore::share_of_time(int64_t ms, int64_t part) const {
+  return {std::max<int64_t>(std::min(ms, (lost_at_ - Loop::now()).count / part), 1)};
+}
+
+void HoldCore::renew(DurationMs ttl, bool heal) {
+  renewing_ = true;
+  renewing_ttl_ = ttl;
+  heals_ = heal;
+  if (heal) renew_at_ = kNever;
+  machine_.renew(Loop::now(), ttl, heal);
+  // A shorter time counts at once, as some server may have it already.
+  if (machine_.valid_until().count <= valid_until_ms_) set_end(ttl);
+}
+
+// Asks whether the lock is still held, without making it last longer than its user wanted, nor shorter than
+// its user knows. It heals nothing: LOCKS BREAK goes to one server after the other, and each would be
+// healed before the next one is told. The renewal that is due comes all the same.
+void HoldCore::verify() {
+  if (renewing_ || machine_.state() != Redlock::State::kHeld) return;
+  if (options_.renew) return renew(ttl_, false);
+  const DurationMs left{std::max<int64_t>((machine_.valid_until() - Loop::now()).count, 1)};
+  renew(std::min(client::ttl_for_validity(left), ttl_), false);
+}
+
+void HoldCore::note_renewal() {
+  if (!machine_.renewal()) return;
+  if (!renewing_) return note_late_loss();
+  renewing_ = false;
+  const Result result = machine_.state() == Redlock::State::kHeld ? named(*machine_.renewal()) : over();
+  const Answer answer = std::exchange(extending_, nullptr);
+  if (result.ok()) {
+    if (options_.renew || answer) ttl_ = renewing_ttl_;
+    const TimeMs due = heals_ ? kNever : renew_at_;
+    set_times();
+    renew_at_ = std::min(renew_at_, due);
+  } else if (options_.renew) {  // soon again, as long as there is time
+    renew_at_ = Loop::now() + share_of_time(ttl_.count / 10, 4);
+  }
+  if (answer) answer->set_value(result);
+  if (result.outcome == Outcome::kExpired) return lose(result, {valid_until_ms_ + 1});
+  tell_renewal(result);
+}
+
+// The first renewal that fails, and the first that succeeds again.
+void HoldCore::tell_renewal(const Result& result) {
+  if (failing_ == !result.ok()) return;
+  failing_ = !result.ok();
+  const auto& tell = failing_ ? options_.on_renewal_failed : options_.on_renewal_restored;
+  if (tell && !let_go_) tell(result);
+}
+
+// A round that was confirmed, in which servers have then answered that they are without the hold.
+void HoldCore::note_late_loss() {
+  if (machine_.renewal()->outcome == Outcome::kExpired) lose(*machine_.renewal(), {valid_until_ms_ + 1});
+}
+
+// Told before the validity that its user knows of is over, it is released no sooner than that: whoever
+// relies on what validity() said must not find somebody else there.
+void HoldCore::lose(Result why, TimeMs free_at) {
+  if (phase_ != Phase::kHolding) return;
+  phase_ = Phase::kEnding;
+  locked_ = false;
+  was_lost_ = true;
+  free_at_ = free_at;
+  machine_.stop_renewing();
+  if (is_due(free_at_, Loop::now())) free_lost();
+  why.outcome = Outcome::kExpired;
+  if (options_.on_lost && !let_go_) options_.on_lost(named(std::move(why)));
+  drive();
+}
+
+void HoldCore::free_lost() {
+  free_at_ = kNever;
+  if (machine_.state() == Redlock::State::kHeld) machine_.release(Loop::now());
+}
+
+// A quorum is enough; who is slow may answer later.
+void HoldCore::answer_releases() {
+  for (const Answer& answer : std::exchange(releases_, {})) answer->set_value(named(machine_.result()));
+}
+
+void HoldCore::end() {
+  phase_ = Phase::kOver;
+  locked_ = false;
+  unwatch();
+  timer_.reset();
+  if (extending_) std::exchange(extending_, nullptr)->set_value(over());
+  for (auto& [ttl, answer] : std::exchange(extends_, {})) answer->set_value(over());
+  answer_releases();
+  client_->forget(shared_from_this());
+}
+
+void HoldCore::on_timer() {
+  const auto self = shared_from_this();
+  const TimeMs now = Loop::now();
+  if (phase_ == Phase::kHolding) {
+    if (is_due(warn_at_, now)) {
+      warn_at_ = kNever;
+      warned_ = true;
+      if (options_.on_expiring && !let_go_) options_.on_expiring();
+    }
+    if (is_due(lost_at_, now)) {
+      const bool failed = machine_.renewal() && !machine_.renewal()->ok();
+      return lose(failed ? *machine_.renewal() : over(), {valid_until_ms_ + 1});
+    }
+    if (is_due(renew_at_, now) && !renewing_) renew(ttl_);
+  }
+  if (is_due(free_at_, now)) free_lost();
+  machine_.on_time(now, Loop::clock_us());
+  drive();
+}
+
+void HoldCore::arm_timer() {
+  if (timer_ == nullptr) return;
+  TimeMs next = std::min(machine_.next_deadline().value_or(kNever), free_at_);
+  if (phase_ == Phase::kHolding)
+    next = std::min({next, renewing_ ? kNever : renew_at_, warn_at_, lost_at_});
+  timer_->set(next);
+}
+
+// Whoever waits hears of releases, and whoever holds, of what becomes of the hold.
+void HoldCore::watch() {
+  if (!watches_.empty()) return;
+  for (size_t i = 0; i < servers_.size(); ++i) {
+    watches_.push_back(
+        link(i).watch("__lock__:" + key_, [self = weak_from_this()](const std::string& message) {
+          if (const auto hold = self.lock()) hold->on_event(message);
+        }));
+  }
+}
+
+void HoldCore::unwatch() {
+  for (size_t i = 0; i < watches_.size(); ++i) link(i).unwatch(watches_[i]);
+  watches_.clear();
+}
+
+void HoldCore::on_event(const std::string& message) {
+  const std::string what = message.substr(0, message.find(' '));
+  const bool ends = what == "released" || what == "expired" || what == "broken";
+  if (phase_ == Phase::kAcquiring) {
+    // Its own failed attempts are released, too.
+    if (ends && message != what + " " + machine_.owner()) machine_.on_freed(Loop::now(), Loop::clock_us());
+    return drive();
+  }
+  if (phase_ != Phase::kHolding) return;
+  if (what == "revoke") {
+    if (options_.on_revoke_requested && !let_go_) options_.on_revoke_requested();
+    return;
+  }
+  // One server's word is not enough to give it up: all are asked. Nor is silence, where messages may have
+  // been missed.
+  if (message.empty() || (ends && message == what + " " + owner_)) verify();
+  drive();
+}
+
+Result HoldCore::named(Result result) const {
+  for (size_t i = 0; i < result.servers.size(); ++i)
+    result.servers[i].server = client_->place().servers[servers_[i]].text();
+  return result;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,137 @@
+#include "client/api/lease_server.h"
+
+#include <algorithm>
+#include <future>
+#include <stdexcept>
+#include <utility>
+
+#include "client/api/client_core.h"
+
+namespace holdfast {
+
+namespace {
+
+using client::Loop;
+using client::Value;
+using Answer = LeaseStore::Answer;
+using Verdict = LeaseStore::Verdict;
+
+// Between two attempts to take a lease back.
+constexpr DurationMs kPause{100};
+
+std::vector<Answer> all(size_t n, Verdict verdict, uint64_t etag = 0) {
+  return std::vector<Answer>(n, Answer{verdict, etag, {}});
+}
+
+// What an error says of the lease; nothing where it says something else.
+std::optional<Verdict> fate_in(const Value& value) {
+  if (value.kind != Value::Kind::kError) return std::nullopt;
+  const std::string code = value.text.substr(0, value.text.find(' '));
+  if (code == "EXPIRED") return Verdict::kMissing;
+  if (code == "CONFIRMED") return Verdict::kConfirmed;
+  if (code == "CANCELLED") return Verdict::kCancelled;
+  if (code == "NOLEASE") return Verdict::kForgotten;
+  return std::nullopt;
+}
+
+// Takes a lease back; lives by its own requests and timer, on the loop's thread.
+class TakingBack : public std::enable_shared_from_this<TakingBack> {
+ public:
+  TakingBack(std::shared_ptr<ClientCore> client, std::string lease, TimeMs until)
+      : client_(std::move(client)), argv_{"LEASE", "CANCEL", std::move(lease)}, until_(until) {}
+
+  void ask() {
+    client_->ask(0, argv_, [self = shared_from_this()](const Value& value) { self->hear(value); });
+  }
+
+ private:
+  void hear(const Value& value) {
+    const TimeMs now = Loop::now();
+    if (value.kind != Value::Kind::kLost || client_->is_closing() || is_due(until_, now)) return;
+    client_->begin_work();
+    timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [self = shared_from_this()]() mutable {
+      const auto last = std::move(self);  // the timer owns what is called
+      last->timer_.reset();
+      last->ask();
+      last->client_->end_work();
+    });
+    timer_->set(now + kPause);
+  }
+
+  const std::shared_ptr<ClientCore> client_;
+  const std::vector<std::string> argv_;
+  const TimeMs until_;
+  std::unique_ptr<client::LoopTimer> timer_;
+};
+
+}  // namespace
+
+ServerLeases::ServerLeases(std::shared_ptr<ClientCore> client) : client_(std::move(client)) {
+  if (client_->place().servers.size() > 1) {
+    throw std::invalid_argument(
+        "leases need one server that has all keys of a lease: make a Client of holdfast://host:port");
+  }
+}
+
+void ServerLeases::forbid_to_wait() const { client_->forbid_to_wait(); }
+
+Value ServerLeases::ask(std::vector<std::string> argv) const {
+  const auto answer = std::make_shared<std::promise<Value>>();
+  const bool posted = client_->post([client = client_, argv = std::move(argv), answer] {
+    client->ask(0, argv, [answer](const Value& value) { answer->set_value(value); });
+  });
+  if (!posted) return {Value::Kind::kLost, 0, "the client was destroyed", {}};
+  return answer->get_future().get();
+}
+
+void ServerLeases::refuse(const Value& value) const {
+  const bool said = value.kind == Value::Kind::kError || value.kind == Value::Kind::kLost;
+  const std::string text = said ? value.text : "an answer of an unknown form";
+  throw std::runtime_error(client_->place().names().front() + ": " + text);
+}
+
+std::vector<Answer> ServerLeases::insert(const std::string& lease, const std::vector<Document>& documents,
+                                         milliseconds ttl) {
+  std::vector<std::string> argv{"LEASE", "GRANT", lease, std::to_string(ttl.count())};
+  for (const Document& document : documents) {
+    argv.push_back(document.key);
+    argv.push_back(document.value);
+  }
+  const Value value = ask(std::move(argv));
+  if (value.kind != Value::Kind::kArray || value.elements.size() != 2) refuse(value);
+  const Value& second = value.elements[1];
+  if (second.kind == Value::Kind::kInteger)
+    return all(documents.size(), Verdict::kDone, static_cast<uint64_t>(second.integer));
+  std::vector<Answer> answers = all(documents.size(), Verdict::kSkipped);
+  for (size_t i = 0; i < documents.size(); ++i) {
+    const auto is_it = [&](const Value& key) { return key.text == documents[i].key; };
+    if (std::ranges::any_of(second.elements, is_it)) answers[i].verdict = Verdict::kExists;
+  }
+  return answers;
+}
+
+std::vector<Answer> ServerLeases::touch(const std::string& lease, const std::vector<Document>& documents,
+                                        std::optional<milliseconds> ttl) {
+  std::vector<std::string> argv{"LEASE", ttl ? "RENEW" : "CONFIRM", lease};
+  if (ttl) argv.push_back(std::to_string(ttl->count()));
+  const Value value = ask(std::move(argv));
+  if (value.kind == Value::Kind::kInteger) return all(documents.size(), Verdict::kDone);
+  const auto fate = fate_in(value);
+  if (!fate) refuse(value);
+  return all(documents.size(), *fate);
+}
+
+std::vector<Answer> ServerLeases::remove(const std::string& lease, const std::vector<Document>& documents) {
+  const Value value = ask({"LEASE", "CANCEL", lease});
+  if (value.kind == Value::Kind::kStatus) return all(documents.size(), Verdict::kDone);
+  const auto fate = fate_in(value);
+  if (!fate) refuse(value);
+  return all(documents.size(), *fate);
+}
+
+void ServerLeases::take_back(const std::string& lease, milliseconds at_most) {
+  const TimeMs until = Loop::now() + DurationMs{at_most.count()};
+  client_->post([taking = std::make_shared<TakingBack>(client_, lease, until)] { taking->ask(); });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,40 @@
+// Leases in a Holdfast server, as a LeaseStore: LEASE GRANT, CONFIRM, RENEW and CANCEL. All keys of one
+// lease share its fate, so each answer is of all of them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/base/value.h"
+#include "holdfast/lease.h"
+
+namespace holdfast {
+
+class ClientCore;
+
+// Throws std::runtime_error where there is no answer, or an error that says nothing of the lease.
+class ServerLeases final : public LeaseStore {
+ public:
+  // Throws std::invalid_argument where the client has several servers.
+  explicit ServerLeases(std::shared_ptr<ClientCore> client);
+
+  std::vector<Answer> insert(const std::string& lease, const std::vector<Document>& documents,
+                             milliseconds ttl) override;
+  std::vector<Answer> touch(const std::string& lease, const std::vector<Document>& documents,
+                            std::optional<milliseconds> ttl) override;
+  std::vector<Answer> remove(const std::string& lease, const std::vector<Document>& documents) override;
+
+  // Cancels without waiting; asks again where the answer is lost, for at most that long.
+  void take_back(const std::string& lease, milliseconds at_most);
+  // Throws std::logic_error on the client's own thread, and in a child of fork().
+  void forbid_to_wait() const;
+
+ private:
+  client::Value ask(std::vector<std::string> argv) const;
+  [[noreturn]] void refuse(const client::Value& value) const;
+
+  const std::shared_ptr<ClientCore> client_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,221 @@
+// The grammar:
+//   place    = ( holdfast [ login ] server | redis [ login ] server
+//              | "quorum://" [ login ] member { "," member }        this login is of all members without
+//              one | cluster [ login ] server { "," server } ) [ "?" setting { "&" setting } ]
+//            | "embedded:" [ name ]
+//   holdfast = "holdfast://" | "holdfasts://"         the second each time is over TLS
+//   redis    = "redis://" | "rediss://"
+//   cluster  = "redis-cluster://" | "rediss-cluster://"
+//   member   = holdfast [ login ] server | redis [ login ] server | [ login ] server
+//   login    = [ user ] ":" password "@"        with %40 for @, %3a for a :, %2c for a comma and the like
+//   server   = ( host | "[" IPv6 address "]" ) [ ":" port ]
+//   setting  = name "=" ( number | text ) | "insecure"        in a text, %26 for & and the like
+#include "client/base/address.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+#include "client/base/address_parts.h"
+#include "client/base/login.h"
+#include "core/base/parse.h"
+
+namespace holdfast::client {
+
+namespace {
+
+constexpr std::string_view kEmbedded = "embedded:";
+
+struct Scheme {
+  std::string_view text;
+  bool redis = false, cluster = false, quorum = false, tls = false;
+};
+constexpr std::array<Scheme, 7> kSchemes{{
+    {.text = "holdfast://"},
+    {.text = "holdfasts://", .tls = true},
+    {.text = "quorum://", .quorum = true},
+    {.text = "redis://", .redis = true},
+    {.text = "rediss://", .redis = true, .tls = true},
+    {.text = "redis-cluster://", .redis = true, .cluster = true},
+    {.text = "rediss-cluster://", .redis = true, .cluster = true, .tls = true},
+}};
+
+// By which the text begins, or null.
+const Scheme* scheme_of(std::string_view text) {
+  const auto* const found =
+      std::ranges::find_if(kSchemes, [&](const Scheme& known) { return text.starts_with(known.text); });
+  return found == kSchemes.end() ? nullptr : found;
+}
+
+// Takes the login off `server`.
+void read_login(Address& address, std::string_view text, std::string_view& server) {
+  const size_t at = server.rfind('@');
+  if (at == std::string_view::npos) return;
+  std::string_view password = server.substr(0, at);
+  server.remove_prefix(at + 1);
+  address.user = decoded(text, next_part(password, ':'));
+  address.password = decoded(text, password);
+  if (!address.password.empty()) return;
+  refuse(text,
+         "a login is :password@ or user:password@; in it %25 stands for %, %2c for a comma, %2f for /, %3a "
+         "for :, %3f for ? and %40 for @");
+}
+
+Address parse_server(std::string_view text, std::string_view server, const Scheme& scheme) {
+  Address address;
+  address.redis = scheme.redis;
+  address.tls = scheme.tls;
+  if (address.redis) address.port = kRedisPort;
+  read_login(address, text, server);
+  if (address.redis && server.find('/') != std::string_view::npos)
+    refuse(text, "the locks are in database 0, which cannot be chosen");
+  const bool bracket = server.starts_with('[');
+  const size_t end = bracket ? server.find(']') : server.find(':');
+  if (bracket && end == std::string_view::npos) refuse(text, "an address lacks its closing bracket");
+  address.host = bracket ? server.substr(1, end - 1) : server.substr(0, end);
+  const std::string_view rest = end == std::string_view::npos ? "" : server.substr(end + (bracket ? 1 : 0));
+  if (address.host.empty()) refuse(text, "a server has no name; write host, host:port or [::1]:port");
+  if (rest.empty()) return address;
+  if (!rest.starts_with(':')) refuse(text, "behind the bracket comes :port, or nothing");
+  const auto number = parse_int_in(rest.substr(1), 1, 65535);
+  if (!number) {
+    refuse(text, quoted(text, rest.substr(1), "what stands behind a host") +
+                     " is no port, which is 1 to 65535; an IPv6 address stands in brackets, and a login "
+                     "before the host ends with @");
+  }
+  address.port = static_cast<int>(*number);
+  return address;
+}
+
+// One of a quorum may say what it is.
+Address parse_member(std::string_view text, std::string_view member) {
+  const Scheme* scheme = scheme_of(member);
+  if (scheme != nullptr && !scheme->cluster && !scheme->quorum)
+    return parse_server(text, member.substr(scheme->text.size()), *scheme);
+  if (member.find("//") != std::string_view::npos)
+    refuse(text,
+           "a server of a quorum is host:port, redis://host:port, or with TLS holdfasts://host:port or "
+           "rediss://host:port; in a password %2f stands for /");
+  return parse_server(text, member, {});
+}
+
+void read_servers(Place& place, std::string_view text, std::string_view list, const Scheme& scheme) {
+  if (list.ends_with(',')) refuse(text, "a server is missing behind the last comma");
+  const bool login_for_all = scheme.quorum && scheme_of(list) == nullptr;
+  while (true) {
+    const std::string_view part = next_part(list, ',');
+    const Address address = scheme.quorum ? parse_member(text, part) : parse_server(text, part, scheme);
+    const auto is_it = [&](const Address& other) { return other.text() == address.text(); };
+    if (std::ranges::any_of(place.servers, is_it))
+      refuse(text, quoted(text, address.text(), "a server") +
+                       " is there twice; a quorum needs different servers");
+    place.servers.push_back(address);
+    if (list.empty()) break;
+  }
+  const Address& first = place.servers.front();
+  if (login_for_all && !first.password.empty()) log_in(place, {first.user, first.password});
+  if (place.servers.size() == 1 || scheme.quorum || scheme.cluster) return;
+  refuse(text, scheme.redis ? "redis:// has one server; a Redis Cluster is redis-cluster://, and several "
+                              "independent ones are quorum://redis://h1,redis://h2,redis://h3"
+                            : "holdfast:// has one server; several are quorum://");
+}
+
+// The nodes of a cluster are one server, whose login stands before the first.
+void join_cluster(Place& place, std::string_view text) {
+  Address cluster = place.servers.front();
+  cluster.cluster = true;
+  for (size_t i = 1; i < place.servers.size(); ++i) {
+    if (!place.servers[i].password.empty())
+      refuse(text, "the login of a cluster stands before its first node");
+    cluster.others.push_back(place.servers[i]);
+    put(cluster.others.back(), {cluster.user, cluster.password});
+  }
+  place.servers = {cluster};
+}
+
+// A login in the address goes before that of the environment.
+void log_in_by_environment(Place& place, std::string_view text) {
+  const Login login = environment_login();
+  const bool needed = std::ranges::any_of(
+      place.servers, [](const Address& a) { return a.password.empty() && !a.embedded; });
+  if (!needed || (login.user.empty() && login.password.empty())) return;
+  if (login.password.empty())
+    refuse(text, "the variable HOLDFAST_USER needs a password in HOLDFAST_PASSWORD, too");
+  log_in(place, login);
+}
+
+// The signs of the other forms are kept out of names, as they show what was meant.
+Place parse_embedded(std::string_view text) {
+  const std::string_view name = text.substr(kEmbedded.size());
+  if (name.find('?') != std::string_view::npos) refuse(text, "embedded: has no settings");
+  if (name.find_first_of("/,&") != std::string_view::npos)
+    refuse(text,
+           "embedded: is in this program; behind it comes a name without slash and comma, or nothing");
+  Place place;
+  place.servers.push_back({std::string(name), 0, true});
+  return place;
+}
+
+}  // namespace
+
+std::string Address::text() const {
+  if (embedded) return host.empty() ? "embedded" : "embedded:" + host;
+  const bool bracket = host.find(':') != std::string::npos;
+  std::string all = (bracket ? "[" + host + "]" : host) + ":" + std::to_string(port);
+  for (const Address& other : others) all += "," + other.text();
+  return all;
+}
+
+std::vector<std::string> Place::names() const {
+  std::vector<std::string> all;
+  for (const Address& address : servers) all.push_back(address.text());
+  return all;
+}
+
+size_t quorum_of(const Place& place, Mode mode) {
+  switch (mode) {
+    case Mode::kExclusiveLock:
+      return place.write_quorum;
+    case Mode::kSharedLock:
+      return place.read_quorum;
+    case Mode::kCountedLock:
+      break;
+  }
+  return place.replicas;  // with fewer, different ones could let in more than the limit together
+}
+
+Place parse_place(std::string_view text) {
+  if (text.starts_with(kEmbedded)) return parse_embedded(text);
+  const Scheme* scheme = scheme_of(text);
+  if (scheme == nullptr) {
+    refuse(text,
+           "begin with holdfast://host:port for one server, quorum://host1,host2,host3 for several, "
+           "redis://host:port or redis-cluster://host1,host2 for Redis, with TLS holdfasts://, rediss:// "
+           "or rediss-cluster://, or embedded: for none but this program");
+  }
+  std::string_view settings = text.substr(scheme->text.size());
+  const std::string_view list = next_part(settings, '?');
+  Place place;
+  place.tls.role = TlsRole::kClient;
+  read_servers(place, text, list, *scheme);
+  if (scheme->cluster) join_cluster(place, text);
+  read_settings(place, text, settings);
+  return place;
+}
+
+Place open_place(std::string_view text) {
+  Place place = parse_place(text);
+  log_in_by_environment(place, text);
+  if (std::ranges::none_of(place.servers, &Address::tls)) return place;
+  const TlsContextMade made = TlsContext::make(place.tls);
+  if (!made.context) refuse(text, made.why);
+  for (Address& address : place.servers) {
+    if (!address.tls) continue;
+    address.tls_context = made.context;
+    for (Address& other : address.others) other.tls_context = made.context;
+  }
+  return place;
+}
+
+}  // namespace holdfast::client

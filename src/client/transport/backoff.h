@@ -1,0 +1,34 @@
+// The pause before the next connection, which grows while failures follow one another. Its longest is short
+// against the ttl of a hold: a server that is back has to be healed before the next one may be away.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/types.h"
+
+namespace holdfast::client {
+
+class Backoff {
+ public:
+  static constexpr DurationMs kFirst{10};
+  static constexpr DurationMs kLongest{250};
+
+  void fail(std::string why, TimeMs now) {
+    why_ = std::move(why);
+    until_ = now + pause_;
+    pause_ = std::min(DurationMs{2 * pause_.count}, kLongest);
+  }
+  void succeed() { pause_ = kFirst; }
+
+  TimeMs until() const { return until_; }
+  const std::string& why() const { return why_; }  // of the last failure
+
+ private:
+  DurationMs pause_ = kFirst;
+  TimeMs until_{};
+  std::string why_;
+};
+
+}  // namespace holdfast::client

@@ -1,0 +1,46 @@
+// The engine writes replies as a server would; what comes of them is told by the loop, later. Requests do
+// not have to be written, as they never leave the process.
+#include "client/transport/embedded.h"
+
+#include <cassert>
+#include <optional>
+#include <utility>
+
+namespace holdfast::client {
+
+EmbeddedConnection::EmbeddedConnection(Loop& loop, const std::string& name, ConnectionUser& user)
+    : user_(user),
+      engine_(EmbeddedEngine::use(name)),
+      mailbox_(std::make_shared<Mailbox>(Mailbox{loop, this, {}, false, true})),
+      id_(engine_->open(mailbox_)) {
+  loop.post([mailbox = mailbox_] { hear(mailbox); });
+}
+
+EmbeddedConnection::~EmbeddedConnection() {
+  mailbox_->owner = nullptr;
+  engine_->close(id_);
+}
+
+// Each call may destroy the connection.
+void EmbeddedConnection::hear(const std::shared_ptr<Mailbox>& mailbox) {
+  EmbeddedConnection* self = mailbox->owner;
+  if (self == nullptr) return;
+  const EmbeddedEngine::Post post = self->engine_->collect(*mailbox);
+  if (!std::exchange(self->open_, true)) self->user_.opened();
+  if (mailbox->owner == nullptr) return;
+  for (Value& value : self->read(post.replies)) {
+    self->user_.answered(std::move(value));
+    if (mailbox->owner == nullptr) return;
+  }
+  if (post.ended) self->user_.broke("connection closed");
+}
+
+std::vector<Value> EmbeddedConnection::read(const std::string& replies) {
+  std::vector<Value> values;
+  reader_.feed(replies);
+  while (std::optional<Value> value = reader_.next()) values.push_back(std::move(*value));
+  assert(reader_.error().empty() && "the engine knows its protocol");
+  return values;
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,33 @@
+// What a Loop consists of, for those who put handles of libuv on it.
+#pragma once
+
+#include <uv.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "client/transport/transport.h"
+
+namespace holdfast::client {
+
+struct Loop::Core {
+  uv_loop_t uv{};
+  uv_async_t wake{};
+  std::atomic<std::thread::id> thread_id;
+  std::thread thread;
+  std::array<char, size_t{64} << 10> read_buffer;  // for the time of a read's callback
+
+  std::mutex mutex;  // guards the two below
+  std::vector<std::function<void()>> posted;
+  bool awake = true;  // `wake` is not closed
+
+  void run() noexcept;
+  bool run_posted();  // whether there was something
+  void close_wake();
+};
+
+}  // namespace holdfast::client

@@ -1,0 +1,127 @@
+// Time: each request has its own deadline, and the connection has one while it owes replies. One timer
+// looks after all; it may ring in vain, as an answer does not set it anew.
+#include "client/transport/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::client {
+
+namespace {
+
+const std::string kTooMany =
+    std::to_string(kMaxUnanswered) + " requests have no answer yet; this one was not sent";
+
+}  // namespace
+
+Pipeline::Pipeline(Loop& loop, const Address& address)
+    : loop_(loop), address_(address), timer_(loop, [this] { on_time(); }) {}
+
+void Pipeline::ask(const std::vector<std::string>& argv, DurationMs timeout, Link::Answered done) {
+  const TimeMs now = Loop::now();
+  if (!connection_ && !is_due(backoff_.until(), now)) {
+    losses_.push_back({std::move(done), backoff_.why()});
+    return arm();
+  }
+  if (requests_.size() >= kMaxUnanswered) {
+    losses_.push_back({std::move(done), kTooMany});
+    return arm();
+  }
+  if (requests_.empty()) heard_ = now;
+  requests_.push_back({{}, timeout, now + timeout, std::move(done)});
+  if (!connection_) {
+    has_answered_ = false;
+    ++connections_;
+    connection_ = open_connection(loop_, address_, *this);
+  }
+  if (connection_->is_open()) {
+    connection_->send(argv);
+  } else {
+    requests_.back().argv = argv;
+  }
+  arm();
+}
+
+void Pipeline::opened() {
+  heard_ = Loop::now();
+  for (Request& request : requests_) connection_->send(std::exchange(request.argv, {}));
+  arm();
+}
+
+void Pipeline::answered(Value value) {
+  if (requests_.empty()) return broke("a reply that nobody asked for");
+  heard_ = Loop::now();
+  has_answered_ = true;
+  backoff_.succeed();
+  const Link::Answered done = std::move(requests_.front().done);
+  requests_.pop_front();
+  if (done) done(value);
+}
+
+// A server that closes a connection on which nothing happens has not failed.
+void Pipeline::broke(std::string why) {
+  if (has_answered_ && requests_.empty()) {
+    connection_.reset();
+  } else {
+    fail(why);
+    tell_losses();
+  }
+}
+
+void Pipeline::fail(const std::string& why) {
+  connection_.reset();
+  backoff_.fail(why, Loop::now());
+  for (Request& request : requests_) {
+    if (request.done) losses_.push_back({std::move(request.done), why});
+  }
+  requests_.clear();
+}
+
+// The first loss that is told may end all this.
+void Pipeline::tell_losses() {
+  const std::weak_ptr<const bool> life = life_;
+  for (const Loss& loss : std::exchange(losses_, {})) {
+    loss.done({Value::Kind::kLost, 0, loss.why, {}});
+    if (life.expired()) return;
+  }
+}
+
+void Pipeline::on_time() {
+  alarm_ = kNever;
+  const TimeMs now = Loop::now();
+  expire(now);
+  if (is_silent(now)) fail("no answer in " + std::to_string(kSilence.count) + " ms");
+  arm();
+  tell_losses();
+}
+
+void Pipeline::expire(TimeMs now) {
+  for (Request& request : requests_) {
+    if (!request.done || !is_due(request.deadline, now)) continue;
+    const std::string why = "no answer in " + std::to_string(request.timeout.count) + " ms";
+    losses_.push_back({std::exchange(request.done, nullptr), why});
+  }
+}
+
+// To become open has a limit of its own.
+bool Pipeline::is_silent(TimeMs now) const {
+  return connection_ && connection_->is_open() && !requests_.empty() && is_due(heard_ + kSilence, now);
+}
+
+// O(1) for a request later than the alarm, as most are: otherwise O(n), with n requests under way.
+void Pipeline::arm() {
+  TimeMs at = losses_.empty() ? kNever : Loop::now();
+  if (!requests_.empty() && connection_ && connection_->is_open()) at = std::min(at, heard_ + kSilence);
+  if (alarm_ == kNever) {
+    for (const Request& request : requests_) {
+      if (request.done) at = std::min(at, request.deadline);
+    }
+  } else if (!requests_.empty()) {
+    at = std::min(at, requests_.back().deadline);
+  }
+  if (at >= alarm_) return;
+  alarm_ = at;
+  timer_.set(at);
+}
+
+}  // namespace holdfast::client

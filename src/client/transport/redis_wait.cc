@@ -1,0 +1,121 @@
+// Waiting on Redis. Nothing is asked in vain: each attempt follows an event of the key, the end of a hold,
+// or the beginning of the subscription; or the one that stood before in the line has gone.
+#include <algorithm>
+#include <utility>
+
+#include "client/base/validity.h"
+#include "client/transport/connection.h"
+#include "client/transport/redis_link_core.h"
+
+namespace holdfast::client {
+
+RedisWait::RedisWait(RedisCore& core, WaitingLock lock, Link::Done done)
+    : core_(core),
+      lock_(std::move(lock)),
+      wish_(lock_.key, lock_.mode),
+      done_(std::move(done)),
+      until_(lock_.wait.count == 0 ? kNever : saturating_add(Loop::now(), lock_.wait)),
+      look_at_(Loop::now() + kSilence),
+      timer_(core.loop(), [this] { on_time(); }) {
+  core_.join_line(*this);
+  watch_ = core_.watcher().watch("__lock__:" + lock_.key,
+                                 [this](const std::string& message) { hear_event(message); });
+  timer_.set(std::min(until_, look_at_));
+}
+
+// An attempt that is under way releases for itself what it gets.
+RedisWait::~RedisWait() {
+  if (watch_ != 0) core_.watcher().unwatch(watch_);
+  if (done_ != nullptr) core_.leave_line(*this, false);
+  core_.forget_granted(*this);
+  if (granted_) core_.unlock(lock_.key, lock_.owner);
+}
+
+// The first is that the subscription stands: from here on nothing is missed. Each tries then, as it may be
+// a holder. A grant lets nobody in who wants to be alone, and a nearer end of the hold is told beside it;
+// to others a holder may have made place.
+void RedisWait::hear_event(const std::string& message) {
+  listening_ = true;
+  if (message.starts_with("granted ") && lock_.mode.empty()) return;
+  if (trying_) {
+    again_ = true;
+  } else if (!tried_ || core_.is_first(*this)) {
+    try_once();
+  }
+}
+
+// What was heard before was not heeded.
+void RedisWait::lead() {
+  if (trying_) {
+    again_ = true;
+  } else if (listening_) {
+    try_once();
+  }
+}
+
+void RedisWait::try_once() {
+  tried_ = trying_ = true;
+  again_ = false;
+  look_at_ = kNever;
+  timer_.set(kNever);
+  core_.attempt(lock_.attempt, [this, life = std::weak_ptr(life_), core = &core_, key = lock_.key,
+                                owner = lock_.owner](const Value& value) {
+    const bool alive = !life.expired();
+    // Where the answer was lost it may be held all the same.
+    const bool may_hold = value.kind == Value::Kind::kArray || value.kind == Value::Kind::kLost;
+    if (may_hold && (!alive || value.kind == Value::Kind::kLost)) core->unlock(key, owner);
+    if (alive) hear(value);
+  });
+}
+
+void RedisWait::hear(const Value& value) {
+  trying_ = false;
+  const Reply reply = reply_of(value);
+  if (reply.kind == Reply::Kind::kGrant) {
+    granted_ = true;
+    core_.note_granted(*this);
+    return answer(reply);
+  }
+  if (reply.kind != Reply::Kind::kInteger) return answer(reply);
+  if (is_due(until_, Loop::now())) return answer({Reply::Kind::kNull, 0, {}});
+  if (again_) return try_once();
+  sleep(core_.is_first(*this) ? reply.number : -1);
+}
+
+// Until the hold is sure to be over, by the server's clock in whole milliseconds.
+void RedisWait::sleep(int64_t left_ms) {
+  look_at_ = left_ms < 0 ? kNever : saturating_add(Loop::now(), {std::min(left_ms, kMaxTtlMs) + 1});
+  timer_.set(std::min(until_, look_at_));
+}
+
+void RedisWait::on_time() {
+  if (is_due(until_, Loop::now())) return answer({Reply::Kind::kNull, 0, {}});
+  if (!listening_) return answer({Reply::Kind::kLost, 0, "no subscription in time"});
+  try_once();
+}
+
+// It may end this.
+void RedisWait::answer(const Reply& reply) {
+  timer_.set(kNever);
+  core_.watcher().unwatch(std::exchange(watch_, 0));
+  const Link::Done done = std::exchange(done_, nullptr);
+  core_.leave_line(*this, reply.kind == Reply::Kind::kLost);
+  done(reply);
+}
+
+void RedisCore::leave_line(RedisWait& wait, bool lost) {
+  const auto line = lines_.find(wait.wish());
+  const bool was_first = line->second.front() == &wait;
+  line->second.remove(&wait);
+  if (line->second.empty()) {
+    lines_.erase(line);
+  } else if (closed_) {
+    // All of them go.
+  } else if (lost) {
+    for (RedisWait* other : line->second) other->lead();
+  } else if (was_first) {
+    line->second.front()->lead();
+  }
+}
+
+}  // namespace holdfast::client

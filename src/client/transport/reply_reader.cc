@@ -1,0 +1,146 @@
+// A reply is built where it will stay: the root in the Core, each other value as the last element of its
+// array, which does not grow while that value is being read.
+#include "client/transport/reply_reader.h"
+
+#include <hiredis/read.h>
+
+#include <cctype>
+#include <cstring>
+#include <utility>
+
+namespace holdfast::client {
+
+struct ReplyReader::Core {
+  explicit Core(const ReplyLimits& at_most)
+      : limits(at_most), hiredis(redisReaderCreateWithFunctions(makers()), redisReaderFree) {
+    hiredis->privdata = this;
+  }
+
+  static redisReplyObjectFunctions* makers();
+  // What hiredis' reader takes for lack of memory.
+  void* refuse(const char* why) {
+    error = why;
+    return nullptr;
+  }
+  // Where the value goes that the reader has come to.
+  Value& place(const redisReadTask& task) {
+    if (task.parent == nullptr) return root;
+    return static_cast<Value*>(task.parent->obj)->elements.emplace_back();
+  }
+  void* make_string(const redisReadTask& task, std::string_view text);
+  void* make_array(const redisReadTask& task, size_t size);
+  void check_rest();
+
+  const ReplyLimits limits;
+  const std::unique_ptr<redisReader, void (*)(redisReader*)> hiredis;
+  Value root;
+  size_t elements = 0;  // of the reply under way, announced,
+  size_t bytes = 0;     // and of its texts
+  std::string error;
+};
+
+namespace {
+
+constexpr const char* kTooManyElements = "a reply of more elements than anybody asks for";
+constexpr const char* kTooManyBytes = "a reply of more bytes than anybody asks for";
+constexpr const char* kLongLine = "protocol error, a line without end";
+
+// "Protocol error, ..." -> "protocol error, ...": it will stand inside a sentence.
+std::string reason(std::string text) {
+  if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0)
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+Value::Kind kind_of(int type) {
+  switch (type) {
+    case REDIS_REPLY_STATUS:
+      return Value::Kind::kStatus;
+    case REDIS_REPLY_ERROR:
+      return Value::Kind::kError;
+    default:
+      return Value::Kind::kBulk;
+  }
+}
+
+}  // namespace
+
+void* ReplyReader::Core::make_string(const redisReadTask& task, std::string_view text) {
+  const Value::Kind kind = kind_of(task.type);
+  if (kind != Value::Kind::kBulk && text.size() > limits.line_bytes) return refuse(kLongLine);
+  if (text.size() > limits.bytes - bytes) return refuse(kTooManyBytes);
+  bytes += text.size();
+  Value& value = place(task);
+  value.kind = kind;
+  value.text = text;
+  return &value;
+}
+
+// Room is made as elements come.
+void* ReplyReader::Core::make_array(const redisReadTask& task, size_t size) {
+  if (size > limits.elements - elements) return refuse(kTooManyElements);
+  elements += size;
+  Value& value = place(task);
+  value.kind = Value::Kind::kArray;
+  return &value;
+}
+
+// Of a reply that is not complete. hiredis looks for the end of a line from its beginning each time.
+void ReplyReader::Core::check_rest() {
+  const size_t rest = hiredis->len - hiredis->pos;
+  if (rest > limits.bytes - bytes) refuse(kTooManyBytes);
+  if (rest <= limits.line_bytes) return;
+  if (std::memchr(hiredis->buf + hiredis->pos, '\n', limits.line_bytes) == nullptr) refuse(kLongLine);
+}
+
+// Never changed, though hiredis does not promise it. The values are the Core's: nothing is to be freed.
+redisReplyObjectFunctions* ReplyReader::Core::makers() {
+  static const auto kCore = [](const redisReadTask* task) { return static_cast<Core*>(task->privdata); };
+  static redisReplyObjectFunctions functions = [] {
+    redisReplyObjectFunctions all{};
+    all.createString = [](const redisReadTask* task, char* text, size_t size) noexcept -> void* {
+      return kCore(task)->make_string(*task, {text, size});
+    };
+    all.createArray = [](const redisReadTask* task, int size) noexcept -> void* {
+      return kCore(task)->make_array(*task, static_cast<size_t>(size));
+    };
+    all.createInteger = [](const redisReadTask* task, long long integer) noexcept -> void* {
+      return &(kCore(task)->place(*task) = {Value::Kind::kInteger, integer, {}, {}});
+    };
+    all.createNil = [](const redisReadTask* task) noexcept -> void* {
+      return &(kCore(task)->place(*task) = {Value::Kind::kNull, 0, {}, {}});
+    };
+    all.freeObject = [](void*) noexcept {};
+    return all;
+  }();
+  return &functions;
+}
+
+ReplyReader::ReplyReader(const ReplyLimits& limits) : core_(std::make_unique<Core>(limits)) {}
+ReplyReader::~ReplyReader() = default;
+ReplyReader::ReplyReader(ReplyReader&&) noexcept = default;
+ReplyReader& ReplyReader::operator=(ReplyReader&&) noexcept = default;
+
+const std::string& ReplyReader::error() const { return core_->error; }
+
+void ReplyReader::feed(std::string_view bytes) {
+  if (core_->error.empty()) redisReaderFeed(core_->hiredis.get(), bytes.data(), bytes.size());
+}
+
+std::optional<Value> ReplyReader::next() {
+  Core& core = *core_;
+  if (!core.error.empty()) return std::nullopt;
+  void* reply = nullptr;
+  if (redisReaderGetReply(core.hiredis.get(), &reply) != REDIS_OK) {
+    if (core.error.empty()) core.error = reason(core.hiredis->errstr);
+    return std::nullopt;
+  }
+  if (reply == nullptr) {
+    core.check_rest();
+    return std::nullopt;
+  }
+  core.elements = core.bytes = 0;
+  return std::exchange(core.root, {});
+}
+
+}  // namespace holdfast::client

@@ -1,0 +1,226 @@
+// libuv wants a handle's memory until its close callback has run, and the user may drop the stream from
+// within any callback: so it belongs to libuv, and points to its user while that cares.
+#include "client/transport/stream.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "client/transport/connection.h"
+#include "client/transport/loop.h"
+
+namespace holdfast::client {
+namespace {
+
+// Memory that an idle stream may keep.
+constexpr size_t kKeptBytes = size_t{16} << 10;
+
+constexpr const char* kClosed = "server closed the connection";
+
+Stream* self(const void* data) { return static_cast<Stream*>(const_cast<void*>(data)); }
+
+// Not by uv_buf_init(), which cuts the length to 32 bits.
+uv_buf_t as_buf(const Buffer& buffer) {
+  uv_buf_t buf;
+  buf.base = const_cast<char*>(buffer.data());
+  buf.len = buffer.size();
+  return buf;
+}
+
+void set_option(int fd, int level, int option, int value) {
+  setsockopt(fd, level, option, &value, sizeof value);
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+// With what to do about it.
+std::string tls_failure(const std::string& why, const std::string& name) {
+  std::string text = "TLS: " + why;
+  if (has(why, "self-signed") || has(why, "issuer certificate"))
+    return text + "; give the authority that the server's certificate is from by cacert=FILE";
+  if (has(why, "mismatch"))
+    return text + "; the server's certificate is not for " + name + "; sni=NAME says for whom it is to be";
+  if (has(why, "certificate required") || has(why, "handshake failure"))
+    return text + "; the server may want a certificate: cert=FILE and key=FILE";
+  return text;
+}
+
+}  // namespace
+
+Stream::Ptr Stream::connect(Loop& loop, const sockaddr& address, const StreamTls& tls, StreamUser& user,
+                            std::string& why) {
+  Ptr stream(new Stream(loop, tls, user));
+  const int error = stream->begin(address);
+  if (error == 0) return stream;
+  why = uv_strerror(error);
+  return nullptr;
+}
+
+Stream::Stream(Loop& loop, const StreamTls& tls, StreamUser& user)
+    : loop_(loop), user_(&user), name_(tls.name) {
+  if (tls.context) tls_ = std::make_unique<TlsSession>(tls.context, tls.name);
+  uv_tcp_init(&loop.core().uv, &tcp_);
+  uv_prepare_init(&loop.core().uv, &turn_end_);
+  tcp_.data = turn_end_.data = connect_.data = write_.data = this;
+}
+
+int Stream::begin(const sockaddr& address) {
+  const int error = uv_tcp_connect(&connect_, &tcp_, &address, on_connect);
+  if (error == 0) set_options();
+  return error;
+}
+
+// A machine that has vanished is noticed within half a minute, whether it owes an acknowledgement or not.
+void Stream::set_options() {
+  uv_os_fd_t fd = -1;
+  uv_fileno(reinterpret_cast<uv_handle_t*>(&tcp_), &fd);
+  set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 15);  // seconds
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000);  // ms
+}
+
+// A server that is not told of the end would take it for an attack that cuts the stream off.
+void Stream::close() {
+  user_ = nullptr;
+  if (tls_ && tls_->is_open() && !writing_) {
+    tls_->close(queued_);
+    const uv_buf_t buf = as_buf(queued_);
+    if (!queued_.empty()) uv_try_write(handle(), &buf, 1);
+  }
+  uv_close(reinterpret_cast<uv_handle_t*>(&tcp_), on_close);
+  uv_close(reinterpret_cast<uv_handle_t*>(&turn_end_), on_close);
+}
+
+void Stream::on_close(uv_handle_t* handle) noexcept {
+  Stream* stream = self(handle->data);
+  if (--stream->handles_ == 0) delete stream;
+}
+
+void Stream::on_connect(uv_connect_t* request, int status) noexcept { self(request->data)->opened(status); }
+
+void Stream::opened(int status) {
+  if (user_ == nullptr) return;
+  if (status == 0) status = uv_read_start(handle(), on_alloc, on_read);
+  if (status != 0) return end(uv_strerror(status));
+  accepted_ = true;
+  if (!tls_) return user_->stream_open();
+  if (!tls_->start(queued_)) return end(tls_failure(tls_->error(), name_));
+  flush_later();
+}
+
+// --- in ---
+
+void Stream::on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf) noexcept {
+  auto& buffer = self(handle->data)->loop_.core().read_buffer;
+  *buf = uv_buf_init(buffer.data(), static_cast<unsigned>(buffer.size()));
+}
+
+void Stream::on_read(uv_stream_t* handle, ssize_t n, const uv_buf_t* buf) noexcept {
+  Stream* stream = self(handle->data);
+  if (n > 0) return stream->take({buf->base, static_cast<size_t>(n)});
+  if (n < 0) stream->end_of_input(n == UV_EOF ? kClosed : uv_strerror(static_cast<int>(n)));
+}
+
+void Stream::take(std::string_view bytes) {
+  if (tls_) return take_encrypted(bytes);
+  user_->stream_read(bytes);
+}
+
+void Stream::take_encrypted(std::string_view bytes) {
+  const bool was_open = tls_->is_open();
+  const bool good = tls_->feed(bytes, plain_in_, queued_);
+  if (!queued_.empty()) flush_later();
+  if (!was_open && tls_->is_open()) user_->stream_open();
+  if (user_ != nullptr && !plain_in_.empty()) user_->stream_read(plain_in_.view());
+  plain_in_.reset(kKeptBytes);
+  if (user_ == nullptr) return;
+  if (!good) {
+    plain_out_.clear();
+    flush();  // why, for the server
+    end(tls_failure(tls_->error(), name_));
+  } else if (tls_->state() == TlsSession::State::kEnded) {
+    end(kClosed);
+  }
+}
+
+void Stream::end_of_input(const std::string& why) {
+  if (!why_.empty()) return end(why_);
+  const bool early = tls_ && !tls_->is_open();
+  end(early ? "TLS: " + why + " during the handshake; does this port speak TLS?" : why);
+}
+
+void Stream::end(const std::string& why) {
+  if (ended_ || user_ == nullptr) return;
+  ended_ = true;
+  uv_read_stop(handle());
+  user_->stream_end(why);
+}
+
+// Not from within the user's call, nor at the end of a turn, when what others write behind it would have to
+// wait: it is told when the loop sees the socket's end.
+void Stream::end_soon(std::string why) {
+  if (!why_.empty()) return;
+  why_ = std::move(why);
+  uv_os_fd_t fd = -1;
+  if (uv_fileno(reinterpret_cast<uv_handle_t*>(&tcp_), &fd) == 0) ::shutdown(fd, SHUT_RDWR);
+}
+
+// --- out ---
+
+void Stream::write(std::string_view bytes) {
+  if (ended_ || !why_.empty()) return;
+  Buffer& queue = tls_ ? plain_out_ : queued_;
+  const size_t waiting = std::min(queue.size() + sending_.size(), kMaxUnsentBytes);
+  if (bytes.size() > kMaxUnsentBytes - waiting) return give_up();
+  queue.append(bytes);
+  flush_later();
+}
+
+void Stream::flush_later() {
+  if (!writing_ && uv_is_active(reinterpret_cast<uv_handle_t*>(&turn_end_)) == 0)
+    uv_prepare_start(&turn_end_, on_turn_end);
+}
+
+void Stream::on_turn_end(uv_prepare_t* handle) noexcept {
+  uv_prepare_stop(handle);
+  self(handle->data)->flush();
+}
+
+// All of a turn together, as each record costs.
+void Stream::encrypt() {
+  if (plain_out_.empty()) return;
+  if (!tls_->write(plain_out_.view(), queued_)) end_soon(tls_failure(tls_->error(), name_));
+  plain_out_.reset(kKeptBytes);
+}
+
+// What the system does not take at once, libuv sends later; so it does where that failed, as it tells what
+// has happened from a callback.
+void Stream::flush() {
+  if (writing_) return;
+  if (tls_) encrypt();
+  if (queued_.empty()) return;
+  uv_buf_t buf = as_buf(queued_);
+  const int n = uv_try_write(handle(), &buf, 1);
+  if (n > 0) queued_.consume(static_cast<size_t>(n));
+  if (queued_.empty()) return queued_.reset(kKeptBytes);
+  sending_.swap(queued_);
+  buf = as_buf(sending_);
+  writing_ = uv_write(&write_, handle(), &buf, 1, on_write) == 0;
+}
+
+void Stream::on_write(uv_write_t* request, int status) noexcept {
+  Stream* stream = self(request->data);
+  stream->writing_ = false;
+  stream->sending_.reset(0);
+  if (status == 0) return stream->flush();
+  stream->end(stream->why_.empty() ? uv_strerror(status) : stream->why_);
+}
+
+}  // namespace holdfast::client

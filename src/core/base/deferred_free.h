@@ -1,0 +1,48 @@
+// Large blocks of memory that nobody needs any more. They go back to the system a little at a time, since
+// that takes some 50 us for each MiB, and everybody would wait while 64 of them go. One block stays, so
+// that the next large reply has memory whose pages are there.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/base/buffer.h"
+
+namespace holdfast {
+
+class OldBuffers {
+ public:
+  // Empties the buffer and takes its memory.
+  void take(Buffer& buffer) {
+    buffer.clear();
+    const bool fits = buffer.capacity() >= Buffer::kLarge && buffer.capacity() <= kMostSpare;
+    if (fits && buffer.capacity() > spare_.capacity()) buffer.swap(spare_);
+    if (buffer.capacity() <= kLeastStep) return buffer.reset(0);
+    bytes_ += buffer.capacity();
+    buffers_.push_back(std::move(buffer));
+  }
+  bool empty() const { return buffers_.empty(); }
+  size_t bytes() const { return bytes_ + spare_.capacity(); }
+  // For Buffer::borrow_from().
+  Buffer& spare() { return spare_; }
+  // The more there are the more of them, so that they never come faster than they go.
+  void release_some() {
+    if (empty()) return;
+    Buffer& last = buffers_.back();
+    const size_t before = last.capacity();
+    const bool gone = last.release_some(std::max(kLeastStep, bytes_ / kPart));
+    bytes_ -= before - last.capacity();
+    if (gone) buffers_.pop_back();
+  }
+
+ private:
+  static constexpr size_t kMostSpare = size_t{2} << 20U;
+  static constexpr size_t kLeastStep = size_t{512} << 10U;
+  static constexpr size_t kPart = 16;
+  std::vector<Buffer> buffers_;
+  size_t bytes_ = 0;
+  Buffer spare_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,119 @@
+// The switch of stacks. AddressSanitizer must be told of each, or it takes one stack for an overflow of
+// the other.
+#include "core/base/fiber.h"
+
+#include <boost/context/fiber.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <cassert>
+#include <cstddef>
+#include <utility>
+
+#if defined(HOLDFAST_ASAN)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace holdfast {
+
+namespace {
+
+namespace ctx = boost::context;
+
+// Only the pages that are touched exist. Lua nests up to 200 calls of C functions, some with buffers of
+// 8 KiB.
+constexpr size_t kStackBytes = size_t{32} << 20U;
+
+}  // namespace
+
+struct Fiber::Impl {
+  ctx::fiber other;  // the side that does not run now
+  std::function<void()> task;
+  bool ended = true;
+  bool quit = false;
+#if defined(HOLDFAST_ASAN)
+  const void* stack = nullptr;  // of the fiber, for its first start; then of the side it was left for
+  size_t stack_bytes = 0;
+#endif
+
+  void enter();
+  void leave(bool for_good);
+  void loop();
+};
+
+#if defined(HOLDFAST_ASAN)
+void Fiber::Impl::enter() {
+  void* fake = nullptr;
+  __sanitizer_start_switch_fiber(&fake, stack, stack_bytes);
+  other = std::move(other).resume();
+  __sanitizer_finish_switch_fiber(fake, &stack, &stack_bytes);
+}
+#else
+void Fiber::Impl::enter() { other = std::move(other).resume(); }
+#endif
+
+// From the fiber to the main stack, and back when it is entered again.
+void Fiber::Impl::leave(bool for_good) {
+#if defined(HOLDFAST_ASAN)
+  void* fake = nullptr;
+  __sanitizer_start_switch_fiber(for_good ? nullptr : &fake, stack, stack_bytes);
+  if (for_good) return;
+  other = std::move(other).resume();
+  __sanitizer_finish_switch_fiber(fake, &stack, &stack_bytes);
+#else
+  if (!for_good) other = std::move(other).resume();
+#endif
+}
+
+void Fiber::Impl::loop() {
+  while (!quit) {
+    task();
+    ended = true;
+    leave(false);
+  }
+  leave(true);
+}
+
+Fiber::Fiber(std::function<void()> task) : impl_(std::make_unique<Impl>()) {
+  impl_->task = std::move(task);
+  ctx::protected_fixedsize_stack allocator(kStackBytes);
+  ctx::stack_context stack = allocator.allocate();
+#if defined(HOLDFAST_ASAN)
+  impl_->stack = static_cast<char*>(stack.sp) - stack.size;
+  impl_->stack_bytes = stack.size;
+#endif
+  Impl* impl = impl_.get();
+  impl->other = ctx::fiber(std::allocator_arg, ctx::preallocated(stack.sp, stack.size, stack), allocator,
+                           [impl](ctx::fiber&& main) {
+#if defined(HOLDFAST_ASAN)
+                             __sanitizer_finish_switch_fiber(nullptr, &impl->stack, &impl->stack_bytes);
+#endif
+                             impl->other = std::move(main);
+                             impl->loop();
+                             return std::move(impl->other);
+                           });
+}
+
+// The stack is given back only by a function that has returned.
+Fiber::~Fiber() {
+  assert(!under_way());
+  impl_->quit = true;
+  impl_->enter();
+}
+
+bool Fiber::start() {
+  assert(!under_way());
+  impl_->ended = false;
+  impl_->enter();
+  return impl_->ended;
+}
+
+bool Fiber::resume() {
+  assert(under_way());
+  impl_->enter();
+  return impl_->ended;
+}
+
+bool Fiber::under_way() const { return !impl_->ended; }
+
+void Fiber::pause() { impl_->leave(false); }
+
+}  // namespace holdfast

@@ -1,0 +1,49 @@
+#include "core/base/page_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::align_val_t kAlign{PagePool::kPageBytes};
+
+PagePool::Page new_page(int advice) {
+  auto* page = static_cast<char*>(::operator new[](PagePool::kPageBytes, kAlign));
+  madvise(page, PagePool::kPageBytes, advice);  // where it is refused, small pages do
+  return PagePool::Page(page);
+}
+
+}  // namespace
+
+void PagePool::FreePage::operator()(char* page) const { ::operator delete[](page, kAlign); }
+
+// A look-up in a large keyspace misses the TLB far less often in huge pages.
+PagePool::Page PagePool::make_ready() {
+  constexpr size_t kSmallPageBytes = 4096;
+  Page page = new_page(MADV_HUGEPAGE);
+  volatile char* bytes = page.get();  // for the compiler must not leave the touching out
+  for (size_t at = 0; at < kPageBytes; at += kSmallPageBytes) bytes[at] = 0;
+  return page;
+}
+
+size_t PagePool::wanted() const {
+  constexpr size_t kTakenForOne = 32;
+  if (taken_ == 0) return 0;
+  const size_t spares = std::clamp(taken_ / kTakenForOne, kFewestSpares, kMostSpares);
+  return spares - std::min(spares, spares_.size());
+}
+
+PagePool::Page PagePool::take() {
+  ++taken_;
+  if (spares_.empty()) return new_page(expects_spares_ ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+  Page page = std::move(spares_.back());
+  spares_.pop_back();
+  return page;
+}
+
+}  // namespace holdfast

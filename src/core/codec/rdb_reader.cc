@@ -1,0 +1,410 @@
+// The file, item by item. An item that has not come whole is tried again when there is more.
+#include "core/codec/rdb_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "core/base/checksum.h"
+#include "core/codec/rdb.h"
+#include "core/codec/rdb_packed.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::array<std::string_view, 22> kTypeNames{
+    "string",       "list",         "set",  "sorted set", "hash", "sorted set",
+    "module value", "module value", "",     "hash",       "list", "set",
+    "sorted set",   "hash",         "list", "stream",     "hash", "sorted set",
+    "list",         "stream",       "set",  "stream"};
+
+std::string_view type_name(uint8_t type) {
+  return type < kTypeNames.size() && !kTypeNames[type].empty() ? kTypeNames[type]
+                                                               : "value of an unknown type";
+}
+
+// Of what a value consists that is to be skipped: so many elements, each of these parts. Empty: it cannot
+// be told without knowing much more of Redis.
+constexpr char kText = 't', kDouble = 'd', kDoubleText = 'D', kNumber = 'n', kModulePart = 'm';
+std::string_view element_parts(uint8_t type) {
+  switch (type) {
+    case 1:   // list
+    case 2:   // set
+    case 14:  // list of ziplists
+      return "t";
+    case 3:
+      return "tD";
+    case 5:
+      return "td";
+    case rdb::kTypeModule:
+      return "m";
+    case 18:  // list of listpacks
+      return "nt";
+    default:
+      return "";
+  }
+}
+// Whether the whole value is one packed text.
+bool is_one_text(uint8_t type) { return (type >= 10 && type <= 12) || type == 17 || type == 20; }
+
+bool is_hash(uint8_t type) {
+  return type == rdb::kTypeHash || type == rdb::kTypeHashZipmap || type == rdb::kTypeHashZiplist ||
+         type == rdb::kTypeHashListpack;
+}
+
+}  // namespace
+
+// What has come of the present item. Reading beyond it says that more is needed; what cannot be is wrong.
+class RdbReader::Input {
+ public:
+  explicit Input(std::string_view bytes) : bytes_(bytes) {}
+
+  bool short_of_bytes() const { return short_; }
+  const std::string& wrong() const { return wrong_; }
+  size_t used() const { return used_; }
+  size_t wanted() const { return wanted_; }  // of all bytes, where they are short
+
+  std::string_view take(uint64_t n) {
+    if (!short_ && n > bytes_.size() - used_) wanted_ = used_ + n;
+    if (short_ || wanted_ > 0) return short_ = true, std::string_view{};
+    used_ += n;
+    return bytes_.substr(used_ - n, n);
+  }
+  uint8_t u8() {
+    const std::string_view byte = take(1);
+    return byte.empty() ? uint8_t{0} : static_cast<uint8_t>(byte[0]);
+  }
+  uint64_t low_first(size_t n) {
+    const std::string_view bytes = take(n);
+    uint64_t value = 0;
+    for (size_t i = bytes.size(); i-- > 0;) value = (value << 8U) | static_cast<uint8_t>(bytes[i]);
+    return value;
+  }
+  // A length, or (`special` set) the encoding of a text that is none.
+  uint64_t length(bool& special) {
+    const uint8_t first = u8();
+    special = (first >> 6U) == 3;
+    if (special || (first >> 6U) == 0) return first & 0x3FU;
+    if ((first >> 6U) == 1) return (uint64_t{first & 0x3FU} << 8U) | u8();
+    if (first == 0x80) return high_first(4);
+    if (first == 0x81) return high_first(8);
+    wrong("a length has no known form");
+    return 0;
+  }
+  uint64_t length() {
+    bool special = false;
+    const uint64_t n = length(special);
+    if (special) wrong("a length was expected");
+    return n;
+  }
+  // A text; `scratch` holds it where it had to be made.
+  std::string_view text(std::string& scratch) {
+    bool special = false;
+    const uint64_t n = length(special);
+    if (short_ || !wrong_.empty()) return {};
+    if (!special) return n > kMaxTextBytes ? wrong("a text of more than 512 MiB") : take(n);
+    if (n == 3) return packed_text(scratch);
+    if (n > 3) return wrong("a text has no known form");
+    const unsigned bytes = 1U << static_cast<unsigned>(n);
+    const unsigned unused = 64 - 8 * bytes;
+    scratch = std::to_string(static_cast<int64_t>(low_first(bytes) << unused) >> unused);
+    return scratch;
+  }
+  std::string_view wrong(std::string_view why) {
+    if (wrong_.empty() && !short_) wrong_ = why;
+    return {};
+  }
+
+ private:
+  uint64_t high_first(size_t n) {
+    uint64_t value = 0;
+    for (const char c : take(n)) value = (value << 8U) | static_cast<uint8_t>(c);
+    return value;
+  }
+  std::string_view packed_text(std::string& scratch) {
+    const uint64_t packed = length();
+    const uint64_t size = length();
+    if (packed > kMaxTextBytes || size > kMaxTextBytes) return wrong("a text of more than 512 MiB");
+    const std::string_view bytes = take(packed);
+    if (short_) return {};
+    if (!unpack_lzf(bytes, size, scratch)) return wrong("a packed text is damaged");
+    return scratch;
+  }
+
+  std::string_view bytes_;
+  size_t used_ = 0;
+  size_t wanted_ = 0;
+  bool short_ = false;
+  std::string wrong_;
+};
+
+bool RdbReader::feed(std::string_view bytes) {
+  if (!error_.empty()) return false;
+  std::string joined;
+  if (!pending_.empty()) {
+    pending_.append(bytes);
+    // To look at every piece of a long text anew would take time by its square.
+    if (pending_.size() < wanted_) return true;
+    joined = std::exchange(pending_, {});
+    bytes = joined;
+  }
+  while (!bytes.empty() && error_.empty()) {
+    if (state_ == State::kEnd) {
+      fail("bytes follow the end of the file");
+      break;
+    }
+    Input in(bytes);
+    if (!step(in)) {
+      wanted_ = in.wanted();
+      break;
+    }
+    if (state_ != State::kEnd) crc_ = crc64(crc_, bytes.substr(0, in.used()));
+    offset_ += in.used();
+    bytes.remove_prefix(in.used());
+  }
+  if (error_.empty()) pending_ = bytes;
+  return error_.empty();
+}
+
+// One item; false: it is not whole yet, or wrong.
+bool RdbReader::step(Input& in) {
+  const State before = state_;
+  switch (before) {
+    case State::kHeader:
+      read_header(in);
+      break;
+    case State::kItem:
+      read_item(in);
+      break;
+    case State::kFields:
+      read_field(in);
+      break;
+    case State::kSkipped:
+      skip_element(in);
+      break;
+    case State::kChecksum:
+      read_checksum(in);
+      break;
+    case State::kEnd:
+      break;
+  }
+  if (!in.wrong().empty()) fail(in.wrong());
+  return error_.empty() && !in.short_of_bytes();
+}
+
+bool RdbReader::finish() {
+  if (error_.empty() && state_ != State::kEnd) fail("the file is cut off");
+  return error_.empty();
+}
+
+void RdbReader::fail(const std::string& why) {
+  if (error_.empty()) error_ = "at byte " + std::to_string(offset_) + ": " + why;
+}
+
+void RdbReader::read_header(Input& in) {
+  const std::string_view magic = in.take(rdb::kMagic.size());
+  if (!in.short_of_bytes() && magic != rdb::kMagic)
+    return static_cast<void>(in.wrong("this is no RDB file"));
+  int version = 0;
+  for (const char c : in.take(4)) {
+    if (c < '0' || c > '9') return static_cast<void>(in.wrong("this is no RDB file"));
+    version = version * 10 + (c - '0');
+  }
+  if (in.short_of_bytes()) return;
+  if (version < 1) return static_cast<void>(in.wrong("this is no RDB file"));
+  if (version > rdb::kVersion) {
+    return static_cast<void>(in.wrong("made by a newer Redis: RDB version " + std::to_string(version) +
+                                      ", " + std::to_string(rdb::kVersion) + " is the latest known"));
+  }
+  version_ = version;
+  state_ = State::kItem;
+}
+
+void RdbReader::read_item(Input& in) {
+  const uint8_t op = in.u8();
+  switch (op) {
+    case rdb::kOpAux: {
+      const std::string_view name = in.text(key_text_);
+      const std::string_view value = in.text(value_text_);
+      if (!in.short_of_bytes() && in.wrong().empty()) sink_.aux(name, value);
+      return;
+    }
+    case rdb::kOpResizeDb:
+      in.length();
+      in.length();
+      return;
+    case rdb::kOpSelectDb: {
+      const uint64_t db = in.length();
+      if (!in.short_of_bytes()) db_ = db;
+      return;
+    }
+    case rdb::kOpExpireMs:
+    case rdb::kOpExpire: {
+      const uint64_t n = in.low_first(op == rdb::kOpExpireMs ? 8 : 4);
+      if (in.short_of_bytes()) return;
+      // As Redis has it: -1 is no deadline, and another one before 1970 is over, not in a far future.
+      const auto ms = static_cast<int64_t>(op == rdb::kOpExpireMs ? n : n * 1000);
+      expire_ms_ = ms == RdbSink::kNoExpiry ? ms : std::max<int64_t>(ms, 0);
+      return;
+    }
+    case rdb::kOpFreq:
+      in.take(1);
+      return;
+    case rdb::kOpIdle:
+      in.length();
+      return;
+    case rdb::kOpFunction2:
+      in.text(value_text_);
+      if (!skip_unknown_) in.wrong("a library of functions; Holdfast has none");
+      return;
+    case rdb::kOpEnd:
+      // Versions below 5 have no checksum.
+      if (!in.short_of_bytes()) state_ = version_ >= 5 ? State::kChecksum : State::kEnd;
+      return;
+    default:
+      return read_key(in, op);
+  }
+}
+
+void RdbReader::read_key(Input& in, uint8_t type) {
+  if (in.short_of_bytes()) return;
+  if (type == rdb::kOpModuleAux) return skip_module_data(in);
+  if (type_name(type).starts_with("value"))
+    return static_cast<void>(in.wrong("an item of an unknown kind"));
+  const std::string_view key = in.text(key_text_);
+  if (in.short_of_bytes() || !in.wrong().empty()) return;
+  if (type == rdb::kTypeString) {
+    const std::string_view value = in.text(value_text_);
+    if (in.short_of_bytes() || !in.wrong().empty()) return;
+    sink_.string(db_, key, value, expire_ms_);
+    return end_key();
+  }
+  if (!is_hash(type)) return begin_skipping(in, type, key);
+  if (type != rdb::kTypeHash) return read_packed_hash(in, type, key);
+  const uint64_t fields = in.length();
+  if (in.short_of_bytes() || !in.wrong().empty()) return;
+  if (fields == 0) return static_cast<void>(in.wrong("a hash without fields"));
+  sink_.begin_hash(db_, key, expire_ms_, fields);
+  left_ = fields;
+  state_ = State::kFields;
+}
+
+void RdbReader::end_key() {
+  expire_ms_ = RdbSink::kNoExpiry;
+  state_ = State::kItem;
+}
+
+void RdbReader::read_field(Input& in) {
+  const std::string_view name = in.text(key_text_);
+  const std::string_view value = in.text(value_text_);
+  if (in.short_of_bytes() || !in.wrong().empty()) return;
+  sink_.field(name, value);
+  if (--left_ > 0) return;
+  sink_.end_hash();
+  end_key();
+}
+
+void RdbReader::read_packed_hash(Input& in, uint8_t type, std::string_view key) {
+  const std::string_view bytes = in.text(value_text_);
+  if (in.short_of_bytes() || !in.wrong().empty()) return;
+  std::vector<std::string> texts;
+  const auto keep = [&](std::string_view text) { texts.emplace_back(text); };
+  const bool good = type == rdb::kTypeHashListpack  ? read_listpack(bytes, keep)
+                    : type == rdb::kTypeHashZiplist ? read_ziplist(bytes, keep)
+                                                    : read_zipmap(bytes, keep);
+  if (!good || texts.empty() || texts.size() % 2 != 0) {
+    return static_cast<void>(in.wrong("the hash '" + std::string(key) + "' is damaged"));
+  }
+  sink_.begin_hash(db_, key, expire_ms_, texts.size() / 2);
+  for (size_t i = 0; i < texts.size(); i += 2) sink_.field(texts[i], texts[i + 1]);
+  sink_.end_hash();
+  end_key();
+}
+
+void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
+  const std::string what = "the key '" + std::string(key) + "' is a " + std::string(type_name(type));
+  if (!skip_unknown_) {
+    return static_cast<void>(in.wrong(what + "; only strings and hashes can be loaded (--skip-unknown yes "
+                                             "leaves others out)"));
+  }
+  if (!is_one_text(type) && element_parts(type).empty()) {
+    return static_cast<void>(
+        in.wrong(what + ", which cannot be left out either: delete it in Redis first"));
+  }
+  left_ = 0;
+  if (is_one_text(type)) {
+    in.text(value_text_);
+  } else {
+    left_ = in.length();
+    if (type == rdb::kTypeModule) left_ = 1;  // that was the module's id; the end says when it is over
+  }
+  if (in.short_of_bytes() || !in.wrong().empty()) return;
+  sink_.skipped(db_, key, type_name(type));
+  end_key();
+  skipped_ = type;
+  if (left_ > 0) state_ = State::kSkipped;
+}
+
+// What a module keeps beside the keys.
+void RdbReader::skip_module_data(Input& in) {
+  if (!skip_unknown_)
+    return static_cast<void>(
+        in.wrong("data of a module; Holdfast has none (--skip-unknown yes leaves it out)"));
+  in.length();  // the module's id
+  in.length();
+  in.length();  // when it was to be loaded
+  if (in.short_of_bytes()) return;
+  skipped_ = rdb::kTypeModule;
+  left_ = 1;
+  state_ = State::kSkipped;
+}
+
+// A number that says what follows, and that; false: it was the end.
+bool RdbReader::skip_module_part(Input& in) {
+  switch (in.length()) {
+    case 0:
+      return false;
+    case 1:
+    case 2:
+      in.length();
+      return true;
+    case 3:
+      in.take(4);
+      return true;
+    case 4:
+      in.take(8);
+      return true;
+    case 5:
+      in.text(value_text_);
+      return true;
+    default:
+      return in.wrong("a module's value has a part of an unknown kind"), false;
+  }
+}
+
+void RdbReader::skip_element(Input& in) {
+  constexpr uint8_t kSpecialDouble = 253;  // and above: not a number, infinities
+  for (const char part : element_parts(skipped_)) {
+    if (part == kText) in.text(value_text_);
+    if (part == kDouble) in.take(8);
+    if (part == kNumber) in.length();
+    if (part == kModulePart && skip_module_part(in) && !in.short_of_bytes()) ++left_;  // another follows
+    if (part != kDoubleText) continue;
+    const uint8_t size = in.u8();
+    if (size < kSpecialDouble) in.take(size);
+  }
+  if (!in.short_of_bytes() && --left_ == 0) state_ = State::kItem;
+}
+
+// 0: none was computed.
+void RdbReader::read_checksum(Input& in) {
+  const uint64_t crc = in.low_first(rdb::kChecksumBytes);
+  if (in.short_of_bytes()) return;
+  if (crc != 0 && crc != crc_)
+    return static_cast<void>(in.wrong("the checksum of the file does not match"));
+  state_ = State::kEnd;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,85 @@
+// The RDB file, written.
+#include "core/codec/rdb_writer.h"
+
+#include "core/codec/rdb.h"
+
+namespace holdfast {
+
+namespace {
+
+void put_low_first(std::string& out, uint64_t n, size_t bytes) {
+  char text[8];
+  for (size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>((n >> (8 * i)) & 0xFFU);
+  out.append(text, bytes);
+}
+
+void put_high_first(std::string& out, uint64_t n, size_t bytes) {
+  char text[8];
+  for (size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>((n >> (8 * (bytes - 1 - i))) & 0xFFU);
+  out.append(text, bytes);
+}
+
+}  // namespace
+
+void RdbWriter::header() { out_.append(rdb::kMagic).append("0010"); }
+
+// 6 bits in the first byte, 14 in the first two, or 32 or 64 behind one.
+void RdbWriter::length(uint64_t n) {
+  constexpr uint8_t k32Bits = 0x80;
+  constexpr uint8_t k64Bits = 0x81;
+  if (n < (1U << 6U)) {
+    out_.push_back(static_cast<char>(n));
+  } else if (n < (1U << 14U)) {
+    put_high_first(out_, n | (1U << 14U), 2);
+  } else if (n <= UINT32_MAX) {
+    out_.push_back(static_cast<char>(k32Bits));
+    put_high_first(out_, n, 4);
+  } else {
+    out_.push_back(static_cast<char>(k64Bits));
+    put_high_first(out_, n, 8);
+  }
+}
+
+void RdbWriter::text(std::string_view bytes) {
+  length(bytes.size());
+  out_.append(bytes);
+}
+
+void RdbWriter::aux(std::string_view name, std::string_view value) {
+  out_.push_back(static_cast<char>(rdb::kOpAux));
+  text(name);
+  text(value);
+}
+
+void RdbWriter::select_db(uint64_t number) {
+  out_.push_back(static_cast<char>(rdb::kOpSelectDb));
+  length(number);
+}
+
+void RdbWriter::expire_ms(int64_t wall_ms) {
+  out_.push_back(static_cast<char>(rdb::kOpExpireMs));
+  put_low_first(out_, static_cast<uint64_t>(wall_ms), 8);
+}
+
+void RdbWriter::string(std::string_view key, std::string_view value) {
+  out_.push_back(static_cast<char>(rdb::kTypeString));
+  text(key);
+  text(value);
+}
+
+void RdbWriter::begin_hash(std::string_view key, uint64_t fields) {
+  out_.push_back(static_cast<char>(rdb::kTypeHash));
+  text(key);
+  length(fields);
+}
+
+void RdbWriter::field(std::string_view name, std::string_view value) {
+  text(name);
+  text(value);
+}
+
+void RdbWriter::end() { out_.push_back(static_cast<char>(rdb::kOpEnd)); }
+
+void append_crc(std::string& out, uint64_t crc) { put_low_first(out, crc, rdb::kChecksumBytes); }
+
+}  // namespace holdfast

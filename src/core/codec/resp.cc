@@ -1,0 +1,315 @@
+// Cuts requests out of a stream; see resp.h. The grammar, with N and len as Redis's strict integers:
+//   frame  = "*" N CR any  N * ("$" len CR any  len bytes  any any)      (Redis does not look at `any`)
+//   inline = words in sdssplitargs' quoting, then LF or CR LF; never begins with "*"
+#include "core/codec/resp.h"
+
+#include <algorithm>
+
+#include "core/base/parse.h"
+
+namespace holdfast {
+namespace {
+
+using Status = RequestParser::Status;
+
+// More arguments than this are not kept room for from one request to the next.
+constexpr size_t kKeptArguments = 1024;
+constexpr size_t kKeptTextBytes = 1024;
+
+template <typename Container>
+void clear_and_trim(Container& c, size_t keep) {
+  c.clear();
+  if (c.capacity() > keep) Container().swap(c);
+}
+
+// Reads a number of one to seven digits as every client writes it, and returns the place of the CR behind
+// it. Null where there is anything else, or not yet enough: the careful way then says what it is.
+inline const char* plain_number(const char* p, const char* end, uint32_t& value) {
+  if (end - p > 2) {  // one digit or two, as most lengths have
+    const auto first = static_cast<uint32_t>(p[0] - '0');
+    const auto second = static_cast<uint32_t>(p[1] - '0');
+    if (first <= 9 && p[1] == '\r') return value = first, p + 1;
+    if (first - 1 < 9 && second <= 9 && p[2] == '\r') return value = first * 10 + second, p + 2;
+  }
+  const char* const stop = end - p > 8 ? p + 8 : end;
+  const char* d = p;
+  uint32_t n = 0;
+  for (; d != stop; ++d) {
+    const unsigned digit = static_cast<unsigned char>(*d) - unsigned{'0'};
+    if (digit > 9) break;
+    n = n * 10 + digit;
+  }
+  if (d == p || d == stop || *d != '\r' || (*p == '0' && d != p + 1)) return nullptr;
+  value = n;
+  return d;
+}
+
+bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+// Redis skips \v and \f between words, but does not end a word at them.
+bool ends_word(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+char unescape(char c) {
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'b':
+      return '\b';
+    case 'a':
+      return '\a';
+    default:
+      return c;
+  }
+}
+
+// Drops the closing quote. Something glued to it is an error.
+bool close_quote(std::string_view& rest) {
+  rest.remove_prefix(1);
+  return rest.empty() || is_blank(rest[0]);
+}
+
+// `rest` begins behind the opening quote. False: the quotes are unbalanced.
+bool take_double_quoted(std::string_view& rest, std::string& out) {
+  while (!rest.empty()) {
+    if (rest[0] == '"') return close_quote(rest);
+    size_t taken = 1;
+    char c = rest[0];
+    if (c == '\\' && rest.size() >= 4 && rest[1] == 'x' && hex_digit(rest[2]) >= 0 &&
+        hex_digit(rest[3]) >= 0) {
+      c = static_cast<char>(hex_digit(rest[2]) * 16 + hex_digit(rest[3]));
+      taken = 4;
+    } else if (c == '\\' && rest.size() >= 2) {
+      c = unescape(rest[1]);
+      taken = 2;
+    }
+    out.push_back(c);
+    rest.remove_prefix(taken);
+  }
+  return false;
+}
+
+bool take_single_quoted(std::string_view& rest, std::string& out) {
+  while (!rest.empty()) {
+    if (rest[0] == '\'') return close_quote(rest);
+    if (rest.starts_with("\\'")) rest.remove_prefix(1);
+    out.push_back(rest[0]);
+    rest.remove_prefix(1);
+  }
+  return false;
+}
+
+// A quote may open in the middle of a word; its end is the word's end.
+bool take_word(std::string_view& rest, std::string& out) {
+  while (!rest.empty() && !ends_word(rest[0])) {
+    const char c = rest[0];
+    rest.remove_prefix(1);
+    if (c == '"') return take_double_quoted(rest, out);
+    if (c == '\'') return take_single_quoted(rest, out);
+    out.push_back(c);
+  }
+  return true;
+}
+
+// Undoes the quoting into `text`, which never moves as it never outgrows the line. False: unbalanced
+// quotes.
+bool split_words(std::string_view line, std::string& text, std::vector<std::string_view>& words) {
+  text.reserve(line.size());
+  for (;;) {
+    while (!line.empty() && is_blank(line[0])) line.remove_prefix(1);
+    if (line.empty()) return true;
+    const size_t start = text.size();
+    if (!take_word(line, text)) return false;
+    words.emplace_back(text.data() + start, text.size() - start);
+  }
+}
+
+// As Redis's "%c" comes out on the wire. Redis gives a line with a NUL no answer at all; a blank is ours.
+char shown(char c) { return c == '\r' || c == '\n' || c == '\0' ? ' ' : c; }
+
+}  // namespace
+
+Status RequestParser::finish(size_t consumed) {
+  consumed_ = consumed;
+  phase_ = Phase::kStart;
+  return Status::kRequest;
+}
+
+Status RequestParser::more(size_t wanted) {
+  wanted_ = wanted;
+  return Status::kMore;
+}
+
+Status RequestParser::fail(std::string_view why) {
+  error_ = why;
+  argv_.clear();
+  phase_ = Phase::kBroken;
+  return Status::kBroken;
+}
+
+void RequestParser::begin() {
+  clear_and_trim(argv_, kKeptArguments);
+  position_ = 0;
+  scanned_ = 0;
+}
+
+Status RequestParser::parse(std::string_view bytes) {
+  if (phase_ == Phase::kStart) {
+    begin();
+    if (take_plain_count(bytes)) {
+      take_plain_arguments(bytes);
+      if (missing_ == 0) return finish(position_);
+    } else {
+      if (bytes.empty()) return more(1);
+      phase_ = bytes[0] == '*' ? Phase::kCount : Phase::kInline;
+    }
+  }
+  if (phase_ == Phase::kCount) {
+    const Status status = parse_count(bytes);
+    if (phase_ != Phase::kArguments) return status;
+  }
+  if (phase_ == Phase::kArguments) return parse_arguments(bytes);
+  return phase_ == Phase::kInline ? parse_inline(bytes) : Status::kBroken;
+}
+
+// Looks for the byte that ends the line at position_, no further than a line may be long, so that the
+// verdict does not depend on how the bytes were split.
+Status RequestParser::find_line(std::string_view bytes, char end, std::string_view too_big,
+                                size_t& line_end) {
+  const size_t longest = position_ + std::min<uint64_t>(limits_.inline_bytes, guest_bulk_bytes_);
+  const std::string_view window = bytes.substr(0, longest + 1);
+  line_end = window.find(end, std::max(scanned_, position_));
+  if (line_end != std::string_view::npos) return Status::kRequest;
+  if (window.size() > longest) return fail(too_big);
+  scanned_ = window.size();
+  return more(bytes.size() + 1);
+}
+
+Status RequestParser::parse_inline(std::string_view bytes) {
+  size_t newline = 0;
+  const Status status = find_line(bytes, '\n', "too big inline request", newline);
+  if (status != Status::kRequest) return status;
+  std::string_view line = bytes.substr(0, newline);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  clear_and_trim(text_, kKeptTextBytes);
+  if (!split_words(line, text_, argv_)) return fail("unbalanced quotes in request");
+  if (argv_.size() > limits_.arguments) return fail("too big inline request");
+  return finish(newline + 1);
+}
+
+Status RequestParser::parse_count(std::string_view bytes) {
+  size_t cr = 0;
+  const Status status = find_line(bytes, '\r', "too big mbulk count string", cr);
+  if (status != Status::kRequest) return status;
+  if (cr + 2 > bytes.size()) return more(cr + 2);
+  const std::optional<int64_t> count = parse_int(bytes.substr(1, cr - 1));
+  if (!count || *count > limits_.arguments) return fail("invalid multibulk length");
+  if (*count > kGuestArguments && guest_bulk_bytes_ != UINT64_MAX) {
+    return fail("unauthenticated multibulk length");
+  }
+  if (*count <= 0) return finish(cr + 2);
+  missing_ = static_cast<uint32_t>(*count);
+  position_ = cr + 2;
+  length_ = kUnknown;
+  phase_ = Phase::kArguments;
+  return more(position_ + 1);
+}
+
+Status RequestParser::parse_arguments(std::string_view bytes) {
+  for (;;) {
+    if (length_ == kUnknown) take_plain_arguments(bytes);
+    if (missing_ == 0) break;
+    const Status status = take_argument(bytes);
+    if (status == Status::kMore) park(bytes);
+    if (status != Status::kRequest) return status;
+  }
+  if (!parked_.empty()) unpark(bytes);
+  return finish(position_);
+}
+
+// The beginning of nearly every request: a count of one digit.
+inline bool RequestParser::take_plain_count(std::string_view bytes) {
+  if (bytes.size() < 4 || bytes[0] != '*' || bytes[2] != '\r') return false;
+  const auto count = static_cast<uint32_t>(bytes[1] - '0');
+  if (count - 1 > 8 || count > limits_.arguments) return false;
+  missing_ = count;
+  position_ = 4;
+  length_ = kUnknown;
+  phase_ = Phase::kArguments;
+  return true;
+}
+
+// The rest of it: arguments that are all here, with plain lengths.
+inline void RequestParser::take_plain_arguments(std::string_view bytes) {
+  const char* const end = bytes.data() + bytes.size();
+  const char* p = bytes.data() + position_;
+  uint32_t missing = missing_;
+  const uint64_t most_bytes = std::min(limits_.bulk_bytes, guest_bulk_bytes_);
+  for (; missing > 0 && end - p > 5 && *p == '$'; --missing) {
+    uint32_t size = 0;
+    const char* const cr = plain_number(p + 1, end, size);
+    if (cr == nullptr || size > most_bytes || static_cast<size_t>(end - cr) < size_t{size} + 4) break;
+    argv_.emplace_back(cr + 2, size);
+    p = cr + size + 4;
+  }
+  missing_ = missing;
+  position_ = static_cast<size_t>(p - bytes.data());
+}
+
+// One argument in any form.
+Status RequestParser::take_argument(std::string_view bytes) {
+  if (length_ == kUnknown) {
+    const Status status = read_bulk_length(bytes);
+    if (status != Status::kRequest) return status;
+  }
+  const size_t next = position_ + length_ + 2;
+  if (bytes.size() < next) return more(next);
+  argv_.push_back(bytes.substr(position_, length_));
+  position_ = next;
+  length_ = kUnknown;
+  --missing_;
+  return Status::kRequest;
+}
+
+// As Redis: a wrong first byte is only told when its line is complete.
+Status RequestParser::read_bulk_length(std::string_view bytes) {
+  size_t cr = 0;
+  const Status status = find_line(bytes, '\r', "too big bulk count string", cr);
+  if (status != Status::kRequest) return status;
+  if (cr + 2 > bytes.size()) return more(cr + 2);
+  const char type = bytes[position_];
+  if (type != '$') return fail(std::string("expected '$', got '") + shown(type) + "'");
+  const std::optional<int64_t> size = parse_int(bytes.substr(position_ + 1, cr - position_ - 1));
+  if (!size || *size < 0 || static_cast<uint64_t>(*size) > limits_.bulk_bytes)
+    return fail("invalid bulk length");
+  if (static_cast<uint64_t>(*size) > guest_bulk_bytes_) return fail("unauthenticated bulk length");
+  length_ = static_cast<size_t>(*size);
+  position_ = cr + 2;
+  return Status::kRequest;
+}
+
+// Every argument is parked once and taken back once, so that splitting a request costs nothing per split.
+void RequestParser::park(std::string_view bytes) {
+  for (std::string_view argument : argv_) {
+    parked_.push_back({static_cast<size_t>(argument.data() - bytes.data()), argument.size()});
+  }
+  argv_.clear();
+}
+
+void RequestParser::unpark(std::string_view bytes) {
+  park(bytes);
+  for (const Piece& piece : parked_) argv_.push_back(bytes.substr(piece.offset, piece.size));
+  clear_and_trim(parked_, kKeptArguments);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,203 @@
+// The command table, and what finds a row in it.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr size_t kMaxNameBytes = 32;
+
+std::vector<Command> sorted_rows() {
+  std::vector<Command> rows;
+  for (const auto& group :
+       {acl_commands(), connection_commands(), generic_commands(), hash_commands(), lock_commands(),
+        pubsub_commands(), scripting_commands(), server_commands(), string_commands()}) {
+    rows.insert(rows.end(), group.begin(), group.end());
+  }
+  std::ranges::sort(rows, {}, &Command::name);
+  return rows;
+}
+
+// Names to rows, without regard to case: a table of places, searched from where the name's bytes say on.
+// Every request passes here. A name of four to eight letters is known by its number alone: nothing but a
+// letter becomes a small one by kLower.
+class NameIndex {
+ public:
+  NameIndex() {
+    for (const Command& c : all_commands()) {
+      size_t i = place_of(c.name);
+      while (places_[i].row != nullptr) i = (i + 1) % kPlaces;
+      const bool letters = std::ranges::all_of(c.name, [](char l) { return l >= 'a' && l <= 'z'; });
+      places_[i] = {letters ? number_of(c.name) : 0, &c};
+    }
+  }
+
+  const Command* find(std::string_view name) const {
+    if (name.size() > kMaxBytes) return nullptr;
+    const uint64_t number = number_of(name);
+    for (size_t i = place_of(name); places_[i].row != nullptr; i = (i + 1) % kPlaces) {
+      const Place& place = places_[i];
+      if (number != 0 && place.number == number && place.row->name.size() == name.size()) return place.row;
+      if (equals_ignore_case(place.row->name, name)) return place.row;
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Place {
+    uint64_t number = 0;  // of a name of letters that has one
+    const Command* row = nullptr;
+  };
+  static constexpr size_t kMaxBytes = 2 * kMaxNameBytes;
+  static constexpr size_t kPlaces = 1024;  // several times the number of rows, so that most are met at once
+  static constexpr uint64_t kLower = 0x2020202020202020;  // bits that small letters have
+
+  // Names of four to eight bytes, which with the size tells them apart; 0: it has none.
+  static uint64_t number_of(std::string_view name) {
+    if (name.size() < 4 || name.size() > 8) return 0;
+    uint32_t head = 0;
+    uint32_t tail = 0;  // overlaps it where the name is shorter than eight
+    std::memcpy(&head, name.data(), sizeof head);
+    std::memcpy(&tail, name.data() + name.size() - sizeof tail, sizeof tail);
+    return ((uint64_t{tail} << 32U) | head) | kLower;
+  }
+
+  static size_t place_of(std::string_view name) {
+    uint64_t number = number_of(name);
+    if (number == 0) {
+      for (const char c : name) number = number * 31 + static_cast<unsigned char>(ascii_lower(c));
+    }
+    return (number + name.size()) * 0x9E3779B97F4A7C15ULL >> 54U;
+  }
+
+  std::array<Place, kPlaces> places_{};
+};
+
+const Command* find_name(std::string_view name) {
+  static const NameIndex kIndex;
+  return kIndex.find(name);
+}
+
+const Command* find_subcommand(const Command& container, std::string_view sub) {
+  std::array<char, 2 * kMaxNameBytes> name;
+  if (sub.size() > kMaxNameBytes) return nullptr;
+  char* end = std::ranges::copy(container.name, name.begin()).out;
+  *end++ = '|';
+  end = std::ranges::copy(sub, end).out;
+  return find_name({name.data(), static_cast<size_t>(end - name.data())});
+}
+
+std::string wrong_arity_text(const Command& c) {
+  return std::string("ERR wrong number of arguments for '").append(c.name).append("' command");
+}
+
+std::string upper(std::string_view text) {
+  std::string s(text);
+  for (char& c : s) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  return s;
+}
+
+}  // namespace
+
+std::span<const Command> all_commands() {
+  static const std::vector<Command> kRows = sorted_rows();
+  return kRows;
+}
+
+const Command* find_command(std::string_view name) { return find_name(name); }
+
+bool arity_fits(const Command& c, size_t argc) {
+  const auto n = static_cast<int>(argc);
+  return c.arity < 0 ? n >= -c.arity : n == c.arity;
+}
+
+const Command* find_row(std::span<const std::string_view> argv) {
+  const Command* c = find_command(argv[0]);
+  if (c == nullptr || c->is_subcommand()) return nullptr;
+  const bool has_subcommands = c->handler == nullptr || c->handler == cmd_command;
+  return has_subcommands && argv.size() > 1 ? find_subcommand(*c, argv[1]) : c;
+}
+
+const Command* resolve_command(std::span<const std::string_view> argv, Reply& reply) {
+  const Command* c = find_command(argv[0]);
+  if (c == nullptr || c->is_subcommand()) {
+    reply.error(unknown_command_text(argv));
+    return nullptr;
+  }
+  const bool has_subcommands = c->handler == nullptr || c->handler == cmd_command;
+  if (has_subcommands && argv.size() > 1) {
+    const Command* sub = find_subcommand(*c, argv[1]);
+    if (sub == nullptr) {
+      const std::string shown(argv[1].substr(0, 128));
+      reply.error("ERR unknown subcommand '" + shown + "'. Try " + upper(c->name) + " HELP.");
+      return nullptr;
+    }
+    c = sub;
+  }
+  if (c->handler == nullptr || !arity_fits(*c, argv.size())) {
+    // Redis ends a transaction with this where EXEC itself is malformed.
+    const bool exec = c->handler == cmd_exec;
+    const std::string text = wrong_arity_text(*c);
+    reply.error(exec ? "EXECABORT Transaction discarded because of: " + text.substr(4) : text);
+    return nullptr;
+  }
+  return c;
+}
+
+std::optional<std::vector<size_t>> key_positions(const Command& command,
+                                                 std::span<const std::string_view> argv) {
+  std::vector<size_t> keys;
+  if ((command.flags & kMovableKeys) != 0) {  // EVAL script numkeys key ...
+    const auto count = parse_int_in(argv[2], 0, static_cast<int64_t>(argv.size()) - 3);
+    if (!count) return std::nullopt;
+    for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(3 + i);
+    return keys;
+  }
+  if (command.first_key == 0) return keys;
+  const size_t last = command.last_key < 0 ? argv.size() - 1 : static_cast<size_t>(command.last_key);
+  const auto step = static_cast<size_t>(command.key_step);
+  for (auto i = static_cast<size_t>(command.first_key); i <= last; i += step) keys.push_back(i);
+  return keys;
+}
+
+std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, int64_t lowest,
+                                   int64_t highest) {
+  const auto value = parse_int_in(r.arg(i), lowest, highest);
+  if (!value) {
+    r.reply.error(std::string("ERR ").append(what).append(" must be an integer from ") +
+                  std::to_string(lowest) + " to " + std::to_string(highest));
+  }
+  return value;
+}
+
+void reply_wrong_arity(Request& r) { r.reply.error(wrong_arity_text(r.command)); }
+void reply_subcommand_syntax(Request& r) {
+  r.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
+                std::string(r.arg(1).substr(0, 128)) + "'. Try " + upper(r.command.container()) + " HELP.");
+}
+void reply_syntax_error(Request& r) { r.reply.error("ERR syntax error"); }
+void reply_too_many_ahead(Request& r) {
+  r.reply.error("ERR too many keys have tokens ahead of the clock, as far as max-token-lead allows");
+}
+
+void reply_not_an_integer(Request& r) { r.reply.error("ERR value is not an integer or out of range"); }
+void reply_wrong_type(Request& r) {
+  r.reply.error("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+void reply_help(Request& r, std::span<const std::string_view> lines) {
+  r.reply.array(lines.size() + 3);
+  r.reply.simple(upper(r.command.container()) +
+                 " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+  for (const std::string_view line : lines) r.reply.simple(line);
+  r.reply.simple("HELP");
+  r.reply.simple("    Prints this help.");
+}
+
+}  // namespace holdfast

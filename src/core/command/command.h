@@ -1,0 +1,125 @@
+// The command table: one row a command, and what a handler is given. A command is added in two edits, its
+// row in command.cc and its handler; all that COMMAND answers comes from the rows.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/base/parse.h"
+#include "core/state/state.h"
+
+namespace holdfast {
+
+struct Command;
+
+// One request being run. The handler parses all, checks all, changes once, replies once.
+struct Request {
+  Turn& t;
+  Conn& c;
+  const Command& command;
+  std::span<const std::string_view> argv;
+  Reply reply;
+  bool may_block = false;    // not inside a transaction or a script
+  bool from_script = false;  // by redis.call()
+
+  EngineState& s() const { return t.s; }
+  Keyspace& keys() const { return t.keys(c.db); }
+  size_t argc() const { return argv.size(); }
+  std::string_view arg(size_t i) const { return argv[i]; }
+  TimeMs now() const { return t.now.mono; }
+};
+
+enum CommandFlag : uint32_t {
+  kWrite = 1U << 0U,
+  kReadOnly = 1U << 1U,
+  kDenyOom = 1U << 2U,  // may grow memory: refused beyond the limit
+  kAdmin = 1U << 3U,
+  kPubSub = 1U << 4U,
+  kNoScript = 1U << 5U,  // a script may not call it
+  kBlocking = 1U << 6U,
+  kLoading = 1U << 7U,       // runs while data is being loaded
+  kStale = 1U << 8U,         // runs on a replica that has lost its master: no server here is one
+  kSkipMonitor = 1U << 9U,   // MONITOR does not show it
+  kSkipSlowlog = 1U << 10U,  // SLOWLOG does not keep it
+  kFast = 1U << 11U,         // O(1) or O(log n)
+  kNoAuth = 1U << 12U,       // runs before the client has said who it is
+  kMovableKeys = 1U << 13U,  // its keys are found by a count among its arguments
+  kNoMandatoryKeys = 1U << 14U,
+  kAllowBusy = 1U << 15U,   // runs while a script is over its time
+  kInMulti = 1U << 16U,     // run, not queued, between MULTI and EXEC
+  kConnection = 1U << 17U,  // the ACL category of what concerns the connection only
+  kDangerous = 1U << 18U,   // the ACL category of what an application should not be able to do
+  kKeyspace = 1U << 19U,    // the ACL category of what works on keys of any type
+  kNoMulti = 1U << 20U,     // a transaction may not have it
+  kRelease = 1U << 21U,     // ends holds and frees memory only: runs while nothing can be kept on disk
+};
+
+using Handler = void (*)(Request&);
+
+struct Command {
+  std::string_view name;  // lower-case; of a subcommand: "locks|info"
+  Handler handler;        // null: a container, whose subcommands do the work
+  int arity;              // as Redis counts it: with the name(s); negative: at least
+  uint32_t flags;
+  int first_key, last_key, key_step;  // 0: none; last_key -1: to the end
+  std::string_view group;
+  std::string_view since;
+  std::string_view complexity;
+  std::string_view summary;
+  std::string_view syntax;  // see syntax.h
+
+  bool is_subcommand() const { return name.find('|') != std::string_view::npos; }
+  std::string_view container() const { return name.substr(0, name.find('|')); }
+};
+
+// The rows, a file each.
+std::span<const Command> acl_commands();
+std::span<const Command> connection_commands();
+std::span<const Command> generic_commands();
+std::span<const Command> hash_commands();
+std::span<const Command> lock_commands();
+std::span<const Command> pubsub_commands();
+std::span<const Command> scripting_commands();
+std::span<const Command> server_commands();
+std::span<const Command> string_commands();
+
+// All rows, sorted by name.
+std::span<const Command> all_commands();
+// Without regard to case; null where there is none. `name` may be "locks|info".
+const Command* find_command(std::string_view name);
+// The same for a request, whose second word may name a subcommand; null where that is unknown, and also for
+// a container without its subcommand.
+const Command* find_row(std::span<const std::string_view> argv);
+bool arity_fits(const Command& command, size_t argc);
+
+// The row that runs a request: of a container, its subcommand's. Null and an error written where there is
+// none or the number of arguments is wrong.
+const Command* resolve_command(std::span<const std::string_view> argv, Reply& reply);
+
+// Where in `argv` the keys of a request stand, whose command has been resolved and whose arity fits.
+// nullopt: its count of keys makes no sense.
+std::optional<std::vector<size_t>> key_positions(const Command& command,
+                                                 std::span<const std::string_view> argv);
+
+// Runs a request whose command has been resolved. Not for what a transaction has to queue.
+void run_command(Request& r);
+
+// Reads an argument that must be a number in a range; where it is none, writes an error that names `what`.
+std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, int64_t lowest,
+                                   int64_t highest);
+
+// Errors that several handlers give.
+void reply_syntax_error(Request& r);
+void reply_wrong_arity(Request& r);
+void reply_not_an_integer(Request& r);
+void reply_too_many_ahead(Request& r);
+void reply_wrong_type(Request& r);
+// A subcommand with a wrong number of arguments, where Redis points to HELP.
+void reply_subcommand_syntax(Request& r);
+
+// The lines of "X HELP", with Redis's first and last.
+void reply_help(Request& r, std::span<const std::string_view> lines);
+
+}  // namespace holdfast

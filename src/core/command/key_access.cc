@@ -1,0 +1,88 @@
+// The table of uses, as Redis 7.0 has it for its commands.
+#include "core/command/key_access.h"
+
+#include <string>
+#include <vector>
+
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+
+namespace holdfast {
+
+namespace {
+
+struct Use {
+  std::string_view first;   // of the first key
+  std::string_view others;  // of all that follow
+  std::string_view commands;
+};
+
+constexpr std::string_view kSetAndGet = "RW access update";
+constexpr std::string_view kSetOnly = "OW update";
+
+constexpr Use kUses[] = {
+    {kSetAndGet, kSetAndGet,
+     " eval evalsha hincrby hincrbyfloat decr decrby getex getset incr incrby incrbyfloat set "},
+    {"RO access", "RO access",
+     " eval_ro evalsha_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals get "
+     "getrange "
+     "mget substr locks|info locks|check "},
+    {"RO", "RO",
+     " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
+     "hexists hlen hstrlen strlen "},
+    {"RO access", "OW update", " copy "},
+    {"RM delete", "RM delete", " del unlink "},
+    {"RW update", "RW update",
+     " expire expireat persist pexpire pexpireat hmset hset setrange lock renew fence locks|raise "
+     "locks|revoke "},
+    {"RW access delete", "OW update", " rename "},
+    {"RW access delete", "OW insert", " renamenx "},
+    {"RW delete", "RW delete", " hdel unlock locks|break delex "},
+    {"RW insert", "RW insert", " hsetnx append "},
+    {"RW access delete", "RW access delete", " getdel "},
+    {kSetOnly, kSetOnly, " mset psetex setex "},
+    {"OW insert", "OW insert", " msetnx setnx lease|grant "},
+    {"not_key", "not_key", " spublish ssubscribe sunsubscribe "},
+};
+
+// By row, so that a check of permissions searches for nothing.
+std::vector<const Use*> uses_by_row() {
+  std::vector<const Use*> uses;
+  for (const Command& c : all_commands()) {
+    const std::string name = " " + std::string(c.name) + " ";
+    const Use* found = nullptr;
+    for (const Use& use : kUses) {
+      if (use.commands.find(name) != std::string_view::npos) found = &use;
+    }
+    uses.push_back(found);
+  }
+  return uses;
+}
+
+}  // namespace
+
+std::string_view widest_key_flags(const Command& command, size_t nth) {
+  static const std::vector<const Use*> kByRow = uses_by_row();
+  const Use* use = kByRow[static_cast<size_t>(&command - all_commands().data())];
+  if (use == nullptr) return {};
+  return nth == 0 ? use->first : use->others;
+}
+
+std::string_view key_flags(const Command& command, std::span<const std::string_view> argv, size_t nth) {
+  if (command.handler != cmd_set) return widest_key_flags(command, nth);
+  for (size_t i = 3; i < argv.size(); ++i) {
+    if (equals_ignore_case(argv[i], "GET")) return kSetAndGet;
+  }
+  return kSetOnly;
+}
+
+uint8_t access_needed(std::string_view flags) {
+  uint8_t access = kSeen;
+  if (flags.find("access") != std::string_view::npos) access |= kRead;
+  for (const std::string_view change : {"insert", "delete", "update"}) {
+    if (flags.find(change) != std::string_view::npos) access |= kWritten;
+  }
+  return access;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,42 @@
+// A command's argument syntax: written once as text in the command's table row, shown by COMMAND DOCS as
+// the tree that redis-cli builds its hints and help from. Knows no command. Not made for a hot path.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/codec/reply.h"
+
+namespace holdfast {
+
+enum class ArgType { kString, kInteger, kDouble, kKey, kPattern, kUnixTime, kPureToken, kOneOf, kBlock };
+
+struct ArgNode {
+  std::string name;
+  ArgType type = ArgType::kString;
+  std::string token;  // the word before the argument, upper-case; empty: none
+  int key_spec = -1;  // for a key: how many keys stand before it in the syntax
+  bool optional = false;
+  bool multiple = false;
+  bool multiple_token = false;     // each repetition has the token again
+  std::vector<ArgNode> arguments;  // of kOneOf: the alternatives, of kBlock: the parts
+};
+
+// Parses text such as
+//   key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC]]
+//   key value [key value ...]
+// by the grammar
+//   choice   = sequence *("|" sequence)
+//   sequence = *item
+//   item     = TOKEN | [TOKEN] name | [TOKEN] "<" choice ">" | "[" choice "]" | "[" sequence "..." "]"
+// A TOKEN has no lower-case letter and belongs to the name or the group behind it; "[a b ...]" repeats the
+// `a b` that stands before it. A name tells its type ("key", "milliseconds", "pattern"; most are strings).
+// The text is ours: a malformed one is asserted against.
+std::vector<ArgNode> parse_syntax(std::string_view text);
+
+// Writes COMMAND DOCS' "arguments" value, as Redis 7.0 forms it. Where there are none, Redis leaves the
+// entry out.
+void write_arguments(Reply& reply, const std::vector<ArgNode>& arguments);
+
+}  // namespace holdfast

@@ -1,0 +1,52 @@
+// Rows of the command table: hashes.
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr Command kRows[] = {
+    {"hdel", cmd_hdel, -3, kWrite | kRelease | kFast, 1, 1, 1, "hash", "2.0.0",
+     "O(N) where N is the number of fields to be removed.", "Delete one or more hash fields.",
+     "key field [field ...]"},
+    {"hexists", cmd_hexists, 3, kReadOnly | kFast, 1, 1, 1, "hash", "2.0.0", "O(1)",
+     "Determine if a hash field exists.", "key field"},
+    {"hget", cmd_hget, 3, kReadOnly | kFast, 1, 1, 1, "hash", "2.0.0", "O(1)",
+     "Get the value of a hash field.", "key field"},
+    {"hgetall", cmd_hgetall, 2, kReadOnly, 1, 1, 1, "hash", "2.0.0",
+     "O(N) where N is the size of the hash.", "Get all the fields and values in a hash.", "key"},
+    {"hincrby", cmd_hincrby, 4, kWrite | kDenyOom | kFast, 1, 1, 1, "hash", "2.0.0", "O(1)",
+     "Increment the integer value of a hash field by the given number.", "key field increment"},
+    {"hincrbyfloat", cmd_hincrbyfloat, 4, kWrite | kDenyOom | kFast, 1, 1, 1, "hash", "2.6.0", "O(1)",
+     "Increment the float value of a hash field by the given amount.", "key field increment"},
+    {"hkeys", cmd_hkeys, 2, kReadOnly, 1, 1, 1, "hash", "2.0.0", "O(N) where N is the size of the hash.",
+     "Get all the fields in a hash.", "key"},
+    {"hlen", cmd_hlen, 2, kReadOnly | kFast, 1, 1, 1, "hash", "2.0.0", "O(1)",
+     "Get the number of fields in a hash.", "key"},
+    {"hmget", cmd_hmget, -3, kReadOnly | kFast, 1, 1, 1, "hash", "2.0.0",
+     "O(N) where N is the number of fields being requested.",
+     "Get the values of all the given hash fields.", "key field [field ...]"},
+    {"hmset", cmd_hmset, -4, kWrite | kDenyOom | kFast, 1, 1, 1, "hash", "2.0.0",
+     "O(N) where N is the number of fields being set.", "Set multiple hash fields to multiple values.",
+     "key field value [field value ...]"},
+    {"hscan", cmd_hscan, -3, kReadOnly, 1, 1, 1, "hash", "2.8.0", "O(1) for every call",
+     "Incrementally iterate hash fields and associated values.",
+     "key cursor [MATCH pattern] [COUNT count]"},
+    {"hset", cmd_hset, -4, kWrite | kDenyOom | kFast, 1, 1, 1, "hash", "2.0.0",
+     "O(1) for each field/value pair added, so O(N) to add N field/value pairs when the command is called "
+     "with multiple field/value pairs",
+     "Set the string value of a hash field.", "key field value [field value ...]"},
+    {"hsetnx", cmd_hsetnx, 4, kWrite | kDenyOom | kFast, 1, 1, 1, "hash", "2.0.0", "O(1)",
+     "Set the value of a hash field, only if the field does not exist.", "key field value"},
+    {"hstrlen", cmd_hstrlen, 3, kReadOnly | kFast, 1, 1, 1, "hash", "3.2.0", "O(1)",
+     "Get the length of the value of a hash field.", "key field"},
+    {"hvals", cmd_hvals, 2, kReadOnly, 1, 1, 1, "hash", "2.0.0", "O(N) where N is the size of the hash.",
+     "Get all the values in a hash.", "key"},
+};
+
+}  // namespace
+
+std::span<const Command> hash_commands() { return kRows; }
+
+}  // namespace holdfast

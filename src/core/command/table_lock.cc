@@ -1,0 +1,63 @@
+// Rows of the command table: locks and leases.
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr Command kRows[] = {
+    {"fence", cmd_fence, 4, kWrite | kFast, 1, 1, 1, "lock", "0.1.0", "O(1); O(log N) with N holders",
+     "Raises the fencing token of a hold to at least the given one.", "key owner token"},
+    {"lease", nullptr, -2, 0, 0, 0, 0, "lock", "0.1.0", "Depends on subcommand.",
+     "A container for commands on leases: several keys at once, all or none.", ""},
+    {"lease|cancel", cmd_lease_cancel, 3, kWrite | kRelease, 0, 0, 0, "lock", "0.1.0",
+     "O(N) with N keys of the lease", "Takes the keys of a lease back.", "id"},
+    {"lease|confirm", cmd_lease_confirm, 3, kWrite, 0, 0, 0, "lock", "0.1.0",
+     "O(N) with N keys of the lease", "Makes the keys of a lease permanent.", "id"},
+    {"lease|grant", cmd_lease_grant, -6, kWrite | kDenyOom, 4, -1, 2, "lock", "0.1.0", "O(N) with N keys",
+     "Puts values under several free keys for a while, all or none.", "id ttl key value [key value ...]"},
+    {"lease|help", cmd_lease_help, 2, 0, 0, 0, 0, "lock", "0.1.0", "O(1)",
+     "Returns helpful text about the different subcommands.", ""},
+    {"lease|info", cmd_lease_info, 3, kReadOnly, 0, 0, 0, "lock", "0.1.0", "O(N) with N keys of the lease",
+     "Returns state, time left, token and keys of a lease.", "id"},
+    {"lease|renew", cmd_lease_renew, -3, kWrite, 0, 0, 0, "lock", "0.1.0", "O(N) with N keys of the lease",
+     "Lets the time of a lease start anew.", "id [ttl]"},
+    {"lock", cmd_lock, -4, kWrite | kDenyOom | kFast | kBlocking, 1, 1, 1, "lock", "0.1.0",
+     "O(1); O(log N) with N holders or waiters",
+     "Takes a lock, or waits for it; returns owner and fencing token, or null.",
+     "key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC]] [SESSION] [DELAY milliseconds] "
+     "[TOKEN hint]"},
+    {"locks", nullptr, -2, 0, 0, 0, 0, "lock", "0.1.0", "Depends on subcommand.",
+     "A container for commands that look at locks or end them by force.", ""},
+    {"locks|break", cmd_locks_break, 3, kWrite | kRelease | kDangerous, 2, 2, 1, "lock", "0.1.0",
+     "O(N) with N holders", "Ends all holds of a key by force; returns their number.", "key"},
+    {"locks|check", cmd_locks_check, 4, kReadOnly | kFast, 2, 2, 1, "lock", "0.1.0",
+     "O(1); O(log N) with N holders", "Tells whether a present holder of the key has the token.",
+     "key token"},
+    {"locks|help", cmd_locks_help, 2, 0, 0, 0, 0, "lock", "0.1.0", "O(1)",
+     "Returns helpful text about the different subcommands.", ""},
+    {"locks|info", cmd_locks_info, 3, kReadOnly, 2, 2, 1, "lock", "0.1.0",
+     "O(N) with N holders and waiters", "Returns the holders and waiters of a key.", "key"},
+    {"locks|list", cmd_locks_list, -3, kReadOnly, 0, 0, 0, "lock", "0.1.0",
+     "O(1) a call; O(N) for all, with N keys", "Pages through the held keys.",
+     "cursor [MATCH pattern] [COUNT count]"},
+    {"locks|owned", cmd_locks_owned, 3, kReadOnly | kDangerous, 0, 0, 0, "lock", "0.1.0",
+     "O(N) with N keys", "Returns all holds of an owner.", "owner"},
+    {"locks|raise", cmd_locks_raise, 4, kWrite | kFast | kDangerous, 2, 2, 1, "lock", "0.1.0", "O(1)",
+     "Raises the last token of a key to at least the given one; returns it.", "key token"},
+    {"locks|revoke", cmd_locks_revoke, 3, kWrite | kRelease, 2, 2, 1, "lock", "0.1.0",
+     "O(N) with N holders", "Asks the holders of a key to release it; returns their number.", "key"},
+    {"renew", cmd_renew, -3, kWrite | kFast, 1, 1, 1, "lock", "0.1.0", "O(1); O(log N) with N holders",
+     "Lets the time of a hold start anew: 1 done, 0 nobody holds the key, -1 another does.",
+     "key owner [ttl]"},
+    {"unlock", cmd_unlock, 3, kWrite | kRelease | kFast, 1, 1, 1, "lock", "0.1.0",
+     "O(1); O(log N) with N holders or waiters",
+     "Releases a hold: 1 done, 0 nobody holds the key, -1 another does.", "key owner"},
+};
+
+}  // namespace
+
+std::span<const Command> lock_commands() { return kRows; }
+
+}  // namespace holdfast

@@ -1,0 +1,377 @@
+// The door: each verb makes a turn, does its work, lets in who may come in, and leaves the effects.
+#include "core/engine/engine.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+
+#include "core/engine/chunked_requests.h"
+#include "core/engine/disconnect.h"
+#include "core/engine/requests.h"
+#include "core/engine/resumable_request.h"
+#include "core/lock/leases.h"
+#include "core/lock/locks.h"
+#include "core/persist/restore_state.h"
+#include "core/state/state.h"
+
+namespace holdfast {
+
+EngineState::EngineState(Config c)
+    : config(std::move(c)),
+      tokens(config.token_floor),
+      leases(config.limits.lease_memory),
+      scripts(config.limits.script_memory_bytes, config.limits.script_run_bytes),
+      task(std::make_unique<LongTask>(*this)),
+      acl(config.requirepass) {
+  // The shell has tried them before it made an engine.
+  const std::string wrong = acl.load(config.acl_text, config.acl_source);
+  assert(wrong.empty());
+  for (const AheadToken& saved : config.tokens_ahead) tokens.restore(saved);
+  scripts.time.clock_us = config.clock_us;
+  scripts.time.pause = [this] { task->fiber.pause(); };
+  scripts.log = config.log;
+  for (auto& db : dbs) db = std::make_unique<Keyspace>(config.hash_seed, pages);
+  for (DbIndex i = 0; i < kDatabases; ++i) db_at[i] = db_name[i] = i;
+  memory.startup_bytes = sizeof(EngineState) + kDatabases * sizeof(Keyspace) + scripts.memory_bytes();
+}
+
+// Timers must be disarmed before their owners go, and a script under way has to end, as its stack is to be
+// given back.
+EngineState::~EngineState() {
+  while (task->fiber.under_way()) {
+    scripts.kill("ERR Script killed: the server stops.");
+    task->fiber.resume();
+  }
+  while (timers.take_due(kNever) != nullptr) {
+  }
+}
+
+uint64_t used_memory_bytes(const EngineState& s) {
+  // What stands beside an object in indexes and allocator, by estimate.
+  constexpr uint64_t kIndexBytes = 256;
+  uint64_t bytes = s.memory.startup_bytes + s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
+                   s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
+                   s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
+                   s.leases.remembered() * (sizeof(LeaseFate) + kIndexBytes) +
+                   s.attachments.size() * 2 * sizeof(Attachment) +
+                   s.conns.size() * (sizeof(Conn) + kIndexBytes);
+  bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
+           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.old_buffers.bytes();
+  for (const auto& db : s.dbs) bytes += db->used_bytes();
+  for (const auto& db : s.flushed) bytes += db->waiting_bytes();
+  return bytes;
+}
+
+uint64_t note_memory_use(Turn& t) {
+  MemoryUse& memory = t.s.memory;
+  const uint64_t bytes = used_memory_bytes(t.s);
+  memory.peak_bytes = std::max(memory.peak_bytes, bytes);
+  memory.looked_at = t.now.mono;
+  return bytes;
+}
+
+// A flushed keyspace that no snapshot needs any more.
+static auto next_flushed(EngineState& s) {
+  return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
+}
+
+static bool dismantle_flushed(EngineState& s) {
+  const auto flushed = next_flushed(s);
+  if (flushed == s.flushed.end()) return false;
+  if ((*flushed)->dismantle_step()) s.flushed.erase(flushed);
+  return true;
+}
+
+bool give_some_back(EngineState& s) {
+  const bool has_old = !s.old_buffers.empty();
+  s.old_buffers.release_some();
+  return dismantle_flushed(s) || has_old;
+}
+
+void renew_output_limit(const EngineState& s, Conn& c) {
+  // Enough for the answers to a login, and for some hundred errors. No limit is less, or nobody could set
+  // another.
+  constexpr size_t kGuestOutputBytes = size_t{16} << 10U;
+  const Limits& limits = s.config.limits;
+  uint64_t bytes = c.subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
+  bytes = bytes == 0 ? Buffer::kUnlimited : std::max<uint64_t>(bytes, kGuestOutputBytes);
+  if (needs_auth(s, c)) bytes = std::min<uint64_t>(bytes, c.out.size() + kGuestOutputBytes);
+  c.out.set_limit(std::min(bytes, Buffer::kUnlimited));
+  c.later.set_limit(c.out.limit());
+}
+
+void close_slow_reader(Turn& t, Conn& c) {
+  c.out.mark_overflowed();
+  if (c.closing) return;
+  c.closing = true;
+  t.fx.closes.push_back(c.id);
+}
+
+namespace {
+
+void fire(Turn& t, Timer* timer) {
+  switch (timer->kind()) {
+    case TimerKind::kKeyChange:
+      t.s.queues.mark_ready(static_cast<WaitQueue*>(timer));
+      break;
+    case TimerKind::kSessionEnd:
+      go_on_ending_session(t, static_cast<SessionEnd*>(timer));
+      break;
+    case TimerKind::kLeaseEnd:
+      expire_lease(t, static_cast<LiveLease*>(timer));
+      break;
+    case TimerKind::kWaitEnd:
+      end_wait_by_timeout(t, static_cast<Waiter*>(timer));
+      break;
+  }
+  serve_ready_queues(t);
+}
+
+void fire_due_timers(Turn& t) {
+  if (t.s.service.loading) [[unlikely]]
+    return;  // what has been read so far is not yet how things are
+  while (Timer* timer = t.s.timers.take_due(t.now.mono)) {
+    t.due = timer->at();
+    fire(t, timer);
+  }
+  t.due = t.now.mono;
+}
+
+// One database after the other, the next first the next time, so that a storm in one does not starve the
+// others.
+void expire_due_entries(Turn& t, size_t budget) {
+  for (int i = 0; i < kDatabases && budget > 0; ++i) {
+    const DbIndex db = t.s.next_db_to_expire;
+    budget = t.keys(db).expire_due(t.now.mono, budget, [&](const Key& key) { find_any(t, db, key); });
+    if (budget > 0) t.s.next_db_to_expire = static_cast<DbIndex>((db + 1) % kDatabases);
+  }
+}
+
+bool is_blocked(const Conn& c) {
+  return c.blocked_on != nullptr || c.in_script || c.postponed.count() > 0 || c.slices.count() > 0;
+}
+
+}  // namespace
+
+Engine::Engine(Config config) : s_(std::make_unique<EngineState>(std::move(config))) {}
+Engine::~Engine() = default;
+
+ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
+  Conn& c = s_->conns.open();
+  c.db = s_->db_at[0];
+  c.peer = peer;
+  c.local = local;
+  forget_user(*s_, c);
+  c.opened = c.last_active = now.mono;
+  c.out.borrow_from(&s_->old_buffers.spare());
+  for (Buffer* buffer : {&c.out, &c.later, &c.slices.memory(), &c.postponed.memory()}) {
+    count_memory(*buffer);
+  }
+  return c.id;
+}
+
+bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx) {
+  Turn t{*s_, now, fx};
+  Conn& c = s_->conns.at(conn);
+  assert(!argv.empty() && !is_blocked(c) && !c.closing);
+  c.last_active = now.mono;
+  t.actor = conn;
+  if (c.out.overflowed()) [[unlikely]] {
+    close_slow_reader(t, c);
+    return false;
+  }
+  if (s_->task->fiber.under_way()) [[unlikely]] {
+    t.now = s_->task->turn->now;  // a script is a single moment to everybody
+    t.due = s_->task->turn->due;
+    take_request_while_busy(t, c, argv);
+    return !is_blocked(c) && !c.closing;
+  }
+  if (s_->timers.any_due(now.mono)) fire_due_timers(t);
+  take_request(t, c, argv);
+  if (s_->pause.over) [[unlikely]]
+    run_postponed(t);
+  if (s_->journal.pending) finish_journal(t);
+  return !is_blocked(c) && !c.closing;
+}
+
+void Engine::reject(ConnId conn, std::string_view why, Effects& fx) {
+  Conn& c = s_->conns.at(conn);
+  Turn t{*s_, {}, fx};
+  mark_dirty(t, c);
+  Reply(c.out, c.protocol).error(std::string("ERR Protocol error: ").append(why));
+  c.closing = true;
+  fx.closes.push_back(conn);
+}
+
+void Engine::drop(ConnId conn, Now now, Effects& fx) {
+  if (s_->task->fiber.under_way()) {
+    s_->task->gone.push_back(conn);
+    return;
+  }
+  Turn t{*s_, now, fx};
+  fire_due_timers(t);
+  leave(t, s_->conns.at(conn));
+  serve_ready_queues(t);
+  broadcast_invalidations(t);
+  finish_journal(t);
+}
+
+// Lets a request that was put off go on for a while; what had to wait for its end follows.
+void Engine::go_on(Now now, Effects& fx) {
+  const ConnId conn = s_->task->conn;
+  const size_t answered = s_->conns.at(conn).out.size();
+  if (!resume_long_request(*s_, fx)) return;
+  Turn t{*s_, now, fx};
+  t.actor = conn;
+  Conn& c = s_->conns.at(conn);
+  mark_dirty(t, c);
+  conclude_request(t, c, answered);
+  finish_journal(t);
+  fx.wakes.push_back(conn);
+  const std::vector<ConnId> gone = std::exchange(s_->task->gone, {});
+  for (const ConnId id : gone) drop(id, now, fx);
+}
+
+void Engine::tick(Now now, Effects& fx, size_t budget) {
+  s_->old_buffers.release_some();
+  if (s_->service.loading) return;
+  if (s_->task->fiber.under_way()) {
+    go_on(now, fx);
+    if (s_->task->fiber.under_way()) return;
+  }
+  Turn t{*s_, now, fx};
+  fire_due_timers(t);
+  if (is_due(s_->memory.looked_at + MemoryUse::kBetweenLooks, now.mono)) note_memory_use(t);
+  expire_due_entries(t, budget);
+  forget_surplus_keys(t);
+  go_on_leaving(t);
+  run_slice(t);
+  serve_ready_queues(t);
+  if (s_->pause.until && is_due(*s_->pause.until, now.mono)) {
+    s_->pause.until.reset();
+    run_postponed(t);
+  }
+  if (s_->task->fiber.under_way()) return;  // of a script in the middle nobody hears
+  broadcast_invalidations(t);
+  finish_journal(t);
+  dismantle_flushed(*s_);
+  if (s_->scripts.collecting()) s_->scripts.collect_step();
+}
+
+std::optional<TimeMs> Engine::next_deadline() const {
+  if (s_->service.loading) return std::nullopt;
+  const bool has_work = next_flushed(*s_) != s_->flushed.end() || s_->scripts.collecting() ||
+                        s_->leaving.has_value() || !s_->old_buffers.empty() || !s_->unfinished.empty() ||
+                        s_->tracking.has_surplus(s_->config.limits.tracking_keys);
+  if (has_work || s_->task->fiber.under_way()) return TimeMs{0};
+  std::optional<TimeMs> next = s_->timers.next_due();
+  const auto consider = [&next](const std::optional<TimeMs>& due) {
+    if (due && (!next || *due < *next)) next = due;
+  };
+  for (const auto& db : s_->dbs) consider(db->next_due());
+  consider(s_->pause.until);
+  return next;
+}
+
+void Engine::give_back(Buffer& buffer) { s_->old_buffers.take(buffer); }
+void Engine::count_memory(Buffer& buffer) { buffer.count_in(&s_->memory.buffer_bytes); }
+
+Buffer& Engine::output(ConnId conn) {
+  Conn& c = s_->conns.at(conn);
+  c.dirty = false;
+  return c.out;
+}
+
+bool Engine::blocked(ConnId conn) const { return is_blocked(s_->conns.at(conn)); }
+size_t Engine::output_limit(ConnId conn) const { return s_->conns.at(conn).out.limit(); }
+size_t Engine::input_limit(ConnId conn) const {
+  const uint64_t limit = s_->config.limits.query_buffer_bytes;
+  return is_guest(conn) ? std::min<uint64_t>(limit, kGuestInputBytes) : limit;
+}
+bool Engine::is_guest(ConnId conn) const {
+  const Conn& c = s_->conns.at(conn);
+  return c.checked && needs_auth(*s_, c);
+}
+bool Engine::lets_anybody_in() const { return s_->acl.lets_anybody_in(); }
+bool Engine::goes_on(ConnId conn) const { return s_->conns.at(conn).slices.count() > 0; }
+bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
+void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
+  Conn& c = s_->conns.at(conn);
+  s_->memory.buffer_bytes += unparsed_bytes - c.unparsed_bytes;
+  c.unparsed_bytes = unparsed_bytes;
+}
+
+void Engine::note_traffic(uint64_t read_bytes, uint64_t written_bytes) {
+  s_->stats.read_bytes += read_bytes;
+  s_->stats.written_bytes += written_bytes;
+}
+
+void Engine::note_refused_connection() { ++s_->stats.refused_connections; }
+const Config& Engine::config() const { return s_->config; }
+
+void Engine::keep_journal() { s_->journal.on = true; }
+std::string_view Engine::journal_records() {
+  if (s_->task->fiber.under_way()) return {};
+  if (!s_->journal.large.empty()) {
+    Effects none;
+    Turn t{*s_, s_->journal.changed_at, none};
+    write_large_records(t);
+  }
+  return s_->journal.out;
+}
+bool Engine::recorded_grants() const { return s_->journal.grants; }
+void Engine::clear_journal_records() {
+  constexpr size_t kKeptBytes = size_t{1} << 20U;
+  s_->journal.out.clear();
+  if (s_->journal.out.capacity() > kKeptBytes) s_->journal.out.shrink_to_fit();
+  s_->journal.grants = false;
+}
+
+void Engine::begin_journal_file() { s_->journal.ahead_ms = kNoClock; }
+void Engine::begin_replayed_file() { s_->journal.read_boot_id.clear(); }
+
+std::string Engine::replay(std::string_view records, Now now) {
+  Effects none;
+  Turn t = reviving_turn(*s_, now, none);
+  std::string wrong = holdfast::replay(t, records);
+  serve_ready_queues(t);  // nobody waits, but lock-delays end
+  return wrong;
+}
+
+void Engine::conclude_loading(Now now) {
+  Effects none;
+  Turn t{*s_, now, none};
+  conclude_revival(t);
+  serve_ready_queues(t);
+  s_->stats = {};
+}
+
+Service& Engine::service() { return s_->service; }
+PagePool& Engine::pages() { return s_->pages; }
+bool Engine::at_rest() const { return !s_->task->fiber.under_way(); }
+uint64_t Engine::largest_token() const { return s_->tokens.largest(); }
+
+const Tokens& Engine::tokens() const { return s_->tokens; }
+TimeMs Engine::latest_deadline() const { return s_->journal.latest_deadline; }
+
+void Engine::check_invariants() const {
+  for (const auto& db : s_->dbs) db->check_invariants();
+  s_->queues.check_invariants();
+  assert(s_->task->fiber.under_way() || !s_->queues.any_ready());
+  size_t attached = 0;
+  for (DbIndex i = 0; i < kDatabases; ++i) {
+    s_->dbs[i]->scan(0, SIZE_MAX, [&](const Entry& e) { attached += e.attached; });
+  }
+  assert(attached == s_->attachments.size());
+  s_->queues.for_each([&](const WaitQueue& q) {
+    const Keyspace::Found f = s_->dbs[q.db]->find(q.key());
+    assert(f && f->has_queue);
+    assert(!q.waiters.empty() || q.delay_until.count > 0 || has_listener(*s_, q.db, f));
+    for (const Waiter* w : q.waiters) {
+      const Conn& c = s_->conns.at(w->conn);
+      assert((w->async || c.blocked_on == w || c.leaving) && *w->of_conn == w);
+    }
+  });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,383 @@
+// What becomes of a request.
+#include "core/engine/requests.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/engine/resumable_request.h"
+#include "core/events/monitor.h"
+#include "core/events/request_text.h"
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kBusyText =
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+
+constexpr std::string_view kOomText = "OOM command not allowed when used memory > 'maxmemory'.";
+
+bool is_queued_in_multi(const Conn& c, const Command& command) {
+  return c.transaction != nullptr && (command.flags & kInMulti) == 0;
+}
+
+// What a connection watches or listens to stays in memory. A few names are taken beyond the limit as well.
+bool keeps_names(const Command& command) {
+  const Handler h = command.handler;
+  return h == cmd_watch || h == cmd_subscribe || h == cmd_psubscribe || h == cmd_ssubscribe ||
+         h == cmd_client_tracking;
+}
+bool keeps_many_names(const Conn& c, const Command& command, std::span<const std::string_view> argv) {
+  constexpr uint64_t kFewBytes = uint64_t{64} << 10U;
+  if (!keeps_names(command)) return false;
+  uint64_t bytes = c.name_bytes;
+  for (const std::string_view arg : argv) bytes += bytes_of_name(arg);
+  return bytes > kFewBytes;
+}
+
+// Whether memory has to be looked at before the request runs.
+bool may_grow(const EngineState& s, const Conn& c, const Command& command) {
+  if (s.config.limits.memory_bytes == 0 && !s.memory.over_limit) [[likely]]
+    return false;
+  return (command.flags & (kDenyOom | kMovableKeys)) != 0 || c.transaction != nullptr ||
+         keeps_names(command);
+}
+
+// What ends a transaction, or the connection, runs beyond the limit of memory as well.
+bool ends_transaction(const Command& command) {
+  return command.handler == cmd_exec || command.handler == cmd_discard || command.handler == cmd_reset ||
+         command.handler == cmd_quit;
+}
+
+// Memory is looked at once, before a request begins, so that a transaction or a script runs as a whole or
+// not at all. As in Redis, a transaction takes no more requests beyond the limit.
+bool refuse_beyond_memory(Turn& t, const Conn& c, const Command& command,
+                          std::span<const std::string_view> argv, Reply& reply) {
+  const uint64_t limit = t.s.config.limits.memory_bytes;
+  const auto is_over = [&] { return limit != 0 && used_memory_bytes(t.s) > limit; };
+  while (is_over() && give_some_back(t.s)) {
+  }
+  t.s.memory.over_limit = is_over();
+  if (!t.s.memory.over_limit) return false;
+  const Transaction* const run = command.handler == cmd_exec ? c.transaction.get() : nullptr;
+  const bool grows = run != nullptr
+                         ? run->grows
+                         : demands_of(t.s, command, argv).grow || keeps_many_names(c, command, argv);
+  if (!grows && (c.transaction == nullptr || ends_transaction(command))) return false;
+  reply.error(run != nullptr ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)
+                             : std::string(kOomText));
+  return true;
+}
+
+// Runs a script, or compiles one: both may take long.
+bool is_script(const Command& command) {
+  return (command.flags & kMovableKeys) != 0 || command.handler == cmd_script_load;
+}
+
+// Keeps a request for EXEC. What a transaction keeps is input not worked off yet, and shares its limit.
+void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<const std::string_view> argv,
+                    Reply& reply) {
+  Transaction& transaction = *c.transaction;
+  if (transaction.broken || c.watch_broken) return reply.simple("QUEUED");  // none of it will run
+  QueuedRequests& queued = transaction.requests;
+  if (queued.bytes() + QueuedRequests::bytes_of(argv) > s.config.limits.query_buffer_bytes) {
+    transaction.broken = true;
+    const size_t answered = c.out.size();
+    reply.error("ERR transaction is larger than client-query-buffer-limit allows");
+    s.log.note_rejection(&command, c.out.view().substr(answered));
+    return;
+  }
+  queued.add(argv);
+  const Demands demands = demands_of(s, command, argv);
+  transaction.has_script = transaction.has_script || is_script(command);
+  transaction.writes = transaction.writes || demands.write;
+  transaction.grows = transaction.grows || demands.grow;
+  reply.simple("QUEUED");
+}
+
+// A request was refused before it could run: a transaction under way is broken, and EXEC itself ends it.
+void fail_transaction(Turn& t, Conn& c, std::string_view name) {
+  if (c.transaction != nullptr) c.transaction->broken = true;
+  if (!equals_ignore_case(name, "exec")) return;
+  end_transaction(t.s, std::move(c.transaction));
+  t.s.watches.clear(c);
+}
+
+// RESP2 cannot tell messages from replies, so that a subscriber may do little else.
+bool refuse_to_subscriber(const Conn& c, const Command& command, Reply& reply) {
+  if (c.protocol >= 3 || c.subscriptions() == 0) [[likely]]
+    return false;
+  for (const Handler allowed : {cmd_ping, cmd_quit, cmd_reset, cmd_subscribe, cmd_unsubscribe,
+                                cmd_psubscribe, cmd_punsubscribe, cmd_ssubscribe, cmd_sunsubscribe}) {
+    if (command.handler == allowed) return false;
+  }
+  reply.error(
+      std::string("ERR Can't execute '")
+          .append(command.name)
+          .append("': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this "
+                  "context"));
+  return true;
+}
+
+bool refuse_in_multi(const Conn& c, const Command& command, Reply& reply) {
+  if (c.transaction == nullptr || (command.flags & kNoMulti) == 0) [[likely]]
+    return false;
+  reply.error("ERR Command not allowed inside a transaction");
+  return true;
+}
+
+bool refuse_while_loading(const Turn& t, const Command& command, Reply& reply) {
+  if (!t.s.service.loading || (command.flags & kLoading) != 0) [[likely]]
+    return false;
+  reply.error("LOADING Redis is loading the dataset in memory");
+  return true;
+}
+
+bool refuse_while_busy(const Conn& c, const Command& command, Reply& reply) {
+  if ((command.flags & kAllowBusy) != 0) return false;
+  const bool aborts = command.handler == cmd_exec && c.transaction != nullptr;
+  reply.error(aborts ? std::string("EXECABORT Transaction discarded because of: ").append(kBusyText)
+                     : std::string(kBusyText));
+  return true;
+}
+
+// Nothing is promised that cannot be kept: only what ends holds, and what changes nothing, goes on.
+bool refuse_promise(Request& r) {
+  const Service& service = r.s().service;
+  if ((r.command.flags & kWrite) == 0 || (r.command.flags & kRelease) != 0) return false;
+  if (!service.refusal.empty()) return r.reply.error(service.refusal), true;
+  if (is_due(service.recovering_until, r.now()) || (r.command.flags & kDenyOom) == 0) return false;
+  r.reply.error("RECOVERING holds of before the restart may still be alive elsewhere; " +
+                std::to_string((service.recovering_until - r.now()).count) + " ms are left");
+  return true;
+}
+
+// A web page may make a browser send lines here; what they say must not be done, whatever the server does.
+// True: the request was such a line, and its connection is closed.
+bool refuse_http(Turn& t, Conn& c, std::string_view word, size_t answered) {
+  if (!equals_ignore_case(word, "post") && !equals_ignore_case(word, "host:")) return false;
+  c.out.truncate(answered);
+  c.running = false;
+  c.closing = true;
+  t.fx.closes.push_back(c.id);
+  return true;
+}
+
+bool may_run_long(const Conn& c, const Command& command) {
+  if (is_script(command)) return true;
+  return command.handler == cmd_exec && c.transaction != nullptr && c.transaction->has_script;
+}
+
+// Where the request began, the output had not overflowed.
+void take_back(Conn& c, size_t answered) {
+  c.out.truncate(answered);
+  c.out.forget_overflow();
+}
+
+// CLIENT REPLY: takes back what was just answered where nobody wants it. The reply of a request that waits
+// is seen to when it comes.
+void obey_reply_mode(Conn& c, size_t answered) {
+  switch (c.reply_mode) {
+    case ReplyMode::kOn:
+      break;
+    case ReplyMode::kOff:
+      take_back(c, answered);
+      break;
+    case ReplyMode::kSkipNext:
+      c.reply_mode = ReplyMode::kSkip;
+      break;
+    case ReplyMode::kSkip:
+      take_back(c, answered);
+      if (c.blocked_on == nullptr) c.reply_mode = ReplyMode::kOn;
+      break;
+  }
+}
+
+// CLIENT CACHING speaks of the next command that is no CLIENT, or transaction, alone.
+void forget_caching(Conn& c) {
+  if (c.tracking == nullptr || c.transaction != nullptr) return;
+  const bool said_so = c.last_command != nullptr && c.last_command->container() == "client";
+  if (!said_so) c.tracking->caching = false;
+}
+
+// Pushes that came while the connection's own request ran follow its reply.
+inline void flush_later(Turn& t, Conn& c) {
+  c.running = false;
+  if (c.out.overflowed() || c.later.overflowed()) [[unlikely]]
+    return close_slow_reader(t, c);
+  if (c.later.empty()) return;
+  c.out.append(c.later.view());
+  c.later.reset(0);
+}
+
+// The limits within which SLOWLOG keeps a request's arguments, as Redis does.
+std::vector<std::string> cut_arguments(const Command& command, std::span<const std::string_view> argv) {
+  constexpr size_t kMaxArguments = 32;
+  std::vector<std::string> cut;
+  for (size_t i = 0; i < std::min(argv.size(), kMaxArguments); ++i) {
+    if (i + 1 == kMaxArguments && argv.size() > kMaxArguments) {
+      cut.push_back("... (" + std::to_string(argv.size() - kMaxArguments + 1) + " more arguments)");
+    } else if (is_secret(command, argv, i)) {
+      cut.emplace_back(kRedacted);
+    } else {
+      cut.push_back(cut_text(argv[i]));
+    }
+  }
+  return cut;
+}
+
+void note_time(Request& r, int64_t us) {
+  CommandLog& log = r.s().log;
+  const Config& config = r.s().config;
+  const int64_t at_s = r.t.now.wall_us / 1000000;
+  log.note_time(r.command, us, config.latency_tracking);
+  if (us >= config.slowlog_us && config.slowlog_entries > 0 && (r.command.flags & kSkipSlowlog) == 0) {
+    log.keep_slow({0, at_s, us, cut_arguments(r.command, r.argv), r.c.peer, r.c.name},
+                  config.slowlog_entries);
+  }
+  if (config.latency_threshold_ms > 0 && us / 1000 >= config.latency_threshold_ms) {
+    log.note_latency((r.command.flags & kFast) != 0 ? "fast-command" : "command", at_s, us / 1000);
+  }
+}
+
+// Runs the handler, with what there is to know about the call.
+void call(Request& r) {
+  const Config& config = r.s().config;
+  // A limit below a millisecond is for those who want to see everything.
+  constexpr int64_t kCloseUs = 1000;
+  const bool timed = (r.s().log.begin(r.command) || config.slowlog_us < kCloseUs) && config.clock_us;
+  const int64_t began_us = timed ? config.clock_us() : 0;
+  const size_t answered = r.reply.out().size();
+  r.command.handler(r);
+  if (timed) note_time(r, config.clock_us() - began_us);
+  if (r.reply.out().size() > answered && r.reply.out().view()[answered] == '-') {
+    const bool again = (r.command.flags & kMovableKeys) != 0 && r.s().scripts.take_repeated_error();
+    r.s().log.note_failure(r.command, r.reply.out().view().substr(answered), again);
+  }
+}
+
+}  // namespace
+
+void run_command(Request& r) {
+  ++r.s().stats.commands;
+  const bool script = (r.command.flags & kMovableKeys) != 0;
+  if (script && !r.s().monitors.empty()) [[unlikely]]
+    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
+  const size_t answered = r.reply.out().size();
+  if ((r.command.flags & kDenyOom) != 0 && r.keys().is_full()) [[unlikely]] {
+    r.reply.error(kOomText);
+    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
+    return;
+  }
+  if (!r.s().service.grants(r.now()) && refuse_promise(r)) [[unlikely]] {
+    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
+    return;
+  }
+  call(r);
+  if (!script && !r.s().monitors.empty()) [[unlikely]]
+    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
+  if (r.c.tracking != nullptr) [[unlikely]]
+    remember_reads(r.t, r.c, r.command, r.argv);
+}
+
+static void conclude_refused(Turn& t, Conn& c, const Command& command,
+                             std::span<const std::string_view> argv, size_t answered) {
+  fail_transaction(t, c, argv[0]);
+  t.s.log.note_rejection(&command, c.out.view().substr(answered));
+  conclude_request(t, c, answered);
+}
+
+void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
+  mark_dirty(t, c);
+  c.running = true;
+  const size_t answered = c.out.size();
+  Reply reply(c.out, c.protocol);
+  const Command* command = resolve_command(argv, reply);
+  if (command == nullptr) {
+    if (refuse_http(t, c, argv[0], answered)) return;
+    fail_transaction(t, c, argv[0]);
+    c.last_command = find_row(argv);
+    t.s.log.note_rejection(c.last_command, c.out.view().substr(answered));
+    return conclude_request(t, c, answered);
+  }
+  c.last_command = command;
+  if (c.checked && refuse_by_acl(t, c, *command, argv, reply)) [[unlikely]]
+    return conclude_refused(t, c, *command, argv, answered);
+  if (t.s.pause.until && is_paused(t, c, *command, argv)) [[unlikely]]
+    return postpone(c, argv);
+  if (refuse_in_multi(c, *command, reply) ||
+      (may_grow(t.s, c, *command) && refuse_beyond_memory(t, c, *command, argv, reply)) ||
+      refuse_to_subscriber(c, *command, reply) || refuse_while_loading(t, *command, reply))
+    return conclude_refused(t, c, *command, argv, answered);
+  if (is_queued_in_multi(c, *command)) {
+    queue_in_multi(t.s, c, *command, argv, reply);
+  } else if (may_run_long(c, *command)) {
+    if (!start_long_request(t, c, *command, argv)) return;
+  } else {
+    Request r{t, c, *command, argv, reply, true};
+    run_command(r);
+    if (c.slices.count() > 0) [[unlikely]]
+      t.s.unfinished.push_back(c.id);
+  }
+  conclude_request(t, c, answered);
+}
+
+void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view> argv) {
+  mark_dirty(t, c);
+  c.running = true;
+  const size_t answered = c.out.size();
+  Reply reply(c.out, c.protocol);
+  const Command* command = resolve_command(argv, reply);
+  if (command == nullptr && refuse_http(t, c, argv[0], answered)) return;
+  if (command == nullptr || (c.checked && refuse_by_acl(t, c, *command, argv, reply)) ||
+      refuse_while_busy(c, *command, reply)) {
+    fail_transaction(t, c, argv[0]);
+    t.s.log.note_rejection(command, c.out.view().substr(answered));
+  } else if (is_queued_in_multi(c, *command)) {
+    queue_in_multi(t.s, c, *command, argv, reply);
+  } else {
+    Request r{t, c, *command, argv, reply};
+    run_command(r);
+  }
+  obey_reply_mode(c, answered);
+  flush_later(t, c);
+}
+
+void conclude_request(Turn& t, Conn& c, size_t answered) {
+  if (c.reply_mode != ReplyMode::kOn) [[unlikely]]
+    obey_reply_mode(c, answered);
+  forget_caching(c);
+  serve_ready_queues(t);
+  if (t.s.tracking.untold()) [[unlikely]] {
+    tell_own_invalidations(t);
+    broadcast_invalidations(t);
+  }
+  flush_later(t, c);
+}
+
+void run_postponed(Turn& t) {
+  t.s.pause.over = false;
+  std::vector<Conn*> waiting;
+  t.s.conns.for_each([&](Conn& c) {
+    if (c.postponed.count() > 0) waiting.push_back(&c);
+  });
+  std::ranges::sort(waiting, {}, [](const Conn* c) { return c->id.serial; });
+  for (Conn* c : waiting) take_postponed(t, *c);
+}
+
+void take_postponed(Turn& t, Conn& c) {
+  QueuedRequests kept = std::exchange(c.postponed, {});
+  t.actor = c.id;
+  const bool busy = t.s.task->fiber.under_way();
+  kept.take_first([&](std::span<const std::string_view> argv) {
+    if (!c.closing) busy ? take_request_while_busy(t, c, argv) : take_request(t, c, argv);
+  });
+  t.s.old_buffers.take(kept.memory());
+  t.fx.wakes.push_back(c.id);
+}
+
+}  // namespace holdfast

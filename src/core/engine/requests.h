@@ -1,0 +1,33 @@
+// One request, from the door to its reply: refused, queued for EXEC, put off by CLIENT PAUSE or by its own
+// length, or run.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/state/state.h"
+
+namespace holdfast {
+
+// What a request may do, as far as it tells before it runs. A script's own flags ("#!lua flags=...") count
+// where it has them.
+struct Demands {
+  bool write = false;  // also: publish
+  bool grow = false;   // memory
+};
+Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv);
+
+// The connection must be able to go on: not blocked, not closing.
+void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv);
+// The same while a script is over its time: few commands run, all others are answered -BUSY.
+void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view> argv);
+// A request has been answered, now or, where it was put off, in an earlier turn. `answered` is the size
+// that the connection's output had before.
+void conclude_request(Turn& t, Conn& c, size_t answered);
+
+// Runs what CLIENT PAUSE has kept, once that is over.
+void run_postponed(Turn& t);
+// Runs what postpone() has kept with the connection.
+void take_postponed(Turn& t, Conn& c);
+
+}  // namespace holdfast

@@ -1,0 +1,85 @@
+// How a request is put off and taken up again.
+#include "core/engine/resumable_request.h"
+
+#include <cassert>
+
+#include "core/command/command.h"
+
+namespace holdfast {
+
+namespace {
+
+void run_task(EngineState& s) {
+  LongTask& task = *s.task;
+  Conn& c = s.conns.at(task.conn);
+  Request r{*task.turn, c, *task.command, task.argv, Reply(task.out, c.protocol)};
+  task.request = &r;
+  run_command(r);
+  task.request = nullptr;
+}
+
+template <class T>
+void move_into(std::vector<T>& to, std::vector<T>& from) {
+  if (from.empty()) return;
+  to.insert(to.end(), from.begin(), from.end());
+  from.clear();
+}
+
+// Whatever has come about so far is for the shell to do, though the task may not have ended.
+void hand_over(LongTask& task, Effects& fx) {
+  move_into(fx.dirty, task.fx.dirty);
+  move_into(fx.wakes, task.fx.wakes);
+  move_into(fx.closes, task.fx.closes);
+}
+
+void answer(LongTask& task, Conn& c) {
+  if (task.out.overflowed()) c.out.mark_overflowed();
+  c.out.append(task.out.view());
+  task.out.reset(size_t{64} << 10U);
+  task.kept.clear();
+  task.kept_argv.clear();
+}
+
+// The caller's arguments end with its call.
+void keep_arguments(LongTask& task) {
+  task.kept.assign(task.argv.begin(), task.argv.end());
+  task.kept_argv.assign(task.kept.begin(), task.kept.end());
+  task.argv = task.kept_argv;
+  task.request->argv = task.kept_argv;
+}
+
+}  // namespace
+
+LongTask::LongTask(EngineState& s) : fiber([&s] { run_task(s); }) {}
+
+bool start_long_request(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv) {
+  LongTask& task = *t.s.task;
+  assert(!task.fiber.under_way());
+  task.turn.emplace(Turn{t.s, t.now, task.fx, t.due, t.actor});
+  task.conn = c.id;
+  task.command = &command;
+  task.argv = argv;
+  task.out.set_limit(c.out.limit());
+  const bool ended = task.fiber.start();
+  hand_over(task, t.fx);
+  if (ended) {
+    answer(task, c);
+    return true;
+  }
+  keep_arguments(task);
+  c.in_script = true;
+  return false;
+}
+
+bool resume_long_request(EngineState& s, Effects& fx) {
+  LongTask& task = *s.task;
+  const bool ended = task.fiber.resume();
+  hand_over(task, fx);
+  if (!ended) return false;
+  Conn& c = s.conns.at(task.conn);
+  c.in_script = false;
+  answer(task, c);
+  return true;
+}
+
+}  // namespace holdfast

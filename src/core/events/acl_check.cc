@@ -1,0 +1,222 @@
+// What a connection's user may do, and what becomes of a connection whose user changes.
+#include <absl/container/flat_hash_set.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/base/glob.h"
+#include "core/command/acl.h"
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/command/key_access.h"
+#include "core/events/describe_client.h"
+#include "core/events/request_text.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kNoAuthText = "NOAUTH Authentication required.";
+
+bool may_use_key(const AclSelector& s, std::string_view key, uint8_t access) {
+  return std::ranges::any_of(s.keys, [&](const KeyPattern& p) {
+    return (p.access & access) == access && glob_match(p.glob, key);
+  });
+}
+
+bool may_use_channel(const AclSelector& s, std::string_view channel, bool is_pattern) {
+  if (s.all_channels) return true;
+  return std::ranges::any_of(s.channels, [&](const std::string& glob) {
+    return is_pattern ? glob == channel : glob_match(glob, channel);
+  });
+}
+
+bool may_run(const AclSelector& s, const Command& command, std::span<const std::string_view> argv) {
+  const size_t row = row_index(command);
+  if (s.commands[row] || (command.flags & kNoAuth) != 0) return true;
+  const auto words = s.first_arguments.find(row);
+  if (argv.size() < 2 || words == s.first_arguments.end()) return false;
+  return std::ranges::any_of(words->second, [&](const auto& w) { return equals_ignore_case(w, argv[1]); });
+}
+
+// The keys of a lease, which its later commands do not name.
+const std::vector<std::string>* keys_of_lease(const EngineState& s, const Command& command,
+                                              std::span<const std::string_view> argv) {
+  for (const Handler by_id : {cmd_lease_cancel, cmd_lease_confirm, cmd_lease_info, cmd_lease_renew}) {
+    if (command.handler != by_id) continue;
+    const LiveLease* lease = s.leases.find(argv[2]);
+    return lease == nullptr ? nullptr : &lease->keys;
+  }
+  return nullptr;
+}
+
+Verdict check_keys(const EngineState& s, const AclSelector& selector, const Command& command,
+                   std::span<const std::string_view> argv) {
+  const auto positions = key_positions(command, argv);
+  for (size_t n = 0; positions && n < positions->size(); ++n) {
+    const std::string_view flags = key_flags(command, argv, n);
+    const size_t at = (*positions)[n];
+    if (flags != "not_key" && !may_use_key(selector, argv[at], access_needed(flags)))
+      return {Denial::kKey, at};
+  }
+  const uint8_t access = command.handler == cmd_lease_info ? kRead : kWritten;
+  if (const auto* keys = keys_of_lease(s, command, argv)) {
+    for (const std::string& key : *keys) {
+      if (!may_use_key(selector, key, access)) return {Denial::kKey, 2};
+    }
+  }
+  return {};
+}
+
+Verdict check_channels(const AclSelector& selector, const Command& command,
+                       std::span<const std::string_view> argv) {
+  size_t end = 1;
+  if (command.handler == cmd_publish || command.handler == cmd_spublish) end = 2;
+  const bool patterns = command.handler == cmd_psubscribe;
+  if (patterns || command.handler == cmd_subscribe || command.handler == cmd_ssubscribe) end = argv.size();
+  for (size_t i = 1; i < end; ++i) {
+    if (!may_use_channel(selector, argv[i], patterns)) return {Denial::kChannel, i};
+  }
+  return {};
+}
+
+Verdict check_selector(const EngineState& s, const AclSelector& selector, const Command& command,
+                       std::span<const std::string_view> argv) {
+  if (!may_run(selector, command, argv)) return {Denial::kCommand, 0};
+  if (!selector.all_keys) {
+    if (const Verdict v = check_keys(s, selector, command, argv); !v.allowed()) return v;
+  }
+  return selector.all_channels ? Verdict{} : check_channels(selector, command, argv);
+}
+
+bool may_listen(const AclUser& user, std::string_view channel, bool is_pattern) {
+  if (may_use_channel(user.root, channel, is_pattern)) return true;
+  return std::ranges::any_of(user.selectors,
+                             [&](const AclSelector& s) { return may_use_channel(s, channel, is_pattern); });
+}
+
+bool may_keep_listening(const Conn& c) {
+  const auto plain = [&c](const std::string& name) { return may_listen(*c.user, name, false); };
+  const auto pattern = [&c](const std::string& name) { return may_listen(*c.user, name, true); };
+  return std::ranges::all_of(c.channels, plain) && std::ranges::all_of(c.shard_channels, plain) &&
+         std::ranges::all_of(c.patterns, pattern);
+}
+
+void renew_check(const EngineState& s, Conn& c) {
+  c.checked = !c.user->unlimited || needs_auth(s, c);
+  renew_output_limit(s, c);
+}
+
+std::string_view short_text(Denial why) {
+  if (why == Denial::kKey) return "access one of the keys used as arguments";
+  return "access one of the channels used as arguments";
+}
+
+}  // namespace
+
+// Of several refusals the one that came furthest is told.
+Verdict check_permission(const EngineState& s, const AclUser& user, const Command& command,
+                         std::span<const std::string_view> argv) {
+  Verdict worst = check_selector(s, user.root, command, argv);
+  for (const AclSelector& selector : user.selectors) {
+    if (worst.allowed()) return worst;
+    const Verdict v = check_selector(s, selector, command, argv);
+    if (v.allowed() || v.why > worst.why || (v.why == worst.why && v.at > worst.at)) worst = v;
+  }
+  return worst;
+}
+
+std::string denial_text(Verdict verdict, const Command& command, std::span<const std::string_view> argv) {
+  if (verdict.why == Denial::kCommand) {
+    return "This user has no permissions to run the '" + std::string(command.name) + "' command";
+  }
+  return "This user has no permissions to access the '" + std::string(argv[verdict.at]) +
+         (verdict.why == Denial::kKey ? "' key" : "' channel");
+}
+
+bool needs_auth(const EngineState& s, const Conn& c) {
+  return !c.authenticated && !s.acl.lets_anybody_in();
+}
+
+void forget_user(const EngineState& s, Conn& c) {
+  c.user = &s.acl.default_user();
+  c.authenticated = s.acl.lets_anybody_in();
+  renew_check(s, c);
+}
+
+void become_user(const EngineState& s, Conn& c, const AclUser& user) {
+  c.user = &user;
+  c.authenticated = true;
+  renew_check(s, c);
+}
+
+void apply_users(Turn& t) {
+  const EngineState& s = t.s;
+  absl::flat_hash_set<const AclUser*> present;  // where a connection points to may be gone
+  for (const auto& [name, user] : s.acl.users()) present.insert(user.get());
+  s.conns.for_each([&](Conn& c) {
+    const bool same = present.contains(c.user);
+    if (!same) c.user = &s.acl.nobody();
+    renew_check(s, c);
+    if (c.closing || (same && may_keep_listening(c))) return;
+    c.closing = true;
+    t.fx.closes.push_back(c.id);
+  });
+}
+
+void set_default_password(Turn& t, std::string_view password) {
+  t.s.acl.set_default_password(password);
+  apply_users(t);
+}
+
+void log_denial(Turn& t, const Conn& c, Denial why, AclContext context, std::string_view object,
+                std::string_view username) {
+  constexpr int64_t kTogetherMs = 60000;
+  constexpr size_t kLookedAt = 10;
+  AclLog& log = t.s.acl_log;
+  AclLogEntry entry{1,         why, context, cut_text(object), cut_text(username), describe_client(t, c),
+                    t.now.mono};
+  const auto end = log.begin() + static_cast<int64_t>(std::min(log.size(), kLookedAt));
+  const auto old = std::find_if(log.begin(), end, [&](const AclLogEntry& e) {
+    return e.why == why && e.context == context && e.object == entry.object &&
+           e.username == entry.username && (t.now.mono - e.at).count <= kTogetherMs;
+  });
+  if (old != end) {
+    entry.count += old->count;
+    log.erase(old);
+  }
+  log.push_front(std::move(entry));
+  while (log.size() > t.s.config.acl_log_entries) log.pop_back();
+}
+
+void log_verdict(Turn& t, const Conn& c, Verdict verdict, AclContext context, const Command& command,
+                 std::span<const std::string_view> argv) {
+  const std::string_view object = verdict.why == Denial::kCommand ? command.name : argv[verdict.at];
+  log_denial(t, c, verdict.why, context, object, c.user->name);
+}
+
+bool refuse_by_acl(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv,
+                   Reply& reply) {
+  std::string error;
+  if (needs_auth(t.s, c)) {
+    if ((command.flags & kNoAuth) != 0) return false;
+    error = kNoAuthText;
+  } else {
+    const Verdict v = check_permission(t.s, *c.user, command, argv);
+    if (v.allowed()) return false;
+    log_verdict(t, c, v, c.transaction != nullptr ? AclContext::kMulti : AclContext::kTopLevel, command,
+                argv);
+    error = "NOPERM this user has no permissions to ";
+    if (v.why == Denial::kCommand) {
+      error.append("run the '").append(command.name).append("' command");
+    } else {
+      error += short_text(v.why);
+    }
+  }
+  // Redis ends a transaction with this where EXEC itself is refused.
+  reply.error(command.handler == cmd_exec ? "EXECABORT Transaction discarded because of: " + error : error);
+  return true;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,60 @@
+// Writes requests as MONITOR shows them.
+#include "core/events/monitor.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/events/request_text.h"
+
+namespace holdfast {
+
+namespace {
+
+std::string line_of(Turn& t, const Conn& from, const Command& command,
+                    std::span<const std::string_view> argv, bool from_script) {
+  char time[48];
+  std::snprintf(time, sizeof time, "%lld.%06lld", static_cast<long long>(t.now.wall_us / 1000000),
+                static_cast<long long>(t.now.wall_us % 1000000));
+  std::string line = time;
+  line += " [" + std::to_string(t.s.db_name[from.db]) + " " + (from_script ? "lua" : from.peer) + "]";
+  size_t left = kMonitoredBytes;
+  for (size_t i = 0; i < argv.size(); ++i) {
+    line += ' ';
+    if (left == 0) return line + "... (" + std::to_string(argv.size() - i) + " more arguments)";
+    append_quoted(line, is_secret(command, argv, i) ? std::string(kRedacted) : cut_text(argv[i], left));
+    left -= std::min(left, argv[i].size() + 1);
+  }
+  return line;
+}
+
+}  // namespace
+
+void feed_monitors(Turn& t, const Conn& from, const Command& command,
+                   std::span<const std::string_view> argv, bool from_script) {
+  // Scripts are left out by their flag only because Redis shows them at another place.
+  const bool hidden = (command.flags & kSkipMonitor) != 0 && (command.flags & kMovableKeys) == 0;
+  if (hidden || (command.flags & kAdmin) != 0) return;
+  const std::string line = line_of(t, from, command, argv, from_script);
+  for (const ConnId id : t.s.monitors) {
+    Conn& c = t.s.conns.at(id);
+    if (!c.closing) push_to(t, c).simple(line);
+  }
+}
+
+void stop_monitoring(Turn& t, Conn& c) {
+  if (!c.monitor) return;
+  c.monitor = false;
+  std::erase(t.s.monitors, c.id);
+}
+
+void cmd_monitor(Request& r) {
+  if (r.c.monitor) return;  // without an answer, as Redis
+  r.s().monitors.push_back(r.c.id);
+  r.c.monitor = true;
+  r.reply.ok();
+}
+
+}  // namespace holdfast

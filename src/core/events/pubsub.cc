@@ -1,0 +1,128 @@
+// Messages on their way to subscribers. One is encoded once for each protocol, however many hear it.
+#include "core/events/pubsub.h"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "core/base/glob.h"
+#include "core/state/state.h"
+
+namespace holdfast {
+
+namespace {
+
+// Steps (GlobSteps) that all patterns together may take for one message, however long the channel's name:
+// a millisecond. Each has its part of them, but never less than the fewest, which from 256 patterns on is
+// what each has.
+constexpr uint64_t kPublishSteps = uint64_t{1} << 18;
+constexpr uint64_t kFewestSteps = 1024;
+
+// A message of several strings, as RESP2 and RESP3 write it.
+class Message {
+ public:
+  explicit Message(std::span<const std::string_view> parts) : parts_(parts) {}
+
+  std::string_view encoded(int protocol) {
+    Buffer& form = protocol >= 3 ? resp3_ : resp2_;
+    if (form.empty()) {
+      Reply reply(form, protocol);
+      reply.push(parts_.size());
+      for (const std::string_view part : parts_) reply.bulk(part);
+    }
+    return form.view();
+  }
+
+ private:
+  std::span<const std::string_view> parts_;
+  Buffer resp2_;
+  Buffer resp3_;
+};
+
+// Whoever reads too slowly is cut off here already where one turn publishes much.
+void send(Turn& t, Conn& c, Message& message) {
+  if (c.closing) return;
+  // Its own message comes before the reply of its request, as in Redis 7.0, but not inside that of EXEC.
+  const bool at_once = c.running && !c.in_exec && c.reply_mode == ReplyMode::kOn;
+  mark_dirty(t, c);
+  Buffer& out = at_once ? c.out : push_to(t, c).out();
+  out.append(message.encoded(c.protocol));
+  if (out.overflowed()) close_slow_reader(t, c);
+}
+
+int64_t send_to(Turn& t, const PubSub::Subscribers& subscribers, std::span<const std::string_view> parts) {
+  Message message(parts);
+  for (const auto& [serial, id] : subscribers) send(t, t.s.conns.at(id), message);
+  return static_cast<int64_t>(subscribers.size());
+}
+
+// The first byte of patterns that may match, or none: in the order of the tree, and each once.
+std::vector<std::string_view> possible_beginnings(std::string_view channel) {
+  std::vector<std::string_view> all = {"*", "?", "[", "\\", channel.substr(0, 1)};
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+void unsubscribe_from(PubSub& all, PubSub::Names& map, Conn& c, absl::btree_set<std::string>& names,
+                      size_t most) {
+  for (auto name = names.begin(); most > 0 && name != names.end(); --most, name = names.erase(name)) {
+    all.remove(map, *name, c);
+  }
+}
+
+}  // namespace
+
+void PubSub::add(Names& names, const std::string& name, Conn& c) {
+  const auto [it, made] = names.try_emplace(name);
+  it->second.emplace(c.id.serial, c.id);
+  bytes += bytes_of_name(name) * (made ? 2 : 1);
+  c.name_bytes += bytes_of_name(name);
+}
+
+void PubSub::remove(Names& names, const std::string& name, Conn& c) {
+  const auto it = names.find(name);
+  it->second.erase(c.id.serial);
+  const bool last = it->second.empty();
+  if (last) names.erase(it);
+  bytes -= bytes_of_name(name) * (last ? 2 : 1);
+  c.name_bytes -= bytes_of_name(name);
+}
+
+int64_t publish(Turn& t, std::string_view channel, std::string_view message) {
+  int64_t sent = 0;
+  const PubSub& all = t.s.pubsub;
+  if (const auto it = all.channels.find(channel); it != all.channels.end()) {
+    const std::string_view parts[] = {"message", channel, message};
+    sent += send_to(t, it->second, parts);
+  }
+  if (all.patterns.empty()) return sent;
+  const uint64_t part = kPublishSteps / all.patterns.size();
+  GlobSteps steps{.allowed = std::max(part, kFewestSteps), .free = 0};
+  for (const std::string_view begin : possible_beginnings(channel)) {
+    for (auto it = all.patterns.lower_bound(begin);
+         it != all.patterns.end() && std::string_view(it->first).substr(0, 1) == begin; ++it) {
+      if (!glob_match(it->first, channel, steps)) continue;
+      const std::string_view parts[] = {"pmessage", it->first, channel, message};
+      sent += send_to(t, it->second, parts);
+    }
+  }
+  return sent;
+}
+
+int64_t publish_to_shard(Turn& t, std::string_view channel, std::string_view message) {
+  const auto it = t.s.pubsub.shard_channels.find(channel);
+  if (it == t.s.pubsub.shard_channels.end()) return 0;
+  const std::string_view parts[] = {"smessage", channel, message};
+  return send_to(t, it->second, parts);
+}
+
+void unsubscribe_all(Turn& t, Conn& c, size_t most) {
+  PubSub& all = t.s.pubsub;
+  unsubscribe_from(all, all.channels, c, c.channels, most);
+  unsubscribe_from(all, all.patterns, c, c.patterns, most);
+  unsubscribe_from(all, all.shard_channels, c, c.shard_channels, most);
+  renew_output_limit(t.s, c);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,112 @@
+// Requests as text.
+#include "core/events/request_text.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <initializer_list>
+
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+
+namespace holdfast {
+
+namespace {
+
+// Whether an argument of ACL SETUSER may be a password or its hash, or have one in it. What is no rule may
+// be one without its sign.
+bool may_be_password(std::string_view rule) {
+  constexpr std::string_view kSigns = "+-~%&(";
+  constexpr std::string_view kMarks = "><#!";
+  static constexpr std::string_view kWords[] = {"on",
+                                                "off",
+                                                "nopass",
+                                                "reset",
+                                                "resetpass",
+                                                "allkeys",
+                                                "resetkeys",
+                                                "allchannels",
+                                                "allcommands",
+                                                "nocommands",
+                                                "resetchannels",
+                                                "clearselectors",
+                                                "sanitize-payload",
+                                                "skip-sanitize-payload"};
+  if (rule.find_first_of(kMarks) != std::string_view::npos) return true;
+  if (!rule.empty() && kSigns.find(rule[0]) != std::string_view::npos) return false;
+  return std::ranges::none_of(kWords,
+                              [&](std::string_view word) { return equals_ignore_case(rule, word); });
+}
+
+// Options whose values are, or have, passwords: those of this server and those of Redis, as a value is
+// secret also where the option is refused.
+bool names_secret(std::string_view option) {
+  return std::ranges::any_of(
+      std::initializer_list<std::string_view>{"requirepass", "user", "tls-key-file-pass",
+                                              "tls-client-key-file-pass", "masterauth", "masteruser"},
+      [&](std::string_view name) { return equals_ignore_case(option, name); });
+}
+
+// ACL DRYRUN and COMMAND GETKEYS take a request as arguments, from `first` on.
+bool is_secret_within(std::span<const std::string_view> argv, size_t first, size_t i) {
+  if (i <= first) return false;
+  const auto inner = argv.subspan(first);
+  const Command* command = find_row(inner);
+  return command != nullptr && is_secret(*command, inner, i - first);
+}
+
+}  // namespace
+
+bool is_secret(const Command& command, std::span<const std::string_view> argv, size_t i) {
+  if (command.handler == cmd_auth) return i > 0;
+  if (command.handler == cmd_acl_setuser) return i > 2 && may_be_password(argv[i]);
+  // Whether names and values are in order is not known yet.
+  if (command.handler == cmd_config_set) return i > 2 && names_secret(argv[i - 1]);
+  if (command.handler == cmd_acl_dryrun) return is_secret_within(argv, 3, i);
+  if (command.handler == cmd_command_getkeys || command.handler == cmd_command_getkeysandflags)
+    return is_secret_within(argv, 2, i);
+  if (command.handler != cmd_hello) return false;
+  for (size_t at = 2; at < i; ++at) {
+    if (equals_ignore_case(argv[at], "AUTH") && i <= at + 2) return true;
+  }
+  return false;
+}
+
+std::string cut_text(std::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
+  return std::string(text.substr(0, most)) + "... (" + std::to_string(text.size() - most) + " more bytes)";
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    static constexpr std::string_view kPlain = "\\\"\n\r\t\a\b";
+    static constexpr std::string_view kEscaped = "\\\"nrtab";
+    const size_t special = kPlain.find(c);
+    if (special != std::string_view::npos) {
+      out.append("\\").push_back(kEscaped[special]);
+    } else if (c >= ' ' && c <= '~') {
+      out += c;
+    } else {
+      char hex[5];
+      std::snprintf(hex, sizeof hex, "\\x%02x", static_cast<unsigned char>(c));
+      out += hex;
+    }
+  }
+  out += '"';
+}
+
+void audit(Request& r) {
+  constexpr size_t kMaxArguments = 16;
+  if (!r.s().config.audit) return;
+  std::string line = "client " + std::to_string(r.c.id.serial) + " (" + r.c.peer + ", user ";
+  append_quoted(line, r.c.user->name);
+  line += "):";
+  for (size_t i = 0; i < std::min(r.argc(), kMaxArguments); ++i) {
+    line += ' ';
+    append_quoted(line, is_secret(r.command, r.argv, i) ? kRedacted : r.arg(i).substr(0, kShownBytes));
+  }
+  if (r.argc() > kMaxArguments) line += " ...";
+  r.s().config.audit(line);
+}
+
+}  // namespace holdfast

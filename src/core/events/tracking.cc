@@ -1,0 +1,231 @@
+// Who is told of which key. A key is forgotten when its readers have been told: they read it again or do
+// not care any more.
+#include "core/events/tracking.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "core/command/command.h"
+#include "core/state/state.h"
+
+namespace holdfast {
+
+namespace {
+
+// Where a message for the connection goes: to itself, or to the one it named by REDIRECT. Null: that has
+// gone, or it could not tell the message from a reply.
+Conn* receiver_of(Turn& t, Conn& c) {
+  ClientTracking& own = *c.tracking;
+  if (own.redirect == 0) return c.protocol >= 3 ? &c : nullptr;
+  Conn* other = t.s.conns.find_serial(own.redirect);
+  if (other != nullptr) {
+    const bool hears = other->protocol >= 3 || other->subscriptions() > 0;
+    return hears ? other : nullptr;
+  }
+  own.redirect_broken = true;
+  if (c.protocol < 3) return nullptr;
+  Reply push = push_to(t, c);
+  push.push(2);
+  push.bulk("tracking-redir-broken");
+  push.integer(static_cast<int64_t>(own.redirect));
+  return nullptr;
+}
+
+// The head of an invalidation; what is invalid follows. RESP2 can only hear of it as of a message.
+std::optional<Reply> open_invalidation(Turn& t, Conn& c) {
+  Conn* to = receiver_of(t, c);
+  if (to == nullptr || to->closing) return std::nullopt;
+  Reply push = push_to(t, *to);
+  if (to->protocol >= 3) {
+    push.push(2);
+    push.bulk("invalidate");
+  } else {
+    push.push(3);
+    push.bulk("message");
+    push.bulk("__redis__:invalidate");
+  }
+  return push;
+}
+
+void tell_keys(Turn& t, Conn& c, const std::vector<std::string_view>& keys) {
+  auto push = open_invalidation(t, c);
+  if (!push) return;
+  push->array(keys.size());
+  for (const std::string_view key : keys) push->bulk(key);
+}
+
+// NOLOOP: whose own change it is hears nothing.
+bool is_own(const Conn& c, uint64_t changed_by) { return c.tracking->noloop && c.id.serial == changed_by; }
+
+void tell_readers(Turn& t, decltype(Tracking::readers)::iterator it, bool own_too = false) {
+  const auto node = t.s.tracking.readers.extract(it);
+  t.s.tracking.remembered -= node.mapped().size();
+  t.s.tracking.reader_bytes -= bytes_of_name(node.key());
+  for (const auto& [serial, id] : node.mapped()) {
+    Conn* c = t.s.conns.find(id);
+    if (c == nullptr || c->tracking == nullptr || c->tracking->bcast) continue;
+    if (!own_too && is_own(*c, t.actor.serial)) continue;
+    if (id == t.actor && c->running) {
+      t.s.tracking.own.push_back(node.key());
+    } else {
+      tell_keys(t, *c, {node.key()});
+    }
+  }
+}
+
+// The table is full: what is forgotten must not be kept by its readers either, whoever made it full.
+void forget_some_key(Turn& t) { tell_readers(t, t.s.tracking.readers.begin(), true); }
+
+size_t common_size(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+// Calls f(it) for each prefix of the key. The last prefix that is not behind `rest` in their order either
+// begins it, or tells how much of it those that do can have: so there is no need to look at all.
+template <class F>
+void for_each_prefix(Tracking& all, std::string_view key, F f) {
+  std::string_view rest = key;
+  for (auto it = all.prefixes.upper_bound(rest); it != all.prefixes.begin();
+       it = all.prefixes.upper_bound(rest)) {
+    --it;
+    size_t size = common_size(it->first, rest);
+    if (size == it->first.size()) {
+      f(it);
+      if (size-- == 0) return;
+    }
+    rest = key.substr(0, size);
+  }
+}
+
+void note_for_broadcast(Turn& t, std::string_view key) {
+  Tracking& all = t.s.tracking;
+  for_each_prefix(all, key, [&](auto prefix) {
+    auto& changed = prefix->second.changed;
+    if (changed.empty()) all.touched.insert(prefix->first);
+    const auto [it, added] = changed.try_emplace(std::string(key), t.actor.serial);
+    it->second = t.actor.serial;
+    all.pending += added ? 1 : 0;
+  });
+}
+
+void broadcast(Turn& t, const Tracking::Prefix& prefix) {
+  for (const auto& [serial, id] : prefix.clients) {
+    Conn& c = t.s.conns.at(id);
+    std::vector<std::string_view> keys;
+    for (const auto& [key, changed_by] : prefix.changed) {
+      if (!is_own(c, changed_by)) keys.push_back(key);
+    }
+    if (!keys.empty()) tell_keys(t, c, keys);
+  }
+}
+
+}  // namespace
+
+// Whether keys have to be forgotten: there are too many, or they are the memory that is missing.
+static bool is_too_full(const EngineState& s) {
+  const Limits& limits = s.config.limits;
+  if (s.tracking.has_surplus(limits.tracking_keys)) return true;
+  return limits.memory_bytes != 0 && !s.tracking.readers.empty() &&
+         used_memory_bytes(s) > limits.memory_bytes;
+}
+
+void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv) {
+  Tracking& all = t.s.tracking;
+  const ClientTracking& own = *c.tracking;
+  if (own.bcast || (command.flags & kReadOnly) == 0) return;
+  if ((command.flags & kMovableKeys) != 0) return;  // what a script reads is noted as it reads it
+  if ((own.optin && !own.caching) || (own.optout && own.caching)) return;
+  const auto positions = key_positions(command, argv);
+  if (!positions) return;
+  for (const size_t i : *positions) {
+    const auto [it, made] = all.readers.try_emplace(std::string(argv[i]));
+    if (made) all.reader_bytes += bytes_of_name(it->first);
+    all.remembered += it->second.emplace(c.id.serial, c.id).second ? 1 : 0;
+  }
+  // Beyond what this request has added the rest goes in steps: see forget_surplus_keys().
+  for (size_t steps = positions->size(); steps > 0 && is_too_full(t.s); --steps) forget_some_key(t);
+}
+
+void forget_surplus_keys(Turn& t) {
+  constexpr size_t kKeysAtOnce = 100;
+  for (size_t n = 0; n < kKeysAtOnce; ++n) {
+    if (!t.s.tracking.has_surplus(t.s.config.limits.tracking_keys)) return;
+    forget_some_key(t);
+  }
+}
+
+void invalidate(Turn& t, std::string_view key) {
+  if (!t.s.tracking.prefixes.empty()) note_for_broadcast(t, key);
+  const auto it = t.s.tracking.readers.find(key);
+  if (it != t.s.tracking.readers.end()) tell_readers(t, it);
+}
+
+void invalidate_all(Turn& t) {
+  t.s.tracking.readers.clear();
+  t.s.tracking.remembered = 0;
+  t.s.tracking.reader_bytes = 0;
+  const Tracking::Clients clients = t.s.tracking.clients;
+  for (const auto& [serial, id] : clients) {
+    auto push = open_invalidation(t, t.s.conns.at(id));
+    if (push) push->null();
+  }
+}
+
+void tell_own_invalidations(Turn& t) {
+  if (t.s.tracking.own.empty()) return;
+  const std::vector<std::string> own = std::move(t.s.tracking.own);
+  t.s.tracking.own.clear();
+  Conn* c = t.s.conns.find(t.actor);
+  if (c == nullptr || c->tracking == nullptr) return;
+  for (const std::string& key : own) tell_keys(t, *c, {key});
+}
+
+void broadcast_invalidations(Turn& t) {
+  if (t.s.tracking.pending == 0) return;
+  t.s.tracking.pending = 0;
+  const auto touched = std::exchange(t.s.tracking.touched, {});
+  for (const std::string& prefix : touched) {
+    const auto it = t.s.tracking.prefixes.find(prefix);
+    if (it == t.s.tracking.prefixes.end()) continue;  // nobody asks for it any more
+    broadcast(t, it->second);
+    it->second.changed.clear();
+  }
+}
+
+void start_tracking(Turn& t, Conn& c, ClientTracking wanted) {
+  Tracking& all = t.s.tracking;
+  all.clients.emplace(c.id.serial, c.id);
+  std::vector<std::string> prefixes =
+      c.tracking == nullptr ? std::vector<std::string>() : c.tracking->prefixes;
+  if (wanted.bcast) {
+    const bool has_all = std::ranges::find(prefixes, "") != prefixes.end();
+    if (wanted.prefixes.empty() && !has_all) wanted.prefixes.emplace_back();
+    for (const std::string& prefix : wanted.prefixes) {
+      all.prefixes[prefix].clients.emplace(c.id.serial, c.id);
+      all.prefix_bytes += 2 * bytes_of_name(prefix);
+      c.name_bytes += bytes_of_name(prefix);
+      prefixes.push_back(prefix);
+    }
+  }
+  wanted.prefixes = std::move(prefixes);
+  c.tracking = std::make_unique<ClientTracking>(std::move(wanted));
+}
+
+void stop_tracking(Turn& t, Conn& c) {
+  if (c.tracking == nullptr) return;
+  Tracking& all = t.s.tracking;
+  all.clients.erase(c.id.serial);
+  for (const std::string& prefix : c.tracking->prefixes) {
+    const auto it = all.prefixes.find(prefix);
+    it->second.clients.erase(c.id.serial);
+    all.prefix_bytes -= 2 * bytes_of_name(prefix);
+    c.name_bytes -= bytes_of_name(prefix);
+    if (!it->second.clients.empty()) continue;
+    all.pending -= it->second.changed.size();
+    all.prefixes.erase(it);
+  }
+  c.tracking.reset();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,138 @@
+// CLUSTER: one node that owns all slots, for clients that ask. ROLE and WAIT: a master without replicas.
+#include <array>
+#include <string>
+
+#include "core/base/hash_slot.h"
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr int64_t kBusPortOffset = 10000;
+
+struct Address {
+  std::string host;
+  int64_t port = 0;
+};
+
+// The address by which this client has reached the server, without the brackets of IPv6.
+Address own_address(const Request& r) {
+  const std::string& local = r.c.local;
+  Address a;
+  const size_t colon = local.rfind(':');
+  if (!local.starts_with('/') && colon != std::string::npos) a.host = local.substr(0, colon);
+  if (a.host.starts_with('[')) a.host = a.host.substr(1, a.host.size() - 2);
+  if (r.s().config.host_facts) a.port = r.s().config.host_facts().tcp_port;
+  return a;
+}
+
+void line(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(":").append(value).append("\r\n");
+}
+
+void write_pair(Reply& reply, std::string_view name, std::string_view value) {
+  reply.bulk(name);
+  reply.bulk(value);
+}
+void write_pair(Reply& reply, std::string_view name, int64_t value) {
+  reply.bulk(name);
+  reply.integer(value);
+}
+
+}  // namespace
+
+void cmd_cluster_info(Request& r) {
+  std::string text;
+  line(text, "cluster_enabled", "0");
+  line(text, "cluster_state", "ok");
+  for (const std::string_view name : {"cluster_slots_assigned", "cluster_slots_ok"})
+    line(text, name, "16384");
+  for (const std::string_view name : {"cluster_slots_pfail", "cluster_slots_fail"}) line(text, name, "0");
+  for (const std::string_view name : {"cluster_known_nodes", "cluster_size"}) line(text, name, "1");
+  for (const std::string_view name : {"cluster_current_epoch", "cluster_my_epoch"}) line(text, name, "0");
+  r.reply.verbatim(text);
+}
+
+void cmd_cluster_myid(Request& r) { r.reply.bulk(r.s().config.run_id); }
+
+void cmd_cluster_nodes(Request& r) {
+  const Address a = own_address(r);
+  r.reply.verbatim(r.s().config.run_id + " " + a.host + ":" + std::to_string(a.port) + "@" +
+                   std::to_string(a.port + kBusPortOffset) + " myself,master - 0 0 0 connected 0-16383\n");
+}
+
+void cmd_cluster_slots(Request& r) {
+  const Address a = own_address(r);
+  r.reply.array(1);
+  r.reply.array(3);
+  r.reply.integer(0);
+  r.reply.integer(kHashSlots - 1);
+  r.reply.array(4);
+  r.reply.bulk(a.host);
+  r.reply.integer(a.port);
+  r.reply.bulk(r.s().config.run_id);
+  r.reply.array(0);
+}
+
+void cmd_cluster_shards(Request& r) {
+  const Address a = own_address(r);
+  r.reply.array(1);
+  r.reply.map(2);
+  r.reply.bulk("slots");
+  r.reply.array(2);
+  r.reply.integer(0);
+  r.reply.integer(kHashSlots - 1);
+  r.reply.bulk("nodes");
+  r.reply.array(1);
+  r.reply.map(7);
+  write_pair(r.reply, "id", r.s().config.run_id);
+  write_pair(r.reply, "port", a.port);
+  write_pair(r.reply, "ip", a.host);
+  write_pair(r.reply, "endpoint", a.host);
+  write_pair(r.reply, "role", "master");
+  write_pair(r.reply, "replication-offset", 0);
+  write_pair(r.reply, "health", "online");
+}
+
+void cmd_cluster_keyslot(Request& r) { r.reply.integer(hash_slot(r.arg(2))); }
+
+void cmd_cluster_help(Request& r) {
+  static constexpr std::string_view kLines[] = {
+      "INFO",
+      "    Return information about the cluster: one node, which owns all slots.",
+      "KEYSLOT <key>",
+      "    Return the hash slot for <key>.",
+      "MYID",
+      "    Return the node id.",
+      "NODES",
+      "    Return cluster configuration seen by node. Output format:",
+      "    <id> <ip:port@bus-port> <flags> <master> <pings> <pongs> <epoch> <link> <slot> ...",
+      "SHARDS",
+      "    Return information about slot range mappings and the nodes associated with them.",
+      "SLOTS",
+      "    Return information about slots range mappings. Each range is made of:",
+      "    start, end, master and replicas IP addresses, ports and ids",
+  };
+  reply_help(r, kLines);
+}
+
+void cmd_role(Request& r) {
+  r.reply.array(3);
+  r.reply.bulk("master");
+  r.reply.integer(0);
+  r.reply.array(0);
+}
+
+// No replica there is, and none is waited for.
+void cmd_wait(Request& r) {
+  const auto replicas = parse_int(r.arg(1));
+  if (!replicas) return reply_not_an_integer(r);
+  const auto timeout = parse_int(r.arg(2));
+  if (!timeout) return r.reply.error("ERR timeout is not an integer or out of range");
+  if (*timeout < 0) return r.reply.error("ERR timeout is negative");
+  r.reply.integer(0);
+}
+
+}  // namespace holdfast

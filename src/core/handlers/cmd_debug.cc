@@ -1,0 +1,90 @@
+// DEBUG, for tests that want a server to be slow; and SWAPDB.
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/events/journal.h"
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+bool is_local(const Conn& c) {
+  return c.peer.starts_with("127.") || c.peer.starts_with("[::1]") || c.peer.starts_with('/');
+}
+
+bool may_debug(const Request& r) {
+  const std::string& who = r.s().config.debug_command;
+  return who == "yes" || (who == "local" && is_local(r.c));
+}
+
+// A database's number as a client gives it. nullopt: an error has been written.
+std::optional<size_t> read_database(Request& r, size_t i, std::string_view which) {
+  const auto number = parse_int_in(r.arg(i), INT32_MIN, INT32_MAX);
+  if (!number) {
+    r.reply.error(std::string("ERR invalid ").append(which).append(" DB index"));
+    return std::nullopt;
+  }
+  return static_cast<size_t>(*number);
+}
+
+}  // namespace
+
+void cmd_debug(Request& r) {
+  if (!may_debug(r)) {
+    return r.reply.error(
+        "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can "
+        "run it "
+        "from a local connection, otherwise you need to set this option in the configuration file, and "
+        "then "
+        "restart the server.");
+  }
+  if (equals_ignore_case(r.arg(1), "HELP")) {
+    static constexpr std::string_view kLines[] = {"SLEEP <seconds>",
+                                                  "    Stop the server for <seconds>. Decimals allowed."};
+    return reply_help(r, kLines);
+  }
+  if (!equals_ignore_case(r.arg(1), "SLEEP") || r.argc() != 3) return reply_subcommand_syntax(r);
+  constexpr double kMostSeconds = 3600;
+  const double seconds = std::strtod(std::string(r.arg(2)).c_str(), nullptr);
+  if (r.s().config.sleep && seconds > 0) {
+    r.s().config.sleep(static_cast<int64_t>(std::min(seconds, kMostSeconds) * 1e6));
+  }
+  r.reply.ok();
+}
+
+// Exchanges what two numbers mean, for everybody at once. Who waits for a lock, holds one by SESSION or has
+// a lease stays with the keys, under their new number.
+void cmd_swapdb(Request& r) {
+  const auto first = read_database(r, 1, "first");
+  if (!first) return;
+  const auto second = read_database(r, 2, "second");
+  if (!second) return;
+  EngineState& s = r.s();
+  if (*first >= kDatabases || *second >= kDatabases) return r.reply.error("ERR DB index is out of range");
+  const DbIndex a = s.db_at[*first];
+  const DbIndex b = s.db_at[*second];
+  r.reply.ok();
+  if (a == b) return;
+  const auto is_there = [&](const std::string& key) {
+    return find_live(r.t, a, r.t.keys(a).key(key)) || find_live(r.t, b, r.t.keys(b).key(key));
+  };
+  s.watches.break_db(s.conns, a, is_there);
+  s.watches.break_db(s.conns, b, is_there);
+  journal_swap(r.t, static_cast<DbIndex>(*first), static_cast<DbIndex>(*second));
+  swap_databases(s, *first, *second);
+  s.watches.swap_dbs(a, b);
+  const auto other = [a, b](DbIndex db) { return db == a ? b : db == b ? a : db; };
+  s.conns.for_each([&](Conn& c) {
+    c.db = other(c.db);
+    absl::btree_set<WatchedKey> watched;
+    for (const WatchedKey& w : c.watched) watched.insert(WatchedKey{other(w.db), w.key});
+    c.watched = std::move(watched);
+  });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,169 @@
+// Hashes: HSET HSETNX HMSET HGET HMGET HGETALL HDEL HEXISTS HLEN HKEYS HVALS HSTRLEN HSCAN. The counters
+// are in cmd_hash_counter.cc.
+#include <vector>
+
+#include "core/base/glob.h"
+#include "core/command/handlers.h"
+#include "core/handlers/hash_access.h"
+#include "core/handlers/scan.h"
+
+namespace holdfast {
+
+namespace {
+
+void reply_value(Request& r, std::optional<std::string_view> value) {
+  value ? r.reply.bulk(*value) : r.reply.null();
+}
+
+// The fields and values of a request from argument `at` on.
+std::span<const std::string_view> rest(const Request& r, size_t at) { return r.argv.subspan(at); }
+
+// HSET and HMSET: the number of new fields; nullopt: an error has been written.
+std::optional<size_t> set_pairs(Request& r) {
+  if (r.argc() % 2 != 0) return reply_wrong_arity(r), std::nullopt;
+  auto target = find_hash_to_write(r);
+  if (!target) return std::nullopt;
+  return put_fields(r, *target, rest(r, 2), "hset");
+}
+
+// HKEYS and HVALS.
+template <class Pick>
+void reply_each(Request& r, Pick pick) {
+  const auto hash = find_hash_to_read(r);
+  if (!hash) return;
+  r.reply.array(hash->size());
+  hash->for_each([&](std::string_view field, std::string_view value) { r.reply.bulk(pick(field, value)); });
+}
+
+bool is_cursor(Request& r, size_t at) {
+  Request head = r;  // without the options, which are looked at only where there is a hash
+  head.argv = r.argv.first(at + 1);
+  return read_scan_arguments(head, at, false).has_value();
+}
+
+}  // namespace
+
+std::optional<HashView> find_hash_to_read(Request& r) {
+  const Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  ++(f ? r.s().stats.keyspace_hits : r.s().stats.keyspace_misses);
+  if (!f) {
+    notify(r.t, kNotifyKeyMiss, "keymiss", r.c.db, r.arg(1));
+    return HashView();
+  }
+  if (is_hash(*f)) return HashView(*f);
+  reply_wrong_type(r);
+  return std::nullopt;
+}
+
+std::optional<HashTarget> find_hash_to_write(Request& r) {
+  const Key key = r.keys().key(r.arg(1));
+  const Keyspace::Found f = find_any(r.t, r.c.db, key);
+  if (!f || type_of(*f) == EntryType::kNone) return HashTarget{key, f, HashView()};
+  if (is_hash(*f)) return HashTarget{key, f, HashView(*f)};
+  reply_wrong_type(r);
+  return std::nullopt;
+}
+
+size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
+                  std::string_view event) {
+  const size_t fields = set_fields(r.t, r.c.db, target.key, target.f, pairs, r.c.id);
+  notify(r.t, kNotifyHash, event, r.c.db, r.arg(1));
+  return fields;
+}
+
+void cmd_hset(Request& r) {
+  if (const auto made = set_pairs(r)) r.reply.integer(static_cast<int64_t>(*made));
+}
+
+void cmd_hmset(Request& r) {
+  if (set_pairs(r)) r.reply.ok();
+}
+
+void cmd_hsetnx(Request& r) {
+  auto target = find_hash_to_write(r);
+  if (!target) return;
+  if (target->hash.find(r.arg(2))) return r.reply.integer(0);
+  put_fields(r, *target, rest(r, 2), "hset");
+  r.reply.integer(1);
+}
+
+void cmd_hget(Request& r) {
+  if (const auto hash = find_hash_to_read(r)) reply_value(r, hash->find(r.arg(2)));
+}
+
+void cmd_hmget(Request& r) {
+  const auto hash = find_hash_to_read(r);
+  if (!hash) return;
+  r.reply.array(r.argc() - 2);
+  for (const std::string_view field : rest(r, 2)) reply_value(r, hash->find(field));
+}
+
+void cmd_hgetall(Request& r) {
+  const auto hash = find_hash_to_read(r);
+  if (!hash) return;
+  r.reply.map(hash->size());
+  hash->for_each([&](std::string_view field, std::string_view value) {
+    r.reply.bulk(field);
+    r.reply.bulk(value);
+  });
+}
+
+void cmd_hkeys(Request& r) {
+  reply_each(r, [](std::string_view field, std::string_view) { return field; });
+}
+
+void cmd_hvals(Request& r) {
+  reply_each(r, [](std::string_view, std::string_view value) { return value; });
+}
+
+void cmd_hdel(Request& r) {
+  auto target = find_hash_to_write(r);
+  if (!target) return;
+  if (!target->exists()) return r.reply.integer(0);
+  const size_t erased = erase_fields(r.t, r.c.db, target->key, target->f, rest(r, 2), r.c.id);
+  if (erased > 0) notify(r.t, kNotifyHash, "hdel", r.c.db, r.arg(1));
+  if (!target->exists()) notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+  r.reply.integer(static_cast<int64_t>(erased));
+}
+
+void cmd_hexists(Request& r) {
+  if (const auto hash = find_hash_to_read(r)) r.reply.integer(hash->find(r.arg(2)) ? 1 : 0);
+}
+
+void cmd_hlen(Request& r) {
+  if (const auto hash = find_hash_to_read(r)) r.reply.integer(static_cast<int64_t>(hash->size()));
+}
+
+void cmd_hstrlen(Request& r) {
+  const auto hash = find_hash_to_read(r);
+  if (!hash) return;
+  const auto value = hash->find(r.arg(2));
+  r.reply.integer(value ? static_cast<int64_t>(value->size()) : 0);
+}
+
+void cmd_hscan(Request& r) {
+  if (!is_cursor(r, 2)) return;
+  const auto hash = find_hash_to_read(r);
+  if (!hash) return;
+  ScanArguments scan;
+  if (hash->size() > 0) {
+    const auto given = read_scan_arguments(r, 2, false);
+    if (!given) return;
+    scan = *given;
+  }
+  std::vector<std::string_view> page;
+  GlobSteps steps;
+  const uint64_t next =
+      hash->scan(scan.cursor, scan.count, [&](std::string_view field, std::string_view value) {
+        if (steps.taken >= kPageSteps) scan.count = steps.allowed = 0;  // a packed hash has but one page
+        if (scan.match && !glob_match(*scan.match, field, steps)) return;
+        page.push_back(field);
+        page.push_back(value);
+      });
+  r.reply.array(2);
+  r.reply.bulk_integer(static_cast<int64_t>(next));
+  r.reply.array(page.size());
+  for (const std::string_view text : page) r.reply.bulk(text);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,255 @@
+// INFO and TIME.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "core/base/version.h"
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+
+namespace holdfast {
+
+namespace {
+
+void line(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(":").append(value).append("\r\n");
+}
+void line(std::string& out, std::string_view name, uint64_t value) {
+  line(out, name, std::to_string(value));
+}
+void line(std::string& out, std::string_view name, int64_t value) {
+  line(out, name, std::to_string(value));
+}
+
+// As Redis shows sizes to people: 1.50M.
+std::string human_bytes(uint64_t bytes) {
+  static constexpr std::string_view kUnits = "BKMGT";
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (value >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  const auto hundredths = static_cast<uint64_t>(value * 100);
+  const std::string fraction = std::to_string(hundredths % 100 + 100).substr(1);
+  return std::to_string(hundredths / 100) + (unit == 0 ? "" : "." + fraction) + kUnits[unit];
+}
+
+void server_section(const Request& r, const HostFacts& host, std::string& out) {
+  line(out, "redis_version", kRedisVersion);
+  line(out, "holdfast_version", kHoldfastVersion);
+  line(out, "redis_git_sha1", "00000000");
+  line(out, "redis_git_dirty", "0");
+  line(out, "redis_build_id", "holdfast");
+  line(out, "redis_mode", "standalone");
+  line(out, "os", "Linux");
+  line(out, "arch_bits", int64_t{64});
+  line(out, "multiplexing_api", "libuv");
+  line(out, "process_id", host.pid);
+  line(out, "run_id", r.s().config.run_id);
+  line(out, "tcp_port", host.tcp_port);
+  line(out, "server_time_usec", r.t.now.wall_us);
+  line(out, "uptime_in_seconds", host.uptime_s);
+  line(out, "uptime_in_days", host.uptime_s / 86400);
+  line(out, "hz", int64_t{1000});
+  line(out, "configured_hz", int64_t{1000});
+  line(out, "executable", host.executable);
+  line(out, "config_file", host.config_file);
+}
+
+void clients_section(const Request& r, const HostFacts&, std::string& out) {
+  uint64_t blocked = 0;
+  r.s().conns.for_each(
+      [&](const Conn& c) { blocked += c.blocked_on != nullptr || c.postponed.count() > 0 ? 1 : 0; });
+  line(out, "connected_clients", uint64_t{r.s().conns.size() - (r.s().leaving ? 1 : 0)});
+  line(out, "maxclients", uint64_t{r.s().config.limits.clients});
+  line(out, "blocked_clients", blocked);
+  line(out, "tracking_clients", uint64_t{r.s().tracking.clients.size()});
+  line(out, "clients_in_timeout_table", uint64_t{0});
+}
+
+void persistence_section(const Request& r, const HostFacts&, std::string& out) {
+  if (r.s().config.storage.facts) {
+    for (const auto& [name, value] : r.s().config.storage.facts()) line(out, name, value);
+    return;
+  }
+  for (const std::string_view name :
+       {"loading", "async_loading", "rdb_bgsave_in_progress", "aof_enabled", "aof_rewrite_in_progress"}) {
+    line(out, name, "0");
+  }
+}
+
+void memory_section(const Request& r, const HostFacts& host, std::string& out) {
+  const uint64_t used = note_memory_use(r.t);
+  const uint64_t limit = r.s().config.limits.memory_bytes;
+  line(out, "used_memory", used);
+  line(out, "used_memory_human", human_bytes(used));
+  line(out, "used_memory_rss", host.rss_bytes);
+  line(out, "used_memory_rss_human", human_bytes(static_cast<uint64_t>(host.rss_bytes)));
+  line(out, "used_memory_peak", r.s().memory.peak_bytes);
+  line(out, "used_memory_peak_human", human_bytes(r.s().memory.peak_bytes));
+  line(out, "used_memory_startup", r.s().memory.startup_bytes);
+  line(out, "total_system_memory", host.system_bytes);
+  line(out, "maxmemory", limit);
+  line(out, "maxmemory_human", human_bytes(limit));
+  line(out, "maxmemory_policy", "noeviction");
+  line(out, "used_memory_scripts", r.s().scripts.memory_bytes());
+  line(out, "number_of_cached_scripts", uint64_t{r.s().scripts.cached()});
+  line(out, "mem_allocator", "libc");
+}
+
+void replication_section(const Request& r, const HostFacts&, std::string& out) {
+  line(out, "role", "master");
+  line(out, "connected_slaves", int64_t{0});
+  line(out, "master_replid", r.s().config.run_id);
+  line(out, "master_replid2", std::string(40, '0'));
+  line(out, "master_repl_offset", int64_t{0});
+  line(out, "second_repl_offset", int64_t{-1});
+}
+
+void cluster_section(const Request&, const HostFacts&, std::string& out) {
+  line(out, "cluster_enabled", "0");
+}
+
+void commandstats_section(const Request& r, const HostFacts&, std::string& out) {
+  for (const Command& c : all_commands()) {
+    const CommandCounts& n = r.s().log.counts_of(c);
+    if (n.calls == 0 && n.rejected == 0) continue;
+    char per_call[32];
+    std::snprintf(per_call, sizeof per_call, "%.2f", n.us_per_call());
+    line(out, "cmdstat_" + std::string(c.name),
+         "calls=" + std::to_string(n.calls) + ",usec=" + std::to_string(n.us()) +
+             ",usec_per_call=" + per_call + ",rejected_calls=" + std::to_string(n.rejected) +
+             ",failed_calls=" + std::to_string(n.failed));
+  }
+}
+
+void latencystats_section(const Request& r, const HostFacts&, std::string& out) {
+  for (const Command& c : all_commands()) {
+    const TimeHistogram& times = r.s().log.counts_of(c).histogram;
+    if (!r.s().config.latency_tracking || times.calls() == 0) continue;
+    std::string text;
+    for (const double percent : r.s().config.latency_percentiles) {
+      char one[64];
+      const auto us = static_cast<double>(times.percentile_us(percent));
+      std::snprintf(one, sizeof one, "%sp%.15g=%.3f", text.empty() ? "" : ",", percent, us);
+      text += one;
+    }
+    line(out, "latency_percentiles_usec_" + std::string(c.name), text);
+  }
+}
+
+void errorstats_section(const Request& r, const HostFacts&, std::string& out) {
+  for (const auto& [code, count] : r.s().log.errors()) {
+    line(out, "errorstat_" + code, "count=" + std::to_string(count));
+  }
+}
+
+void stats_section(const Request& r, const HostFacts&, std::string& out) {
+  const Stats& s = r.s().stats;
+  line(out, "total_connections_received", r.s().conns.opened() + s.refused_connections);
+  line(out, "total_commands_processed", s.commands);
+  line(out, "total_net_input_bytes", s.read_bytes);
+  line(out, "total_net_output_bytes", s.written_bytes);
+  line(out, "rejected_connections", s.refused_connections);
+  line(out, "expired_keys", s.expired_keys);
+  line(out, "evicted_keys", uint64_t{0});
+  line(out, "evicted_scripts", r.s().scripts.evicted());
+  line(out, "keyspace_hits", s.keyspace_hits);
+  line(out, "keyspace_misses", s.keyspace_misses);
+  line(out, "pubsub_channels", uint64_t{r.s().pubsub.channels.size()});
+  line(out, "pubsub_patterns", uint64_t{r.s().pubsub.patterns.size()});
+  line(out, "pubsubshard_channels", uint64_t{r.s().pubsub.shard_channels.size()});
+  line(out, "tracking_total_keys", uint64_t{r.s().tracking.readers.size()});
+  line(out, "tracking_total_items", uint64_t{r.s().tracking.remembered});
+  line(out, "tracking_total_prefixes", uint64_t{r.s().tracking.prefixes.size()});
+  line(out, "total_error_replies", r.s().log.all_errors());
+}
+
+void cpu_section(const Request&, const HostFacts& host, std::string& out) {
+  line(out, "used_cpu_sys", std::to_string(host.cpu_system_s));
+  line(out, "used_cpu_user", std::to_string(host.cpu_user_s));
+}
+
+void locks_section(const Request& r, const HostFacts&, std::string& out) {
+  const Stats& s = r.s().stats;
+  line(out, "lock_grants", s.grants);
+  line(out, "lock_queued_grants", s.queued_grants);
+  line(out, "lock_refusals", s.refusals);
+  line(out, "lock_releases", s.releases);
+  line(out, "lock_renewals", s.renewals);
+  line(out, "lock_timeouts", s.timeouts);
+  line(out, "lock_deadlocks", s.deadlocks);
+  line(out, "lock_deadlock_searches_given_up", s.deadlock_searches_given_up);
+  line(out, "lock_broken", s.broken_holds);
+  line(out, "lock_waiters", uint64_t{r.s().queues.waiting()});
+  line(out, "lock_queues", uint64_t{r.s().queues.queues()});
+  line(out, "leases", uint64_t{r.s().leases.size()});
+  line(out, "lease_fates", uint64_t{r.s().leases.remembered()});
+  line(out, "largest_token", r.s().tokens.largest());
+}
+
+void keyspace_section(const Request& r, const HostFacts&, std::string& out) {
+  for (size_t i = 0; i < kDatabases; ++i) {
+    const Keyspace& keys = r.t.keys(r.s().db_at[i]);
+    if (keys.live() == 0) continue;
+    line(out, "db" + std::to_string(i),
+         "keys=" + std::to_string(keys.live()) + ",expires=" + std::to_string(keys.timed()) + ",avg_ttl=0");
+  }
+}
+
+struct Section {
+  std::string_view name;
+  std::string_view title;
+  void (*write)(const Request&, const HostFacts&, std::string&);
+  bool by_default = true;
+};
+constexpr Section kSections[] = {
+    {"server", "Server", server_section},
+    {"clients", "Clients", clients_section},
+    {"memory", "Memory", memory_section},
+    {"persistence", "Persistence", persistence_section},
+    {"stats", "Stats", stats_section},
+    {"replication", "Replication", replication_section},
+    {"cpu", "CPU", cpu_section},
+    {"commandstats", "Commandstats", commandstats_section, false},
+    {"latencystats", "Latencystats", latencystats_section, false},
+    {"errorstats", "Errorstats", errorstats_section},
+    {"cluster", "Cluster", cluster_section},
+    {"locks", "Locks", locks_section},
+    {"keyspace", "Keyspace", keyspace_section},
+};
+
+bool wants(const Request& r, const Section& section) {
+  if (r.argc() == 1) return section.by_default;
+  for (size_t i = 1; i < r.argc(); ++i) {
+    const bool all = equals_ignore_case(r.arg(i), "all") || equals_ignore_case(r.arg(i), "everything");
+    if (all || equals_ignore_case(r.arg(i), section.name)) return true;
+    if (section.by_default && equals_ignore_case(r.arg(i), "default")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void cmd_info(Request& r) {
+  const HostFacts host = r.s().config.host_facts ? r.s().config.host_facts() : HostFacts{};
+  std::string text;
+  for (const Section& section : kSections) {
+    if (!wants(r, section)) continue;
+    if (!text.empty()) text += "\r\n";
+    text.append("# ").append(section.title).append("\r\n");
+    section.write(r, host, text);
+  }
+  r.reply.verbatim(text);
+}
+
+void cmd_time(Request& r) {
+  r.reply.array(2);
+  r.reply.bulk_integer(r.t.now.wall_us / 1000000);
+  r.reply.bulk_integer(r.t.now.wall_us % 1000000);
+}
+
+}  // namespace holdfast

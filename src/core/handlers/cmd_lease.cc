@@ -1,0 +1,168 @@
+// LEASE: several keys at once, all or none.
+#include <absl/container/flat_hash_set.h>
+
+#include <string>
+
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/lock/leases.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr size_t kMaxLeaseIdBytes = 512;
+
+void reply_fate(Request& r, const LeaseFate* fate) {
+  if (fate == nullptr) return r.reply.error("NOLEASE no such lease");
+  switch (fate->state) {
+    case LeaseState::kConfirmed:
+      return r.reply.error("CONFIRMED the lease is confirmed");
+    case LeaseState::kCancelled:
+      return r.reply.error("CANCELLED the lease was cancelled");
+    default:
+      return r.reply.error("EXPIRED the lease has expired");
+  }
+}
+
+// Null: an answer has been written.
+LiveLease* find_lease(Request& r) {
+  LiveLease* lease = r.s().leases.find(r.arg(2));
+  if (lease == nullptr) reply_fate(r, r.s().leases.fate(r.arg(2)));
+  return lease;
+}
+
+std::optional<DurationMs> read_ttl(Request& r, size_t i) {
+  const auto ttl = read_number(r, i, "ttl", 1, kMaxTtlMs);
+  return ttl ? std::optional(DurationMs{*ttl}) : std::nullopt;
+}
+
+std::optional<std::vector<LeaseItem>> read_documents(Request& r) {
+  std::vector<LeaseItem> documents;
+  absl::flat_hash_set<std::string_view> keys;
+  for (size_t i = 4; i < r.argc(); i += 2) {
+    documents.push_back({r.arg(i), r.arg(i + 1)});
+    if (keys.insert(r.arg(i)).second) continue;
+    r.reply.error("ERR a key is given twice");
+    return std::nullopt;
+  }
+  return documents;
+}
+
+std::string make_lease_id(const Request& r) {
+  uint8_t bytes[16];
+  r.s().config.random(bytes);
+  std::string id;
+  append_hex(id, bytes);
+  return id;
+}
+
+std::string_view state_name(LeaseState state) {
+  switch (state) {
+    case LeaseState::kGranted:
+      return "granted";
+    case LeaseState::kConfirmed:
+      return "confirmed";
+    case LeaseState::kCancelled:
+      return "cancelled";
+    case LeaseState::kExpired:
+      break;
+  }
+  return "expired";
+}
+
+void write_info(Request& r, LeaseState state, int64_t ttl_ms, Token token,
+                const std::vector<std::string>& keys) {
+  r.reply.map(4);
+  r.reply.bulk("state");
+  r.reply.bulk(state_name(state));
+  r.reply.bulk("ttl");
+  r.reply.integer(ttl_ms);
+  r.reply.bulk("token");
+  r.reply.integer(static_cast<int64_t>(token.value));
+  r.reply.bulk("keys");
+  r.reply.array(keys.size());
+  for (const std::string& key : keys) r.reply.bulk(key);
+}
+
+}  // namespace
+
+void cmd_lease_grant(Request& r) {
+  if (r.argc() % 2 != 0) return reply_wrong_arity(r);
+  const std::string id = r.arg(2) == "*" ? make_lease_id(r) : std::string(r.arg(2));
+  if (id.empty() || id.size() > kMaxLeaseIdBytes) {
+    return r.reply.error("ERR id must be 1 to " + std::to_string(kMaxLeaseIdBytes) + " bytes");
+  }
+  const auto ttl = read_ttl(r, 3);
+  if (!ttl) return;
+  const auto documents = read_documents(r);
+  if (!documents) return;
+  if (r.s().leases.find(id) != nullptr) return r.reply.error("ERR lease id is in use");
+  const LeaseGrant grant = grant_lease(r.t, r.c, id, *ttl, *documents);
+  if (grant.token.value != 0) {
+    r.reply.array(2);
+    r.reply.bulk(id);
+    return r.reply.integer(static_cast<int64_t>(grant.token.value));
+  }
+  if (grant.colliding.empty()) return reply_too_many_ahead(r);
+  r.reply.array(2);
+  r.reply.null();
+  r.reply.array(grant.colliding.size());
+  for (const std::string_view key : grant.colliding) r.reply.bulk(key);
+}
+
+void cmd_lease_confirm(Request& r) {
+  LiveLease* lease = find_lease(r);
+  if (lease == nullptr) return;
+  const Token token = lease->token;
+  if (!confirm_lease(r.t, lease, r.c.id)) return reply_fate(r, r.s().leases.fate(r.arg(2)));
+  r.reply.integer(static_cast<int64_t>(token.value));
+}
+
+void cmd_lease_cancel(Request& r) {
+  if (LiveLease* lease = r.s().leases.find(r.arg(2))) {
+    cancel_lease(r.t, lease);
+    return r.reply.ok();
+  }
+  const LeaseFate* fate = r.s().leases.fate(r.arg(2));
+  if (fate != nullptr && fate->state == LeaseState::kExpired) return r.reply.ok();
+  reply_fate(r, fate);
+}
+
+void cmd_lease_renew(Request& r) {
+  if (r.argc() > 4) return reply_wrong_arity(r);
+  std::optional<DurationMs> ttl;
+  if (r.argc() == 4 && !(ttl = read_ttl(r, 3))) return;
+  LiveLease* lease = find_lease(r);
+  if (lease == nullptr) return;
+  if (!renew_lease(r.t, lease, ttl.value_or(lease->ttl), r.c.id))
+    return reply_fate(r, r.s().leases.fate(r.arg(2)));
+  r.reply.integer(1);
+}
+
+void cmd_lease_info(Request& r) {
+  if (const LiveLease* lease = r.s().leases.find(r.arg(2))) {
+    return write_info(r, LeaseState::kGranted, (lease->at() - r.now()).count, lease->token, lease->keys);
+  }
+  const LeaseFate* fate = r.s().leases.fate(r.arg(2));
+  if (fate == nullptr) return reply_fate(r, fate);
+  write_info(r, fate->state, -1, fate->token, {});
+}
+
+void cmd_lease_help(Request& r) {
+  static constexpr std::string_view kLines[] = {
+      "CANCEL <id>",
+      "    Take the lease's keys back.",
+      "CONFIRM <id>",
+      "    Make the lease's keys permanent; returns their etag.",
+      "GRANT <id> <ttl> <key> <value> [<key> <value> ...]",
+      "    Put values under free keys for <ttl> milliseconds, all or none. <id> may be *.",
+      "INFO <id>",
+      "    State, milliseconds left, token and keys of a lease.",
+      "RENEW <id> [<ttl>]",
+      "    Let the lease's time start anew.",
+  };
+  reply_help(r, kLines);
+}
+
+}  // namespace holdfast

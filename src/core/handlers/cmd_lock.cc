@@ -1,0 +1,230 @@
+// LOCK, RENEW, UNLOCK, FENCE.
+#include <algorithm>
+#include <string>
+
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kDeadlockText = "DEADLOCK this wait would close a cycle of waiting owners";
+
+// LOCK's options, in any order, each at most once.
+struct LockOptions {
+  bool shared = false;
+  std::optional<int64_t> limit, wait_ms, delay_ms, token;
+  bool session = false;
+  bool async = false;
+};
+
+bool set_flag(bool& flag) { return !std::exchange(flag, true); }
+
+// The option at `i`, which moves on to its last argument. False: an error has been written.
+bool read_lock_option(Request& r, size_t& i, LockOptions& o) {
+  struct Numbered {
+    std::string_view word;
+    std::optional<int64_t>& value;
+    int64_t lowest, highest;
+  };
+  const Numbered numbered[] = {{"WAIT", o.wait_ms, 0, kMaxTtlMs},
+                               {"LIMIT", o.limit, 1, INT32_MAX},
+                               {"DELAY", o.delay_ms, 0, kMaxTtlMs},
+                               {"TOKEN", o.token, 0, static_cast<int64_t>(kMaxToken)}};
+  const std::string_view word = r.arg(i);
+  for (const Numbered& n : numbered) {
+    if (!equals_ignore_case(word, n.word)) continue;
+    if (n.value || i + 1 >= r.argc()) break;
+    n.value = read_number(r, ++i, n.word, n.lowest, n.highest);
+    return n.value.has_value();
+  }
+  if (equals_ignore_case(word, "SHARED") && set_flag(o.shared)) return true;
+  if (equals_ignore_case(word, "SESSION") && set_flag(o.session)) return true;
+  if (equals_ignore_case(word, "ASYNC") && set_flag(o.async)) return true;
+  reply_syntax_error(r);
+  return false;
+}
+
+std::optional<LockOptions> read_lock_options(Request& r) {
+  LockOptions o;
+  for (size_t i = 4; i < r.argc(); ++i) {
+    if (!read_lock_option(r, i, o)) return std::nullopt;
+  }
+  if ((o.shared && o.limit) || (o.async && !o.wait_ms)) {
+    reply_syntax_error(r);
+    return std::nullopt;
+  }
+  if (o.async && r.c.protocol < 3) {
+    r.reply.error("ERR ASYNC needs RESP3: send HELLO 3 first");
+    return std::nullopt;
+  }
+  return o;
+}
+
+// How far the tokens of a key may go by a client's word. It is counted from what no client moves, so that
+// repeated requests do not get further.
+uint64_t furthest_token(const Request& r, const Key& key) {
+  const Config& config = r.s().config;
+  const auto clock_us = static_cast<uint64_t>(std::max<int64_t>(r.t.now.wall_us, 0));
+  const uint64_t lead_us = static_cast<uint64_t>(config.max_token_lead.count) * 1000;
+  return std::max(std::max(clock_us, config.token_floor) + lead_us, r.s().tokens.last(key) + 1);
+}
+
+// FENCE beyond that makes up for another server that is ahead, which needs the right to LOCKS RAISE.
+bool may_raise(const Request& r) {
+  if (r.command.handler != cmd_fence) return false;
+  const std::string_view argv[] = {"locks", "raise", r.arg(1), r.arg(3)};
+  return check_permission(r.s(), *r.c.user, *find_row(argv), argv).allowed();
+}
+
+// Whether a client may name the token; false: an error has been written.
+bool check_token(Request& r, const Key& key, uint64_t token) {
+  const bool far = token > furthest_token(r, key);
+  if (token > kLastNamedToken || (far && !may_raise(r))) {
+    r.reply.error("ERR token is further ahead than max-token-lead allows");
+    return false;
+  }
+  if (far || r.s().tokens.fits(key, token, near_token(r.s().config, r.t.now))) return true;
+  reply_too_many_ahead(r);
+  return false;
+}
+
+bool check_owner(Request& r, std::string_view owner) {
+  const uint32_t most = r.s().config.limits.owner_bytes;
+  if (!owner.empty() && owner.size() <= most) return true;
+  r.reply.error("ERR owner must be 1 to " + std::to_string(most) + " bytes");
+  return false;
+}
+
+// 32 hex digits that nobody can guess.
+std::string make_owner(const Request& r) {
+  uint8_t bytes[16];
+  r.s().config.random(bytes);
+  std::string owner;
+  append_hex(owner, bytes);
+  return owner;
+}
+
+void reply_acquisition(Request& r, const LockRequest& request, const Acquisition& a) {
+  switch (a.outcome) {
+    case Admission::kGranted:
+      r.reply.array(2);
+      r.reply.bulk(request.owner);
+      r.reply.integer(static_cast<int64_t>(a.token.value));
+      break;
+    case Admission::kBusy:
+      r.reply.null_array();
+      break;
+    case Admission::kWaiting:
+      if (request.async) r.reply.simple("QUEUED");
+      break;
+    case Admission::kDeadlock:
+      r.reply.error(kDeadlockText);
+      break;
+    case Admission::kTooMany:
+      r.reply.error("ERR too many waiters");
+      break;
+    case Admission::kTooManyOnKey:
+      r.reply.error("ERR too many waiters for this key");
+      break;
+    case Admission::kWrongType:
+      reply_wrong_type(r);
+      break;
+  }
+}
+
+// The hold that RENEW, UNLOCK and FENCE speak of. `held` false: an answer has been written.
+struct OwnHold {
+  bool held = false;
+  Keyspace::Found entry;
+  const Holder* holder = nullptr;  // null: the exclusive hold of a string
+};
+
+OwnHold find_own_hold(Request& r, const Key& key, std::string_view owner) {
+  OwnHold own;
+  own.entry = find_live(r.t, r.c.db, key);
+  if (!own.entry) {
+    r.reply.integer(0);
+    return own;
+  }
+  if (type_of(*own.entry) == EntryType::kLock) {
+    own.holder = lock_body_of(*own.entry)->find(owner);
+    own.held = own.holder != nullptr;
+  } else if (is_hash(*own.entry)) {
+    reply_wrong_type(r);
+    return own;
+  } else {
+    own.held = value_of(*own.entry) == owner;
+  }
+  if (!own.held) r.reply.integer(-1);
+  return own;
+}
+
+}  // namespace
+
+void cmd_lock(Request& r) {
+  const std::string generated = r.arg(2) == "*" ? make_owner(r) : std::string();
+  LockRequest request;
+  request.owner = generated.empty() ? r.arg(2) : generated;
+  if (!check_owner(r, request.owner)) return;
+  const auto ttl = read_number(r, 3, "ttl", 0, kMaxTtlMs);
+  if (!ttl) return;
+  const auto options = read_lock_options(r);
+  if (!options) return;
+  request.key = r.keys().key(r.arg(1));
+  request.ttl = {*ttl};
+  if (options->shared) request.capacity = kShared;
+  if (options->limit) request.capacity = {static_cast<uint32_t>(*options->limit)};
+  if (options->wait_ms && r.may_block) request.wait = DurationMs{*options->wait_ms};
+  request.delay = {options->delay_ms.value_or(0)};
+  request.session = options->session;
+  request.async = options->async;
+  request.hint = static_cast<uint64_t>(options->token.value_or(0));
+  if (request.hint != 0 && !check_token(r, request.key, request.hint)) return;
+  reply_acquisition(r, request, acquire(r.t, r.c, request));
+}
+
+void cmd_renew(Request& r) {
+  if (r.argc() > 4) return reply_wrong_arity(r);
+  std::optional<DurationMs> ttl;
+  if (r.argc() == 4) {
+    const auto given = read_number(r, 3, "ttl", 0, kMaxTtlMs);
+    if (!given) return;
+    ttl = DurationMs{*given};
+  }
+  OwnHold own = find_own_hold(r, r.keys().key(r.arg(1)), r.arg(2));
+  if (!own.held) return;
+  renew_hold(r.t, r.c.db, own.entry, own.holder, ttl, r.c.id);
+  ++r.s().stats.renewals;
+  r.reply.integer(1);
+}
+
+void cmd_unlock(Request& r) {
+  OwnHold own = find_own_hold(r, r.keys().key(r.arg(1)), r.arg(2));
+  if (!own.held) return;
+  if (own.holder != nullptr) {
+    end_holder(r.t, r.c.db, own.entry, own.holder, End::kReleased, r.now());
+  } else {
+    remove_key(r.t, r.c.db, own.entry, End::kReleased);
+  }
+  r.reply.integer(1);
+}
+
+void cmd_fence(Request& r) {
+  const auto wanted = read_number(r, 3, "token", 0, static_cast<int64_t>(kMaxToken));
+  if (!wanted) return;
+  const Key key = r.keys().key(r.arg(1));
+  const Token token{static_cast<uint64_t>(*wanted)};
+  if (!check_token(r, key, token.value)) return;
+  OwnHold own = find_own_hold(r, key, r.arg(2));
+  if (!own.held) return;
+  const Token present =
+      own.holder != nullptr ? own.holder->token : exclusive_token(r.t, r.c.db, key, own.entry);
+  const Token raised = std::max(present, token);
+  if (raised > present) raise_token(r.t, r.c.db, key, own.entry, own.holder, raised);
+  r.reply.integer(static_cast<int64_t>(raised.value));
+}
+
+}  // namespace holdfast

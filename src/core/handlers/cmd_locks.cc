@@ -1,0 +1,270 @@
+// LOCKS: who holds what, who waits, and the force to end it.
+#include <algorithm>
+#include <string>
+
+#include "core/base/glob.h"
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/events/change_events.h"
+#include "core/events/request_text.h"
+#include "core/handlers/scan.h"
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+// A hold as it is shown, of whatever kind of entry.
+struct ShownHold {
+  std::string_view owner;
+  Token token;
+  Capacity capacity = kExclusive;
+  TimeMs deadline, since, renewed;
+  bool session = false;
+  uint64_t client = 0;  // 0: gone
+};
+
+std::string_view mode_name(Capacity c) {
+  if (c == kExclusive) return "exclusive";
+  return c == kShared ? "shared" : "limit";
+}
+int64_t limit_number(Capacity c) { return c == kShared ? 0 : int64_t{c.count}; }
+int64_t ms_left(TimeMs deadline, TimeMs now) { return deadline == kNever ? -1 : (deadline - now).count; }
+
+ShownHold shown(const Request& r, const Holder& h) {
+  const Conn* client = r.s().conns.find(h.client);
+  return {h.owner,      h.token,   h.capacity,           h.deadline,
+          h.held_since, h.renewed, h.attachment.session, client == nullptr ? 0 : client->id.serial};
+}
+
+ShownHold shown(Request& r, const Key& key, Keyspace::Found& f) {
+  const Attachment* a = attachment_of(r.s(), r.c.db, f);
+  const Conn* client = client_of(r.s(), *f);
+  return {value_of(*f),
+          exclusive_token(r.t, r.c.db, key, f),
+          kExclusive,
+          deadline_of(*f),
+          held_since(*f),
+          renewed_at(*f),
+          a != nullptr && a->session,
+          client == nullptr ? 0 : client->id.serial};
+}
+
+// All holds of a live key, in the order of their grants.
+std::vector<ShownHold> holds_of(Request& r, const Key& key, Keyspace::Found& f) {
+  std::vector<ShownHold> holds;
+  if (type_of(*f) == EntryType::kString) {
+    holds.push_back(shown(r, key, f));
+  } else if (type_of(*f) == EntryType::kLock) {
+    lock_body_of(*f)->for_each([&](const Holder& h) { holds.push_back(shown(r, h)); });
+  }
+  return holds;
+}
+
+Capacity tightest(const std::vector<ShownHold>& holds) {
+  Capacity c = kShared;
+  for (const ShownHold& h : holds) c = std::min(c, h.capacity);
+  return c;
+}
+
+void field(Request& r, std::string_view name, std::string_view value) {
+  r.reply.bulk(name);
+  r.reply.bulk(value);
+}
+void field(Request& r, std::string_view name, int64_t value) {
+  r.reply.bulk(name);
+  r.reply.integer(value);
+}
+
+// The fields that LOCKS INFO and LOCKS OWNED have in common.
+void write_hold_fields(Request& r, const ShownHold& h) {
+  field(r, "token", static_cast<int64_t>(h.token.value));
+  field(r, "mode", mode_name(h.capacity));
+  field(r, "limit", limit_number(h.capacity));
+  field(r, "ttl", ms_left(h.deadline, r.now()));
+  field(r, "held", (r.now() - h.since).count);
+  field(r, "renewed", (r.now() - h.renewed).count);
+  field(r, "session", h.session ? 1 : 0);
+  r.reply.bulk("client");
+  if (h.client == 0) {
+    r.reply.null();
+  } else {
+    r.reply.integer(static_cast<int64_t>(h.client));
+  }
+}
+
+void write_waiter(Request& r, const Waiter& w) {
+  r.reply.map(7);
+  field(r, "owner", w.owner);
+  field(r, "mode", mode_name(w.capacity));
+  field(r, "limit", limit_number(w.capacity));
+  field(r, "waited", (r.now() - w.since).count);
+  field(r, "left", w.armed() ? (w.at() - r.now()).count : -1);
+  field(r, "client", static_cast<int64_t>(w.conn.serial));
+  field(r, "async", w.async ? 1 : 0);
+}
+
+void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& holds, const WaitQueue* q) {
+  const Capacity limit = tightest(holds);
+  const bool delayed = q != nullptr && q->delayed(r.now());
+  r.reply.map(6);
+  field(r, "key", key.bytes);
+  field(r, "mode", holds.empty() ? "free" : mode_name(limit));
+  field(r, "limit", holds.empty() ? 0 : limit_number(limit));
+  field(r, "delay", delayed ? (q->delay_until - r.now()).count : 0);
+  r.reply.bulk("holders");
+  r.reply.array(holds.size());
+  for (const ShownHold& h : holds) {
+    r.reply.map(9);
+    field(r, "owner", h.owner);
+    write_hold_fields(r, h);
+  }
+  r.reply.bulk("waiters");
+  r.reply.array(q == nullptr ? 0 : q->waiters.size());
+  if (q == nullptr) return;
+  for (const Waiter* w : q->waiters) write_waiter(r, *w);
+}
+
+// A held key found again by name: scanning collects names first, as showing a hold may assign its token.
+template <class F>
+void with_held(Request& r, std::string_view name, F f) {
+  const Key key = r.keys().key(name);
+  Keyspace::Found found = find_live(r.t, r.c.db, key);
+  if (found && is_hold(*found)) f(key, found);
+}
+
+void write_list_row(Request& r, const Key& key, Keyspace::Found& f) {
+  const std::vector<ShownHold> holds = holds_of(r, key, f);
+  const WaitQueue* q = f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr;
+  r.reply.map(6);
+  field(r, "key", key.bytes);
+  field(r, "mode", mode_name(tightest(holds)));
+  field(r, "holders", static_cast<int64_t>(holds.size()));
+  field(r, "waiters", q == nullptr ? 0 : static_cast<int64_t>(q->waiters.size()));
+  field(r, "token", static_cast<int64_t>(holds.back().token.value));
+  field(r, "ttl", ms_left(key_deadline(*f), r.now()));
+}
+
+}  // namespace
+
+void cmd_locks_info(Request& r) {
+  const Key key = r.keys().key(r.arg(2));
+  Keyspace::Found f = find_any(r.t, r.c.db, key);
+  if (!f) return r.reply.null_array();
+  if (is_hash(*f)) return reply_wrong_type(r);
+  const std::vector<ShownHold> holds = holds_of(r, key, f);
+  const WaitQueue* q = f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr;
+  if (holds.empty() && q->waiters.empty() && !q->delayed(r.now())) return r.reply.null_array();
+  write_lock_info(r, key, holds, q);
+}
+
+void cmd_locks_list(Request& r) {
+  auto scan = read_scan_arguments(r, 2, false);
+  if (!scan) return;
+  scan->holds_only = true;
+  const ScanPage page = scan_page(r, *scan);
+  r.reply.array(2);
+  r.reply.bulk_integer(static_cast<int64_t>(page.next));
+  r.reply.array(page.keys.size());
+  for (const std::string& name : page.keys) {
+    with_held(r, name, [&](const Key& key, Keyspace::Found& f) { write_list_row(r, key, f); });
+  }
+}
+
+void cmd_locks_owned(Request& r) {
+  const std::string_view owner = r.arg(2);
+  std::vector<std::string> names;
+  r.keys().scan(0, SIZE_MAX, [&](const Entry& e) {
+    const bool may_own = type_of(e) == EntryType::kLock
+                             ? lock_body_of(e)->find(owner) != nullptr
+                             : type_of(e) == EntryType::kString && value_of(e) == owner;
+    if (may_own && !is_due(key_deadline(e), r.now())) names.emplace_back(key_of(e));
+  });
+  std::sort(names.begin(), names.end());
+  std::vector<std::pair<std::string_view, ShownHold>> found;
+  for (const std::string& name : names) {
+    with_held(r, name, [&](const Key& key, Keyspace::Found& f) {
+      for (const ShownHold& h : holds_of(r, key, f)) {
+        if (h.owner == owner) found.emplace_back(name, h);
+      }
+    });
+  }
+  r.reply.array(found.size());
+  for (const auto& [name, hold] : found) {
+    r.reply.map(9);
+    field(r, "key", name);
+    write_hold_fields(r, hold);
+  }
+}
+
+void cmd_locks_check(Request& r) {
+  const auto token = read_number(r, 3, "token", 0, static_cast<int64_t>(kMaxToken));
+  if (!token) return;
+  bool held = false;
+  with_held(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
+    const Token wanted{static_cast<uint64_t>(*token)};
+    const bool lock = type_of(*f) == EntryType::kLock;
+    held = wanted.value != 0 && (lock ? lock_body_of(*f)->has_token(wanted) : token_of(*f) == wanted);
+  });
+  r.reply.integer(held ? 1 : 0);
+}
+
+void cmd_locks_break(Request& r) {
+  audit(r);
+  int64_t broken = 0;
+  with_held(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
+    broken = type_of(*f) == EntryType::kLock ? static_cast<int64_t>(lock_body_of(*f)->size()) : 1;
+    remove_key(r.t, r.c.db, f, End::kBroken);
+  });
+  r.reply.integer(broken);
+}
+
+void cmd_locks_raise(Request& r) {
+  const auto token = read_number(r, 3, "token", 0, static_cast<int64_t>(kLastNamedToken));
+  if (!token) return;
+  audit(r);
+  const Key key = r.keys().key(r.arg(2));
+  r.s().tokens.raise(key, {static_cast<uint64_t>(*token)}, near_token(r.s().config, r.t.now));
+  r.reply.integer(static_cast<int64_t>(r.s().tokens.last(key)));
+}
+
+void cmd_locks_revoke(Request& r) {
+  int64_t asked = 0;
+  with_held(r, r.arg(2), [&](const Key& key, Keyspace::Found& f) {
+    lock_event(r.t, key.bytes, "revoke");
+    for (const auto& [owner, attachment] : attachments_of_key(r.s(), r.c.db, f)) {
+      ++asked;
+      Conn* c = attachment.async ? r.s().conns.find(attachment.conn) : nullptr;
+      if (c == nullptr || c->protocol < 3) continue;
+      Reply push = push_to(r.t, *c);
+      push.push(4);
+      for (const std::string_view part :
+           {std::string_view("lock"), std::string_view("revoke"), key.bytes, owner}) {
+        push.bulk(part);
+      }
+    }
+  });
+  r.reply.integer(asked);
+}
+
+void cmd_locks_help(Request& r) {
+  static constexpr std::string_view kLines[] = {
+      "BREAK <key>",
+      "    End all holds of <key> by force; their lock-delay applies.",
+      "CHECK <key> <token>",
+      "    Whether a present holder of <key> has <token>: 1 or 0.",
+      "INFO <key>",
+      "    Holders and waiters of <key>.",
+      "LIST <cursor> [MATCH <pattern>] [COUNT <count>]",
+      "    Page through the held keys, as SCAN does.",
+      "OWNED <owner>",
+      "    All holds of <owner> in this database. Looks at every key.",
+      "RAISE <key> <token>",
+      "    Raise the last token of <key> to at least <token>; returns the last token.",
+      "REVOKE <key>",
+      "    Ask the holders of <key> to release it; returns how many there are.",
+  };
+  reply_help(r, kLines);
+}
+
+}  // namespace holdfast

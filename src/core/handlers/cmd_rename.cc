@@ -1,0 +1,138 @@
+// RENAME, RENAMENX, COPY: a value under another key. A hold is not taken along: under the new key it is
+// another one, with another token.
+#include <string>
+
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/events/change_events.h"
+#include "core/handlers/string_access.h"
+#include "core/lock/hash_changes.h"
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kManyHolders = "ERR a lock with several holders cannot be renamed or copied";
+constexpr std::string_view kNoInt32 =
+    "ERR value is out of range, value must between -2147483648 and 2147483647";
+
+// What a key holds, taken out of it or copied.
+struct Value {
+  EntryType type = EntryType::kString;
+  std::string bytes;
+  std::unique_ptr<HashBody> body;
+  TimeMs deadline = kNever;
+};
+
+Value copy_value(const Entry& e) {
+  Value v;
+  v.type = type_of(e);
+  v.deadline = deadline_of(e);
+  if (v.type == EntryType::kBigHash) {
+    v.body = hash_body_of(e)->copy();
+  } else {
+    v.bytes = value_of(e);
+  }
+  return v;
+}
+
+// The key goes.
+Value take_value(Request& r, Keyspace::Found& f) {
+  Value v;
+  if (type_of(*f) == EntryType::kBigHash) {
+    v.type = EntryType::kBigHash;
+    v.deadline = deadline_of(*f);
+    v.body = release_big_hash(r.keys(), f);
+  } else {
+    v = copy_value(*f);
+  }
+  remove_key(r.t, r.c.db, f, End::kDeleted);
+  return v;
+}
+
+// What the key held before goes first, so that nothing of an old hold is left where the values are equal.
+void put(Request& r, DbIndex db, std::string_view name, Value v) {
+  const Key key = r.t.keys(db).key(name);
+  Keyspace::Found f = find_live(r.t, db, key);
+  if (f) remove_key(r.t, db, f, End::kOverwritten);
+  f = find_any(r.t, db, key);
+  if (v.type == EntryType::kBigHash) {
+    put_big_hash(r.t, db, key, f, std::move(v.body), r.c.id);
+  } else if (v.type == EntryType::kString) {
+    put_string(r.t, db, key, f, v.bytes, r.c.id);
+  } else {
+    put_value(r.t, db, key, f, v.type, v.bytes, r.c.id);
+  }
+  set_key_deadline(r.t, db, f, v.deadline, r.c.id);
+}
+
+// False: an answer has been written.
+bool rename(Request& r, bool only_if_free) {
+  Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  if (!f) return r.reply.error("ERR no such key"), false;
+  if (r.arg(1) == r.arg(2)) return true;
+  if (type_of(*f) == EntryType::kLock) return r.reply.error(kManyHolders), false;
+  if (only_if_free && !is_free(r.t, r.c.db, find_any(r.t, r.c.db, r.keys().key(r.arg(2))))) {
+    return r.reply.integer(0), false;
+  }
+  // Finding the other key may have moved this one.
+  f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  put(r, r.c.db, r.arg(2), take_value(r, f));
+  notify(r.t, kNotifyGeneric, "rename_from", r.c.db, r.arg(1));
+  notify(r.t, kNotifyGeneric, "rename_to", r.c.db, r.arg(2));
+  return true;
+}
+
+struct CopyOptions {
+  DbIndex db;
+  bool replace = false;
+};
+
+bool read_copy_options(Request& r, CopyOptions& o) {
+  for (size_t i = 3; i < r.argc(); ++i) {
+    if (equals_ignore_case(r.arg(i), "REPLACE")) {
+      o.replace = true;
+    } else if (equals_ignore_case(r.arg(i), "DB") && i + 1 < r.argc()) {
+      const auto number = parse_int(r.arg(++i));
+      if (!number) return reply_not_an_integer(r), false;
+      if (*number != static_cast<int32_t>(*number)) {
+        return r.reply.error(kNoInt32), false;
+      }
+      if (*number < 0 || *number >= kDatabases) return r.reply.error("ERR DB index is out of range"), false;
+      o.db = r.s().db_at[static_cast<size_t>(*number)];
+    } else {
+      return reply_syntax_error(r), false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+void cmd_rename(Request& r) {
+  if (rename(r, false)) r.reply.ok();
+}
+
+void cmd_renamenx(Request& r) {
+  if (rename(r, true)) r.reply.integer(r.arg(1) == r.arg(2) ? 0 : 1);
+}
+
+void cmd_copy(Request& r) {
+  CopyOptions o{r.c.db};
+  if (!read_copy_options(r, o)) return;
+  if (o.db == r.c.db && r.arg(1) == r.arg(2)) {
+    return r.reply.error("ERR source and destination objects are the same");
+  }
+  const Key to = r.t.keys(o.db).key(r.arg(2));
+  const bool admits = o.replace || is_free(r.t, o.db, find_any(r.t, o.db, to));
+  const Keyspace::Found f = find_to_read(r, r.arg(1));
+  if (!f || !admits) return r.reply.integer(0);
+  if (type_of(*f) == EntryType::kLock) return r.reply.error(kManyHolders);
+  Value copy = copy_value(*f);
+  put(r, o.db, r.arg(2), std::move(copy));
+  notify(r.t, kNotifyGeneric, "copy_to", o.db, r.arg(2));
+  r.reply.integer(1);
+}
+
+}  // namespace holdfast

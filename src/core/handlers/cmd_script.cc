@@ -1,0 +1,168 @@
+// EVAL, EVALSHA, their read-only forms, and SCRIPT.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "core/base/sha1.h"
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/engine/requests.h"
+#include "core/engine/resumable_request.h"
+#include "core/script/script.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kNoScriptText = "NOSCRIPT No matching script. Please use EVAL.";
+
+// How many of the arguments are keys. nullopt: an error has been written.
+std::optional<size_t> read_key_count(Request& r) {
+  const auto count = parse_int(r.arg(2));
+  if (!count) return reply_not_an_integer(r), std::nullopt;
+  if (*count > static_cast<int64_t>(r.argc()) - 3) {
+    return r.reply.error("ERR Number of keys can't be greater than number of args"), std::nullopt;
+  }
+  if (*count < 0) return r.reply.error("ERR Number of keys can't be negative"), std::nullopt;
+  return static_cast<size_t>(*count);
+}
+
+void adopt_limits(Request& r) {
+  ScriptHost& host = r.s().scripts;
+  const Limits& limits = r.s().config.limits;
+  host.time.busy_us = limits.busy_reply_ms * 1000;
+  host.time.hard_us = limits.script_hard_ms * 1000;
+  host.set_memory_limits(limits.script_memory_bytes, limits.script_run_bytes);
+}
+
+void run_script(Request& r, const Script& script, std::string_view sha, size_t keys, bool read_only) {
+  if (read_only && script.flags.shebang && !script.flags.no_writes) {
+    return r.reply.error("ERR Can not execute a script with write flag using *_ro command.");
+  }
+  ScriptHost& host = r.s().scripts;
+  // Such a script is refused before it comes here, unless it was loaded behind MULTI.
+  const bool picky = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;
+  if (picky && r.s().memory.over_limit) {
+    return r.reply.error(
+        "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'");
+  }
+  adopt_limits(r);
+  host.run(r, script, sha, r.argv.subspan(3, keys), r.argv.subspan(3 + keys), read_only);
+}
+
+void eval(Request& r, bool read_only) {
+  const auto keys = read_key_count(r);
+  if (!keys) return;
+  const std::string sha = sha1_hex(r.arg(1));
+  const Script* script = r.s().scripts.find(sha);
+  std::string error;
+  if (script == nullptr) {
+    adopt_limits(r);
+    script = r.s().scripts.load(sha, r.arg(1), false, error);
+  }
+  if (script == nullptr) return r.reply.error(error);
+  run_script(r, *script, sha, *keys, read_only);
+}
+
+using Sha = std::array<char, ScriptHost::kShaDigits>;
+
+// A script's name in lower case, which is how it is kept, written to `sha`. Empty: it can be no name.
+std::string_view sha_named(std::string_view name, Sha& sha) {
+  if (name.size() != sha.size()) return {};
+  std::ranges::transform(name, sha.begin(), ascii_lower);
+  return {sha.data(), sha.size()};
+}
+
+// What the script of a request says of itself; nothing where it is not known by its name.
+ScriptFlags declared_flags(const ScriptHost& scripts, const Command& command, std::string_view script) {
+  if (command.handler == cmd_eval || command.handler == cmd_eval_ro) return ScriptHost::flags_of(script);
+  Sha digits;
+  const Script* found = scripts.find(sha_named(script, digits));
+  return found == nullptr ? ScriptFlags{} : found->flags;
+}
+
+void eval_sha(Request& r, bool read_only) {
+  Sha digits;
+  const std::string_view sha = sha_named(r.arg(1), digits);
+  if (sha.empty()) return r.reply.error(kNoScriptText);
+  const auto keys = read_key_count(r);
+  if (!keys) return;
+  const Script* script = r.s().scripts.find(sha);
+  if (script == nullptr) return r.reply.error(kNoScriptText);
+  run_script(r, *script, sha, *keys, read_only);
+}
+
+}  // namespace
+
+Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv) {
+  const bool publishes = command.handler == cmd_publish || command.handler == cmd_spublish;
+  if ((command.flags & kMovableKeys) == 0) {
+    return {(command.flags & kWrite) != 0 || publishes, (command.flags & kDenyOom) != 0};
+  }
+  const ScriptFlags flags = declared_flags(s.scripts, command, argv[1]);
+  if (!flags.shebang) return {(command.flags & kReadOnly) == 0, false};
+  return {!flags.no_writes, !flags.no_writes && !flags.allow_oom};
+}
+
+void cmd_eval(Request& r) { eval(r, false); }
+void cmd_eval_ro(Request& r) { eval(r, true); }
+void cmd_evalsha(Request& r) { eval_sha(r, false); }
+void cmd_evalsha_ro(Request& r) { eval_sha(r, true); }
+
+void cmd_script_load(Request& r) {
+  const std::string sha = sha1_hex(r.arg(2));
+  ScriptHost& host = r.s().scripts;
+  std::string error;
+  adopt_limits(r);
+  const bool done = host.find(sha) != nullptr ? host.keep_cached(sha, error)
+                                              : host.load(sha, r.arg(2), true, error) != nullptr;
+  if (!done) return r.reply.error(error);
+  r.reply.bulk(sha);
+}
+
+void cmd_script_exists(Request& r) {
+  r.reply.array(r.argc() - 2);
+  Sha digits;
+  for (size_t i = 2; i < r.argc(); ++i) {
+    r.reply.integer(r.s().scripts.find(sha_named(r.arg(i), digits)) == nullptr ? 0 : 1);
+  }
+}
+
+void cmd_script_flush(Request& r) {
+  const bool fine =
+      r.argc() == 2 ||
+      (r.argc() == 3 && (equals_ignore_case(r.arg(2), "async") || equals_ignore_case(r.arg(2), "sync")));
+  if (!fine) return r.reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
+  r.s().scripts.flush();
+  r.reply.ok();
+}
+
+void cmd_script_kill(Request& r) {
+  ScriptHost& host = r.s().scripts;
+  if (!host.running()) return r.reply.error("NOTBUSY No scripts in execution right now.");
+  if (host.has_written()) {
+    return r.reply.error(
+        "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either "
+        "wait "
+        "the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.");
+  }
+  host.kill("ERR Script killed by user with SCRIPT KILL...");
+  r.reply.ok();
+}
+
+void cmd_script_help(Request& r) {
+  static constexpr std::string_view kLines[] = {
+      "EXISTS <sha1> [<sha1> ...]",
+      "    Return information about the existence of the scripts in the script cache.",
+      "FLUSH [ASYNC|SYNC]",
+      "    Flush the Lua scripts cache. Both modes do the same here.",
+      "KILL",
+      "    Kill the currently executing Lua script.",
+      "LOAD <script>",
+      "    Load a script into the scripts cache without executing it.",
+  };
+  reply_help(r, kLines);
+}
+
+}  // namespace holdfast

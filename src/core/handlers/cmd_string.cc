@@ -1,0 +1,226 @@
+// SET and its older forms, GET and its forms that change the key as well, DELEX.
+#include "core/command/command.h"
+#include "core/command/handlers.h"
+#include "core/events/change_events.h"
+#include "core/handlers/expire_words.h"
+#include "core/handlers/string_access.h"
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfEqual };
+
+struct SetOptions {
+  Condition condition = Condition::kNone;
+  std::string_view expected;  // IFEQ
+  bool get = false;
+  bool keep_ttl = false;
+  const ExpiryWord* expiry = nullptr;
+  std::string_view expiry_text;
+};
+
+bool set_condition(SetOptions& o, Condition c) {
+  if (o.condition != Condition::kNone && o.condition != c) return false;
+  o.condition = c;
+  return true;
+}
+
+// The word at `i`, which moves on to its last argument. False: an error has been written.
+bool read_set_option(Request& r, size_t& i, SetOptions& o) {
+  const std::string_view word = r.arg(i);
+  const bool more = i + 1 < r.argc();
+  if (equals_ignore_case(word, "NX") && set_condition(o, Condition::kIfAbsent)) return true;
+  if (equals_ignore_case(word, "XX") && set_condition(o, Condition::kIfPresent)) return true;
+  if (equals_ignore_case(word, "IFEQ") && more && o.condition == Condition::kNone) {
+    o.condition = Condition::kIfEqual;
+    o.expected = r.arg(++i);
+    return true;
+  }
+  if (equals_ignore_case(word, "GET")) return o.get = true;
+  if (equals_ignore_case(word, "KEEPTTL") && o.expiry == nullptr) return o.keep_ttl = true;
+  const ExpiryWord* expiry = find_expiry_word(word);
+  // The same word again replaces what it said before.
+  if (expiry != nullptr && more && (o.expiry == nullptr || o.expiry == expiry) && !o.keep_ttl) {
+    o.expiry = expiry;
+    o.expiry_text = r.arg(++i);
+    return true;
+  }
+  reply_syntax_error(r);
+  return false;
+}
+
+// Whether the condition lets SET go on. A key that requests wait for, or that a lock-delay keeps, is no
+// free key.
+bool admits(Request& r, const SetOptions& o, const Keyspace::Found& f, bool live) {
+  switch (o.condition) {
+    case Condition::kIfAbsent:
+      return is_free(r.t, r.c.db, f);
+    case Condition::kIfPresent:
+      return live;
+    case Condition::kIfEqual:
+      return live && type_of(*f) == EntryType::kString && value_of(*f) == o.expected;
+    case Condition::kNone:
+      break;
+  }
+  return true;
+}
+
+// Sets the value and its expiry as the options say; a deadline in the past removes the key at once.
+void set(Request& r, const SetOptions& o, std::optional<TimeMs> deadline, const Key& key,
+         Keyspace::Found& f) {
+  if (!o.keep_ttl) {
+    set_string(r, key, f, r.arg(2), deadline.value_or(kNever));
+    if (!deadline || !is_due(*deadline, r.now())) return;
+    remove_key(r.t, r.c.db, f, End::kDeleted);
+    return notify(r.t, kNotifyExpired, "expired", r.c.db, key.bytes);
+  }
+  const bool was_lock = f && type_of(*f) == EntryType::kLock;
+  const TimeMs old_deadline = was_lock ? key_deadline(*f) : kNever;
+  put_string(r.t, r.c.db, key, f, r.arg(2), r.c.id);
+  if (was_lock) set_key_deadline(r.t, r.c.db, f, old_deadline, r.c.id);
+  notify(r.t, kNotifyString, "set", r.c.db, key.bytes);
+}
+
+// What the key held before. That there was nothing is a miss, as with GET.
+void reply_old(Request& r, std::string_view value, bool live) {
+  if (live) return r.reply.bulk(value);
+  notify(r.t, kNotifyKeyMiss, "keymiss", r.c.db, r.arg(1));
+  r.reply.null();
+}
+
+// SETEX and PSETEX: key, time, value.
+void set_for(Request& r, const ExpiryWord& word) {
+  const auto deadline = read_expiry(r, word, r.arg(2));
+  if (!deadline) return;
+  const Key key = r.keys().key(r.arg(1));
+  Keyspace::Found f = find_any(r.t, r.c.db, key);
+  set_string(r, key, f, r.arg(3), *deadline);
+  r.reply.ok();
+}
+
+struct GetexOptions {
+  bool persist = false;
+  const ExpiryWord* expiry = nullptr;
+  std::string_view expiry_text;
+};
+
+bool read_getex_options(Request& r, GetexOptions& o) {
+  for (size_t i = 2; i < r.argc(); ++i) {
+    const bool more = i + 1 < r.argc();
+    const ExpiryWord* expiry = find_expiry_word(r.arg(i));
+    const bool first = !o.persist && (o.expiry == nullptr || o.expiry == expiry);
+    if (equals_ignore_case(r.arg(i), "PERSIST") && o.expiry == nullptr) {
+      o.persist = true;
+    } else if (expiry != nullptr && more && first) {
+      o.expiry = expiry;
+      o.expiry_text = r.arg(++i);
+    } else {
+      return reply_syntax_error(r), false;
+    }
+  }
+  return true;
+}
+
+void expire_read(Request& r, Keyspace::Found& f, TimeMs deadline) {
+  if (is_due(deadline, r.now())) {
+    remove_key(r.t, r.c.db, f, End::kDeleted);
+    return notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+  }
+  set_key_deadline(r.t, r.c.db, f, deadline, r.c.id);
+  notify(r.t, kNotifyGeneric, "expire", r.c.db, r.arg(1));
+}
+
+}  // namespace
+
+void cmd_set(Request& r) {
+  SetOptions o;
+  for (size_t i = 3; i < r.argc(); ++i) {
+    if (!read_set_option(r, i, o)) return;
+  }
+  std::optional<TimeMs> deadline;
+  if (o.expiry != nullptr) {
+    deadline = read_expiry(r, *o.expiry, o.expiry_text);
+    if (!deadline) return;
+  }
+  const Key key = r.keys().key(r.arg(1));
+  Keyspace::Found f = find_any(r.t, r.c.db, key);
+  const bool live = f && type_of(*f) != EntryType::kNone;
+  if (live && type_of(*f) != EntryType::kString && (o.get || o.condition == Condition::kIfEqual)) {
+    return reply_wrong_type(r);
+  }
+  // With GET the reply is the old value, and says nothing of whether the new one was set.
+  if (o.get) reply_old(r, live ? value_of(*f) : std::string_view(), live);
+  const bool sets = admits(r, o, f, live);
+  if (sets) set(r, o, deadline, key, f);
+  if (!o.get) sets ? r.reply.ok() : r.reply.null();
+}
+
+void cmd_setnx(Request& r) {
+  const Key key = r.keys().key(r.arg(1));
+  Keyspace::Found f = find_any(r.t, r.c.db, key);
+  if (!is_free(r.t, r.c.db, f)) return r.reply.integer(0);
+  set_string(r, key, f, r.arg(2), kNever);
+  r.reply.integer(1);
+}
+
+void cmd_setex(Request& r) { set_for(r, kExpiryWords[0]); }
+void cmd_psetex(Request& r) { set_for(r, kExpiryWords[1]); }
+
+void cmd_get(Request& r) {
+  const Keyspace::Found f = find_to_read(r, r.arg(1));
+  if (!f) return r.reply.null();
+  if (type_of(*f) != EntryType::kString) return reply_wrong_type(r);
+  r.reply.bulk(value_of(*f));
+}
+
+void cmd_getset(Request& r) {
+  StringAt s = find_string(r, r.arg(1));
+  if (!s.fits) return;
+  reply_old(r, s.value, s.live);
+  set_string(r, s.key, s.found, r.arg(2), kNever);
+}
+
+void cmd_getdel(Request& r) {
+  StringAt s = find_string(r, r.arg(1));
+  if (!s.fits) return;
+  reply_old(r, s.value, s.live);
+  if (!s.live) return;
+  remove_key(r.t, r.c.db, s.found, End::kDeleted);
+  notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+}
+
+void cmd_getex(Request& r) {
+  GetexOptions o;
+  if (!read_getex_options(r, o)) return;
+  Keyspace::Found f = find_to_read(r, r.arg(1));
+  if (!f) return r.reply.null();
+  if (type_of(*f) != EntryType::kString) return reply_wrong_type(r);
+  std::optional<TimeMs> deadline;
+  if (o.expiry != nullptr) {
+    deadline = read_expiry(r, *o.expiry, o.expiry_text);
+    if (!deadline) return;
+  }
+  r.reply.bulk(value_of(*f));
+  if (deadline) return expire_read(r, f, *deadline);
+  if (!o.persist || deadline_of(*f) == kNever) return;
+  set_key_deadline(r.t, r.c.db, f, kNever, r.c.id);
+  notify(r.t, kNotifyGeneric, "persist", r.c.db, r.arg(1));
+}
+
+// DELEX key [IFEQ value], as Redis 8.4 has it: the compare-and-delete of a lock in one command.
+void cmd_delex(Request& r) {
+  const bool conditional = r.argc() == 4;
+  if (!conditional && r.argc() != 2) return reply_wrong_arity(r);
+  if (conditional && !equals_ignore_case(r.arg(2), "IFEQ")) return reply_syntax_error(r);
+  Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  if (!f) return r.reply.integer(0);
+  if (conditional && type_of(*f) != EntryType::kString) return reply_wrong_type(r);
+  if (conditional && value_of(*f) != r.arg(3)) return r.reply.integer(0);
+  remove_key(r.t, r.c.db, f, End::kDeleted);
+  notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+  r.reply.integer(1);
+}
+
+}  // namespace holdfast

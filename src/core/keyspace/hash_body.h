@@ -1,0 +1,100 @@
+// A hash of any size: fields to values, in the order of the fields' hashes, which is the same in every run
+// with the same seed, and in which HSCAN's cursor holds however the hash changes. Owned by an entry of type
+// kBigHash, whose Keyspace has to hear of every change of bytes(): hash_changes.h does that, and is how
+// commands change a hash, copy it (copy()) or move it to another key (release_big_hash()).
+#pragma once
+
+#include <absl/container/btree_set.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "core/base/hash.h"
+#include "core/keyspace/packed_hash.h"
+
+namespace holdfast {
+
+class HashBody {
+ public:
+  static constexpr unsigned kCursorBits = 48;  // as SCAN's: a double holds it exactly
+
+  explicit HashBody(uint64_t seed) : seed_(seed) {}
+  HashBody(const HashBody&) = delete;
+  HashBody& operator=(const HashBody&) = delete;
+
+  size_t size() const { return items_.size(); }
+  // Memory in all, about.
+  uint64_t bytes() const { return sizeof(HashBody) + item_bytes_; }
+
+  // The view is good until the field is set or erased.
+  std::optional<std::string_view> find(std::string_view field) const;
+  // True where the field is new.
+  bool set(std::string_view field, std::string_view value);
+  // False where there is no such field.
+  bool erase(std::string_view field);
+  std::unique_ptr<HashBody> copy() const;
+
+  // Calls `f(field, value)` for all fields.
+  template <class F>
+  void for_each(F f) const {
+    for (const Item& item : items_) {
+      const PackedPair pair = item.get();
+      f(pair.field, pair.value);
+    }
+  }
+
+  // Calls `f(field, value)` for the fields at and behind `cursor` until it has been called for at least
+  // `count`, which it may lower. Returns the cursor to go on from; 0: done.
+  template <class F>
+  uint64_t scan(uint64_t cursor, const size_t& count, F f) const {
+    size_t met = 0;
+    uint64_t last = 0;
+    for (auto it = items_.lower_bound(Key{{}, cursor << (64 - kCursorBits)}); it != items_.end(); ++it) {
+      const uint64_t at = it->hash >> (64 - kCursorBits);
+      if (met >= count && at != last) return at;  // fields of one cursor value belong to one step
+      const PackedPair pair = it->get();
+      f(pair.field, pair.value);
+      ++met;
+      last = at;
+    }
+    return 0;
+  }
+
+  void check_invariants() const;
+
+ private:
+  struct Item {
+    uint64_t hash;
+    mutable std::unique_ptr<char[]> pair;  // a PackedPair; another value does not change the order
+    PackedPair get() const { return packed_pair_at(pair.get()); }
+    Key key() const { return {get().field, hash}; }
+  };
+  struct Less {
+    using is_transparent = void;
+    static bool less(const Key& a, const Key& b) {
+      return a.hash != b.hash ? a.hash < b.hash : a.bytes < b.bytes;
+    }
+    // The hash decides nearly always, and needs no look at the field.
+    bool operator()(const Item& a, const Item& b) const {
+      return a.hash != b.hash ? a.hash < b.hash : less(a.key(), b.key());
+    }
+    bool operator()(const Item& a, const Key& b) const {
+      return a.hash != b.hash ? a.hash < b.hash : less(a.key(), b);
+    }
+    bool operator()(const Key& a, const Item& b) const {
+      return a.hash != b.hash ? a.hash < b.hash : less(a, b.key());
+    }
+  };
+
+  Key key(std::string_view field) const { return {field, hash_bytes(field, seed_)}; }
+  static uint64_t bytes_of(const PackedPair& pair);
+
+  uint64_t seed_;
+  uint64_t item_bytes_ = 0;
+  absl::btree_set<Item, Less> items_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,353 @@
+// Entries' memory and their place in the tables and the wheel.
+#include "core/keyspace/keyspace.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <new>
+
+#include "core/keyspace/hash_body.h"
+#include "core/keyspace/lock_body.h"
+
+namespace holdfast {
+
+namespace {
+
+void set_deadline_ms(Entry& e, TimeMs deadline) {
+  e.deadline_ms = static_cast<uint64_t>(deadline.count) & ((uint64_t{1} << 54U) - 1);
+}
+
+// An entry without a deadline keeps the time of its last renewal where the wheel's links would be.
+void set_untimed(Entry& e, TimeMs renewed) {
+  set_deadline_ms(e, kNever);
+  e.timer_next = static_cast<uint32_t>(renewed.count);
+  e.timer_prev = static_cast<uint32_t>(static_cast<uint64_t>(renewed.count) >> 32U);
+}
+
+}  // namespace
+
+Keyspace::Keyspace(uint64_t hash_seed, PagePool& pages)
+    : seed_(hash_seed), arena_(pages), wheel_(TimerItems{this}) {}
+
+Keyspace::~Keyspace() {
+  while (!dismantle_step()) {
+  }
+}
+
+// x(1.3465 - 0.3465x), for x in [0, 1), is within 1 % of log2(1 + x): equal steps of it are shares that
+// rise from one to two. In fixed point with 31 bits; monotonic, so that the order of hashes is also an
+// order of tables.
+size_t Keyspace::table_index(uint64_t hash) {
+  constexpr uint64_t kA = 2891586732;  // 1.3465 * 2^31
+  constexpr uint64_t kB = 744103084;   // 0.3465 * 2^31
+  const uint64_t x = hash >> 33U;
+  const uint64_t y = (x * (kA - ((kB * x) >> 31U))) >> 31U;
+  const size_t index = y >> 19U;
+  return index < kTables ? index : kTables - 1;
+}
+
+Keyspace::Found Keyspace::find(const Key& key) {
+  Found f;
+  if (tables_.empty()) return f;
+  f.table_ = &tables_[table_index(key.hash)];
+  f.slot_ = f.table_->find(key);
+  if (f.slot_ == f.table_->end()) return {};
+  f.handle_ = *f.slot_;
+  f.entry_ = &entry(f.handle_);
+  save_first(f.handle_, *f.entry_);
+  return f;
+}
+
+std::pair<Keyspace::Found, bool> Keyspace::find_or_insert(const Key& key, EntryType type,
+                                                          std::string_view value, TimeMs now) {
+  if (tables_.empty()) tables_.assign(kTables, Table(0, Hash{this}, Equal{this}));
+  Found f;
+  f.table_ = &tables_[table_index(key.hash)];
+  bool made = false;
+  const size_t capacity = f.table_->capacity();
+  f.slot_ = f.table_->lazy_emplace(key, [&](const auto& construct) {
+    made = true;
+    construct(make(key.bytes, type, value));
+  });
+  f.handle_ = *f.slot_;
+  f.entry_ = &entry(f.handle_);
+  if (!made) {
+    save_first(f.handle_, *f.entry_);
+    return {f, false};
+  }
+  table_bytes_ += (f.table_->capacity() - capacity) * (sizeof(Handle) + 1);
+  ++size_;
+  if (type == EntryType::kNone) ++placeholders_;
+  set_untimed(*f, now);
+  set_held_since(*f, now);
+  return {f, true};
+}
+
+// What is there has the mark of the last snapshot, and so will all that is made from now on have the other.
+void Keyspace::begin_save(SaveEntry save) {
+  if (marks_missing_) {  // the one before was given up
+    save_ = [](Handle, const Entry&) {};
+    while (!save_step()) {
+    }
+  }
+  save_ = std::move(save);
+  save_table_ = 0;
+  save_mark_ ^= 1U;
+  marks_missing_ = true;
+}
+
+void Keyspace::save_now(Handle h, Entry& e) {
+  e.saved = save_mark_ & 1U;
+  save_(h, e);
+}
+
+// Takes up a table from its beginning each time, as it may have changed, and passes what is marked; so the
+// parts of a large one must not be too small. Where entries lie is no order: those to come are fetched
+// ahead.
+bool Keyspace::save_step() {
+  constexpr size_t kEntries = 256;
+  constexpr size_t kPartsOfTable = 16;
+  constexpr size_t kFetchAhead = 12;
+  marks_missing_ = save_table_ < tables_.size();
+  if (!marks_missing_) return true;
+  const Table& table = tables_[save_table_];
+  size_t left = std::max(kEntries, table.size() / kPartsOfTable);
+  auto ahead = table.begin();
+  for (size_t i = 0; i < kFetchAhead && ahead != table.end(); ++i) arena_.prefetch(*ahead++);
+  for (const Handle h : table) {
+    if (ahead != table.end()) arena_.prefetch(*ahead++);
+    Entry& e = entry(h);
+    if (e.saved == save_mark_) continue;
+    if (left-- == 0) return false;
+    save_now(h, e);
+  }
+  ++save_table_;
+  marks_missing_ = save_table_ < tables_.size();
+  return !marks_missing_;
+}
+
+bool Keyspace::fits_inline(size_t key_size, size_t value_size) {
+  return key_size <= kMaxInlineKey && value_size <= kMaxInlineValue;
+}
+
+size_t Keyspace::block_bytes(const Entry& e) {
+  if (e.large) return kEntryHeaderBytes + sizeof(LargeRef);
+  return kEntryHeaderBytes + e.key_size + inline_value_size(e);
+}
+
+uint64_t Keyspace::entry_bytes(const Entry& e) {
+  constexpr uint64_t kPlace = 2 * (sizeof(Handle) + 1);  // a table is between half and all full
+  const uint64_t outside = e.large ? large_ref(e).key_size + large_ref(e).value_size : 0;
+  return Arena::class_bytes(block_bytes(e)) + kPlace + outside;
+}
+
+Handle Keyspace::make(std::string_view key, EntryType type, std::string_view value) {
+  const bool inside = fits_inline(key.size(), value.size());
+  const Handle h =
+      arena_.allocate(kEntryHeaderBytes + (inside ? key.size() + value.size() : sizeof(LargeRef)));
+  Entry* e = new (arena_.at(h)) Entry{};
+  e->large = !inside;
+  e->saved = save_mark_ & 1U;
+  fill(*e, key, value);
+  set_type(h, type);
+  return h;
+}
+
+void Keyspace::set_type(Handle h, EntryType type) {
+  entry(h).type = static_cast<uint64_t>(type) & 7U;
+  if (type == EntryType::kLock) locks_.insert(h);
+}
+
+// Writes key and value where e.large says; the block must be large enough.
+void Keyspace::fill(Entry& e, std::string_view key, std::string_view value) {
+  char* to = tail_of(e);
+  if (e.large) {
+    const size_t size = key.size() + value.size();
+    LargeRef ref{static_cast<char*>(std::malloc(size + 1)), key.size(), value.size(), 0, size};
+    if (ref.bytes == nullptr) throw std::bad_alloc();
+    std::memcpy(to, &ref, sizeof ref);
+    outside_bytes_ += ref.room;
+    to = ref.bytes;
+  } else {
+    e.key_size = key.size() & kMaxInlineKey;
+    e.value_size_low = static_cast<uint8_t>(value.size());
+    e.value_size_high = (value.size() >> 8U) & 7U;
+  }
+  if (!key.empty()) std::memcpy(to, key.data(), key.size());
+  if (!value.empty()) std::memcpy(to + key.size(), value.data(), value.size());
+}
+
+void Keyspace::destroy_value(Handle h) {
+  Entry& e = entry(h);
+  if (type_of(e) == EntryType::kLock) {
+    locks_.erase(h);
+    delete lock_body_of(e);
+  } else if (type_of(e) == EntryType::kBigHash) {
+    outside_bytes_ -= hash_body_of(e)->bytes();
+    delete hash_body_of(e);
+  }
+  if (!e.large) return;
+  const LargeRef ref = large_ref(e);
+  outside_bytes_ -= ref.room;
+  std::free(ref.bytes);
+}
+
+void Keyspace::free_block(Handle h) {
+  const size_t bytes = block_bytes(entry(h));
+  destroy_value(h);
+  arena_.release(h, bytes);
+}
+
+// Puts a new block in the place of f's, with the same key, deadline, token, client and flags.
+void Keyspace::replace_block(Found& f, EntryType type, std::string_view value, bool large) {
+  const std::string_view key = key_of(*f);
+  const size_t bytes = kEntryHeaderBytes + (large ? sizeof(LargeRef) : key.size() + value.size());
+  const Handle h = arena_.allocate(bytes);
+  Entry* e = new (arena_.at(h)) Entry(*f);
+  const DurationMs ttl = ttl_of(*f);
+  e->large = large;
+  fill(*e, key, value);
+  if (f->timed) wheel_.remove(f.handle_);
+  free_block(f.handle_);
+  const_cast<Handle&>(*f.slot_) = h;  // same key, so the table's order is not disturbed
+  f.handle_ = h;
+  f.entry_ = e;
+  set_type(h, type);
+  if (f->timed) wheel_.add(h);
+  if (large && deadline_of(*e) != kNever) {
+    LargeRef ref = large_ref(*e);
+    ref.ttl_ms = ttl.count;
+    std::memcpy(tail_of(*e), &ref, sizeof ref);
+  }
+}
+
+void Keyspace::rewrite(Found& f, EntryType type, std::string_view value) {
+  if (type_of(*f) == EntryType::kNone) --placeholders_;
+  if (type == EntryType::kNone) ++placeholders_;
+  const std::string_view key = key_of(*f);
+  const bool in_place = !f->large && value.size() <= kMaxInlineValue &&
+                        Arena::class_bytes(block_bytes(*f)) ==
+                            Arena::class_bytes(kEntryHeaderBytes + key.size() + value.size());
+  if (!in_place) {
+    const bool long_ttl = ttl_of(*f).count > int64_t{UINT32_MAX};
+    replace_block(f, type, value, long_ttl || !fits_inline(key.size(), value.size()));
+    return;
+  }
+  assert(!f->large);
+  destroy_value(f.handle_);
+  set_type(f.handle_, type);
+  f->value_size_low = static_cast<uint8_t>(value.size());
+  f->value_size_high = (value.size() >> 8U) & 7U;
+  if (!value.empty()) std::memmove(tail_of(*f) + key.size(), value.data(), value.size());
+}
+
+// Only a large entry has room for a ttl of over 32 bits.
+void Keyspace::make_large(Found& f) {
+  const std::string value(value_of(*f));
+  const EntryType type = type_of(*f);
+  locks_.erase(f.handle_);
+  f->type = static_cast<uint64_t>(EntryType::kString);  // so that a body outlives the block
+  replace_block(f, type, value, true);
+}
+
+void Keyspace::set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs renewed) {
+  if (f->timed) wheel_.remove(f.handle_);
+  f->timed = 0;
+  if (ttl.count > int64_t{UINT32_MAX} && !f->large) make_large(f);
+  set_deadline_ms(*f, deadline);
+  f->ttl_ms = static_cast<uint32_t>(ttl.count);
+  if (f->large) {
+    LargeRef ref = large_ref(*f);
+    ref.ttl_ms = ttl.count;
+    std::memcpy(tail_of(*f), &ref, sizeof ref);
+  }
+  if (deadline == kNever) return set_untimed(*f, renewed);
+  f->timed = 1;
+  wheel_.add(f.handle_);
+}
+
+char* Keyspace::resize(Found& f, size_t size) {
+  assert(can_resize(*f));
+  LargeRef ref = large_ref(*f);
+  const size_t needed = ref.key_size + size;
+  if (needed > ref.room) {
+    constexpr size_t kMostSpare = size_t{1} << 20U;
+    const size_t room = needed + std::min(needed / 2, kMostSpare);  // so that it seldom moves
+    auto* bytes = static_cast<char*>(std::realloc(ref.bytes, room + 1));
+    if (bytes == nullptr) throw std::bad_alloc();
+    outside_bytes_ += room - ref.room;
+    ref.bytes = bytes;
+    ref.room = room;
+  }
+  char* const value = ref.bytes + ref.key_size;
+  if (size > ref.value_size) std::memset(value + ref.value_size, 0, size - ref.value_size);
+  ref.value_size = size;
+  std::memcpy(tail_of(*f), &ref, sizeof ref);
+  return value;
+}
+
+void Keyspace::erase(Found& f) {
+  if (f->timed) wheel_.remove(f.handle_);
+  if (type_of(*f) == EntryType::kNone) --placeholders_;
+  f.table_->erase(f.slot_);
+  free_block(f.handle_);
+  --size_;
+  f = {};
+}
+
+std::vector<std::pair<uint64_t, Handle>> Keyspace::in_hash_order(size_t table, uint64_t from) const {
+  std::vector<std::pair<uint64_t, Handle>> order;
+  for (const Handle h : tables_[table]) {
+    const uint64_t at = cursor_of(hash_of(h));
+    if (at >= from) order.emplace_back(at, h);
+  }
+  std::sort(order.begin(), order.end(), [this](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : key_of(entry(a.second)) < key_of(entry(b.second));
+  });
+  return order;
+}
+
+bool Keyspace::dismantle_step() {
+  constexpr size_t kEntries = 128;  // in a step, unless one table has more
+  constexpr size_t kTablesAtOnce = 64;
+  if (tables_.empty()) return arena_.free_pages(8);
+  size_t entries = 0;
+  for (size_t n = 0; n < kTablesAtOnce && !tables_.empty(); ++n) {
+    const Table& table = tables_.back();
+    entries += table.size();
+    if (n > 0 && entries > kEntries) break;
+    for (const Handle h : table) destroy_value(h);
+    table_bytes_ -= table.capacity() * (sizeof(Handle) + 1);
+    tables_.pop_back();
+  }
+  return false;
+}
+
+void Keyspace::check_invariants() const {
+  size_t size = 0;
+  size_t placeholders = 0;
+  size_t timed = 0;
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    for (const Handle h : tables_[t]) {
+      const Entry& e = entry(h);
+      ++size;
+      placeholders += type_of(e) == EntryType::kNone ? 1 : 0;
+      timed += e.timed;
+      assert(table_index(hash_of(h)) == t);
+      assert(static_cast<bool>(e.timed) == (deadline_of(e) != kNever));
+      if (type_of(e) == EntryType::kNone) assert(e.has_queue && !e.timed);
+      if (type_of(e) == EntryType::kBigHash) {
+        hash_body_of(e)->check_invariants();
+        assert(hash_body_of(e)->size() > 0);
+      }
+      if (type_of(e) == EntryType::kHash) assert(!value_of(e).empty());
+      if (type_of(e) != EntryType::kLock) continue;
+      lock_body_of(e)->check_invariants();
+      assert(locks_.contains(h) && lock_body_of(e)->size() > 0 &&
+             lock_body_of(e)->first_to_expire()->deadline == deadline_of(e));
+    }
+  }
+  assert(size == size_ && placeholders == placeholders_ && timed == wheel_.size());
+}
+
+}  // namespace holdfast

@@ -1,0 +1,244 @@
+// Admission: the one rule for mutexes, semaphores, readers and writers. A request joins a key when
+// holders + 1 <= min(capacity of the request and of every holder), and nobody waits before it.
+#include "core/lock/locks.h"
+
+#include "core/events/change_events.h"
+#include "core/events/journal.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+#include <tuple>
+
+namespace holdfast {
+
+namespace {
+
+struct Hold {
+  TimeMs deadline;
+  Attachment attachment;
+};
+
+Hold hold_of(const Turn& t, ConnId client, const LockRequest& r) {
+  const TimeMs deadline = r.ttl.count == 0 ? kNever : t.now.mono + r.ttl;
+  const Conn* c = r.session ? t.s.conns.find(client) : nullptr;
+  return {deadline, Attachment{client, r.session, c == nullptr ? 0 : c->session, r.async, r.delay}};
+}
+
+// Whoever hears of a loss hears of it in time: the key's queue has the timer for it.
+void watch_loss(Turn& t, DbIndex db, Keyspace::Found& f, const LockRequest& r) {
+  if (r.async) queue_of(t, db, r.key, f);
+}
+
+// Gives an exclusive hold the ttl and attributes of the request that it was granted or repeated by.
+void dress_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+  auto [deadline, attachment] = hold_of(t, client, r);
+  if (f->attached) {
+    const Attachment old = take_attachment(t, db, f);
+    leave_session(t, db, r.key.bytes, r.owner, old);
+    attachment.lease = old.lease;
+  }
+  t.keys(db).set_deadline(f, deadline, r.ttl, t.now.mono);
+  set_client(*f, client);
+  if (attachment.any()) {
+    attach(t, db, f, attachment);
+    join_session(t, db, r.key.bytes, r.owner, attachment);
+  }
+  watch_loss(t, db, f, r);
+  journal_key(t, db, r.key.bytes);
+  key_changed(t, db, r.key.bytes);
+  touch(t, db, *f);
+}
+
+void dress_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
+                  const LockRequest& r) {
+  const auto [deadline, attachment] = hold_of(t, client, r);
+  LockBody* body = lock_body_of(*f);
+  leave_session(t, db, r.key.bytes, r.owner, h->attachment);
+  body->set_deadline(h, deadline, r.ttl, t.now.mono);
+  body->set_attachment(h, attachment, client);
+  join_session(t, db, r.key.bytes, r.owner, attachment);
+  watch_loss(t, db, f, r);
+  if (body->size() == 1) {
+    journal_key(t, db, r.key.bytes);  // it may not have been a lock before
+  } else {
+    journal_holder(t, db, r.key.bytes, *h);
+  }
+  follow_holders(t, db, f);
+}
+
+void note_new_holder(Turn& t, DbIndex db, const Keyspace::Found& f, const LockRequest& r) {
+  if (!f->has_queue) return;
+  WaitQueue* q = t.s.queues.find(db, r.key);
+  q->new_holders.emplace_back(r.owner);
+  t.s.queues.mark_ready(q);
+}
+
+std::string_view pointer_bytes(LockBody* const& body) {
+  return {reinterpret_cast<const char*>(&body), sizeof body};
+}
+
+// Makes an entry that nobody holds an exclusive hold of the request's owner.
+Token grant_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+  if (type_of(*f) != EntryType::kString) t.keys(db).rewrite(f, EntryType::kString, r.owner);
+  ++t.s.stats.grants;
+  const Token token = t.s.tokens.next(r.key, r.hint, near_token(t.s.config, t.now));
+  f->token = token.value & kMaxToken;
+  set_held_since(*f, t.now.mono);
+  dress_exclusive(t, db, f, client, r);
+  note_new_holder(t, db, f, r);
+  lock_event(t, r.key.bytes, "granted", r.owner, token);
+  return token;
+}
+
+// Adds a holder to a lock, which the request's owner is not yet.
+Token join_lock(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+  ++t.s.stats.grants;
+  Holder h;
+  h.owner = r.owner;
+  h.token = t.s.tokens.next(r.key, r.hint, near_token(t.s.config, t.now));
+  h.capacity = r.capacity;
+  h.deadline = hold_of(t, client, r).deadline;
+  h.held_since = t.now.mono;
+  const Token token = h.token;
+  dress_holder(t, db, f, lock_body_of(*f)->add(std::move(h)), client, r);
+  note_new_holder(t, db, f, r);
+  lock_event(t, r.key.bytes, "granted", r.owner, token);
+  return token;
+}
+
+Token grant_new(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+  if (r.capacity == kExclusive) return grant_exclusive(t, db, f, client, r);
+  if (type_of(*f) != EntryType::kLock)
+    t.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(new LockBody(t.s.holders)));
+  return join_lock(t, db, f, client, r);
+}
+
+// An exclusive holder asks for a weaker mode: its hold becomes one of a lock, with the same token and
+// start.
+Token downgrade_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+  Holder h;
+  h.owner = r.owner;
+  h.token = exclusive_token(t, db, r.key, f);
+  h.capacity = r.capacity;
+  h.held_since = held_since(*f);
+  h.attachment = take_attachment(t, db, f);
+  const Token token = h.token;
+  auto* body = new LockBody(t.s.holders);
+  const Holder* added = body->add(std::move(h));
+  t.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(body));
+  dress_holder(t, db, f, added, client, r);
+  note_new_holder(t, db, f, r);
+  return token;
+}
+
+// The only holder of a lock asks for exclusive: the lock becomes a plain string, with a new token.
+Token upgrade_to_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
+                           const LockRequest& r) {
+  leave_session(t, db, r.key.bytes, r.owner, h->attachment);
+  t.keys(db).rewrite(f, EntryType::kString, r.owner);
+  return grant_exclusive(t, db, f, client, r);
+}
+
+// A holder asks again, in the same mode or another. nullopt: the other holders do not admit the new mode.
+std::optional<Token> convert(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
+                             const LockRequest& r) {
+  LockBody* body = lock_body_of(*f);
+  if (r.capacity == h->capacity) {
+    dress_holder(t, db, f, h, client, r);
+    return h->token;
+  }
+  if (body->size() > std::min(r.capacity, body->tightest(h)).count) return std::nullopt;
+  if (r.capacity == kExclusive) return upgrade_to_exclusive(t, db, f, h, client, r);
+  if (r.capacity < h->capacity) {
+    leave_session(t, db, r.key.bytes, r.owner, h->attachment);
+    body->remove(h);
+    return join_lock(t, db, f, client, r);
+  }
+  body->set_capacity(h, r.capacity);
+  dress_holder(t, db, f, h, client, r);
+  note_new_holder(t, db, f, r);
+  return h->token;
+}
+
+// The present holders' answer to a request, whoever waits.
+std::optional<Token> admit(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+  switch (type_of(*f)) {
+    case EntryType::kNone:
+      return grant_new(t, db, f, client, r);
+    case EntryType::kString:
+      if (value_of(*f) != r.owner) return std::nullopt;
+      if (r.capacity != kExclusive) return downgrade_exclusive(t, db, f, client, r);
+      dress_exclusive(t, db, f, client, r);
+      return exclusive_token(t, db, r.key, f);
+    case EntryType::kLock: {
+      const LockBody* body = lock_body_of(*f);
+      if (const Holder* h = body->find(r.owner)) return convert(t, db, f, h, client, r);
+      if (body->size() + 1 > std::min(r.capacity, body->tightest()).count) return std::nullopt;
+      return join_lock(t, db, f, client, r);
+    }
+    case EntryType::kHash:
+    case EntryType::kBigHash:
+      break;  // who waits for the key goes on waiting until that has gone
+  }
+  return std::nullopt;
+}
+
+// With which capacity the owner holds the key; nullopt: it does not.
+std::optional<Capacity> held_capacity(const Entry& e, std::string_view owner) {
+  if (type_of(e) == EntryType::kString && value_of(e) == owner) return kExclusive;
+  const Holder* h = type_of(e) == EntryType::kLock ? lock_body_of(e)->find(owner) : nullptr;
+  return h == nullptr ? std::nullopt : std::optional(h->capacity);
+}
+
+Acquisition granted(Token token) { return {Admission::kGranted, token}; }
+
+bool delayed(Turn& t, DbIndex db, const Entry& e) {
+  return e.has_queue && t.s.queues.find(db, t.keys(db).key(key_of(e)))->delayed(t.due);
+}
+
+// The usual case: a key that nobody holds or waits for. One look-up.
+std::optional<Acquisition> acquire_fresh(Turn& t, Conn& c, const LockRequest& r, Keyspace::Found& f) {
+  const EntryType type = r.capacity == kExclusive ? EntryType::kString : EntryType::kNone;
+  bool made = false;
+  std::tie(f, made) =
+      t.keys(c.db).find_or_insert(r.key, type, type == EntryType::kString ? r.owner : "", t.now.mono);
+  if (made) return granted(grant_new(t, c.db, f, c.id, r));
+  if (!is_due(*f, t.due)) return std::nullopt;
+  expire_key(t, c.db, f);
+  return f ? std::nullopt : acquire_fresh(t, c, r, f);
+}
+
+}  // namespace
+
+bool open_to_newcomers(Turn& t, DbIndex db, const Entry& e) {
+  if (!e.has_queue) return true;
+  const WaitQueue* q = t.s.queues.find(db, t.keys(db).key(key_of(e)));
+  return q->waiters.empty() && !q->delayed(t.due);
+}
+
+std::optional<Token> try_admit(Turn& t, DbIndex db, ConnId client, const LockRequest& r) {
+  Keyspace::Found f = find_any(t, db, r.key);
+  return admit(t, db, f, client, r);
+}
+
+Acquisition acquire(Turn& t, Conn& c, const LockRequest& r) {
+  Keyspace::Found f;
+  if (const auto fresh = acquire_fresh(t, c, r, f)) return *fresh;
+  if (is_hash(*f)) return {Admission::kWrongType, {}};
+  // A holder's own request passes the queue, as those in it wait for the holder anyhow. An upgrade is a
+  // grant, so that a lock-delay holds it up.
+  const auto held = held_capacity(*f, r.owner);
+  const bool upgrade = held && r.capacity < *held;
+  const bool may_try = held ? !upgrade || !delayed(t, c.db, *f) : open_to_newcomers(t, c.db, *f);
+  if (may_try) {
+    if (const auto token = admit(t, c.db, f, c.id, r)) return granted(*token);
+  }
+  if (!r.wait) {
+    ++t.s.stats.refusals;
+    return {Admission::kBusy, {}};
+  }
+  return wait_for(t, c, r, f, upgrade);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,295 @@
+// Deadlocks in the wait-for graph. An owner waits for holders in its way and for requests before its own.
+// With counted and shared locks not every holder has to go, so this is a reduction of an AND-OR graph (as
+// in Knapp, "Deadlock detection in distributed databases", 1987): gather all owners that may wait for the
+// asking one in the end, and play their queues to the end. The queues grant as the server does, and an
+// owner whose requests have all been granted releases all that it holds. If the asker still waits when
+// nothing moves any more, its request would close a cycle. Owners outside are not stuck, as there was no
+// deadlock before. Usually nobody waits for the asker, and the search ends at once. A search has a limit of
+// steps; one that reaches it has found nothing. Large searches are rare, and a client that asks for them
+// again and again must not keep the others waiting: so steps are saved up by time.
+#include <absl/container/btree_map.h>
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+// Each search may take the least, and more where it has been saved: at most 10,000 in all, about two
+// milliseconds and enough for 1,500 who wait, or for a hundred keys that a hundred owners share.
+constexpr size_t kLeastSteps = 1000;
+constexpr size_t kMostSaved = 9000;
+constexpr int64_t kSavedPerMs = 20;
+
+void save_steps(SearchSteps& steps, TimeMs now) {
+  const int64_t passed_ms = std::clamp((now - steps.counted).count, int64_t{0}, int64_t{kMostSaved});
+  steps.counted = now;
+  steps.saved = std::min(steps.saved + static_cast<size_t>(passed_ms * kSavedPerMs), kMostSaved);
+}
+
+// A request that waits, or (no waiter) the one that is asked for now.
+struct Ask {
+  std::string_view owner;
+  Capacity capacity;
+  const Waiter* waiter = nullptr;
+};
+
+// The holders of a key, of the gathered owners alone.
+class PlayedHolders {
+ public:
+  void set(std::string_view owner, Capacity capacity) {
+    remove(owner);
+    of_owner_.emplace(owner, capacity);
+    ++capacities_[capacity];
+  }
+  void remove(std::string_view owner) {
+    const auto it = of_owner_.find(owner);
+    if (it == of_owner_.end()) return;
+    const auto same = capacities_.find(it->second);
+    if (--same->second == 0) capacities_.erase(same);
+    of_owner_.erase(it);
+  }
+  const Capacity* find(std::string_view owner) const {
+    const auto it = of_owner_.find(owner);
+    return it == of_owner_.end() ? nullptr : &it->second;
+  }
+  // The rule of admission, as in acquire.cc.
+  bool admit(const Ask& ask) const {
+    const Capacity* own = find(ask.owner);
+    if (own != nullptr && ask.capacity >= *own) return true;
+    const size_t others = of_owner_.size() - (own != nullptr ? 1 : 0);
+    if (others == 0) return true;
+    auto tightest = capacities_.begin();
+    if (own != nullptr && tightest->first == *own && tightest->second == 1) ++tightest;
+    return others + 1 <= std::min(ask.capacity, tightest->first).count;
+  }
+
+ private:
+  absl::flat_hash_map<std::string_view, Capacity> of_owner_;
+  absl::btree_map<Capacity, size_t> capacities_;
+};
+
+// A queue as it is played: requests before `plain` have been granted, or were moved to the upgrades.
+struct PlayedQueue {
+  const WaitQueue* queue = nullptr;
+  PlayedHolders holders;
+  std::deque<Ask> upgrades;
+  std::list<Waiter*>::const_iterator plain;
+};
+
+class DeadlockSearch {
+ public:
+  DeadlockSearch(Turn& t, const WaitQueue* asked, const Ask& ask, bool upgrade)
+      : t_(t),
+        asked_(asked),
+        ask_(ask),
+        upgrade_(upgrade),
+        most_steps_(kLeastSteps + t.s.search_steps.saved) {}
+
+  bool closes_cycle() {
+    gather(ask_.owner);
+    for (size_t done = 0; done < gathered_.size() && !given_up(); ++done) gather_behind(gathered_[done]);
+    if (gathered_.size() == 1 || given_up()) return false;
+    begin_play();
+    while (!moving_.empty() && !given_up() && !asker_goes_on_) {
+      PlayedQueue* next = moving_.back();
+      moving_.pop_back();
+      serve(*next);
+    }
+    return !given_up() && !asker_goes_on_;
+  }
+  bool given_up() const { return steps_ > most_steps_; }
+  size_t steps() const { return steps_; }
+
+ private:
+  struct Hold {
+    const WaitQueue* queue;
+    std::string_view owner;
+    Capacity capacity;
+  };
+
+  void gather(std::string_view owner) {
+    if (waits_.try_emplace(owner, 0).second) gathered_.push_back(owner);
+  }
+
+  // Gathers whom an owner may keep waiting: behind its own waits, and at the keys that it holds.
+  void gather_behind(std::string_view owner) {
+    size_t waits = 0;
+    for (const Waiter* w : t_.s.queues.of_owner(owner)) {
+      if (++steps_; given_up()) return;
+      if (is_leaving(w)) continue;
+      ++waits;
+      for (auto it = std::next(std::list<Waiter*>::const_iterator(w->place)); it != w->queue->waiters.end();
+           ++it) {
+        if (!gathered_to_.insert(*it).second) break;  // the rest of the queue has been gathered
+        gather((*it)->owner);
+        if (++steps_; given_up()) return;
+      }
+    }
+    waits_[owner] = waits;
+    for_each_held(owner, [&](const WaitQueue* q, Capacity capacity) {
+      if (gathered_at_.insert(q).second) gather_all(q->waiters);
+      holds_.push_back({q, owner, capacity});
+    });
+  }
+
+  void gather_all(const std::list<Waiter*>& waiters) {
+    for (const Waiter* w : waiters) {
+      gather(w->owner);
+      if (++steps_; given_up()) return;
+    }
+  }
+
+  // Calls f(queue, capacity) for the contended keys that the owner holds.
+  template <class F>
+  void for_each_held(std::string_view owner, F f) {
+    for (const WaitQueue* q : t_.s.queues.held_by(owner)) {
+      f(q, kExclusive);
+      if (++steps_; given_up()) return;
+    }
+    if (!t_.s.holders.any(owner)) return;
+    for (const WaitQueue* q : t_.s.queues.shared()) {
+      if (++steps_; given_up()) return;
+      const Keyspace::Found found = t_.keys(q->db).find(q->key());
+      if (const Holder* h = lock_body_of(*found)->find(owner)) f(q, h->capacity);
+    }
+  }
+
+  void begin_play() {
+    for (const Hold& hold : holds_) hold_in(played(hold.queue), hold.owner, hold.capacity);
+    for (const std::string_view owner : gathered_) {
+      for (const Waiter* w : t_.s.queues.of_owner(owner)) {
+        played(w->queue);
+        ++steps_;
+      }
+    }
+    ++waits_[ask_.owner];
+    PlayedQueue& asked = played(asked_);
+    if (upgrade_) asked.upgrades.push_back(ask_);
+    for (const std::string_view owner : gathered_) {
+      if (waits_[owner] == 0) release(owner);
+      ++steps_;
+    }
+  }
+
+  // Where the queue has not been met: its upgrades are known at once, and it is to be served.
+  PlayedQueue& played(const WaitQueue* q) {
+    std::unique_ptr<PlayedQueue>& p = played_[q];
+    if (p != nullptr) return *p;
+    p = std::make_unique<PlayedQueue>();
+    p->queue = q;
+    p->plain = q->first_plain;
+    for (auto it = q->waiters.begin(); it != q->first_plain; ++it, ++steps_) {
+      if (takes_part(*it)) p->upgrades.push_back({(*it)->owner, (*it)->capacity, *it});
+    }
+    moving_.push_back(p.get());
+    return *p;
+  }
+
+  // Grants what can be granted, from the head on.
+  void serve(PlayedQueue& p) {
+    for (std::optional<Ask> ask = head(p); ask && p.holders.admit(*ask) && !given_up(); ask = head(p)) {
+      grant(p, *ask);
+    }
+  }
+
+  std::optional<Ask> head(PlayedQueue& p) {
+    for (; !p.upgrades.empty(); p.upgrades.pop_front(), ++steps_) {
+      if (!is_granted(p.upgrades.front())) return p.upgrades.front();
+    }
+    for (; p.plain != p.queue->waiters.end(); ++p.plain, ++steps_) {
+      const Waiter* w = *p.plain;
+      if (takes_part(w) && !moved_.contains(w)) return Ask{w->owner, w->capacity, w};
+    }
+    const bool asked_last = p.queue == asked_ && !upgrade_ && !moved_.contains(nullptr);
+    return asked_last ? std::optional(ask_) : std::nullopt;
+  }
+
+  // With an owner's first request its later ones in the queue are answered, or become upgrades: see
+  // serve_owner() in waiting.cc.
+  void grant(PlayedQueue& p, const Ask& ask) {
+    settle(p, ask);
+    for (const Waiter* w : t_.s.queues.of_owner_in(ask.owner, p.queue)) {
+      ++steps_;
+      if (!is_leaving(w)) answer_with(p, {w->owner, w->capacity, w}, w->upgrade);
+    }
+    if (ask.owner == ask_.owner && p.queue == asked_) answer_with(p, ask_, upgrade_);
+    if (waits_[ask.owner] == 0) release(ask.owner);
+  }
+
+  void settle(PlayedQueue& p, const Ask& ask) {
+    moved_.insert(ask.waiter);
+    granted_.insert(ask.waiter);
+    --waits_[ask.owner];
+    hold_in(p, ask.owner, ask.capacity);
+  }
+
+  void hold_in(PlayedQueue& p, std::string_view owner, Capacity capacity) {
+    p.holders.set(owner, capacity);
+    held_in_[owner].push_back(&p);
+  }
+
+  void answer_with(PlayedQueue& p, const Ask& ask, bool upgrade) {
+    if (is_granted(ask)) return;
+    if (ask.capacity >= *p.holders.find(ask.owner)) {
+      settle(p, ask);
+    } else if (!upgrade && moved_.insert(ask.waiter).second) {
+      p.upgrades.push_back(ask);
+    }
+  }
+
+  void release(std::string_view owner) {
+    if (owner == ask_.owner) asker_goes_on_ = true;
+    for (PlayedQueue* p : held_in_[owner]) {
+      p->holders.remove(owner);
+      moving_.push_back(p);
+      ++steps_;
+    }
+  }
+
+  bool is_granted(const Ask& ask) const { return granted_.contains(ask.waiter); }
+  // A wait that is as good as over does not.
+  bool takes_part(const Waiter* w) const { return waits_.contains(w->owner) && !is_leaving(w); }
+  bool is_leaving(const Waiter* w) const { return t_.s.conns.at(w->conn).leaving; }
+
+  Turn& t_;
+  const WaitQueue* asked_;
+  Ask ask_;
+  bool upgrade_;
+  std::vector<std::string_view> gathered_;
+  absl::flat_hash_map<std::string_view, size_t> waits_;  // of the gathered: requests not granted yet
+  absl::flat_hash_set<const Waiter*> gathered_to_;
+  absl::flat_hash_set<const WaitQueue*> gathered_at_;
+  std::vector<Hold> holds_;
+  absl::flat_hash_map<const WaitQueue*, std::unique_ptr<PlayedQueue>> played_;
+  std::vector<PlayedQueue*> moving_;            // to be served
+  absl::flat_hash_set<const Waiter*> moved_;    // granted, or made upgrades; null: the asker's request
+  absl::flat_hash_set<const Waiter*> granted_;  // the same for the granted alone
+  absl::flat_hash_map<std::string_view, std::vector<PlayedQueue*>> held_in_;
+  bool asker_goes_on_ = false;
+  size_t steps_ = 0;
+  size_t most_steps_;
+};
+
+}  // namespace
+
+bool would_deadlock(Turn& t, const WaitQueue* q, std::string_view owner, Capacity capacity, bool upgrade) {
+  SearchSteps& steps = t.s.search_steps;
+  save_steps(steps, t.now.mono);
+  DeadlockSearch search(t, q, {owner, capacity}, upgrade);
+  const bool closes_cycle = search.closes_cycle();
+  steps.saved -= std::min(steps.saved, search.steps() - std::min(search.steps(), kLeastSteps));
+  if (search.given_up()) ++t.s.stats.deadlock_searches_given_up;
+  return closes_cycle;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,149 @@
+// Where hashes change, and change their form.
+#include "core/lock/hash_changes.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "core/events/journal.h"
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+// A value as long as the one before is written over it. False: nothing was done.
+bool overwrite(std::string_view packed, std::string_view field, std::string_view value) {
+  const auto old = PackedHash(packed).find(field);
+  if (!old || old->size() != value.size()) return false;
+  if (!value.empty()) std::memcpy(const_cast<char*>(old->data()), value.data(), value.size());
+  return true;
+}
+
+bool fit_packed(const Limits& limits, std::span<const std::string_view> pairs) {
+  return std::all_of(pairs.begin(), pairs.end(),
+                     [&](std::string_view text) { return text.size() <= limits.hash_packed_value_bytes; });
+}
+
+// Sets the fields of a packed hash. Nullopt: they are too many for one.
+std::optional<size_t> set_packed(const Limits& limits, PackedHashEditor& packed,
+                                 std::span<const std::string_view> pairs) {
+  size_t size = PackedHash(packed.bytes()).size();
+  size_t made = 0;
+  for (size_t i = 0; i < pairs.size() && size <= limits.hash_packed_entries; i += 2) {
+    if (!packed.set(pairs[i], pairs[i + 1])) continue;
+    ++made;
+    ++size;
+  }
+  if (size > limits.hash_packed_entries) return std::nullopt;
+  return made;
+}
+
+std::unique_ptr<HashBody> unpack(uint64_t seed, std::string_view packed) {
+  auto body = std::make_unique<HashBody>(seed);
+  PackedHash(packed).for_each(
+      [&](std::string_view field, std::string_view value) { body->set(field, value); });
+  return body;
+}
+
+// Runs a change of a big hash; the keyspace hears of what it has grown by.
+template <class Change>
+size_t change_body(Keyspace& keys, const Entry& e, Change change) {
+  HashBody& body = *hash_body_of(e);
+  const uint64_t before = body.bytes();
+  const size_t n = change(body);
+  keys.note_body_growth(static_cast<int64_t>(body.bytes() - before));
+  return n;
+}
+
+// What put_value() does for a value that was changed where it is.
+void note_set(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client) {
+  set_held_since(*f, t.now.mono);
+  note_part_change(t, db, f, client);
+}
+
+size_t set_in_body(Turn& t, DbIndex db, Keyspace::Found& f, std::span<const std::string_view> pairs,
+                   ConnId client) {
+  const size_t made = change_body(t.keys(db), *f, [&](HashBody& body) {
+    size_t n = 0;
+    for (size_t i = 0; i < pairs.size(); i += 2) n += body.set(pairs[i], pairs[i + 1]) ? 1 : 0;
+    return n;
+  });
+  journal_fields(t, db, key_of(*f), pairs);
+  note_set(t, db, f, client);
+  return made;
+}
+
+template <class Hash>
+size_t erase_each(Hash& hash, std::span<const std::string_view> fields) {
+  size_t n = 0;
+  for (const std::string_view field : fields) n += hash.erase(field) ? 1 : 0;
+  return n;
+}
+
+size_t erase_in_body(Keyspace& keys, const Entry& e, std::span<const std::string_view> fields) {
+  return change_body(keys, e, [&](HashBody& body) { return erase_each(body, fields); });
+}
+
+}  // namespace
+
+size_t set_fields(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f,
+                  std::span<const std::string_view> pairs, ConnId client) {
+  assert(!f || is_hash(*f) || type_of(*f) == EntryType::kNone);
+  if (f && type_of(*f) == EntryType::kBigHash) return set_in_body(t, db, f, pairs, client);
+  const Limits& limits = t.s.config.limits;
+  const bool small = f && type_of(*f) == EntryType::kHash;
+  const std::string_view old = small ? value_of(*f) : std::string_view{};
+  if (fit_packed(limits, pairs)) {
+    const bool few = PackedHash(old).size() <= limits.hash_packed_entries;
+    if (pairs.size() == 2 && few && overwrite(old, pairs[0], pairs[1])) {
+      journal_fields(t, db, key.bytes, pairs);
+      note_set(t, db, f, client);
+      return 0;
+    }
+    PackedHashEditor packed(old);
+    if (const auto made = set_packed(limits, packed, pairs)) {
+      put_value(t, db, key, f, EntryType::kHash, packed.bytes(), client);
+      return *made;
+    }
+  }
+  put_big_hash(t, db, key, f, unpack(t.s.config.hash_seed, old), client);
+  return set_in_body(t, db, f, pairs, client);
+}
+
+size_t erase_fields(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f,
+                    std::span<const std::string_view> fields, ConnId client) {
+  assert(f && is_hash(*f));
+  const bool big = type_of(*f) == EntryType::kBigHash;
+  PackedHashEditor packed(big ? std::string_view{} : value_of(*f));
+  const size_t erased = big ? erase_in_body(t.keys(db), *f, fields) : erase_each(packed, fields);
+  if (erased == 0) return 0;
+  if (big ? hash_body_of(*f)->size() == 0 : packed.bytes().empty()) {
+    remove_key(t, db, f, End::kDeleted);
+  } else if (big) {
+    journal_erased_fields(t, db, key.bytes, fields);
+    note_set(t, db, f, client);
+  } else {
+    put_value(t, db, key, f, EntryType::kHash, packed.bytes(), client);
+  }
+  return erased;
+}
+
+void put_big_hash(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::unique_ptr<HashBody> body,
+                  ConnId client) {
+  HashBody* const owned = body.release();
+  put_value(t, db, key, f, EntryType::kBigHash, {reinterpret_cast<const char*>(&owned), sizeof owned},
+            client);
+  t.keys(db).note_body_growth(static_cast<int64_t>(owned->bytes()));
+}
+
+std::unique_ptr<HashBody> release_big_hash(Keyspace& keys, Keyspace::Found& f) {
+  assert(type_of(*f) == EntryType::kBigHash);
+  std::unique_ptr<HashBody> body(hash_body_of(*f));
+  keys.note_body_growth(-static_cast<int64_t>(body->bytes()));
+  f->type = static_cast<uint64_t>(EntryType::kString) & 7U;  // so that the body outlives the value
+  keys.rewrite(f, EntryType::kHash, {});
+  return body;
+}
+
+}  // namespace holdfast

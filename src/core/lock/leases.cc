@@ -1,0 +1,133 @@
+// The steps of a lease over its keys.
+#include "core/lock/leases.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/events/journal.h"
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+Keyspace::Found find_own(Turn& t, const LiveLease& lease, const std::string& key) {
+  const Keyspace::Found f = find_live(t, lease.db, t.keys(lease.db).key(key));
+  const Attachment* a = f && type_of(*f) == EntryType::kString ? attachment_of(t.s, lease.db, f) : nullptr;
+  return a != nullptr && a->lease == lease.serial ? f : Keyspace::Found{};
+}
+
+void remove_own_keys(Turn& t, const LiveLease& lease, End why) {
+  for (const std::string& key : lease.keys) {
+    if (Keyspace::Found f = find_own(t, lease, key)) remove_key(t, lease.db, f, why);
+  }
+}
+
+void end_lease(Turn& t, LiveLease* lease, LeaseState state) {
+  t.s.timers.cancel(lease);
+  journal_lease_end(t, lease->id, state, lease->token);
+  t.s.leases.end(lease, state);
+}
+
+// Whether the lease still has all its keys; otherwise it is over.
+bool is_whole(Turn& t, LiveLease* lease) {
+  const bool whole =
+      std::ranges::all_of(lease->keys, [&](const auto& key) { return bool{find_own(t, *lease, key)}; });
+  if (whole) return true;
+  remove_own_keys(t, *lease, End::kExpired);
+  end_lease(t, lease, LeaseState::kExpired);
+  return false;
+}
+
+bool is_free(Turn& t, DbIndex db, const Key& key) {
+  const Keyspace::Found f = find_any(t, db, key);
+  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(t, db, *f));
+}
+
+// One token for all keys: larger than any that a grant of one of them had. None where other keys would get
+// ahead of the clock with them.
+Token token_for(Turn& t, const Keyspace& keys, std::span<const LeaseItem> documents) {
+  Tokens& tokens = t.s.tokens;
+  const uint64_t limit = near_token(t.s.config, t.now);
+  uint64_t last = 0;
+  for (const LeaseItem& d : documents) last = std::max(last, tokens.last(keys.key(d.key)));
+  const Token token{last + 1};
+  const size_t room = Tokens::kMaxAhead - tokens.ahead_keys();
+  const bool near = tokens.is_near(token.value, limit) || documents.size() == 1;
+  if (!near && (documents.size() > room || !std::ranges::all_of(documents, [&](const LeaseItem& d) {
+                  return tokens.fits(keys.key(d.key), token.value, limit);
+                })))
+    return {};
+  for (const LeaseItem& d : documents) tokens.raise(keys.key(d.key), token, limit);
+  return token;
+}
+
+}  // namespace
+
+LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
+                       std::span<const LeaseItem> documents) {
+  LeaseGrant result;
+  Keyspace& keys = t.keys(c.db);
+  for (const LeaseItem& d : documents) {
+    if (!is_free(t, c.db, keys.key(d.key))) result.colliding.push_back(d.key);
+  }
+  if (!result.colliding.empty()) return result;
+  result.token = token_for(t, keys, documents);
+  if (result.token.value == 0) return result;
+  auto made = std::make_unique<LiveLease>();
+  made->id = id;
+  LiveLease* lease = t.s.leases.add(std::move(made));
+  lease->db = c.db;
+  lease->token = result.token;
+  lease->ttl = ttl;
+  Attachment own;
+  own.lease = lease->serial;
+  for (const LeaseItem& d : documents) {
+    const Key key = keys.key(d.key);
+    Keyspace::Found f = find_any(t, c.db, key);
+    put_string(t, c.db, key, f, d.value, c.id, result.token);
+    attach(t, c.db, f, own);
+    set_key_deadline(t, c.db, f, t.now.mono + ttl, c.id);
+    lease->keys.emplace_back(d.key);
+  }
+  t.s.timers.set(lease, t.now.mono + ttl);
+  journal_lease(t, *lease);
+  return result;
+}
+
+bool confirm_lease(Turn& t, LiveLease* lease, ConnId client) {
+  if (!is_whole(t, lease)) return false;
+  for (const std::string& key : lease->keys) {
+    Keyspace::Found f = find_own(t, *lease, key);
+    set_key_deadline(t, lease->db, f, kNever, client);
+    Attachment a = take_attachment(t, lease->db, f);
+    a.lease = 0;
+    if (a.any()) attach(t, lease->db, f, a);
+  }
+  end_lease(t, lease, LeaseState::kConfirmed);
+  return true;
+}
+
+bool renew_lease(Turn& t, LiveLease* lease, DurationMs ttl, ConnId client) {
+  if (!is_whole(t, lease)) return false;
+  lease->ttl = ttl;
+  for (const std::string& key : lease->keys) {
+    Keyspace::Found f = find_own(t, *lease, key);
+    set_key_deadline(t, lease->db, f, t.now.mono + ttl, client);
+  }
+  t.s.timers.set(lease, t.now.mono + ttl);
+  journal_lease(t, *lease);
+  return true;
+}
+
+void cancel_lease(Turn& t, LiveLease* lease) {
+  remove_own_keys(t, *lease, End::kDeleted);
+  end_lease(t, lease, LeaseState::kCancelled);
+}
+
+void expire_lease(Turn& t, LiveLease* lease) {
+  remove_own_keys(t, *lease, End::kExpired);
+  end_lease(t, lease, LeaseState::kExpired);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,196 @@
+// From the RDB reader's events to the keyspace.
+#include "core/persist/load_snapshot.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/parse.h"
+#include "core/persist/snapshot.h"
+
+namespace holdfast {
+
+namespace {
+
+// More fields than that are put where they stay as they come: a hash may be larger than half the memory.
+constexpr size_t kGathered = 100000;
+
+uint64_t number_of(std::string_view text) {
+  const auto n = parse_int(text);
+  return n && *n > 0 ? static_cast<uint64_t>(*n) : 0;
+}
+
+class Peek : public RdbSink {
+ public:
+  uint64_t journal = 0;
+
+ private:
+  void aux(std::string_view name, std::string_view value) override {
+    if (name == kAuxJournal) journal = number_of(value);
+  }
+};
+
+}  // namespace
+
+uint64_t peek_journal(std::string_view first_bytes) {
+  Peek peek;
+  RdbReader reader(peek, true);
+  static_cast<void>(reader.feed(first_bytes));
+  return peek.journal;
+}
+
+Restore::Restore(EngineState& s, Now now, bool skip_unknown)
+    : s_(s), now_(now), turn_(reviving_turn(s, now, none_)), reader_(*this, skip_unknown) {}
+
+void Restore::fail(std::string why) {
+  if (error_.empty()) error_ = std::move(why);
+}
+
+bool Restore::feed(std::string_view bytes) {
+  if (!reader_.feed(bytes)) fail(reader_.error());
+  return error_.empty();
+}
+
+bool Restore::finish() {
+  if (!reader_.finish()) fail(reader_.error());
+  if (!error_.empty()) return false;
+  // Scripts on Redis give no token beyond the clock but those that they have noted.
+  if (!own_) s_.tokens.raise_all({std::min(static_cast<uint64_t>(now_.wall_us), kMaxToken)});
+  for (const Note& note : notes_) revive_note(turn_, note);
+  if (std::string why = replay(turn_, records_); !why.empty())
+    fail("its " + std::string(kAuxRecords) + ": " + why);
+  return error_.empty();
+}
+
+void Restore::aux(std::string_view name, std::string_view value) {
+  if (name == kAuxHold) {
+    ByteReader in(value);
+    hold_ = read_hold(in);
+    if (!in.ok()) fail("a " + std::string(kAuxHold) + " is cut off");
+  } else if (name == kAuxPlain) {
+    plain_ = true;
+  } else if (name == kAuxJournal) {
+    journal_ = number_of(value);
+  } else if (name == kAuxFollows) {
+    follows_ = true;
+  } else if (name == kAuxTokens) {
+    own_ = true;
+    s_.tokens.raise_all({std::min(number_of(value), kMaxToken)});
+  } else if (name == kAuxAhead) {
+    const size_t blank = std::min(value.find(' '), value.size() - 1);
+    const Token token{std::min(number_of(value.substr(0, blank)), kMaxToken)};
+    s_.tokens.raise(turn_.keys(0).key(value.substr(blank + 1)), token, near_token(s_.config, now_));
+  } else if (name == kAuxClock) {
+    const auto clock = read_clock_text(value);
+    if (!clock) return fail("a " + std::string(kAuxClock) + " is no clock");
+    turn_.now = reading_time(s_.config, now_, *clock);
+  } else if (name == kAuxRecords) {
+    records_ = value;
+  }
+}
+
+bool Restore::usable(uint64_t db) {
+  if (db < kDatabases) return true;
+  fail("key in database " + std::to_string(db) + ": there are " + std::to_string(kDatabases) + " (0 to " +
+       std::to_string(kDatabases - 1) + ")");
+  return false;
+}
+
+void Restore::string(uint64_t db, std::string_view key, std::string_view value, int64_t expire_ms) {
+  if (!usable(db)) return;
+  ++keys_;
+  SavedHold hold = hold_.value_or(SavedHold{});
+  if (!hold_) {
+    hold.held_since_ms = turn_.now.wall_us / 1000;
+    const int64_t left_ms = expire_ms - hold.held_since_ms;
+    if (expire_ms != kNoDeadline) hold.ttl = {std::clamp<int64_t>(left_ms, 0, kMaxTtlMs)};
+  }
+  hold_.reset();
+  plain_ = false;
+  revive_string(turn_, s_.db_at[db], key, value, std::min(expire_ms, kMaxWallMs), hold);
+}
+
+void Restore::begin_hash(uint64_t db, std::string_view key, int64_t expire_ms, uint64_t) {
+  if (!usable(db)) return;
+  ++keys_;
+  db_ = s_.db_at[db];
+  key_ = key;
+  expire_ms_ = std::min(expire_ms, kMaxWallMs);
+}
+
+void Restore::field(std::string_view name, std::string_view value) {
+  if (body_ != nullptr) {
+    body_->set(name, value);
+    return;
+  }
+  fields_.emplace_back(name, value);
+  if (fields_.size() < kGathered || fields_.front().first == kLockMarker) return;
+  body_ = std::make_unique<HashBody>(s_.config.hash_seed);
+  for (const auto& [field, text] : fields_) body_->set(field, text);
+  fields_.clear();
+}
+
+void Restore::end_hash() {
+  if (!error_.empty()) return;
+  if (body_ != nullptr) {
+    revive_hash(turn_, db_, key_, std::move(body_), expire_ms_);
+  } else if (plain_ || (!revive_as_lock() && !keep_as_note())) {
+    std::vector<std::string_view> pairs;
+    for (const auto& [field, value] : fields_) pairs.insert(pairs.end(), {field, value});
+    revive_hash(turn_, db_, key_, pairs, expire_ms_);
+  }
+  fields_.clear();
+  hold_.reset();
+  plain_ = false;
+}
+
+// A hash is a lock where it says so and every other field is a holder's.
+bool Restore::revive_as_lock() {
+  std::vector<SavedHolder> holders;
+  bool marked = false;
+  for (const auto& [field, value] : fields_) {
+    if (field == kLockMarker && value == kLockMarkerValue) {
+      marked = true;
+      continue;
+    }
+    auto holder = field.starts_with(kOwnerPrefix) ? read_holder_text(value) : std::nullopt;
+    if (!holder) return false;
+    holder->owner = std::string_view(field).substr(kOwnerPrefix.size());
+    holders.push_back(*holder);
+  }
+  if (!marked || holders.empty()) return false;
+  return revive_lock(turn_, db_, key_, holders);
+}
+
+// A hash is a note where its name and its fields say so.
+bool Restore::keep_as_note() {
+  Note note;
+  note.db = db_;
+  bool known = true;
+  bool counted = false;
+  for (const auto& [field, value] : fields_) {
+    if (field == kNoteOf) {
+      note.key = value;
+    } else if (field == kNoteLast) {
+      const auto last = parse_int_in(value, 0, static_cast<int64_t>(kMaxToken));
+      counted = last.has_value();
+      note.last = {static_cast<uint64_t>(last.value_or(0))};
+    } else if (field == kNoteOwner) {
+      note.owner_sha1 = value;
+    } else if (field == kNoteHold) {
+      note.exclusive = read_holder_text(value);
+    } else {
+      known = false;
+    }
+  }
+  if (!known || !counted || key_ != note_key(note.key)) return false;
+  notes_.push_back(std::move(note));
+  return true;
+}
+
+void Restore::skipped(uint64_t, std::string_view, std::string_view) {
+  ++skipped_;
+  hold_.reset();
+  plain_ = false;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,122 @@
+// Where keys become an RDB file.
+#include "core/persist/snapshot.h"
+
+#include <algorithm>
+
+#include "core/base/sha1.h"
+#include "core/base/version.h"
+#include "core/codec/hold_codec.h"
+#include "core/lock/hash_changes.h"
+#include "core/lock/locks.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr int64_t kDayMs = 24 * 3600 * 1000;
+
+// Whether loading the hash would take it for a lock or a note.
+bool looks_like_ours(std::string_view key, const HashView& hash) {
+  return hash.find(kLockMarker) == kLockMarkerValue || key.starts_with(kNotePrefix);
+}
+
+}  // namespace
+
+Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal, bool follows) : s_(s), now_(now) {
+  rdb_.header();
+  rdb_.aux("redis-ver", kRedisVersion);
+  rdb_.aux("redis-bits", "64");
+  rdb_.aux("ctime", std::to_string(now.wall_us / 1000000));
+  rdb_.aux("used-mem", std::to_string(used_memory_bytes(s)));
+  rdb_.aux("holdfast-version", kHoldfastVersion);
+  rdb_.aux(kAuxJournal, std::to_string(journal));
+  if (follows) rdb_.aux(kAuxFollows, "1");
+  const IssuedTokens issued = s.tokens.issued(true);
+  rdb_.aux(kAuxTokens, std::to_string(issued.largest));
+  for (const AheadToken& own : issued.ahead) rdb_.aux(kAuxAhead, std::to_string(own.token) + " " + own.key);
+  if (!s.config.boot_id.empty()) rdb_.aux(kAuxClock, clock_text(present_clock(s.config, now)));
+  rdb_.aux(kAuxRecords, side_records(s, now));
+  for (DbIndex number = 0; number < kDatabases; ++number) {
+    const DbIndex place = s.db_at[number];
+    Keyspace& keys = *s.dbs[place];
+    if (keys.size() == 0) continue;
+    keys_ += keys.live();
+    parts_.push_back({&keys, place, number});
+  }
+  for (const Part& part : parts_) {
+    part.keys->begin_save([this, &part](Handle h, const Entry& e) { save(part, h, e); });
+  }
+}
+
+Snapshot::~Snapshot() {
+  for (const Part& part : parts_) part.keys->end_save();
+}
+
+bool Snapshot::step() {
+  if (next_ < parts_.size() && parts_[next_].keys->save_step()) ++next_;
+  if (next_ < parts_.size()) return false;
+  rdb_.end();
+  return true;
+}
+
+void Snapshot::save(const Part& part, Handle h, const Entry& e) {
+  if (type_of(e) == EntryType::kNone) return;
+  ++saved_;
+  if (selected_ != part.number) {
+    selected_ = part.number;
+    rdb_.select_db(part.number);
+  }
+  if (type_of(e) == EntryType::kString) return save_string(part, h, e);
+  if (type_of(e) == EntryType::kLock) return save_lock(e);
+  save_hash(e);
+}
+
+void Snapshot::put_expiry(TimeMs deadline) {
+  if (deadline != kNever) rdb_.expire_ms(saved_deadline(deadline, now_));
+}
+
+void Snapshot::save_string(const Part& part, Handle h, const Entry& e) {
+  const auto it = e.attached ? s_.attachments.find(attachment_key(part.place, h)) : s_.attachments.end();
+  const Attachment* a = it == s_.attachments.end() ? nullptr : &it->second;
+  scratch_.clear();
+  const SavedHold hold = saved_hold(token_of(e), ttl_of(e), held_since(e), a, now_);
+  put_hold(scratch_, hold);
+  rdb_.aux(kAuxHold, scratch_);
+  put_expiry(deadline_of(e));
+  rdb_.string(key_of(e), value_of(e));
+  if (static_cast<int64_t>(hold.token.value) > now_.wall_us)
+    save_note(key_of(e), value_of(e), {{}, kExclusive, saved_deadline(deadline_of(e), now_), hold});
+}
+
+// It lives as the scripts let it live: with the hold, and until the clock is a day past the token.
+void Snapshot::save_note(std::string_view key, std::string_view owner, const SavedHolder& hold) {
+  const auto token_ms = static_cast<int64_t>(hold.hold.token.value / 1000);
+  if (hold.deadline_ms != kNoDeadline) rdb_.expire_ms(std::max(hold.deadline_ms, token_ms) + kDayMs);
+  rdb_.begin_hash(note_key(key), 4);
+  rdb_.field(kNoteOf, key);
+  rdb_.field(kNoteLast, std::to_string(hold.hold.token.value));
+  rdb_.field(kNoteOwner, sha1_hex(owner));
+  rdb_.field(kNoteHold, holder_text(hold));
+}
+
+void Snapshot::save_hash(const Entry& e) {
+  const HashView hash(e);
+  if (looks_like_ours(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
+  put_expiry(deadline_of(e));
+  rdb_.begin_hash(key_of(e), hash.size());
+  hash.for_each([&](std::string_view field, std::string_view value) { rdb_.field(field, value); });
+}
+
+// The key expires with the last of its holders.
+void Snapshot::save_lock(const Entry& e) {
+  const LockBody& body = *lock_body_of(e);
+  put_expiry(body.last_deadline());
+  rdb_.begin_hash(key_of(e), body.size() + 1);
+  rdb_.field(kLockMarker, kLockMarkerValue);
+  body.for_each([&](const Holder& h) {
+    scratch_ = kOwnerPrefix;
+    rdb_.field(scratch_.append(h.owner), holder_text(saved_holder(h, now_)));
+  });
+}
+
+}  // namespace holdfast

@@ -1,0 +1,225 @@
+// The cache of compiled scripts.
+#include <algorithm>
+#include <lua.hpp>
+
+#include "core/script/api.h"
+#include "core/script/script.h"
+#include "core/script/value.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr const char* kNoRoom =
+    "ERR Error compiling script (new function): not enough memory: script-memory may be raised, or SCRIPT "
+    "FLUSH give some back";
+
+bool read_flags(std::string_view list, ScriptFlags& flags, std::string& error) {
+  while (!list.empty()) {
+    const std::string_view flag = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(flag.size() + 1, list.size()));
+    if (flag == "no-writes") {
+      flags.no_writes = true;
+    } else if (flag == "allow-oom") {
+      flags.allow_oom = true;
+    } else if (flag != "allow-stale" && flag != "no-cluster" && flag != "allow-cross-slot-keys") {
+      return error = std::string("ERR Unexpected flag in script shebang: ").append(flag), false;
+    }
+  }
+  return true;
+}
+
+// Reads "#!lua flags=a,b" from the first line and takes it off the body. False: `error` says why not.
+bool read_shebang(std::string_view& body, ScriptFlags& flags, std::string& error) {
+  if (!body.starts_with("#!")) return true;
+  const size_t end = body.find('\n');
+  if (end == std::string_view::npos) return error = "ERR Invalid script shebang", false;
+  std::string_view line = body.substr(0, end);
+  body.remove_prefix(end);  // the line's end stays, so that lines keep their numbers
+  flags.shebang = true;
+  const auto word = [&line] {
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const std::string_view first = line.substr(0, line.find(' '));
+    line.remove_prefix(first.size());
+    return first;
+  };
+  if (const std::string_view engine = word(); engine != "#!lua") {
+    return error = std::string("ERR Unexpected engine in script shebang: ").append(engine), false;
+  }
+  for (std::string_view option = word(); !option.empty(); option = word()) {
+    if (!option.starts_with("flags=")) {
+      return error = std::string("ERR Unknown lua shebang option: ").append(option), false;
+    }
+    if (!read_flags(option.substr(6), flags, error)) return false;
+  }
+  return true;
+}
+
+int slot_of(size_t place) { return static_cast<int>(place % ScriptHost::kPageScripts) + 1; }
+
+}  // namespace
+
+int compile_text(lua_State* lua, std::string_view text, const char* name) {
+  struct Source {
+    ScriptHost& host;
+    std::string_view rest;
+  } source{host_of(lua), text};
+  // The compiler asks for more text where it has none left: the one place where it can give way.
+  const auto next = [](lua_State* state, void* data, size_t* size) -> const char* {
+    constexpr size_t kPieceBytes = 256;
+    constexpr int64_t kPieceSteps = 64;
+    auto& from = *static_cast<Source*>(data);
+    if (from.rest.empty()) return nullptr;
+    from.host.spend(state, kPieceSteps);
+    const std::string_view piece = from.rest.substr(0, kPieceBytes);
+    from.rest.remove_prefix(piece.size());
+    *size = piece.size();
+    return piece.data();
+  };
+  lua_pushstring(lua,
+                 name);  // so that it is not garbage while Lua compiles, which Lua itself does not see to
+  const int status = lua_load(lua, next, &source, name);
+  lua_remove(lua, -2);
+  return status;
+}
+
+// What runs in protected mode, as it may find no memory.
+struct ScriptCompiler {
+  struct Source {
+    std::string_view body;
+    size_t function;
+    std::string* error;
+  };
+
+  static int compile(lua_State* lua) {
+    auto& source = *static_cast<Source*>(lua_touserdata(lua, 1));
+    if (const int status = compile_text(lua, source.body, "@user_script"); status != 0) {
+      const ScriptHost& host = host_of(lua);
+      if (status == LUA_ERRMEM) {
+        *source.error = kNoRoom;
+      } else if (!host.call_.killed.empty()) {
+        *source.error = host.call_.killed;
+      } else {
+        *source.error = std::string("ERR Error compiling script (new function): ") + lua_tostring(lua, -1);
+      }
+      return 0;
+    }
+    source.function = keep(lua, host_of(lua));
+    return 0;
+  }
+
+  // Takes the function on top of the stack into the pages.
+  static size_t keep(lua_State* lua, ScriptHost& host) {
+    const bool reused = !host.free_places_.empty();
+    const size_t place = reused ? host.free_places_.back() : host.functions_;
+    if (place / ScriptHost::kPageScripts == host.pages_.size()) {
+      lua_createtable(lua, static_cast<int>(ScriptHost::kPageScripts), 0);
+      host.pages_.push_back(luaL_ref(lua, LUA_REGISTRYINDEX));
+    }
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.pages_[place / ScriptHost::kPageScripts]);
+    lua_insert(lua, -2);
+    lua_rawseti(lua, -2, slot_of(place));
+    reused ? host.free_places_.pop_back() : void(++host.functions_);
+    return place;
+  }
+};
+
+void ScriptHost::push_function(lua_State* lua, size_t place) const {
+  lua_rawgeti(lua, LUA_REGISTRYINDEX, pages_[place / kPageScripts]);
+  lua_rawgeti(lua, -1, slot_of(place));
+  lua_remove(lua, -2);
+}
+
+const Script* ScriptHost::find(std::string_view sha) const {
+  const StringMap<Script>& scripts = scripts_.part(sha);
+  const auto it = scripts.find(sha);
+  return it == scripts.end() ? nullptr : &it->second;
+}
+
+ScriptFlags ScriptHost::flags_of(std::string_view body) {
+  ScriptFlags flags;
+  std::string error;
+  return read_shebang(body, flags, error) ? flags : ScriptFlags{};
+}
+
+// Compiles the body; `error` says why it could not be done. Those cached can always run.
+void ScriptHost::compile(std::string_view body, Script& script, std::string& error) {
+  ScriptCompiler::Source source{body, 0, &error};
+  make_room();
+  begin_call();
+  const uint64_t before = used_bytes_;
+  ceiling_bytes_ = limit_bytes_ - std::min(run_bytes_, limit_bytes_ / 4);
+  if (lua_cpcall(lua_, ScriptCompiler::compile, &source) != 0) error = kNoRoom;
+  ceiling_bytes_ = limit_bytes_;
+  end_call();
+  script.function = source.function;
+  // Garbage may have been collected meanwhile: a function takes more than twice what its text does.
+  constexpr uint64_t kLeastBytes = 512;
+  script.bytes = std::max(used_bytes_ - std::min(used_bytes_, before), 2 * body.size() + kLeastBytes);
+}
+
+const Script* ScriptHost::load(std::string_view sha, std::string_view body, bool keep, std::string& error) {
+  Script script;
+  if (!read_shebang(body, script.flags, error)) return nullptr;
+  if (body.starts_with(LUA_SIGNATURE[0])) {
+    error = "ERR Error compiling script (new function): user_script:1: unexpected symbol near 'char(27)'";
+    return nullptr;
+  }
+  if (!keep && by_use_.size() >= kEvictable) evict(1);
+  compile(body, script, error);
+  while (error == kNoRoom && !by_use_.empty()) {
+    evict((by_use_.size() + 1) / 2);
+    lua_gc(lua_, LUA_GCCOLLECT, 0);
+    end_collection();
+    error.clear();
+    compile(body, script, error);
+  }
+  tidy();
+  if (!error.empty()) return nullptr;
+  Script& added = scripts_.part(sha).emplace(sha, script).first->second;
+  added.evictable = true;
+  added.place = by_use_.insert(by_use_.end(), std::string(sha));
+  return keep && !keep_cached(sha, error) ? nullptr : &added;
+}
+
+bool ScriptHost::keep_cached(std::string_view sha, std::string& error) {
+  StringMap<Script>& scripts = scripts_.part(sha);
+  const auto it = scripts.find(sha);
+  if (it == scripts.end() || !it->second.evictable) return true;
+  if (kept_bytes_ + it->second.bytes > limit_bytes_ / 2) return error = kNoRoom, false;
+  kept_bytes_ += it->second.bytes;
+  it->second.evictable = false;
+  by_use_.erase(it->second.place);
+  return true;
+}
+
+void ScriptHost::evict(size_t count) {
+  for (; count > 0; --count) {
+    const std::string sha = std::move(by_use_.front());
+    by_use_.pop_front();
+    const auto it = scripts_.part(sha).find(sha);
+    const Script& script = it->second;
+    lua_rawgeti(lua_, LUA_REGISTRYINDEX, pages_[script.function / kPageScripts]);
+    lua_pushnil(lua_);
+    lua_rawseti(lua_, -2, slot_of(script.function));
+    lua_pop(lua_, 1);
+    free_places_.push_back(script.function);
+    live_bytes_ -= std::min(live_bytes_, script.bytes);
+    ++evicted_;
+    scripts_.part(sha).erase(it);
+  }
+}
+
+void ScriptHost::flush() {
+  for (const int page : pages_) luaL_unref(lua_, LUA_REGISTRYINDEX, page);
+  pages_.clear();
+  functions_ = 0;
+  free_places_.clear();
+  scripts_ = {};
+  by_use_.clear();
+  kept_bytes_ = 0;
+  live_bytes_ = 0;  // as far as is known
+  collecting_ = true;
+}
+
+}  // namespace holdfast

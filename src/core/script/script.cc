@@ -1,0 +1,139 @@
+// The host of scripts: its Lua state, and one run.
+#include "core/script/script.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <lua.hpp>
+
+#include "core/command/command.h"
+#include "core/script/api.h"
+#include "core/script/value.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kNoMemory =
+    "ERR not enough memory for the script: script-run-memory or script-memory may be raised";
+
+}  // namespace
+
+// What runs in protected mode, as any of it may find no memory.
+struct ScriptSandbox {
+  static int open(lua_State* lua) {
+    ScriptHost& host = host_of(lua);
+    open_sandbox(lua);
+    host.handler_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+    host.environment_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+    host.globals_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+    return 0;
+  }
+
+  static void set_strings(lua_State* lua, ScriptHost& host, const char* name,
+                          std::span<const std::string_view> strings) {
+    lua_pushstring(lua, name);
+    lua_createtable(lua, static_cast<int>(strings.size()), 0);
+    int i = 0;
+    for (const std::string_view s : strings) {
+      lua_pushlstring(lua, s.data(), s.size());
+      lua_rawseti(lua, -2, ++i);
+      host.call_.argument_bytes += s.size();
+      host.spend(lua);
+    }
+    lua_rawset(lua, -3);
+  }
+
+  // The script itself runs in a protected call of its own, so that its error can be told with its place.
+  static int run(lua_State* lua) {
+    ScriptHost& host = host_of(lua);
+    Request& r = *host.call_.request;
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.globals_);
+    set_strings(lua, host, "KEYS", host.call_.keys);
+    set_strings(lua, host, "ARGV", host.call_.args);
+    host.begin_limit();
+    lua_settop(lua, 0);
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.handler_);
+    host.push_function(lua, host.call_.script->function);
+    const size_t begin = r.reply.out().size();
+    const bool failed = lua_pcall(lua, 0, 1, 1) != 0;
+    host.repeated_an_error_ = is_marked_error(lua);
+    if (failed) {
+      host.write_error(r, lua);
+    } else if (const Written w = write_value(lua, host, r.reply, host.call_.resp >= 3);
+               w != Written::kWhole) {
+      r.reply.out().truncate(begin);
+      r.reply.error(w == Written::kTooDeep ? "ERR reached lua stack limit" : kNoMemory);
+    }
+    return 0;
+  }
+};
+
+// The state comes last, as it allocates.
+ScriptHost::ScriptHost(uint64_t all_bytes, uint64_t run_bytes)
+    : limit_bytes_(all_bytes),
+      run_bytes_(run_bytes),
+      ceiling_bytes_(all_bytes),
+      lua_(lua_newstate(allocate, this)) {
+  if (lua_ == nullptr || lua_cpcall(lua_, ScriptSandbox::open, nullptr) != 0) std::abort();
+  end_collection();
+}
+
+ScriptHost::~ScriptHost() { lua_close(lua_); }
+
+// "<error> script: <sha>, on <source>:<line>." The error object is on top of the stack.
+void ScriptHost::write_error(Request& r, lua_State* lua) {
+  const auto field = [lua](const char* name) {
+    lua_pushstring(lua, name);
+    lua_rawget(lua, -2);
+    size_t size = 0;
+    const char* bytes = lua_type(lua, -1) == LUA_TNIL ? nullptr : lua_tolstring(lua, -1, &size);
+    std::string text(bytes == nullptr ? "" : bytes, size);
+    lua_pop(lua, 1);
+    return text;
+  };
+  std::string text;
+  std::string place;
+  if (lua_istable(lua, -1)) {
+    text = field("err");
+    if (text.empty()) text = "ERR unknown error";
+    if (const std::string source = field("source"); !source.empty()) {
+      place = ", on " + source + ":" + field("line") + ".";
+    }
+  } else {  // too little memory, or an error in an error's handler: Lua's own text
+    const char* own = lua_tostring(lua, -1);
+    text = std::string("ERR ") + (own == nullptr ? "unknown error" : own);
+  }
+  if (text.starts_with('-')) text.erase(0, 1);
+  text.append(" script: ").append(call_.sha).append(place);
+  r.reply.error(text);
+}
+
+void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
+                     std::span<const std::string_view> keys, std::span<const std::string_view> args,
+                     bool read_only) {
+  const DbIndex number = r.s().db_name[r.c.db];
+  const size_t begin = r.reply.out().size();
+  begin_call();
+  repeated_an_error_ = false;
+  call_.request = &r;
+  call_.read_only = read_only || script.flags.no_writes;
+  call_.sha = sha;
+  call_.script = &script;
+  call_.keys = keys;
+  call_.args = args;
+  if (script.evictable && std::next(script.place) != by_use_.end()) {
+    by_use_.splice(by_use_.end(), by_use_, script.place);
+  }
+  make_room();
+  if (lua_cpcall(lua_, ScriptSandbox::run, nullptr) != 0) {
+    r.reply.out().truncate(begin);
+    r.reply.error(call_.killed.empty() ? kNoMemory : call_.killed);
+  }
+  end_limit();
+  end_call();
+  r.c.db = r.s().db_at[number];  // SELECT in a script is the script's own, SWAPDB is not
+  tidy();
+}
+
+}  // namespace holdfast

@@ -1,0 +1,100 @@
+// The clock of scripts. Lua calls a hook after a number of its instructions, and spend() counts what C
+// does. That number adapts: a step may be an addition, or a comparison of two strings of 8 MB.
+#include <algorithm>
+#include <lua.hpp>
+#include <utility>
+
+#include "core/script/api.h"
+#include "core/script/script.h"
+#include "core/script/value.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr int64_t kFirstSteps = 1000;
+constexpr int64_t kMostSteps = 8192;
+constexpr int64_t kStepsWithLargeBlocks = 16;
+constexpr int64_t kShortUs = 1500;  // looks are to be at least this far apart,
+constexpr int64_t kLongUs = 3000;   // and at most this far
+constexpr int64_t kSliceUs = 5000;  // how long a script goes on at once after it first gave way
+
+void on_count(lua_State* lua, lua_Debug*) { host_of(lua).look_at_clock(lua); }
+
+// One step may go through all that a script has made: table.maxn(), a comparison of two strings, next() on
+// a list that was emptied. So the more memory it has, the fewer steps it may take at once, however fast
+// they were so far.
+int64_t most_steps(uint64_t bytes) {
+  constexpr uint64_t kWork = uint64_t{1} << 29U;  // bytes to go through: some 0.2 s, once
+  return std::clamp(static_cast<int64_t>(kWork / std::max(bytes, uint64_t{1})), int64_t{1}, kMostSteps);
+}
+
+int64_t adapted(int64_t steps, int64_t took_us) {
+  if (took_us > kLongUs) return std::max(steps / 8, int64_t{1});
+  return took_us < kShortUs ? steps * 2 : steps;
+}
+
+}  // namespace
+
+void ScriptHost::begin_call() {
+  call_.active = true;
+  current_ = lua_;
+  set_steps(lua_, kFirstSteps);
+}
+
+void ScriptHost::end_call() {
+  lua_settop(lua_, 0);
+  call_ = Call{};
+  json_ = {};
+}
+
+void ScriptHost::set_steps(lua_State* lua, int64_t steps) {
+  steps_ = steps_left_ = steps;
+  lua_sethook(lua, on_count, LUA_MASKCOUNT, static_cast<int>(steps));
+}
+
+// A block so large that one step may take as long as thousands did before.
+void ScriptHost::look_soon() {
+  if (call_.active && call_.killed.empty() && steps_ > kStepsWithLargeBlocks) {
+    set_steps(current_, kStepsWithLargeBlocks);
+  }
+}
+
+lua_State* ScriptHost::switch_to(lua_State* coroutine) {
+  if (lua_gethookcount(coroutine) != steps_ && call_.killed.empty()) {
+    lua_sethook(coroutine, on_count, LUA_MASKCOUNT, static_cast<int>(steps_));
+  }
+  return std::exchange(current_, coroutine);
+}
+
+void ScriptHost::give_way_in_time() {
+  const int64_t now_us = time.clock_us();
+  if (call_.began_us == 0) call_.began_us = call_.slice_us = call_.looked_us = now_us;
+  uint64_t bytes = call_.argument_bytes;
+  if (hurry_bytes_ != UINT64_MAX) {
+    const uint64_t at_first = std::min(hurry_bytes_ - run_limit() / 4, live_bytes_);
+    bytes += used_bytes_ - std::min(used_bytes_, at_first);
+  }
+  steps_ = std::min(adapted(steps_, now_us - call_.looked_us), most_steps(bytes));
+  call_.looked_us = now_us;
+  const int64_t allowed_us = call_.paused ? kSliceUs : time.busy_us;
+  if (time.hard_us > 0 && !call_.wrote && now_us - call_.began_us >= time.hard_us) {
+    call_.killed = "ERR Script killed: it ran for longer than script-hard-limit allows.";
+  } else if (now_us - call_.slice_us >= allowed_us) {
+    call_.paused = true;
+    time.pause();
+    call_.slice_us = call_.looked_us = time.clock_us();
+  }
+}
+
+void ScriptHost::look_at_clock(lua_State* lua) {
+  if (call_.active && call_.killed.empty() && time.clock_us) give_way_in_time();
+  if (call_.killed.empty()) return set_steps(lua, steps_);
+  // From now on at every step, so that no pcall() of the script outlives it.
+  steps_left_ = 0;
+  lua_sethook(lua, on_count, LUA_MASKCOUNT | LUA_MASKLINE, 1);
+  push_error(lua, call_.killed);
+  lua_error(lua);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,246 @@
+// What the engine knows of a connection, and the table of all of them. Owns the output buffers; knows no
+// socket.
+#pragma once
+
+#include <absl/container/btree_set.h>
+#include <absl/container/flat_hash_map.h>
+
+#include <cassert>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/buffer.h"
+#include "core/base/types.h"
+
+namespace holdfast {
+
+struct Waiter;
+struct Command;
+struct AclUser;
+
+// What a name takes where it is kept in a tree, by estimate.
+inline uint64_t bytes_of_name(std::string_view name) { return name.size() + 64; }
+
+// Names one hold of a key that has several or one.
+struct HoldName {
+  DbIndex db = 0;
+  std::string key;
+  std::string owner;
+  auto operator<=>(const HoldName&) const = default;
+};
+
+// Requests in one piece of memory, as there may be millions: of each the number of its arguments, then the
+// length and the bytes of each.
+class QueuedRequests {
+ public:
+  // What add() would take.
+  static size_t bytes_of(std::span<const std::string_view> argv) {
+    size_t bytes = sizeof(size_t);
+    for (const std::string_view arg : argv) bytes += sizeof(size_t) + arg.size();
+    return bytes;
+  }
+  void add(std::span<const std::string_view> argv) {
+    add_number(argv.size());
+    for (const std::string_view arg : argv) {
+      add_number(arg.size());
+      bytes_.append(arg);
+    }
+    ++count_;
+  }
+  void clear() {
+    bytes_.clear();
+    count_ = 0;
+  }
+  size_t count() const { return count_; }
+  size_t bytes() const { return bytes_.size(); }
+  Buffer& memory() { return bytes_; }
+
+  // Calls f(argv) for each, in order. Its views are good as long as this is not changed.
+  template <class F>
+  void for_each(F f) const {
+    std::string_view rest = bytes_.view();
+    std::vector<std::string_view> argv;
+    while (!rest.empty()) {
+      read(rest, argv);
+      f(std::span<const std::string_view>(argv));
+    }
+  }
+
+  // Drops the first and calls f(argv) for it, which may add others once it has done with its views.
+  template <class F>
+  void take_first(F f) {
+    std::string_view rest = bytes_.view();
+    std::vector<std::string_view> argv;
+    read(rest, argv);
+    const size_t used = bytes_.size() - rest.size();
+    --count_;
+    f(std::span<const std::string_view>(argv));
+    bytes_.consume(used);
+  }
+
+ private:
+  void add_number(size_t n) { bytes_.append({reinterpret_cast<const char*>(&n), sizeof n}); }
+  static void read(std::string_view& rest, std::vector<std::string_view>& argv) {
+    argv.resize(take_number(rest));
+    for (std::string_view& arg : argv) {
+      const size_t size = take_number(rest);
+      arg = rest.substr(0, size);
+      rest.remove_prefix(size);
+    }
+  }
+  static size_t take_number(std::string_view& from) {
+    size_t n = 0;
+    std::memcpy(&n, from.data(), sizeof n);
+    from.remove_prefix(sizeof n);
+    return n;
+  }
+
+  Buffer bytes_;
+  size_t count_ = 0;
+};
+
+// Commands between MULTI and EXEC.
+struct Transaction {
+  QueuedRequests requests;
+  bool has_script = false;
+  bool writes = false;  // a request of it may write,
+  bool grows = false;   // or may grow memory
+  bool broken = false;  // a request was refused while being queued: EXEC will refuse all
+};
+
+// A key that a connection watches for EXEC.
+struct WatchedKey {
+  DbIndex db = 0;
+  std::string key;
+  auto operator<=>(const WatchedKey&) const = default;
+};
+
+// What a connection with CLIENT TRACKING on has asked for.
+struct ClientTracking {
+  bool bcast = false;
+  bool optin = false;
+  bool optout = false;
+  bool noloop = false;
+  bool caching = false;               // CLIENT CACHING was said: for the next command
+  bool redirect_broken = false;       // the connection that was to be told has gone
+  uint64_t redirect = 0;              // the serial of the connection that is told instead; 0: this one
+  std::vector<std::string> prefixes;  // BCAST: of the keys it hears of
+};
+
+enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkip };  // CLIENT REPLY; kSkip: the present one
+
+struct Conn {
+  ConnId id;
+  DbIndex db = 0;
+  int protocol = 2;
+  bool dirty = false;  // stands in Effects::dirty
+  bool closing = false;
+  bool leaving = false;  // it has gone, and is taken apart: see disconnect.h
+  bool checked = true;   // its user may not do everything, or it has still to say who it is: see acl.h
+  bool authenticated = false;
+  bool running = false;          // one of its requests runs now: it hears of other things after the reply
+  Waiter* blocked_on = nullptr;  // the request that keeps it from going on, if any
+  std::list<Waiter*> waiters;    // all its waiting requests, ASYNC ones too, in their order
+  absl::btree_set<HoldName> session_holds;
+  uint32_t session = 0;  // how often RESET has begun a new one
+  std::unique_ptr<Transaction> transaction;
+  absl::btree_set<WatchedKey> watched;
+  bool watch_broken = false;  // one of them has changed
+  absl::btree_set<std::string> channels;
+  absl::btree_set<std::string> patterns;
+  absl::btree_set<std::string> shard_channels;
+  std::unique_ptr<ClientTracking> tracking;
+  QueuedRequests postponed;  // a request to be run when CLIENT PAUSE is over: see pause.h
+  QueuedRequests slices;     // of the request that runs in several turns: see chunked_requests.h
+  bool in_script = false;    // its script, or transaction with one, has been put off
+  bool in_exec = false;      // its transaction runs
+  bool monitor = false;
+  bool no_evict = false;
+  bool no_touch = false;
+  ReplyMode reply_mode = ReplyMode::kOn;
+  Buffer out;
+  Buffer later;  // pushes that came while a request ran; sent behind its reply
+
+  const AclUser* user = nullptr;  // set before the first request
+  std::string name;
+  std::string lib_name;
+  std::string lib_version;
+  std::string peer;
+  std::string local;
+  TimeMs opened;
+  TimeMs last_active;
+  const Command* last_command = nullptr;
+  size_t unparsed_bytes = 0;
+  uint64_t name_bytes = 0;  // of what it watches and has subscribed to
+
+  size_t subscriptions() const { return channels.size() + patterns.size() + shard_channels.size(); }
+};
+
+class ConnTable {
+ public:
+  // Null where the connection has gone.
+  Conn* find(ConnId id) const {
+    Conn* c = id.slot < slots_.size() ? slots_[id.slot].get() : nullptr;
+    return c != nullptr && c->id == id ? c : nullptr;
+  }
+  Conn& at(ConnId id) const {
+    Conn* c = find(id);
+    assert(c != nullptr);
+    return *c;
+  }
+  // Null also where it is leaving: nobody is to name it any more.
+  Conn* find_serial(uint64_t serial) const {
+    const auto it = by_serial_.find(serial);
+    if (it == by_serial_.end() || slots_[it->second]->leaving) return nullptr;
+    return slots_[it->second].get();
+  }
+
+  // The youngest connection there may have been with these low 24 bits of the serial; null where it has
+  // gone.
+  Conn* find_bits(uint64_t bits) const {
+    constexpr uint64_t kMask = (1U << 24U) - 1;
+    const uint64_t back = (last_serial_ - bits) & kMask;
+    return back >= last_serial_ ? nullptr : find_serial(last_serial_ - back);
+  }
+
+  Conn& open() {
+    if (free_slots_.empty()) {
+      free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
+      slots_.emplace_back();
+    }
+    const uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    slots_[slot] = std::make_unique<Conn>();
+    slots_[slot]->id = {++last_serial_, slot};
+    by_serial_.emplace(last_serial_, slot);
+    return *slots_[slot];
+  }
+  void close(ConnId id) {
+    by_serial_.erase(at(id).id.serial);
+    slots_[id.slot].reset();
+    free_slots_.push_back(id.slot);
+  }
+
+  size_t size() const { return by_serial_.size(); }
+  uint64_t opened() const { return last_serial_; }
+  // In no order that may show.
+  template <class F>
+  void for_each(F f) const {
+    for (const auto& slot : slots_) {
+      if (slot != nullptr) f(*slot);
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<Conn>> slots_;  // unique_ptr: a Conn's address does not change
+  std::vector<uint32_t> free_slots_;
+  absl::flat_hash_map<uint64_t, uint32_t> by_serial_;
+  uint64_t last_serial_ = 0;
+};
+
+}  // namespace holdfast

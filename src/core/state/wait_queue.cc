@@ -1,0 +1,157 @@
+// The indexes of queues and waiters, changed together.
+#include "core/state/wait_queue.h"
+
+#include <cassert>
+
+namespace holdfast {
+
+WaitQueues::~WaitQueues() {
+  for_each([](const WaitQueue& q) {
+    for (const Waiter* w : q.waiters) delete w;
+  });
+}
+
+WaitQueue* WaitQueues::find(DbIndex db, const Key& key) const {
+  const auto& queues = queues_.part(key.hash);
+  const auto it = queues.find(std::pair(db, key));
+  return it == queues.end() ? nullptr : it->get();
+}
+
+WaitQueue* WaitQueues::find_or_make(DbIndex db, const Key& key) {
+  if (WaitQueue* q = find(db, key)) return q;
+  auto made = std::make_unique<WaitQueue>();
+  made->db = db;
+  made->key_bytes = key.bytes;
+  made->key_hash = key.hash;
+  key_bytes_ += key.bytes.size();
+  return queues_.part(key.hash).insert(std::move(made)).first->get();
+}
+
+void WaitQueues::destroy(WaitQueue* q) {
+  assert(q->waiters.empty() && !q->armed() && !q->ready);
+  note_holder(q, {}, false);
+  key_bytes_ -= q->key_bytes.size();
+  auto& queues = queues_.part(q->key_hash);
+  queues.erase(queues.find(std::pair(q->db, q->key())));
+}
+
+// Upgrades stand together at the head, so that ranks below the others' first suffice for all of them.
+void WaitQueues::put_in(Waiter* w) {
+  WaitQueue* q = w->queue;
+  w->rank = ++q->last_rank;
+  if (w->upgrade) w->rank -= q->first_rank;
+  w->place = q->waiters.insert(w->upgrade ? q->first_plain : q->waiters.end(), w);
+  if (!w->upgrade && q->first_plain == q->waiters.end()) q->first_plain = w->place;
+}
+
+void WaitQueues::take_out(Waiter* w) {
+  WaitQueue* q = w->queue;
+  if (q->first_plain == w->place) ++q->first_plain;
+  q->waiters.erase(w->place);
+}
+
+Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned) {
+  Waiter* w = owned.release();
+  w->queue = q;
+  put_in(w);
+  w->arrival = ++last_arrival_;
+  by_owner_.part(w->owner)[w->owner].insert(w);
+  ++waiting_;
+  return w;
+}
+
+std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
+  assert(!w->armed());
+  take_out(w);
+  StringMap<OwnerWaits>& owners = by_owner_.part(w->owner);
+  const auto it = owners.find(w->owner);
+  it->second.erase(w);
+  if (it->second.empty()) owners.erase(it);
+  --waiting_;
+  return std::unique_ptr<Waiter>(w);
+}
+
+void WaitQueues::promote(Waiter* w) {
+  take_out(w);
+  w->upgrade = true;
+  put_in(w);
+}
+
+const OwnerWaits& WaitQueues::of_owner(std::string_view owner) const {
+  static const OwnerWaits kNone;
+  const StringMap<OwnerWaits>& owners = by_owner_.part(owner);
+  const auto it = owners.find(owner);
+  return it == owners.end() ? kNone : it->second;
+}
+
+std::vector<Waiter*> WaitQueues::of_owner_in(std::string_view owner, const WaitQueue* q) const {
+  const OwnerWaits& all = of_owner(owner);
+  std::vector<Waiter*> there;
+  for (auto it = all.lower_bound(ByQueue::Place(q, 0)); it != all.end() && (*it)->queue == q; ++it) {
+    there.push_back(*it);
+  }
+  return there;
+}
+
+void WaitQueues::mark_ready(WaitQueue* q) {
+  if (q->ready) return;
+  q->ready = true;
+  ready_.push_back(q);
+}
+
+WaitQueue* WaitQueues::take_ready() {
+  if (ready_.empty()) return nullptr;
+  WaitQueue* q = ready_.front();
+  ready_.pop_front();
+  return q;
+}
+
+void WaitQueues::note_holder(WaitQueue* q, std::string_view owner, bool shared) {
+  if (q->shared != shared) {
+    if (shared) {
+      shared_.insert(q);
+    } else {
+      shared_.erase(q);
+    }
+    q->shared = shared;
+  }
+  if (q->holder == owner) return;
+  if (!q->holder.empty()) {
+    auto& holders = held_by_.part(q->holder);
+    const auto it = holders.find(q->holder);
+    it->second.erase(q);
+    if (it->second.empty()) holders.erase(it);
+  }
+  q->holder = owner;
+  if (!owner.empty()) held_by_.part(q->holder)[q->holder].insert(q);
+}
+
+const absl::flat_hash_set<WaitQueue*>& WaitQueues::held_by(std::string_view owner) const {
+  static const absl::flat_hash_set<WaitQueue*> kNone;
+  const auto& holders = held_by_.part(owner);
+  const auto it = holders.find(owner);
+  return it == holders.end() ? kNone : it->second;
+}
+
+void WaitQueues::check_invariants() const {
+  size_t waiting = 0;
+  for_each([&](WaitQueue& q) {
+    uint64_t rank = 0;
+    bool upgrades = true;
+    for (const Waiter* w : q.waiters) {
+      assert(w->queue == &q && w->rank > rank);
+      assert(upgrades || !w->upgrade);
+      assert(of_owner(w->owner).contains(w));
+      rank = w->rank;
+      if (upgrades && !w->upgrade) assert(*q.first_plain == w);
+      upgrades = w->upgrade;
+      ++waiting;
+    }
+    if (upgrades) assert(q.first_plain == q.waiters.end());
+    assert(q.shared == shared_.contains(&q));
+    assert(q.holder.empty() || held_by(q.holder).contains(&q));
+  });
+  assert(waiting == waiting_);
+}
+
+}  // namespace holdfast

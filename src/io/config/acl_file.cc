@@ -1,0 +1,47 @@
+// Reads it at once and replaces it whole.
+#include "io/config/acl_file.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "io/os/replace_file.h"
+
+namespace holdfast {
+
+UsersText users_of(const Options& options) {
+  if (!options.aclfile.empty()) return {"", options.aclfile};
+  UsersText users{"", "user"};
+  std::istringstream lines(options.users);
+  for (std::string line; std::getline(lines, line);) users.text += "user " + line + "\n";
+  return users;
+}
+
+std::string read_acl_file(const std::string& path, std::string& text) {
+  std::ifstream file(path);
+  std::ostringstream bytes;
+  if (file) bytes << file.rdbuf();
+  // Of an empty file nothing is written, which fails, too.
+  const bool read = file && (bytes || file.peek() == std::ifstream::traits_type::eof());
+  if (!read || file.bad()) {
+    return fmt::format("Error loading ACLs, opening file '{}': {}", path, std::strerror(errno));
+  }
+  text = bytes.str();
+  return "";
+}
+
+AclFileDoor acl_file_door(const std::string& path) {
+  if (path.empty()) return {};
+  AclFileDoor door;
+  door.read = [path](std::string& text) { return read_acl_file(path, text); };
+  door.write = [path](std::string_view text) {
+    const Result<Done> done = replace_file(path, text);
+    return done ? std::string() : done.error();
+  };
+  return door;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,406 @@
+// Options from the command line and the config file, and what follows from them; their table is
+// options_table.cc.
+#include "io/config/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <sstream>
+#include <vector>
+
+#include "core/base/event_flags.h"
+#include "core/base/version.h"
+#include "io/config/options_table.h"
+#include "io/os/replace_file.h"
+
+namespace holdfast {
+namespace {
+
+namespace po = boost::program_options;
+
+const char* argument_name(Kind kind) {
+  switch (kind) {
+    case Kind::kText:
+      return "TEXT";
+    case Kind::kSecret:
+      return "PASSWORD";
+    case Kind::kUser:
+      return "RULES";
+    case Kind::kLevel:
+      return "LEVEL";
+    case Kind::kYesNo:
+      return "YESNO";
+    case Kind::kAuth:
+      return "WHOM";
+    case Kind::kFsync:
+      return "WHEN";
+    case Kind::kSave:
+      return "PAIRS";
+    case Kind::kPercentiles:
+      return "NUMBERS";
+    case Kind::kDebug:
+      return "WHO";
+    case Kind::kEvents:
+      return "LETTERS";
+    case Kind::kSize:
+      return "SIZE";
+    case Kind::kOctal:
+      return "MODE";
+    case Kind::kNumber:
+    case Kind::kPort:
+      break;
+  }
+  return "N";
+}
+
+po::options_description described(const char* group) {
+  po::options_description options(group, 100);
+  for (const Row& row : option_rows()) {
+    if (std::string_view(row.group) != group) continue;
+    const std::string fallback = *row.fallback == '\0' ? "none" : row.fallback;
+    const std::string help = fmt::format("{} (default {})", row.help, fallback);
+    auto* value = po::value<std::vector<std::string>>()->value_name(argument_name(row.kind));
+    if (std::string_view(row.name) == "bind") value->multitoken();
+    options.add_options()(row.name, value, help.c_str());
+  }
+  return options;
+}
+
+po::options_description file_options() {
+  po::options_description all;
+  for (const char* group :
+       {"Network", "TLS", "Security", "Limits", "Locks", "Disk", "Data", "Scripts", "Logging", "General"})
+    all.add(described(group));
+  return all;
+}
+
+po::options_description line_options() {
+  po::options_description only_here("Command line only", 100);
+  only_here.add_options()("config", po::value<std::vector<std::string>>()->value_name("FILE"),
+                          "read options from FILE, lines of \"name = value\", # begins a comment")(
+      "help,h", "print this")("version,v", "print the version");
+  po::options_description all = file_options();
+  all.add(only_here);
+  return all;
+}
+
+std::string help_text() {
+  std::ostringstream text;
+  text << "Usage: holdfast-server [--config FILE] [--NAME VALUE ...]\n"
+          "A lock server that speaks the Redis protocol. What the command line says wins over the file.\n"
+          "Sizes take a unit: 1k is 1000 bytes, 1kb 1024; so do m and mb, g and gb.\n"
+          "Exit status: 0 after SIGTERM or SIGINT, 1 if an option is wrong or the server cannot start.\n"
+       << line_options();
+  return text.str();
+}
+
+// What one source (line or file) says: for each name the values in their order.
+using Given = std::map<std::string, std::vector<std::string>>;
+
+bool is_secret(const Row* row) {
+  return row != nullptr && (row->kind == Kind::kSecret || row->kind == Kind::kUser);
+}
+
+// A stray word may be the rest of a password with a blank in it.
+Failure unexpected_argument(const po::parsed_options& parsed, const std::string& word) {
+  const bool may_show = std::ranges::none_of(
+      parsed.options, [](const po::option& o) { return is_secret(find_row(o.string_key)); });
+  return {fmt::format("unexpected argument{}; a value with blanks stands in quotation marks; see --help",
+                      may_show ? " '" + word + "'" : "")};
+}
+
+Result<Given> collect(const po::parsed_options& parsed) {
+  Given given;
+  for (const po::option& option : parsed.options) {
+    if (option.string_key.empty()) return unexpected_argument(parsed, option.value.front());
+    std::vector<std::string>& values = given[option.string_key];
+    values.insert(values.end(), option.value.begin(), option.value.end());
+  }
+  return given;
+}
+
+// Boost puts what it does not know into its message in the place of words such as "%canonical_option%", and
+// does not end where these come with it. Nobody means an option with two percent signs.
+bool is_endless(std::string_view text) {
+  const std::string_view name = text.substr(0, text.find_first_of(" \t="));
+  return find_row(name) == nullptr && name != "config" && std::ranges::count(text, '%') > 1;
+}
+
+// What stands behind the name is not shown: it may be the password of an option that was mistyped.
+Failure unknown_option(std::string_view text) {
+  const bool letter = text.starts_with('-') && !text.starts_with("--");
+  const std::string_view name = text.substr(0, text.find_first_of(" \t="));
+  return {fmt::format("unrecognised option '{}'; see --help", letter ? name.substr(0, 2) : name)};
+}
+
+Failure unknown_word(std::span<const char* const> words) {
+  for (const std::string_view word : words) {
+    const size_t dashes = word.starts_with("--") ? 2 : 0;
+    const std::string_view name = word.substr(dashes, word.find('=') - dashes);
+    const bool known = name == "config" || name == "help" || name == "version" || find_row(name) != nullptr;
+    if (word.starts_with('-') && (dashes == 0 || !known) && word != "-h" && word != "-v")
+      return unknown_option(word);
+  }
+  return {"unrecognised option; see --help"};
+}
+
+Result<Given> read_line(int argc, const char* const* argv) {
+  for (const std::string_view word : std::span(argv, static_cast<size_t>(argc)).subspan(1)) {
+    const size_t dashes = word.starts_with("--") ? 2 : 0;
+    if (word.starts_with('-') && is_endless(word.substr(dashes))) return unknown_option(word);
+  }
+  try {
+    // Abbreviated names are refused: a new option could change what they mean.
+    const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
+    return collect(po::parse_command_line(argc, argv, line_options(), style));
+  } catch (const po::unknown_option&) {
+    return unknown_word(std::span(argv, static_cast<size_t>(argc)).subspan(1));
+  } catch (const po::error& e) {
+    return Failure{fmt::format("{}; see --help", e.what())};
+  }
+}
+
+// The name of a line such as "name = value"; empty: the line is something else.
+std::string name_in(const std::string& line) {
+  const size_t end = line.find('=');
+  if (end == std::string::npos) return "";
+  const size_t first = line.find_first_not_of(" \t");
+  const size_t last = line.find_last_not_of(" \t", end == 0 ? 0 : end - 1);
+  return first >= end || line[first] == '#' ? "" : line.substr(first, last - first + 1);
+}
+
+// Takes the lines out of a file that Boost must not see, as to it # begins a comment wherever it stands: in
+// passwords and their hashes it does not.
+Given take_verbatim(std::istream& file, std::ostream& rest) {
+  Given taken;
+  for (std::string line; std::getline(file, line); rest << line << "\n") {
+    const Row* row = find_row(name_in(line));
+    if (!is_secret(row)) continue;
+    const size_t first = line.find_first_not_of(" \t", line.find('=') + 1);
+    const size_t last = line.find_last_not_of(" \t\r");
+    taken[row->name].push_back(first == std::string::npos ? "" : line.substr(first, last - first + 1));
+    line.clear();
+  }
+  return taken;
+}
+
+Result<Given> read_file(const std::string& path) {
+  std::ifstream file(path);
+  // A folder opens, but cannot be read: peek() tells.
+  if (!file || (file.peek() == std::ifstream::traits_type::eof() && !file.eof())) {
+    return Failure{fmt::format("cannot read the config file {}: {}", path, std::strerror(errno))};
+  }
+  size_t number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    line.erase(std::min(line.find('#'), line.size()));
+    line.erase(0, line.find_first_not_of(" \t\r"));
+    if (!line.empty() && line[0] != '[' && line.find('=') == std::string::npos)
+      return Failure{fmt::format("{}: line {} has no =; write name = value; see --help", path, number)};
+    if (is_endless(line)) return Failure{fmt::format("{}: {}", path, unknown_option(line).why)};
+  }
+  file.clear();
+  file.seekg(0);
+  try {
+    std::stringstream rest;
+    Given verbatim = take_verbatim(file, rest);
+    Result<Given> given = collect(po::parse_config_file(rest, file_options()));
+    if (given) given->merge(verbatim);
+    return given;
+  } catch (const po::error& e) {
+    return Failure{fmt::format("{}: {}; see --help", path, e.what())};
+  }
+}
+
+// Takes over what `given` says of the table's options. Of several values the last counts, but for
+// addresses.
+Result<Done> take(const Given& given, const std::string& prefix, Options& options) {
+  for (const Row& row : option_rows()) {
+    const auto found = given.find(row.name);
+    if (found == given.end()) continue;
+    std::string text = found->second.back();
+    if (std::string_view(row.name) == "bind") {
+      std::vector<std::string> addresses = found->second;
+      std::erase(addresses, "");
+      text = fmt::format("{}", fmt::join(addresses, " "));
+    }
+    if (row.kind == Kind::kUser) text = fmt::format("{}", fmt::join(found->second, "\n"));
+    if (assign(row, text, options)) continue;
+    const std::string got = is_secret(&row) ? "" : fmt::format(", got '{}'", text);
+    return Failure{fmt::format("{}{}: expected {}{}", prefix, row.name, expected(row), got)};
+  }
+  return Done{};
+}
+
+std::string config_line(const Row& row, const Options& options) {
+  return fmt::format("{} = {}\n", row.name, is_any_port(row, options) ? "auto" : shown(row, options));
+}
+
+// The file as it should be. Of several lines of one name the last stays; it is told what they come to.
+std::string rewritten(std::istream& file, const Options& options, const std::vector<std::string>& users) {
+  Options defaults;
+  for (const Row& row : option_rows()) assign(row, row.fallback, defaults);
+  std::vector<std::string> lines;
+  std::map<std::string, size_t> places;
+  for (std::string line; std::getline(file, line);) {
+    const std::string name = name_in(line);
+    if (const auto old = places.find(name); old != places.end()) lines[old->second].clear();
+    const Row* row = find_row(name);
+    if (row != nullptr && row->kind == Kind::kUser) continue;
+    if (row != nullptr) places[name] = lines.size();
+    lines.push_back(line + "\n");
+  }
+  for (const Row& row : option_rows()) {
+    if (row.kind == Kind::kUser) continue;
+    if (const auto place = places.find(row.name); place != places.end()) {
+      lines[place->second] = config_line(row, options);
+    } else if (shown(row, options) != shown(row, defaults)) {
+      lines.push_back(config_line(row, options));
+    }
+  }
+  for (const std::string& user : users) lines.push_back(fmt::format("user = {}\n", user));
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+uint64_t or_unlimited(uint64_t limit) { return limit == 0 ? std::numeric_limits<uint64_t>::max() : limit; }
+
+}  // namespace
+
+Result<Options> read_options(int argc, const char* const* argv) {
+  Options options;
+  for (const Row& row : option_rows()) {
+    const bool taken = assign(row, row.fallback, options);
+    assert(taken);
+    static_cast<void>(taken);
+  }
+  Result<Given> line = read_line(argc, argv);
+  if (!line) return Failure{line.error()};
+  if (line->contains("help")) options.answer = help_text();
+  if (line->contains("version")) options.answer = fmt::format("holdfast-server {}\n", kHoldfastVersion);
+  if (!options.answer.empty()) return options;
+  if (const auto config = line->find("config"); config != line->end()) {
+    options.config_file = config->second.back();
+    Result<Given> file = read_file(options.config_file);
+    if (!file) return Failure{file.error()};
+    if (Result<Done> taken = take(*file, options.config_file + ": ", options); !taken)
+      return Failure{taken.error()};
+  }
+  if (Result<Done> taken = take(*line, "--", options); !taken) return Failure{taken.error()};
+  if (!options.users.empty() && !options.aclfile.empty()) {
+    return Failure{"users stand in the aclfile or in the options, not in both: leave out user, or aclfile"};
+  }
+  return options;
+}
+
+void hide_secrets(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with("--")) continue;
+    const size_t end = std::min(word.find('='), word.size());
+    if (!is_secret(find_row(word.substr(2, end - 2)))) continue;
+    char* value = end < word.size() ? argv[i] + end + 1 : i + 1 < argc ? argv[++i] : nullptr;
+    if (value != nullptr) std::fill_n(value, std::strlen(value), '*');
+  }
+}
+
+std::optional<ConfigRefusal> change_options(Options& options, const ConfigChanges& changes) {
+  Options changed = options;
+  std::set<std::string> seen;
+  for (const auto& [name, value] : changes) {
+    if (find_row(name) == nullptr) return ConfigRefusal{name, ""};
+  }
+  for (const auto& [name, value] : changes) {
+    const Row& row = *find_row(name);
+    if (!seen.insert(row.name).second) return ConfigRefusal{name, "duplicate parameter"};
+    if (row.when == When::kStart) return ConfigRefusal{name, "can't set immutable config"};
+    if (!assign(row, value, changed)) return ConfigRefusal{name, refusal(row, value)};
+  }
+  options = changed;
+  return std::nullopt;
+}
+
+void adopt_changes(const Options& options, Config& config) {
+  Config made = engine_config(options);
+  config.limits = made.limits;
+  config.max_token_lead = made.max_token_lead;
+  config.session_grace = made.session_grace;
+  config.settings = std::move(made.settings);
+  config.notify_flags = made.notify_flags;
+  config.slowlog_us = made.slowlog_us;
+  config.slowlog_entries = made.slowlog_entries;
+  config.latency_threshold_ms = made.latency_threshold_ms;
+  config.latency_tracking = made.latency_tracking;
+  config.latency_percentiles = std::move(made.latency_percentiles);
+  config.acl_log_entries = made.acl_log_entries;
+}
+
+Result<Done> rewrite_config_file(const Options& options, const std::vector<std::string>& users) {
+  const std::string& path = options.config_file;
+  if (path.empty()) return Failure{"The server is running without a config file"};
+  std::ifstream old(path);
+  if (!old) return Failure{fmt::format("cannot read {}: {}", path, std::strerror(errno))};
+  if (Result<Done> written = replace_file(path, rewritten(old, options, users)); !written) {
+    return Failure{fmt::format("Rewriting config file: {}", written.error())};
+  }
+  return Done{};
+}
+
+Config engine_config(const Options& options) {
+  Config config;
+  config.limits.clients = static_cast<uint32_t>(options.maxclients);
+  config.limits.bulk_bytes = options.bulk_bytes;
+  config.limits.arguments = static_cast<uint32_t>(options.arguments);
+  config.limits.inline_bytes = static_cast<uint32_t>(options.inline_bytes);
+  config.limits.query_buffer_bytes = options.query_buffer_bytes;
+  config.limits.output_buffer_bytes = or_unlimited(options.output_buffer_bytes);
+  config.limits.waiters = static_cast<uint32_t>(options.max_waiters);
+  config.limits.waiters_per_key = static_cast<uint32_t>(options.max_waiters_per_key);
+  config.limits.owner_bytes = static_cast<uint32_t>(options.max_owner_bytes);
+  config.limits.memory_bytes = options.memory_bytes;
+  config.limits.pubsub_output_bytes = options.pubsub_output_bytes;
+  config.limits.tracking_keys = options.tracking_keys;
+  config.limits.patterns = static_cast<uint32_t>(options.patterns);
+  config.limits.busy_reply_ms = static_cast<int64_t>(options.busy_reply_ms);
+  config.limits.script_hard_ms = static_cast<int64_t>(options.script_hard_ms);
+  config.limits.script_memory_bytes = options.script_memory_bytes;
+  config.limits.script_run_bytes = options.script_run_bytes;
+  config.limits.hash_packed_entries = static_cast<uint32_t>(options.hash_packed_entries);
+  config.limits.hash_packed_value_bytes = static_cast<uint32_t>(options.hash_packed_value_bytes);
+  config.notify_flags = *parse_event_flags(options.notify_events);
+  config.slowlog_us = static_cast<int64_t>(options.slowlog_us);
+  config.slowlog_entries = options.slowlog_entries;
+  config.latency_threshold_ms = static_cast<int64_t>(options.latency_threshold_ms);
+  config.latency_tracking = options.latency_tracking == "yes";
+  config.latency_percentiles = *parse_percentiles(options.latency_percentiles);
+  config.debug_command = options.debug_command;
+  config.limits.lease_memory = static_cast<uint32_t>(options.lease_memory);
+  config.hash_seed = options.hash_seed;
+  config.max_token_lead = DurationMs{static_cast<int64_t>(options.max_token_lead_ms)};
+  config.session_grace = DurationMs{static_cast<int64_t>(options.session_grace_ms)};
+  config.requirepass = options.requirepass;
+  config.acl_log_entries = options.acl_log_entries;
+  for (const Row& row : option_rows()) {
+    if (row.kind != Kind::kUser) config.settings.emplace_back(row.name, shown(row, options));
+  }
+  config.settings.emplace_back("lua-time-limit", std::to_string(options.busy_reply_ms));
+  config.settings.emplace_back("databases", std::to_string(kDatabases));
+  // What clients ask for, by Redis's names.
+  for (const auto& [name, value] : {std::pair{"maxmemory-policy", "noeviction"},
+                                    {"replica-read-only", "yes"},
+                                    {"slave-read-only", "yes"},
+                                    {"cluster-enabled", "no"}}) {
+    config.settings.emplace_back(name, value);
+  }
+  return config;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,129 @@
+// The options of the server: names, defaults, help and checks in one table; command line and file. Touches
+// nothing but the config file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/config.h"
+#include "io/os/log.h"
+#include "io/os/result.h"
+
+namespace holdfast {
+
+// What the user asked for, checked. Defaults stand in the table in options.cc, the only place that has
+// them.
+struct Options {
+  std::string bind;  // addresses, blank-separated; "-" before one: the machine need not have it
+  uint64_t port = 0;
+  bool any_port = false;  // --port auto
+  std::string unixsocket;
+  uint64_t unixsocketperm = 0;  // 0: as the umask has it
+  uint64_t tcp_backlog = 0;
+  uint64_t tcp_keepalive_s = 0;
+  uint64_t busy_poll_us = 0;
+  uint64_t idle_timeout_s = 0;
+
+  uint64_t tls_port = 0;
+  bool any_tls_port = false;  // --tls-port auto
+  std::string tls_cert_file;
+  std::string tls_key_file;
+  std::string tls_key_pass;
+  std::string tls_ca_file;
+  std::string tls_ca_dir;
+  std::string tls_auth_clients;
+  std::string tls_protocols;
+  std::string tls_ciphers;
+  std::string tls_ciphersuites;
+  std::string tls_prefer_server_ciphers;
+  uint64_t tls_handshake_s = 0;
+
+  std::string requirepass;
+  std::string users;  // a line each: a name and its rules
+  std::string aclfile;
+  uint64_t acl_log_entries = 0;
+  std::string protected_mode;
+
+  uint64_t maxclients = 0;
+  uint64_t bulk_bytes = 0;
+  uint64_t arguments = 0;
+  uint64_t inline_bytes = 0;
+  uint64_t query_buffer_bytes = 0;
+  uint64_t output_buffer_bytes = 0;
+  uint64_t pubsub_output_bytes = 0;
+  uint64_t memory_bytes = 0;
+  uint64_t tracking_keys = 0;
+  uint64_t patterns = 0;
+
+  std::string notify_events;
+  uint64_t hash_packed_entries = 0;
+  uint64_t hash_packed_value_bytes = 0;
+  uint64_t busy_reply_ms = 0;
+  uint64_t script_hard_ms = 0;
+  uint64_t script_memory_bytes = 0;
+  uint64_t script_run_bytes = 0;
+
+  uint64_t slowlog_us = 0;
+  uint64_t slowlog_entries = 0;
+  uint64_t latency_threshold_ms = 0;
+  std::string latency_tracking;
+  std::string latency_percentiles;
+  std::string debug_command;
+
+  uint64_t max_waiters = 0;
+  uint64_t max_waiters_per_key = 0;
+  uint64_t max_owner_bytes = 0;
+  uint64_t lease_memory = 0;
+  uint64_t max_token_lead_ms = 0;
+  uint64_t session_grace_ms = 0;
+
+  std::string dir;
+  std::string appendonly;
+  std::string appendfsync;
+  uint64_t fsync_interval_ms = 0;
+  uint64_t journal_max = 0;
+  std::string save;
+  uint64_t write_threshold = 0;
+  uint64_t autosave_ms = 0;
+  std::string compress;
+  uint64_t compress_level = 0;
+  std::string skip_unknown;
+  uint64_t recovery_wait_ms = 0;
+
+  std::string loglevel;
+  std::string logfile;
+
+  uint64_t hash_seed = 0;
+  std::string config_file;
+
+  std::string answer;  // --help and --version: print this and do nothing else
+};
+
+// Reads the command line, and the file that --config names; the command line wins. A failure names the
+// option and what it expects.
+Result<Options> read_options(int argc, const char* const* argv);
+
+// Overwrites the passwords among the arguments of this process, which everybody can read otherwise. To be
+// called once they are read.
+void hide_secrets(int argc, char** argv);
+
+// What CONFIG SET asks for: all of the values, or none. A refusal leaves the options as they were.
+std::optional<ConfigRefusal> change_options(Options& options, const ConfigChanges& changes);
+
+// What of a running engine's config follows from options that may change.
+void adopt_changes(const Options& options, Config& config);
+
+// Writes what the options are now to the file that --config named: lines that name one get its value,
+// comments stay, and what the file lacks is added where it is not the default.
+// `users` take the place of those that it has.
+Result<Done> rewrite_config_file(const Options& options, const std::vector<std::string>& users);
+
+LogLevel log_level(const Options& options);
+
+// The engine's part of the options: limits, durations and what CONFIG GET shows. The doors (random,
+// host_facts) and what differs from start to start are the caller's.
+Config engine_config(const Options& options);
+
+}  // namespace holdfast

@@ -1,0 +1,382 @@
+// The table, and its kinds of values. Sizes as in Redis: k m g are powers of 1000, kb mb gb powers of 1024.
+#include "io/config/options_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "core/base/event_flags.h"
+
+namespace holdfast {
+namespace {
+
+constexpr uint64_t kMaxU64 = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMaxI32 = std::numeric_limits<int32_t>::max();
+// A lead is counted in microseconds within a token's 53 bits.
+constexpr uint64_t kMaxLeadMs = kMaxToken / 1000;
+
+using O = Options;
+
+// clang-format off: a table reads by its columns
+const std::array kRows{
+    Row{"Network", "port", "7379", When::kStart, Kind::kPort, &O::port, 0, 65535,
+        "TCP port; 0: no TCP; auto: any free one, told by the ready line"},
+    Row{"Network", "bind", "127.0.0.1 -::1", When::kStart, Kind::kText, &O::bind, 0, 0,
+        "addresses to listen on, repeated or separated by blanks; \"-\" before one: it may be missing; "
+        "\"*\" and "
+        "\"::*\": all of IPv4 and of IPv6"},
+    Row{"Network", "unixsocket", "", When::kStart, Kind::kText, &O::unixsocket, 0, 0,
+        "path of a Unix socket to listen on too"},
+    Row{"Network", "unixsocketperm", "0", When::kStart, Kind::kOctal, &O::unixsocketperm, 0, 0777,
+        "permissions of the Unix socket, octal; 0: as the umask has it"},
+    Row{"Network", "tcp-backlog", "511", When::kStart, Kind::kNumber, &O::tcp_backlog, 1, 65535,
+        "connections that may wait to be accepted"},
+    Row{"Network", "tcp-keepalive", "300", When::kStart, Kind::kNumber, &O::tcp_keepalive_s, 0, 32767,
+        "seconds of silence after which the peer is probed; 0: never"},
+    Row{"Network", "timeout", "0", When::kAnyTime, Kind::kNumber, &O::idle_timeout_s, 0, kMaxI32,
+        "seconds after which an idle client is closed, unless it waits for a lock; 0: never"},
+    Row{"Network", "busy-poll", "0", When::kAnyTime, Kind::kNumber, &O::busy_poll_us, 0, 1000000,
+        "microseconds for which the server looks out for the next request before it sleeps: saves the time "
+        "of a wake-up, and takes a core; 0: off"},
+
+    Row{"TLS", "tls-port", "0", When::kStart, Kind::kPort, &O::tls_port, 0, 65535,
+        "TCP port for TLS, at the addresses of bind; 0: none; auto: any free one. With port 0 there is TLS "
+        "alone"},
+    Row{"TLS", "tls-cert-file", "", When::kAnyTime, Kind::kText, &O::tls_cert_file, 0, 0,
+        "the server's certificate in PEM, then those of its issuers; CONFIG SET reads it anew, as all "
+        "files "
+        "of TLS"},
+    Row{"TLS", "tls-key-file", "", When::kAnyTime, Kind::kText, &O::tls_key_file, 0, 0,
+        "the certificate's key in PEM"},
+    Row{"TLS", "tls-key-file-pass", "", When::kAnyTime, Kind::kSecret, &O::tls_key_pass, 0, 0,
+        "passphrase of an encrypted key"},
+    Row{"TLS", "tls-ca-cert-file", "", When::kAnyTime, Kind::kText, &O::tls_ca_file, 0, 0,
+        "authorities in PEM whose clients are let in"},
+    Row{"TLS", "tls-ca-cert-dir", "", When::kAnyTime, Kind::kText, &O::tls_ca_dir, 0, 0,
+        "folder of such files, named as \"openssl rehash\" does"},
+    Row{"TLS", "tls-auth-clients", "yes", When::kAnyTime, Kind::kAuth, &O::tls_auth_clients, 0, 0,
+        "whether clients need a certificate: yes; no; or optional: one that is shown has to be good"},
+    Row{"TLS", "tls-protocols", "", When::kAnyTime, Kind::kText, &O::tls_protocols, 0, 0,
+        "TLSv1.2, TLSv1.3 or both; empty: both"},
+    Row{"TLS", "tls-ciphers", "", When::kAnyTime, Kind::kText, &O::tls_ciphers, 0, 0,
+        "ciphers of TLS 1.2, as OpenSSL names them; empty: OpenSSL's default"},
+    Row{"TLS", "tls-ciphersuites", "", When::kAnyTime, Kind::kText, &O::tls_ciphersuites, 0, 0,
+        "the same of TLS 1.3"},
+    Row{"TLS", "tls-prefer-server-ciphers", "no", When::kAnyTime, Kind::kYesNo,
+        &O::tls_prefer_server_ciphers, 0, 0,
+        "whether the server's order of ciphers counts, or the client's"},
+    Row{"TLS", "tls-handshake-timeout", "10", When::kAnyTime, Kind::kNumber, &O::tls_handshake_s, 1, 3600,
+        "seconds after which a handshake that has not come to its end is closed"},
+
+    Row{"Security", "requirepass", "", When::kAnyTime, Kind::kSecret, &O::requirepass, 0, 0,
+        "password of the user \"default\", whom everybody is who does not name another; empty: none"},
+    Row{"Security", "user", "", When::kStart, Kind::kUser, &O::users, 0, 0,
+        "a user with its ACL rules, such as \"alice on >password ~jobs:* +@lock\"; may be repeated"},
+    Row{"Security", "aclfile", "", When::kStart, Kind::kText, &O::aclfile, 0, 0,
+        "file of the users, for ACL LOAD and ACL SAVE, instead of the option user"},
+    Row{"Security", "acllog-max-len", "128", When::kAnyTime, Kind::kNumber, &O::acl_log_entries, 0, kMaxI32,
+        "refusals kept in ACL LOG"},
+    Row{"Security", "protected-mode", "yes", When::kAnyTime, Kind::kYesNo, &O::protected_mode, 0, 0,
+        "whether a server without a password takes connections from its own machine alone"},
+
+    Row{"Limits", "maxclients", "10000", When::kAnyTime, Kind::kNumber, &O::maxclients, 1, kMaxClients,
+        "clients at once"},
+    Row{"Limits", "proto-max-bulk-len", "512mb", When::kAnyTime, Kind::kSize, &O::bulk_bytes, 1U << 20U,
+        kMaxI32, "size of one argument"},
+    Row{"Limits", "max-arguments", "1048576", When::kStart, Kind::kNumber, &O::arguments, 1, kMaxI32,
+        "arguments of one command"},
+    Row{"Limits", "inline-max", "64kb", When::kStart, Kind::kSize, &O::inline_bytes, 32, kMaxI32,
+        "size of a command typed as a line"},
+    Row{"Limits", "client-query-buffer-limit", "1gb", When::kAnyTime, Kind::kSize, &O::query_buffer_bytes,
+        1U << 20U, kMaxU64, "unparsed input of one client, beyond which it is closed"},
+    Row{"Limits", "client-output-buffer-limit", "256mb", When::kAnyTime, Kind::kSize,
+        &O::output_buffer_bytes, 0, kMaxU64,
+        "unread replies of one client, beyond which it is closed; 0: no limit"},
+    Row{"Limits", "client-output-buffer-limit-pubsub", "32mb", When::kAnyTime, Kind::kSize,
+        &O::pubsub_output_bytes, 0, kMaxU64,
+        "unread messages of one subscriber, beyond which it is closed; 0: no limit"},
+    Row{"Limits", "tracking-table-max-keys", "1000000", When::kAnyTime, Kind::kNumber, &O::tracking_keys, 0,
+        kMaxU64, "keys remembered for CLIENT TRACKING; 0: no limit"},
+    Row{"Limits", "max-patterns", "1000", When::kAnyTime, Kind::kNumber, &O::patterns, 0, kMaxI32,
+        "different patterns that all clients together may PSUBSCRIBE to"},
+    Row{"Limits", "maxmemory", "0", When::kAnyTime, Kind::kSize, &O::memory_bytes, 0, kMaxU64,
+        "memory beyond which commands that need more are refused; 0: no limit"},
+
+    Row{"Locks", "max-waiters", "1000000", When::kAnyTime, Kind::kNumber, &O::max_waiters, 0, kMaxI32,
+        "waiting requests in all"},
+    Row{"Locks", "max-waiters-per-key", "100000", When::kAnyTime, Kind::kNumber, &O::max_waiters_per_key, 0,
+        kMaxI32, "waiting requests of one key"},
+    Row{"Locks", "max-owner", "512", When::kAnyTime, Kind::kSize, &O::max_owner_bytes, 1, 65535,
+        "size of an owner's name"},
+    Row{"Locks", "lease-memory", "100000", When::kStart, Kind::kNumber, &O::lease_memory, 0, kMaxI32,
+        "ended leases whose fate is remembered"},
+    Row{"Locks", "max-token-lead", "86400000", When::kAnyTime, Kind::kNumber, &O::max_token_lead_ms, 0,
+        kMaxLeadMs, "milliseconds by which a client may push a token of its keys ahead of the clock"},
+    Row{"Locks", "session-grace", "0", When::kAnyTime, Kind::kNumber, &O::session_grace_ms, 0, kMaxTtlMs,
+        "milliseconds that a SESSION lock outlives its connection"},
+
+    Row{"Disk", "dir", "", When::kStart, Kind::kText, &O::dir, 0, 0,
+        "data folder, made where it is missing; empty: nothing outlives the process"},
+    Row{"Disk", "appendonly", "yes", When::kStart, Kind::kYesNo, &O::appendonly, 0, 0,
+        "whether each change is written to the journal before it is answered"},
+    Row{"Disk", "appendfsync", "everysec", When::kAnyTime, Kind::kFsync, &O::appendfsync, 0, 0,
+        "when the journal is brought to the disk itself: always, which is before the answer; everysec; or "
+        "no"},
+    Row{"Disk", "fsync-interval", "1000", When::kStart, Kind::kNumber, &O::fsync_interval_ms, 1, kMaxI32,
+        "milliseconds that everysec means"},
+    Row{"Disk", "journal-max", "256mb", When::kAnyTime, Kind::kSize, &O::journal_max, 0, kMaxU64,
+        "size of the journal from which on a snapshot replaces it; 0: no limit"},
+    Row{"Disk", "save", "3600 1 300 100 60 10000", When::kAnyTime, Kind::kSave, &O::save, 0, 0,
+        "a snapshot after so many seconds, if there were so many changes; several pairs; empty: none"},
+    Row{"Disk", "write-threshold", "0", When::kAnyTime, Kind::kNumber, &O::write_threshold, 0, kMaxU64,
+        "a snapshot after so many changes; 0: none"},
+    Row{"Disk", "autosave", "0", When::kAnyTime, Kind::kNumber, &O::autosave_ms, 0, kMaxI32,
+        "a snapshot every so many milliseconds, if there were changes; 0: none"},
+    Row{"Disk", "compress", "yes", When::kAnyTime, Kind::kYesNo, &O::compress, 0, 0,
+        "whether a snapshot is dump.rdb.gz, or dump.rdb"},
+    Row{"Disk", "compress-level", "1", When::kAnyTime, Kind::kNumber, &O::compress_level, 1, 3,
+        "1 is the fastest, 3 the smallest"},
+    Row{"Disk", "skip-unknown", "no", When::kStart, Kind::kYesNo, &O::skip_unknown, 0, 0,
+        "whether types that Holdfast has not are left out of a Redis snapshot, instead of refusing it"},
+    Row{"Disk", "recovery-wait", "60000", When::kAnyTime, Kind::kNumber, &O::recovery_wait_ms, 0, kMaxI32,
+        "milliseconds for which at most nothing is granted after a stop that may have lost holds; 0: off"},
+
+    Row{"Data", "notify-keyspace-events", "", When::kAnyTime, Kind::kEvents, &O::notify_events, 0, 0,
+        "which keyspace events are published: K E g $ h x n m A, as in Redis"},
+    Row{"Data", "hash-max-listpack-entries", "512", When::kAnyTime, Kind::kNumber, &O::hash_packed_entries,
+        0, kMaxI32, "fields of a hash that is kept packed"},
+    Row{"Data", "hash-max-listpack-value", "64", When::kAnyTime, Kind::kNumber, &O::hash_packed_value_bytes,
+        0, kMaxI32, "bytes of a field or value in a hash that is kept packed"},
+
+    Row{"Scripts", "busy-reply-threshold", "5000", When::kAnyTime, Kind::kNumber, &O::busy_reply_ms, 1,
+        kMaxI32,
+        "milliseconds after which a script no longer keeps others waiting: they are answered -BUSY"},
+    Row{"Scripts", "script-hard-limit", "60000", When::kAnyTime, Kind::kNumber, &O::script_hard_ms, 0,
+        kMaxI32, "milliseconds after which a script that has not written is ended; 0: never"},
+    Row{"Scripts", "script-memory", "256mb", When::kAnyTime, Kind::kSize, &O::script_memory_bytes,
+        1U << 20U, kMaxU64, "memory of all scripts and what they make"},
+    Row{"Scripts", "script-run-memory", "16mb", When::kAnyTime, Kind::kSize, &O::script_run_bytes,
+        1U << 20U, kMaxU64, "memory that one run may take beside its KEYS and ARGV"},
+
+    Row{"Logging", "slowlog-log-slower-than", "10000", When::kAnyTime, Kind::kNumber, &O::slowlog_us, 0,
+        kMaxI32, "microseconds from which on a command is kept in SLOWLOG"},
+    Row{"Logging", "slowlog-max-len", "128", When::kAnyTime, Kind::kNumber, &O::slowlog_entries, 0, kMaxI32,
+        "commands kept in SLOWLOG; 0: none"},
+    Row{"Logging", "latency-monitor-threshold", "0", When::kAnyTime, Kind::kNumber,
+        &O::latency_threshold_ms, 0, kMaxI32, "milliseconds from which on LATENCY keeps an event; 0: none"},
+    Row{"Logging", "latency-tracking", "yes", When::kAnyTime, Kind::kYesNo, &O::latency_tracking, 0, 0,
+        "whether the times of commands are counted for INFO latencystats and LATENCY HISTOGRAM"},
+    Row{"Logging", "latency-tracking-info-percentiles", "50 99 99.9", When::kAnyTime, Kind::kPercentiles,
+        &O::latency_percentiles, 0, 0, "percentiles that INFO latencystats shows; empty: none"},
+    Row{"Logging", "loglevel", "notice", When::kAnyTime, Kind::kLevel, &O::loglevel, 0, 0,
+        "debug, verbose, notice or warning"},
+    Row{"Logging", "logfile", "", When::kStart, Kind::kText, &O::logfile, 0, 0,
+        "file to log to, opened anew on SIGHUP; empty: standard output"},
+
+    Row{"General", "enable-debug-command", "no", When::kStart, Kind::kDebug, &O::debug_command, 0, 0,
+        "who may call DEBUG: no, yes, or local"},
+    Row{"General", "hash-seed", "0", When::kStart, Kind::kNumber, &O::hash_seed, 0, kMaxU64,
+        "seed of the tables, to run the same way twice; 0: a random one"},
+};
+// clang-format on
+
+constexpr std::array<std::string_view, 4> kLevels{"debug", "verbose", "notice", "warning"};
+constexpr std::array<std::string_view, 3> kDebugUsers{"no", "yes", "local"};
+constexpr std::array<std::string_view, 3> kAuths{"yes", "no", "optional"};
+constexpr std::array<std::string_view, 3> kFsyncs{"always", "everysec", "no"};
+
+struct Unit {
+  std::string_view name;
+  uint64_t factor;
+};
+constexpr std::array kUnits{Unit{"", 1},           Unit{"b", 1},        Unit{"k", 1000},
+                            Unit{"kb", 1U << 10},  Unit{"m", 1000000},  Unit{"mb", 1U << 20},
+                            Unit{"g", 1000000000}, Unit{"gb", 1U << 30}};
+
+std::optional<uint64_t> parse_number(std::string_view text, int base) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// Positive numbers, blank-separated and in pairs; or nothing.
+bool is_pairs(std::string_view text) {
+  size_t numbers = 0;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (text.empty()) return numbers % 2 == 0;
+    const size_t end = std::min(text.find(' '), text.size());
+    if (const auto n = parse_number(text.substr(0, end), 10); !n || *n == 0) return false;
+    text.remove_prefix(end);
+    ++numbers;
+  }
+}
+
+std::optional<double> parse_percentile(std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const bool fits = error == std::errc() && stop == end && value >= 0 && value <= 100;
+  return fits ? std::optional(value) : std::nullopt;
+}
+
+std::optional<uint64_t> parse_size(std::string_view text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<uint64_t> value = parse_number(text.substr(0, digits), 10);
+  std::string unit(text.substr(digits));
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const Unit& u : kUnits) {
+    if (u.name != unit || !value || *value > kMaxU64 / u.factor) continue;
+    return *value * u.factor;
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> parse_integer(const Row& row, std::string_view text) {
+  const std::optional<uint64_t> value = row.kind == Kind::kSize    ? parse_size(text)
+                                        : row.kind == Kind::kOctal ? parse_number(text, 8)
+                                                                   : parse_number(text, 10);
+  return value && *value >= row.min && *value <= row.max ? value : std::nullopt;
+}
+
+}  // namespace
+
+std::span<const Row> option_rows() { return kRows; }
+
+std::optional<std::vector<double>> parse_percentiles(std::string_view text) {
+  std::vector<double> numbers;
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    if (text.empty()) return numbers;
+    const size_t end = std::min(text.find(' '), text.size());
+    const auto number = parse_percentile(text.substr(0, end));
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+    text.remove_prefix(end);
+  }
+}
+
+std::string expected(const Row& row) {
+  switch (row.kind) {
+    case Kind::kText:
+      return "text without # and line breaks, nor blanks around it";
+    case Kind::kSecret:
+      return "text without line breaks, nor blanks around it";
+    case Kind::kUser:
+      return "text";
+    case Kind::kLevel:
+      return "debug, verbose, notice or warning";
+    case Kind::kDebug:
+      return "no, yes or local";
+    case Kind::kYesNo:
+      return "yes or no";
+    case Kind::kAuth:
+      return "yes, no or optional";
+    case Kind::kFsync:
+      return "always, everysec or no";
+    case Kind::kSave:
+      return "pairs of seconds and changes, such as \"3600 1 60 10000\"";
+    case Kind::kPercentiles:
+      return "numbers from 0 to 100, such as \"50 99 99.9\"";
+    case Kind::kEvents:
+      return fmt::format("letters out of {}", kEventLetters);
+    case Kind::kNumber:
+      return fmt::format("a number from {} to {}", row.min, row.max);
+    case Kind::kSize:
+      return fmt::format("a size from {} to {} bytes, such as 100, 64kb, 512mb or 1gb", row.min, row.max);
+    case Kind::kOctal:
+      return fmt::format("an octal number from {:o} to {:o}", row.min, row.max);
+    case Kind::kPort:
+      return fmt::format("a number from {} to {}, or auto", row.min, row.max);
+  }
+  return "";
+}
+
+// Whether it can stand behind "name = " in the config file and be read again as it is.
+static bool is_writable(std::string_view text, bool verbatim) {
+  using namespace std::string_view_literals;
+  if (text.find_first_of(verbatim ? "\n\r\0"sv : "\n\r\0#"sv) != std::string_view::npos) return false;
+  return text.empty() ||
+         (text.front() != ' ' && text.front() != '\t' && text.back() != ' ' && text.back() != '\t');
+}
+
+static bool takes_text(Kind kind, std::string_view text) {
+  if (kind == Kind::kText || kind == Kind::kSecret) return is_writable(text, kind == Kind::kSecret);
+  if (kind == Kind::kLevel) return std::ranges::find(kLevels, text) != kLevels.end();
+  if (kind == Kind::kDebug) return std::ranges::find(kDebugUsers, text) != kDebugUsers.end();
+  if (kind == Kind::kYesNo) return text == "yes" || text == "no";
+  if (kind == Kind::kAuth) return std::ranges::find(kAuths, text) != kAuths.end();
+  if (kind == Kind::kFsync) return std::ranges::find(kFsyncs, text) != kFsyncs.end();
+  if (kind == Kind::kSave) return is_pairs(text);
+  if (kind == Kind::kPercentiles) return parse_percentiles(text).has_value();
+  return kind != Kind::kEvents || parse_event_flags(text);
+}
+
+static bool Options::*any_port_of(const Row& row) {
+  return row.target == Target(&Options::tls_port) ? &Options::any_tls_port : &Options::any_port;
+}
+
+bool is_any_port(const Row& row, const Options& options) {
+  return row.kind == Kind::kPort && options.*any_port_of(row);
+}
+
+bool assign(const Row& row, const std::string& text, Options& options) {
+  if (const auto* member = std::get_if<std::string Options::*>(&row.target)) {
+    if (!takes_text(row.kind, text)) return false;
+    options.*(*member) = text;
+    return true;
+  }
+  const bool any_port = row.kind == Kind::kPort && text == "auto";
+  const std::optional<uint64_t> value = any_port ? 0 : parse_integer(row, text);
+  if (!value) return false;
+  if (row.kind == Kind::kPort) options.*any_port_of(row) = any_port;
+  options.*std::get<uint64_t Options::*>(row.target) = *value;
+  return true;
+}
+
+std::string shown(const Row& row, const Options& options) {
+  if (row.kind == Kind::kEvents) return event_flags_text(*parse_event_flags(options.notify_events));
+  if (const auto* member = std::get_if<std::string Options::*>(&row.target)) return options.*(*member);
+  const uint64_t value = options.*std::get<uint64_t Options::*>(row.target);
+  return row.kind == Kind::kOctal ? fmt::format("{:o}", value) : std::to_string(value);
+}
+
+const Row* find_row(std::string_view name) {
+  if (name == "lua-time-limit") name = "busy-reply-threshold";  // its older name
+  const auto row = std::ranges::find_if(kRows, [name](const Row& r) { return name == r.name; });
+  return row == kRows.end() ? nullptr : &*row;
+}
+
+std::string refusal(const Row& row, const std::string& text) {
+  switch (row.kind) {
+    case Kind::kSize:
+      if (!parse_size(text)) return "argument must be a memory value";
+      break;
+    case Kind::kNumber:
+      if (text.empty() ||
+          text.find_first_not_of("0123456789", text[0] == '-' ? 1 : 0) != std::string::npos) {
+        return "argument couldn't be parsed into an integer";
+      }
+      break;
+    case Kind::kLevel:
+      return fmt::format("argument(s) must be one of the following: {}", fmt::join(kLevels, ", "));
+    case Kind::kEvents:
+      return fmt::format("Invalid event class character. Use '{}'.", kEventLetters);
+    default:
+      return fmt::format("expected {}", expected(row));
+  }
+  return fmt::format("argument must be between {} and {} inclusive", row.min, row.max);
+}
+
+LogLevel log_level(const Options& options) {
+  const auto* found = std::find(kLevels.begin(), kLevels.end(), options.loglevel);
+  return static_cast<LogLevel>(found - kLevels.begin());
+}
+
+}  // namespace holdfast

@@ -1,0 +1,145 @@
+// Writing, syncing, and what their failures leave behind.
+#include "io/disk/journal_writer.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/codec/journal_frame.h"
+#include "io/os/log.h"
+
+namespace holdfast {
+
+std::string journal_name(uint64_t number) { return fmt::format("journal.{}", number); }
+
+void JournalWriter::fail(std::string_view what, int error) {
+  std::string why = fmt::format("{} {} fails: {}", what, journal_name(number_), std::strerror(error));
+  if (why != failure_) log_line(LogLevel::kWarning, why + "; nothing is granted until it works again");
+  failure_ = std::move(why);
+}
+
+Result<Done> JournalWriter::resume(uint64_t number, uint64_t next_sequence) {
+  auto file = files_.append(journal_name(number));
+  if (!file) return Failure{file.error()};
+  auto size = (*file)->size();
+  if (!size) return Failure{size.error()};
+  file_ = std::move(*file);
+  number_ = number;
+  bytes_ = *size;
+  written_ += *size;  // a process that was killed need not have synced it
+  ++generation_;
+  next_sequence_ = next_sequence;
+  return Done{};
+}
+
+Result<Done> JournalWriter::begin(uint64_t number) {
+  if (!unwritten_.empty() && !left_folder_) return Failure{failure_};
+  const std::string name = journal_name(number);
+  auto file = files_.create(name, "");
+  if (!file) return Failure{file.error()};
+  std::string head;
+  append_journal_head(head, number, next_sequence_);
+  if (const int error = write_all(**file, head); error != 0) {
+    static_cast<void>(files_.remove(name));
+    return Failure{fmt::format("{} cannot be written: {}", name, std::strerror(error))};
+  }
+  if (std::exchange(left_folder_, false)) {
+    unwritten_.clear();
+    awaits_snapshot_ = true;
+  } else if (file_ != nullptr && !sync_failed_) {
+    earlier_.push_back({generation_, std::move(file_)});
+  }
+  file_ = std::move(*file);
+  ++generation_;
+  number_ = number;
+  bytes_ = head.size();
+  written_ += head.size();
+  unnamed_ = true;
+  return Done{};
+}
+
+bool JournalWriter::commit(std::string_view records) {
+  if (!records.empty()) {
+    const size_t frame = begin_frame(unwritten_);
+    unwritten_.append(records);
+    if (end_frame(unwritten_, frame, next_sequence_)) {
+      ++next_sequence_;
+    } else {
+      fail("a turn of more than 4 GiB: writing", EFBIG);
+    }
+  }
+  return retry();
+}
+
+bool JournalWriter::retry() {
+  if (unwritten_.empty()) return true;
+  if (left_folder_) return false;
+  if (const int error = write_all(*file_, unwritten_); error != 0) {
+    fail("writing", error);
+    // What came behind half a frame could never be read.
+    if (const int cut = file_->truncate(bytes_); cut != 0) fail("cutting", cut);
+    return false;
+  }
+  bytes_ += unwritten_.size();
+  written_ += unwritten_.size();
+  unwritten_.clear();
+  if (!sync_failed_) failure_.clear();
+  return true;
+}
+
+void JournalWriter::start_sync(std::function<void()> done) {
+  syncing_ = true;
+  auto files = std::make_shared<std::vector<Generation>>(std::exchange(earlier_, {}));
+  files->push_back({generation_, file_});
+  run_job(
+      loop_,
+      [this, files, unnamed = std::exchange(unnamed_, false)] {
+        // Without its name on disk a file is lost with all it has.
+        const bool named = !unnamed || files_.sync_folder();
+        for (Generation& n : *files) {
+          n.error = named ? n.file->sync() : EIO;
+          n.file.reset();  // here, as closing a file that has been removed takes its time
+        }
+      },
+      [this, files, upto = written_, done = std::move(done)] {
+        syncing_ = false;
+        for (const Generation& n : *files) {
+          if (n.error == 0 || n.generation < needless_before_) continue;
+          sync_failed_ = true;
+          fail("syncing", n.error);
+        }
+        if (!sync_failed_) synced_ = upto;
+        done();
+      });
+}
+
+void JournalWriter::leave_folder() {
+  left_folder_ = true;
+  earlier_.clear();
+  needless_before_ = generation_ + 1;
+}
+
+void JournalWriter::forget_before(uint64_t generation) {
+  needless_before_ = generation;
+  const bool made_good = std::exchange(awaits_snapshot_, false) || sync_failed_;
+  std::erase_if(earlier_, [generation](const Generation& n) { return n.generation < generation; });
+  if (!made_good) return;
+  sync_failed_ = false;
+  failure_.clear();
+}
+
+bool JournalWriter::sync_now() {
+  if (!retry() || left_folder_ || awaits_snapshot_) return false;
+  if (unnamed_ && !files_.sync_folder()) return fail("syncing the folder of", EIO), false;
+  unnamed_ = false;
+  earlier_.push_back({generation_, file_});
+  for (const Generation& n : std::exchange(earlier_, {})) {
+    if (const int error = n.file->sync(); error != 0) return fail("syncing", error), false;
+  }
+  synced_ = written_;
+  return true;
+}
+
+}  // namespace holdfast

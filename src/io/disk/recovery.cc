@@ -1,0 +1,271 @@
+// From files to keys.
+#include "io/disk/recovery.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "io/disk/journal_writer.h"
+#include "io/disk/snapshot_writer.h"
+#include "io/os/log.h"
+
+namespace holdfast {
+
+namespace {
+
+// What one step reads: a few milliseconds.
+constexpr size_t kJournalBytesAStep = size_t{256} << 10U;
+constexpr int kChunksAStep = 4;
+
+}  // namespace
+
+Result<std::vector<uint64_t>> list_journals(Files& files) {
+  Result<std::vector<std::string>> names = files.list();
+  if (!names) return Failure{names.error()};
+  constexpr std::string_view kPrefix = "journal.";
+  std::vector<uint64_t> numbers;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(kPrefix)) continue;
+    uint64_t number = 0;
+    const auto [end, error] =
+        std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), number);
+    if (error == std::errc() && *end == '\0' && journal_name(number) == name) numbers.push_back(number);
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+// Two are there only where a change of `compress` was cut off behind the rename: the older one has to go.
+Result<std::string> find_snapshot(Files& files) {
+  std::string found;
+  uint64_t journal = 0;
+  for (const char* name : {kSnapshotName, kPlainSnapshotName}) {
+    Result<bool> there = files.exists(name);
+    if (!there) return Failure{there.error()};
+    if (!*there) continue;
+    auto file = Gunzip::open(files, name);
+    if (!file) return Failure{fmt::format("{}: {}", name, file.error())};
+    auto bytes = (*file)->next();
+    const uint64_t number = bytes ? peek_journal(*bytes) : 0;
+    if (!found.empty() && number < journal) continue;
+    found = name;
+    journal = number;
+  }
+  return found;
+}
+
+Recovery::Recovery(Files& files, Engine& engine, Now now, Rules rules)
+    : files_(files), engine_(engine), now_(now), rules_(rules) {}
+
+Result<Done> Recovery::begin() {
+  begun_ = true;
+  Result<std::string> name = find_snapshot(files_);
+  if (!name) return Failure{name.error()};
+  if (!name->empty()) {
+    snapshot_name_ = *name;
+    auto file = Gunzip::open(files_, *name);
+    if (!file) return Failure{file.error()};
+    snapshot_ = std::move(*file);
+    total_bytes_ += snapshot_->size();
+    restore_ = std::make_unique<Restore>(engine_.state(), now_, rules_.skip_unknown);
+    return Done{};
+  }
+  return choose_journals();
+}
+
+Result<bool> Recovery::step() {
+  if (!begun_) {
+    if (Result<Done> done = begin(); !done) return Failure{done.error()};
+  }
+  if (snapshot_ != nullptr) return step_snapshot();
+  return step_journals();
+}
+
+Result<bool> Recovery::step_snapshot() {
+  const auto failed = [&](const std::string& why) {
+    return Failure{
+        fmt::format("{}/{}: {}. Restore the file from a copy, or move it away to start without it",
+                    files_.path(), snapshot_name_, why)};
+  };
+  for (int i = 0; i < kChunksAStep; ++i) {
+    Result<std::string_view> bytes = snapshot_->next();
+    if (!bytes) return failed(bytes.error());
+    if (!bytes->empty()) {
+      if (!restore_->feed(*bytes)) return failed(restore_->error());
+      scanned_bytes_ = snapshot_->consumed();
+      continue;
+    }
+    if (!restore_->finish()) return failed(restore_->error());
+    read_bytes_ += snapshot_->size();
+    scanned_bytes_ = 0;
+    snapshot_.reset();
+    if (Result<Done> done = choose_journals(); !done) return Failure{done.error()};
+    return false;
+  }
+  return false;
+}
+
+// Those behind the snapshot, without a gap.
+Result<Done> Recovery::choose_journals() {
+  Result<std::vector<uint64_t>> all = list_journals(files_);
+  if (!all) return Failure{all.error()};
+  first_ = restore_ == nullptr ? 0 : restore_->journal();
+  for (const uint64_t number : *all) (number < first_ ? stale_ : journals_).push_back(number);
+  const uint64_t expected = restore_ == nullptr ? 1 : std::max<uint64_t>(first_, 1);
+  if (journals_.empty() && rules_.has_meta && restore_ != nullptr && restore_->journal_follows()) {
+    return Failure{fmt::format(
+        "{}: {} is missing, which follows the snapshot {}. Put it back, or make an empty file of "
+        "that name to start without what it had",
+        files_.path(), journal_name(expected), snapshot_name_)};
+  }
+  for (size_t i = 0; i < journals_.size(); ++i) {
+    if (journals_[i] == expected + i) continue;
+    // A crash of the machine may lose the name of a journal that was never synced.
+    if (!rules_.lossless && (i > 0 || restore_ == nullptr)) {
+      if (Result<Done> done = set_aside(i, journal_name(expected + i) + " was lost"); !done) return done;
+      break;
+    }
+    return Failure{
+        fmt::format("{}: {} is missing, and what it had is lost with it. Put it back, or move {} "
+                    "away to start without what follows",
+                    files_.path(), journal_name(expected + i), journal_name(journals_[i]))};
+  }
+  return journals_.empty() ? Done{} : open_journal();
+}
+
+Result<Done> Recovery::open_journal() {
+  Result<std::string> bytes = files_.read(journal_name(journals_[at_]));
+  if (!bytes) return Failure{bytes.error()};
+  bytes_ = std::move(*bytes);
+  total_bytes_ += bytes_.size();
+  scanner_ = std::make_unique<JournalScanner>(bytes_);
+  engine_.begin_replayed_file();
+  return Done{};
+}
+
+// Whether frames between the journal before and this one are not there.
+bool Recovery::misses_frames() const {
+  return at_ > 0 && scanner_->number() != 0 && scanner_->first_sequence() != next_sequence_;
+}
+
+// The journal before this one ends between two frames. A crash of the machine does that where the end of
+// that one was not synced yet; then nothing in this one was promised, as journals are synced in order.
+Result<bool> Recovery::end_before_gap() {
+  const std::string name = journal_name(journals_[at_]);
+  if (rules_.lossless) {
+    return Failure{fmt::format(
+        "{}/{}: it begins with turn {}, and the journal before it ends with turn {}: the turns between are "
+        "missing, and no crash of the process does that. Put back {}, or move {} away to start without "
+        "what "
+        "follows",
+        files_.path(), name, scanner_->first_sequence(), next_sequence_ - 1,
+        journal_name(journals_[at_] - 1), name)};
+  }
+  const std::string why = fmt::format("the end of {} was lost, from turn {} on",
+                                      journal_name(journals_[at_] - 1), next_sequence_);
+  if (Result<Done> done = set_aside(at_, why); !done) return Failure{done.error()};
+  return true;
+}
+
+// The journals from there on are not read, and keep their bytes under another name.
+Result<Done> Recovery::set_aside(size_t from, const std::string& why) {
+  for (size_t i = from; i < journals_.size(); ++i) {
+    const std::string name = journal_name(journals_[i]);
+    log_line(LogLevel::kWarning,
+             fmt::format("{} is not read and becomes {}.damaged, as a crash of the machine cut off what "
+                         "comes before it: {}",
+                         name, name, why));
+    if (Result<Done> done = files_.rename(name, name + ".damaged"); !done) return done;
+  }
+  journals_.resize(from);
+  return Done{};
+}
+
+Result<bool> Recovery::step_journals() {
+  if (at_ >= journals_.size()) return true;
+  if (misses_frames()) return end_before_gap();
+  const std::string name = journal_name(journals_[at_]);
+  for (size_t done = 0; done < kJournalBytesAStep;) {
+    const auto frame = scanner_->next();
+    if (!frame) return close_journal();
+    ++frames_;
+    done += frame->payload.size();
+    scanned_bytes_ = frame->offset;
+    if (const std::string wrong = engine_.replay(frame->payload, now_); !wrong.empty()) {
+      return Failure{
+          fmt::format("{}/{}, the frame at byte {}: {}", files_.path(), name, frame->offset, wrong)};
+    }
+  }
+  return false;
+}
+
+// The end of a journal, good or bad. Behind one that is torn there may be others, whose bytes reached the
+// disk sooner by chance: nothing in them had been promised, as what is promised is synced in order.
+Result<bool> Recovery::close_journal() {
+  const JournalVerdict& verdict = scanner_->verdict();
+  const std::string name = journal_name(journals_[at_]);
+  const auto failed = [&](const std::string& why) {
+    return Failure{fmt::format("{}/{}: {}", files_.path(), name, why)};
+  };
+  if (verdict.state == JournalState::kNewer) {
+    return failed(
+        fmt::format("written by a newer version ({}) of Holdfast: use that one", verdict.version));
+  }
+  if (verdict.state == JournalState::kDamaged) {
+    return failed(fmt::format("damaged at byte {}: {}. Good records follow, so no crash did this. {}",
+                              verdict.offset, verdict.why, remedy(verdict, name)));
+  }
+  const bool headless = verdict.state == JournalState::kTorn && scanner_->number() == 0;
+  if (!headless && scanner_->number() != journals_[at_]) return failed("it has another journal's number");
+  if (verdict.state == JournalState::kTorn) {
+    if (Result<Done> done = cut(name, verdict); !done) return Failure{done.error()};
+    for (size_t i = at_ + 1; i < journals_.size(); ++i) {
+      log_line(LogLevel::kWarning, fmt::format("{} is removed: it follows what a crash has cut off",
+                                               journal_name(journals_[i])));
+      if (Result<Done> done = files_.remove(journal_name(journals_[i])); !done)
+        return Failure{done.error()};
+    }
+    journals_.resize(at_ + 1);
+  }
+  read_bytes_ += bytes_.size();
+  scanned_bytes_ = 0;
+  if (headless) {
+    journals_.pop_back();  // it never began: it is begun anew
+    journal_ = at_ == 0 ? 0 : journals_[at_ - 1];
+    return true;
+  }
+  journal_ = journals_[at_];
+  next_sequence_ = scanner_->next_sequence();
+  if (++at_ >= journals_.size()) return true;
+  if (Result<Done> done = open_journal(); !done) return Failure{done.error()};
+  return false;
+}
+
+// What `holdfast check` can do with a damaged journal.
+std::string Recovery::remedy(const JournalVerdict& verdict, const std::string& name) const {
+  if (verdict.offset == 0 && verdict.next_offset != kJournalHeadBytes)
+    return "Restore the file from a copy, or move it and all later journals away to start without them";
+  return fmt::format("`holdfast check --repair {}/{}` {}, and keeps the original", files_.path(), name,
+                     verdict.offset == 0 ? "makes the file's head anew" : "cuts it there");
+}
+
+Result<Done> Recovery::cut(const std::string& name, const JournalVerdict& verdict) {
+  log_line(LogLevel::kWarning,
+           fmt::format("{}: a crash has cut off its last {} bytes, from byte {} on, which "
+                       "nobody was promised: {}",
+                       name, verdict.bytes, verdict.offset, verdict.why));
+  if (verdict.offset == 0) return files_.remove(name);
+  auto file = files_.append(name);
+  if (!file) return Failure{file.error()};
+  if (const int error = (*file)->truncate(verdict.offset); error != 0) {
+    return Failure{fmt::format("{} cannot be cut: {}", name, std::strerror(error))};
+  }
+  if (const int error = (*file)->sync(); error != 0) {
+    return Failure{fmt::format("{} cannot be synced: {}", name, std::strerror(error))};
+  }
+  return Done{};
+}
+
+}  // namespace holdfast

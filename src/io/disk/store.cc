@@ -1,0 +1,285 @@
+// Opening the folder, committing turns, and what the disk's failures mean to clients.
+#include "io/disk/store.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "io/os/clock.h"
+#include "io/os/handles.h"
+#include "io/os/host_info.h"
+#include "io/os/log.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr uint64_t kSecondMs = 1000;
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::open(const Options& options) {
+  if (mkdir(options.dir.c_str(), 0700) != 0 && errno != EEXIST) {
+    return Failure{fmt::format("cannot make the data folder {}: {}", options.dir, std::strerror(errno))};
+  }
+  auto files = open_folder(options.dir);
+  if (!files) return Failure{files.error()};
+  return open(options, std::move(*files), read_clock);
+}
+
+Result<std::unique_ptr<Store>> Store::open(const Options& options, std::unique_ptr<Files> files,
+                                           ReadClock time) {
+  std::unique_ptr<Store> store(new Store(std::move(files), options, time));
+  if (Result<Done> done = store->prepare(); !done) return Failure{done.error()};
+  return store;
+}
+
+Store::Store(std::unique_ptr<Files> files, const Options& options, ReadClock time)
+    : options_(options), read_clock_(time), files_(std::move(files)), meta_(*files_) {}
+
+// Without a word of an earlier run the floor is the clock: no run issues tokens faster than one a
+// microsecond.
+Result<Done> Store::prepare() {
+  if (Result<Done> locked = files_->lock(); !locked) return locked;
+  auto found = meta_.read();
+  if (!found) return Failure{found.error()};
+  found_ = *found;
+  const Now now = read_clock_();
+  token_floor_ = static_cast<uint64_t>(now.wall_us);
+  if (found_) token_floor_ = found_->clean ? found_->token_max : found_->token_reserve;
+  // What was written outlives the end of the process, but without a journal nothing is written.
+  boot_id_ = journals() ? read_boot_id() : "";
+  const std::string id = found_ ? found_->id : random_hex(kFolderIdDigits);
+  clock_id_ = read_clock_id();
+  first_ahead_ms_ = is_clock_found() ? found_->clock_ms : now.ahead_ms();
+  // As long as holds that were lost may be alive, another crash must not make the loss look like none.
+  lossless_ = !found_ || found_->clean || (!found_->boot_id.empty() && found_->boot_id == boot_id_);
+  Horizon horizon = horizon_found(now);
+  if (!lossless_) {  // the wait is over then, however often the process is stopped meanwhile
+    const TimeMs until = now.mono + DurationMs{static_cast<int64_t>(options_.recovery_wait_ms)};
+    horizon.boot_ms = std::min(horizon.boot_ms, until.count);
+    horizon.wall_ms = std::min(horizon.wall_ms, now.to_wall_ms(until));
+  }
+  // Until the journal was read: another start after one that is refused has to see it too.
+  const uint64_t sequence = found_ ? found_->journal_sequence : 0;
+  const IssuedTokens before{token_floor_, tokens_ahead(), 0};
+  return meta_.begin(id, before, horizon, lossless_ ? boot_id_ : "", clock(), sequence);
+}
+
+// Whether what the run before has said of the engine's clock is about the same one.
+bool Store::is_clock_found() const {
+  return found_ && !clock_id_.empty() && found_->clock_boot_id == clock_id_;
+}
+
+// Of the run before, unless it has ended in order. After a new start of the machine the wall clock has to
+// do.
+Horizon Store::horizon_found(const Now& now) const {
+  if (!found_ || found_->clean) return {};
+  if (found_->horizon_ms >= kNever.count) return Horizon::never();
+  if (is_clock_found()) return {found_->horizon_ms, found_->horizon_boot_ms};
+  return {found_->horizon_ms, std::max<int64_t>(0, found_->horizon_ms - now.ahead_ms())};
+}
+
+void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
+  engine_ = &engine;
+  loop_ = loop;
+  hooks_ = std::move(hooks);
+  meta_.set_loop(loop);
+  journal_.emplace(*files_, loop);
+  uv_idle_init(loop, &load_idle_);
+  uv_idle_init(loop, &save_idle_);
+  uv_timer_init(loop, &second_timer_);
+  uv_timer_init(loop, &sync_timer_);
+  for (void** data : {&load_idle_.data, &save_idle_.data, &second_timer_.data, &sync_timer_.data})
+    *data = this;
+  engine.service().loading = true;
+  const Now now = read_clock_();
+  load_began_ms_ = load_told_ms_ = now.mono.count;
+  saved_at_ms_ = now.wall_us / 1000;
+  recovery_ = std::make_unique<Recovery>(
+      *files_, engine, now, Recovery::Rules{options_.skip_unknown == "yes", lossless_, found_.has_value()});
+  uv_idle_start(&load_idle_, on_load);
+}
+
+// Depends on what was granted, not on how long ago: a server that is idle has nothing to write.
+Horizon Store::holds_to_keep(const Now& now) const {
+  const TimeMs latest = engine_->latest_deadline();
+  if (always() || options_.recovery_wait_ms == 0 || is_due(latest, now.mono)) return {};
+  if (latest == kNever) return Horizon::never();
+  return {now.to_wall_ms(latest), latest.count};
+}
+
+void Store::keep_meta_ahead(const Now& now) {
+  const int64_t left_ms = std::max<int64_t>(0, (engine_->latest_deadline() - now.mono).count);
+  meta_.keep_ahead(engine_->tokens(), holds_to_keep(now), left_ms, hooks_.end_turn);
+}
+
+bool Store::is_recovering(const Now& now) const {
+  return !is_due(engine_->service().recovering_until, now.mono);
+}
+
+void Store::commit(const Now& now) {
+  if (recovery_ != nullptr || stopped_) return;
+  granted_ = engine_->recorded_grants();
+  if (const std::string_view records = engine_->journal_records(); !records.empty()) {
+    ++changes_;
+    if (journals()) journal_->commit(records);
+    engine_->clear_journal_records();
+  }
+  // In every turn: a write that was under way may not have covered this one, and the wall clock may have
+  // been set. After a failure it is tried once a second.
+  if (meta_.failure().empty()) keep_meta_ahead(now);
+  update_service();
+}
+
+void Store::settle() {
+  if (recovery_ != nullptr || stopped_ || !always()) return;
+  if (journal_->needs_sync()) sync();
+}
+
+bool Store::may_reply(const Now& now) const {
+  if (recovery_ != nullptr) return true;
+  if (!meta_.covers(engine_->tokens(), holds_to_keep(now))) return false;
+  if (!journals()) return true;
+  return always() ? journal_->all_synced() : journal_->all_written();
+}
+
+bool Store::may_reply_to_others() const { return !granted_ && !engine_->service().refusal.empty(); }
+
+// What is held may leave after this sync only where the sync is all that it waits for: not while records
+// are unwritten or meta does not cover a grant.
+void Store::sync() {
+  const bool covers_held =
+      always() && journal_->all_written() && meta_.covers(engine_->tokens(), holds_to_keep(read_clock_()));
+  if (covers_held) hooks_.mark_held();
+  journal_->start_sync([this, covers_held] {
+    if (stopped_) return;
+    hooks_.end_turn();  // first, as what leaves may open a turn
+    if (covers_held && !journal_->sync_failed()) hooks_.release_held();
+  });
+}
+
+// What cannot be kept must not be promised.
+void Store::update_service() {
+  std::string why = folder_failure_;
+  if (why.empty() && journals()) why = journal_->failure();
+  if (why.empty()) why = meta_.failure();
+  if (!why.empty()) why = "MISCONF nothing can be kept on disk, so nothing is granted: " + why;
+  Service& service = engine_->service();
+  if (service.refusal == why) return;
+  if (why.empty()) log_line(LogLevel::kNotice, "the data folder can be written again: grants go on");
+  service.refusal = why;
+}
+
+void Store::on_second(uv_timer_t* timer) noexcept { static_cast<Store*>(timer->data)->every_second(); }
+
+void Store::every_second() {
+  check_folder();
+  if (journals() && !journal_->retry()) hooks_.end_turn();
+  const Now now = read_clock_();
+  if (rebuild_ == Rebuild::kNone && !is_recovering(now)) meta_.set_boot_id(boot_id_);
+  keep_meta_ahead(now);
+  // A journal that could not be synced is made good by a snapshot, and one behind it.
+  const bool heals = journal_->sync_failed() && folder_failure_.empty();
+  const bool due = heals || save_wanted_ || save_is_due(now.wall_us / 1000);
+  if (rebuild_ == Rebuild::kNone && snapshot_ == nullptr && due) {
+    static_cast<void>(begin_save());
+  }
+  update_service();  // before the turn, which serves those who have waited for it
+  hooks_.end_turn();
+}
+
+void Store::on_sync_timer(uv_timer_t* timer) noexcept { static_cast<Store*>(timer->data)->sync_if_due(); }
+
+void Store::sync_if_due() {
+  if (journals() && options_.appendfsync == "everysec" && journal_->needs_sync()) sync();
+}
+
+StorageDoor Store::door() {
+  StorageDoor door;
+  door.save = [this] { return save_now(); };
+  door.save_in_background = [this]() -> std::string {
+    if (snapshot_ != nullptr) return "ERR Background save already in progress";
+    save_wanted_ = true;
+    uv_timer_start(&second_timer_, on_second, 0, kSecondMs);
+    return "";
+  };
+  door.last_save_s = [this] { return saved_at_ms_ / 1000; };
+  door.facts = [this] { return facts(); };
+  return door;
+}
+
+// A stop that loses what was to be kept is refused: the server runs on.
+std::string Store::prepare_stop(ShutdownMode mode) {
+  keep_on_stop_ = !mode.never_save;
+  const bool loses = !journals() && keep_on_stop_ && !options_.save.empty() && unsaved() > 0;
+  if (recovery_ != nullptr || (!mode.save && !loses)) return "";
+  abandon_save("the stop makes its own");
+  const std::string why = save_now();
+  if (!why.empty()) log_line(LogLevel::kWarning, fmt::format("SHUTDOWN: {}", why));
+  return why.empty() || mode.force ? "" : "ERR Errors trying to SHUTDOWN. Check logs.";
+}
+
+Result<Done> Store::stop() {
+  Result<Done> kept = Done{};
+  if (recovery_ == nullptr && engine_ != nullptr) {
+    check_folder();
+    commit(read_clock_());
+    kept = keep_all();
+    // After a failure meta stays as it is: the next start goes by its horizon and its reserve.
+    Result<Done> ended = kept ? end_meta() : Result<Done>(Done{});
+    if (!ended) log_line(LogLevel::kWarning, ended.error());
+  }
+  stopped_ = true;
+  snapshot_.reset();  // they know the engine, which goes first
+  recovery_.reset();
+  if (loop_ != nullptr) close_handles();
+  return kept;
+}
+
+// Everything is in the journal; without one a snapshot has to have it, where snapshots are asked for at
+// all.
+Result<Done> Store::keep_all() {
+  const bool wanted = journals() || (keep_on_stop_ && !options_.save.empty());
+  if (rebuild_ == Rebuild::kSave || (!journals() && wanted && unsaved() > 0)) {
+    abandon_save("the stop makes its own");
+    if (const std::string why = save_now(); !why.empty()) {
+      return Failure{
+          fmt::format("{}/{} was not written, and the changes since the last snapshot are lost: {}",
+                      files_->path(), kSnapshotName, why)};
+    }
+  }
+  if (!folder_failure_.empty() && wanted)
+    return Failure{fmt::format("not everything is kept on disk: {}", folder_failure_)};
+  if (journals() && !journal_->sync_now())
+    return Failure{fmt::format("not everything is kept in the journal: {}", journal_->failure())};
+  return Done{};
+}
+
+// Holds that were lost, before the last start or by this stop, may be alive: then it is no clean stop.
+Result<Done> Store::end_meta() {
+  const Now now = read_clock_();
+  const bool recovering = is_recovering(now);
+  const bool clean = !recovering && (journals() || unsaved() == 0);
+  Horizon lost;
+  if (!journals()) lost = holds_to_keep(now);
+  if (recovering) {
+    const TimeMs until = engine_->service().recovering_until;
+    lost.boot_ms = std::max(lost.boot_ms, until.count);
+    lost.wall_ms = std::max(lost.wall_ms, now.to_wall_ms(until));
+  }
+  return meta_.end(engine_->tokens().issued(true), clean, lost, journals() ? journal_->next_sequence() : 0);
+}
+
+void Store::close_handles() {
+  close_handle(load_idle_);
+  close_handle(save_idle_);
+  close_handle(second_timer_);
+  close_handle(sync_timer_);
+}
+
+}  // namespace holdfast

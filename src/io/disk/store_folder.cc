@@ -1,0 +1,88 @@
+// A data folder that is removed, moved or replaced while the server runs: everything is saved anew in the
+// folder that has its path now. Until that is done nothing is granted, and a crash makes the next start
+// wait for the holds that it may have lost.
+#include <fmt/format.h>
+
+#include "io/disk/store.h"
+#include "io/os/log.h"
+
+namespace holdfast {
+
+// Files that are open can be written in a folder that no later start will find.
+void Store::check_folder() {
+  if (files_->folder_gone() && !enter_new_folder()) return;
+  if (rebuild_ == Rebuild::kClaim) {
+    Result<Done> claimed = claim_folder();
+    if (claimed) rebuild_ = Rebuild::kSave;
+    const std::string why = claimed ? "" : claimed.error();
+    if (!why.empty() && why != folder_failure_) log_line(LogLevel::kWarning, why);
+    folder_failure_ = why;
+  }
+  if (rebuild_ == Rebuild::kSave) return save_in_new_folder();
+  if (rebuild_ == Rebuild::kNone) folder_failure_.clear();
+}
+
+bool Store::enter_new_folder() {
+  if (Result<Done> back = files_->reopen_folder(); !back) {
+    folder_failure_ = fmt::format("the data folder was moved or removed: {}", back.error());
+    return false;
+  }
+  log_line(LogLevel::kWarning, fmt::format("{} was replaced", files_->path()));
+  ++folder_;
+  rebuild_ = Rebuild::kClaim;
+  if (journals()) journal_->leave_folder();
+  if (writer_ != nullptr) writer_->abandon("the data folder was replaced");
+  return true;
+}
+
+// Makes the folder this server's. An older copy of its own files is removed once meta says that a crash
+// from here on loses holds; what another server left is not touched.
+Result<Done> Store::claim_folder() {
+  auto meta = meta_.read();
+  if (!meta) return Failure{meta.error()};
+  Result<std::vector<uint64_t>> journals = list_journals(*files_);
+  if (!journals) return Failure{journals.error()};
+  Result<std::string> snapshot = find_snapshot(*files_);
+  const bool has_data = !snapshot || !snapshot->empty() || !journals->empty();
+  if (*meta ? (*meta)->id != meta_.on_disk().id : has_data) {
+    return Failure{
+        fmt::format("{} was replaced by a folder with the data of another server. Move that away, or "
+                    "stop this server and start one on that folder",
+                    files_->path())};
+  }
+  if (Result<Done> locked = files_->lock(); !locked) return locked;
+  Result<Done> begun =
+      meta_.begin(meta_.on_disk().id, engine_->tokens().issued(), Horizon::never(), "", clock());
+  if (!begun) return begun;
+  for (const uint64_t number : *journals) {
+    if (Result<Done> done = files_->remove(journal_name(number)); !done) return done;
+  }
+  for (const char* name : {kSnapshotName, kPlainSnapshotName}) {
+    if (Result<Done> done = files_->remove(name); !done) return done;
+  }
+  next_journal_ = 1;
+  save_failed_at_ms_ = 0;
+  return Done{};
+}
+
+void Store::save_in_new_folder() {
+  if (snapshot_ != nullptr || !may_retry_save(read_clock_().wall_us / 1000)) return;
+  const std::string why = begin_save();
+  folder_failure_ =
+      why.empty() ? fmt::format("{} was replaced, and everything is being saved there", files_->path())
+                  : why;
+}
+
+// The snapshot in the new folder is in place.
+void Store::end_rebuild() {
+  const Now now = read_clock_();
+  const std::string boot_id = is_recovering(now) ? "" : boot_id_;
+  Result<Done> begun =
+      meta_.begin(meta_.on_disk().id, engine_->tokens().issued(), holds_to_keep(now), boot_id, clock());
+  folder_failure_ = begun ? "" : begun.error();
+  if (!begun) return;
+  rebuild_ = Rebuild::kNone;
+  log_line(LogLevel::kNotice, fmt::format("{} has everything again", files_->path()));
+}
+
+}  // namespace holdfast

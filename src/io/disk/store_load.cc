@@ -1,0 +1,121 @@
+// The start: reading the folder, a few milliseconds at a time, while clients hear that it loads.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "io/disk/store.h"
+#include "io/os/clock.h"
+#include "io/os/log.h"
+
+namespace holdfast {
+
+void Store::on_load(uv_idle_t* idle) {
+  auto* store = static_cast<Store*>(idle->data);
+  Result<bool> all = store->load_step();
+  if (all && !*all) return;
+  uv_idle_stop(idle);
+  if (!all) return store->hooks_.fail(all.error());
+  if (Result<Done> done = store->conclude_load(); !done) return store->hooks_.fail(done.error());
+  store->hooks_.loaded();
+}
+
+Result<bool> Store::load_step() {
+  constexpr int64_t kStepMs = 5;
+  const int64_t until_ms = read_clock_().mono.count + kStepMs;
+  while (read_clock_().mono.count < until_ms) {
+    Result<bool> all = recovery_->step();
+    if (!all || *all) return all;
+  }
+  log_progress(until_ms);
+  return false;
+}
+
+void Store::log_progress(int64_t now_ms) {
+  constexpr int64_t kEveryMs = 2000;
+  if (now_ms - load_told_ms_ < kEveryMs) return;
+  load_told_ms_ = now_ms;
+  constexpr uint64_t kMiB = uint64_t{1} << 20U;
+  log_line(LogLevel::kNotice,
+           fmt::format("{}: {} of {} MiB are read, {} keys of the snapshot and {} turns of the journal",
+                       files_->path(), recovery_->read_bytes() / kMiB, recovery_->total_bytes() / kMiB,
+                       recovery_->keys(), recovery_->frames()));
+}
+
+Result<Done> Store::conclude_load() {
+  const Now now = read_clock_();
+  if (Result<Done> whole = check_end(); !whole) return whole;
+  engine_->keep_journal();  // first: the ends of SESSION holds are changes, too
+  engine_->conclude_loading(now);
+  next_journal_ = recovery_->next_journal();
+  if (journals()) {
+    Result<Done> begun = recovery_->journal() != 0
+                             ? journal_->resume(recovery_->journal(), recovery_->next_sequence())
+                             : journal_->begin(next_journal_++);
+    if (!begun) return begun;
+  }
+  for (const uint64_t number : recovery_->stale()) static_cast<void>(files_->remove(journal_name(number)));
+  log_line(LogLevel::kNotice,
+           fmt::format(
+               "{} holds what it held: {} keys of the snapshot and {} turns of the journal, read in {} ms",
+               files_->path(), recovery_->keys(), recovery_->frames(), now.mono.count - load_began_ms_));
+  if (const uint64_t skipped = recovery_->skipped_keys(); skipped > 0) {
+    log_line(LogLevel::kWarning,
+             fmt::format("{} keys of types that Holdfast has not were left out (--skip-unknown)", skipped));
+  }
+  tell_of_clock(now);
+  recover_if_needed(now);
+  recovery_.reset();
+  engine_->service().loading = false;
+  // Tokens that came with a snapshot may be ahead of the reserve, and nothing is answered before it covers
+  // them.
+  keep_meta_ahead(now);
+  constexpr uint64_t kSecondMs = 1000;
+  uv_timer_start(&second_timer_, on_second, kSecondMs, kSecondMs);
+  uv_timer_start(&sync_timer_, on_sync_timer, options_.fsync_interval_ms, options_.fsync_interval_ms);
+  return Done{};
+}
+
+// A clean stop has noted where the journal ends: a file that was removed or cut between two frames shows.
+// From here on a crash of the machine may end it earlier again.
+Result<Done> Store::check_end() {
+  const Meta meta = meta_.on_disk();
+  if (recovery_->next_sequence() >= meta.journal_sequence) {
+    if (meta.journal_sequence == 0) return Done{};
+    return meta_.begin(meta.id, engine_->tokens().issued(), {meta.horizon_ms, meta.horizon_boot_ms},
+                       meta.boot_id, clock());
+  }
+  return Failure{fmt::format(
+      "{}: the journal ends before turn {}, and the last stop left it at turn {}: {} turns are missing. "
+      "Put the journals back as they were, or run `holdfast check --repair {}/meta` to start without them",
+      files_->path(), recovery_->next_sequence(), meta.journal_sequence,
+      meta.journal_sequence - recovery_->next_sequence(), files_->path())};
+}
+
+// Whoever wonders about the times of a hold finds why.
+void Store::tell_of_clock(const Now& now) const {
+  constexpr int64_t kToldMs = 1000;
+  const int64_t moved_ms = now.ahead_ms() - first_ahead_ms_;
+  if (std::abs(moved_ms) < kToldMs) return;
+  log_line(LogLevel::kNotice,
+           fmt::format("the wall clock was moved by {} ms since the machine's start: holds end when they "
+                       "would have ended without that",
+                       moved_ms));
+}
+
+// Holds that a crash of the machine has lost may be alive with those who were granted them.
+void Store::recover_if_needed(const Now& now) {
+  if (!found_ || found_->clean || options_.recovery_wait_ms == 0) return;
+  const bool emptied = recovery_->found_nothing();  // files were removed that meta tells of
+  const int64_t left_ms = meta_.on_disk().horizon_boot_ms - now.mono.count;
+  if ((lossless_ && !emptied) || left_ms <= 0) return;
+  if (lossless_) meta_.set_boot_id("");  // nor is a stop meanwhile without loss
+  const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
+  engine_->service().recovering_until = now.mono + DurationMs{wait_ms};
+  log_line(LogLevel::kWarning,
+           fmt::format("the last stop may have lost holds that are still alive: nothing is "
+                       "granted for {} ms",
+                       wait_ms));
+}
+
+}  // namespace holdfast

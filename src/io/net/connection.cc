@@ -1,0 +1,386 @@
+// The data path of one client. A request is parsed where it was read: in the buffer that all connections
+// share, unless an earlier part of it waits in the connection's own.
+#include "io/net/connection.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "io/net/server.h"
+#include "io/os/log.h"
+
+namespace holdfast {
+namespace {
+
+// How often the last input of a connection that is being closed is read and forgotten.
+constexpr int kDrainReads = 16;
+
+Connection* self(const void* data) { return static_cast<Connection*>(const_cast<void*>(data)); }
+
+// Not by uv_buf_init(), which cuts the length to 32 bits.
+uv_buf_t as_buf(const Buffer& buffer) {
+  uv_buf_t buf;
+  buf.base = const_cast<char*>(buffer.data());
+  buf.len = buffer.size();
+  return buf;
+}
+
+// Of a turn's time, for the requests of one client. The clock is looked at after 1, 2, 4, 8 requests, and
+// then after each eighth: a few may take long, and most are many and short. A single small request needs no
+// clock.
+class Share {
+ public:
+  Share(uint64_t ns, size_t bytes) : ns_(ns), from_(bytes > kSmallRequest ? uv_hrtime() : 0) {}
+
+  // For another request, of which there is no need to ask before the first.
+  bool is_used_up() {
+    if (requests_++ != next_look_) return false;
+    next_look_ += std::min(next_look_, kMostBetweenLooks);
+    const uint64_t now = uv_hrtime();
+    if (from_ == 0) from_ = now;
+    return now - from_ > ns_;
+  }
+
+ private:
+  static constexpr size_t kSmallRequest = 512;
+  static constexpr size_t kMostBetweenLooks = 8;
+  const uint64_t ns_;
+  uint64_t from_;
+  size_t requests_ = 0;
+  size_t next_look_ = 1;
+};
+
+}  // namespace
+
+Connection::Connection(Server& server, Kind kind)
+    : server_(server), parser_(server.engine().config().limits) {
+  if (kind == Kind::kTcp) {
+    uv_tcp_init(server.loop(), &handle_.tcp);
+  } else {
+    uv_pipe_init(server.loop(), &handle_.pipe, 0);
+  }
+  handle_.handle.data = this;
+  write_request_.data = this;
+}
+
+void Connection::start(ConnId id, TimeMs now) {
+  id_ = id;
+  last_active_ = now;
+  output_ = &server_.engine().output(id);
+  for (Buffer* buffer : {&in_flight_, &last_words_}) server_.engine().count_memory(*buffer);
+  if (uv_read_start(stream(), on_alloc, on_read) != 0) close();
+}
+
+void Connection::on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf) noexcept {
+  *buf = self(handle->data)->next_read();
+}
+
+// An empty buffer makes libuv leave the socket alone until the next turn. So it does after a read that
+// filled its buffer, where libuv would read up to 32 times in a row while the other clients wait, and while
+// there is input enough to go on with.
+uv_buf_t Connection::next_read() {
+  if (read_was_full_ || backlogged_) {
+    read_was_full_ = false;
+    return uv_buf_init(nullptr, 0);
+  }
+  if (input_.empty() || tls_) return server_.read_buffer();
+  const size_t wanted = parser_.wanted();
+  const size_t missing = wanted > input_.size() ? wanted - input_.size() : 0;
+  // What is announced but never sent must not cost memory: so no more than kMaxReadBytes ahead of what has
+  // come.
+  const size_t n = std::clamp(missing, kReadBytes, kMaxReadBytes);
+  return uv_buf_init(input_.reserve(n), static_cast<unsigned>(n));
+}
+
+void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) noexcept {
+  Connection* connection = self(stream->data);
+  if (n > 0) return connection->take(*buf, static_cast<size_t>(n));
+  if (n == 0 || n == UV_ENOBUFS) return;
+  if (n == UV_EOF) return connection->end_of_input();
+  connection->close();  // reset by the peer, timed out: nothing more can be said
+}
+
+void Connection::take(const uv_buf_t& buf, size_t n) {
+  read_was_full_ = n == buf.len;
+  last_active_ = server_.now().mono;
+  if (tls_) [[unlikely]] {
+    decrypt({buf.base, n});
+    return server_.did_read(n);
+  }
+  if (buf.base == server_.read_buffer().base) {
+    const std::string_view bytes(buf.base, n);
+    input_.append(bytes.substr(parse(bytes)));
+  } else {
+    input_.commit(n);
+    parse_input();
+  }
+  check_input();
+  server_.did_read(n);  // last: it may end the turn and this connection with it
+}
+
+// Runs the requests in `bytes` as far as they are complete and the connection may go on; returns how many
+// bytes are done with.
+size_t Connection::parse(std::string_view bytes) {
+  Engine& engine = server_.engine();
+  const Now& now = server_.now();
+  const size_t replies_before = output_->size();
+  size_t used = 0;
+  Share share(server_.share_ns(), bytes.size());
+  backlogged_ = stopped_ = false;
+  bool guest = engine.is_guest(id_);
+  parser_.set_guest(guest);
+  bool goes_on = !engine.blocked(id_) && !engine.closing(id_);
+  while (used < bytes.size() && goes_on) {
+    if (used > kReadBytes || output_->size() > replies_before + kTurnReplyBytes || share.is_used_up()) {
+      backlogged_ = true;
+      server_.add_backlog(id_);
+      return used;
+    }
+    const RequestParser::Status status = parser_.parse(bytes.substr(used));
+    if (status == RequestParser::Status::kMore) return used;
+    if (status == RequestParser::Status::kBroken) {
+      engine.reject(id_, parser_.error(), server_.effects());
+      return bytes.size();
+    }
+    if (!parser_.argv().empty()) goes_on = engine.apply(id_, parser_.argv(), now, server_.effects());
+    used += parser_.consumed();
+    if (guest) [[unlikely]]
+      parser_.set_guest(guest = engine.is_guest(id_));
+  }
+  stopped_ = used < bytes.size();
+  return engine.closing(id_) ? bytes.size() : used;
+}
+
+void Connection::parse_input() {
+  input_.consume(parse(input_.view()));
+  if (input_.empty()) tidy(input_);
+}
+
+// A buffer that is empty, or whose bytes nobody needs any more.
+void Connection::tidy(Buffer& buffer) {
+  if (buffer.capacity() > kKeptBytes) server_.give_back(buffer);
+}
+
+// While a request goes in slices, the server reads no further than the next one: the peer keeps the rest.
+void Connection::check_input() {
+  server_.engine().note_input(id_, input_.size());
+  if (input_.size() >= kReadBytes && server_.engine().goes_on(id_)) stop_reading();
+  if (input_.size() <= server_.engine().input_limit(id_)) return;
+  refuse("its unparsed input is beyond client-query-buffer-limit");
+}
+
+void Connection::resume() {
+  if (!input_.empty()) {
+    parse_input();
+    server_.engine().note_input(id_, input_.size());
+  }
+  if (read_stopped_) read_again();
+  close_if_finished();
+}
+
+void Connection::stop_reading() {
+  uv_read_stop(stream());
+  read_stopped_ = true;
+}
+
+void Connection::read_again() {
+  if (closed_ || server_.engine().goes_on(id_)) return;
+  read_stopped_ = false;
+  if (!at_end_ && uv_read_start(stream(), on_alloc, on_read) != 0) close();
+}
+
+// Whoever has sent all may still read: what is under way goes out first. But a waiting request ends here,
+// since a peer that has gone looks just the same.
+void Connection::end_of_input() {
+  server_.now();  // opens the turn that will flush
+  at_end_ = true;
+  uv_read_stop(stream());
+  if (handshakes()) return give_up_handshake("the peer has gone");
+  close_if_finished();
+}
+
+void Connection::close_if_finished() {
+  if (!at_end_ || closed_) return;
+  const Engine& engine = server_.engine();
+  if (engine.goes_on(id_)) return;
+  if (is_under_way() && !engine.blocked(id_)) return;
+  tls_ ? write_tls() : write_now();
+  close();
+}
+
+bool Connection::is_under_way() const {
+  const bool unsent = writing_ || !output_->empty() || (tls_ && !tls_->unsent.empty());
+  return unsent || backlogged_ || stopped_;
+}
+
+void Connection::flush() {
+  output_ = &server_.engine().output(id_);  // which also tells the engine that this has been seen to
+  allowed_ = output_->size();
+  held_ = false;
+  send();
+}
+
+bool Connection::hold() {
+  output_ = &server_.engine().output(id_);
+  const bool first = !std::exchange(held_, true);
+  is_reader_too_slow();  // last: it may close
+  return first;
+}
+
+bool Connection::release() {
+  allowed_ = std::max(allowed_, std::exchange(marked_, 0));
+  held_ = output_->size() > allowed_;
+  const bool more = held_;
+  send();  // last: it may close
+  return !more;
+}
+
+void Connection::send() {
+  if (writing_ || output_->overflowed()) {
+    is_reader_too_slow();
+    return;
+  }
+  if (tls_) [[unlikely]]
+    return send_tls();
+  if (!write_now()) return close();
+  if (output_->empty()) {
+    tidy(*output_);
+    return close_if_finished();
+  }
+  if (!is_reader_too_slow() && allowed_ > 0) write_rest();
+}
+
+// Writes of the first bytes what the socket takes at once: how many. nullopt: the peer has gone.
+std::optional<size_t> Connection::try_write(Buffer& bytes, size_t most) {
+  if (most == 0) return 0;
+  uv_buf_t buf = as_buf(bytes);
+  buf.len = most;
+  const int result = uv_try_write(stream(), &buf, 1);
+  if (result == UV_EAGAIN) return 0;
+  if (result < 0) return std::nullopt;
+  const auto n = static_cast<size_t>(result);
+  server_.did_write(n);
+  bytes.consume(n);
+  return n;
+}
+
+// One write of all that may leave. False: the peer has gone.
+bool Connection::write_now() {
+  const std::optional<size_t> n = try_write(*output_, allowed_);
+  if (n) note_left(*n);
+  return n.has_value();
+}
+
+// Bytes that may leave are no longer in output_.
+void Connection::note_left(size_t bytes) {
+  allowed_ -= bytes;
+  marked_ -= std::min(marked_, bytes);
+}
+
+void Connection::take_allowed() {
+  if (allowed_ < output_->size()) {
+    in_flight_.append(output_->view().substr(0, allowed_));
+    output_->consume(allowed_);
+  } else {
+    in_flight_.swap(*output_);
+  }
+  note_left(allowed_);
+}
+
+// The socket is full: the loop sends the rest as there is room. The engine goes on appending, which may
+// move its bytes, so those on their way change hands.
+void Connection::write_rest() {
+  if (tls_) {
+    in_flight_.swap(tls_->unsent);
+  } else {
+    take_allowed();
+  }
+  const uv_buf_t buf = as_buf(in_flight_);
+  writing_ = true;
+  if (uv_write(&write_request_, stream(), &buf, 1, on_written) != 0) close();
+}
+
+void Connection::on_written(uv_write_t* request, int status) noexcept {
+  Connection* c = self(request->data);
+  c->writing_ = false;
+  if (c->closed_) return;
+  if (status != 0) return c->close();
+  c->server_.now();  // opens the turn, for what a close may cause
+  c->server_.did_write(c->in_flight_.size());
+  c->in_flight_.clear();
+  c->tidy(c->in_flight_);
+  if (!c->lingering_) return c->send();
+  if (c->tls_ ? c->encrypt() : !c->last_words_.empty()) return c->write_rest();
+  c->drain();
+  c->close();
+}
+
+bool Connection::is_reader_too_slow() {
+  size_t in_flight = writing_ ? uv_stream_get_write_queue_size(stream()) : 0;
+  if (tls_) in_flight += tls_->unsent.size();
+  const size_t limit = server_.engine().output_limit(id_);
+  if (!output_->overflowed() && output_->size() + in_flight <= limit) return false;
+  refuse("its unread replies are beyond client-output-buffer-limit");
+  return true;
+}
+
+void Connection::refuse(std::string_view why) {
+  log_line(LogLevel::kWarning, fmt::format("client {} closed: {}", id_.serial, why));
+  close();
+}
+
+void Connection::finish() {
+  drain();
+  if (closed_) return;
+  if (tls_ && !writing_ && !write_tls()) return close();
+  const bool all_sent = output_->empty() && (!tls_ || tls_->unsent.empty());
+  writing_ || !all_sent ? linger() : close();
+}
+
+// To the engine it has gone, so its holds end now; its socket goes on until the peer has read its last
+// replies.
+void Connection::linger() {
+  uv_read_stop(stream());
+  last_words_.swap(*output_);
+  lingering_ = true;
+  output_ = &last_words_;
+  allowed_ = last_words_.size();
+  server_.linger(*this);
+  if (!writing_) write_rest();
+}
+
+void Connection::abandon() {
+  drain();
+  closed_ = true;
+  uv_close(&handle_.handle, on_closed);
+}
+
+// A socket that is closed with unread input is reset, and the reset may overtake the last reply.
+void Connection::drain() {
+  uv_os_fd_t fd = -1;
+  if (closed_ || uv_fileno(&handle_.handle, &fd) != 0) return;
+  const uv_buf_t buf = server_.read_buffer();
+  for (int reads = 0; reads < kDrainReads; ++reads) {
+    if (recv(fd, buf.base, buf.len, MSG_DONTWAIT) < static_cast<ssize_t>(buf.len)) return;
+  }
+}
+
+void Connection::close() {
+  if (closed_) return;
+  if (tls_) say_end();
+  closed_ = true;
+  lingering_ ? server_.end_linger(*this) : server_.forget(id_);
+  uv_close(&handle_.handle, on_closed);
+}
+
+void Connection::on_closed(uv_handle_t* handle) noexcept {
+  const std::unique_ptr<Connection> last_owner(self(handle->data));
+  for (Buffer Connection::*buffer :
+       {&Connection::input_, &Connection::in_flight_, &Connection::last_words_})
+    last_owner->tidy((*last_owner).*buffer);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,470 @@
+// A turn: the poll ends, callbacks feed the engine, and the flush in uv_check (which libuv runs right after
+// them) does what the engine asks for. So replies leave in the turn that made them, and before the backlog
+// of those who want more than their share goes on: that is a timer's turn, with its flush in uv_prepare.
+#include "io/net/server.h"
+
+#include <fmt/format.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cassert>
+#include <csignal>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/base/page_pool.h"
+#include "io/os/clock.h"
+#include "io/os/handles.h"
+#include "io/os/jobs.h"
+#include "io/os/log.h"
+
+namespace holdfast {
+namespace {
+
+// What a turn may read before it answers.
+constexpr size_t kTurnBytes = size_t{256} << 10;
+// Whom a turn lets in: who comes and goes without end is not to keep the others from their replies.
+constexpr size_t kTurnAccepts = 8;
+constexpr uint64_t kShareNs = 100'000;      // for the requests of those who have many
+constexpr uint64_t kLeastShareNs = 50'000;  // of one of them, however many they are
+// Effects cause effects: a reply wakes a client, whose request wakes the next. After so many rounds the
+// sockets are polled in between.
+constexpr int kMaxRounds = 16;
+// The loop's timers stand still while the machine is suspended, the engine's clock does not: so look again
+// early.
+constexpr int64_t kMaxSleepMs = 1000;
+constexpr uint64_t kIdleCheckMs = 1000;
+constexpr DurationMs kAcceptWarningEvery{1000};
+
+constexpr std::string_view kDenied =
+    "-DENIED Holdfast is running in protected mode because protected mode is enabled and no password is "
+    "set for the default user. In this mode connections are only accepted from the loopback interface. "
+    "If you want to connect from external computers to Holdfast you may adopt one of the following "
+    "solutions: 1) Set a password for the default user: the option '--requirepass', or 'CONFIG SET "
+    "requirepass' from the machine that the server is running on; or, with ACL users, turn the default "
+    "user off. 2) If nobody but those who may do everything can reach the server, disable protected "
+    "mode: the option '--protected-mode no', or 'CONFIG SET protected-mode no' from the same machine. "
+    "NOTE: You only need to do one of the above things in order for the server to start accepting "
+    "connections from the outside.\r\n";
+
+Server* self(const void* data) { return static_cast<Server*>(const_cast<void*>(data)); }
+
+int fd_of(Connection& connection) {
+  uv_os_fd_t fd = -1;
+  uv_fileno(reinterpret_cast<uv_handle_t*>(connection.stream()), &fd);
+  return fd;
+}
+
+// A dead peer is noticed after the keepalive time and three probes within as long again.
+void set_tcp_options(int fd, int keepalive_s) {
+  const int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (keepalive_s == 0) return;
+  const int probes = 3;
+  const int interval_s = std::max(1, keepalive_s / probes);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &keepalive_s, sizeof keepalive_s);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+}  // namespace
+
+Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets, Store* store,
+               const std::shared_ptr<const TlsContext>& tls)
+    : engine_(engine),
+      options_(options),
+      store_(store),
+      tls_(tls),
+      read_buffer_(std::make_unique<char[]>(kReadBytes)) {
+  uv_loop_init(&loop_);
+  uv_prepare_init(&loop_, &prepare_);
+  uv_check_init(&loop_, &check_);
+  uv_timer_init(&loop_, &timer_);
+  uv_timer_init(&loop_, &idle_timer_);
+  uv_idle_init(&loop_, &busy_poll_);
+  for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) uv_signal_init(&loop_, handle);
+  uv_async_init(&loop_, &stop_request_, [](uv_async_t* a) { self(a->data)->stop("SHUTDOWN"); });
+  for (void** data : {&stop_request_.data, &prepare_.data, &check_.data, &timer_.data, &idle_timer_.data,
+                      &busy_poll_.data, &terminate_.data, &interrupt_.data, &hangup_.data}) {
+    *data = this;
+  }
+  for (ListenSocket& socket : sockets) {
+    listeners_.push_back(std::make_unique<Listener>());
+    listeners_.back()->server = this;
+    listeners_.back()->socket = std::move(socket);
+  }
+}
+
+Server::~Server() {
+  const int rc = uv_loop_close(&loop_);
+  assert(rc == 0 && "every handle has been closed by stop()");
+  static_cast<void>(rc);
+}
+
+Result<Done> Server::run() {
+  std::signal(SIGPIPE, SIG_IGN);
+  uv_prepare_start(&prepare_, [](uv_prepare_t* p) { self(p->data)->end_open_turn(); });
+  uv_check_start(&check_, [](uv_check_t* c) { self(c->data)->end_open_turn(); });
+  uv_signal_start(&terminate_, on_stop_signal, SIGTERM);
+  uv_signal_start(&interrupt_, on_stop_signal, SIGINT);
+  uv_signal_start(&hangup_, on_hangup_signal, SIGHUP);
+  uv_timer_start(&idle_timer_, on_idle_check, kIdleCheckMs, kIdleCheckMs);
+  std::string names;
+  for (const auto& listener : listeners_) {
+    if (Result<Done> listens = listen(*listener); !listens) {
+      stop("a failed start");
+      uv_run(&loop_, UV_RUN_DEFAULT);
+      return listens;
+    }
+    names += (names.empty() ? "" : ", ") + listener->socket.name;
+  }
+  ready_text_ = fmt::format("ready to accept connections on {} (pid {})", names, getpid());
+  if (store_ != nullptr) {
+    store_->start(engine_, &loop_, store_hooks());
+  } else {
+    begin_to_serve();
+  }
+  uv_run(&loop_, UV_RUN_DEFAULT);
+  if (!failure_.empty()) return Failure{failure_};
+  return Done{};
+}
+
+void Server::ask_to_stop() { uv_async_send(&stop_request_); }
+
+Store::Hooks Server::store_hooks() {
+  Store::Hooks hooks;
+  hooks.mark_held = [this] {
+    for (const ConnId id : held_) {
+      if (Connection* connection = find(id)) connection->mark();
+    }
+  };
+  hooks.release_held = [this] { release_held(); };
+  hooks.end_turn = [this] { now(); };  // a turn that is open ends before the loop polls again
+  hooks.fail = [this](const std::string& why) {
+    failure_ = why;
+    stop("a failed start");
+  };
+  hooks.loaded = [this] {
+    now();
+    begin_to_serve();
+  };
+  return hooks;
+}
+
+void Server::begin_to_serve() {
+  engine_.pages().expect_spares();
+  log_line(LogLevel::kNotice, ready_text_);
+}
+
+void Server::hold(Connection& connection) {
+  if (connection.hold()) held_.push_back(connection.id());
+}
+
+// What was held when the sync began may leave now.
+void Server::release_held() {
+  const std::vector<ConnId> held = std::exchange(held_, {});
+  for (const ConnId id : held) {
+    Connection* connection = find(id);
+    if (connection != nullptr && !connection->release()) held_.push_back(id);
+  }
+}
+
+// Everything is as safe as was promised.
+void Server::flush_held() {
+  for (const ConnId id : std::exchange(held_, {})) {
+    if (Connection* connection = find(id)) connection->flush();
+  }
+  for (const ConnId id : std::exchange(held_closes_, {})) {
+    if (Connection* connection = find(id)) connection->flush();
+    if (Connection* connection = find(id)) connection->finish();
+  }
+}
+
+Result<Done> Server::listen(Listener& listener) {
+  int error = 0;
+  if (listener.socket.unix_path.empty()) {
+    uv_tcp_init(&loop_, &listener.uv.tcp);
+    error = uv_tcp_open(&listener.uv.tcp, listener.socket.fd);
+  } else {
+    uv_pipe_init(&loop_, &listener.uv.pipe, 0);
+    error = uv_pipe_open(&listener.uv.pipe, listener.socket.fd);
+  }
+  listener.uv.handle.data = &listener;
+  const int backlog = static_cast<int>(options_.tcp_backlog);
+  if (error == 0) error = uv_listen(&listener.uv.stream, backlog, on_connection);
+  if (error == 0) return Done{};
+  return Failure{fmt::format("cannot listen on {}: {}", listener.socket.name, uv_strerror(error))};
+}
+
+void Server::on_connection(uv_stream_t* stream, int status) noexcept {
+  auto* listener = static_cast<Listener*>(stream->data);
+  Server* server = listener->server;
+  if (status != 0) return server->warn_of_accept(status);
+  if (server->accepted_ < kTurnAccepts) return server->accept(*listener);
+  listener->waiting = server->some_wait_ = true;  // libuv announces nobody else until he is accepted
+}
+
+void Server::accept_waiting() {
+  if (!std::exchange(some_wait_, false)) return;
+  for (const auto& listener : listeners_) {
+    if (std::exchange(listener->waiting, false)) accept(*listener);
+  }
+}
+
+void Server::accept(Listener& listener) {
+  now();  // opens the turn that counts him
+  ++accepted_;
+  const bool tcp = listener.socket.unix_path.empty();
+  auto connection =
+      std::make_unique<Connection>(*this, tcp ? Connection::Kind::kTcp : Connection::Kind::kUnix);
+  const int error = uv_accept(&listener.uv.stream, connection->stream());
+  if (error != 0) {
+    warn_of_accept(error);
+    return connection.release()->abandon();
+  }
+  if (clients_ >= engine_.config().limits.clients) {
+    // Who is to speak TLS could not read it.
+    return refuse(std::move(connection),
+                  listener.socket.tls ? "" : "-ERR max number of clients reached\r\n");
+  }
+  admit(std::move(connection), listener);
+}
+
+void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
+  const int fd = fd_of(*connection);
+  const std::string_view denial = is_kept_out(listener, fd) ? kDenied : "";
+  if (listener.socket.tls) {
+    connection->begin_tls(tls_, denial);
+    if (!denial.empty()) engine_.note_refused_connection();
+  } else if (!denial.empty()) {
+    return refuse(std::move(connection), denial);
+  }
+  std::string peer = listener.socket.unix_path + ":0";
+  std::string local = peer;
+  if (listener.socket.unix_path.empty()) {
+    set_tcp_options(fd, static_cast<int>(options_.tcp_keepalive_s));
+    peer = peer_name(fd);
+    local = local_name(fd);
+  }
+  const Now& at = now();
+  const ConnId id = engine_.open(peer, local, at);
+  if (logs(LogLevel::kVerbose))
+    log_line(LogLevel::kVerbose, fmt::format("client {} accepted from {}", id.serial, peer));
+  if (connections_.size() <= id.slot) connections_.resize(size_t{id.slot} + 1, nullptr);
+  connections_[id.slot] = connection.get();
+  ++clients_;
+  if (listener.socket.tls) handshakes_.emplace_back(id, at.mono);
+  connection.release()->start(id, at.mono);
+}
+
+// Protected mode: a server without a password is for its own machine.
+bool Server::is_kept_out(const Listener& listener, int fd) const {
+  if (options_.protected_mode != "yes" || !listener.socket.unix_path.empty()) return false;
+  return engine_.lets_anybody_in() && !is_loopback_peer(fd);
+}
+
+void Server::refuse(std::unique_ptr<Connection> connection, std::string_view why) {
+  const uv_buf_t buf = uv_buf_init(const_cast<char*>(why.data()), static_cast<unsigned>(why.size()));
+  uv_try_write(connection->stream(), &buf, 1);  // if it does not take even that, there is nobody to tell
+  engine_.note_refused_connection();
+  connection.release()->abandon();
+}
+
+// In a storm of failures one line a second says enough.
+void Server::warn_of_accept(int status) {
+  const TimeMs at = now().mono;
+  if (at - accept_warned_ < kAcceptWarningEvery) return;
+  accept_warned_ = at;
+  log_line(LogLevel::kWarning, fmt::format("cannot accept a connection: {}", uv_strerror(status)));
+}
+
+Connection* Server::find(ConnId id) const {
+  if (id.slot >= connections_.size()) return nullptr;
+  Connection* connection = connections_[id.slot];
+  return connection != nullptr && connection->id() == id ? connection : nullptr;
+}
+
+void Server::forget(ConnId id) {
+  assert(find(id) != nullptr);
+  connections_[id.slot] = nullptr;
+  --clients_;
+  if (logs(LogLevel::kVerbose)) log_line(LogLevel::kVerbose, fmt::format("client {} closed", id.serial));
+  engine_.drop(id, now(), effects_);
+}
+
+void Server::linger(Connection& connection) {
+  lingering_.push_back(&connection);
+  ++clients_;  // which forget() takes back
+  forget(connection.id());
+}
+
+void Server::end_linger(Connection& connection) {
+  std::erase(lingering_, &connection);
+  --clients_;
+}
+
+const Now& Server::now() {
+  if (turn_open_) return now_;
+  turn_open_ = true;
+  now_ = read_clock();
+  engine_.tick(now_, effects_);
+  return now_;
+}
+
+uv_buf_t Server::read_buffer() { return uv_buf_init(read_buffer_.get(), kReadBytes); }
+
+void Server::did_read(size_t bytes) {
+  read_bytes_ += bytes;
+  turn_bytes_ += bytes;
+  if (turn_bytes_ >= kTurnBytes) end_turn();
+}
+
+void Server::end_open_turn() {
+  if (turn_open_) end_turn();
+}
+
+void Server::end_turn() {
+  int round = 0;
+  do {
+    handle_effects();
+  } while (++round < kMaxRounds && !effects_.empty());
+  if (store_ != nullptr) store_->settle();
+  engine_.note_traffic(read_bytes_, written_bytes_);
+  read_bytes_ = written_bytes_ = 0;
+  turn_bytes_ = 0;
+  accepted_ = 0;
+  turn_open_ = false;
+  if (stopping_) return;
+  make_spare_pages();
+  arm_timer();
+  if (options_.busy_poll_us == 0) return;
+  sleep_from_ns_ = uv_hrtime() + options_.busy_poll_us * 1000;
+  uv_idle_start(&busy_poll_, on_busy_poll);
+}
+
+void Server::on_busy_poll(uv_idle_t* handle) noexcept {
+  if (uv_hrtime() >= self(handle->data)->sleep_from_ns_) uv_idle_stop(handle);
+}
+
+// Fresh memory is made elsewhere, as to touch it takes its time.
+void Server::make_spare_pages() {
+  const size_t wanted = engine_.pages().wanted();
+  if (wanted == 0 || making_pages_) return;
+  making_pages_ = true;
+  auto pages = std::make_shared<std::vector<PagePool::Page>>();
+  run_job(
+      &loop_,
+      [pages, wanted] {
+        for (size_t i = 0; i < wanted; ++i) pages->push_back(PagePool::make_ready());
+      },
+      [this, pages] {
+        making_pages_ = false;
+        for (PagePool::Page& page : *pages) engine_.pages().give(std::move(page));
+      });
+}
+
+// In the order that Effects asks for. A connection that has gone meanwhile is not found. What has been
+// answered leaves when it is as safe as the settings promise; behind what is held back, all is.
+void Server::handle_effects() {
+  if (store_ != nullptr) store_->commit(now_);
+  const bool all_may = store_ == nullptr || store_->may_reply(now_);
+  const bool others_may = all_may || store_->may_reply_to_others();
+  std::swap(effects_, handled_);
+  if (all_may) flush_held();
+  for (const ConnId id : handled_.closes) {
+    Connection* connection = find(id);
+    if (connection == nullptr) continue;
+    if (!others_may || connection->held()) {
+      held_closes_.push_back(id);
+      continue;
+    }
+    connection->flush();
+    if ((connection = find(id)) != nullptr) connection->finish();
+  }
+  for (const ConnId id : handled_.dirty) {
+    Connection* connection = find(id);
+    if (connection == nullptr) continue;
+    others_may && !connection->held() ? connection->flush() : hold(*connection);
+  }
+  for (const ConnId id : handled_.wakes) {
+    if (Connection* connection = find(id)) connection->resume();
+  }
+  handled_.clear();
+}
+
+uint64_t Server::share_ns() const {
+  return std::max(kShareNs / std::max(runnable_.size(), backlog_.size() + 1), kLeastShareNs);
+}
+
+void Server::run_backlog() {
+  std::swap(backlog_, runnable_);
+  for (const ConnId id : runnable_) {
+    if (Connection* connection = find(id)) connection->resume();
+  }
+  runnable_.clear();
+}
+
+// The deadline is measured from the clock as it is now, not from the turn's time: the turn's work took a
+// while.
+void Server::arm_timer() {
+  int64_t sleep_ms = 0;
+  if (backlog_.empty() && effects_.empty() && !some_wait_) {
+    const std::optional<TimeMs> deadline = engine_.next_deadline();
+    if (!deadline) {
+      uv_timer_stop(&timer_);
+      return;
+    }
+    sleep_ms = std::clamp(deadline->count - read_clock().mono.count, int64_t{0}, kMaxSleepMs);
+  }
+  uv_timer_start(&timer_, on_timer, static_cast<uint64_t>(sleep_ms), 0);
+}
+
+void Server::on_timer(uv_timer_t* timer) noexcept {
+  Server* server = self(timer->data);
+  server->now();  // does what is due
+  server->run_backlog();
+  server->accept_waiting();
+}
+
+void Server::on_stop_signal(uv_signal_t* handle, int number) noexcept {
+  self(handle->data)->stop(number == SIGTERM ? "SIGTERM" : "SIGINT");
+}
+
+void Server::on_hangup_signal(uv_signal_t*, int) noexcept { reopen_log(); }
+
+// What has been decided goes out first. What the end of the connections would grant to others does not:
+// they are about to go as well. With the handlers gone a second signal has its default effect, and ends the
+// process.
+void Server::stop(const char* signal_name) {
+  if (stopping_) return;
+  log_line(LogLevel::kNotice, fmt::format("stopping after {}", signal_name));
+  now();
+  end_turn();
+  turn_open_ = true;  // no other begins: what it would grant is on no disk
+  Result<Done> kept = store_ == nullptr ? Result<Done>(Done{}) : store_->stop();
+  if (kept) flush_held();
+  if (!kept && failure_.empty()) failure_ = kept.error();
+  stopping_ = true;
+  for (const auto& listener : listeners_) {
+    remove_socket_file(listener->socket);
+    if (listener->uv.handle.loop != nullptr) close_handle(listener->uv.handle);
+  }
+  for (Connection* connection : connections_) {
+    if (connection != nullptr) connection->close();
+  }
+  while (!lingering_.empty()) lingering_.back()->close();
+  effects_.clear();
+  close_handle(stop_request_);
+  close_handle(prepare_);
+  close_handle(check_);
+  close_handle(timer_);
+  close_handle(idle_timer_);
+  close_handle(busy_poll_);
+  for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) close_handle(*handle);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,15 @@
+// The two clocks of the process. Everything else is told the time.
+#pragma once
+
+#include "core/base/types.h"
+
+namespace holdfast {
+
+// The engine's clock runs through suspends (CLOCK_BOOTTIME): a lock's ttl goes on while a laptop sleeps.
+Now read_clock();
+using ReadClock = Now (*)();
+
+// Microseconds since an arbitrary start, to measure how long work takes.
+int64_t read_stopwatch_us();
+
+}  // namespace holdfast
