@@ -82,7 +82,7 @@ class Runner {
     return reply;
   }
 
-  uint64_t script_bytes() { return engine_.state().scripts.memory_bytes(); }
+  uint64_t script_bytes() { return engine_.state().scripts->memory_bytes(); }
 
  private:
   static Config config() {

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks who includes whom: the core must stay free of the world, the shell stays outside it.
+"""Checks which files include which: the core stays free of the world, the shell stays outside it, and each
+room of the core, the shell and the client includes itself and the rooms before it only.
 
 Prints `file:line: ...` for each include that its room may not have, and fails if there is one. A header
-that no rule of the room names is refused, so that a new dependency is a decision and not an accident.
+that no rule of the room names is an error, so that a new dependency is a decision and not an accident.
 """
 import pathlib
 import re
@@ -17,8 +18,16 @@ IO = r'"io/[^"]+"'
 CLIENT = r'"client/[^"]+"'
 CLI = r'"cli/[^"]+"'
 
-# The first row whose files match rules a file: which includes it may have, and what to say of any other.
-ROOMS = [
+# The rooms, in their order. A file in one includes its own room and those before it.
+ROOMS = {
+    "core": ["base", "keyspace", "codec", "command", "state", "events", "lock", "persist", "script",
+             "engine", "handlers"],
+    "io": ["os", "config", "disk", "net"],
+    "client": ["base", "algorithm", "transport", "api"],
+}
+
+# The first row whose files match rules a file: which includes it may have, and the message for any other.
+AREAS = [
     (r"include/", [STD, PUBLIC],
      "the public API includes only the standard library and itself"),
     (r"src/core/base/page_pool\.cc", [STD, CORE, r"<sys/mman\.h>"],
@@ -44,9 +53,9 @@ ROOMS = [
 ONLY_IN = [
     (r"<boost/context/.*>", r"src/core/base/fiber\.cc$", "Boost.Context belongs to src/core/base/fiber.cc"),
     (r"<openssl/sha\.h>", r"src/core/base/sha(1|256)\.cc$", "SHA belongs to src/core/base/sha*.cc"),
-    (r"<uv(/.*)?\.h>", r"src/io/|src/client/transport",
+    (r"<uv(/.*)?\.h>", r"src/io/|src/client/transport/",
      "uv.h belongs to src/io and the client's transport"),
-    (r"<hiredis/.*>", r"src/client/transport", "hiredis belongs to the client's transport"),
+    (r"<hiredis/.*>", r"src/client/transport/", "hiredis belongs to the client's transport"),
     (r"<boost/.*>", r"src/io/config/options|src/cli/",
      "Boost belongs to src/io/config/options* and the command"),
     (r"<openssl/.*>", r"src/tls/", "OpenSSL belongs to src/tls"),
@@ -55,14 +64,32 @@ ONLY_IN = [
     (r"<isa-l/crc.*>", r"src/core/base/checksum\.cc$",
      "ISA-L's checksums belong to src/core/base/checksum.cc"),
     (r"<isa-l/igzip.*>", r"src/io/disk/(gunzip|snapshot_writer)\.(h|cc)$",
-     "gzip belongs to src/io/gunzip and snapshot_writer"),
+     "gzip belongs to src/io/disk/gunzip and snapshot_writer"),
     (r"<liblzf/.*>", r"src/core/codec/rdb_packed\.cc$", "LZF belongs to src/core/codec/rdb_packed.cc"),
 ]
-# They let in a clock, a file, a thread or chance: the same input would no longer give the same bytes.
+# They bring a clock, a file, a thread or chance: the same input would no longer give the same bytes.
 WORLD = (r"<(chrono|ctime|random|thread|mutex|shared_mutex|condition_variable|future|fstream|iostream"
          r"|filesystem)>")
 
 INCLUDE = re.compile(r'\s*#\s*include\s*(<[^>]+>|"[^"]+")')
+PLACE = re.compile(r'(?:src/|")(core|io|client)/(?:([^/"]+)/)?[^/"]+"?$')
+
+
+def room_fault(path, header):
+    """Why the room of the file may not include that of the header, or None where it may."""
+    place = PLACE.match(path)
+    if not place:
+        return None
+    area, room = place.groups()
+    if room not in ROOMS[area]:
+        return f"src/{area} has the rooms {', '.join(ROOMS[area])}: each file stands in one of them"
+    other = PLACE.match(header)
+    if not other or other.group(1) != area:
+        return None
+    before = ROOMS[area][:ROOMS[area].index(room) + 1]
+    if other.group(2) in before:
+        return None
+    return f"src/{area}/{room} includes only itself and the rooms before it ({', '.join(before)})"
 
 
 def fault(path, header):
@@ -72,25 +99,32 @@ def fault(path, header):
             return None if re.match(files, path) else why
     if path.startswith("src/core/") and re.fullmatch(WORLD, header):
         return "the core has no clock, file, thread or chance of its own"
-    for files, allowed, why in ROOMS:
+    for files, allowed, why in AREAS:
         if re.match(files, path):
-            return None if any(re.fullmatch(a, header) for a in allowed) else why
+            return room_fault(path, header) if any(re.fullmatch(a, header) for a in allowed) else why
     return None
 
 
-def main():
-    faults = 0
-    for root in ("include", "src"):
-        for path in sorted(pathlib.Path(root).rglob("*")):
+def faults_in(root):
+    """The faults of all files below a folder that has include/ and src/: (file, line, header, why)."""
+    for area in ("include", "src"):
+        for path in sorted((root / area).rglob("*")):
             if path.suffix not in (".h", ".cc"):
                 continue
+            name = path.relative_to(root).as_posix()
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 match = INCLUDE.match(line)
-                why = match and fault(path.as_posix(), match.group(1))
+                why = match and fault(name, match.group(1))
                 if why:
-                    print(f"{path}:{number}: may not include {match.group(1)}: {why}")
-                    faults += 1
-    return 1 if faults else 0
+                    yield name, number, match.group(1), why
+
+
+def main():
+    failed = False
+    for name, number, header, why in faults_in(pathlib.Path(".")):
+        print(f"{name}:{number}: may not include {header}: {why}")
+        failed = True
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/lock/hash_changes.h"
-#include "core/lock/locks.h"
+#include "core/lock/keys.h"
 
 namespace holdfast {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/events/journal.h"
+#include "core/events/record_changes.h"
 #include "core/persist/restore_state.h"
 #include "session.h"
 #include "state_text.h"

@@ -7,9 +7,9 @@
 
 #include "core/codec/hold_codec.h"
 #include "core/engine/engine.h"
-#include "core/events/journal.h"
+#include "core/events/record_changes.h"
 #include "core/lock/hash_changes.h"
-#include "core/lock/locks.h"
+#include "core/lock/keys.h"
 #include "core/state/state.h"
 
 namespace holdfast {

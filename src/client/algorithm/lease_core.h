@@ -9,18 +9,25 @@
 #include <string>
 #include <vector>
 
-#include "client/api/lease_server.h"
 #include "core/base/types.h"
 #include "holdfast/lease.h"
 
 namespace holdfast {
 
+// A store that cancels a lease without making the caller wait, as a Holdfast server does.
+class ServerLeaseStore : public LeaseStore {
+ public:
+  // Cancels without waiting; asks again where the answer is lost, for at most that long.
+  virtual void take_back(const std::string& lease, milliseconds at_most) = 0;
+  // Throws std::logic_error on the client's own thread, and in a child of fork().
+  virtual void forbid_to_wait() const = 0;
+};
+
 // What all leases of one store share.
 struct LeasePlace {
   std::shared_ptr<LeaseStore> store;
-  std::shared_ptr<ServerLeases>
-      server;                     // the same, where it is Holdfast's, which can be asked without waiting
-  std::function<TimeMs()> clock;  // monotonic
+  std::shared_ptr<ServerLeaseStore> server;  // the same, where it is one; otherwise null
+  std::function<TimeMs()> clock;             // monotonic
 };
 
 class LeaseCore {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/algorithm/lease_core.h"
 #include "client/base/value.h"
 #include "holdfast/lease.h"
 
@@ -14,7 +15,7 @@ namespace holdfast {
 class ClientCore;
 
 // Throws std::runtime_error where there is no answer, or an error that says nothing of the lease.
-class ServerLeases final : public LeaseStore {
+class ServerLeases final : public ServerLeaseStore {
  public:
   // Throws std::invalid_argument where the client has several servers.
   explicit ServerLeases(std::shared_ptr<ClientCore> client);
@@ -25,10 +26,8 @@ class ServerLeases final : public LeaseStore {
                             std::optional<milliseconds> ttl) override;
   std::vector<Answer> remove(const std::string& lease, const std::vector<Document>& documents) override;
 
-  // Cancels without waiting; asks again where the answer is lost, for at most that long.
-  void take_back(const std::string& lease, milliseconds at_most);
-  // Throws std::logic_error on the client's own thread, and in a child of fork().
-  void forbid_to_wait() const;
+  void take_back(const std::string& lease, milliseconds at_most) override;
+  void forbid_to_wait() const override;
 
  private:
   client::Value ask(std::vector<std::string> argv) const;

@@ -17,12 +17,6 @@
 
 namespace holdfast {
 
-struct Command;
-struct Conn;
-struct EngineState;
-struct Request;
-struct Turn;
-
 class Acl {
  public:
   using Users = absl::btree_map<std::string, std::unique_ptr<AclUser>, std::less<>>;
@@ -74,10 +68,6 @@ struct Verdict {
   bool allowed() const { return why == Denial::kNone; }
 };
 
-// Whether a user may run a request whose command has been resolved and whose arity fits.
-Verdict check_permission(const EngineState& s, const AclUser& user, const Command& command,
-                         std::span<const std::string_view> argv);
-
 // Where a command stands that was refused, for the log.
 enum class AclContext : uint8_t { kTopLevel, kMulti, kScript };
 
@@ -90,29 +80,5 @@ struct AclLogEntry {
   TimeMs at;
 };
 using AclLog = std::deque<AclLogEntry>;  // the newest first
-
-// Notes a refusal. One like an earlier one of the last minute is counted with that.
-void log_denial(Turn& t, const Conn& c, Denial why, AclContext context, std::string_view object,
-                std::string_view username);
-// The same for a request that check_permission() has refused.
-void log_verdict(Turn& t, const Conn& c, Verdict verdict, AclContext context, const Command& command,
-                 std::span<const std::string_view> argv);
-// "This user has no permissions to run the 'get' command"
-std::string denial_text(Verdict verdict, const Command& command, std::span<const std::string_view> argv);
-
-// Whether the connection has still to say who it is.
-bool needs_auth(const EngineState& s, const Conn& c);
-// A connection that is new, or as good as new.
-void forget_user(const EngineState& s, Conn& c);
-void become_user(const EngineState& s, Conn& c, const AclUser& user);
-// Users have changed: those connections that have lost theirs, or a channel they listen to, are closed.
-void apply_users(Turn& t);
-// CONFIG SET requirepass: empty, and "default" needs none.
-void set_default_password(Turn& t, std::string_view password);
-
-// take_request(): true where the request may not run; an error has been written. Only for connections that
-// are `checked`.
-bool refuse_by_acl(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv,
-                   class Reply& reply);
 
 }  // namespace holdfast

@@ -93,17 +93,17 @@ const Command* find_subcommand(const Command& container, std::string_view sub) {
   return find_name({name.data(), static_cast<size_t>(end - name.data())});
 }
 
+}  // namespace
+
 std::string wrong_arity_text(const Command& c) {
   return std::string("ERR wrong number of arguments for '").append(c.name).append("' command");
 }
 
-std::string upper(std::string_view text) {
+std::string upper_case(std::string_view text) {
   std::string s(text);
   for (char& c : s) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   return s;
 }
-
-}  // namespace
 
 std::span<const Command> all_commands() {
   static const std::vector<Command> kRows = sorted_rows();
@@ -135,7 +135,7 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
     const Command* sub = find_subcommand(*c, argv[1]);
     if (sub == nullptr) {
       const std::string shown(argv[1].substr(0, 128));
-      reply.error("ERR unknown subcommand '" + shown + "'. Try " + upper(c->name) + " HELP.");
+      reply.error("ERR unknown subcommand '" + shown + "'. Try " + upper_case(c->name) + " HELP.");
       return nullptr;
     }
     c = sub;
@@ -164,40 +164,6 @@ std::optional<std::vector<size_t>> key_positions(const Command& command,
   const auto step = static_cast<size_t>(command.key_step);
   for (auto i = static_cast<size_t>(command.first_key); i <= last; i += step) keys.push_back(i);
   return keys;
-}
-
-std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, int64_t lowest,
-                                   int64_t highest) {
-  const auto value = parse_int_in(r.arg(i), lowest, highest);
-  if (!value) {
-    r.reply.error(std::string("ERR ").append(what).append(" must be an integer from ") +
-                  std::to_string(lowest) + " to " + std::to_string(highest));
-  }
-  return value;
-}
-
-void reply_wrong_arity(Request& r) { r.reply.error(wrong_arity_text(r.command)); }
-void reply_subcommand_syntax(Request& r) {
-  r.reply.error("ERR unknown subcommand or wrong number of arguments for '" +
-                std::string(r.arg(1).substr(0, 128)) + "'. Try " + upper(r.command.container()) + " HELP.");
-}
-void reply_syntax_error(Request& r) { r.reply.error("ERR syntax error"); }
-void reply_too_many_ahead(Request& r) {
-  r.reply.error("ERR too many keys have tokens ahead of the clock, as far as max-token-lead allows");
-}
-
-void reply_not_an_integer(Request& r) { r.reply.error("ERR value is not an integer or out of range"); }
-void reply_wrong_type(Request& r) {
-  r.reply.error("WRONGTYPE Operation against a key holding the wrong kind of value");
-}
-
-void reply_help(Request& r, std::span<const std::string_view> lines) {
-  r.reply.array(lines.size() + 3);
-  r.reply.simple(upper(r.command.container()) +
-                 " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
-  for (const std::string_view line : lines) r.reply.simple(line);
-  r.reply.simple("HELP");
-  r.reply.simple("    Prints this help.");
 }
 
 }  // namespace holdfast

@@ -1,35 +1,19 @@
-// The command table: one row a command, and what a handler is given. A command is added in two edits, its
+// The command table: one row a command. A command is added in two edits, its
 // row in command.cc and its handler; all that COMMAND answers comes from the rows.
 #pragma once
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/base/parse.h"
-#include "core/state/state.h"
+#include "core/codec/reply.h"
 
 namespace holdfast {
 
-struct Command;
-
-// One request being run. The handler parses all, checks all, changes once, replies once.
-struct Request {
-  Turn& t;
-  Conn& c;
-  const Command& command;
-  std::span<const std::string_view> argv;
-  Reply reply;
-  bool may_block = false;    // not inside a transaction or a script
-  bool from_script = false;  // by redis.call()
-
-  EngineState& s() const { return t.s; }
-  Keyspace& keys() const { return t.keys(c.db); }
-  size_t argc() const { return argv.size(); }
-  std::string_view arg(size_t i) const { return argv[i]; }
-  TimeMs now() const { return t.now.mono; }
-};
+struct Request;
 
 enum CommandFlag : uint32_t {
   kWrite = 1U << 0U,
@@ -98,28 +82,14 @@ bool arity_fits(const Command& command, size_t argc);
 // none or the number of arguments is wrong.
 const Command* resolve_command(std::span<const std::string_view> argv, Reply& reply);
 
+// The errors of a wrong number of arguments.
+std::string wrong_arity_text(const Command& command);
+// The name as the texts of HELP have it.
+std::string upper_case(std::string_view name);
+
 // Where in `argv` the keys of a request stand, whose command has been resolved and whose arity fits.
 // nullopt: its count of keys makes no sense.
 std::optional<std::vector<size_t>> key_positions(const Command& command,
                                                  std::span<const std::string_view> argv);
-
-// Runs a request whose command has been resolved. Not for what a transaction has to queue.
-void run_command(Request& r);
-
-// Reads an argument that must be a number in a range; where it is none, writes an error that names `what`.
-std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, int64_t lowest,
-                                   int64_t highest);
-
-// Errors that several handlers give.
-void reply_syntax_error(Request& r);
-void reply_wrong_arity(Request& r);
-void reply_not_an_integer(Request& r);
-void reply_too_many_ahead(Request& r);
-void reply_wrong_type(Request& r);
-// A subcommand with a wrong number of arguments, where Redis points to HELP.
-void reply_subcommand_syntax(Request& r);
-
-// The lines of "X HELP", with Redis's first and last.
-void reply_help(Request& r, std::span<const std::string_view> lines);
 
 }  // namespace holdfast

@@ -14,8 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/state/conn.h"
-
 namespace holdfast {
 
 struct Command;

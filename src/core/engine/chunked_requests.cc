@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/engine/requests.h"
+#include "core/events/acl_check.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "core/command/command.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -3,8 +3,11 @@
 
 #include <utility>
 
+#include "core/events/invalidate.h"
 #include "core/events/monitor.h"
-#include "core/lock/locks.h"
+#include "core/events/publish.h"
+#include "core/lock/sessions.h"
+#include "core/lock/waiting.h"
 
 namespace holdfast {
 

@@ -9,9 +9,18 @@
 #include "core/engine/disconnect.h"
 #include "core/engine/requests.h"
 #include "core/engine/resumable_request.h"
+#include "core/events/acl_check.h"
+#include "core/events/invalidate.h"
+#include "core/events/record_changes.h"
+#include "core/lock/keys.h"
 #include "core/lock/leases.h"
-#include "core/lock/locks.h"
+#include "core/lock/sessions.h"
+#include "core/lock/waiting.h"
 #include "core/persist/restore_state.h"
+#include "core/script/script.h"
+#include "core/state/journal.h"
+#include "core/state/memory_use.h"
+#include "core/state/output_limit.h"
 #include "core/state/state.h"
 
 namespace holdfast {
@@ -20,91 +29,31 @@ EngineState::EngineState(Config c)
     : config(std::move(c)),
       tokens(config.token_floor),
       leases(config.limits.lease_memory),
-      scripts(config.limits.script_memory_bytes, config.limits.script_run_bytes),
+      scripts(
+          std::make_unique<ScriptHost>(config.limits.script_memory_bytes, config.limits.script_run_bytes)),
       task(std::make_unique<LongTask>(*this)),
       acl(config.requirepass) {
   // The shell has tried them before it made an engine.
   const std::string wrong = acl.load(config.acl_text, config.acl_source);
   assert(wrong.empty());
   for (const AheadToken& saved : config.tokens_ahead) tokens.restore(saved);
-  scripts.time.clock_us = config.clock_us;
-  scripts.time.pause = [this] { task->fiber.pause(); };
-  scripts.log = config.log;
+  scripts->time.clock_us = config.clock_us;
+  scripts->time.pause = [this] { task->fiber.pause(); };
+  scripts->log = config.log;
   for (auto& db : dbs) db = std::make_unique<Keyspace>(config.hash_seed, pages);
   for (DbIndex i = 0; i < kDatabases; ++i) db_at[i] = db_name[i] = i;
-  memory.startup_bytes = sizeof(EngineState) + kDatabases * sizeof(Keyspace) + scripts.memory_bytes();
+  memory.startup_bytes = sizeof(EngineState) + kDatabases * sizeof(Keyspace) + scripts->memory_bytes();
 }
 
 // Timers must be disarmed before their owners go, and a script under way has to end, as its stack is to be
 // given back.
 EngineState::~EngineState() {
   while (task->fiber.under_way()) {
-    scripts.kill("ERR Script killed: the server stops.");
+    scripts->kill("ERR Script killed: the server stops.");
     task->fiber.resume();
   }
   while (timers.take_due(kNever) != nullptr) {
   }
-}
-
-uint64_t used_memory_bytes(const EngineState& s) {
-  // What stands beside an object in indexes and allocator, by estimate.
-  constexpr uint64_t kIndexBytes = 256;
-  uint64_t bytes = s.memory.startup_bytes + s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
-                   s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
-                   s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
-                   s.leases.remembered() * (sizeof(LeaseFate) + kIndexBytes) +
-                   s.attachments.size() * 2 * sizeof(Attachment) +
-                   s.conns.size() * (sizeof(Conn) + kIndexBytes);
-  bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
-           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.old_buffers.bytes();
-  for (const auto& db : s.dbs) bytes += db->used_bytes();
-  for (const auto& db : s.flushed) bytes += db->waiting_bytes();
-  return bytes;
-}
-
-uint64_t note_memory_use(Turn& t) {
-  MemoryUse& memory = t.s.memory;
-  const uint64_t bytes = used_memory_bytes(t.s);
-  memory.peak_bytes = std::max(memory.peak_bytes, bytes);
-  memory.looked_at = t.now.mono;
-  return bytes;
-}
-
-// A flushed keyspace that no snapshot needs any more.
-static auto next_flushed(EngineState& s) {
-  return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
-}
-
-static bool dismantle_flushed(EngineState& s) {
-  const auto flushed = next_flushed(s);
-  if (flushed == s.flushed.end()) return false;
-  if ((*flushed)->dismantle_step()) s.flushed.erase(flushed);
-  return true;
-}
-
-bool give_some_back(EngineState& s) {
-  const bool has_old = !s.old_buffers.empty();
-  s.old_buffers.release_some();
-  return dismantle_flushed(s) || has_old;
-}
-
-void renew_output_limit(const EngineState& s, Conn& c) {
-  // Enough for the answers to a login, and for some hundred errors. No limit is less, or nobody could set
-  // another.
-  constexpr size_t kGuestOutputBytes = size_t{16} << 10U;
-  const Limits& limits = s.config.limits;
-  uint64_t bytes = c.subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
-  bytes = bytes == 0 ? Buffer::kUnlimited : std::max<uint64_t>(bytes, kGuestOutputBytes);
-  if (needs_auth(s, c)) bytes = std::min<uint64_t>(bytes, c.out.size() + kGuestOutputBytes);
-  c.out.set_limit(std::min(bytes, Buffer::kUnlimited));
-  c.later.set_limit(c.out.limit());
-}
-
-void close_slow_reader(Turn& t, Conn& c) {
-  c.out.mark_overflowed();
-  if (c.closing) return;
-  c.closing = true;
-  t.fx.closes.push_back(c.id);
 }
 
 namespace {
@@ -254,14 +203,14 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   if (s_->task->fiber.under_way()) return;  // of a script in the middle nobody hears
   broadcast_invalidations(t);
   finish_journal(t);
-  dismantle_flushed(*s_);
-  if (s_->scripts.collecting()) s_->scripts.collect_step();
+  free_flushed(*s_);
+  if (s_->scripts->collecting()) s_->scripts->collect_step();
 }
 
 std::optional<TimeMs> Engine::next_deadline() const {
   if (s_->service.loading) return std::nullopt;
-  const bool has_work = next_flushed(*s_) != s_->flushed.end() || s_->scripts.collecting() ||
-                        s_->leaving.has_value() || !s_->old_buffers.empty() || !s_->unfinished.empty() ||
+  const bool has_work = has_flushed_to_free(*s_) || s_->scripts->collecting() || s_->leaving.has_value() ||
+                        !s_->old_buffers.empty() || !s_->unfinished.empty() ||
                         s_->tracking.has_surplus(s_->config.limits.tracking_keys);
   if (has_work || s_->task->fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();

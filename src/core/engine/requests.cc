@@ -8,9 +8,16 @@
 #include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/engine/resumable_request.h"
+#include "core/events/acl_check.h"
+#include "core/events/invalidate.h"
 #include "core/events/monitor.h"
 #include "core/events/request_text.h"
-#include "core/lock/locks.h"
+#include "core/events/run_command.h"
+#include "core/lock/waiting.h"
+#include "core/script/demands.h"
+#include "core/state/memory_use.h"
+#include "core/state/output_limit.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 
@@ -18,8 +25,6 @@ namespace {
 
 constexpr std::string_view kBusyText =
     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
-
-constexpr std::string_view kOomText = "OOM command not allowed when used memory > 'maxmemory'.";
 
 bool is_queued_in_multi(const Conn& c, const Command& command) {
   return c.transaction != nullptr && (command.flags & kInMulti) == 0;
@@ -145,17 +150,6 @@ bool refuse_while_busy(const Conn& c, const Command& command, Reply& reply) {
   return true;
 }
 
-// Nothing is promised that cannot be kept: only what ends holds, and what changes nothing, goes on.
-bool refuse_promise(Request& r) {
-  const Service& service = r.s().service;
-  if ((r.command.flags & kWrite) == 0 || (r.command.flags & kRelease) != 0) return false;
-  if (!service.refusal.empty()) return r.reply.error(service.refusal), true;
-  if (is_due(service.recovering_until, r.now()) || (r.command.flags & kDenyOom) == 0) return false;
-  r.reply.error("RECOVERING holds of before the restart may still be alive elsewhere; " +
-                std::to_string((service.recovering_until - r.now()).count) + " ms are left");
-  return true;
-}
-
 // A web page may make a browser send lines here; what they say must not be done, whatever the server does.
 // True: the request was such a line, and its connection is closed.
 bool refuse_http(Turn& t, Conn& c, std::string_view word, size_t answered) {
@@ -214,75 +208,7 @@ inline void flush_later(Turn& t, Conn& c) {
   c.later.reset(0);
 }
 
-// The limits within which SLOWLOG keeps a request's arguments, as Redis does.
-std::vector<std::string> cut_arguments(const Command& command, std::span<const std::string_view> argv) {
-  constexpr size_t kMaxArguments = 32;
-  std::vector<std::string> cut;
-  for (size_t i = 0; i < std::min(argv.size(), kMaxArguments); ++i) {
-    if (i + 1 == kMaxArguments && argv.size() > kMaxArguments) {
-      cut.push_back("... (" + std::to_string(argv.size() - kMaxArguments + 1) + " more arguments)");
-    } else if (is_secret(command, argv, i)) {
-      cut.emplace_back(kRedacted);
-    } else {
-      cut.push_back(cut_text(argv[i]));
-    }
-  }
-  return cut;
-}
-
-void note_time(Request& r, int64_t us) {
-  CommandLog& log = r.s().log;
-  const Config& config = r.s().config;
-  const int64_t at_s = r.t.now.wall_us / 1000000;
-  log.note_time(r.command, us, config.latency_tracking);
-  if (us >= config.slowlog_us && config.slowlog_entries > 0 && (r.command.flags & kSkipSlowlog) == 0) {
-    log.keep_slow({0, at_s, us, cut_arguments(r.command, r.argv), r.c.peer, r.c.name},
-                  config.slowlog_entries);
-  }
-  if (config.latency_threshold_ms > 0 && us / 1000 >= config.latency_threshold_ms) {
-    log.note_latency((r.command.flags & kFast) != 0 ? "fast-command" : "command", at_s, us / 1000);
-  }
-}
-
-// Runs the handler, with what there is to know about the call.
-void call(Request& r) {
-  const Config& config = r.s().config;
-  // A limit below a millisecond is for those who want to see everything.
-  constexpr int64_t kCloseUs = 1000;
-  const bool timed = (r.s().log.begin(r.command) || config.slowlog_us < kCloseUs) && config.clock_us;
-  const int64_t began_us = timed ? config.clock_us() : 0;
-  const size_t answered = r.reply.out().size();
-  r.command.handler(r);
-  if (timed) note_time(r, config.clock_us() - began_us);
-  if (r.reply.out().size() > answered && r.reply.out().view()[answered] == '-') {
-    const bool again = (r.command.flags & kMovableKeys) != 0 && r.s().scripts.take_repeated_error();
-    r.s().log.note_failure(r.command, r.reply.out().view().substr(answered), again);
-  }
-}
-
 }  // namespace
-
-void run_command(Request& r) {
-  ++r.s().stats.commands;
-  const bool script = (r.command.flags & kMovableKeys) != 0;
-  if (script && !r.s().monitors.empty()) [[unlikely]]
-    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
-  const size_t answered = r.reply.out().size();
-  if ((r.command.flags & kDenyOom) != 0 && r.keys().is_full()) [[unlikely]] {
-    r.reply.error(kOomText);
-    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
-    return;
-  }
-  if (!r.s().service.grants(r.now()) && refuse_promise(r)) [[unlikely]] {
-    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
-    return;
-  }
-  call(r);
-  if (!script && !r.s().monitors.empty()) [[unlikely]]
-    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
-  if (r.c.tracking != nullptr) [[unlikely]]
-    remember_reads(r.t, r.c, r.command, r.argv);
-}
 
 static void conclude_refused(Turn& t, Conn& c, const Command& command,
                              std::span<const std::string_view> argv, size_t answered) {
@@ -357,6 +283,20 @@ void conclude_request(Turn& t, Conn& c, size_t answered) {
     broadcast_invalidations(t);
   }
   flush_later(t, c);
+}
+
+bool is_paused(const Turn& t, const Conn& c, const Command& command,
+               std::span<const std::string_view> argv) {
+  const Pause& pause = t.s.pause;
+  if (!pause.until || is_due(*pause.until, t.now.mono)) return false;
+  if (!pause.writes_only) return true;
+  if (c.transaction == nullptr) return demands_of(t.s, command, argv).write;
+  return command.handler == cmd_exec && c.transaction->writes;
+}
+
+void postpone(Conn& c, std::span<const std::string_view> argv) {
+  c.postponed.add(argv);
+  c.running = false;  // what it is told meanwhile reaches it
 }
 
 void run_postponed(Turn& t) {

@@ -9,14 +9,6 @@
 
 namespace holdfast {
 
-// What a request may do, as far as it tells before it runs. A script's own flags ("#!lua flags=...") count
-// where it has them.
-struct Demands {
-  bool write = false;  // also: publish
-  bool grow = false;   // memory
-};
-Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv);
-
 // The connection must be able to go on: not blocked, not closing.
 void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv);
 // The same while a script is over its time: few commands run, all others are answered -BUSY.
@@ -29,5 +21,11 @@ void conclude_request(Turn& t, Conn& c, size_t answered);
 void run_postponed(Turn& t);
 // Runs what postpone() has kept with the connection.
 void take_postponed(Turn& t, Conn& c);
+
+// Whether the request has to wait.
+bool is_paused(const Turn& t, const Conn& c, const Command& command,
+               std::span<const std::string_view> argv);
+// Keeps it; the connection is blocked until it has been run.
+void postpone(Conn& c, std::span<const std::string_view> argv);
 
 }  // namespace holdfast

@@ -4,6 +4,8 @@
 #include <cassert>
 
 #include "core/command/command.h"
+#include "core/events/run_command.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

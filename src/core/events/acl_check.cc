@@ -1,4 +1,6 @@
 // What a connection's user may do, and what becomes of a connection whose user changes.
+#include "core/events/acl_check.h"
+
 #include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
@@ -6,12 +8,12 @@
 #include <vector>
 
 #include "core/base/glob.h"
-#include "core/command/acl.h"
 #include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/command/key_access.h"
 #include "core/events/describe_client.h"
 #include "core/events/request_text.h"
+#include "core/state/output_limit.h"
 
 namespace holdfast {
 
@@ -133,10 +135,6 @@ std::string denial_text(Verdict verdict, const Command& command, std::span<const
   }
   return "This user has no permissions to access the '" + std::string(argv[verdict.at]) +
          (verdict.why == Denial::kKey ? "' key" : "' channel");
-}
-
-bool needs_auth(const EngineState& s, const Conn& c) {
-  return !c.authenticated && !s.acl.lets_anybody_in();
 }
 
 void forget_user(const EngineState& s, Conn& c) {

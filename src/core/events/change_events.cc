@@ -3,6 +3,9 @@
 
 #include <string>
 
+#include "core/events/invalidate.h"
+#include "core/events/publish.h"
+
 namespace holdfast {
 
 void publish_key_event(Turn& t, std::string_view event, DbIndex db, std::string_view key) {

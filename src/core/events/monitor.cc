@@ -8,6 +8,7 @@
 #include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/events/request_text.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -7,6 +7,7 @@
 
 #include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -4,9 +4,10 @@
 #include <vector>
 
 #include "core/command/categories.h"
-#include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/events/acl_check.h"
 #include "core/events/request_text.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

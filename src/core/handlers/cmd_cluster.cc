@@ -3,8 +3,8 @@
 #include <string>
 
 #include "core/base/hash_slot.h"
-#include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

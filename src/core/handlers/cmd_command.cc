@@ -6,10 +6,10 @@
 
 #include "core/base/glob.h"
 #include "core/command/categories.h"
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/command/key_access.h"
 #include "core/command/syntax.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

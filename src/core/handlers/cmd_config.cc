@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "core/base/glob.h"
-#include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/events/acl_check.h"
 #include "core/events/request_text.h"
+#include "core/state/output_limit.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -3,11 +3,16 @@
 #include <utility>
 
 #include "core/base/version.h"
-#include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/events/acl_check.h"
 #include "core/events/describe_client.h"
+#include "core/events/invalidate.h"
 #include "core/events/monitor.h"
-#include "core/lock/locks.h"
+#include "core/events/publish.h"
+#include "core/lock/sessions.h"
+#include "core/lock/waiting.h"
+#include "core/state/output_limit.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "core/command/command.h"
 #include "core/command/handlers.h"
-#include "core/events/journal.h"
-#include "core/lock/locks.h"
+#include "core/events/record_changes.h"
+#include "core/lock/keys.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

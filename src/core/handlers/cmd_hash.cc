@@ -4,8 +4,10 @@
 
 #include "core/base/glob.h"
 #include "core/command/handlers.h"
+#include "core/events/change_events.h"
 #include "core/handlers/hash_access.h"
 #include "core/handlers/scan.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 
@@ -42,34 +44,6 @@ bool is_cursor(Request& r, size_t at) {
 }
 
 }  // namespace
-
-std::optional<HashView> find_hash_to_read(Request& r) {
-  const Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
-  ++(f ? r.s().stats.keyspace_hits : r.s().stats.keyspace_misses);
-  if (!f) {
-    notify(r.t, kNotifyKeyMiss, "keymiss", r.c.db, r.arg(1));
-    return HashView();
-  }
-  if (is_hash(*f)) return HashView(*f);
-  reply_wrong_type(r);
-  return std::nullopt;
-}
-
-std::optional<HashTarget> find_hash_to_write(Request& r) {
-  const Key key = r.keys().key(r.arg(1));
-  const Keyspace::Found f = find_any(r.t, r.c.db, key);
-  if (!f || type_of(*f) == EntryType::kNone) return HashTarget{key, f, HashView()};
-  if (is_hash(*f)) return HashTarget{key, f, HashView(*f)};
-  reply_wrong_type(r);
-  return std::nullopt;
-}
-
-size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
-                  std::string_view event) {
-  const size_t fields = set_fields(r.t, r.c.db, target.key, target.f, pairs, r.c.id);
-  notify(r.t, kNotifyHash, event, r.c.db, r.arg(1));
-  return fields;
-}
 
 void cmd_hset(Request& r) {
   if (const auto made = set_pairs(r)) r.reply.integer(static_cast<int64_t>(*made));

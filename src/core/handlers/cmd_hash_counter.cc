@@ -7,6 +7,7 @@
 #include "core/base/parse.h"
 #include "core/command/handlers.h"
 #include "core/handlers/hash_access.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

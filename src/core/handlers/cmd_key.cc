@@ -7,73 +7,18 @@
 #include <cstring>
 
 #include "core/base/glob.h"
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
+#include "core/events/invalidate.h"
 #include "core/events/request_text.h"
 #include "core/handlers/scan.h"
 #include "core/handlers/string_access.h"
-#include "core/lock/locks.h"
+#include "core/lock/keys.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 
 namespace {
-
-std::string_view type_name(EntryType type) {
-  switch (type) {
-    case EntryType::kString:
-      return "string";
-    case EntryType::kLock:
-      return "lock";
-    case EntryType::kHash:
-    case EntryType::kBigHash:
-      return "hash";
-    case EntryType::kNone:
-      break;
-  }
-  return "none";
-}
-
-// As strtoul() reads it, which Redis uses: nothing at all is 0, and "-1" the largest of all.
-std::optional<uint64_t> parse_cursor(std::string_view text) {
-  const std::string copy(text);
-  if (!copy.empty() && std::isspace(static_cast<unsigned char>(copy[0])) != 0) return std::nullopt;
-  char* end = nullptr;
-  errno = 0;
-  const uint64_t value = std::strtoull(copy.c_str(), &end, 10);
-  if (*end != '\0' || errno == ERANGE) return std::nullopt;
-  return value;
-}
-
-bool read_scan_option(Request& r, size_t i, bool with_type, ScanArguments& scan) {
-  if (i + 1 < r.argc()) {
-    const std::string_view word = r.arg(i);
-    if (equals_ignore_case(word, "MATCH")) {
-      if (r.arg(i + 1) != "*") scan.match = r.arg(i + 1);
-      return true;
-    }
-    if (equals_ignore_case(word, "COUNT")) {
-      const auto count = parse_int(r.arg(i + 1));
-      if (!count) return reply_not_an_integer(r), false;
-      if (*count < 1) return reply_syntax_error(r), false;
-      scan.count = static_cast<size_t>(*count);
-      return true;
-    }
-    if (with_type && equals_ignore_case(word, "TYPE")) {
-      scan.type = r.arg(i + 1);
-      return true;
-    }
-  }
-  reply_syntax_error(r);
-  return false;
-}
-
-bool shows(const Entry& e, const ScanArguments& scan, TimeMs now, GlobSteps& steps) {
-  return type_of(e) != EntryType::kNone && !is_due(key_deadline(e), now) &&
-         (!scan.holds_only || is_hold(e)) &&
-         (!scan.type || equals_ignore_case(*scan.type, type_name(type_of(e)))) &&
-         (!scan.match || glob_match(*scan.match, key_of(e), steps));
-}
 
 // FLUSHALL and FLUSHDB take ASYNC or SYNC; both come back at once, and the memory goes back step by step.
 bool check_flush_arguments(Request& r) {
@@ -85,31 +30,6 @@ bool check_flush_arguments(Request& r) {
 }
 
 }  // namespace
-
-std::optional<ScanArguments> read_scan_arguments(Request& r, size_t at, bool with_type) {
-  ScanArguments scan;
-  const auto cursor = parse_cursor(r.arg(at));
-  if (!cursor) {
-    r.reply.error("ERR invalid cursor");
-    return std::nullopt;
-  }
-  scan.cursor = std::min(*cursor, (uint64_t{1} << Keyspace::kCursorBits) - 1);
-  for (size_t i = at + 1; i < r.argc(); i += 2) {
-    if (!read_scan_option(r, i, with_type, scan)) return std::nullopt;
-  }
-  return scan;
-}
-
-ScanPage scan_page(Request& r, const ScanArguments& scan) {
-  ScanPage page;
-  size_t count = scan.count;
-  GlobSteps steps;
-  page.next = r.keys().scan(scan.cursor, count, [&](const Entry& e) {
-    if (shows(e, scan, r.now(), steps)) page.keys.emplace_back(key_of(e));
-    if (steps.taken >= kPageSteps) count = 0;
-  });
-  return page;
-}
 
 // Removes the keys given; also UNLINK, as removing is O(1) here.
 void cmd_del(Request& r) {
@@ -145,7 +65,7 @@ void cmd_randomkey(Request& r) {
   bool any = false;
   GlobSteps no_steps;
   const auto take = [&](const Entry& e) {
-    if (any || !shows(e, {}, r.now(), no_steps)) return;
+    if (any || !is_shown(e, {}, r.now(), no_steps)) return;
     any = true;
     found = key_of(e);
   };

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/lock/leases.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

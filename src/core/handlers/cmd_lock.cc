@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <string>
 
-#include "core/command/command.h"
 #include "core/command/handlers.h"
-#include "core/lock/locks.h"
+#include "core/events/acl_check.h"
+#include "core/lock/acquire.h"
+#include "core/lock/keys.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -3,12 +3,12 @@
 #include <string>
 
 #include "core/base/glob.h"
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
 #include "core/events/request_text.h"
 #include "core/handlers/scan.h"
-#include "core/lock/locks.h"
+#include "core/lock/keys.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

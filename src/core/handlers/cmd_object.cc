@@ -1,11 +1,11 @@
 // OBJECT and MEMORY USAGE: how a key is kept.
 #include <string>
 
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/keyspace/hash_body.h"
 #include "core/keyspace/lock_body.h"
-#include "core/lock/locks.h"
+#include "core/lock/keys.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

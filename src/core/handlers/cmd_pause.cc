@@ -1,24 +1,10 @@
 // CLIENT PAUSE, UNPAUSE and REPLY: what makes answers wait, or not come.
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/engine/requests.h"
 #include "core/state/pause.h"
+#include "core/state/request.h"
 
 namespace holdfast {
-
-bool is_paused(const Turn& t, const Conn& c, const Command& command,
-               std::span<const std::string_view> argv) {
-  const Pause& pause = t.s.pause;
-  if (!pause.until || is_due(*pause.until, t.now.mono)) return false;
-  if (!pause.writes_only) return true;
-  if (c.transaction == nullptr) return demands_of(t.s, command, argv).write;
-  return command.handler == cmd_exec && c.transaction->writes;
-}
-
-void postpone(Conn& c, std::span<const std::string_view> argv) {
-  c.postponed.add(argv);
-  c.running = false;  // what it is told meanwhile reaches it
-}
 
 // Of two pauses the one that ends later counts, and the one that stops more.
 void cmd_client_pause(Request& r) {

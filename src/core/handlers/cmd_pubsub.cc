@@ -3,10 +3,12 @@
 #include <vector>
 
 #include "core/base/glob.h"
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/engine/chunked_requests.h"
+#include "core/events/publish.h"
 #include "core/handlers/scan.h"
+#include "core/state/output_limit.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

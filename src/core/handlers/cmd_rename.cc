@@ -2,12 +2,12 @@
 // another one, with another token.
 #include <string>
 
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
 #include "core/handlers/string_access.h"
 #include "core/lock/hash_changes.h"
-#include "core/lock/locks.h"
+#include "core/lock/keys.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

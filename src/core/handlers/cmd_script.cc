@@ -5,11 +5,12 @@
 #include <vector>
 
 #include "core/base/sha1.h"
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/engine/requests.h"
 #include "core/engine/resumable_request.h"
+#include "core/script/demands.h"
 #include "core/script/script.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 
@@ -29,7 +30,7 @@ std::optional<size_t> read_key_count(Request& r) {
 }
 
 void adopt_limits(Request& r) {
-  ScriptHost& host = r.s().scripts;
+  ScriptHost& host = *r.s().scripts;
   const Limits& limits = r.s().config.limits;
   host.time.busy_us = limits.busy_reply_ms * 1000;
   host.time.hard_us = limits.script_hard_ms * 1000;
@@ -40,7 +41,7 @@ void run_script(Request& r, const Script& script, std::string_view sha, size_t k
   if (read_only && script.flags.shebang && !script.flags.no_writes) {
     return r.reply.error("ERR Can not execute a script with write flag using *_ro command.");
   }
-  ScriptHost& host = r.s().scripts;
+  ScriptHost& host = *r.s().scripts;
   // Such a script is refused before it comes here, unless it was loaded behind MULTI.
   const bool picky = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;
   if (picky && r.s().memory.over_limit) {
@@ -49,61 +50,35 @@ void run_script(Request& r, const Script& script, std::string_view sha, size_t k
   }
   adopt_limits(r);
   host.run(r, script, sha, r.argv.subspan(3, keys), r.argv.subspan(3 + keys), read_only);
+  r.error_counted = host.take_repeated_error();
 }
 
 void eval(Request& r, bool read_only) {
   const auto keys = read_key_count(r);
   if (!keys) return;
   const std::string sha = sha1_hex(r.arg(1));
-  const Script* script = r.s().scripts.find(sha);
+  const Script* script = r.s().scripts->find(sha);
   std::string error;
   if (script == nullptr) {
     adopt_limits(r);
-    script = r.s().scripts.load(sha, r.arg(1), false, error);
+    script = r.s().scripts->load(sha, r.arg(1), false, error);
   }
   if (script == nullptr) return r.reply.error(error);
   run_script(r, *script, sha, *keys, read_only);
 }
 
-using Sha = std::array<char, ScriptHost::kShaDigits>;
-
-// A script's name in lower case, which is how it is kept, written to `sha`. Empty: it can be no name.
-std::string_view sha_named(std::string_view name, Sha& sha) {
-  if (name.size() != sha.size()) return {};
-  std::ranges::transform(name, sha.begin(), ascii_lower);
-  return {sha.data(), sha.size()};
-}
-
-// What the script of a request says of itself; nothing where it is not known by its name.
-ScriptFlags declared_flags(const ScriptHost& scripts, const Command& command, std::string_view script) {
-  if (command.handler == cmd_eval || command.handler == cmd_eval_ro) return ScriptHost::flags_of(script);
-  Sha digits;
-  const Script* found = scripts.find(sha_named(script, digits));
-  return found == nullptr ? ScriptFlags{} : found->flags;
-}
-
 void eval_sha(Request& r, bool read_only) {
-  Sha digits;
-  const std::string_view sha = sha_named(r.arg(1), digits);
+  ScriptName digits;
+  const std::string_view sha = script_name(r.arg(1), digits);
   if (sha.empty()) return r.reply.error(kNoScriptText);
   const auto keys = read_key_count(r);
   if (!keys) return;
-  const Script* script = r.s().scripts.find(sha);
+  const Script* script = r.s().scripts->find(sha);
   if (script == nullptr) return r.reply.error(kNoScriptText);
   run_script(r, *script, sha, *keys, read_only);
 }
 
 }  // namespace
-
-Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv) {
-  const bool publishes = command.handler == cmd_publish || command.handler == cmd_spublish;
-  if ((command.flags & kMovableKeys) == 0) {
-    return {(command.flags & kWrite) != 0 || publishes, (command.flags & kDenyOom) != 0};
-  }
-  const ScriptFlags flags = declared_flags(s.scripts, command, argv[1]);
-  if (!flags.shebang) return {(command.flags & kReadOnly) == 0, false};
-  return {!flags.no_writes, !flags.no_writes && !flags.allow_oom};
-}
 
 void cmd_eval(Request& r) { eval(r, false); }
 void cmd_eval_ro(Request& r) { eval(r, true); }
@@ -112,7 +87,7 @@ void cmd_evalsha_ro(Request& r) { eval_sha(r, true); }
 
 void cmd_script_load(Request& r) {
   const std::string sha = sha1_hex(r.arg(2));
-  ScriptHost& host = r.s().scripts;
+  ScriptHost& host = *r.s().scripts;
   std::string error;
   adopt_limits(r);
   const bool done = host.find(sha) != nullptr ? host.keep_cached(sha, error)
@@ -123,9 +98,9 @@ void cmd_script_load(Request& r) {
 
 void cmd_script_exists(Request& r) {
   r.reply.array(r.argc() - 2);
-  Sha digits;
+  ScriptName digits;
   for (size_t i = 2; i < r.argc(); ++i) {
-    r.reply.integer(r.s().scripts.find(sha_named(r.arg(i), digits)) == nullptr ? 0 : 1);
+    r.reply.integer(r.s().scripts->find(script_name(r.arg(i), digits)) == nullptr ? 0 : 1);
   }
 }
 
@@ -134,12 +109,12 @@ void cmd_script_flush(Request& r) {
       r.argc() == 2 ||
       (r.argc() == 3 && (equals_ignore_case(r.arg(2), "async") || equals_ignore_case(r.arg(2), "sync")));
   if (!fine) return r.reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
-  r.s().scripts.flush();
+  r.s().scripts->flush();
   r.reply.ok();
 }
 
 void cmd_script_kill(Request& r) {
-  ScriptHost& host = r.s().scripts;
+  ScriptHost& host = *r.s().scripts;
   if (!host.running()) return r.reply.error("NOTBUSY No scripts in execution right now.");
   if (host.has_written()) {
     return r.reply.error(

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

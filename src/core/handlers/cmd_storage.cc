@@ -1,9 +1,9 @@
 // SAVE and its like: what goes to disk, and when the server stops. The shell does it.
 #include <string>
 
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/events/request_text.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -1,10 +1,10 @@
 // SET and its older forms, GET and its forms that change the key as well, DELEX.
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
 #include "core/handlers/expire_words.h"
 #include "core/handlers/string_access.h"
-#include "core/lock/locks.h"
+#include "core/lock/keys.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

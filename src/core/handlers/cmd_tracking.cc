@@ -3,8 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/events/invalidate.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

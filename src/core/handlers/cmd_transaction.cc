@@ -2,10 +2,13 @@
 #include <string>
 #include <utility>
 
-#include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/engine/chunked_requests.h"
-#include "core/lock/locks.h"
+#include "core/events/acl_check.h"
+#include "core/events/run_command.h"
+#include "core/lock/keys.h"
+#include "core/state/output_limit.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

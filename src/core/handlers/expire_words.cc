@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 
+#include "core/state/request.h"
+
 namespace holdfast {
 
 namespace {

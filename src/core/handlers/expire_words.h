@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "core/command/command.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

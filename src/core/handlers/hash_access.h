@@ -9,7 +9,6 @@
 #include "core/command/command.h"
 #include "core/events/change_events.h"
 #include "core/lock/hash_changes.h"
-#include "core/lock/locks.h"
 
 namespace holdfast {
 

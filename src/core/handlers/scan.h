@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/command/command.h"
+#include "core/base/glob.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 
@@ -25,6 +26,9 @@ struct ScanPage {
 // Steps of matching (GlobSteps) after which a page ends, though COUNT asks for more: about a tenth
 // of a millisecond.
 inline constexpr uint64_t kPageSteps = uint64_t{1} << 13;
+
+// Whether a live key has what the arguments ask for.
+bool is_shown(const Entry& e, const ScanArguments& scan, TimeMs now, GlobSteps& steps);
 
 // Reads "cursor [MATCH pattern] [COUNT count] [TYPE type]" from argument `at` on; TYPE only where
 // `with_type`. nullopt: the error has been written.

@@ -2,7 +2,9 @@
 #include "core/handlers/string_access.h"
 
 #include "core/events/change_events.h"
-#include "core/lock/locks.h"
+#include "core/lock/acquire.h"
+#include "core/lock/keys.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

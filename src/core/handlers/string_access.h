@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "core/command/command.h"
 #include "core/keyspace/keyspace.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -123,4 +123,20 @@ inline TimeMs renewed_at(const Entry& e) {
   return {static_cast<int64_t>((uint64_t{e.timer_prev} << 32U) | e.timer_next)};
 }
 
+// As TYPE answers.
+inline std::string_view type_name(EntryType type) {
+  switch (type) {
+    case EntryType::kString:
+      return "string";
+    case EntryType::kLock:
+      return "lock";
+    case EntryType::kHash:
+    case EntryType::kBigHash:
+      return "hash";
+    case EntryType::kNone:
+      break;
+  }
+  return "none";
+}
+
 }  // namespace holdfast

@@ -1,9 +1,13 @@
 // Admission: the one rule for mutexes, semaphores, readers and writers. A request joins a key when
 // holders + 1 <= min(capacity of the request and of every holder), and nobody waits before it.
-#include "core/lock/locks.h"
+
+#include "core/lock/acquire.h"
 
 #include "core/events/change_events.h"
-#include "core/events/journal.h"
+#include "core/events/record_changes.h"
+#include "core/lock/keys.h"
+#include "core/lock/sessions.h"
+#include "core/lock/waiting.h"
 
 #include <algorithm>
 #include <cassert>

@@ -7,6 +7,8 @@
 // deadlock before. Usually nobody waits for the asker, and the search ends at once. A search has a limit of
 // steps; one that reaches it has found nothing. Large searches are rare, and a client that asks for them
 // again and again must not keep the others waiting: so steps are saved up by time.
+#include "core/lock/deadlock.h"
+
 #include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
@@ -17,8 +19,6 @@
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include "core/lock/locks.h"
 
 namespace holdfast {
 

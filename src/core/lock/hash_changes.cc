@@ -5,8 +5,8 @@
 #include <cassert>
 #include <cstring>
 
-#include "core/events/journal.h"
-#include "core/lock/locks.h"
+#include "core/events/record_changes.h"
+#include "core/lock/keys.h"
 
 namespace holdfast {
 

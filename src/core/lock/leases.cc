@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "core/events/journal.h"
-#include "core/lock/locks.h"
+#include "core/events/record_changes.h"
+#include "core/lock/acquire.h"
+#include "core/lock/keys.h"
 
 namespace holdfast {
 

@@ -1,5 +1,7 @@
 // SESSION holds: noted with their connection, ended with it, now or after the session grace.
-#include "core/lock/locks.h"
+#include "core/lock/sessions.h"
+
+#include "core/lock/keys.h"
 
 namespace holdfast {
 

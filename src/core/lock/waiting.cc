@@ -1,11 +1,14 @@
 // Waiting: who stands in a key's queue, and who is let in when the key changes. First come, first served; a
 // change wakes exactly those that it admits.
+#include "core/lock/waiting.h"
+
 #include "core/events/change_events.h"
+#include "core/lock/acquire.h"
+#include "core/lock/deadlock.h"
+#include "core/lock/keys.h"
 
 #include <algorithm>
 #include <cassert>
-
-#include "core/lock/locks.h"
 
 namespace holdfast {
 

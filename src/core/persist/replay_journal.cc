@@ -2,7 +2,9 @@
 #include <string>
 #include <vector>
 
+#include "core/codec/journal_record.h"
 #include "core/lock/hash_changes.h"
+#include "core/lock/keys.h"
 #include "core/persist/restore_state.h"
 
 namespace holdfast {

@@ -9,6 +9,9 @@
 #include "core/base/sha1.h"
 #include "core/keyspace/packed_hash.h"
 #include "core/lock/hash_changes.h"
+#include "core/lock/holds.h"
+#include "core/lock/sessions.h"
+#include "core/lock/waiting.h"
 
 namespace holdfast {
 

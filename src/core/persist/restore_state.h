@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "core/codec/hold_codec.h"
-#include "core/events/journal.h"
+#include "core/events/record_changes.h"
 #include "core/keyspace/hash_body.h"
-#include "core/lock/locks.h"
+#include "core/lock/keys.h"
 
 namespace holdfast {
 

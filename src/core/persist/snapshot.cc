@@ -6,8 +6,9 @@
 #include "core/base/sha1.h"
 #include "core/base/version.h"
 #include "core/codec/hold_codec.h"
+#include "core/events/record_changes.h"
 #include "core/lock/hash_changes.h"
-#include "core/lock/locks.h"
+#include "core/state/memory_use.h"
 
 namespace holdfast {
 

@@ -15,8 +15,11 @@
 #include "core/base/version.h"
 #include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/events/acl_check.h"
+#include "core/events/run_command.h"
 #include "core/script/script.h"
 #include "core/script/value.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

@@ -11,6 +11,7 @@
 #include "core/script/libs.h"
 #include "core/script/memory.h"
 #include "core/script/script.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

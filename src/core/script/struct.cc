@@ -15,6 +15,7 @@
 #include "core/script/libs.h"
 #include "core/script/memory.h"
 #include "core/script/script.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 

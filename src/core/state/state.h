@@ -16,23 +16,23 @@
 #include "core/codec/reply.h"
 #include "core/command/acl.h"
 #include "core/command/command_log.h"
-#include "core/engine/engine.h"
-#include "core/events/journal.h"
-#include "core/events/pubsub.h"
-#include "core/events/tracking.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
-#include "core/script/script.h"
 #include "core/state/availability.h"
 #include "core/state/conn.h"
+#include "core/state/effects.h"
+#include "core/state/journal.h"
 #include "core/state/lease_table.h"
 #include "core/state/pause.h"
+#include "core/state/pubsub.h"
 #include "core/state/tokens.h"
+#include "core/state/tracking.h"
 #include "core/state/wait_queue.h"
 #include "core/state/watches.h"
 
 namespace holdfast {
 
+class ScriptHost;
 struct LongTask;
 
 // Counters since the start, for INFO.
@@ -110,7 +110,7 @@ struct EngineState {
   PubSub pubsub;
   Watches watches;
   Tracking tracking;
-  ScriptHost scripts;
+  std::unique_ptr<ScriptHost> scripts;
   std::unique_ptr<LongTask> task;
   Pause pause;
   CommandLog log;
@@ -131,6 +131,11 @@ inline void end_transaction(EngineState& s, std::unique_ptr<Transaction> transac
 }
 
 inline uint64_t attachment_key(DbIndex db, Handle h) { return (uint64_t{db} << 32U) | h; }
+// An exclusive hold's attachment; null where it has none.
+inline const Attachment* attachment_of(const EngineState& s, DbIndex db, const Keyspace::Found& f) {
+  if (!f->attached) return nullptr;
+  return &s.attachments.find(attachment_key(db, f.handle()))->second;
+}
 
 // What a connection calls itself, which counts as memory.
 inline void set_text(EngineState& s, std::string& text, std::string_view value) {
@@ -158,12 +163,6 @@ inline void mark_dirty(Turn& t, Conn& c) {
   t.fx.dirty.push_back(c.id);
 }
 
-// Sets how much the connection may leave unread, by what it is: one that has still to log in, a subscriber
-// or any other. To be called when that changes, or the limits do.
-void renew_output_limit(const EngineState& s, Conn& c);
-// The connection has left unread more than it may: it is to be closed, and hears nothing more.
-void close_slow_reader(Turn& t, Conn& c);
-
 // Where something that is no reply to the present request is written.
 inline Reply push_to(Turn& t, Conn& c) {
   mark_dirty(t, c);
@@ -177,13 +176,6 @@ inline uint64_t near_token(const Config& config, const Now& now) {
   const int64_t lead_us = std::min(config.max_token_lead.count / 2, kMostMs) * 1000;
   return static_cast<uint64_t>(std::max<int64_t>(now.wall_us, 0) + lead_us);
 }
-
-// What waits to be given back to the system counts as well.
-uint64_t used_memory_bytes(const EngineState& s);
-// Gives back some of what waits for that; false: nothing does that can go now.
-bool give_some_back(EngineState& s);
-// The same, and notes it for the peak.
-uint64_t note_memory_use(Turn& t);
 
 // What two numbers of databases mean to clients changes places.
 inline void swap_databases(EngineState& s, size_t a, size_t b) {

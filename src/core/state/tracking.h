@@ -6,18 +6,12 @@
 #include <absl/container/btree_set.h>
 
 #include <functional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/base/hash.h"
 #include "core/state/conn.h"
 
 namespace holdfast {
-
-struct Command;
-struct Turn;
 
 class Tracking {
  public:
@@ -52,24 +46,5 @@ class Tracking {
   // The most that one client may name.
   static constexpr size_t kMostPrefixes = 1000;
 };
-
-// Notes that the connection may keep what this request has read.
-void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv);
-
-// Forgets a few of the keys that are too many since the limit was lowered; their readers are told.
-void forget_surplus_keys(Turn& t);
-
-// Tells who has read the key that it changed.
-void invalidate(Turn& t, std::string_view key);
-void invalidate_all(Turn& t);
-
-// After a request: tells who made it of its own changes.
-void tell_own_invalidations(Turn& t);
-
-// Once a turn: tells those with BCAST what has changed.
-void broadcast_invalidations(Turn& t);
-
-void start_tracking(Turn& t, Conn& c, ClientTracking wanted);
-void stop_tracking(Turn& t, Conn& c);
 
 }  // namespace holdfast

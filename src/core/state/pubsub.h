@@ -1,5 +1,5 @@
-// Who has subscribed to which channel or pattern. Owns the index; what each connection has subscribed to
-// stands in its Conn.
+// Which connections have subscribed to which channel or pattern. Owns the index; what each connection has
+// subscribed to stands in its Conn.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -10,8 +10,6 @@
 #include "core/state/conn.h"
 
 namespace holdfast {
-
-struct Turn;
 
 class PubSub {
  public:
@@ -31,13 +29,5 @@ class PubSub {
   Names shard_channels;  // SSUBSCRIBE: a world of names of its own
   uint64_t bytes = 0;    // of the names, here and in Conn, by estimate
 };
-
-// Sends a message to all who subscribed to the channel or to a pattern that matches it; returns how many
-// times it was sent.
-int64_t publish(Turn& t, std::string_view channel, std::string_view message);
-int64_t publish_to_shard(Turn& t, std::string_view channel, std::string_view message);
-
-// A connection has gone or was reset: it hears of nothing any more. At most so many of each kind.
-void unsubscribe_all(Turn& t, Conn& c, size_t most = SIZE_MAX);
 
 }  // namespace holdfast

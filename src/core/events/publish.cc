@@ -1,11 +1,12 @@
 // Messages on their way to subscribers. One is encoded once for each protocol, however many hear it.
-#include "core/events/pubsub.h"
+#include "core/events/publish.h"
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
 #include "core/base/glob.h"
+#include "core/state/output_limit.h"
 #include "core/state/state.h"
 
 namespace holdfast {
@@ -72,22 +73,6 @@ void unsubscribe_from(PubSub& all, PubSub::Names& map, Conn& c, absl::btree_set<
 }
 
 }  // namespace
-
-void PubSub::add(Names& names, const std::string& name, Conn& c) {
-  const auto [it, made] = names.try_emplace(name);
-  it->second.emplace(c.id.serial, c.id);
-  bytes += bytes_of_name(name) * (made ? 2 : 1);
-  c.name_bytes += bytes_of_name(name);
-}
-
-void PubSub::remove(Names& names, const std::string& name, Conn& c) {
-  const auto it = names.find(name);
-  it->second.erase(c.id.serial);
-  const bool last = it->second.empty();
-  if (last) names.erase(it);
-  bytes -= bytes_of_name(name) * (last ? 2 : 1);
-  c.name_bytes -= bytes_of_name(name);
-}
 
 int64_t publish(Turn& t, std::string_view channel, std::string_view message) {
   int64_t sent = 0;

@@ -1,12 +1,13 @@
 // The writer of records. What reads them is replay_journal.cc.
-#include "core/events/journal.h"
+
+#include "core/events/record_changes.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/codec/hold_codec.h"
-#include "core/lock/hash_changes.h"
-#include "core/lock/locks.h"
+#include "core/codec/journal_record.h"
+#include "core/keyspace/hash_view.h"
 #include "core/state/state.h"
 
 namespace holdfast {

@@ -1,12 +1,13 @@
 // Who is told of which key. A key is forgotten when its readers have been told: they read it again or do
 // not care any more.
-#include "core/events/tracking.h"
+#include "core/events/invalidate.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "core/command/command.h"
+#include "core/state/memory_use.h"
 #include "core/state/state.h"
 
 namespace holdfast {

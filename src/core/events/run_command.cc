@@ -1,0 +1,98 @@
+// One call of a handler.
+#include "core/events/run_command.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/command/handlers.h"
+#include "core/events/invalidate.h"
+#include "core/events/monitor.h"
+#include "core/events/request_text.h"
+#include "core/state/request.h"
+
+namespace holdfast {
+
+namespace {
+
+// Nothing is promised that cannot be kept: only what ends holds, and what changes nothing, goes on.
+bool refuse_promise(Request& r) {
+  const Service& service = r.s().service;
+  if ((r.command.flags & kWrite) == 0 || (r.command.flags & kRelease) != 0) return false;
+  if (!service.refusal.empty()) return r.reply.error(service.refusal), true;
+  if (is_due(service.recovering_until, r.now()) || (r.command.flags & kDenyOom) == 0) return false;
+  r.reply.error("RECOVERING holds of before the restart may still be alive elsewhere; " +
+                std::to_string((service.recovering_until - r.now()).count) + " ms are left");
+  return true;
+}
+
+// The limits within which SLOWLOG keeps a request's arguments, as Redis does.
+std::vector<std::string> cut_arguments(const Command& command, std::span<const std::string_view> argv) {
+  constexpr size_t kMaxArguments = 32;
+  std::vector<std::string> cut;
+  for (size_t i = 0; i < std::min(argv.size(), kMaxArguments); ++i) {
+    if (i + 1 == kMaxArguments && argv.size() > kMaxArguments) {
+      cut.push_back("... (" + std::to_string(argv.size() - kMaxArguments + 1) + " more arguments)");
+    } else if (is_secret(command, argv, i)) {
+      cut.emplace_back(kRedacted);
+    } else {
+      cut.push_back(cut_text(argv[i]));
+    }
+  }
+  return cut;
+}
+
+void note_time(Request& r, int64_t us) {
+  CommandLog& log = r.s().log;
+  const Config& config = r.s().config;
+  const int64_t at_s = r.t.now.wall_us / 1000000;
+  log.note_time(r.command, us, config.latency_tracking);
+  if (us >= config.slowlog_us && config.slowlog_entries > 0 && (r.command.flags & kSkipSlowlog) == 0) {
+    log.keep_slow({0, at_s, us, cut_arguments(r.command, r.argv), r.c.peer, r.c.name},
+                  config.slowlog_entries);
+  }
+  if (config.latency_threshold_ms > 0 && us / 1000 >= config.latency_threshold_ms) {
+    log.note_latency((r.command.flags & kFast) != 0 ? "fast-command" : "command", at_s, us / 1000);
+  }
+}
+
+// Runs the handler, with what there is to know about the call.
+void call(Request& r) {
+  const Config& config = r.s().config;
+  // A limit below a millisecond is for those who want to see everything.
+  constexpr int64_t kCloseUs = 1000;
+  const bool timed = (r.s().log.begin(r.command) || config.slowlog_us < kCloseUs) && config.clock_us;
+  const int64_t began_us = timed ? config.clock_us() : 0;
+  const size_t answered = r.reply.out().size();
+  r.command.handler(r);
+  if (timed) note_time(r, config.clock_us() - began_us);
+  if (r.reply.out().size() > answered && r.reply.out().view()[answered] == '-') {
+    r.s().log.note_failure(r.command, r.reply.out().view().substr(answered), r.error_counted);
+  }
+}
+
+}  // namespace
+
+void run_command(Request& r) {
+  ++r.s().stats.commands;
+  const bool script = (r.command.flags & kMovableKeys) != 0;
+  if (script && !r.s().monitors.empty()) [[unlikely]]
+    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
+  const size_t answered = r.reply.out().size();
+  if ((r.command.flags & kDenyOom) != 0 && r.keys().is_full()) [[unlikely]] {
+    r.reply.error(kOomText);
+    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
+    return;
+  }
+  if (!r.s().service.grants(r.now()) && refuse_promise(r)) [[unlikely]] {
+    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
+    return;
+  }
+  call(r);
+  if (!script && !r.s().monitors.empty()) [[unlikely]]
+    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
+  if (r.c.tracking != nullptr) [[unlikely]]
+    remember_reads(r.t, r.c, r.command, r.argv);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,48 @@
+// The hash that a key holds, whichever of its two forms it has: packed into the entry (packed_hash.h) while
+// it is small, a HashBody (hash_body.h) from then on, as Redis does with listpack and hashtable.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/keyspace/entry.h"
+#include "core/keyspace/hash_body.h"
+#include "core/keyspace/packed_hash.h"
+
+namespace holdfast {
+
+// A view of a key's hash, or of none, which is one without fields. Good until the hash is changed.
+class HashView {
+ public:
+  HashView() = default;
+  explicit HashView(const Entry& e) {
+    if (type_of(e) == EntryType::kBigHash) {
+      body_ = hash_body_of(e);
+    } else {
+      packed_ = PackedHash(value_of(e));
+    }
+  }
+
+  size_t size() const { return body_ != nullptr ? body_->size() : packed_.size(); }
+  std::optional<std::string_view> find(std::string_view field) const {
+    return body_ != nullptr ? body_->find(field) : packed_.find(field);
+  }
+  // Calls `f(field, value)` for all fields: of a small hash in the order in which they came.
+  template <class F>
+  void for_each(F f) const {
+    body_ != nullptr ? body_->for_each(f) : packed_.for_each(f);
+  }
+  // As HashBody::scan(); a small hash comes at once.
+  template <class F>
+  uint64_t scan(uint64_t cursor, const size_t& count, F f) const {
+    if (body_ != nullptr) return body_->scan(cursor, count, f);
+    packed_.for_each(f);
+    return 0;
+  }
+
+ private:
+  const HashBody* body_ = nullptr;
+  PackedHash packed_{{}};
+};
+
+}  // namespace holdfast

@@ -1,0 +1,54 @@
+// What counts as memory in use, and what of it can go at once.
+#include "core/state/memory_use.h"
+
+#include <algorithm>
+
+#include "core/state/state.h"
+
+namespace holdfast {
+
+uint64_t used_memory_bytes(const EngineState& s) {
+  // What stands beside an object in indexes and allocator, by estimate.
+  constexpr uint64_t kIndexBytes = 256;
+  uint64_t bytes = s.memory.startup_bytes + s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
+                   s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
+                   s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
+                   s.leases.remembered() * (sizeof(LeaseFate) + kIndexBytes) +
+                   s.attachments.size() * 2 * sizeof(Attachment) +
+                   s.conns.size() * (sizeof(Conn) + kIndexBytes);
+  bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
+           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.old_buffers.bytes();
+  for (const auto& db : s.dbs) bytes += db->used_bytes();
+  for (const auto& db : s.flushed) bytes += db->waiting_bytes();
+  return bytes;
+}
+
+uint64_t note_memory_use(Turn& t) {
+  MemoryUse& memory = t.s.memory;
+  const uint64_t bytes = used_memory_bytes(t.s);
+  memory.peak_bytes = std::max(memory.peak_bytes, bytes);
+  memory.looked_at = t.now.mono;
+  return bytes;
+}
+
+// A flushed keyspace that no snapshot needs any more.
+static auto next_flushed(const EngineState& s) {
+  return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
+}
+
+bool has_flushed_to_free(const EngineState& s) { return next_flushed(s) != s.flushed.end(); }
+
+bool free_flushed(EngineState& s) {
+  const auto flushed = next_flushed(s);
+  if (flushed == s.flushed.end()) return false;
+  if ((*flushed)->dismantle_step()) s.flushed.erase(flushed);
+  return true;
+}
+
+bool give_some_back(EngineState& s) {
+  const bool has_old = !s.old_buffers.empty();
+  s.old_buffers.release_some();
+  return free_flushed(s) || has_old;
+}
+
+}  // namespace holdfast

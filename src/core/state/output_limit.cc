@@ -1,0 +1,27 @@
+// The limits of output, and what happens beyond them.
+#include "core/state/output_limit.h"
+
+#include <algorithm>
+
+namespace holdfast {
+
+void renew_output_limit(const EngineState& s, Conn& c) {
+  // Enough for the answers to a login, and for some hundred errors. No limit is less, or nobody could set
+  // another.
+  constexpr size_t kGuestOutputBytes = size_t{16} << 10U;
+  const Limits& limits = s.config.limits;
+  uint64_t bytes = c.subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
+  bytes = bytes == 0 ? Buffer::kUnlimited : std::max<uint64_t>(bytes, kGuestOutputBytes);
+  if (needs_auth(s, c)) bytes = std::min<uint64_t>(bytes, c.out.size() + kGuestOutputBytes);
+  c.out.set_limit(std::min(bytes, Buffer::kUnlimited));
+  c.later.set_limit(c.out.limit());
+}
+
+void close_slow_reader(Turn& t, Conn& c) {
+  c.out.mark_overflowed();
+  if (c.closing) return;
+  c.closing = true;
+  t.fx.closes.push_back(c.id);
+}
+
+}  // namespace holdfast
