@@ -126,7 +126,7 @@ class World {
     for (;;) {
       switch (parser.parse(bytes)) {
         case RequestParser::Status::kMore:
-          return engine_.note_input(conn, bytes.size());
+          return engine_.record_input(conn, bytes.size());
         case RequestParser::Status::kBroken:
           return engine_.reject(conn, parser.error(), fx_);
         case RequestParser::Status::kRequest:

@@ -38,7 +38,7 @@ inline Config engine_config() {
 
 // Everything is read that was kept; then time passes.
 inline void conclude(Engine& engine, const Now& now) {
-  engine.conclude_loading(now);
+  engine.finish_loading(now);
   engine.check_invariants();
 }
 inline void let_expire(Engine& engine, int64_t ms) {

@@ -227,7 +227,7 @@ class Model {
   Reply lease_cancel(Caller& caller, const std::string& id);
   Reply lease_renew(Caller& caller, const std::string& id, std::optional<int64_t> ttl_ms);
   Reply lease_info(Caller& caller, const std::string& id);
-  Reply fate(Caller& caller, const std::string& id) const;
+  Reply outcome(Caller& caller, const std::string& id) const;
   void renew_document(const KeyId& id, int64_t ttl_ms, Serial client);
   static bool owns(const std::string& id, const KeyState& state);
   bool whole(const std::string& id) const;

@@ -112,7 +112,7 @@ void Model::finish_lease(const std::string& id, Lease::State state) {
 }
 
 // The error of a lease that is not there any more; nothing for one that is.
-Model::Reply Model::fate(Caller& caller, const std::string& id) const {
+Model::Reply Model::outcome(Caller& caller, const std::string& id) const {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return caller.error("NOLEASE no such lease");
   switch (found->second.state) {
@@ -129,7 +129,7 @@ Model::Reply Model::fate(Caller& caller, const std::string& id) const {
 }
 
 Model::Reply Model::lease_confirm(Caller& caller, const std::string& id) {
-  if (Reply ended = fate(caller, id)) return ended;
+  if (Reply ended = outcome(caller, id)) return ended;
   if (!whole(id)) {
     lose_lease(id, now_.mono);
     return caller.error("EXPIRED the lease has expired");
@@ -141,7 +141,7 @@ Model::Reply Model::lease_confirm(Caller& caller, const std::string& id) {
 }
 
 Model::Reply Model::lease_cancel(Caller& caller, const std::string& id) {
-  if (Reply ended = fate(caller, id)) {
+  if (Reply ended = outcome(caller, id)) {
     const auto found = leases_.find(id);
     if (found != leases_.end() && found->second.state == Lease::State::kExpired) {
       return caller.frame().simple("OK");
@@ -158,7 +158,7 @@ Model::Reply Model::lease_cancel(Caller& caller, const std::string& id) {
 }
 
 Model::Reply Model::lease_renew(Caller& caller, const std::string& id, std::optional<int64_t> ttl_ms) {
-  if (Reply ended = fate(caller, id)) return ended;
+  if (Reply ended = outcome(caller, id)) return ended;
   if (!whole(id)) {
     lose_lease(id, now_.mono);
     return caller.error("EXPIRED the lease has expired");

@@ -311,7 +311,7 @@ void RedlockWorld::crash(Server& server) {
   const auto links = server.links;
   start_engine(server, before);
   const TimeMs now = server_now(server).mono;
-  if (profile_.recovers) server.engine->service().recovering_until = now + DurationMs{130};
+  if (profile_.recovers) server.engine->availability().recovering_until = now + DurationMs{130};
   for (const auto& [serial, link] : waits)
     deliver(index, link, link.second, {Reply::Kind::kLost, 0, "gone"});
 }

@@ -235,7 +235,7 @@ class Player {
       peer.input.erase(0, consumed);
       peer.began_to_wait = engine_.blocked(peer.id);
     }
-    engine_.note_input(peer.id, peer.input.size());
+    engine_.record_input(peer.id, peer.input.size());
   }
 
   bool any_began_to_wait() const {

@@ -83,14 +83,14 @@ TEST_CASE("ACL: what load() refuses changes nothing, and a user that stays keeps
   CHECK(acl.find("a") == a);
   REQUIRE(acl.load("user a on >x +get\nuser b off\n", "file").empty());
   CHECK(acl.find("a") == a);
-  CHECK(acl.lets_anybody_in());
+  CHECK(acl.allows_unauthenticated());
   REQUIRE(acl.load("", "file").empty());
   CHECK(acl.users().size() == 1);
 }
 
 TEST_CASE("ACL: a password is taken by its hash, of a user that is on") {
   Acl acl("pw");
-  CHECK_FALSE(acl.lets_anybody_in());
+  CHECK_FALSE(acl.allows_unauthenticated());
   CHECK(acl.authenticate("default", "pw") == acl.find("default"));
   CHECK(acl.authenticate("default", "pw2") == nullptr);
   CHECK(acl.authenticate("default", "") == nullptr);

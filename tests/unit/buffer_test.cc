@@ -105,9 +105,9 @@ TEST_CASE("Buffer: moving and swapping hand the content over") {
   CHECK(b.view() == "aa");
 }
 
-TEST_CASE("OldBuffers: small ones go at once, large ones in steps, the more the larger") {
+TEST_CASE("DeferredFree: small ones go at once, large ones in steps, the more the larger") {
   constexpr size_t kMiB = size_t{1} << 20U;
-  OldBuffers old;
+  DeferredFree old;
   Buffer buffer;
   buffer.reserve(kMiB / 2);
   old.take(buffer);
@@ -130,9 +130,9 @@ TEST_CASE("OldBuffers: small ones go at once, large ones in steps, the more the 
   CHECK(steps < 64);
 }
 
-TEST_CASE("OldBuffers: one large block stays, and the next buffer that grows large takes it") {
+TEST_CASE("DeferredFree: one large block stays, and the next buffer that grows large takes it") {
   constexpr size_t kMiB = size_t{1} << 20U;
-  OldBuffers old;
+  DeferredFree old;
   Buffer first;
   first.append(std::string(kMiB + 1, 'x'));  // 2 MiB
   const char* const block = first.data();
@@ -156,9 +156,9 @@ TEST_CASE("OldBuffers: one large block stays, and the next buffer that grows lar
   CHECK_FALSE(old.empty());  // one stays, the other goes
 }
 
-TEST_CASE("OldBuffers: a block beyond 2 MiB does not stay, nor is one taken that is too small") {
+TEST_CASE("DeferredFree: a block beyond 2 MiB does not stay, nor is one taken that is too small") {
   constexpr size_t kMiB = size_t{1} << 20U;
-  OldBuffers old;
+  DeferredFree old;
   Buffer buffer;
   buffer.reserve(2 * kMiB + 1);  // 4 MiB
   old.take(buffer);

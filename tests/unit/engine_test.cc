@@ -249,9 +249,9 @@ TEST_CASE("engine: all that clients can make grow counts as used, and no more wh
   other.say({"LOCK", name, "bob", "0"});
   counts({{"LOCK", name, "carol", "0", "WAIT", "0"}}, name.size());
   const uint64_t unread = used_memory(observer);
-  engine.note_input(other.id, 1000);
+  engine.record_input(other.id, 1000);
   CHECK(used_memory(observer) == unread + 1000);
-  engine.note_input(other.id, 0);
+  engine.record_input(other.id, 0);
   other.say({"CLIENT", "PAUSE", "100000", "WRITE"});
   counts({{"SET", "k", name}}, name.size());
   other.say({"CLIENT", "UNPAUSE"});
@@ -344,7 +344,7 @@ TEST_CASE("engine: the journal has a large value once a turn, however often it c
   c.say({"SWAPDB", "0", "1"});
   c.say({"FLUSHDB"});
   pass_on();
-  twin.conclude_loading(now);
+  twin.finish_loading(now);
   Client reader(twin);
   CHECK(reader.say({"DBSIZE"}) == ":0\r\n");
   reader.say({"SELECT", "1"});

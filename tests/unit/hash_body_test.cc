@@ -57,7 +57,7 @@ struct World {
 
   EngineState s;
   Effects fx;
-  Turn t;
+  Context t;
 };
 
 }  // namespace

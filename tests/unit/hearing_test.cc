@@ -34,7 +34,7 @@ struct World {
 
   EngineState s;
   Effects fx;
-  Turn t;
+  Context t;
 };
 
 std::string heard(Conn& c) {

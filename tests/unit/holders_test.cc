@@ -1,4 +1,4 @@
-// The holders of a lock, timers, tokens and lease fates: small structures with promises of their own.
+// The holders of a lock, timers, tokens and lease outcomes: small structures with promises of their own.
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -216,27 +216,28 @@ TEST_CASE("tokens: a long key has no counter of its own, before, at and after th
   }
 }
 
-TEST_CASE("lease table: the fates of the newest leases are remembered, one below, at and above the limit") {
+TEST_CASE(
+    "lease table: the outcomes of the newest leases are remembered, one below, at and above the limit") {
   LeaseTable leases(3);
   for (const char* id : {"a", "b", "c"}) end(leases, id, LeaseState::kConfirmed);
-  CHECK(leases.fate("a") != nullptr);
+  CHECK(leases.outcome("a") != nullptr);
   end(leases, "d", LeaseState::kCancelled);
-  CHECK(leases.fate("a") == nullptr);
-  CHECK(leases.fate("b")->state == LeaseState::kConfirmed);
-  CHECK(leases.fate("d")->state == LeaseState::kCancelled);
+  CHECK(leases.outcome("a") == nullptr);
+  CHECK(leases.outcome("b")->state == LeaseState::kConfirmed);
+  CHECK(leases.outcome("d")->state == LeaseState::kCancelled);
 }
 
-TEST_CASE("lease table: an id that is used again has no fate meanwhile, and then its new one") {
+TEST_CASE("lease table: an id that is used again has no outcome meanwhile, and then its new one") {
   LeaseTable leases(2);
   end(leases, "a", LeaseState::kConfirmed);
   auto again = std::make_unique<LiveLease>();
   again->id = "a";
   LiveLease* lease = leases.add(std::move(again));
-  CHECK(leases.fate("a") == nullptr);
+  CHECK(leases.outcome("a") == nullptr);
   leases.end(lease, LeaseState::kExpired);
-  CHECK(leases.fate("a")->state == LeaseState::kExpired);
+  CHECK(leases.outcome("a")->state == LeaseState::kExpired);
   end(leases, "b", LeaseState::kExpired);
-  CHECK(leases.fate("a") != nullptr);
+  CHECK(leases.outcome("a") != nullptr);
 }
 
 }  // namespace holdfast

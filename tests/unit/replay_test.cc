@@ -21,7 +21,7 @@ std::string taken(Engine& engine) {
 }
 
 void conclude(Engine& engine, Now now) {
-  engine.conclude_loading(now);
+  engine.finish_loading(now);
   engine.check_invariants();
 }
 
@@ -212,7 +212,7 @@ TEST_CASE("replay: does not ask what time it is; what is past comes back and end
   REQUIRE(again.replay(records, late).empty());
   CHECK(again.state().dbs[0]->live() == 5);
   CHECK(again.state().leases.size() == 1);
-  again.conclude_loading(late);
+  again.finish_loading(late);
   Effects fx;
   again.tick(late, fx);
   CHECK(again.state().dbs[0]->live() == 1);

@@ -92,7 +92,7 @@ TEST_CASE("clock: within one start of the machine a hold ends when it would have
       Engine engine(config_of("one", set_ms));
       REQUIRE(engine.replay(records, now).empty());
       CHECK(end_of(engine, "k") == 12000);
-      engine.conclude_loading(now);
+      engine.finish_loading(now);
       Talker c(engine, now);
       CHECK(c.say({"EXISTS", "k"}) == (mono_ms < 12000 ? ":1\r\n" : ":0\r\n"));
     }
@@ -224,7 +224,7 @@ TEST_CASE("clock: a snapshot has one clock, and the journal behind it another") 
     engine.begin_replayed_file();
     REQUIRE(engine.replay(behind, time_of(3000, set_ms)).empty());
     CHECK(state_text(engine, time_of(3000)) == text);
-    engine.conclude_loading(time_of(3000, set_ms));
+    engine.finish_loading(time_of(3000, set_ms));
     engine.check_invariants();
   }
   Engine moved(config_of("two", 6 * kHourMs));  // an hour behind what the snapshot was written by
@@ -269,7 +269,7 @@ TEST_CASE("clock: a difference of any size and sign is read as it was written, a
     const std::string lock = writer.wrote(time_of(2000), {"LOCK", "k", "alice", "10000"});
     const std::string rest = lock.substr(lock.find(std::string{static_cast<char>(Record::kString), 0}));
     CHECK(engine.replay(record + bytes + rest, time_of(3000)).empty());
-    engine.conclude_loading(time_of(3000));
+    engine.finish_loading(time_of(3000));
     engine.check_invariants();
   }
 }

@@ -138,8 +138,8 @@ TEST_CASE("command log: the time of all calls is told by those that were timed")
   const Command& get = *find_command("get");
   CHECK(log.counts_of(get).us() == 0);
   for (int i = 0; i < 10; ++i) log.begin(get);
-  log.note_time(get, 4, true);
-  log.note_time(get, 8, false);
+  log.record_time(get, 4, true);
+  log.record_time(get, 8, false);
   CHECK(log.counts_of(get).us_per_call() == doctest::Approx(6));
   CHECK(log.counts_of(get).us() == 60);
   CHECK(log.counts_of(get).histogram.calls() == 1);
@@ -196,16 +196,16 @@ TEST_CASE("command log: slow commands, the newest first; the oldest go, and numb
 
 TEST_CASE("command log: latency keeps a second's largest, 160 seconds, and the largest of all time") {
   CommandLog log;
-  log.note_latency("command", 1, 5);
-  log.note_latency("command", 1, 9);
-  log.note_latency("command", 1, 7);
+  log.record_latency("command", 1, 5);
+  log.record_latency("command", 1, 9);
+  log.record_latency("command", 1, 7);
   const LatencyEvent& event = log.latency().at("command");
   REQUIRE(event.samples.size() == 1);
   CHECK(event.samples[0].ms == 9);
-  for (int64_t at = 2; at <= 160; ++at) log.note_latency("command", at, 1);
+  for (int64_t at = 2; at <= 160; ++at) log.record_latency("command", at, 1);
   CHECK(event.samples.size() == 160);
   CHECK(event.samples.front().at_s == 1);
-  log.note_latency("command", 161, 1);
+  log.record_latency("command", 161, 1);
   CHECK(event.samples.size() == 160);
   CHECK(event.samples.front().at_s == 2);
   CHECK(event.max_ms == 9);
@@ -214,18 +214,18 @@ TEST_CASE("command log: latency keeps a second's largest, 160 seconds, and the l
 TEST_CASE("command log: errors are counted by their code, and by no more than 128 codes") {
   CommandLog log;
   const Command& get = *find_command("get");
-  log.note_failure(get, "-WRONGTYPE Operation against\r\n", false);
-  log.note_rejection(&get, "-ERR wrong\r\n");
-  log.note_rejection(nullptr, "-ERR unknown\r\n");
-  log.note_failure(get, "-BARE\r\n", false);
+  log.record_failure(get, "-WRONGTYPE Operation against\r\n", false);
+  log.record_rejection(&get, "-ERR wrong\r\n");
+  log.record_rejection(nullptr, "-ERR unknown\r\n");
+  log.record_failure(get, "-BARE\r\n", false);
   CHECK(log.errors().at("ERR") == 3);  // one has no blank, and so no code
   CHECK(log.errors().at("WRONGTYPE") == 1);
   CHECK(log.counts_of(get).failed == 2);
   CHECK(log.counts_of(get).rejected == 1);
-  for (int i = 0; i < 200; ++i) log.note_rejection(nullptr, "-X" + std::to_string(i) + " no\r\n");
+  for (int i = 0; i < 200; ++i) log.record_rejection(nullptr, "-X" + std::to_string(i) + " no\r\n");
   CHECK(log.errors().size() == CommandLog::kMaxErrorCodes);
-  log.note_rejection(nullptr, "-ERR unknown\r\n");
-  log.note_failure(get, "-ERR counted before\r\n", true);
+  log.record_rejection(nullptr, "-ERR unknown\r\n");
+  log.record_failure(get, "-ERR counted before\r\n", true);
   CHECK(log.all_errors() == 205);
   CHECK(log.errors().at("ERR") == 4);
   log.reset_counts();

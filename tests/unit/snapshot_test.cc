@@ -39,7 +39,7 @@ std::string restore(Engine& engine, std::string_view file, Now now, size_t piece
 
 // Loading is over, whether it went well or not.
 void conclude(Engine& engine, Now now) {
-  engine.conclude_loading(now);
+  engine.finish_loading(now);
   engine.check_invariants();
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("snapshot: what is past its deadline comes back, and ends with the fir
   Engine again(session_config());
   const Now late = session_time(1000000);
   CHECK(restore(again, file, late).empty());
-  again.conclude_loading(late);
+  again.finish_loading(late);
   Talker reader(again, late);
   Effects fx;
   again.tick(late, fx);

@@ -58,12 +58,12 @@ class Life {
     }
     std::string state = kept(engine_);
     engine_.keep_journal();
-    engine_.conclude_loading(session_time(0));
+    engine_.finish_loading(session_time(0));
     engine_.check_invariants();
     next_journal_ = recovery.next_journal();
-    const bool goes_on = recovery.journal() != 0;
-    Result<Done> begun = goes_on ? journal_.resume(recovery.journal(), recovery.next_sequence())
-                                 : journal_.begin(next_journal_++);
+    const bool runs_deferred = recovery.journal() != 0;
+    Result<Done> begun = runs_deferred ? journal_.resume(recovery.journal(), recovery.next_sequence())
+                                       : journal_.begin(next_journal_++);
     REQUIRE(begun);
     session_ = std::make_unique<RandomSession>(engine_, dice_.below(1000000), RandomSession::Clock::kIsSet);
     REQUIRE(journal_.commit(engine_.journal_records()));  // the ends of sessions

@@ -155,12 +155,12 @@ EmbeddedEngine::Port* EmbeddedEngine::find(ConnId connection) {
 }
 
 void EmbeddedEngine::run_requests(Port& port, const Now& now) {
-  bool goes_on = !engine_.blocked(port.id) && !engine_.closing(port.id);
-  while (goes_on && !port.requests.empty()) {
+  bool runs_deferred = !engine_.blocked(port.id) && !engine_.closing(port.id);
+  while (runs_deferred && !port.requests.empty()) {
     const std::vector<std::string> request = std::move(port.requests.front());
     port.requests.pop_front();
     const std::vector<std::string_view> argv(request.begin(), request.end());
-    goes_on = engine_.apply(port.id, argv, now, effects_);
+    runs_deferred = engine_.apply(port.id, argv, now, effects_);
   }
 }
 

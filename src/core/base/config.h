@@ -28,7 +28,7 @@ struct Limits {
   uint32_t waiters_per_key = 100000;
   uint32_t owner_bytes = 512;
   uint64_t memory_bytes = 0;                    // 0: no limit
-  uint32_t lease_memory = 100000;               // ended leases whose fate is remembered
+  uint32_t lease_memory = 100000;               // ended leases whose outcome is remembered
   uint64_t pubsub_output_bytes = 32ULL << 20;   // unsent messages and replies of a subscriber; 0: no limit
   uint32_t patterns = 1000;                     // different ones that PSUBSCRIBE has named
   uint64_t tracking_keys = 1000000;             // keys remembered for CLIENT TRACKING; 0: no limit
@@ -75,7 +75,7 @@ struct ShutdownMode {
 
 // The disk, for the commands that speak of it. Null where there is no data folder. What returns a text
 // returns that of an error, or nothing.
-struct StorageDoor {
+struct StorageHooks {
   std::function<std::string()> save;                // a snapshot, now: comes back when it is in place
   std::function<std::string()> save_in_background;  // begins with the next turn
   std::function<std::string(ShutdownMode)> shut_down;
@@ -85,7 +85,7 @@ struct StorageDoor {
 };
 
 // The file of users. Null where there is none.
-struct AclFileDoor {
+struct AclFileHooks {
   // Its text goes to `text`; returns why it cannot be read, or nothing.
   std::function<std::string(std::string& text)> read;
   // Replaces it. Returns why it cannot, or nothing.
@@ -128,7 +128,7 @@ struct Config {
   std::string acl_text;
   std::string acl_source;  // where they come from
   uint64_t acl_log_entries = 128;
-  AclFileDoor acl_file;
+  AclFileHooks acl_file;
   // Takes a line on what somebody did that others may want to know of.
   std::function<void(std::string_view line)> audit;
   // CONFIG SET: makes all of the changes or none, and writes to `config` what follows from them.
@@ -136,7 +136,7 @@ struct Config {
   // CONFIG REWRITE: saves the options to their file, and the users in place of those that it has. Returns
   // why it cannot, or nothing.
   std::function<std::string(const std::vector<std::string>& users)> rewrite;
-  StorageDoor storage;
+  StorageHooks storage;
   // DEBUG SLEEP.
   std::function<void(int64_t us)> sleep;
 };

@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-class OldBuffers {
+class DeferredFree {
  public:
   // Empties the buffer and takes its memory.
   void take(Buffer& buffer) {

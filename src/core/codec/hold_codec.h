@@ -56,11 +56,11 @@ inline int64_t saved_deadline(TimeMs deadline, const Now& now) {
 }
 
 // What is past lies at the start of the engine's clock, where everything is due.
-inline TimeMs revived_time(int64_t wall_ms, const Now& now) {
+inline TimeMs restored_time(int64_t wall_ms, const Now& now) {
   return {std::clamp<int64_t>(now.from_wall_ms(wall_ms).count, 0, kMaxTtlMs + now.mono.count)};
 }
-inline TimeMs revived_deadline(int64_t wall_ms, const Now& now) {
-  return wall_ms == kNoDeadline ? kNever : revived_time(wall_ms, now);
+inline TimeMs restored_deadline(int64_t wall_ms, const Now& now) {
+  return wall_ms == kNoDeadline ? kNever : restored_time(wall_ms, now);
 }
 
 // A time since which a hold is held may have lost its upper bits: see Entry.

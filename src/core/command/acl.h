@@ -49,7 +49,7 @@ class Acl {
   // user that has the same number of passwords, and for none.
   const AclUser* authenticate(std::string_view name, std::string_view password) const;
   // Whether a connection that has said nothing may go on as "default".
-  bool lets_anybody_in() const { return default_user().nopass && default_user().enabled; }
+  bool allows_unauthenticated() const { return default_user().nopass && default_user().enabled; }
 
  private:
   std::unique_ptr<AclUser> make_default() const;

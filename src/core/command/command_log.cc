@@ -55,7 +55,7 @@ bool CommandLog::begin(const Command& command) {
   return c.calls++ % c.sampled == 0;
 }
 
-void CommandLog::note_time(const Command& command, int64_t us, bool tracked) {
+void CommandLog::record_time(const Command& command, int64_t us, bool tracked) {
   CommandCounts& c = counts(command);
   ++c.timed;
   c.timed_us += static_cast<uint64_t>(us);
@@ -76,12 +76,12 @@ void CommandLog::count_error(std::string_view reply) {
   }
 }
 
-void CommandLog::note_failure(const Command& command, std::string_view reply, bool again) {
+void CommandLog::record_failure(const Command& command, std::string_view reply, bool again) {
   ++counts(command).failed;
   if (!again) count_error(reply);
 }
 
-void CommandLog::note_rejection(const Command* command, std::string_view reply) {
+void CommandLog::record_rejection(const Command* command, std::string_view reply) {
   if (command != nullptr) ++counts(*command).rejected;
   count_error(reply);
 }
@@ -92,7 +92,7 @@ void CommandLog::keep_slow(SlowCommand slow, size_t most) {
   while (slow_.size() > most) slow_.pop_back();
 }
 
-void CommandLog::note_latency(const std::string& event, int64_t at_s, int64_t ms) {
+void CommandLog::record_latency(const std::string& event, int64_t at_s, int64_t ms) {
   LatencyEvent& e = latency_[event];
   e.max_ms = std::max(e.max_ms, ms);
   if (!e.samples.empty() && e.samples.back().at_s == at_s) {

@@ -95,12 +95,12 @@ class CommandLog {
   // Counts a call; true where it is to be timed.
   bool begin(const Command& command);
   // `tracked`: also for the percentiles.
-  void note_time(const Command& command, int64_t us, bool tracked);
+  void record_time(const Command& command, int64_t us, bool tracked);
   // `again`: the error itself has been counted, as that of a command in a script.
-  void note_failure(const Command& command, std::string_view reply, bool again);
-  void note_rejection(const Command* command, std::string_view reply);
+  void record_failure(const Command& command, std::string_view reply, bool again);
+  void record_rejection(const Command* command, std::string_view reply);
   void keep_slow(SlowCommand slow, size_t most);
-  void note_latency(const std::string& event, int64_t at_s, int64_t ms);
+  void record_latency(const std::string& event, int64_t at_s, int64_t ms);
 
   const CommandCounts& counts_of(const Command& command) const;
   const absl::btree_map<std::string, uint64_t>& errors() const { return errors_; }

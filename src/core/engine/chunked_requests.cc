@@ -13,55 +13,55 @@ namespace holdfast {
 namespace {
 
 bool can_be_put_off(const Request& r) {
-  return r.may_block && !r.s().service.loading && r.c.reply_mode == ReplyMode::kOn;
+  return r.may_block && !r.s().availability.loading && r.c.reply_mode == ReplyMode::kOn;
 }
 
 }  // namespace
 
-size_t put_off_rest(Request& r) {
-  constexpr size_t kEnd = 1 + kSliceNames;
+size_t defer_rest(Request& r) {
+  constexpr size_t kEnd = 1 + kChunkNames;
   if (r.argc() <= kEnd || !can_be_put_off(r)) return r.argc();
   std::vector<std::string_view> argv;
-  for (size_t at = kEnd; at < r.argc(); at += kSliceNames) {
-    const auto names = r.argv.subspan(at, std::min(kSliceNames, r.argc() - at));
+  for (size_t at = kEnd; at < r.argc(); at += kChunkNames) {
+    const auto names = r.argv.subspan(at, std::min(kChunkNames, r.argc() - at));
     argv.assign(1, r.argv[0]);
     argv.insert(argv.end(), names.begin(), names.end());
-    r.c.slices.add(argv);
+    r.c.chunks.add(argv);
   }
   return kEnd;
 }
 
-size_t slice_size(const Request& r) { return can_be_put_off(r) ? kSliceNames : SIZE_MAX; }
+size_t chunk_size(const Request& r) { return can_be_put_off(r) ? kChunkNames : SIZE_MAX; }
 
-void put_off_again(Request& r) {
+void defer_again(Request& r) {
   const std::string_view argv[] = {r.command.name};
-  r.c.slices.add(argv);
+  r.c.chunks.add(argv);
 }
 
-void run_slice(Turn& t) {
-  if (t.s.unfinished.empty()) return;
-  const ConnId id = t.s.unfinished.front();
-  t.s.unfinished.pop_front();
-  Conn* c = t.s.conns.find(id);
+void run_chunk(Context& ctx) {
+  if (ctx.s.unfinished.empty()) return;
+  const ConnId id = ctx.s.unfinished.front();
+  ctx.s.unfinished.pop_front();
+  Conn* c = ctx.s.conns.find(id);
   if (c == nullptr || c->closing) return;
-  t.actor = id;
-  mark_dirty(t, *c);
+  ctx.actor = id;
+  mark_dirty(ctx, *c);
   c->running = true;
   const size_t answered = c->out.size();
   bool refused = false;
-  c->slices.take_first([&](std::span<const std::string_view> argv) {
-    Request r{t, *c, *c->last_command, argv, Reply(c->out, c->protocol), true};
-    refused = c->checked && refuse_by_acl(t, *c, r.command, argv, r.reply);  // users may have changed
-    refused ? t.s.log.note_rejection(&r.command, c->out.view().substr(answered)) : r.command.handler(r);
+  c->chunks.take_first([&](std::span<const std::string_view> argv) {
+    Request r{ctx, *c, *c->last_command, argv, Reply(c->out, c->protocol), true};
+    refused = c->checked && refuse_by_acl(ctx, *c, r.command, argv, r.reply);  // users may have changed
+    refused ? ctx.s.log.record_rejection(&r.command, c->out.view().substr(answered)) : r.command.handler(r);
   });
-  if (refused) c->slices.clear();
-  conclude_request(t, *c, answered);
-  if (c->slices.count() > 0) {
-    t.s.unfinished.push_back(id);
+  if (refused) c->chunks.clear();
+  finish_request(ctx, *c, answered);
+  if (c->chunks.count() > 0) {
+    ctx.s.unfinished.push_back(id);
     return;
   }
-  t.s.old_buffers.take(c->slices.memory());
-  t.fx.wakes.push_back(id);
+  ctx.s.deferred_free.take(c->chunks.memory());
+  ctx.fx.wakes.push_back(id);
 }
 
 }  // namespace holdfast

@@ -7,11 +7,11 @@
 
 namespace holdfast {
 
-struct Turn;
+struct Context;
 
 // The first step, and for most the last. Its SESSION holds end when the rest is done.
-void leave(Turn& t, Conn& c);
+void begin_disconnect(Context& ctx, Conn& c);
 // A step of the large one that is leaving. Whether there is none, or it is gone now.
-bool go_on_leaving(Turn& t);
+bool resume_disconnect(Context& ctx);
 
 }  // namespace holdfast

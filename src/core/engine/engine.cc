@@ -31,7 +31,7 @@ EngineState::EngineState(Config c)
       leases(config.limits.lease_memory),
       scripts(
           std::make_unique<ScriptHost>(config.limits.script_memory_bytes, config.limits.script_run_bytes)),
-      task(std::make_unique<LongTask>(*this)),
+      task(std::make_unique<ResumableRequest>(*this)),
       acl(config.requirepass) {
   // The shell has tried them before it made an engine.
   const std::string wrong = acl.load(config.acl_text, config.acl_source);
@@ -58,46 +58,46 @@ EngineState::~EngineState() {
 
 namespace {
 
-void fire(Turn& t, Timer* timer) {
+void fire(Context& ctx, Timer* timer) {
   switch (timer->kind()) {
     case TimerKind::kKeyChange:
-      t.s.queues.mark_ready(static_cast<WaitQueue*>(timer));
+      ctx.s.queues.mark_ready(static_cast<WaitQueue*>(timer));
       break;
     case TimerKind::kSessionEnd:
-      go_on_ending_session(t, static_cast<SessionEnd*>(timer));
+      resume_ending_session(ctx, static_cast<SessionEnd*>(timer));
       break;
     case TimerKind::kLeaseEnd:
-      expire_lease(t, static_cast<LiveLease*>(timer));
+      expire_lease(ctx, static_cast<LiveLease*>(timer));
       break;
     case TimerKind::kWaitEnd:
-      end_wait_by_timeout(t, static_cast<Waiter*>(timer));
+      end_wait_by_timeout(ctx, static_cast<Waiter*>(timer));
       break;
   }
-  serve_ready_queues(t);
+  serve_ready_queues(ctx);
 }
 
-void fire_due_timers(Turn& t) {
-  if (t.s.service.loading) [[unlikely]]
+void fire_due_timers(Context& ctx) {
+  if (ctx.s.availability.loading) [[unlikely]]
     return;  // what has been read so far is not yet how things are
-  while (Timer* timer = t.s.timers.take_due(t.now.mono)) {
-    t.due = timer->at();
-    fire(t, timer);
+  while (Timer* timer = ctx.s.timers.take_due(ctx.now.mono)) {
+    ctx.due = timer->at();
+    fire(ctx, timer);
   }
-  t.due = t.now.mono;
+  ctx.due = ctx.now.mono;
 }
 
 // One database after the other, the next first the next time, so that a storm in one does not starve the
 // others.
-void expire_due_entries(Turn& t, size_t budget) {
+void expire_due_entries(Context& ctx, size_t budget) {
   for (int i = 0; i < kDatabases && budget > 0; ++i) {
-    const DbIndex db = t.s.next_db_to_expire;
-    budget = t.keys(db).expire_due(t.now.mono, budget, [&](const Key& key) { find_any(t, db, key); });
-    if (budget > 0) t.s.next_db_to_expire = static_cast<DbIndex>((db + 1) % kDatabases);
+    const DbIndex db = ctx.s.next_db_to_expire;
+    budget = ctx.keys(db).expire_due(ctx.now.mono, budget, [&](const Key& key) { find_any(ctx, db, key); });
+    if (budget > 0) ctx.s.next_db_to_expire = static_cast<DbIndex>((db + 1) % kDatabases);
   }
 }
 
 bool is_blocked(const Conn& c) {
-  return c.blocked_on != nullptr || c.in_script || c.postponed.count() > 0 || c.slices.count() > 0;
+  return c.blocked_on != nullptr || c.in_script || c.postponed.count() > 0 || c.chunks.count() > 0;
 }
 
 }  // namespace
@@ -112,41 +112,41 @@ ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
   c.local = local;
   forget_user(*s_, c);
   c.opened = c.last_active = now.mono;
-  c.out.borrow_from(&s_->old_buffers.spare());
-  for (Buffer* buffer : {&c.out, &c.later, &c.slices.memory(), &c.postponed.memory()}) {
+  c.out.borrow_from(&s_->deferred_free.spare());
+  for (Buffer* buffer : {&c.out, &c.later, &c.chunks.memory(), &c.postponed.memory()}) {
     count_memory(*buffer);
   }
   return c.id;
 }
 
 bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx) {
-  Turn t{*s_, now, fx};
+  Context ctx{*s_, now, fx};
   Conn& c = s_->conns.at(conn);
   assert(!argv.empty() && !is_blocked(c) && !c.closing);
   c.last_active = now.mono;
-  t.actor = conn;
+  ctx.actor = conn;
   if (c.out.overflowed()) [[unlikely]] {
-    close_slow_reader(t, c);
+    close_slow_reader(ctx, c);
     return false;
   }
   if (s_->task->fiber.under_way()) [[unlikely]] {
-    t.now = s_->task->turn->now;  // a script is a single moment to everybody
-    t.due = s_->task->turn->due;
-    take_request_while_busy(t, c, argv);
+    ctx.now = s_->task->turn->now;  // a script is a single moment to everybody
+    ctx.due = s_->task->turn->due;
+    dispatch_request_while_busy(ctx, c, argv);
     return !is_blocked(c) && !c.closing;
   }
-  if (s_->timers.any_due(now.mono)) fire_due_timers(t);
-  take_request(t, c, argv);
+  if (s_->timers.any_due(now.mono)) fire_due_timers(ctx);
+  dispatch_request(ctx, c, argv);
   if (s_->pause.over) [[unlikely]]
-    run_postponed(t);
-  if (s_->journal.pending) finish_journal(t);
+    run_postponed(ctx);
+  if (s_->journal.pending) finish_journal(ctx);
   return !is_blocked(c) && !c.closing;
 }
 
 void Engine::reject(ConnId conn, std::string_view why, Effects& fx) {
   Conn& c = s_->conns.at(conn);
-  Turn t{*s_, {}, fx};
-  mark_dirty(t, c);
+  Context ctx{*s_, {}, fx};
+  mark_dirty(ctx, c);
   Reply(c.out, c.protocol).error(std::string("ERR Protocol error: ").append(why));
   c.closing = true;
   fx.closes.push_back(conn);
@@ -157,60 +157,60 @@ void Engine::drop(ConnId conn, Now now, Effects& fx) {
     s_->task->gone.push_back(conn);
     return;
   }
-  Turn t{*s_, now, fx};
-  fire_due_timers(t);
-  leave(t, s_->conns.at(conn));
-  serve_ready_queues(t);
-  broadcast_invalidations(t);
-  finish_journal(t);
+  Context ctx{*s_, now, fx};
+  fire_due_timers(ctx);
+  begin_disconnect(ctx, s_->conns.at(conn));
+  serve_ready_queues(ctx);
+  broadcast_invalidations(ctx);
+  finish_journal(ctx);
 }
 
 // Lets a request that was put off go on for a while; what had to wait for its end follows.
-void Engine::go_on(Now now, Effects& fx) {
+void Engine::resume_request(Now now, Effects& fx) {
   const ConnId conn = s_->task->conn;
   const size_t answered = s_->conns.at(conn).out.size();
-  if (!resume_long_request(*s_, fx)) return;
-  Turn t{*s_, now, fx};
-  t.actor = conn;
+  if (!resume_resumable_request(*s_, fx)) return;
+  Context ctx{*s_, now, fx};
+  ctx.actor = conn;
   Conn& c = s_->conns.at(conn);
-  mark_dirty(t, c);
-  conclude_request(t, c, answered);
-  finish_journal(t);
+  mark_dirty(ctx, c);
+  finish_request(ctx, c, answered);
+  finish_journal(ctx);
   fx.wakes.push_back(conn);
   const std::vector<ConnId> gone = std::exchange(s_->task->gone, {});
   for (const ConnId id : gone) drop(id, now, fx);
 }
 
 void Engine::tick(Now now, Effects& fx, size_t budget) {
-  s_->old_buffers.release_some();
-  if (s_->service.loading) return;
+  s_->deferred_free.release_some();
+  if (s_->availability.loading) return;
   if (s_->task->fiber.under_way()) {
-    go_on(now, fx);
+    resume_request(now, fx);
     if (s_->task->fiber.under_way()) return;
   }
-  Turn t{*s_, now, fx};
-  fire_due_timers(t);
-  if (is_due(s_->memory.looked_at + MemoryUse::kBetweenLooks, now.mono)) note_memory_use(t);
-  expire_due_entries(t, budget);
-  forget_surplus_keys(t);
-  go_on_leaving(t);
-  run_slice(t);
-  serve_ready_queues(t);
+  Context ctx{*s_, now, fx};
+  fire_due_timers(ctx);
+  if (is_due(s_->memory.looked_at + MemoryUse::kBetweenLooks, now.mono)) record_memory_use(ctx);
+  expire_due_entries(ctx, budget);
+  forget_surplus_keys(ctx);
+  resume_disconnect(ctx);
+  run_chunk(ctx);
+  serve_ready_queues(ctx);
   if (s_->pause.until && is_due(*s_->pause.until, now.mono)) {
     s_->pause.until.reset();
-    run_postponed(t);
+    run_postponed(ctx);
   }
   if (s_->task->fiber.under_way()) return;  // of a script in the middle nobody hears
-  broadcast_invalidations(t);
-  finish_journal(t);
+  broadcast_invalidations(ctx);
+  finish_journal(ctx);
   free_flushed(*s_);
   if (s_->scripts->collecting()) s_->scripts->collect_step();
 }
 
 std::optional<TimeMs> Engine::next_deadline() const {
-  if (s_->service.loading) return std::nullopt;
+  if (s_->availability.loading) return std::nullopt;
   const bool has_work = has_flushed_to_free(*s_) || s_->scripts->collecting() || s_->leaving.has_value() ||
-                        !s_->old_buffers.empty() || !s_->unfinished.empty() ||
+                        !s_->deferred_free.empty() || !s_->unfinished.empty() ||
                         s_->tracking.has_surplus(s_->config.limits.tracking_keys);
   if (has_work || s_->task->fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();
@@ -222,7 +222,7 @@ std::optional<TimeMs> Engine::next_deadline() const {
   return next;
 }
 
-void Engine::give_back(Buffer& buffer) { s_->old_buffers.take(buffer); }
+void Engine::give_back(Buffer& buffer) { s_->deferred_free.take(buffer); }
 void Engine::count_memory(Buffer& buffer) { buffer.count_in(&s_->memory.buffer_bytes); }
 
 Buffer& Engine::output(ConnId conn) {
@@ -241,21 +241,21 @@ bool Engine::is_guest(ConnId conn) const {
   const Conn& c = s_->conns.at(conn);
   return c.checked && needs_auth(*s_, c);
 }
-bool Engine::lets_anybody_in() const { return s_->acl.lets_anybody_in(); }
-bool Engine::goes_on(ConnId conn) const { return s_->conns.at(conn).slices.count() > 0; }
+bool Engine::allows_unauthenticated() const { return s_->acl.allows_unauthenticated(); }
+bool Engine::runs_deferred(ConnId conn) const { return s_->conns.at(conn).chunks.count() > 0; }
 bool Engine::closing(ConnId conn) const { return s_->conns.at(conn).closing; }
-void Engine::note_input(ConnId conn, size_t unparsed_bytes) {
+void Engine::record_input(ConnId conn, size_t unparsed_bytes) {
   Conn& c = s_->conns.at(conn);
   s_->memory.buffer_bytes += unparsed_bytes - c.unparsed_bytes;
   c.unparsed_bytes = unparsed_bytes;
 }
 
-void Engine::note_traffic(uint64_t read_bytes, uint64_t written_bytes) {
+void Engine::record_traffic(uint64_t read_bytes, uint64_t written_bytes) {
   s_->stats.read_bytes += read_bytes;
   s_->stats.written_bytes += written_bytes;
 }
 
-void Engine::note_refused_connection() { ++s_->stats.refused_connections; }
+void Engine::record_rejected_connection() { ++s_->stats.refused_connections; }
 const Config& Engine::config() const { return s_->config; }
 
 void Engine::keep_journal() { s_->journal.on = true; }
@@ -263,8 +263,8 @@ std::string_view Engine::journal_records() {
   if (s_->task->fiber.under_way()) return {};
   if (!s_->journal.large.empty()) {
     Effects none;
-    Turn t{*s_, s_->journal.changed_at, none};
-    write_large_records(t);
+    Context ctx{*s_, s_->journal.changed_at, none};
+    write_large_records(ctx);
   }
   return s_->journal.out;
 }
@@ -281,21 +281,21 @@ void Engine::begin_replayed_file() { s_->journal.read_boot_id.clear(); }
 
 std::string Engine::replay(std::string_view records, Now now) {
   Effects none;
-  Turn t = reviving_turn(*s_, now, none);
-  std::string wrong = holdfast::replay(t, records);
-  serve_ready_queues(t);  // nobody waits, but lock-delays end
+  Context ctx = restoring_context(*s_, now, none);
+  std::string wrong = holdfast::replay(ctx, records);
+  serve_ready_queues(ctx);  // nobody waits, but lock-delays end
   return wrong;
 }
 
-void Engine::conclude_loading(Now now) {
+void Engine::finish_loading(Now now) {
   Effects none;
-  Turn t{*s_, now, none};
-  conclude_revival(t);
-  serve_ready_queues(t);
+  Context ctx{*s_, now, none};
+  finish_restoring(ctx);
+  serve_ready_queues(ctx);
   s_->stats = {};
 }
 
-Service& Engine::service() { return s_->service; }
+Availability& Engine::availability() { return s_->availability; }
 PagePool& Engine::pages() { return s_->pages; }
 bool Engine::at_rest() const { return !s_->task->fiber.under_way(); }
 uint64_t Engine::largest_token() const { return s_->tokens.largest(); }

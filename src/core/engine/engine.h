@@ -64,7 +64,7 @@ class Engine {
   // later requests of it have to wait in its input.
   bool blocked(ConnId conn) const;
   // Whether it is its own request that goes on in later turns, with nobody to wait for.
-  bool goes_on(ConnId conn) const;
+  bool runs_deferred(ConnId conn) const;
   // Whether the connection is to be closed (QUIT, CLIENT KILL, a broken frame): no request is taken any
   // more.
   bool closing(ConnId conn) const;
@@ -72,7 +72,7 @@ class Engine {
   // Whether it has still to say who it is: see RequestParser::set_guest().
   bool is_guest(ConnId conn) const;
   // Whether a connection may do without: "default" needs no password.
-  bool lets_anybody_in() const;
+  bool allows_unauthenticated() const;
 
   // The most that a connection may leave unread, by what it is: one that has still to log in, a subscriber
   // or any other. Where it has left more, output() overflowed: it is not whole, and must not be sent.
@@ -83,10 +83,10 @@ class Engine {
   static constexpr size_t kGuestInputBytes = size_t{256} << 10U;
 
   // Bytes of input that are buffered and not parsed: for CLIENT LIST, and they count as used memory.
-  void note_input(ConnId conn, size_t unparsed_bytes);
+  void record_input(ConnId conn, size_t unparsed_bytes);
   // For INFO: bytes read and written since the start, and connections refused.
-  void note_traffic(uint64_t read_bytes, uint64_t written_bytes);
-  void note_refused_connection();
+  void record_traffic(uint64_t read_bytes, uint64_t written_bytes);
+  void record_rejected_connection();
 
   const Config& config() const;
 
@@ -107,9 +107,9 @@ class Engine {
   // Does records again, before the first request. Empty, or what is wrong with them.
   std::string replay(std::string_view records, Now now);
   // Everything that was kept has been read. Sessions of before end; the next tick sees to what is due.
-  void conclude_loading(Now now);
+  void finish_loading(Now now);
   // What the disk lets the server do: the shell's to change, between requests.
-  Service& service();
+  Availability& availability();
   // Where keyspaces have their memory from: a shell that must not stand still gives it spare pages.
   PagePool& pages();
   // Whether a snapshot may begin: no request is put off in the middle.
@@ -126,7 +126,7 @@ class Engine {
   void check_invariants() const;
 
  private:
-  void go_on(Now now, Effects& fx);
+  void resume_request(Now now, Effects& fx);
 
   std::unique_ptr<EngineState> s_;
 };

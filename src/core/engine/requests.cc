@@ -60,18 +60,18 @@ bool ends_transaction(const Command& command) {
 
 // Memory is looked at once, before a request begins, so that a transaction or a script runs as a whole or
 // not at all. As in Redis, a transaction takes no more requests beyond the limit.
-bool refuse_beyond_memory(Turn& t, const Conn& c, const Command& command,
+bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
                           std::span<const std::string_view> argv, Reply& reply) {
-  const uint64_t limit = t.s.config.limits.memory_bytes;
-  const auto is_over = [&] { return limit != 0 && used_memory_bytes(t.s) > limit; };
-  while (is_over() && give_some_back(t.s)) {
+  const uint64_t limit = ctx.s.config.limits.memory_bytes;
+  const auto is_over = [&] { return limit != 0 && used_memory_bytes(ctx.s) > limit; };
+  while (is_over() && free_some(ctx.s)) {
   }
-  t.s.memory.over_limit = is_over();
-  if (!t.s.memory.over_limit) return false;
+  ctx.s.memory.over_limit = is_over();
+  if (!ctx.s.memory.over_limit) return false;
   const Transaction* const run = command.handler == cmd_exec ? c.transaction.get() : nullptr;
   const bool grows = run != nullptr
                          ? run->grows
-                         : demands_of(t.s, command, argv).grow || keeps_many_names(c, command, argv);
+                         : demands_of(ctx.s, command, argv).grow || keeps_many_names(c, command, argv);
   if (!grows && (c.transaction == nullptr || ends_transaction(command))) return false;
   reply.error(run != nullptr ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)
                              : std::string(kOomText));
@@ -93,7 +93,7 @@ void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<c
     transaction.broken = true;
     const size_t answered = c.out.size();
     reply.error("ERR transaction is larger than client-query-buffer-limit allows");
-    s.log.note_rejection(&command, c.out.view().substr(answered));
+    s.log.record_rejection(&command, c.out.view().substr(answered));
     return;
   }
   queued.add(argv);
@@ -105,11 +105,11 @@ void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<c
 }
 
 // A request was refused before it could run: a transaction under way is broken, and EXEC itself ends it.
-void fail_transaction(Turn& t, Conn& c, std::string_view name) {
+void fail_transaction(Context& ctx, Conn& c, std::string_view name) {
   if (c.transaction != nullptr) c.transaction->broken = true;
   if (!equals_ignore_case(name, "exec")) return;
-  end_transaction(t.s, std::move(c.transaction));
-  t.s.watches.clear(c);
+  end_transaction(ctx.s, std::move(c.transaction));
+  ctx.s.watches.clear(c);
 }
 
 // RESP2 cannot tell messages from replies, so that a subscriber may do little else.
@@ -135,8 +135,8 @@ bool refuse_in_multi(const Conn& c, const Command& command, Reply& reply) {
   return true;
 }
 
-bool refuse_while_loading(const Turn& t, const Command& command, Reply& reply) {
-  if (!t.s.service.loading || (command.flags & kLoading) != 0) [[likely]]
+bool refuse_while_loading(const Context& ctx, const Command& command, Reply& reply) {
+  if (!ctx.s.availability.loading || (command.flags & kLoading) != 0) [[likely]]
     return false;
   reply.error("LOADING Redis is loading the dataset in memory");
   return true;
@@ -152,12 +152,12 @@ bool refuse_while_busy(const Conn& c, const Command& command, Reply& reply) {
 
 // A web page may make a browser send lines here; what they say must not be done, whatever the server does.
 // True: the request was such a line, and its connection is closed.
-bool refuse_http(Turn& t, Conn& c, std::string_view word, size_t answered) {
+bool refuse_http(Context& ctx, Conn& c, std::string_view word, size_t answered) {
   if (!equals_ignore_case(word, "post") && !equals_ignore_case(word, "host:")) return false;
   c.out.truncate(answered);
   c.running = false;
   c.closing = true;
-  t.fx.closes.push_back(c.id);
+  ctx.fx.closes.push_back(c.id);
   return true;
 }
 
@@ -199,10 +199,10 @@ void forget_caching(Conn& c) {
 }
 
 // Pushes that came while the connection's own request ran follow its reply.
-inline void flush_later(Turn& t, Conn& c) {
+inline void flush_later(Context& ctx, Conn& c) {
   c.running = false;
   if (c.out.overflowed() || c.later.overflowed()) [[unlikely]]
-    return close_slow_reader(t, c);
+    return close_slow_reader(ctx, c);
   if (c.later.empty()) return;
   c.out.append(c.later.view());
   c.later.reset(0);
@@ -210,87 +210,87 @@ inline void flush_later(Turn& t, Conn& c) {
 
 }  // namespace
 
-static void conclude_refused(Turn& t, Conn& c, const Command& command,
-                             std::span<const std::string_view> argv, size_t answered) {
-  fail_transaction(t, c, argv[0]);
-  t.s.log.note_rejection(&command, c.out.view().substr(answered));
-  conclude_request(t, c, answered);
+static void finish_rejected(Context& ctx, Conn& c, const Command& command,
+                            std::span<const std::string_view> argv, size_t answered) {
+  fail_transaction(ctx, c, argv[0]);
+  ctx.s.log.record_rejection(&command, c.out.view().substr(answered));
+  finish_request(ctx, c, answered);
 }
 
-void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv) {
-  mark_dirty(t, c);
+void dispatch_request(Context& ctx, Conn& c, std::span<const std::string_view> argv) {
+  mark_dirty(ctx, c);
   c.running = true;
   const size_t answered = c.out.size();
   Reply reply(c.out, c.protocol);
   const Command* command = resolve_command(argv, reply);
   if (command == nullptr) {
-    if (refuse_http(t, c, argv[0], answered)) return;
-    fail_transaction(t, c, argv[0]);
+    if (refuse_http(ctx, c, argv[0], answered)) return;
+    fail_transaction(ctx, c, argv[0]);
     c.last_command = find_row(argv);
-    t.s.log.note_rejection(c.last_command, c.out.view().substr(answered));
-    return conclude_request(t, c, answered);
+    ctx.s.log.record_rejection(c.last_command, c.out.view().substr(answered));
+    return finish_request(ctx, c, answered);
   }
   c.last_command = command;
-  if (c.checked && refuse_by_acl(t, c, *command, argv, reply)) [[unlikely]]
-    return conclude_refused(t, c, *command, argv, answered);
-  if (t.s.pause.until && is_paused(t, c, *command, argv)) [[unlikely]]
+  if (c.checked && refuse_by_acl(ctx, c, *command, argv, reply)) [[unlikely]]
+    return finish_rejected(ctx, c, *command, argv, answered);
+  if (ctx.s.pause.until && is_paused(ctx, c, *command, argv)) [[unlikely]]
     return postpone(c, argv);
   if (refuse_in_multi(c, *command, reply) ||
-      (may_grow(t.s, c, *command) && refuse_beyond_memory(t, c, *command, argv, reply)) ||
-      refuse_to_subscriber(c, *command, reply) || refuse_while_loading(t, *command, reply))
-    return conclude_refused(t, c, *command, argv, answered);
+      (may_grow(ctx.s, c, *command) && refuse_beyond_memory(ctx, c, *command, argv, reply)) ||
+      refuse_to_subscriber(c, *command, reply) || refuse_while_loading(ctx, *command, reply))
+    return finish_rejected(ctx, c, *command, argv, answered);
   if (is_queued_in_multi(c, *command)) {
-    queue_in_multi(t.s, c, *command, argv, reply);
+    queue_in_multi(ctx.s, c, *command, argv, reply);
   } else if (may_run_long(c, *command)) {
-    if (!start_long_request(t, c, *command, argv)) return;
+    if (!start_resumable_request(ctx, c, *command, argv)) return;
   } else {
-    Request r{t, c, *command, argv, reply, true};
+    Request r{ctx, c, *command, argv, reply, true};
     run_command(r);
-    if (c.slices.count() > 0) [[unlikely]]
-      t.s.unfinished.push_back(c.id);
+    if (c.chunks.count() > 0) [[unlikely]]
+      ctx.s.unfinished.push_back(c.id);
   }
-  conclude_request(t, c, answered);
+  finish_request(ctx, c, answered);
 }
 
-void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view> argv) {
-  mark_dirty(t, c);
+void dispatch_request_while_busy(Context& ctx, Conn& c, std::span<const std::string_view> argv) {
+  mark_dirty(ctx, c);
   c.running = true;
   const size_t answered = c.out.size();
   Reply reply(c.out, c.protocol);
   const Command* command = resolve_command(argv, reply);
-  if (command == nullptr && refuse_http(t, c, argv[0], answered)) return;
-  if (command == nullptr || (c.checked && refuse_by_acl(t, c, *command, argv, reply)) ||
+  if (command == nullptr && refuse_http(ctx, c, argv[0], answered)) return;
+  if (command == nullptr || (c.checked && refuse_by_acl(ctx, c, *command, argv, reply)) ||
       refuse_while_busy(c, *command, reply)) {
-    fail_transaction(t, c, argv[0]);
-    t.s.log.note_rejection(command, c.out.view().substr(answered));
+    fail_transaction(ctx, c, argv[0]);
+    ctx.s.log.record_rejection(command, c.out.view().substr(answered));
   } else if (is_queued_in_multi(c, *command)) {
-    queue_in_multi(t.s, c, *command, argv, reply);
+    queue_in_multi(ctx.s, c, *command, argv, reply);
   } else {
-    Request r{t, c, *command, argv, reply};
+    Request r{ctx, c, *command, argv, reply};
     run_command(r);
   }
   obey_reply_mode(c, answered);
-  flush_later(t, c);
+  flush_later(ctx, c);
 }
 
-void conclude_request(Turn& t, Conn& c, size_t answered) {
+void finish_request(Context& ctx, Conn& c, size_t answered) {
   if (c.reply_mode != ReplyMode::kOn) [[unlikely]]
     obey_reply_mode(c, answered);
   forget_caching(c);
-  serve_ready_queues(t);
-  if (t.s.tracking.untold()) [[unlikely]] {
-    tell_own_invalidations(t);
-    broadcast_invalidations(t);
+  serve_ready_queues(ctx);
+  if (ctx.s.tracking.untold()) [[unlikely]] {
+    send_own_invalidations(ctx);
+    broadcast_invalidations(ctx);
   }
-  flush_later(t, c);
+  flush_later(ctx, c);
 }
 
-bool is_paused(const Turn& t, const Conn& c, const Command& command,
+bool is_paused(const Context& ctx, const Conn& c, const Command& command,
                std::span<const std::string_view> argv) {
-  const Pause& pause = t.s.pause;
-  if (!pause.until || is_due(*pause.until, t.now.mono)) return false;
+  const Pause& pause = ctx.s.pause;
+  if (!pause.until || is_due(*pause.until, ctx.now.mono)) return false;
   if (!pause.writes_only) return true;
-  if (c.transaction == nullptr) return demands_of(t.s, command, argv).write;
+  if (c.transaction == nullptr) return demands_of(ctx.s, command, argv).write;
   return command.handler == cmd_exec && c.transaction->writes;
 }
 
@@ -299,25 +299,25 @@ void postpone(Conn& c, std::span<const std::string_view> argv) {
   c.running = false;  // what it is told meanwhile reaches it
 }
 
-void run_postponed(Turn& t) {
-  t.s.pause.over = false;
+void run_postponed(Context& ctx) {
+  ctx.s.pause.over = false;
   std::vector<Conn*> waiting;
-  t.s.conns.for_each([&](Conn& c) {
+  ctx.s.conns.for_each([&](Conn& c) {
     if (c.postponed.count() > 0) waiting.push_back(&c);
   });
   std::ranges::sort(waiting, {}, [](const Conn* c) { return c->id.serial; });
-  for (Conn* c : waiting) take_postponed(t, *c);
+  for (Conn* c : waiting) dispatch_postponed(ctx, *c);
 }
 
-void take_postponed(Turn& t, Conn& c) {
+void dispatch_postponed(Context& ctx, Conn& c) {
   QueuedRequests kept = std::exchange(c.postponed, {});
-  t.actor = c.id;
-  const bool busy = t.s.task->fiber.under_way();
+  ctx.actor = c.id;
+  const bool busy = ctx.s.task->fiber.under_way();
   kept.take_first([&](std::span<const std::string_view> argv) {
-    if (!c.closing) busy ? take_request_while_busy(t, c, argv) : take_request(t, c, argv);
+    if (!c.closing) busy ? dispatch_request_while_busy(ctx, c, argv) : dispatch_request(ctx, c, argv);
   });
-  t.s.old_buffers.take(kept.memory());
-  t.fx.wakes.push_back(c.id);
+  ctx.s.deferred_free.take(kept.memory());
+  ctx.fx.wakes.push_back(c.id);
 }
 
 }  // namespace holdfast

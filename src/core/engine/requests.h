@@ -10,20 +10,20 @@
 namespace holdfast {
 
 // The connection must be able to go on: not blocked, not closing.
-void take_request(Turn& t, Conn& c, std::span<const std::string_view> argv);
+void dispatch_request(Context& ctx, Conn& c, std::span<const std::string_view> argv);
 // The same while a script is over its time: few commands run, all others are answered -BUSY.
-void take_request_while_busy(Turn& t, Conn& c, std::span<const std::string_view> argv);
+void dispatch_request_while_busy(Context& ctx, Conn& c, std::span<const std::string_view> argv);
 // A request has been answered, now or, where it was put off, in an earlier turn. `answered` is the size
 // that the connection's output had before.
-void conclude_request(Turn& t, Conn& c, size_t answered);
+void finish_request(Context& ctx, Conn& c, size_t answered);
 
 // Runs what CLIENT PAUSE has kept, once that is over.
-void run_postponed(Turn& t);
+void run_postponed(Context& ctx);
 // Runs what postpone() has kept with the connection.
-void take_postponed(Turn& t, Conn& c);
+void dispatch_postponed(Context& ctx, Conn& c);
 
 // Whether the request has to wait.
-bool is_paused(const Turn& t, const Conn& c, const Command& command,
+bool is_paused(const Context& ctx, const Conn& c, const Command& command,
                std::span<const std::string_view> argv);
 // Keeps it; the connection is blocked until it has been run.
 void postpone(Conn& c, std::span<const std::string_view> argv);

@@ -12,7 +12,7 @@ namespace holdfast {
 namespace {
 
 void run_task(EngineState& s) {
-  LongTask& task = *s.task;
+  ResumableRequest& task = *s.task;
   Conn& c = s.conns.at(task.conn);
   Request r{*task.turn, c, *task.command, task.argv, Reply(task.out, c.protocol)};
   task.request = &r;
@@ -28,13 +28,13 @@ void move_into(std::vector<T>& to, std::vector<T>& from) {
 }
 
 // Whatever has come about so far is for the shell to do, though the task may not have ended.
-void hand_over(LongTask& task, Effects& fx) {
+void hand_over(ResumableRequest& task, Effects& fx) {
   move_into(fx.dirty, task.fx.dirty);
   move_into(fx.wakes, task.fx.wakes);
   move_into(fx.closes, task.fx.closes);
 }
 
-void answer(LongTask& task, Conn& c) {
+void answer(ResumableRequest& task, Conn& c) {
   if (task.out.overflowed()) c.out.mark_overflowed();
   c.out.append(task.out.view());
   task.out.reset(size_t{64} << 10U);
@@ -43,7 +43,7 @@ void answer(LongTask& task, Conn& c) {
 }
 
 // The caller's arguments end with its call.
-void keep_arguments(LongTask& task) {
+void keep_arguments(ResumableRequest& task) {
   task.kept.assign(task.argv.begin(), task.argv.end());
   task.kept_argv.assign(task.kept.begin(), task.kept.end());
   task.argv = task.kept_argv;
@@ -52,18 +52,19 @@ void keep_arguments(LongTask& task) {
 
 }  // namespace
 
-LongTask::LongTask(EngineState& s) : fiber([&s] { run_task(s); }) {}
+ResumableRequest::ResumableRequest(EngineState& s) : fiber([&s] { run_task(s); }) {}
 
-bool start_long_request(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv) {
-  LongTask& task = *t.s.task;
+bool start_resumable_request(Context& ctx, Conn& c, const Command& command,
+                             std::span<const std::string_view> argv) {
+  ResumableRequest& task = *ctx.s.task;
   assert(!task.fiber.under_way());
-  task.turn.emplace(Turn{t.s, t.now, task.fx, t.due, t.actor});
+  task.turn.emplace(Context{ctx.s, ctx.now, task.fx, ctx.due, ctx.actor});
   task.conn = c.id;
   task.command = &command;
   task.argv = argv;
   task.out.set_limit(c.out.limit());
   const bool ended = task.fiber.start();
-  hand_over(task, t.fx);
+  hand_over(task, ctx.fx);
   if (ended) {
     answer(task, c);
     return true;
@@ -73,8 +74,8 @@ bool start_long_request(Turn& t, Conn& c, const Command& command, std::span<cons
   return false;
 }
 
-bool resume_long_request(EngineState& s, Effects& fx) {
-  LongTask& task = *s.task;
+bool resume_resumable_request(EngineState& s, Effects& fx) {
+  ResumableRequest& task = *s.task;
   const bool ended = task.fiber.resume();
   hand_over(task, fx);
   if (!ended) return false;

@@ -18,13 +18,13 @@ namespace holdfast {
 struct Command;
 struct Request;
 
-struct LongTask {
-  explicit LongTask(EngineState& s);
+struct ResumableRequest {
+  explicit ResumableRequest(EngineState& s);
 
   Fiber fiber;
   // What the request is given; it sees the time of its start all along.
   Effects fx;
-  std::optional<Turn> turn;
+  std::optional<Context> turn;
   ConnId conn;
   const Command* command = nullptr;
   std::span<const std::string_view> argv;
@@ -37,9 +37,10 @@ struct LongTask {
 };
 
 // Runs a request on the task's stack. True: it has ended, and its reply stands in `c`. False: it has been
-// put off, and the connection is blocked until finish_long_request().
-bool start_long_request(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv);
+// put off, and the connection is blocked until finish_resumable_request().
+bool start_resumable_request(Context& ctx, Conn& c, const Command& command,
+                             std::span<const std::string_view> argv);
 // Lets what has been put off go on. True: it has ended, and so on.
-bool resume_long_request(EngineState& s, Effects& fx);
+bool resume_resumable_request(EngineState& s, Effects& fx);
 
 }  // namespace holdfast

@@ -139,7 +139,7 @@ std::string denial_text(Verdict verdict, const Command& command, std::span<const
 
 void forget_user(const EngineState& s, Conn& c) {
   c.user = &s.acl.default_user();
-  c.authenticated = s.acl.lets_anybody_in();
+  c.authenticated = s.acl.allows_unauthenticated();
   renew_check(s, c);
 }
 
@@ -149,8 +149,8 @@ void become_user(const EngineState& s, Conn& c, const AclUser& user) {
   renew_check(s, c);
 }
 
-void apply_users(Turn& t) {
-  const EngineState& s = t.s;
+void apply_users(Context& ctx) {
+  const EngineState& s = ctx.s;
   absl::flat_hash_set<const AclUser*> present;  // where a connection points to may be gone
   for (const auto& [name, user] : s.acl.users()) present.insert(user.get());
   s.conns.for_each([&](Conn& c) {
@@ -159,51 +159,51 @@ void apply_users(Turn& t) {
     renew_check(s, c);
     if (c.closing || (same && may_keep_listening(c))) return;
     c.closing = true;
-    t.fx.closes.push_back(c.id);
+    ctx.fx.closes.push_back(c.id);
   });
 }
 
-void set_default_password(Turn& t, std::string_view password) {
-  t.s.acl.set_default_password(password);
-  apply_users(t);
+void set_default_password(Context& ctx, std::string_view password) {
+  ctx.s.acl.set_default_password(password);
+  apply_users(ctx);
 }
 
-void log_denial(Turn& t, const Conn& c, Denial why, AclContext context, std::string_view object,
+void log_denial(Context& ctx, const Conn& c, Denial why, AclContext context, std::string_view object,
                 std::string_view username) {
   constexpr int64_t kTogetherMs = 60000;
   constexpr size_t kLookedAt = 10;
-  AclLog& log = t.s.acl_log;
-  AclLogEntry entry{1,         why, context, cut_text(object), cut_text(username), describe_client(t, c),
-                    t.now.mono};
+  AclLog& log = ctx.s.acl_log;
+  AclLogEntry entry{
+      1, why, context, cut_text(object), cut_text(username), describe_client(ctx, c), ctx.now.mono};
   const auto end = log.begin() + static_cast<int64_t>(std::min(log.size(), kLookedAt));
   const auto old = std::find_if(log.begin(), end, [&](const AclLogEntry& e) {
     return e.why == why && e.context == context && e.object == entry.object &&
-           e.username == entry.username && (t.now.mono - e.at).count <= kTogetherMs;
+           e.username == entry.username && (ctx.now.mono - e.at).count <= kTogetherMs;
   });
   if (old != end) {
     entry.count += old->count;
     log.erase(old);
   }
   log.push_front(std::move(entry));
-  while (log.size() > t.s.config.acl_log_entries) log.pop_back();
+  while (log.size() > ctx.s.config.acl_log_entries) log.pop_back();
 }
 
-void log_verdict(Turn& t, const Conn& c, Verdict verdict, AclContext context, const Command& command,
+void log_verdict(Context& ctx, const Conn& c, Verdict verdict, AclContext context, const Command& command,
                  std::span<const std::string_view> argv) {
   const std::string_view object = verdict.why == Denial::kCommand ? command.name : argv[verdict.at];
-  log_denial(t, c, verdict.why, context, object, c.user->name);
+  log_denial(ctx, c, verdict.why, context, object, c.user->name);
 }
 
-bool refuse_by_acl(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv,
+bool refuse_by_acl(Context& ctx, Conn& c, const Command& command, std::span<const std::string_view> argv,
                    Reply& reply) {
   std::string error;
-  if (needs_auth(t.s, c)) {
+  if (needs_auth(ctx.s, c)) {
     if ((command.flags & kNoAuth) != 0) return false;
     error = kNoAuthText;
   } else {
-    const Verdict v = check_permission(t.s, *c.user, command, argv);
+    const Verdict v = check_permission(ctx.s, *c.user, command, argv);
     if (v.allowed()) return false;
-    log_verdict(t, c, v, c.transaction != nullptr ? AclContext::kMulti : AclContext::kTopLevel, command,
+    log_verdict(ctx, c, v, c.transaction != nullptr ? AclContext::kMulti : AclContext::kTopLevel, command,
                 argv);
     error = "NOPERM this user has no permissions to ";
     if (v.why == Denial::kCommand) {

@@ -46,7 +46,7 @@ std::string wrong_name(std::string_view text, std::string_view what) {
   return start + " cannot be longer than " + std::to_string(kMaxNameBytes) + " bytes.";
 }
 
-std::string describe_client(const Turn& t, const Conn& c) {
+std::string describe_client(const Context& ctx, const Conn& c) {
   const Transaction* multi = c.transaction.get();
   std::string s;
   add(s, "id", static_cast<size_t>(c.id.serial));
@@ -54,10 +54,10 @@ std::string describe_client(const Turn& t, const Conn& c) {
   add(s, "laddr", c.local);
   add(s, "fd", int64_t{-1});
   add(s, "name", c.name);
-  add(s, "age", (t.now.mono - c.opened).count / 1000);
-  add(s, "idle", (t.now.mono - c.last_active).count / 1000);
+  add(s, "age", (ctx.now.mono - c.opened).count / 1000);
+  add(s, "idle", (ctx.now.mono - c.last_active).count / 1000);
   add(s, "flags", flags_of(c));
-  add(s, "db", int64_t{t.s.db_name[c.db]});
+  add(s, "db", int64_t{ctx.s.db_name[c.db]});
   add(s, "sub", c.channels.size());
   add(s, "psub", c.patterns.size());
   add(s, "ssub", c.shard_channels.size());

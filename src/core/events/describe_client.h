@@ -7,7 +7,7 @@
 namespace holdfast {
 
 struct Conn;
-struct Turn;
+struct Context;
 
 // Of what a client says of itself. Redis has no limit; libraries send some dozens of bytes.
 inline constexpr size_t kMaxNameBytes = 512;
@@ -17,6 +17,6 @@ inline constexpr size_t kMaxNameBytes = 512;
 std::string wrong_name(std::string_view text, std::string_view what);
 
 // One line of CLIENT LIST: the fields of Redis 7.2 in their order, then Holdfast's own.
-std::string describe_client(const Turn& t, const Conn& c);
+std::string describe_client(const Context& ctx, const Conn& c);
 
 }  // namespace holdfast

@@ -16,17 +16,17 @@ namespace {
 
 // Where a message for the connection goes: to itself, or to the one it named by REDIRECT. Null: that has
 // gone, or it could not tell the message from a reply.
-Conn* receiver_of(Turn& t, Conn& c) {
+Conn* receiver_of(Context& ctx, Conn& c) {
   ClientTracking& own = *c.tracking;
   if (own.redirect == 0) return c.protocol >= 3 ? &c : nullptr;
-  Conn* other = t.s.conns.find_serial(own.redirect);
+  Conn* other = ctx.s.conns.find_serial(own.redirect);
   if (other != nullptr) {
     const bool hears = other->protocol >= 3 || other->subscriptions() > 0;
     return hears ? other : nullptr;
   }
   own.redirect_broken = true;
   if (c.protocol < 3) return nullptr;
-  Reply push = push_to(t, c);
+  Reply push = push_to(ctx, c);
   push.push(2);
   push.bulk("tracking-redir-broken");
   push.integer(static_cast<int64_t>(own.redirect));
@@ -34,10 +34,10 @@ Conn* receiver_of(Turn& t, Conn& c) {
 }
 
 // The head of an invalidation; what is invalid follows. RESP2 can only hear of it as of a message.
-std::optional<Reply> open_invalidation(Turn& t, Conn& c) {
-  Conn* to = receiver_of(t, c);
+std::optional<Reply> open_invalidation(Context& ctx, Conn& c) {
+  Conn* to = receiver_of(ctx, c);
   if (to == nullptr || to->closing) return std::nullopt;
-  Reply push = push_to(t, *to);
+  Reply push = push_to(ctx, *to);
   if (to->protocol >= 3) {
     push.push(2);
     push.bulk("invalidate");
@@ -49,8 +49,8 @@ std::optional<Reply> open_invalidation(Turn& t, Conn& c) {
   return push;
 }
 
-void tell_keys(Turn& t, Conn& c, const std::vector<std::string_view>& keys) {
-  auto push = open_invalidation(t, c);
+void tell_keys(Context& ctx, Conn& c, const std::vector<std::string_view>& keys) {
+  auto push = open_invalidation(ctx, c);
   if (!push) return;
   push->array(keys.size());
   for (const std::string_view key : keys) push->bulk(key);
@@ -59,24 +59,24 @@ void tell_keys(Turn& t, Conn& c, const std::vector<std::string_view>& keys) {
 // NOLOOP: whose own change it is hears nothing.
 bool is_own(const Conn& c, uint64_t changed_by) { return c.tracking->noloop && c.id.serial == changed_by; }
 
-void tell_readers(Turn& t, decltype(Tracking::readers)::iterator it, bool own_too = false) {
-  const auto node = t.s.tracking.readers.extract(it);
-  t.s.tracking.remembered -= node.mapped().size();
-  t.s.tracking.reader_bytes -= bytes_of_name(node.key());
+void notify_readers(Context& ctx, decltype(Tracking::readers)::iterator it, bool own_too = false) {
+  const auto node = ctx.s.tracking.readers.extract(it);
+  ctx.s.tracking.remembered -= node.mapped().size();
+  ctx.s.tracking.reader_bytes -= bytes_of_name(node.key());
   for (const auto& [serial, id] : node.mapped()) {
-    Conn* c = t.s.conns.find(id);
+    Conn* c = ctx.s.conns.find(id);
     if (c == nullptr || c->tracking == nullptr || c->tracking->bcast) continue;
-    if (!own_too && is_own(*c, t.actor.serial)) continue;
-    if (id == t.actor && c->running) {
-      t.s.tracking.own.push_back(node.key());
+    if (!own_too && is_own(*c, ctx.actor.serial)) continue;
+    if (id == ctx.actor && c->running) {
+      ctx.s.tracking.own.push_back(node.key());
     } else {
-      tell_keys(t, *c, {node.key()});
+      tell_keys(ctx, *c, {node.key()});
     }
   }
 }
 
 // The table is full: what is forgotten must not be kept by its readers either, whoever made it full.
-void forget_some_key(Turn& t) { tell_readers(t, t.s.tracking.readers.begin(), true); }
+void forget_some_key(Context& ctx) { notify_readers(ctx, ctx.s.tracking.readers.begin(), true); }
 
 size_t common_size(std::string_view a, std::string_view b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -99,25 +99,25 @@ void for_each_prefix(Tracking& all, std::string_view key, F f) {
   }
 }
 
-void note_for_broadcast(Turn& t, std::string_view key) {
-  Tracking& all = t.s.tracking;
+void record_for_broadcast(Context& ctx, std::string_view key) {
+  Tracking& all = ctx.s.tracking;
   for_each_prefix(all, key, [&](auto prefix) {
     auto& changed = prefix->second.changed;
     if (changed.empty()) all.touched.insert(prefix->first);
-    const auto [it, added] = changed.try_emplace(std::string(key), t.actor.serial);
-    it->second = t.actor.serial;
+    const auto [it, added] = changed.try_emplace(std::string(key), ctx.actor.serial);
+    it->second = ctx.actor.serial;
     all.pending += added ? 1 : 0;
   });
 }
 
-void broadcast(Turn& t, const Tracking::Prefix& prefix) {
+void broadcast(Context& ctx, const Tracking::Prefix& prefix) {
   for (const auto& [serial, id] : prefix.clients) {
-    Conn& c = t.s.conns.at(id);
+    Conn& c = ctx.s.conns.at(id);
     std::vector<std::string_view> keys;
     for (const auto& [key, changed_by] : prefix.changed) {
       if (!is_own(c, changed_by)) keys.push_back(key);
     }
-    if (!keys.empty()) tell_keys(t, c, keys);
+    if (!keys.empty()) tell_keys(ctx, c, keys);
   }
 }
 
@@ -131,8 +131,8 @@ static bool is_too_full(const EngineState& s) {
          used_memory_bytes(s) > limits.memory_bytes;
 }
 
-void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv) {
-  Tracking& all = t.s.tracking;
+void remember_reads(Context& ctx, Conn& c, const Command& command, std::span<const std::string_view> argv) {
+  Tracking& all = ctx.s.tracking;
   const ClientTracking& own = *c.tracking;
   if (own.bcast || (command.flags & kReadOnly) == 0) return;
   if ((command.flags & kMovableKeys) != 0) return;  // what a script reads is noted as it reads it
@@ -145,57 +145,57 @@ void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const st
     all.remembered += it->second.emplace(c.id.serial, c.id).second ? 1 : 0;
   }
   // Beyond what this request has added the rest goes in steps: see forget_surplus_keys().
-  for (size_t steps = positions->size(); steps > 0 && is_too_full(t.s); --steps) forget_some_key(t);
+  for (size_t steps = positions->size(); steps > 0 && is_too_full(ctx.s); --steps) forget_some_key(ctx);
 }
 
-void forget_surplus_keys(Turn& t) {
+void forget_surplus_keys(Context& ctx) {
   constexpr size_t kKeysAtOnce = 100;
   for (size_t n = 0; n < kKeysAtOnce; ++n) {
-    if (!t.s.tracking.has_surplus(t.s.config.limits.tracking_keys)) return;
-    forget_some_key(t);
+    if (!ctx.s.tracking.has_surplus(ctx.s.config.limits.tracking_keys)) return;
+    forget_some_key(ctx);
   }
 }
 
-void invalidate(Turn& t, std::string_view key) {
-  if (!t.s.tracking.prefixes.empty()) note_for_broadcast(t, key);
-  const auto it = t.s.tracking.readers.find(key);
-  if (it != t.s.tracking.readers.end()) tell_readers(t, it);
+void invalidate(Context& ctx, std::string_view key) {
+  if (!ctx.s.tracking.prefixes.empty()) record_for_broadcast(ctx, key);
+  const auto it = ctx.s.tracking.readers.find(key);
+  if (it != ctx.s.tracking.readers.end()) notify_readers(ctx, it);
 }
 
-void invalidate_all(Turn& t) {
-  t.s.tracking.readers.clear();
-  t.s.tracking.remembered = 0;
-  t.s.tracking.reader_bytes = 0;
-  const Tracking::Clients clients = t.s.tracking.clients;
+void invalidate_all(Context& ctx) {
+  ctx.s.tracking.readers.clear();
+  ctx.s.tracking.remembered = 0;
+  ctx.s.tracking.reader_bytes = 0;
+  const Tracking::Clients clients = ctx.s.tracking.clients;
   for (const auto& [serial, id] : clients) {
-    auto push = open_invalidation(t, t.s.conns.at(id));
+    auto push = open_invalidation(ctx, ctx.s.conns.at(id));
     if (push) push->null();
   }
 }
 
-void tell_own_invalidations(Turn& t) {
-  if (t.s.tracking.own.empty()) return;
-  const std::vector<std::string> own = std::move(t.s.tracking.own);
-  t.s.tracking.own.clear();
-  Conn* c = t.s.conns.find(t.actor);
+void send_own_invalidations(Context& ctx) {
+  if (ctx.s.tracking.own.empty()) return;
+  const std::vector<std::string> own = std::move(ctx.s.tracking.own);
+  ctx.s.tracking.own.clear();
+  Conn* c = ctx.s.conns.find(ctx.actor);
   if (c == nullptr || c->tracking == nullptr) return;
-  for (const std::string& key : own) tell_keys(t, *c, {key});
+  for (const std::string& key : own) tell_keys(ctx, *c, {key});
 }
 
-void broadcast_invalidations(Turn& t) {
-  if (t.s.tracking.pending == 0) return;
-  t.s.tracking.pending = 0;
-  const auto touched = std::exchange(t.s.tracking.touched, {});
+void broadcast_invalidations(Context& ctx) {
+  if (ctx.s.tracking.pending == 0) return;
+  ctx.s.tracking.pending = 0;
+  const auto touched = std::exchange(ctx.s.tracking.touched, {});
   for (const std::string& prefix : touched) {
-    const auto it = t.s.tracking.prefixes.find(prefix);
-    if (it == t.s.tracking.prefixes.end()) continue;  // nobody asks for it any more
-    broadcast(t, it->second);
+    const auto it = ctx.s.tracking.prefixes.find(prefix);
+    if (it == ctx.s.tracking.prefixes.end()) continue;  // nobody asks for it any more
+    broadcast(ctx, it->second);
     it->second.changed.clear();
   }
 }
 
-void start_tracking(Turn& t, Conn& c, ClientTracking wanted) {
-  Tracking& all = t.s.tracking;
+void start_tracking(Context& ctx, Conn& c, ClientTracking wanted) {
+  Tracking& all = ctx.s.tracking;
   all.clients.emplace(c.id.serial, c.id);
   std::vector<std::string> prefixes =
       c.tracking == nullptr ? std::vector<std::string>() : c.tracking->prefixes;
@@ -213,9 +213,9 @@ void start_tracking(Turn& t, Conn& c, ClientTracking wanted) {
   c.tracking = std::make_unique<ClientTracking>(std::move(wanted));
 }
 
-void stop_tracking(Turn& t, Conn& c) {
+void stop_tracking(Context& ctx, Conn& c) {
   if (c.tracking == nullptr) return;
-  Tracking& all = t.s.tracking;
+  Tracking& all = ctx.s.tracking;
   all.clients.erase(c.id.serial);
   for (const std::string& prefix : c.tracking->prefixes) {
     const auto it = all.prefixes.find(prefix);

@@ -9,25 +9,25 @@
 namespace holdfast {
 
 struct Command;
-struct Turn;
+struct Context;
 
 // Notes that the connection may keep what this request has read.
-void remember_reads(Turn& t, Conn& c, const Command& command, std::span<const std::string_view> argv);
+void remember_reads(Context& ctx, Conn& c, const Command& command, std::span<const std::string_view> argv);
 
 // Forgets a few of the keys that are too many since the limit was lowered; their readers are told.
-void forget_surplus_keys(Turn& t);
+void forget_surplus_keys(Context& ctx);
 
 // Tells who has read the key that it changed.
-void invalidate(Turn& t, std::string_view key);
-void invalidate_all(Turn& t);
+void invalidate(Context& ctx, std::string_view key);
+void invalidate_all(Context& ctx);
 
 // After a request: tells who made it of its own changes.
-void tell_own_invalidations(Turn& t);
+void send_own_invalidations(Context& ctx);
 
 // Once a turn: tells those with BCAST what has changed.
-void broadcast_invalidations(Turn& t);
+void broadcast_invalidations(Context& ctx);
 
-void start_tracking(Turn& t, Conn& c, ClientTracking wanted);
-void stop_tracking(Turn& t, Conn& c);
+void start_tracking(Context& ctx, Conn& c, ClientTracking wanted);
+void stop_tracking(Context& ctx, Conn& c);
 
 }  // namespace holdfast

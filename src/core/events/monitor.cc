@@ -14,13 +14,13 @@ namespace holdfast {
 
 namespace {
 
-std::string line_of(Turn& t, const Conn& from, const Command& command,
+std::string line_of(Context& ctx, const Conn& from, const Command& command,
                     std::span<const std::string_view> argv, bool from_script) {
   char time[48];
-  std::snprintf(time, sizeof time, "%lld.%06lld", static_cast<long long>(t.now.wall_us / 1000000),
-                static_cast<long long>(t.now.wall_us % 1000000));
+  std::snprintf(time, sizeof time, "%lld.%06lld", static_cast<long long>(ctx.now.wall_us / 1000000),
+                static_cast<long long>(ctx.now.wall_us % 1000000));
   std::string line = time;
-  line += " [" + std::to_string(t.s.db_name[from.db]) + " " + (from_script ? "lua" : from.peer) + "]";
+  line += " [" + std::to_string(ctx.s.db_name[from.db]) + " " + (from_script ? "lua" : from.peer) + "]";
   size_t left = kMonitoredBytes;
   for (size_t i = 0; i < argv.size(); ++i) {
     line += ' ';
@@ -33,22 +33,22 @@ std::string line_of(Turn& t, const Conn& from, const Command& command,
 
 }  // namespace
 
-void feed_monitors(Turn& t, const Conn& from, const Command& command,
+void feed_monitors(Context& ctx, const Conn& from, const Command& command,
                    std::span<const std::string_view> argv, bool from_script) {
   // Scripts are left out by their flag only because Redis shows them at another place.
   const bool hidden = (command.flags & kSkipMonitor) != 0 && (command.flags & kMovableKeys) == 0;
   if (hidden || (command.flags & kAdmin) != 0) return;
-  const std::string line = line_of(t, from, command, argv, from_script);
-  for (const ConnId id : t.s.monitors) {
-    Conn& c = t.s.conns.at(id);
-    if (!c.closing) push_to(t, c).simple(line);
+  const std::string line = line_of(ctx, from, command, argv, from_script);
+  for (const ConnId id : ctx.s.monitors) {
+    Conn& c = ctx.s.conns.at(id);
+    if (!c.closing) push_to(ctx, c).simple(line);
   }
 }
 
-void stop_monitoring(Turn& t, Conn& c) {
+void stop_monitoring(Context& ctx, Conn& c) {
   if (!c.monitor) return;
   c.monitor = false;
-  std::erase(t.s.monitors, c.id);
+  std::erase(ctx.s.monitors, c.id);
 }
 
 void cmd_monitor(Request& r) {

@@ -8,13 +8,13 @@ namespace holdfast {
 
 struct Command;
 struct Conn;
-struct Turn;
+struct Context;
 
 // Shows a request of a connection, or of a script of its.
-void feed_monitors(Turn& t, const Conn& from, const Command& command,
+void feed_monitors(Context& ctx, const Conn& from, const Command& command,
                    std::span<const std::string_view> argv, bool from_script);
 
 // A connection has gone, or was reset.
-void stop_monitoring(Turn& t, Conn& c);
+void stop_monitoring(Context& ctx, Conn& c);
 
 }  // namespace holdfast

@@ -41,19 +41,20 @@ class Message {
 };
 
 // Whoever reads too slowly is cut off here already where one turn publishes much.
-void send(Turn& t, Conn& c, Message& message) {
+void send(Context& ctx, Conn& c, Message& message) {
   if (c.closing) return;
   // Its own message comes before the reply of its request, as in Redis 7.0, but not inside that of EXEC.
   const bool at_once = c.running && !c.in_exec && c.reply_mode == ReplyMode::kOn;
-  mark_dirty(t, c);
-  Buffer& out = at_once ? c.out : push_to(t, c).out();
+  mark_dirty(ctx, c);
+  Buffer& out = at_once ? c.out : push_to(ctx, c).out();
   out.append(message.encoded(c.protocol));
-  if (out.overflowed()) close_slow_reader(t, c);
+  if (out.overflowed()) close_slow_reader(ctx, c);
 }
 
-int64_t send_to(Turn& t, const PubSub::Subscribers& subscribers, std::span<const std::string_view> parts) {
+int64_t send_to(Context& ctx, const PubSub::Subscribers& subscribers,
+                std::span<const std::string_view> parts) {
   Message message(parts);
-  for (const auto& [serial, id] : subscribers) send(t, t.s.conns.at(id), message);
+  for (const auto& [serial, id] : subscribers) send(ctx, ctx.s.conns.at(id), message);
   return static_cast<int64_t>(subscribers.size());
 }
 
@@ -74,12 +75,12 @@ void unsubscribe_from(PubSub& all, PubSub::Names& map, Conn& c, absl::btree_set<
 
 }  // namespace
 
-int64_t publish(Turn& t, std::string_view channel, std::string_view message) {
+int64_t publish(Context& ctx, std::string_view channel, std::string_view message) {
   int64_t sent = 0;
-  const PubSub& all = t.s.pubsub;
+  const PubSub& all = ctx.s.pubsub;
   if (const auto it = all.channels.find(channel); it != all.channels.end()) {
     const std::string_view parts[] = {"message", channel, message};
-    sent += send_to(t, it->second, parts);
+    sent += send_to(ctx, it->second, parts);
   }
   if (all.patterns.empty()) return sent;
   const uint64_t part = kPublishSteps / all.patterns.size();
@@ -89,25 +90,25 @@ int64_t publish(Turn& t, std::string_view channel, std::string_view message) {
          it != all.patterns.end() && std::string_view(it->first).substr(0, 1) == begin; ++it) {
       if (!glob_match(it->first, channel, steps)) continue;
       const std::string_view parts[] = {"pmessage", it->first, channel, message};
-      sent += send_to(t, it->second, parts);
+      sent += send_to(ctx, it->second, parts);
     }
   }
   return sent;
 }
 
-int64_t publish_to_shard(Turn& t, std::string_view channel, std::string_view message) {
-  const auto it = t.s.pubsub.shard_channels.find(channel);
-  if (it == t.s.pubsub.shard_channels.end()) return 0;
+int64_t publish_to_shard(Context& ctx, std::string_view channel, std::string_view message) {
+  const auto it = ctx.s.pubsub.shard_channels.find(channel);
+  if (it == ctx.s.pubsub.shard_channels.end()) return 0;
   const std::string_view parts[] = {"smessage", channel, message};
-  return send_to(t, it->second, parts);
+  return send_to(ctx, it->second, parts);
 }
 
-void unsubscribe_all(Turn& t, Conn& c, size_t most) {
-  PubSub& all = t.s.pubsub;
+void unsubscribe_all(Context& ctx, Conn& c, size_t most) {
+  PubSub& all = ctx.s.pubsub;
   unsubscribe_from(all, all.channels, c, c.channels, most);
   unsubscribe_from(all, all.patterns, c, c.patterns, most);
   unsubscribe_from(all, all.shard_channels, c, c.shard_channels, most);
-  renew_output_limit(t.s, c);
+  renew_output_limit(ctx.s, c);
 }
 
 }  // namespace holdfast

@@ -23,20 +23,20 @@ void open_record(std::string& out, Record op, DbIndex number) {
 }
 
 // A comparison, where the wall clock has not been moved.
-void note_clock(Turn& t) {
-  Journal& j = t.s.journal;
-  if (j.ahead_ms == t.now.ahead_ms() || t.s.config.boot_id.empty()) return;
-  j.ahead_ms = t.now.ahead_ms();
+void record_clock(Context& ctx) {
+  Journal& j = ctx.s.journal;
+  if (j.ahead_ms == ctx.now.ahead_ms() || ctx.s.config.boot_id.empty()) return;
+  j.ahead_ms = ctx.now.ahead_ms();
   open_record(j.out, Record::kClock, 0);
-  put_clock(j.out, present_clock(t.s.config, t.now));
+  put_clock(j.out, present_clock(ctx.s.config, ctx.now));
 }
 
-std::string& open_record(Turn& t, Record op, DbIndex db, std::string_view key) {
-  note_clock(t);
-  std::string& out = t.s.journal.out;
+std::string& open_record(Context& ctx, Record op, DbIndex db, std::string_view key) {
+  record_clock(ctx);
+  std::string& out = ctx.s.journal.out;
   const bool ends = op == Record::kErase || op == Record::kEraseFields || op == Record::kEraseHolder;
-  t.s.journal.grants = t.s.journal.grants || !ends;
-  open_record(out, op, t.s.db_name[db]);
+  ctx.s.journal.grants = ctx.s.journal.grants || !ends;
+  open_record(out, op, ctx.s.db_name[db]);
   put_text(out, key);
   return out;
 }
@@ -54,46 +54,47 @@ void put_hash_value(std::string& out, const Entry& e) {
   });
 }
 
-void note_deadline(Journal& j, TimeMs deadline) {
+void record_deadline(Journal& j, TimeMs deadline) {
   j.latest_deadline = std::max(j.latest_deadline, deadline);
 }
 
-void put_lock_value(Turn& t, std::string& out, const Entry& e) {
+void put_lock_value(Context& ctx, std::string& out, const Entry& e) {
   const LockBody& body = *lock_body_of(e);
   put_number(out, body.size());
   body.for_each([&](const Holder& h) {
-    note_deadline(t.s.journal, h.deadline);
-    put_holder(out, saved_holder(h, t.now));
+    record_deadline(ctx.s.journal, h.deadline);
+    put_holder(out, saved_holder(h, ctx.now));
   });
 }
 
-void write_key(Turn& t, DbIndex db, std::string_view key, const Keyspace::Found& f) {
+void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::Found& f) {
   switch (type_of(*f)) {
     case EntryType::kNone:
       break;
     case EntryType::kString: {
-      note_deadline(t.s.journal, deadline_of(*f));
-      std::string& out = open_record(t, Record::kString, db, key);
-      put_deadline(out, saved_deadline(deadline_of(*f), t.now));
-      put_hold(out, saved_hold(token_of(*f), ttl_of(*f), held_since(*f), attachment_of(t.s, db, f), t.now));
+      record_deadline(ctx.s.journal, deadline_of(*f));
+      std::string& out = open_record(ctx, Record::kString, db, key);
+      put_deadline(out, saved_deadline(deadline_of(*f), ctx.now));
+      put_hold(out,
+               saved_hold(token_of(*f), ttl_of(*f), held_since(*f), attachment_of(ctx.s, db, f), ctx.now));
       return put_text(out, value_of(*f));
     }
     case EntryType::kLock:
-      return put_lock_value(t, open_record(t, Record::kLock, db, key), *f);
+      return put_lock_value(ctx, open_record(ctx, Record::kLock, db, key), *f);
     case EntryType::kHash:
     case EntryType::kBigHash: {
-      note_deadline(t.s.journal, deadline_of(*f));
-      std::string& out = open_record(t, Record::kHash, db, key);
-      put_deadline(out, saved_deadline(deadline_of(*f), t.now));
+      record_deadline(ctx.s.journal, deadline_of(*f));
+      std::string& out = open_record(ctx, Record::kHash, db, key);
+      put_deadline(out, saved_deadline(deadline_of(*f), ctx.now));
       return put_hash_value(out, *f);
     }
   }
-  open_record(t, Record::kErase, db, key);
+  open_record(ctx, Record::kErase, db, key);
 }
 
-void write_found(Turn& t, DbIndex db, std::string_view key, const Keyspace::Found& f) {
-  if (f) return write_key(t, db, key, f);
-  open_record(t, Record::kErase, db, key);
+void write_found(Context& ctx, DbIndex db, std::string_view key, const Keyspace::Found& f) {
+  if (f) return write_key(ctx, db, key, f);
+  open_record(ctx, Record::kErase, db, key);
 }
 
 bool is_pending(const Journal& j, DbIndex db, std::string_view key) {
@@ -109,9 +110,9 @@ size_t record_bytes(const Entry& e) {
 }
 
 // Whether a change of a part needs a record of its own: not while the whole key is about to be written.
-bool begins_part(Turn& t, DbIndex db, std::string_view key) {
-  if (!t.s.journal.on || is_pending(t.s.journal, db, key)) return false;
-  finish_journal(t);
+bool begins_part(Context& ctx, DbIndex db, std::string_view key) {
+  if (!ctx.s.journal.on || is_pending(ctx.s.journal, db, key)) return false;
+  finish_journal(ctx);
   return true;
 }
 
@@ -141,100 +142,101 @@ void write_delay(std::string& out, DbIndex number, std::string_view key, TimeMs 
 
 }  // namespace
 
-void journal_key(Turn& t, DbIndex db, std::string_view key) {
-  Journal& j = t.s.journal;
+void journal_key(Context& ctx, DbIndex db, std::string_view key) {
+  Journal& j = ctx.s.journal;
   if (!j.on || is_pending(j, db, key)) return;
-  finish_journal(t);
+  finish_journal(ctx);
   j.pending = true;
   j.db = db;
   j.key = key;
 }
 
-void finish_journal(Turn& t) {
-  Journal& j = t.s.journal;
+void finish_journal(Context& ctx) {
+  Journal& j = ctx.s.journal;
   if (!j.pending) return;
   j.pending = false;
-  const Keyspace::Found f = t.keys(j.db).find(t.keys(j.db).key(j.key));
+  const Keyspace::Found f = ctx.keys(j.db).find(ctx.keys(j.db).key(j.key));
   if (f && record_bytes(*f) > kLargeRecord) {
     j.large.emplace(j.db, j.key);
-    j.changed_at = t.now;
+    j.changed_at = ctx.now;
     j.grants = true;
     return;
   }
-  write_found(t, j.db, j.key, f);
+  write_found(ctx, j.db, j.key, f);
 }
 
-void write_large_records(Turn& t) {
-  finish_journal(t);
-  for (const auto& [db, key] : std::exchange(t.s.journal.large, {})) {
-    write_found(t, db, key, t.keys(db).find(t.keys(db).key(key)));
+void write_large_records(Context& ctx) {
+  finish_journal(ctx);
+  for (const auto& [db, key] : std::exchange(ctx.s.journal.large, {})) {
+    write_found(ctx, db, key, ctx.keys(db).find(ctx.keys(db).key(key)));
   }
 }
 
-void journal_fields(Turn& t, DbIndex db, std::string_view key, std::span<const std::string_view> pairs) {
-  if (!begins_part(t, db, key)) return;
-  std::string& out = open_record(t, Record::kSetFields, db, key);
+void journal_fields(Context& ctx, DbIndex db, std::string_view key,
+                    std::span<const std::string_view> pairs) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kSetFields, db, key);
   put_number(out, pairs.size() / 2);
   put_texts(out, pairs);
 }
 
-void journal_erased_fields(Turn& t, DbIndex db, std::string_view key,
+void journal_erased_fields(Context& ctx, DbIndex db, std::string_view key,
                            std::span<const std::string_view> fields) {
-  if (!begins_part(t, db, key)) return;
-  std::string& out = open_record(t, Record::kEraseFields, db, key);
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kEraseFields, db, key);
   put_number(out, fields.size());
   put_texts(out, fields);
 }
 
-void journal_holder(Turn& t, DbIndex db, std::string_view key, const Holder& h) {
-  note_deadline(t.s.journal, h.deadline);
-  if (begins_part(t, db, key))
-    put_holder(open_record(t, Record::kPutHolder, db, key), saved_holder(h, t.now));
+void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h) {
+  record_deadline(ctx.s.journal, h.deadline);
+  if (begins_part(ctx, db, key))
+    put_holder(open_record(ctx, Record::kPutHolder, db, key), saved_holder(h, ctx.now));
 }
 
-void journal_erased_holder(Turn& t, DbIndex db, std::string_view key, std::string_view owner) {
-  if (begins_part(t, db, key)) put_text(open_record(t, Record::kEraseHolder, db, key), owner);
+void journal_erased_holder(Context& ctx, DbIndex db, std::string_view key, std::string_view owner) {
+  if (begins_part(ctx, db, key)) put_text(open_record(ctx, Record::kEraseHolder, db, key), owner);
 }
 
-void journal_delay(Turn& t, DbIndex db, std::string_view key, TimeMs until) {
-  if (!t.s.journal.on) return;
-  note_clock(t);
-  write_delay(t.s.journal.out, t.s.db_name[db], key, until, t.now);
+void journal_delay(Context& ctx, DbIndex db, std::string_view key, TimeMs until) {
+  if (!ctx.s.journal.on) return;
+  record_clock(ctx);
+  write_delay(ctx.s.journal.out, ctx.s.db_name[db], key, until, ctx.now);
 }
 
-void journal_flush(Turn& t, DbIndex db) {
-  if (!t.s.journal.on) return;
-  write_large_records(t);
-  open_record(t.s.journal.out, Record::kFlush, t.s.db_name[db]);
+void journal_flush(Context& ctx, DbIndex db) {
+  if (!ctx.s.journal.on) return;
+  write_large_records(ctx);
+  open_record(ctx.s.journal.out, Record::kFlush, ctx.s.db_name[db]);
 }
 
-void journal_swap(Turn& t, DbIndex a, DbIndex b) {
-  if (!t.s.journal.on) return;
-  write_large_records(t);
-  t.s.journal.grants = true;
-  open_record(t.s.journal.out, Record::kSwap, a);
-  put_u8(t.s.journal.out, b);
+void journal_swap(Context& ctx, DbIndex a, DbIndex b) {
+  if (!ctx.s.journal.on) return;
+  write_large_records(ctx);
+  ctx.s.journal.grants = true;
+  open_record(ctx.s.journal.out, Record::kSwap, a);
+  put_u8(ctx.s.journal.out, b);
 }
 
-void journal_lease(Turn& t, const LiveLease& lease) {
-  if (!t.s.journal.on) return;
-  write_large_records(t);
-  t.s.journal.grants = true;
-  note_clock(t);
-  write_lease(t.s.journal.out, t.s.db_name[lease.db], lease, t.now);
+void journal_lease(Context& ctx, const LiveLease& lease) {
+  if (!ctx.s.journal.on) return;
+  write_large_records(ctx);
+  ctx.s.journal.grants = true;
+  record_clock(ctx);
+  write_lease(ctx.s.journal.out, ctx.s.db_name[lease.db], lease, ctx.now);
 }
 
-void journal_lease_end(Turn& t, std::string_view id, LeaseState state, Token token) {
-  if (!t.s.journal.on) return;
-  write_large_records(t);
-  t.s.journal.grants = t.s.journal.grants || state == LeaseState::kConfirmed;
-  write_lease_end(t.s.journal.out, id, state, token);
+void journal_lease_end(Context& ctx, std::string_view id, LeaseState state, Token token) {
+  if (!ctx.s.journal.on) return;
+  write_large_records(ctx);
+  ctx.s.journal.grants = ctx.s.journal.grants || state == LeaseState::kConfirmed;
+  write_lease_end(ctx.s.journal.out, id, state, token);
 }
 
 std::string side_records(const EngineState& s, const Now& now) {
   std::string out;
-  s.leases.for_each_fate([&](const std::string& id, const LeaseFate& fate) {
-    write_lease_end(out, id, fate.state, fate.token);
+  s.leases.for_each_outcome([&](const std::string& id, const LeaseOutcome& outcome) {
+    write_lease_end(out, id, outcome.state, outcome.token);
   });
   std::vector<const LiveLease*> leases;
   s.leases.for_each([&](const LiveLease& lease) { leases.push_back(&lease); });

@@ -17,12 +17,12 @@ namespace {
 
 // Nothing is promised that cannot be kept: only what ends holds, and what changes nothing, goes on.
 bool refuse_promise(Request& r) {
-  const Service& service = r.s().service;
+  const Availability& availability = r.s().availability;
   if ((r.command.flags & kWrite) == 0 || (r.command.flags & kRelease) != 0) return false;
-  if (!service.refusal.empty()) return r.reply.error(service.refusal), true;
-  if (is_due(service.recovering_until, r.now()) || (r.command.flags & kDenyOom) == 0) return false;
+  if (!availability.refusal.empty()) return r.reply.error(availability.refusal), true;
+  if (is_due(availability.recovering_until, r.now()) || (r.command.flags & kDenyOom) == 0) return false;
   r.reply.error("RECOVERING holds of before the restart may still be alive elsewhere; " +
-                std::to_string((service.recovering_until - r.now()).count) + " ms are left");
+                std::to_string((availability.recovering_until - r.now()).count) + " ms are left");
   return true;
 }
 
@@ -42,17 +42,17 @@ std::vector<std::string> cut_arguments(const Command& command, std::span<const s
   return cut;
 }
 
-void note_time(Request& r, int64_t us) {
+void record_time(Request& r, int64_t us) {
   CommandLog& log = r.s().log;
   const Config& config = r.s().config;
-  const int64_t at_s = r.t.now.wall_us / 1000000;
-  log.note_time(r.command, us, config.latency_tracking);
+  const int64_t at_s = r.ctx.now.wall_us / 1000000;
+  log.record_time(r.command, us, config.latency_tracking);
   if (us >= config.slowlog_us && config.slowlog_entries > 0 && (r.command.flags & kSkipSlowlog) == 0) {
     log.keep_slow({0, at_s, us, cut_arguments(r.command, r.argv), r.c.peer, r.c.name},
                   config.slowlog_entries);
   }
   if (config.latency_threshold_ms > 0 && us / 1000 >= config.latency_threshold_ms) {
-    log.note_latency((r.command.flags & kFast) != 0 ? "fast-command" : "command", at_s, us / 1000);
+    log.record_latency((r.command.flags & kFast) != 0 ? "fast-command" : "command", at_s, us / 1000);
   }
 }
 
@@ -65,9 +65,9 @@ void call(Request& r) {
   const int64_t began_us = timed ? config.clock_us() : 0;
   const size_t answered = r.reply.out().size();
   r.command.handler(r);
-  if (timed) note_time(r, config.clock_us() - began_us);
+  if (timed) record_time(r, config.clock_us() - began_us);
   if (r.reply.out().size() > answered && r.reply.out().view()[answered] == '-') {
-    r.s().log.note_failure(r.command, r.reply.out().view().substr(answered), r.error_counted);
+    r.s().log.record_failure(r.command, r.reply.out().view().substr(answered), r.error_counted);
   }
 }
 
@@ -77,22 +77,22 @@ void run_command(Request& r) {
   ++r.s().stats.commands;
   const bool script = (r.command.flags & kMovableKeys) != 0;
   if (script && !r.s().monitors.empty()) [[unlikely]]
-    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
+    feed_monitors(r.ctx, r.c, r.command, r.argv, r.from_script);
   const size_t answered = r.reply.out().size();
   if ((r.command.flags & kDenyOom) != 0 && r.keys().is_full()) [[unlikely]] {
     r.reply.error(kOomText);
-    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
+    r.s().log.record_rejection(&r.command, r.reply.out().view().substr(answered));
     return;
   }
-  if (!r.s().service.grants(r.now()) && refuse_promise(r)) [[unlikely]] {
-    r.s().log.note_rejection(&r.command, r.reply.out().view().substr(answered));
+  if (!r.s().availability.grants(r.now()) && refuse_promise(r)) [[unlikely]] {
+    r.s().log.record_rejection(&r.command, r.reply.out().view().substr(answered));
     return;
   }
   call(r);
   if (!script && !r.s().monitors.empty()) [[unlikely]]
-    feed_monitors(r.t, r.c, r.command, r.argv, r.from_script);
+    feed_monitors(r.ctx, r.c, r.command, r.argv, r.from_script);
   if (r.c.tracking != nullptr) [[unlikely]]
-    remember_reads(r.t, r.c, r.command, r.argv);
+    remember_reads(r.ctx, r.c, r.command, r.argv);
 }
 
 }  // namespace holdfast

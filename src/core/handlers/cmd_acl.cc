@@ -112,7 +112,7 @@ void cmd_acl_setuser(Request& r) {
   audit(r);
   user.name = r.arg(2);
   (old != nullptr ? *old : r.s().acl.add(r.arg(2))) = std::move(user);
-  apply_users(r.t);
+  apply_users(r.ctx);
   r.reply.ok();
 }
 
@@ -124,7 +124,7 @@ void cmd_acl_deluser(Request& r) {
   audit(r);
   int64_t removed = 0;
   for (const std::string_view name : names) removed += r.s().acl.remove(name) ? 1 : 0;
-  apply_users(r.t);
+  apply_users(r.ctx);
   r.reply.integer(removed);
 }
 
@@ -136,12 +136,12 @@ void cmd_acl_load(Request& r) {
   if (wrong.empty()) wrong = r.s().acl.load(text, config.acl_source);
   if (!wrong.empty()) return r.reply.error("ERR " + wrong);
   audit(r);
-  apply_users(r.t);
+  apply_users(r.ctx);
   r.reply.ok();
 }
 
 void cmd_acl_save(Request& r) {
-  const AclFileDoor& file = r.s().config.acl_file;
+  const AclFileHooks& file = r.s().config.acl_file;
   if (!file.write) return r.reply.error(kNoFile);
   std::string text;
   for (const std::string& line : r.s().acl.lines()) text += "user " + line + "\n";

@@ -27,13 +27,13 @@ std::vector<Conn*> all_conns(const Request& r) {
 
 void reply_list(Request& r, const std::vector<Conn*>& conns) {
   std::string text;
-  for (const Conn* c : conns) text += describe_client(r.t, *c) + "\n";
+  for (const Conn* c : conns) text += describe_client(r.ctx, *c) + "\n";
   r.reply.verbatim(text);
 }
 
 void kill(Request& r, Conn& c) {
   c.closing = true;
-  r.t.fx.closes.push_back(c.id);
+  r.ctx.fx.closes.push_back(c.id);
 }
 
 // CLIENT KILL's filters; a connection must pass all that are given.
@@ -67,7 +67,8 @@ bool read_kill_filter(Request& r, std::string_view word, std::string_view value,
     if (f.user == nullptr) return r.reply.error("ERR No such user '" + std::string(value) + "'"), false;
   } else if (equals_ignore_case(word, "TYPE")) {
     static constexpr std::string_view kTypes[] = {"normal", "master", "replica", "slave", "pubsub"};
-    const bool known = std::ranges::any_of(kTypes, [&](auto t) { return equals_ignore_case(value, t); });
+    const bool known =
+        std::ranges::any_of(kTypes, [&](auto known_type) { return equals_ignore_case(value, known_type); });
     if (!known) return r.reply.error("ERR Unknown client type '" + std::string(value) + "'"), false;
     f.type = value;
   } else if (equals_ignore_case(word, "SKIPME") &&
@@ -122,7 +123,7 @@ void cmd_client_list(Request& r) {
   reply_list(r, conns);
 }
 
-void cmd_client_info(Request& r) { r.reply.verbatim(describe_client(r.t, r.c) + "\n"); }
+void cmd_client_info(Request& r) { r.reply.verbatim(describe_client(r.ctx, r.c) + "\n"); }
 
 void cmd_client_kill(Request& r) {
   KillFilter f;
@@ -180,11 +181,11 @@ void cmd_client_unblock(Request& r) {
   Conn* c = r.s().conns.find_serial(static_cast<uint64_t>(*id));
   if (c == nullptr || c->blocked_on == nullptr) return r.reply.integer(0);
   if (with_error) {
-    mark_dirty(r.t, *c);
+    mark_dirty(r.ctx, *c);
     Reply(c->out, c->protocol).error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
-    cancel_wait(r.t, c->blocked_on);
+    cancel_wait(r.ctx, c->blocked_on);
   } else {
-    end_wait_by_timeout(r.t, c->blocked_on);
+    end_wait_by_timeout(r.ctx, c->blocked_on);
   }
   r.reply.integer(1);
 }

@@ -60,7 +60,7 @@ void cmd_config_set(Request& r) {
   audit(r);
   if (const auto refused = config.change(changes, config)) return reply_refusal(r, *refused);
   for (const auto& [name, value] : changes) {
-    if (name == "requirepass") set_default_password(r.t, value);
+    if (name == "requirepass") set_default_password(r.ctx, value);
   }
   r.s().conns.for_each([&](Conn& c) { renew_output_limit(r.s(), c); });
   r.reply.ok();

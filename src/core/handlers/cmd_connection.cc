@@ -22,7 +22,7 @@ namespace {
 bool authenticate(Request& r, std::string_view name, std::string_view password) {
   const AclUser* user = r.s().acl.authenticate(name, password);
   if (user != nullptr) return become_user(r.s(), r.c, *user), true;
-  log_denial(r.t, r.c, Denial::kAuth, r.c.in_exec ? AclContext::kMulti : AclContext::kTopLevel, r.arg(0),
+  log_denial(r.ctx, r.c, Denial::kAuth, r.c.in_exec ? AclContext::kMulti : AclContext::kTopLevel, r.arg(0),
              name);
   r.reply.error("WRONGPASS invalid username-password pair or user is disabled.");
   return false;
@@ -84,7 +84,7 @@ void cmd_hello(Request& r) {
   }
   if (options->protocol) r.c.protocol = static_cast<int>(*options->protocol);
   if (r.c.protocol < 3)
-    cancel_waits(r.t, r.c);  // ASYNC ones, whose answers RESP2 could not tell from replies
+    cancel_waits(r.ctx, r.c);  // ASYNC ones, whose answers RESP2 could not tell from replies
   if (options->name) set_text(r.s(), r.c.name, *options->name);
   Reply reply(r.reply.out(), r.c.protocol);  // the answer is in the new protocol already
   reply.map(7);
@@ -130,16 +130,16 @@ void cmd_select(Request& r) {
 void cmd_quit(Request& r) {
   r.reply.ok();
   r.c.closing = true;
-  r.t.fx.closes.push_back(r.c.id);
+  r.ctx.fx.closes.push_back(r.c.id);
 }
 
 // As if newly connected; its SESSION holds end, as they would with the connection.
 void cmd_reset(Request& r) {
-  cancel_waits(r.t, r.c);
-  end_session(r.t, r.c.id, r.c.session++, std::exchange(r.c.session_holds, {}));
-  unsubscribe_all(r.t, r.c);
-  stop_tracking(r.t, r.c);
-  stop_monitoring(r.t, r.c);
+  cancel_waits(r.ctx, r.c);
+  end_session(r.ctx, r.c.id, r.c.session++, std::exchange(r.c.session_holds, {}));
+  unsubscribe_all(r.ctx, r.c);
+  stop_tracking(r.ctx, r.c);
+  stop_monitoring(r.ctx, r.c);
   r.s().watches.clear(r.c);
   end_transaction(r.s(), std::move(r.c.transaction));
   r.c.reply_mode = ReplyMode::kOn;

@@ -71,11 +71,11 @@ void cmd_swapdb(Request& r) {
   r.reply.ok();
   if (a == b) return;
   const auto is_there = [&](const std::string& key) {
-    return find_live(r.t, a, r.t.keys(a).key(key)) || find_live(r.t, b, r.t.keys(b).key(key));
+    return find_live(r.ctx, a, r.ctx.keys(a).key(key)) || find_live(r.ctx, b, r.ctx.keys(b).key(key));
   };
   s.watches.break_db(s.conns, a, is_there);
   s.watches.break_db(s.conns, b, is_there);
-  journal_swap(r.t, static_cast<DbIndex>(*first), static_cast<DbIndex>(*second));
+  journal_swap(r.ctx, static_cast<DbIndex>(*first), static_cast<DbIndex>(*second));
   swap_databases(s, *first, *second);
   s.watches.swap_dbs(a, b);
   const auto other = [a, b](DbIndex db) { return db == a ? b : db == b ? a : db; };

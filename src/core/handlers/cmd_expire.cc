@@ -62,7 +62,7 @@ std::optional<TimeMs> read_deadline(Request& r, const ExpiryWord& word) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   const auto value = parse_int(r.arg(2));
   if (!value) return reply_not_an_integer(r), std::nullopt;
-  const int64_t base_ms = word.absolute ? 0 : r.t.now.wall_us / 1000;
+  const int64_t base_ms = word.absolute ? 0 : r.ctx.now.wall_us / 1000;
   const bool countable =
       word.unit_ms == 1 || (*value <= kMax / word.unit_ms && *value >= -(kMax / word.unit_ms));
   if (!countable || *value * word.unit_ms > kMax - base_ms) return reply_invalid_expiry(r), std::nullopt;
@@ -76,14 +76,14 @@ void expire(Request& r, const ExpiryWord& word) {
   if (!conditions) return;
   const auto deadline = read_deadline(r, word);
   if (!deadline) return;
-  Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   if (!f || !admits(*conditions, key_deadline(*f), *deadline)) return r.reply.integer(0);
   if (is_due(*deadline, r.now())) {
-    remove_key(r.t, r.c.db, f, End::kDeleted);
-    notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+    remove_key(r.ctx, r.c.db, f, End::kDeleted);
+    notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
   } else {
-    set_key_deadline(r.t, r.c.db, f, *deadline, r.c.id);
-    notify(r.t, kNotifyGeneric, "expire", r.c.db, r.arg(1));
+    set_key_deadline(r.ctx, r.c.db, f, *deadline, r.c.id);
+    notify(r.ctx, kNotifyGeneric, "expire", r.c.db, r.arg(1));
   }
   r.reply.integer(1);
 }
@@ -113,17 +113,17 @@ void cmd_pttl(Request& r) {
   reply_deadline(r, [&](TimeMs deadline) { return (deadline - r.now()).count; });
 }
 void cmd_expiretime(Request& r) {
-  reply_deadline(r, [&](TimeMs deadline) { return to_seconds(r.t.now.to_wall_ms(deadline)); });
+  reply_deadline(r, [&](TimeMs deadline) { return to_seconds(r.ctx.now.to_wall_ms(deadline)); });
 }
 void cmd_pexpiretime(Request& r) {
-  reply_deadline(r, [&](TimeMs deadline) { return r.t.now.to_wall_ms(deadline); });
+  reply_deadline(r, [&](TimeMs deadline) { return r.ctx.now.to_wall_ms(deadline); });
 }
 
 void cmd_persist(Request& r) {
-  Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   if (!f || key_deadline(*f) == kNever) return r.reply.integer(0);
-  set_key_deadline(r.t, r.c.db, f, kNever, r.c.id);
-  notify(r.t, kNotifyGeneric, "persist", r.c.db, r.arg(1));
+  set_key_deadline(r.ctx, r.c.db, f, kNever, r.c.id);
+  notify(r.ctx, kNotifyGeneric, "persist", r.c.db, r.arg(1));
   r.reply.integer(1);
 }
 

@@ -52,7 +52,7 @@ void server_section(const Request& r, const HostFacts& host, std::string& out) {
   line(out, "process_id", host.pid);
   line(out, "run_id", r.s().config.run_id);
   line(out, "tcp_port", host.tcp_port);
-  line(out, "server_time_usec", r.t.now.wall_us);
+  line(out, "server_time_usec", r.ctx.now.wall_us);
   line(out, "uptime_in_seconds", host.uptime_s);
   line(out, "uptime_in_days", host.uptime_s / 86400);
   line(out, "hz", int64_t{1000});
@@ -84,7 +84,7 @@ void persistence_section(const Request& r, const HostFacts&, std::string& out) {
 }
 
 void memory_section(const Request& r, const HostFacts& host, std::string& out) {
-  const uint64_t used = note_memory_use(r.t);
+  const uint64_t used = record_memory_use(r.ctx);
   const uint64_t limit = r.s().config.limits.memory_bytes;
   line(out, "used_memory", used);
   line(out, "used_memory_human", human_bytes(used));
@@ -195,7 +195,7 @@ void locks_section(const Request& r, const HostFacts&, std::string& out) {
 
 void keyspace_section(const Request& r, const HostFacts&, std::string& out) {
   for (size_t i = 0; i < kDatabases; ++i) {
-    const Keyspace& keys = r.t.keys(r.s().db_at[i]);
+    const Keyspace& keys = r.ctx.keys(r.s().db_at[i]);
     if (keys.live() == 0) continue;
     line(out, "db" + std::to_string(i),
          "keys=" + std::to_string(keys.live()) + ",expires=" + std::to_string(keys.timed()) + ",avg_ttl=0");
@@ -250,8 +250,8 @@ void cmd_info(Request& r) {
 
 void cmd_time(Request& r) {
   r.reply.array(2);
-  r.reply.bulk_integer(r.t.now.wall_us / 1000000);
-  r.reply.bulk_integer(r.t.now.wall_us % 1000000);
+  r.reply.bulk_integer(r.ctx.now.wall_us / 1000000);
+  r.reply.bulk_integer(r.ctx.now.wall_us % 1000000);
 }
 
 }  // namespace holdfast

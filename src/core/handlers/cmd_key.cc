@@ -35,10 +35,10 @@ bool check_flush_arguments(Request& r) {
 void cmd_del(Request& r) {
   int64_t removed = 0;
   for (size_t i = 1; i < r.argc(); ++i) {
-    Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(i)));
+    Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(i)));
     if (!f) continue;
-    remove_key(r.t, r.c.db, f, End::kDeleted);
-    notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(i));
+    remove_key(r.ctx, r.c.db, f, End::kDeleted);
+    notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(i));
     ++removed;
   }
   r.reply.integer(removed);
@@ -106,23 +106,23 @@ void cmd_scan(Request& r) {
 // Counts what has not been removed yet: in a storm of expiries that may include due entries, as in Redis.
 void cmd_dbsize(Request& r) {
   constexpr size_t kBudget = 500;
-  r.keys().expire_due(r.now(), kBudget, [&](const Key& key) { find_any(r.t, r.c.db, key); });
+  r.keys().expire_due(r.now(), kBudget, [&](const Key& key) { find_any(r.ctx, r.c.db, key); });
   r.reply.integer(static_cast<int64_t>(r.keys().live()));
 }
 
 void cmd_flushall(Request& r) {
   if (!check_flush_arguments(r)) return;
   audit(r);
-  for (DbIndex db = 0; db < kDatabases; ++db) flush_db(r.t, db);
-  invalidate_all(r.t);
+  for (DbIndex db = 0; db < kDatabases; ++db) flush_db(r.ctx, db);
+  invalidate_all(r.ctx);
   r.reply.ok();
 }
 
 void cmd_flushdb(Request& r) {
   if (!check_flush_arguments(r)) return;
   audit(r);
-  flush_db(r.t, r.c.db);
-  invalidate_all(r.t);
+  flush_db(r.ctx, r.c.db);
+  invalidate_all(r.ctx);
   r.reply.ok();
 }
 

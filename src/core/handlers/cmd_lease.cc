@@ -13,9 +13,9 @@ namespace {
 
 constexpr size_t kMaxLeaseIdBytes = 512;
 
-void reply_fate(Request& r, const LeaseFate* fate) {
-  if (fate == nullptr) return r.reply.error("NOLEASE no such lease");
-  switch (fate->state) {
+void reply_outcome(Request& r, const LeaseOutcome* outcome) {
+  if (outcome == nullptr) return r.reply.error("NOLEASE no such lease");
+  switch (outcome->state) {
     case LeaseState::kConfirmed:
       return r.reply.error("CONFIRMED the lease is confirmed");
     case LeaseState::kCancelled:
@@ -28,7 +28,7 @@ void reply_fate(Request& r, const LeaseFate* fate) {
 // Null: an answer has been written.
 LiveLease* find_lease(Request& r) {
   LiveLease* lease = r.s().leases.find(r.arg(2));
-  if (lease == nullptr) reply_fate(r, r.s().leases.fate(r.arg(2)));
+  if (lease == nullptr) reply_outcome(r, r.s().leases.outcome(r.arg(2)));
   return lease;
 }
 
@@ -98,7 +98,7 @@ void cmd_lease_grant(Request& r) {
   const auto documents = read_documents(r);
   if (!documents) return;
   if (r.s().leases.find(id) != nullptr) return r.reply.error("ERR lease id is in use");
-  const LeaseGrant grant = grant_lease(r.t, r.c, id, *ttl, *documents);
+  const LeaseGrant grant = grant_lease(r.ctx, r.c, id, *ttl, *documents);
   if (grant.token.value != 0) {
     r.reply.array(2);
     r.reply.bulk(id);
@@ -115,18 +115,18 @@ void cmd_lease_confirm(Request& r) {
   LiveLease* lease = find_lease(r);
   if (lease == nullptr) return;
   const Token token = lease->token;
-  if (!confirm_lease(r.t, lease, r.c.id)) return reply_fate(r, r.s().leases.fate(r.arg(2)));
+  if (!confirm_lease(r.ctx, lease, r.c.id)) return reply_outcome(r, r.s().leases.outcome(r.arg(2)));
   r.reply.integer(static_cast<int64_t>(token.value));
 }
 
 void cmd_lease_cancel(Request& r) {
   if (LiveLease* lease = r.s().leases.find(r.arg(2))) {
-    cancel_lease(r.t, lease);
+    cancel_lease(r.ctx, lease);
     return r.reply.ok();
   }
-  const LeaseFate* fate = r.s().leases.fate(r.arg(2));
-  if (fate != nullptr && fate->state == LeaseState::kExpired) return r.reply.ok();
-  reply_fate(r, fate);
+  const LeaseOutcome* outcome = r.s().leases.outcome(r.arg(2));
+  if (outcome != nullptr && outcome->state == LeaseState::kExpired) return r.reply.ok();
+  reply_outcome(r, outcome);
 }
 
 void cmd_lease_renew(Request& r) {
@@ -135,8 +135,8 @@ void cmd_lease_renew(Request& r) {
   if (r.argc() == 4 && !(ttl = read_ttl(r, 3))) return;
   LiveLease* lease = find_lease(r);
   if (lease == nullptr) return;
-  if (!renew_lease(r.t, lease, ttl.value_or(lease->ttl), r.c.id))
-    return reply_fate(r, r.s().leases.fate(r.arg(2)));
+  if (!renew_lease(r.ctx, lease, ttl.value_or(lease->ttl), r.c.id))
+    return reply_outcome(r, r.s().leases.outcome(r.arg(2)));
   r.reply.integer(1);
 }
 
@@ -144,9 +144,9 @@ void cmd_lease_info(Request& r) {
   if (const LiveLease* lease = r.s().leases.find(r.arg(2))) {
     return write_info(r, LeaseState::kGranted, (lease->at() - r.now()).count, lease->token, lease->keys);
   }
-  const LeaseFate* fate = r.s().leases.fate(r.arg(2));
-  if (fate == nullptr) return reply_fate(r, fate);
-  write_info(r, fate->state, -1, fate->token, {});
+  const LeaseOutcome* outcome = r.s().leases.outcome(r.arg(2));
+  if (outcome == nullptr) return reply_outcome(r, outcome);
+  write_info(r, outcome->state, -1, outcome->token, {});
 }
 
 void cmd_lease_help(Request& r) {

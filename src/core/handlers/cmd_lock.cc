@@ -69,7 +69,7 @@ std::optional<LockOptions> read_lock_options(Request& r) {
 // repeated requests do not get further.
 uint64_t furthest_token(const Request& r, const Key& key) {
   const Config& config = r.s().config;
-  const auto clock_us = static_cast<uint64_t>(std::max<int64_t>(r.t.now.wall_us, 0));
+  const auto clock_us = static_cast<uint64_t>(std::max<int64_t>(r.ctx.now.wall_us, 0));
   const uint64_t lead_us = static_cast<uint64_t>(config.max_token_lead.count) * 1000;
   return std::max(std::max(clock_us, config.token_floor) + lead_us, r.s().tokens.last(key) + 1);
 }
@@ -88,7 +88,7 @@ bool check_token(Request& r, const Key& key, uint64_t token) {
     r.reply.error("ERR token is further ahead than max-token-lead allows");
     return false;
   }
-  if (far || r.s().tokens.fits(key, token, near_token(r.s().config, r.t.now))) return true;
+  if (far || r.s().tokens.fits(key, token, near_token(r.s().config, r.ctx.now))) return true;
   reply_too_many_ahead(r);
   return false;
 }
@@ -146,7 +146,7 @@ struct OwnHold {
 
 OwnHold find_own_hold(Request& r, const Key& key, std::string_view owner) {
   OwnHold own;
-  own.entry = find_live(r.t, r.c.db, key);
+  own.entry = find_live(r.ctx, r.c.db, key);
   if (!own.entry) {
     r.reply.integer(0);
     return own;
@@ -185,7 +185,7 @@ void cmd_lock(Request& r) {
   request.async = options->async;
   request.hint = static_cast<uint64_t>(options->token.value_or(0));
   if (request.hint != 0 && !check_token(r, request.key, request.hint)) return;
-  reply_acquisition(r, request, acquire(r.t, r.c, request));
+  reply_acquisition(r, request, acquire(r.ctx, r.c, request));
 }
 
 void cmd_renew(Request& r) {
@@ -198,7 +198,7 @@ void cmd_renew(Request& r) {
   }
   OwnHold own = find_own_hold(r, r.keys().key(r.arg(1)), r.arg(2));
   if (!own.held) return;
-  renew_hold(r.t, r.c.db, own.entry, own.holder, ttl, r.c.id);
+  renew_hold(r.ctx, r.c.db, own.entry, own.holder, ttl, r.c.id);
   ++r.s().stats.renewals;
   r.reply.integer(1);
 }
@@ -207,9 +207,9 @@ void cmd_unlock(Request& r) {
   OwnHold own = find_own_hold(r, r.keys().key(r.arg(1)), r.arg(2));
   if (!own.held) return;
   if (own.holder != nullptr) {
-    end_holder(r.t, r.c.db, own.entry, own.holder, End::kReleased, r.now());
+    end_holder(r.ctx, r.c.db, own.entry, own.holder, End::kReleased, r.now());
   } else {
-    remove_key(r.t, r.c.db, own.entry, End::kReleased);
+    remove_key(r.ctx, r.c.db, own.entry, End::kReleased);
   }
   r.reply.integer(1);
 }
@@ -223,9 +223,9 @@ void cmd_fence(Request& r) {
   OwnHold own = find_own_hold(r, key, r.arg(2));
   if (!own.held) return;
   const Token present =
-      own.holder != nullptr ? own.holder->token : exclusive_token(r.t, r.c.db, key, own.entry);
+      own.holder != nullptr ? own.holder->token : exclusive_token(r.ctx, r.c.db, key, own.entry);
   const Token raised = std::max(present, token);
-  if (raised > present) raise_token(r.t, r.c.db, key, own.entry, own.holder, raised);
+  if (raised > present) raise_token(r.ctx, r.c.db, key, own.entry, own.holder, raised);
   r.reply.integer(static_cast<int64_t>(raised.value));
 }
 

@@ -41,7 +41,7 @@ ShownHold shown(Request& r, const Key& key, Keyspace::Found& f) {
   const Attachment* a = attachment_of(r.s(), r.c.db, f);
   const Conn* client = client_of(r.s(), *f);
   return {value_of(*f),
-          exclusive_token(r.t, r.c.db, key, f),
+          exclusive_token(r.ctx, r.c.db, key, f),
           kExclusive,
           deadline_of(*f),
           held_since(*f),
@@ -129,7 +129,7 @@ void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& h
 template <class F>
 void with_held(Request& r, std::string_view name, F f) {
   const Key key = r.keys().key(name);
-  Keyspace::Found found = find_live(r.t, r.c.db, key);
+  Keyspace::Found found = find_live(r.ctx, r.c.db, key);
   if (found && is_hold(*found)) f(key, found);
 }
 
@@ -149,7 +149,7 @@ void write_list_row(Request& r, const Key& key, Keyspace::Found& f) {
 
 void cmd_locks_info(Request& r) {
   const Key key = r.keys().key(r.arg(2));
-  Keyspace::Found f = find_any(r.t, r.c.db, key);
+  Keyspace::Found f = find_any(r.ctx, r.c.db, key);
   if (!f) return r.reply.null_array();
   if (is_hash(*f)) return reply_wrong_type(r);
   const std::vector<ShownHold> holds = holds_of(r, key, f);
@@ -214,7 +214,7 @@ void cmd_locks_break(Request& r) {
   int64_t broken = 0;
   with_held(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
     broken = type_of(*f) == EntryType::kLock ? static_cast<int64_t>(lock_body_of(*f)->size()) : 1;
-    remove_key(r.t, r.c.db, f, End::kBroken);
+    remove_key(r.ctx, r.c.db, f, End::kBroken);
   });
   r.reply.integer(broken);
 }
@@ -224,19 +224,19 @@ void cmd_locks_raise(Request& r) {
   if (!token) return;
   audit(r);
   const Key key = r.keys().key(r.arg(2));
-  r.s().tokens.raise(key, {static_cast<uint64_t>(*token)}, near_token(r.s().config, r.t.now));
+  r.s().tokens.raise(key, {static_cast<uint64_t>(*token)}, near_token(r.s().config, r.ctx.now));
   r.reply.integer(static_cast<int64_t>(r.s().tokens.last(key)));
 }
 
 void cmd_locks_revoke(Request& r) {
   int64_t asked = 0;
   with_held(r, r.arg(2), [&](const Key& key, Keyspace::Found& f) {
-    lock_event(r.t, key.bytes, "revoke");
+    lock_event(r.ctx, key.bytes, "revoke");
     for (const auto& [owner, attachment] : attachments_of_key(r.s(), r.c.db, f)) {
       ++asked;
       Conn* c = attachment.async ? r.s().conns.find(attachment.conn) : nullptr;
       if (c == nullptr || c->protocol < 3) continue;
-      Reply push = push_to(r.t, *c);
+      Reply push = push_to(r.ctx, *c);
       push.push(4);
       for (const std::string_view part :
            {std::string_view("lock"), std::string_view("revoke"), key.bytes, owner}) {

@@ -23,7 +23,7 @@ struct MemoryReport {
 
 MemoryReport look(Request& r) {
   MemoryReport m;
-  m.used = note_memory_use(r.t);
+  m.used = record_memory_use(r.ctx);
   for (const auto& db : r.s().dbs) {
     m.dataset += db->used_bytes();
     m.keys += db->live();

@@ -17,7 +17,7 @@ constexpr int64_t kSharedCount = 2147483647;
 
 // Found by its name alone. Null has been replied where there is none.
 Keyspace::Found find_object(Request& r) {
-  const Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(2)));
+  const Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(2)));
   if (!f) r.reply.null();
   return f;
 }

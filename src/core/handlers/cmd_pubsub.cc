@@ -17,7 +17,7 @@ namespace {
 // As Redis does, also to a client that wants no replies (CLIENT REPLY): it is a push, as a message is.
 void confirm(Request& r, std::string_view what, const std::string* name, size_t count) {
   const bool muted = r.c.reply_mode == ReplyMode::kOff || r.c.reply_mode == ReplyMode::kSkip;
-  Reply reply = muted ? push_to(r.t, r.c) : r.reply;
+  Reply reply = muted ? push_to(r.ctx, r.c) : r.reply;
   reply.push(3);
   reply.bulk(what);
   name == nullptr ? reply.null() : reply.bulk(*name);
@@ -40,9 +40,9 @@ void subscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own
 
 void unsubscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& own,
                  size_t (*count)(const Conn&)) {
-  const auto given = r.argv.first(put_off_rest(r)).subspan(1);
+  const auto given = r.argv.first(defer_rest(r)).subspan(1);
   std::vector<std::string> names(given.begin(), given.end());
-  for (auto it = own.begin(); r.argc() == 1 && it != own.end() && names.size() < slice_size(r); ++it)
+  for (auto it = own.begin(); r.argc() == 1 && it != own.end() && names.size() < chunk_size(r); ++it)
     names.push_back(*it);
   for (const std::string& name : names) {
     if (own.erase(name) > 0) r.s().pubsub.remove(map, name, r.c);
@@ -50,7 +50,7 @@ void unsubscribe(Request& r, PubSub::Names& map, absl::btree_set<std::string>& o
   }
   renew_output_limit(r.s(), r.c);
   if (names.empty()) confirm(r, r.command.name, nullptr, count(r.c));
-  if (r.argc() == 1 && !own.empty()) put_off_again(r);
+  if (r.argc() == 1 && !own.empty()) defer_again(r);
 }
 
 void reply_channels(Request& r, const PubSub::Names& channels) {
@@ -78,7 +78,7 @@ void reply_counts(Request& r, const PubSub::Names& channels) {
 }  // namespace
 
 void cmd_subscribe(Request& r) {
-  subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count, put_off_rest(r));
+  subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count, defer_rest(r));
 }
 // In one moment, so that all are taken or none.
 void cmd_psubscribe(Request& r) {
@@ -90,7 +90,7 @@ void cmd_psubscribe(Request& r) {
   subscribe(r, known, r.c.patterns, plain_count, r.argc());
 }
 void cmd_ssubscribe(Request& r) {
-  subscribe(r, r.s().pubsub.shard_channels, r.c.shard_channels, shard_count, put_off_rest(r));
+  subscribe(r, r.s().pubsub.shard_channels, r.c.shard_channels, shard_count, defer_rest(r));
 }
 void cmd_unsubscribe(Request& r) { unsubscribe(r, r.s().pubsub.channels, r.c.channels, plain_count); }
 void cmd_punsubscribe(Request& r) { unsubscribe(r, r.s().pubsub.patterns, r.c.patterns, plain_count); }
@@ -98,8 +98,8 @@ void cmd_sunsubscribe(Request& r) {
   unsubscribe(r, r.s().pubsub.shard_channels, r.c.shard_channels, shard_count);
 }
 
-void cmd_publish(Request& r) { r.reply.integer(publish(r.t, r.arg(1), r.arg(2))); }
-void cmd_spublish(Request& r) { r.reply.integer(publish_to_shard(r.t, r.arg(1), r.arg(2))); }
+void cmd_publish(Request& r) { r.reply.integer(publish(r.ctx, r.arg(1), r.arg(2))); }
+void cmd_spublish(Request& r) { r.reply.integer(publish_to_shard(r.ctx, r.arg(1), r.arg(2))); }
 
 void cmd_pubsub_channels(Request& r) { reply_channels(r, r.s().pubsub.channels); }
 void cmd_pubsub_shardchannels(Request& r) { reply_channels(r, r.s().pubsub.shard_channels); }

@@ -47,40 +47,40 @@ Value take_value(Request& r, Keyspace::Found& f) {
   } else {
     v = copy_value(*f);
   }
-  remove_key(r.t, r.c.db, f, End::kDeleted);
+  remove_key(r.ctx, r.c.db, f, End::kDeleted);
   return v;
 }
 
 // What the key held before goes first, so that nothing of an old hold is left where the values are equal.
 void put(Request& r, DbIndex db, std::string_view name, Value v) {
-  const Key key = r.t.keys(db).key(name);
-  Keyspace::Found f = find_live(r.t, db, key);
-  if (f) remove_key(r.t, db, f, End::kOverwritten);
-  f = find_any(r.t, db, key);
+  const Key key = r.ctx.keys(db).key(name);
+  Keyspace::Found f = find_live(r.ctx, db, key);
+  if (f) remove_key(r.ctx, db, f, End::kOverwritten);
+  f = find_any(r.ctx, db, key);
   if (v.type == EntryType::kBigHash) {
-    put_big_hash(r.t, db, key, f, std::move(v.body), r.c.id);
+    put_big_hash(r.ctx, db, key, f, std::move(v.body), r.c.id);
   } else if (v.type == EntryType::kString) {
-    put_string(r.t, db, key, f, v.bytes, r.c.id);
+    put_string(r.ctx, db, key, f, v.bytes, r.c.id);
   } else {
-    put_value(r.t, db, key, f, v.type, v.bytes, r.c.id);
+    put_value(r.ctx, db, key, f, v.type, v.bytes, r.c.id);
   }
-  set_key_deadline(r.t, db, f, v.deadline, r.c.id);
+  set_key_deadline(r.ctx, db, f, v.deadline, r.c.id);
 }
 
 // False: an answer has been written.
 bool rename(Request& r, bool only_if_free) {
-  Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   if (!f) return r.reply.error("ERR no such key"), false;
   if (r.arg(1) == r.arg(2)) return true;
   if (type_of(*f) == EntryType::kLock) return r.reply.error(kManyHolders), false;
-  if (only_if_free && !is_free(r.t, r.c.db, find_any(r.t, r.c.db, r.keys().key(r.arg(2))))) {
+  if (only_if_free && !is_free(r.ctx, r.c.db, find_any(r.ctx, r.c.db, r.keys().key(r.arg(2))))) {
     return r.reply.integer(0), false;
   }
   // Finding the other key may have moved this one.
-  f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   put(r, r.c.db, r.arg(2), take_value(r, f));
-  notify(r.t, kNotifyGeneric, "rename_from", r.c.db, r.arg(1));
-  notify(r.t, kNotifyGeneric, "rename_to", r.c.db, r.arg(2));
+  notify(r.ctx, kNotifyGeneric, "rename_from", r.c.db, r.arg(1));
+  notify(r.ctx, kNotifyGeneric, "rename_to", r.c.db, r.arg(2));
   return true;
 }
 
@@ -124,14 +124,14 @@ void cmd_copy(Request& r) {
   if (o.db == r.c.db && r.arg(1) == r.arg(2)) {
     return r.reply.error("ERR source and destination objects are the same");
   }
-  const Key to = r.t.keys(o.db).key(r.arg(2));
-  const bool admits = o.replace || is_free(r.t, o.db, find_any(r.t, o.db, to));
+  const Key to = r.ctx.keys(o.db).key(r.arg(2));
+  const bool admits = o.replace || is_free(r.ctx, o.db, find_any(r.ctx, o.db, to));
   const Keyspace::Found f = find_to_read(r, r.arg(1));
   if (!f || !admits) return r.reply.integer(0);
   if (type_of(*f) == EntryType::kLock) return r.reply.error(kManyHolders);
   Value copy = copy_value(*f);
   put(r, o.db, r.arg(2), std::move(copy));
-  notify(r.t, kNotifyGeneric, "copy_to", o.db, r.arg(2));
+  notify(r.ctx, kNotifyGeneric, "copy_to", o.db, r.arg(2));
   r.reply.integer(1);
 }
 

@@ -76,7 +76,7 @@ void cmd_shutdown(Request& r) {
     return r.reply.error("ERR this server cannot be stopped by a client");
   if (refused(r, r.s().config.storage.shut_down(*mode))) return;
   r.c.closing = true;
-  r.t.fx.closes.push_back(r.c.id);
+  r.ctx.fx.closes.push_back(r.c.id);
 }
 
 }  // namespace holdfast

@@ -56,7 +56,7 @@ bool read_set_option(Request& r, size_t& i, SetOptions& o) {
 bool admits(Request& r, const SetOptions& o, const Keyspace::Found& f, bool live) {
   switch (o.condition) {
     case Condition::kIfAbsent:
-      return is_free(r.t, r.c.db, f);
+      return is_free(r.ctx, r.c.db, f);
     case Condition::kIfPresent:
       return live;
     case Condition::kIfEqual:
@@ -73,20 +73,20 @@ void set(Request& r, const SetOptions& o, std::optional<TimeMs> deadline, const 
   if (!o.keep_ttl) {
     set_string(r, key, f, r.arg(2), deadline.value_or(kNever));
     if (!deadline || !is_due(*deadline, r.now())) return;
-    remove_key(r.t, r.c.db, f, End::kDeleted);
-    return notify(r.t, kNotifyExpired, "expired", r.c.db, key.bytes);
+    remove_key(r.ctx, r.c.db, f, End::kDeleted);
+    return notify(r.ctx, kNotifyExpired, "expired", r.c.db, key.bytes);
   }
   const bool was_lock = f && type_of(*f) == EntryType::kLock;
   const TimeMs old_deadline = was_lock ? key_deadline(*f) : kNever;
-  put_string(r.t, r.c.db, key, f, r.arg(2), r.c.id);
-  if (was_lock) set_key_deadline(r.t, r.c.db, f, old_deadline, r.c.id);
-  notify(r.t, kNotifyString, "set", r.c.db, key.bytes);
+  put_string(r.ctx, r.c.db, key, f, r.arg(2), r.c.id);
+  if (was_lock) set_key_deadline(r.ctx, r.c.db, f, old_deadline, r.c.id);
+  notify(r.ctx, kNotifyString, "set", r.c.db, key.bytes);
 }
 
 // What the key held before. That there was nothing is a miss, as with GET.
 void reply_old(Request& r, std::string_view value, bool live) {
   if (live) return r.reply.bulk(value);
-  notify(r.t, kNotifyKeyMiss, "keymiss", r.c.db, r.arg(1));
+  notify(r.ctx, kNotifyKeyMiss, "keymiss", r.c.db, r.arg(1));
   r.reply.null();
 }
 
@@ -95,7 +95,7 @@ void set_for(Request& r, const ExpiryWord& word) {
   const auto deadline = read_expiry(r, word, r.arg(2));
   if (!deadline) return;
   const Key key = r.keys().key(r.arg(1));
-  Keyspace::Found f = find_any(r.t, r.c.db, key);
+  Keyspace::Found f = find_any(r.ctx, r.c.db, key);
   set_string(r, key, f, r.arg(3), *deadline);
   r.reply.ok();
 }
@@ -125,11 +125,11 @@ bool read_getex_options(Request& r, GetexOptions& o) {
 
 void expire_read(Request& r, Keyspace::Found& f, TimeMs deadline) {
   if (is_due(deadline, r.now())) {
-    remove_key(r.t, r.c.db, f, End::kDeleted);
-    return notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+    remove_key(r.ctx, r.c.db, f, End::kDeleted);
+    return notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
   }
-  set_key_deadline(r.t, r.c.db, f, deadline, r.c.id);
-  notify(r.t, kNotifyGeneric, "expire", r.c.db, r.arg(1));
+  set_key_deadline(r.ctx, r.c.db, f, deadline, r.c.id);
+  notify(r.ctx, kNotifyGeneric, "expire", r.c.db, r.arg(1));
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ void cmd_set(Request& r) {
     if (!deadline) return;
   }
   const Key key = r.keys().key(r.arg(1));
-  Keyspace::Found f = find_any(r.t, r.c.db, key);
+  Keyspace::Found f = find_any(r.ctx, r.c.db, key);
   const bool live = f && type_of(*f) != EntryType::kNone;
   if (live && type_of(*f) != EntryType::kString && (o.get || o.condition == Condition::kIfEqual)) {
     return reply_wrong_type(r);
@@ -159,8 +159,8 @@ void cmd_set(Request& r) {
 
 void cmd_setnx(Request& r) {
   const Key key = r.keys().key(r.arg(1));
-  Keyspace::Found f = find_any(r.t, r.c.db, key);
-  if (!is_free(r.t, r.c.db, f)) return r.reply.integer(0);
+  Keyspace::Found f = find_any(r.ctx, r.c.db, key);
+  if (!is_free(r.ctx, r.c.db, f)) return r.reply.integer(0);
   set_string(r, key, f, r.arg(2), kNever);
   r.reply.integer(1);
 }
@@ -187,8 +187,8 @@ void cmd_getdel(Request& r) {
   if (!s.fits) return;
   reply_old(r, s.value, s.live);
   if (!s.live) return;
-  remove_key(r.t, r.c.db, s.found, End::kDeleted);
-  notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+  remove_key(r.ctx, r.c.db, s.found, End::kDeleted);
+  notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
 }
 
 void cmd_getex(Request& r) {
@@ -205,8 +205,8 @@ void cmd_getex(Request& r) {
   r.reply.bulk(value_of(*f));
   if (deadline) return expire_read(r, f, *deadline);
   if (!o.persist || deadline_of(*f) == kNever) return;
-  set_key_deadline(r.t, r.c.db, f, kNever, r.c.id);
-  notify(r.t, kNotifyGeneric, "persist", r.c.db, r.arg(1));
+  set_key_deadline(r.ctx, r.c.db, f, kNever, r.c.id);
+  notify(r.ctx, kNotifyGeneric, "persist", r.c.db, r.arg(1));
 }
 
 // DELEX key [IFEQ value], as Redis 8.4 has it: the compare-and-delete of a lock in one command.
@@ -214,12 +214,12 @@ void cmd_delex(Request& r) {
   const bool conditional = r.argc() == 4;
   if (!conditional && r.argc() != 2) return reply_wrong_arity(r);
   if (conditional && !equals_ignore_case(r.arg(2), "IFEQ")) return reply_syntax_error(r);
-  Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   if (!f) return r.reply.integer(0);
   if (conditional && type_of(*f) != EntryType::kString) return reply_wrong_type(r);
   if (conditional && value_of(*f) != r.arg(3)) return r.reply.integer(0);
-  remove_key(r.t, r.c.db, f, End::kDeleted);
-  notify(r.t, kNotifyGeneric, "del", r.c.db, r.arg(1));
+  remove_key(r.ctx, r.c.db, f, End::kDeleted);
+  notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
   r.reply.integer(1);
 }
 

@@ -33,7 +33,7 @@ Range range_of(int64_t first, int64_t last, size_t size) {
 
 bool all_free(Request& r) {
   for (size_t i = 1; i < r.argc(); i += 2) {
-    if (!is_free(r.t, r.c.db, find_any(r.t, r.c.db, r.keys().key(r.arg(i))))) return false;
+    if (!is_free(r.ctx, r.c.db, find_any(r.ctx, r.c.db, r.keys().key(r.arg(i))))) return false;
   }
   return true;
 }
@@ -41,7 +41,7 @@ bool all_free(Request& r) {
 void set_all(Request& r) {
   for (size_t i = 1; i < r.argc(); i += 2) {
     const Key key = r.keys().key(r.arg(i));
-    Keyspace::Found f = find_any(r.t, r.c.db, key);
+    Keyspace::Found f = find_any(r.ctx, r.c.db, key);
     set_string(r, key, f, r.arg(i + 1), kNever);
   }
 }

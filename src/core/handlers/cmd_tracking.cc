@@ -136,7 +136,7 @@ void cmd_client_tracking(Request& r) {
   if (!read_options(r, wanted)) return;
   if (!on && !equals_ignore_case(r.arg(2), "OFF")) return reply_syntax_error(r);
   if (on && !check_options(r, wanted)) return;
-  on ? start_tracking(r.t, r.c, std::move(wanted)) : stop_tracking(r.t, r.c);
+  on ? start_tracking(r.ctx, r.c, std::move(wanted)) : stop_tracking(r.ctx, r.c);
   r.reply.ok();
 }
 

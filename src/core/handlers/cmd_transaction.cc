@@ -17,7 +17,7 @@ namespace {
 // What is watched may have expired without anybody having noticed.
 bool watched_has_changed(Request& r) {
   const absl::btree_set<WatchedKey> watched = r.c.watched;
-  for (const WatchedKey& w : watched) find_any(r.t, w.db, r.t.keys(w.db).key(w.key));
+  for (const WatchedKey& w : watched) find_any(r.ctx, w.db, r.ctx.keys(w.db).key(w.key));
   return r.c.watch_broken;
 }
 
@@ -29,7 +29,7 @@ bool refuse_in_exec(Request& r) {
   }
   const Verdict v = check_permission(r.s(), *r.c.user, r.command, r.argv);
   if (v.allowed()) return false;
-  log_verdict(r.t, r.c, v, AclContext::kMulti, r.command, r.argv);
+  log_verdict(r.ctx, r.c, v, AclContext::kMulti, r.command, r.argv);
   std::string_view reason = "no permission to access one of the channels used as arguments";
   if (v.why == Denial::kCommand) reason = "no permission to execute the command or subcommand";
   if (v.why == Denial::kKey) reason = "no permission to touch the specified keys";
@@ -51,10 +51,10 @@ void run_transaction(Request& r, const Transaction& transaction, bool changed) {
   r.reply.array(transaction.requests.count());
   transaction.requests.for_each([&](std::span<const std::string_view> argv) {
     // Its command was resolved when it was queued, so that there is one.
-    Request inner{r.t, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
+    Request inner{r.ctx, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
     const size_t answered = out.size();
     if (r.c.checked && refuse_in_exec(inner)) {
-      r.s().log.note_rejection(&inner.command, out.view().substr(answered));
+      r.s().log.record_rejection(&inner.command, out.view().substr(answered));
     } else {
       run_command(inner);
     }
@@ -89,17 +89,17 @@ void cmd_discard(Request& r) {
 
 void cmd_watch(Request& r) {
   if (r.c.transaction != nullptr) return r.reply.error("ERR WATCH inside MULTI is not allowed");
-  const size_t end = put_off_rest(r);
+  const size_t end = defer_rest(r);
   for (size_t i = 1; i < end && !r.c.watch_broken; ++i) {
-    find_any(r.t, r.c.db, r.keys().key(r.arg(i)));  // what is due ends now, and is no change afterwards
+    find_any(r.ctx, r.c.db, r.keys().key(r.arg(i)));  // what is due ends now, and is no change afterwards
     r.s().watches.add(r.c, r.c.db, r.arg(i));
   }
-  if (r.c.slices.count() == 0) r.reply.ok();
+  if (r.c.chunks.count() == 0) r.reply.ok();
 }
 
 void cmd_unwatch(Request& r) {
-  r.s().watches.clear(r.c, slice_size(r));
-  r.c.watched.empty() ? r.reply.ok() : put_off_again(r);
+  r.s().watches.clear(r.c, chunk_size(r));
+  r.c.watched.empty() ? r.reply.ok() : defer_again(r);
 }
 
 }  // namespace holdfast

@@ -21,7 +21,7 @@ const ExpiryWord* find_expiry_word(std::string_view word) {
 }
 
 TimeMs deadline_at(const Request& r, int64_t ms, bool absolute) {
-  const int64_t wall_ms = r.t.now.wall_us / 1000;
+  const int64_t wall_ms = r.ctx.now.wall_us / 1000;
   if (absolute) ms -= wall_ms;  // both are far from the ends of int64
   return r.now() + DurationMs{std::clamp(ms, -kMaxTtlMs, kMaxTtlMs)};
 }
@@ -33,7 +33,7 @@ void reply_invalid_expiry(Request& r) {
 std::optional<TimeMs> read_expiry(Request& r, const ExpiryWord& word, std::string_view text) {
   const auto value = parse_int(text);
   if (!value) return reply_not_an_integer(r), std::nullopt;
-  const int64_t base_ms = word.absolute ? 0 : r.t.now.wall_us / 1000;
+  const int64_t base_ms = word.absolute ? 0 : r.ctx.now.wall_us / 1000;
   if (*value <= 0 || *value > (kMax - base_ms) / word.unit_ms) return reply_invalid_expiry(r), std::nullopt;
   return deadline_at(r, *value * word.unit_ms, word.absolute);
 }

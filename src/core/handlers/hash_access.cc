@@ -8,10 +8,10 @@
 namespace holdfast {
 
 std::optional<HashView> find_hash_to_read(Request& r) {
-  const Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(r.arg(1)));
+  const Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   ++(f ? r.s().stats.keyspace_hits : r.s().stats.keyspace_misses);
   if (!f) {
-    notify(r.t, kNotifyKeyMiss, "keymiss", r.c.db, r.arg(1));
+    notify(r.ctx, kNotifyKeyMiss, "keymiss", r.c.db, r.arg(1));
     return HashView();
   }
   if (is_hash(*f)) return HashView(*f);
@@ -21,7 +21,7 @@ std::optional<HashView> find_hash_to_read(Request& r) {
 
 std::optional<HashTarget> find_hash_to_write(Request& r) {
   const Key key = r.keys().key(r.arg(1));
-  const Keyspace::Found f = find_any(r.t, r.c.db, key);
+  const Keyspace::Found f = find_any(r.ctx, r.c.db, key);
   if (!f || type_of(*f) == EntryType::kNone) return HashTarget{key, f, HashView()};
   if (is_hash(*f)) return HashTarget{key, f, HashView(*f)};
   reply_wrong_type(r);
@@ -30,8 +30,8 @@ std::optional<HashTarget> find_hash_to_write(Request& r) {
 
 size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
                   std::string_view event) {
-  const size_t fields = set_fields(r.t, r.c.db, target.key, target.f, pairs, r.c.id);
-  notify(r.t, kNotifyHash, event, r.c.db, r.arg(1));
+  const size_t fields = set_fields(r.ctx, r.c.db, target.key, target.f, pairs, r.c.id);
+  notify(r.ctx, kNotifyHash, event, r.c.db, r.arg(1));
   return fields;
 }
 

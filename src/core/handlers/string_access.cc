@@ -9,12 +9,12 @@
 namespace holdfast {
 
 Keyspace::Found find_to_read(Request& r, std::string_view key) {
-  Keyspace::Found f = find_live(r.t, r.c.db, r.keys().key(key));
+  Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(key));
   if (f) {
     ++r.s().stats.keyspace_hits;
   } else {
     ++r.s().stats.keyspace_misses;
-    notify(r.t, kNotifyKeyMiss, "keymiss", r.c.db, key);
+    notify(r.ctx, kNotifyKeyMiss, "keymiss", r.c.db, key);
   }
   return f;
 }
@@ -22,7 +22,7 @@ Keyspace::Found find_to_read(Request& r, std::string_view key) {
 StringAt find_string(Request& r, std::string_view key) {
   StringAt s;
   s.key = r.keys().key(key);
-  s.found = find_any(r.t, r.c.db, s.key);
+  s.found = find_any(r.ctx, r.c.db, s.key);
   s.live = s.found && type_of(*s.found) != EntryType::kNone;
   s.fits = !s.live || type_of(*s.found) == EntryType::kString;
   if (!s.fits) {
@@ -34,14 +34,14 @@ StringAt find_string(Request& r, std::string_view key) {
 }
 
 void change_string(Request& r, StringAt& s, std::string_view value, std::string_view event) {
-  put_string(r.t, r.c.db, s.key, s.found, value, r.c.id);
-  notify(r.t, kNotifyString, event, r.c.db, s.key.bytes);
+  put_string(r.ctx, r.c.db, s.key, s.found, value, r.c.id);
+  notify(r.ctx, kNotifyString, event, r.c.db, s.key.bytes);
 }
 
 void change_string_part(Request& r, StringAt& s, size_t at, std::string_view part, std::string_view event) {
   if (!s.live) return change_string(r, s, std::string(at, '\0').append(part), event);
-  put_string_part(r.t, r.c.db, s.key, s.found, at, part, r.c.id);
-  notify(r.t, kNotifyString, event, r.c.db, s.key.bytes);
+  put_string_part(r.ctx, r.c.db, s.key, s.found, at, part, r.c.id);
+  notify(r.ctx, kNotifyString, event, r.c.db, s.key.bytes);
 }
 
 bool check_string_size(Request& r, uint64_t size) {
@@ -50,15 +50,15 @@ bool check_string_size(Request& r, uint64_t size) {
   return false;
 }
 
-bool is_free(Turn& t, DbIndex db, const Keyspace::Found& f) {
-  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(t, db, *f));
+bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f) {
+  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(ctx, db, *f));
 }
 
 void set_string(Request& r, const Key& key, Keyspace::Found& f, std::string_view value, TimeMs deadline) {
-  put_string(r.t, r.c.db, key, f, value, r.c.id);
-  set_key_deadline(r.t, r.c.db, f, deadline, r.c.id);
-  notify(r.t, kNotifyString, "set", r.c.db, key.bytes);
-  if (deadline != kNever) notify(r.t, kNotifyGeneric, "expire", r.c.db, key.bytes);
+  put_string(r.ctx, r.c.db, key, f, value, r.c.id);
+  set_key_deadline(r.ctx, r.c.db, f, deadline, r.c.id);
+  notify(r.ctx, kNotifyString, "set", r.c.db, key.bytes);
+  if (deadline != kNever) notify(r.ctx, kNotifyGeneric, "expire", r.c.db, key.bytes);
 }
 
 }  // namespace holdfast

@@ -32,7 +32,7 @@ void change_string_part(Request& r, StringAt& s, size_t at, std::string_view par
 bool check_string_size(Request& r, uint64_t size);
 
 // Whether a newcomer may make the key: nobody has it, waits for it, or keeps it by a lock-delay.
-bool is_free(Turn& t, DbIndex db, const Keyspace::Found& f);
+bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f);
 
 // Sets a string without or with an expiry, as SET does, and tells of it.
 void set_string(Request& r, const Key& key, Keyspace::Found& f, std::string_view value, TimeMs deadline);

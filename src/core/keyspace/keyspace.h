@@ -86,7 +86,7 @@ class Keyspace {
   char* resize(Found& f, size_t size);
 
   // A body of a kBigHash has grown or shrunk, from nothing where it is new: for used_bytes().
-  void note_body_growth(int64_t bytes) { outside_bytes_ += static_cast<uint64_t>(bytes); }
+  void add_body_growth(int64_t bytes) { outside_bytes_ += static_cast<uint64_t>(bytes); }
 
   // Sets or lifts (kNever) the deadline; `ttl` is how long that is from `renewed`.
   void set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs renewed);

@@ -23,59 +23,60 @@ struct Hold {
   Attachment attachment;
 };
 
-Hold hold_of(const Turn& t, ConnId client, const LockRequest& r) {
-  const TimeMs deadline = r.ttl.count == 0 ? kNever : t.now.mono + r.ttl;
-  const Conn* c = r.session ? t.s.conns.find(client) : nullptr;
+Hold hold_of(const Context& ctx, ConnId client, const LockRequest& r) {
+  const TimeMs deadline = r.ttl.count == 0 ? kNever : ctx.now.mono + r.ttl;
+  const Conn* c = r.session ? ctx.s.conns.find(client) : nullptr;
   return {deadline, Attachment{client, r.session, c == nullptr ? 0 : c->session, r.async, r.delay}};
 }
 
 // Whoever hears of a loss hears of it in time: the key's queue has the timer for it.
-void watch_loss(Turn& t, DbIndex db, Keyspace::Found& f, const LockRequest& r) {
-  if (r.async) queue_of(t, db, r.key, f);
+void watch_loss(Context& ctx, DbIndex db, Keyspace::Found& f, const LockRequest& r) {
+  if (r.async) queue_of(ctx, db, r.key, f);
 }
 
 // Gives an exclusive hold the ttl and attributes of the request that it was granted or repeated by.
-void dress_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
-  auto [deadline, attachment] = hold_of(t, client, r);
+void set_exclusive_attributes(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client,
+                              const LockRequest& r) {
+  auto [deadline, attachment] = hold_of(ctx, client, r);
   if (f->attached) {
-    const Attachment old = take_attachment(t, db, f);
-    leave_session(t, db, r.key.bytes, r.owner, old);
+    const Attachment old = take_attachment(ctx, db, f);
+    leave_session(ctx, db, r.key.bytes, r.owner, old);
     attachment.lease = old.lease;
   }
-  t.keys(db).set_deadline(f, deadline, r.ttl, t.now.mono);
+  ctx.keys(db).set_deadline(f, deadline, r.ttl, ctx.now.mono);
   set_client(*f, client);
   if (attachment.any()) {
-    attach(t, db, f, attachment);
-    join_session(t, db, r.key.bytes, r.owner, attachment);
+    attach(ctx, db, f, attachment);
+    join_session(ctx, db, r.key.bytes, r.owner, attachment);
   }
-  watch_loss(t, db, f, r);
-  journal_key(t, db, r.key.bytes);
-  key_changed(t, db, r.key.bytes);
-  touch(t, db, *f);
+  watch_loss(ctx, db, f, r);
+  journal_key(ctx, db, r.key.bytes);
+  key_changed(ctx, db, r.key.bytes);
+  touch(ctx, db, *f);
 }
 
-void dress_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
-                  const LockRequest& r) {
-  const auto [deadline, attachment] = hold_of(t, client, r);
+void set_holder_attributes(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
+                           const LockRequest& r) {
+  const auto [deadline, attachment] = hold_of(ctx, client, r);
   LockBody* body = lock_body_of(*f);
-  leave_session(t, db, r.key.bytes, r.owner, h->attachment);
-  body->set_deadline(h, deadline, r.ttl, t.now.mono);
+  leave_session(ctx, db, r.key.bytes, r.owner, h->attachment);
+  body->set_deadline(h, deadline, r.ttl, ctx.now.mono);
   body->set_attachment(h, attachment, client);
-  join_session(t, db, r.key.bytes, r.owner, attachment);
-  watch_loss(t, db, f, r);
+  join_session(ctx, db, r.key.bytes, r.owner, attachment);
+  watch_loss(ctx, db, f, r);
   if (body->size() == 1) {
-    journal_key(t, db, r.key.bytes);  // it may not have been a lock before
+    journal_key(ctx, db, r.key.bytes);  // it may not have been a lock before
   } else {
-    journal_holder(t, db, r.key.bytes, *h);
+    journal_holder(ctx, db, r.key.bytes, *h);
   }
-  follow_holders(t, db, f);
+  follow_holders(ctx, db, f);
 }
 
-void note_new_holder(Turn& t, DbIndex db, const Keyspace::Found& f, const LockRequest& r) {
+void record_new_holder(Context& ctx, DbIndex db, const Keyspace::Found& f, const LockRequest& r) {
   if (!f->has_queue) return;
-  WaitQueue* q = t.s.queues.find(db, r.key);
+  WaitQueue* q = ctx.s.queues.find(db, r.key);
   q->new_holders.emplace_back(r.owner);
-  t.s.queues.mark_ready(q);
+  ctx.s.queues.mark_ready(q);
 }
 
 std::string_view pointer_bytes(LockBody* const& body) {
@@ -83,103 +84,105 @@ std::string_view pointer_bytes(LockBody* const& body) {
 }
 
 // Makes an entry that nobody holds an exclusive hold of the request's owner.
-Token grant_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
-  if (type_of(*f) != EntryType::kString) t.keys(db).rewrite(f, EntryType::kString, r.owner);
-  ++t.s.stats.grants;
-  const Token token = t.s.tokens.next(r.key, r.hint, near_token(t.s.config, t.now));
+Token grant_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+  if (type_of(*f) != EntryType::kString) ctx.keys(db).rewrite(f, EntryType::kString, r.owner);
+  ++ctx.s.stats.grants;
+  const Token token = ctx.s.tokens.next(r.key, r.hint, near_token(ctx.s.config, ctx.now));
   f->token = token.value & kMaxToken;
-  set_held_since(*f, t.now.mono);
-  dress_exclusive(t, db, f, client, r);
-  note_new_holder(t, db, f, r);
-  lock_event(t, r.key.bytes, "granted", r.owner, token);
+  set_held_since(*f, ctx.now.mono);
+  set_exclusive_attributes(ctx, db, f, client, r);
+  record_new_holder(ctx, db, f, r);
+  lock_event(ctx, r.key.bytes, "granted", r.owner, token);
   return token;
 }
 
 // Adds a holder to a lock, which the request's owner is not yet.
-Token join_lock(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
-  ++t.s.stats.grants;
+Token join_lock(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+  ++ctx.s.stats.grants;
   Holder h;
   h.owner = r.owner;
-  h.token = t.s.tokens.next(r.key, r.hint, near_token(t.s.config, t.now));
+  h.token = ctx.s.tokens.next(r.key, r.hint, near_token(ctx.s.config, ctx.now));
   h.capacity = r.capacity;
-  h.deadline = hold_of(t, client, r).deadline;
-  h.held_since = t.now.mono;
+  h.deadline = hold_of(ctx, client, r).deadline;
+  h.held_since = ctx.now.mono;
   const Token token = h.token;
-  dress_holder(t, db, f, lock_body_of(*f)->add(std::move(h)), client, r);
-  note_new_holder(t, db, f, r);
-  lock_event(t, r.key.bytes, "granted", r.owner, token);
+  set_holder_attributes(ctx, db, f, lock_body_of(*f)->add(std::move(h)), client, r);
+  record_new_holder(ctx, db, f, r);
+  lock_event(ctx, r.key.bytes, "granted", r.owner, token);
   return token;
 }
 
-Token grant_new(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
-  if (r.capacity == kExclusive) return grant_exclusive(t, db, f, client, r);
+Token grant_new(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+  if (r.capacity == kExclusive) return grant_exclusive(ctx, db, f, client, r);
   if (type_of(*f) != EntryType::kLock)
-    t.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(new LockBody(t.s.holders)));
-  return join_lock(t, db, f, client, r);
+    ctx.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(new LockBody(ctx.s.holders)));
+  return join_lock(ctx, db, f, client, r);
 }
 
 // An exclusive holder asks for a weaker mode: its hold becomes one of a lock, with the same token and
 // start.
-Token downgrade_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+Token downgrade_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client,
+                          const LockRequest& r) {
   Holder h;
   h.owner = r.owner;
-  h.token = exclusive_token(t, db, r.key, f);
+  h.token = exclusive_token(ctx, db, r.key, f);
   h.capacity = r.capacity;
   h.held_since = held_since(*f);
-  h.attachment = take_attachment(t, db, f);
+  h.attachment = take_attachment(ctx, db, f);
   const Token token = h.token;
-  auto* body = new LockBody(t.s.holders);
+  auto* body = new LockBody(ctx.s.holders);
   const Holder* added = body->add(std::move(h));
-  t.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(body));
-  dress_holder(t, db, f, added, client, r);
-  note_new_holder(t, db, f, r);
+  ctx.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(body));
+  set_holder_attributes(ctx, db, f, added, client, r);
+  record_new_holder(ctx, db, f, r);
   return token;
 }
 
 // The only holder of a lock asks for exclusive: the lock becomes a plain string, with a new token.
-Token upgrade_to_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
+Token upgrade_to_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
                            const LockRequest& r) {
-  leave_session(t, db, r.key.bytes, r.owner, h->attachment);
-  t.keys(db).rewrite(f, EntryType::kString, r.owner);
-  return grant_exclusive(t, db, f, client, r);
+  leave_session(ctx, db, r.key.bytes, r.owner, h->attachment);
+  ctx.keys(db).rewrite(f, EntryType::kString, r.owner);
+  return grant_exclusive(ctx, db, f, client, r);
 }
 
 // A holder asks again, in the same mode or another. nullopt: the other holders do not admit the new mode.
-std::optional<Token> convert(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
+std::optional<Token> convert(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
                              const LockRequest& r) {
   LockBody* body = lock_body_of(*f);
   if (r.capacity == h->capacity) {
-    dress_holder(t, db, f, h, client, r);
+    set_holder_attributes(ctx, db, f, h, client, r);
     return h->token;
   }
   if (body->size() > std::min(r.capacity, body->tightest(h)).count) return std::nullopt;
-  if (r.capacity == kExclusive) return upgrade_to_exclusive(t, db, f, h, client, r);
+  if (r.capacity == kExclusive) return upgrade_to_exclusive(ctx, db, f, h, client, r);
   if (r.capacity < h->capacity) {
-    leave_session(t, db, r.key.bytes, r.owner, h->attachment);
+    leave_session(ctx, db, r.key.bytes, r.owner, h->attachment);
     body->remove(h);
-    return join_lock(t, db, f, client, r);
+    return join_lock(ctx, db, f, client, r);
   }
   body->set_capacity(h, r.capacity);
-  dress_holder(t, db, f, h, client, r);
-  note_new_holder(t, db, f, r);
+  set_holder_attributes(ctx, db, f, h, client, r);
+  record_new_holder(ctx, db, f, r);
   return h->token;
 }
 
 // The present holders' answer to a request, whoever waits.
-std::optional<Token> admit(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+std::optional<Token> admit(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client,
+                           const LockRequest& r) {
   switch (type_of(*f)) {
     case EntryType::kNone:
-      return grant_new(t, db, f, client, r);
+      return grant_new(ctx, db, f, client, r);
     case EntryType::kString:
       if (value_of(*f) != r.owner) return std::nullopt;
-      if (r.capacity != kExclusive) return downgrade_exclusive(t, db, f, client, r);
-      dress_exclusive(t, db, f, client, r);
-      return exclusive_token(t, db, r.key, f);
+      if (r.capacity != kExclusive) return downgrade_exclusive(ctx, db, f, client, r);
+      set_exclusive_attributes(ctx, db, f, client, r);
+      return exclusive_token(ctx, db, r.key, f);
     case EntryType::kLock: {
       const LockBody* body = lock_body_of(*f);
-      if (const Holder* h = body->find(r.owner)) return convert(t, db, f, h, client, r);
+      if (const Holder* h = body->find(r.owner)) return convert(ctx, db, f, h, client, r);
       if (body->size() + 1 > std::min(r.capacity, body->tightest()).count) return std::nullopt;
-      return join_lock(t, db, f, client, r);
+      return join_lock(ctx, db, f, client, r);
     }
     case EntryType::kHash:
     case EntryType::kBigHash:
@@ -197,52 +200,52 @@ std::optional<Capacity> held_capacity(const Entry& e, std::string_view owner) {
 
 Acquisition granted(Token token) { return {Admission::kGranted, token}; }
 
-bool delayed(Turn& t, DbIndex db, const Entry& e) {
-  return e.has_queue && t.s.queues.find(db, t.keys(db).key(key_of(e)))->delayed(t.due);
+bool delayed(Context& ctx, DbIndex db, const Entry& e) {
+  return e.has_queue && ctx.s.queues.find(db, ctx.keys(db).key(key_of(e)))->delayed(ctx.due);
 }
 
 // The usual case: a key that nobody holds or waits for. One look-up.
-std::optional<Acquisition> acquire_fresh(Turn& t, Conn& c, const LockRequest& r, Keyspace::Found& f) {
+std::optional<Acquisition> acquire_fresh(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Found& f) {
   const EntryType type = r.capacity == kExclusive ? EntryType::kString : EntryType::kNone;
   bool made = false;
   std::tie(f, made) =
-      t.keys(c.db).find_or_insert(r.key, type, type == EntryType::kString ? r.owner : "", t.now.mono);
-  if (made) return granted(grant_new(t, c.db, f, c.id, r));
-  if (!is_due(*f, t.due)) return std::nullopt;
-  expire_key(t, c.db, f);
-  return f ? std::nullopt : acquire_fresh(t, c, r, f);
+      ctx.keys(c.db).find_or_insert(r.key, type, type == EntryType::kString ? r.owner : "", ctx.now.mono);
+  if (made) return granted(grant_new(ctx, c.db, f, c.id, r));
+  if (!is_due(*f, ctx.due)) return std::nullopt;
+  expire_key(ctx, c.db, f);
+  return f ? std::nullopt : acquire_fresh(ctx, c, r, f);
 }
 
 }  // namespace
 
-bool open_to_newcomers(Turn& t, DbIndex db, const Entry& e) {
+bool open_to_newcomers(Context& ctx, DbIndex db, const Entry& e) {
   if (!e.has_queue) return true;
-  const WaitQueue* q = t.s.queues.find(db, t.keys(db).key(key_of(e)));
-  return q->waiters.empty() && !q->delayed(t.due);
+  const WaitQueue* q = ctx.s.queues.find(db, ctx.keys(db).key(key_of(e)));
+  return q->waiters.empty() && !q->delayed(ctx.due);
 }
 
-std::optional<Token> try_admit(Turn& t, DbIndex db, ConnId client, const LockRequest& r) {
-  Keyspace::Found f = find_any(t, db, r.key);
-  return admit(t, db, f, client, r);
+std::optional<Token> try_admit(Context& ctx, DbIndex db, ConnId client, const LockRequest& r) {
+  Keyspace::Found f = find_any(ctx, db, r.key);
+  return admit(ctx, db, f, client, r);
 }
 
-Acquisition acquire(Turn& t, Conn& c, const LockRequest& r) {
+Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
   Keyspace::Found f;
-  if (const auto fresh = acquire_fresh(t, c, r, f)) return *fresh;
+  if (const auto fresh = acquire_fresh(ctx, c, r, f)) return *fresh;
   if (is_hash(*f)) return {Admission::kWrongType, {}};
   // A holder's own request passes the queue, as those in it wait for the holder anyhow. An upgrade is a
   // grant, so that a lock-delay holds it up.
   const auto held = held_capacity(*f, r.owner);
   const bool upgrade = held && r.capacity < *held;
-  const bool may_try = held ? !upgrade || !delayed(t, c.db, *f) : open_to_newcomers(t, c.db, *f);
+  const bool may_try = held ? !upgrade || !delayed(ctx, c.db, *f) : open_to_newcomers(ctx, c.db, *f);
   if (may_try) {
-    if (const auto token = admit(t, c.db, f, c.id, r)) return granted(*token);
+    if (const auto token = admit(ctx, c.db, f, c.id, r)) return granted(*token);
   }
   if (!r.wait) {
-    ++t.s.stats.refusals;
+    ++ctx.s.stats.refusals;
     return {Admission::kBusy, {}};
   }
-  return wait_for(t, c, r, f, upgrade);
+  return wait_for(ctx, c, r, f, upgrade);
 }
 
 }  // namespace holdfast

@@ -35,11 +35,11 @@ struct Acquisition {
   Token token;  // of a grant
 };
 
-Acquisition acquire(Turn& t, Conn& c, const LockRequest& request);
+Acquisition acquire(Context& ctx, Conn& c, const LockRequest& request);
 // Whether nothing but the present holders keeps newcomers out: no delay runs and nobody waits.
-bool open_to_newcomers(Turn& t, DbIndex db, const Entry& e);
+bool open_to_newcomers(Context& ctx, DbIndex db, const Entry& e);
 
 // Grants a waiting request if the holders admit it. The key must have an entry, as one with a queue has.
-std::optional<Token> try_admit(Turn& t, DbIndex db, ConnId client, const LockRequest& request);
+std::optional<Token> try_admit(Context& ctx, DbIndex db, ConnId client, const LockRequest& request);
 
 }  // namespace holdfast

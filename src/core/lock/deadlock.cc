@@ -88,12 +88,12 @@ struct PlayedQueue {
 
 class DeadlockSearch {
  public:
-  DeadlockSearch(Turn& t, const WaitQueue* asked, const Ask& ask, bool upgrade)
-      : t_(t),
+  DeadlockSearch(Context& ctx, const WaitQueue* asked, const Ask& ask, bool upgrade)
+      : t_(ctx),
         asked_(asked),
         ask_(ask),
         upgrade_(upgrade),
-        most_steps_(kLeastSteps + t.s.search_steps.saved) {}
+        most_steps_(kLeastSteps + ctx.s.search_steps.saved) {}
 
   bool closes_cycle() {
     gather(ask_.owner);
@@ -261,7 +261,7 @@ class DeadlockSearch {
   bool takes_part(const Waiter* w) const { return waits_.contains(w->owner) && !is_leaving(w); }
   bool is_leaving(const Waiter* w) const { return t_.s.conns.at(w->conn).leaving; }
 
-  Turn& t_;
+  Context& t_;
   const WaitQueue* asked_;
   Ask ask_;
   bool upgrade_;
@@ -282,13 +282,14 @@ class DeadlockSearch {
 
 }  // namespace
 
-bool would_deadlock(Turn& t, const WaitQueue* q, std::string_view owner, Capacity capacity, bool upgrade) {
-  SearchSteps& steps = t.s.search_steps;
-  save_steps(steps, t.now.mono);
-  DeadlockSearch search(t, q, {owner, capacity}, upgrade);
+bool would_deadlock(Context& ctx, const WaitQueue* q, std::string_view owner, Capacity capacity,
+                    bool upgrade) {
+  SearchSteps& steps = ctx.s.search_steps;
+  save_steps(steps, ctx.now.mono);
+  DeadlockSearch search(ctx, q, {owner, capacity}, upgrade);
   const bool closes_cycle = search.closes_cycle();
   steps.saved -= std::min(steps.saved, search.steps() - std::min(search.steps(), kLeastSteps));
-  if (search.given_up()) ++t.s.stats.deadlock_searches_given_up;
+  if (search.given_up()) ++ctx.s.stats.deadlock_searches_given_up;
   return closes_cycle;
 }
 

@@ -8,6 +8,7 @@
 namespace holdfast {
 
 // Whether `owner`, waiting for the key as described, would wait for itself in the end.
-bool would_deadlock(Turn& t, const WaitQueue* q, std::string_view owner, Capacity capacity, bool upgrade);
+bool would_deadlock(Context& ctx, const WaitQueue* q, std::string_view owner, Capacity capacity,
+                    bool upgrade);
 
 }  // namespace holdfast

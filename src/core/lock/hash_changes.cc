@@ -52,25 +52,25 @@ size_t change_body(Keyspace& keys, const Entry& e, Change change) {
   HashBody& body = *hash_body_of(e);
   const uint64_t before = body.bytes();
   const size_t n = change(body);
-  keys.note_body_growth(static_cast<int64_t>(body.bytes() - before));
+  keys.add_body_growth(static_cast<int64_t>(body.bytes() - before));
   return n;
 }
 
 // What put_value() does for a value that was changed where it is.
-void note_set(Turn& t, DbIndex db, Keyspace::Found& f, ConnId client) {
-  set_held_since(*f, t.now.mono);
-  note_part_change(t, db, f, client);
+void record_set(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client) {
+  set_held_since(*f, ctx.now.mono);
+  record_part_change(ctx, db, f, client);
 }
 
-size_t set_in_body(Turn& t, DbIndex db, Keyspace::Found& f, std::span<const std::string_view> pairs,
+size_t set_in_body(Context& ctx, DbIndex db, Keyspace::Found& f, std::span<const std::string_view> pairs,
                    ConnId client) {
-  const size_t made = change_body(t.keys(db), *f, [&](HashBody& body) {
+  const size_t made = change_body(ctx.keys(db), *f, [&](HashBody& body) {
     size_t n = 0;
     for (size_t i = 0; i < pairs.size(); i += 2) n += body.set(pairs[i], pairs[i + 1]) ? 1 : 0;
     return n;
   });
-  journal_fields(t, db, key_of(*f), pairs);
-  note_set(t, db, f, client);
+  journal_fields(ctx, db, key_of(*f), pairs);
+  record_set(ctx, db, f, client);
   return made;
 }
 
@@ -87,60 +87,60 @@ size_t erase_in_body(Keyspace& keys, const Entry& e, std::span<const std::string
 
 }  // namespace
 
-size_t set_fields(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f,
+size_t set_fields(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f,
                   std::span<const std::string_view> pairs, ConnId client) {
   assert(!f || is_hash(*f) || type_of(*f) == EntryType::kNone);
-  if (f && type_of(*f) == EntryType::kBigHash) return set_in_body(t, db, f, pairs, client);
-  const Limits& limits = t.s.config.limits;
+  if (f && type_of(*f) == EntryType::kBigHash) return set_in_body(ctx, db, f, pairs, client);
+  const Limits& limits = ctx.s.config.limits;
   const bool small = f && type_of(*f) == EntryType::kHash;
   const std::string_view old = small ? value_of(*f) : std::string_view{};
   if (fit_packed(limits, pairs)) {
     const bool few = PackedHash(old).size() <= limits.hash_packed_entries;
     if (pairs.size() == 2 && few && overwrite(old, pairs[0], pairs[1])) {
-      journal_fields(t, db, key.bytes, pairs);
-      note_set(t, db, f, client);
+      journal_fields(ctx, db, key.bytes, pairs);
+      record_set(ctx, db, f, client);
       return 0;
     }
     PackedHashEditor packed(old);
     if (const auto made = set_packed(limits, packed, pairs)) {
-      put_value(t, db, key, f, EntryType::kHash, packed.bytes(), client);
+      put_value(ctx, db, key, f, EntryType::kHash, packed.bytes(), client);
       return *made;
     }
   }
-  put_big_hash(t, db, key, f, unpack(t.s.config.hash_seed, old), client);
-  return set_in_body(t, db, f, pairs, client);
+  put_big_hash(ctx, db, key, f, unpack(ctx.s.config.hash_seed, old), client);
+  return set_in_body(ctx, db, f, pairs, client);
 }
 
-size_t erase_fields(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f,
+size_t erase_fields(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f,
                     std::span<const std::string_view> fields, ConnId client) {
   assert(f && is_hash(*f));
   const bool big = type_of(*f) == EntryType::kBigHash;
   PackedHashEditor packed(big ? std::string_view{} : value_of(*f));
-  const size_t erased = big ? erase_in_body(t.keys(db), *f, fields) : erase_each(packed, fields);
+  const size_t erased = big ? erase_in_body(ctx.keys(db), *f, fields) : erase_each(packed, fields);
   if (erased == 0) return 0;
   if (big ? hash_body_of(*f)->size() == 0 : packed.bytes().empty()) {
-    remove_key(t, db, f, End::kDeleted);
+    remove_key(ctx, db, f, End::kDeleted);
   } else if (big) {
-    journal_erased_fields(t, db, key.bytes, fields);
-    note_set(t, db, f, client);
+    journal_erased_fields(ctx, db, key.bytes, fields);
+    record_set(ctx, db, f, client);
   } else {
-    put_value(t, db, key, f, EntryType::kHash, packed.bytes(), client);
+    put_value(ctx, db, key, f, EntryType::kHash, packed.bytes(), client);
   }
   return erased;
 }
 
-void put_big_hash(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, std::unique_ptr<HashBody> body,
-                  ConnId client) {
+void put_big_hash(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f,
+                  std::unique_ptr<HashBody> body, ConnId client) {
   HashBody* const owned = body.release();
-  put_value(t, db, key, f, EntryType::kBigHash, {reinterpret_cast<const char*>(&owned), sizeof owned},
+  put_value(ctx, db, key, f, EntryType::kBigHash, {reinterpret_cast<const char*>(&owned), sizeof owned},
             client);
-  t.keys(db).note_body_growth(static_cast<int64_t>(owned->bytes()));
+  ctx.keys(db).add_body_growth(static_cast<int64_t>(owned->bytes()));
 }
 
 std::unique_ptr<HashBody> release_big_hash(Keyspace& keys, Keyspace::Found& f) {
   assert(type_of(*f) == EntryType::kBigHash);
   std::unique_ptr<HashBody> body(hash_body_of(*f));
-  keys.note_body_growth(-static_cast<int64_t>(body->bytes()));
+  keys.add_body_growth(-static_cast<int64_t>(body->bytes()));
   f->type = static_cast<uint64_t>(EntryType::kString) & 7U;  // so that the body outlives the value
   keys.rewrite(f, EntryType::kHash, {});
   return body;

@@ -19,10 +19,10 @@ namespace {
 
 bool delays(End why) { return why == End::kExpired || why == End::kDisconnected || why == End::kBroken; }
 
-void tell_loss(Turn& t, const Attachment& a, std::string_view key, std::string_view owner) {
-  Conn* c = a.async ? t.s.conns.find(a.conn) : nullptr;
+void notify_loss(Context& ctx, const Attachment& a, std::string_view key, std::string_view owner) {
+  Conn* c = a.async ? ctx.s.conns.find(a.conn) : nullptr;
   if (c == nullptr || c->protocol < 3) return;
-  Reply push = push_to(t, *c);
+  Reply push = push_to(ctx, *c);
   push.push(4);
   push.bulk("lock");
   push.bulk("lost");
@@ -45,164 +45,164 @@ std::string_view end_event(End why) {
   return "broken";
 }
 
-void count_end(Turn& t, End why) {
-  if (why == End::kReleased) ++t.s.stats.releases;
-  if (why == End::kBroken) ++t.s.stats.broken_holds;
+void count_end(Context& ctx, End why) {
+  if (why == End::kReleased) ++ctx.s.stats.releases;
+  if (why == End::kBroken) ++ctx.s.stats.broken_holds;
 }
 
 // What the end of a hold sets off beside the key: notice, session, lock-delay, counters.
-void conclude(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a, std::string_view owner, End why,
-              TimeMs at) {
-  count_end(t, why);
-  if (why != End::kReleased) tell_loss(t, a, key_of(*f), owner);
-  leave_session(t, db, key_of(*f), owner, a);
-  lock_event(t, key_of(*f), end_event(why), owner);
+void finish_hold(Context& ctx, DbIndex db, Keyspace::Found& f, const Attachment& a, std::string_view owner,
+                 End why, TimeMs at) {
+  count_end(ctx, why);
+  if (why != End::kReleased) notify_loss(ctx, a, key_of(*f), owner);
+  leave_session(ctx, db, key_of(*f), owner, a);
+  lock_event(ctx, key_of(*f), end_event(why), owner);
   if (a.delay.count == 0 || !delays(why)) return;
-  WaitQueue* q = queue_of(t, db, t.keys(db).key(key_of(*f)), f);
+  WaitQueue* q = queue_of(ctx, db, ctx.keys(db).key(key_of(*f)), f);
   q->delay_until = std::max(q->delay_until, at + a.delay);
-  journal_delay(t, db, q->key_bytes, q->delay_until);
-  t.s.queues.mark_ready(q);
+  journal_delay(ctx, db, q->key_bytes, q->delay_until);
+  ctx.s.queues.mark_ready(q);
 }
 
 // Removes an entry whose holds have all ended; where there is a queue, a placeholder keeps its place.
-void drop_entry(Turn& t, DbIndex db, Keyspace::Found& f) {
-  Keyspace& keys = t.keys(db);
-  journal_key(t, db, key_of(*f));
-  key_changed(t, db, key_of(*f));
+void drop_entry(Context& ctx, DbIndex db, Keyspace::Found& f) {
+  Keyspace& keys = ctx.keys(db);
+  journal_key(ctx, db, key_of(*f));
+  key_changed(ctx, db, key_of(*f));
   if (!f->has_queue) {
     keys.erase(f);
     return;
   }
-  keys.set_deadline(f, kNever, {0}, t.now.mono);
+  keys.set_deadline(f, kNever, {0}, ctx.now.mono);
   keys.rewrite(f, EntryType::kNone, {});
   f->token = 0;
-  touch(t, db, *f);
+  touch(ctx, db, *f);
 }
 
 }  // namespace
 
-void end_exclusive(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
+void end_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
   if (!is_hold(*f)) return;
-  if (!f->attached && t.s.pubsub.empty()) [[likely]]
-    return count_end(t, why);  // nobody else is concerned
-  conclude(t, db, f, take_attachment(t, db, f), value_of(*f), why, at);
+  if (!f->attached && ctx.s.pubsub.empty()) [[likely]]
+    return count_end(ctx, why);  // nobody else is concerned
+  finish_hold(ctx, db, f, take_attachment(ctx, db, f), value_of(*f), why, at);
 }
 
-void place_deadline(Turn& t, DbIndex db, Keyspace::Found& f, TimeMs deadline, DurationMs ttl,
+void place_deadline(Context& ctx, DbIndex db, Keyspace::Found& f, TimeMs deadline, DurationMs ttl,
                     TimeMs renewed) {
-  const Attachment a = take_attachment(t, db, f);
-  t.keys(db).set_deadline(f, deadline, ttl, renewed);
-  if (a.any()) attach(t, db, f, a);
+  const Attachment a = take_attachment(ctx, db, f);
+  ctx.keys(db).set_deadline(f, deadline, ttl, renewed);
+  if (a.any()) attach(ctx, db, f, a);
 }
 
-Attachment take_attachment(Turn& t, DbIndex db, Keyspace::Found& f) {
+Attachment take_attachment(Context& ctx, DbIndex db, Keyspace::Found& f) {
   if (!f->attached) return {};
   f->attached = 0;
-  const auto it = t.s.attachments.find(attachment_key(db, f.handle()));
+  const auto it = ctx.s.attachments.find(attachment_key(db, f.handle()));
   const Attachment a = it->second;
-  t.s.attachments.erase(it);
+  ctx.s.attachments.erase(it);
   return a;
 }
 
-void attach(Turn& t, DbIndex db, Keyspace::Found& f, const Attachment& a) {
+void attach(Context& ctx, DbIndex db, Keyspace::Found& f, const Attachment& a) {
   f->attached = 1;
-  t.s.attachments[attachment_key(db, f.handle())] = a;
+  ctx.s.attachments[attachment_key(db, f.handle())] = a;
 }
 
-void follow_holders(Turn& t, DbIndex db, Keyspace::Found& f) {
+void follow_holders(Context& ctx, DbIndex db, Keyspace::Found& f) {
   const Holder* first = lock_body_of(*f)->first_to_expire();
-  t.keys(db).set_deadline(f, first->deadline, first->ttl, first->renewed);
-  key_changed(t, db, key_of(*f));
-  touch(t, db, *f);
+  ctx.keys(db).set_deadline(f, first->deadline, first->ttl, first->renewed);
+  key_changed(ctx, db, key_of(*f));
+  touch(ctx, db, *f);
 }
 
-void touch(Turn& t, DbIndex db, const Entry& e) {
-  if (e.has_queue) t.s.queues.mark_ready(t.s.queues.find(db, t.keys(db).key(key_of(e))));
+void touch(Context& ctx, DbIndex db, const Entry& e) {
+  if (e.has_queue) ctx.s.queues.mark_ready(ctx.s.queues.find(db, ctx.keys(db).key(key_of(e))));
 }
 
-void remove_key(Turn& t, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
+void remove_key(Context& ctx, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
   if (type_of(*f) == EntryType::kLock) {
     LockBody* body = lock_body_of(*f);
     while (f && body->size() > 0) {
       const bool last = body->size() == 1;
-      end_holder(t, db, f, body->first_to_expire(), why, at);
+      end_holder(ctx, db, f, body->first_to_expire(), why, at);
       if (last) return;
     }
     return;
   }
-  end_exclusive(t, db, f, why, at);
-  drop_entry(t, db, f);
+  end_exclusive(ctx, db, f, why, at);
+  drop_entry(ctx, db, f);
 }
 
-void expire_key(Turn& t, DbIndex db, Keyspace::Found& f) {
-  ++t.s.stats.expired_keys;
+void expire_key(Context& ctx, DbIndex db, Keyspace::Found& f) {
+  ++ctx.s.stats.expired_keys;
   if (type_of(*f) != EntryType::kLock) {
-    end_exclusive(t, db, f, End::kExpired, deadline_of(*f));
-    if (t.s.config.notify_flags == 0) [[likely]]
-      return drop_entry(t, db, f);
+    end_exclusive(ctx, db, f, End::kExpired, deadline_of(*f));
+    if (ctx.s.config.notify_flags == 0) [[likely]]
+      return drop_entry(ctx, db, f);
     const std::string key(key_of(*f));
-    drop_entry(t, db, f);
-    return notify(t, kNotifyExpired, "expired", db, key);
+    drop_entry(ctx, db, f);
+    return notify(ctx, kNotifyExpired, "expired", db, key);
   }
   LockBody* body = lock_body_of(*f);
   while (true) {
     const Holder* h = body->first_to_expire();
-    if (!is_due(h->deadline, t.due)) return;
+    if (!is_due(h->deadline, ctx.due)) return;
     if (body->size() > 1) {
-      end_holder(t, db, f, h, End::kExpired, h->deadline);
+      end_holder(ctx, db, f, h, End::kExpired, h->deadline);
       continue;
     }
     const std::string key(key_of(*f));
-    end_holder(t, db, f, h, End::kExpired, h->deadline);
-    return notify(t, kNotifyExpired, "expired", db, key);
+    end_holder(ctx, db, f, h, End::kExpired, h->deadline);
+    return notify(ctx, kNotifyExpired, "expired", db, key);
   }
 }
 
-void end_holder(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder, End why, TimeMs at) {
-  conclude(t, db, f, holder->attachment, holder->owner, why, at);
+void end_holder(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* holder, End why, TimeMs at) {
+  finish_hold(ctx, db, f, holder->attachment, holder->owner, why, at);
   LockBody* body = lock_body_of(*f);
-  if (body->size() > 1) journal_erased_holder(t, db, key_of(*f), holder->owner);
+  if (body->size() > 1) journal_erased_holder(ctx, db, key_of(*f), holder->owner);
   body->remove(holder);
   if (body->size() == 0) {
-    drop_entry(t, db, f);
+    drop_entry(ctx, db, f);
     return;
   }
-  follow_holders(t, db, f);
+  follow_holders(ctx, db, f);
 }
 
-void renew_hold(Turn& t, DbIndex db, Keyspace::Found& f, const Holder* holder,
+void renew_hold(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* holder,
                 std::optional<DurationMs> given, ConnId client) {
   const DurationMs ttl = given.value_or(holder != nullptr ? holder->ttl : ttl_of(*f));
-  const TimeMs deadline = ttl.count == 0 ? kNever : t.now.mono + ttl;
+  const TimeMs deadline = ttl.count == 0 ? kNever : ctx.now.mono + ttl;
   if (holder != nullptr) {
     LockBody* body = lock_body_of(*f);
-    body->set_deadline(holder, deadline, ttl, t.now.mono);
+    body->set_deadline(holder, deadline, ttl, ctx.now.mono);
     body->set_attachment(holder, holder->attachment, client);
-    journal_holder(t, db, key_of(*f), *holder);
-    follow_holders(t, db, f);
+    journal_holder(ctx, db, key_of(*f), *holder);
+    follow_holders(ctx, db, f);
   } else {
-    place_deadline(t, db, f, deadline, ttl, t.now.mono);
-    note_value_change(t, db, f, client);
+    place_deadline(ctx, db, f, deadline, ttl, ctx.now.mono);
+    record_value_change(ctx, db, f, client);
   }
 }
 
-Token exclusive_token(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f) {
+Token exclusive_token(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f) {
   if (f->token == 0) {
-    f->token = t.s.tokens.next(key, 0, near_token(t.s.config, t.now)).value & kMaxToken;
-    journal_key(t, db, key.bytes);
+    f->token = ctx.s.tokens.next(key, 0, near_token(ctx.s.config, ctx.now)).value & kMaxToken;
+    journal_key(ctx, db, key.bytes);
   }
   return token_of(*f);
 }
 
-void raise_token(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f, const Holder* holder,
+void raise_token(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, const Holder* holder,
                  Token token) {
-  t.s.tokens.raise(key, token, near_token(t.s.config, t.now));
+  ctx.s.tokens.raise(key, token, near_token(ctx.s.config, ctx.now));
   if (holder == nullptr) {
     f->token = token.value & kMaxToken;
-    return journal_key(t, db, key.bytes);
+    return journal_key(ctx, db, key.bytes);
   }
   lock_body_of(*f)->set_token(holder, token);
-  journal_holder(t, db, key.bytes, *holder);
+  journal_holder(ctx, db, key.bytes, *holder);
 }
 
 const Conn* client_of(const EngineState& s, const Entry& e) {

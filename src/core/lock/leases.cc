@@ -12,44 +12,45 @@ namespace holdfast {
 
 namespace {
 
-Keyspace::Found find_own(Turn& t, const LiveLease& lease, const std::string& key) {
-  const Keyspace::Found f = find_live(t, lease.db, t.keys(lease.db).key(key));
-  const Attachment* a = f && type_of(*f) == EntryType::kString ? attachment_of(t.s, lease.db, f) : nullptr;
+Keyspace::Found find_own(Context& ctx, const LiveLease& lease, const std::string& key) {
+  const Keyspace::Found f = find_live(ctx, lease.db, ctx.keys(lease.db).key(key));
+  const Attachment* a =
+      f && type_of(*f) == EntryType::kString ? attachment_of(ctx.s, lease.db, f) : nullptr;
   return a != nullptr && a->lease == lease.serial ? f : Keyspace::Found{};
 }
 
-void remove_own_keys(Turn& t, const LiveLease& lease, End why) {
+void remove_own_keys(Context& ctx, const LiveLease& lease, End why) {
   for (const std::string& key : lease.keys) {
-    if (Keyspace::Found f = find_own(t, lease, key)) remove_key(t, lease.db, f, why);
+    if (Keyspace::Found f = find_own(ctx, lease, key)) remove_key(ctx, lease.db, f, why);
   }
 }
 
-void end_lease(Turn& t, LiveLease* lease, LeaseState state) {
-  t.s.timers.cancel(lease);
-  journal_lease_end(t, lease->id, state, lease->token);
-  t.s.leases.end(lease, state);
+void end_lease(Context& ctx, LiveLease* lease, LeaseState state) {
+  ctx.s.timers.cancel(lease);
+  journal_lease_end(ctx, lease->id, state, lease->token);
+  ctx.s.leases.end(lease, state);
 }
 
 // Whether the lease still has all its keys; otherwise it is over.
-bool is_whole(Turn& t, LiveLease* lease) {
+bool is_whole(Context& ctx, LiveLease* lease) {
   const bool whole =
-      std::ranges::all_of(lease->keys, [&](const auto& key) { return bool{find_own(t, *lease, key)}; });
+      std::ranges::all_of(lease->keys, [&](const auto& key) { return bool{find_own(ctx, *lease, key)}; });
   if (whole) return true;
-  remove_own_keys(t, *lease, End::kExpired);
-  end_lease(t, lease, LeaseState::kExpired);
+  remove_own_keys(ctx, *lease, End::kExpired);
+  end_lease(ctx, lease, LeaseState::kExpired);
   return false;
 }
 
-bool is_free(Turn& t, DbIndex db, const Key& key) {
-  const Keyspace::Found f = find_any(t, db, key);
-  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(t, db, *f));
+bool is_free(Context& ctx, DbIndex db, const Key& key) {
+  const Keyspace::Found f = find_any(ctx, db, key);
+  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(ctx, db, *f));
 }
 
 // One token for all keys: larger than any that a grant of one of them had. None where other keys would get
 // ahead of the clock with them.
-Token token_for(Turn& t, const Keyspace& keys, std::span<const LeaseItem> documents) {
-  Tokens& tokens = t.s.tokens;
-  const uint64_t limit = near_token(t.s.config, t.now);
+Token token_for(Context& ctx, const Keyspace& keys, std::span<const LeaseItem> documents) {
+  Tokens& tokens = ctx.s.tokens;
+  const uint64_t limit = near_token(ctx.s.config, ctx.now);
   uint64_t last = 0;
   for (const LeaseItem& d : documents) last = std::max(last, tokens.last(keys.key(d.key)));
   const Token token{last + 1};
@@ -65,19 +66,19 @@ Token token_for(Turn& t, const Keyspace& keys, std::span<const LeaseItem> docume
 
 }  // namespace
 
-LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
+LeaseGrant grant_lease(Context& ctx, Conn& c, std::string_view id, DurationMs ttl,
                        std::span<const LeaseItem> documents) {
   LeaseGrant result;
-  Keyspace& keys = t.keys(c.db);
+  Keyspace& keys = ctx.keys(c.db);
   for (const LeaseItem& d : documents) {
-    if (!is_free(t, c.db, keys.key(d.key))) result.colliding.push_back(d.key);
+    if (!is_free(ctx, c.db, keys.key(d.key))) result.colliding.push_back(d.key);
   }
   if (!result.colliding.empty()) return result;
-  result.token = token_for(t, keys, documents);
+  result.token = token_for(ctx, keys, documents);
   if (result.token.value == 0) return result;
   auto made = std::make_unique<LiveLease>();
   made->id = id;
-  LiveLease* lease = t.s.leases.add(std::move(made));
+  LiveLease* lease = ctx.s.leases.add(std::move(made));
   lease->db = c.db;
   lease->token = result.token;
   lease->ttl = ttl;
@@ -85,50 +86,50 @@ LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
   own.lease = lease->serial;
   for (const LeaseItem& d : documents) {
     const Key key = keys.key(d.key);
-    Keyspace::Found f = find_any(t, c.db, key);
-    put_string(t, c.db, key, f, d.value, c.id, result.token);
-    attach(t, c.db, f, own);
-    set_key_deadline(t, c.db, f, t.now.mono + ttl, c.id);
+    Keyspace::Found f = find_any(ctx, c.db, key);
+    put_string(ctx, c.db, key, f, d.value, c.id, result.token);
+    attach(ctx, c.db, f, own);
+    set_key_deadline(ctx, c.db, f, ctx.now.mono + ttl, c.id);
     lease->keys.emplace_back(d.key);
   }
-  t.s.timers.set(lease, t.now.mono + ttl);
-  journal_lease(t, *lease);
+  ctx.s.timers.set(lease, ctx.now.mono + ttl);
+  journal_lease(ctx, *lease);
   return result;
 }
 
-bool confirm_lease(Turn& t, LiveLease* lease, ConnId client) {
-  if (!is_whole(t, lease)) return false;
+bool confirm_lease(Context& ctx, LiveLease* lease, ConnId client) {
+  if (!is_whole(ctx, lease)) return false;
   for (const std::string& key : lease->keys) {
-    Keyspace::Found f = find_own(t, *lease, key);
-    set_key_deadline(t, lease->db, f, kNever, client);
-    Attachment a = take_attachment(t, lease->db, f);
+    Keyspace::Found f = find_own(ctx, *lease, key);
+    set_key_deadline(ctx, lease->db, f, kNever, client);
+    Attachment a = take_attachment(ctx, lease->db, f);
     a.lease = 0;
-    if (a.any()) attach(t, lease->db, f, a);
+    if (a.any()) attach(ctx, lease->db, f, a);
   }
-  end_lease(t, lease, LeaseState::kConfirmed);
+  end_lease(ctx, lease, LeaseState::kConfirmed);
   return true;
 }
 
-bool renew_lease(Turn& t, LiveLease* lease, DurationMs ttl, ConnId client) {
-  if (!is_whole(t, lease)) return false;
+bool renew_lease(Context& ctx, LiveLease* lease, DurationMs ttl, ConnId client) {
+  if (!is_whole(ctx, lease)) return false;
   lease->ttl = ttl;
   for (const std::string& key : lease->keys) {
-    Keyspace::Found f = find_own(t, *lease, key);
-    set_key_deadline(t, lease->db, f, t.now.mono + ttl, client);
+    Keyspace::Found f = find_own(ctx, *lease, key);
+    set_key_deadline(ctx, lease->db, f, ctx.now.mono + ttl, client);
   }
-  t.s.timers.set(lease, t.now.mono + ttl);
-  journal_lease(t, *lease);
+  ctx.s.timers.set(lease, ctx.now.mono + ttl);
+  journal_lease(ctx, *lease);
   return true;
 }
 
-void cancel_lease(Turn& t, LiveLease* lease) {
-  remove_own_keys(t, *lease, End::kDeleted);
-  end_lease(t, lease, LeaseState::kCancelled);
+void cancel_lease(Context& ctx, LiveLease* lease) {
+  remove_own_keys(ctx, *lease, End::kDeleted);
+  end_lease(ctx, lease, LeaseState::kCancelled);
 }
 
-void expire_lease(Turn& t, LiveLease* lease) {
-  remove_own_keys(t, *lease, End::kExpired);
-  end_lease(t, lease, LeaseState::kExpired);
+void expire_lease(Context& ctx, LiveLease* lease) {
+  remove_own_keys(ctx, *lease, End::kExpired);
+  end_lease(ctx, lease, LeaseState::kExpired);
 }
 
 }  // namespace holdfast

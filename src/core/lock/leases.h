@@ -25,16 +25,16 @@ struct LeaseGrant {
 // All keys are free: all are written. Else nothing is, nor where one has tokens so far ahead of the clock
 // that the others cannot follow it: then none collides. The id must not be a live lease's, the keys must
 // differ.
-LeaseGrant grant_lease(Turn& t, Conn& c, std::string_view id, DurationMs ttl,
+LeaseGrant grant_lease(Context& ctx, Conn& c, std::string_view id, DurationMs ttl,
                        std::span<const LeaseItem> documents);
 
 // `client` is who asks. False where a key is gone or was overwritten; the lease has then ended as expired
 // and the keys that were left to it are removed.
-bool confirm_lease(Turn& t, LiveLease* lease, ConnId client);
-bool renew_lease(Turn& t, LiveLease* lease, DurationMs ttl, ConnId client);
-void cancel_lease(Turn& t, LiveLease* lease);
+bool confirm_lease(Context& ctx, LiveLease* lease, ConnId client);
+bool renew_lease(Context& ctx, LiveLease* lease, DurationMs ttl, ConnId client);
+void cancel_lease(Context& ctx, LiveLease* lease);
 
 // Its time is over: its keys go, also those whose expiry somebody changed.
-void expire_lease(Turn& t, LiveLease* lease);
+void expire_lease(Context& ctx, LiveLease* lease);
 
 }  // namespace holdfast

@@ -9,73 +9,75 @@ namespace {
 
 constexpr DurationMs kPause{1};  // between two steps of many holds
 
-const Attachment* attachment_of_owner(Turn& t, const Keyspace::Found& f, const HoldName& name) {
+const Attachment* attachment_of_owner(Context& ctx, const Keyspace::Found& f, const HoldName& name) {
   if (!is_hold(*f)) return nullptr;
   if (type_of(*f) == EntryType::kString) {
-    return value_of(*f) == name.owner ? attachment_of(t.s, name.db, f) : nullptr;
+    return value_of(*f) == name.owner ? attachment_of(ctx.s, name.db, f) : nullptr;
   }
   const Holder* h = lock_body_of(*f)->find(name.owner);
   return h == nullptr ? nullptr : &h->attachment;
 }
 
-void end_session_hold(Turn& t, const SessionEnd& end, const HoldName& name, TimeMs at) {
-  Keyspace::Found f = find_live(t, name.db, t.keys(name.db).key(name.key));
+void end_session_hold(Context& ctx, const SessionEnd& end, const HoldName& name, TimeMs at) {
+  Keyspace::Found f = find_live(ctx, name.db, ctx.keys(name.db).key(name.key));
   if (!f) return;
-  const Attachment* a = attachment_of_owner(t, f, name);
+  const Attachment* a = attachment_of_owner(ctx, f, name);
   if (a == nullptr || !a->session || a->conn != end.conn || a->session_number != end.number)
     return;  // released, or taken over by another connection, or by this one after RESET
   if (type_of(*f) == EntryType::kString) {
-    remove_key(t, name.db, f, End::kDisconnected, at);
+    remove_key(ctx, name.db, f, End::kDisconnected, at);
     return;
   }
-  end_holder(t, name.db, f, lock_body_of(*f)->find(name.owner), End::kDisconnected, at);
+  end_holder(ctx, name.db, f, lock_body_of(*f)->find(name.owner), End::kDisconnected, at);
 }
 
 // Ends some of them, and takes those out of the set.
-void end_some(Turn& t, SessionEnd& end, TimeMs at) {
+void end_some(Context& ctx, SessionEnd& end, TimeMs at) {
   constexpr int kMost = 100;
   auto it = end.holds.begin();
   for (int n = 0; n < kMost && it != end.holds.end(); ++n, it = end.holds.erase(it)) {
-    end_session_hold(t, end, *it, at);
+    end_session_hold(ctx, end, *it, at);
   }
 }
 
 }  // namespace
 
-void join_session(Turn& t, DbIndex db, std::string_view key, std::string_view owner, const Attachment& a) {
+void join_session(Context& ctx, DbIndex db, std::string_view key, std::string_view owner,
+                  const Attachment& a) {
   if (!a.session) return;
-  if (Conn* c = t.s.conns.find(a.conn)) {
+  if (Conn* c = ctx.s.conns.find(a.conn)) {
     c->session_holds.insert(HoldName{db, std::string(key), std::string(owner)});
   }
 }
 
-void leave_session(Turn& t, DbIndex db, std::string_view key, std::string_view owner, const Attachment& a) {
+void leave_session(Context& ctx, DbIndex db, std::string_view key, std::string_view owner,
+                   const Attachment& a) {
   if (!a.session) return;
-  if (Conn* c = t.s.conns.find(a.conn)) {
+  if (Conn* c = ctx.s.conns.find(a.conn)) {
     c->session_holds.erase(HoldName{db, std::string(key), std::string(owner)});
   }
 }
 
-void end_session(Turn& t, ConnId conn, uint32_t number, absl::btree_set<HoldName> holds) {
+void end_session(Context& ctx, ConnId conn, uint32_t number, absl::btree_set<HoldName> holds) {
   if (holds.empty()) return;
-  const DurationMs grace = t.s.config.session_grace;
+  const DurationMs grace = ctx.s.config.session_grace;
   auto end = std::make_unique<SessionEnd>();
   end->conn = conn;
   end->number = number;
   end->holds = std::move(holds);
-  if (grace.count == 0) end_some(t, *end, t.due);
+  if (grace.count == 0) end_some(ctx, *end, ctx.due);
   if (end->holds.empty()) return;
-  t.s.timers.set(end.get(), t.now.mono + std::max(grace, kPause));
+  ctx.s.timers.set(end.get(), ctx.now.mono + std::max(grace, kPause));
   SessionEnd* key = end.get();
-  t.s.session_ends.emplace(key, std::move(end));
+  ctx.s.session_ends.emplace(key, std::move(end));
 }
 
-void go_on_ending_session(Turn& t, SessionEnd* end) {
-  end_some(t, *end, end->at());
+void resume_ending_session(Context& ctx, SessionEnd* end) {
+  end_some(ctx, *end, end->at());
   if (end->holds.empty()) {
-    t.s.session_ends.erase(end);
+    ctx.s.session_ends.erase(end);
   } else {
-    t.s.timers.set(end, t.now.mono + kPause);
+    ctx.s.timers.set(end, ctx.now.mono + kPause);
   }
 }
 

@@ -27,7 +27,7 @@ LockRequest request_of(const Waiter& w) {
   return r;
 }
 
-std::unique_ptr<Waiter> make_waiter(const Turn& t, const Conn& c, const LockRequest& r, bool upgrade) {
+std::unique_ptr<Waiter> make_waiter(const Context& ctx, const Conn& c, const LockRequest& r, bool upgrade) {
   auto w = std::make_unique<Waiter>();
   w->conn = c.id;
   w->owner = r.owner;
@@ -38,25 +38,25 @@ std::unique_ptr<Waiter> make_waiter(const Turn& t, const Conn& c, const LockRequ
   w->session = r.session;
   w->async = r.async;
   w->upgrade = upgrade;
-  w->since = t.now.mono;
+  w->since = ctx.now.mono;
   return w;
 }
 
 // Takes a waiter out of its queue and off its connection. A blocked connection may go on.
-std::unique_ptr<Waiter> dequeue(Turn& t, Waiter* w) {
-  t.s.timers.cancel(w);
-  t.s.queues.mark_ready(w->queue);
-  Conn& c = t.s.conns.at(w->conn);
+std::unique_ptr<Waiter> dequeue(Context& ctx, Waiter* w) {
+  ctx.s.timers.cancel(w);
+  ctx.s.queues.mark_ready(w->queue);
+  Conn& c = ctx.s.conns.at(w->conn);
   c.waiters.erase(w->of_conn);
   if (c.blocked_on == w) {
     c.blocked_on = nullptr;
-    t.fx.wakes.push_back(c.id);
+    ctx.fx.wakes.push_back(c.id);
   }
-  return t.s.queues.remove(w);
+  return ctx.s.queues.remove(w);
 }
 
-Reply open_push(Turn& t, Conn& c, size_t elements, std::string_view what, const Waiter& w) {
-  Reply push = push_to(t, c);
+Reply open_push(Context& ctx, Conn& c, size_t elements, std::string_view what, const Waiter& w) {
+  Reply push = push_to(ctx, c);
   push.push(elements);
   push.bulk("lock");
   push.bulk(what);
@@ -72,14 +72,14 @@ bool is_muted(Conn& c) {
   return muted;
 }
 
-void answer_grant(Turn& t, const Waiter& w, Token token) {
-  Conn& c = t.s.conns.at(w.conn);
+void answer_grant(Context& ctx, const Waiter& w, Token token) {
+  Conn& c = ctx.s.conns.at(w.conn);
   if (w.async) {
-    open_push(t, c, 5, "granted", w).integer(static_cast<int64_t>(token.value));
+    open_push(ctx, c, 5, "granted", w).integer(static_cast<int64_t>(token.value));
     return;
   }
   if (is_muted(c)) return;
-  mark_dirty(t, c);
+  mark_dirty(ctx, c);
   Reply reply(c.out, c.protocol);
   reply.array(2);
   reply.bulk(w.owner);
@@ -87,19 +87,19 @@ void answer_grant(Turn& t, const Waiter& w, Token token) {
 }
 
 // Whether it left the queue.
-bool let_in(Turn& t, Waiter* w) {
-  if (t.s.conns.at(w->conn).leaving) return false;
-  const auto token = try_admit(t, w->queue->db, w->conn, request_of(*w));
+bool try_grant(Context& ctx, Waiter* w) {
+  if (ctx.s.conns.at(w->conn).leaving) return false;
+  const auto token = try_admit(ctx, w->queue->db, w->conn, request_of(*w));
   if (!token) return false;
-  ++t.s.stats.queued_grants;
-  answer_grant(t, *w, *token);
-  dequeue(t, w);
+  ++ctx.s.stats.queued_grants;
+  answer_grant(ctx, *w, *token);
+  dequeue(ctx, w);
   return true;
 }
 
 // With which capacity the owner holds the key; nullopt: it does not.
-std::optional<Capacity> held_by(Turn& t, const WaitQueue* q, const std::string& owner) {
-  const Keyspace::Found f = find_live(t, q->db, q->key());
+std::optional<Capacity> held_by(Context& ctx, const WaitQueue* q, const std::string& owner) {
+  const Keyspace::Found f = find_live(ctx, q->db, q->key());
   if (!f) return std::nullopt;
   if (type_of(*f) == EntryType::kLock) {
     const Holder* h = lock_body_of(*f)->find(owner);
@@ -111,116 +111,116 @@ std::optional<Capacity> held_by(Turn& t, const WaitQueue* q, const std::string& 
 // An owner has become a holder: its other requests here are answered as if they came now, in the order in
 // which they came, so that a client that asked again is not left behind. One for the same or a weaker mode
 // is granted at once (the hold is converted); one for a stronger mode is an upgrade from now on.
-void serve_owner(Turn& t, WaitQueue* q, const std::string& owner) {
-  for (Waiter* w : t.s.queues.of_owner_in(owner, q)) {
-    const auto held = held_by(t, q, owner);
+void serve_owner(Context& ctx, WaitQueue* q, const std::string& owner) {
+  for (Waiter* w : ctx.s.queues.of_owner_in(owner, q)) {
+    const auto held = held_by(ctx, q, owner);
     if (!held) return;
     if (w->capacity >= *held) {
-      let_in(t, w);
+      try_grant(ctx, w);
     } else if (!w->upgrade) {
-      t.s.queues.promote(w);
+      ctx.s.queues.promote(w);
     }
   }
 }
 
-void serve_new_holders(Turn& t, WaitQueue* q) {
+void serve_new_holders(Context& ctx, WaitQueue* q) {
   while (!q->new_holders.empty()) {
     const std::string owner = std::move(q->new_holders.back());
     q->new_holders.pop_back();
-    serve_owner(t, q, owner);
+    serve_owner(ctx, q, owner);
   }
 }
 
-void retire_queue(Turn& t, WaitQueue* q, Keyspace::Found& f) {
+void retire_queue(Context& ctx, WaitQueue* q, Keyspace::Found& f) {
   f->has_queue = 0;
-  if (type_of(*f) == EntryType::kNone) t.keys(q->db).erase(f);
-  t.s.timers.cancel(q);
-  t.s.queues.destroy(q);
+  if (type_of(*f) == EntryType::kNone) ctx.keys(q->db).erase(f);
+  ctx.s.timers.cancel(q);
+  ctx.s.queues.destroy(q);
 }
 
 // The holder and the next change of the key, for deadlock.cc and the timers.
-void note_key_state(Turn& t, WaitQueue* q, const Entry& e) {
+void record_key_state(Context& ctx, WaitQueue* q, const Entry& e) {
   const bool exclusive = type_of(e) == EntryType::kString;
-  t.s.queues.note_holder(q, exclusive ? value_of(e) : "", type_of(e) == EntryType::kLock);
-  t.s.timers.set(q, q->delayed(t.due) ? std::min(q->delay_until, deadline_of(e)) : deadline_of(e));
+  ctx.s.queues.record_holder(q, exclusive ? value_of(e) : "", type_of(e) == EntryType::kLock);
+  ctx.s.timers.set(q, q->delayed(ctx.due) ? std::min(q->delay_until, deadline_of(e)) : deadline_of(e));
 }
 
 // Those at the head whose connection has gone, at most so many: the steps of disconnect.h take out the
 // rest.
-void pass_leavers(Turn& t, WaitQueue* q, size_t most) {
-  for (; most > 0 && !q->waiters.empty() && t.s.conns.at(q->waiters.front()->conn).leaving; --most) {
-    dequeue(t, q->waiters.front());
+void pass_leavers(Context& ctx, WaitQueue* q, size_t most) {
+  for (; most > 0 && !q->waiters.empty() && ctx.s.conns.at(q->waiters.front()->conn).leaving; --most) {
+    dequeue(ctx, q->waiters.front());
   }
 }
 
-void serve(Turn& t, WaitQueue* q) {
+void serve(Context& ctx, WaitQueue* q) {
   constexpr size_t kMostLeavers = 400;
-  const Keyspace::Found now = find_any(t, q->db, q->key());  // ends what is due, which may free the key
-  const bool held = type_of(*now) == EntryType::kString;     // then nobody could come in
-  serve_new_holders(t, q);
-  if (!held) pass_leavers(t, q, kMostLeavers);
-  while (!q->waiters.empty() && !q->delayed(t.due) && let_in(t, q->waiters.front())) {
-    serve_new_holders(t, q);
-    pass_leavers(t, q, 1);
+  const Keyspace::Found now = find_any(ctx, q->db, q->key());  // ends what is due, which may free the key
+  const bool held = type_of(*now) == EntryType::kString;       // then nobody could come in
+  serve_new_holders(ctx, q);
+  if (!held) pass_leavers(ctx, q, kMostLeavers);
+  while (!q->waiters.empty() && !q->delayed(ctx.due) && try_grant(ctx, q->waiters.front())) {
+    serve_new_holders(ctx, q);
+    pass_leavers(ctx, q, 1);
   }
-  Keyspace::Found f = find_any(t, q->db, q->key());
+  Keyspace::Found f = find_any(ctx, q->db, q->key());
   WaitQueues::end_serving(q);
-  if (q->waiters.empty() && !q->delayed(t.due) && !has_listener(t.s, q->db, f)) {
-    retire_queue(t, q, f);
+  if (q->waiters.empty() && !q->delayed(ctx.due) && !has_listener(ctx.s, q->db, f)) {
+    retire_queue(ctx, q, f);
     return;
   }
-  note_key_state(t, q, *f);
+  record_key_state(ctx, q, *f);
 }
 
 }  // namespace
 
-WaitQueue* queue_of(Turn& t, DbIndex db, const Key& key, Keyspace::Found& f) {
+WaitQueue* queue_of(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f) {
   f->has_queue = 1;
-  return t.s.queues.find_or_make(db, key);
+  return ctx.s.queues.find_or_make(db, key);
 }
 
-Acquisition wait_for(Turn& t, Conn& c, const LockRequest& r, Keyspace::Found& f, bool upgrade) {
-  const Limits& limits = t.s.config.limits;
-  if (t.s.queues.waiting() >= limits.waiters) return {Admission::kTooMany, {}};
-  WaitQueue* q = queue_of(t, c.db, r.key, f);
+Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Found& f, bool upgrade) {
+  const Limits& limits = ctx.s.config.limits;
+  if (ctx.s.queues.waiting() >= limits.waiters) return {Admission::kTooMany, {}};
+  WaitQueue* q = queue_of(ctx, c.db, r.key, f);
   // Served at the end of the turn in any case: this sets its timer, or removes it again where nobody joins.
-  t.s.queues.mark_ready(q);
+  ctx.s.queues.mark_ready(q);
   if (q->waiters.size() >= limits.waiters_per_key) return {Admission::kTooManyOnKey, {}};
-  note_key_state(t, q, *f);
-  if (would_deadlock(t, q, r.owner, r.capacity, upgrade)) {
-    ++t.s.stats.deadlocks;
+  record_key_state(ctx, q, *f);
+  if (would_deadlock(ctx, q, r.owner, r.capacity, upgrade)) {
+    ++ctx.s.stats.deadlocks;
     return {Admission::kDeadlock, {}};
   }
-  Waiter* w = t.s.queues.enqueue(q, make_waiter(t, c, r, upgrade));
+  Waiter* w = ctx.s.queues.enqueue(q, make_waiter(ctx, c, r, upgrade));
   w->of_conn = c.waiters.insert(c.waiters.end(), w);
   if (!r.async) c.blocked_on = w;
-  lock_event(t, r.key.bytes, "queued", r.owner);
-  if (r.wait->count > 0) t.s.timers.set(w, t.now.mono + *r.wait);
+  lock_event(ctx, r.key.bytes, "queued", r.owner);
+  if (r.wait->count > 0) ctx.s.timers.set(w, ctx.now.mono + *r.wait);
   return {Admission::kWaiting, {}};
 }
 
-void serve_queues(Turn& t) {
-  if (!t.s.service.grants(t.now.mono)) [[unlikely]]
+void serve_queues(Context& ctx) {
+  if (!ctx.s.availability.grants(ctx.now.mono)) [[unlikely]]
     return;  // those in the queues go on waiting
-  while (WaitQueue* q = t.s.queues.take_ready()) serve(t, q);
+  while (WaitQueue* q = ctx.s.queues.take_ready()) serve(ctx, q);
 }
 
-void cancel_wait(Turn& t, Waiter* w) { dequeue(t, w); }
+void cancel_wait(Context& ctx, Waiter* w) { dequeue(ctx, w); }
 
-void cancel_waits(Turn& t, Conn& c, size_t most) {
-  for (; most > 0 && !c.waiters.empty(); --most) cancel_wait(t, c.waiters.front());
+void cancel_waits(Context& ctx, Conn& c, size_t most) {
+  for (; most > 0 && !c.waiters.empty(); --most) cancel_wait(ctx, c.waiters.front());
 }
 
-void end_wait_by_timeout(Turn& t, Waiter* w) {
-  ++t.s.stats.timeouts;
-  Conn& c = t.s.conns.at(w->conn);
+void end_wait_by_timeout(Context& ctx, Waiter* w) {
+  ++ctx.s.stats.timeouts;
+  Conn& c = ctx.s.conns.at(w->conn);
   if (w->async) {
-    open_push(t, c, 4, "timeout", *w);
+    open_push(ctx, c, 4, "timeout", *w);
   } else if (!is_muted(c)) {
-    mark_dirty(t, c);
+    mark_dirty(ctx, c);
     Reply(c.out, c.protocol).null_array();
   }
-  dequeue(t, w);
+  dequeue(ctx, w);
 }
 
 }  // namespace holdfast

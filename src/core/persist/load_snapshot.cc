@@ -39,7 +39,7 @@ uint64_t peek_journal(std::string_view first_bytes) {
 }
 
 Restore::Restore(EngineState& s, Now now, bool skip_unknown)
-    : s_(s), now_(now), turn_(reviving_turn(s, now, none_)), reader_(*this, skip_unknown) {}
+    : s_(s), now_(now), turn_(restoring_context(s, now, none_)), reader_(*this, skip_unknown) {}
 
 void Restore::fail(std::string why) {
   if (error_.empty()) error_ = std::move(why);
@@ -55,7 +55,7 @@ bool Restore::finish() {
   if (!error_.empty()) return false;
   // Scripts on Redis give no token beyond the clock but those that they have noted.
   if (!own_) s_.tokens.raise_all({std::min(static_cast<uint64_t>(now_.wall_us), kMaxToken)});
-  for (const Note& note : notes_) revive_note(turn_, note);
+  for (const Note& note : notes_) restore_note(turn_, note);
   if (std::string why = replay(turn_, records_); !why.empty())
     fail("its " + std::string(kAuxRecords) + ": " + why);
   return error_.empty();
@@ -106,7 +106,7 @@ void Restore::string(uint64_t db, std::string_view key, std::string_view value, 
   }
   hold_.reset();
   plain_ = false;
-  revive_string(turn_, s_.db_at[db], key, value, std::min(expire_ms, kMaxWallMs), hold);
+  restore_string(turn_, s_.db_at[db], key, value, std::min(expire_ms, kMaxWallMs), hold);
 }
 
 void Restore::begin_hash(uint64_t db, std::string_view key, int64_t expire_ms, uint64_t) {
@@ -132,11 +132,11 @@ void Restore::field(std::string_view name, std::string_view value) {
 void Restore::end_hash() {
   if (!error_.empty()) return;
   if (body_ != nullptr) {
-    revive_hash(turn_, db_, key_, std::move(body_), expire_ms_);
-  } else if (plain_ || (!revive_as_lock() && !keep_as_note())) {
+    restore_hash(turn_, db_, key_, std::move(body_), expire_ms_);
+  } else if (plain_ || (!restore_as_lock() && !keep_as_note())) {
     std::vector<std::string_view> pairs;
     for (const auto& [field, value] : fields_) pairs.insert(pairs.end(), {field, value});
-    revive_hash(turn_, db_, key_, pairs, expire_ms_);
+    restore_hash(turn_, db_, key_, pairs, expire_ms_);
   }
   fields_.clear();
   hold_.reset();
@@ -144,7 +144,7 @@ void Restore::end_hash() {
 }
 
 // A hash is a lock where it says so and every other field is a holder's.
-bool Restore::revive_as_lock() {
+bool Restore::restore_as_lock() {
   std::vector<SavedHolder> holders;
   bool marked = false;
   for (const auto& [field, value] : fields_) {
@@ -158,7 +158,7 @@ bool Restore::revive_as_lock() {
     holders.push_back(*holder);
   }
   if (!marked || holders.empty()) return false;
-  return revive_lock(turn_, db_, key_, holders);
+  return restore_lock(turn_, db_, key_, holders);
 }
 
 // A hash is a note where its name and its fields say so.

@@ -41,14 +41,14 @@ class Restore : private RdbSink {
   void skipped(uint64_t db, std::string_view key, std::string_view type) override;
 
   bool usable(uint64_t db);
-  bool revive_as_lock();
+  bool restore_as_lock();
   bool keep_as_note();
   void fail(std::string why);
 
   EngineState& s_;
   Now now_;
   Effects none_;
-  Turn turn_;  // at the time that the file's clock says
+  Context turn_;  // at the time that the file's clock says
   RdbReader reader_;
   std::string error_;
   uint64_t journal_ = 0;

@@ -30,81 +30,81 @@ std::vector<std::string_view> read_pairs(ByteReader& in) {
   return read_texts(in, pairs > UINT64_MAX / 2 ? UINT64_MAX : pairs * 2);
 }
 
-std::string replay_string(Turn& t, DbIndex db, ByteReader& in) {
+std::string replay_string(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   const int64_t deadline_ms = read_deadline(in);
   const SavedHold hold = read_hold(in);
   const std::string_view value = in.text();
-  if (in.ok()) revive_string(t, db, key, value, deadline_ms, hold);
+  if (in.ok()) restore_string(ctx, db, key, value, deadline_ms, hold);
   return {};
 }
 
-std::string replay_hash(Turn& t, DbIndex db, ByteReader& in) {
+std::string replay_hash(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   const int64_t deadline_ms = read_deadline(in);
   const auto pairs = read_pairs(in);
-  if (in.ok()) revive_hash(t, db, key, pairs, deadline_ms);
+  if (in.ok()) restore_hash(ctx, db, key, pairs, deadline_ms);
   return {};
 }
 
-std::string replay_lock(Turn& t, DbIndex db, ByteReader& in) {
+std::string replay_lock(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   std::vector<SavedHolder> holders;
   for (uint64_t n = in.number(); n > 0 && in.ok(); --n) holders.push_back(read_holder(in));
-  if (!in.ok() || revive_lock(t, db, key, holders)) return {};
+  if (!in.ok() || restore_lock(ctx, db, key, holders)) return {};
   return wrong(key, "holders that do not admit each other");
 }
 
-std::string replay_fields(Turn& t, DbIndex db, ByteReader& in, Record op) {
+std::string replay_fields(Context& ctx, DbIndex db, ByteReader& in, Record op) {
   const std::string_view key = in.text();
   const auto texts = op == Record::kSetFields ? read_pairs(in) : read_texts(in, in.number());
   if (!in.ok()) return {};
-  const Key found = t.keys(db).key(key);
-  Keyspace::Found f = t.keys(db).find(found);
+  const Key found = ctx.keys(db).key(key);
+  Keyspace::Found f = ctx.keys(db).find(found);
   if (!f || !is_hash(*f)) return wrong(key, "fields of a key that holds no hash");
   if (op == Record::kSetFields) {
-    set_fields(t, db, found, f, texts, {});
+    set_fields(ctx, db, found, f, texts, {});
   } else {
-    erase_fields(t, db, found, f, texts, {});
+    erase_fields(ctx, db, found, f, texts, {});
   }
   return {};
 }
 
-std::string replay_holder(Turn& t, DbIndex db, ByteReader& in) {
+std::string replay_holder(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   const SavedHolder holder = read_holder(in);
-  if (!in.ok() || revive_holder(t, db, key, holder)) return {};
+  if (!in.ok() || restore_holder(ctx, db, key, holder)) return {};
   return wrong(key, "a holder that the key has no place for");
 }
 
-std::string replay_erased_holder(Turn& t, DbIndex db, ByteReader& in) {
+std::string replay_erased_holder(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   const std::string_view owner = in.text();
   if (!in.ok()) return {};
-  Keyspace::Found f = t.keys(db).find(t.keys(db).key(key));
+  Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
   const bool lock = f && type_of(*f) == EntryType::kLock;
   const Holder* h = lock ? lock_body_of(*f)->find(owner) : nullptr;
   if (h == nullptr) return wrong(key, "the end of a hold that is not there");
-  end_holder(t, db, f, h, End::kDeleted, t.now.mono);
+  end_holder(ctx, db, f, h, End::kDeleted, ctx.now.mono);
   return {};
 }
 
-std::string replay_erase(Turn& t, DbIndex db, ByteReader& in) {
+std::string replay_erase(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   if (!in.ok()) return {};
-  Keyspace::Found f = t.keys(db).find(t.keys(db).key(key));
-  if (f && type_of(*f) != EntryType::kNone) remove_key(t, db, f, End::kDeleted);
+  Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
+  if (f && type_of(*f) != EntryType::kNone) remove_key(ctx, db, f, End::kDeleted);
   return {};
 }
 
-std::string replay_delay(Turn& t, DbIndex db, ByteReader& in) {
+std::string replay_delay(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   const int64_t until_ms = read_deadline(in);
-  if (in.ok()) revive_delay(t, db, key, until_ms);
+  if (in.ok()) restore_delay(ctx, db, key, until_ms);
   return {};
 }
 
-std::string replay_lease(Turn& t, DbIndex db, ByteReader& in) {
+std::string replay_lease(Context& ctx, DbIndex db, ByteReader& in) {
   auto lease = std::make_unique<LiveLease>();
   lease->db = db;
   lease->id = in.text();
@@ -113,73 +113,73 @@ std::string replay_lease(Turn& t, DbIndex db, ByteReader& in) {
   lease->ttl = {static_cast<int64_t>(std::min<uint64_t>(in.number(), kMaxTtlMs))};
   const int64_t deadline_ms = read_deadline(in);
   for (const std::string_view key : read_texts(in, in.number())) lease->keys.emplace_back(key);
-  if (in.ok()) revive_lease(t, std::move(lease), deadline_ms);
+  if (in.ok()) restore_lease(ctx, std::move(lease), deadline_ms);
   return {};
 }
 
-std::string replay_lease_end(Turn& t, ByteReader& in) {
+std::string replay_lease_end(Context& ctx, ByteReader& in) {
   const std::string_view id = in.text();
   const uint8_t state = in.u8();
   const Token token{std::min(in.number(), kMaxToken)};
   if (!in.ok()) return {};
   if (state > static_cast<uint8_t>(LeaseState::kExpired)) return "a lease has ended in no known way";
-  if (LiveLease* lease = t.s.leases.find(id)) {
-    t.s.timers.cancel(lease);
-    t.s.leases.end(lease, static_cast<LeaseState>(state));
+  if (LiveLease* lease = ctx.s.leases.find(id)) {
+    ctx.s.timers.cancel(lease);
+    ctx.s.leases.end(lease, static_cast<LeaseState>(state));
   } else {
-    t.s.leases.remember(id, static_cast<LeaseState>(state), token);
+    ctx.s.leases.remember(id, static_cast<LeaseState>(state), token);
   }
   return {};
 }
 
-std::string replay_swap(Turn& t, DbIndex a, ByteReader& in) {
+std::string replay_swap(Context& ctx, DbIndex a, ByteReader& in) {
   const uint8_t b = in.u8();
   if (!in.ok()) return {};
   if (b >= kDatabases) return "no such database";
-  swap_databases(t.s, a, b);
+  swap_databases(ctx.s, a, b);
   return {};
 }
 
 // `now` is what the clocks say at present.
-std::string replay_clock(Turn& t, const Now& now, ByteReader& in) {
+std::string replay_clock(Context& ctx, const Now& now, ByteReader& in) {
   const SavedClock clock = read_clock(in);
   if (!in.ok()) return {};
-  t.s.journal.read_boot_id = clock.boot_id;
-  t.s.journal.read_ahead_ms = clock.ahead_ms;
-  t.now = reading_time(t.s.config, now, clock);
+  ctx.s.journal.read_boot_id = clock.boot_id;
+  ctx.s.journal.read_ahead_ms = clock.ahead_ms;
+  ctx.now = reading_time(ctx.s.config, now, clock);
   return {};
 }
 
-std::string replay_one(Turn& t, Record op, uint8_t number, ByteReader& in) {
+std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) {
   if (number >= kDatabases) return "no such database";
-  const DbIndex db = t.s.db_at[number];
+  const DbIndex db = ctx.s.db_at[number];
   switch (op) {
     case Record::kString:
-      return replay_string(t, db, in);
+      return replay_string(ctx, db, in);
     case Record::kHash:
-      return replay_hash(t, db, in);
+      return replay_hash(ctx, db, in);
     case Record::kLock:
-      return replay_lock(t, db, in);
+      return replay_lock(ctx, db, in);
     case Record::kErase:
-      return replay_erase(t, db, in);
+      return replay_erase(ctx, db, in);
     case Record::kSetFields:
     case Record::kEraseFields:
-      return replay_fields(t, db, in, op);
+      return replay_fields(ctx, db, in, op);
     case Record::kPutHolder:
-      return replay_holder(t, db, in);
+      return replay_holder(ctx, db, in);
     case Record::kEraseHolder:
-      return replay_erased_holder(t, db, in);
+      return replay_erased_holder(ctx, db, in);
     case Record::kDelay:
-      return replay_delay(t, db, in);
+      return replay_delay(ctx, db, in);
     case Record::kFlush:
-      flush_db(t, db);
+      flush_db(ctx, db);
       return {};
     case Record::kSwap:
-      return replay_swap(t, number, in);
+      return replay_swap(ctx, number, in);
     case Record::kLease:
-      return replay_lease(t, db, in);
+      return replay_lease(ctx, db, in);
     case Record::kLeaseEnd:
-      return replay_lease_end(t, in);
+      return replay_lease_end(ctx, in);
     case Record::kClock:
       break;  // replay() has it
   }
@@ -188,15 +188,15 @@ std::string replay_one(Turn& t, Record op, uint8_t number, ByteReader& in) {
 
 }  // namespace
 
-std::string replay(Turn& t, std::string_view records) {
-  const Now now = t.now;
-  t.now = reading_time(t.s.config, now, {t.s.journal.read_boot_id, t.s.journal.read_ahead_ms});
+std::string replay(Context& ctx, std::string_view records) {
+  const Now now = ctx.now;
+  ctx.now = reading_time(ctx.s.config, now, {ctx.s.journal.read_boot_id, ctx.s.journal.read_ahead_ms});
   ByteReader in(records);
   while (!in.at_end()) {
     const auto op = static_cast<Record>(in.u8());
     const uint8_t number = in.u8();
     const bool clock = op == Record::kClock;
-    std::string why = clock ? replay_clock(t, now, in) : replay_one(t, op, number, in);
+    std::string why = clock ? replay_clock(ctx, now, in) : replay_one(ctx, op, number, in);
     if (!why.empty()) return why;
     if (!in.ok()) return "a record is cut off";
   }

@@ -17,20 +17,21 @@
 namespace holdfast {
 
 // A turn in which nothing is due.
-Turn reviving_turn(EngineState& s, Now now, Effects& fx);
+Context restoring_context(EngineState& s, Now now, Effects& fx);
 
-void revive_string(Turn& t, DbIndex db, std::string_view key, std::string_view value, int64_t deadline_ms,
-                   const SavedHold& hold);
+void restore_string(Context& ctx, DbIndex db, std::string_view key, std::string_view value,
+                    int64_t deadline_ms, const SavedHold& hold);
 // Its holders' owners are views that need to live only during the call. False: they do not admit each
 // other.
-[[nodiscard]] bool revive_lock(Turn& t, DbIndex db, std::string_view key,
-                               std::span<const SavedHolder> holders);
+[[nodiscard]] bool restore_lock(Context& ctx, DbIndex db, std::string_view key,
+                                std::span<const SavedHolder> holders);
 // Adds a holder to a lock, or replaces the one with that owner. False: the key is no lock, or full.
-[[nodiscard]] bool revive_holder(Turn& t, DbIndex db, std::string_view key, const SavedHolder& holder);
-void revive_hash(Turn& t, DbIndex db, std::string_view key, std::span<const std::string_view> pairs,
-                 int64_t deadline_ms);
-void revive_hash(Turn& t, DbIndex db, std::string_view key, std::unique_ptr<HashBody> body,
-                 int64_t deadline_ms);
+[[nodiscard]] bool restore_holder(Context& ctx, DbIndex db, std::string_view key,
+                                  const SavedHolder& holder);
+void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::span<const std::string_view> pairs,
+                  int64_t deadline_ms);
+void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::unique_ptr<HashBody> body,
+                  int64_t deadline_ms);
 // What a script on Redis has noted of a lock.
 struct Note {
   DbIndex db = 0;
@@ -41,14 +42,14 @@ struct Note {
 };
 // The key's tokens go on behind the last; its exclusive hold, if that is still the noted one, has its
 // token. After the key itself.
-void revive_note(Turn& t, const Note& note);
-void revive_delay(Turn& t, DbIndex db, std::string_view key, int64_t until_ms);
-void revive_lease(Turn& t, std::unique_ptr<LiveLease> lease, int64_t deadline_ms);
+void restore_note(Context& ctx, const Note& note);
+void restore_delay(Context& ctx, DbIndex db, std::string_view key, int64_t until_ms);
+void restore_lease(Context& ctx, std::unique_ptr<LiveLease> lease, int64_t deadline_ms);
 
 // Does the records of a turn. Empty, or what is wrong with them; what came before that is done.
-std::string replay(Turn& t, std::string_view records);
+std::string replay(Context& ctx, std::string_view records);
 
 // All has been read: the holds of sessions are given the session grace, as their connections are gone.
-void conclude_revival(Turn& t);
+void finish_restoring(Context& ctx);
 
 }  // namespace holdfast

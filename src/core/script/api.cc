@@ -158,7 +158,7 @@ std::string_view ScriptApi::denial(const Request& outer, const Command& command,
                                    std::span<const std::string_view> argv) {
   const Verdict v = check_permission(outer.s(), *outer.c.user, command, argv);
   if (v.allowed()) return {};
-  log_verdict(outer.t, outer.c, v, AclContext::kScript, command, argv);
+  log_verdict(outer.ctx, outer.c, v, AclContext::kScript, command, argv);
   if (v.why == Denial::kCommand) {
     return "ERR The user executing the script can't run this command or subcommand";
   }
@@ -195,11 +195,11 @@ std::string_view ScriptApi::run(ScriptHost& host) {
   Reply reply(host.scratch_, host.call_.resp);
   if (const std::string_view why = objection(host, command); !why.empty()) {
     reply.error(why);
-    outer.s().log.note_rejection(command, host.scratch_.view());
+    outer.s().log.record_rejection(command, host.scratch_.view());
     return host.scratch_.view();
   }
   if ((command->flags & kWrite) != 0) host.call_.wrote = true;
-  Request r{outer.t, outer.c, *command, host.argv_, reply};
+  Request r{outer.ctx, outer.c, *command, host.argv_, reply};
   r.from_script = true;
   run_command(r);
   return host.scratch_.view();

@@ -7,7 +7,7 @@
 
 namespace holdfast {
 
-struct Service {
+struct Availability {
   bool loading = false;  // data is being read: few commands run
   // Why nothing that has to be kept may be promised now: the text of an error. Empty: it may.
   std::string refusal;

@@ -156,7 +156,7 @@ struct Conn {
   absl::btree_set<std::string> shard_channels;
   std::unique_ptr<ClientTracking> tracking;
   QueuedRequests postponed;  // a request to be run when CLIENT PAUSE is over: see pause.h
-  QueuedRequests slices;     // of the request that runs in several turns: see chunked_requests.h
+  QueuedRequests chunks;     // of the request that runs in several turns: see chunked_requests.h
   bool in_script = false;    // its script, or transaction with one, has been put off
   bool in_exec = false;      // its transaction runs
   bool monitor = false;

@@ -11,14 +11,14 @@ LiveLease* LeaseTable::find(std::string_view id) const {
   return it == live_.end() ? nullptr : it->second.get();
 }
 
-const LeaseFate* LeaseTable::fate(std::string_view id) const {
-  const auto it = fates_.find(id);
-  return it == fates_.end() ? nullptr : &it->second;
+const LeaseOutcome* LeaseTable::outcome(std::string_view id) const {
+  const auto it = outcomes_.find(id);
+  return it == outcomes_.end() ? nullptr : &it->second;
 }
 
 LiveLease* LeaseTable::add(std::unique_ptr<LiveLease> lease) {
   assert(find(lease->id) == nullptr);
-  fates_.erase(lease->id);
+  outcomes_.erase(lease->id);
   lease->serial = ++last_serial_;
   LiveLease* added = lease.get();
   id_bytes_ += added->id.size();
@@ -28,7 +28,7 @@ LiveLease* LeaseTable::add(std::unique_ptr<LiveLease> lease) {
 
 LiveLease* LeaseTable::restore(std::unique_ptr<LiveLease> lease) {
   assert(find(lease->id) == nullptr);
-  fates_.erase(lease->id);
+  outcomes_.erase(lease->id);
   last_serial_ = std::max(last_serial_, lease->serial);
   LiveLease* restored = lease.get();
   id_bytes_ += restored->id.size();
@@ -44,13 +44,13 @@ void LeaseTable::end(LiveLease* lease, LeaseState state) {
 
 void LeaseTable::remember(std::string_view id, LeaseState state, Token token) {
   const uint64_t serial = ++last_serial_;
-  fates_[std::string(id)] = {state, token, serial};
+  outcomes_[std::string(id)] = {state, token, serial};
   order_.emplace_back(serial, id);
   id_bytes_ += 2 * id.size();
   while (order_.size() > memory_) {
-    const auto it = fates_.find(order_.front().second);
-    // An id that was used again has a younger fate, or none.
-    if (it != fates_.end() && it->second.serial == order_.front().first) fates_.erase(it);
+    const auto it = outcomes_.find(order_.front().second);
+    // An id that was used again has a younger outcome, or none.
+    if (it != outcomes_.end() && it->second.serial == order_.front().first) outcomes_.erase(it);
     id_bytes_ -= 2 * order_.front().second.size();
     order_.pop_front();
   }

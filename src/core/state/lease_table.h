@@ -1,4 +1,4 @@
-// Leases: which keys a lease put, and the fates of ended ones. Owns both. Knows no keyspace: whether the
+// Leases: which keys a lease put, and the outcomes of ended ones. Owns both. Knows no keyspace: whether the
 // keys are still the lease's own is asked in leases.cc.
 #pragma once
 
@@ -28,7 +28,7 @@ struct LiveLease : Timer {
 };
 
 // What is remembered of an ended lease.
-struct LeaseFate {
+struct LeaseOutcome {
   LeaseState state = LeaseState::kExpired;
   Token token;
   uint64_t serial = 0;
@@ -39,8 +39,8 @@ class LeaseTable {
   explicit LeaseTable(size_t memory) : memory_(memory) {}
 
   LiveLease* find(std::string_view id) const;
-  const LeaseFate* fate(std::string_view id) const;
-  // The id must not be in use. Its fate of an earlier life is forgotten.
+  const LeaseOutcome* outcome(std::string_view id) const;
+  // The id must not be in use. Its outcome of an earlier life is forgotten.
   LiveLease* add(std::unique_ptr<LiveLease> lease);
   // Puts a lease back under its own serial. The id must not be in use.
   LiveLease* restore(std::unique_ptr<LiveLease> lease);
@@ -55,7 +55,7 @@ class LeaseTable {
   void end(LiveLease* lease, LeaseState state);
 
   size_t size() const { return live_.size(); }
-  size_t remembered() const { return fates_.size(); }
+  size_t remembered() const { return outcomes_.size(); }
   uint64_t id_bytes() const { return id_bytes_; }  // of all that is remembered or alive
   template <class F>
   void for_each(F f) const {
@@ -64,17 +64,17 @@ class LeaseTable {
 
   // Oldest first; of an id that was used again the younger only.
   template <class F>
-  void for_each_fate(F f) const {
+  void for_each_outcome(F f) const {
     for (const auto& [serial, id] : order_) {
-      const auto it = fates_.find(id);
-      if (it != fates_.end() && it->second.serial == serial) f(id, it->second);
+      const auto it = outcomes_.find(id);
+      if (it != outcomes_.end() && it->second.serial == serial) f(id, it->second);
     }
   }
 
  private:
   size_t memory_;
   StringMap<std::unique_ptr<LiveLease>> live_;
-  StringMap<LeaseFate> fates_;
+  StringMap<LeaseOutcome> outcomes_;
   std::deque<std::pair<uint64_t, std::string>> order_;  // ended leases, oldest first; by serial and id
   uint64_t last_serial_ = 0;
   uint64_t id_bytes_ = 0;

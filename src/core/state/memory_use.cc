@@ -13,21 +13,21 @@ uint64_t used_memory_bytes(const EngineState& s) {
   uint64_t bytes = s.memory.startup_bytes + s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
                    s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
                    s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
-                   s.leases.remembered() * (sizeof(LeaseFate) + kIndexBytes) +
+                   s.leases.remembered() * (sizeof(LeaseOutcome) + kIndexBytes) +
                    s.attachments.size() * 2 * sizeof(Attachment) +
                    s.conns.size() * (sizeof(Conn) + kIndexBytes);
   bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
-           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.old_buffers.bytes();
+           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.deferred_free.bytes();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
   for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;
 }
 
-uint64_t note_memory_use(Turn& t) {
-  MemoryUse& memory = t.s.memory;
-  const uint64_t bytes = used_memory_bytes(t.s);
+uint64_t record_memory_use(Context& ctx) {
+  MemoryUse& memory = ctx.s.memory;
+  const uint64_t bytes = used_memory_bytes(ctx.s);
   memory.peak_bytes = std::max(memory.peak_bytes, bytes);
-  memory.looked_at = t.now.mono;
+  memory.looked_at = ctx.now.mono;
   return bytes;
 }
 
@@ -45,9 +45,9 @@ bool free_flushed(EngineState& s) {
   return true;
 }
 
-bool give_some_back(EngineState& s) {
-  const bool has_old = !s.old_buffers.empty();
-  s.old_buffers.release_some();
+bool free_some(EngineState& s) {
+  const bool has_old = !s.deferred_free.empty();
+  s.deferred_free.release_some();
   return free_flushed(s) || has_old;
 }
 

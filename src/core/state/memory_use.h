@@ -6,14 +6,14 @@
 namespace holdfast {
 
 struct EngineState;
-struct Turn;
+struct Context;
 
 // What waits to be given back to the system counts as well.
 uint64_t used_memory_bytes(const EngineState& s);
 // Gives back some of what waits for that; false: nothing does that can go now.
-bool give_some_back(EngineState& s);
+bool free_some(EngineState& s);
 // The same, and notes it for the peak.
-uint64_t note_memory_use(Turn& t);
+uint64_t record_memory_use(Context& ctx);
 
 // Frees a part of a flushed keyspace that no snapshot needs any more; false: there is none.
 bool free_flushed(EngineState& s);

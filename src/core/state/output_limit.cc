@@ -17,11 +17,11 @@ void renew_output_limit(const EngineState& s, Conn& c) {
   c.later.set_limit(c.out.limit());
 }
 
-void close_slow_reader(Turn& t, Conn& c) {
+void close_slow_reader(Context& ctx, Conn& c) {
   c.out.mark_overflowed();
   if (c.closing) return;
   c.closing = true;
-  t.fx.closes.push_back(c.id);
+  ctx.fx.closes.push_back(c.id);
 }
 
 }  // namespace holdfast

@@ -12,7 +12,7 @@ namespace holdfast {
 
 // One request being run. The handler parses all, checks all, changes once, replies once.
 struct Request {
-  Turn& t;
+  Context& ctx;
   Conn& c;
   const Command& command;
   std::span<const std::string_view> argv;
@@ -21,11 +21,11 @@ struct Request {
   bool from_script = false;    // by redis.call()
   bool error_counted = false;  // a script's error is that of its command, which has been counted
 
-  EngineState& s() const { return t.s; }
-  Keyspace& keys() const { return t.keys(c.db); }
+  EngineState& s() const { return ctx.s; }
+  Keyspace& keys() const { return ctx.keys(c.db); }
   size_t argc() const { return argv.size(); }
   std::string_view arg(size_t i) const { return argv[i]; }
-  TimeMs now() const { return t.now.mono; }
+  TimeMs now() const { return ctx.now.mono; }
 };
 
 // Reads an argument that must be a number in a range; where it is none, writes an error that names `what`.

@@ -33,7 +33,7 @@
 namespace holdfast {
 
 class ScriptHost;
-struct LongTask;
+struct ResumableRequest;
 
 // Counters since the start, for INFO.
 struct Stats {
@@ -101,17 +101,17 @@ struct EngineState {
   SearchSteps search_steps;
   LeaseTable leases;
   Journal journal;
-  Service service;
+  Availability availability;
   absl::flat_hash_map<uint64_t, Attachment> attachments;  // of exclusive holds, by attachment_key()
   absl::flat_hash_map<SessionEnd*, std::unique_ptr<SessionEnd>> session_ends;
   std::optional<ConnId> leaving;  // gone, and still being taken apart: see disconnect.h
-  OldBuffers old_buffers;
-  std::deque<ConnId> unfinished;  // their requests go in slices: see chunked_requests.h
+  DeferredFree deferred_free;
+  std::deque<ConnId> unfinished;  // their requests go in chunks: see chunked_requests.h
   PubSub pubsub;
   Watches watches;
   Tracking tracking;
   std::unique_ptr<ScriptHost> scripts;
-  std::unique_ptr<LongTask> task;
+  std::unique_ptr<ResumableRequest> task;
   Pause pause;
   CommandLog log;
   Acl acl;
@@ -127,7 +127,7 @@ struct EngineState {
 
 // It is done, or given up; null where there was none. What it kept may be megabytes.
 inline void end_transaction(EngineState& s, std::unique_ptr<Transaction> transaction) {
-  if (transaction != nullptr) s.old_buffers.take(transaction->requests.memory());
+  if (transaction != nullptr) s.deferred_free.take(transaction->requests.memory());
 }
 
 inline uint64_t attachment_key(DbIndex db, Handle h) { return (uint64_t{db} << 32U) | h; }
@@ -144,7 +144,7 @@ inline void set_text(EngineState& s, std::string& text, std::string_view value) 
 }
 
 // What every function that changes something is given: the state, the time, and where effects go.
-struct Turn {
+struct Context {
   EngineState& s;
   Now now;
   Effects& fx;
@@ -157,15 +157,15 @@ struct Turn {
 };
 
 // The connection has output that must be sent.
-inline void mark_dirty(Turn& t, Conn& c) {
+inline void mark_dirty(Context& ctx, Conn& c) {
   if (c.dirty) return;
   c.dirty = true;
-  t.fx.dirty.push_back(c.id);
+  ctx.fx.dirty.push_back(c.id);
 }
 
 // Where something that is no reply to the present request is written.
-inline Reply push_to(Turn& t, Conn& c) {
-  mark_dirty(t, c);
+inline Reply push_to(Context& ctx, Conn& c) {
+  mark_dirty(ctx, c);
   return {c.running ? c.later : c.out, c.protocol};
 }
 

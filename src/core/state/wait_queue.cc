@@ -29,7 +29,7 @@ WaitQueue* WaitQueues::find_or_make(DbIndex db, const Key& key) {
 
 void WaitQueues::destroy(WaitQueue* q) {
   assert(q->waiters.empty() && !q->armed() && !q->ready);
-  note_holder(q, {}, false);
+  record_holder(q, {}, false);
   key_bytes_ -= q->key_bytes.size();
   auto& queues = queues_.part(q->key_hash);
   queues.erase(queues.find(std::pair(q->db, q->key())));
@@ -106,7 +106,7 @@ WaitQueue* WaitQueues::take_ready() {
   return q;
 }
 
-void WaitQueues::note_holder(WaitQueue* q, std::string_view owner, bool shared) {
+void WaitQueues::record_holder(WaitQueue* q, std::string_view owner, bool shared) {
   if (q->shared != shared) {
     if (shared) {
       shared_.insert(q);

@@ -112,7 +112,7 @@ class WaitQueues {
   bool any_ready() const { return !ready_.empty(); }
 
   // Who holds the keys that are waited for: set after each serving. Empty owner: no single one.
-  void note_holder(WaitQueue* q, std::string_view owner, bool shared);
+  void record_holder(WaitQueue* q, std::string_view owner, bool shared);
   const absl::flat_hash_set<WaitQueue*>& held_by(std::string_view owner) const;
   const absl::flat_hash_set<WaitQueue*>& shared() const { return shared_; }
 

@@ -33,9 +33,9 @@ std::string read_acl_file(const std::string& path, std::string& text) {
   return "";
 }
 
-AclFileDoor acl_file_door(const std::string& path) {
+AclFileHooks acl_file_door(const std::string& path) {
   if (path.empty()) return {};
-  AclFileDoor door;
+  AclFileHooks door;
   door.read = [path](std::string& text) { return read_acl_file(path, text); };
   door.write = [path](std::string_view text) {
     const Result<Done> done = replace_file(path, text);

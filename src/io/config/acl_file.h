@@ -18,6 +18,6 @@ UsersText users_of(const Options& options);
 // Returns why it cannot be read, or nothing.
 std::string read_acl_file(const std::string& path, std::string& text);
 // Empty doors where there is no such file.
-AclFileDoor acl_file_door(const std::string& path);
+AclFileHooks acl_file_door(const std::string& path);
 
 }  // namespace holdfast

@@ -96,7 +96,7 @@ void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
   uv_timer_init(loop, &sync_timer_);
   for (void** data : {&load_idle_.data, &save_idle_.data, &second_timer_.data, &sync_timer_.data})
     *data = this;
-  engine.service().loading = true;
+  engine.availability().loading = true;
   const Now now = read_clock_();
   load_began_ms_ = load_told_ms_ = now.mono.count;
   saved_at_ms_ = now.wall_us / 1000;
@@ -119,7 +119,7 @@ void Store::keep_meta_ahead(const Now& now) {
 }
 
 bool Store::is_recovering(const Now& now) const {
-  return !is_due(engine_->service().recovering_until, now.mono);
+  return !is_due(engine_->availability().recovering_until, now.mono);
 }
 
 void Store::commit(const Now& now) {
@@ -148,7 +148,7 @@ bool Store::may_reply(const Now& now) const {
   return always() ? journal_->all_synced() : journal_->all_written();
 }
 
-bool Store::may_reply_to_others() const { return !granted_ && !engine_->service().refusal.empty(); }
+bool Store::may_reply_to_others() const { return !granted_ && !engine_->availability().refusal.empty(); }
 
 // What is held may leave after this sync only where the sync is all that it waits for: not while records
 // are unwritten or meta does not cover a grant.
@@ -169,10 +169,10 @@ void Store::update_service() {
   if (why.empty() && journals()) why = journal_->failure();
   if (why.empty()) why = meta_.failure();
   if (!why.empty()) why = "MISCONF nothing can be kept on disk, so nothing is granted: " + why;
-  Service& service = engine_->service();
-  if (service.refusal == why) return;
+  Availability& availability = engine_->availability();
+  if (availability.refusal == why) return;
   if (why.empty()) log_line(LogLevel::kNotice, "the data folder can be written again: grants go on");
-  service.refusal = why;
+  availability.refusal = why;
 }
 
 void Store::on_second(uv_timer_t* timer) noexcept { static_cast<Store*>(timer->data)->every_second(); }
@@ -199,8 +199,8 @@ void Store::sync_if_due() {
   if (journals() && options_.appendfsync == "everysec" && journal_->needs_sync()) sync();
 }
 
-StorageDoor Store::door() {
-  StorageDoor door;
+StorageHooks Store::door() {
+  StorageHooks door;
   door.save = [this] { return save_now(); };
   door.save_in_background = [this]() -> std::string {
     if (snapshot_ != nullptr) return "ERR Background save already in progress";
@@ -268,7 +268,7 @@ Result<Done> Store::end_meta() {
   Horizon lost;
   if (!journals()) lost = holds_to_keep(now);
   if (recovering) {
-    const TimeMs until = engine_->service().recovering_until;
+    const TimeMs until = engine_->availability().recovering_until;
     lost.boot_ms = std::max(lost.boot_ms, until.count);
     lost.wall_ms = std::max(lost.wall_ms, now.to_wall_ms(until));
   }

@@ -48,7 +48,7 @@ class Store {
   // For Config: what times in the folder are read by.
   SavedClock clock() const { return {clock_id_, first_ahead_ms_}; }
   // For Config; shut_down is the server's.
-  StorageDoor door();
+  StorageHooks door();
   // What SHUTDOWN asks for beside the stop itself. An error to answer, or nothing.
   std::string prepare_stop(ShutdownMode mode);
 
@@ -84,8 +84,8 @@ class Store {
   static void on_load(uv_idle_t* idle);
   Result<bool> load_step();
   void log_progress(int64_t now_ms);
-  Result<Done> conclude_load();
-  void tell_of_clock(const Now& now) const;
+  Result<Done> finish_load();
+  void log_clock(const Now& now) const;
   void recover_if_needed(const Now& now);
   Result<Done> check_end();
 

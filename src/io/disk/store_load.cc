@@ -16,7 +16,7 @@ void Store::on_load(uv_idle_t* idle) {
   if (all && !*all) return;
   uv_idle_stop(idle);
   if (!all) return store->hooks_.fail(all.error());
-  if (Result<Done> done = store->conclude_load(); !done) return store->hooks_.fail(done.error());
+  if (Result<Done> done = store->finish_load(); !done) return store->hooks_.fail(done.error());
   store->hooks_.loaded();
 }
 
@@ -42,11 +42,11 @@ void Store::log_progress(int64_t now_ms) {
                        recovery_->keys(), recovery_->frames()));
 }
 
-Result<Done> Store::conclude_load() {
+Result<Done> Store::finish_load() {
   const Now now = read_clock_();
   if (Result<Done> whole = check_end(); !whole) return whole;
   engine_->keep_journal();  // first: the ends of SESSION holds are changes, too
-  engine_->conclude_loading(now);
+  engine_->finish_loading(now);
   next_journal_ = recovery_->next_journal();
   if (journals()) {
     Result<Done> begun = recovery_->journal() != 0
@@ -63,10 +63,10 @@ Result<Done> Store::conclude_load() {
     log_line(LogLevel::kWarning,
              fmt::format("{} keys of types that Holdfast has not were left out (--skip-unknown)", skipped));
   }
-  tell_of_clock(now);
+  log_clock(now);
   recover_if_needed(now);
   recovery_.reset();
-  engine_->service().loading = false;
+  engine_->availability().loading = false;
   // Tokens that came with a snapshot may be ahead of the reserve, and nothing is answered before it covers
   // them.
   keep_meta_ahead(now);
@@ -93,7 +93,7 @@ Result<Done> Store::check_end() {
 }
 
 // Whoever wonders about the times of a hold finds why.
-void Store::tell_of_clock(const Now& now) const {
+void Store::log_clock(const Now& now) const {
   constexpr int64_t kToldMs = 1000;
   const int64_t moved_ms = now.ahead_ms() - first_ahead_ms_;
   if (std::abs(moved_ms) < kToldMs) return;
@@ -111,7 +111,7 @@ void Store::recover_if_needed(const Now& now) {
   if ((lossless_ && !emptied) || left_ms <= 0) return;
   if (lossless_) meta_.set_boot_id("");  // nor is a stop meanwhile without loss
   const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
-  engine_->service().recovering_until = now.mono + DurationMs{wait_ms};
+  engine_->availability().recovering_until = now.mono + DurationMs{wait_ms};
   log_line(LogLevel::kWarning,
            fmt::format("the last stop may have lost holds that are still alive: nothing is "
                        "granted for {} ms",

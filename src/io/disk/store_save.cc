@@ -207,7 +207,7 @@ std::vector<std::pair<std::string, std::string>> Store::facts() const {
   facts.emplace_back("horizon_ms", n(meta_.on_disk().horizon_ms));
   facts.emplace_back("boot_id", meta_.on_disk().boot_id);
   facts.emplace_back("wall_clock_moved_ms", n(now.ahead_ms() - first_ahead_ms_));
-  const int64_t left_ms = engine_->service().recovering_until.count - now.mono.count;
+  const int64_t left_ms = engine_->availability().recovering_until.count - now.mono.count;
   facts.emplace_back("recovering_ms", n(std::max<int64_t>(0, left_ms)));
   return facts;
 }

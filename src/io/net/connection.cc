@@ -132,8 +132,8 @@ size_t Connection::parse(std::string_view bytes) {
   backlogged_ = stopped_ = false;
   bool guest = engine.is_guest(id_);
   parser_.set_guest(guest);
-  bool goes_on = !engine.blocked(id_) && !engine.closing(id_);
-  while (used < bytes.size() && goes_on) {
+  bool runs_deferred = !engine.blocked(id_) && !engine.closing(id_);
+  while (used < bytes.size() && runs_deferred) {
     if (used > kReadBytes || output_->size() > replies_before + kTurnReplyBytes || share.is_used_up()) {
       backlogged_ = true;
       server_.add_backlog(id_);
@@ -145,7 +145,7 @@ size_t Connection::parse(std::string_view bytes) {
       engine.reject(id_, parser_.error(), server_.effects());
       return bytes.size();
     }
-    if (!parser_.argv().empty()) goes_on = engine.apply(id_, parser_.argv(), now, server_.effects());
+    if (!parser_.argv().empty()) runs_deferred = engine.apply(id_, parser_.argv(), now, server_.effects());
     used += parser_.consumed();
     if (guest) [[unlikely]]
       parser_.set_guest(guest = engine.is_guest(id_));
@@ -164,10 +164,10 @@ void Connection::tidy(Buffer& buffer) {
   if (buffer.capacity() > kKeptBytes) server_.give_back(buffer);
 }
 
-// While a request goes in slices, the server reads no further than the next one: the peer keeps the rest.
+// While a request goes in chunks, the server reads no further than the next one: the peer keeps the rest.
 void Connection::check_input() {
-  server_.engine().note_input(id_, input_.size());
-  if (input_.size() >= kReadBytes && server_.engine().goes_on(id_)) stop_reading();
+  server_.engine().record_input(id_, input_.size());
+  if (input_.size() >= kReadBytes && server_.engine().runs_deferred(id_)) stop_reading();
   if (input_.size() <= server_.engine().input_limit(id_)) return;
   refuse("its unparsed input is beyond client-query-buffer-limit");
 }
@@ -175,7 +175,7 @@ void Connection::check_input() {
 void Connection::resume() {
   if (!input_.empty()) {
     parse_input();
-    server_.engine().note_input(id_, input_.size());
+    server_.engine().record_input(id_, input_.size());
   }
   if (read_stopped_) read_again();
   close_if_finished();
@@ -187,7 +187,7 @@ void Connection::stop_reading() {
 }
 
 void Connection::read_again() {
-  if (closed_ || server_.engine().goes_on(id_)) return;
+  if (closed_ || server_.engine().runs_deferred(id_)) return;
   read_stopped_ = false;
   if (!at_end_ && uv_read_start(stream(), on_alloc, on_read) != 0) close();
 }
@@ -205,7 +205,7 @@ void Connection::end_of_input() {
 void Connection::close_if_finished() {
   if (!at_end_ || closed_) return;
   const Engine& engine = server_.engine();
-  if (engine.goes_on(id_)) return;
+  if (engine.runs_deferred(id_)) return;
   if (is_under_way() && !engine.blocked(id_)) return;
   tls_ ? write_tls() : write_now();
   close();

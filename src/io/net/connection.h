@@ -133,7 +133,7 @@ class Connection {
   bool read_was_full_ = false;  // the last read filled its buffer, so libuv is about to read again
   bool writing_ = false;        // in_flight_ is with the loop
   bool backlogged_ = false;     // has input that it could parse, but others come first
-  bool read_stopped_ = false;   // has input enough until its request in slices is done
+  bool read_stopped_ = false;   // has input enough until its request in chunks is done
   bool stopped_ = false;        // has input behind a request that is not done with
   bool at_end_ = false;         // the peer sends no more, yet may still read
   bool lingering_ = false;      // the engine has forgotten it, its last replies are still on their way

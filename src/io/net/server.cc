@@ -239,7 +239,7 @@ void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
   const std::string_view denial = is_kept_out(listener, fd) ? kDenied : "";
   if (listener.socket.tls) {
     connection->begin_tls(tls_, denial);
-    if (!denial.empty()) engine_.note_refused_connection();
+    if (!denial.empty()) engine_.record_rejected_connection();
   } else if (!denial.empty()) {
     return refuse(std::move(connection), denial);
   }
@@ -264,13 +264,13 @@ void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
 // Protected mode: a server without a password is for its own machine.
 bool Server::is_kept_out(const Listener& listener, int fd) const {
   if (options_.protected_mode != "yes" || !listener.socket.unix_path.empty()) return false;
-  return engine_.lets_anybody_in() && !is_loopback_peer(fd);
+  return engine_.allows_unauthenticated() && !is_loopback_peer(fd);
 }
 
 void Server::refuse(std::unique_ptr<Connection> connection, std::string_view why) {
   const uv_buf_t buf = uv_buf_init(const_cast<char*>(why.data()), static_cast<unsigned>(why.size()));
   uv_try_write(connection->stream(), &buf, 1);  // if it does not take even that, there is nobody to tell
-  engine_.note_refused_connection();
+  engine_.record_rejected_connection();
   connection.release()->abandon();
 }
 
@@ -333,7 +333,7 @@ void Server::end_turn() {
     handle_effects();
   } while (++round < kMaxRounds && !effects_.empty());
   if (store_ != nullptr) store_->settle();
-  engine_.note_traffic(read_bytes_, written_bytes_);
+  engine_.record_traffic(read_bytes_, written_bytes_);
   read_bytes_ = written_bytes_ = 0;
   turn_bytes_ = 0;
   accepted_ = 0;
