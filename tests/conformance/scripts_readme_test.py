@@ -14,7 +14,7 @@ import tempfile
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
 import servers  # first: it sets the path
 from harness import LIMIT_S, REDIS, end_with_parent, equal, has, run_tests, test, until
-from readme_test import BLOCK, ENVIRONMENT, Tokens
+from docs_test import BLOCK, ENVIRONMENT, Tokens
 
 FOLDER = servers.ROOT / "redis-scripts"
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
