@@ -14,7 +14,7 @@ import tempfile
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
 import servers  # first: it sets the path
 from harness import LIMIT_S, REDIS, end_with_parent, equal, has, run_tests, test, until
-from docs_test import BLOCK, ENVIRONMENT, Tokens
+from pages import ENVIRONMENT, Tokens, blocks
 
 FOLDER = servers.ROOT / "redis-scripts"
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -70,21 +70,19 @@ class Shell:
         self.output.close()
 
 
-def blocks(kind):
-    """The blocks of this kind, each with the text behind it if that is what it prints."""
-    found = [(m[2] or "", m[4]) for m in BLOCK.finditer(README)]
-    return [(text, found[i + 1][1] if found[i + 1:] and found[i + 1][0] == "" else None)
-            for i, (name, text) in enumerate(found) if name == kind]
+def block_of(kind):
+    """The one block of this kind."""
+    block, = (block for block in blocks(README) if block.kind == kind)
+    return block
 
 
 @test
 def what_is_typed_in_the_shell_answers_as_shown(folder):
     folder.mkdir()
-    (session, _), = blocks("shell")
     tokens = Tokens()
     with redis() as port:
         shell = Shell(port, folder)
-        for part in session.split("$ ", 1)[1].split("\n$ "):
+        for part in block_of("shell").text.split("$ ", 1)[1].split("\n$ "):
             command, _, shown = part.partition("\n")
             if shown and not shown.endswith("\n"):
                 shown += "\n"
@@ -95,14 +93,14 @@ def what_is_typed_in_the_shell_answers_as_shown(folder):
 def run_example(kind, folder):
     folder.mkdir()
     name, command = EXAMPLES[kind]
-    (text, shown), = blocks(kind)
-    (folder / name).write_text(text, encoding="utf-8")
+    block = block_of(kind)
+    (folder / name).write_text(block.text, encoding="utf-8")
     with redis() as port:
         done = subprocess.run([command, folder / name], cwd=folder, capture_output=True, text=True,
                               check=False, timeout=LIMIT_S, env=os.environ | ENVIRONMENT |
                               {"REDIS_PORT": port, "REDIS_SCRIPTS": str(FOLDER)})
     equal((done.returncode, done.stderr), (0, ""))
-    Tokens().check(shown, done.stdout)
+    Tokens().check(block.prints, done.stdout)
 
 
 @test

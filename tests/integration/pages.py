@@ -1,0 +1,185 @@
+"""What the tests of the pages share: README.md, the pages of docs/ and the other Markdown files as they are
+written, with their headings, links and marked code blocks.
+
+In a page, `<!-- run: KIND -->` or `<!-- run: KIND NAME -->` before a code block says how to run it, and
+`<!-- prints -->` marks what the block before it prints."""
+import functools
+import os
+import pathlib
+import re
+import typing
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SKIPPED = {"build", ".git"}  # folders without pages of the project
+
+BLOCK = re.compile(r"^<!-- (?:run: (?P<kind>[a-z-]+)(?: (?P<name>[a-z0-9-]+))?|prints) -->\n"
+                   r"```[a-z]*\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+MARKER = re.compile(r"<!--\s*(run:|prints)")
+FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
+HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)((?:(?!\n\n).)+?)(?<!`)\1(?!`)", re.DOTALL)
+LINK = re.compile(r"\]\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)"  # [text](target)
+                  r"|^ {0,3}\[[^]^][^]]*\]:[ \t]*(.*)$"         # [reference]: target
+                  r"|<([a-z]+:[^\s<>]*)>"                       # <https://...>
+                  r"|\b(?:href|src)=\"([^\"]*)\"", re.MULTILINE)
+TITLE = re.compile(r"""[ \t]+(?:"[^"]*"|'[^']*')$""")
+
+# Where Debian keeps the packages of Node and Go; another folder for Go's cache, as there may be no HOME.
+ENVIRONMENT = {
+    "NODE_PATH": "/usr/share/nodejs",
+    "GO111MODULE": "off",
+    "GOPATH": "/usr/share/gocode",
+    "GOCACHE": str(ROOT / "build/go-cache"),
+    "CGO_ENABLED": "0",
+    "REDISCLI_RCFILE": "/dev/null",
+}
+
+
+class Block(typing.NamedTuple):
+    """A marked code block: its language, the terminal it is typed into (or ""), its text, the text that
+    it prints (None where the page does not say), and its line in the page."""
+    kind: str
+    name: str
+    text: str
+    prints: str | None
+    line: int
+
+
+class Heading(typing.NamedTuple):
+    """`anchor` is what a link to the heading has behind `#`."""
+    level: int
+    text: str
+    anchor: str
+    line: int
+
+
+class Link(typing.NamedTuple):
+    """`target` as it is written, without its title."""
+    target: str
+    line: int
+
+
+def blocks(text):
+    """The marked blocks of a page, each with what it prints."""
+    found = []
+    end = 0  # of the marked block before
+    for match in BLOCK.finditer(text):
+        if match["kind"]:
+            line = text.count("\n", 0, match.start()) + 1
+            found.append(Block(match["kind"], match["name"] or "", match["text"], None, line))
+        elif found and found[-1].prints is None and not MARKER.search(text, end, match.start()):
+            found[-1] = found[-1]._replace(prints=match["text"])
+        end = match.end()
+    return found
+
+
+class Tokens:
+    """Which token of the run a token of a page stands for."""
+    PATTERN = re.compile(r"\b\d{16}\b")
+
+    def __init__(self):
+        self.of_run = {}
+
+    def translated(self, text):
+        return self.PATTERN.sub(lambda m: self.of_run.get(m.group(), m.group()), text)
+
+    def check(self, shown, printed):
+        """Both must be the same but for tokens, and equal tokens in one must be equal in the other."""
+        told = f"the page shows:\n{shown}\nbut this was printed:\n{printed}"
+        assert self.PATTERN.sub("TOKEN", shown) == self.PATTERN.sub("TOKEN", printed), told
+        for mine, theirs in zip(self.PATTERN.findall(shown), self.PATTERN.findall(printed)):
+            assert self.of_run.setdefault(mine, theirs) == theirs, told
+        assert len(set(self.of_run.values())) == len(self.of_run), told
+
+
+def newlines_of(match):
+    return "\n" * match[0].count("\n")
+
+
+def without_code(text):
+    """The text with its code blocks and comments as empty lines, so that the lines keep their numbers."""
+    kept = []
+    fence = ""  # that closes the code block
+    in_list = blank = indented = False
+    for line in text.splitlines():
+        match = FENCE.match(line)
+        if fence:
+            if match and match[1].startswith(fence) and not line.strip(" \t" + fence[0]):
+                fence = ""
+            line = ""
+        elif match:
+            fence, line = match[1], ""
+        indented = line.startswith("    ") and not in_list and (blank or indented)
+        if line and not line.startswith("    "):
+            in_list = re.match(r"\s|[-*+] |\d+[.)] ", line) is not None
+        blank = not line.strip()
+        kept.append("" if indented else line)
+    return re.sub(r"<!--.*?-->", newlines_of, "\n".join(kept) + "\n", flags=re.DOTALL)
+
+
+def slug(heading):
+    """The anchor that GitHub gives to a heading, before it tells repeated ones apart."""
+    shown = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", heading)
+    shown = re.sub(r"`([^`]*)`|<[^>]*>", lambda match: match[1] or "", shown)
+    return re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
+
+
+class Page:
+    """A Markdown file of the project. `name` is its path from the project's folder."""
+
+    def __init__(self, path, text=None):
+        self.path = path
+        self.name = str(path.relative_to(ROOT))
+        self.text = path.read_text(encoding="utf-8") if text is None else text
+        self.lines = self.text.splitlines()
+
+    @functools.cached_property
+    def prose(self):
+        return without_code(self.text)
+
+    @functools.cached_property
+    def blocks(self):
+        return blocks(self.text)
+
+    @functools.cached_property
+    def headings(self):
+        found = []
+        times = {}  # that a slug was given
+        for number, line in enumerate(self.prose.splitlines(), 1):
+            if match := HEADING.fullmatch(line):
+                first = anchor = slug(match[2])
+                while anchor in times:
+                    times[first] += 1
+                    anchor = f"{first}-{times[first]}"
+                times[anchor] = 0
+                found.append(Heading(len(match[1]), match[2], anchor, number))
+        return found
+
+    @functools.cached_property
+    def anchors(self):
+        own = re.findall(r"<a (?:id|name)=\"([^\"]+)\"", self.prose)
+        return {heading.anchor for heading in self.headings} | set(own)
+
+    @functools.cached_property
+    def links(self):
+        """All links, in the order of their lines. Code has none."""
+        text = CODE_SPAN.sub(newlines_of, self.prose)
+        return [Link(TITLE.sub("", next(filter(None, match.groups()), "").strip()),
+                     text.count("\n", 0, match.start()) + 1) for match in LINK.finditer(text)]
+
+    def target(self, link):
+        """The path and the anchor that a relative link leads to."""
+        path, _, anchor = link.target.partition("#")
+        return pathlib.Path(os.path.normpath(self.path.parent / path)) if path else self.path, anchor
+
+
+def all_pages():
+    """Every Markdown file of the project."""
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name not in SKIPPED]
+    found = [*ROOT.glob("*.md"), *(path for folder in folders for path in folder.rglob("*.md"))]
+    return [Page(path) for path in sorted(found)]
+
+
+def manual():
+    """README.md and the pages of docs/: what a user reads."""
+    return [page for page in all_pages() if page.name == "README.md" or page.name.startswith("docs/")]
