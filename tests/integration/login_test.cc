@@ -1,5 +1,5 @@
-// The library as a user of the server: every kind of lock with a login, with the rights that README.md
-// lists and no more, and what a rejected login comes to.
+// The library as a user of the server: every kind of lock with a login, with the rights that
+// docs/security.md lists and no more, and what a rejected login comes to.
 #include <doctest/doctest.h>
 
 #include <future>
@@ -12,7 +12,7 @@
 namespace holdfast::integration {
 namespace {
 
-// As in README.md, "Security".
+// As in docs/security.md.
 const Words kRules{"~job:*", "&__lock__:job:*", "+lock",      "+renew",      "+unlock",
                    "+fence", "+lease",          "+subscribe", "+unsubscribe"};
 
@@ -71,7 +71,7 @@ void take_and_release(Locks& client, const LockOptions& options) {
 
 }  // namespace
 
-TEST_CASE("login: a user with the rights of the README takes, renews and releases every kind of lock") {
+TEST_CASE("login: a user with the rights of the manual acquires, renews and releases every kind of lock") {
   GuardedServer server;
   Locks client(server.place());
   take_and_release(client, {});
@@ -156,7 +156,7 @@ TEST_CASE("login: a rejected login ends a wait at once, and the result says what
         std::tuple{"app:no@", "job:1", "WRONGPASS", "check the user and the password"},
         std::tuple{"nobody:no@", "job:1", "WRONGPASS", "check the user"},
         std::tuple{":no@", "job:1", "WRONGPASS", "check the user"},
-        std::tuple{"app:s%2cc%40ret@", "other", "NOPERM", "README"}}) {
+        std::tuple{"app:s%2cc%40ret@", "other", "NOPERM", "docs/security.md"}}) {
     CAPTURE(login);
     const Result result = tried(login, key);
     CHECK(result.outcome == Verdict::kRefused);

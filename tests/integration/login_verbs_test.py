@@ -12,7 +12,7 @@ from job import COMMAND, call, ended, port_of, start, told
 
 PASSWORD = "s3cret"
 RULES = ("~* &__lock__:* +lock +renew +unlock +fence +lease +subscribe +unsubscribe "
-         "+locks +ping +info +time").split()  # as in README.md, "Security"
+         "+locks +ping +info +time").split()  # as in docs/security.md
 ALL_VERBS = {"lock": ["k"], "unlock": ["k", "alice"], "renew": ["k", "alice"], "info": ["k"], "list": [],
              "break": ["k"], "revoke": ["k"], "ping": [], "watch": ["k"], "run": ["k", "--", "true"],
              "elect": ["k", "--", "true"]}
@@ -179,7 +179,7 @@ def a_missing_right_is_told_at_once_and_is_final(server):
     server.ask("ACL", "SETUSER", "small", "on", f">{PASSWORD}", "+ping")
     for verb, words in ALL_VERBS.items():
         out, err = call(69, verb, "--servers", f"holdfast://small:{PASSWORD}@{server.host}", *words)
-        has(out + err, "NOPERM", "README")
+        has(out + err, "NOPERM", "docs/security.md")
 
 
 # --- servers that are away ---

@@ -18,6 +18,7 @@ import redis
 from certificates import Certificates
 from harness import (HOLDFAST, LIMIT_S, Client, Server, equal, has, other_addresses, refusal, run_tests,
                      test, until)
+from pages import ROOT, manual
 
 MIB = 1 << 20
 
@@ -497,14 +498,14 @@ def protected_mode_is_said_over_tls(files):
 
 
 @test
-def the_session_of_the_readme_works_as_it_stands_there(files):
-    root = pathlib.Path(__file__).resolve().parents[2]
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    shown = readme.split("<!-- run by tests/integration/tls_test.py -->\n```sh\n")[1].split("```")[0]
+def the_commands_in_the_manual_work_as_shown(files):
+    marker = "<!-- run by tests/integration/tls_test.py -->\n```sh\n"
+    text, = (page.text for page in manual() if marker in page.text)
+    shown = text.split(marker)[1].split("```")[0]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     ready = ">log & \nuntil grep 'ready to accept' log; do sleep 0.01; done\n"
-    run = shown.replace("build/holdfast-server", str(root / HOLDFAST)).replace("7380", str(port))
+    run = shown.replace("build/holdfast-server", str(ROOT / HOLDFAST)).replace("7380", str(port))
     run = "trap 'kill $!; wait' EXIT\n" + run.replace("&\n", ready)
     said = subprocess.run(["bash", "-ec", run], check=False, text=True, cwd=files.folder, timeout=LIMIT_S,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout

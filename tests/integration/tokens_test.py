@@ -18,7 +18,7 @@ def clock_us():
 
 
 def as_worker(server):
-    """A connection of a user who may use locks of his own keys, as README's example has it."""
+    """A connection of a user with the rights of the example in docs/security.md, to keys of its own."""
     rules = ("on", "nopass", "~mine:*", "+@lock", "+@connection", "-@dangerous")
     equal(server.ask("ACL", "SETUSER", "worker", *rules), "OK")
     worker = Client(server.path)

@@ -17,7 +17,7 @@ constexpr std::array<Advice, 5> kAdvice{{
      "the server requires a password: write user:password@ or :password@ before the host, or set "
      "HOLDFAST_PASSWORD; the command also has --password-file"},
     {"WRONGPASS", "check the user and the password"},
-    {"NOPERM", "the ACL user lacks a right; README, section Security, lists what the library needs"},
+    {"NOPERM", "the ACL user lacks a right; docs/security.md lists the rights that the library needs"},
     {"ERR AUTH ", "the server has no password for this user: leave the login out, or set one there"},
     {"ERR Client sent AUTH", "the server has no password: leave the login out, or set one there"},
 }};
