@@ -52,7 +52,8 @@ EMBEDDED = 'Client client(port != nullptr ? "embedded:" : "");'
 
 
 class Server:
-    """A server on a port of its own, for one test; its tables are seeded, as stripes give the tokens."""
+    """A server on a port of its own, for one page or one example. Its tables are seeded, as the tokens
+    depend on them."""
 
     def __enter__(self):
         self.process = subprocess.Popen(
@@ -126,18 +127,18 @@ def at(page, block):
 
 
 def play(terminals, name, text, port, tokens):
-    """Types a block of a session. What stands before the first prompt answers the command sent last."""
+    """Types a block of a session. The text before the first prompt answers the command sent last."""
     terminal = terminals[name]
-    answers = [text] if not text.startswith(PROMPT) else []
-    for part in text.split(PROMPT)[1:]:
+    answer, *commands = text.split(PROMPT)
+    if answer:
+        tokens.check(answer, terminal.answer())
+    for part in commands:
         command, _, shown = part.partition("\n")
         terminal.send(tokens.translated(command))
         if shown:
             tokens.check(shown, terminal.answer())
         else:
             wait_until_blocked(port, sum(other.waits for other in terminals.values()))
-    for shown in answers:
-        tokens.check(shown, terminal.answer())
 
 
 def run_example(page, block, kind=None, text=None):

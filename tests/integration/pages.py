@@ -14,7 +14,7 @@ SKIPPED = {"build", ".git"}  # folders without pages of the project
 
 BLOCK = re.compile(r"^<!-- (?:run: (?P<kind>[a-z-]+)(?: (?P<name>[a-z0-9-]+))?|prints) -->\n"
                    r"```[a-z]*\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
-MARKER = re.compile(r"<!--\s*(run:|prints)")
+MARKER = re.compile(r"^[ \t]*<!--\s*(run:|prints)", re.MULTILINE)
 FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
 HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)((?:(?!\n\n).)+?)(?<!`)\1(?!`)", re.DOTALL)
@@ -36,8 +36,8 @@ ENVIRONMENT = {
 
 
 class Block(typing.NamedTuple):
-    """A marked code block: its language, the terminal it is typed into (or ""), its text, the text that
-    it prints (None where the page does not say), and its line in the page."""
+    """A marked code block. `name` is the terminal that it is typed into, or "". `prints` is None where the
+    page does not say what the block prints. `line` is that of its marker."""
     kind: str
     name: str
     text: str
@@ -74,7 +74,7 @@ def blocks(text):
 
 
 class Tokens:
-    """Which token of the run a token of a page stands for."""
+    """Which token of the run stands for a token of the page."""
     PATTERN = re.compile(r"\b\d{16}\b")
 
     def __init__(self):
@@ -84,7 +84,7 @@ class Tokens:
         return self.PATTERN.sub(lambda m: self.of_run.get(m.group(), m.group()), text)
 
     def check(self, shown, printed):
-        """Both must be the same but for tokens, and equal tokens in one must be equal in the other."""
+        """Both texts must be the same but for tokens. Equal tokens in one must be equal in the other."""
         told = f"the page shows:\n{shown}\nbut this was printed:\n{printed}"
         assert self.PATTERN.sub("TOKEN", shown) == self.PATTERN.sub("TOKEN", printed), told
         for mine, theirs in zip(self.PATTERN.findall(shown), self.PATTERN.findall(printed)):
