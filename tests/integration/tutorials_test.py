@@ -164,7 +164,7 @@ class Shell:
 
     def lines(self, number):
         """So many lines of a command that goes on."""
-        self.read_until(lambda text: text.count("\n") >= number)
+        self.read_until(lambda text: text.count("\n") >= number or self.PROMPT in text)
         lines = self.unread.splitlines(keepends=True)
         self.unread = "".join(lines[number:])
         return "".join(lines[:number])
@@ -207,17 +207,20 @@ class Tutorial:
             shell.close()
         self.folder.cleanup()
 
-    def waiters(self):
-        """Waiting LOCK requests at all servers of the page."""
+    def total(self, field, section):
+        """Of all servers of the page, the sum of a field of INFO; 0 where it is not there."""
         number = 0
         for port in self.names.ports.values():
             with contextlib.suppress(ConnectionRefusedError), \
                     socket.create_connection(("127.0.0.1", int(port))) as s, s.makefile("rwb") as f:
-                f.write(b"INFO locks\r\n")
+                f.write(f"INFO {section}\r\n".encode())
                 f.flush()
-                text = f.read(int(f.readline()[1:]) + 2)
-                number += int(re.search(rb"lock_waiters:(\d+)", text)[1])
+                text = f.read(int(f.readline()[1:]) + 2).decode()
+                number += sum(map(int, re.findall(rf"\b{field}[:=](\d+)", text)))
         return number
+
+    def waiters(self):
+        return self.total("lock_waiters", "locks")
 
     def play(self):
         for i, (kind, argument, text) in enumerate(self.blocks):
@@ -274,6 +277,7 @@ class Tutorial:
             self.commands += 1
             done = subprocess.run(["/bin/sh", "-c", job], cwd=self.path, env=self.environment | variables,
                                   capture_output=True, text=True, timeout=LIMIT_S, check=False)
+            until(lambda: self.total("keys", "keyspace") == 0)  # until --at-least is over
             assert done.returncode == 0, f"{job}: status {done.returncode}\n{done.stdout}{done.stderr}"
 
     def run_unit(self, path):
