@@ -6,7 +6,7 @@ A marker stands before each code block:
   <!-- run: shell NAME -->   lines `$ COMMAND`, each followed by what it prints. Each NAME is one terminal with a
                              shell of its own. A block without `$` at its start continues the command that the
                              terminal still runs; `^C` as its first line presses Ctrl-C. `(keeps running)` behind
-                             the NAME: the last command has not ended at the end of the page.
+                             the NAME: the last command has not ended at the end of this block.
   <!-- file: NAME -->        the content of a file in the folder of the tutorial. The commands of a file
                              `crontab` and the ExecStart of a file `*.service` are run, too.
   <!-- not run: REASON -->   neither run nor compared; this test counts and names these blocks.
@@ -142,6 +142,7 @@ class Shell:
             start_new_session=True, preexec_fn=prepare)
         os.close(inside)
         self.unread = ""
+        self.runs = False  # a command that has not ended yet
         self.until_prompt()
 
     def write(self, text):
@@ -212,7 +213,7 @@ class Tutorial:
         """Of all servers of the page, the sum of a field of INFO; 0 where it is not there."""
         number = 0
         for port in self.names.ports.values():
-            with contextlib.suppress(ConnectionRefusedError), \
+            with contextlib.suppress(ConnectionError), \
                     socket.create_connection(("127.0.0.1", int(port))) as s, s.makefile("rwb") as f:
                 f.write(f"INFO {section}\r\n".encode())
                 f.flush()
@@ -232,7 +233,7 @@ class Tutorial:
             else:
                 name = argument.split()[0]
                 later = [b[2] for b in self.blocks[i + 1:] if b[0] == kind and b[1].split()[0] == name]
-                goes_on = not later[0].startswith("$ ") if later else argument.endswith("(keeps running)")
+                goes_on = argument.endswith("(keeps running)") or bool(later) and not later[0].startswith("$ ")
                 self.play_block(name, text, goes_on)
         for name, shell in self.shells.items():
             assert not shell.unread, f"terminal {name} has printed, too:\n{shell.unread}"
@@ -243,14 +244,20 @@ class Tutorial:
         shell = self.shells[name]
         parts = parts_of(text)
         for i, (command, shown) in enumerate(parts):
-            waiters = self.waiters()
+            interrupts = False
+            may_wait = goes_on and i + 1 == len(parts) and not shown
+            waiters = self.waiters() if may_wait else 0
             if command:
                 self.commands += 1
+                if shell.runs:  # what another terminal has ended meanwhile
+                    self.names.compare("", shell.until_prompt())
                 shell.write(self.names.for_run(command))
-            elif shown.startswith("^C\n"):
-                shown = shown[len("^C\n"):]
+            elif interrupts := shown.startswith("^C\n"):
                 shell.write("\x03")
-            if not goes_on or i + 1 < len(parts):
+            shell.runs = goes_on and i + 1 == len(parts)
+            if interrupts:  # bash ends the line of the ^C where the signal has ended the command
+                self.names.compare(shown.removeprefix("^C\n"), shell.until_prompt().removeprefix("\n"))
+            elif not shell.runs:
                 self.names.compare(shown, shell.until_prompt())
             elif shown:
                 self.names.compare(shown, shell.lines(shown.count("\n")))
@@ -260,7 +267,7 @@ class Tutorial:
     def write_file(self, name, text):
         path = pathlib.Path(self.names.for_run(name) if name.startswith("/") else self.path / name)
         path.write_text(self.names.for_run(text), encoding="utf-8")
-        path.chmod(0o755)
+        path.chmod(0o755 if path.suffix == ".sh" else 0o644)
         if path.name == "crontab":
             self.run_crontab(path)
         elif path.suffix == ".service":
