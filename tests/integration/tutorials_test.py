@@ -1,19 +1,20 @@
 #!/usr/bin/python3
-"""Runs each command, program and file of docs/tutorials as a reader would type it, and compares what is printed
+"""Runs each command, program and file of docs/tutorials as a reader types it, and compares what is printed
 with the page. Closes with "N passed, N failed".
 
 A marker stands before each code block:
-  <!-- run: shell NAME -->   lines `$ COMMAND`, each followed by what it prints. Each NAME is one terminal with a
-                             shell of its own. A block without `$` at its start continues the command that the
-                             terminal still runs; `^C` as its first line presses Ctrl-C. `(keeps running)` behind
-                             the NAME: the last command has not ended at the end of this block.
-  <!-- file: NAME -->        the content of a file in the folder of the tutorial. The commands of a file
-                             `crontab` and the ExecStart of a file `*.service` are run, too.
-  <!-- not run: REASON -->   neither run nor compared; this test counts and names these blocks.
+  <!-- run: shell NAME -->  lines `$ COMMAND`, each followed by what it prints. Each NAME is one terminal
+                            with a shell of its own. A block without `$` at its start continues the
+                            command that still runs there; `^C` as its first line presses Ctrl-C.
+                            `(keeps running)` behind the NAME: the last command does not end in this block.
+  <!-- file: NAME -->       the content of a file in the folder of the tutorial. The commands of a file
+                            `crontab` and the ExecStart of a file `*.service` are run, too.
+  <!-- not run: REASON -->  neither run nor compared; this test counts and names these blocks.
 
-The ports 7379, 7380 and 7381 of the pages become free ports of this machine, and folders of the system become
-folders of the test. DIFFERS lists what may differ between a page and a run. HOLDFAST_SERVER names the server, the
-command stands beside it. Needs python3-redis and redis-tools; systemd-analyze is used where it is installed.
+The ports 7379, 7380 and 7381 of the pages become free ports of this machine, and folders of the system
+become folders of the test. DIFFERS lists what may differ between a page and a run. HOLDFAST_SERVER names
+the server, the command stands beside it. Needs python3-redis and redis-tools; systemd-analyze is used where
+it is installed.
 """
 import contextlib
 import fcntl
@@ -55,7 +56,6 @@ DIFFERS = [
     (re.compile(r", \[::1\]:\d+"), ""),  # where the machine has IPv6
     (re.compile(r" {2,}"), "  "),  # columns are as wide as what stands in them
 ]
-# A heading or a text outside of blocks cannot look like this: markers stand at the beginning of a line.
 BLOCK = re.compile(r"(?:^<!-- (run: shell|file:|not run:) ([^\n]+) -->\n)?^```[^\n]*\n(.*?)^```$",
                    re.DOTALL | re.MULTILINE)
 
@@ -71,7 +71,7 @@ def blocks_of(text):
 
 
 def parts_of(block):
-    """(command, what it prints) of a block; command "" for what goes on. A line that ends in `\\` has a next."""
+    """(command, what it prints) of a block; command "" for what goes on."""
     parts = []
     for line in block.splitlines(keepends=True):
         if line.startswith("$ "):
@@ -172,9 +172,9 @@ class Shell:
 
     def close(self):
         """Ends all that runs in it, in the background or stopped, too."""
-        listed = subprocess.run(["ps", "-o", "pid=", "-s", str(self.process.pid)], capture_output=True, text=True,
-                                check=False).stdout.split()
-        for pid in map(int, listed):
+        listed = subprocess.run(["ps", "-o", "pid=", "-s", str(self.process.pid)], capture_output=True,
+                                text=True, check=False)
+        for pid in map(int, listed.stdout.split()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait(LIMIT_S)
@@ -196,9 +196,9 @@ class Tutorial:
         for place in ("etc/holdfast", "var/lib/holdfast", "var/backups"):
             (self.path / place).mkdir(parents=True)
         self.environment = {
-            "PATH": f"{BINARIES}:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(self.path), "LC_ALL": "C.UTF-8",
-            "TERM": "dumb", "NO_COLOR": "1", "REDISCLI_RCFILE": "/dev/null", "TZ": "UTC",
-            "HOLDFAST_SERVERS": f"holdfast://127.0.0.1:{self.names.ports['7379']}",  # the default of the pages
+            "PATH": f"{BINARIES}:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(self.path),
+            "LC_ALL": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1", "REDISCLI_RCFILE": "/dev/null",
+            "HOLDFAST_SERVERS": f"holdfast://127.0.0.1:{self.names.ports['7379']}",  # as the default is
             **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}}
 
     def __enter__(self):
@@ -233,8 +233,8 @@ class Tutorial:
             else:
                 name = argument.split()[0]
                 later = [b[2] for b in self.blocks[i + 1:] if b[0] == kind and b[1].split()[0] == name]
-                goes_on = argument.endswith("(keeps running)") or bool(later) and not later[0].startswith("$ ")
-                self.play_block(name, text, goes_on)
+                goes_on = bool(later) and not later[0].startswith("$ ")
+                self.play_block(name, text, goes_on or argument.endswith("(keeps running)"))
         for name, shell in self.shells.items():
             assert not shell.unread, f"terminal {name} has printed, too:\n{shell.unread}"
 
@@ -294,14 +294,15 @@ class Tutorial:
         """Verifies the unit, and starts and stops the server by its ExecStart."""
         text = path.read_text(encoding="utf-8")
         if shutil.which("systemd-analyze"):
-            done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True, check=False)
+            done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True,
+                                  check=False)
             equal((done.returncode, done.stdout + done.stderr), (0, ""))
         else:
             print("skipped: systemd-analyze verify (not installed)")
         self.commands += 1
         command = re.search(r"^ExecStart=(.*)$", text, re.MULTILINE)[1].split()
-        with subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, preexec_fn=end_with_parent) as server:
+        with subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.STDOUT, preexec_fn=end_with_parent) as server:
             log = ""
             for line in server.stdout:
                 log += line
@@ -335,7 +336,7 @@ def fails(text, wanted):
 
 
 def test_differences(_):
-    """a page that shows another text, more or less than is printed fails, and so does a block without a marker"""
+    """a page that shows another text, more or less than is printed fails, as does a block without marker"""
     def page(shown):
         return f"<!-- run: shell a -->\n```\n$ echo one; echo 1795236859406446\n{shown}```\n"
     with Tutorial("", page("one\n1795236859406447\n")) as tutorial:
