@@ -1,6 +1,7 @@
 """The cases from npm. Their packages are pinned in node/package-lock.json and live in build/compat/node."""
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -9,6 +10,12 @@ from cases import Case
 HERE = pathlib.Path(__file__).resolve().parent / "node"
 BUILD = HERE.parents[2] / "build/compat/node"
 LIMIT_S = 300  # of the download
+UNREACHABLE = ("ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH"
+               "|ERR_SOCKET_TIMEOUT")
+
+
+class RegistryUnreachable(Exception):
+    """npm could not download its packages: what needs them is skipped, with this as the reason."""
 
 
 def install():
@@ -21,11 +28,20 @@ def install():
     installed.unlink(missing_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / name, BUILD / name)
-    run = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=BUILD, text=True,
-                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                         timeout=LIMIT_S, check=False)
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
+    try:
+        run = subprocess.run(command, cwd=BUILD, text=True, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as slow:
+        raise RegistryUnreachable(f"npm ci did not end within {LIMIT_S} s") from slow
     if run.returncode != 0:
-        raise RuntimeError(f"npm ci failed:\n{run.stdout}")
+        # The warnings before the errors (EBADENGINE) are about engines, and hide the cause.
+        errors = [line for line in run.stdout.splitlines() if re.match(r"npm (ERR!|error)", line)]
+        cause = "\n".join(errors[:6]) or run.stdout
+        if re.search(UNREACHABLE, cause):
+            why = next((line for line in errors if "request to" in line), errors[0])
+            raise RegistryUnreachable(f"npm cannot reach its registry: {why}")
+        raise RuntimeError(f"npm ci failed:\n{cause}")
     installed.write_bytes(lock)
 
 

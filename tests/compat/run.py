@@ -2,7 +2,8 @@
 """Runs the compatibility suite: each case once with Holdfast and once with stock Redis, at the same time.
 
 Redis is the oracle: the same steps must have the same outcomes, line by line. Prints what differs, a table
-of all cases, and closes with "N passed, N failed". HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
+of all cases, and closes with "N passed, N failed" and, if npm cannot reach its registry, ", N skipped".
+HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
     run.py [--only NAME]... [--against redis]
 """
 import argparse
@@ -21,6 +22,7 @@ import time
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
 from cases import all_cases
+from cases_node import RegistryUnreachable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOLDFAST = ROOT / os.environ.get("HOLDFAST_SERVER", "build/holdfast-server")
@@ -143,7 +145,8 @@ def run_case(case, broken, against_redis, last=False):
     result, reason = broken.get(case.prepare) or result_of(case, against_redis)
     final = "again" if result == "failed" and not last and case.prepare not in broken else result
     text = f"{case.library}, {case.how}: {final} ({time.monotonic() - began:.1f} s)"
-    print("FAILED " * (final == "failed") + text + f"\n{reason}" * bool(reason), flush=True)
+    mark = {"failed": "FAILED ", "skipped": "SKIPPED "}.get(final, "")
+    print(mark + text + (": " if final == "skipped" else "\n") * bool(reason) + reason, flush=True)
     return case.library, version_of(case), case.how, final
 
 
@@ -160,11 +163,14 @@ def run_all(cases, against_redis):
 
 
 def prepared(cases):
-    """Makes what the cases need. What could not be made fails those that need it."""
+    """Makes what the cases need. If that fails, so do the cases that need it; without the registry of npm
+    they are skipped."""
     broken = {}
     for prepare in dict.fromkeys(case.prepare for case in cases if case.prepare):
         try:
             prepare()
+        except RegistryUnreachable as unreachable:
+            broken[prepare] = ("skipped", str(unreachable))
         except Exception as failure:
             broken[prepare] = ("failed", f"what it needs could not be made: {failure}")
     return broken
@@ -193,7 +199,9 @@ def main():
     rows = run_all(cases, chosen.against == "redis")
     print_table(rows)
     failed = sum(row[3] == "failed" for row in rows)
-    print(f"{len(rows) - failed} passed, {failed} failed")
+    skipped = sum(row[3] == "skipped" for row in rows)
+    told = f"{len(rows) - failed - skipped} passed, {failed} failed"
+    print(told + f", {skipped} skipped" * (skipped > 0))
     return 1 if failed else 0
 
 

@@ -265,10 +265,14 @@ def over_time(*_):
     raise TimeoutError(f"not done after {TEST_LIMIT_S} s")
 
 
+class Skipped(Exception):
+    """A test cannot run here; its text is the reason."""
+
+
 def run_tests(around=data_folder):
     """Runs the tests, each with what around() gives; those whose names have the script's first argument in
     them, if there is one. Ends the script."""
-    failed = 0
+    failed = skipped = 0
     signal.signal(signal.SIGALRM, over_time)
     chosen = [function for function in TESTS if len(sys.argv) < 2 or sys.argv[1] in function.__name__]
     for function in chosen:
@@ -276,9 +280,13 @@ def run_tests(around=data_folder):
         try:
             with around() as argument:
                 function(argument)
+        except Skipped as reason:
+            skipped += 1
+            print(f"SKIPPED {function.__name__}: {reason}")
         except Exception as failure:  # one broken promise must not keep the others from being looked at
             failed += 1
             print(f"FAILED {function.__name__}: {failure!r}\n{traceback.format_exc(limit=-3)}")
         signal.alarm(0)
-    print(f"{len(chosen) - failed} passed, {failed} failed")
+    told = f"{len(chosen) - failed - skipped} passed, {failed} failed"
+    print(told + f", {skipped} skipped" * (skipped > 0))
     sys.exit(1 if failed else 0)
