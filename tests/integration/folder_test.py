@@ -38,6 +38,7 @@ def locks_outlive_every_graceful_stop_and_tokens_grow_on(folder):
             else:
                 with contextlib.suppress(EOFError, ConnectionError):
                     equal(server.ask(*stop), "closed")
+                server.process.wait(LIMIT_S)  # as a signal would end it at once
 
 
 @test
@@ -49,6 +50,7 @@ def a_stop_in_order_is_marked_as_clean_and_a_kill_is_not(folder):
             if stop is not None:
                 with contextlib.suppress(EOFError, ConnectionError):
                     equal(server.ask(*stop), "closed")
+                server.process.wait(LIMIT_S)  # as a signal would end it at once
         has((folder / "meta").read_text(), "\nclean yes\n")
     left_behind(folder, 1)
     has((folder / "meta").read_text(), "\nclean no\n")
