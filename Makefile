@@ -4,12 +4,6 @@
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
   libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev libisal-dev \
   liblzf-dev libhiredis-dev nlohmann-json3-dev
-# redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
-# npm comes with some builds of Node.js itself, which Debian's would not go with.
-TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
-  $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis \
-  php-predis php-illuminate-cache ruby-redis libredis-perl openssl
-
 CXX = g++
 OPT = -O2
 PREFIX = /usr/local
@@ -24,7 +18,6 @@ CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash
   libssl libcrypto libisal 2>/dev/null) -lhiredis -llzf -lboost_context -lpthread
 LIBS = $(CLIENT_LIBS) $(shell pkg-config --libs spdlog) -lboost_program_options
 CCACHE := $(shell command -v ccache 2>/dev/null)
-REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
 LIB = $(wildcard src/core/*/*.cc src/tls/*.cc src/io/*/*.cc)
 # The library for programs, with an engine for those who want no server.
@@ -32,13 +25,9 @@ CLIENT = $(wildcard src/client/*/*.cc src/core/*/*.cc src/tls/*.cc)
 include src/client/scripts.mk
 .DEFAULT_GOAL = all
 CLI = $(wildcard src/cli/*.cc)
-SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
-UNIT = $(wildcard tests/unit/*.cc tests/transcripts/*.cc tests/simulation/*.cc)
-INTEGRATION = $(wildcard tests/integration/*.cc)
 CXX_FILES = $(shell find $(wildcard src include tests bench) -name '*.h' -o -name '*.cc')
 release = $(patsubst %.cc,build/release/%.o,$(1))
 asan = $(patsubst %.cc,build/asan/%.o,$(1))
-TEST_PROGRAMS = build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
 
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) '$(2)')
@@ -46,7 +35,7 @@ SILENT = $(if $(V),,--silent)
 ifeq ($(MAKELEVEL),0)  # all cores, unless -j says otherwise
 MAKEFLAGS += -j$(shell nproc) --no-print-directory
 endif
-.PHONY: all run test sim lint format deps asan install install-library uninstall clean help
+.PHONY: all run lint format deps asan install install-library uninstall clean help
 .DELETE_ON_ERROR:
 
 # The libraries for programs.
@@ -61,18 +50,8 @@ all: build/holdfast-server build/holdfast $(LIBRARIES)  ## build all that is ins
 
 run:  ## install what is missing, build, start the server; ARGS='--port 7000' are its options
 	@$(call install,$(BUILD_DEPS))
-	@$(MAKE) $(SILENT) all
+	@$(MAKE) $(SILENT) build/holdfast-server
 	@exec build/holdfast-server $(ARGS)
-
-# Not at once with lint, when both are asked for: tests with deadlines want a quiet machine.
-test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS='-tc=LOCK*' picks some
-	@$(call install,$(BUILD_DEPS) $(TEST_DEPS))
-	@$(MAKE) $(SILENT) asan $(TEST_PROGRAMS) build/redis-server
-	@HOLDFAST_SERVER=build/asan/holdfast-server REDIS_SERVER=build/redis-server \
-	  HOLDFAST_TRANSCRIPTS=tests/transcripts tests/run.sh $(TEST_PROGRAMS) -- $(ARGS)
-
-sim: build/sim  ## random schedules of clients on several servers, a million unless SCHEDULES=n says else
-	@HOLDFAST_SCHEDULES=$(or $(SCHEDULES),1000000) $<
 
 format:  ## put the C++ files into the form that lint asks for
 	$(Q)clang-format -i $(CXX_FILES)
@@ -134,7 +113,9 @@ missing=$$(printf '%s\n' $(1) | grep -vxF "$$(dpkg-query -W -f '$${db:Status-Sta
     2>/dev/null | sed -n 's/^installed //p')"); \
 if [ -z "$$missing" ]; then exit 0; fi; \
 command -v apt-get >/dev/null || { echo "no apt-get; needed, by Debian's names:" $$missing; exit 0; }; \
-sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+sudo=$$([ "$$(id -u)" = 0 ] || command -v sudo) || { \
+  echo "packages are missing, and this is neither root nor sudo. As root: apt-get install" $$missing >&2; \
+  exit 1; }; \
 apt="$$sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0"; \
 get="$$apt -y --no-install-recommends install"; \
 echo "installing" $$missing; \
@@ -144,8 +125,7 @@ endef
 
 build/holdfast-server: $(call release,$(LIB) src/server.cc)
 build/holdfast: $(call release,$(sort $(LIB) $(CLI) $(CLIENT)))
-build/sim: $(call release,$(sort $(LIB) $(CLIENT) $(SIM)))
-build/holdfast-server build/holdfast build/sim:
+build/holdfast-server build/holdfast build/sim build/quick-tests:
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
 
@@ -165,8 +145,6 @@ build/release/src/core/%.o build/release/src/tls/%.o: FLAGS += -fvisibility=hidd
 
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
 build/asan/holdfast: $(call asan,$(sort $(LIB) $(CLI) $(CLIENT)))
-build/asan/unit-tests: $(call asan,$(sort $(LIB) $(CLIENT) $(UNIT)))
-build/asan/integration-tests: $(call asan,$(INTEGRATION) $(CLIENT) tests/unit/main.cc)
 build/asan/holdfast-server build/asan/holdfast build/asan/unit-tests build/asan/integration-tests:
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
@@ -185,11 +163,6 @@ build/asan/%.o: %.cc Makefile
 # other one.
 build/asan/src/core/base/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
 
-# The program looks at its own name: called redis-server it is the server, called redis-check-rdb it is not.
-build/redis-server:
-	@mkdir -p $(@D)
-	$(Q)ln -sf $(REDIS_SERVER) $@
-
-include bench/bench.mk $(addsuffix .mk,tests/lint/lint tests/fuzz/fuzz tests/model/model tests/chaos/chaos \
-  tests/soak/soak)
+include bench/bench.mk $(addsuffix .mk,tests/tests tests/lint/lint tests/fuzz/fuzz tests/model/model \
+  tests/chaos/chaos tests/soak/soak)
 -include $(shell find build -name '*.d' -type f 2>/dev/null)

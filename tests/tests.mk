@@ -1,0 +1,48 @@
+# The tests: part of the Makefile.
+# redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
+# npm comes with some builds of Node.js itself, which Debian's would not go with.
+TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
+  $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis \
+  php-predis php-illuminate-cache ruby-redis libredis-perl openssl
+
+REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
+
+SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
+QUICK = $(wildcard tests/unit/*.cc tests/transcripts/*.cc)
+UNIT = $(QUICK) $(wildcard tests/simulation/*.cc)
+INTEGRATION = $(wildcard tests/integration/*.cc)
+quick = $(patsubst %.cc,build/quick/%.o,$(1))
+TEST_PROGRAMS = build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
+.PHONY: test test-quick sim
+
+# Not at once with lint, when both are asked for: tests with deadlines want a quiet machine.
+test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS='-tc=LOCK*' picks some
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS))
+	@$(MAKE) $(SILENT) asan $(TEST_PROGRAMS) build/redis-server
+	@HOLDFAST_SERVER=build/asan/holdfast-server REDIS_SERVER=build/redis-server \
+	  HOLDFAST_TRANSCRIPTS=tests/transcripts tests/run.sh $(TEST_PROGRAMS) -- $(ARGS)
+
+test-quick:  ## unit tests and transcripts alone, without sanitizers; ARGS='-tc=LOCK*' picks some
+	@$(call install,$(BUILD_DEPS) doctest-dev)
+	@$(MAKE) $(SILENT) build/quick-tests
+	@HOLDFAST_TRANSCRIPTS=tests/transcripts build/quick-tests $(ARGS)
+
+sim: build/sim  ## random schedules of clients on several servers, a million unless SCHEDULES=n says else
+	@HOLDFAST_SCHEDULES=$(or $(SCHEDULES),1000000) $<
+
+build/sim: $(call release,$(sort $(LIB) $(CLIENT) $(SIM)))
+build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT))) $(call quick,$(QUICK))
+build/asan/unit-tests: $(call asan,$(sort $(LIB) $(CLIENT) $(UNIT)))
+build/asan/integration-tests: $(call asan,$(INTEGRATION) $(CLIENT) tests/unit/main.cc)
+
+# Tests that run once are compiled faster than they run.
+build/quick/%.o: %.cc Makefile
+	$(call say,CXX,$< (quick))
+	@mkdir -p $(@D)
+	$(Q)$(CCACHE) $(CXX) $(FLAGS) -O0 $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+# The program looks at its own name: called redis-server it is the server, called redis-check-rdb it is not.
+build/redis-server:
+	@mkdir -p $(@D)
+	$(Q)ln -sf $(REDIS_SERVER) $@
+
