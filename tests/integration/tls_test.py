@@ -162,9 +162,9 @@ def a_start_that_cannot_be_is_refused_with_the_file(files):
     def said(*options):
         return refusal(files.folder / "data", "--tls-port", "auto", *map(str, options))
     nowhere = str(files.folder / "nowhere.pem")
-    has(said(), "give tls-cert-file and tls-key-file")
+    has(said(), "set tls-cert-file and tls-key-file")
     has(said("--tls-cert-file", files.pem("server"), "--tls-key-file", files.key("server")),
-        "give tls-ca-cert-file or tls-ca-cert-dir", "tls-auth-clients no")
+        "set tls-ca-cert-file or tls-ca-cert-dir", "tls-auth-clients no")
     has(said(*server_files(files), "--tls-cert-file", nowhere),
         f"cannot read the certificate file {nowhere}: No such file or directory")
     has(said(*server_files(files), "--tls-key-file", files.key("client")),

@@ -86,8 +86,8 @@ po::options_description file_options() {
 po::options_description line_options() {
   po::options_description only_here("Command line only", 100);
   only_here.add_options()("config", po::value<std::vector<std::string>>()->value_name("FILE"),
-                          "read options from FILE, lines of \"name = value\", # begins a comment")(
-      "help,h", "print this")("version,v", "print the version");
+                          "file to read options from; each line is \"name = value\"; # starts a comment")(
+      "help,h", "print this help")("version,v", "print the version");
   po::options_description all = file_options();
   all.add(only_here);
   return all;
@@ -96,8 +96,9 @@ po::options_description line_options() {
 std::string help_text() {
   std::ostringstream text;
   text << "Usage: holdfast-server [--config FILE] [--NAME VALUE ...]\n"
-          "A lock server that speaks the Redis protocol. What the command line says wins over the file.\n"
-          "Sizes take a unit: 1k is 1000 bytes, 1kb 1024; so do m and mb, g and gb.\n"
+          "A lock server that speaks the Redis protocol. The command line wins over the file.\n"
+          "Sizes take a unit: 1k is 1000 bytes, 1kb is 1024 bytes; m and mb, g and gb follow the same "
+          "rule.\n"
           "Exit status: 0 after SIGTERM or SIGINT, 1 if an option is wrong or the server cannot start.\n"
        << line_options();
   return text.str();
@@ -114,7 +115,7 @@ bool is_secret(const Row* row) {
 Failure unexpected_argument(const po::parsed_options& parsed, const std::string& word) {
   const bool may_show = std::ranges::none_of(
       parsed.options, [](const po::option& o) { return is_secret(find_row(o.string_key)); });
-  return {fmt::format("unexpected argument{}; a value with blanks stands in quotation marks; see --help",
+  return {fmt::format("unexpected argument{}; put a value with blanks in quotation marks; see --help",
                       may_show ? " '" + word + "'" : "")};
 }
 
@@ -296,7 +297,7 @@ Result<Options> read_options(int argc, const char* const* argv) {
   }
   if (Result<Done> taken = take(*line, "--", options); !taken) return Failure{taken.error()};
   if (!options.users.empty() && !options.aclfile.empty()) {
-    return Failure{"users stand in the aclfile or in the options, not in both: leave out user, or aclfile"};
+    return Failure{"the options user and aclfile cannot be used together; remove one of them"};
   }
   return options;
 }

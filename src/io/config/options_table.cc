@@ -24,67 +24,67 @@ using O = Options;
 // clang-format off: a table reads by its columns
 const std::array kRows{
     Row{"Network", "port", "7379", When::kStart, Kind::kPort, &O::port, 0, 65535,
-        "TCP port; 0: no TCP; auto: any free one, told by the ready line"},
+        "TCP port; 0: no TCP; auto: any free port, named by the ready line in the log"},
     Row{"Network", "bind", "127.0.0.1 -::1", When::kStart, Kind::kText, &O::bind, 0, 0,
-        "addresses to listen on, repeated or separated by blanks; \"-\" before one: it may be missing; "
-        "\"*\" and "
-        "\"::*\": all of IPv4 and of IPv6"},
+        "addresses to listen on, repeated or separated by blanks; \"-\" before an address: the machine "
+        "need not have it; \"*\" and \"::*\": all addresses of IPv4 and of IPv6"},
     Row{"Network", "unixsocket", "", When::kStart, Kind::kText, &O::unixsocket, 0, 0,
-        "path of a Unix socket to listen on too"},
+        "path of a Unix socket to listen on, in addition to TCP"},
     Row{"Network", "unixsocketperm", "0", When::kStart, Kind::kOctal, &O::unixsocketperm, 0, 0777,
-        "permissions of the Unix socket, octal; 0: as the umask has it"},
+        "permissions of the Unix socket, octal; 0: the umask decides"},
     Row{"Network", "tcp-backlog", "511", When::kStart, Kind::kNumber, &O::tcp_backlog, 1, 65535,
-        "connections that may wait to be accepted"},
+        "connections that may wait for accept"},
     Row{"Network", "tcp-keepalive", "300", When::kStart, Kind::kNumber, &O::tcp_keepalive_s, 0, 32767,
-        "seconds of silence after which the peer is probed; 0: never"},
+        "seconds of silence after which the server probes the peer; 0: never"},
     Row{"Network", "timeout", "0", When::kAnyTime, Kind::kNumber, &O::idle_timeout_s, 0, kMaxI32,
-        "seconds after which an idle client is closed, unless it waits for a lock; 0: never"},
+        "seconds after which the server closes an idle client, unless the client waits for a lock; 0: "
+        "never"},
     Row{"Network", "busy-poll", "0", When::kAnyTime, Kind::kNumber, &O::busy_poll_us, 0, 1000000,
-        "microseconds for which the server looks out for the next request before it sleeps: saves the time "
-        "of a wake-up, and takes a core; 0: off"},
+        "microseconds for which the server polls for the next request before it sleeps: saves the time "
+        "of a wake-up, and uses a whole core; 0: off"},
 
     Row{"TLS", "tls-port", "0", When::kStart, Kind::kPort, &O::tls_port, 0, 65535,
-        "TCP port for TLS, at the addresses of bind; 0: none; auto: any free one. With port 0 there is TLS "
-        "alone"},
+        "TCP port for TLS, at the addresses of bind; 0: none; auto: any free port. With port 0 it is the "
+        "only port"},
     Row{"TLS", "tls-cert-file", "", When::kAnyTime, Kind::kText, &O::tls_cert_file, 0, 0,
-        "the server's certificate in PEM, then those of its issuers; CONFIG SET reads it anew, as all "
-        "files "
-        "of TLS"},
+        "the server's certificate in PEM, followed by the certificates of its issuers; CONFIG SET of a "
+        "TLS file reloads all TLS files"},
     Row{"TLS", "tls-key-file", "", When::kAnyTime, Kind::kText, &O::tls_key_file, 0, 0,
-        "the certificate's key in PEM"},
+        "key of the certificate, in PEM"},
     Row{"TLS", "tls-key-file-pass", "", When::kAnyTime, Kind::kSecret, &O::tls_key_pass, 0, 0,
         "passphrase of an encrypted key"},
     Row{"TLS", "tls-ca-cert-file", "", When::kAnyTime, Kind::kText, &O::tls_ca_file, 0, 0,
-        "authorities in PEM whose clients are let in"},
+        "authorities in PEM; the server accepts the clients that they certify"},
     Row{"TLS", "tls-ca-cert-dir", "", When::kAnyTime, Kind::kText, &O::tls_ca_dir, 0, 0,
-        "folder of such files, named as \"openssl rehash\" does"},
+        "folder of such files, named as \"openssl rehash\" names them"},
     Row{"TLS", "tls-auth-clients", "yes", When::kAnyTime, Kind::kAuth, &O::tls_auth_clients, 0, 0,
-        "whether clients need a certificate: yes; no; or optional: one that is shown has to be good"},
+        "whether a client must have a certificate: yes; no; or optional: the server checks a certificate "
+        "only if the client sends one"},
     Row{"TLS", "tls-protocols", "", When::kAnyTime, Kind::kText, &O::tls_protocols, 0, 0,
         "TLSv1.2, TLSv1.3 or both; empty: both"},
     Row{"TLS", "tls-ciphers", "", When::kAnyTime, Kind::kText, &O::tls_ciphers, 0, 0,
         "ciphers of TLS 1.2, as OpenSSL names them; empty: OpenSSL's default"},
     Row{"TLS", "tls-ciphersuites", "", When::kAnyTime, Kind::kText, &O::tls_ciphersuites, 0, 0,
-        "the same of TLS 1.3"},
+        "ciphers of TLS 1.3, as OpenSSL names them; empty: OpenSSL's default"},
     Row{"TLS", "tls-prefer-server-ciphers", "no", When::kAnyTime, Kind::kYesNo,
         &O::tls_prefer_server_ciphers, 0, 0,
-        "whether the server's order of ciphers counts, or the client's"},
+        "yes: the server's order of ciphers decides; no: the client's order decides"},
     Row{"TLS", "tls-handshake-timeout", "10", When::kAnyTime, Kind::kNumber, &O::tls_handshake_s, 1, 3600,
-        "seconds after which a handshake that has not come to its end is closed"},
+        "seconds after which the server closes an unfinished handshake"},
 
     Row{"Security", "requirepass", "", When::kAnyTime, Kind::kSecret, &O::requirepass, 0, 0,
-        "password of the user \"default\", whom everybody is who does not name another; empty: none"},
+        "password of the user \"default\", used when no user is named; empty: none"},
     Row{"Security", "user", "", When::kStart, Kind::kUser, &O::users, 0, 0,
         "a user with its ACL rules, such as \"alice on >password ~jobs:* +@lock\"; may be repeated"},
     Row{"Security", "aclfile", "", When::kStart, Kind::kText, &O::aclfile, 0, 0,
-        "file of the users, for ACL LOAD and ACL SAVE, instead of the option user"},
+        "file of the users, for ACL LOAD and ACL SAVE, in place of the option user"},
     Row{"Security", "acllog-max-len", "128", When::kAnyTime, Kind::kNumber, &O::acl_log_entries, 0, kMaxI32,
-        "refusals kept in ACL LOG"},
+        "rejections that ACL LOG keeps"},
     Row{"Security", "protected-mode", "yes", When::kAnyTime, Kind::kYesNo, &O::protected_mode, 0, 0,
-        "whether a server without a password takes connections from its own machine alone"},
+        "whether a server without a password accepts connections from its own machine only"},
 
     Row{"Limits", "maxclients", "10000", When::kAnyTime, Kind::kNumber, &O::maxclients, 1, kMaxClients,
-        "clients at once"},
+        "connections at once"},
     Row{"Limits", "proto-max-bulk-len", "512mb", When::kAnyTime, Kind::kSize, &O::bulk_bytes, 1U << 20U,
         kMaxI32, "size of one argument"},
     Row{"Limits", "max-arguments", "1048576", When::kStart, Kind::kNumber, &O::arguments, 1, kMaxI32,
@@ -92,95 +92,97 @@ const std::array kRows{
     Row{"Limits", "inline-max", "64kb", When::kStart, Kind::kSize, &O::inline_bytes, 32, kMaxI32,
         "size of a command typed as a line"},
     Row{"Limits", "client-query-buffer-limit", "1gb", When::kAnyTime, Kind::kSize, &O::query_buffer_bytes,
-        1U << 20U, kMaxU64, "unparsed input of one client, beyond which it is closed"},
+        1U << 20U, kMaxU64, "unprocessed input of one client; the server closes a client that exceeds it"},
     Row{"Limits", "client-output-buffer-limit", "256mb", When::kAnyTime, Kind::kSize,
         &O::output_buffer_bytes, 0, kMaxU64,
-        "unread replies of one client, beyond which it is closed; 0: no limit"},
+        "unread replies of one client; the server closes a client that exceeds it; 0: no limit"},
     Row{"Limits", "client-output-buffer-limit-pubsub", "32mb", When::kAnyTime, Kind::kSize,
         &O::pubsub_output_bytes, 0, kMaxU64,
-        "unread messages of one subscriber, beyond which it is closed; 0: no limit"},
+        "unread messages of one subscriber; the server closes a subscriber that exceeds it; 0: no limit"},
     Row{"Limits", "tracking-table-max-keys", "1000000", When::kAnyTime, Kind::kNumber, &O::tracking_keys, 0,
         kMaxU64, "keys remembered for CLIENT TRACKING; 0: no limit"},
     Row{"Limits", "max-patterns", "1000", When::kAnyTime, Kind::kNumber, &O::patterns, 0, kMaxI32,
-        "different patterns that all clients together may PSUBSCRIBE to"},
+        "different patterns of PSUBSCRIBE, of all clients together"},
     Row{"Limits", "maxmemory", "0", When::kAnyTime, Kind::kSize, &O::memory_bytes, 0, kMaxU64,
-        "memory beyond which commands that need more are refused; 0: no limit"},
+        "memory beyond which the server rejects commands that need more; 0: no limit"},
 
     Row{"Locks", "max-waiters", "1000000", When::kAnyTime, Kind::kNumber, &O::max_waiters, 0, kMaxI32,
         "waiting requests in all"},
     Row{"Locks", "max-waiters-per-key", "100000", When::kAnyTime, Kind::kNumber, &O::max_waiters_per_key, 0,
         kMaxI32, "waiting requests of one key"},
     Row{"Locks", "max-owner", "512", When::kAnyTime, Kind::kSize, &O::max_owner_bytes, 1, 65535,
-        "size of an owner's name"},
+        "bytes of an owner's name"},
     Row{"Locks", "lease-memory", "100000", When::kStart, Kind::kNumber, &O::lease_memory, 0, kMaxI32,
-        "ended leases whose fate is remembered"},
+        "ended leases whose outcome the server remembers"},
     Row{"Locks", "max-token-lead", "86400000", When::kAnyTime, Kind::kNumber, &O::max_token_lead_ms, 0,
-        kMaxLeadMs, "milliseconds by which a client may push a token of its keys ahead of the clock"},
+        kMaxLeadMs,
+        "milliseconds by which a client may move a fencing token of its keys ahead of the clock"},
     Row{"Locks", "session-grace", "0", When::kAnyTime, Kind::kNumber, &O::session_grace_ms, 0, kMaxTtlMs,
-        "milliseconds that a SESSION lock outlives its connection"},
+        "milliseconds for which a SESSION lock outlives its connection"},
 
     Row{"Disk", "dir", "", When::kStart, Kind::kText, &O::dir, 0, 0,
-        "data folder, made where it is missing; empty: nothing outlives the process"},
+        "data folder; the server makes it if it is missing; empty: no data outlives the process"},
     Row{"Disk", "appendonly", "yes", When::kStart, Kind::kYesNo, &O::appendonly, 0, 0,
-        "whether each change is written to the journal before it is answered"},
+        "whether the server writes each change to the journal before it replies"},
     Row{"Disk", "appendfsync", "everysec", When::kAnyTime, Kind::kFsync, &O::appendfsync, 0, 0,
-        "when the journal is brought to the disk itself: always, which is before the answer; everysec; or "
-        "no"},
+        "when the server syncs the journal to the disk: always: before the reply; everysec: every "
+        "fsync-interval; no: when the system does"},
     Row{"Disk", "fsync-interval", "1000", When::kStart, Kind::kNumber, &O::fsync_interval_ms, 1, kMaxI32,
-        "milliseconds that everysec means"},
+        "milliseconds between two syncs with everysec"},
     Row{"Disk", "journal-max", "256mb", When::kAnyTime, Kind::kSize, &O::journal_max, 0, kMaxU64,
-        "size of the journal from which on a snapshot replaces it; 0: no limit"},
+        "size of the journal at which a snapshot replaces it; 0: no limit"},
     Row{"Disk", "save", "3600 1 300 100 60 10000", When::kAnyTime, Kind::kSave, &O::save, 0, 0,
-        "a snapshot after so many seconds, if there were so many changes; several pairs; empty: none"},
+        "pairs of seconds and changes: a snapshot after that many seconds, if there were that many "
+        "changes; empty: none"},
     Row{"Disk", "write-threshold", "0", When::kAnyTime, Kind::kNumber, &O::write_threshold, 0, kMaxU64,
-        "a snapshot after so many changes; 0: none"},
+        "a snapshot after that many changes; 0: none"},
     Row{"Disk", "autosave", "0", When::kAnyTime, Kind::kNumber, &O::autosave_ms, 0, kMaxI32,
-        "a snapshot every so many milliseconds, if there were changes; 0: none"},
+        "milliseconds between two snapshots, if there were changes; 0: none"},
     Row{"Disk", "compress", "yes", When::kAnyTime, Kind::kYesNo, &O::compress, 0, 0,
-        "whether a snapshot is dump.rdb.gz, or dump.rdb"},
+        "whether the snapshot is compressed with gzip: dump.rdb.gz, not dump.rdb"},
     Row{"Disk", "compress-level", "1", When::kAnyTime, Kind::kNumber, &O::compress_level, 1, 3,
         "1 is the fastest, 3 the smallest"},
     Row{"Disk", "skip-unknown", "no", When::kStart, Kind::kYesNo, &O::skip_unknown, 0, 0,
-        "whether types that Holdfast has not are left out of a Redis snapshot, instead of refusing it"},
+        "yes: the server skips unsupported types in a Redis snapshot; no: it refuses to start"},
     Row{"Disk", "recovery-wait", "60000", When::kAnyTime, Kind::kNumber, &O::recovery_wait_ms, 0, kMaxI32,
-        "milliseconds for which at most nothing is granted after a stop that may have lost holds; 0: off"},
+        "longest time in milliseconds without grants after a stop that may have lost locks; 0: off"},
 
     Row{"Data", "notify-keyspace-events", "", When::kAnyTime, Kind::kEvents, &O::notify_events, 0, 0,
-        "which keyspace events are published: K E g $ h x n m A, as in Redis"},
+        "keyspace events that the server publishes: K E g $ h x n m A, as in Redis"},
     Row{"Data", "hash-max-listpack-entries", "512", When::kAnyTime, Kind::kNumber, &O::hash_packed_entries,
-        0, kMaxI32, "fields of a hash that is kept packed"},
+        0, kMaxI32, "fields of a hash that the server stores packed"},
     Row{"Data", "hash-max-listpack-value", "64", When::kAnyTime, Kind::kNumber, &O::hash_packed_value_bytes,
-        0, kMaxI32, "bytes of a field or value in a hash that is kept packed"},
+        0, kMaxI32, "bytes of a field or value in a packed hash"},
 
     Row{"Scripts", "busy-reply-threshold", "5000", When::kAnyTime, Kind::kNumber, &O::busy_reply_ms, 1,
         kMaxI32,
-        "milliseconds after which a script no longer keeps others waiting: they are answered -BUSY"},
+        "milliseconds after which a script no longer blocks other clients: the server answers them -BUSY"},
     Row{"Scripts", "script-hard-limit", "60000", When::kAnyTime, Kind::kNumber, &O::script_hard_ms, 0,
-        kMaxI32, "milliseconds after which a script that has not written is ended; 0: never"},
+        kMaxI32, "milliseconds after which the server ends a script that has not written; 0: never"},
     Row{"Scripts", "script-memory", "256mb", When::kAnyTime, Kind::kSize, &O::script_memory_bytes,
-        1U << 20U, kMaxU64, "memory of all scripts and what they make"},
+        1U << 20U, kMaxU64, "memory of all scripts and of what they create"},
     Row{"Scripts", "script-run-memory", "16mb", When::kAnyTime, Kind::kSize, &O::script_run_bytes,
-        1U << 20U, kMaxU64, "memory that one run may take beside its KEYS and ARGV"},
+        1U << 20U, kMaxU64, "memory that one run may take, beside its KEYS and ARGV"},
 
     Row{"Logging", "slowlog-log-slower-than", "10000", When::kAnyTime, Kind::kNumber, &O::slowlog_us, 0,
-        kMaxI32, "microseconds from which on a command is kept in SLOWLOG"},
+        kMaxI32, "microseconds from which SLOWLOG keeps a command"},
     Row{"Logging", "slowlog-max-len", "128", When::kAnyTime, Kind::kNumber, &O::slowlog_entries, 0, kMaxI32,
-        "commands kept in SLOWLOG; 0: none"},
+        "commands that SLOWLOG keeps; 0: none"},
     Row{"Logging", "latency-monitor-threshold", "0", When::kAnyTime, Kind::kNumber,
-        &O::latency_threshold_ms, 0, kMaxI32, "milliseconds from which on LATENCY keeps an event; 0: none"},
+        &O::latency_threshold_ms, 0, kMaxI32, "milliseconds from which LATENCY keeps an event; 0: none"},
     Row{"Logging", "latency-tracking", "yes", When::kAnyTime, Kind::kYesNo, &O::latency_tracking, 0, 0,
-        "whether the times of commands are counted for INFO latencystats and LATENCY HISTOGRAM"},
+        "whether the server measures commands for INFO latencystats and LATENCY HISTOGRAM"},
     Row{"Logging", "latency-tracking-info-percentiles", "50 99 99.9", When::kAnyTime, Kind::kPercentiles,
         &O::latency_percentiles, 0, 0, "percentiles that INFO latencystats shows; empty: none"},
     Row{"Logging", "loglevel", "notice", When::kAnyTime, Kind::kLevel, &O::loglevel, 0, 0,
         "debug, verbose, notice or warning"},
     Row{"Logging", "logfile", "", When::kStart, Kind::kText, &O::logfile, 0, 0,
-        "file to log to, opened anew on SIGHUP; empty: standard output"},
+        "log file; the server opens it again on SIGHUP; empty: standard output"},
 
     Row{"General", "enable-debug-command", "no", When::kStart, Kind::kDebug, &O::debug_command, 0, 0,
-        "who may call DEBUG: no, yes, or local"},
+        "which clients may call DEBUG: no: none; yes: all; local: those of the same machine"},
     Row{"General", "hash-seed", "0", When::kStart, Kind::kNumber, &O::hash_seed, 0, kMaxU64,
-        "seed of the tables, to run the same way twice; 0: a random one"},
+        "seed of the hash tables, to repeat a run; 0: a random seed"},
 };
 // clang-format on
 
@@ -265,9 +267,9 @@ std::optional<std::vector<double>> parse_percentiles(std::string_view text) {
 std::string expected(const Row& row) {
   switch (row.kind) {
     case Kind::kText:
-      return "text without # and line breaks, nor blanks around it";
+      return "text without # or line breaks, and without blanks at its ends";
     case Kind::kSecret:
-      return "text without line breaks, nor blanks around it";
+      return "text without line breaks, and without blanks at its ends";
     case Kind::kUser:
       return "text";
     case Kind::kLevel:
@@ -285,7 +287,7 @@ std::string expected(const Row& row) {
     case Kind::kPercentiles:
       return "numbers from 0 to 100, such as \"50 99 99.9\"";
     case Kind::kEvents:
-      return fmt::format("letters out of {}", kEventLetters);
+      return fmt::format("letters from {}", kEventLetters);
     case Kind::kNumber:
       return fmt::format("a number from {} to {}", row.min, row.max);
     case Kind::kSize:

@@ -41,12 +41,12 @@ bool has_tls(const Options& options) { return options.any_tls_port || options.tl
 Result<std::shared_ptr<const TlsContext>> make_tls(const Options& options) {
   if (!has_tls(options)) return std::shared_ptr<const TlsContext>();
   if (options.tls_cert_file.empty() || options.tls_key_file.empty())
-    return Failure{"tls-port needs a certificate and its key; give tls-cert-file and tls-key-file"};
+    return Failure{"tls-port needs a certificate and its key; set tls-cert-file and tls-key-file"};
   const bool verifies = verify_of(options) != TlsVerify::kNone;
   if (verifies && options.tls_ca_file.empty() && options.tls_ca_dir.empty()) {
     return Failure{
-        "tls-port needs the authorities whose clients are let in; give tls-ca-cert-file or "
-        "tls-ca-cert-dir, or let in clients without certificates by tls-auth-clients no"};
+        "tls-port needs authorities to verify clients; set tls-ca-cert-file or tls-ca-cert-dir, or set "
+        "tls-auth-clients no to accept clients without certificates"};
   }
   TlsContextMade made = TlsContext::make(settings_of(options));
   if (made.context == nullptr) return Failure{"TLS: " + made.why};
@@ -61,7 +61,7 @@ std::optional<ConfigRefusal> reload_tls(const Options& options, const ConfigChan
   Result<std::shared_ptr<const TlsContext>> made = make_tls(options);
   if (!made) return ConfigRefusal{named->first, made.error()};
   tls = *made;
-  log_line(LogLevel::kNotice, "TLS: the files were read; connections from now on have them");
+  log_line(LogLevel::kNotice, "TLS: files reloaded; new connections use them");
   return std::nullopt;
 }
 
