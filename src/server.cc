@@ -114,11 +114,13 @@ int serve(Options& options) {
     if (!opened) return fail(opened.error());
     store = std::move(*opened);
   }
-  log_line(LogLevel::kNotice,
-           fmt::format("holdfast-server {} starts{}", kHoldfastVersion,
-                       store != nullptr ? " with the data folder " + options.dir
-                                        : "; without a data folder (--dir) nothing outlives "
-                                          "it, and tokens start at the clock"));
+  log_line(
+      LogLevel::kNotice,
+      fmt::format(
+          "holdfast-server {} starts{}", kHoldfastVersion,
+          store != nullptr
+              ? " with the data folder " + options.dir
+              : "; no data folder (--dir): no data outlives the process, and tokens start at the clock"));
   Config config = complete_config(options, *tls, *clients, listening->port(), store.get());
   config.acl_text = users->text;
   config.acl_source = users->source;

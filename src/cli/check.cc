@@ -113,8 +113,8 @@ std::string_view advice_of(const JournalVerdict& v, bool head_can_be_made) {
     return "nothing good follows: a crash cut it, and the server will drop the rest at its start";
   if (v.offset > 0) return "`--repair` cuts the file there, and what follows is lost";
   if (head_can_be_made) return "`--repair` makes the head anew, and nothing is lost";
-  return "`--repair` cannot make the head anew, as no good turn follows right behind it; restore the file "
-         "from a copy, or move it and all later journals away to start without them";
+  return "`--repair` cannot make the head anew, as no good record follows right behind it; restore the "
+         "file from a copy, or move it and all later journals away to start without them";
 }
 
 // The head is made anew, and what is damaged further on is cut.
@@ -137,7 +137,7 @@ bool check_journal(Check& run, Files& files, const std::string& name, const std:
   const JournalVerdict& v = scanner.verdict();
   if (v.state == JournalState::kClean) {
     return run.tell(true, path,
-                    fmt::format("journal {}, with {} turns from sequence {} on", scanner.number(), frames,
+                    fmt::format("journal {}, with {} records from sequence {} on", scanner.number(), frames,
                                 scanner.first_sequence()));
   }
   if (v.state == JournalState::kNewer) {
@@ -146,8 +146,8 @@ bool check_journal(Check& run, Files& files, const std::string& name, const std:
   const std::optional<std::string> headed = with_new_head(name, *bytes, v);
   const bool torn = v.state == JournalState::kTorn;
   const std::string follows =
-      torn || v.next_offset == 0 ? "" : fmt::format("good turns follow at byte {}; ", v.next_offset);
-  const std::string what = fmt::format("{} turns are good; at byte {} of {}: {}; {}{}", frames, v.offset,
+      torn || v.next_offset == 0 ? "" : fmt::format("good records follow at byte {}; ", v.next_offset);
+  const std::string what = fmt::format("{} records are good; at byte {} of {}: {}; {}{}", frames, v.offset,
                                        bytes->size(), v.why, follows, advice_of(v, headed.has_value()));
   const bool can_be_repaired = v.offset > 0 || headed;
   if (!run.repair || !can_be_repaired) return run.tell(torn && v.offset > 0, path, what);
@@ -189,9 +189,10 @@ bool check_meta(Check& run, Files& files, const std::string& name, const std::st
   if (name == "meta" && next != 0 && next < meta.journal_sequence) {
     run.tell(
         false, path,
-        fmt::format("the last stop left the journal at turn {}, and it ends before turn {}: {} turns are "
-                    "missing; put the journals back, or use `--repair` to start without them",
-                    meta.journal_sequence, next, meta.journal_sequence - next));
+        fmt::format(
+            "the last stop left the journal at record {}, and it ends before record {}: {} records are "
+            "missing; put the journals back, or use `--repair` to start without them",
+            meta.journal_sequence, next, meta.journal_sequence - next));
     return run.repair && accept_loss(run, files, name, path, meta);
   }
   return run.tell(true, path,

@@ -281,7 +281,7 @@ class CrashFiles : public Files {
     }
     Result<uint64_t> size() override {
       const std::scoped_lock guard(files_.mutex_);
-      if (!is_open()) return files_.failure("look at", "", EBADF);
+      if (!is_open()) return files_.failure("inspect", "", EBADF);
       return uint64_t{node_->bytes.size()};
     }
 

@@ -71,7 +71,7 @@ def damage_in_a_journal_is_cut_on_request_and_the_original_kept(folder):
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0x10
     path.write_bytes(data)
-    has(run(1, "check", folder), "NOT good", "good turns follow at byte")
+    has(run(1, "check", folder), "NOT good", "good records follow at byte")
     equal(path.read_bytes(), bytes(data))
     has(refusal(folder), "holdfast check --repair")
     has(run(0, "check", "--repair", path), "NOT good", "cut to")
@@ -91,7 +91,7 @@ def a_damaged_head_is_made_anew_on_request_and_nothing_is_lost(folder):
         damaged[at] ^= 0x40
         path.write_bytes(damaged)
         has(run(1, "check", folder), "NOT good", "at byte 0", "makes the head anew")
-        has(refusal(folder), "holdfast check --repair", "makes the file's head anew")
+        has(refusal(folder), "holdfast check --repair", "rewrites the file's head")
         has(run(0, "check", "--repair", path), "NOT good", "its head was made anew")
         kept = path.parent / (path.name + ".damaged")
         equal((kept.read_bytes(), path.read_bytes()), (bytes(damaged), bytes(data)))
@@ -214,8 +214,8 @@ def turns_that_are_missing_since_a_clean_stop_are_named_and_their_loss_can_be_ac
     data = path.read_bytes()
     magic = data[39:43]  # behind the head
     path.write_bytes(data[:data.rindex(magic)])
-    has(refusal(folder), "1 turns are missing", f"holdfast check --repair {folder}/meta")
-    has(run(1, "check", folder), "1 turns are missing", "use `--repair`")
+    has(refusal(folder), "1 records are missing", f"holdfast check --repair {folder}/meta")
+    has(run(1, "check", folder), "1 records are missing", "use `--repair`")
     has(run(0, "check", "--repair", folder / "meta"), "will start without them")
     with Server(folder) as server:
         equal((server.ask("GET", "kept"), server.ask("GET", "lost")), (b"alice", None))

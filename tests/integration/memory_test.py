@@ -44,7 +44,7 @@ def one_reply_takes_no_more_than_the_output_limit(folder):
         server.process.terminate()
         until(lambda: server.process.poll() is not None)
         has(server.log + server.process.stdout.read(),
-            "its unread replies are beyond client-output-buffer-limit")
+            "its unread replies exceed client-output-buffer-limit")
 
 
 @test

@@ -93,7 +93,7 @@ TEST_CASE("store: a journal that was cut between two frames after a clean stop r
     if (frames > 0) cut_frames(disk.bytes("journal.1"), frames);
     Process(disk, {"--save", ""});  // a start that is refused changes nothing for the next
     Process again(disk, {"--save", ""});
-    const std::string missing = std::to_string(frames) + " turns are missing";
+    const std::string missing = std::to_string(frames) + " records are missing";
     CHECK((again.failure() == "") == (frames == 0));
     CHECK((again.failure().find(missing) != std::string::npos) == (frames > 0));
   }
@@ -106,7 +106,7 @@ TEST_CASE("store: a journal that was cut between two frames before another refus
   cut_frames(disk.bytes("journal.1"), 1);
   Process again(disk, {});
   CHECK(again.failure().find(
-            "journal.2: it begins with turn 3, and the journal before it ends with turn 1") !=
+            "journal.2: it begins with record 3, but the journal before it ends with record 1") !=
         std::string::npos);
 }
 

@@ -64,7 +64,7 @@ Result<std::string_view> Gunzip::unpack() {
       Result<bool> filled = fill();
       if (!filled) return Failure{filled.error()};
       if (!*filled)
-        return Failure{fmt::format("the file is cut off at byte {}: its gzip stream goes on", offset_)};
+        return Failure{fmt::format("the file ends at byte {}, before the end of its gzip stream", offset_)};
       state_.next_in = reinterpret_cast<uint8_t*>(input_.data());
       state_.avail_in = static_cast<uint32_t>(input_.size());
     }

@@ -15,8 +15,9 @@ namespace holdfast {
 std::string journal_name(uint64_t number) { return fmt::format("journal.{}", number); }
 
 void JournalWriter::fail(std::string_view what, int error) {
-  std::string why = fmt::format("{} {} fails: {}", what, journal_name(number_), std::strerror(error));
-  if (why != failure_) log_line(LogLevel::kWarning, why + "; nothing is granted until it works again");
+  std::string why = fmt::format("{} {} failed: {}", what, journal_name(number_), std::strerror(error));
+  if (why != failure_)
+    log_line(LogLevel::kWarning, why + "; no new locks are granted until it works again");
   failure_ = std::move(why);
 }
 
@@ -67,7 +68,7 @@ bool JournalWriter::commit(std::string_view records) {
     if (end_frame(unwritten_, frame, next_sequence_)) {
       ++next_sequence_;
     } else {
-      fail("a turn of more than 4 GiB: writing", EFBIG);
+      fail("more than 4 GiB of changes at once: writing", EFBIG);
     }
   }
   return retry();

@@ -115,21 +115,21 @@ Result<Done> Recovery::choose_journals() {
   for (const uint64_t number : *all) (number < first_ ? stale_ : journals_).push_back(number);
   const uint64_t expected = restore_ == nullptr ? 1 : std::max<uint64_t>(first_, 1);
   if (journals_.empty() && rules_.has_meta && restore_ != nullptr && restore_->journal_follows()) {
-    return Failure{fmt::format(
-        "{}: {} is missing, which follows the snapshot {}. Put it back, or make an empty file of "
-        "that name to start without what it had",
-        files_.path(), journal_name(expected), snapshot_name_)};
+    return Failure{
+        fmt::format("{}: {} is missing, which follows the snapshot {}. Restore it, or create an empty file "
+                    "of that name to start without its changes",
+                    files_.path(), journal_name(expected), snapshot_name_)};
   }
   for (size_t i = 0; i < journals_.size(); ++i) {
     if (journals_[i] == expected + i) continue;
     // A crash of the machine may lose the name of a journal that was never synced.
     if (!rules_.lossless && (i > 0 || restore_ == nullptr)) {
-      if (Result<Done> done = set_aside(i, journal_name(expected + i) + " was lost"); !done) return done;
+      if (Result<Done> done = set_aside(i, journal_name(expected + i) + " is missing"); !done) return done;
       break;
     }
     return Failure{
-        fmt::format("{}: {} is missing, and what it had is lost with it. Put it back, or move {} "
-                    "away to start without what follows",
+        fmt::format("{}: {} is missing, and its changes with it. Restore it, or move {} away to start "
+                    "without the later changes",
                     files_.path(), journal_name(expected + i), journal_name(journals_[i]))};
   }
   return journals_.empty() ? Done{} : open_journal();
@@ -155,15 +155,14 @@ bool Recovery::misses_frames() const {
 Result<bool> Recovery::end_before_gap() {
   const std::string name = journal_name(journals_[at_]);
   if (rules_.lossless) {
-    return Failure{fmt::format(
-        "{}/{}: it begins with turn {}, and the journal before it ends with turn {}: the turns between are "
-        "missing, and no crash of the process does that. Put back {}, or move {} away to start without "
-        "what "
-        "follows",
-        files_.path(), name, scanner_->first_sequence(), next_sequence_ - 1,
-        journal_name(journals_[at_] - 1), name)};
+    return Failure{
+        fmt::format("{}/{}: it begins with record {}, but the journal before it ends with record {}: the "
+                    "records between are missing, and a crash of the process does not cause that. Restore "
+                    "{}, or move {} away to start without the later changes",
+                    files_.path(), name, scanner_->first_sequence(), next_sequence_ - 1,
+                    journal_name(journals_[at_] - 1), name)};
   }
-  const std::string why = fmt::format("the end of {} was lost, from turn {} on",
+  const std::string why = fmt::format("the end of {} is missing, from record {} on",
                                       journal_name(journals_[at_] - 1), next_sequence_);
   if (Result<Done> done = set_aside(at_, why); !done) return Failure{done.error()};
   return true;
@@ -173,10 +172,11 @@ Result<bool> Recovery::end_before_gap() {
 Result<Done> Recovery::set_aside(size_t from, const std::string& why) {
   for (size_t i = from; i < journals_.size(); ++i) {
     const std::string name = journal_name(journals_[i]);
-    log_line(LogLevel::kWarning,
-             fmt::format("{} is not read and becomes {}.damaged, as a crash of the machine cut off what "
-                         "comes before it: {}",
-                         name, name, why));
+    log_line(
+        LogLevel::kWarning,
+        fmt::format(
+            "{} skipped and renamed to {}.damaged: a crash of the machine cut off records before it: {}",
+            name, name, why));
     if (Result<Done> done = files_.rename(name, name + ".damaged"); !done) return done;
   }
   journals_.resize(from);
@@ -210,19 +210,20 @@ Result<bool> Recovery::close_journal() {
     return Failure{fmt::format("{}/{}: {}", files_.path(), name, why)};
   };
   if (verdict.state == JournalState::kNewer) {
-    return failed(
-        fmt::format("written by a newer version ({}) of Holdfast: use that one", verdict.version));
+    return failed(fmt::format(
+        "written by a newer version of Holdfast (journal version {}): use that version", verdict.version));
   }
   if (verdict.state == JournalState::kDamaged) {
-    return failed(fmt::format("damaged at byte {}: {}. Good records follow, so no crash did this. {}",
-                              verdict.offset, verdict.why, remedy(verdict, name)));
+    return failed(
+        fmt::format("damaged at byte {}: {}. Good records follow, so a crash did not cause this. {}",
+                    verdict.offset, verdict.why, remedy(verdict, name)));
   }
   const bool headless = verdict.state == JournalState::kTorn && scanner_->number() == 0;
   if (!headless && scanner_->number() != journals_[at_]) return failed("it has another journal's number");
   if (verdict.state == JournalState::kTorn) {
     if (Result<Done> done = cut(name, verdict); !done) return Failure{done.error()};
     for (size_t i = at_ + 1; i < journals_.size(); ++i) {
-      log_line(LogLevel::kWarning, fmt::format("{} is removed: it follows what a crash has cut off",
+      log_line(LogLevel::kWarning, fmt::format("{} removed: it follows a journal that a crash cut off",
                                                journal_name(journals_[i])));
       if (Result<Done> done = files_.remove(journal_name(journals_[i])); !done)
         return Failure{done.error()};
@@ -248,14 +249,13 @@ std::string Recovery::remedy(const JournalVerdict& verdict, const std::string& n
   if (verdict.offset == 0 && verdict.next_offset != kJournalHeadBytes)
     return "Restore the file from a copy, or move it and all later journals away to start without them";
   return fmt::format("`holdfast check --repair {}/{}` {}, and keeps the original", files_.path(), name,
-                     verdict.offset == 0 ? "makes the file's head anew" : "cuts it there");
+                     verdict.offset == 0 ? "rewrites the file's head" : "cuts it there");
 }
 
 Result<Done> Recovery::cut(const std::string& name, const JournalVerdict& verdict) {
-  log_line(LogLevel::kWarning,
-           fmt::format("{}: a crash has cut off its last {} bytes, from byte {} on, which "
-                       "nobody was promised: {}",
-                       name, verdict.bytes, verdict.offset, verdict.why));
+  log_line(LogLevel::kWarning, fmt::format("{}: cut off its last {} bytes, from byte {} on: a crash left "
+                                           "them incomplete, and no reply relied on them: {}",
+                                           name, verdict.bytes, verdict.offset, verdict.why));
   if (verdict.offset == 0) return files_.remove(name);
   auto file = files_.append(name);
   if (!file) return Failure{file.error()};

@@ -137,7 +137,7 @@ SnapshotWriter::SnapshotWriter(Files& files, uv_loop_t* loop, int level)
 
 SnapshotWriter::~SnapshotWriter() {
   *self_ = nullptr;
-  sink_->abandon("it is not wanted any more");
+  sink_->abandon("it was cancelled");
 }
 
 void SnapshotWriter::abandon(const std::string& why) {

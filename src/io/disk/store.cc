@@ -168,10 +168,11 @@ void Store::update_service() {
   std::string why = folder_failure_;
   if (why.empty() && journals()) why = journal_->failure();
   if (why.empty()) why = meta_.failure();
-  if (!why.empty()) why = "MISCONF nothing can be kept on disk, so nothing is granted: " + why;
+  if (!why.empty())
+    why = "MISCONF persistence failed (" + why + "): no new locks are granted until it works again";
   Availability& availability = engine_->availability();
   if (availability.refusal == why) return;
-  if (why.empty()) log_line(LogLevel::kNotice, "the data folder can be written again: grants go on");
+  if (why.empty()) log_line(LogLevel::kNotice, "persistence works again: new locks are granted");
   availability.refusal = why;
 }
 
@@ -218,7 +219,7 @@ std::string Store::prepare_stop(ShutdownMode mode) {
   keep_on_stop_ = !mode.never_save;
   const bool loses = !journals() && keep_on_stop_ && !options_.save.empty() && unsaved() > 0;
   if (recovery_ != nullptr || (!mode.save && !loses)) return "";
-  abandon_save("the stop makes its own");
+  abandon_save("it was replaced by the snapshot of the stop");
   const std::string why = save_now();
   if (!why.empty()) log_line(LogLevel::kWarning, fmt::format("SHUTDOWN: {}", why));
   return why.empty() || mode.force ? "" : "ERR Errors trying to SHUTDOWN. Check logs.";
@@ -246,7 +247,7 @@ Result<Done> Store::stop() {
 Result<Done> Store::keep_all() {
   const bool wanted = journals() || (keep_on_stop_ && !options_.save.empty());
   if (rebuild_ == Rebuild::kSave || (!journals() && wanted && unsaved() > 0)) {
-    abandon_save("the stop makes its own");
+    abandon_save("it was replaced by the snapshot of the stop");
     if (const std::string why = save_now(); !why.empty()) {
       return Failure{
           fmt::format("{}/{} was not written, and the changes since the last snapshot are lost: {}",
@@ -254,9 +255,9 @@ Result<Done> Store::keep_all() {
     }
   }
   if (!folder_failure_.empty() && wanted)
-    return Failure{fmt::format("not everything is kept on disk: {}", folder_failure_)};
+    return Failure{fmt::format("the last changes are not on disk: {}", folder_failure_)};
   if (journals() && !journal_->sync_now())
-    return Failure{fmt::format("not everything is kept in the journal: {}", journal_->failure())};
+    return Failure{fmt::format("the last changes are not in the journal: {}", journal_->failure())};
   return Done{};
 }
 

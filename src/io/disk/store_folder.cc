@@ -46,8 +46,8 @@ Result<Done> Store::claim_folder() {
   const bool has_data = !snapshot || !snapshot->empty() || !journals->empty();
   if (*meta ? (*meta)->id != meta_.on_disk().id : has_data) {
     return Failure{
-        fmt::format("{} was replaced by a folder with the data of another server. Move that away, or "
-                    "stop this server and start one on that folder",
+        fmt::format("{} was replaced by a folder with the data of another server. Move that folder away, "
+                    "or stop this server and start one on that folder",
                     files_->path())};
   }
   if (Result<Done> locked = files_->lock(); !locked) return locked;
@@ -69,8 +69,10 @@ void Store::save_in_new_folder() {
   if (snapshot_ != nullptr || !may_retry_save(read_clock_().wall_us / 1000)) return;
   const std::string why = begin_save();
   folder_failure_ =
-      why.empty() ? fmt::format("{} was replaced, and everything is being saved there", files_->path())
-                  : why;
+      why.empty()
+          ? fmt::format("{} was replaced; a snapshot of all data is being written to the new folder",
+                        files_->path())
+          : why;
 }
 
 // The snapshot in the new folder is in place.
@@ -82,7 +84,7 @@ void Store::end_rebuild() {
   folder_failure_ = begun ? "" : begun.error();
   if (!begun) return;
   rebuild_ = Rebuild::kNone;
-  log_line(LogLevel::kNotice, fmt::format("{} has everything again", files_->path()));
+  log_line(LogLevel::kNotice, fmt::format("{}: all data is saved in the new folder", files_->path()));
 }
 
 }  // namespace holdfast

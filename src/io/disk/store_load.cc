@@ -37,9 +37,9 @@ void Store::log_progress(int64_t now_ms) {
   load_told_ms_ = now_ms;
   constexpr uint64_t kMiB = uint64_t{1} << 20U;
   log_line(LogLevel::kNotice,
-           fmt::format("{}: {} of {} MiB are read, {} keys of the snapshot and {} turns of the journal",
-                       files_->path(), recovery_->read_bytes() / kMiB, recovery_->total_bytes() / kMiB,
-                       recovery_->keys(), recovery_->frames()));
+           fmt::format("{}: loading: {} of {} MiB read, {} keys, {} journal records", files_->path(),
+                       recovery_->read_bytes() / kMiB, recovery_->total_bytes() / kMiB, recovery_->keys(),
+                       recovery_->frames()));
 }
 
 Result<Done> Store::finish_load() {
@@ -56,12 +56,11 @@ Result<Done> Store::finish_load() {
   }
   for (const uint64_t number : recovery_->stale()) static_cast<void>(files_->remove(journal_name(number)));
   log_line(LogLevel::kNotice,
-           fmt::format(
-               "{} holds what it held: {} keys of the snapshot and {} turns of the journal, read in {} ms",
-               files_->path(), recovery_->keys(), recovery_->frames(), now.mono.count - load_began_ms_));
+           fmt::format("{}: loaded {} keys, {} journal records in {} ms", files_->path(), recovery_->keys(),
+                       recovery_->frames(), now.mono.count - load_began_ms_));
   if (const uint64_t skipped = recovery_->skipped_keys(); skipped > 0) {
     log_line(LogLevel::kWarning,
-             fmt::format("{} keys of types that Holdfast has not were left out (--skip-unknown)", skipped));
+             fmt::format("skipped {} keys of unsupported types (--skip-unknown)", skipped));
   }
   log_clock(now);
   recover_if_needed(now);
@@ -86,8 +85,8 @@ Result<Done> Store::check_end() {
                        meta.boot_id, clock());
   }
   return Failure{fmt::format(
-      "{}: the journal ends before turn {}, and the last stop left it at turn {}: {} turns are missing. "
-      "Put the journals back as they were, or run `holdfast check --repair {}/meta` to start without them",
+      "{}: the journal ends before record {}, but the last stop left it at record {}: {} records are "
+      "missing. Restore the journals, or run `holdfast check --repair {}/meta` to start without them",
       files_->path(), recovery_->next_sequence(), meta.journal_sequence,
       meta.journal_sequence - recovery_->next_sequence(), files_->path())};
 }
@@ -97,10 +96,10 @@ void Store::log_clock(const Now& now) const {
   constexpr int64_t kToldMs = 1000;
   const int64_t moved_ms = now.ahead_ms() - first_ahead_ms_;
   if (std::abs(moved_ms) < kToldMs) return;
-  log_line(LogLevel::kNotice,
-           fmt::format("the wall clock was moved by {} ms since the machine's start: holds end when they "
-                       "would have ended without that",
-                       moved_ms));
+  log_line(
+      LogLevel::kNotice,
+      fmt::format("the wall clock was moved by {} ms since the machine's start; locks keep their expiry",
+                  moved_ms));
 }
 
 // Holds that a crash of the machine has lost may be alive with those who were granted them.
@@ -112,10 +111,9 @@ void Store::recover_if_needed(const Now& now) {
   if (lossless_) meta_.set_boot_id("");  // nor is a stop meanwhile without loss
   const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
   engine_->availability().recovering_until = now.mono + DurationMs{wait_ms};
-  log_line(LogLevel::kWarning,
-           fmt::format("the last stop may have lost holds that are still alive: nothing is "
-                       "granted for {} ms",
-                       wait_ms));
+  log_line(LogLevel::kWarning, fmt::format("recovery wait: the last stop may have lost locks that are "
+                                           "still in use; no new locks are granted for {} ms",
+                                           wait_ms));
 }
 
 }  // namespace holdfast

@@ -24,7 +24,7 @@ std::string Store::begin_save() {
   if (rebuild_ == Rebuild::kClaim) return "ERR " + folder_failure_;  // it is not this server's folder
   if (!engine_->at_rest() || recovery_ != nullptr) {
     save_wanted_ = true;
-    return "ERR a script is under way, or data is being loaded: try again";
+    return "ERR a script is running, or data is being loaded; try again";
   }
   save_wanted_ = false;
   const Now now = read_clock_();
@@ -86,7 +86,7 @@ void Store::end_save() {
     save_failed_at_ms_ = 0;
     if (journals()) journal_->forget_before(snapshot_generation_);
     remove_journals_below(snapshot_journal_);
-    log_line(LogLevel::kNotice, fmt::format("saved {} keys in {} bytes, in {} ms", snapshot_->saved(),
+    log_line(LogLevel::kNotice, fmt::format("snapshot saved: {} keys, {} bytes, {} ms", snapshot_->saved(),
                                             saved_bytes_, last_save_took_ms_));
   } else {
     changes_ += changes_before_;

@@ -169,7 +169,7 @@ void Connection::check_input() {
   server_.engine().record_input(id_, input_.size());
   if (input_.size() >= kReadBytes && server_.engine().runs_deferred(id_)) stop_reading();
   if (input_.size() <= server_.engine().input_limit(id_)) return;
-  refuse("its unparsed input is beyond client-query-buffer-limit");
+  refuse("its unprocessed input exceeds client-query-buffer-limit");
 }
 
 void Connection::resume() {
@@ -198,7 +198,7 @@ void Connection::end_of_input() {
   server_.now();  // opens the turn that will flush
   at_end_ = true;
   uv_read_stop(stream());
-  if (handshakes()) return give_up_handshake("the peer has gone");
+  if (handshakes()) return give_up_handshake("the client disconnected");
   close_if_finished();
 }
 
@@ -323,7 +323,7 @@ bool Connection::is_reader_too_slow() {
   if (tls_) in_flight += tls_->unsent.size();
   const size_t limit = server_.engine().output_limit(id_);
   if (!output_->overflowed() && output_->size() + in_flight <= limit) return false;
-  refuse("its unread replies are beyond client-output-buffer-limit");
+  refuse("its unread replies exceed client-output-buffer-limit");
   return true;
 }
 

@@ -56,7 +56,7 @@ void Connection::decrypt(std::string_view bytes) {
 // False: it is not to be served.
 bool Connection::end_handshake() {
   if (logs(LogLevel::kVerbose)) {
-    log_line(LogLevel::kVerbose, fmt::format("client {} speaks {} with {}", id_.serial,
+    log_line(LogLevel::kVerbose, fmt::format("client {} uses {} with {}", id_.serial,
                                              tls_->session.version(), tls_->session.cipher()));
   }
   if (tls_->denial.empty()) return true;

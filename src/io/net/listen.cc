@@ -73,7 +73,7 @@ bool machine_lacks(int error) {
 }
 
 std::string tcp_advice(int error, const std::string& option) {
-  if (error == EADDRINUSE) return "another server has it; stop that one or choose another " + option;
+  if (error == EADDRINUSE) return "another server uses it; stop that server or choose another " + option;
   if (error == EACCES) return "ports below 1024 need root; choose a " + option + " from 1024 up";
   if (machine_lacks(error)) return "this machine has no such address; check --bind";
   return "check --bind and " + option;
@@ -136,7 +136,7 @@ Result<uint16_t> open_all_tcp(const Options& options, Port port, std::vector<Lis
     Result<Done> opened = open_tcp(parse_address(word), options, port, sockets);
     if (!opened) return Failure{opened.error()};
   }
-  if (sockets.size() == before) return Failure{"none of the addresses can be listened on; check --bind"};
+  if (sockets.size() == before) return Failure{"cannot listen on any of the addresses; check --bind"};
   return port.number;
 }
 

@@ -41,14 +41,14 @@ constexpr DurationMs kAcceptWarningEvery{1000};
 
 constexpr std::string_view kDenied =
     "-DENIED Holdfast is running in protected mode because protected mode is enabled and no password is "
-    "set for the default user. In this mode connections are only accepted from the loopback interface. "
-    "If you want to connect from external computers to Holdfast you may adopt one of the following "
-    "solutions: 1) Set a password for the default user: the option '--requirepass', or 'CONFIG SET "
-    "requirepass' from the machine that the server is running on; or, with ACL users, turn the default "
-    "user off. 2) If nobody but those who may do everything can reach the server, disable protected "
-    "mode: the option '--protected-mode no', or 'CONFIG SET protected-mode no' from the same machine. "
-    "NOTE: You only need to do one of the above things in order for the server to start accepting "
-    "connections from the outside.\r\n";
+    "set for the default user. In this mode connections are only accepted from the loopback interface. If "
+    "you want to connect from external computers to Holdfast you may adopt one of the following solutions: "
+    "1) Set a password for the default user: the option '--requirepass', or 'CONFIG SET requirepass' from "
+    "the machine that the server is running on; or, with ACL users, turn the default user off. 2) If only "
+    "clients that may do everything can reach the server, disable protected mode: the option "
+    "'--protected-mode no', or 'CONFIG SET protected-mode no' from the same machine. NOTE: You only need "
+    "to do one of the above things in order for the server to start accepting connections from the "
+    "outside.\r\n";
 
 Server* self(const void* data) { return static_cast<Server*>(const_cast<void*>(data)); }
 

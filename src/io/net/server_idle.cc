@@ -27,7 +27,7 @@ void Server::close_slow_handshakes() {
     Connection* connection = find(handshakes_.front().first);
     handshakes_.pop_front();
     if (connection != nullptr && connection->handshakes())
-      connection->give_up_handshake("it takes longer than tls-handshake-timeout");
+      connection->give_up_handshake("it took longer than tls-handshake-timeout");
   }
 }
 

@@ -98,7 +98,7 @@ class PosixFile : public File {
 
   Result<uint64_t> size() override {
     struct stat facts {};
-    if (fstat(fd_.get(), &facts) != 0) return failure("look at", path_, errno);
+    if (fstat(fd_.get(), &facts) != 0) return failure("inspect", path_, errno);
     return static_cast<uint64_t>(facts.st_size);
   }
 
@@ -140,7 +140,7 @@ class PosixFiles : public Files {
     struct stat facts {};
     if (fstatat(folder_.get(), name.c_str(), &facts, 0) == 0) return true;
     if (errno == ENOENT) return false;
-    return failure("look at", at(name), errno);
+    return failure("inspect", at(name), errno);
   }
   Result<std::vector<std::string>> list() override;
 

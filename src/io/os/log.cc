@@ -106,11 +106,11 @@ void log_script_line(LogLevel level, std::string_view text) {
   const auto verdict = limit.take(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
   if (verdict == LineLimit::Verdict::kLeaveOut) return;
   if (verdict == LineLimit::Verdict::kWriteNotice) {
-    return log_line(level, fmt::format("script: more than {} lines in a second: more of it is left out",
+    return log_line(level, fmt::format("script: more than {} lines in one second; the rest is dropped",
                                        LineLimit::kLines));
   }
   if (const uint64_t left_out = limit.take_left_out(); left_out > 0)
-    log_line(level, fmt::format("script: {} lines were left out", left_out));
+    log_line(level, fmt::format("script: {} lines were dropped", left_out));
   log_line(level, fmt::format("script: {}", one_line(text)));
 }
 
