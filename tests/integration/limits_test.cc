@@ -154,7 +154,7 @@ TEST_CASE("max-waiters: the last one waits, one more is refused, and comes in wh
   const Server server({"--max-waiters", "3"});
   Queue queue(server, 3);
   Client one_more(server);
-  CHECK(one_more.ask("LOCK k late 0 WAIT 0") == "-ERR too many waiters");
+  CHECK(one_more.ask("LOCK k late 0 WAIT 0") == "-ERR too many waiters, see max-waiters");
   CHECK(token_of(one_more.ask("LOCK free late 0 WAIT 0"), "late") > 0);
   queue.waiters[1].reset();
   until_waiting(queue.holder, 2);
@@ -167,7 +167,8 @@ TEST_CASE("max-waiters-per-key: the last one waits, one more is refused, another
   Queue queue(server, 3);
   REQUIRE(token_of(queue.holder.ask("LOCK k2 alice 0"), "alice") > 0);
   Client one_more(server);
-  CHECK(one_more.ask("LOCK k late 0 WAIT 0") == "-ERR too many waiters for this key");
+  CHECK(one_more.ask("LOCK k late 0 WAIT 0") ==
+        "-ERR too many waiters for this key, see max-waiters-per-key");
   one_more.send("LOCK k2 late 0 WAIT 0\r\n");
   until_waiting(queue.holder, 4);
 }

@@ -232,9 +232,9 @@ size_t Model::waiters() const {
 
 Model::Reply Model::wait(Caller& caller, const KeyId& id, Request request) {
   KeyState& state = keys_[id];
-  if (waiters() >= config_.limits.waiters) return caller.error("ERR too many waiters");
+  if (waiters() >= config_.limits.waiters) return caller.error("ERR too many waiters, see max-waiters");
   if (state.queue.size() >= config_.limits.waiters_per_key) {
-    return caller.error("ERR too many waiters for this key");
+    return caller.error("ERR too many waiters for this key, see max-waiters-per-key");
   }
   request.since = now_.mono;
   request.until = request.wait_ms == 0 ? kNever : now_.mono + DurationMs{request.wait_ms};
@@ -243,7 +243,8 @@ Model::Reply Model::wait(Caller& caller, const KeyId& id, Request request) {
   const auto at = state.queue.insert(state.queue.begin() + static_cast<std::ptrdiff_t>(place), request);
   if (deadlocked(request.owner)) {
     state.queue.erase(at);
-    return caller.error("DEADLOCK this wait would close a cycle of waiting owners");
+    return caller.error(
+        "DEADLOCK deadlock detected: the owner would wait for itself; release its locks and retry");
   }
   if (request.async) return caller.frame().simple("QUEUED");
   caller.client.blocked = true;

@@ -165,16 +165,17 @@ TEST_CASE("meta: a newer version is named, whatever follows it") {
   CHECK(error_of("version 5\nwhatever\n") == "line 1: version 5, written by a newer version of Holdfast");
   CHECK(error_of(with("version 3", "version 4294967295")) ==
         "line 1: version 4294967295, written by a newer version of Holdfast");
-  CHECK(error_of(with("version 3", "version 0")) == "line 1: there is no version 0");
+  CHECK(error_of(with("version 3", "version 0")) == "line 1: unsupported version 0");
 }
 
 TEST_CASE("meta: the error says which line and what is wrong with it") {
   CHECK(error_of("") == "line 1: the file is empty");
-  CHECK(error_of("version 1\nid 01") == "line 2: the file is cut");
-  CHECK(error_of("version 1\nid 01\n") == "line 2: the file is cut, the line with the checksum is missing");
+  CHECK(error_of("version 1\nid 01") == "line 2: the file is incomplete");
+  CHECK(error_of("version 1\nid 01\n") ==
+        "line 2: the file is incomplete, the line with the checksum is missing");
   CHECK(error_of(sealed("version 1\n").replace(14, 8, "00000000")) ==
         "line 2: the checksum is wrong, the lines before it have " + sealed("version 1\n").substr(10, 12));
-  CHECK(error_of(with("version 3", "version one")) == "line 1: version is not a number that fits");
+  CHECK(error_of(with("version 3", "version one")) == "line 1: version is not a number in range");
   CHECK(error_of(with("id 0", "id A")) == "line 2: id is not 40 hexadecimal digits");
   CHECK(error_of(with("id 01", "id 1")) == "line 2: id is not 40 hexadecimal digits");
   CHECK(error_of(with("token-max ", "token-maximum ")) == "line 4: token-max is missing");
@@ -189,7 +190,7 @@ TEST_CASE("meta: a number has one way to be written") {
        {"012", "+12", "-12", "1e1", " 12", "12 ", "0x12", "", "18446744073709551616"}) {
     INFO("token-max " << number);
     CHECK(error_of(with("token-max 12", std::string("token-max ") + number)) ==
-          "line 4: token-max is not a number that fits");
+          "line 4: token-max is not a number in range");
   }
 }
 

@@ -28,7 +28,8 @@ struct Renewing : Script {
   std::string look_sent;
 };
 
-constexpr const char* kRecovering = "RECOVERING no lock is granted yet: 50 ms are left";
+constexpr const char* kRecovering =
+    "RECOVERING locks held before the restart may still be in use; retry in 50 ms";
 
 }  // namespace
 

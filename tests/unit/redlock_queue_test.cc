@@ -205,7 +205,7 @@ TEST_CASE(
   s.reply_to(s.ticket, {Reply::Kind::kLost, 0, "gone"});
   CHECK(s.queueing());
   CHECK(s.sent().ends_with("1w:LOCK k C 10000 WAIT 5000 SESSION TOKEN 500"));
-  s.reply_to(s.asked(1), {Reply::Kind::kError, 0, "ERR too many waiters"});
+  s.reply_to(s.asked(1), {Reply::Kind::kError, 0, "ERR too many waiters, see max-waiters"});
   CHECK(s.pausing());
   CHECK(s.ended.size() == 2);
   CHECK(s.unlocked().empty());

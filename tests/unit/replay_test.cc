@@ -231,15 +231,15 @@ TEST_CASE("replay: what no server writes is refused with its reason") {
     conclude(engine, session_time(0));
     return why;
   };
-  CHECK(wrong(std::string{0, 0}) == "a record of an unknown kind");
-  CHECK(wrong(std::string{15, 0}) == "a record of an unknown kind");
+  CHECK(wrong(std::string{0, 0}) == "a record of an unknown type");
+  CHECK(wrong(std::string{15, 0}) == "a record of an unknown type");
   CHECK(wrong(std::string{10, 16}) == "no such database");
   CHECK(wrong(std::string{11, 0, 16}) == "no such database");
   CHECK(wrong(std::string{10}).empty() == false);
-  CHECK(wrong(std::string{14, 0, 1, 'x'}) == "a record is cut off");
-  CHECK(wrong(std::string{13, 0, 1, 'x', 9, 0}) == "a lease has ended in no known way");
-  CHECK(wrong(std::string{5, 0, 1, 'k', 0}) == "fields of a key that holds no hash (key 'k')");
-  CHECK(wrong(std::string{8, 0, 1, 'k', 1, 'o'}) == "the end of a hold that is not there (key 'k')");
+  CHECK(wrong(std::string{14, 0, 1, 'x'}) == "a record is incomplete");
+  CHECK(wrong(std::string{13, 0, 1, 'x', 9, 0}) == "unknown outcome of a lease");
+  CHECK(wrong(std::string{5, 0, 1, 'k', 0}) == "fields of a key that is not a hash (key 'k')");
+  CHECK(wrong(std::string{8, 0, 1, 'k', 1, 'o'}) == "the end of a hold that does not exist (key 'k')");
   CHECK(wrong({}).empty());
 }
 

@@ -246,7 +246,7 @@ TEST_CASE("clock: a snapshot that has none is read by the wall clock, one with a
     rdb.aux(kAuxClock, text);
     rdb.end();
     append_crc(file, crc64(0, file));
-    CHECK(restore(engine, file, time_of(3000)) == "a holdfast-clock is no clock");
+    CHECK(restore(engine, file, time_of(3000)) == "a holdfast-clock is not a clock");
   }
 }
 

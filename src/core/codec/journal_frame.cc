@@ -64,9 +64,9 @@ bool is_head_but_for_version(std::string_view file) {
 const char* fault_at(std::string_view file, size_t offset) {
   const std::string_view rest = file.substr(offset);
   if (rest.substr(0, kFrameMagic.size()) != kFrameMagic) return "no frame begins here";
-  if (rest.size() < kFrameHeadBytes) return "the frame's head is cut";
+  if (rest.size() < kFrameHeadBytes) return "the frame's head is incomplete";
   const uint64_t size = read_at<uint32_t>(rest, kSizeAt);
-  if (size > rest.size() - kFrameHeadBytes) return "the frame goes beyond the end of the file";
+  if (size > rest.size() - kFrameHeadBytes) return "the frame exceeds the end of the file";
   const std::string_view summed = rest.substr(kSizeAt, kFrameHeadBytes - kSizeAt + size);
   return read_at<uint32_t>(rest, kCrcAt) == crc32c(summed) ? nullptr : "the frame's checksum is wrong";
 }
@@ -119,7 +119,8 @@ void JournalScanner::read_head() {
   }
   const uint32_t version = version_of(file_);
   if (version > kJournalVersion && !is_head_but_for_version(file_)) return stop_for_newer(version);
-  stop_at_bad(file_.size() < kJournalHeadBytes ? "the file's head is cut" : "the file's head is damaged");
+  stop_at_bad(file_.size() < kJournalHeadBytes ? "the file's head is incomplete"
+                                               : "the file's head is damaged");
 }
 
 std::optional<JournalFrame> JournalScanner::next() {
@@ -152,7 +153,7 @@ void JournalScanner::stop_for_newer(uint32_t version) {
 
 void JournalScanner::stop_at_gap(const JournalFrame& frame) {
   stop(JournalState::kDamaged, "the frame has sequence " + std::to_string(frame.sequence) + " where " +
-                                   std::to_string(due_) + " was due");
+                                   std::to_string(due_) + " was expected");
   verdict_.next_offset = frame.offset;
   verdict_.next_sequence = frame.sequence;
 }
@@ -160,7 +161,7 @@ void JournalScanner::stop_at_gap(const JournalFrame& frame) {
 void JournalScanner::stop_at_bad(const char* why) {
   const Search search = find_frame();
   if (search.given_up) {
-    return stop(JournalState::kDamaged, std::string(why) + ", and too much looks like frames behind it");
+    return stop(JournalState::kDamaged, std::string(why) + ", and too many possible frames follow");
   }
   stop(search.frame ? JournalState::kDamaged : JournalState::kTorn, why);
   if (!search.frame) return;

@@ -58,7 +58,7 @@ class MetaReader {
     const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
     // Written again it must be the same text, so that "007" is not taken for 7.
     if (fault == std::errc() && std::to_string(n) == digits) return n;
-    fail(name, "is not a number that fits");
+    fail(name, "is not a number in range");
     return 0;
   }
 
@@ -120,7 +120,7 @@ std::string read_fields(std::string_view text, Meta& meta) {
   Meta read;
   read.version = in.number<uint32_t>("version");
   if (in.error().empty() && read.version < kFirstMetaVersion)
-    return "line 1: there is no version " + std::to_string(read.version);
+    return "line 1: unsupported version " + std::to_string(read.version);
   read.id = in.folder_id("id");
   read.token_reserve = in.number<uint64_t>("token-reserve");
   read.token_max = in.number<uint64_t>("token-max");
@@ -176,13 +176,13 @@ std::string parse_meta(std::string_view text, Meta& meta) {
     return "line 1: version " + std::to_string(version) + ", written by a newer version of Holdfast";
   }
   const auto lines = std::count(text.begin(), text.end(), '\n');
-  if (text.back() != '\n') return "line " + std::to_string(lines + 1) + ": the file is cut";
+  if (text.back() != '\n') return "line " + std::to_string(lines + 1) + ": the file is incomplete";
   const size_t last = text.substr(0, text.size() - 1).rfind('\n') + 1;  // 0 where there is one line
   const std::string due = crc_line(text.substr(0, last));
   if (text.substr(last) == due) return read_fields(text.substr(0, last), meta);
   const std::string where = "line " + std::to_string(lines);
   if (text.substr(last, 4) != "crc ")
-    return where + ": the file is cut, the line with the checksum is missing";
+    return where + ": the file is incomplete, the line with the checksum is missing";
   return where + ": the checksum is wrong, the lines before it have " + due.substr(0, due.size() - 1);
 }
 

@@ -90,13 +90,13 @@ class RdbReader::Input {
     if ((first >> 6U) == 1) return (uint64_t{first & 0x3FU} << 8U) | u8();
     if (first == 0x80) return high_first(4);
     if (first == 0x81) return high_first(8);
-    wrong("a length has no known form");
+    wrong("unknown encoding of a length");
     return 0;
   }
   uint64_t length() {
     bool special = false;
     const uint64_t n = length(special);
-    if (special) wrong("a length was expected");
+    if (special) wrong("expected a length");
     return n;
   }
   // A text; `scratch` holds it where it had to be made.
@@ -104,9 +104,9 @@ class RdbReader::Input {
     bool special = false;
     const uint64_t n = length(special);
     if (short_ || !wrong_.empty()) return {};
-    if (!special) return n > kMaxTextBytes ? wrong("a text of more than 512 MiB") : take(n);
+    if (!special) return n > kMaxTextBytes ? wrong("a string of more than 512 MiB") : take(n);
     if (n == 3) return packed_text(scratch);
-    if (n > 3) return wrong("a text has no known form");
+    if (n > 3) return wrong("unknown encoding of a string");
     const unsigned bytes = 1U << static_cast<unsigned>(n);
     const unsigned unused = 64 - 8 * bytes;
     scratch = std::to_string(static_cast<int64_t>(low_first(bytes) << unused) >> unused);
@@ -126,10 +126,10 @@ class RdbReader::Input {
   std::string_view packed_text(std::string& scratch) {
     const uint64_t packed = length();
     const uint64_t size = length();
-    if (packed > kMaxTextBytes || size > kMaxTextBytes) return wrong("a text of more than 512 MiB");
+    if (packed > kMaxTextBytes || size > kMaxTextBytes) return wrong("a string of more than 512 MiB");
     const std::string_view bytes = take(packed);
     if (short_) return {};
-    if (!unpack_lzf(bytes, size, scratch)) return wrong("a packed text is damaged");
+    if (!unpack_lzf(bytes, size, scratch)) return wrong("a compressed string is damaged");
     return scratch;
   }
 
@@ -195,7 +195,7 @@ bool RdbReader::step(Input& in) {
 }
 
 bool RdbReader::finish() {
-  if (error_.empty() && state_ != State::kEnd) fail("the file is cut off");
+  if (error_.empty() && state_ != State::kEnd) fail("the file is incomplete");
   return error_.empty();
 }
 
@@ -205,18 +205,17 @@ void RdbReader::fail(const std::string& why) {
 
 void RdbReader::read_header(Input& in) {
   const std::string_view magic = in.take(rdb::kMagic.size());
-  if (!in.short_of_bytes() && magic != rdb::kMagic)
-    return static_cast<void>(in.wrong("this is no RDB file"));
+  if (!in.short_of_bytes() && magic != rdb::kMagic) return static_cast<void>(in.wrong("not an RDB file"));
   int version = 0;
   for (const char c : in.take(4)) {
-    if (c < '0' || c > '9') return static_cast<void>(in.wrong("this is no RDB file"));
+    if (c < '0' || c > '9') return static_cast<void>(in.wrong("not an RDB file"));
     version = version * 10 + (c - '0');
   }
   if (in.short_of_bytes()) return;
-  if (version < 1) return static_cast<void>(in.wrong("this is no RDB file"));
+  if (version < 1) return static_cast<void>(in.wrong("not an RDB file"));
   if (version > rdb::kVersion) {
-    return static_cast<void>(in.wrong("made by a newer Redis: RDB version " + std::to_string(version) +
-                                      ", " + std::to_string(rdb::kVersion) + " is the latest known"));
+    return static_cast<void>(in.wrong("written by a newer Redis: RDB version " + std::to_string(version) +
+                                      ", " + std::to_string(rdb::kVersion) + " is the newest supported"));
   }
   version_ = version;
   state_ = State::kItem;
@@ -257,7 +256,7 @@ void RdbReader::read_item(Input& in) {
       return;
     case rdb::kOpFunction2:
       in.text(value_text_);
-      if (!skip_unknown_) in.wrong("a library of functions; Holdfast has none");
+      if (!skip_unknown_) in.wrong("unsupported: a library of functions (--skip-unknown yes skips it)");
       return;
     case rdb::kOpEnd:
       // Versions below 5 have no checksum.
@@ -272,7 +271,7 @@ void RdbReader::read_key(Input& in, uint8_t type) {
   if (in.short_of_bytes()) return;
   if (type == rdb::kOpModuleAux) return skip_module_data(in);
   if (type_name(type).starts_with("value"))
-    return static_cast<void>(in.wrong("an item of an unknown kind"));
+    return static_cast<void>(in.wrong("an item of an unknown type"));
   const std::string_view key = in.text(key_text_);
   if (in.short_of_bytes() || !in.wrong().empty()) return;
   if (type == rdb::kTypeString) {
@@ -326,12 +325,12 @@ void RdbReader::read_packed_hash(Input& in, uint8_t type, std::string_view key) 
 void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
   const std::string what = "the key '" + std::string(key) + "' is a " + std::string(type_name(type));
   if (!skip_unknown_) {
-    return static_cast<void>(in.wrong(what + "; only strings and hashes can be loaded (--skip-unknown yes "
-                                             "leaves others out)"));
+    return static_cast<void>(in.wrong(what + ", an unsupported type; only strings and hashes can be loaded "
+                                             "(--skip-unknown yes skips other types)"));
   }
   if (!is_one_text(type) && element_parts(type).empty()) {
     return static_cast<void>(
-        in.wrong(what + ", which cannot be left out either: delete it in Redis first"));
+        in.wrong(what + ", an unsupported type that cannot be skipped: delete the key in Redis first"));
   }
   left_ = 0;
   if (is_one_text(type)) {
@@ -350,8 +349,7 @@ void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
 // What a module keeps beside the keys.
 void RdbReader::skip_module_data(Input& in) {
   if (!skip_unknown_)
-    return static_cast<void>(
-        in.wrong("data of a module; Holdfast has none (--skip-unknown yes leaves it out)"));
+    return static_cast<void>(in.wrong("unsupported: data of a module (--skip-unknown yes skips it)"));
   in.length();  // the module's id
   in.length();
   in.length();  // when it was to be loaded
@@ -380,7 +378,7 @@ bool RdbReader::skip_module_part(Input& in) {
       in.text(value_text_);
       return true;
     default:
-      return in.wrong("a module's value has a part of an unknown kind"), false;
+      return in.wrong("a module's value has a part of an unknown type"), false;
   }
 }
 

@@ -152,15 +152,15 @@ void cmd_lease_info(Request& r) {
 void cmd_lease_help(Request& r) {
   static constexpr std::string_view kLines[] = {
       "CANCEL <id>",
-      "    Take the lease's keys back.",
+      "    Cancel the lease and delete its keys.",
       "CONFIRM <id>",
-      "    Make the lease's keys permanent; returns their etag.",
+      "    Make the lease's keys permanent; return the fencing token.",
       "GRANT <id> <ttl> <key> <value> [<key> <value> ...]",
-      "    Put values under free keys for <ttl> milliseconds, all or none. <id> may be *.",
+      "    Set free keys to values for <ttl> milliseconds, all or none. <id> may be *.",
       "INFO <id>",
-      "    State, milliseconds left, token and keys of a lease.",
+      "    Return state, TTL in milliseconds, token and keys of a lease.",
       "RENEW <id> [<ttl>]",
-      "    Let the lease's time start anew.",
+      "    Reset the lease's TTL.",
   };
   reply_help(r, kLines);
 }

@@ -12,7 +12,8 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::string_view kDeadlockText = "DEADLOCK this wait would close a cycle of waiting owners";
+constexpr std::string_view kDeadlockText =
+    "DEADLOCK deadlock detected: the owner would wait for itself; release its locks and retry";
 
 // LOCK's options, in any order, each at most once.
 struct LockOptions {
@@ -126,10 +127,10 @@ void reply_acquisition(Request& r, const LockRequest& request, const Acquisition
       r.reply.error(kDeadlockText);
       break;
     case Admission::kTooMany:
-      r.reply.error("ERR too many waiters");
+      r.reply.error("ERR too many waiters, see max-waiters");
       break;
     case Admission::kTooManyOnKey:
-      r.reply.error("ERR too many waiters for this key");
+      r.reply.error("ERR too many waiters for this key, see max-waiters-per-key");
       break;
     case Admission::kWrongType:
       reply_wrong_type(r);

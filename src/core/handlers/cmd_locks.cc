@@ -250,19 +250,19 @@ void cmd_locks_revoke(Request& r) {
 void cmd_locks_help(Request& r) {
   static constexpr std::string_view kLines[] = {
       "BREAK <key>",
-      "    End all holds of <key> by force; their lock-delay applies.",
+      "    Release all holds of <key> by force; their lock-delay applies.",
       "CHECK <key> <token>",
-      "    Whether a present holder of <key> has <token>: 1 or 0.",
+      "    Return 1 if a current holder of <key> has <token>, else 0.",
       "INFO <key>",
-      "    Holders and waiters of <key>.",
+      "    Return the holders and waiters of <key>.",
       "LIST <cursor> [MATCH <pattern>] [COUNT <count>]",
-      "    Page through the held keys, as SCAN does.",
+      "    Return the held keys, page by page as SCAN does.",
       "OWNED <owner>",
-      "    All holds of <owner> in this database. Looks at every key.",
+      "    Return all holds of <owner> in this database. Reads every key.",
       "RAISE <key> <token>",
-      "    Raise the last token of <key> to at least <token>; returns the last token.",
+      "    Raise the last token of <key> to at least <token>; return the last token.",
       "REVOKE <key>",
-      "    Ask the holders of <key> to release it; returns how many there are.",
+      "    Ask the holders of <key> to release it; return the number of holders.",
   };
   reply_help(r, kLines);
 }

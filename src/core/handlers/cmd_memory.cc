@@ -112,15 +112,15 @@ void cmd_memory_doctor(Request& r) {
   std::string text;
   if (limit != 0 && ratio(m.used, limit) >= kNearLimit) {
     text += "Memory in use is " + percent(ratio(m.used, limit)) +
-            " of maxmemory: beyond it the server refuses commands that need more. Raise maxmemory, or "
+            " of maxmemory: beyond it the server rejects commands that need more. Raise maxmemory, or "
             "delete keys.\n";
   }
   if (m.used >= kLittle && ratio(r.s().memory.peak_bytes, m.used) >= kMuchMore) {
     text += "The peak of memory in use was " + percent(ratio(r.s().memory.peak_bytes, m.used)) +
-            " of the present use: the process may still have some of it.\n";
+            " of the present use: the process may not have freed all of it.\n";
   }
   if (m.used >= kLittle && ratio(resident, m.used) >= kMuchMore) {
-    text += "The process has " + percent(ratio(resident, m.used)) +
+    text += "The resident memory is " + percent(ratio(resident, m.used)) +
             " of the memory in use: the rest is free blocks, clients' buffers and scripts.\n";
   }
   if (m.clients >= kLittle && m.clients > m.dataset) {
@@ -133,7 +133,7 @@ void cmd_memory_doctor(Request& r) {
 
 void cmd_memory_malloc_stats(Request& r) {
   const auto& report = r.s().config.allocator_report;
-  r.reply.verbatim(report ? report() : "The host gives no report of its allocator.\n");
+  r.reply.verbatim(report ? report() : "No report of the allocator is available.\n");
 }
 
 void cmd_memory_help(Request& r) {
@@ -146,7 +146,7 @@ void cmd_memory_help(Request& r) {
       "    Return information about the memory usage of the server.",
       "USAGE <key> [SAMPLES <count>]",
       "    Return memory in bytes used by <key> and its value. Nested values are",
-      "    counted in full, whatever <count> says.",
+      "    counted in full, for any <count>.",
   };
   reply_help(r, kLines);
 }

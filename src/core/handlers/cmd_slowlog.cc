@@ -142,7 +142,7 @@ void cmd_latency_doctor(Request& r) {
   }
   std::string text;
   for (const auto& [name, e] : r.s().log.latency()) text += describe(name, e);
-  if (text.empty()) text = "No latency spike was seen since the start, or the last LATENCY RESET.\n";
+  if (text.empty()) text = "No latency spike since the start or the last LATENCY RESET.\n";
   r.reply.verbatim(text + "SLOWLOG GET shows which commands took longest.\n");
 }
 
@@ -195,7 +195,7 @@ void cmd_latency_help(Request& r) {
       "    Reset latency data of one or more <event> classes.",
       "    (default: reset all data for all event classes)",
       "HISTOGRAM [COMMAND ...]",
-      "    Return how the times of the named commands are spread, by powers of two.",
+      "    Return the latency histogram of the named commands, by powers of two.",
       "    If no commands are specified then all histograms are replied.",
   };
   reply_help(r, kLines);

@@ -65,7 +65,7 @@ void Restore::aux(std::string_view name, std::string_view value) {
   if (name == kAuxHold) {
     ByteReader in(value);
     hold_ = read_hold(in);
-    if (!in.ok()) fail("a " + std::string(kAuxHold) + " is cut off");
+    if (!in.ok()) fail("a " + std::string(kAuxHold) + " is incomplete");
   } else if (name == kAuxPlain) {
     plain_ = true;
   } else if (name == kAuxJournal) {
@@ -81,7 +81,7 @@ void Restore::aux(std::string_view name, std::string_view value) {
     s_.tokens.raise(turn_.keys(0).key(value.substr(blank + 1)), token, near_token(s_.config, now_));
   } else if (name == kAuxClock) {
     const auto clock = read_clock_text(value);
-    if (!clock) return fail("a " + std::string(kAuxClock) + " is no clock");
+    if (!clock) return fail("a " + std::string(kAuxClock) + " is not a clock");
     turn_.now = reading_time(s_.config, now_, *clock);
   } else if (name == kAuxRecords) {
     records_ = value;

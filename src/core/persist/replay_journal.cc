@@ -52,7 +52,7 @@ std::string replay_lock(Context& ctx, DbIndex db, ByteReader& in) {
   std::vector<SavedHolder> holders;
   for (uint64_t n = in.number(); n > 0 && in.ok(); --n) holders.push_back(read_holder(in));
   if (!in.ok() || restore_lock(ctx, db, key, holders)) return {};
-  return wrong(key, "holders that do not admit each other");
+  return wrong(key, "holders that conflict with each other");
 }
 
 std::string replay_fields(Context& ctx, DbIndex db, ByteReader& in, Record op) {
@@ -61,7 +61,7 @@ std::string replay_fields(Context& ctx, DbIndex db, ByteReader& in, Record op) {
   if (!in.ok()) return {};
   const Key found = ctx.keys(db).key(key);
   Keyspace::Found f = ctx.keys(db).find(found);
-  if (!f || !is_hash(*f)) return wrong(key, "fields of a key that holds no hash");
+  if (!f || !is_hash(*f)) return wrong(key, "fields of a key that is not a hash");
   if (op == Record::kSetFields) {
     set_fields(ctx, db, found, f, texts, {});
   } else {
@@ -74,7 +74,7 @@ std::string replay_holder(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   const SavedHolder holder = read_holder(in);
   if (!in.ok() || restore_holder(ctx, db, key, holder)) return {};
-  return wrong(key, "a holder that the key has no place for");
+  return wrong(key, "a holder that conflicts with the other holders");
 }
 
 std::string replay_erased_holder(Context& ctx, DbIndex db, ByteReader& in) {
@@ -84,7 +84,7 @@ std::string replay_erased_holder(Context& ctx, DbIndex db, ByteReader& in) {
   Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
   const bool lock = f && type_of(*f) == EntryType::kLock;
   const Holder* h = lock ? lock_body_of(*f)->find(owner) : nullptr;
-  if (h == nullptr) return wrong(key, "the end of a hold that is not there");
+  if (h == nullptr) return wrong(key, "the end of a hold that does not exist");
   end_holder(ctx, db, f, h, End::kDeleted, ctx.now.mono);
   return {};
 }
@@ -122,7 +122,7 @@ std::string replay_lease_end(Context& ctx, ByteReader& in) {
   const uint8_t state = in.u8();
   const Token token{std::min(in.number(), kMaxToken)};
   if (!in.ok()) return {};
-  if (state > static_cast<uint8_t>(LeaseState::kExpired)) return "a lease has ended in no known way";
+  if (state > static_cast<uint8_t>(LeaseState::kExpired)) return "unknown outcome of a lease";
   if (LiveLease* lease = ctx.s.leases.find(id)) {
     ctx.s.timers.cancel(lease);
     ctx.s.leases.end(lease, static_cast<LeaseState>(state));
@@ -183,7 +183,7 @@ std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) 
     case Record::kClock:
       break;  // replay() has it
   }
-  return "a record of an unknown kind";
+  return "a record of an unknown type";
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ std::string replay(Context& ctx, std::string_view records) {
     const bool clock = op == Record::kClock;
     std::string why = clock ? replay_clock(ctx, now, in) : replay_one(ctx, op, number, in);
     if (!why.empty()) return why;
-    if (!in.ok()) return "a record is cut off";
+    if (!in.ok()) return "a record is incomplete";
   }
   return {};
 }

@@ -16,7 +16,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kNoMemory =
-    "ERR not enough memory for the script: script-run-memory or script-memory may be raised";
+    "ERR not enough memory for the script: raise script-run-memory or script-memory";
 
 }  // namespace
 

@@ -23,7 +23,7 @@ void reply_subcommand_syntax(Request& r) {
 }
 void reply_syntax_error(Request& r) { r.reply.error("ERR syntax error"); }
 void reply_too_many_ahead(Request& r) {
-  r.reply.error("ERR too many keys have tokens ahead of the clock, as far as max-token-lead allows");
+  r.reply.error("ERR too many keys have tokens ahead of the clock; retry later, or with a smaller token");
 }
 
 void reply_not_an_integer(Request& r) { r.reply.error("ERR value is not an integer or out of range"); }
