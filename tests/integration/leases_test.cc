@@ -234,7 +234,7 @@ TEST_CASE("leases: a grant whose answer is lost leaves nothing behind") {
       CHECK(e.cause());
     }
   });
-  until("it was granted and cancelled", [&] { return info(rig.control, "locks", "lease_fates") == 2; });
+  until("it was granted and cancelled", [&] { return info(rig.control, "locks", "lease_outcomes") == 2; });
   CHECK(rig.ask("EXISTS a b") == "0");
 }
 

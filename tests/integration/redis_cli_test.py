@@ -267,7 +267,7 @@ def redis_benchmark_runs_lock_without_an_error(server):
                          timeout=LIMIT_S)
     has(run.stdout, "requests per second")
     equal("rror" in run.stdout, False)
-    has(server.cli("INFO", "locks"), "lock_refusals:0\r")
+    has(server.cli("INFO", "locks"), "lock_rejections:0\r")
 
 
 if __name__ == "__main__":

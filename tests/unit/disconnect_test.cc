@@ -195,7 +195,7 @@ std::string wait_behind(int waiters, bool one_is_in_the_way, std::string& given_
   crowd.must({"LOCK", "mine", one_is_in_the_way ? "last" : "0", "0", "WAIT", "0", "ASYNC"});
   std::string reply = me.say({"LOCK", "other", "me", "0", "WAIT", "0"});
   Talker third(engine);
-  given_up = info(third, "lock_deadlock_searches_given_up");
+  given_up = info(third, "lock_deadlock_searches_aborted");
   return reply;
 }
 

@@ -175,20 +175,24 @@ void cpu_section(const Request&, const HostFacts& host, std::string& out) {
   line(out, "used_cpu_user", std::to_string(host.cpu_user_s));
 }
 
+// A field that was renamed keeps its old name on the next line, for one version.
 void locks_section(const Request& r, const HostFacts&, std::string& out) {
   const Stats& s = r.s().stats;
   line(out, "lock_grants", s.grants);
   line(out, "lock_queued_grants", s.queued_grants);
+  line(out, "lock_rejections", s.refusals);
   line(out, "lock_refusals", s.refusals);
   line(out, "lock_releases", s.releases);
   line(out, "lock_renewals", s.renewals);
   line(out, "lock_timeouts", s.timeouts);
   line(out, "lock_deadlocks", s.deadlocks);
+  line(out, "lock_deadlock_searches_aborted", s.deadlock_searches_given_up);
   line(out, "lock_deadlock_searches_given_up", s.deadlock_searches_given_up);
   line(out, "lock_broken", s.broken_holds);
   line(out, "lock_waiters", uint64_t{r.s().queues.waiting()});
   line(out, "lock_queues", uint64_t{r.s().queues.queues()});
   line(out, "leases", uint64_t{r.s().leases.size()});
+  line(out, "lease_outcomes", uint64_t{r.s().leases.remembered()});
   line(out, "lease_fates", uint64_t{r.s().leases.remembered()});
   line(out, "largest_token", r.s().tokens.largest());
 }
