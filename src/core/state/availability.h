@@ -1,4 +1,4 @@
-// What the disk lets the server do at present. The shell says so; requests.cc and waiting.cc obey.
+// What the disk allows the server to do at present. The shell sets it; requests.cc and waiting.cc obey it.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 namespace holdfast {
 
 struct Availability {
-  bool loading = false;  // data is being read: few commands run
-  // Why nothing that has to be kept may be promised now: the text of an error. Empty: it may.
+  bool loading = false;  // the shell reads the data: few commands run
+  // Error text: why the server can promise nothing that must be kept. Empty if it can.
   std::string refusal;
-  // Holds that were lost may be alive elsewhere until then: nothing is granted.
+  // Until this time, lost holds may still be valid elsewhere, so the server grants nothing.
   TimeMs recovering_until{0};
 
   bool grants(TimeMs now) const { return refusal.empty() && is_due(recovering_until, now); }

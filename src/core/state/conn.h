@@ -1,4 +1,4 @@
-// What the engine knows of a connection, and the table of all of them. Owns the output buffers; knows no
+// The engine's record of each connection, and the table of all connections. Owns the output buffers; has no
 // socket.
 #pragma once
 
@@ -23,10 +23,10 @@ struct Waiter;
 struct Command;
 struct AclUser;
 
-// What a name takes where it is kept in a tree, by estimate.
+// Estimated bytes that a name takes as an entry of a tree.
 inline uint64_t bytes_of_name(std::string_view name) { return name.size() + 64; }
 
-// Names one hold of a key that has several or one.
+// Names one hold of a key; the key may have several holds.
 struct HoldName {
   DbIndex db = 0;
   std::string key;
@@ -34,11 +34,11 @@ struct HoldName {
   auto operator<=>(const HoldName&) const = default;
 };
 
-// Requests in one piece of memory, as there may be millions: of each the number of its arguments, then the
-// length and the bytes of each.
+// A list of requests in one block of memory, as there may be millions of them. For each request it stores
+// the number of arguments, then the length and the bytes of each argument.
 class QueuedRequests {
  public:
-  // What add() would take.
+  // The bytes that add() would append.
   static size_t bytes_of(std::span<const std::string_view> argv) {
     size_t bytes = sizeof(size_t);
     for (const std::string_view arg : argv) bytes += sizeof(size_t) + arg.size();
@@ -60,7 +60,7 @@ class QueuedRequests {
   size_t bytes() const { return bytes_.size(); }
   Buffer& memory() { return bytes_; }
 
-  // Calls f(argv) for each, in order. Its views are good as long as this is not changed.
+  // Calls f(argv) for each request, in order. The views are valid until this list changes.
   template <class F>
   void for_each(F f) const {
     std::string_view rest = bytes_.view();
@@ -71,7 +71,7 @@ class QueuedRequests {
     }
   }
 
-  // Drops the first and calls f(argv) for it, which may add others once it has done with its views.
+  // Removes the first request and calls f(argv) for it. f may add requests after its last use of its views.
   template <class F>
   void take_first(F f) {
     std::string_view rest = bytes_.view();
@@ -108,9 +108,9 @@ class QueuedRequests {
 struct Transaction {
   QueuedRequests requests;
   bool has_script = false;
-  bool writes = false;  // a request of it may write,
-  bool grows = false;   // or may grow memory
-  bool broken = false;  // a request was refused while being queued: EXEC will refuse all
+  bool writes = false;  // a request of it may write
+  bool grows = false;   // a request of it may allocate memory
+  bool broken = false;  // a request was rejected when it was queued: EXEC rejects the transaction
 };
 
 // A key that a connection watches for EXEC.
@@ -120,44 +120,44 @@ struct WatchedKey {
   auto operator<=>(const WatchedKey&) const = default;
 };
 
-// What a connection with CLIENT TRACKING on has asked for.
+// The settings of a connection with CLIENT TRACKING on.
 struct ClientTracking {
   bool bcast = false;
   bool optin = false;
   bool optout = false;
   bool noloop = false;
-  bool caching = false;               // CLIENT CACHING was said: for the next command
-  bool redirect_broken = false;       // the connection that was to be told has gone
-  uint64_t redirect = 0;              // the serial of the connection that is told instead; 0: this one
-  std::vector<std::string> prefixes;  // BCAST: of the keys it hears of
+  bool caching = false;               // CLIENT CACHING applies to the next command
+  bool redirect_broken = false;       // the connection that gets the invalidations disconnected
+  uint64_t redirect = 0;              // serial of the connection that gets the invalidations; 0: this one
+  std::vector<std::string> prefixes;  // BCAST: prefixes of the keys that are tracked
 };
 
-enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkip };  // CLIENT REPLY; kSkip: the present one
+enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkip };  // CLIENT REPLY; kSkip: the present reply
 
 struct Conn {
   ConnId id;
   DbIndex db = 0;
   int protocol = 2;
-  bool dirty = false;  // stands in Effects::dirty
+  bool dirty = false;  // is in Effects::dirty
   bool closing = false;
-  bool leaving = false;  // it has gone, and is taken apart: see disconnect.h
-  bool checked = true;   // its user may not do everything, or it has still to say who it is: see acl.h
+  bool leaving = false;  // disconnected; its cleanup goes on: see disconnect.h
+  bool checked = true;   // its user's rights are limited, or it must still authenticate: see acl.h
   bool authenticated = false;
-  bool running = false;          // one of its requests runs now: it hears of other things after the reply
-  Waiter* blocked_on = nullptr;  // the request that keeps it from going on, if any
-  std::list<Waiter*> waiters;    // all its waiting requests, ASYNC ones too, in their order
+  bool running = false;          // one of its requests runs now: pushes go behind the reply
+  Waiter* blocked_on = nullptr;  // the request that blocks the connection, if any
+  std::list<Waiter*> waiters;    // all its waiting requests, ASYNC ones too, in FIFO order
   absl::btree_set<HoldName> session_holds;
-  uint32_t session = 0;  // how often RESET has begun a new one
+  uint32_t session = 0;  // number of sessions that RESET has begun
   std::unique_ptr<Transaction> transaction;
   absl::btree_set<WatchedKey> watched;
-  bool watch_broken = false;  // one of them has changed
+  bool watch_broken = false;  // a watched key has changed
   absl::btree_set<std::string> channels;
   absl::btree_set<std::string> patterns;
   absl::btree_set<std::string> shard_channels;
   std::unique_ptr<ClientTracking> tracking;
-  QueuedRequests postponed;  // a request to be run when CLIENT PAUSE is over: see pause.h
-  QueuedRequests chunks;     // of the request that runs in several turns: see chunked_requests.h
-  bool in_script = false;    // its script, or transaction with one, has been put off
+  QueuedRequests postponed;  // a request that runs when CLIENT PAUSE is over: see pause.h
+  QueuedRequests chunks;     // the rest of a chunked request: see chunked_requests.h
+  bool in_script = false;    // its script, or transaction with one, is suspended: a resumable request
   bool in_exec = false;      // its transaction runs
   bool monitor = false;
   bool no_evict = false;
@@ -176,14 +176,14 @@ struct Conn {
   TimeMs last_active;
   const Command* last_command = nullptr;
   size_t unparsed_bytes = 0;
-  uint64_t name_bytes = 0;  // of what it watches and has subscribed to
+  uint64_t name_bytes = 0;  // bytes of the names that it watches and has subscribed to
 
   size_t subscriptions() const { return channels.size() + patterns.size() + shard_channels.size(); }
 };
 
 class ConnTable {
  public:
-  // Null where the connection has gone.
+  // Returns null if the connection is closed.
   Conn* find(ConnId id) const {
     Conn* c = id.slot < slots_.size() ? slots_[id.slot].get() : nullptr;
     return c != nullptr && c->id == id ? c : nullptr;
@@ -193,15 +193,15 @@ class ConnTable {
     assert(c != nullptr);
     return *c;
   }
-  // Null also where it is leaving: nobody is to name it any more.
+  // Returns null also if the connection is being cleaned up after a disconnect: no command may name it
+  // then.
   Conn* find_serial(uint64_t serial) const {
     const auto it = by_serial_.find(serial);
     if (it == by_serial_.end() || slots_[it->second]->leaving) return nullptr;
     return slots_[it->second].get();
   }
 
-  // The youngest connection there may have been with these low 24 bits of the serial; null where it has
-  // gone.
+  // Returns the youngest connection that can have these low 24 bits of the serial; null if it is closed.
   Conn* find_bits(uint64_t bits) const {
     constexpr uint64_t kMask = (1U << 24U) - 1;
     const uint64_t back = (last_serial_ - bits) & kMask;
@@ -228,7 +228,7 @@ class ConnTable {
 
   size_t size() const { return by_serial_.size(); }
   uint64_t opened() const { return last_serial_; }
-  // In no order that may show.
+  // The order is arbitrary, so it must not be visible to clients.
   template <class F>
   void for_each(F f) const {
     for (const auto& slot : slots_) {

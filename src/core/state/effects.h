@@ -1,4 +1,4 @@
-// What the engine leaves for the shell to do.
+// The work that the engine leaves to the shell.
 #pragma once
 
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace holdfast {
 
-// What the shell must do after a turn of its loop, in this order.
+// The work of the shell at the end of a loop iteration, in this order.
 struct Effects {
-  // 1. Send the output of each of these as far as the socket takes it at once, close it, then drop() it.
-  // First, so that whoever has another client killed hears of it when that is done.
+  // 1. For each of these: send the output as far as the socket takes it at once, close it, then drop() it.
+  // This comes first, so that a client that kills another client gets its reply after the kill is done.
   std::vector<ConnId> closes;
-  // 2. Send Engine::output() of each of these. A connection stands here once, however many replies it got.
+  // 2. Send Engine::output() of each of these. A connection is listed once, however many replies it got.
   std::vector<ConnId> dirty;
-  // 3. Parse on where buffered input was left: these are no longer blocked, and no readable event will
-  // come.
+  // 3. Continue to parse the buffered input of each of these. They are no longer blocked, and no readable
+  // event will come.
   std::vector<ConnId> wakes;
 
   bool empty() const { return dirty.empty() && wakes.empty() && closes.empty(); }

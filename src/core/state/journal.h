@@ -1,5 +1,5 @@
-// Records of changes that the shell has not taken yet, and what the next ones depend on. The functions that
-// write them are those of events/record_changes.h.
+// Records of changes that the shell has not taken yet, and the state that later records depend on. The
+// functions of events/record_changes.h write the records.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -15,19 +15,19 @@ inline constexpr int64_t kNoClock = INT64_MIN;
 
 struct Journal {
   bool on = false;
-  std::string out;      // records of this turn
-  bool grants = false;  // whether they have anything to rely on, not only ends
-  // A key whose record is put off: one change is often several steps, and only the last state counts.
+  std::string out;      // records of this loop iteration
+  bool grants = false;  // a record grants something that a client may rely on (not only ends)
+  // A key whose record is deferred: one change is often several steps, and only the last state counts.
   bool pending = false;
   DbIndex db = 0;
   std::string key;
-  // Keys with large values, whose records are put off to the end of the turn: however often a turn changes
-  // one, it is written once. The time of the last change.
+  // Keys with large values. Their records are deferred to the end of the loop iteration, so that a key is
+  // written once however often it changes. `changed_at` is the time of the last change.
   absl::btree_set<std::pair<DbIndex, std::string>> large;
   Now changed_at;
-  TimeMs latest_deadline{0};    // of all that was ever recorded here; kNever where something has none
-  int64_t ahead_ms = kNoClock;  // of the last clock in this file
-  // The last clock that was read of this file; no id: none.
+  TimeMs latest_deadline{0};    // latest of all recorded deadlines; kNever if one of them is kNever
+  int64_t ahead_ms = kNoClock;  // of the last clock record in this file
+  // The last clock record that was read from this file. The id is empty if there is none.
   std::string read_boot_id;
   int64_t read_ahead_ms = 0;
 };

@@ -1,4 +1,4 @@
-// Live leases by id, and a bounded memory of ended ones.
+// Live leases by id, and a bounded number of ended ones.
 #include "core/state/lease_table.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void LeaseTable::remember(std::string_view id, LeaseState state, Token token) {
   id_bytes_ += 2 * id.size();
   while (order_.size() > memory_) {
     const auto it = outcomes_.find(order_.front().second);
-    // An id that was used again has a younger outcome, or none.
+    // If the id was used again, it has a younger outcome, or none.
     if (it != outcomes_.end() && it->second.serial == order_.front().first) outcomes_.erase(it);
     id_bytes_ -= 2 * order_.front().second.size();
     order_.pop_front();

@@ -1,5 +1,5 @@
-// Leases: which keys a lease put, and the outcomes of ended ones. Owns both. Knows no keyspace: whether the
-// keys are still the lease's own is asked in leases.cc.
+// Leases: the keys that each lease created, and the outcomes of ended leases. Owns both. Knows no keyspace:
+// leases.cc checks whether the keys still belong to the lease.
 #pragma once
 
 #include <deque>
@@ -16,18 +16,18 @@ namespace holdfast {
 
 enum class LeaseState : uint8_t { kGranted, kConfirmed, kCancelled, kExpired };
 
-// A granted lease. Its timer is its expiry.
+// A live lease. Its timer fires when the lease expires.
 struct LiveLease : Timer {
   LiveLease() : Timer(TimerKind::kLeaseEnd) {}
   std::string id;
   DbIndex db = 0;
   std::vector<std::string> keys;
-  uint64_t serial = 0;  // given by the table; never used twice
+  uint64_t serial = 0;  // assigned by the table; never used twice
   Token token;
   DurationMs ttl;
 };
 
-// What is remembered of an ended lease.
+// What the table remembers of an ended lease: how it ended, and its token.
 struct LeaseOutcome {
   LeaseState state = LeaseState::kExpired;
   Token token;
@@ -40,29 +40,30 @@ class LeaseTable {
 
   LiveLease* find(std::string_view id) const;
   const LeaseOutcome* outcome(std::string_view id) const;
-  // The id must not be in use. Its outcome of an earlier life is forgotten.
+  // Adds a lease. The id must not be in use. Forgets the outcome of an earlier lease with this id.
   LiveLease* add(std::unique_ptr<LiveLease> lease);
-  // Puts a lease back under its own serial. The id must not be in use.
+  // Adds a restored lease with its own serial. The id must not be in use.
   LiveLease* restore(std::unique_ptr<LiveLease> lease);
-  // Removes a lease, whose timer must be disarmed, as if it had never been.
+  // Removes a lease without an outcome. Its timer must be disarmed.
   void forget(LiveLease* lease) {
     id_bytes_ -= lease->id.size();
     live_.erase(live_.find(lease->id));
   }
-  // Puts back how a lease ended.
+  // Restores the outcome of an ended lease.
   void remember(std::string_view id, LeaseState state, Token token);
-  // Ends a lease, whose timer must be disarmed, and remembers how.
+  // Ends a lease and remembers its outcome. Its timer must be disarmed.
   void end(LiveLease* lease, LeaseState state);
 
   size_t size() const { return live_.size(); }
   size_t remembered() const { return outcomes_.size(); }
-  uint64_t id_bytes() const { return id_bytes_; }  // of all that is remembered or alive
+  uint64_t id_bytes() const { return id_bytes_; }  // bytes of the ids of all live and ended leases
   template <class F>
   void for_each(F f) const {
     for (const auto& [id, lease] : live_) f(*lease);
   }
 
-  // Oldest first; of an id that was used again the younger only.
+  // Calls f(id, outcome) for each ended lease, oldest first. If an id was used again, only its younger
+  // outcome counts.
   template <class F>
   void for_each_outcome(F f) const {
     for (const auto& [serial, id] : order_) {

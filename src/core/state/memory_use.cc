@@ -1,4 +1,4 @@
-// What counts as memory in use, and what of it can go at once.
+// Counts the memory in use, and frees memory that is no longer needed.
 #include "core/state/memory_use.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace holdfast {
 
 uint64_t used_memory_bytes(const EngineState& s) {
-  // What stands beside an object in indexes and allocator, by estimate.
+  // Estimated overhead of an object in indexes and in the allocator.
   constexpr uint64_t kIndexBytes = 256;
   uint64_t bytes = s.memory.startup_bytes + s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
                    s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
@@ -31,7 +31,7 @@ uint64_t record_memory_use(Context& ctx) {
   return bytes;
 }
 
-// A flushed keyspace that no snapshot needs any more.
+// The first flushed keyspace that no snapshot needs any more.
 static auto next_flushed(const EngineState& s) {
   return std::ranges::find_if(s.flushed, [](const auto& keys) { return !keys->saving(); });
 }

@@ -8,14 +8,14 @@ namespace holdfast {
 struct EngineState;
 struct Context;
 
-// What waits to be given back to the system counts as well.
+// Returns the bytes in use. Memory that waits to be freed counts as well.
 uint64_t used_memory_bytes(const EngineState& s);
-// Gives back some of what waits for that; false: nothing does that can go now.
+// Frees a part of the memory that waits to be freed. Returns false if no part of it can be freed now.
 bool free_some(EngineState& s);
-// The same, and notes it for the peak.
+// Returns used_memory_bytes(), and records it for the peak.
 uint64_t record_memory_use(Context& ctx);
 
-// Frees a part of a flushed keyspace that no snapshot needs any more; false: there is none.
+// Frees a part of a flushed keyspace that no snapshot needs any more. Returns false if there is none.
 bool free_flushed(EngineState& s);
 bool has_flushed_to_free(const EngineState& s);
 

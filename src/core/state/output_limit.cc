@@ -1,4 +1,4 @@
-// The limits of output, and what happens beyond them.
+// Sets the output limits, and closes connections that are over them.
 #include "core/state/output_limit.h"
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 namespace holdfast {
 
 void renew_output_limit(const EngineState& s, Conn& c) {
-  // Enough for the answers to a login, and for some hundred errors. No limit is less, or nobody could set
-  // another.
+  // Enough for the replies to a login, and for some hundred errors. No limit is lower, so that a client can
+  // always log in and set another limit.
   constexpr size_t kGuestOutputBytes = size_t{16} << 10U;
   const Limits& limits = s.config.limits;
   uint64_t bytes = c.subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;

@@ -1,4 +1,5 @@
-// CLIENT PAUSE: requests that come meanwhile are kept with their connections, and run when it is over.
+// CLIENT PAUSE: requests that arrive during a pause are kept with their connections, and run when it is
+// over.
 #pragma once
 
 #include <optional>
@@ -8,9 +9,9 @@
 namespace holdfast {
 
 struct Pause {
-  std::optional<TimeMs> until;  // nullopt: none
+  std::optional<TimeMs> until;  // nullopt: no pause
   bool writes_only = false;
-  bool over = false;  // what was kept is to be run before the turn ends
+  bool over = false;  // the kept requests must run before the loop iteration ends
 };
 
 }  // namespace holdfast

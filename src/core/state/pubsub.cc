@@ -1,4 +1,4 @@
-// The index of subscriptions.
+// Changes the index of subscriptions.
 #include "core/state/pubsub.h"
 
 namespace holdfast {

@@ -1,5 +1,5 @@
-// Which connections have subscribed to which channel or pattern. Owns the index; what each connection has
-// subscribed to stands in its Conn.
+// The index of subscriptions: the subscribers of each channel and pattern. Owns the index; each Conn lists
+// its own channels and patterns.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -13,21 +13,21 @@ namespace holdfast {
 
 class PubSub {
  public:
-  // By serial, so that the order in which they are told is the order in which they came.
+  // Keyed by serial, so that messages go to the connections in the order in which they connected.
   using Subscribers = absl::btree_map<uint64_t, ConnId>;
 
   bool empty() const { return channels.empty() && patterns.empty(); }
 
-  // A tree, not a hash table, as one that grows keeps everybody waiting.
+  // A tree, not a hash table: a hash table that grows delays all clients.
   using Names = absl::btree_map<std::string, Subscribers, std::less<>>;
-  // Puts a subscriber in who is not yet in, and takes one out who must be in.
+  // Adds a connection that has not subscribed to the name; removes one that has.
   void add(Names& names, const std::string& name, Conn& c);
   void remove(Names& names, const std::string& name, Conn& c);
 
   Names channels;
   Names patterns;
-  Names shard_channels;  // SSUBSCRIBE: a world of names of its own
-  uint64_t bytes = 0;    // of the names, here and in Conn, by estimate
+  Names shard_channels;  // SSUBSCRIBE: separate from `channels`
+  uint64_t bytes = 0;    // estimated bytes of the names, here and in Conn
 };
 
 }  // namespace holdfast

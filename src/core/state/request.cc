@@ -1,4 +1,4 @@
-// Replies that several handlers give.
+// Replies that several handlers use.
 #include "core/state/request.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// One request being run: what a handler is given, and the replies that several handlers give.
+// A running request: the input of a command handler, and the replies that several handlers use.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace holdfast {
 
-// One request being run. The handler parses all, checks all, changes once, replies once.
+// A running request. The handler parses all, checks all, changes once, replies once.
 struct Request {
   Context& ctx;
   Conn& c;
   const Command& command;
   std::span<const std::string_view> argv;
   Reply reply;
-  bool may_block = false;      // not inside a transaction or a script
-  bool from_script = false;    // by redis.call()
-  bool error_counted = false;  // a script's error is that of its command, which has been counted
+  bool may_block = false;      // false inside a transaction or a script
+  bool from_script = false;    // called by redis.call()
+  bool error_counted = false;  // a script failed by the error of a command, which is already counted
 
   EngineState& s() const { return ctx.s; }
   Keyspace& keys() const { return ctx.keys(c.db); }
@@ -28,20 +28,21 @@ struct Request {
   TimeMs now() const { return ctx.now.mono; }
 };
 
-// Reads an argument that must be a number in a range; where it is none, writes an error that names `what`.
+// Reads an argument that must be a number in a range. If it is not, writes an error that names `what` and
+// returns nullopt.
 std::optional<int64_t> read_number(Request& r, size_t i, std::string_view what, int64_t lowest,
                                    int64_t highest);
 
-// Errors that several handlers give.
+// Error replies that several handlers use.
 void reply_syntax_error(Request& r);
 void reply_wrong_arity(Request& r);
 void reply_not_an_integer(Request& r);
 void reply_too_many_ahead(Request& r);
 void reply_wrong_type(Request& r);
-// A subcommand with a wrong number of arguments, where Redis points to HELP.
+// The error for a subcommand with a wrong number of arguments, where Redis refers to HELP.
 void reply_subcommand_syntax(Request& r);
 
-// The lines of "X HELP", with Redis's first and last.
+// Writes the reply of "X HELP": the lines, between Redis's first line and its last two.
 void reply_help(Request& r, std::span<const std::string_view> lines);
 
 }  // namespace holdfast

@@ -7,7 +7,8 @@ namespace holdfast {
 
 namespace {
 
-// A minute of microseconds, so that a key whose tokens grow one by one takes few writes to the disk.
+// One minute in microseconds. With this reserve, a key whose tokens grow one by one needs few writes to the
+// disk.
 constexpr uint64_t kReserve = 60'000'000;
 
 }  // namespace
@@ -23,7 +24,7 @@ void Tokens::raise(const Key& key, Token token, uint64_t limit) {
   if (token.value <= stripe(key)) return;
   const auto own = ahead_.find(key.bytes);
   if (own != ahead_.end() && std::max(token.value, own->second.token) <= limit) {
-    // The clock has caught up.
+    // The clock has caught up: the stripe's counter suffices again.
     raise_stripe(key, std::max(token.value, own->second.token));
     ahead_.erase(own);
     return;
@@ -47,7 +48,8 @@ bool Tokens::fits(const Key& key, uint64_t token, uint64_t limit) {
   return is_near(token, limit) || make_room(key, limit);
 }
 
-// Whether the key has or may have a counter of its own. Counters that the clock has caught up with go.
+// Whether the key has or can have a counter of its own. Removes own counters that the clock has caught up
+// with.
 bool Tokens::make_room(const Key& key, uint64_t limit) {
   if (ahead_.contains(key.bytes)) return true;
   if (key.bytes.size() > kMaxAheadKeyBytes) return false;

@@ -1,6 +1,7 @@
-// Fencing tokens: a counter for each stripe of keys, so that a key's tokens grow with every grant, whatever
-// becomes of the key. Owns 512 KiB of counters. The database is no part of a stripe. A token that a client
-// has moved far ahead of the clock counts for its own key alone: a few keys have a counter of their own.
+// Fencing tokens. Each stripe of keys has a counter, so that a key's tokens grow with every grant, also
+// after the key was deleted. Owns 512 KiB of counters. A stripe does not depend on the database. If a
+// client moves a token far ahead of the clock, the token counts for its key alone: a few keys have a
+// counter of their own.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -15,13 +16,13 @@
 
 namespace holdfast {
 
-// The last token that a client can name: the 2^40 behind it are the server's own, so that there is a next
-// one.
+// The last token that a client can name. The server reserves the 2^40 tokens above it, so that there is
+// always a next one.
 inline constexpr uint64_t kLastNamedToken = kMaxToken - (uint64_t{1} << 40U);
 
-// What has to be on disk before an answer with a token leaves.
+// The state that must be on disk before a reply with a token is sent.
 struct IssuedTokens {
-  uint64_t largest = 0;           // of all stripes
+  uint64_t largest = 0;           // over all stripes
   std::vector<AheadToken> ahead;  // keys with a counter of their own
   uint64_t ahead_serial = 0;      // see Tokens::ahead_serial()
 };
@@ -32,11 +33,11 @@ class Tokens {
   static constexpr size_t kMaxAhead = 256;  // keys with a counter of their own
   static constexpr size_t kMaxAheadKeyBytes = 512;
 
-  // No token at or below `floor` is ever given out.
+  // No token at or below `floor` is ever granted.
   explicit Tokens(uint64_t floor) : counters_(kStripes, floor), largest_(floor) {}
 
-  // The token of a new grant: max(last + 1, hint). A hint that is not near counts only where the key has,
-  // or can have, a counter of its own.
+  // Returns the token of a new grant: max(last + 1, hint). A hint that is not near counts only if the key
+  // has, or can have, a counter of its own.
   Token next(const Key& key, uint64_t hint, uint64_t limit) {
     uint64_t& counter = stripe(key);
     if (ahead_.empty() && (hint == 0 || is_near(hint, limit))) [[likely]] {
@@ -46,17 +47,17 @@ class Tokens {
     }
     return next_ahead(key, hint, limit);
   }
-  // No later grant of the key gets `token` or less. A token that is not near goes to a counter of the key
-  // alone; where there is no room for one, to that of the stripe.
+  // After this call, every grant of the key gets a token above `token`. A token that is not near goes to
+  // the key's own counter, or to the stripe's counter if there is no room for another own counter.
   void raise(const Key& key, Token token, uint64_t limit);
-  // Whether the token may go to the counter of a stripe: no key gets ahead of the clock with it that is not
-  // so already, or would be after a restart.
+  // Whether the token may go to the counter of a stripe. Such a token moves no key ahead of the clock,
+  // except keys that are ahead already or would be after a restart.
   bool is_near(uint64_t token, uint64_t limit) const { return token <= std::max(limit, largest_ + 1); }
-  // Whether raise() can keep the token apart from other keys, if it has to.
+  // Whether raise() can keep the token apart from other keys, if it must.
   bool fits(const Key& key, uint64_t token, uint64_t limit);
-  // The same of all stripes.
+  // Raises the counters of all stripes to at least `token`.
   void raise_all(Token token);
-  // A counter of an earlier run. It is on disk.
+  // Restores a key's own counter from an earlier run. It is already on disk.
   void restore(const AheadToken& saved) { ahead_[saved.key] = {saved.token, saved.token}; }
 
   uint64_t last(const Key& key) const {
@@ -66,18 +67,19 @@ class Tokens {
     const auto own = ahead_.find(key.bytes);
     return own == ahead_.end() ? counter : std::max(counter, own->second.token);
   }
-  // Of the stripes.
+  // The largest counter of all stripes.
   uint64_t largest() const { return largest_; }
   size_t ahead_keys() const { return ahead_.size(); }
-  // Grows when what was issued of counters of single keys is no longer covered by the last issued().
+  // Grows when own counters of keys pass the values that the last issued() returned.
   uint64_t ahead_serial() const { return ahead_serial_; }
-  // `exact`: nothing is issued any more. Otherwise counters of single keys come with a reserve.
+  // Returns the state to save. `exact`: the last tokens themselves, because the server grants no more.
+  // Otherwise own counters of keys include a reserve.
   IssuedTokens issued(bool exact = false) const;
 
  private:
   struct Own {
     uint64_t token = 0;
-    uint64_t reserve = 0;  // what issued() says: at least `token`
+    uint64_t reserve = 0;  // the value that issued() returns: at least `token`
   };
   uint64_t& stripe(const Key& key) { return counters_[key.hash % kStripes]; }
   Token next_ahead(const Key& key, uint64_t hint, uint64_t limit);

@@ -1,4 +1,4 @@
-// The indexes of queues and waiters, changed together.
+// Changes the queues and the indexes of waiters together.
 #include "core/state/wait_queue.h"
 
 #include <cassert>
@@ -35,7 +35,7 @@ void WaitQueues::destroy(WaitQueue* q) {
   queues.erase(queues.find(std::pair(q->db, q->key())));
 }
 
-// Upgrades stand together at the head, so that ranks below the others' first suffice for all of them.
+// Upgrades are together at the head, so ranks below the first rank of the other waiters suffice for them.
 void WaitQueues::put_in(Waiter* w) {
   WaitQueue* q = w->queue;
   w->rank = ++q->last_rank;

@@ -1,5 +1,5 @@
-// The requests that wait for a key, in order, and the indexes over all queues. Owns queues and waiters.
-// Knows no keyspace: who may be let in is decided in waiting.cc.
+// The waiters of each key, in FIFO order, and the indexes over all queues. Owns queues and waiters. Knows
+// no keyspace: waiting.cc decides which waiters are granted.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -22,14 +22,14 @@ namespace holdfast {
 
 struct WaitQueue;
 
-// One request in a queue. Its timer is the end of its wait.
+// One waiting request. Its timer fires at its timeout.
 struct Waiter : Timer {
   Waiter() : Timer(TimerKind::kWaitEnd) {}
   WaitQueue* queue = nullptr;
   std::list<Waiter*>::iterator place;    // in queue->waiters
   std::list<Waiter*>::iterator of_conn;  // in its connection's waiters
   uint64_t rank = 0;                     // grows along the queue
-  uint64_t arrival = 0;                  // grows with each that comes to wait, in any queue
+  uint64_t arrival = 0;                  // grows with each new waiter, over all queues
   ConnId conn;
   std::string owner;
   Capacity capacity;
@@ -38,32 +38,33 @@ struct Waiter : Timer {
   uint64_t hint = 0;
   bool session = false;
   bool async = false;
-  bool upgrade = false;  // by a holder, and ahead of all that are none
+  bool upgrade = false;  // its owner is a holder already; goes ahead of waiters that are not upgrades
   TimeMs since;
 };
 
-// A key's queue; exists as long as requests wait, a lock-delay runs or a holder listens for its loss. Its
-// timer is the key's next change: the first expiry of a hold, or the end of the delay.
+// The queue of a key. It exists as long as the key has waiters, a lock-delay, or a holder that listens for
+// the loss of its hold. Its timer fires at the key's next change: the first expiry of a hold, or the end of
+// the lock-delay.
 struct WaitQueue : Timer {
   WaitQueue() : Timer(TimerKind::kKeyChange) {}
   DbIndex db = 0;
   std::string key_bytes;
   uint64_t key_hash = 0;
   std::list<Waiter*> waiters;                                // upgrades first
-  std::list<Waiter*>::iterator first_plain = waiters.end();  // the first that is none
-  uint64_t first_rank = 1ULL << 32U;  // ranks of upgrades count down from here, others up
+  std::list<Waiter*>::iterator first_plain = waiters.end();  // the first waiter that is not an upgrade
+  uint64_t first_rank = 1ULL << 32U;  // ranks of upgrades count down from here, other ranks up
   uint64_t last_rank = 1ULL << 32U;
-  TimeMs delay_until{0};                 // nobody new is admitted before
+  TimeMs delay_until{0};                 // lock-delay: no new holder before this time
   bool ready = false;                    // marked: see WaitQueues::mark_ready
-  bool shared = false;                   // the key is held by a LockBody: see WaitQueues::shared
-  std::string holder;                    // under which owner it stands in WaitQueues::held_by; empty: none
+  bool shared = false;                   // a LockBody holds the key: see WaitQueues::shared
+  std::string holder;                    // its owner in WaitQueues::held_by; empty: no single holder
   std::vector<std::string> new_holders;  // owners that became holders since the queue was last served
 
   Key key() const { return {key_bytes, key_hash}; }
   bool delayed(TimeMs now) const { return !is_due(delay_until, now); }
 };
 
-// The order of OwnerWaits: queue by queue, and in each as they came.
+// The order of OwnerWaits: by queue, and within a queue by arrival.
 struct ByQueue {
   using is_transparent = void;
   using Place = std::pair<const WaitQueue*, uint64_t>;
@@ -88,30 +89,32 @@ class WaitQueues {
   // The queue must be empty and disarmed.
   void destroy(WaitQueue* q);
 
-  // Puts a waiter at the end, or, where it is an upgrade, behind the upgrades at the head.
+  // Appends a waiter. An upgrade goes behind the other upgrades at the head.
   Waiter* enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned);
-  // Takes a waiter out; its timer must be disarmed.
+  // Removes a waiter and returns it. Its timer must be disarmed.
   std::unique_ptr<Waiter> remove(Waiter* w);
-  // Makes a waiter an upgrade: its owner has become a holder.
+  // Makes a waiter an upgrade, because its owner has become a holder.
   void promote(Waiter* w);
 
-  // All waiting requests of an owner, in any queue, those of one queue together in the order of arrival.
+  // All waiters of an owner, over all queues. Waiters of one queue are together, in the order of arrival.
   const OwnerWaits& of_owner(std::string_view owner) const;
-  // Those in one queue. A copy: it stays as it is when they are let in.
+  // The waiters of an owner in one queue. Returns a copy, which stays valid as a list while they are
+  // granted.
   std::vector<Waiter*> of_owner_in(std::string_view owner, const WaitQueue* q) const;
   size_t waiting() const { return waiting_; }
   size_t queues() const { return queues_.size(); }
   uint64_t key_bytes() const { return key_bytes_; }  // of all queues
 
-  // The queue has to be looked at again before the turn ends.
+  // Marks a queue that must be served before the loop iteration ends.
   void mark_ready(WaitQueue* q);
-  // Takes the next to be served, in the order in which they were marked. It stays marked, as what its
-  // serving changes needs no other, until end_serving().
+  // Returns the next queue to serve, in the order of marking; null if there is none. It stays marked until
+  // end_serving(): its own serving needs no second one.
   WaitQueue* take_ready();
   static void end_serving(WaitQueue* q) { q->ready = false; }
   bool any_ready() const { return !ready_.empty(); }
 
-  // Who holds the keys that are waited for: set after each serving. Empty owner: no single one.
+  // Records the holder of a key that has waiters, after each serving. The owner is empty if the key has no
+  // single exclusive holder.
   void record_holder(WaitQueue* q, std::string_view owner, bool shared);
   const absl::flat_hash_set<WaitQueue*>& held_by(std::string_view owner) const;
   const absl::flat_hash_set<WaitQueue*>& shared() const { return shared_; }
