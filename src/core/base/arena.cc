@@ -1,4 +1,4 @@
-// Size-class lists over pages that are carved from front to back.
+// Lists of free blocks by size class, over pages that are allocated from front to back.
 #include "core/base/arena.h"
 
 #include <cstring>
@@ -55,7 +55,7 @@ Handle Arena::carve(size_t units) {
   return h;
 }
 
-// What is left of a page is too small for the block at hand but not for all blocks: it becomes free blocks
+// The rest of the page is too small for the requested block, but not for all blocks. It becomes free blocks
 // of the largest classes that fit.
 void Arena::retire_rest_of_page() {
   size_t left = pages_.size() * kUnitsPerPage - next_;

@@ -1,5 +1,5 @@
-// Small blocks of memory for Lua, which makes and drops a handful for every script: a list of free ones for
-// each size, much cheaper than malloc. Memory once taken for small blocks stays with the pool.
+// Small blocks of memory for Lua, which allocates and frees a few for every script. A list of free blocks
+// for each size is much cheaper than malloc. The pool never frees its memory for small blocks.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #if defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kPoolsBlocks = false;  // so that AddressSanitizer sees each block for itself
+inline constexpr bool kPoolsBlocks = false;  // so that AddressSanitizer sees each block separately
 #else
 inline constexpr bool kPoolsBlocks = true;
 #endif
@@ -20,9 +20,9 @@ namespace holdfast {
 
 class BlockPool {
  public:
-  static constexpr size_t kMaxBytes = 512;  // larger blocks are malloc's
+  static constexpr size_t kMaxBytes = 512;  // larger blocks come from malloc
 
-  // Null: there is no memory.
+  // Returns a block of at least `bytes`; null if there is no memory.
   void* take(size_t bytes) {
     if (bytes > kMaxBytes || !kPoolsBlocks) return std::malloc(bytes);
     void*& head = free_[class_of(bytes)];
@@ -32,7 +32,7 @@ class BlockPool {
     std::memcpy(&head, block, sizeof head);
     return block;
   }
-  // `bytes` as they were asked for.
+  // Takes a block back. `bytes` is the argument of take().
   void give(void* block, size_t bytes) {
     if (bytes > kMaxBytes || !kPoolsBlocks) return std::free(block);
     add_free(class_of(bytes), block);
@@ -49,7 +49,7 @@ class BlockPool {
     head = block;
   }
 
-  // Cuts a page into blocks of one class, if there is memory for it.
+  // Cuts a new page into blocks of one class. Does nothing if there is no memory.
   void refill(size_t size_class) {
     auto page = std::unique_ptr<char[]>(new (std::nothrow) char[kPageBytes]);
     if (page == nullptr) return;

@@ -1,6 +1,5 @@
-// A growable run of bytes with a read position: what a connection has read and not parsed, or has to write.
-// Owns its memory; never initialises what it grows by. Views into it end with the next call that may grow
-// it.
+// A growable run of bytes with a read position: unparsed input or unsent output of a connection. Owns its
+// memory, and does not initialise new memory. Views into it are valid until the next call that may grow it.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace holdfast {
 
 class Buffer {
  public:
-  // Memory of this size the allocator takes from the system anew each time: see server.cc.
+  // The allocator maps blocks of this size anew from the system each time: see server.cc.
   static constexpr size_t kLarge = size_t{256} << 10U;
   static constexpr size_t kUnlimited = SIZE_MAX / 2;
 
@@ -36,8 +35,8 @@ class Buffer {
   const char* data() const { return data_ + begin_; }
   std::string_view view() const { return {data_ + begin_, size()}; }
 
-  // Room for at least `n` more bytes, to be filled by the caller and told by commit(). Null: that is beyond
-  // the limit, and nothing has changed but overflowed().
+  // Returns room for at least `n` more bytes: the caller fills it, then calls commit(). Returns null if
+  // this would exceed the limit; then only overflowed() changes.
   char* reserve(size_t n) {
     if (capacity_ - end_ < n) return grow(n);
     return data_ + end_;
@@ -62,34 +61,33 @@ class Buffer {
     ++end_;
   }
 
-  // The most bytes that it may hold; no limit unless set. What is appended beyond is dropped before it
-  // takes memory, and what the buffer then holds is not whole. The limit does not go with swap().
+  // Sets the most bytes that it may hold; there is no limit by default. Bytes beyond the limit are dropped
+  // before they take memory, and the content is then incomplete. swap() does not exchange the limit.
   void set_limit(size_t bytes) { limit_ = bytes; }
   size_t limit() const { return limit_; }
-  // Whether more was appended than the limit allows, since the last clear() or forget_overflow().
+  // Whether bytes beyond the limit were appended since the last clear() or forget_overflow().
   bool overflowed() const { return overflowed_ || size() > limit_; }
   void mark_overflowed() { overflowed_ = true; }
-  // What was dropped is not missed: all of it was behind what is left.
+  // Clears the overflow, if all dropped bytes would have been behind the bytes that are left.
   void forget_overflow() { overflowed_ = false; }
 
-  // When it grows large, it takes the memory of `spare` where that suffices: pages that have been used
-  // lately cost nothing, fresh ones 0.2 to 0.7 us each. `spare` must outlive it; it does not go with
-  // swap().
+  // When it grows large, it takes the memory of `spare` if that suffices. Pages in recent use cost nothing;
+  // fresh pages cost 0.2 to 0.7 us each. `spare` must outlive it; swap() does not exchange it.
   void borrow_from(Buffer* spare) { spare_ = spare; }
 
-  // Its memory counts in `total` from now on, which must outlive it. This does not go with swap().
+  // Counts its memory in `total` from now on. `total` must outlive it; swap() does not exchange it.
   void count_in(uint64_t* total) {
     total_ = total;
     *total_ += capacity_;
   }
 
-  // Drops `n` bytes from the front.
+  // Removes `n` bytes from the front.
   void consume(size_t n) {
     assert(n <= size());
     begin_ += n;
     if (begin_ == end_) begin_ = end_ = 0;
   }
-  // Cuts back to `n` bytes, as if the rest had never been appended.
+  // Truncates to `n` bytes, as if the rest had never been appended.
   void truncate(size_t n) {
     assert(n <= size());
     end_ = begin_ + n;
@@ -98,7 +96,7 @@ class Buffer {
     begin_ = end_ = 0;
     overflowed_ = false;
   }
-  // Empties it and gives its memory back when it has grown beyond `keep`.
+  // Empties it, and frees its memory if the capacity is over `keep` bytes.
   void reset(size_t keep) {
     clear();
     if (capacity_ <= keep) return;
@@ -106,8 +104,8 @@ class Buffer {
     data_ = nullptr;
     set_capacity(0);
   }
-  // Empties it and gives at most `bytes` of its memory back, as a large block at once keeps everybody
-  // waiting. Whether it has none left.
+  // Empties it, and frees at most `bytes` of its memory: to free a large block at once would delay all
+  // clients. Returns whether all memory is freed.
   bool release_some(size_t bytes) {
     clear();
     char* smaller =
@@ -130,8 +128,8 @@ class Buffer {
   }
 
  private:
-  // Writers ask for a little more room than they use. So that a reply at the limit still fits, its end is
-  // looked for so many bytes later, and overflowed() counts what was really written.
+  // Writers reserve a little more room than they use. With this slack, a reply that ends exactly at the
+  // limit still fits, and overflowed() counts only the bytes that were really written.
   static constexpr size_t kSlack = 64;
 
   char* grow(size_t n) {
@@ -145,7 +143,7 @@ class Buffer {
   }
 
   void make_room(size_t n) {
-    if (begin_ > 0 && begin_ >= capacity_ / 2) {  // mostly read: moving down beats growing
+    if (begin_ > 0 && begin_ >= capacity_ / 2) {  // mostly read: to move is cheaper than to grow
       std::memmove(data_, data_ + begin_, size());
       end_ -= begin_;
       begin_ = 0;

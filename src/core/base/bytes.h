@@ -1,5 +1,5 @@
-// Numbers and texts as the journal and the snapshot keep them: little end first, lengths in as few bytes as
-// they need. Reading never goes beyond the bytes, whatever they say.
+// Numbers and texts in the form of the journal and the snapshot: low byte first, lengths in as few bytes as
+// possible. The reader never goes beyond the end of the bytes, whatever they contain.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace holdfast {
 
 inline void put_u8(std::string& out, uint8_t n) { out.push_back(static_cast<char>(n)); }
 
-// Seven bits a byte, the lowest first; the top bit says that more follow.
+// Seven bits a byte, the lowest first. The top bit is set if more bytes follow.
 inline void put_number(std::string& out, uint64_t n) {
   char bytes[10];
   size_t size = 0;
@@ -24,7 +24,8 @@ inline void put_text(std::string& out, std::string_view text) {
   out.append(text);
 }
 
-// Reads what was put. After the first thing that is not there everything is 0 or empty, and ok() false.
+// Reads the values that the put functions wrote. After the first value that is missing or invalid, all
+// results are 0 or empty, and ok() is false.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}

@@ -1,4 +1,4 @@
-// By ISA-L, which uses the processor's instructions for it.
+// Uses ISA-L, which has processor instructions for both checksums.
 #include "core/base/checksum.h"
 
 #include <isa-l/crc.h>
@@ -12,7 +12,7 @@ uint64_t crc64(uint64_t crc, std::string_view bytes) {
   return ~crc64_jones_refl(~crc, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
-// ISA-L counts the bytes in an int.
+// ISA-L takes the number of bytes as an int, so large inputs go in pieces.
 uint32_t crc32c(std::string_view bytes) {
   constexpr size_t kPiece = size_t{1} << 30U;
   unsigned int crc = ~0U;

@@ -1,4 +1,4 @@
-// The two checksums of files on disk.
+// The two checksums of the files on disk.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace holdfast {
 
-// Redis's CRC64 (Jones), of bytes that follow those with `crc`; 0 to begin. That of "123456789" is
-// e9c6d914c4b8d9ca.
+// Redis's CRC64 (Jones). `crc` is the checksum of the bytes before these, or 0 at the start. Test value:
+// "123456789" gives e9c6d914c4b8d9ca.
 uint64_t crc64(uint64_t crc, std::string_view bytes);
 
-// CRC32C (Castagnoli). That of "123456789" is e3069283.
+// CRC32C (Castagnoli). Test value: "123456789" gives e3069283.
 uint32_t crc32c(std::string_view bytes);
 
 }  // namespace holdfast

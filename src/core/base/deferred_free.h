@@ -1,6 +1,6 @@
-// Large blocks of memory that nobody needs any more. They go back to the system a little at a time, since
-// that takes some 50 us for each MiB, and everybody would wait while 64 of them go. One block stays, so
-// that the next large reply has memory whose pages are there.
+// Large blocks of memory that are no longer needed. They are freed a little at a time: to free 1 MiB takes
+// about 50 us, and 64 MiB at once would delay all clients. One block is kept, so that the next large reply
+// gets memory whose pages are already mapped.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,8 @@ class DeferredFree {
   size_t bytes() const { return bytes_ + spare_.capacity(); }
   // For Buffer::borrow_from().
   Buffer& spare() { return spare_; }
-  // The more there are the more of them, so that they never come faster than they go.
+  // Frees a part of the memory. The more there is, the larger the part, so that blocks cannot arrive faster
+  // than they are freed.
   void release_some() {
     if (empty()) return;
     Buffer& last = buffers_.back();

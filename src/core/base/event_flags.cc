@@ -1,4 +1,4 @@
-// Letters to flags, and back.
+// Converts letters to flags, and back.
 #include "core/base/event_flags.h"
 
 namespace holdfast {
@@ -9,7 +9,7 @@ struct Letter {
   char letter;
   uint32_t flags;
 };
-// In the order in which they are shown.
+// In the order of CONFIG GET.
 constexpr Letter kLetters[] = {
     {'g', kNotifyGeneric},  {'$', kNotifyString},  {'l', kNotifyList},    {'s', kNotifySet},
     {'h', kNotifyHash},     {'z', kNotifyZset},    {'x', kNotifyExpired}, {'e', kNotifyEvicted},
@@ -30,7 +30,7 @@ std::optional<uint32_t> parse_event_flags(std::string_view letters) {
   return flags;
 }
 
-// Redis leaves out 'n' where it shows 'A'.
+// Redis omits 'n' if it shows 'A'.
 std::string event_flags_text(uint32_t flags) {
   const bool all = (flags & kNotifyAll) == kNotifyAll;
   std::string text(all ? "A" : "");

@@ -30,9 +30,9 @@ enum NotifyFlag : uint32_t {
 
 inline constexpr std::string_view kEventLetters = "Ag$lshzxeKEtmdn";
 
-// nullopt: there is a letter that is none.
+// Returns nullopt if a letter is unknown.
 std::optional<uint32_t> parse_event_flags(std::string_view letters);
-// As CONFIG GET shows them.
+// Returns the letters as CONFIG GET shows them.
 std::string event_flags_text(uint32_t flags);
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
-// The switch of stacks. AddressSanitizer must be told of each, or it takes one stack for an overflow of
-// the other.
+// Switches between stacks. AddressSanitizer must be told of each switch, or it reports the other stack as
+// an overflow.
 #include "core/base/fiber.h"
 
 #include <boost/context/fiber.hpp>
@@ -18,8 +18,7 @@ namespace {
 
 namespace ctx = boost::context;
 
-// Only the pages that are touched exist. Lua nests up to 200 calls of C functions, some with buffers of
-// 8 KiB.
+// Only touched pages take memory. Lua nests up to 200 calls of C functions, some with buffers of 8 KiB.
 constexpr size_t kStackBytes = size_t{32} << 20U;
 
 }  // namespace
@@ -30,7 +29,7 @@ struct Fiber::Impl {
   bool ended = true;
   bool quit = false;
 #if defined(HOLDFAST_ASAN)
-  const void* stack = nullptr;  // of the fiber, for its first start; then of the side it was left for
+  const void* stack = nullptr;  // of the fiber, for its first start; later of the side that was left
   size_t stack_bytes = 0;
 #endif
 
@@ -50,7 +49,7 @@ void Fiber::Impl::enter() {
 void Fiber::Impl::enter() { other = std::move(other).resume(); }
 #endif
 
-// From the fiber to the main stack, and back when it is entered again.
+// Switches from the fiber to the main stack; returns when the fiber is entered again.
 void Fiber::Impl::leave(bool for_good) {
 #if defined(HOLDFAST_ASAN)
   void* fake = nullptr;
@@ -92,7 +91,7 @@ Fiber::Fiber(std::function<void()> task) : impl_(std::make_unique<Impl>()) {
                            });
 }
 
-// The stack is given back only by a function that has returned.
+// A stack is freed only after its function has returned, so the loop must end first.
 Fiber::~Fiber() {
   assert(!under_way());
   impl_->quit = true;

@@ -1,5 +1,5 @@
-// A second stack on which one task runs, and can be put off in the middle to go on later: what a script
-// needs that takes too long, since Lua cannot give way by itself wherever it is. Boost.Context.
+// A second stack on which one task runs. The task can be suspended at any point and resumed later. Scripts
+// that run too long need this, since Lua cannot yield from every place. Uses Boost.Context.
 #pragma once
 
 #include <functional>
@@ -9,20 +9,20 @@ namespace holdfast {
 
 class Fiber {
  public:
-  // No exception may leave the task.
+  // The task must not throw.
   explicit Fiber(std::function<void()> task);
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
-  // A task must not be under way.
+  // The task must not be under way.
   ~Fiber();
 
-  // Runs the task until it ends or calls pause(); true: it has ended. It must not be under way.
+  // Runs the task until it ends or calls pause(). Returns whether it has ended. It must not be under way.
   bool start();
-  // Lets the task go on after it called pause(), in the same way.
+  // Resumes the task after pause(). Returns like start().
   bool resume();
   bool under_way() const;
 
-  // For the task: back to whoever started or resumed it, until resume().
+  // Called by the task: returns to the caller of start() or resume(), until the next resume().
   void pause();
 
  private:

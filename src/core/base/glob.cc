@@ -1,6 +1,6 @@
-// Matches glob patterns without recursion: where a byte does not match, only the last `*` passed takes one
-// byte more. Earlier ones need not, for whatever they could leave to it, it can reach itself. Plain bytes
-// behind a `*` are searched for, and not tried byte by byte.
+// Matches glob patterns without recursion: after a mismatch, only the last `*` takes one byte more. Earlier
+// ones need not: the last one can reach every position that they could leave to it. Plain bytes after a `*`
+// are found by a search, not tried byte by byte.
 #include "core/base/glob.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ bool same(char a, char b, bool ignore_case) {
   return ignore_case ? ascii_lower(a) == ascii_lower(b) : a == b;
 }
 
-// Redis puts the ends in order before it folds their case; folded ends may be in disorder and then match
-// nothing.
+// Redis orders the ends of a range before it folds their case. The folded ends may be out of order, and
+// then match nothing.
 bool in_range(char first, char last, char c, bool ignore_case) {
   auto low = static_cast<signed char>(first);
   auto high = static_cast<signed char>(last);
@@ -30,7 +30,7 @@ bool in_range(char first, char last, char c, bool ignore_case) {
   return low <= value && value <= high;
 }
 
-// `at` stands behind the `[`, and after the call behind the class. An escaped byte never folds its case.
+// On entry `at` is behind the `[`, on return behind the class. An escaped byte never folds its case.
 bool match_class(std::string_view pattern, size_t& at, char c, bool ignore_case) {
   const bool negated = at < pattern.size() && pattern[at] == '^';
   if (negated) ++at;
@@ -63,14 +63,14 @@ bool match_one(std::string_view pattern, size_t& at, char c, bool ignore_case) {
 
 bool is_plain(char c) { return c != '*' && c != '?' && c != '[' && c != '\\'; }
 
-// The bytes from `at` on that stand for themselves.
+// Returns the plain bytes at `at`: those that match only themselves.
 std::string_view plain_run(std::string_view pattern, size_t at) {
   size_t end = at;
   while (end < pattern.size() && is_plain(pattern[end])) ++end;
   return pattern.substr(at, end - at);
 }
 
-// One match: where it stands in the pattern and in the text, and how far it may still go.
+// One match: its positions in the pattern and in the text, and the steps that are left.
 class Match {
  public:
   Match(std::string_view pattern, std::string_view text, uint64_t steps, bool ignore_case)
@@ -100,12 +100,12 @@ class Match {
 
  private:
   static constexpr size_t kNone = std::string_view::npos;
-  static constexpr size_t kAtOnce = 32;  // bytes that the C library passes in about the time of a step
+  static constexpr size_t kAtOnce = 32;  // bytes that the C library searches in about the time of one step
 
-  // What goes beyond the steps allowed ends the match: all that follows finds `left_` to be 0.
+  // Takes steps from the budget. When it is used up, the match ends: all later checks find `left_` to be 0.
   void spend(uint64_t steps) { left_ -= std::min(left_, steps); }
 
-  // One byte of the text, with an element that is not `*`.
+  // Matches one byte of the text with an element that is not `*`.
   bool step() {
     if (at_ == pattern_.size()) return false;
     const size_t from = at_;
@@ -127,13 +127,13 @@ class Match {
     spend(at_ - from + run_.size() / kAtOnce);
   }
 
-  // Such a run stands at the end of the text or nowhere.
+  // Whether the run ends the pattern. Then it must be at the end of the text.
   bool run_is_last() const {
     return !run_.empty() && behind_star_ + run_.size() == pattern_.size() && left_ > 0;
   }
 
-  // Lets the star end at the first place from `star_ends_` on that its run of plain bytes is found at, and
-  // goes on behind the run. False: there is none.
+  // Ends the star at the first position from `star_ends_` on at which its run of plain bytes is found, and
+  // continues behind the run. Returns false if there is no such position.
   bool go_behind_star() {
     if (!run_.empty() && !find_run()) return false;
     at_ = behind_star_ + run_.size();
@@ -160,8 +160,8 @@ class Match {
   size_t at_ = 0;
   size_t place_ = 0;
   size_t behind_star_ = kNone;
-  size_t star_ends_ = 0;  // where in the text the last star's run ends
-  std::string_view run_;  // the plain bytes that follow the last star
+  size_t star_ends_ = 0;  // the position in the text at which the last star ends
+  std::string_view run_;  // the plain bytes behind the last star
 };
 
 }  // namespace
@@ -178,7 +178,8 @@ bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& step
   if (text.empty()) return pattern.empty();
   const uint64_t free =
       steps.free * (std::min(pattern.size(), kUsualPattern) + std::min(text.size(), kUsualText));
-  if (pattern.size() > free + steps.allowed) return false;  // so that no element is longer, either
+  if (pattern.size() > free + steps.allowed)
+    return false;  // then no element is longer than the limit either
   Match match(pattern, text, free + steps.allowed + 1, ignore_case);
   const bool matches = match.matches();
   steps.taken +=

@@ -1,5 +1,6 @@
-// The one hash of keys: seeded, so that nobody outside can aim keys at one table, and fixed by the seed, so
-// that a run can be repeated. XXH3 (libxxhash). Also maps by string that are searched without making one.
+// The only hash of keys. It is seeded, so that no client can aim keys at one table, and depends only on the
+// seed, so that a run can be repeated. XXH3 (libxxhash). Also maps by string, with a look-up that does not
+// create a string.
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
@@ -19,7 +20,8 @@ inline uint64_t hash_bytes(std::string_view bytes, uint64_t seed) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 
-// Debian builds Abseil with a string_view of its own, so that its string maps do not take the standard one.
+// Debian builds Abseil with its own string_view, so that Abseil's string maps do not accept the standard
+// one.
 struct StringHash {
   using is_transparent = void;
   size_t operator()(std::string_view s) const { return std::hash<std::string_view>{}(s); }
@@ -27,8 +29,8 @@ struct StringHash {
 template <class T>
 using StringMap = absl::flat_hash_map<std::string, T, StringHash, std::equal_to<>>;
 
-// A hash table in parts, as everybody waits while one grows: each part has its moment for itself. The part
-// is chosen by the upper bits of the hash, which the tables use least.
+// A hash table in parts. All clients wait while a table grows, and a part is small. The upper bits of the
+// hash choose the part, because the tables use them least.
 template <class Table>
 class InParts {
  public:
@@ -50,7 +52,7 @@ class InParts {
   std::array<Table, size_t{1} << kBits> parts_;
 };
 
-// A key with its hash, computed once a command. Does not own the bytes.
+// A key with its hash, computed once per command. Does not own the bytes.
 struct Key {
   std::string_view bytes;
   uint64_t hash = 0;

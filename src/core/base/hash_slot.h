@@ -1,4 +1,4 @@
-// How Redis Cluster spreads keys: by a hash of a part of them.
+// How Redis Cluster maps keys to slots: by a hash of a part of the key.
 #pragma once
 
 #include <string_view>
@@ -7,9 +7,11 @@ namespace holdfast {
 
 inline constexpr int kHashSlots = 16384;
 
-// What of a key decides about its slot: the text in its first {} if there is some, or else all of it.
+// Returns the part of a key that determines its slot: the text in its first {} if it is not empty, or else
+// the whole key.
 std::string_view hash_tag(std::string_view key);
-// CRC-16/XMODEM of that, as in the specification of Redis Cluster: 0 to kHashSlots - 1.
+// Returns the slot: CRC-16/XMODEM of the hash tag, as the specification of Redis Cluster says, modulo
+// kHashSlots.
 int hash_slot(std::string_view key);
 
 }  // namespace holdfast

@@ -14,7 +14,7 @@ constexpr std::align_val_t kAlign{PagePool::kPageBytes};
 
 PagePool::Page new_page(int advice) {
   auto* page = static_cast<char*>(::operator new[](PagePool::kPageBytes, kAlign));
-  madvise(page, PagePool::kPageBytes, advice);  // where it is refused, small pages do
+  madvise(page, PagePool::kPageBytes, advice);  // if it fails, small pages suffice
   return PagePool::Page(page);
 }
 
@@ -22,11 +22,11 @@ PagePool::Page new_page(int advice) {
 
 void PagePool::FreePage::operator()(char* page) const { ::operator delete[](page, kAlign); }
 
-// A look-up in a large keyspace misses the TLB far less often in huge pages.
+// With huge pages, a look-up in a large keyspace causes far fewer TLB misses.
 PagePool::Page PagePool::make_ready() {
   constexpr size_t kSmallPageBytes = 4096;
   Page page = new_page(MADV_HUGEPAGE);
-  volatile char* bytes = page.get();  // for the compiler must not leave the touching out
+  volatile char* bytes = page.get();  // so that the compiler keeps the writes below
   for (size_t at = 0; at < kPageBytes; at += kSmallPageBytes) bytes[at] = 0;
   return page;
 }

@@ -1,6 +1,6 @@
-// Pages of memory for arenas. To touch a fresh huge page takes milliseconds on some machines (the system
-// clears it, and a host may have to find it first), so a shell that must not stand still makes spare ones
-// on another thread and gives them here. Not to be shared by threads, but for make_ready().
+// Pages of memory for arenas. The first access to a fresh huge page takes milliseconds on some machines:
+// the system clears it, and a host may have to find it first. So a shell that must not block makes spare
+// pages on another thread, and gives them to the pool. Only make_ready() is thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,14 @@ class PagePool {
   };
   using Page = std::unique_ptr<char[], FreePage>;
 
-  // A page that takes no more time to touch. For any thread.
+  // Returns a page that is already mapped, so that access to it is fast. Any thread may call it.
   static Page make_ready();
 
-  // From now on somebody gives spares; where one is missing, a page is touched bit by bit as it is used.
+  // Tells the pool that the shell gives spares. If one is missing, take() returns a page without huge
+  // pages, which is mapped in small parts as it is used.
   void expect_spares() { expects_spares_ = true; }
-  // How many spares there should be more than there are. None before the first page has been taken, and
-  // more the more have been, as large keyspaces grow fast.
+  // Returns the number of spares that are missing. It is 0 before the first page is taken, and grows with
+  // the number of taken pages, as large keyspaces grow fast.
   size_t wanted() const;
   void give(Page page) { spares_.push_back(std::move(page)); }
 

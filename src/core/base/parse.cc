@@ -1,4 +1,4 @@
-// Reads numbers and shows arguments; see parse.h.
+// Reads numbers and formats arguments; see parse.h.
 #include "core/base/parse.h"
 
 #include <cassert>
@@ -14,11 +14,11 @@ namespace {
 
 constexpr size_t kShownBytes = 128;  // of an unknown command's name, and of all its arguments
 
-constexpr size_t kSafeDigits = 18;  // a number of so many fits an int64
+constexpr size_t kSafeDigits = 18;  // a number with so many digits fits an int64
 
 constexpr size_t kMaxFloatBytes = 5 * 1024;  // Redis's; "%.17Lf" needs 4952 at most
 
-// What printf's "%.*s" takes of it.
+// Returns the part that printf's "%.*s" would print.
 std::string_view shown_part(std::string_view text, size_t most) {
   const std::string_view cut = text.substr(0, most);
   return cut.substr(0, cut.find('\0'));
@@ -52,7 +52,7 @@ std::optional<int64_t> parse_int_in(std::string_view text, int64_t lowest, int64
 }
 
 std::optional<long double> parse_float(std::string_view text) {
-  // A blank is what C's isspace() calls one; strtold() would skip it.
+  // A blank is a character for which C's isspace() is true; strtold() would skip it.
   if (text.empty() || text.size() >= kMaxFloatBytes ||
       std::isspace(static_cast<unsigned char>(text[0])) != 0) {
     return std::nullopt;

@@ -1,4 +1,4 @@
-// What command handlers need to read their arguments: numbers and words, as strict as Redis reads them.
+// Functions that command handlers need to read their arguments: numbers and words, as strict as in Redis.
 // Pure functions over views.
 #pragma once
 
@@ -10,19 +10,20 @@
 
 namespace holdfast {
 
-// A decimal integer as Redis's string2ll takes it: the whole text, one way to write each number. No blanks,
-// "+5", "05", "-0", "1e3"; nothing beyond int64.
+// Reads a decimal integer like Redis's string2ll: the whole text, with one form for each number. Returns
+// nullopt for blanks, "+5", "05", "-0", "1e3", and for numbers outside int64.
 std::optional<int64_t> parse_int(std::string_view text);
 
-// The same, and within [lowest, highest].
+// Like parse_int(), and the number must be within [lowest, highest].
 std::optional<int64_t> parse_int_in(std::string_view text, int64_t lowest, int64_t highest);
 
-// A decimal or hexadecimal number, or "inf", as Redis's string2ld takes it: the whole text, with no blank
-// before it, not NaN, neither too large for a long double nor too small to be told from 0.
+// Reads a decimal or hexadecimal number, or "inf", like Redis's string2ld: the whole text, without a
+// leading blank. Returns nullopt for NaN, for a number too large for a long double, and for one too small
+// to differ from 0.
 std::optional<long double> parse_float(std::string_view text);
 
-// The number for people, as Redis's INCRBYFLOAT answers it: no exponent, at most 17 digits behind the
-// point, no zeroes at the end. `value` is finite.
+// Formats a number like the reply of Redis's INCRBYFLOAT: no exponent, at most 17 digits after the point,
+// no trailing zeroes. `value` is finite.
 std::string format_float(long double value);
 
 // ASCII only, whatever the locale: Redis's words are ASCII.
@@ -36,12 +37,12 @@ constexpr bool equals_ignore_case(std::string_view a, std::string_view b) {
   return true;
 }
 
-// Two lower-case digits for each byte.
+// Appends two lower-case digits for each byte.
 void append_hex(std::string& out, std::span<const uint8_t> bytes);
 
-// Redis's answer to a command it does not know, with its code: the name and the first arguments, cut so
-// that a huge request does not become a huge error. A name or argument is shown up to its first NUL. `argv`
-// is not empty. May contain CR and LF, which Reply::error() makes harmless.
+// Redis's error reply for an unknown command, with its code: the name and the first arguments. They are
+// cut, so that a huge request does not cause a huge error. A name or argument is shown up to its first NUL.
+// `argv` is not empty. The text may contain CR and LF, which Reply::error() replaces.
 std::string unknown_command_text(std::span<const std::string_view> argv);
 
 }  // namespace holdfast

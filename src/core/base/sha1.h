@@ -1,4 +1,4 @@
-// SHA-1, by which scripts are named. OpenSSL's.
+// SHA-1, which names scripts. Uses OpenSSL.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// 40 hex digits in lower case.
+// Returns 40 hex digits in lower case.
 std::string sha1_hex(std::string_view bytes);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// SHA-256, the only form in which passwords are kept. OpenSSL's.
+// SHA-256, the only form in which passwords are stored. Uses OpenSSL.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// 64 hex digits in lower case.
+// Returns 64 hex digits in lower case.
 std::string sha256_hex(std::string_view bytes);
 
 }  // namespace holdfast

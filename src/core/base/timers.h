@@ -1,6 +1,6 @@
-// Timers that must fire in their exact order: ends of waits, sessions and leases, and the next change of a
-// key that requests wait for. O(log n). Entries nobody waits for are in their keyspace's timing wheel
-// instead. Owns no timer; a timer must be cancelled before it is destroyed.
+// Timers that must fire in exact order: timeouts of waiters, ends of sessions and leases, and the next
+// change of a key that has waiters. O(log n). Entries without waiters are in the timing wheel of their
+// keyspace instead. Owns no timer; a timer must be cancelled before it is destroyed.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -12,8 +12,8 @@
 
 namespace holdfast {
 
-// In the order in which timers of the same millisecond fire: a lock that comes free at the end of a wait is
-// still granted to that wait.
+// The order in which timers of the same millisecond fire. A lock that is released at a waiter's timeout is
+// still granted to that waiter.
 enum class TimerKind : uint8_t { kKeyChange, kSessionEnd, kLeaseEnd, kWaitEnd };
 
 class Timers;
@@ -33,13 +33,13 @@ class Timer {
  private:
   friend class Timers;
   TimeMs at_ = kNever;
-  uint64_t serial_ = 0;  // of two timers alike, the one armed first fires first
+  uint64_t serial_ = 0;  // of two timers with equal time and kind, the one armed first fires first
   TimerKind kind_;
 };
 
 class Timers {
  public:
-  // Arms or re-arms; kNever cancels.
+  // Arms or re-arms a timer; kNever cancels it.
   void set(Timer* t, TimeMs at) {
     if (t->armed() && t->at_ == at) return;
     cancel(t);
@@ -54,7 +54,7 @@ class Timers {
     t->serial_ = 0;
     t->at_ = kNever;
   }
-  // The next timer due at `now`, disarmed; null where none is.
+  // Returns the next timer that is due at `now`, disarmed; null if there is none.
   Timer* take_due(TimeMs now) {
     if (order_.empty() || !is_due((*order_.begin())->at_, now)) return nullptr;
     Timer* t = *order_.begin();

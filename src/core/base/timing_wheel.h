@@ -1,10 +1,10 @@
 // A hierarchical timing wheel (Varghese and Lauck, 1987): add and remove in O(1), due items in steps that
-// the caller bounds. Intrusive: it owns 4 KiB of list heads and no item. Items are named by 32-bit handles
-// of at least kFirstItem, and lists link them both ways; a `prev` below kFirstItem names the bucket the
-// list hangs from.
+// the caller limits. Intrusive: it owns 4 KiB of list heads and no item. 32-bit handles of at least
+// kFirstItem name the items, and lists link them in both directions. A `prev` below kFirstItem is the
+// bucket of the list's first item.
 //
-// Level l has 64 buckets of 64^l ms. An item lies at the level of the highest 6-bit digit in which its
-// deadline differs from the wheel's position, so it is moved down at most once a level before it is due.
+// Level l has 64 buckets of 64^l ms. The level of an item is the highest 6-bit digit in which its deadline
+// differs from the wheel's position. So an item moves down at most once per level before it is due.
 #pragma once
 
 #include <array>
@@ -42,9 +42,9 @@ class TimingWheel {
     unlink(item);
   }
 
-  // Hands items that are due at `now` to `take`, which must remove() each before it returns; at most
-  // `budget` items are handed over or moved down a level. Returns what is left of the budget; 0 means: come
-  // again.
+  // Calls `take` for items that are due at `now`; `take` must remove() the item before it returns. At most
+  // `budget` items are taken or moved down a level. Returns the rest of the budget; 0 means that the caller
+  // must call again.
   template <class Take>
   size_t advance(TimeMs now, size_t budget, Take take) {
     while (budget > 0 && position_ <= now.count) {
@@ -64,7 +64,7 @@ class TimingWheel {
     return budget;
   }
 
-  // The earliest time at which advance() may have something to do: never later than the first deadline.
+  // The earliest time at which advance() may have work: never later than the first deadline.
   std::optional<TimeMs> next_due() const {
     if (size_ == 0) return std::nullopt;
     for (uint32_t level = 0; level < kLevels; ++level) {
@@ -81,7 +81,7 @@ class TimingWheel {
 
   void link(uint32_t item) {
     int64_t at = items_.deadline_ms(item);
-    if (at < position_) at = position_;  // already due: the next step takes it
+    if (at < position_) at = position_;  // already due: the next advance() takes it
     const auto differ = static_cast<uint64_t>(at ^ position_);
     const uint32_t level = differ == 0 ? 0 : (static_cast<uint32_t>(std::bit_width(differ)) - 1) / 6;
     const uint32_t b = bucket(level, at);
@@ -105,7 +105,7 @@ class TimingWheel {
     if (next == 0) occupied_[prev / 64] &= ~(uint64_t{1} << (prev & 63));
   }
 
-  // Moves down what lies in the higher levels' buckets of the present position.
+  // Moves down the items in the higher levels' buckets of the present position.
   size_t cascade(size_t budget) {
     for (uint32_t level = kLevels - 1; level > 0; --level) {
       const uint32_t b = bucket(level, position_);
@@ -119,8 +119,9 @@ class TimingWheel {
     return budget;
   }
 
-  // Where the next occupied bucket begins, or `limit`. The lowest level that has one behind the position
-  // has the earliest: higher levels' buckets begin where the lower levels' windows end.
+  // Returns where the next occupied bucket begins, or `limit`. The lowest level with an occupied bucket
+  // after the position has the earliest one: higher levels' buckets begin where the lower levels' windows
+  // end.
   int64_t next_position(int64_t limit) const {
     for (uint32_t level = 0; level < kLevels; ++level) {
       const int64_t d = digit(level, position_);

@@ -1,5 +1,5 @@
-// The engine's strong types: times, tokens, connection ids, modes. Values only; no behaviour but
-// arithmetic. Two arguments that could be swapped by mistake have two types.
+// The strong types of the engine: times, tokens, connection ids, modes. Values only, with no behaviour but
+// arithmetic. Different types prevent that two arguments are swapped by mistake.
 #pragma once
 
 #include <compare>
@@ -10,14 +10,14 @@
 
 namespace holdfast {
 
-// A span of milliseconds. Never negative where it comes from a checked argument.
+// A span of milliseconds. Never negative if it comes from a checked argument.
 struct DurationMs {
   int64_t count = 0;
   constexpr auto operator<=>(const DurationMs&) const = default;
 };
 
-// A point on the engine's own clock: milliseconds since an arbitrary start, monotonic, running through
-// suspends. The shell reads it once a turn of its loop; the core never asks for it.
+// A point on the engine's own clock: milliseconds since an arbitrary start, monotonic; it also counts while
+// the machine is suspended. The shell reads it once per loop iteration; the core never reads it.
 struct TimeMs {
   int64_t count = 0;
   constexpr auto operator<=>(const TimeMs&) const = default;
@@ -27,28 +27,29 @@ constexpr TimeMs operator+(TimeMs t, DurationMs d) { return {t.count + d.count};
 constexpr TimeMs operator-(TimeMs t, DurationMs d) { return {t.count - d.count}; }
 constexpr DurationMs operator-(TimeMs a, TimeMs b) { return {a.count - b.count}; }
 
-// "Never": an entry keeps its deadline in 54 bits, and this is the largest of them. A ttl has at most 53
-// bits and the clock at most 40, so that a real deadline never reaches it.
+// "Never": an entry keeps its deadline in 54 bits, and this is the largest value. A TTL has at most 53 bits
+// and the clock at most 40, so a real deadline never reaches it.
 inline constexpr TimeMs kNever{(int64_t{1} << 54) - 1};
 inline constexpr int64_t kMaxTtlMs = (int64_t{1} << 53) - 1;
 
-// The one place that says when something is due.
+// The only definition of when a deadline is due.
 constexpr bool is_due(TimeMs deadline, TimeMs now) { return now >= deadline; }
 
-// What one request sees as time: the engine's clock, and the wall clock for what users name in wall time
-// (EXPIREAT, TIME, token hints). Both stand still while a request, script or transaction runs.
+// The time that one request sees: the engine's clock, and the wall clock for times that clients give as
+// wall time (EXPIREAT, TIME, token hints). Both stand still while a request, script or transaction runs.
 struct Now {
   TimeMs mono;
   int64_t wall_us = 0;  // microseconds since 1970
-  // Where a wall-clock deadline lies on the engine's clock.
+  // The point on the engine's clock that corresponds to a wall-clock deadline.
   constexpr TimeMs from_wall_ms(int64_t wall_ms) const { return {wall_ms - wall_us / 1000 + mono.count}; }
   constexpr int64_t to_wall_ms(TimeMs t) const { return t.count - mono.count + wall_us / 1000; }
-  // By how much the wall clock is ahead of the engine's; and the same moment with another such difference.
+  // How far the wall clock is ahead of the engine's clock; and the same moment with another such
+  // difference.
   constexpr int64_t ahead_ms() const { return wall_us / 1000 - mono.count; }
   constexpr Now with_ahead_ms(int64_t ms) const { return {mono, (mono.count + ms) * 1000}; }
 };
 
-// A fencing token: grows with every grant of a key and never goes back. 0 means "none assigned yet".
+// A fencing token: grows with every grant of a key, and never decreases. 0 means "none assigned yet".
 struct Token {
   uint64_t value = 0;
   constexpr auto operator<=>(const Token&) const = default;
@@ -62,8 +63,8 @@ struct AheadToken {
   bool operator==(const AheadToken&) const = default;
 };
 
-// A connection: `serial` is what CLIENT ID shows and is never used twice; `slot` finds it in the engine's
-// table and is used again after the connection has gone.
+// A connection. `serial` is the number in CLIENT ID and is never used twice. `slot` is the index in the
+// engine's table, and is used again after the connection is closed.
 struct ConnId {
   uint64_t serial = 0;  // 0: no connection
   uint32_t slot = 0;
