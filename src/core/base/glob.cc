@@ -178,8 +178,7 @@ bool glob_match(std::string_view pattern, std::string_view text, GlobSteps& step
   if (text.empty()) return pattern.empty();
   const uint64_t free =
       steps.free * (std::min(pattern.size(), kUsualPattern) + std::min(text.size(), kUsualText));
-  if (pattern.size() > free + steps.allowed)
-    return false;  // then no element is longer than the limit either
+  if (pattern.size() > free + steps.allowed) return false;  // so no element is longer than that
   Match match(pattern, text, free + steps.allowed + 1, ignore_case);
   const bool matches = match.matches();
   steps.taken +=

@@ -22,8 +22,8 @@ class PagePool {
   // Returns a page that is already mapped, so that access to it is fast. Any thread may call it.
   static Page make_ready();
 
-  // Tells the pool that the shell gives spares. If one is missing, take() returns a page without huge
-  // pages, which is mapped in small parts as it is used.
+  // Tells the pool that the shell gives spares. If none is there, take() returns memory in small pages,
+  // which the system maps one by one as they are used.
   void expect_spares() { expects_spares_ = true; }
   // Returns the number of spares that are missing. It is 0 before the first page is taken, and grows with
   // the number of taken pages, as large keyspaces grow fast.

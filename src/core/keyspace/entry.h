@@ -1,6 +1,6 @@
-// One key with its value: a single block of 37 bytes, the key and the value behind them. For a 35-byte key
-// and a 40-byte owner that is 112 bytes in all, of which 75 are payload. Owned by a Keyspace; never moved
-// by anyone else.
+// One key with its value: a single block with a header of 37 bytes, then the key and the value. A 35-byte
+// key and a 40-byte owner take 112 bytes in all, of which 75 are payload. A Keyspace owns the entry, and
+// only the Keyspace moves it.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ class HashBody;
 class LockBody;
 
 enum class EntryType : uint8_t {
-  kNone,    // a placeholder: nobody holds the key, but requests wait for it or a lock-delay runs. Not shown
-  kString,  // a string, and an exclusive lock whose owner is the value
-  kLock,    // a lock with several holders, or one that is not exclusive
-  kHash,    // a small hash: its bytes are PackedHash's
+  kNone,     // a placeholder, not visible: no holder, but waiters or a lock-delay
+  kString,   // a string, and an exclusive lock whose owner is the value
+  kLock,     // a lock with several holders, or a lock that is not exclusive
+  kHash,     // a small hash, in the form of PackedHash
   kBigHash,  // a hash of any size: a HashBody*
 };
 
-// A value or key too long for the block, and a ttl of over 49 days, live outside of it.
+// Holds a value or key that is too long for the block, or a TTL of over 49 days.
 struct LargeRef {
   char* bytes;  // key and value, from malloc
   uint64_t key_size;
   uint64_t value_size;
   int64_t ttl_ms;
-  uint64_t room;  // bytes that key and value may take
+  uint64_t room;  // capacity for key and value
 };
 
 #pragma pack(push, 1)
@@ -38,19 +38,19 @@ struct Entry {
   uint64_t type : 3;       // EntryType
   uint64_t has_queue : 1;  // a WaitQueue exists for the key
   uint64_t attached : 1;   // the hold has an Attachment: session, lock-delay, listener or lease
-  uint64_t large : 1;      // a LargeRef stands in the place of key and value
-  uint64_t timed : 1;      // stands in the timing wheel
-  uint64_t saved : 1;      // changes its meaning with every snapshot: see Keyspace::begin_save
+  uint64_t large : 1;      // a LargeRef replaces key and value
+  uint64_t timed : 1;      // is in the timing wheel
+  uint64_t saved : 1;      // its meaning alternates with every snapshot: see Keyspace::begin_save
   uint64_t value_size_high : 3;
   uint64_t deadline_ms : 54;
   uint64_t key_size : 10;
-  uint32_t timer_next;  // while not timed, the two hold the time of the last renewal
+  uint32_t timer_next;  // an entry that is not timed keeps the time of its last renewal in these two
   uint32_t timer_prev;
   uint64_t held_since_ms : 40;
-  uint64_t client_bits : 24;  // the low bits of the serial of the connection that set it last
-  uint32_t ttl_ms;            // as last given; the last renewal was at deadline - ttl
+  uint64_t client_bits : 24;  // low bits of the serial of the connection that last set the key
+  uint32_t ttl_ms;            // as last set; the last renewal was at deadline - ttl
   uint8_t value_size_low;
-  // Behind it: the key, then the value, or for kLock and kBigHash a pointer; or a LargeRef.
+  // Behind it: the key, then the value (for kLock and kBigHash a pointer), or a LargeRef instead of both.
 };
 #pragma pack(pop)
 
@@ -78,7 +78,7 @@ inline std::string_view key_of(const Entry& e) {
   const LargeRef ref = large_ref(e);
   return {ref.bytes, ref.key_size};
 }
-// The string; for a lock the bytes of its LockBody*.
+// Returns the string; for a lock or a large hash, the bytes of the pointer to its body.
 inline std::string_view value_of(const Entry& e) {
   if (!e.large) [[likely]]
     return {tail_of(e) + e.key_size, inline_value_size(e)};
@@ -96,7 +96,7 @@ inline HashBody* hash_body_of(const Entry& e) {
   std::memcpy(&body, value_of(e).data(), sizeof body);
   return body;
 }
-// Whether the entry is a hold: what is neither string nor lock has no owner.
+// Whether the entry is a hold. Only strings and locks have an owner.
 inline bool is_hold(const Entry& e) {
   return type_of(e) == EntryType::kString || type_of(e) == EntryType::kLock;
 }
@@ -106,14 +106,14 @@ inline bool is_hash(const Entry& e) {
 
 inline TimeMs deadline_of(const Entry& e) { return {static_cast<int64_t>(e.deadline_ms)}; }
 inline TimeMs held_since(const Entry& e) { return {static_cast<int64_t>(e.held_since_ms)}; }
-// 40 bits of milliseconds are 34 years of uptime.
+// 40 bits of milliseconds suffice for 34 years of uptime.
 inline void set_held_since(Entry& e, TimeMs t) {
   e.held_since_ms = static_cast<uint64_t>(t.count) & ((uint64_t{1} << 40U) - 1);
 }
 inline void set_client(Entry& e, ConnId client) { e.client_bits = client.serial & ((1U << 24U) - 1); }
 inline Token token_of(const Entry& e) { return {e.token}; }
 inline bool is_due(const Entry& e, TimeMs now) { return is_due(deadline_of(e), now); }
-// The ttl last given, 0 for none.
+// The TTL as last set; 0 for none.
 inline DurationMs ttl_of(const Entry& e) {
   if (deadline_of(e) == kNever) return {0};
   return {e.large ? large_ref(e).ttl_ms : int64_t{e.ttl_ms}};
@@ -123,7 +123,7 @@ inline TimeMs renewed_at(const Entry& e) {
   return {static_cast<int64_t>((uint64_t{e.timer_prev} << 32U) | e.timer_next)};
 }
 
-// As TYPE answers.
+// Returns the type as the command TYPE shows it.
 inline std::string_view type_name(EntryType type) {
   switch (type) {
     case EntryType::kString:

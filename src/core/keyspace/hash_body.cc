@@ -17,8 +17,8 @@ std::unique_ptr<char[]> new_pair(std::string_view field, std::string_view value)
 
 }  // namespace
 
-// What stands beside a pair: its item in a node of the tree, which is about three quarters full, and the
-// allocator's own.
+// The overhead of a pair: its item in a node of the tree, which is about three quarters full, and that of
+// the allocator.
 uint64_t HashBody::bytes_of(const PackedPair& pair) {
   constexpr uint64_t kBeside = sizeof(Item) * 4 / 3 + 16;
   return static_cast<uint64_t>(pair.end - pair.begin) + kBeside;

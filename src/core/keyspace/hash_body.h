@@ -1,7 +1,7 @@
-// A hash of any size: fields to values, in the order of the fields' hashes, which is the same in every run
-// with the same seed, and in which HSCAN's cursor holds however the hash changes. Owned by an entry of type
-// kBigHash, whose Keyspace has to hear of every change of bytes(): hash_changes.h does that, and is how
-// commands change a hash, copy it (copy()) or move it to another key (release_big_hash()).
+// A hash of any size: fields to values, in the order of the fields' hashes. The order is the same in every
+// run with the same seed, and HSCAN's cursor stays valid however the hash changes. An entry of type
+// kBigHash owns it. Its Keyspace must count every change of bytes(); hash_changes.h does that. Commands use
+// hash_changes.h to change a hash, copy it (copy()) or move it to another key (release_big_hash()).
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -26,14 +26,14 @@ class HashBody {
   HashBody& operator=(const HashBody&) = delete;
 
   size_t size() const { return items_.size(); }
-  // Memory in all, about.
+  // Estimated memory of the hash.
   uint64_t bytes() const { return sizeof(HashBody) + item_bytes_; }
 
-  // The view is good until the field is set or erased.
+  // The view is valid until the field is set or erased.
   std::optional<std::string_view> find(std::string_view field) const;
-  // True where the field is new.
+  // Returns whether the field is new.
   bool set(std::string_view field, std::string_view value);
-  // False where there is no such field.
+  // Returns false if there is no such field.
   bool erase(std::string_view field);
   std::unique_ptr<HashBody> copy() const;
 
@@ -47,7 +47,7 @@ class HashBody {
   }
 
   // Calls `f(field, value)` for the fields at and behind `cursor` until it has been called for at least
-  // `count`, which it may lower. Returns the cursor to go on from; 0: done.
+  // `count` fields; `f` may lower `count`. Returns the next cursor; 0: done.
   template <class F>
   uint64_t scan(uint64_t cursor, const size_t& count, F f) const {
     size_t met = 0;
@@ -68,7 +68,7 @@ class HashBody {
  private:
   struct Item {
     uint64_t hash;
-    mutable std::unique_ptr<char[]> pair;  // a PackedPair; another value does not change the order
+    mutable std::unique_ptr<char[]> pair;  // a PackedPair; a new value does not change the order
     PackedPair get() const { return packed_pair_at(pair.get()); }
     Key key() const { return {get().field, hash}; }
   };
@@ -77,7 +77,7 @@ class HashBody {
     static bool less(const Key& a, const Key& b) {
       return a.hash != b.hash ? a.hash < b.hash : a.bytes < b.bytes;
     }
-    // The hash decides nearly always, and needs no look at the field.
+    // The hashes nearly always differ, so the fields are rarely compared.
     bool operator()(const Item& a, const Item& b) const {
       return a.hash != b.hash ? a.hash < b.hash : less(a.key(), b.key());
     }

@@ -1,5 +1,5 @@
-// The hash that a key holds, whichever of its two forms it has: packed into the entry (packed_hash.h) while
-// it is small, a HashBody (hash_body.h) from then on, as Redis does with listpack and hashtable.
+// The hash of a key in either of its two forms: packed into the entry (packed_hash.h) while it is small,
+// later a HashBody (hash_body.h). Redis does the same with listpack and hashtable.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-// A view of a key's hash, or of none, which is one without fields. Good until the hash is changed.
+// A view of a key's hash. A default view is a hash without fields. Valid until the hash changes.
 class HashView {
  public:
   HashView() = default;
@@ -27,12 +27,12 @@ class HashView {
   std::optional<std::string_view> find(std::string_view field) const {
     return body_ != nullptr ? body_->find(field) : packed_.find(field);
   }
-  // Calls `f(field, value)` for all fields: of a small hash in the order in which they came.
+  // Calls `f(field, value)` for all fields; in a small hash in the order of insertion.
   template <class F>
   void for_each(F f) const {
     body_ != nullptr ? body_->for_each(f) : packed_.for_each(f);
   }
-  // As HashBody::scan(); a small hash comes at once.
+  // Like HashBody::scan(); a small hash is scanned in one step.
   template <class F>
   uint64_t scan(uint64_t cursor, const size_t& count, F f) const {
     if (body_ != nullptr) return body_->scan(cursor, count, f);

@@ -1,4 +1,4 @@
-// Entries' memory and their place in the tables and the wheel.
+// The memory of entries, and their places in the tables and the timing wheel.
 #include "core/keyspace/keyspace.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ void set_deadline_ms(Entry& e, TimeMs deadline) {
   e.deadline_ms = static_cast<uint64_t>(deadline.count) & ((uint64_t{1} << 54U) - 1);
 }
 
-// An entry without a deadline keeps the time of its last renewal where the wheel's links would be.
+// An entry without a deadline keeps the time of its last renewal in the place of the timing wheel's links.
 void set_untimed(Entry& e, TimeMs renewed) {
   set_deadline_ms(e, kNever);
   e.timer_next = static_cast<uint32_t>(renewed.count);
@@ -34,9 +34,9 @@ Keyspace::~Keyspace() {
   }
 }
 
-// x(1.3465 - 0.3465x), for x in [0, 1), is within 1 % of log2(1 + x): equal steps of it are shares that
-// rise from one to two. In fixed point with 31 bits; monotonic, so that the order of hashes is also an
-// order of tables.
+// x(1.3465 - 0.3465x), for x in [0, 1), is within 1 % of log2(1 + x). Equal steps of it give the tables
+// shares that rise from one to two. Fixed point with 31 bits. It is monotonic, so the order of hashes is
+// also an order of tables.
 size_t Keyspace::table_index(uint64_t hash) {
   constexpr uint64_t kA = 2891586732;  // 1.3465 * 2^31
   constexpr uint64_t kB = 744103084;   // 0.3465 * 2^31
@@ -83,9 +83,9 @@ std::pair<Keyspace::Found, bool> Keyspace::find_or_insert(const Key& key, EntryT
   return {f, true};
 }
 
-// What is there has the mark of the last snapshot, and so will all that is made from now on have the other.
+// All present entries have the mark of the last snapshot. All new entries get the other mark.
 void Keyspace::begin_save(SaveEntry save) {
-  if (marks_missing_) {  // the one before was given up
+  if (marks_missing_) {  // the snapshot before was aborted
     save_ = [](Handle, const Entry&) {};
     while (!save_step()) {
     }
@@ -101,9 +101,9 @@ void Keyspace::save_now(Handle h, Entry& e) {
   save_(h, e);
 }
 
-// Takes up a table from its beginning each time, as it may have changed, and passes what is marked; so the
-// parts of a large one must not be too small. Where entries lie is no order: those to come are fetched
-// ahead.
+// Restarts at the beginning of the table each time, as the table may have changed, and skips marked
+// entries. So a step in a large table must not be too small. Entries of a table are not in memory order, so
+// the next ones are prefetched.
 bool Keyspace::save_step() {
   constexpr size_t kEntries = 256;
   constexpr size_t kPartsOfTable = 16;
@@ -136,7 +136,7 @@ size_t Keyspace::block_bytes(const Entry& e) {
 }
 
 uint64_t Keyspace::entry_bytes(const Entry& e) {
-  constexpr uint64_t kPlace = 2 * (sizeof(Handle) + 1);  // a table is between half and all full
+  constexpr uint64_t kPlace = 2 * (sizeof(Handle) + 1);  // a table is between half full and full
   const uint64_t outside = e.large ? large_ref(e).key_size + large_ref(e).value_size : 0;
   return Arena::class_bytes(block_bytes(e)) + kPlace + outside;
 }
@@ -158,7 +158,7 @@ void Keyspace::set_type(Handle h, EntryType type) {
   if (type == EntryType::kLock) locks_.insert(h);
 }
 
-// Writes key and value where e.large says; the block must be large enough.
+// Writes key and value to the place that e.large selects. The block must be large enough.
 void Keyspace::fill(Entry& e, std::string_view key, std::string_view value) {
   char* to = tail_of(e);
   if (e.large) {
@@ -198,7 +198,7 @@ void Keyspace::free_block(Handle h) {
   arena_.release(h, bytes);
 }
 
-// Puts a new block in the place of f's, with the same key, deadline, token, client and flags.
+// Replaces f's block by a new one with the same key, deadline, token, client and flags.
 void Keyspace::replace_block(Found& f, EntryType type, std::string_view value, bool large) {
   const std::string_view key = key_of(*f);
   const size_t bytes = kEntryHeaderBytes + (large ? sizeof(LargeRef) : key.size() + value.size());
@@ -209,7 +209,7 @@ void Keyspace::replace_block(Found& f, EntryType type, std::string_view value, b
   fill(*e, key, value);
   if (f->timed) wheel_.remove(f.handle_);
   free_block(f.handle_);
-  const_cast<Handle&>(*f.slot_) = h;  // same key, so the table's order is not disturbed
+  const_cast<Handle&>(*f.slot_) = h;  // same key, so the order of the table does not change
   f.handle_ = h;
   f.entry_ = e;
   set_type(h, type);
@@ -241,7 +241,7 @@ void Keyspace::rewrite(Found& f, EntryType type, std::string_view value) {
   if (!value.empty()) std::memmove(tail_of(*f) + key.size(), value.data(), value.size());
 }
 
-// Only a large entry has room for a ttl of over 32 bits.
+// Makes an entry large: only a large entry has room for a TTL of over 32 bits.
 void Keyspace::make_large(Found& f) {
   const std::string value(value_of(*f));
   const EntryType type = type_of(*f);
@@ -272,7 +272,7 @@ char* Keyspace::resize(Found& f, size_t size) {
   const size_t needed = ref.key_size + size;
   if (needed > ref.room) {
     constexpr size_t kMostSpare = size_t{1} << 20U;
-    const size_t room = needed + std::min(needed / 2, kMostSpare);  // so that it seldom moves
+    const size_t room = needed + std::min(needed / 2, kMostSpare);  // spare room, so that it rarely moves
     auto* bytes = static_cast<char*>(std::realloc(ref.bytes, room + 1));
     if (bytes == nullptr) throw std::bad_alloc();
     outside_bytes_ += room - ref.room;
@@ -308,7 +308,7 @@ std::vector<std::pair<uint64_t, Handle>> Keyspace::in_hash_order(size_t table, u
 }
 
 bool Keyspace::dismantle_step() {
-  constexpr size_t kEntries = 128;  // in a step, unless one table has more
+  constexpr size_t kEntries = 128;  // per step, unless one table has more
   constexpr size_t kTablesAtOnce = 64;
   if (tables_.empty()) return arena_.free_pages(8);
   size_t entries = 0;

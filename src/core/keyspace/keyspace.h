@@ -1,8 +1,8 @@
-// One database: keys to entries, and the wheel that says which of them are due. Owns every entry. Knows
-// nothing of waiters, connections or commands: what an entry's end means is decided by who calls erase().
+// One database: keys to entries, and the timing wheel with their deadlines. Owns every entry. Knows nothing
+// of waiters, connections or commands: the caller of erase() handles the effects of an entry's end.
 //
-// The table is 4096 small tables, so that growing never stalls. Their shares of the keys rise evenly from
-// one to two, so that they grow one after the other and never all at once.
+// The table consists of 4096 small tables, so that growth never delays clients for long. Their shares of
+// the keys rise evenly from one to two, so that they grow one after the other and never all at once.
 #pragma once
 
 #include <absl/container/flat_hash_set.h>
@@ -42,9 +42,9 @@ class Keyspace {
  public:
   static constexpr size_t kTables = 4096;
   static constexpr uint64_t kHeadroomBytes = uint64_t{1} << 30U;
-  static constexpr uint64_t kCursorBits = 48;  // of a SCAN cursor; a double holds it exactly
+  static constexpr uint64_t kCursorBits = 48;  // bits of a SCAN cursor; a double holds it exactly
 
-  // Where a key was found. Good until the next insertion or removal in this keyspace.
+  // The place of a key that was found. Valid until the next insertion or removal in this keyspace.
   class Found {
    public:
     Found() = default;
@@ -71,66 +71,66 @@ class Keyspace {
   Found find(const Key& key);
   Entry& entry(Handle h) const { return *static_cast<Entry*>(arena_.at(h)); }
 
-  // Finds the key, or makes an entry for it: of the given type and value, without deadline, token or
-  // client. One look-up either way.
+  // Finds the key, or creates an entry for it with the given type and value, without deadline, token or
+  // client. Returns the place and whether the entry is new. Either way takes one look-up.
   std::pair<Found, bool> find_or_insert(const Key& key, EntryType type, std::string_view value, TimeMs now);
 
-  // Gives an entry another type and value; deadline, token, client and flags stay. The body of a lock
-  // or hash is deleted. The entry may move: attachments named by its handle are the caller's to carry over.
+  // Replaces the type and value of an entry. Deadline, token, client and flags stay. Deletes the body of a
+  // lock or hash. The entry may move: the caller must update attachments that are stored by its handle.
   void rewrite(Found& f, EntryType type, std::string_view value);
 
-  // Whether the value can be changed where it is, whatever its size.
+  // Whether resize() can change the value in place, whatever its size.
   static bool can_resize(const Entry& e) { return e.large && type_of(e) == EntryType::kString; }
-  // Makes such a value `size` bytes long, which is no less than it was; what is new is zero. Returns it.
-  // Only now and then the value moves.
+  // Grows such a value to `size` bytes, which must not be less than its size. New bytes are zero. Returns
+  // the value, which moves rarely.
   char* resize(Found& f, size_t size);
 
-  // A body of a kBigHash has grown or shrunk, from nothing where it is new: for used_bytes().
+  // Counts the growth of a HashBody, which may be negative, in used_bytes(). A new body grows from 0 bytes.
   void add_body_growth(int64_t bytes) { outside_bytes_ += static_cast<uint64_t>(bytes); }
 
-  // Sets or lifts (kNever) the deadline; `ttl` is how long that is from `renewed`.
+  // Sets the deadline, or removes it (kNever). `ttl` is the time from `renewed` to the deadline.
   void set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs renewed);
 
   void erase(Found& f);
 
-  // Hands the keys of due entries to `expire`, which must erase() or rewrite() each; returns the budget
-  // left.
+  // Calls `expire` with the keys of due entries. `expire` must erase() or rewrite() each of them. Returns
+  // the rest of the budget.
   template <class Expire>
   size_t expire_due(TimeMs now, size_t budget, Expire expire) {
     return wheel_.advance(now, budget, [&](Handle h) { expire(key(key_of(entry(h)))); });
   }
   std::optional<TimeMs> next_due() const { return wheel_.next_due(); }
 
-  // Memory of an entry with its key and value, its place in the table too; not what a value points to.
+  // Memory of an entry with its key, value and place in the table, without the body that a value points to.
   static uint64_t entry_bytes(const Entry& e);
 
   size_t size() const { return size_; }  // entries, placeholders included
   size_t live() const { return size_ - placeholders_; }
   size_t timed() const { return wheel_.size(); }  // entries that will expire
-  // The entries of type kLock, in no order that may show.
+  // The entries of type kLock. The order is arbitrary, so it must not be visible to clients.
   const absl::flat_hash_set<Handle>& locks() const { return locks_; }
   uint64_t used_bytes() const { return arena_.used_bytes() + outside_bytes_ + table_bytes_; }
 
-  // Whether it nears what its handles can name: nothing that grows it may run any more.
+  // Whether it is near the range of its handles. Then no command that may grow it may run.
   bool is_full() const { return arena_.reserved_bytes() + kHeadroomBytes > Arena::kMaxBytes; }
 
   // Calls `f(const Entry&)` for the entries at and behind `cursor`, in the order of their hashes, until `f`
-  // has been called for at least `count`, which it may lower. Returns the cursor to go on from; 0: done. An
-  // entry that is there all the time is met however the tables grow meanwhile.
+  // has been called for at least `count` entries; `f` may lower `count`. Returns the next cursor; 0: done.
+  // A scan visits every entry that exists all the time, even if the tables grow meanwhile.
   template <class F>
   uint64_t scan(uint64_t cursor, const size_t& count, F f) const;
 
-  // A snapshot begins: each entry that is there now is handed to `save` once, before it can change: by
-  // save_step(), or, where it is looked for before its turn, by what finds it.
+  // Begins a snapshot. Each entry that exists now is passed to `save` once, before it can change: by
+  // save_step(), or earlier by the look-up that finds it.
   using SaveEntry = std::function<void(Handle, const Entry&)>;
   void begin_save(SaveEntry save);
-  // Hands over the next few entries, some hundred at most; true: all have been.
+  // Saves the next entries: 256, or 1/16 of a table if that is more. Returns true when all are saved.
   bool save_step();
-  // The snapshot is complete, or given up.
+  // Ends the snapshot, complete or not.
   void end_save() { save_ = nullptr; }
   bool saving() const { return save_ != nullptr; }
 
-  // While it is dismantled: what it still has.
+  // Bytes that still wait to be freed while it is dismantled.
   uint64_t waiting_bytes() const {
     return std::min(arena_.used_bytes(), arena_.reserved_bytes()) + outside_bytes_ + table_bytes_ +
            tables_.size() * sizeof(Table);
@@ -138,8 +138,8 @@ class Keyspace {
   // Whether it has neither keys nor much memory.
   bool is_bare() const { return size_ == 0 && arena_.reserved_bytes() <= Arena::kPageBytes; }
 
-  // One step of giving the memory back after everything in it became useless; true when done. Nothing else
-  // may be called any more.
+  // Frees a part of the memory, when no entry is needed any more. Returns true when all is freed. No other
+  // function may be called after the first call.
   bool dismantle_step();
 
   void check_invariants() const;
@@ -185,10 +185,10 @@ class Keyspace {
   size_t placeholders_ = 0;
   uint64_t outside_bytes_ = 0;  // of LargeRefs
   uint64_t table_bytes_ = 0;
-  SaveEntry save_;               // null: no snapshot is being taken
-  size_t save_table_ = 0;        // the next to be handed over
-  bool marks_missing_ = false;   // of entries that no save has passed yet
-  unsigned char save_mark_ = 0;  // Entry::saved of what needs no saving
+  SaveEntry save_;               // null: no snapshot runs
+  size_t save_table_ = 0;        // the next table to save
+  bool marks_missing_ = false;   // not all entries have the mark of the last save
+  unsigned char save_mark_ = 0;  // Entry::saved of entries that need no saving
 };
 
 template <class F>

@@ -1,4 +1,4 @@
-// The indexes of a lock's holders, changed together.
+// Changes the holders of a lock and their indexes together.
 #include "core/keyspace/lock_body.h"
 
 #include <cassert>
@@ -30,8 +30,8 @@ void LockBody::remove(const Holder* holder) {
   by_owner_.erase(std::string_view(holder->owner));
 }
 
-// The caller names a holder by a pointer to const: only the body may change one, as its indexes must
-// follow.
+// Returns the holder for changes. Callers have only a pointer to const, because the indexes must follow
+// every change.
 Holder* LockBody::own(const Holder* holder) { return by_owner_.find(holder->owner)->second.get(); }
 
 void LockBody::index(Holder* holder) {

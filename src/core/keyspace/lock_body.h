@@ -1,6 +1,6 @@
-// The holders of a lock that is not a plain exclusive one. Owns them; keeps them by owner, by expiry and by
-// token, so that every question below costs at most O(log holders). Knows no key, waiter or connection
-// table.
+// The holders of a lock that is not a plain exclusive one. Owns them, and indexes them by owner, by expiry
+// and by token, so that each function below costs at most O(log holders). Knows no key, waiter or
+// connection table.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -18,14 +18,14 @@
 
 namespace holdfast {
 
-// What a hold has beyond owner, token and ttl. Most holds have none of it.
+// The properties of a hold beside owner, token and TTL. Most holds have no attachment.
 struct Attachment {
-  ConnId conn;                  // whose session it belongs to, and who hears of its loss
+  ConnId conn;                  // the connection of its session, which is notified if the hold is lost
   bool session = false;         // ends with the connection
-  uint32_t session_number = 0;  // or with RESET: Conn::session
-  bool async = false;           // its end is told by a push
-  DurationMs delay;             // lock-delay after an end other than by UNLOCK
-  uint64_t lease = 0;           // the serial of the lease whose document this is; 0: none
+  uint32_t session_number = 0;  // or ends with RESET: see Conn::session
+  bool async = false;           // a push reports its end
+  DurationMs delay;             // lock-delay after every end except UNLOCK
+  uint64_t lease = 0;           // the serial of the lease that the hold belongs to; 0: none
   bool any() const { return session || async || delay.count > 0 || lease != 0; }
 };
 
@@ -34,15 +34,15 @@ struct Holder {
   Token token;
   Capacity capacity;
   TimeMs deadline = kNever;
-  DurationMs ttl;  // as last given; 0: none
+  DurationMs ttl;  // as last set; 0: none
   TimeMs held_since;
   TimeMs renewed;
   ConnId client;
   Attachment attachment;
 };
 
-// How many holds of LockBodies each owner has, by the hash of its name. Owners of the same hash count as
-// one: so where there are none, the owner has none.
+// The number of holds in LockBodies per owner, by the hash of its name. Owners with the same hash are
+// counted together: a count of zero is exact.
 class OwnerCounts {
  public:
   void add(std::string_view owner) { ++counts_[hash(owner)]; }
@@ -54,7 +54,7 @@ class OwnerCounts {
 
  private:
   static uint64_t hash(std::string_view owner) { return std::hash<std::string_view>{}(owner); }
-  absl::btree_map<uint64_t, uint32_t> counts_;  // a tree, as a table would stand still to grow
+  absl::btree_map<uint64_t, uint32_t> counts_;  // a tree, since a hash table that grows delays all clients
 };
 
 class LockBody {
@@ -66,12 +66,12 @@ class LockBody {
   ~LockBody();
 
   size_t size() const { return by_owner_.size(); }
-  // How many holders hear of their loss by a push.
+  // The number of holders that get a push if they lose their hold.
   size_t listeners() const { return listeners_; }
 
-  // Null where `owner` holds nothing. The pointer is good until that holder is removed.
+  // Returns the hold of `owner`, or null if it has none. The pointer is valid until that holder is removed.
   const Holder* find(std::string_view owner) const;
-  // The owner must not hold it yet.
+  // Adds a holder. The owner must not be a holder yet.
   const Holder* add(Holder holder);
   void remove(const Holder* holder);
 
@@ -80,15 +80,17 @@ class LockBody {
   void set_capacity(const Holder* holder, Capacity capacity);
   void set_attachment(const Holder* holder, const Attachment& a, ConnId client);
 
-  // The smallest capacity of all holders but `except` (null: of all); kShared where there is none.
+  // Returns the smallest capacity of all holders except `except` (null: no exception); kShared if there is
+  // none.
   Capacity tightest(const Holder* except = nullptr) const;
-  // Who expires first; null where nobody is left.
+  // Returns the holder that expires first; null if there is no holder.
   const Holder* first_to_expire() const;
-  // When the key itself would be gone: the latest deadline.
+  // Returns the latest deadline of all holders: the expiry of the whole key.
   TimeMs last_deadline() const;
   bool has_token(Token token) const;
 
-  // In the order of their tokens: of their grants, where FENCE has not made tokens equal.
+  // Calls f(holder) in the order of the tokens. This is the order of the grants, unless FENCE made tokens
+  // equal.
   template <class F>
   void for_each(F f) const {
     for (const auto& [token, holder] : by_token_) f(*holder);
@@ -98,7 +100,7 @@ class LockBody {
   void check_invariants() const;
 
  private:
-  using Rank = std::pair<Token, std::string_view>;  // the owner decides between equal tokens
+  using Rank = std::pair<Token, std::string_view>;  // the owner orders equal tokens
   static Rank rank(const Holder* h) { return {h->token, h->owner}; }
   Holder* own(const Holder* holder);
   void index(Holder* holder);
@@ -108,7 +110,7 @@ class LockBody {
   absl::flat_hash_map<std::string_view, std::unique_ptr<Holder>> by_owner_;  // keys: views of Holder::owner
   absl::btree_set<std::pair<TimeMs, Rank>> by_deadline_;
   absl::btree_map<Rank, Holder*> by_token_;
-  absl::btree_map<Capacity, size_t> capacities_;  // how many holders have each
+  absl::btree_map<Capacity, size_t> capacities_;  // number of holders with each capacity
   size_t listeners_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Writing a packed hash; see packed_hash.h.
+// Writes packed hashes; see packed_hash.h.
 #include "core/keyspace/packed_hash.h"
 
 #include <cstring>
@@ -31,7 +31,7 @@ char* put_packed_pair(char* to, std::string_view field, std::string_view value) 
   return put_sized(put_sized(to, field), value);
 }
 
-// Makes room for `size` bytes in the place of a pair; what is behind it moves.
+// Resizes the place of a pair to `size` bytes. The bytes behind it move.
 void PackedHashEditor::resize_pair(const PackedPair& pair, size_t size) {
   const size_t begin = offset_of(pair.begin);
   const size_t end = offset_of(pair.end);

@@ -1,6 +1,6 @@
-// A small hash in one run of bytes, as an entry keeps it: pairs of field and value in the order in which
-// the fields came, each field and each value behind its size. No index: a look-up goes through them, which
-// for the few fields of a lock is faster than any. Owns nothing; knows no limit of how many fields are few.
+// A small hash in one run of bytes, as an entry stores it: pairs of field and value in the order of
+// insertion. Each field and each value has its size in front. There is no index: for the few fields of a
+// lock, a linear search is faster than any index. Owns nothing; does not know the limits of a small hash.
 #pragma once
 
 #include <absl/container/inlined_vector.h>
@@ -13,7 +13,7 @@
 
 namespace holdfast {
 
-// A field with its value where they lie in memory.
+// A field and its value, as views of the packed bytes.
 struct PackedPair {
   std::string_view field;
   std::string_view value;
@@ -21,7 +21,7 @@ struct PackedPair {
   const char* end;
 };
 
-// A size takes a byte for each 7 bits of it, the low ones first; all bytes but the last have the high bit.
+// Reads a size: one byte for each 7 bits, the low ones first. All bytes but the last have the high bit set.
 inline const char* read_packed_size(const char* at, size_t& size) {
   size = static_cast<uint8_t>(*at++);
   if (size < 0x80) [[likely]]
@@ -34,7 +34,7 @@ inline const char* read_packed_size(const char* at, size_t& size) {
   }
 }
 
-// Reads one that put_packed_pair() has written.
+// Reads a pair that put_packed_pair() wrote.
 inline PackedPair packed_pair_at(const char* begin) {
   size_t size = 0;
   const char* at = read_packed_size(begin, size);
@@ -44,15 +44,15 @@ inline PackedPair packed_pair_at(const char* begin) {
 }
 
 size_t packed_pair_bytes(std::string_view field, std::string_view value);
-// Writes packed_pair_bytes() bytes; returns their end.
+// Writes packed_pair_bytes() bytes to `to`. Returns their end.
 char* put_packed_pair(char* to, std::string_view field, std::string_view value);
 
-// A view of a packed hash. Good as long as the bytes are.
+// A view of a packed hash. Valid as long as the bytes are.
 class PackedHash {
  public:
   explicit PackedHash(std::string_view bytes) : bytes_(bytes) {}
 
-  // Fields are counted one by one.
+  // Counts the fields one by one.
   size_t size() const {
     size_t n = 0;
     for_each([&](std::string_view, std::string_view) { ++n; });
@@ -74,7 +74,7 @@ class PackedHash {
     return pair->value;
   }
 
-  // Calls `f(field, value)` in the order in which the fields came.
+  // Calls `f(field, value)` in the order of insertion.
   template <class F>
   void for_each(F f) const {
     for (const char* at = bytes_.data(); at != end();) {
@@ -89,22 +89,22 @@ class PackedHash {
   std::string_view bytes_;
 };
 
-// A copy of a packed hash that can be changed. Short ones need no allocation.
+// A copy of a packed hash that can be changed. A short hash needs no allocation.
 class PackedHashEditor {
  public:
   explicit PackedHashEditor(std::string_view bytes) : bytes_(bytes.size()) {
     if (!bytes.empty()) std::memcpy(bytes_.data(), bytes.data(), bytes.size());
   }
 
-  // True where the field is new: then it is the last. Else it keeps its place.
+  // Returns whether the field is new. A new field becomes the last; an old one keeps its place.
   bool set(std::string_view field, std::string_view value);
-  // False where there is no such field.
+  // Returns false if there is no such field.
   bool erase(std::string_view field);
 
   std::string_view bytes() const { return {bytes_.data(), bytes_.size()}; }
 
  private:
-  // Where a pair that lies in bytes_ begins, for what changes them.
+  // The offset of a pair in bytes_, for changes that may move the bytes.
   size_t offset_of(const char* at) const { return static_cast<size_t>(at - bytes_.data()); }
   void resize_pair(const PackedPair& pair, size_t size);
 
