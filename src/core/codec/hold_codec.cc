@@ -16,9 +16,9 @@ constexpr unsigned kHasTtl = 1U << 1U;
 constexpr unsigned kHasDelay = 1U << 2U;
 constexpr unsigned kHasLease = 1U << 3U;
 constexpr unsigned kIsSession = 1U << 4U;
-constexpr int64_t kMaxAheadMs = kMaxTtlMs / 1000;  // in microseconds it still fits; 285 years
+constexpr int64_t kMaxAheadMs = kMaxTtlMs / 1000;  // fits in microseconds; 285 years
 
-// What no server wrote could mean anything: it is kept within what the engine can bear.
+// These limit values that no server wrote to the range of the engine.
 DurationMs duration(uint64_t n) { return {static_cast<int64_t>(std::min<uint64_t>(n, kMaxTtlMs))}; }
 int64_t wall_ms(uint64_t n) { return static_cast<int64_t>(std::min<uint64_t>(n, kMaxWallMs)); }
 
@@ -30,7 +30,7 @@ Now reading_time(const Config& config, const Now& now, const SavedClock& clock) 
   return now.with_ahead_ms(std::clamp(ahead_ms, -kMaxAheadMs, kMaxAheadMs));
 }
 
-// The sign is the lowest bit, so that a small number of either sign is short.
+// The lowest bit is the sign, so that a small number of either sign takes few bytes.
 void put_clock(std::string& out, const SavedClock& clock) {
   const uint64_t sign = clock.ahead_ms < 0 ? ~uint64_t{0} : 0;
   put_text(out, clock.boot_id);
@@ -56,7 +56,7 @@ std::optional<SavedClock> read_clock_text(std::string_view text) {
   return SavedClock{text.substr(end + 1), *ahead_ms};
 }
 
-// 0 is no deadline, so that the usual case of one takes no sign.
+// 0 is no deadline, so that no usual deadline needs a sign.
 void put_deadline(std::string& out, int64_t wall_ms) {
   put_number(out, static_cast<uint64_t>(wall_ms + 1));
 }

@@ -1,5 +1,5 @@
-// A hold as it is kept on disk: beside owner and key, with times of the wall clock. One form for the
-// journal, the snapshot and the hash of a lock with several holders in an RDB file.
+// The form of a hold on disk, beside its owner and key, with wall-clock times. The journal, the snapshot
+// and the hash of a lock with several holders in an RDB file use the same form.
 #pragma once
 
 #include <optional>
@@ -15,12 +15,12 @@
 namespace holdfast {
 
 inline constexpr int64_t kMaxWallMs = kNever.count;
-inline constexpr int64_t kNoDeadline = -1;  // of a deadline in wall-clock milliseconds
+inline constexpr int64_t kNoDeadline = -1;  // a deadline in wall-clock milliseconds: none
 
-// What times on disk are to be read by. They are the wall clock's, as it was when they were written, and
-// that may be set at any time; the engine's clock may not, and is one clock for all servers between two
-// starts of the machine. So how far the wall clock was ahead stands beside the times, and gives the
-// engine's times again, as long as the machine has not been started anew.
+// The clock by which times on disk are read. They are wall-clock times of the moment of writing, and the
+// wall clock may be set at any time. The engine's clock cannot be set, and is the same for all servers
+// until the machine restarts. So the difference between the two clocks is saved beside the times. It gives
+// the engine's times again, until the machine restarts.
 struct SavedClock {
   std::string_view boot_id;  // as in Config; empty: not known
   int64_t ahead_ms = 0;
@@ -30,9 +30,10 @@ inline SavedClock present_clock(const Config& config, const Now& now) {
   return {config.boot_id, now.ahead_ms()};
 }
 
-// The present moment, as the clock says it by which times were written: they are read with its help. Of an
-// earlier start of the machine only their wall clock is known, and this one's has to do: as it was when
-// they were first read, so that they mean the same at the next reading. Of no known clock: `now` itself.
+// Returns the present moment by the clock of the saved times, to convert them. After a restart of the
+// machine, only the wall clock of the earlier start is known. Then the difference of the first reading
+// after the restart is used, so that the times mean the same at every later reading. If a clock is not
+// known: returns `now`.
 Now reading_time(const Config& config, const Now& now, const SavedClock& clock);
 
 struct SavedHold {
@@ -55,7 +56,7 @@ inline int64_t saved_deadline(TimeMs deadline, const Now& now) {
   return deadline == kNever ? kNoDeadline : std::max<int64_t>(0, now.to_wall_ms(deadline));
 }
 
-// What is past lies at the start of the engine's clock, where everything is due.
+// A time in the past becomes the start of the engine's clock, so that it is due.
 inline TimeMs restored_time(int64_t wall_ms, const Now& now) {
   return {std::clamp<int64_t>(now.from_wall_ms(wall_ms).count, 0, kMaxTtlMs + now.mono.count)};
 }
@@ -63,7 +64,7 @@ inline TimeMs restored_deadline(int64_t wall_ms, const Now& now) {
   return wall_ms == kNoDeadline ? kNever : restored_time(wall_ms, now);
 }
 
-// A time since which a hold is held may have lost its upper bits: see Entry.
+// The start of a hold may have lost its upper bits: see Entry.
 inline SavedHold saved_hold(Token token, DurationMs ttl, TimeMs held_since, const Attachment* a,
                             const Now& now) {
   SavedHold hold{token, ttl, std::max<int64_t>(0, now.to_wall_ms(held_since)), {}, 0, false};
@@ -87,25 +88,26 @@ SavedHold read_hold(ByteReader& in);
 void put_holder(std::string& out, const SavedHolder& holder);
 SavedHolder read_holder(ByteReader& in);
 
-// A lock with several holders is a hash in an RDB file, which scripts on stock Redis can read and write:
-// one field says so, and one for each holder has the owner behind "o:" in its name and numbers in its
-// value: "token capacity deadline ttl held-since delay session lease", times in milliseconds, -1 for no
+// In an RDB file, a lock with several holders is a hash, which scripts on stock Redis can read and write.
+// One field marks it as a lock. Each holder has a field: the name is "o:" and the owner, the value has
+// numbers: "token capacity deadline ttl held-since delay session lease". Times are in milliseconds; -1 is
+// no deadline.
 // deadline.
 inline constexpr std::string_view kLockMarker = "holdfast:lock";
 inline constexpr std::string_view kLockMarkerValue = "1";
 inline constexpr std::string_view kOwnerPrefix = "o:";
 std::string holder_text(const SavedHolder& holder);
-// nullopt: it is no such text. The owner is the caller's to fill in.
+// Returns nullopt if the text has another form. The caller sets the owner.
 std::optional<SavedHolder> read_holder_text(std::string_view text);
 
-// "ahead boot-id".
+// Returns "ahead boot-id".
 std::string clock_text(const SavedClock& clock);
-// Its id is a view of the text. nullopt: it is no such text.
+// Returns nullopt if the text has another form. The id is a view of the text.
 std::optional<SavedClock> read_clock_text(std::string_view text);
 
-// What the scripts on stock Redis note of a lock beside it: a hash, named "holdfast:token:{T}K" for the key
-// K with T for what Redis Cluster hashes of it. Its fields are the key, the largest token yet and, of an
-// exclusive hold, the SHA-1 of its owner and the numbers as above.
+// The note that scripts on stock Redis keep beside a lock: a hash named "holdfast:token:{T}K" for the key
+// K, where T is the part of K that Redis Cluster hashes. Its fields are the key, the largest token so far
+// and, for an exclusive hold, the SHA-1 of its owner and the numbers as above.
 inline constexpr std::string_view kNotePrefix = "holdfast:token:{";
 inline constexpr std::string_view kNoteOf = "of";
 inline constexpr std::string_view kNoteLast = "last";

@@ -1,4 +1,4 @@
-// Frames are written in place and read in place.
+// Writes frames in place and reads them in place.
 #include "core/codec/journal_frame.h"
 
 #include <cassert>
@@ -40,7 +40,7 @@ bool is_good_head(std::string_view file) {
          read_at<uint32_t>(file, kHeadCrcAt) == crc32c(file.substr(0, kHeadCrcAt));
 }
 
-// What a head says of its version; 0: it says nothing.
+// Returns the version in a head; 0 if there is none.
 uint32_t version_of(std::string_view file) {
   constexpr size_t kMostDigits = 9;
   if (file.substr(0, kName.size()) != kName) return 0;
@@ -53,14 +53,14 @@ uint32_t version_of(std::string_view file) {
   return rest.find('\n') == std::string_view::npos ? 0 : version;
 }
 
-// A bad bit in the version must not send anybody to look for a newer program.
+// Whether only the version of the head is bad. A bad bit must not make the user look for a newer program.
 bool is_head_but_for_version(std::string_view file) {
   if (file.size() < kJournalHeadBytes) return false;
   return is_good_head(
       std::string(kMagic).append(file.substr(kMagic.size(), kJournalHeadBytes - kMagic.size())));
 }
 
-// Why there is no frame; nullptr: there is one.
+// Returns why there is no frame at `offset`; nullptr if there is one.
 const char* fault_at(std::string_view file, size_t offset) {
   const std::string_view rest = file.substr(offset);
   if (rest.substr(0, kFrameMagic.size()) != kFrameMagic) return "no frame begins here";
@@ -183,8 +183,8 @@ JournalScanner::Search JournalScanner::find_frame() const {
   return {};
 }
 
-// Something is bad where `due_` had to be, so a frame behind it has more. How much more is not said: a part
-// of the file may be missing.
+// The frame with sequence `due_` is bad, so a frame behind it has a larger one. The difference is unknown,
+// because a part of the file may be missing.
 bool JournalScanner::may_follow(uint64_t sequence) const { return !has_head_ || sequence > due_; }
 
 }  // namespace holdfast

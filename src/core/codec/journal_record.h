@@ -2,25 +2,25 @@
 //
 // The grammar, in the notation of bytes.h (text, number, u8); a deadline is a number, 0 for none, else the
 // wall clock's milliseconds + 1; `hold` and `holder` are those of hold_codec.h:
-//   payload = { record }        what one turn changed; done whole or not at all
-//   record  = u8 op, u8 db, ...   with a database's number as clients know it:
-//     string        key deadline hold value      the key is this, whatever it was
+//   payload = { record }        the changes of one loop iteration; replayed whole or not at all
+//   record  = u8 op, u8 db, ...   with the database number that clients use:
+//     string        key deadline hold value      replaces the key, whatever it was
 //     hash          key deadline number-of-pairs { field value }
 //     lock          key number-of-holders { holder }
 //     erase         key
-//     set-fields    key number-of-pairs { field value }    of a hash that is there
+//     set-fields    key number-of-pairs { field value }    of an existing hash
 //     erase-fields  key number { field }
-//     put-holder    key holder      of a lock that is there; instead of one with that owner
+//     put-holder    key holder      of an existing lock; replaces a holder with that owner
 //     erase-holder  key owner
 //     delay         key deadline    the lock-delay
 //     flush         -               the database is emptied
-//     swap          u8 db           the two databases change places
+//     swap          u8 db           the two databases are exchanged
 //     lease         id serial token ttl deadline number { key }
 //     lease-end     id u8 state token
-//     clock         boot-id ahead   what the deadlines from here on are to be read by: see hold_codec.h
+//     clock         boot-id ahead   the clock of the deadlines that follow: see hold_codec.h
 //
-// A file begins with a clock before its first record, and has another where the wall clock has moved; a
-// server that does not know its boot-id writes none.
+// A file begins with a clock before its first record, and has another one after each change of the wall
+// clock. A server that does not know its boot-id writes no clock.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// One line a field, in a fixed order.
+// Writes and reads one line per field, in a fixed order.
 #include "core/codec/meta.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ bool read_hex(std::string_view digits, std::string& out) {
   return true;
 }
 
-// Gives the fields of the lines one after the other; the first that is not as it has to be is the error.
+// Returns the fields of the lines one after the other. The first invalid line is the error.
 class MetaReader {
  public:
   explicit MetaReader(std::string_view text) : rest_(text) {}
@@ -56,7 +56,7 @@ class MetaReader {
     const std::string_view digits = text(name);
     T n = 0;
     const auto [end, fault] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
-    // Written again it must be the same text, so that "007" is not taken for 7.
+    // The number must have the same text when it is written again, so that "007" is not read as 7.
     if (fault == std::errc() && std::to_string(n) == digits) return n;
     fail(name, "is not a number in range");
     return 0;
@@ -108,7 +108,7 @@ class MetaReader {
   std::string error_;
 };
 
-// Looked at before anything else: in a newer version the rest, and the checksum, may be otherwise.
+// Checked first: a newer version may have another form of the other lines and of the checksum.
 bool is_newer(std::string_view text, uint32_t& version) {
   MetaReader in(text);
   version = in.number<uint32_t>("version");
@@ -177,7 +177,7 @@ std::string parse_meta(std::string_view text, Meta& meta) {
   }
   const auto lines = std::count(text.begin(), text.end(), '\n');
   if (text.back() != '\n') return "line " + std::to_string(lines + 1) + ": the file is incomplete";
-  const size_t last = text.substr(0, text.size() - 1).rfind('\n') + 1;  // 0 where there is one line
+  const size_t last = text.substr(0, text.size() - 1).rfind('\n') + 1;  // 0 if there is one line
   const std::string due = crc_line(text.substr(0, last));
   if (text.substr(last) == due) return read_fields(text.substr(0, last), meta);
   const std::string where = "line " + std::to_string(lines);

@@ -1,4 +1,4 @@
-// The bytes of Redis's RDB format, version 10: opcodes, types of values, encodings.
+// The constants of Redis's RDB format, version 10: opcodes, types of values, encodings.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace holdfast::rdb {
 
 inline constexpr std::string_view kMagic = "REDIS";
-inline constexpr int kVersion = 10;  // what is written, and the latest that is read
+inline constexpr int kVersion = 10;  // the written version, and the latest that is read
 
 inline constexpr uint8_t kOpFunction2 = 245;
 inline constexpr uint8_t kOpModuleAux = 247;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint8_t kEndByte = 0xFF;
 
-// Bytes from the front; what is not there makes it bad, and 0.
+// Reads bytes from the front. After a read beyond the end, good() is false and values are 0.
 class Bytes {
  public:
   explicit Bytes(std::string_view bytes) : rest_(bytes) {}
@@ -51,8 +51,8 @@ class Bytes {
   bool good_ = true;
 };
 
-// How many bytes the length that closes a listpack's element takes. From two bytes on Redis goes to the
-// next size one early: 16383 would fit in two and has three.
+// Returns the size of the length that closes a listpack's element. From two bytes on, Redis uses the next
+// size one value early: 16383 would fit in two bytes and takes three.
 size_t back_length_bytes(uint64_t n) {
   if (n <= 127) return 1;
   size_t bytes = 2;
@@ -60,7 +60,7 @@ size_t back_length_bytes(uint64_t n) {
   return bytes;
 }
 
-// One element; nullopt: its encoding is none.
+// Reads one element. Returns nullopt if its encoding is unknown.
 std::optional<std::string> listpack_element(Bytes& in) {
   const uint8_t b = in.peek();
   if ((b & 0x80U) == 0) return std::to_string(in.low_first(1));
@@ -143,7 +143,7 @@ bool read_ziplist(std::string_view bytes, const EachText& each) {
   constexpr uint64_t kUncounted = 65535;
   Bytes in(bytes);
   const uint64_t size = in.low_first(4);
-  in.take(4);  // where the last element is
+  in.take(4);  // the position of the last element
   const uint64_t count = in.low_first(2);
   if (!in.good() || size != bytes.size()) return false;
   uint64_t met = 0;
@@ -156,7 +156,7 @@ bool read_ziplist(std::string_view bytes, const EachText& each) {
   return in.good() && in.left() == 0 && (count == kUncounted || count == met);
 }
 
-// Pairs: a length and a field, a length, a byte that counts unused ones, a value and those.
+// Each pair: a length and the field, a length, the number of unused bytes, the value and the unused bytes.
 bool read_zipmap(std::string_view bytes, const EachText& each) {
   constexpr uint8_t kLongLength = 254;
   Bytes in(bytes);
@@ -165,7 +165,7 @@ bool read_zipmap(std::string_view bytes, const EachText& each) {
     in.take(1);
     return in.low_first(4);
   };
-  in.take(1);  // how many pairs, where they are few
+  in.take(1);  // the number of pairs, if it is small
   while (in.good() && in.peek() != kEndByte) {
     const std::string_view field = in.take(length());
     const uint64_t size = in.good() && in.peek() != kEndByte ? length() : in.bad();
@@ -180,7 +180,7 @@ bool read_zipmap(std::string_view bytes, const EachText& each) {
   return in.good() && in.left() == 0;
 }
 
-// A text that unpacks to more than LZF can hold in those bytes is refused before any memory is taken.
+// A text larger than LZF can pack into those bytes is rejected before memory is allocated.
 bool unpack_lzf(std::string_view packed, uint64_t size, std::string& out) {
   constexpr uint64_t kMostByByte = 264;
   if (packed.empty() || size == 0 || size > packed.size() * kMostByByte) return false;

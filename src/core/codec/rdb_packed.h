@@ -1,5 +1,6 @@
-// Lists of texts that Redis packs into one string: listpack, and the older ziplist and zipmap. And LZF, by
-// which it packs strings. Nothing is believed: damaged bytes give an error, never a read beyond them.
+// Lists of texts that Redis packs into one string: listpack, and the older ziplist and zipmap. Also LZF,
+// with which Redis compresses strings. Input is not trusted: damaged bytes give an error, never a read
+// beyond them.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,13 @@ namespace holdfast {
 
 using EachText = std::function<void(std::string_view)>;
 
-// Call `each` for the elements, numbers as decimal text. False: the bytes are not such a list.
+// These call `each` for every element, numbers as decimal text. They return false if the bytes are not such
+// a list.
 [[nodiscard]] bool read_listpack(std::string_view bytes, const EachText& each);
 [[nodiscard]] bool read_ziplist(std::string_view bytes, const EachText& each);
 [[nodiscard]] bool read_zipmap(std::string_view bytes, const EachText& each);
 
-// Unpacks to exactly `size` bytes. False: it does not.
+// Unpacks to exactly `size` bytes. Returns false if the result has another size.
 [[nodiscard]] bool unpack_lzf(std::string_view packed, uint64_t size, std::string& out);
 
 }  // namespace holdfast

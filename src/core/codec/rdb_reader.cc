@@ -1,4 +1,4 @@
-// The file, item by item. An item that has not come whole is tried again when there is more.
+// Reads the file item by item. An incomplete item is read again when more bytes have come.
 #include "core/codec/rdb_reader.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ std::string_view type_name(uint8_t type) {
                                                                : "value of an unknown type";
 }
 
-// Of what a value consists that is to be skipped: so many elements, each of these parts. Empty: it cannot
-// be told without knowing much more of Redis.
+// Returns the parts of each element of a value that is skipped. Empty if the type needs much more knowledge
+// of Redis.
 constexpr char kText = 't', kDouble = 'd', kDoubleText = 'D', kNumber = 'n', kModulePart = 'm';
 std::string_view element_parts(uint8_t type) {
   switch (type) {
@@ -56,7 +56,8 @@ bool is_hash(uint8_t type) {
 
 }  // namespace
 
-// What has come of the present item. Reading beyond it says that more is needed; what cannot be is wrong.
+// The received bytes of the present item. A read beyond them sets short_of_bytes(); an invalid value sets
+// wrong().
 class RdbReader::Input {
  public:
   explicit Input(std::string_view bytes) : bytes_(bytes) {}
@@ -64,7 +65,7 @@ class RdbReader::Input {
   bool short_of_bytes() const { return short_; }
   const std::string& wrong() const { return wrong_; }
   size_t used() const { return used_; }
-  size_t wanted() const { return wanted_; }  // of all bytes, where they are short
+  size_t wanted() const { return wanted_; }  // bytes needed in all, if they are short
 
   std::string_view take(uint64_t n) {
     if (!short_ && n > bytes_.size() - used_) wanted_ = used_ + n;
@@ -82,7 +83,7 @@ class RdbReader::Input {
     for (size_t i = bytes.size(); i-- > 0;) value = (value << 8U) | static_cast<uint8_t>(bytes[i]);
     return value;
   }
-  // A length, or (`special` set) the encoding of a text that is none.
+  // Reads a length or, if it sets `special`, the encoding of a text without a length.
   uint64_t length(bool& special) {
     const uint8_t first = u8();
     special = (first >> 6U) == 3;
@@ -99,7 +100,7 @@ class RdbReader::Input {
     if (special) wrong("expected a length");
     return n;
   }
-  // A text; `scratch` holds it where it had to be made.
+  // Reads a text. `scratch` holds it if it had to be unpacked.
   std::string_view text(std::string& scratch) {
     bool special = false;
     const uint64_t n = length(special);
@@ -145,7 +146,7 @@ bool RdbReader::feed(std::string_view bytes) {
   std::string joined;
   if (!pending_.empty()) {
     pending_.append(bytes);
-    // To look at every piece of a long text anew would take time by its square.
+    // To read a long text again after every piece would take quadratic time.
     if (pending_.size() < wanted_) return true;
     joined = std::exchange(pending_, {});
     bytes = joined;
@@ -168,7 +169,7 @@ bool RdbReader::feed(std::string_view bytes) {
   return error_.empty();
 }
 
-// One item; false: it is not whole yet, or wrong.
+// Reads one item. Returns false if it is incomplete or wrong.
 bool RdbReader::step(Input& in) {
   const State before = state_;
   switch (before) {
@@ -243,7 +244,7 @@ void RdbReader::read_item(Input& in) {
     case rdb::kOpExpire: {
       const uint64_t n = in.low_first(op == rdb::kOpExpireMs ? 8 : 4);
       if (in.short_of_bytes()) return;
-      // As Redis has it: -1 is no deadline, and another one before 1970 is over, not in a far future.
+      // Like Redis: -1 is no deadline. Another deadline before 1970 is over, and not in a far future.
       const auto ms = static_cast<int64_t>(op == rdb::kOpExpireMs ? n : n * 1000);
       expire_ms_ = ms == RdbSink::kNoExpiry ? ms : std::max<int64_t>(ms, 0);
       return;
@@ -337,7 +338,7 @@ void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
     in.text(value_text_);
   } else {
     left_ = in.length();
-    if (type == rdb::kTypeModule) left_ = 1;  // that was the module's id; the end says when it is over
+    if (type == rdb::kTypeModule) left_ = 1;  // the length was the module's id; an end mark follows
   }
   if (in.short_of_bytes() || !in.wrong().empty()) return;
   sink_.skipped(db_, key, type_name(type));
@@ -346,20 +347,20 @@ void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
   if (left_ > 0) state_ = State::kSkipped;
 }
 
-// What a module keeps beside the keys.
+// Skips the data that a module keeps beside the keys.
 void RdbReader::skip_module_data(Input& in) {
   if (!skip_unknown_)
     return static_cast<void>(in.wrong("unsupported: data of a module (--skip-unknown yes skips it)"));
   in.length();  // the module's id
   in.length();
-  in.length();  // when it was to be loaded
+  in.length();  // the time at which Redis loads it: before or after the keys
   if (in.short_of_bytes()) return;
   skipped_ = rdb::kTypeModule;
   left_ = 1;
   state_ = State::kSkipped;
 }
 
-// A number that says what follows, and that; false: it was the end.
+// Reads a number that names a part's kind, and the part. Returns false at the end mark.
 bool RdbReader::skip_module_part(Input& in) {
   switch (in.length()) {
     case 0:
@@ -383,7 +384,7 @@ bool RdbReader::skip_module_part(Input& in) {
 }
 
 void RdbReader::skip_element(Input& in) {
-  constexpr uint8_t kSpecialDouble = 253;  // and above: not a number, infinities
+  constexpr uint8_t kSpecialDouble = 253;  // and above: NaN, infinities
   for (const char part : element_parts(skipped_)) {
     if (part == kText) in.text(value_text_);
     if (part == kDouble) in.take(8);
@@ -396,7 +397,7 @@ void RdbReader::skip_element(Input& in) {
   if (!in.short_of_bytes() && --left_ == 0) state_ = State::kItem;
 }
 
-// 0: none was computed.
+// A checksum of 0 means that none was computed.
 void RdbReader::read_checksum(Input& in) {
   const uint64_t crc = in.low_first(rdb::kChecksumBytes);
   if (in.short_of_bytes()) return;

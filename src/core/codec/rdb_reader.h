@@ -1,6 +1,6 @@
-// Reads an RDB file, of Redis up to 7.0 or an own one, as its bytes come, in pieces of any size, and tells
-// a sink what is in it. Damaged bytes give an error that says where; memory grows with what has arrived,
-// not with what is announced.
+// Reads an RDB file, from Redis up to 7.0 or from Holdfast, in pieces of any size, and passes the content
+// to a sink. Damaged bytes give an error with their position. Memory grows with the bytes received, not
+// with announced sizes.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace holdfast {
 
-// Views live during the call.
+// Receives the content of an RDB file. Views are valid during the call only.
 class RdbSink {
  public:
   static constexpr int64_t kNoExpiry = -1;
@@ -20,12 +20,12 @@ class RdbSink {
   virtual ~RdbSink() = default;
 
   virtual void aux(std::string_view, std::string_view) {}
-  // `expire_ms`: by the wall clock, or kNoExpiry.
+  // `expire_ms`: wall-clock milliseconds, or kNoExpiry.
   virtual void string(uint64_t, std::string_view, std::string_view, int64_t) {}
   virtual void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) {}
   virtual void field(std::string_view, std::string_view) {}
   virtual void end_hash() {}
-  // A key of a type that only Redis has was left out.
+  // A key of a type that only Redis has was skipped.
   virtual void skipped(uint64_t, std::string_view, std::string_view) {}
 };
 
@@ -33,15 +33,16 @@ class RdbReader {
  public:
   static constexpr uint64_t kMaxTextBytes = 512ULL << 20U;
 
-  // `skip_unknown`: leave out keys of other types than strings and hashes, instead of an error.
+  // `skip_unknown`: skip keys of types other than string and hash, instead of an error.
   RdbReader(RdbSink& sink, bool skip_unknown) : sink_(sink), skip_unknown_(skip_unknown) {}
 
-  // False: error() says what is wrong, and where; there is no going on.
+  // Reads the next bytes. Returns false on an error: error() gives the fault and its position, and no more
+  // can be read.
   bool feed(std::string_view bytes);
-  // There are no more bytes. False: there should be.
+  // Ends the input. Returns false if the file is not complete.
   bool finish();
   const std::string& error() const { return error_; }
-  uint64_t offset() const { return offset_; }  // of what comes next
+  uint64_t offset() const { return offset_; }  // position of the next item in the file
 
  private:
   enum class State { kHeader, kItem, kFields, kSkipped, kChecksum, kEnd };
@@ -64,17 +65,17 @@ class RdbReader {
   RdbSink& sink_;
   bool skip_unknown_;
   State state_ = State::kHeader;
-  std::string pending_;  // an item that has not come whole
-  size_t wanted_ = 0;    // so many bytes of it are needed at least
+  std::string pending_;  // the received part of an incomplete item
+  size_t wanted_ = 0;    // the least number of bytes that the item needs
   uint64_t offset_ = 0;
   uint64_t crc_ = 0;
   std::string error_;
   int version_ = 0;
   uint64_t db_ = 0;
   int64_t expire_ms_ = RdbSink::kNoExpiry;
-  uint64_t left_ = 0;     // of fields, or of elements to skip
+  uint64_t left_ = 0;     // fields to read, or elements to skip
   uint8_t skipped_ = 0;   // the type that is being skipped
-  std::string key_text_;  // of a key that was packed
+  std::string key_text_;  // unpacked text of a packed key
   std::string value_text_;
 };
 

@@ -1,4 +1,4 @@
-// The RDB file, written.
+// Writes the RDB file.
 #include "core/codec/rdb_writer.h"
 
 #include "core/codec/rdb.h"
@@ -23,7 +23,8 @@ void put_high_first(std::string& out, uint64_t n, size_t bytes) {
 
 void RdbWriter::header() { out_.append(rdb::kMagic).append("0010"); }
 
-// 6 bits in the first byte, 14 in the first two, or 32 or 64 behind one.
+// A length takes 6 bits in the first byte, 14 bits in the first two, or 32 or 64 bits behind the first
+// byte.
 void RdbWriter::length(uint64_t n) {
   constexpr uint8_t k32Bits = 0x80;
   constexpr uint8_t k64Bits = 0x81;

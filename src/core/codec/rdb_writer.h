@@ -1,4 +1,4 @@
-// Writes an RDB file, piece by piece, to the end of a string. The caller keeps the running checksum.
+// Writes an RDB file piece by piece to the end of a string. The caller keeps the running checksum.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ class RdbWriter {
   void header();
   void aux(std::string_view name, std::string_view value);
   void select_db(uint64_t number);
-  // Of the key that follows: in the wall clock's milliseconds.
+  // Sets the deadline of the next key, in wall-clock milliseconds.
   void expire_ms(int64_t wall_ms);
   void string(std::string_view key, std::string_view value);
-  // As many fields have to follow.
+  // The caller must then write exactly `fields` fields.
   void begin_hash(std::string_view key, uint64_t fields);
   void field(std::string_view name, std::string_view value);
   void end();
@@ -30,7 +30,7 @@ class RdbWriter {
   std::string& out_;
 };
 
-// What stands behind end(): the checksum of all before it.
+// Appends the checksum of all bytes before it, behind end().
 void append_crc(std::string& out, uint64_t crc);
 
 }  // namespace holdfast

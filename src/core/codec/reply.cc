@@ -1,4 +1,4 @@
-// The forms of a reply that are written too rarely to stand in the header; see reply.h.
+// Replies that are too rare to be in the header; see reply.h.
 #include "core/codec/reply.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ void Reply::error(std::string_view text) {
   const size_t before = out_.size();
   line('-', text);
   if (out_.size() == before) return;
-  // The text lies in the buffer now, before its CR LF.
+  // The text is now in the buffer, before its CR LF.
   char* const end = out_.reserve(0) - 2;
   std::replace_if(
       end - text.size(), end, [](char c) { return c == '\r' || c == '\n'; }, ' ');

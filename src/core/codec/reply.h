@@ -1,5 +1,5 @@
-// Writes RESP2 or RESP3 replies into a buffer. Owns nothing; knows the two protocols' forms and no command.
-// A buffer that has a limit takes nothing beyond it: see Buffer::overflowed().
+// Writes RESP2 or RESP3 replies into a buffer. Owns nothing; knows the forms of both protocols, and no
+// command. A buffer with a limit takes no bytes beyond it: see Buffer::overflowed().
 #pragma once
 
 #include <charconv>
@@ -19,8 +19,8 @@ class Reply {
   void ok() { out_.append("+OK\r\n"); }
   // `text` has neither CR nor LF.
   void simple(std::string_view text) { line('+', text); }
-  // `text` opens with the error's code, without the dash ("ERR no such thing"). CR and LF in it, which an
-  // argument may have brought in, become spaces; what goes beyond kMaxErrorBytes is cut off.
+  // `text` begins with the error's code, without the dash ("ERR no such thing"). CR and LF in it, which an
+  // argument may contain, become spaces. Text beyond kMaxErrorBytes is cut off.
   void error(std::string_view text);
   void integer(int64_t value) { number_line(':', value); }
   void bulk(std::string_view bytes) { prefixed('$', "", bytes); }
@@ -29,9 +29,9 @@ class Reply {
   void null() { out_.append(protocol_ >= 3 ? "_\r\n" : "$-1\r\n"); }
   void null_array() { out_.append(protocol_ >= 3 ? "_\r\n" : "*-1\r\n"); }
   void boolean(bool value);  // RESP2 ":1" / ":0", RESP3 "#t" / "#f"
-  // A text for people: RESP2 bulk, RESP3 verbatim. Of the format three bytes are shown.
+  // A text for people: RESP2 bulk, RESP3 verbatim. A verbatim text shows three bytes of `format`.
   void verbatim(std::string_view text, std::string_view format = "txt");
-  void number(double value);                 // RESP2: a bulk string; 17 digits, as Redis shows one
+  void number(double value);                 // RESP2: a bulk string; 17 digits, like Redis
   void big_number(std::string_view digits);  // RESP2: a bulk string
 
   // Headers; `n` elements (for a map: pairs) follow.
@@ -67,7 +67,7 @@ class Reply {
   void number_line(char type, Integer n) {
     char* const start = out_.reserve(kMaxNumberLine);
     if (start == nullptr) return;
-    if (n >= 0 && n < 10) {  // as most are
+    if (n >= 0 && n < 10) {  // like most numbers
       const char text[4] = {type, static_cast<char>('0' + n), '\r', '\n'};
       std::memcpy(start, text, sizeof text);
       return out_.commit(sizeof text);

@@ -12,7 +12,7 @@ namespace {
 
 using Status = RequestParser::Status;
 
-// More arguments than this are not kept room for from one request to the next.
+// The parser frees the room of requests that are larger than this.
 constexpr size_t kKeptArguments = 1024;
 constexpr size_t kKeptTextBytes = 1024;
 
@@ -22,10 +22,10 @@ void clear_and_trim(Container& c, size_t keep) {
   if (c.capacity() > keep) Container().swap(c);
 }
 
-// Reads a number of one to seven digits as every client writes it, and returns the place of the CR behind
-// it. Null where there is anything else, or not yet enough: the careful way then says what it is.
+// Reads a number of one to seven digits, in the form that every client writes, and returns the place of the
+// CR behind it. Returns null for another form or an incomplete number: the full parser then handles it.
 inline const char* plain_number(const char* p, const char* end, uint32_t& value) {
-  if (end - p > 2) {  // one digit or two, as most lengths have
+  if (end - p > 2) {  // one digit or two, like most lengths
     const auto first = static_cast<uint32_t>(p[0] - '0');
     const auto second = static_cast<uint32_t>(p[1] - '0');
     if (first <= 9 && p[1] == '\r') return value = first, p + 1;
@@ -46,7 +46,7 @@ inline const char* plain_number(const char* p, const char* end, uint32_t& value)
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Redis skips \v and \f between words, but does not end a word at them.
+// Redis skips \v and \f between words, but they do not end a word.
 bool ends_word(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 int hex_digit(char c) {
@@ -73,13 +73,13 @@ char unescape(char c) {
   }
 }
 
-// Drops the closing quote. Something glued to it is an error.
+// Removes the closing quote. Returns false if a character that is not blank follows it.
 bool close_quote(std::string_view& rest) {
   rest.remove_prefix(1);
   return rest.empty() || is_blank(rest[0]);
 }
 
-// `rest` begins behind the opening quote. False: the quotes are unbalanced.
+// `rest` begins behind the opening quote. Returns false if the quotes are unbalanced.
 bool take_double_quoted(std::string_view& rest, std::string& out) {
   while (!rest.empty()) {
     if (rest[0] == '"') return close_quote(rest);
@@ -109,7 +109,7 @@ bool take_single_quoted(std::string_view& rest, std::string& out) {
   return false;
 }
 
-// A quote may open in the middle of a word; its end is the word's end.
+// A quote may open in the middle of a word; the closing quote ends the word.
 bool take_word(std::string_view& rest, std::string& out) {
   while (!rest.empty() && !ends_word(rest[0])) {
     const char c = rest[0];
@@ -121,8 +121,8 @@ bool take_word(std::string_view& rest, std::string& out) {
   return true;
 }
 
-// Undoes the quoting into `text`, which never moves as it never outgrows the line. False: unbalanced
-// quotes.
+// Removes the quoting and writes the words to `text`, which never reallocates as it is no longer than the
+// line. Returns false if the quotes are unbalanced.
 bool split_words(std::string_view line, std::string& text, std::vector<std::string_view>& words) {
   text.reserve(line.size());
   for (;;) {
@@ -134,7 +134,8 @@ bool split_words(std::string_view line, std::string& text, std::vector<std::stri
   }
 }
 
-// As Redis's "%c" comes out on the wire. Redis gives a line with a NUL no answer at all; a blank is ours.
+// The byte as Redis's "%c" writes it. Redis sends no reply at all for a line with a NUL; Holdfast shows a
+// blank.
 char shown(char c) { return c == '\r' || c == '\n' || c == '\0' ? ' ' : c; }
 
 }  // namespace
@@ -182,8 +183,8 @@ Status RequestParser::parse(std::string_view bytes) {
   return phase_ == Phase::kInline ? parse_inline(bytes) : Status::kBroken;
 }
 
-// Looks for the byte that ends the line at position_, no further than a line may be long, so that the
-// verdict does not depend on how the bytes were split.
+// Finds the byte that ends the line at position_. It searches no further than the longest line, so that the
+// result does not depend on how the bytes were split.
 Status RequestParser::find_line(std::string_view bytes, char end, std::string_view too_big,
                                 size_t& line_end) {
   const size_t longest = position_ + std::min<uint64_t>(limits_.inline_bytes, guest_bulk_bytes_);
@@ -237,7 +238,7 @@ Status RequestParser::parse_arguments(std::string_view bytes) {
   return finish(position_);
 }
 
-// The beginning of nearly every request: a count of one digit.
+// Fast path for the beginning of nearly every request: a count of one digit.
 inline bool RequestParser::take_plain_count(std::string_view bytes) {
   if (bytes.size() < 4 || bytes[0] != '*' || bytes[2] != '\r') return false;
   const auto count = static_cast<uint32_t>(bytes[1] - '0');
@@ -249,7 +250,7 @@ inline bool RequestParser::take_plain_count(std::string_view bytes) {
   return true;
 }
 
-// The rest of it: arguments that are all here, with plain lengths.
+// Fast path for the arguments: those that are complete and have plain lengths.
 inline void RequestParser::take_plain_arguments(std::string_view bytes) {
   const char* const end = bytes.data() + bytes.size();
   const char* p = bytes.data() + position_;
@@ -266,7 +267,7 @@ inline void RequestParser::take_plain_arguments(std::string_view bytes) {
   position_ = static_cast<size_t>(p - bytes.data());
 }
 
-// One argument in any form.
+// Reads one argument in any form.
 Status RequestParser::take_argument(std::string_view bytes) {
   if (length_ == kUnknown) {
     const Status status = read_bulk_length(bytes);
@@ -281,7 +282,7 @@ Status RequestParser::take_argument(std::string_view bytes) {
   return Status::kRequest;
 }
 
-// As Redis: a wrong first byte is only told when its line is complete.
+// Like Redis: a wrong first byte is an error only when its line is complete.
 Status RequestParser::read_bulk_length(std::string_view bytes) {
   size_t cr = 0;
   const Status status = find_line(bytes, '\r', "too big bulk count string", cr);
@@ -298,7 +299,7 @@ Status RequestParser::read_bulk_length(std::string_view bytes) {
   return Status::kRequest;
 }
 
-// Every argument is parked once and taken back once, so that splitting a request costs nothing per split.
+// Parks each argument once and unparks it once, so that the number of splits of a request adds no cost.
 void RequestParser::park(std::string_view bytes) {
   for (std::string_view argument : argv_) {
     parked_.push_back({static_cast<size_t>(argument.data() - bytes.data()), argument.size()});

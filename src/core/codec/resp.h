@@ -1,5 +1,5 @@
 // Cuts a stream of bytes into requests (RESP arrays of bulk strings, or inline commands as a person types
-// them). One feeds it the connection's unparsed bytes; it keeps only positions, never bytes.
+// them). The caller passes the connection's unparsed bytes; the parser keeps only positions, never bytes.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,38 @@ class RequestParser {
     kMore,     // the request is not complete: call again with the same bytes and more behind them
     kRequest,  // argv() is the next request, consumed() its length. An empty line or "*0" gives an empty
                // argv
-    kBroken,   // the stream can never be understood again; error() says why, as Redis words it
+    kBroken,   // the rest of the stream cannot be parsed; error() says why, in Redis's words
   };
 
-  // The limits may change; they must outlive the parser.
+  // The limits may change. `limits` must outlive the parser.
   explicit RequestParser(const Limits& limits) : limits_(limits) {}
   explicit RequestParser(Limits&&) = delete;
 
-  // A guest has not said who it is, and may send only what it needs for that: what it announces beyond is
-  // refused before it takes any memory.
+  // Sets whether the client is a guest: it has not authenticated, and may send only what a login needs.
+  // Larger announced sizes are rejected before memory is allocated for them.
   void set_guest(bool guest) { guest_bulk_bytes_ = guest ? kGuestBulkBytes : UINT64_MAX; }
   static constexpr uint64_t kGuestBulkBytes = 16384;
   static constexpr int64_t kGuestArguments = 10;
 
-  // Parses on in `bytes`, which begin where the last request ended. The bytes that were there in an earlier
-  // call for this request must be the same, though they may have moved. Never looks at a byte twice but for
-  // the tail of an unfinished length line. parse({}) between two requests gives back the memory that a
-  // request of very many arguments took. A broken stream stays broken.
+  // Continues to parse `bytes`, which begin where the last request ended. The bytes of an earlier call for
+  // this request must be the same, though they may have moved. No byte is read twice, except the tail of an
+  // unfinished length line. parse({}) between two requests frees the memory of a request with very many
+  // arguments. A broken stream stays broken.
   Status parse(std::string_view bytes);
 
-  // Valid after kRequest, until the next parse(): views into `bytes` (an inline command's arguments: into
-  // the parser itself, for their quoting is undone).
+  // Valid after kRequest, until the next parse(): views into `bytes`. Arguments of an inline command are
+  // views into the parser itself, because their quoting is removed.
   std::span<const std::string_view> argv() const { return argv_; }
   size_t consumed() const { return consumed_; }
-  // After kBroken: without the "Protocol error: " in front of it.
+  // Valid after kBroken: the error without the leading "Protocol error: ".
   std::string_view error() const { return error_; }
-  // After kMore: at least so many bytes in all are needed, so that a buffer may grow once for a large
-  // argument.
+  // Valid after kMore: the least number of bytes that is needed in all, so that a buffer grows only once
+  // for a large argument.
   size_t wanted() const { return wanted_; }
 
  private:
   enum class Phase : uint8_t { kStart, kInline, kCount, kArguments, kBroken };
-  // An argument of an unfinished request: a place that stays true when the bytes move.
+  // An argument of an unfinished request, as a place that stays valid when the bytes move.
   struct Piece {
     size_t offset;
     size_t size;
@@ -75,14 +75,14 @@ class RequestParser {
   const Limits& limits_;
   uint64_t guest_bulk_bytes_ = UINT64_MAX;
   std::vector<std::string_view> argv_;
-  std::vector<Piece> parked_;  // the arguments that were complete when the bytes last ran out
-  std::string text_;           // what an inline command's arguments view
+  std::vector<Piece> parked_;  // the arguments that were complete when the last bytes ended
+  std::string text_;           // the text that an inline command's arguments view
   std::string error_;
   size_t consumed_ = 0;
   size_t wanted_ = 0;
   size_t position_ = 0;       // where the next element begins
-  size_t scanned_ = 0;        // up to here there is no end of the line that begins at position_
-  size_t length_ = kUnknown;  // of the argument at position_
+  size_t scanned_ = 0;        // no end of the present line before this
+  size_t length_ = kUnknown;  // length of the argument at position_
   uint32_t missing_ = 0;      // arguments still to come
   Phase phase_ = Phase::kStart;
 };
