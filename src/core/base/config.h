@@ -111,7 +111,7 @@ struct Config {
   // The C library's own report of its memory, for MEMORY MALLOC-STATS.
   std::function<std::string()> allocator_report;
   // A clock in microseconds that only measures how long work takes. Null: all work takes no time. The
-  // engine uses it only for the limits of scripts and for what it reports.
+  // engine uses it only for the limits of scripts and for the durations that it reports.
   std::function<int64_t()> clock_us;
   // Takes the text of redis.log(); levels 0 debug .. 3 warning.
   std::function<void(int level, std::string_view text)> log;

@@ -1,5 +1,5 @@
-// Switches between stacks. AddressSanitizer must be told of each switch, or it reports the other stack as
-// an overflow.
+// Switches between stacks. AddressSanitizer needs a notice of each switch, or it takes one stack for an
+// overflow of the other.
 #include "core/base/fiber.h"
 
 #include <boost/context/fiber.hpp>

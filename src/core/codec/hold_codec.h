@@ -17,10 +17,10 @@ namespace holdfast {
 inline constexpr int64_t kMaxWallMs = kNever.count;
 inline constexpr int64_t kNoDeadline = -1;  // a deadline in wall-clock milliseconds: none
 
-// The clock by which times on disk are read. They are wall-clock times of the moment of writing, and the
-// wall clock may be set at any time. The engine's clock cannot be set, and is the same for all servers
-// until the machine restarts. So the difference between the two clocks is saved beside the times. It gives
-// the engine's times again, until the machine restarts.
+// The clock by which the server reads times on disk. Those times follow the wall clock of the moment of
+// writing, and the wall clock may be set at any time. The engine's clock cannot be set, and is the same for
+// all servers until the machine restarts. So the writer saves the difference of the two clocks beside the
+// times. With it, a reader gets the engine's times again, until the machine restarts.
 struct SavedClock {
   std::string_view boot_id;  // as in Config; empty: not known
   int64_t ahead_ms = 0;
@@ -31,9 +31,9 @@ inline SavedClock present_clock(const Config& config, const Now& now) {
 }
 
 // Returns the present moment by the clock of the saved times, to convert them. After a restart of the
-// machine, only the wall clock of the earlier start is known. Then the difference of the first reading
-// after the restart is used, so that the times mean the same at every later reading. If a clock is not
-// known: returns `now`.
+// machine, only the wall clock of the earlier start is known. Then it uses the difference of the first
+// reading after the restart, so that the times mean the same at every later reading. Returns `now` if a
+// clock is not known.
 Now reading_time(const Config& config, const Now& now, const SavedClock& clock);
 
 struct SavedHold {

@@ -25,8 +25,8 @@ class RequestParser {
   explicit RequestParser(const Limits& limits) : limits_(limits) {}
   explicit RequestParser(Limits&&) = delete;
 
-  // Sets whether the client is a guest: it has not authenticated, and may send only what a login needs.
-  // Larger announced sizes are rejected before memory is allocated for them.
+  // Sets whether the client is a guest: it has not authenticated, and may send only small requests,
+  // which suffice for a login. Larger announced sizes are rejected before memory is allocated for them.
   void set_guest(bool guest) { guest_bulk_bytes_ = guest ? kGuestBulkBytes : UINT64_MAX; }
   static constexpr uint64_t kGuestBulkBytes = 16384;
   static constexpr int64_t kGuestArguments = 10;

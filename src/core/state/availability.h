@@ -1,4 +1,5 @@
-// What the disk allows the server to do at present. The shell sets it; requests.cc and waiting.cc obey it.
+// The limits that the disk puts on the server at present. The shell sets it; requests.cc and waiting.cc
+// obey it.
 #pragma once
 
 #include <string>

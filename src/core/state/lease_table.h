@@ -27,7 +27,7 @@ struct LiveLease : Timer {
   DurationMs ttl;
 };
 
-// What the table remembers of an ended lease: how it ended, and its token.
+// The record of an ended lease: how it ended, and its token.
 struct LeaseOutcome {
   LeaseState state = LeaseState::kExpired;
   Token token;
