@@ -1,4 +1,4 @@
-// The server's table of contents: options, log, listen, run. Holds the pieces together and decides nothing.
+// The main program of the server: options, log, listen, run. Connects the parts and decides nothing.
 #include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ int fail(const std::string& why) {
   return 1;
 }
 
-// CONFIG SET: what the process itself has to do for an option comes first, as it may fail.
+// Applies CONFIG SET. Changes of the process itself (file limit, TLS) come first, as they may fail.
 std::optional<ConfigRefusal> change(Options& options, std::shared_ptr<const TlsContext>& tls,
                                     const ConfigChanges& changes, Config& config) {
   Options wanted = options;
@@ -53,15 +53,16 @@ std::string rewrite(const Options& options, const std::vector<std::string>& user
   return done ? "" : done.error();
 }
 
-// What differs from start to start: random numbers, the clock, the process.
+// Returns the engine's config with the values that differ from start to start: random numbers, the clock,
+// the process.
 Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls, uint32_t clients,
                        uint16_t tcp_port, const Store* store) {
   Config config = engine_config(options);
   const Now now = read_clock();
   config.limits.clients = clients;
   if (config.hash_seed == 0) config.hash_seed = random_number();
-  // Without a folder the clock is above every token of an earlier run, as no run issues tokens faster than
-  // one a microsecond.
+  // Without a folder the clock is above every token of an earlier run, because no run issues more than one
+  // token in a microsecond.
   config.token_floor = store != nullptr ? store->token_floor() : static_cast<uint64_t>(now.wall_us);
   if (store != nullptr) {
     config.tokens_ahead = store->tokens_ahead();
@@ -87,7 +88,7 @@ Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls,
   return config;
 }
 
-// The users as they are at the start.
+// Reads and checks the users at the start.
 Result<UsersText> read_users(const Options& options) {
   UsersText users = users_of(options);
   if (!options.aclfile.empty()) {
@@ -143,15 +144,15 @@ int serve(Options& options) {
 }  // namespace
 }  // namespace holdfast
 
-// Blocks of this size go back to the system when they are freed. Otherwise glibc begins to take pages of
-// entries from its heap, where small blocks that lie between them keep them from it. And they grow where
-// they are, without being copied.
+// Blocks of at least this size get their own mapping: the system gets them back when they are freed, and
+// they grow in place without a copy. From the heap glibc could not return them while small blocks lie
+// between them.
 constexpr int kOwnMappingBytes = 256 << 10;
 
 int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, kOwnMappingBytes);
-  // Or else small blocks that have been freed are merged with their neighbours all at once, when somebody
-  // next asks for a kilobyte: after a hundred thousand of them that takes 5 to 17 ms.
+  // Disables fastbins. With them glibc merges all freed small blocks at once at the next allocation of a
+  // kilobyte: for a hundred thousand blocks that takes 5 to 17 ms.
   mallopt(M_MXFAST, 0);
   holdfast::Result<holdfast::Options> options = holdfast::read_options(argc, argv);
   holdfast::hide_secrets(argc, argv);

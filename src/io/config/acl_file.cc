@@ -1,4 +1,4 @@
-// Reads it at once and replaces it whole.
+// Reads the ACL file in one step, and replaces it as a whole.
 #include "io/config/acl_file.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::string read_acl_file(const std::string& path, std::string& text) {
   std::ifstream file(path);
   std::ostringstream bytes;
   if (file) bytes << file.rdbuf();
-  // Of an empty file nothing is written, which fails, too.
+  // The insertion of an empty file writes no bytes and fails, too.
   const bool read = file && (bytes || file.peek() == std::ifstream::traits_type::eof());
   if (!read || file.bad()) {
     return fmt::format("Error loading ACLs, opening file '{}': {}", path, std::strerror(errno));

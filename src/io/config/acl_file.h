@@ -1,4 +1,4 @@
-// The users of the server, from a file of their own or from the options.
+// Reads the users of the server from the ACL file or from the options.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@ namespace holdfast {
 
 struct UsersText {
   std::string text;    // lines of "user name rules"
-  std::string source;  // where they come from
+  std::string source;  // the path of the ACL file, or "user" for the option
 };
 
-// Those of the options; of an ACL file only where it is.
+// Returns the users in the options. With an ACL file, `text` is empty and `source` is its path.
 UsersText users_of(const Options& options);
-// Returns why it cannot be read, or nothing.
+// Reads the file into `text`. Returns an empty string, or why it cannot be read.
 std::string read_acl_file(const std::string& path, std::string& text);
-// Empty doors where there is no such file.
+// Returns the hooks that read and write the ACL file. The hooks are empty if `path` is empty.
 AclFileHooks acl_file_door(const std::string& path);
 
 }  // namespace holdfast

@@ -104,14 +104,14 @@ std::string help_text() {
   return text.str();
 }
 
-// What one source (line or file) says: for each name the values in their order.
+// The options of one source (command line or file): for each name the values in their order.
 using Given = std::map<std::string, std::vector<std::string>>;
 
 bool is_secret(const Row* row) {
   return row != nullptr && (row->kind == Kind::kSecret || row->kind == Kind::kUser);
 }
 
-// A stray word may be the rest of a password with a blank in it.
+// The word is not shown after a secret option: it may be the rest of a password with a blank in it.
 Failure unexpected_argument(const po::parsed_options& parsed, const std::string& word) {
   const bool may_show = std::ranges::none_of(
       parsed.options, [](const po::option& o) { return is_secret(find_row(o.string_key)); });
@@ -129,14 +129,14 @@ Result<Given> collect(const po::parsed_options& parsed) {
   return given;
 }
 
-// Boost puts what it does not know into its message in the place of words such as "%canonical_option%", and
-// does not end where these come with it. Nobody means an option with two percent signs.
+// Boost copies an unknown option into its message in the place of words such as "%canonical_option%". It
+// loops without end if the option itself contains such a word. No valid option has two percent signs.
 bool is_endless(std::string_view text) {
   const std::string_view name = text.substr(0, text.find_first_of(" \t="));
   return find_row(name) == nullptr && name != "config" && std::ranges::count(text, '%') > 1;
 }
 
-// What stands behind the name is not shown: it may be the password of an option that was mistyped.
+// The text after the name is not shown: it may be the password of a mistyped option.
 Failure unknown_option(std::string_view text) {
   const bool letter = text.starts_with('-') && !text.starts_with("--");
   const std::string_view name = text.substr(0, text.find_first_of(" \t="));
@@ -160,7 +160,7 @@ Result<Given> read_line(int argc, const char* const* argv) {
     if (word.starts_with('-') && is_endless(word.substr(dashes))) return unknown_option(word);
   }
   try {
-    // Abbreviated names are refused: a new option could change what they mean.
+    // Abbreviated names are rejected, because a new option could change their meaning.
     const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
     return collect(po::parse_command_line(argc, argv, line_options(), style));
   } catch (const po::unknown_option&) {
@@ -170,7 +170,7 @@ Result<Given> read_line(int argc, const char* const* argv) {
   }
 }
 
-// The name of a line such as "name = value"; empty: the line is something else.
+// Returns the name in a line such as "name = value". Returns an empty string for any other line.
 std::string name_in(const std::string& line) {
   const size_t end = line.find('=');
   if (end == std::string::npos) return "";
@@ -179,8 +179,8 @@ std::string name_in(const std::string& line) {
   return first >= end || line[first] == '#' ? "" : line.substr(first, last - first + 1);
 }
 
-// Takes the lines out of a file that Boost must not see, as to it # begins a comment wherever it stands: in
-// passwords and their hashes it does not.
+// Removes the lines with secrets before Boost parses the rest. Boost takes every # as the start of a
+// comment, but passwords and their hashes may contain one. Returns the values of these lines.
 Given take_verbatim(std::istream& file, std::ostream& rest) {
   Given taken;
   for (std::string line; std::getline(file, line); rest << line << "\n") {
@@ -196,7 +196,7 @@ Given take_verbatim(std::istream& file, std::ostream& rest) {
 
 Result<Given> read_file(const std::string& path) {
   std::ifstream file(path);
-  // A folder opens, but cannot be read: peek() tells.
+  // A folder can be opened but not read: peek() detects that.
   if (!file || (file.peek() == std::ifstream::traits_type::eof() && !file.eof())) {
     return Failure{fmt::format("cannot read the config file {}: {}", path, std::strerror(errno))};
   }
@@ -222,8 +222,8 @@ Result<Given> read_file(const std::string& path) {
   }
 }
 
-// Takes over what `given` says of the table's options. Of several values the last counts, but for
-// addresses.
+// Assigns the values in `given` to the options. If an option has several values, the last one counts;
+// `bind` and `user` use all values.
 Result<Done> take(const Given& given, const std::string& prefix, Options& options) {
   for (const Row& row : option_rows()) {
     const auto found = given.find(row.name);
@@ -246,7 +246,8 @@ std::string config_line(const Row& row, const Options& options) {
   return fmt::format("{} = {}\n", row.name, is_any_port(row, options) ? "auto" : shown(row, options));
 }
 
-// The file as it should be. Of several lines of one name the last stays; it is told what they come to.
+// Returns the new text of the config file. If several lines have one name, only the last stays, with the
+// option's present value.
 std::string rewritten(std::istream& file, const Options& options, const std::vector<std::string>& users) {
   Options defaults;
   for (const Row& row : option_rows()) assign(row, row.fallback, defaults);
@@ -394,7 +395,7 @@ Config engine_config(const Options& options) {
   }
   config.settings.emplace_back("lua-time-limit", std::to_string(options.busy_reply_ms));
   config.settings.emplace_back("databases", std::to_string(kDatabases));
-  // What clients ask for, by Redis's names.
+  // Settings that clients read with CONFIG GET, by Redis's names.
   for (const auto& [name, value] : {std::pair{"maxmemory-policy", "noeviction"},
                                     {"replica-read-only", "yes"},
                                     {"slave-read-only", "yes"},

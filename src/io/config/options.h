@@ -1,5 +1,5 @@
-// The options of the server: names, defaults, help and checks in one table; command line and file. Touches
-// nothing but the config file.
+// The options of the server: names, defaults, help and checks in one table; command line and file. Reads
+// and writes no file but the config file.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace holdfast {
 
-// What the user asked for, checked. Defaults stand in the table in options.cc, the only place that has
-// them.
+// The values of all options, checked. The table in options_table.cc is the only place that has the
+// defaults.
 struct Options {
-  std::string bind;  // addresses, blank-separated; "-" before one: the machine need not have it
+  std::string bind;  // addresses, blank-separated; "-" before one: it may be missing on the machine
   uint64_t port = 0;
   bool any_port = false;  // --port auto
   std::string unixsocket;
-  uint64_t unixsocketperm = 0;  // 0: as the umask has it
+  uint64_t unixsocketperm = 0;  // 0: the umask decides
   uint64_t tcp_backlog = 0;
   uint64_t tcp_keepalive_s = 0;
   uint64_t busy_poll_us = 0;
@@ -41,7 +41,7 @@ struct Options {
   uint64_t tls_handshake_s = 0;
 
   std::string requirepass;
-  std::string users;  // a line each: a name and its rules
+  std::string users;  // one user in each line: a name and its rules
   std::string aclfile;
   uint64_t acl_log_entries = 0;
   std::string protected_mode;
@@ -101,29 +101,29 @@ struct Options {
   std::string answer;  // --help and --version: print this and do nothing else
 };
 
-// Reads the command line, and the file that --config names; the command line wins. A failure names the
-// option and what it expects.
+// Reads the command line and the file that --config names. The command line takes precedence. A failure
+// names the option and its expected values.
 Result<Options> read_options(int argc, const char* const* argv);
 
-// Overwrites the passwords among the arguments of this process, which everybody can read otherwise. To be
-// called once they are read.
+// Overwrites the passwords among the arguments of this process, because every local user can read them.
+// Call it after read_options().
 void hide_secrets(int argc, char** argv);
 
-// What CONFIG SET asks for: all of the values, or none. A refusal leaves the options as they were.
+// Applies CONFIG SET: all of the values, or none. If it returns a refusal, the options are unchanged.
 std::optional<ConfigRefusal> change_options(Options& options, const ConfigChanges& changes);
 
-// What of a running engine's config follows from options that may change.
+// Updates the parts of a running engine's config that follow from options with When::kAnyTime.
 void adopt_changes(const Options& options, Config& config);
 
-// Writes what the options are now to the file that --config named: lines that name one get its value,
-// comments stay, and what the file lacks is added where it is not the default.
-// `users` take the place of those that it has.
+// Writes the present options to the file that --config named. A line that names an option gets its value.
+// Comments stay. An option that the file lacks is added if its value is not the default. `users` replace
+// the users in the file.
 Result<Done> rewrite_config_file(const Options& options, const std::vector<std::string>& users);
 
 LogLevel log_level(const Options& options);
 
-// The engine's part of the options: limits, durations and what CONFIG GET shows. The doors (random,
-// host_facts) and what differs from start to start are the caller's.
+// Returns the engine's part of the options: limits, durations and the settings that CONFIG GET shows. The
+// caller adds the hooks (random, host_facts) and the values that differ from start to start.
 Config engine_config(const Options& options);
 
 }  // namespace holdfast

@@ -1,4 +1,5 @@
-// The table, and its kinds of values. Sizes as in Redis: k m g are powers of 1000, kb mb gb powers of 1024.
+// The table of options, and the kinds of their values. Sizes as in Redis: k, m and g are powers of 1000;
+// kb, mb and gb are powers of 1024.
 #include "io/config/options_table.h"
 
 #include <fmt/format.h>
@@ -16,12 +17,12 @@ namespace {
 
 constexpr uint64_t kMaxU64 = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kMaxI32 = std::numeric_limits<int32_t>::max();
-// A lead is counted in microseconds within a token's 53 bits.
+// The token lead is counted in microseconds, and a token has 53 bits.
 constexpr uint64_t kMaxLeadMs = kMaxToken / 1000;
 
 using O = Options;
 
-// clang-format off: a table reads by its columns
+// clang-format off: keeps the columns of the table
 const std::array kRows{
     Row{"Network", "port", "7379", When::kStart, Kind::kPort, &O::port, 0, 65535,
         "TCP port; 0: no TCP; auto: any free port, named by the ready line in the log"},
@@ -207,7 +208,7 @@ std::optional<uint64_t> parse_number(std::string_view text, int base) {
   return value;
 }
 
-// Positive numbers, blank-separated and in pairs; or nothing.
+// Whether the text is pairs of positive numbers, blank-separated. An empty text is valid.
 bool is_pairs(std::string_view text) {
   size_t numbers = 0;
   while (true) {
@@ -300,7 +301,7 @@ std::string expected(const Row& row) {
   return "";
 }
 
-// Whether it can stand behind "name = " in the config file and be read again as it is.
+// Whether the config file can contain the text after "name = ", so that reading returns the same text.
 static bool is_writable(std::string_view text, bool verbatim) {
   using namespace std::string_view_literals;
   if (text.find_first_of(verbatim ? "\n\r\0"sv : "\n\r\0#"sv) != std::string_view::npos) return false;

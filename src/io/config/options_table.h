@@ -1,5 +1,5 @@
-// The options: a row each with its name, default, range and help, and how a value is read and shown. The
-// only place that has them.
+// The table of options: each row has a name, default, range and help. Also how a value is read and shown.
+// No other place has them.
 #pragma once
 
 #include <cstdint>
@@ -50,20 +50,21 @@ struct Row {
 };
 
 std::span<const Row> option_rows();
-// Null where there is no such option.
+// Returns null if there is no such option.
 const Row* find_row(std::string_view name);
 
-// False if the row does not take this text; then nothing has changed.
+// Parses `text` and stores the value. Returns false if the text is not valid; then the options are
+// unchanged.
 bool assign(const Row& row, const std::string& text, Options& options);
-// The value as CONFIG GET shows it.
+// Returns the value as CONFIG GET shows it.
 std::string shown(const Row& row, const Options& options);
-// Whether the row is a port, and the options say "auto".
+// Whether the row is a port and its value is "auto".
 bool is_any_port(const Row& row, const Options& options);
-// What the row takes, in words.
+// Describes the valid values in words.
 std::string expected(const Row& row);
-// Blank-separated numbers from 0 to 100, or nothing; nullopt: it is something else.
+// Parses blank-separated numbers from 0 to 100; the text may be empty. Returns nullopt for any other text.
 std::optional<std::vector<double>> parse_percentiles(std::string_view text);
-// Why it does not take a text, as Redis words it, where it has words for it.
+// Returns why the row rejects `text`. Uses Redis's words if Redis has words for it.
 std::string refusal(const Row& row, const std::string& text);
 
 }  // namespace holdfast

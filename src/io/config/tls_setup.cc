@@ -1,4 +1,5 @@
-// See tls_setup.h. CONFIG SET reads the files in the loop: they are small, and it is rare.
+// See tls_setup.h. CONFIG SET reads the files on the loop's thread: they are small, and the command is
+// rare.
 #include "io/config/tls_setup.h"
 
 #include <algorithm>
@@ -29,7 +30,7 @@ TlsSettings settings_of(const Options& options) {
   return settings;
 }
 
-// Changes that do not ask for the files.
+// Whether a change of this option needs no new read of the TLS files.
 bool needs_no_reload(std::string_view name) {
   return !name.starts_with("tls-") || name == "tls-handshake-timeout";
 }

@@ -1,5 +1,5 @@
-// From options to TLS: which files, what is asked of clients, and what is wrong with that, by the options'
-// names.
+// Makes the TLS context from the options: files, and the check of client certificates. Errors use the
+// options' names.
 #pragma once
 
 #include <memory>
@@ -12,14 +12,14 @@
 
 namespace holdfast {
 
-// Whether there is a port for TLS.
+// Whether the options name a TLS port.
 bool has_tls(const Options& options);
 
-// The context for new connections, out of the files as they are now; null where there is no port for TLS.
+// Reads the TLS files and returns the context for new connections. Returns null if there is no TLS port.
 Result<std::shared_ptr<const TlsContext>> make_tls(const Options& options);
 
-// The same for CONFIG SET: keeps `tls` where none of its options is given. The files are read anew also
-// when their names stay. On a refusal `tls` is as it was.
+// Applies CONFIG SET: keeps `tls` if `changes` has no TLS option. Otherwise it reads the files again, even
+// if their names are unchanged. If it returns a refusal, `tls` is unchanged.
 std::optional<ConfigRefusal> reload_tls(const Options& options, const ConfigChanges& changes,
                                         std::shared_ptr<const TlsContext>& tls);
 

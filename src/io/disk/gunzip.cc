@@ -1,4 +1,4 @@
-// Unpacking with ISA-L. What follows the first gzip member is an error: no snapshot has two.
+// Decompresses with ISA-L. Bytes after the first gzip member are an error: no snapshot has two members.
 #include "io/disk/gunzip.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ Result<std::unique_ptr<Gunzip>> Gunzip::open(Files& files, const std::string& na
   return in;
 }
 
-// False at the end of the file.
+// Reads the next bytes of the file into input_. Returns false at the end of the file.
 Result<bool> Gunzip::fill() {
   input_.resize(kBytes);
   Result<size_t> got = file_->read(offset_, input_);
@@ -42,7 +42,7 @@ Result<bool> Gunzip::fill() {
 Result<std::string_view> Gunzip::next() {
   if (packed_) return unpack();
   if (at_end_) return std::string_view{};
-  if (output_.empty()) {  // the first bytes have been read already
+  if (output_.empty()) {  // open() has already read the first bytes
     output_.swap(input_);
     return std::string_view(output_.data(), output_.size());
   }

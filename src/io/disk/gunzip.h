@@ -1,4 +1,4 @@
-// Reads a file as it is, or unpacked where it is gzip: told by its first bytes.
+// Reads a file, and decompresses it if it is gzip. The first bytes of the file tell which.
 #pragma once
 
 #include <isa-l/igzip_lib.h>
@@ -17,11 +17,12 @@ class Gunzip {
  public:
   static Result<std::unique_ptr<Gunzip>> open(Files& files, const std::string& name);
 
-  // The next bytes; empty at the end. They live until the next call. An error says where in the file.
+  // Returns the next bytes; empty at the end of the file. They are valid until the next call. An error
+  // names the position in the file.
   Result<std::string_view> next();
 
-  uint64_t size() const { return size_; }        // of the file
-  uint64_t consumed() const { return offset_; }  // of the file
+  uint64_t size() const { return size_; }        // bytes in the file
+  uint64_t consumed() const { return offset_; }  // bytes read of the file
 
  private:
   explicit Gunzip(std::unique_ptr<File> file) : file_(std::move(file)), input_(kBytes) {}
@@ -34,7 +35,7 @@ class Gunzip {
   std::vector<char> output_;
   inflate_state state_;
   bool packed_ = false;
-  bool at_end_ = false;  // of the file
+  bool at_end_ = false;  // the file has no more bytes
   uint64_t size_ = 0;
   uint64_t offset_ = 0;
 };

@@ -1,4 +1,4 @@
-// Writing, syncing, and what their failures leave behind.
+// Writes and syncs the journal, and handles failures of both.
 #include "io/disk/journal_writer.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ Result<Done> JournalWriter::resume(uint64_t number, uint64_t next_sequence) {
   file_ = std::move(*file);
   number_ = number;
   bytes_ = *size;
-  written_ += *size;  // a process that was killed need not have synced it
+  written_ += *size;  // a killed process may not have synced it
   ++generation_;
   next_sequence_ = next_sequence;
   return Done{};
@@ -79,7 +79,7 @@ bool JournalWriter::retry() {
   if (left_folder_) return false;
   if (const int error = write_all(*file_, unwritten_); error != 0) {
     fail("writing", error);
-    // What came behind half a frame could never be read.
+    // Bytes after a partial frame could never be read.
     if (const int cut = file_->truncate(bytes_); cut != 0) fail("cutting", cut);
     return false;
   }
@@ -97,11 +97,11 @@ void JournalWriter::start_sync(std::function<void()> done) {
   run_job(
       loop_,
       [this, files, unnamed = std::exchange(unnamed_, false)] {
-        // Without its name on disk a file is lost with all it has.
+        // A crash loses a file and its data if its name is not on disk.
         const bool named = !unnamed || files_.sync_folder();
         for (Generation& n : *files) {
           n.error = named ? n.file->sync() : EIO;
-          n.file.reset();  // here, as closing a file that has been removed takes its time
+          n.file.reset();  // in the job, because closing a removed file is slow
         }
       },
       [this, files, upto = written_, done = std::move(done)] {

@@ -1,6 +1,6 @@
-// The journal that is being written: frames go to it at the end of each turn, and to the platter by a job.
-// A write that fails is kept and tried again; a sync that fails is final for its file, and only another
-// journal, behind a new snapshot, makes things good.
+// The open journal: gets a frame at the end of each loop iteration, and a job syncs it to disk. A failed
+// write is kept and retried. A failed sync is final for its file: only a new journal after a new snapshot
+// repairs it.
 #pragma once
 
 #include <uv.h>
@@ -25,39 +25,40 @@ class JournalWriter {
   JournalWriter(const JournalWriter&) = delete;
   JournalWriter& operator=(const JournalWriter&) = delete;
 
-  // Goes on with a journal that is there, whose next frame has this sequence.
+  // Continues an existing journal. `next_sequence` is the sequence of its next frame.
   Result<Done> resume(uint64_t number, uint64_t next_sequence);
-  // Begins another; from now on all goes there. On an error the old one stays.
+  // Begins a new journal; all later frames go to it. On an error the old journal stays in use.
   Result<Done> begin(uint64_t number);
 
-  // Writes the records of a turn as one frame. False: they are kept, as all that follows is, until
-  // retry() succeeds.
+  // Writes the records of one loop iteration as one frame. Returns false if the write failed: then this
+  // frame and all later ones are kept in memory until retry() succeeds.
   bool commit(std::string_view records);
   bool retry();
 
-  // Begins to bring all that is written to disk. `done` is called on the loop.
+  // Begins to sync everything written so far. `done` is called on the loop.
   void start_sync(std::function<void()> done);
-  // The same at once, for a stop. False: it failed.
+  // Syncs synchronously, for a stop. Returns false if it failed.
   bool sync_now();
 
-  // The folder was replaced: the journal in it counts as not written, with all that it was to keep, until
-  // begin() makes another and a snapshot has everything (forget_before).
+  // The folder was replaced: the journal in it, with all its frames, counts as not written. This ends after
+  // begin() has made a new journal and a snapshot has all data (forget_before).
   void leave_folder();
 
-  // A snapshot has everything that the journals before this one were to keep, whatever becomes of them.
+  // A snapshot contains all data of the journals with an earlier generation. Errors of those journals no
+  // longer matter.
   void forget_before(uint64_t generation);
 
   uint64_t number() const { return number_; }
-  // How many journals have been begun: never used twice, as a number may be after leave_folder().
+  // The number of journals begun so far. Never repeats, while number() may repeat after leave_folder().
   uint64_t generation() const { return generation_; }
-  uint64_t bytes() const { return bytes_; }  // of this journal
+  uint64_t bytes() const { return bytes_; }  // size of this journal
   uint64_t next_sequence() const { return next_sequence_; }
   bool syncing() const { return syncing_; }
   bool all_written() const { return unwritten_.empty() && !left_folder_ && !awaits_snapshot_; }
   bool all_synced() const { return all_written() && synced_ == written_ && !sync_failed_; }
-  // Whether a sync would bring something to disk.
+  // Whether there are bytes to sync, and a sync can begin now.
   bool needs_sync() const { return synced_ != written_ && !sync_failed_ && !syncing_ && !left_folder_; }
-  // Why nothing can be kept at present; empty: all is well.
+  // Why the journal cannot be written or synced now. Empty if it can.
   const std::string& failure() const { return failure_; }
   bool sync_failed() const { return sync_failed_; }
 
@@ -69,23 +70,23 @@ class JournalWriter {
   struct Generation {
     uint64_t generation;
     std::shared_ptr<File> file;
-    int error = 0;  // of its sync
+    int error = 0;  // errno of its sync
   };
   std::shared_ptr<File> file_;
-  std::vector<Generation> earlier_;  // journals that end, not yet synced: they come first
-  uint64_t needless_before_ = 0;     // journals that a snapshot has replaced
+  std::vector<Generation> earlier_;  // ended journals, not yet synced: synced before file_
+  uint64_t needless_before_ = 0;     // a snapshot replaces earlier generations
   uint64_t generation_ = 0;
   uint64_t number_ = 0;
   uint64_t next_sequence_ = 1;
   uint64_t bytes_ = 0;
-  std::string unwritten_;  // frames
+  std::string unwritten_;  // frames not yet in the file
   uint64_t written_ = 0;   // bytes of all journals since the start
   uint64_t synced_ = 0;
   bool unnamed_ = false;  // the folder has not been synced since the journal was made
   bool syncing_ = false;
   bool sync_failed_ = false;
   bool left_folder_ = false;      // see leave_folder()
-  bool awaits_snapshot_ = false;  // frames were dropped that only the snapshot under way has
+  bool awaits_snapshot_ = false;  // frames were dropped; only the unfinished snapshot has their data
   std::string failure_;
 };
 

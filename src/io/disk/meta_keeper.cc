@@ -1,4 +1,4 @@
-// Reading and replacing the file `meta`.
+// Reads and replaces the file `meta`.
 #include "io/disk/meta_keeper.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace holdfast {
 namespace {
 
 constexpr const char* kName = "meta";
-// A minute, at the pace of the clock's microseconds, which no stripe of tokens exceeds by grants alone.
+// One minute: tokens follow the clock's microseconds, and grants alone exceed that pace in no stripe.
 constexpr uint64_t kTokenLead = 60'000'000;
 constexpr int64_t kHorizonLeadMs = 60'000;
 
@@ -64,8 +64,8 @@ Result<Done> MetaKeeper::begin(const std::string& id, const IssuedTokens& issued
   return written;
 }
 
-// On the loop's thread or in a job. An older text never takes the place of a newer one: a job that is late
-// writes nothing.
+// Runs on the loop's thread or in a job. An older text never replaces a newer one: a late job writes
+// nothing.
 Result<Done> MetaKeeper::write(const Meta& meta, uint64_t serial) {
   const std::scoped_lock guard(write_mutex_);
   if (serial < written_serial_) return Done{};
@@ -73,8 +73,8 @@ Result<Done> MetaKeeper::write(const Meta& meta, uint64_t serial) {
   return files_.replace(kName, format_meta(meta));
 }
 
-// Well before the lead is used up, so that no reply waits for the disk. The lead doubles with the time that
-// is left, so that ever longer holds take few writes.
+// Writes well before the lead is used up, so that no reply waits for the disk. The lead of the horizon is
+// at least the time left, so that longer holds need fewer writes.
 void MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms,
                             const std::function<void()>& done) {
   const uint64_t token = tokens.largest();
@@ -107,7 +107,7 @@ void MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms
       },
       [this, meta, serial, why, done, ahead = issued.ahead_serial] {
         writing_ = false;
-        if (serial != last_serial_) return done();  // begin() or end() has written since
+        if (serial != last_serial_) return done();  // begin() or end() has written a newer text
         if (why->empty()) {
           on_disk_ = *meta;
           ahead_on_disk_ = ahead;

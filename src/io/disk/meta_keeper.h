@@ -1,6 +1,6 @@
-// The file `meta`: keeps the token reserve and the expiry horizon ahead of what the engine gives out, so
-// that after a crash no token comes twice and no hold that was lost is given to another while it may be
-// alive.
+// The file `meta`. Keeps the token reserve and the expiry horizon ahead of the tokens and holds that the
+// engine grants. So after a crash no token is granted twice. And no lost hold is granted to another owner
+// while its holder may be alive.
 #pragma once
 
 #include <uv.h>
@@ -19,12 +19,12 @@
 
 namespace holdfast {
 
-// Until when holds last that a crash may lose, on both clocks; 0 where there are none.
+// The latest deadline of the holds that a crash may lose, on both clocks. 0 if there are none.
 struct Horizon {
   int64_t wall_ms = 0;
-  int64_t boot_ms = 0;  // the engine's
+  int64_t boot_ms = 0;  // on the engine's clock
 
-  // Of holds that never expire, or of which nothing is known.
+  // For holds that never expire, and for unknown holds.
   static Horizon never() { return {kNever.count, kNever.count}; }
 };
 
@@ -34,31 +34,31 @@ class MetaKeeper {
   MetaKeeper(const MetaKeeper&) = delete;
   MetaKeeper& operator=(const MetaKeeper&) = delete;
 
-  // Before keep_ahead().
+  // Call it before keep_ahead().
   void set_loop(uv_loop_t* loop) { loop_ = loop; }
 
-  // What the folder says; nothing where it is new.
+  // Reads the file. Returns nullopt if the folder has none.
   Result<std::optional<Meta>> read();
-  // The first write of this run: tokens behind those that were issued, on the kernel `boot_id`; empty where
-  // not even the end of the process leaves what was written. `clock` is that of this start of the machine,
-  // as the folder was first read since. `journal_sequence` as in Meta.
+  // The first write of this run: reserves tokens above `issued`. `boot_id` names the kernel; empty if even
+  // the end of the process may lose written data. `clock` is the clock of this boot, as it was when the
+  // folder was first read after the boot. `journal_sequence`: see Meta.
   Result<Done> begin(const std::string& id, const IssuedTokens& issued, Horizon horizon,
                      const std::string& boot_id, const SavedClock& clock, uint64_t journal_sequence = 0);
 
-  // The kernel to name from the next write on.
+  // Sets the kernel that the next write names.
   void set_boot_id(const std::string& id) { boot_id_ = id; }
-  // What has been given out: tokens, and a hold that lasts until then, which is `left_ms` from now. Begins
-  // to write where the lead gets small; `done` is called on the loop. While a write is under way nothing is
-  // begun: call it again after `done`.
+  // Covers the issued tokens and the holds: `holds` is their latest deadline, which is `left_ms` from now.
+  // Begins a write if the lead is small. `done` is called on the loop. Begins no write while another runs:
+  // call it again after `done`.
   void keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms, const std::function<void()>& done);
-  // Whether what is on disk covers both.
+  // Whether the file on disk covers both.
   bool covers(const Tokens& tokens, Horizon holds) const {
     return tokens.largest() <= on_disk_.token_reserve && tokens.ahead_serial() <= ahead_on_disk_ &&
            covers(holds);
   }
-  // The last act of a stop: what was issued, exactly. `clean`: everything is kept on disk. Otherwise the
-  // next start waits for the holds that last until `lost`, and the kernel named is the one on disk.
-  // `journal_sequence` as in Meta.
+  // The last write of a stop: exactly the issued tokens. `clean`: all data is on disk. Otherwise the next
+  // start waits for the holds that last until `lost`, and the file keeps the kernel that it names now.
+  // `journal_sequence`: see Meta.
   Result<Done> end(const IssuedTokens& issued, bool clean, Horizon lost, uint64_t journal_sequence);
 
   const Meta& on_disk() const { return on_disk_; }
@@ -73,12 +73,12 @@ class MetaKeeper {
   Files& files_;
   uv_loop_t* loop_;
   Meta on_disk_;
-  uint64_t ahead_on_disk_ = 0;  // Tokens::ahead_serial() of what is on disk
+  uint64_t ahead_on_disk_ = 0;  // Tokens::ahead_serial() of the file on disk
   std::string boot_id_;
   bool writing_ = false;
-  uint64_t last_serial_ = 0;  // of the writes that were asked for, in their order
+  uint64_t last_serial_ = 0;  // number of the last write begun; they are numbered in order
   std::mutex write_mutex_;
-  uint64_t written_serial_ = 0;  // the newest that was tried; guarded by write_mutex_
+  uint64_t written_serial_ = 0;  // the newest write tried; guarded by write_mutex_
   std::string failure_;
 };
 

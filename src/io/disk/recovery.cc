@@ -1,4 +1,4 @@
-// From files to keys.
+// Loads the snapshot and the journals into the engine.
 #include "io/disk/recovery.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace holdfast {
 
 namespace {
 
-// What one step reads: a few milliseconds.
+// The input of one step: a few milliseconds of work.
 constexpr size_t kJournalBytesAStep = size_t{256} << 10U;
 constexpr int kChunksAStep = 4;
 
@@ -37,7 +37,8 @@ Result<std::vector<uint64_t>> list_journals(Files& files) {
   return numbers;
 }
 
-// Two are there only where a change of `compress` was cut off behind the rename: the older one has to go.
+// There are two snapshots only if a crash came between the rename and the removal of the old file, after a
+// change of `compress`. Then the older one is obsolete.
 Result<std::string> find_snapshot(Files& files) {
   std::string found;
   uint64_t journal = 0;
@@ -107,7 +108,8 @@ Result<bool> Recovery::step_snapshot() {
   return false;
 }
 
-// Those behind the snapshot, without a gap.
+// Chooses the journals after the snapshot. Fails if one is missing, unless a crash of the machine explains
+// it.
 Result<Done> Recovery::choose_journals() {
   Result<std::vector<uint64_t>> all = list_journals(files_);
   if (!all) return Failure{all.error()};
@@ -145,13 +147,14 @@ Result<Done> Recovery::open_journal() {
   return Done{};
 }
 
-// Whether frames between the journal before and this one are not there.
+// Whether frames are missing between the previous journal and this one.
 bool Recovery::misses_frames() const {
   return at_ > 0 && scanner_->number() != 0 && scanner_->first_sequence() != next_sequence_;
 }
 
-// The journal before this one ends between two frames. A crash of the machine does that where the end of
-// that one was not synced yet; then nothing in this one was promised, as journals are synced in order.
+// The previous journal ends between two frames, before this one begins. A crash of the machine causes that
+// if the end of the previous journal was not synced. Then no frame of this one was promised, as journals
+// are synced in order.
 Result<bool> Recovery::end_before_gap() {
   const std::string name = journal_name(journals_[at_]);
   if (rules_.lossless) {
@@ -168,7 +171,7 @@ Result<bool> Recovery::end_before_gap() {
   return true;
 }
 
-// The journals from there on are not read, and keep their bytes under another name.
+// Renames the journals from index `from` on and does not read them. Their bytes stay under the new name.
 Result<Done> Recovery::set_aside(size_t from, const std::string& why) {
   for (size_t i = from; i < journals_.size(); ++i) {
     const std::string name = journal_name(journals_[i]);
@@ -201,8 +204,8 @@ Result<bool> Recovery::step_journals() {
   return false;
 }
 
-// The end of a journal, good or bad. Behind one that is torn there may be others, whose bytes reached the
-// disk sooner by chance: nothing in them had been promised, as what is promised is synced in order.
+// Handles the end of a journal, intact or not. Later journals may follow a torn one, if their bytes
+// happened to reach the disk first. Nothing in them was promised, as promised frames are synced in order.
 Result<bool> Recovery::close_journal() {
   const JournalVerdict& verdict = scanner_->verdict();
   const std::string name = journal_name(journals_[at_]);
@@ -233,7 +236,7 @@ Result<bool> Recovery::close_journal() {
   read_bytes_ += bytes_.size();
   scanned_bytes_ = 0;
   if (headless) {
-    journals_.pop_back();  // it never began: it is begun anew
+    journals_.pop_back();  // it has no head: a new journal of this number begins
     journal_ = at_ == 0 ? 0 : journals_[at_ - 1];
     return true;
   }
@@ -244,7 +247,7 @@ Result<bool> Recovery::close_journal() {
   return false;
 }
 
-// What `holdfast check` can do with a damaged journal.
+// Returns the advice for a damaged journal: the use of `holdfast check`, if it can repair the file.
 std::string Recovery::remedy(const JournalVerdict& verdict, const std::string& name) const {
   if (verdict.offset == 0 && verdict.next_offset != kJournalHeadBytes)
     return "Restore the file from a copy, or move it and all later journals away to start without them";

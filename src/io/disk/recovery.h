@@ -1,5 +1,6 @@
-// Reads the data folder at the start, a piece at a time: the snapshot, then the journals behind it. Changes
-// nothing but a journal's torn tail, which it cuts.
+// Reads the data folder at the start, in steps: the snapshot, then the journals after it. Of these files it
+// changes only journals that a crash of the machine cut off: it cuts a torn tail, and removes or renames
+// the journals after it.
 #pragma once
 
 #include <algorithm>
@@ -16,31 +17,33 @@
 
 namespace holdfast {
 
-// The numbers of the journals in the folder, in order.
+// Returns the numbers of the journals in the folder, in ascending order.
 Result<std::vector<uint64_t>> list_journals(Files& files);
-// Of the two names that a snapshot may have, the one that is there; of two the younger, empty for none.
+// A snapshot may have one of two names. Returns the name that exists; the newer of two; empty if there is
+// none.
 Result<std::string> find_snapshot(Files& files);
 
 class Recovery {
  public:
   struct Rules {
-    bool skip_unknown = false;  // leave out types that Holdfast does not have
-    // The system has not restarted since the folder was written to, so that nothing written was lost.
+    bool skip_unknown = false;  // skip types that Holdfast does not support
+    // The machine has not restarted since the last write to the folder, so that no written data was lost.
     bool lossless = true;
-    // The folder has its meta. A snapshot alone may have been copied from elsewhere, without its journal.
+    // The folder has its file `meta`. A snapshot alone may be a copy from elsewhere, without its journal.
     bool has_meta = true;
   };
-  // `now`: deadlines are kept by the wall clock, and counted on the engine's from then on (SavedClock).
+  // `now`: the files have deadlines on the wall clock; the engine counts them on its own clock
+  // (SavedClock).
   Recovery(Files& files, Engine& engine, Now now, Rules rules);
 
-  // Does about a few milliseconds' work; true: all has been read. A failure says what is wrong, where, and
-  // what to do.
+  // Works for a few milliseconds. Returns true if everything has been read. A failure names the error, its
+  // position and a remedy.
   Result<bool> step();
 
-  // Once all has been read: the journal to go on with, 0 where there is none, and its next frame's
-  // sequence.
+  // After everything has been read: the journal to continue, 0 if there is none, and the sequence of its
+  // next frame.
   uint64_t journal() const { return journal_; }
-  // The number that the next journal must have, so that the next start misses none.
+  // The number that the next journal must have, so that the next start finds no gap.
   uint64_t next_journal() const {
     return journals_.empty() ? std::max<uint64_t>(first_, 1) : journals_.back() + 1;
   }
@@ -53,7 +56,7 @@ class Recovery {
   uint64_t read_bytes() const { return read_bytes_ + scanned_bytes_; }
   const std::vector<uint64_t>& stale() const {
     return stale_;
-  }  // journals that the snapshot has made needless
+  }  // journals that the snapshot replaces; the caller removes their files
 
  private:
   Result<Done> begin();
@@ -78,7 +81,7 @@ class Recovery {
   std::unique_ptr<Restore> restore_;
   std::vector<uint64_t> journals_;
   std::vector<uint64_t> stale_;
-  size_t at_ = 0;  // of journals_
+  size_t at_ = 0;  // index in journals_
   std::string bytes_;
   std::unique_ptr<JournalScanner> scanner_;
   uint64_t journal_ = 0;
@@ -86,8 +89,8 @@ class Recovery {
   uint64_t next_sequence_ = 1;
   uint64_t frames_ = 0;
   uint64_t total_bytes_ = 0;
-  uint64_t read_bytes_ = 0;     // of files that are done
-  uint64_t scanned_bytes_ = 0;  // of the present one
+  uint64_t read_bytes_ = 0;     // in completed files
+  uint64_t scanned_bytes_ = 0;  // in the present file
 };
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// Compressing and writing a snapshot.
+// Compresses and writes a snapshot.
 #include "io/disk/snapshot_writer.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@
 
 namespace holdfast {
 
-// Used by one job at a time, and by abandon() beside it.
+// The state that the jobs use. One job at a time uses it, and abandon() concurrently with that job.
 class SnapshotWriter::Sink {
  public:
   Sink(Files& files, int level) : files_(files), level_(level) {
@@ -95,7 +95,8 @@ class SnapshotWriter::Sink {
 
   void put_in_place() {
     if (const int error = file_->sync(); error != 0) return fail("synced", error);
-    // The name of the journal that follows comes first: a snapshot whose journal is not there is damage.
+    // The name of the following journal must be on disk first: a snapshot without its journal counts as
+    // damage.
     if (Result<Done> done = files_.sync_folder(); !done) return note(done.error());
     if (Result<Done> done = files_.rename(temporary(), name()); !done) return note(done.error());
     temporary_gone_ = true;
@@ -103,7 +104,7 @@ class SnapshotWriter::Sink {
     if (Result<Done> done = files_.remove(other_name()); !done) return note(done.error());
   }
 
-  // What will not be put in place any more.
+  // Removes the temporary file, unless it is in place or was removed before.
   void discard() {
     if (std::exchange(temporary_gone_, true)) return;
     file_.reset();
@@ -123,8 +124,8 @@ class SnapshotWriter::Sink {
   isal_zstream stream_{};
   std::unique_ptr<File> file_;
   uint64_t crc_ = 0;
-  std::string end_;                    // the checksum, as it stands in the file
-  std::atomic<uint64_t> written_ = 0;  // looked at while a job runs
+  std::string end_;                    // the checksum, as the file contains it
+  std::atomic<uint64_t> written_ = 0;  // read by the loop while a job runs
   bool temporary_gone_ = false;
   std::string failure_;
 };
@@ -164,8 +165,8 @@ void SnapshotWriter::finish(const std::function<void()>& done) {
   pump();
 }
 
-// One job at a time takes all that waits. What fails is told, and the rest is dropped. The last job frees
-// the spare memory too, as that takes its time.
+// One job at a time writes all waiting chunks. After a failure the job reports it, and drops the rest. The
+// last job frees the spare memory too, because that takes time.
 void SnapshotWriter::pump() {
   if (busy_) return;
   busy_ = true;

@@ -1,5 +1,5 @@
-// The file of a snapshot: bytes of the RDB file go in on the loop, are compressed and written by jobs, one
-// after the other, and take the place of the old snapshot when all of it is on disk.
+// Writes the file of a snapshot. The loop adds bytes of the RDB file; jobs compress and write them, one job
+// at a time. The new file replaces the old snapshot when all of it is on disk.
 #pragma once
 
 #include <uv.h>
@@ -14,38 +14,38 @@
 
 namespace holdfast {
 
-// Names in the data folder: of the compressed form, and of the plain one.
+// Names in the data folder: the compressed form, and the plain form.
 inline constexpr const char* kSnapshotName = "dump.rdb.gz";
 inline constexpr const char* kPlainSnapshotName = "dump.rdb";
 
 class SnapshotWriter {
  public:
-  // How much may wait to be written before whoever makes the bytes has to wait too.
+  // Limits the chunks that wait to be written. Beyond it the producer of the bytes waits: see is_full().
   static constexpr size_t kMaxWaitingChunks = 8;
   static constexpr size_t kChunkBytes = size_t{1} << 20U;
 
-  // `level`: of compression, 0 for none.
+  // `level`: compression level, 0 for none.
   SnapshotWriter(Files& files, uv_loop_t* loop, int level);
-  // What is not in place by now never will be. Waits for a job that writes.
+  // Discards the snapshot unless it is in place. Waits for a running job.
   ~SnapshotWriter();
   SnapshotWriter(const SnapshotWriter&) = delete;
   SnapshotWriter& operator=(const SnapshotWriter&) = delete;
 
-  // Takes a chunk of about kChunkBytes, and leaves an empty string with room for the next. `progress` is
-  // called on the loop when some have been written.
+  // Takes a chunk of about kChunkBytes, and replaces it by an empty string with capacity for the next.
+  // `progress` is called on the loop after a job has written some chunks.
   void add(std::string& bytes, const std::function<void()>& progress);
-  // That was all: the checksum is added, and the file put in place. `done` is called on the loop.
+  // Ends the snapshot: adds the checksum, and puts the file in place. `done` is called on the loop.
   void finish(const std::function<void()>& done);
-  // The same without the loop, for SAVE and a stop.
+  // The synchronous forms of add() and finish(), for SAVE and a stop.
   void add_now(std::string& bytes);
   void finish_now();
 
-  // The snapshot fails for this reason; what is added from now on is dropped. Waits for a job that writes,
-  // which may have put it in place. finish() has to follow as ever.
+  // Fails the snapshot for this reason, and drops all bytes added later. Waits for a running job, which may
+  // have put the file in place. finish() must follow nevertheless.
   void abandon(const std::string& why);
 
   bool is_full() const { return waiting_.size() >= kMaxWaitingChunks; }
-  // Why there will be no snapshot; empty: all is well so far.
+  // Why the snapshot failed. Empty if it has not failed so far.
   const std::string& failure() const { return failure_; }
   uint64_t written_bytes() const;
 
@@ -57,12 +57,12 @@ class SnapshotWriter {
   uv_loop_t* loop_;
   std::shared_ptr<Sink> sink_;
   std::vector<std::string> waiting_;
-  std::vector<std::string> spare_;  // written, to be filled again: fresh memory takes the loop's time
+  std::vector<std::string> spare_;  // written chunks, to be reused: fresh memory costs the loop time
   bool busy_ = false;               // a job runs
   std::function<void()> progress_;
-  std::function<void()> done_;  // set: nothing more comes
+  std::function<void()> done_;  // set after the last add()
   std::string failure_;
-  std::shared_ptr<SnapshotWriter*> self_;  // for jobs: null once this is gone
+  std::shared_ptr<SnapshotWriter*> self_;  // for jobs: null after the destructor
 };
 
 }  // namespace holdfast

@@ -1,4 +1,5 @@
-// Opening the folder, committing turns, and what the disk's failures mean to clients.
+// Opens the folder, commits the records of loop iterations, and derives the availability from failures of
+// the disk.
 #include "io/disk/store.h"
 
 #include <fmt/format.h>
@@ -41,7 +42,7 @@ Result<std::unique_ptr<Store>> Store::open(const Options& options, std::unique_p
 Store::Store(std::unique_ptr<Files> files, const Options& options, ReadClock time)
     : options_(options), read_clock_(time), files_(std::move(files)), meta_(*files_) {}
 
-// Without a word of an earlier run the floor is the clock: no run issues tokens faster than one a
+// Without data of an earlier run the floor is the clock, because no run issues more than one token in a
 // microsecond.
 Result<Done> Store::prepare() {
   if (Result<Done> locked = files_->lock(); !locked) return locked;
@@ -51,32 +52,32 @@ Result<Done> Store::prepare() {
   const Now now = read_clock_();
   token_floor_ = static_cast<uint64_t>(now.wall_us);
   if (found_) token_floor_ = found_->clean ? found_->token_max : found_->token_reserve;
-  // What was written outlives the end of the process, but without a journal nothing is written.
+  // Written data survives the end of the process, but without a journal nothing is written.
   boot_id_ = journals() ? read_boot_id() : "";
   const std::string id = found_ ? found_->id : random_hex(kFolderIdDigits);
   clock_id_ = read_clock_id();
   first_ahead_ms_ = is_clock_found() ? found_->clock_ms : now.ahead_ms();
-  // As long as holds that were lost may be alive, another crash must not make the loss look like none.
+  // While lost holds may be alive, another crash must not make the loss invisible.
   lossless_ = !found_ || found_->clean || (!found_->boot_id.empty() && found_->boot_id == boot_id_);
   Horizon horizon = horizon_found(now);
-  if (!lossless_) {  // the wait is over then, however often the process is stopped meanwhile
+  if (!lossless_) {  // bounds the total wait, even if the process stops during it several times
     const TimeMs until = now.mono + DurationMs{static_cast<int64_t>(options_.recovery_wait_ms)};
     horizon.boot_ms = std::min(horizon.boot_ms, until.count);
     horizon.wall_ms = std::min(horizon.wall_ms, now.to_wall_ms(until));
   }
-  // Until the journal was read: another start after one that is refused has to see it too.
+  // Kept until the journal has been read: if this start fails, the next one must check it too.
   const uint64_t sequence = found_ ? found_->journal_sequence : 0;
   const IssuedTokens before{token_floor_, tokens_ahead(), 0};
   return meta_.begin(id, before, horizon, lossless_ ? boot_id_ : "", clock(), sequence);
 }
 
-// Whether what the run before has said of the engine's clock is about the same one.
+// Whether the times of the previous run are on the same engine clock as this run's.
 bool Store::is_clock_found() const {
   return found_ && !clock_id_.empty() && found_->clock_boot_id == clock_id_;
 }
 
-// Of the run before, unless it has ended in order. After a new start of the machine the wall clock has to
-// do.
+// Returns the horizon of the previous run; 0 if it stopped cleanly. After a reboot the wall clock
+// determines it.
 Horizon Store::horizon_found(const Now& now) const {
   if (!found_ || found_->clean) return {};
   if (found_->horizon_ms >= kNever.count) return Horizon::never();
@@ -105,7 +106,7 @@ void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
   uv_idle_start(&load_idle_, on_load);
 }
 
-// Depends on what was granted, not on how long ago: a server that is idle has nothing to write.
+// Depends on the granted holds, not on the present time: an idle server has nothing to write.
 Horizon Store::holds_to_keep(const Now& now) const {
   const TimeMs latest = engine_->latest_deadline();
   if (always() || options_.recovery_wait_ms == 0 || is_due(latest, now.mono)) return {};
@@ -130,8 +131,8 @@ void Store::commit(const Now& now) {
     if (journals()) journal_->commit(records);
     engine_->clear_journal_records();
   }
-  // In every turn: a write that was under way may not have covered this one, and the wall clock may have
-  // been set. After a failure it is tried once a second.
+  // In every iteration: a running write may not cover this iteration's grants, and the wall clock may have
+  // been set. After a failure the retry is once a second.
   if (meta_.failure().empty()) keep_meta_ahead(now);
   update_service();
 }
@@ -150,20 +151,20 @@ bool Store::may_reply(const Now& now) const {
 
 bool Store::may_reply_to_others() const { return !granted_ && !engine_->availability().refusal.empty(); }
 
-// What is held may leave after this sync only where the sync is all that it waits for: not while records
-// are unwritten or meta does not cover a grant.
+// Held replies may leave after this sync only if they wait for nothing else: not if records are unwritten,
+// or meta does not cover a grant.
 void Store::sync() {
   const bool covers_held =
       always() && journal_->all_written() && meta_.covers(engine_->tokens(), holds_to_keep(read_clock_()));
   if (covers_held) hooks_.mark_held();
   journal_->start_sync([this, covers_held] {
     if (stopped_) return;
-    hooks_.end_turn();  // first, as what leaves may open a turn
+    hooks_.end_turn();  // first, because sending replies may begin a loop iteration
     if (covers_held && !journal_->sync_failed()) hooks_.release_held();
   });
 }
 
-// What cannot be kept must not be promised.
+// Rejects grants while they cannot be written to disk.
 void Store::update_service() {
   std::string why = folder_failure_;
   if (why.empty() && journals()) why = journal_->failure();
@@ -184,13 +185,13 @@ void Store::every_second() {
   const Now now = read_clock_();
   if (rebuild_ == Rebuild::kNone && !is_recovering(now)) meta_.set_boot_id(boot_id_);
   keep_meta_ahead(now);
-  // A journal that could not be synced is made good by a snapshot, and one behind it.
+  // After a failed sync a new snapshot and a new journal replace the journal.
   const bool heals = journal_->sync_failed() && folder_failure_.empty();
   const bool due = heals || save_wanted_ || save_is_due(now.wall_us / 1000);
   if (rebuild_ == Rebuild::kNone && snapshot_ == nullptr && due) {
     static_cast<void>(begin_save());
   }
-  update_service();  // before the turn, which serves those who have waited for it
+  update_service();  // before the iteration, which serves the requests that waited for it
   hooks_.end_turn();
 }
 
@@ -214,7 +215,7 @@ StorageHooks Store::door() {
   return door;
 }
 
-// A stop that loses what was to be kept is refused: the server runs on.
+// Rejects a stop that would lose data that the settings keep: the server continues.
 std::string Store::prepare_stop(ShutdownMode mode) {
   keep_on_stop_ = !mode.never_save;
   const bool loses = !journals() && keep_on_stop_ && !options_.save.empty() && unsaved() > 0;
@@ -231,19 +232,18 @@ Result<Done> Store::stop() {
     check_folder();
     commit(read_clock_());
     kept = keep_all();
-    // After a failure meta stays as it is: the next start goes by its horizon and its reserve.
+    // After a failure meta is unchanged: the next start uses its horizon and its reserve.
     Result<Done> ended = kept ? end_meta() : Result<Done>(Done{});
     if (!ended) log_line(LogLevel::kWarning, ended.error());
   }
   stopped_ = true;
-  snapshot_.reset();  // they know the engine, which goes first
+  snapshot_.reset();  // they refer to the engine, which is destroyed before the store
   recovery_.reset();
   if (loop_ != nullptr) close_handles();
   return kept;
 }
 
-// Everything is in the journal; without one a snapshot has to have it, where snapshots are asked for at
-// all.
+// The journal has all data. Without a journal a snapshot must have it, if the options ask for snapshots.
 Result<Done> Store::keep_all() {
   const bool wanted = journals() || (keep_on_stop_ && !options_.save.empty());
   if (rebuild_ == Rebuild::kSave || (!journals() && wanted && unsaved() > 0)) {
@@ -261,7 +261,7 @@ Result<Done> Store::keep_all() {
   return Done{};
 }
 
-// Holds that were lost, before the last start or by this stop, may be alive: then it is no clean stop.
+// The stop is not clean if lost holds may be alive: holds lost before the last start, or by this stop.
 Result<Done> Store::end_meta() {
   const Now now = read_clock_();
   const bool recovering = is_recovering(now);

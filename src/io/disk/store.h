@@ -1,6 +1,6 @@
-// The data folder of a running server: what it reads at the start, writes at the end of each turn, and
-// saves in the background. Decides when a reply may leave. One for a process, on the loop's thread; the
-// disk's time is spent in jobs.
+// The data folder of a running server: reads it at the start, writes it at the end of each loop iteration,
+// and saves snapshots in the background. Decides when a reply may leave. There is one store in a process,
+// on the loop's thread; jobs do the slow work on the disk.
 #pragma once
 
 #include <uv.h>
@@ -25,54 +25,55 @@ namespace holdfast {
 
 class Store {
  public:
-  // What the store asks of the server, on the loop's thread.
+  // The functions of the server that the store calls, on the loop's thread.
   struct Hooks {
-    std::function<void()> mark_held;     // what is held now may leave when the sync that begins is done
-    std::function<void()> release_held;  // that sync is done
-    std::function<void()> end_turn;      // something has changed: look again at what is held
-    std::function<void(const std::string& why)> fail;  // the start has failed
+    std::function<void()> mark_held;  // a sync begins: marks the replies held now, which may leave after it
+    std::function<void()> release_held;                // that sync is done: sends the marked replies
+    std::function<void()> end_turn;                    // state has changed: checks the held replies again
+    std::function<void(const std::string& why)> fail;  // the start failed
     std::function<void()> loaded;
   };
 
-  // Takes the folder for this process alone, and reads what the engine has to know before it is made.
+  // Locks the folder for this process, and reads the data that the constructor of the engine needs.
   static Result<std::unique_ptr<Store>> open(const Options& options);
-  // The same on another disk and by another clock. `options` must outlive the store.
+  // The same with another disk and another clock. `options` must outlive the store.
   static Result<std::unique_ptr<Store>> open(const Options& options, std::unique_ptr<Files> files,
                                              ReadClock time);
-  // No token at or below it was ever issued.
+  // No earlier run issued a token above it, except for the keys of tokens_ahead().
   uint64_t token_floor() const { return token_floor_; }
-  // Nor of these keys at or below theirs.
+  // Keys with tokens ahead of the floor: for each key the largest token that earlier runs may have issued.
   std::vector<AheadToken> tokens_ahead() const {
     return found_ ? found_->tokens_ahead : std::vector<AheadToken>{};
   }
-  // For Config: what times in the folder are read by.
+  // For Config: the clock that relates the times in the folder to the engine's clock.
   SavedClock clock() const { return {clock_id_, first_ahead_ms_}; }
-  // For Config; shut_down is the server's.
+  // Returns the hooks for Config. The server adds shut_down.
   StorageHooks door();
-  // What SHUTDOWN asks for beside the stop itself. An error to answer, or nothing.
+  // Does the saves that SHUTDOWN requires before the stop. Returns the error to reply, or an empty string.
   std::string prepare_stop(ShutdownMode mode);
 
-  // Begins to read the folder; hooks.loaded or hooks.fail follows. Until then the engine says that it
-  // loads.
+  // Begins to read the folder. Then calls hooks.loaded or hooks.fail. Until then the engine replies
+  // -LOADING.
   void start(Engine& engine, uv_loop_t* loop, Hooks hooks);
 
-  // The end of a turn: writes what the engine has recorded; then, once the server holds what may_reply()
-  // keeps back, sees to it that it can leave.
+  // The end of a loop iteration: commit() writes the records of the engine. settle() follows after the
+  // server holds the replies that may_reply() forbids, and begins the sync that they wait for.
   void commit(const Now& now);
   void settle();
-  // Whether all that has been answered may leave: it is as safe as the settings promise.
+  // Whether all replies may leave: the data that they promise is as safe as the settings require.
   bool may_reply(const Now& now) const;
-  // Whether what has been answered since the last commit() may leave even so: the disk fails, and nothing
-  // was granted. Of what was released a crash may bring back what the disk has not taken by then.
+  // Whether the replies since the last commit() may leave although may_reply() is false: the disk fails,
+  // and nothing was granted. Then a crash may restore a hold that was released, if the disk lacks the
+  // release.
   bool may_reply_to_others() const;
 
-  // What is done once a second: looks after the folder, retries what failed, begins a snapshot that is due.
-  // A timer calls it.
+  // The work of each second: checks the folder, retries failed writes, begins a snapshot that is due.
+  // Called by a timer.
   void every_second();
-  // Syncs the journal with `appendfsync everysec`. A timer calls it, every `fsync-interval`.
+  // Syncs the journal if `appendfsync` is `everysec`. Called by a timer, every `fsync-interval`.
   void sync_if_due();
 
-  // The last act: no callback comes any more. A failure says what could not be kept, and why.
+  // The last call: no callback follows. A failure says what data could not be written, and why.
   Result<Done> stop();
 
  private:
@@ -128,8 +129,8 @@ class Store {
   std::unique_ptr<Files> files_;
   MetaKeeper meta_;
   std::optional<JournalWriter> journal_;
-  std::optional<Meta> found_;  // the meta of the run before
-  bool lossless_ = true;  // the run before has lost nothing: its kernel still runs, or it stopped in order
+  std::optional<Meta> found_;  // the meta of the previous run
+  bool lossless_ = true;  // the previous run lost no data: its kernel still runs, or it stopped cleanly
   uint64_t token_floor_ = 0;
   std::string boot_id_;
   std::string clock_id_;
@@ -145,27 +146,27 @@ class Store {
 
   std::unique_ptr<Recovery> recovery_;
   int64_t load_began_ms_ = 0;
-  int64_t load_told_ms_ = 0;  // when the log was last told how far it is
+  int64_t load_told_ms_ = 0;  // time of the last progress line in the log
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<SnapshotWriter> writer_;
-  bool granted_ = false;  // something, before the last commit()
+  bool granted_ = false;  // the records of the last commit() contain a grant
   bool snapshot_walked_ = false;
   bool save_wanted_ = false;
-  uint64_t snapshot_journal_ = 0;  // the journal that begins with the snapshot under way
+  uint64_t snapshot_journal_ = 0;  // the journal that began with the unfinished snapshot
   uint64_t snapshot_generation_ = 0;
   uint64_t snapshot_folder_ = 0;
   uint64_t next_journal_ = 1;
-  uint64_t folder_ = 0;  // how often the folder was replaced
-  // What is to be done in a folder that was replaced: take it, then save everything there.
+  uint64_t folder_ = 0;  // count of replacements of the folder
+  // The next step in a replaced folder: claim it, then save everything there.
   enum class Rebuild { kNone, kClaim, kSave } rebuild_ = Rebuild::kNone;
   std::string folder_failure_;
-  std::string save_failure_;  // of the last save; empty: it succeeded
+  std::string save_failure_;  // of the last save; empty if it succeeded
   int64_t save_began_ms_ = 0;
-  int64_t saved_at_ms_ = 0;  // when the last save that succeeded ended, or the start
+  int64_t saved_at_ms_ = 0;  // start of the last successful save, or of the process
   int64_t last_save_took_ms_ = -1;
   int64_t save_failed_at_ms_ = 0;
   uint64_t changes_ = 0;         // frames since the last save began
-  uint64_t changes_before_ = 0;  // those that a save under way is about
+  uint64_t changes_before_ = 0;  // frames that the unfinished save covers
   uint64_t saved_bytes_ = 0;
   bool keep_on_stop_ = true;  // SHUTDOWN NOSAVE
   bool stopped_ = false;

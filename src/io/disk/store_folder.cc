@@ -1,6 +1,6 @@
-// A data folder that is removed, moved or replaced while the server runs: everything is saved anew in the
-// folder that has its path now. Until that is done nothing is granted, and a crash makes the next start
-// wait for the holds that it may have lost.
+// Handles a data folder that is removed, moved or replaced while the server runs: saves all data again in
+// the folder that is now at its path. Until then the server grants nothing, and a crash makes the next
+// start wait for the holds that it may have lost.
 #include <fmt/format.h>
 
 #include "io/disk/store.h"
@@ -8,7 +8,8 @@
 
 namespace holdfast {
 
-// Files that are open can be written in a folder that no later start will find.
+// Detects a replaced folder, because writes to open files still succeed in a folder that no later start
+// finds.
 void Store::check_folder() {
   if (files_->folder_gone() && !enter_new_folder()) return;
   if (rebuild_ == Rebuild::kClaim) {
@@ -35,8 +36,8 @@ bool Store::enter_new_folder() {
   return true;
 }
 
-// Makes the folder this server's. An older copy of its own files is removed once meta says that a crash
-// from here on loses holds; what another server left is not touched.
+// Makes the folder this server's. First meta says that a crash from here on loses holds. Then the function
+// removes an older copy of this server's own files. It does not touch files of another server.
 Result<Done> Store::claim_folder() {
   auto meta = meta_.read();
   if (!meta) return Failure{meta.error()};
@@ -75,7 +76,7 @@ void Store::save_in_new_folder() {
           : why;
 }
 
-// The snapshot in the new folder is in place.
+// Called when the snapshot in the new folder is in place.
 void Store::end_rebuild() {
   const Now now = read_clock_();
   const std::string boot_id = is_recovering(now) ? "" : boot_id_;

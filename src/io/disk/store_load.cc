@@ -1,4 +1,4 @@
-// The start: reading the folder, a few milliseconds at a time, while clients hear that it loads.
+// The start: reads the folder, a few milliseconds at a time. Meanwhile clients get -LOADING replies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void Store::log_progress(int64_t now_ms) {
 Result<Done> Store::finish_load() {
   const Now now = read_clock_();
   if (Result<Done> whole = check_end(); !whole) return whole;
-  engine_->keep_journal();  // first: the ends of SESSION holds are changes, too
+  engine_->keep_journal();  // first, because the ends of SESSION holds are changes, too
   engine_->finish_loading(now);
   next_journal_ = recovery_->next_journal();
   if (journals()) {
@@ -66,8 +66,7 @@ Result<Done> Store::finish_load() {
   recover_if_needed(now);
   recovery_.reset();
   engine_->availability().loading = false;
-  // Tokens that came with a snapshot may be ahead of the reserve, and nothing is answered before it covers
-  // them.
+  // Tokens in a snapshot may be ahead of the reserve. No reply leaves before the reserve covers them.
   keep_meta_ahead(now);
   constexpr uint64_t kSecondMs = 1000;
   uv_timer_start(&second_timer_, on_second, kSecondMs, kSecondMs);
@@ -75,8 +74,8 @@ Result<Done> Store::finish_load() {
   return Done{};
 }
 
-// A clean stop has noted where the journal ends: a file that was removed or cut between two frames shows.
-// From here on a crash of the machine may end it earlier again.
+// A clean stop records the end of the journal. So the start detects a journal that was removed, or cut
+// between two frames. From here on a crash of the machine may cut the journal again.
 Result<Done> Store::check_end() {
   const Meta meta = meta_.on_disk();
   if (recovery_->next_sequence() >= meta.journal_sequence) {
@@ -91,7 +90,7 @@ Result<Done> Store::check_end() {
       meta.journal_sequence - recovery_->next_sequence(), files_->path())};
 }
 
-// Whoever wonders about the times of a hold finds why.
+// Logs a change of the wall clock, which explains unexpected deadlines of holds.
 void Store::log_clock(const Now& now) const {
   constexpr int64_t kToldMs = 1000;
   const int64_t moved_ms = now.ahead_ms() - first_ahead_ms_;
@@ -102,13 +101,14 @@ void Store::log_clock(const Now& now) const {
                   moved_ms));
 }
 
-// Holds that a crash of the machine has lost may be alive with those who were granted them.
+// Holders may still use holds that a crash of the machine has lost. Grants nothing until these have
+// expired.
 void Store::recover_if_needed(const Now& now) {
   if (!found_ || found_->clean || options_.recovery_wait_ms == 0) return;
-  const bool emptied = recovery_->found_nothing();  // files were removed that meta tells of
+  const bool emptied = recovery_->found_nothing();  // meta exists, but its data files were removed
   const int64_t left_ms = meta_.on_disk().horizon_boot_ms - now.mono.count;
   if ((lossless_ && !emptied) || left_ms <= 0) return;
-  if (lossless_) meta_.set_boot_id("");  // nor is a stop meanwhile without loss
+  if (lossless_) meta_.set_boot_id("");  // a stop during the wait counts as a loss, too
   const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
   engine_->availability().recovering_until = now.mono + DurationMs{wait_ms};
   log_line(LogLevel::kWarning, fmt::format("recovery wait: the last stop may have lost locks that are "

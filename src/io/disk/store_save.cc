@@ -1,4 +1,4 @@
-// Snapshots: when they begin, how they go on beside the requests, and what follows when they are in place.
+// Snapshots: when one begins, how it advances between the requests, and the steps after it is in place.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -13,15 +13,15 @@ namespace holdfast {
 
 namespace {
 
-constexpr int64_t kStepUs = 300;  // of walking in one round of the loop
+constexpr int64_t kStepUs = 300;  // for the walk over the keys, in one loop iteration
 constexpr int64_t kRetryMs = 5000;
 
 }  // namespace
 
-// The moment of the snapshot is now: what comes after it goes to another journal.
+// The snapshot has the state of this moment: all later changes go to a new journal.
 std::string Store::begin_save() {
   if (snapshot_ != nullptr) return "ERR Background save already in progress";
-  if (rebuild_ == Rebuild::kClaim) return "ERR " + folder_failure_;  // it is not this server's folder
+  if (rebuild_ == Rebuild::kClaim) return "ERR " + folder_failure_;  // the folder is not claimed yet
   if (!engine_->at_rest() || recovery_ != nullptr) {
     save_wanted_ = true;
     return "ERR a script is running, or data is being loaded; try again";
@@ -30,7 +30,7 @@ std::string Store::begin_save() {
   const Now now = read_clock_();
   commit(now);
   save_began_ms_ = now.wall_us / 1000;
-  save_failed_at_ms_ = save_began_ms_;  // until it has succeeded
+  save_failed_at_ms_ = save_began_ms_;  // reset if it succeeds
   snapshot_journal_ = next_journal_;
   if (journals()) {
     if (Result<Done> begun = journal_->begin(next_journal_); !begun)
@@ -51,8 +51,8 @@ std::string Store::begin_save() {
 
 void Store::on_save(uv_idle_t* idle) noexcept { static_cast<Store*>(idle->data)->save_step(); }
 
-// Stops while the disk is behind; a snapshot that has failed is walked to its end all the same, as every
-// key has to be passed before the next can begin.
+// Pauses while the disk is slower. Walks a failed snapshot to its end, too, because the next one can begin
+// only after the walk has passed every key.
 void Store::save_step() {
   const int64_t until_us = read_stopwatch_us() + kStepUs;
   while (!snapshot_walked_ && read_stopwatch_us() < until_us && !writer_->is_full()) {
@@ -101,7 +101,7 @@ void Store::end_save() {
   hooks_.end_turn();
 }
 
-// A snapshot under way is given up, so that another can begin at once. Takes as long as a walk over all
+// Abandons the unfinished snapshot, so that another can begin at once. Takes the time of a walk over all
 // keys.
 void Store::abandon_save(const std::string& why) {
   if (snapshot_ == nullptr) return;
@@ -116,10 +116,10 @@ void Store::abandon_save(const std::string& why) {
   writer_.reset();
 }
 
-// Changes that are in no snapshot.
+// Returns the number of changes that are in no snapshot.
 uint64_t Store::unsaved() const { return changes_ + (snapshot_ == nullptr ? 0 : changes_before_); }
 
-// In a job: the loop would stand still while the disk forgets a large file.
+// Removes the files in a job: the file system is slow to free a large file, which would block the loop.
 void Store::remove_journals_below(uint64_t number) {
   run_job(
       loop_,
@@ -133,7 +133,7 @@ void Store::remove_journals_below(uint64_t number) {
       [] {});
 }
 
-// After a failure the next try waits a while.
+// Whether kRetryMs have passed since the last failure.
 bool Store::may_retry_save(int64_t now_ms) const {
   return save_failed_at_ms_ == 0 || now_ms - save_failed_at_ms_ >= kRetryMs;
 }
@@ -153,7 +153,7 @@ bool Store::save_is_due(int64_t now_ms) const {
   return false;
 }
 
-// SAVE: the same without the loop.
+// Saves synchronously, for SAVE and a stop.
 std::string Store::save_now() {
   if (snapshot_ != nullptr) return "ERR Background save already in progress";
   if (std::string why = begin_save(); !why.empty()) return why;

@@ -1,5 +1,5 @@
-// The data path of one client. A request is parsed where it was read: in the buffer that all connections
-// share, unless an earlier part of it waits in the connection's own.
+// The data path of one client. A request is parsed in the buffer that all connections share, right after
+// the read. If an earlier part of it waits in the connection's own buffer, it is parsed there.
 #include "io/net/connection.h"
 
 #include <fmt/format.h>
@@ -15,12 +15,12 @@
 namespace holdfast {
 namespace {
 
-// How often the last input of a connection that is being closed is read and forgotten.
+// The number of reads that discard the last input of a closing connection.
 constexpr int kDrainReads = 16;
 
 Connection* self(const void* data) { return static_cast<Connection*>(const_cast<void*>(data)); }
 
-// Not by uv_buf_init(), which cuts the length to 32 bits.
+// Does not use uv_buf_init(), which truncates the length to 32 bits.
 uv_buf_t as_buf(const Buffer& buffer) {
   uv_buf_t buf;
   buf.base = const_cast<char*>(buffer.data());
@@ -28,14 +28,14 @@ uv_buf_t as_buf(const Buffer& buffer) {
   return buf;
 }
 
-// Of a turn's time, for the requests of one client. The clock is looked at after 1, 2, 4, 8 requests, and
-// then after each eighth: a few may take long, and most are many and short. A single small request needs no
-// clock.
+// One client's share of the time of a loop iteration. Reads the clock after 1, 2, 4, 8 requests, and then
+// after each eighth: a few requests may take long, but most are many and short. A single small request does
+// not read the clock.
 class Share {
  public:
   Share(uint64_t ns, size_t bytes) : ns_(ns), from_(bytes > kSmallRequest ? uv_hrtime() : 0) {}
 
-  // For another request, of which there is no need to ask before the first.
+  // Call it before each request. Returns true if the share is used up; never before the first request.
   bool is_used_up() {
     if (requests_++ != next_look_) return false;
     next_look_ += std::min(next_look_, kMostBetweenLooks);
@@ -78,9 +78,9 @@ void Connection::on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf) noexcept {
   *buf = self(handle->data)->next_read();
 }
 
-// An empty buffer makes libuv leave the socket alone until the next turn. So it does after a read that
-// filled its buffer, where libuv would read up to 32 times in a row while the other clients wait, and while
-// there is input enough to go on with.
+// An empty buffer makes libuv skip the socket until the next iteration. The function returns one in two
+// cases: after a read that filled its buffer, because libuv would read up to 32 times in a row while other
+// clients wait; and while the client has unparsed input in the backlog.
 uv_buf_t Connection::next_read() {
   if (read_was_full_ || backlogged_) {
     read_was_full_ = false;
@@ -89,8 +89,8 @@ uv_buf_t Connection::next_read() {
   if (input_.empty() || tls_) return server_.read_buffer();
   const size_t wanted = parser_.wanted();
   const size_t missing = wanted > input_.size() ? wanted - input_.size() : 0;
-  // What is announced but never sent must not cost memory: so no more than kMaxReadBytes ahead of what has
-  // come.
+  // Input that a client announces but never sends must not cost memory: reserve at most kMaxReadBytes
+  // beyond the received bytes.
   const size_t n = std::clamp(missing, kReadBytes, kMaxReadBytes);
   return uv_buf_init(input_.reserve(n), static_cast<unsigned>(n));
 }
@@ -100,7 +100,7 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) no
   if (n > 0) return connection->take(*buf, static_cast<size_t>(n));
   if (n == 0 || n == UV_ENOBUFS) return;
   if (n == UV_EOF) return connection->end_of_input();
-  connection->close();  // reset by the peer, timed out: nothing more can be said
+  connection->close();  // reset by the peer, or timed out: no reply can be sent
 }
 
 void Connection::take(const uv_buf_t& buf, size_t n) {
@@ -118,11 +118,11 @@ void Connection::take(const uv_buf_t& buf, size_t n) {
     parse_input();
   }
   check_input();
-  server_.did_read(n);  // last: it may end the turn and this connection with it
+  server_.did_read(n);  // last, because it may end the iteration, and close this connection
 }
 
-// Runs the requests in `bytes` as far as they are complete and the connection may go on; returns how many
-// bytes are done with.
+// Runs the complete requests in `bytes` while the connection may continue. Returns the number of bytes
+// used.
 size_t Connection::parse(std::string_view bytes) {
   Engine& engine = server_.engine();
   const Now& now = server_.now();
@@ -159,12 +159,12 @@ void Connection::parse_input() {
   if (input_.empty()) tidy(input_);
 }
 
-// A buffer that is empty, or whose bytes nobody needs any more.
+// Frees the memory of a large buffer. The buffer is empty, or its bytes are no longer needed.
 void Connection::tidy(Buffer& buffer) {
   if (buffer.capacity() > kKeptBytes) server_.give_back(buffer);
 }
 
-// While a request goes in chunks, the server reads no further than the next one: the peer keeps the rest.
+// While a chunked request runs, the server reads only up to the next request: the rest stays with the peer.
 void Connection::check_input() {
   server_.engine().record_input(id_, input_.size());
   if (input_.size() >= kReadBytes && server_.engine().runs_deferred(id_)) stop_reading();
@@ -192,10 +192,10 @@ void Connection::read_again() {
   if (!at_end_ && uv_read_start(stream(), on_alloc, on_read) != 0) close();
 }
 
-// Whoever has sent all may still read: what is under way goes out first. But a waiting request ends here,
-// since a peer that has gone looks just the same.
+// A client that ended its input may still read: pending replies are sent first. But a waiting request ends
+// here, because a disconnected peer looks the same.
 void Connection::end_of_input() {
-  server_.now();  // opens the turn that will flush
+  server_.now();  // begins the iteration that flushes the replies
   at_end_ = true;
   uv_read_stop(stream());
   if (handshakes()) return give_up_handshake("the client disconnected");
@@ -217,7 +217,7 @@ bool Connection::is_under_way() const {
 }
 
 void Connection::flush() {
-  output_ = &server_.engine().output(id_);  // which also tells the engine that this has been seen to
+  output_ = &server_.engine().output(id_);  // which also clears the engine's dirty mark of this client
   allowed_ = output_->size();
   held_ = false;
   send();
@@ -226,7 +226,7 @@ void Connection::flush() {
 bool Connection::hold() {
   output_ = &server_.engine().output(id_);
   const bool first = !std::exchange(held_, true);
-  is_reader_too_slow();  // last: it may close
+  is_reader_too_slow();  // last, because it may close
   return first;
 }
 
@@ -234,7 +234,7 @@ bool Connection::release() {
   allowed_ = std::max(allowed_, std::exchange(marked_, 0));
   held_ = output_->size() > allowed_;
   const bool more = held_;
-  send();  // last: it may close
+  send();  // last, because it may close
   return !more;
 }
 
@@ -253,7 +253,8 @@ void Connection::send() {
   if (!is_reader_too_slow() && allowed_ > 0) write_rest();
 }
 
-// Writes of the first bytes what the socket takes at once: how many. nullopt: the peer has gone.
+// Writes as many of the first `most` bytes as the socket accepts now. Returns how many; nullopt if the peer
+// disconnected.
 std::optional<size_t> Connection::try_write(Buffer& bytes, size_t most) {
   if (most == 0) return 0;
   uv_buf_t buf = as_buf(bytes);
@@ -267,14 +268,14 @@ std::optional<size_t> Connection::try_write(Buffer& bytes, size_t most) {
   return n;
 }
 
-// One write of all that may leave. False: the peer has gone.
+// Writes everything that may leave, in one write. Returns false if the peer disconnected.
 bool Connection::write_now() {
   const std::optional<size_t> n = try_write(*output_, allowed_);
   if (n) note_left(*n);
   return n.has_value();
 }
 
-// Bytes that may leave are no longer in output_.
+// Updates the counts after `bytes` have left output_.
 void Connection::note_left(size_t bytes) {
   allowed_ -= bytes;
   marked_ -= std::min(marked_, bytes);
@@ -290,8 +291,8 @@ void Connection::take_allowed() {
   note_left(allowed_);
 }
 
-// The socket is full: the loop sends the rest as there is room. The engine goes on appending, which may
-// move its bytes, so those on their way change hands.
+// The socket is full: the loop sends the rest when there is room. The engine may move the bytes in output_
+// as it appends, so the bytes to write move to in_flight_.
 void Connection::write_rest() {
   if (tls_) {
     in_flight_.swap(tls_->unsent);
@@ -308,7 +309,7 @@ void Connection::on_written(uv_write_t* request, int status) noexcept {
   c->writing_ = false;
   if (c->closed_) return;
   if (status != 0) return c->close();
-  c->server_.now();  // opens the turn, for what a close may cause
+  c->server_.now();  // begins an iteration, because a close may have effects
   c->server_.did_write(c->in_flight_.size());
   c->in_flight_.clear();
   c->tidy(c->in_flight_);
@@ -340,7 +341,7 @@ void Connection::finish() {
   writing_ || !all_sent ? linger() : close();
 }
 
-// To the engine it has gone, so its holds end now; its socket goes on until the peer has read its last
+// The engine drops the client, so its holds end now. The socket stays open until the peer has read the last
 // replies.
 void Connection::linger() {
   uv_read_stop(stream());
@@ -358,7 +359,8 @@ void Connection::abandon() {
   uv_close(&handle_.handle, on_closed);
 }
 
-// A socket that is closed with unread input is reset, and the reset may overtake the last reply.
+// Discards unread input. A socket closed with unread input is reset, and the reset may overtake the last
+// reply.
 void Connection::drain() {
   uv_os_fd_t fd = -1;
   if (closed_ || uv_fileno(&handle_.handle, &fd) != 0) return;

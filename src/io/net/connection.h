@@ -1,5 +1,6 @@
-// One client: its socket, its unparsed input, its parser and what the socket has not yet taken of its
-// replies. Reads once a wake-up, feeds requests to the engine, writes once a turn. Knows no command.
+// One client: its socket, unparsed input, parser, and the replies that the socket has not yet accepted.
+// Reads once in a wake-up, passes requests to the engine, writes once in a loop iteration. Knows no
+// command.
 #pragma once
 
 #include <uv.h>
@@ -17,15 +18,15 @@ namespace holdfast {
 
 class Server;
 
-// How much one client may do before the others have their turn.
-inline constexpr size_t kReadBytes = size_t{64} << 10;  // read at once; also the size of the shared buffer
-inline constexpr size_t kMaxReadBytes = size_t{1} << 20;    // the same, inside one large argument
-inline constexpr size_t kTurnReplyBytes = size_t{1} << 20;  // replies made at once
-// Memory that an idle connection may keep of a buffer that has grown.
+// Limits of the work for one client before the server serves the next.
+inline constexpr size_t kReadBytes = size_t{64} << 10;    // in one read; also the size of the shared buffer
+inline constexpr size_t kMaxReadBytes = size_t{1} << 20;  // the same, inside one large argument
+inline constexpr size_t kTurnReplyBytes = size_t{1} << 20;  // replies made in one run of requests
+// Largest buffer that an idle connection keeps; a larger one is freed.
 inline constexpr size_t kKeptBytes = size_t{16} << 10;
 
-// Lives from start() until the loop has run its close callback, which deletes it. After close() nobody but
-// the loop may touch it.
+// Lives from start() until the loop has run its close callback, which deletes it. After close() only the
+// loop may use it.
 class Connection {
  public:
   enum class Kind { kTcp, kUnix };
@@ -37,40 +38,43 @@ class Connection {
   uv_stream_t* stream() { return &handle_.stream; }
   ConnId id() const { return id_; }
 
-  // Before start(): it speaks TLS. With a `denial` that is all it will hear, when it can; the text has to
-  // live as long as the program.
+  // Makes the connection use TLS. Call it before start(). With a non-empty `denial` the client gets only
+  // this text, after the handshake. The text must live until the process ends.
   void begin_tls(std::shared_ptr<const TlsContext> context, std::string_view denial);
 
-  // Begins to read. The socket has been accepted into stream(); from here on the loop owns the connection.
+  // Begins to read. The caller has accepted the socket into stream(). From here on the loop owns the
+  // connection.
   void start(ConnId id, TimeMs now);
 
-  // Sends the unsent replies as far as the socket takes them at once; the rest follows by itself. A reader
-  // who is too slow is closed.
+  // Sends as many unsent replies as the socket accepts now; the loop sends the rest. Closes a client that
+  // reads too slowly.
   void flush();
 
-  // The replies are not to leave yet: hold() keeps all that is unsent. What is unsent at mark() leaves with
-  // release(); true: nothing is held any more.
-  bool hold();  // true: it was not held before
+  // Delays the replies: hold() keeps all unsent replies. mark() marks those that are unsent now. release()
+  // sends the marked ones, and returns true if no reply is held any more.
+  bool hold();  // true if no reply was held before
   bool held() const { return held_; }
   void mark() { marked_ = output_->size(); }
   bool release();
 
-  // Parses on where buffered input was left.
+  // Continues to parse the buffered input.
   void resume();
 
-  // Ends it by the server's will: as close(), but so that the last reply arrives. flush() comes first.
+  // Closes the connection on behalf of the server: as close(), but the last reply still arrives. Call
+  // flush() first.
   void finish();
 
-  // Ends it: the engine forgets it, the socket closes, what is unsent is lost.
+  // Closes the connection: the engine drops the client, the socket closes, unsent replies are lost.
   void close();
 
-  // Closes a socket that was accepted but never started: the engine does not know it.
+  // Closes a socket that was accepted but never started, and is unknown to the engine.
   void abandon();
 
-  // When it last sent something.
+  // Time of the last input from the client.
   TimeMs last_active() const { return last_active_; }
 
-  // Whether its TLS handshake is not over; and the end of one that will not be.
+  // Whether the TLS handshake is unfinished. give_up_handshake() logs its failure and closes the
+  // connection.
   bool handshakes() const;
   void give_up_handshake(std::string_view why);
 
@@ -120,23 +124,23 @@ class Connection {
   } handle_;
   ConnId id_;
   RequestParser parser_;
-  Buffer input_;              // what could not be parsed yet; mostly empty, as requests arrive whole
+  Buffer input_;              // input not parsed yet; mostly empty, as requests arrive complete
   Buffer* output_ = nullptr;  // the engine's
-  Buffer in_flight_;          // given to the loop to write; must not move until on_written()
-  Buffer last_words_;         // of a connection that lingers: what comes behind in_flight_
+  Buffer in_flight_;          // the loop is writing it; must not move until on_written()
+  Buffer last_words_;         // of a lingering connection: its replies after in_flight_
   uv_write_t write_request_;
-  std::unique_ptr<TlsStream> tls_;  // null: it speaks plainly
+  std::unique_ptr<TlsStream> tls_;  // null: no TLS
   TimeMs last_active_;
   size_t allowed_ = 0;  // bytes of output_ that may leave
-  size_t marked_ = 0;   // those that may with the next release()
+  size_t marked_ = 0;   // bytes of output_ that may leave with the next release()
   bool held_ = false;
   bool read_was_full_ = false;  // the last read filled its buffer, so libuv is about to read again
-  bool writing_ = false;        // in_flight_ is with the loop
-  bool backlogged_ = false;     // has input that it could parse, but others come first
-  bool read_stopped_ = false;   // has input enough until its request in chunks is done
-  bool stopped_ = false;        // has input behind a request that is not done with
-  bool at_end_ = false;         // the peer sends no more, yet may still read
-  bool lingering_ = false;      // the engine has forgotten it, its last replies are still on their way
+  bool writing_ = false;        // the loop is writing in_flight_
+  bool backlogged_ = false;     // has complete requests, but other clients come first
+  bool read_stopped_ = false;   // has enough input until its chunked request is complete
+  bool stopped_ = false;        // has input after an unfinished request
+  bool at_end_ = false;         // the peer ended its input, but may still read
+  bool lingering_ = false;      // the engine has dropped the client, but its last replies are not sent yet
   bool closed_ = false;
 };
 

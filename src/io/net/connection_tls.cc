@@ -1,6 +1,6 @@
-// The way of a connection's bytes where it speaks TLS. What is decrypted goes the way of what was read;
-// what may leave is encrypted just before it is written, so that the engine's output stays plain and all
-// that is said of it there (limits, held replies) holds here as well.
+// The data path of a TLS connection. Decrypted input is handled like input that was read. Replies are
+// encrypted just before they are written. So the engine's output stays plain, and its rules (limits, held
+// replies) apply here as well.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace holdfast {
 namespace {
 
-// A step of a handshake takes as long as requests of so many bytes: many clients that come at once must not
-// keep the replies of others waiting for all of them.
+// A step of a handshake costs as much time as requests of so many bytes. So many clients that connect at
+// once do not delay the replies of other clients.
 constexpr size_t kHandshakeWork = size_t{64} << 10;
 
 }  // namespace
@@ -33,7 +33,8 @@ void Connection::give_up_handshake(std::string_view why) {
   close();
 }
 
-// Requests come first, then what the session has to say, and the peer's end last, as in what was read.
+// Handles the requests first, then sends the session's own output, and handles the peer's end last, as in
+// the order of the input.
 void Connection::decrypt(std::string_view bytes) {
   const bool handshook = tls_->handshakes();
   if (handshook) server_.did_work(kHandshakeWork);
@@ -53,7 +54,7 @@ void Connection::decrypt(std::string_view bytes) {
   if (!closed_ && !at_end_ && tls_->session.state() == TlsSession::State::kEnded) end_of_input();
 }
 
-// False: it is not to be served.
+// Returns false if the client is denied.
 bool Connection::end_handshake() {
   if (logs(LogLevel::kVerbose)) {
     log_line(LogLevel::kVerbose, fmt::format("client {} uses {} with {}", id_.serial,
@@ -66,7 +67,7 @@ bool Connection::end_handshake() {
   return false;
 }
 
-// The alert tells the peer why. If the socket does not take it, there is nobody to tell.
+// Sends the alert, which tells the peer the reason. If the socket does not accept it, it is dropped.
 void Connection::fail_tls(bool handshook) {
   const std::string why = tls_->session.error();
   if (!writing_) try_write(tls_->unsent, tls_->unsent.size());
@@ -77,7 +78,7 @@ void Connection::fail_tls(bool handshook) {
   close();
 }
 
-// Encrypts the next of what may leave; false: there is nothing to be sent.
+// Encrypts the next bytes that may leave. Returns false if there is nothing to send.
 bool Connection::encrypt() {
   const size_t n = std::min(allowed_, kTlsWriteBytes);
   if (n > 0 && tls_->unsent.size() < kTlsWriteBytes && tls_->session.is_open()) {
@@ -88,7 +89,7 @@ bool Connection::encrypt() {
   return !tls_->unsent.empty();
 }
 
-// Encrypts and writes as far as the socket takes it at once. False: the peer has gone.
+// Encrypts and writes as much as the socket accepts now. Returns false if the peer disconnected.
 bool Connection::write_tls() {
   while (encrypt()) {
     if (!try_write(tls_->unsent, tls_->unsent.size())) return false;
@@ -112,7 +113,8 @@ void Connection::send_tls() {
   close_if_finished();
 }
 
-// Where all has been sent the peer is told that this is the end; where not it shall know that it is not.
+// Tells the peer the end of the stream only if everything has been sent. Otherwise the missing end tells
+// the peer that the stream was truncated.
 void Connection::say_end() {
   if (writing_ || !tls_->unsent.empty() || !output_->empty()) return;
   tls_->session.close(tls_->unsent);

@@ -1,4 +1,4 @@
-// Plain sockets, so that every error is known before the loop starts.
+// Uses plain sockets without libuv, so that every error is known before the loop starts.
 #include "io/net/listen.h"
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@ namespace {
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-// One word of --bind: a leading "-" marks an address that the machine need not have.
+// One word of --bind: a leading "-" marks an address that may be missing on the machine.
 struct BindAddress {
   std::string host;
   bool optional = false;
@@ -58,7 +58,7 @@ using NameCall = int (*)(int, sockaddr*, socklen_t*);
 std::string name_of(int fd, NameCall call) {
   sockaddr_storage address{};
   socklen_t length = sizeof address;
-  // A peer may have gone already: the connection lives on until its end is read.
+  // The peer may have disconnected already: the connection lives until its end is read.
   if (call(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return "?:0";
   return address_name(address);
 }
@@ -79,13 +79,13 @@ std::string tcp_advice(int error, const std::string& option) {
   return "check --bind and " + option;
 }
 
-// A listening socket, or -1 with errno set.
+// Returns a listening socket, or -1 with errno set.
 int listen_on(const addrinfo& address, int backlog) {
   const int fd = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // So that "::" and "0.0.0.0" may stand side by side.
+  // Allows "::" and "0.0.0.0" at the same time.
   if (address.ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
   if (bind(fd, address.ai_addr, address.ai_addrlen) == 0 && listen(fd, backlog) == 0) return fd;
   const int error = errno;
@@ -94,10 +94,10 @@ int listen_on(const addrinfo& address, int backlog) {
   return -1;
 }
 
-// A port of TCP: which options it comes from, and what it turned out to be.
+// A TCP port: the option that names it, and its number.
 struct Port {
   std::string option;  // "--port"
-  uint16_t number;     // 0: any free one; what the first address got is for all
+  uint16_t number;     // 0: any free one; all addresses use the port that the first one got
   bool tls;
 };
 
@@ -127,7 +127,7 @@ Result<Done> open_tcp(const BindAddress& address, const Options& options, Port& 
   return Done{};
 }
 
-// The number that all addresses have.
+// Opens all addresses of `bind` with this port. Returns the number of the port, the same for all.
 Result<uint16_t> open_all_tcp(const Options& options, Port port, std::vector<ListenSocket>& sockets) {
   const size_t before = sockets.size();
   std::istringstream words(options.bind);
@@ -147,21 +147,21 @@ sockaddr_un unix_address(const std::string& path) {
   return address;
 }
 
-// Whether a server answers behind the socket file.
+// Whether a server listens on the socket file.
 bool is_alive(const std::string& path) {
   const sockaddr_un address = unix_address(path);
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return true;  // not known: then better no harm
+  if (fd < 0) return true;  // unknown: do not remove the file
   const int rc = connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const bool dead = rc != 0 && errno == ECONNREFUSED;
   close(fd);
   return !dead;
 }
 
-// Frees the path: what a dead server left there goes, anything else stays and is a failure.
+// Removes a socket file that a terminated server left at the path. Any other file stays, and is a failure.
 Result<Done> clear_path(const std::string& path) {
   struct stat found {};
-  if (lstat(path.c_str(), &found) != 0) return Done{};  // nothing there; bind() tells of anything worse
+  if (lstat(path.c_str(), &found) != 0) return Done{};  // no file; bind() reports any other error
   if (!S_ISSOCK(found.st_mode)) {
     return Failure{fmt::format("{} exists and is not a socket; choose another --unixsocket", path)};
   }
@@ -183,7 +183,7 @@ Result<Done> open_unix(const Options& options, Listening& listening) {
   }
   if (Result<Done> cleared = clear_path(path); !cleared) return cleared;
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // The mode is set between bind and listen: until then nobody can connect.
+  // The mode is set between bind and listen: until then no client can connect.
   const bool open = fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
                     (options.unixsocketperm == 0 ||
                      chmod(path.c_str(), static_cast<mode_t>(options.unixsocketperm)) == 0) &&
@@ -212,7 +212,7 @@ Result<Listening> open_listeners(const Options& options) {
     if (!opened) return Failure{opened.error()};
     listening.tls_port = *opened;
   }
-  // Last, because a failure after it would leave its file behind.
+  // Last, because a later failure would leave its file.
   if (!options.unixsocket.empty()) {
     if (Result<Done> opened = open_unix(options, listening); !opened) return Failure{opened.error()};
   }

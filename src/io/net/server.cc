@@ -1,6 +1,7 @@
-// A turn: the poll ends, callbacks feed the engine, and the flush in uv_check (which libuv runs right after
-// them) does what the engine asks for. So replies leave in the turn that made them, and before the backlog
-// of those who want more than their share goes on: that is a timer's turn, with its flush in uv_prepare.
+// A loop iteration: the poll ends, callbacks pass requests to the engine, and the flush in uv_check (which
+// libuv runs right after them) handles the engine's effects. So replies leave in the iteration that made
+// them, and before the backlog of clients over their share continues. The backlog runs in a timer's
+// callback, with its flush in uv_prepare.
 #include "io/net/server.h"
 
 #include <fmt/format.h>
@@ -24,17 +25,18 @@
 namespace holdfast {
 namespace {
 
-// What a turn may read before it answers.
+// Bytes that an iteration reads before it sends replies.
 constexpr size_t kTurnBytes = size_t{256} << 10;
-// Whom a turn lets in: who comes and goes without end is not to keep the others from their replies.
+// Clients that an iteration accepts: clients that connect and disconnect without end must not delay the
+// replies of other clients.
 constexpr size_t kTurnAccepts = 8;
-constexpr uint64_t kShareNs = 100'000;      // for the requests of those who have many
-constexpr uint64_t kLeastShareNs = 50'000;  // of one of them, however many they are
+constexpr uint64_t kShareNs = 100'000;      // ns for all clients over their share together
+constexpr uint64_t kLeastShareNs = 50'000;  // ns for each of them, at least
 // Effects cause effects: a reply wakes a client, whose request wakes the next. After so many rounds the
-// sockets are polled in between.
+// server polls the sockets first.
 constexpr int kMaxRounds = 16;
-// The loop's timers stand still while the machine is suspended, the engine's clock does not: so look again
-// early.
+// The loop's timers stop while the machine is suspended, but the engine's clock runs on: so the server
+// wakes early to read the clock.
 constexpr int64_t kMaxSleepMs = 1000;
 constexpr uint64_t kIdleCheckMs = 1000;
 constexpr DurationMs kAcceptWarningEvery{1000};
@@ -58,7 +60,7 @@ int fd_of(Connection& connection) {
   return fd;
 }
 
-// A dead peer is noticed after the keepalive time and three probes within as long again.
+// Detects a dead peer after the keepalive time plus three probes within the same time again.
 void set_tcp_options(int fd, int keepalive_s) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -143,7 +145,7 @@ Store::Hooks Server::store_hooks() {
     }
   };
   hooks.release_held = [this] { release_held(); };
-  hooks.end_turn = [this] { now(); };  // a turn that is open ends before the loop polls again
+  hooks.end_turn = [this] { now(); };  // an open iteration ends before the loop polls again
   hooks.fail = [this](const std::string& why) {
     failure_ = why;
     stop("a failed start");
@@ -164,7 +166,7 @@ void Server::hold(Connection& connection) {
   if (connection.hold()) held_.push_back(connection.id());
 }
 
-// What was held when the sync began may leave now.
+// Sends the replies that were held when the sync began.
 void Server::release_held() {
   const std::vector<ConnId> held = std::exchange(held_, {});
   for (const ConnId id : held) {
@@ -173,7 +175,7 @@ void Server::release_held() {
   }
 }
 
-// Everything is as safe as was promised.
+// Sends all held replies: their data is as safe as the settings require.
 void Server::flush_held() {
   for (const ConnId id : std::exchange(held_, {})) {
     if (Connection* connection = find(id)) connection->flush();
@@ -205,7 +207,7 @@ void Server::on_connection(uv_stream_t* stream, int status) noexcept {
   Server* server = listener->server;
   if (status != 0) return server->warn_of_accept(status);
   if (server->accepted_ < kTurnAccepts) return server->accept(*listener);
-  listener->waiting = server->some_wait_ = true;  // libuv announces nobody else until he is accepted
+  listener->waiting = server->some_wait_ = true;  // libuv reports no other until accepted
 }
 
 void Server::accept_waiting() {
@@ -216,7 +218,7 @@ void Server::accept_waiting() {
 }
 
 void Server::accept(Listener& listener) {
-  now();  // opens the turn that counts him
+  now();  // begins the iteration that counts this client
   ++accepted_;
   const bool tcp = listener.socket.unix_path.empty();
   auto connection =
@@ -227,7 +229,7 @@ void Server::accept(Listener& listener) {
     return connection.release()->abandon();
   }
   if (clients_ >= engine_.config().limits.clients) {
-    // Who is to speak TLS could not read it.
+    // A TLS client could not read the text.
     return refuse(std::move(connection),
                   listener.socket.tls ? "" : "-ERR max number of clients reached\r\n");
   }
@@ -261,7 +263,7 @@ void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
   connection.release()->start(id, at.mono);
 }
 
-// Protected mode: a server without a password is for its own machine.
+// Protected mode: a server without a password accepts only clients on its own machine.
 bool Server::is_kept_out(const Listener& listener, int fd) const {
   if (options_.protected_mode != "yes" || !listener.socket.unix_path.empty()) return false;
   return engine_.allows_unauthenticated() && !is_loopback_peer(fd);
@@ -269,12 +271,12 @@ bool Server::is_kept_out(const Listener& listener, int fd) const {
 
 void Server::refuse(std::unique_ptr<Connection> connection, std::string_view why) {
   const uv_buf_t buf = uv_buf_init(const_cast<char*>(why.data()), static_cast<unsigned>(why.size()));
-  uv_try_write(connection->stream(), &buf, 1);  // if it does not take even that, there is nobody to tell
+  uv_try_write(connection->stream(), &buf, 1);  // the text is lost if the socket is full
   engine_.record_rejected_connection();
   connection.release()->abandon();
 }
 
-// In a storm of failures one line a second says enough.
+// Logs at most one line a second, because failures may come in bursts.
 void Server::warn_of_accept(int status) {
   const TimeMs at = now().mono;
   if (at - accept_warned_ < kAcceptWarningEvery) return;
@@ -298,7 +300,7 @@ void Server::forget(ConnId id) {
 
 void Server::linger(Connection& connection) {
   lingering_.push_back(&connection);
-  ++clients_;  // which forget() takes back
+  ++clients_;  // forget() subtracts it again
   forget(connection.id());
 }
 
@@ -350,7 +352,7 @@ void Server::on_busy_poll(uv_idle_t* handle) noexcept {
   if (uv_hrtime() >= self(handle->data)->sleep_from_ns_) uv_idle_stop(handle);
 }
 
-// Fresh memory is made elsewhere, as to touch it takes its time.
+// Makes fresh memory in a job, because its first use takes time (page faults).
 void Server::make_spare_pages() {
   const size_t wanted = engine_.pages().wanted();
   if (wanted == 0 || making_pages_) return;
@@ -367,8 +369,8 @@ void Server::make_spare_pages() {
       });
 }
 
-// In the order that Effects asks for. A connection that has gone meanwhile is not found. What has been
-// answered leaves when it is as safe as the settings promise; behind what is held back, all is.
+// Handles the effects in the order that Effects requires. Skips connections that closed meanwhile. Replies
+// leave when they are as safe as the settings require; a held reply holds all later ones of its connection.
 void Server::handle_effects() {
   if (store_ != nullptr) store_->commit(now_);
   const bool all_may = store_ == nullptr || store_->may_reply(now_);
@@ -408,8 +410,8 @@ void Server::run_backlog() {
   runnable_.clear();
 }
 
-// The deadline is measured from the clock as it is now, not from the turn's time: the turn's work took a
-// while.
+// Measures the deadline from the present clock, not from the iteration's time, because the iteration's work
+// took time.
 void Server::arm_timer() {
   int64_t sleep_ms = 0;
   if (backlog_.empty() && effects_.empty() && !some_wait_) {
@@ -425,7 +427,7 @@ void Server::arm_timer() {
 
 void Server::on_timer(uv_timer_t* timer) noexcept {
   Server* server = self(timer->data);
-  server->now();  // does what is due
+  server->now();  // runs the engine's due work
   server->run_backlog();
   server->accept_waiting();
 }
@@ -436,15 +438,15 @@ void Server::on_stop_signal(uv_signal_t* handle, int number) noexcept {
 
 void Server::on_hangup_signal(uv_signal_t*, int) noexcept { reopen_log(); }
 
-// What has been decided goes out first. What the end of the connections would grant to others does not:
-// they are about to go as well. With the handlers gone a second signal has its default effect, and ends the
-// process.
+// Sends the replies decided so far first. But locks that the end of the connections would grant to waiters
+// are not granted, because the waiters' connections close as well. The signal handlers end too, so a second
+// signal has its default effect and ends the process.
 void Server::stop(const char* signal_name) {
   if (stopping_) return;
   log_line(LogLevel::kNotice, fmt::format("stopping after {}", signal_name));
   now();
   end_turn();
-  turn_open_ = true;  // no other begins: what it would grant is on no disk
+  turn_open_ = true;  // prevents another iteration: its grants would not be on disk
   Result<Done> kept = store_ == nullptr ? Result<Done>(Done{}) : store_->stop();
   if (kept) flush_held();
   if (!kept && failure_.empty()) failure_ = kept.error();

@@ -1,5 +1,6 @@
-// The loop: accepts connections, opens and ends turns, wakes the engine when it has something to do, and
-// stops on a signal. One thread. Reads the clock once a turn.
+// The loop: accepts connections, begins and ends loop iterations, wakes the engine when it has work to do,
+// and stops on a signal. Single-threaded. Reads the clock once in an iteration. A "turn" in the names below
+// is a loop iteration.
 #pragma once
 
 #include <uv.h>
@@ -20,17 +21,18 @@ namespace holdfast {
 
 class Server {
  public:
-  // Takes over the listening sockets. The engine must outlive it, and so must the store (null: there is no
-  // data folder) and `tls`: what it points to at the time is for connections that begin then.
+  // Takes ownership of the listening sockets. The engine must outlive the server, and so must the store
+  // (null: no data folder) and `tls`: each new connection uses the context that it points to at that time.
   Server(Engine& engine, const Options& options, std::vector<ListenSocket> sockets, Store* store,
          const std::shared_ptr<const TlsContext>& tls);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Serves until SIGTERM, SIGINT or ask_to_stop(). A failure is one of the start.
+  // Serves until SIGTERM, SIGINT or ask_to_stop(). Returns a failure of the start, or of the data folder at
+  // the stop.
   Result<Done> run();
-  // Stops when the turn is over.
+  // Stops at the next loop iteration.
   void ask_to_stop();
 
   // For connections, inside a callback of the loop:
@@ -38,32 +40,32 @@ class Server {
   uv_loop_t* loop() { return &loop_; }
   Engine& engine() { return engine_; }
   Effects& effects() { return effects_; }
-  // This turn's time. The first call of a turn reads the clock and does what is due.
+  // Returns the time of this iteration. The first call of an iteration reads the clock and runs the
+  // engine's due work.
   const Now& now();
-  // Scratch space that is anybody's until the callback returns.
+  // Returns scratch space that the caller may use until its callback returns.
   uv_buf_t read_buffer();
-  // The same, for what has been decrypted; it is left empty.
+  // The same for decrypted bytes. The caller leaves it empty.
   Buffer& plaintext() { return plaintext_; }
-  // The connection has gone: nothing is to find it any more.
+  // Removes a closed connection, and drops its client in the engine.
   void forget(ConnId id);
-  // The same, but its socket goes on to send the last replies, and counts as a client until end_linger().
+  // The same, but its socket continues to send the last replies, and counts as a client until end_linger().
   void linger(Connection& connection);
   void end_linger(Connection& connection);
-  // Takes the memory of a large buffer that is not needed any more. It is emptied first, as this may open
-  // a turn, and what that says in it is to stay.
+  // Frees the memory of a large buffer that is no longer needed. The engine empties the buffer before now()
+  // begins an iteration, so bytes that the iteration adds to the buffer stay.
   void give_back(Buffer& buffer) {
     engine_.give_back(buffer);
     now();
   }
-  // It has input that it could parse, but has had its share of this turn.
+  // Adds a client with complete requests that has used its share of this iteration.
   void add_backlog(ConnId id) { backlog_.push_back(id); }
-  // Of a turn's time, for the requests of one client: those who want more than their share share what one
-  // has.
+  // Returns one client's share of the time of an iteration. Clients over their share split one time slice.
   uint64_t share_ns() const;
-  // A turn that has done much ends early, so that nobody waits long for his reply; with it any connection
-  // may end.
+  // Ends an iteration early that has done much work, so that no client waits long for its reply. This may
+  // close any connection.
   void did_read(size_t bytes);
-  // Before did_read(): work that took as long as requests of so many bytes do.
+  // Adds work that cost as much time as requests of so many bytes. Call it before did_read().
   void did_work(size_t bytes) { turn_bytes_ += bytes; }
   void did_write(size_t bytes) { written_bytes_ += bytes; }
 
@@ -71,7 +73,7 @@ class Server {
   struct Listener {
     Server* server;
     ListenSocket socket;
-    bool waiting = false;  // somebody who is accepted in the next turn
+    bool waiting = false;  // has a client to accept in the next iteration
     union {
       uv_handle_t handle;
       uv_stream_t stream;
@@ -115,8 +117,8 @@ class Server {
   const Options& options_;
   Store* store_;
   const std::shared_ptr<const TlsContext>& tls_;
-  std::string failure_;     // of the start
-  std::string ready_text_;  // what the log says when requests are served
+  std::string failure_;     // of the start, or of the data folder at the stop
+  std::string ready_text_;  // log line for the moment when the server begins to serve
   uv_loop_t loop_;
   uv_prepare_t prepare_;
   uv_check_t check_;
@@ -129,26 +131,26 @@ class Server {
   uv_async_t stop_request_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<Connection*> connections_;  // by slot; the loop owns them
-  std::vector<Connection*> lingering_;    // their sockets live on, the engine has forgotten them
+  std::vector<Connection*> lingering_;    // the engine has dropped their clients, the sockets still send
   size_t clients_ = 0;
-  size_t accepted_ = 0;     // in this turn
-  bool some_wait_ = false;  // at a listener
+  size_t accepted_ = 0;     // in this iteration
+  bool some_wait_ = false;  // a listener has a client to accept
   std::unique_ptr<char[]> read_buffer_;
   Buffer plaintext_;
-  // Those that have begun with a TLS handshake, and when, in that order.
+  // Connections that began with a TLS handshake, with the time of the start, in ascending order.
   std::deque<std::pair<ConnId, TimeMs>> handshakes_;
 
-  uint64_t sleep_from_ns_ = 0;  // the loop's clock: until then it does not
+  uint64_t sleep_from_ns_ = 0;  // by uv_hrtime(): the loop does not sleep until then
   bool turn_open_ = false;
-  bool making_pages_ = false;  // a job does
+  bool making_pages_ = false;  // a job makes spare pages
   Now now_;
-  Effects effects_;                  // what has still to be done
-  Effects handled_;                  // what is being done: kept for its memory
+  Effects effects_;                  // effects to be handled
+  Effects handled_;                  // effects being handled; a member to reuse its memory
   std::vector<ConnId> held_;         // their replies wait for the disk
-  std::vector<ConnId> held_closes_;  // they close when those have left
+  std::vector<ConnId> held_closes_;  // connections that close after their held replies have left
   std::vector<ConnId> backlog_;
-  std::vector<ConnId> runnable_;  // the backlog that is being run
-  size_t turn_bytes_ = 0;         // read since the turn began
+  std::vector<ConnId> runnable_;  // the part of the backlog that runs now
+  size_t turn_bytes_ = 0;         // read since the iteration began
   uint64_t read_bytes_ = 0;       // not yet told to the engine
   uint64_t written_bytes_ = 0;
   TimeMs accept_warned_{-1000000};

@@ -1,4 +1,4 @@
-// Once a second: closes the connections that have been silent, or in their TLS handshake, for too long.
+// Once a second: closes connections that were idle, or in their TLS handshake, for too long.
 #include "io/net/server.h"
 
 namespace holdfast {

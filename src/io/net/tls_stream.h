@@ -1,4 +1,4 @@
-// What a connection has in addition when it speaks TLS.
+// The additional state of a connection that uses TLS.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace holdfast {
 
-// Ciphertext made ahead of what the socket takes; also what one write is at most.
+// Limit of the ciphertext that the socket has not accepted, and of one write.
 inline constexpr size_t kTlsWriteBytes = size_t{128} << 10;
 
 struct TlsStream {
@@ -19,8 +19,8 @@ struct TlsStream {
   bool handshakes() const { return session.state() == TlsSession::State::kHandshake; }
 
   TlsSession session;
-  Buffer unsent;            // ciphertext that the socket has not taken
-  std::string_view denial;  // said after the handshake, instead of serving it; empty: it is served
+  Buffer unsent;            // ciphertext that the socket has not accepted
+  std::string_view denial;  // sent after the handshake, instead of serving the client; empty: not denied
 };
 
 }  // namespace holdfast

@@ -10,9 +10,9 @@ namespace {
 
 int64_t microseconds(const timespec& t) { return int64_t{t.tv_sec} * 1000000 + t.tv_nsec / 1000; }
 
-// How far the wall clock is ahead of the other, in whole milliseconds. The two tick at different moments:
-// taken anew each time, a deadline would seem to move by a millisecond. So it stays until the wall clock
-// has really been moved.
+// Returns how far the wall clock is ahead of the other, in whole milliseconds. The two tick at different
+// moments: with a new offset at each call a deadline would seem to move by a millisecond. So the offset
+// stays until the wall clock has been set, which moves it by more than kMovedUs.
 int64_t steady_offset_ms(int64_t wall_us, int64_t boot_us) {
   constexpr int64_t kMovedUs = 2000;
   static int64_t offset_ms = 0;
@@ -30,7 +30,7 @@ Now read_clock() {
   clock_gettime(CLOCK_REALTIME, &wall);
   const int64_t boot_us = microseconds(boot);
   const int64_t offset_ms = steady_offset_ms(microseconds(wall), boot_us);
-  // One more than the clock says, because 0 is no time to the engine's callers and a machine may just have
+  // Adds 1 ms to the clock, because the engine's callers use 0 as "no time", and the machine may just have
   // booted.
   return {TimeMs{boot_us / 1000 + 1}, boot_us + offset_ms * 1000};
 }

@@ -1,11 +1,11 @@
-// The two clocks of the process. Everything else is told the time.
+// Reads the two clocks of the process. All other code gets the time as an argument.
 #pragma once
 
 #include "core/base/types.h"
 
 namespace holdfast {
 
-// The engine's clock runs through suspends (CLOCK_BOOTTIME): a lock's ttl goes on while a laptop sleeps.
+// The engine's clock runs through suspends (CLOCK_BOOTTIME): a lock's TTL continues while a laptop sleeps.
 Now read_clock();
 using ReadClock = Now (*)();
 

@@ -1,5 +1,5 @@
-// The folder is held by a descriptor, and every name is looked up from there: whatever happens to the path,
-// no file of another folder is touched.
+// Holds the folder by a descriptor, and looks every name up from there. So a change of the path never makes
+// the server touch a file of another folder.
 #include "io/os/files.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kLockName = "lock";
 constexpr mode_t kMode = 0644;
 
-// Closed by whoever holds it last.
+// Owns a descriptor, and closes it in the destructor.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}
@@ -46,7 +46,7 @@ class Descriptor {
   int fd_;
 };
 
-// Again, as long as it was only a signal that came between.
+// Repeats the call while a signal interrupts it.
 template <class Call>
 auto retry(Call call) {
   auto result = call();
@@ -105,7 +105,7 @@ class PosixFile : public File {
  private:
   Descriptor fd_;
   std::string path_;
-  std::mutex sync_mutex_;  // a stop syncs beside a job
+  std::mutex sync_mutex_;  // a stop may sync concurrently with a job
   int sync_error_ = 0;
 };
 
@@ -146,7 +146,7 @@ class PosixFiles : public Files {
 
   Result<Done> sync_folder() override {
     if (retry([&] { return fsync(folder_.get()); }) == 0) return Done{};
-    // A file system that has no such thing for folders says EINVAL.
+    // A file system that cannot sync folders returns EINVAL.
     if (errno == EINVAL) return Done{};
     return failure("sync", path_, errno);
   }
@@ -170,13 +170,13 @@ class PosixFiles : public Files {
     return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, at(name)));
   }
 
-  Descriptor folder_;  // its number never changes, see reopen_folder
+  Descriptor folder_;  // its number never changes: see reopen_folder()
   Descriptor lock_;
   std::string path_;
 };
 
 Result<std::vector<std::string>> PosixFiles::list() {
-  // Another descriptor, as reading moves it along.
+  // Uses another descriptor, because reading moves its position.
   Descriptor fd(openat(folder_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   DIR* folder = fd.ok() ? fdopendir(fd.get()) : nullptr;
   if (folder == nullptr) return failure("list", path_, errno);
@@ -194,7 +194,7 @@ Result<std::vector<std::string>> PosixFiles::list() {
   return names;
 }
 
-// What the first server has written into the lock; for people, and perhaps not yet there.
+// Returns the process that the lock file names, as text. It is for people, and may not be written yet.
 std::string owner_of(int lock) {
   char digits[16];
   const ssize_t n = pread(lock, digits, sizeof digits, 0);
@@ -213,7 +213,7 @@ Result<Done> PosixFiles::lock() {
     return Failure{
         fmt::format("the folder {} is in use by {}; each server needs its own", path_, owner_of(fd))};
   }
-  // On a full disk the next server is refused without the number.
+  // If the disk is full, the error of the next server lacks the process id.
   const std::string pid = fmt::format("{}\n", getpid());
   if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) errno = 0;
   lock_.reset(lock.release());
@@ -222,7 +222,7 @@ Result<Done> PosixFiles::lock() {
 
 Result<Done> PosixFiles::reopen_folder() {
   const Descriptor now(open_folder_descriptor(path_));
-  // Put under the old number at once, since other threads use it.
+  // dup3() replaces the folder behind the old number atomically, because other threads use that number.
   if (!now.ok() || dup3(now.get(), folder_.get(), O_CLOEXEC) < 0) return failure("open", path_, errno);
   lock_.reset(-1);
   return Done{};
@@ -256,7 +256,7 @@ Result<std::string> Files::read(const std::string& name) {
 }
 
 Result<Done> Files::replace(const std::string& name, std::string_view bytes, const std::string& beside) {
-  // One that a crash has left may have other permissions.
+  // A file left by a crash may have other permissions.
   static_cast<void>(remove(beside));
   Result<std::unique_ptr<File>> file = create(beside, name);
   if (!file) return Failure{file.error()};
@@ -265,7 +265,7 @@ Result<Done> Files::replace(const std::string& name, std::string_view bytes, con
   file->reset();
   Result<Done> done = error == 0 ? rename(beside, name) : failure("write", path() + "/" + beside, error);
   if (!done) {
-    // The first failure is the one to tell.
+    // The first failure is the one to report.
     static_cast<void>(remove(beside));
     return done;
   }

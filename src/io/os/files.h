@@ -1,9 +1,9 @@
-// The files of one folder, by name: what the server's persistence does to a disk, and all of it, so that a
-// test can put another disk in its place. Knows no format. PosixFiles is the real one.
+// The files of one folder, by name: all disk operations of the server's persistence, so that a test can
+// replace the disk. Knows no format. PosixFiles is the real implementation.
 //
-// A file is used by one thread at a time, but for sync(); different files and the folder by any threads at
-// once. Nothing of what is written survives the machine's crash before File::sync(), no name that is made,
-// changed or removed before sync_folder().
+// One thread at a time uses a file, except for sync(). Several threads may use different files and the
+// folder concurrently. A crash of the machine may lose bytes written before the next File::sync(), and
+// names made, changed or removed before the next sync_folder().
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 
 namespace holdfast {
 
-// How much of it is written, and an errno where nothing is.
+// The number of bytes written, and an errno if none was.
 struct Written {
   size_t bytes = 0;
   int error = 0;
 };
 
-// An open file; closed when it is destroyed, which syncs nothing. Errors are errno values, 0 for none.
+// An open file. The destructor closes it without a sync. Errors are errno values, 0 for none.
 class File {
  public:
   File() = default;
@@ -31,21 +31,22 @@ class File {
   File& operator=(const File&) = delete;
   virtual ~File() = default;
 
-  // Appends; at least one byte, or an error. It may be less than all where the disk gets full or the system
-  // likes it so; the next call then tells why.
+  // Appends at least one byte, or returns an error. It may write only a part, for example if the disk gets
+  // full; then the next call returns the reason.
   [[nodiscard]] virtual Written write(std::string_view bytes) = 0;
-  // All that is written so far is on disk. Once it has failed it fails for good: what the system could not
-  // write it has forgotten, and a second try would promise it nevertheless. Write all of it to another
-  // file. ENOENT: the file has no name any more, somebody removed it or its folder.
+  // Syncs everything written so far to disk. A failure is final: the system has discarded the bytes that it
+  // could not write, and a second sync would wrongly succeed. After a failure write all data to another
+  // file. ENOENT: the file has no name any more, because it or its folder was removed.
   [[nodiscard]] virtual int sync() = 0;
-  // Cuts the file; what is written next comes behind that. `size` is at most the file's.
+  // Cuts the file to `size` bytes, at most its present size. Later writes append there.
   [[nodiscard]] virtual int truncate(uint64_t size) = 0;
-  // Reads up to so many bytes at `offset`; fewer, or none, only at the end of the file.
+  // Fills `into` from `offset` on, and returns the number of bytes. It is less than asked only at the end
+  // of the file.
   [[nodiscard]] virtual Result<size_t> read(uint64_t offset, std::span<char> into) = 0;
   virtual Result<uint64_t> size() = 0;
 };
 
-// Writes all of it. On an error some of it may be there: truncate() to where it began.
+// Writes all bytes. After an error a part may be in the file: truncate() it to its size before.
 [[nodiscard]] int write_all(File& file, std::string_view bytes);
 // The whole file.
 Result<std::string> read_all(File& file);
@@ -57,49 +58,49 @@ class Files {
   Files& operator=(const Files&) = delete;
   virtual ~Files() = default;
 
-  // For errors: of the folder.
+  // The path of the folder, for error texts.
   virtual const std::string& path() const = 0;
 
-  // To read.
+  // Opens a file to read.
   virtual Result<std::unique_ptr<File>> open(const std::string& name) = 0;
-  // To write and read, at its end; made where it is not there.
+  // Opens a file to append and read. Creates it if it does not exist.
   virtual Result<std::unique_ptr<File>> append(const std::string& name) = 0;
-  // The same, and empty; made with the permissions of the file `like`, which it is going to replace, if
-  // there is one.
+  // The same, but empties the file. A new file gets the permissions of the file `like`, if that exists: the
+  // caller will replace `like`.
   virtual Result<std::unique_ptr<File>> create(const std::string& name, const std::string& like) = 0;
 
-  // A file of the new name is replaced.
+  // Replaces an existing file of the new name.
   virtual Result<Done> rename(const std::string& from, const std::string& to) = 0;
-  // Done too where there is no such file.
+  // Succeeds too if there is no such file.
   virtual Result<Done> remove(const std::string& name) = 0;
   virtual Result<bool> exists(const std::string& name) = 0;
-  // All names, sorted.
+  // Returns all names, sorted.
   virtual Result<std::vector<std::string>> list() = 0;
-  // The names are on disk as they are now.
+  // Syncs the present names to disk.
   virtual Result<Done> sync_folder() = 0;
 
-  // Keeps other servers away for as long as this object, and the process, live; done too where it has been.
-  // The error names the process that was first.
+  // Locks the folder against other servers, until this object or the process ends. Succeeds if this object
+  // has locked it already. The error names the process that holds the lock.
   virtual Result<Done> lock() = 0;
-  // Whether the path names this folder no more: it was removed, moved or replaced. Files that are open can
-  // still be written then: ask before believing.
+  // Whether the path no longer names this folder: it was removed, moved or replaced. Writes to open files
+  // still succeed then, so check this before relying on them.
   virtual bool folder_gone() = 0;
-  // Takes up the folder that is now where the one removed was, without a lock. Files that are open remain
-  // in the old one. On an error all is as it was.
+  // Opens the folder that is now at the path, without a lock. Open files remain in the old folder. On an
+  // error nothing changes.
   virtual Result<Done> reopen_folder() = 0;
 
   // The whole file.
   Result<std::string> read(const std::string& name);
-  // Puts `bytes` in the place of a file, so that at any moment, and after a crash, there is the old file or
-  // the new one: written as `beside`, synced, renamed, and the folder synced. On an error it may still be
-  // either, and `beside` is gone if it can be removed.
+  // Replaces the content of a file atomically: at any moment, and after a crash, the old or the new file
+  // exists. Writes `beside`, syncs it, renames it, and syncs the folder. On an error the file may be
+  // either, and `beside` is removed if possible.
   Result<Done> replace(const std::string& name, std::string_view bytes, const std::string& beside);
   Result<Done> replace(const std::string& name, std::string_view bytes) {
     return replace(name, bytes, name + ".tmp");
   }
 };
 
-// A folder that is there. Errors have its path in them.
+// Opens an existing folder. Errors contain its path.
 Result<std::unique_ptr<Files>> open_folder(const std::string& path);
 
 }  // namespace holdfast

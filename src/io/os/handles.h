@@ -1,11 +1,11 @@
-// What all of libuv's handles have in common.
+// Helper for all libuv handles.
 #pragma once
 
 #include <uv.h>
 
 namespace holdfast {
 
-// Closes it, unless that has begun before. It has to live until the loop has run once more.
+// Closes the handle, unless it is already closing. The handle must live until the loop has run once more.
 template <typename Handle>
 void close_handle(Handle& handle) {
   auto* h = reinterpret_cast<uv_handle_t*>(&handle);

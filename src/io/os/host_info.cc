@@ -1,4 +1,4 @@
-// Asks Linux about this process.
+// Reads the facts of this process from Linux.
 #include "io/os/host_info.h"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 namespace holdfast {
 namespace {
 
-// Files that are open besides the clients': listeners, the loop's own, the log, and some to spare.
+// Open files other than the clients' sockets: listeners, the loop's own, the log, and some spare.
 constexpr uint64_t kOtherFiles = 32;
 
 double seconds(const timeval& t) {
@@ -42,15 +42,15 @@ std::string executable_path() {
   return n > 0 ? std::string(path.data(), static_cast<size_t>(n)) : std::string();
 }
 
-// True if `files` may be open at once from now on.
+// Returns true if `files` may be open at once from now on.
 bool raise_file_limit(rlimit limit, rlim_t files) {
   limit.rlim_cur = files;
   limit.rlim_max = std::max(limit.rlim_max, files);  // root may go beyond the hard limit
   return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
-// The kernel's table of a process's files grows as they are opened, and where the process has threads each
-// time keeps it waiting for 10 ms and more: so it grows once, before there are any.
+// The kernel grows a process's file table as files are opened. In a process with threads each growth blocks
+// it for 10 ms and more. So the table grows here once, before the first thread starts.
 void grow_file_table(rlim_t files) {
   const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
@@ -107,7 +107,7 @@ std::string read_clock_id() {
 
 Result<uint32_t> make_room_for_clients(uint32_t clients) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return clients;  // nothing known, nothing to lower
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return clients;  // limit unknown: assume that all fit
   const rlim_t wanted = clients + kOtherFiles;
   if (limit.rlim_cur >= wanted || raise_file_limit(limit, wanted)) {
     grow_file_table(wanted);

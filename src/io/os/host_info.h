@@ -1,4 +1,4 @@
-// What the process is and may use: random bytes, open files, memory and processor time.
+// Facts and resources of the process: random bytes, open files, memory and processor time.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +10,27 @@
 
 namespace holdfast {
 
-// Fills `bytes` from the system's random source; ends the process where there is none, since owners that
-// can be guessed would be worse than no server.
+// Fills `bytes` from the system's random source. Ends the process if there is none, because guessable owner
+// names would be worse than no server.
 void fill_random(std::span<uint8_t> bytes);
 uint64_t random_number();
-// `digits` lower-case hexadecimal digits.
+// Returns `digits` random lower-case hexadecimal digits.
 std::string random_hex(size_t digits);
 
-// The kernel's name for the time since the machine's start; empty where it cannot be read.
+// Returns the kernel's id of this boot. Empty if it cannot be read.
 std::string read_boot_id();
-// The same for read_clock(): a time namespace has a clock of its own, which its offset tells apart.
+// The same for the clock of read_clock(): a time namespace has its own clock, so its offset is part of the
+// id.
 std::string read_clock_id();
 
-// Raises the limit of open files so that `clients` fit. Where the system does not allow that, returns how
-// many fit and logs a warning; fails where not even one does.
+// Raises the limit of open files so that `clients` fit. If the system does not allow that, returns how many
+// fit and logs a warning. Fails if none fits.
 Result<uint32_t> make_room_for_clients(uint32_t clients);
 
-// The facts of this moment; `started_ms` is the process's start on read_clock()'s clock.
+// Returns the present facts. `started` is the start of the process on read_clock()'s clock.
 HostFacts read_host_facts(int64_t tcp_port, const std::string& config_file, TimeMs started);
 
-// What the C library says of its memory, as XML.
+// Returns the C library's report of its memory, as XML.
 std::string read_allocator_report();
 
 }  // namespace holdfast

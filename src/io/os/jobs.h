@@ -1,4 +1,4 @@
-// Work that takes the disk's time, on a thread of libuv's pool; what follows from it happens on the loop.
+// Runs slow work, such as disk operations, on a thread of libuv's pool, and its continuation on the loop.
 #pragma once
 
 #include <uv.h>
@@ -14,7 +14,7 @@ struct Job {
   std::function<void()> done;
 };
 
-// Runs `work` apart, then `done` on the loop's thread. The loop does not end before.
+// Runs `work` on a pool thread, then `done` on the loop's thread. The loop does not end before that.
 inline void run_job(uv_loop_t* loop, std::function<void()> work, std::function<void()> done) {
   auto* job = new Job{{}, std::move(work), std::move(done)};
   job->request.data = job;

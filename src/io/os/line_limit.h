@@ -1,4 +1,4 @@
-// Bounds what clients can make the log grow by: so many lines a second, and so many bytes a line.
+// Limits how fast clients can make the log grow: lines per second, and bytes per line.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ class LineLimit {
 
   enum class Verdict : uint8_t {
     kWrite,
-    kWriteNotice,  // one line that says that the rest of this second is left out
+    kWriteNotice,  // write one line: the rest of this second is left out
     kLeaveOut,
   };
 
-  // A line comes at that time.
+  // Decides about a line at that time.
   Verdict take(int64_t now_ms) {
     if (now_ms - began_ms_ >= kSecondMs || now_ms < began_ms_) {
       began_ms_ = now_ms;
@@ -30,18 +30,18 @@ class LineLimit {
     ++left_out_;
     return lines_ == kLines + 1 ? Verdict::kWriteNotice : Verdict::kLeaveOut;
   }
-  // How many were left out since the last time this was asked.
+  // Returns the number of lines left out since the last call.
   uint64_t take_left_out() { return std::exchange(left_out_, 0); }
 
  private:
   static constexpr int64_t kSecondMs = 1000;
   int64_t began_ms_ = 0;
-  uint64_t lines_ = 0;  // since then
+  uint64_t lines_ = 0;  // since began_ms_
   uint64_t left_out_ = 0;
 };
 
-// A client's text as one line of the log: cut, and without control characters, which could look like other
-// lines.
+// Returns a client's text as one line of the log: truncated to kBytes, and each control character, which
+// could forge a line, replaced by '?'.
 std::string one_line(std::string_view text);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// The log by spdlog. Single threaded: only the loop's thread writes.
+// Implements the log with spdlog. Single-threaded: only the loop's thread writes.
 #include "io/os/log.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ constexpr std::array<spdlog::level::level_enum, 4> kSpdlogLevels{spdlog::level::
                                                                  spdlog::level::info, spdlog::level::warn};
 constexpr std::array<std::string_view, 4> kLevelNames{"debug", "verbose", "notice", "warning"};
 
-// Writes a level by Redis's name, which spdlog does not know.
+// Writes a level by its name in Redis, which spdlog does not know.
 class LevelName : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {
@@ -55,7 +55,7 @@ Log& the_log() {
 }
 
 Result<Done> use_file(const std::string& file) {
-  // Checked first, because the library would make missing folders, and a misspelt path is not to be obeyed.
+  // Checked first, because the library would create missing folders, and a misspelt path must be an error.
   if (std::FILE* probe = std::fopen(file.c_str(), "ae"); probe != nullptr) {
     std::fclose(probe);
   } else {

@@ -1,4 +1,5 @@
-// The log: one line an event, with time and level, to stdout or a file. Hides the library that writes it.
+// The log: one line for each event, with time and level, to stdout or a file. Hides the library that writes
+// it.
 #pragma once
 
 #include <string>
@@ -11,21 +12,23 @@ namespace holdfast {
 // From the most to the least talkative, by Redis's names.
 enum class LogLevel { kDebug, kVerbose, kNotice, kWarning };
 
-// Lines below `level` are left out from now on. An empty `file` is stdout. Before the call: notice, to
-// stdout.
+// Sets the level and the file: lines below `level` are left out. An empty `file` means stdout. Before the
+// call the log writes notice and above to stdout.
 Result<Done> open_log(LogLevel level, const std::string& file);
 
 void set_log_level(LogLevel level);
 
-// Opens the file anew by its name, for whoever has moved it away. On failure the old one stays in use.
+// Reopens the file by its name, after a program such as logrotate has moved it. On a failure the old file
+// stays in use.
 void reopen_log();
 
-// Whether a line of this level is written: ask before formatting a line that comes often.
+// Whether a line of this level is written. Call it before formatting a frequent line.
 bool logs(LogLevel level);
 
 void log_line(LogLevel level, std::string_view line);
 
-// A line of a script. Beyond line_limit.h's limits it is cut or left out, and the log says how many were.
+// Logs a line of a script. Lines over the limits of line_limit.h are truncated or left out, and the log
+// says how many were left out.
 void log_script_line(LogLevel level, std::string_view text);
 
 }  // namespace holdfast

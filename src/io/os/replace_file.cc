@@ -22,7 +22,7 @@ Result<Done> replace_file(const std::string& path, std::string_view bytes) {
   Result<std::unique_ptr<Files>> folder = open_folder(folder_of(path));
   if (!folder) return Failure{folder.error()};
   const std::string name = path.substr(path.rfind('/') + 1);
-  // No lock keeps another process away, so each writes beside it under a name of its own.
+  // No lock excludes another process, so each process writes a temporary file of its own name.
   return (*folder)->replace(name, bytes, fmt::format("{}.{}.tmp", name, getpid()));
 }
 

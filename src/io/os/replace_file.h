@@ -1,4 +1,4 @@
-// Files outside of the data folder that are replaced whole.
+// Replaces whole files outside of the data folder.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace holdfast {
 
-// Puts `bytes` in the place of a file, so that at any moment, and after a crash, there is the old file or
-// the new one: written beside it, synced, and renamed over it, with the old one's permissions.
+// Replaces the content of a file atomically: at any moment, and after a crash, the old or the new file
+// exists. Writes a file beside it, syncs it, and renames it over the old one, with the old one's
+// permissions.
 Result<Done> replace_file(const std::string& path, std::string_view bytes);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// A value, or one line saying why there is none: how the world's failures travel through the shell.
+// A value, or one line that says why there is none: the error type of the code outside the core.
 #pragma once
 
 #include <string>
