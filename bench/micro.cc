@@ -1,5 +1,5 @@
-// The core alone, without sockets: by Google Benchmark, in nanoseconds, or, with `--count NAME N`, so many
-// times and nothing else, for callgrind (instructions.py). Keys are 35 bytes, owners 40, as in `make
+// Measures the core alone, without sockets: with Google Benchmark, in nanoseconds. With `--count NAME N` it
+// only runs a case N times, for callgrind (instructions.py). Keys have 35 bytes, owners 40, as in `make
 // bench`.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint64_t kKeys = 1000000;
 constexpr uint64_t kCountedKeys =
-    50000;  // for callgrind, which is slow; where they lie costs no instruction
+    50000;  // for callgrind, which is slow; the location of keys costs no instruction
 
 Config config() {
   Config c;
@@ -35,10 +35,10 @@ Config config() {
   return c;
 }
 
-// An engine and a client of it, whose requests come as bytes; each reply is looked at and dropped.
+// An engine and one client of it. Requests are bytes; each reply is checked and discarded.
 class Bench {
  public:
-  // `keys`: how many different ones are used.
+  // `keys`: the number of different keys.
   explicit Bench(uint64_t keys) : keys_(keys), client_(engine_.open("127.0.0.1:1", "127.0.0.1:2", now_)) {}
 
   void say(const Request& request, uint64_t key) {
@@ -51,7 +51,7 @@ class Bench {
     request.check(output.view());
     output.consume(output.size());
   }
-  // Holds all keys, which end at different milliseconds.
+  // Sets all keys, with expiry at different milliseconds.
   void fill() {
     for (uint64_t i = 0; i < keys_; ++i) {
       const Request set(fmt::format("SET {{key}} {{owner}} PX {}", 600000 + i % 1000), "+OK");
@@ -81,12 +81,12 @@ class Bench {
   RequestParser parser_{limits_};
 };
 
-// Prepares, and gives what is to be measured: it returns how much of the work it has done; 0: it needs to
-// be prepared anew.
+// A case. `prepare` returns the function to measure. That function returns the units of work done; 0 if it
+// needs a new preparation.
 using Work = std::function<uint64_t()>;
 struct Case {
   const char* name;
-  const char* unit;  // of the work
+  const char* unit;  // unit of the work
   std::function<Work(Bench&)> prepare;
 };
 
@@ -104,7 +104,7 @@ Work parse_lock(Bench&) {
   };
 }
 
-// The requests in turn, on keys at random; a round of them is one unit.
+// Sends the requests in order, each round with a random key. One round is one unit.
 Work requests(Bench& bench, std::vector<Request> cycle) {
   auto random = std::make_shared<Random>(1);
   auto all = std::make_shared<std::vector<Request>>(std::move(cycle));
@@ -128,7 +128,7 @@ Work get(Bench& bench) {
 }
 Work compare_and_extend(Bench& bench) {
   bench.fill();
-  // Words without blanks: a script is one argument.
+  // No blanks, because a script must be one word.
   const std::string script =
       "return(redis.call('get',KEYS[1])==ARGV[1])and(redis.call('pexpire',KEYS[1],ARGV[2]))";
   return requests(bench, {Request("EVAL " + script + " 1 {key} {owner} 600000", ":1")});
@@ -170,7 +170,7 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-// Prepares, and does so much of the case that is named.
+// Prepares the named case and runs so many units of it.
 int count(std::string_view name, uint64_t units) {
   for (const Case& c : cases()) {
     if (c.name != name) continue;
@@ -191,7 +191,7 @@ void measure(benchmark::State& state, const Case& c) {
     done += more;
     if (more > 0) continue;
     state.PauseTiming();
-    work = nullptr;  // first, as a snapshot under way would go on
+    work = nullptr;  // first, because an unfinished snapshot would continue
     work = c.prepare(bench);
     state.ResumeTiming();
   }

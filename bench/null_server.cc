@@ -1,5 +1,5 @@
-// The floor under every server on libuv: it reads, counts requests by the `*` that begins each, and answers
-// `:1`, without a parser or a keyspace. Usage: null-server SOCKET
+// The least work of any server on libuv: it reads, counts requests by the `*` at the begin of each, and
+// replies `:1`, without a parser or a keyspace. Usage: null-server SOCKET
 #include <uv.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void allocate(uv_handle_t*, size_t, uv_buf_t* buf) {
   *buf = uv_buf_init(bytes, sizeof bytes);
 }
 
-// A request of pure words has one `*`: where it begins.
+// A request of plain words has one `*`, at its begin.
 void read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) {
   auto* client = static_cast<Client*>(stream->data);
   if (n < 0) {
@@ -34,7 +34,7 @@ void read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) {
   if (written == static_cast<int>(replies.size())) return;
   client->replies = replies.substr(static_cast<size_t>(std::max(written, 0)));
   out = uv_buf_init(client->replies.data(), static_cast<unsigned>(client->replies.size()));
-  uv_write(&client->request, stream, &out, 1, nullptr);  // the generator waits for it before it sends more
+  uv_write(&client->request, stream, &out, 1, nullptr);  // the load generator waits before it sends more
 }
 
 void accept(uv_stream_t* listener, int) {

@@ -1,4 +1,4 @@
-// The load on a quorum of servers, by the client library: see --help. Prints what it found as JSON.
+// Generates load on a quorum of servers with the client library: see --help. Prints the results as JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ uint64_t ns_of(Clock::duration time) {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
-// PING to all servers at once, over connections as the library's own, until all have answered.
+// Sends PING to all servers at once and waits for all replies. The connections are like the library's own.
 class Pings {
  public:
   explicit Pings(const std::string& servers) {
@@ -77,7 +77,7 @@ class Pings {
   std::vector<std::unique_ptr<client::Link>> links_;
 };
 
-// An uncontended lock beside PINGs, in turn, so that both have the same machine.
+// Measures an uncontended lock and PINGs alternately, so that both see the same state of the machine.
 void time_locks(const Options& options) {
   Pings pings(options.servers);
   Client client(options.servers);
@@ -92,7 +92,7 @@ void time_locks(const Options& options) {
     const auto done = Clock::now();
     if (!acquired.result) fail(acquired.result.message);
     if (!acquired.hold.unlock()) fail("a lock was lost");
-    if (n < 100) continue;  // connecting
+    if (n < 100) continue;  // these include the connection setup
     pinged.record(ns_of(between - began));
     locked.record(ns_of(done - between));
   }
@@ -104,7 +104,7 @@ void time_locks(const Options& options) {
              locked.count(), us(pinged, 0.5), us(locked, 0.5), us(pinged, 0.99), us(locked, 0.99));
 }
 
-// Locks that nobody else wants, taken and given back by several threads that share one client.
+// Measures uncontended locks, acquired and released by several threads that share one client.
 void time_pairs(const Options& options) {
   Client client(options.servers);
   std::atomic<bool> stop = false;
@@ -133,7 +133,7 @@ void time_pairs(const Options& options) {
              static_cast<double>(made) / took);
 }
 
-// One of those who want the same lock again and again.
+// One of the clients that acquire the same lock again and again.
 class Contender {
  public:
   Contender(const Options& options, std::atomic<int>& holders) : options_(options), holders_(holders) {}
@@ -154,7 +154,7 @@ class Contender {
   uint64_t grants() const { return grants_; }
 
  private:
-  // As the Redlock libraries wait.
+  // Retries like the Redlock libraries.
   Acquired poll(Client& client, const std::atomic<bool>& stop) {
     while (true) {
       Acquired acquired = client.try_lock("wanted");

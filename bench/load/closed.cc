@@ -1,4 +1,4 @@
-// Throughput: as many requests as the server answers.
+// Measures the throughput: sends as many requests as the server answers.
 #include <fmt/format.h>
 
 #include <memory>
@@ -12,20 +12,20 @@ namespace {
 struct Run {
   uv_loop_t* loop;
   const Options& options;
-  uint64_t next_key = 0;  // of keys in order
+  uint64_t next_key = 0;  // with keys in order
   uint64_t sent = 0;
   uint64_t answered = 0;
-  uint64_t counted_from = 0;  // what was answered before the warm-up ended
+  uint64_t counted_from = 0;  // replies before the end of the warm-up
   uint64_t began_ns = 0;
   uint64_t ended_ns = 0;
-  uint64_t open = 0;  // connections
+  uint64_t open = 0;  // open connections
   bool over = false;
   bool warm = false;
   Histogram times{};
 };
 
-// Connection n uses the keys with key % connections == n; a key's server is its number modulo the ring, and
-// the connections are a multiple of that.
+// Connection n uses the keys with key % connections == n. A key's server is the key modulo the size of the
+// ring, and the number of connections is a multiple of that size.
 Address server_of(const Options& options, uint64_t number) {
   Address address = options.address;
   if (!options.ring.empty()) address.socket = options.ring[number % options.ring.size()];
@@ -70,7 +70,7 @@ class Client : public Connection::User {
     connection_.send(batch_);
   }
 
-  // No two connections use the same key, but where they go in order, and there it is used once.
+  // Chooses the next key. No two connections use the same key. With keys in order each key is used once.
   void take_key() {
     const Options& options = run_.options;
     if (options.in_order) {
@@ -96,8 +96,8 @@ class Client : public Connection::User {
   Numbers numbers_;
   std::string batch_;
   uint64_t missing_ = 0;
-  size_t next_ = 0;      // of the cycle, to send
-  size_t expected_ = 0;  // of the cycle, to be answered
+  size_t next_ = 0;      // index in the cycle of the next request to send
+  size_t expected_ = 0;  // index in the cycle of the next reply
   uint64_t sent_ns_ = 0;
   Connection connection_;
 };

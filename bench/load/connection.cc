@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{64} << 10U;
 
-// The number in a line such as "$12", and where the next line begins; 0: the line has not come whole.
+// Returns the number in a line such as "$12", and the offset of the next line; 0 if the line is incomplete.
 std::pair<long, size_t> read_head(std::string_view bytes) {
   const size_t end = bytes.find("\r\n");
   if (end == std::string_view::npos) return {0, 0};
@@ -84,7 +84,7 @@ Connection::Connection(uv_loop_t* loop, const Address& address, User& user) : us
   }
   handle_.handle.data = this;
   const auto allocate = [](uv_handle_t*, size_t, uv_buf_t* buf) {
-    static char bytes[kReadBytes];  // each read is taken before the next
+    static char bytes[kReadBytes];  // each read is consumed before the next
     *buf = uv_buf_init(bytes, sizeof bytes);
   };
   uv_read_start(stream(), allocate, on_read);

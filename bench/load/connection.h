@@ -1,5 +1,5 @@
-// A connection of the load generator: sends bytes, and hands over replies of RESP2 one by one. What cannot
-// be (an error where none is expected, a server that goes) ends the program with a line that says why.
+// A connection of the load generator: sends bytes, and passes on the replies of RESP2 one by one. An
+// unexpected event (an error reply, a disconnected server) ends the program with one line that says why.
 #pragma once
 
 #include <uv.h>
@@ -10,7 +10,7 @@
 
 namespace holdfast::bench {
 
-// Where the server is: a Unix socket, or a port of 127.0.0.1.
+// The address of the server: a Unix socket, or a port of 127.0.0.1.
 struct Address {
   std::string socket;
   int port = 0;
@@ -20,7 +20,7 @@ struct Address {
 
 class Connection {
  public:
-  // Told of what comes; may send from there.
+  // Receives the replies; may call send() from on_reply().
   class User {
    public:
     User() = default;
@@ -30,15 +30,15 @@ class Connection {
     virtual void on_reply(std::string_view reply) = 0;
   };
 
-  // Connects, and waits for it: a full backlog of the server is no error.
+  // Connects synchronously: a full backlog of the server is no error.
   Connection(uv_loop_t* loop, const Address& address, User& user);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() = default;
 
-  // Copies what the socket does not take at once.
+  // Copies the bytes that the socket does not accept at once.
   void send(std::string_view bytes);
-  // The loop forgets it; it must live until the loop has run once more.
+  // Closes the socket. The object must live until the loop has run once more.
   void close();
 
  private:
@@ -56,13 +56,13 @@ class Connection {
   } handle_;
   User& user_;
   uv_write_t write_request_;
-  std::string rest_;       // not yet taken by the socket
+  std::string rest_;       // not yet accepted by the socket
   std::string in_flight_;  // being written
   std::string input_;
-  size_t used_ = 0;  // of input_
+  size_t used_ = 0;  // consumed bytes of input_
 };
 
-// The size of the first reply in `bytes`; 0: it has not come whole.
+// Returns the size of the first reply in `bytes`; 0 if it is incomplete.
 size_t reply_size(std::string_view bytes);
 
 }  // namespace holdfast::bench

@@ -1,4 +1,5 @@
-// Many clients, one lock: how long it stands idle between two holds, and whether all get their share.
+// Measures many clients with one lock: the idle time of the lock between two holds, and the share of each
+// client.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -85,7 +86,7 @@ class Client : public Connection::User {
   Connection connection_;
 };
 
-// What any request waits for under the same load.
+// Measures the latency of PING under the same load.
 class Pinger : public Connection::User {
  public:
   explicit Pinger(Run& run) : run_(run), connection_(run.loop, run.options.address, *this) {}

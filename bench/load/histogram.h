@@ -1,5 +1,5 @@
-// Times, counted in buckets that are less than 1 % wide (the idea of HdrHistogram): nothing is averaged
-// away, and the longest is exact.
+// A histogram of times in buckets less than 1 % wide (the idea of HdrHistogram). No value is averaged, and
+// the longest is exact.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Histogram {
   }
   uint64_t count() const { return count_; }
   uint64_t longest_ns() const { return longest_ns_; }
-  // No more than this, for so many of all (0 .. 1).
+  // Returns the time that the share `share` (0 .. 1) of all values does not exceed.
   uint64_t quantile_ns(double share) const {
     const auto wanted = static_cast<uint64_t>(share * static_cast<double>(count_));
     uint64_t seen = 0;
@@ -28,7 +28,7 @@ class Histogram {
     }
     return longest_ns_;
   }
-  // How many took longer.
+  // Returns the number of values longer than `ns`.
   uint64_t above(uint64_t ns) const {
     uint64_t seen = 0;
     for (size_t i = index(ns) + 1; i < counts_.size(); ++i) seen += counts_[i];
@@ -37,7 +37,7 @@ class Histogram {
 
  private:
   static constexpr unsigned kBits = 7;
-  static constexpr uint64_t kSteps = uint64_t{1} << kBits;  // of each power of two
+  static constexpr uint64_t kSteps = uint64_t{1} << kBits;  // buckets for each power of two
 
   static size_t index(uint64_t ns) {
     if (ns < kSteps) return ns;

@@ -1,4 +1,4 @@
-// What the load generator can do. Each prints one line of JSON; times are in microseconds.
+// The modes of the load generator. Each prints one line of JSON; times are in microseconds.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace holdfast::bench {
 
 struct Options {
   Address address;
-  std::vector<std::string> ring;  // closed: the servers' sockets, where there are several
+  std::vector<std::string> ring;  // closed: the sockets, if there are several servers
   uint64_t connections = 50;
   uint64_t pipeline = 1;
   uint64_t keys = 1000000;
   uint64_t first_key = 0;
-  uint64_t requests = 0;  // 0: until the time is over
+  uint64_t requests = 0;  // 0: until `seconds` have passed
   uint64_t deadline_ms = 0;
   uint64_t spread_ms = 1;
   bool in_order = false;
@@ -31,15 +31,15 @@ struct Options {
   std::vector<Request> cycle;
 };
 
-// Each connection sends `pipeline` requests and waits for their replies, again and again: the cycle of
-// requests, each round of it with a key of its own.
+// Each connection repeatedly sends `pipeline` requests and waits for their replies. The requests come from
+// the cycle; each round of it has its own key.
 void run_closed(uv_loop_t* loop, const Options& options);
 
-// Clients take one lock by the first request of the cycle, and give it back by the second. With `retry_ms`
-// a lock that is not to be had is asked for again after so long; without it the request waits.
+// Clients acquire one lock by the first request of the cycle, and release it by the second. With `retry_ms`
+// a client retries a busy lock after that time. Without it the request waits.
 void run_contended(uv_loop_t* loop, const Options& options);
 
-// Requests at a fixed rate, whether or not the ones before have been answered: a wait counts from when a
+// Sends requests at a fixed rate, regardless of earlier replies. A latency counts from the time when the
 // request was due. Ends after `seconds`, or with SIGTERM.
 void run_open(uv_loop_t* loop, const Options& options);
 

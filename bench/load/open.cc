@@ -1,4 +1,4 @@
-// Stalls: what requests wait for that come when they come.
+// Measures stalls: the latency of requests at a fixed rate.
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/timerfd.h>
@@ -64,7 +64,7 @@ class Prober : public Connection::User {
   uint64_t sent_ = 0;
   uint64_t answered_ = 0;
   uint64_t next_due_ns_ = 0;
-  uint64_t oldest_due_ns_ = 0;  // of what has not been answered
+  uint64_t oldest_due_ns_ = 0;  // due time of the oldest unanswered request
   Histogram times_;
   Connection connection_;
 };
@@ -72,7 +72,8 @@ class Prober : public Connection::User {
 }  // namespace
 
 void run_open(uv_loop_t* loop, const Options& options) {
-  // It measures the server, not its own wait for a core; who may not ask for this goes without.
+  // Real-time priority, so that it measures the server and not its own wait for a core. Without the
+  // permission it runs at normal priority.
   const sched_param first{.sched_priority = 10};
   sched_setscheduler(0, SCHED_FIFO, &first);
   Prober prober(loop, options);

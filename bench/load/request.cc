@@ -12,7 +12,7 @@ namespace {
 
 struct Kind {
   std::string_view name;
-  std::string_view text;  // as it stands, with zeros for the digits at its end
+  std::string_view text;  // its text, with zeros for the digits at its end
   size_t digits;
   uint64_t Numbers::*number;
 };

@@ -1,5 +1,5 @@
-// A request with places for a key, an owner and a deadline, which are numbers of a fixed width: made once,
-// and only these are written anew for each request.
+// A request with placeholders for a key, an owner and a deadline, which are numbers of a fixed width. It is
+// made once, and each use rewrites only these numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace holdfast::bench {
 
-// What stands for {key}, of 35 bytes, {owner}, of 40, and {deadline}, in milliseconds of the wall clock.
+// The values of {key}, 35 bytes; {owner}, 40 bytes; and {deadline}, milliseconds of the wall clock.
 struct Numbers {
   uint64_t key = 0;
   uint64_t owner = 0;
@@ -18,11 +18,11 @@ struct Numbers {
 
 class Request {
  public:
-  // `words`: parted by blanks. `expected`: what its reply has to begin with.
+  // `words`: separated by blanks. `expected`: the required begin of the reply.
   Request(std::string_view words, std::string expected);
 
   void append_to(std::string& out, const Numbers& numbers) const;
-  // Ends the program if this is not the reply that was expected.
+  // Ends the program if the reply does not begin with `expected`.
   void check(std::string_view reply) const;
 
  private:
@@ -39,7 +39,7 @@ class Request {
   std::string expected_;
 };
 
-// The same numbers for the same seed (xorshift64*).
+// A random generator with the same numbers for the same seed (xorshift64*).
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15U + 1) {}

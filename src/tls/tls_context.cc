@@ -1,5 +1,5 @@
-// Each step returns why it failed, or nothing. Their order gives the clearest message: a file is opened
-// before OpenSSL reads it, and the certificate is read before the key that has to match it.
+// Each step returns why it failed, or an empty string. Their order gives the clearest message: a file is
+// opened before OpenSSL reads it, and the certificate is read before the key that must match it.
 #include "tls/tls_context.h"
 
 #include <openssl/err.h>
@@ -19,14 +19,14 @@
 namespace holdfast {
 namespace {
 
-// Sessions are resumed among those that have the same name for what they do; without one OpenSSL refuses to
-// resume any where certificates of clients are verified.
+// A session is resumed only with the same session id context. Without one OpenSSL rejects every resumption
+// if clients' certificates are verified.
 constexpr unsigned char kSessionContext[] = "holdfast";
 
 std::string check_readable(const std::string& what, const std::string& path) {
   errno = 0;
   std::ifstream file(path);
-  // A folder opens, but cannot be read: peek() tells.
+  // A folder can be opened but not read: peek() detects that.
   if (file && (file.peek() != std::ifstream::traits_type::eof() || file.eof())) return "";
   const char* why = errno != 0 ? std::strerror(errno) : "it cannot be opened";
   return "cannot read the " + what + " " + path + ": " + why + "; check its path and permissions";
@@ -61,7 +61,7 @@ struct Passphrase {
   bool asked = false;
 };
 
-// Without a callback OpenSSL would ask the terminal.
+// Returns the passphrase to OpenSSL. Without a callback OpenSSL would prompt on the terminal.
 int give_passphrase(char* buffer, int size, int, void* data) {
   auto* pass = static_cast<Passphrase*>(data);
   pass->asked = true;
@@ -148,12 +148,13 @@ std::string set_ciphers(SSL_CTX* native, const TlsSettings& settings) {
   return "";
 }
 
-// Renegotiation is expensive for the one and cheap for the other, compression tells of the plaintext.
+// Disables renegotiation, which is expensive for one side and cheap for the other. Disables compression,
+// which reveals facts about the plaintext.
 void set_options(SSL_CTX* native, const TlsSettings& settings) {
   SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   if (settings.prefer_server_ciphers) SSL_CTX_set_options(native, SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_dh_auto(native, 1);
-  // An idle session keeps no buffers: of 10,000 clients those would be 340 MB.
+  // An idle session keeps no buffers: for 10,000 clients they would take 340 MB.
   SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
   // Clients resume by tickets, which cost the server no memory.
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
@@ -191,7 +192,7 @@ TlsContextMade TlsContext::make(const TlsSettings& settings) {
   const std::shared_ptr<TlsContext> context(new TlsContext(settings));
   if (context->native_ == nullptr) return {nullptr, "OpenSSL cannot begin: " + take_tls_error()};
   std::string why = context->load(settings);
-  ERR_clear_error();  // that some files are read to their end leaves a note there
+  ERR_clear_error();  // reading some files to their end leaves an entry in the queue
   if (!why.empty()) return {nullptr, why};
   return {context, ""};
 }

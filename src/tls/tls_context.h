@@ -1,6 +1,6 @@
-// What all TLS sessions of one kind share: certificate, key, the authorities that are trusted, versions and
-// ciphers. Made from files once and never changed: to reload them is to make another context, and sessions
-// that run keep the one they began with. Knows no socket.
+// The data that all TLS sessions of one kind share: certificate, key, trusted authorities, versions and
+// ciphers. Made from files once and never changed. A reload makes another context; running sessions keep
+// theirs. Knows no socket.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@ namespace holdfast {
 
 enum class TlsRole { kServer, kClient };
 
-// What is asked of the peer's certificate. A server of kOptional takes clients without one, but none that
-// shows a wrong one. For a client kOptional is kRequired, as a server always has one.
+// The check of the peer's certificate. A server with kOptional accepts clients without a certificate, but
+// rejects an invalid one. For a client kOptional equals kRequired, as a server always has a certificate.
 enum class TlsVerify { kNone, kOptional, kRequired };
 
 struct TlsSettings {
   TlsRole role = TlsRole::kServer;
   std::string cert_file;  // PEM: the certificate, then those of its issuers. A client may have none
   std::string key_file;   // PEM: the key of that certificate
-  std::string key_pass;   // of an encrypted key
-  std::string ca_file;    // PEM: authorities whose certificates are good
-  std::string ca_dir;  // folder of such files by the hashes of their names, as "openssl rehash" makes them
+  std::string key_pass;   // passphrase of an encrypted key
+  std::string ca_file;    // PEM: trusted authorities
+  std::string ca_dir;     // folder of such files, named by hash, as "openssl rehash" names them
   TlsVerify verify = TlsVerify::kRequired;
   std::string protocols;     // "TLSv1.2", "TLSv1.3" or both; empty: both
   std::string ciphers;       // of TLS 1.2, as OpenSSL names them; empty: its default
@@ -32,7 +32,7 @@ struct TlsSettings {
 
 class TlsContext;
 
-// A context, or null and one line for a person: which file or setting is wrong, and what to do about it.
+// A context, or null and one line for a person: the file or setting that is wrong, and a remedy.
 struct TlsContextMade {
   std::shared_ptr<const TlsContext> context;
   std::string why;
@@ -40,13 +40,14 @@ struct TlsContextMade {
 
 class TlsContext {
  public:
-  // Reads the files that `settings` name; waits for the disk. A server needs certificate and key, and an
-  // authority where it verifies. A client that verifies and has no authority trusts those of the system.
+  // Reads the files that `settings` name; blocks on the disk. A server needs a certificate and a key, and
+  // an authority if it verifies clients. A client that verifies without a given authority trusts the
+  // system's.
   static TlsContextMade make(const TlsSettings& settings);
 
   TlsRole role() const { return role_; }
   TlsVerify verify() const { return verify_; }
-  // For sessions: OpenSSL counts its users, and does not change it by making them.
+  // For sessions: OpenSSL counts the references, and making a session does not change the context.
   ssl_ctx_st* native() const { return native_.get(); }
 
  private:

@@ -1,12 +1,12 @@
-// What OpenSSL says of a failure, as text.
+// The reason of an OpenSSL failure as text.
 #pragma once
 
 #include <string>
 
 namespace holdfast {
 
-// The latest reason in the error queue of this thread, which is empty afterwards: what is left there would
-// be taken for the failure of a later call. "unknown" if there is none.
+// Returns the latest reason in this thread's error queue; "unknown" if there is none. Clears the queue: a
+// remaining entry would be taken for the failure of a later call.
 std::string take_tls_error();
 
 }  // namespace holdfast

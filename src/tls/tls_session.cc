@@ -1,5 +1,5 @@
-// OpenSSL reads and writes by a BIO of our own in memory: a read takes from the bytes that feed() was
-// given, a write appends to the caller's buffer. So nothing is copied once more on its way.
+// OpenSSL reads and writes through a BIO in memory: a read takes from the bytes given to feed(), a write
+// appends to the caller's buffer. This saves a copy.
 #include "tls/tls_session.h"
 
 #include <openssl/bio.h>
@@ -18,7 +18,7 @@
 namespace holdfast {
 namespace {
 
-// The plaintext of one record: what one read can give.
+// The plaintext of one record, which is the most that one read returns.
 constexpr size_t kRecordBytes = size_t{16} << 10;
 
 TlsSession* self(BIO* bio) { return static_cast<TlsSession*>(BIO_get_data(bio)); }
@@ -48,7 +48,7 @@ int TlsSession::on_read(bio_st* bio, char* data, size_t size, size_t* read) {
 
 long TlsSession::on_control(bio_st*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
-// Made once and never freed, as sessions of other threads may outlive the end of main().
+// Returns the BIO method, made once and never freed, as sessions of other threads may outlive main().
 const bio_method_st* TlsSession::method() {
   static const BIO_METHOD* const kMethod = [] {
     BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "holdfast");
@@ -81,7 +81,8 @@ TlsSession::TlsSession(std::shared_ptr<const TlsContext> context, const std::str
 
 TlsSession::~TlsSession() { SSL_free(native_); }
 
-// A failure leaves a session that fails when it starts, so that nothing unverified can be spoken to.
+// Sets the name to verify. After a failure the session's start fails, so that no data goes to an unverified
+// peer.
 void TlsSession::check_name(const std::string& host) {
   X509_VERIFY_PARAM* param = SSL_get0_param(native_);
   ERR_clear_error();
@@ -89,7 +90,7 @@ void TlsSession::check_name(const std::string& host) {
   X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   const bool set = X509_VERIFY_PARAM_set1_host(param, host.c_str(), host.size()) == 1 &&
                    SSL_set_tlsext_host_name(native_, host.c_str()) == 1;
-  ERR_clear_error();  // that it was no address
+  ERR_clear_error();  // the error that it is no address
   if (set) return;
   state_ = State::kFailed;
   error_ = "'" + host + "' can be no name of a host";
@@ -123,7 +124,7 @@ bool TlsSession::handshake() {
   return true;
 }
 
-// As long as there are whole records. SSL_read answers nothing only when all that came has been taken.
+// Reads while there are whole records. SSL_read_ex() fails only after all input has been consumed.
 bool TlsSession::read(Buffer& plaintext) {
   while (true) {
     ERR_clear_error();
@@ -134,7 +135,8 @@ bool TlsSession::read(Buffer& plaintext) {
   }
 }
 
-// True: it only wants more, or the peer has ended.
+// Returns true if OpenSSL only needs more input, or the peer has ended its output. Otherwise sets the
+// failure.
 bool TlsSession::fail(int result) {
   const int error = SSL_get_error(native_, result);
   if (error == SSL_ERROR_WANT_READ) return true;
@@ -173,7 +175,7 @@ bool TlsSession::write(std::string_view plaintext, Buffer& out) {
   const int result = SSL_write_ex(native_, plaintext.data(), plaintext.size(), &n);
   sink_ = nullptr;
   if (result == 1) return true;
-  // It never has to wait for the peer once the handshake is over, as renegotiation is refused.
+  // After the handshake a write never waits for the peer, as renegotiation is disabled.
   fail(result);
   if (state_ != State::kFailed) error_ = "a write could not be finished";
   state_ = State::kFailed;

@@ -1,6 +1,6 @@
-// One TLS connection without a socket: bytes in, bytes out. Whoever owns it moves the ciphertext. What it
-// appends to `out` is for the peer, and has to be sent in that order even if the call failed, since it may
-// be the alert that tells the peer why.
+// One TLS connection without a socket: bytes in, bytes out. Its owner moves the ciphertext. The owner must
+// send the bytes appended to `out` to the peer in order, even if the call failed: they may be the alert
+// with the reason.
 #pragma once
 
 #include <memory>
@@ -16,19 +16,19 @@ struct bio_method_st;
 
 namespace holdfast {
 
-// Not to be moved: OpenSSL keeps its address. One thread at a time.
+// Must not be moved: OpenSSL keeps its address. One thread at a time may use it.
 class TlsSession {
  public:
   enum class State {
-    kHandshake,  // nothing can be written yet
+    kHandshake,  // write() is not possible yet
     kOpen,
-    kEnded,   // the peer has said that it sends no more; it may still read
+    kEnded,   // the peer has ended its output; it may still read
     kFailed,  // error() says why
   };
 
-  // `host`, of a client: whom it wants to reach, a name or an address without a port. The certificate has
-  // to be for it, unless the context does not verify; empty: any certificate of the trusted authorities
-  // will do.
+  // `host` (client only): the server to reach, a name or an address without a port. The certificate must be
+  // valid for it, unless the context does not verify. Empty: accepts any certificate of a trusted
+  // authority.
   explicit TlsSession(std::shared_ptr<const TlsContext> context, const std::string& host = "");
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
@@ -36,25 +36,25 @@ class TlsSession {
 
   State state() const { return state_; }
   bool is_open() const { return state_ == State::kOpen || state_ == State::kEnded; }
-  // Why it failed: one line.
+  // Returns the reason of a failure in one line.
   const std::string& error() const { return error_; }
 
-  // A client begins, once. False: it failed.
+  // Begins the handshake of a client. Call it once. Returns false if it failed.
   bool start(Buffer& out);
 
-  // Takes what the peer sent, cut in any way. What is decrypted is appended to `plaintext`, and is never
-  // longer than what came. False: it failed; what was decrypted before that is good. Behind the end and
-  // after a failure what comes is forgotten.
+  // Accepts bytes from the peer, in pieces of any size. Appends the decrypted bytes to `plaintext`: never
+  // more than the input. Returns false if it failed; bytes decrypted before the failure are valid. Ignores
+  // input after the end or a failure.
   bool feed(std::string_view ciphertext, Buffer& plaintext, Buffer& out);
 
-  // Encrypts all of `plaintext`; about 22 bytes are added for each 16 KB. Only while is_open() and before
-  // close(). False: it failed.
+  // Encrypts all of `plaintext`, which adds about 22 bytes for each 16 KB. Call it only while is_open() and
+  // before close(). Returns false if it failed.
   bool write(std::string_view plaintext, Buffer& out);
 
-  // Says that nothing more comes, where there is somebody to tell: else nothing is sent.
+  // Tells the peer the end of the output. Sends nothing unless the session is open.
   void close(Buffer& out);
 
-  // "TLSv1.3", and the cipher's name. Empty during the handshake.
+  // Return "TLSv1.3" or "TLSv1.2", and the cipher's name. Empty during the handshake.
   std::string version() const;
   std::string cipher() const;
 
@@ -75,7 +75,7 @@ class TlsSession {
   State state_ = State::kHandshake;
   bool closed_ = false;  // close() has been called
   std::string error_;
-  // During a call only: where OpenSSL reads from and writes to.
+  // Set only during a call: the source and the target of OpenSSL's reads and writes.
   std::string_view source_;
   Buffer* sink_ = nullptr;
 };

@@ -1,5 +1,5 @@
-// What a script may call: redis.call() and its relatives. Errors are Lua errors; a function that raises one
-// owns nothing that its unwinding would not free.
+// The functions that a script may call: redis.call() and its relatives. Errors are Lua errors; a function
+// that raises one owns nothing that stack unwinding would not free.
 #include "core/script/api.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@
 
 namespace holdfast {
 
-// The functions; a struct because they look into the host.
+// The functions. They are in a struct to be a friend of ScriptHost.
 struct ScriptApi {
   static int call(lua_State* lua) { return invoke(lua, true); }
   static int pcall(lua_State* lua) { return invoke(lua, false); }
@@ -51,7 +51,8 @@ int raise_text(lua_State* lua, const char* text) {
   return lua_error(lua);
 }
 
-// As "%.17g" shows it: what a double holds exactly is never rounded on its way to a command.
+// Formats a number as "%.17g" does: the exact value of a double is never rounded in an argument of a
+// command.
 std::string number_text(lua_Number n) {
   std::array<char, 32> digits;
   constexpr lua_Number kExact = 1e15;
@@ -64,7 +65,7 @@ std::string number_text(lua_Number n) {
   return {digits.data(), static_cast<size_t>(size)};
 }
 
-// {ok = text} or {err = text} from the one argument that must be a string.
+// For {ok = text} and {err = text}: whether there is one argument, a string. Otherwise pushes an error.
 bool is_one_string(lua_State* lua) {
   if (lua_gettop(lua) == 1 && lua_type(lua, 1) == LUA_TSTRING) return true;
   push_error(lua, "ERR wrong number or type of arguments");
@@ -79,7 +80,7 @@ int status_reply(lua_State* lua) {
   return 1;
 }
 
-// A text of one word is taken for a message, and gets the code ERR.
+// Makes {err = text}. A text of one word counts as a message, and gets the code ERR.
 int error_reply(lua_State* lua) {
   if (!is_one_string(lua)) return 1;
   size_t size = 0;
@@ -95,7 +96,7 @@ int error_reply(lua_State* lua) {
 int sha1hex(lua_State* lua) {
   if (lua_gettop(lua) != 1) return raise_text(lua, "ERR wrong number of arguments");
   size_t size = 0;
-  const char* bytes = lua_tolstring(lua, 1, &size);  // null, and size 0, for what is no string
+  const char* bytes = lua_tolstring(lua, 1, &size);  // null, and size 0, if it is no string
   constexpr size_t kBytesInStep = 16;
   host_of(lua).spend(lua, static_cast<int64_t>(size / kBytesInStep));
   const std::string digest = sha1_hex({bytes == nullptr ? "" : bytes, size});
@@ -105,7 +106,8 @@ int sha1hex(lua_State* lua) {
 
 constexpr int kReplAll = 3;  // REPL_AOF and REPL_REPLICA
 
-// Replication is not the script's to choose, as there is none; what Redis refuses is refused.
+// Accepts the flags of Redis and ignores them, as there is no replication. Rejects flags that Redis
+// rejects.
 int set_repl(lua_State* lua) {
   if (lua_gettop(lua) != 1) return raise_text(lua, "ERR redis.set_repl() requires two arguments.");
   const lua_Number flags = lua_tonumber(lua, 1);
@@ -121,12 +123,13 @@ int replicate_commands(lua_State* lua) {
 
 }  // namespace
 
-// Takes the arguments off the stack into the host's argv. False: one is neither string nor number.
+// Reads the arguments on the stack into the host's argv. Returns false if one is neither a string nor a
+// number.
 bool ScriptApi::read_arguments(ScriptHost& host, lua_State* lua) {
   const int argc = lua_gettop(lua);
   host.argv_.clear();
   host.numbers_.clear();
-  host.numbers_.reserve(static_cast<size_t>(argc));  // the views into it must stay true
+  host.numbers_.reserve(static_cast<size_t>(argc));  // the views into it must stay valid
   for (int i = 1; i <= argc; ++i) {
     const int type = lua_type(lua, i);
     if (type == LUA_TNUMBER) {
@@ -142,7 +145,7 @@ bool ScriptApi::read_arguments(ScriptHost& host, lua_State* lua) {
   return true;
 }
 
-// Why a script may not run a command now; empty: it may.
+// Returns why a script must not run a command now. Empty if it may.
 std::string_view ScriptApi::refusal(const ScriptHost& host, const Command& command) {
   if ((command.flags & kNoScript) != 0) return "ERR This Redis command is not allowed from script";
   const bool writes = (command.flags & kWrite) != 0 || command.handler == cmd_publish ||
@@ -153,7 +156,7 @@ std::string_view ScriptApi::refusal(const ScriptHost& host, const Command& comma
   return {};
 }
 
-// Why the user whose script it is may not run a command; empty: he may.
+// Returns why the user of the script must not run a command. Empty if the user may.
 std::string_view ScriptApi::denial(const Request& outer, const Command& command,
                                    std::span<const std::string_view> argv) {
   const Verdict v = check_permission(outer.s(), *outer.c.user, command, argv);
@@ -170,7 +173,7 @@ std::string_view ScriptApi::denial(const Request& outer, const Command& command,
   return "ERR The user executing the script can't publish to the channel mentioned in the command";
 }
 
-// Why the request in argv_ may not run; empty: it may.
+// Returns why the request in argv_ must not run. Empty if it may.
 std::string_view ScriptApi::objection(const ScriptHost& host, const Command* command) {
   if (command == nullptr) return "ERR Unknown Redis command called from script";
   if (!arity_fits(*command, host.argv_.size())) {
@@ -181,13 +184,13 @@ std::string_view ScriptApi::objection(const ScriptHost& host, const Command* com
   if (outer.c.checked) {
     if (const std::string_view why = denial(outer, *command, host.argv_); !why.empty()) return why;
   }
-  // Beyond the limit a script may finish what it has begun: half of its changes would be worse.
+  // Over the memory limit a script may finish after its first write: a half of its changes would be worse.
   const bool grows = (command->flags & kDenyOom) != 0 && !host.call_.script->flags.allow_oom;
   if (!grows || host.call_.wrote || !outer.s().memory.over_limit) return {};
   return "OOM command not allowed when used memory > 'maxmemory'.";
 }
 
-// Runs the request in argv_; returns its reply, in scratch_.
+// Runs the request in argv_. Returns its reply, a view into scratch_.
 std::string_view ScriptApi::run(ScriptHost& host) {
   const Command* command = find_row(host.argv_);
   const Request& outer = *host.call_.request;
@@ -240,7 +243,7 @@ int ScriptApi::acl_check_cmd(lua_State* lua) {
   const Command* command = find_row(host.argv_);
   if (command == nullptr) return raise_text(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
   const Request& outer = *host.call_.request;
-  const bool fits = arity_fits(*command, host.argv_.size());  // else there is nothing to look for keys in
+  const bool fits = arity_fits(*command, host.argv_.size());  // otherwise the position of keys is undefined
   lua_pushboolean(lua,
                   fits ? check_permission(outer.s(), *outer.c.user, *command, host.argv_).allowed() : 1);
   return 1;
@@ -260,7 +263,7 @@ int ScriptApi::log(lua_State* lua) {
   if (lua_isnumber(lua, 1) == 0) return raise_text(lua, "ERR First argument must be a number (log level).");
   const auto level = static_cast<int>(lua_tonumber(lua, 1));
   if (level < 0 || level > 3) return raise_text(lua, "ERR Invalid debug level.");
-  constexpr size_t kMaxText = 1024;  // as a line of the log may have in Redis
+  constexpr size_t kMaxText = 1024;  // the limit of a log line in Redis
   std::string text;
   for (int i = 2; i <= argc; ++i) {
     size_t size = 0;
@@ -275,8 +278,8 @@ int ScriptApi::log(lua_State* lua) {
   return 0;
 }
 
-// math.random() as Redis has it: POSIX's lrand48(), which begins at the same place in every server, so that
-// runs can be repeated.
+// math.random() as in Redis: POSIX's lrand48(), with the same seed in every server, so that runs can be
+// repeated.
 int ScriptApi::random(lua_State* lua) {
   uint64_t& state = host_of(lua).random_;
   state = (state * 0x5DEECE66DU + 0xBU) & ((uint64_t{1} << 48U) - 1);
@@ -293,13 +296,13 @@ int ScriptApi::random(lua_State* lua) {
 }
 
 int ScriptApi::randomseed(lua_State* lua) {
-  constexpr uint64_t kLowBits = 0x330E;  // as srand48() does
+  constexpr uint64_t kLowBits = 0x330E;  // as in srand48()
   host_of(lua).random_ = uint64_t{static_cast<uint32_t>(luaL_checkint(lua, 1))} << 16U | kLowBits;
   return 0;
 }
 
-// string.rep(), which would go on adding nothing 2^31 times, or more than there is memory for, and each
-// time by itself.
+// string.rep(). Lua's own would append an empty text up to 2^31 times, or exceed the memory limit, in one
+// call without a check of the clock.
 int ScriptApi::repeat(lua_State* lua) {
   size_t size = 0;
   const char* text = luaL_checklstring(lua, 1, &size);
@@ -358,7 +361,7 @@ void push_redis_table(lua_State* lua) {
   lua_pushlstring(lua, kRedisVersion.data(), kRedisVersion.size());
   lua_setfield(lua, -2, "REDIS_VERSION");
   lua_pushlstring(lua, kHoldfastVersion.data(), kHoldfastVersion.size());
-  lua_setfield(lua, -2, "HOLDFAST_VERSION");  // by which a script tells where it runs: Redis has none
+  lua_setfield(lua, -2, "HOLDFAST_VERSION");  // lets a script detect Holdfast: Redis has no such field
 }
 
 void put_host_functions(lua_State* lua) {

@@ -1,5 +1,5 @@
-// The library `bit`, with the meaning of Lua BitOp's: numbers are taken modulo 2^32, rounded to even, and
-// results are signed.
+// The library `bit`, compatible with Lua BitOp: numbers are rounded to whole ones (ties to even) and taken
+// modulo 2^32, and results are signed.
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,8 @@ namespace holdfast {
 
 namespace {
 
-// Adding 1.5 * 2^52 leaves the number, rounded, in the low bits of the double.
+// Returns an argument as 32 bits. The sum with 1.5 * 2^52 has the rounded number in the low bits of the
+// double.
 uint32_t bits_at(lua_State* lua, int index) {
   constexpr double kShift = 6755399441055744.0;
   return static_cast<uint32_t>(std::bit_cast<uint64_t>(luaL_checknumber(lua, index) + kShift));
@@ -64,7 +65,7 @@ int bit_ror(lua_State* lua) {
   return shift(lua, [](uint32_t a, uint32_t n) { return std::rotr(a, static_cast<int>(n)); });
 }
 
-// Hex digits, 8 of them or as many as asked for; a negative number asks for capitals.
+// Returns hex digits: 8, or as many as the second argument says. A negative number selects capitals.
 int bit_tohex(lua_State* lua) {
   uint32_t bits = bits_at(lua, 1);
   auto count = lua_isnone(lua, 2) ? 8 : static_cast<int32_t>(bits_at(lua, 2));

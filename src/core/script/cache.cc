@@ -29,13 +29,14 @@ bool read_flags(std::string_view list, ScriptFlags& flags, std::string& error) {
   return true;
 }
 
-// Reads "#!lua flags=a,b" from the first line and takes it off the body. False: `error` says why not.
+// Reads "#!lua flags=a,b" in the first line and removes it from the body. Returns false if it is wrong;
+// then `error` says why.
 bool read_shebang(std::string_view& body, ScriptFlags& flags, std::string& error) {
   if (!body.starts_with("#!")) return true;
   const size_t end = body.find('\n');
   if (end == std::string_view::npos) return error = "ERR Invalid script shebang", false;
   std::string_view line = body.substr(0, end);
-  body.remove_prefix(end);  // the line's end stays, so that lines keep their numbers
+  body.remove_prefix(end);  // the newline stays, so that line numbers do not change
   flags.shebang = true;
   const auto word = [&line] {
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
@@ -64,7 +65,7 @@ int compile_text(lua_State* lua, std::string_view text, const char* name) {
     ScriptHost& host;
     std::string_view rest;
   } source{host_of(lua), text};
-  // The compiler asks for more text where it has none left: the one place where it can give way.
+  // The compiler calls this when it needs more text. It is the only place where compilation can pause.
   const auto next = [](lua_State* state, void* data, size_t* size) -> const char* {
     constexpr size_t kPieceBytes = 256;
     constexpr int64_t kPieceSteps = 64;
@@ -77,13 +78,13 @@ int compile_text(lua_State* lua, std::string_view text, const char* name) {
     return piece.data();
   };
   lua_pushstring(lua,
-                 name);  // so that it is not garbage while Lua compiles, which Lua itself does not see to
+                 name);  // protects the name from collection during compilation, as Lua itself does not
   const int status = lua_load(lua, next, &source, name);
   lua_remove(lua, -2);
   return status;
 }
 
-// What runs in protected mode, as it may find no memory.
+// Functions that run in protected mode, because memory may run out in them.
 struct ScriptCompiler {
   struct Source {
     std::string_view body;
@@ -108,7 +109,7 @@ struct ScriptCompiler {
     return 0;
   }
 
-  // Takes the function on top of the stack into the pages.
+  // Moves the function on top of the stack into the pages. Returns its place.
   static size_t keep(lua_State* lua, ScriptHost& host) {
     const bool reused = !host.free_places_.empty();
     const size_t place = reused ? host.free_places_.back() : host.functions_;
@@ -142,7 +143,8 @@ ScriptFlags ScriptHost::flags_of(std::string_view body) {
   return read_shebang(body, flags, error) ? flags : ScriptFlags{};
 }
 
-// Compiles the body; `error` says why it could not be done. Those cached can always run.
+// Compiles the body. On a failure `error` says why. The limit leaves enough memory to run any cached
+// script.
 void ScriptHost::compile(std::string_view body, Script& script, std::string& error) {
   ScriptCompiler::Source source{body, 0, &error};
   make_room();
@@ -153,7 +155,8 @@ void ScriptHost::compile(std::string_view body, Script& script, std::string& err
   ceiling_bytes_ = limit_bytes_;
   end_call();
   script.function = source.function;
-  // Garbage may have been collected meanwhile: a function takes more than twice what its text does.
+  // The difference may be too small, because garbage may have been collected meanwhile. A function takes
+  // more than twice the size of its text.
   constexpr uint64_t kLeastBytes = 512;
   script.bytes = std::max(used_bytes_ - std::min(used_bytes_, before), 2 * body.size() + kLeastBytes);
 }
@@ -218,7 +221,7 @@ void ScriptHost::flush() {
   scripts_ = {};
   by_use_.clear();
   kept_bytes_ = 0;
-  live_bytes_ = 0;  // as far as is known
+  live_bytes_ = 0;  // unknown until the next collection
   collecting_ = true;
 }
 

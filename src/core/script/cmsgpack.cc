@@ -15,14 +15,14 @@ namespace holdfast {
 namespace {
 
 constexpr int kMaxPackDepth = 16;      // deeper tables are packed as nil
-constexpr int kMaxUnpackDepth = 1000;  // each level is one of C's stack
+constexpr int kMaxUnpackDepth = 1000;  // each level uses the C stack
 
 class Packer {
  public:
   explicit Packer(lua_State* lua) : lua_(lua), host_(host_of(lua)), out_(ScriptAllocator<char>(lua)) {}
   const ScriptString& bytes() const { return out_; }
 
-  // The value on top of the stack, which stays there.
+  // Packs the value on top of the stack and keeps it there.
   void pack(int depth) {
     host_.spend(lua_);
     switch (lua_type(lua_, -1)) {
@@ -46,7 +46,7 @@ class Packer {
     byte(tag);
     for (unsigned i = bytes; i-- > 0;) byte(static_cast<uint8_t>(value >> (8 * i)));
   }
-  // A size in the shortest of three forms: within the tag, 16 bits, 32 bits.
+  // Packs a size in the shortest of three forms: within the tag, in 16 bits, in 32 bits.
   void size_of_container(uint64_t size, uint8_t tag, uint8_t tag16) {
     if (size <= 15) return byte(static_cast<uint8_t>(tag | size));
     size <= 0xFFFF ? tagged(tag16, size, 2) : tagged(static_cast<uint8_t>(tag16 + 1), size, 4);
@@ -89,7 +89,7 @@ class Packer {
     tagged(0xD3, bits, 8);
   }
 
-  // The number of elements where the keys are 1 to n, or -1.
+  // Returns the number of elements if the keys are 1 to n, otherwise -1.
   int64_t array_size() {
     int64_t count = 0;
     lua_Number highest = 0;
@@ -185,7 +185,7 @@ class Unpacker {
       case 0xCC:
       case 0xCD:
       case 0xCE:
-      case 0xCF:  // as Redis reads it: beyond 2^63 it is negative
+      case 0xCF:  // as in Redis: numbers from 2^63 on become negative
         return lua_pushnumber(lua_,
                               static_cast<lua_Number>(static_cast<int64_t>(integer(1U << (tag - 0xCCU)))));
       case 0xD0:
@@ -217,7 +217,7 @@ class Unpacker {
     rest_.remove_prefix(size);
   }
 
-  // Sizes are only claims: nothing is made ahead of what is there.
+  // The size in the data may be wrong, so nothing is allocated ahead of the received elements.
   void push_array(uint64_t size, int depth) {
     lua_newtable(lua_);
     for (uint64_t i = 1; i <= size; ++i) {
@@ -232,7 +232,7 @@ class Unpacker {
     for (uint64_t i = 0; i < size; ++i) {
       push_next(depth + 1);
       push_next(depth + 1);
-      lua_settable(lua_, -3);  // which refuses nil and NaN as keys
+      lua_settable(lua_, -3);  // rejects nil and NaN as keys
     }
   }
 
@@ -255,7 +255,8 @@ int cmsgpack_pack(lua_State* lua) {
   return 1;
 }
 
-// Up to `limit` values (0: all) from an offset on; for a limit, behind the offset at which to go on, or -1.
+// Unpacks up to `limit` values (0: all) from an offset on. With a limit it first pushes the offset of the
+// next value, or -1 at the end.
 int unpack_from(lua_State* lua, lua_Integer limit, lua_Integer offset) {
   size_t size = 0;
   const char* bytes = luaL_checklstring(lua, 1, &size);
@@ -263,7 +264,7 @@ int unpack_from(lua_State* lua, lua_Integer limit, lua_Integer offset) {
   if (offset < 0 || limit < 0) {
     return luaL_error(lua, "Invalid request to unpack with offset of %d and limit of %d.",
                       static_cast<int>(offset),
-                      static_cast<int>(size));  // Redis says "limit" and shows the size
+                      static_cast<int>(size));  // Redis's text says "limit" but shows the size
   }
   if (static_cast<size_t>(offset) > size) {
     return luaL_error(lua, "Start offset %d greater than input length %d.", static_cast<int>(offset),
@@ -300,7 +301,7 @@ void push_cmsgpack(lua_State* lua) {
   }
   lua_pushliteral(lua, "cmsgpack");
   lua_setfield(lua, -2, "_NAME");
-  lua_pushliteral(lua, "lua-cmsgpack 0.4.0");  // what scripts that ask expect of it
+  lua_pushliteral(lua, "lua-cmsgpack 0.4.0");  // the version that scripts expect
   lua_setfield(lua, -2, "_VERSION");
 }
 

@@ -1,5 +1,5 @@
-// Coroutines. Lua counts the instructions of each for itself, so that a script made of short ones would
-// never come to an end of its count.
+// Coroutines. Lua counts the instructions of each coroutine separately. So the count of a script made of
+// short coroutines would never reach its end.
 #include <lua.hpp>
 
 #include "core/script/api.h"
@@ -9,10 +9,10 @@ namespace holdfast {
 
 namespace {
 
-// About what it takes to make a coroutine, or to switch to one.
+// The approximate cost of making a coroutine, or of a switch to one.
 constexpr int64_t kStepsOfSwitch = 64;
 
-// Goes back to the coroutine that ran before, also where an error is raised.
+// Switches to a coroutine, and in the destructor back to the previous one, also after an error.
 class Switch {
  public:
   Switch(ScriptHost& host, lua_State* to) : host_(host), from_(host.switch_to(to)) {}
@@ -29,7 +29,7 @@ int call_original(lua_State* lua, int upvalue) {
   return lua_tocfunction(lua, lua_upvalueindex(upvalue))(lua);
 }
 
-// Before coroutine.create().
+// Runs before Lua's coroutine.create().
 int create(lua_State* lua) {
   host_of(lua).spend(lua, kStepsOfSwitch);
   return call_original(lua, 1);
@@ -39,20 +39,20 @@ int resume_by(lua_State* lua, int upvalue) {
   ScriptHost& host = host_of(lua);
   host.spend(lua, kStepsOfSwitch);
   lua_State* coroutine = lua_tothread(lua, 1);
-  if (coroutine == nullptr) return call_original(lua, upvalue);  // which tells what is wrong
+  if (coroutine == nullptr) return call_original(lua, upvalue);  // which raises the error
   const Switch there(host, coroutine);
   return call_original(lua, upvalue);
 }
 
 int resume(lua_State* lua) { return resume_by(lua, 1); }
 
-// What coroutine.wrap() returns. Upvalues: coroutine.resume(), the coroutine.
+// The function that coroutine.wrap() returns. Upvalues: coroutine.resume(), the coroutine.
 int resume_wrapped(lua_State* lua) {
   lua_pushvalue(lua, lua_upvalueindex(2));
   lua_insert(lua, 1);
   const int count = resume_by(lua, 1);
   if (lua_toboolean(lua, -count) != 0) return count - 1;
-  if (lua_isstring(lua, -1) != 0) {  // the place is added to an error's text
+  if (lua_isstring(lua, -1) != 0) {  // adds the position to an error's text
     luaL_where(lua, 1);
     lua_insert(lua, -2);
     lua_concat(lua, 2);

@@ -1,4 +1,4 @@
-// Demands of commands, and of the scripts that they name.
+// Computes the demands of commands, and of the scripts that they name.
 #include "core/script/demands.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace holdfast {
 
 namespace {
 
-// What the script of a request says of itself; nothing where it is not known by its name.
+// Returns the flags that the script of a request declares. None if its name is not cached.
 ScriptFlags declared_flags(const ScriptHost& scripts, const Command& command, std::string_view script) {
   if (command.handler == cmd_eval || command.handler == cmd_eval_ro) return ScriptHost::flags_of(script);
   ScriptName digits;

@@ -1,4 +1,4 @@
-// What a request may do, as far as that is known before it runs.
+// The demands of a request: what it may do, as far as that is known before it runs.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@
 
 namespace holdfast {
 
-// What a request may do, as far as it tells before it runs. A script's own flags ("#!lua flags=...") count
-// where it has them.
+// The demands of a request before it runs. If a script declares flags ("#!lua flags=..."), they count.
 struct Demands {
-  bool write = false;  // also: publish
-  bool grow = false;   // memory
+  bool write = false;  // writes or publishes
+  bool grow = false;   // may need more memory
 };
 Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv);
 
 using ScriptName = std::array<char, ScriptHost::kShaDigits>;
-// A script's name in lower case, which is how it is kept, written to `digits`. Empty: it can be no name.
+// Writes a script's name in lower case, the form of the cache, to `digits`. Returns a view of it; empty if
+// it is no valid name.
 std::string_view script_name(std::string_view name, ScriptName& digits);
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
-// The library `cjson`: encode(), the settings, and the table. Behaves as lua-cjson 2.1.0, which Redis has;
-// that one takes memory which no limit counts, and ends the process where there is none.
+// The library `cjson`: encode(), the settings, and the table. Behaves as lua-cjson 2.1.0, the library of
+// Redis. That library allocates memory outside of the limits, and aborts the process if allocation fails.
 #include "core/script/json.h"
 
 #include <array>
@@ -27,7 +27,7 @@ class Encoder {
 
   const ScriptString& text() const { return out_; }
 
-  // The value on top of the stack, which stays there.
+  // Encodes the value on top of the stack and keeps it there.
   void append(int depth) {
     host_.spend(lua_);
     switch (lua_type(lua_, -1)) {
@@ -103,7 +103,8 @@ class Encoder {
     out_.append(digits.data(), end.ptr);
   }
 
-  // The highest key where all keys are numbers from 1 on, and 0 or less where the table is an object.
+  // Returns the highest key if all keys are whole numbers from 1 on. Returns 0 or less if the table is an
+  // object.
   int list_size() {
     double highest = 0;
     double count = 0;
@@ -163,7 +164,7 @@ class Encoder {
   ScriptString out_;
 };
 
-// Of the table whose function is called.
+// Returns the settings of the table whose function is called.
 JsonSettings& settings_of(lua_State* lua) {
   return *static_cast<JsonSettings*>(lua_touserdata(lua, lua_upvalueindex(1)));
 }
@@ -192,7 +193,7 @@ void take_arguments(lua_State* lua, int most) {
   lua_settop(lua, most);
 }
 
-// Each sets a setting from an argument unless that is nil, and pushes what it is now.
+// Each stores an argument as a setting, unless it is nil, and pushes the present value.
 void integer_setting(lua_State* lua, int index, int& setting, int least, int most) {
   if (!lua_isnil(lua, index)) {
     const lua_Integer n = luaL_checkinteger(lua, index);
@@ -241,7 +242,7 @@ int choice(lua_State* lua) {
 
 int make_another(lua_State* lua);
 
-// Pushes a table whose functions share the settings that are on top of the stack, which it takes.
+// Pushes a table whose functions share one settings object. Pops that object from the top of the stack.
 void push_table(lua_State* lua) {
   static constexpr luaL_Reg kFunctions[] = {
       {"encode", encode},

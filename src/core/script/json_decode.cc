@@ -1,4 +1,4 @@
-// cjson.decode(): JSON, and what lua-cjson takes beside it, to Lua's values.
+// cjson.decode(): converts JSON, and the extensions that lua-cjson accepts, to Lua values.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -32,15 +32,15 @@ enum class TokenType : uint8_t {
   kError
 };
 
-// As errors name them.
+// The names in error texts.
 constexpr const char* kTokenNames[] = {"T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END",
                                        "T_STRING",    "T_NUMBER",  "T_BOOLEAN",   "T_NULL",
                                        "T_COLON",     "T_COMMA",   "T_END"};
 
 struct Token {
   TokenType type = TokenType::kEnd;
-  const char* at = nullptr;  // where it begins, or what is wrong in it
-  std::string_view string;   // until the next token is read
+  const char* at = nullptr;  // its begin, or the position of its error
+  std::string_view string;   // valid until the next token is read
   double number = 0;
   bool boolean = false;
   const char* error = nullptr;
@@ -52,7 +52,7 @@ int hex_digit(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-// Four hex digits; negative: that is not what is there. The text ends with a 0.
+// Returns the value of four hex digits; -1 if a character is no hex digit. The text ends with a 0.
 int hex4(const char* digits) {
   int n = 0;
   for (int i = 0; i < 4; ++i) {
@@ -63,7 +63,7 @@ int hex4(const char* digits) {
   return n;
 }
 
-// Numbers that C knows and JSON does not.
+// Whether the text is a number that C accepts and JSON does not.
 bool is_invalid_number(const char* p) {
   if (*p == '+') return true;
   if (*p == '-') ++p;
@@ -72,7 +72,7 @@ bool is_invalid_number(const char* p) {
   return *p > '9' && (equals_ignore_case(word, "inf") || equals_ignore_case(word, "nan"));
 }
 
-// The text's tokens, from its front on. The text ends with its first 0.
+// Reads the tokens of the text in order. The text ends with its first 0.
 class Tokens {
  public:
   Tokens(lua_State* lua, const char* text, bool takes_invalid)
@@ -158,7 +158,7 @@ class Tokens {
       const char* piece = at_;
       at_ += plain;
       if (*at_ == '\0') return fail(token, "unexpected end of string");
-      if (*at_ == '"' && piece == begin) {  // nothing in it stands for anything else
+      if (*at_ == '"' && piece == begin) {  // no escapes in it
         token.string = {begin, plain};
         break;
       }
@@ -187,7 +187,7 @@ class Tokens {
     return true;
   }
 
-  // "\uXXXX", or two of them that make a pair.
+  // Reads "\uXXXX", or two of them that form a surrogate pair.
   bool read_code_point() {
     int code = hex4(at_ + 2);
     if (code < 0) return false;

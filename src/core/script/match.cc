@@ -15,7 +15,7 @@ constexpr int64_t kBytesInStep = 64;
 
 int byte(char c) { return static_cast<unsigned char>(c); }
 
-// Whether a byte is of a class, like %a; `letter` is a capital where it must not be.
+// Whether a byte is in a class such as %a. A capital `letter` means the complement of the class.
 bool is_of_class(int c, char letter) {
   bool is = false;
   switch (std::tolower(byte(letter))) {
@@ -55,7 +55,7 @@ bool is_of_class(int c, char letter) {
   return (std::islower(byte(letter)) != 0) == is;
 }
 
-// Whether a byte is in a set, like [^a-z%d]. `set` ends with its ']'.
+// Whether a byte is in a set such as [^a-z%d]. `set` ends with its ']'.
 bool is_in_set(int c, std::string_view set) {
   size_t at = 1;
   const bool complement = set[at] == '^';
@@ -107,7 +107,7 @@ void Matcher::push_capture(int i, const char* s, const char* e) {
   lua_pushlstring(lua_, capture.begin, static_cast<size_t>(capture.size));
 }
 
-// The end of the single item that begins at `p`.
+// Returns the end of the single item that begins at `p`.
 const char* Matcher::end_of_item(const char* p) {
   if (*p == kEscape) {
     if (p[1] == '\0') luaL_error(lua_, "malformed pattern (ends with '%%')");
@@ -115,7 +115,7 @@ const char* Matcher::end_of_item(const char* p) {
   }
   if (*p++ != '[') return p;
   if (*p == '^') ++p;
-  do {  // a ']' that comes first is one of the set
+  do {  // a ']' in the first place is a member of the set
     if (*p == '\0') luaL_error(lua_, "malformed pattern (missing ']')");
     if (*p++ == kEscape && *p != '\0') ++p;
   } while (*p != ']');
@@ -137,8 +137,8 @@ bool Matcher::fits(const char* s, const char* p, const char* item_end) {
   }
 }
 
-// `p` ends in tail position wherever it can, so that only items that may be matched in more than one way
-// take a frame each.
+// Loops instead of a recursive call wherever possible. So only items with more than one possible match take
+// a frame each.
 const char* Matcher::match(const char* s, const char* p) {
   while (*p != '\0') {
     host_.spend(lua_);
@@ -173,7 +173,8 @@ const char* Matcher::match(const char* s, const char* p) {
   return s;
 }
 
-// As many as there are, and fewer where the rest does not match: not fewer than up to `least`.
+// Matches as many bytes as possible, then fewer as long as the rest does not match, but at least up to
+// `least`.
 const char* Matcher::match_most(const char* s, const char* least, const char* p, const char* item_end) {
   while (fits(s, p, item_end)) ++s;
   for (;; --s) {
@@ -208,7 +209,7 @@ const char* Matcher::end_capture(const char* s, const char* p) {
   return e;
 }
 
-// %b, %f and %1 to %9. False: no match; else both have moved on.
+// Matches %b, %f and %1 to %9. Returns false if there is no match; otherwise advances `s` and `p`.
 bool Matcher::match_special(const char*& s, const char*& p) {
   if (p[1] == 'b') return match_balanced(s, p);
   if (p[1] == 'f') return match_frontier(s, p);
@@ -217,7 +218,7 @@ bool Matcher::match_special(const char*& s, const char*& p) {
     luaL_error(lua_, "invalid capture index");
   }
   p += 2;
-  const auto size = static_cast<size_t>(capture_[i].size);  // a position's is larger than any text
+  const auto size = static_cast<size_t>(capture_[i].size);  // for a position capture larger than any text
   if (static_cast<size_t>(end_ - s) < size) return false;
   host_.spend(lua_, static_cast<int64_t>(size) / kBytesInStep);
   if (std::memcmp(capture_[i].begin, s, size) != 0) return false;
@@ -243,7 +244,7 @@ bool Matcher::match_balanced(const char*& s, const char*& p) {
   return false;
 }
 
-// The text's end counts as a 0.
+// The begin and the end of the text count as a 0.
 bool Matcher::match_frontier(const char*& s, const char*& p) {
   p += 2;
   if (*p != '[') luaL_error(lua_, "missing '[' after '%%f' in pattern");

@@ -1,4 +1,4 @@
-// Matches a pattern of Lua 5.1 at places of a text. For pattern.cc.
+// Matches a pattern of Lua 5.1 at positions of a text. For pattern.cc.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,23 @@ struct lua_State;
 
 namespace holdfast {
 
-// Pointers into the text and the pattern, which must outlive it; the pattern ends with a 0. Each step is
-// counted by ScriptHost::spend(). Patterns that are wrong raise Lua's error.
+// Keeps pointers into the text and the pattern, which must outlive it. The pattern ends with a 0. Counts
+// each step with ScriptHost::spend(). An invalid pattern raises Lua's error.
 class Matcher {
  public:
   static constexpr char kEscape = '%';
-  // Patterns are matched by recursion: one frame of C for each item of a pattern.
+  // The match is recursive: one frame of the C stack for each item of a pattern.
   static constexpr size_t kMaxPattern = 4096;
 
   Matcher(lua_State* lua, std::string_view text, const char* pattern);
 
-  // The end of the match that begins at `s`; null: there is none.
+  // Returns the end of the match that begins at `s`. Returns null if there is none.
   const char* match_at(const char* s);
 
-  // Pushes all captures, or the whole match where there are none and it is given. Returns how many.
+  // Pushes all captures. If there are none and `s` is not null, pushes the whole match. Returns the number
+  // pushed.
   int push_captures(const char* s, const char* e);
-  // Pushes one: 0 is the first. A match without captures is its own first.
+  // Pushes one capture: 0 is the first. If there are no captures, the whole match is the first.
   void push_capture(int i, const char* s, const char* e);
 
  private:

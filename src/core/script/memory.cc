@@ -1,6 +1,6 @@
-// The memory of scripts: its limits, and garbage. Lua 5.1 asks for memory where it cannot collect, so there
-// has to be room before a script begins. What scripts leave behind is collected a little at a time between
-// requests, as to collect all of it at once may take as long as it took to make.
+// The memory of scripts: its limits, and garbage collection. Lua 5.1 allocates at points where it cannot
+// collect, so memory must be free before a script begins. The garbage of scripts is collected in small
+// steps between requests, because one full collection may take as long as its creation.
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
@@ -15,11 +15,12 @@ namespace holdfast {
 
 namespace {
 
-// Lua's own pace: work, in percent of what is allocated, and how far memory grows before it begins anew.
+// Lua's default pace: its work, in percent of the allocated bytes. The pause between two cycles is set in
+// set_pace().
 constexpr int kUsualWork = 200;
-constexpr int kMostWork = 1'000'000;  // in effect a whole cycle at once
+constexpr int kMostWork = 1'000'000;  // in effect a whole cycle in one step
 constexpr uint64_t kLargeBlock = uint64_t{64} << 10U;
-constexpr uint64_t kStepWork = 20'000;  // bytes marked or swept in a step: about 0.1 ms
+constexpr uint64_t kStepWork = 20'000;  // bytes marked or swept in one step: about 0.1 ms
 
 }  // namespace
 
@@ -42,7 +43,8 @@ void raise_no_memory(lua_State* lua) {
   std::abort();  // not reached
 }
 
-// Lua frees with new_size 0, and can do with the old block where it asks for a smaller one.
+// Lua's allocator. Lua frees with new_size 0. It requires that a smaller size never fails; then the old
+// block may stay.
 void* ScriptHost::allocate(void* host, void* block, size_t old_size, size_t new_size) {
   auto& self = *static_cast<ScriptHost*>(host);
   if (new_size == 0) {
@@ -66,8 +68,9 @@ void* ScriptHost::reallocate(void* block, size_t old_size, size_t new_size) {
   return moved;
 }
 
-// A run that has taken much of what it may, or large blocks: Lua takes a step for each block, however
-// large, and with a few large ones would never come to the end of a cycle. This only sets a number.
+// Raises the collector's pace for a run that has allocated much of its limit, or large blocks. Lua makes
+// one step for each block of any size, so with a few large blocks it would never finish a cycle. The
+// function only sets a number.
 void ScriptHost::hurry(size_t block_bytes) {
   if (block_bytes >= kLargeBlock) look_soon();
   if (call_.request == nullptr || call_.hurries) return;
@@ -75,7 +78,7 @@ void ScriptHost::hurry(size_t block_bytes) {
   lua_gc(lua_, LUA_GCSETSTEPMUL, kMostWork);
 }
 
-// A cycle has to begin and end within what one run may take, however much there is that stays.
+// A cycle must begin and end within the memory that one run may allocate, however much memory stays in use.
 void ScriptHost::set_pace() {
   const uint64_t run = run_limit();
   const uint64_t live = std::max(live_bytes_, uint64_t{1});
@@ -113,12 +116,12 @@ void ScriptHost::end_collection() {
 
 void ScriptHost::collect_step() {
   assert(!running());
-  // Lua takes 1,024/100 times the percentage for each KiB that it is asked to collect.
+  // For each KiB that it shall collect, Lua does work of 1,024/100 times the percentage.
   const uint64_t kib = std::max(kStepWork * 100 / (1024 * static_cast<uint64_t>(work_)), uint64_t{1});
   if (lua_gc(lua_, LUA_GCSTEP, static_cast<int>(kib)) != 0) end_collection();
 }
 
-// Between requests there may have been no time for steps.
+// Collects all garbage now if the steps between requests were not enough.
 void ScriptHost::make_room() {
   const uint64_t run = run_limit();
   const bool crowded = used_bytes_ + run > limit_bytes_;

@@ -1,5 +1,5 @@
-// Memory that C++ code uses for a script: from the allocator of Lua, within the limits of scripts. For the
-// script files only.
+// Memory that C++ code uses for a script. It comes from Lua's allocator and counts to the limits of
+// scripts. For the script files only.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@ struct lua_State;
 
 namespace holdfast {
 
-// Takes memory from a state's allocator. Null: there is none within the limits, even after all garbage has
-// been collected. Values that are still needed must stand on Lua's stack.
+// Allocates memory from a state's allocator. Returns null if the limits do not allow it, even after all
+// garbage has been collected. Values that are still needed must be on Lua's stack.
 void* take_script_memory(lua_State* lua, size_t bytes);
 void give_script_memory(lua_State* lua, void* block, size_t bytes);
 [[noreturn]] void raise_no_memory(lua_State* lua);
 
-// The allocator of a container that lives while a C function of a script runs. Where there is no memory it
-// raises Lua's error, which is an exception: the container frees what it has.
+// The allocator of a container that lives while a C function of a script runs. If there is no memory it
+// raises Lua's error. That is an exception, so the container frees its memory.
 template <class T>
 class ScriptAllocator {
  public:

@@ -1,5 +1,5 @@
-// Lua's patterns: string.find(), match(), gmatch() and gsub(), as Lua 5.1 defines them. Lua's own take a
-// time that is exponential in the pattern's length, in one call of C; these count their steps.
+// Lua's patterns: string.find(), match(), gmatch() and gsub(), as Lua 5.1 defines them. Lua's own functions
+// may take time exponential in the pattern's length, in one call of C. These count their steps.
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
@@ -25,7 +25,7 @@ std::string_view text_at(lua_State* lua, int index) {
   return {text, size};
 }
 
-// The pattern among the arguments.
+// Returns the pattern among the arguments. Raises an error if it is too long.
 const char* pattern_at(lua_State* lua, int index) {
   const char* pattern = luaL_checkstring(lua, index);
   if (std::strlen(pattern) > Matcher::kMaxPattern) {
@@ -34,7 +34,7 @@ const char* pattern_at(lua_State* lua, int index) {
   return pattern;
 }
 
-// Where to begin, by the third argument: negative ones count from the end.
+// Returns the start position from the third argument: negative numbers count from the end.
 size_t first_place(lua_State* lua, size_t size) {
   lua_Integer first = luaL_optinteger(lua, 3, 1);
   const auto length = static_cast<lua_Integer>(size);
@@ -62,7 +62,7 @@ int find_or_match(lua_State* lua, bool find) {
   const std::string_view text = text_at(lua, 1);
   const std::string_view wanted = text_at(lua, 2);
   const size_t first = first_place(lua, text.size());
-  // As in Lua: what is behind a 0 is no pattern.
+  // As in Lua: text after a 0 is not part of the pattern.
   const bool plain = std::string_view(wanted.data()).find_first_of(kSpecials) == std::string_view::npos;
   if (find && (lua_toboolean(lua, 4) != 0 || plain)) return find_plain(lua, text, wanted, first);
   const char* pattern = pattern_at(lua, 2);
@@ -85,7 +85,7 @@ int find_or_match(lua_State* lua, bool find) {
 int string_find(lua_State* lua) { return find_or_match(lua, true); }
 int string_match(lua_State* lua) { return find_or_match(lua, false); }
 
-// The iterator of gmatch(). Upvalues: text, pattern, where to go on.
+// The iterator of gmatch(). Upvalues: text, pattern, position to continue.
 int next_match(lua_State* lua) {
   size_t size = 0;
   const char* text = lua_tolstring(lua, lua_upvalueindex(1), &size);
@@ -93,7 +93,7 @@ int next_match(lua_State* lua) {
   for (const char* s = text + lua_tointeger(lua, lua_upvalueindex(3)); s <= text + size; ++s) {
     const char* e = matcher.match_at(s);
     if (e == nullptr) continue;
-    lua_pushinteger(lua, (e - text) + (e == s ? 1 : 0));  // an empty match goes on at the next byte
+    lua_pushinteger(lua, (e - text) + (e == s ? 1 : 0));  // after an empty match continue at the next byte
     lua_replace(lua, lua_upvalueindex(3));
     return matcher.push_captures(s, e);
   }
@@ -109,7 +109,7 @@ int string_gmatch(lua_State* lua) {
   return 1;
 }
 
-// gsub(): what takes the place of the matches, which is the third argument.
+// For gsub(): replaces the matches as the third argument says.
 class Replacer {
  public:
   Replacer(lua_State* lua, Matcher& matcher, ScriptString& out) : lua_(lua), matcher_(matcher), out_(out) {}
@@ -133,7 +133,7 @@ class Replacer {
   }
 
  private:
-  // A text, in which %0 to %9 stand for what was matched.
+  // Appends a text, in which %0 to %9 stand for the captures.
   void fill_in(const char* s, const char* e) {
     size_t size = 0;
     const char* text = lua_tolstring(lua_, 3, &size);
@@ -142,7 +142,7 @@ class Replacer {
       if (text[i] != Matcher::kEscape) {
         out_ += text[i];
       } else if (const char c = text[++i];
-                 std::isdigit(static_cast<unsigned char>(c)) == 0) {  // behind the end there is a 0
+                 std::isdigit(static_cast<unsigned char>(c)) == 0) {  // a 0 follows the end
         out_ += c;
       } else if (c == '0') {
         out_.append(s, static_cast<size_t>(e - s));
@@ -157,7 +157,7 @@ class Replacer {
     append_top();
   }
 
-  // What a function or a table gave: false and nil keep what was matched.
+  // Appends the result of a function or a table. For false and nil the match stays.
   void append_result(std::string_view matched) {
     if (lua_toboolean(lua_, -1) == 0) {
       lua_pop(lua_, 1);

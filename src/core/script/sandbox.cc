@@ -1,6 +1,6 @@
-// The world that scripts see: what of Lua they may use, and nothing that one script could change for the
-// next. Every table of it is behind a proxy, a userdata that reads through and refuses to be written; the
-// table of globals itself is never in a script's hands.
+// The environment of scripts: the parts of Lua that they may use. One script cannot change anything in it
+// for the next. A proxy hides every table: a userdata that passes reads on and rejects writes. A script
+// never gets the table of globals itself.
 #include <algorithm>
 #include <climits>
 #include <lua.hpp>
@@ -15,7 +15,7 @@ namespace holdfast {
 
 namespace {
 
-// The key, in a proxy's metatable, of the table behind it. Only its address counts.
+// The key, in a proxy's metatable, of the hidden table. Only its address counts.
 const char kBehind = 0;
 
 constexpr const char* kReadOnlyText = "Attempt to modify a readonly table";
@@ -27,7 +27,7 @@ int refuse_missing(lua_State* lua) {
   return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'", name);
 }
 
-// Replaces the table on top by a proxy of it.
+// Replaces the table on top of the stack by its proxy.
 void wrap(lua_State* lua) {
   lua_newuserdata(lua, 0);
   lua_createtable(lua, 0, 4);
@@ -44,7 +44,7 @@ void wrap(lua_State* lua) {
   lua_remove(lua, -2);
 }
 
-// Pushes the table behind a proxy. False, and nothing pushed: the value is none.
+// Pushes the table behind a proxy. Returns false, and pushes nothing, if the value is no proxy.
 bool push_behind(lua_State* lua, int index) {
   if (lua_type(lua, index) != LUA_TUSERDATA || lua_getmetatable(lua, index) == 0) return false;
   lua_pushlightuserdata(lua, const_cast<char*>(&kBehind));
@@ -66,8 +66,8 @@ int refuse_raw_write(lua_State* lua) {
   return lua_error(lua);
 }
 
-// Goes on as the function of Lua's own that this one stands before, which is its upvalue: in the same
-// frame, so that an error names the script's own call. Not for functions with upvalues of their own.
+// Continues as the original function of Lua, which is the upvalue. It runs in the same frame, so that an
+// error names the script's own call. Not for functions that have upvalues of their own.
 int call_original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(1))(lua); }
 
 int sandbox_type(lua_State* lua) {
@@ -82,7 +82,7 @@ int sandbox_setmetatable(lua_State* lua) {
 
 int sandbox_rawset(lua_State* lua) { return is_proxy(lua, 1) ? refuse_raw_write(lua) : call_original(lua); }
 
-// For rawget() and next(): a proxy is replaced by what is behind it.
+// For rawget() and next(): replaces a proxy by the table behind it.
 int read_behind(lua_State* lua) {
   if (push_behind(lua, 1)) lua_replace(lua, 1);
   return call_original(lua);
@@ -106,7 +106,7 @@ int plain_next(lua_State* lua) {
 
 int sandbox_pairs(lua_State* lua) {
   if (push_behind(lua, 1)) {
-    lua_pushcclosure(lua, next_behind, 1);  // so that the table itself stays out of reach
+    lua_pushcclosure(lua, next_behind, 1);  // so that the script cannot get the table itself
   } else {
     luaL_checktype(lua, 1, LUA_TTABLE);
     lua_pushcfunction(lua, plain_next);
@@ -116,7 +116,7 @@ int sandbox_pairs(lua_State* lua) {
   return 3;
 }
 
-// Redis's pcall() gives the text of an error that has one, where Lua's would give the table.
+// pcall() as in Redis: returns the text of an error that has one. Lua's own would return the table.
 int sandbox_pcall(lua_State* lua) {
   luaL_checkany(lua, 1);
   const int status = lua_pcall(lua, lua_gettop(lua) - 1, LUA_MULTRET, 0);
@@ -130,9 +130,9 @@ int sandbox_pcall(lua_State* lua) {
   return lua_gettop(lua);
 }
 
-// xpcall(), with the handler called behind the error and not in the middle of it: Lua would run it in the
-// place where the error was raised, and where that is the hook which ends a script, without any hook. No
-// script can tell the difference, as there is no `debug` that could look at the stack.
+// xpcall() that calls the handler after the stack has unwound. Lua would call it where the error was
+// raised. If that is the hook that ends a script, the handler would run without any hook. A script cannot
+// detect the difference, as there is no `debug` to inspect the stack.
 int sandbox_xpcall(lua_State* lua) {
   luaL_checkany(lua, 2);
   lua_settop(lua, 2);
@@ -151,7 +151,7 @@ int sandbox_xpcall(lua_State* lua) {
   return 2;
 }
 
-// Compiled code is refused: Lua does not check it, and it could do anything.
+// Compiles a text. Rejects compiled code: Lua does not verify it, so it could do anything.
 int load_text(lua_State* lua, std::string_view text, const char* name) {
   if (text.starts_with(LUA_SIGNATURE[0])) {
     lua_pushnil(lua);
@@ -170,7 +170,7 @@ int sandbox_loadstring(lua_State* lua) {
   return load_text(lua, {text, size}, luaL_optstring(lua, 2, text));
 }
 
-// load(): the pieces that a function gives, until it gives none.
+// load(): concatenates the pieces that a function returns, until it returns none.
 int sandbox_load(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TFUNCTION);
   const char* name = luaL_optstring(lua, 2, "=(load)");
@@ -196,7 +196,7 @@ int sandbox_load(lua_State* lua) {
   return load_text(lua, {text, size}, name);
 }
 
-// Collects for at most `kib` KiB's worth of work, or to the end of a cycle: that is true.
+// Collects garbage, at most the work for `kib` KiB. Returns true if a cycle ended.
 bool collect(lua_State* lua, int kib) {
   ScriptHost& host = host_of(lua);
   for (int i = 0; i <= kib; ++i) {
@@ -207,8 +207,8 @@ bool collect(lua_State* lua, int kib) {
   return false;
 }
 
-// A script may ask for a collection, in steps between which the clock is looked at. It may not stop it for
-// those that come after.
+// A script may run a collection, in steps; the clock is checked between them. A script must not stop the
+// collection for later scripts.
 int sandbox_collectgarbage(lua_State* lua) {
   static constexpr const char* kNames[] = {"collect", "count",    "step",       "stop",
                                            "restart", "setpause", "setstepmul", nullptr};
@@ -219,7 +219,7 @@ int sandbox_collectgarbage(lua_State* lua) {
     return 1;
   }
   if (what == "collect") {
-    collect(lua, INT_MAX - 1);  // what has begun may have passed over what is garbage now
+    collect(lua, INT_MAX - 1);  // a cycle that had begun may miss recent garbage: run another
     collect(lua, INT_MAX - 1);
   }
   lua_pushinteger(lua, 0);
@@ -231,7 +231,7 @@ struct Wrapper {
   lua_CFunction function;
 };
 
-// Puts functions before those of the same name in the table on top.
+// Replaces functions in the table on top by wrappers of the same name.
 void put_before(lua_State* lua, std::initializer_list<Wrapper> wrappers) {
   for (const Wrapper& w : wrappers) {
     lua_getfield(lua, -1, w.name);
@@ -246,7 +246,7 @@ void open_library(lua_State* lua, const char* name, lua_CFunction open) {
   lua_call(lua, 1, 0);
 }
 
-// Lua's libraries and Redis's, into the state's own table of globals.
+// Opens Lua's libraries and Redis's in the state's own table of globals.
 void open_libraries(lua_State* lua) {
   open_library(lua, "", luaopen_base);
   open_library(lua, LUA_TABLIBNAME, luaopen_table);
@@ -282,14 +282,14 @@ void guard_base(lua_State* lua) {
   put_coroutine_functions(lua);
 }
 
-// Copies a name from the state's globals into the table on top; a table as its proxy.
+// Copies a name from the state's globals into the table on top. A table is copied as its proxy.
 void expose(lua_State* lua, const char* name) {
   lua_getglobal(lua, name);
   if (lua_istable(lua, -1)) wrap(lua);
   lua_setfield(lua, -2, name);
 }
 
-// All strings share one metatable, which must not be changed either.
+// Protects the metatable that all strings share against changes.
 void guard_strings(lua_State* lua) {
   lua_pushliteral(lua, "");
   lua_getmetatable(lua, -1);
@@ -310,7 +310,7 @@ constexpr const char* kNames[] = {
     "cmsgpack", "struct",
 };
 
-// Pushes the table of globals that scripts read; what is missing in it is an error.
+// Pushes the table of globals that scripts read. The access to a missing name is an error.
 void push_globals(lua_State* lua) {
   lua_createtable(lua, 0, 64);
   for (const char* name : kNames) expose(lua, name);
@@ -323,7 +323,7 @@ void push_globals(lua_State* lua) {
   lua_setmetatable(lua, -2);
 }
 
-// Completes an error with the place where it was raised: a table {err, source, line}.
+// Adds the position where it was raised to an error. Makes a table {err, source, line}.
 int complete_error(lua_State* lua) {
   lua_settop(lua, 1);
   if (!lua_istable(lua, 1)) {
@@ -357,7 +357,7 @@ int open_sandbox(lua_State* lua) {
   guard_strings(lua);
   push_globals(lua);
 
-  // The environment of scripts: always empty, so that every write is seen and refused.
+  // The environment of scripts: always empty, so that every write is detected and rejected.
   lua_createtable(lua, 0, 0);
   lua_createtable(lua, 0, 4);
   lua_pushvalue(lua, -3);
@@ -366,7 +366,7 @@ int open_sandbox(lua_State* lua) {
   lua_setfield(lua, -2, "__newindex");
   lua_setmetatable(lua, -2);
 
-  // _G is a proxy of the globals, whose metatable can be looked at.
+  // _G is a proxy of the globals with a readable metatable.
   lua_pushvalue(lua, -2);
   wrap(lua);
   lua_getmetatable(lua, -1);

@@ -20,7 +20,7 @@ constexpr std::string_view kNoMemory =
 
 }  // namespace
 
-// What runs in protected mode, as any of it may find no memory.
+// Functions that run in protected mode, because memory may run out in any of them.
 struct ScriptSandbox {
   static int open(lua_State* lua) {
     ScriptHost& host = host_of(lua);
@@ -45,7 +45,7 @@ struct ScriptSandbox {
     lua_rawset(lua, -3);
   }
 
-  // The script itself runs in a protected call of its own, so that its error can be told with its place.
+  // Runs the script in a protected call of its own, so that the reply can name the position of its error.
   static int run(lua_State* lua) {
     ScriptHost& host = host_of(lua);
     Request& r = *host.call_.request;
@@ -101,7 +101,7 @@ void ScriptHost::write_error(Request& r, lua_State* lua) {
     if (const std::string source = field("source"); !source.empty()) {
       place = ", on " + source + ":" + field("line") + ".";
     }
-  } else {  // too little memory, or an error in an error's handler: Lua's own text
+  } else {  // out of memory, or an error in an error's handler: Lua's own text
     const char* own = lua_tostring(lua, -1);
     text = std::string("ERR ") + (own == nullptr ? "unknown error" : own);
   }
@@ -133,7 +133,7 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
   }
   end_limit();
   end_call();
-  r.c.db = r.s().db_at[number];  // SELECT in a script is the script's own, SWAPDB is not
+  r.c.db = r.s().db_at[number];  // SELECT in a script ends with the script, SWAPDB does not
   tidy();
 }
 

@@ -1,8 +1,8 @@
-// Scripts: Lua 5.1 in a sandbox, and what they share with the engine. Owns the Lua state and the cache of
-// compiled scripts. No Lua header is needed to use it. Split over script.cc (state, runs), cache.cc
-// (compiled scripts), time_limit.cc (the clock), memory.cc (limits, garbage), sandbox.cc
-// (what of Lua there is), api.cc (redis.call() and so on), value.cc (values to and from
-// replies), and one file for each library.
+// Scripts: Lua 5.1 in a sandbox, and its interface to the engine. Owns the Lua state and the cache of
+// compiled scripts. Users of this header need no Lua header. Split over script.cc (state, runs), cache.cc
+// (compiled scripts), time_limit.cc (the clock), memory.cc (limits, garbage), sandbox.cc (the available
+// parts of Lua), api.cc (redis.call() and so on), value.cc (conversion of values and replies), and one file
+// for each library.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace holdfast {
 struct Command;
 struct Request;
 
-// What a script says of itself in its first line ("#!lua flags=no-writes").
+// The flags that a script declares in its first line ("#!lua flags=no-writes").
 struct ScriptFlags {
   bool no_writes = false;
   bool allow_oom = false;
@@ -38,27 +38,27 @@ struct ScriptFlags {
 
 struct Script {
   size_t function = 0;  // its place in ScriptHost::pages_
-  uint64_t bytes = 0;   // what it took to compile
+  uint64_t bytes = 0;   // memory of the compiled function
   ScriptFlags flags;
-  bool evictable = false;                  // known by EVAL only
-  std::list<std::string>::iterator place;  // in the order of use, where it is evictable
+  bool evictable = false;                  // loaded by EVAL only
+  std::list<std::string>::iterator place;  // position in by_use_, if evictable
 };
 
-// How a script that takes long is dealt with; the engine's part of it.
+// The time limits of scripts and the engine's functions for long ones.
 struct ScriptTime {
-  std::function<int64_t()> clock_us;  // null: no time passes
-  std::function<void()> pause;        // gives way to the others; returns when the script goes on
-  int64_t busy_us = 0;                // after which it first gives way
-  int64_t hard_us = 0;                // after which it ends unless it has written; 0: never
+  std::function<int64_t()> clock_us;  // null: time stands still
+  std::function<void()> pause;  // lets the engine serve other clients; returns when the script continues
+  int64_t busy_us = 0;          // run time before the first pause
+  int64_t hard_us = 0;          // run time after which a script that has not written ends; 0: unlimited
 };
 
 class ScriptHost {
  public:
   static constexpr size_t kShaDigits = 40;
-  static constexpr size_t kPageScripts = 128;  // of a table of compiled scripts, see pages_
+  static constexpr size_t kPageScripts = 128;  // scripts in one table: see pages_
 
-  // `all_bytes`: the most that all scripts and what they make may take. `run_bytes`: the most that one run
-  // may take beside its KEYS and ARGV. Both may be changed while none runs.
+  // `all_bytes`: memory limit of all scripts and their values. `run_bytes`: memory limit of one run, in
+  // addition to its KEYS and ARGV. Both can be changed while no script runs.
   ScriptHost(uint64_t all_bytes, uint64_t run_bytes);
   ~ScriptHost();
   ScriptHost(const ScriptHost&) = delete;
@@ -69,23 +69,26 @@ class ScriptHost {
   uint64_t run_limit() const { return std::min(run_bytes_, limit_bytes_); }
   void set_memory_limits(uint64_t all_bytes, uint64_t run_bytes);
 
-  // Whether there is garbage to collect, by steps between requests; none while a script runs.
+  // Whether there is garbage to collect. collect_step() collects a part; call it between requests, and not
+  // while a script runs.
   bool collecting() const { return collecting_; }
   void collect_step();
 
-  // `sha` in lower case. Null: not cached.
+  // Returns a cached script. Returns null if it is not cached. `sha` is in lower case.
   const Script* find(std::string_view sha) const;
-  // Compiles a script and caches it. EVAL's scripts may be evicted: beyond kEvictable of them, and where
-  // memory is short, the one that has not been used for longest goes. `keep`: SCRIPT LOAD's scripts stay
-  // until they are flushed, and take at most half of the memory of scripts. Null: `error` says why, with
-  // its code. Compiling takes time, and may give way like a run.
+  // Compiles and caches a script. EVAL's scripts may be evicted: beyond kEvictable scripts, or if memory is
+  // short, the least recently used one. `keep`: SCRIPT LOAD's scripts stay until a flush, and take at most
+  // half of the memory of scripts. Returns null on a failure; then `error` says why, with its code.
+  // Compilation takes time, and may pause like a run.
   const Script* load(std::string_view sha, std::string_view body, bool keep, std::string& error);
-  // Keeps a cached script as SCRIPT LOAD does. False: `error` says why not.
+  // Makes a cached script permanent, as SCRIPT LOAD does. Returns false on a failure; then `error` says
+  // why.
   bool keep_cached(std::string_view sha, std::string& error);
-  // How many scripts have been evicted since the start.
+  // Returns the number of scripts evicted since the start.
   uint64_t evicted() const { return evicted_; }
   static constexpr size_t kEvictable = 500;
-  // What a script says of itself, without compiling it; where it says it wrongly: nothing.
+  // Returns the flags that a script declares, without compiling it. Returns no flags if the declaration is
+  // wrong.
   static ScriptFlags flags_of(std::string_view body);
   void flush();
 
@@ -93,26 +96,29 @@ class ScriptHost {
   void run(Request& r, const Script& script, std::string_view sha, std::span<const std::string_view> keys,
            std::span<const std::string_view> args, bool read_only);
 
-  // Of the script that runs, or is compiled, now:
+  // About the script that runs, or is being compiled, now:
 
   bool running() const { return call_.active; }
   bool has_written() const { return call_.wrote; }
-  // Whether a run has ended, since last asked, with an error that was counted when a command in it gave it.
+  // Whether a run ended, since the last call, with an error that was already counted when a command in it
+  // returned the error.
   bool take_repeated_error() { return std::exchange(repeated_an_error_, false); }
-  // It ends as soon as it goes on.
+  // Ends the script as soon as it continues.
   void kill(std::string_view why) { call_.killed = why; }
 
-  // Counts work that C does for a script, in steps of about 10 ns; Lua counts its own instructions. Every
-  // loop in C whose length a script chooses calls it, as Lua's hook is not called from there. After some
-  // steps it looks at the clock. Gives way where the script has had its time; raises where it has to end.
+  // Counts work of C code for a script, in steps of about 10 ns; Lua counts its own instructions. Lua's
+  // hook does not run in C code, so every C loop with a length that a script chooses calls this function.
+  // After some steps it checks the clock. It pauses a script that has used its time slice, and raises an
+  // error to end a script.
   void spend(lua_State* lua, int64_t steps = 1) {
     if ((steps_left_ -= steps) <= 0) look_at_clock(lua);
   }
-  // The same for Lua's hook.
+  // Checks the clock, as spend() does. Lua's hook calls it.
   void look_at_clock(lua_State* lua);
-  // The coroutine that runs from now on. Returns the one that ran so far.
+  // Sets the running coroutine. Returns the previous one.
   lua_State* switch_to(lua_State* coroutine);
-  // The most that a reply of the running script may take: what a run may take, beside its arguments.
+  // Returns the size limit of the running script's reply: the memory limit of a run, plus the size of its
+  // arguments.
   uint64_t reply_limit() const { return run_limit() + call_.argument_bytes; }
 
   JsonSettings& json_settings() { return json_; }
@@ -121,24 +127,24 @@ class ScriptHost {
   std::function<void(int level, std::string_view text)> log;
 
  private:
-  friend struct ScriptApi;       // the functions that Lua calls
-  friend struct ScriptSandbox;   // what runs protected
-  friend struct ScriptCompiler;  // the same
+  friend struct ScriptApi;       // the functions that Lua calls: api.cc
+  friend struct ScriptSandbox;   // functions in protected mode: script.cc
+  friend struct ScriptCompiler;  // the same: cache.cc
 
-  // What belongs to one run.
+  // The state of one run.
   struct Call {
     bool active = false;
-    Request* request = nullptr;  // null: it is being compiled
+    Request* request = nullptr;  // null during compilation
     bool read_only = false;
     bool wrote = false;
-    bool paused = false;    // it has given way at least once
-    bool hurries = false;   // it takes much, or large blocks
+    bool paused = false;    // it has paused at least once
+    bool hurries = false;   // it allocates much memory, or large blocks
     int resp = 2;           // redis.setresp()
-    int64_t began_us = 0;   // when the clock was first looked at; 0: not yet
-    int64_t slice_us = 0;   // when it last went on
-    int64_t looked_us = 0;  // when the clock was last looked at
+    int64_t began_us = 0;   // time of the first check of the clock; 0: none yet
+    int64_t slice_us = 0;   // begin of the present time slice
+    int64_t looked_us = 0;  // time of the last check of the clock
     uint64_t argument_bytes = 0;
-    std::string_view killed;  // why it has to end
+    std::string_view killed;  // why it must end; empty: it may run
     std::string_view sha;
     const Script* script = nullptr;
     std::span<const std::string_view> keys, args;
@@ -167,34 +173,34 @@ class ScriptHost {
   uint64_t used_bytes_ = 0;
   uint64_t limit_bytes_;
   uint64_t run_bytes_;
-  uint64_t ceiling_bytes_;             // the limit of the moment
-  uint64_t hurry_bytes_ = UINT64_MAX;  // beyond which garbage is collected in earnest
-  uint64_t live_bytes_ = 0;            // what was left when garbage was last collected
-  bool collecting_ = false;            // there is more garbage than there should be
-  int work_ = 0;                       // of Lua's collector, in percent of what is allocated
+  uint64_t ceiling_bytes_;             // the present limit
+  uint64_t hurry_bytes_ = UINT64_MAX;  // use beyond which the collector runs faster
+  uint64_t live_bytes_ = 0;            // memory in use after the last collection
+  bool collecting_ = false;            // there is too much garbage
+  int work_ = 0;                       // pace of Lua's collector, in percent of the allocated bytes
   lua_State* lua_;
-  lua_State* current_ = nullptr;      // the coroutine that runs
-  int64_t steps_ = 0;                 // after how many the clock is looked at next
-  int64_t steps_left_ = 0;            // of them, for what C does
+  lua_State* current_ = nullptr;      // the running coroutine
+  int64_t steps_ = 0;                 // steps between two checks of the clock
+  int64_t steps_left_ = 0;            // steps left for C code until the next check
   uint64_t random_ = 0x1234ABCD330E;  // the state of math.random()
-  int environment_ = 0;               // registry places: the global table of scripts,
-  int globals_ = 0;                   // what is behind it,
+  int environment_ = 0;               // registry places: the environment of scripts,
+  int globals_ = 0;                   // the table of globals that it reads,
   int handler_ = 0;                   // and the function that completes errors
-  // Registry places of tables that hold the compiled scripts, kPageScripts each: to mark a table, or to let
-  // it grow, is one moment in Lua.
+  // Registry places of the tables of compiled scripts, kPageScripts in each. Small tables, because Lua
+  // marks or grows a table in one uninterrupted operation.
   std::vector<int> pages_;
-  size_t functions_ = 0;             // places in them that have been used
-  std::vector<size_t> free_places_;  // of evicted scripts
+  size_t functions_ = 0;             // places in them used so far
+  std::vector<size_t> free_places_;  // free places of evicted scripts
   InParts<StringMap<Script>> scripts_;
-  std::list<std::string> by_use_;  // the names of those that can be evicted; the one used last comes last
-  uint64_t kept_bytes_ = 0;        // what SCRIPT LOAD's scripts take
+  std::list<std::string> by_use_;  // names of evictable scripts, the most recently used one last
+  uint64_t kept_bytes_ = 0;        // memory of SCRIPT LOAD's scripts
   uint64_t evicted_ = 0;
   bool repeated_an_error_ = false;
   JsonSettings json_;
   Call call_;
   Buffer scratch_;  // the reply of a redis.call()
   std::vector<std::string_view> argv_;
-  std::vector<std::string> numbers_;  // arguments of redis.call() that were numbers
+  std::vector<std::string> numbers_;  // number arguments of redis.call(), as text
 };
 
 }  // namespace holdfast

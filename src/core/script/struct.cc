@@ -2,7 +2,8 @@
 //   > < !n    big end first, little end first, alignment n (8 if n is missing)
 //   b B h H l L T in In   integers of 1, 2, 8, 8 and n (4) bytes; small letters are signed
 //   f d       float, double        x   a byte of padding
-//   s         a string and a 0     cn  n (1) bytes; c0: the whole string, or as many as the number before
+//   s         a string and a 0     cn  n (1) bytes
+//   c0        the whole string; when reading, the number before it gives its length
 #include <bit>
 #include <cctype>
 #include <climits>
@@ -24,7 +25,7 @@ namespace {
 constexpr size_t kMaxInteger = 32;  // bytes
 constexpr size_t kMaxAlign = 8;
 
-// A format, read option by option.
+// Reads a format option by option.
 class Format {
  public:
   Format(lua_State* lua, const char* text) : lua_(lua), at_(text) {}
@@ -32,7 +33,8 @@ class Format {
   bool done() const { return *at_ == '\0'; }
   bool big_end() const { return big_end_; }
 
-  // The next option, and its size; one that only sets something has none and is obeyed here.
+  // Returns the next option, and its size. An option that only changes a setting has size 0 and is applied
+  // here.
   char next(size_t& size) {
     const char option = *at_++;
     size = size_of(option);
@@ -40,7 +42,7 @@ class Format {
     return option;
   }
 
-  // The padding that an option of this size needs at this place.
+  // Returns the padding that an option of this size needs at this position.
   size_t padding(char option, size_t size, size_t at) const {
     if (size == 0 || option == 'c') return 0;
     const size_t align = size < align_ ? size : align_;
@@ -141,7 +143,7 @@ uint64_t read_integer(const char* bytes, size_t size, bool big_end) {
   return value;
 }
 
-// As C turns a double into an integer, where it can.
+// Converts a double to an integer as C does, if it is in range.
 uint64_t to_bits(lua_Number n) {
   constexpr lua_Number kTwo63 = 9223372036854775808.0;
   if (n >= kTwo63 && n < 2 * kTwo63) return static_cast<uint64_t>(n);
@@ -164,7 +166,7 @@ lua_Number read_float(const char* bytes, size_t size, bool big_end) {
 lua_Number read_number(const char* bytes, size_t size, char option, bool big_end) {
   const uint64_t value = read_integer(bytes, size, big_end);
   if (std::islower(static_cast<unsigned char>(option)) == 0) return static_cast<lua_Number>(value);
-  // "i0" reads nothing, which is 0.
+  // "i0" reads no bytes, and its value is 0.
   if (size == 0 || size >= sizeof value) return static_cast<lua_Number>(static_cast<int64_t>(value));
   const uint64_t sign = uint64_t{1} << (size * 8 - 1);
   return static_cast<lua_Number>(static_cast<int64_t>((value ^ sign) - sign));
@@ -174,15 +176,15 @@ void pack_string(lua_State* lua, ScriptString& out, char option, size_t size, in
   size_t length = 0;
   const char* bytes = luaL_checklstring(lua, arg, &length);
   if (size == 0) size = length;
-  luaL_argcheck(lua, length >= size, arg + 1, "string too short");  // Redis counts on before it looks
+  luaL_argcheck(lua, length >= size, arg + 1, "string too short");  // Redis increments the number first
   out.append(bytes, size);
   if (option == 's') out += '\0';
 }
 
-// Lua's errors are exceptions here, which free the string.
+// Lua's errors are exceptions here, so the string is freed.
 int struct_pack(lua_State* lua) {
   Format format(lua, luaL_checkstring(lua, 1));
-  lua_pushnil(lua);  // what an error says of an argument that is missing
+  lua_pushnil(lua);  // an error about a missing argument names nil
   ScriptString out{ScriptAllocator<char>(lua)};
   ScriptHost& host = host_of(lua);
   for (int arg = 2; !format.done();) {
@@ -208,7 +210,7 @@ void check_room(lua_State* lua, size_t size, size_t at, std::string_view data) {
   luaL_argcheck(lua, size <= data.size() && at <= data.size() - size, 2, "data string too short");
 }
 
-// "c0": as many bytes as the number that was read before says, which is no result of its own then.
+// For "c0": returns the previous number, which gives the count of bytes, and removes it from the results.
 size_t size_before(lua_State* lua, int& results) {
   if (results == 0 || lua_isnumber(lua, -1) == 0) luaL_error(lua, "format 'c0' needs a previous size");
   const lua_Number size = lua_tonumber(lua, -1);
@@ -217,7 +219,7 @@ size_t size_before(lua_State* lua, int& results) {
   return size >= 0 && size < 1e15 ? static_cast<size_t>(size) : SIZE_MAX;
 }
 
-// Pushes what an option reads at a place; returns how many bytes that was.
+// Pushes the value that an option reads at a position. Returns the number of bytes that it used.
 size_t unpack_one(lua_State* lua, const Format& format, char option, size_t size, std::string_view data,
                   size_t at, int& results) {
   const char* bytes = data.data() + at;
@@ -235,7 +237,7 @@ size_t unpack_one(lua_State* lua, const Format& format, char option, size_t size
     lua_pushlstring(lua, bytes, end - at);
     size = end - at + 1;
   } else {
-    return size;  // padding, or an option that sets something
+    return size;  // padding, or an option that changes a setting
   }
   ++results;
   return size;
@@ -248,7 +250,7 @@ int struct_unpack(lua_State* lua) {
   const std::string_view data(bytes, length);
   const lua_Integer first = luaL_optinteger(lua, 3, 1);
   luaL_argcheck(lua, first != 0, 3, "offset must be 1 or greater");
-  size_t at = static_cast<size_t>(first) - 1;  // a negative one lies beyond any data
+  size_t at = static_cast<size_t>(first) - 1;  // a negative offset becomes larger than any data
   int results = 0;
   ScriptHost& host = host_of(lua);
   while (!format.done()) {

@@ -1,4 +1,4 @@
-// unpack(), table.insert() and table.sort(), which in Lua 5.1 overflow or go on for hours with some
+// unpack(), table.insert() and table.sort(). In Lua 5.1 they overflow, or run for hours, with some
 // arguments.
 #include <cstdint>
 #include <lua.hpp>
@@ -25,7 +25,7 @@ int table_unpack(lua_State* lua) {
   return static_cast<int>(count);
 }
 
-// table.insert(list, [place,] value): what is at the place and behind it moves up by one.
+// table.insert(list, [place,] value): elements from the place on move up by one.
 int table_insert(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   const int end = static_cast<int>(lua_objlen(lua, 1)) + 1;
@@ -48,7 +48,8 @@ int table_insert(lua_State* lua) {
 
 constexpr int64_t kBytesInStep = 64;
 
-// Whether a < b, for table.sort(): by the function that is the upvalue, or as Lua compares.
+// Whether a < b, for table.sort(). Compares with the function in the upvalue, or as Lua does if that is
+// nil.
 int is_less(lua_State* lua) {
   ScriptHost& host = host_of(lua);
   if (lua_isnil(lua, lua_upvalueindex(1))) {
@@ -65,7 +66,7 @@ int is_less(lua_State* lua) {
   return 1;
 }
 
-// Whether a list is so short, in elements and in bytes, that sorting it takes no time to speak of.
+// Whether a list is so short, in elements and in bytes, that its sorting takes negligible time.
 bool sorts_at_once(lua_State* lua) {
   constexpr size_t kElements = 1000;
   constexpr size_t kBytes = size_t{64} << 10U;
@@ -80,8 +81,8 @@ bool sorts_at_once(lua_State* lua) {
   return bytes <= kBytes;
 }
 
-// table.sort(), which is the upvalue. It compares in C where it has no function of Lua to call: then the
-// comparisons are counted.
+// table.sort(). Lua's own is the upvalue. If the comparison needs no Lua function, it runs in C: then
+// is_less() counts the comparisons.
 int table_sort(lua_State* lua) {
   luaL_checktype(lua, 1, LUA_TTABLE);
   const bool compares_in_c = lua_isnoneornil(lua, 2) || lua_iscfunction(lua, 2) != 0;

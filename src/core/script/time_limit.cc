@@ -1,5 +1,5 @@
-// The clock of scripts. Lua calls a hook after a number of its instructions, and spend() counts what C
-// does. That number adapts: a step may be an addition, or a comparison of two strings of 8 MB.
+// The clock of scripts. Lua calls a hook after a number of its instructions, and spend() counts the work of
+// C code. The number adapts to the cost of a step: an addition, or a comparison of two strings of 8 MB.
 #include <algorithm>
 #include <lua.hpp>
 #include <utility>
@@ -15,17 +15,17 @@ namespace {
 constexpr int64_t kFirstSteps = 1000;
 constexpr int64_t kMostSteps = 8192;
 constexpr int64_t kStepsWithLargeBlocks = 16;
-constexpr int64_t kShortUs = 1500;  // looks are to be at least this far apart,
-constexpr int64_t kLongUs = 3000;   // and at most this far
-constexpr int64_t kSliceUs = 5000;  // how long a script goes on at once after it first gave way
+constexpr int64_t kShortUs = 1500;  // the least time between two checks of the clock,
+constexpr int64_t kLongUs = 3000;   // and the most
+constexpr int64_t kSliceUs = 5000;  // time slice of a script after its first pause
 
 void on_count(lua_State* lua, lua_Debug*) { host_of(lua).look_at_clock(lua); }
 
-// One step may go through all that a script has made: table.maxn(), a comparison of two strings, next() on
-// a list that was emptied. So the more memory it has, the fewer steps it may take at once, however fast
-// they were so far.
+// Returns the limit of steps between two checks. One step may read all memory of a script: table.maxn(), a
+// comparison of two strings, next() on a list that was emptied. So the limit decreases with the script's
+// memory, regardless of the speed so far.
 int64_t most_steps(uint64_t bytes) {
-  constexpr uint64_t kWork = uint64_t{1} << 29U;  // bytes to go through: some 0.2 s, once
+  constexpr uint64_t kWork = uint64_t{1} << 29U;  // bytes to read: about 0.2 s, once
   return std::clamp(static_cast<int64_t>(kWork / std::max(bytes, uint64_t{1})), int64_t{1}, kMostSteps);
 }
 
@@ -53,7 +53,8 @@ void ScriptHost::set_steps(lua_State* lua, int64_t steps) {
   lua_sethook(lua, on_count, LUA_MASKCOUNT, static_cast<int>(steps));
 }
 
-// A block so large that one step may take as long as thousands did before.
+// Called for a large block: one step on it may take as long as thousands of earlier steps. Reduces the
+// number of steps.
 void ScriptHost::look_soon() {
   if (call_.active && call_.killed.empty() && steps_ > kStepsWithLargeBlocks) {
     set_steps(current_, kStepsWithLargeBlocks);
@@ -90,7 +91,7 @@ void ScriptHost::give_way_in_time() {
 void ScriptHost::look_at_clock(lua_State* lua) {
   if (call_.active && call_.killed.empty() && time.clock_us) give_way_in_time();
   if (call_.killed.empty()) return set_steps(lua, steps_);
-  // From now on at every step, so that no pcall() of the script outlives it.
+  // From now on raises the error at every step, so that no pcall() of the script catches it for long.
   steps_left_ = 0;
   lua_sethook(lua, on_count, LUA_MASKCOUNT | LUA_MASKLINE, 1);
   push_error(lua, call_.killed);

@@ -1,5 +1,5 @@
-// The conversions of Redis's scripts: RESP to Lua, and Lua to RESP. Tables are only read raw, so that no
-// metatable of a script runs here.
+// The conversions of Redis's scripts: RESP to Lua, and Lua to RESP. Tables are read with raw access only,
+// so that no metatable of a script runs here.
 #include "core/script/value.h"
 
 #include <charconv>
@@ -24,7 +24,7 @@ void set_field(lua_State* lua, const char* name, std::string_view value) {
   lua_setfield(lua, -2, name);
 }
 
-// Reads a reply from its front on.
+// Reads a reply from its begin on.
 class ReplyReader {
  public:
   ReplyReader(lua_State* lua, ScriptHost& host, std::string_view bytes)
@@ -65,7 +65,7 @@ class ReplyReader {
   }
 
  private:
-  // What stands behind the type, up to the line's end.
+  // Returns the text after the type, up to the end of the line.
   std::string_view take_line() {
     const size_t end = rest_.find('\r');
     const std::string_view line = rest_.substr(1, end - 1);
@@ -93,7 +93,7 @@ class ReplyReader {
   void push_array(std::string_view count) {
     if (count == "-1") return lua_pushboolean(lua_, 0);
     const int n = static_cast<int>(integer(count));
-    lua_newtable(lua_);  // not of n elements: # of one with nils in it is then as in Redis
+    lua_newtable(lua_);  // not preallocated: so # of a list with nils is as in Redis
     for (int i = 1; i <= n; ++i) {
       push_next();
       lua_rawseti(lua_, -2, i);
@@ -144,13 +144,13 @@ std::string_view string_at(lua_State* lua, int index) {
   return {bytes, size};
 }
 
-// Pushes a field of the table on top, without metatables; nil where there is none.
+// Pushes a field of the table on top, without metatables. Pushes nil if there is none.
 void push_field(lua_State* lua, std::string_view name) {
   push(lua, name);
   lua_rawget(lua, -2);
 }
 
-// As C converts a double: what does not fit is the smallest number, as on the processors Redis runs on.
+// Converts a double as C does: a value out of range becomes the smallest number, as on Redis's processors.
 int64_t to_integer(lua_Number n) {
   constexpr lua_Number kEdge = 9223372036854775808.0;
   if (!(n >= -kEdge && n < kEdge)) return std::numeric_limits<int64_t>::min();
@@ -172,7 +172,7 @@ class ValueWriter {
         resp3_booleans_(resp3_booleans),
         most_(reply.out().size() + host.reply_limit()) {}
 
-  // Writes the value on top of the stack, which stays there.
+  // Writes the value on top of the stack and keeps it there.
   Written write(int depth) {
     if (depth > kMaxDepth || lua_checkstack(lua_, 5) == 0) return Written::kTooDeep;
     host_.spend(lua_);
@@ -209,7 +209,7 @@ class ValueWriter {
     value ? reply_.integer(1) : reply_.null();
   }
 
-  // A table is what its one known field says, or else an array.
+  // Writes a table. One known field (such as "err") determines its type, otherwise it is an array.
   Written write_table(int depth) {
     Written whole = Written::kWhole;
     bool done = write_text("err", whole, [&] { write_error(); });
@@ -233,7 +233,7 @@ class ValueWriter {
   template <class F>
   bool write_field(std::string_view name, int type, F f) {
     push_field(lua_, name);
-    // A number is no string here, though Lua would take it for one.
+    // A number is not accepted as a string here, although Lua would convert it.
     const bool is_it = lua_type(lua_, -1) == type;
     if (is_it) f();
     lua_pop(lua_, 1);
@@ -261,7 +261,7 @@ class ValueWriter {
     return whole;
   }
 
-  // Of a map the keys and values, of a set the keys.
+  // Writes the keys and values of a map, or the keys of a set.
   Written write_pairs(int depth, bool values) {
     size_t count = 0;
     for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
@@ -276,13 +276,13 @@ class ValueWriter {
       if (values && whole == Written::kWhole) whole = write(depth + 1);
       lua_pop(lua_, 1);
       if (whole == Written::kWhole) continue;
-      lua_pop(lua_, 1);  // the key, which lua_next() would have taken
+      lua_pop(lua_, 1);  // the key, which lua_next() would have popped
       return whole;
     }
     return Written::kWhole;
   }
 
-  // Up to the first nil.
+  // Writes the elements up to the first nil.
   Written write_array(int depth) {
     int count = 0;
     for (bool more = true; more; lua_pop(lua_, 1)) {
@@ -305,7 +305,7 @@ class ValueWriter {
   ScriptHost& host_;
   Reply& reply_;
   bool resp3_booleans_;
-  size_t most_;  // of the whole reply, with what stands before it
+  size_t most_;  // size limit of the output, including earlier bytes
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Values on their way between Lua and RESP. For the script files only.
+// Converts values between Lua and RESP. For the script files only.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,19 @@ namespace holdfast {
 
 class ScriptHost;
 
-// Pushes what a command replied, as redis.call() gives it: one value. `bytes` is one whole reply that this
-// server wrote. May raise Lua's error of too little memory.
+// Pushes a command's reply as redis.call() returns it: one value. `bytes` is one complete reply of this
+// server. May raise Lua's out-of-memory error.
 void push_reply(lua_State* lua, ScriptHost& host, std::string_view bytes);
 
 enum class Written : uint8_t { kWhole, kTooDeep, kTooLarge };
 // Writes the value on top of the stack as the script's reply, of at most ScriptHost::reply_limit() bytes.
-// `resp3_booleans`: after redis.setresp(3). kTooDeep, kTooLarge: only a part has been written.
+// `resp3_booleans`: after redis.setresp(3). On kTooDeep and kTooLarge only a part of the reply is written.
 Written write_value(lua_State* lua, ScriptHost& host, Reply& reply, bool resp3_booleans);
 
 // Pushes {err = text}.
 void push_error(lua_State* lua, std::string_view text);
-// Marks the error on top of the stack as one that has been counted. It is a field that Redis leaves in the
-// table too, and scripts can see.
+// Marks the error on top of the stack as already counted. The mark is a field of the table, visible to
+// scripts, as in Redis.
 void mark_error(lua_State* lua);
 bool is_marked_error(lua_State* lua);
 
