@@ -1,4 +1,4 @@
-// Options from the command line and the config file, and what follows from them; their table is
+// Options from the command line and the config file, and the values derived from them; their table is
 // options_table.cc.
 #include "io/config/options.h"
 

@@ -151,7 +151,7 @@ class Server {
   std::vector<ConnId> backlog_;
   std::vector<ConnId> runnable_;  // the part of the backlog that runs now
   size_t turn_bytes_ = 0;         // read since the iteration began
-  uint64_t read_bytes_ = 0;       // not yet told to the engine
+  uint64_t read_bytes_ = 0;       // not yet reported to the engine
   uint64_t written_bytes_ = 0;
   TimeMs accept_warned_{-1000000};
   bool stopping_ = false;
