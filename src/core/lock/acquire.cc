@@ -1,5 +1,5 @@
-// Admission: the one rule for mutexes, semaphores, readers and writers. A request joins a key when
-// holders + 1 <= min(capacity of the request and of every holder), and nobody waits before it.
+// Admission: the one rule for mutexes, semaphores, readers and writers. A request joins a key when holders
+// + 1 <= min(capacity of the request and of every holder), and no waiter is before it.
 
 #include "core/lock/acquire.h"
 
@@ -29,12 +29,12 @@ Hold hold_of(const Context& ctx, ConnId client, const LockRequest& r) {
   return {deadline, Attachment{client, r.session, c == nullptr ? 0 : c->session, r.async, r.delay}};
 }
 
-// Whoever hears of a loss hears of it in time: the key's queue has the timer for it.
+// An ASYNC holder gets its push about a loss in time: the timer of the key's queue ends the hold.
 void watch_loss(Context& ctx, DbIndex db, Keyspace::Found& f, const LockRequest& r) {
   if (r.async) queue_of(ctx, db, r.key, f);
 }
 
-// Gives an exclusive hold the ttl and attributes of the request that it was granted or repeated by.
+// Sets the TTL and attributes of an exclusive hold from the request that acquired or repeated it.
 void set_exclusive_attributes(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client,
                               const LockRequest& r) {
   auto [deadline, attachment] = hold_of(ctx, client, r);
@@ -65,7 +65,7 @@ void set_holder_attributes(Context& ctx, DbIndex db, Keyspace::Found& f, const H
   join_session(ctx, db, r.key.bytes, r.owner, attachment);
   watch_loss(ctx, db, f, r);
   if (body->size() == 1) {
-    journal_key(ctx, db, r.key.bytes);  // it may not have been a lock before
+    journal_key(ctx, db, r.key.bytes);  // the key may not have been a lock before
   } else {
     journal_holder(ctx, db, r.key.bytes, *h);
   }
@@ -83,7 +83,7 @@ std::string_view pointer_bytes(LockBody* const& body) {
   return {reinterpret_cast<const char*>(&body), sizeof body};
 }
 
-// Makes an entry that nobody holds an exclusive hold of the request's owner.
+// Makes an entry without holders an exclusive hold of the request's owner.
 Token grant_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
   if (type_of(*f) != EntryType::kString) ctx.keys(db).rewrite(f, EntryType::kString, r.owner);
   ++ctx.s.stats.grants;
@@ -96,7 +96,7 @@ Token grant_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId clien
   return token;
 }
 
-// Adds a holder to a lock, which the request's owner is not yet.
+// Adds the request's owner to the holders of a lock. It must not be a holder yet.
 Token join_lock(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
   ++ctx.s.stats.grants;
   Holder h;
@@ -119,8 +119,8 @@ Token grant_new(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, con
   return join_lock(ctx, db, f, client, r);
 }
 
-// An exclusive holder asks for a weaker mode: its hold becomes one of a lock, with the same token and
-// start.
+// Converts an exclusive hold whose owner requests a weaker mode to a hold of a lock, with the same token
+// and start time.
 Token downgrade_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client,
                           const LockRequest& r) {
   Holder h;
@@ -138,7 +138,7 @@ Token downgrade_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId c
   return token;
 }
 
-// The only holder of a lock asks for exclusive: the lock becomes a plain string, with a new token.
+// Converts a lock whose only holder requests exclusive mode to a plain string, with a new token.
 Token upgrade_to_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
                            const LockRequest& r) {
   leave_session(ctx, db, r.key.bytes, r.owner, h->attachment);
@@ -146,7 +146,8 @@ Token upgrade_to_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, const H
   return grant_exclusive(ctx, db, f, client, r);
 }
 
-// A holder asks again, in the same mode or another. nullopt: the other holders do not admit the new mode.
+// Serves a request of a holder, in the same mode or another. Returns nullopt if the other holders do not
+// admit the new mode.
 std::optional<Token> convert(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
                              const LockRequest& r) {
   LockBody* body = lock_body_of(*f);
@@ -167,7 +168,7 @@ std::optional<Token> convert(Context& ctx, DbIndex db, Keyspace::Found& f, const
   return h->token;
 }
 
-// The present holders' answer to a request, whoever waits.
+// Grants a request if the present holders admit it, without regard to waiters. Returns nullopt if not.
 std::optional<Token> admit(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client,
                            const LockRequest& r) {
   switch (type_of(*f)) {
@@ -186,12 +187,12 @@ std::optional<Token> admit(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId 
     }
     case EntryType::kHash:
     case EntryType::kBigHash:
-      break;  // who waits for the key goes on waiting until that has gone
+      break;  // waiters keep waiting until the hash is removed
   }
   return std::nullopt;
 }
 
-// With which capacity the owner holds the key; nullopt: it does not.
+// Returns the capacity with which the owner holds the key, or nullopt if it does not hold it.
 std::optional<Capacity> held_capacity(const Entry& e, std::string_view owner) {
   if (type_of(e) == EntryType::kString && value_of(e) == owner) return kExclusive;
   const Holder* h = type_of(e) == EntryType::kLock ? lock_body_of(e)->find(owner) : nullptr;
@@ -204,7 +205,8 @@ bool delayed(Context& ctx, DbIndex db, const Entry& e) {
   return e.has_queue && ctx.s.queues.find(db, ctx.keys(db).key(key_of(e)))->delayed(ctx.due);
 }
 
-// The usual case: a key that nobody holds or waits for. One look-up.
+// The usual case: a key without holder and waiter. Needs one look-up. Returns nullopt if the key has an
+// entry.
 std::optional<Acquisition> acquire_fresh(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Found& f) {
   const EntryType type = r.capacity == kExclusive ? EntryType::kString : EntryType::kNone;
   bool made = false;
@@ -233,8 +235,8 @@ Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
   Keyspace::Found f;
   if (const auto fresh = acquire_fresh(ctx, c, r, f)) return *fresh;
   if (is_hash(*f)) return {Admission::kWrongType, {}};
-  // A holder's own request passes the queue, as those in it wait for the holder anyhow. An upgrade is a
-  // grant, so that a lock-delay holds it up.
+  // A request of a holder passes the queue, as the waiters wait for that holder anyhow. An upgrade is a
+  // grant, so a lock-delay defers it.
   const auto held = held_capacity(*f, r.owner);
   const bool upgrade = held && r.capacity < *held;
   const bool may_try = held ? !upgrade || !delayed(ctx, c.db, *f) : open_to_newcomers(ctx, c.db, *f);

@@ -1,4 +1,4 @@
-// Admission: whether a request for a lock is granted, waits or is refused.
+// Admission: decides whether a request for a lock is granted, waits or is rejected.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@ namespace holdfast {
 struct LockRequest {
   Key key;
   std::string_view owner;
-  DurationMs ttl;  // 0: until released
+  DurationMs ttl;  // 0: no expiry, the hold lasts until its release
   Capacity capacity = kExclusive;
-  std::optional<DurationMs> wait;  // nullopt: do not wait; 0: for ever
+  std::optional<DurationMs> wait;  // nullopt: do not wait; 0: wait without a timeout
   DurationMs delay;
   uint64_t hint = 0;
   bool session = false;
@@ -23,23 +23,25 @@ struct LockRequest {
 
 enum class Admission : uint8_t {
   kGranted,
-  kBusy,          // not admitted, and not to wait
-  kWaiting,       // queued; the answer comes later
-  kDeadlock,      // waiting would close a cycle
-  kTooMany,       // the limit of waiters in all
-  kTooManyOnKey,  // the limit of waiters of one key
+  kBusy,          // not admitted, and the request does not wait
+  kWaiting,       // queued; the reply follows later
+  kDeadlock,      // waiting would close a cycle of waits
+  kTooMany,       // the limit of waiters of the server is reached
+  kTooManyOnKey,  // the limit of waiters of one key is reached
   kWrongType,     // the key holds neither a string nor a lock
 };
 struct Acquisition {
   Admission outcome = Admission::kBusy;
-  Token token;  // of a grant
+  Token token;  // only of a grant
 };
 
 Acquisition acquire(Context& ctx, Conn& c, const LockRequest& request);
-// Whether nothing but the present holders keeps newcomers out: no delay runs and nobody waits.
+// Whether only the present holders can keep a new request out: no lock-delay runs and the key has no
+// waiter.
 bool open_to_newcomers(Context& ctx, DbIndex db, const Entry& e);
 
-// Grants a waiting request if the holders admit it. The key must have an entry, as one with a queue has.
+// Grants a waiting request if the holders admit it. Returns its token, or nullopt. The key must have an
+// entry (a key with a queue always has one).
 std::optional<Token> try_admit(Context& ctx, DbIndex db, ConnId client, const LockRequest& request);
 
 }  // namespace holdfast

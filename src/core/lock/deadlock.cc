@@ -1,12 +1,13 @@
-// Deadlocks in the wait-for graph. An owner waits for holders in its way and for requests before its own.
-// With counted and shared locks not every holder has to go, so this is a reduction of an AND-OR graph (as
-// in Knapp, "Deadlock detection in distributed databases", 1987): gather all owners that may wait for the
-// asking one in the end, and play their queues to the end. The queues grant as the server does, and an
-// owner whose requests have all been granted releases all that it holds. If the asker still waits when
-// nothing moves any more, its request would close a cycle. Owners outside are not stuck, as there was no
-// deadlock before. Usually nobody waits for the asker, and the search ends at once. A search has a limit of
-// steps; one that reaches it has found nothing. Large searches are rare, and a client that asks for them
-// again and again must not keep the others waiting: so steps are saved up by time.
+// Deadlocks in the wait-for graph. An owner waits for the holders that exclude it and for the requests
+// before its own. With counted and shared locks not every holder must release, so the search reduces an
+// AND-OR graph (as in Knapp, "Deadlock detection in distributed databases", 1987). It gathers all owners
+// that may in the end wait for the asking owner, and simulates their queues to the end. The simulated
+// queues grant as the server does. An owner whose requests are all granted releases all its holds. If the
+// asking owner still waits when nothing changes any more, its request would close a cycle. Owners outside
+// the gathered set are not stuck, as there was no deadlock before. Usually no owner waits for the asking
+// one, and the search ends at once. A search has a limit of steps; a search that reaches the limit reports
+// no deadlock. Large searches are rare. A client that causes them repeatedly must not delay other clients:
+// so the budget of steps grows with time.
 #include "core/lock/deadlock.h"
 
 #include <absl/container/btree_map.h>
@@ -24,8 +25,8 @@ namespace holdfast {
 
 namespace {
 
-// Each search may take the least, and more where it has been saved: at most 10,000 in all, about two
-// milliseconds and enough for 1,500 who wait, or for a hundred keys that a hundred owners share.
+// Each search may take kLeastSteps, and the saved steps in addition: at most 10,000 in all. This takes
+// about 2 ms and is enough for 1,500 waiters, or for 100 keys that 100 owners share.
 constexpr size_t kLeastSteps = 1000;
 constexpr size_t kMostSaved = 9000;
 constexpr int64_t kSavedPerMs = 20;
@@ -36,14 +37,14 @@ void save_steps(SearchSteps& steps, TimeMs now) {
   steps.saved = std::min(steps.saved + static_cast<size_t>(passed_ms * kSavedPerMs), kMostSaved);
 }
 
-// A request that waits, or (no waiter) the one that is asked for now.
+// A request that waits, or (without `waiter`) the request that is checked now.
 struct Ask {
   std::string_view owner;
   Capacity capacity;
   const Waiter* waiter = nullptr;
 };
 
-// The holders of a key, of the gathered owners alone.
+// The holders of a key in the simulation. Contains gathered owners only.
 class PlayedHolders {
  public:
   void set(std::string_view owner, Capacity capacity) {
@@ -78,7 +79,7 @@ class PlayedHolders {
   absl::btree_map<Capacity, size_t> capacities_;
 };
 
-// A queue as it is played: requests before `plain` have been granted, or were moved to the upgrades.
+// A queue in the simulation: the requests before `plain` have been granted, or were moved to the upgrades.
 struct PlayedQueue {
   const WaitQueue* queue = nullptr;
   PlayedHolders holders;
@@ -121,7 +122,8 @@ class DeadlockSearch {
     if (waits_.try_emplace(owner, 0).second) gathered_.push_back(owner);
   }
 
-  // Gathers whom an owner may keep waiting: behind its own waits, and at the keys that it holds.
+  // Gathers the owners that may wait for `owner`: those behind its own waits, and the waiters of the keys
+  // that it holds.
   void gather_behind(std::string_view owner) {
     size_t waits = 0;
     for (const Waiter* w : t_.s.queues.of_owner(owner)) {
@@ -181,7 +183,7 @@ class DeadlockSearch {
     }
   }
 
-  // Where the queue has not been met: its upgrades are known at once, and it is to be served.
+  // Returns the simulated queue. A new one gets its upgrades at once, and is scheduled to be served.
   PlayedQueue& played(const WaitQueue* q) {
     std::unique_ptr<PlayedQueue>& p = played_[q];
     if (p != nullptr) return *p;
@@ -195,7 +197,7 @@ class DeadlockSearch {
     return *p;
   }
 
-  // Grants what can be granted, from the head on.
+  // Grants the requests that the holders admit, from the head on.
   void serve(PlayedQueue& p) {
     for (std::optional<Ask> ask = head(p); ask && p.holders.admit(*ask) && !given_up(); ask = head(p)) {
       grant(p, *ask);
@@ -214,8 +216,8 @@ class DeadlockSearch {
     return asked_last ? std::optional(ask_) : std::nullopt;
   }
 
-  // With an owner's first request its later ones in the queue are answered, or become upgrades: see
-  // serve_owner() in waiting.cc.
+  // Grants a request. The owner's later requests in the same queue are then granted too, or become
+  // upgrades: see serve_owner() in waiting.cc.
   void grant(PlayedQueue& p, const Ask& ask) {
     settle(p, ask);
     for (const Waiter* w : t_.s.queues.of_owner_in(ask.owner, p.queue)) {
@@ -257,7 +259,7 @@ class DeadlockSearch {
   }
 
   bool is_granted(const Ask& ask) const { return granted_.contains(ask.waiter); }
-  // A wait that is as good as over does not.
+  // Whether a wait is part of the simulation. The wait of a disconnecting client is not.
   bool takes_part(const Waiter* w) const { return waits_.contains(w->owner) && !is_leaving(w); }
   bool is_leaving(const Waiter* w) const { return t_.s.conns.at(w->conn).leaving; }
 
@@ -266,14 +268,14 @@ class DeadlockSearch {
   Ask ask_;
   bool upgrade_;
   std::vector<std::string_view> gathered_;
-  absl::flat_hash_map<std::string_view, size_t> waits_;  // of the gathered: requests not granted yet
+  absl::flat_hash_map<std::string_view, size_t> waits_;  // by gathered owner: requests not granted yet
   absl::flat_hash_set<const Waiter*> gathered_to_;
   absl::flat_hash_set<const WaitQueue*> gathered_at_;
   std::vector<Hold> holds_;
   absl::flat_hash_map<const WaitQueue*, std::unique_ptr<PlayedQueue>> played_;
   std::vector<PlayedQueue*> moving_;            // to be served
-  absl::flat_hash_set<const Waiter*> moved_;    // granted, or made upgrades; null: the asker's request
-  absl::flat_hash_set<const Waiter*> granted_;  // the same for the granted alone
+  absl::flat_hash_set<const Waiter*> moved_;    // granted, or made upgrades; null: the checked request
+  absl::flat_hash_set<const Waiter*> granted_;  // the granted ones only
   absl::flat_hash_map<std::string_view, std::vector<PlayedQueue*>> held_in_;
   bool asker_goes_on_ = false;
   size_t steps_ = 0;

@@ -1,4 +1,4 @@
-// Deadlocks.
+// Deadlock detection.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,8 @@
 
 namespace holdfast {
 
-// Whether `owner`, waiting for the key as described, would wait for itself in the end.
+// Whether `owner`, if it waited in queue `q` with this capacity, would in the end wait for itself.
+// `upgrade`: the owner holds the key in a weaker mode.
 bool would_deadlock(Context& ctx, const WaitQueue* q, std::string_view owner, Capacity capacity,
                     bool upgrade);
 

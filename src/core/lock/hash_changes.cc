@@ -1,4 +1,4 @@
-// Where hashes change, and change their form.
+// Changes of hashes, and their conversion from the packed to the big form.
 #include "core/lock/hash_changes.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace holdfast {
 
 namespace {
 
-// A value as long as the one before is written over it. False: nothing was done.
+// Writes a value over the old one if both have the same size. Returns false if it changed nothing.
 bool overwrite(std::string_view packed, std::string_view field, std::string_view value) {
   const auto old = PackedHash(packed).find(field);
   if (!old || old->size() != value.size()) return false;
@@ -25,7 +25,8 @@ bool fit_packed(const Limits& limits, std::span<const std::string_view> pairs) {
                      [&](std::string_view text) { return text.size() <= limits.hash_packed_value_bytes; });
 }
 
-// Sets the fields of a packed hash. Nullopt: they are too many for one.
+// Sets the fields of a packed hash. Returns the number of new fields, or nullopt if a packed hash cannot
+// have so many.
 std::optional<size_t> set_packed(const Limits& limits, PackedHashEditor& packed,
                                  std::span<const std::string_view> pairs) {
   size_t size = PackedHash(packed.bytes()).size();
@@ -46,7 +47,7 @@ std::unique_ptr<HashBody> unpack(uint64_t seed, std::string_view packed) {
   return body;
 }
 
-// Runs a change of a big hash; the keyspace hears of what it has grown by.
+// Runs a change of a big hash, and reports its growth in bytes to the keyspace.
 template <class Change>
 size_t change_body(Keyspace& keys, const Entry& e, Change change) {
   HashBody& body = *hash_body_of(e);
@@ -56,7 +57,7 @@ size_t change_body(Keyspace& keys, const Entry& e, Change change) {
   return n;
 }
 
-// What put_value() does for a value that was changed where it is.
+// Does the work of put_value() for a value that was changed in place.
 void record_set(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client) {
   set_held_since(*f, ctx.now.mono);
   record_part_change(ctx, db, f, client);
@@ -141,7 +142,7 @@ std::unique_ptr<HashBody> release_big_hash(Keyspace& keys, Keyspace::Found& f) {
   assert(type_of(*f) == EntryType::kBigHash);
   std::unique_ptr<HashBody> body(hash_body_of(*f));
   keys.add_body_growth(-static_cast<int64_t>(body->bytes()));
-  f->type = static_cast<uint64_t>(EntryType::kString) & 7U;  // so that the body outlives the value
+  f->type = static_cast<uint64_t>(EntryType::kString) & 7U;  // so that rewrite() does not free the body
   keys.rewrite(f, EntryType::kHash, {});
   return body;
 }

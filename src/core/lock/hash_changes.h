@@ -1,5 +1,5 @@
-// Changes of the hash that a key holds, by keys.h, so that WATCH, caches and queues hear of them; the
-// keyspace event is the command's.
+// Changes of the hash that a key holds. They go through keys.h, so that WATCH, client caches and queues see
+// them. The command sends the keyspace event.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,22 @@
 
 namespace holdfast {
 
-// Sets fields; `pairs` is field, value, field, value ... The key holds a hash, or nothing yet: `f` must be
-// find_any()'s for it. The deadline stays. Returns how many fields are new.
+// Sets fields; `pairs` is field, value, field, value ... The key holds a hash, or nothing yet; `f` must be
+// the result of find_any() for it. The deadline stays. Returns the number of new fields.
 size_t set_fields(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f,
                   std::span<const std::string_view> pairs, ConnId client);
 
-// Erases fields of a hash; the key goes with the last, as by remove_key(). Returns how many there were.
+// Erases fields of a hash. The last field removes the key, as remove_key() does. Returns the number of
+// erased fields.
 size_t erase_fields(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f,
                     std::span<const std::string_view> fields, ConnId client);
 
-// Gives the key a hash body, as put_value() does with other values.
+// Sets the key to a hash body, as put_value() does with other values. Takes ownership of `body`.
 void put_big_hash(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f,
                   std::unique_ptr<HashBody> body, ConnId client);
 
-// Takes the body out of a kBigHash, for put_big_hash() to give it to another key: nothing is copied. The
-// entry is left with an empty small hash, which no key may show: remove_key() has to follow at once.
+// Takes the body out of a kBigHash without a copy, so that put_big_hash() can move it to another key. The
+// entry keeps an empty small hash, which no client may see: the caller must call remove_key() at once.
 std::unique_ptr<HashBody> release_big_hash(Keyspace& keys, Keyspace::Found& f);
 
 }  // namespace holdfast

@@ -1,5 +1,5 @@
-// The life of a hold: found, renewed, ended. Everything that ends one passes through here, so that its
-// listeners, its lock-delay and the waiters of its key are never forgotten.
+// The life of a hold: look-up, renewal, end. Every end of a hold passes through this file, so that its
+// listeners, its lock-delay and the waiters of its key are always served.
 #include "core/lock/holds.h"
 
 #include "core/events/change_events.h"
@@ -50,7 +50,7 @@ void count_end(Context& ctx, End why) {
   if (why == End::kBroken) ++ctx.s.stats.broken_holds;
 }
 
-// What the end of a hold sets off beside the key: notice, session, lock-delay, counters.
+// The effects of the end of a hold beside the key: push, session, lock-delay, counters.
 void finish_hold(Context& ctx, DbIndex db, Keyspace::Found& f, const Attachment& a, std::string_view owner,
                  End why, TimeMs at) {
   count_end(ctx, why);
@@ -64,7 +64,7 @@ void finish_hold(Context& ctx, DbIndex db, Keyspace::Found& f, const Attachment&
   ctx.s.queues.mark_ready(q);
 }
 
-// Removes an entry whose holds have all ended; where there is a queue, a placeholder keeps its place.
+// Removes an entry whose holds have all ended. A key with a queue keeps a placeholder entry.
 void drop_entry(Context& ctx, DbIndex db, Keyspace::Found& f) {
   Keyspace& keys = ctx.keys(db);
   journal_key(ctx, db, key_of(*f));
@@ -84,7 +84,7 @@ void drop_entry(Context& ctx, DbIndex db, Keyspace::Found& f) {
 void end_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
   if (!is_hold(*f)) return;
   if (!f->attached && ctx.s.pubsub.empty()) [[likely]]
-    return count_end(ctx, why);  // nobody else is concerned
+    return count_end(ctx, why);  // no listener, no attachment
   finish_hold(ctx, db, f, take_attachment(ctx, db, f), value_of(*f), why, at);
 }
 
@@ -207,7 +207,7 @@ void raise_token(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, c
 
 const Conn* client_of(const EngineState& s, const Entry& e) {
   const Conn* c = s.conns.find_bits(e.client_bits);
-  // After 2^24 connections the bits come again: then the one that has them now is younger than the hold.
+  // After 2^24 connections the bits repeat. A connection that reuses them is then younger than the hold.
   const bool sure = s.conns.opened() < (uint64_t{1} << 24U);
   return c != nullptr && (sure || c->opened <= renewed_at(e)) ? c : nullptr;
 }

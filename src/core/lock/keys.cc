@@ -19,7 +19,7 @@ void put_value(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, Ent
     f = keys.find_or_insert(key, type, bytes, ctx.now.mono).first;
   } else {
     if (type_of(*f) == EntryType::kLock) {
-      const std::string copy(bytes);  // it may have come from the entry that goes
+      const std::string copy(bytes);  // `bytes` may point into the removed entry
       remove_key(ctx, db, f, End::kOverwritten);
       f = keys.find(key);
       return put_value(ctx, db, key, f, type, copy, client);
@@ -45,14 +45,15 @@ void record_part_change(Context& ctx, DbIndex db, const Keyspace::Found& f, Conn
   touch(ctx, db, *f);
 }
 
-// A SET is a grant to those who listen; to all others its token is worth nothing until it is asked for.
+// For subscribers of lock events a SET is a grant. Without subscribers the hold gets its token only on
+// request.
 static void notify_set(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f) {
   if (ctx.s.pubsub.empty()) return;
   const Token token = exclusive_token(ctx, db, key, f);
   lock_event(ctx, key.bytes, "granted", value_of(*f), token);
 }
 
-// The string is another hold than before.
+// The string is a new hold: notifies subscribers and the queue of the key.
 static void notify_new_hold(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f) {
   notify_set(ctx, db, key, f);
   if (!f->has_queue) return;
@@ -109,7 +110,8 @@ void flush_db(Context& ctx, DbIndex db) {
   Keyspace& keys = ctx.keys(db);
   ctx.s.watches.break_db(ctx.s.conns, db,
                          [&](const std::string& key) { return bool{find_live(ctx, db, keys.key(key))}; });
-  // Only keys with somebody to tell need more than being forgotten.
+  // Only keys with a queue, an attachment or a lock body have clients to notify: these are removed one by
+  // one.
   std::vector<std::string> concerned;
   ctx.s.queues.for_each([&](const WaitQueue& q) {
     if (q.db == db) concerned.push_back(q.key_bytes);
@@ -126,11 +128,11 @@ void flush_db(Context& ctx, DbIndex db) {
   journal_flush(ctx, db);
   if (keys.is_bare()) return;
   ctx.s.flushed.push_back(std::move(ctx.s.dbs[db]));
-  // They must not come faster than they go.
+  // Flushed keyspaces must not be added faster than they are freed.
   while (ctx.s.flushed.size() > kDatabases && free_some(ctx.s)) {
   }
   ctx.s.dbs[db] = std::make_unique<Keyspace>(ctx.s.config.hash_seed, ctx.s.pages);
-  // Placeholders of the queues move to the new keyspace.
+  // The new keyspace gets the placeholders of the queues.
   ctx.s.queues.for_each([&](const WaitQueue& q) {
     if (q.db != db) return;
     ctx.s.dbs[db]->find_or_insert(q.key(), EntryType::kNone, {}, ctx.now.mono).first->has_queue = 1;

@@ -1,5 +1,5 @@
-// Keys and their values: found, never past their deadline, and changed in the way that ends holds, wakes
-// waiters and is written to the journal.
+// Keys and their values. A look-up never returns an expired value. Each change ends holds, wakes waiters
+// and writes to the journal as it must.
 #pragma once
 
 #include <string_view>
@@ -10,47 +10,46 @@
 
 namespace holdfast {
 
-// The entry of a key, never a due one: what was due is ended first. May be a placeholder.
+// Returns the entry of a key, which may be a placeholder. Expires first all of it that is due.
 inline Keyspace::Found find_any(Context& ctx, DbIndex db, const Key& key) {
   Keyspace::Found f = ctx.keys(db).find(key);
   if (f && is_due(*f, ctx.due)) [[unlikely]]
     expire_key(ctx, db, f);
   return f;
 }
-// The same, but nothing where nobody holds the key.
+// The same, but returns nothing for a placeholder (a key without holder and value).
 inline Keyspace::Found find_live(Context& ctx, DbIndex db, const Key& key) {
   Keyspace::Found f = find_any(ctx, db, key);
   if (f && type_of(*f) == EntryType::kNone) f = {};
   return f;
 }
 
-// Gives the key a value of a type that has no holders of its own, as put_string() does; `bytes` is what the
-// entry is to hold. What was there before is overwritten.
+// Sets the key to a value of a type without holders of its own, as put_string() does. `bytes` is the new
+// content of the entry. The former value is overwritten.
 void put_value(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, EntryType type,
                std::string_view bytes, ConnId client);
-// A value was changed within its entry, or rewritten there.
+// Records that a value was changed within its entry, or rewritten there.
 void record_value_change(Context& ctx, DbIndex db, const Keyspace::Found& f, ConnId client);
-// The same, where the journal has been told already of the part that changed.
+// The same, if the journal already has a record of the changed part.
 void record_part_change(Context& ctx, DbIndex db, const Keyspace::Found& f, ConnId client);
 
-// Makes the key a string, with `client` as the one who set it. Another value than before is another hold;
-// the same value keeps token and attachment. The deadline stays; a new key has none. `f` must be
-// find_any()'s for the key.
-// `token` is the new hold's where it is given.
+// Makes the key a string, set by `client`. A different value is a new hold; the same value keeps token and
+// attachment. The deadline stays; a new key has none. `f` must be the result of find_any() for the key.
+// `token`, if given, is that of the new hold.
 void put_string(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
                 ConnId client, Token token = {});
 
-// The same for a string that is there and changes from place `at` on: a large one is changed where it is.
-// Between its end and `at` come zeros.
+// The same for an existing string that changes from offset `at` (bytes) on. A large string is changed in
+// place. Zeros fill a gap between its end and `at`.
 void put_string_part(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, size_t at,
                      std::string_view part, ConnId client);
 
 // Sets the deadline of the key and of all its holds.
 void set_key_deadline(Context& ctx, DbIndex db, Keyspace::Found& f, TimeMs deadline, ConnId client);
-// When the key will be gone: the latest deadline of its holds.
+// The time at which the key will be removed: the latest deadline of its holds.
 TimeMs key_deadline(const Entry& e);
 
-// Empties a database; its queues are served before the turn ends.
+// Empties a database. Its queues are served before the engine call ends.
 void flush_db(Context& ctx, DbIndex db);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// The steps of a lease over its keys.
+// Grants, confirms, renews and ends leases.
 #include "core/lock/leases.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ void end_lease(Context& ctx, LiveLease* lease, LeaseState state) {
   ctx.s.leases.end(lease, state);
 }
 
-// Whether the lease still has all its keys; otherwise it is over.
+// Returns whether the lease still has all its keys; if not, ends it as expired.
 bool is_whole(Context& ctx, LiveLease* lease) {
   const bool whole =
       std::ranges::all_of(lease->keys, [&](const auto& key) { return bool{find_own(ctx, *lease, key)}; });
@@ -46,8 +46,8 @@ bool is_free(Context& ctx, DbIndex db, const Key& key) {
   return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(ctx, db, *f));
 }
 
-// One token for all keys: larger than any that a grant of one of them had. None where other keys would get
-// ahead of the clock with them.
+// Returns one token for all keys, larger than every earlier token of them. Returns token 0 if other keys
+// would get too far ahead of the clock with it (the limit of the token lead).
 Token token_for(Context& ctx, const Keyspace& keys, std::span<const LeaseItem> documents) {
   Tokens& tokens = ctx.s.tokens;
   const uint64_t limit = near_token(ctx.s.config, ctx.now);

@@ -1,5 +1,6 @@
-// Leases: documents put under several keys at once, for a while; then made permanent, or taken back. A key
-// is the lease's own as long as it holds the string that the lease put there, which its attachment tells.
+// Leases: documents written to several keys at once, for a limited time; later confirmed (made permanent)
+// or cancelled. A key belongs to the lease as long as it holds the string that the lease wrote. The
+// attachment of the key tells this.
 #pragma once
 
 #include <optional>
@@ -22,19 +23,19 @@ struct LeaseGrant {
   std::vector<std::string_view> colliding;  // keys that are not free
 };
 
-// All keys are free: all are written. Else nothing is, nor where one has tokens so far ahead of the clock
-// that the others cannot follow it: then none collides. The id must not be a live lease's, the keys must
-// differ.
+// Writes all keys if all are free; else writes nothing and returns the colliding keys. Also writes nothing
+// if the tokens of one key are too far ahead of the clock for the other keys; then `colliding` is empty.
+// The id must not be that of a live lease, and the keys must differ.
 LeaseGrant grant_lease(Context& ctx, Conn& c, std::string_view id, DurationMs ttl,
                        std::span<const LeaseItem> documents);
 
-// `client` is who asks. False where a key is gone or was overwritten; the lease has then ended as expired
-// and the keys that were left to it are removed.
+// `client` is the connection of the request. Return false if a key was removed or overwritten; the lease
+// has then ended as expired, and its remaining keys are removed.
 bool confirm_lease(Context& ctx, LiveLease* lease, ConnId client);
 bool renew_lease(Context& ctx, LiveLease* lease, DurationMs ttl, ConnId client);
 void cancel_lease(Context& ctx, LiveLease* lease);
 
-// Its time is over: its keys go, also those whose expiry somebody changed.
+// Ends a lease whose TTL has passed. Removes its keys, also those whose expiry a command changed.
 void expire_lease(Context& ctx, LiveLease* lease);
 
 }  // namespace holdfast

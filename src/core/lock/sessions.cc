@@ -1,4 +1,4 @@
-// SESSION holds: noted with their connection, ended with it, now or after the session grace.
+// SESSION holds: recorded with their connection, and ended with it, at once or after the session grace.
 #include "core/lock/sessions.h"
 
 #include "core/lock/keys.h"
@@ -7,7 +7,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr DurationMs kPause{1};  // between two steps of many holds
+constexpr DurationMs kPause{1};  // between two steps, if the holds are many
 
 const Attachment* attachment_of_owner(Context& ctx, const Keyspace::Found& f, const HoldName& name) {
   if (!is_hold(*f)) return nullptr;
@@ -23,7 +23,7 @@ void end_session_hold(Context& ctx, const SessionEnd& end, const HoldName& name,
   if (!f) return;
   const Attachment* a = attachment_of_owner(ctx, f, name);
   if (a == nullptr || !a->session || a->conn != end.conn || a->session_number != end.number)
-    return;  // released, or taken over by another connection, or by this one after RESET
+    return;  // released, or acquired again by another connection, or by this one after RESET
   if (type_of(*f) == EntryType::kString) {
     remove_key(ctx, name.db, f, End::kDisconnected, at);
     return;
@@ -31,7 +31,7 @@ void end_session_hold(Context& ctx, const SessionEnd& end, const HoldName& name,
   end_holder(ctx, name.db, f, lock_body_of(*f)->find(name.owner), End::kDisconnected, at);
 }
 
-// Ends some of them, and takes those out of the set.
+// Ends up to kMost of the holds, and removes those from the set.
 void end_some(Context& ctx, SessionEnd& end, TimeMs at) {
   constexpr int kMost = 100;
   auto it = end.holds.begin();

@@ -1,5 +1,5 @@
-// Waiting: who stands in a key's queue, and who is let in when the key changes. First come, first served; a
-// change wakes exactly those that it admits.
+// Waiting: the queue of each key, and the grants to waiters when the key changes. The order is FIFO; a
+// change wakes exactly the waiters that it admits.
 #include "core/lock/waiting.h"
 
 #include "core/events/change_events.h"
@@ -42,7 +42,7 @@ std::unique_ptr<Waiter> make_waiter(const Context& ctx, const Conn& c, const Loc
   return w;
 }
 
-// Takes a waiter out of its queue and off its connection. A blocked connection may go on.
+// Removes a waiter from its queue and from its connection. A blocked connection resumes.
 std::unique_ptr<Waiter> dequeue(Context& ctx, Waiter* w) {
   ctx.s.timers.cancel(w);
   ctx.s.queues.mark_ready(w->queue);
@@ -65,7 +65,7 @@ Reply open_push(Context& ctx, Conn& c, size_t elements, std::string_view what, c
   return push;
 }
 
-// CLIENT REPLY, for an answer that comes later than its request.
+// CLIENT REPLY, for a reply that follows later than its request: returns whether the reply is not wanted.
 bool is_muted(Conn& c) {
   const bool muted = c.reply_mode == ReplyMode::kOff || c.reply_mode == ReplyMode::kSkip;
   if (c.reply_mode == ReplyMode::kSkip) c.reply_mode = ReplyMode::kOn;
@@ -86,7 +86,7 @@ void answer_grant(Context& ctx, const Waiter& w, Token token) {
   reply.integer(static_cast<int64_t>(token.value));
 }
 
-// Whether it left the queue.
+// Returns whether the waiter was granted and left the queue.
 bool try_grant(Context& ctx, Waiter* w) {
   if (ctx.s.conns.at(w->conn).leaving) return false;
   const auto token = try_admit(ctx, w->queue->db, w->conn, request_of(*w));
@@ -97,7 +97,7 @@ bool try_grant(Context& ctx, Waiter* w) {
   return true;
 }
 
-// With which capacity the owner holds the key; nullopt: it does not.
+// Returns the capacity with which the owner holds the key, or nullopt if it does not hold it.
 std::optional<Capacity> held_by(Context& ctx, const WaitQueue* q, const std::string& owner) {
   const Keyspace::Found f = find_live(ctx, q->db, q->key());
   if (!f) return std::nullopt;
@@ -108,9 +108,10 @@ std::optional<Capacity> held_by(Context& ctx, const WaitQueue* q, const std::str
   return is_hold(*f) && value_of(*f) == owner ? std::optional(kExclusive) : std::nullopt;
 }
 
-// An owner has become a holder: its other requests here are answered as if they came now, in the order in
-// which they came, so that a client that asked again is not left behind. One for the same or a weaker mode
-// is granted at once (the hold is converted); one for a stronger mode is an upgrade from now on.
+// Serves the other requests of an owner that has become a holder, as if they arrived now, in their order.
+// So a client that repeated its request does not stay in the queue behind its own hold. A request for the
+// same or a weaker mode is granted at once (the hold is converted). A request for a stronger mode becomes
+// an upgrade.
 void serve_owner(Context& ctx, WaitQueue* q, const std::string& owner) {
   for (Waiter* w : ctx.s.queues.of_owner_in(owner, q)) {
     const auto held = held_by(ctx, q, owner);
@@ -138,15 +139,14 @@ void retire_queue(Context& ctx, WaitQueue* q, Keyspace::Found& f) {
   ctx.s.queues.destroy(q);
 }
 
-// The holder and the next change of the key, for deadlock.cc and the timers.
+// Records the holder of the key for deadlock.cc, and sets the timer for the key's next change.
 void record_key_state(Context& ctx, WaitQueue* q, const Entry& e) {
   const bool exclusive = type_of(e) == EntryType::kString;
   ctx.s.queues.record_holder(q, exclusive ? value_of(e) : "", type_of(e) == EntryType::kLock);
   ctx.s.timers.set(q, q->delayed(ctx.due) ? std::min(q->delay_until, deadline_of(e)) : deadline_of(e));
 }
 
-// Those at the head whose connection has gone, at most so many: the steps of disconnect.h take out the
-// rest.
+// Removes at most `most` disconnected waiters from the head. The steps of disconnect.h remove the rest.
 void pass_leavers(Context& ctx, WaitQueue* q, size_t most) {
   for (; most > 0 && !q->waiters.empty() && ctx.s.conns.at(q->waiters.front()->conn).leaving; --most) {
     dequeue(ctx, q->waiters.front());
@@ -155,8 +155,9 @@ void pass_leavers(Context& ctx, WaitQueue* q, size_t most) {
 
 void serve(Context& ctx, WaitQueue* q) {
   constexpr size_t kMostLeavers = 400;
-  const Keyspace::Found now = find_any(ctx, q->db, q->key());  // ends what is due, which may free the key
-  const bool held = type_of(*now) == EntryType::kString;       // then nobody could come in
+  // Expires holds that are due, which may free the key.
+  const Keyspace::Found now = find_any(ctx, q->db, q->key());
+  const bool held = type_of(*now) == EntryType::kString;  // then no waiter can be granted
   serve_new_holders(ctx, q);
   if (!held) pass_leavers(ctx, q, kMostLeavers);
   while (!q->waiters.empty() && !q->delayed(ctx.due) && try_grant(ctx, q->waiters.front())) {
@@ -183,7 +184,8 @@ Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Foun
   const Limits& limits = ctx.s.config.limits;
   if (ctx.s.queues.waiting() >= limits.waiters) return {Admission::kTooMany, {}};
   WaitQueue* q = queue_of(ctx, c.db, r.key, f);
-  // Served at the end of the turn in any case: this sets its timer, or removes it again where nobody joins.
+  // The queue is served at the end of the engine call in any case. That sets its timer, or destroys the
+  // queue if it has no waiter.
   ctx.s.queues.mark_ready(q);
   if (q->waiters.size() >= limits.waiters_per_key) return {Admission::kTooManyOnKey, {}};
   record_key_state(ctx, q, *f);
@@ -201,7 +203,7 @@ Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Foun
 
 void serve_queues(Context& ctx) {
   if (!ctx.s.availability.grants(ctx.now.mono)) [[unlikely]]
-    return;  // those in the queues go on waiting
+    return;  // the waiters keep waiting
   while (WaitQueue* q = ctx.s.queues.take_ready()) serve(ctx, q);
 }
 
