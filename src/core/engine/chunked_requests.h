@@ -1,6 +1,6 @@
-// Requests that name very many things go in chunks, one in a turn, as nobody is to wait while a hundred
-// thousand channels are subscribed to. What is still to be run stands in Conn::chunks; meanwhile the
-// connection is blocked.
+// Chunked requests: a request with very many names runs in chunks, one per loop iteration. So a SUBSCRIBE
+// with 100,000 channels does not delay other clients. Conn::chunks keeps the deferred chunks; until the
+// last has run, the connection is blocked.
 #pragma once
 
 #include <string_view>
@@ -9,18 +9,19 @@
 
 namespace holdfast {
 
-// How many names a chunk has: about 0.1 ms.
+// Names per chunk. A chunk takes about 0.1 ms.
 inline constexpr size_t kChunkNames = 64;
 
-// The end of the arguments that are to be run now: what is behind has been put off. All, where the request
-// is part of a transaction or there are no later turns for it.
+// Defers the arguments beyond the first chunk. Returns the end index of the arguments that run now. Returns
+// argc() if the request is part of a transaction or cannot continue in a later loop iteration.
 size_t defer_rest(Request& r);
-// How many of the things that no argument names are to be taken now: see defer_again().
+// The number of items to process now, for a request whose arguments do not name its items: see
+// defer_again().
 size_t chunk_size(const Request& r);
-// The same command without arguments comes again.
+// Defers the same command without arguments: it runs again as the next chunk.
 void defer_again(Request& r);
 
-// Runs a chunk of somebody's.
+// Runs the next chunk of the connection that is first in EngineState::unfinished.
 void run_chunk(Context& ctx);
 
 }  // namespace holdfast

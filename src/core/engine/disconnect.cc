@@ -1,4 +1,4 @@
-// The steps of leaving.
+// The steps of a disconnect.
 #include "core/engine/disconnect.h"
 
 #include <utility>
@@ -13,10 +13,10 @@ namespace holdfast {
 
 namespace {
 
-// What one step may take of each kind: about 0.1 ms.
+// Entries of each kind that one step removes. A step takes about 0.1 ms.
 constexpr size_t kStepEntries = 25;
 
-// Whether all is done: then the connection is no more.
+// Runs one step. Returns true if it was the last; the connection is then destroyed.
 bool leave_some(Context& ctx, Conn& c) {
   cancel_waits(ctx, c, kStepEntries);
   unsubscribe_all(ctx, c, kStepEntries);
@@ -39,7 +39,7 @@ bool leave_some(Context& ctx, Conn& c) {
 
 void begin_disconnect(Context& ctx, Conn& c) {
   c.leaving = c.closing = true;
-  c.dirty = true;  // so that it is not named to the shell any more
+  c.dirty = true;  // so that the shell does not get it in Effects::dirty
   c.blocked_on = nullptr;
   ctx.s.deferred_free.take(c.postponed.memory());
   c.postponed.clear();

@@ -1,6 +1,7 @@
-// A connection goes: what it has in queues and indexes is taken out. Somebody may have a hundred thousand
-// waits, watches and subscriptions, and nobody is to wait for their end; so a large one goes in steps.
-// Meanwhile it stands in the table as Conn::leaving: nothing is granted or written to it.
+// Disconnect: removes a connection's entries from queues and indexes. A connection may have 100,000 waits,
+// watches and subscriptions, and their removal must not delay other clients. So a large connection is
+// removed in steps. Meanwhile it stays in the table with Conn::leaving set: nothing is granted or written
+// to it.
 #pragma once
 
 #include "core/state/conn.h"
@@ -9,9 +10,10 @@ namespace holdfast {
 
 struct Context;
 
-// The first step, and for most the last. Its SESSION holds end when the rest is done.
+// Runs the first step, which for most connections is the last. The SESSION holds end after the last step.
 void begin_disconnect(Context& ctx, Conn& c);
-// A step of the large one that is leaving. Whether there is none, or it is gone now.
+// Runs one step of the large connection that is disconnecting. Returns true if there is none, or if this
+// step was the last.
 bool resume_disconnect(Context& ctx);
 
 }  // namespace holdfast

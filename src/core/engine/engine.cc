@@ -1,4 +1,5 @@
-// The door: each verb makes a turn, does its work, lets in who may come in, and leaves the effects.
+// The public interface. Each call makes a Context, does its work, serves the queues, and returns the
+// effects.
 #include "core/engine/engine.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ EngineState::EngineState(Config c)
           std::make_unique<ScriptHost>(config.limits.script_memory_bytes, config.limits.script_run_bytes)),
       task(std::make_unique<ResumableRequest>(*this)),
       acl(config.requirepass) {
-  // The shell has tried them before it made an engine.
+  // The shell has validated the text before it made the engine.
   const std::string wrong = acl.load(config.acl_text, config.acl_source);
   assert(wrong.empty());
   for (const AheadToken& saved : config.tokens_ahead) tokens.restore(saved);
@@ -45,8 +46,8 @@ EngineState::EngineState(Config c)
   memory.startup_bytes = sizeof(EngineState) + kDatabases * sizeof(Keyspace) + scripts->memory_bytes();
 }
 
-// Timers must be disarmed before their owners go, and a script under way has to end, as its stack is to be
-// given back.
+// Timers must be disarmed before their owners are destroyed. A running script must end first, as its stack
+// is freed.
 EngineState::~EngineState() {
   while (task->fiber.under_way()) {
     scripts->kill("ERR Script killed: the server stops.");
@@ -78,7 +79,7 @@ void fire(Context& ctx, Timer* timer) {
 
 void fire_due_timers(Context& ctx) {
   if (ctx.s.availability.loading) [[unlikely]]
-    return;  // what has been read so far is not yet how things are
+    return;  // the state read so far is not yet complete
   while (Timer* timer = ctx.s.timers.take_due(ctx.now.mono)) {
     ctx.due = timer->at();
     fire(ctx, timer);
@@ -86,8 +87,8 @@ void fire_due_timers(Context& ctx) {
   ctx.due = ctx.now.mono;
 }
 
-// One database after the other, the next first the next time, so that a storm in one does not starve the
-// others.
+// Expires entries of one database after the other. The next call starts with the next database, so that
+// many expiries in one do not starve the other ones.
 void expire_due_entries(Context& ctx, size_t budget) {
   for (int i = 0; i < kDatabases && budget > 0; ++i) {
     const DbIndex db = ctx.s.next_db_to_expire;
@@ -130,7 +131,7 @@ bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
     return false;
   }
   if (s_->task->fiber.under_way()) [[unlikely]] {
-    ctx.now = s_->task->turn->now;  // a script is a single moment to everybody
+    ctx.now = s_->task->turn->now;  // for all clients a script is one moment
     ctx.due = s_->task->turn->due;
     dispatch_request_while_busy(ctx, c, argv);
     return !is_blocked(c) && !c.closing;
@@ -165,7 +166,8 @@ void Engine::drop(ConnId conn, Now now, Effects& fx) {
   finish_journal(ctx);
 }
 
-// Lets a request that was put off go on for a while; what had to wait for its end follows.
+// Resumes the deferred request for one time slice. When it ends, does the work that had to wait for its
+// end.
 void Engine::resume_request(Now now, Effects& fx) {
   const ConnId conn = s_->task->conn;
   const size_t answered = s_->conns.at(conn).out.size();
@@ -200,7 +202,7 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
     s_->pause.until.reset();
     run_postponed(ctx);
   }
-  if (s_->task->fiber.under_way()) return;  // of a script in the middle nobody hears
+  if (s_->task->fiber.under_way()) return;  // no effect of a deferred script is visible
   broadcast_invalidations(ctx);
   finish_journal(ctx);
   free_flushed(*s_);
@@ -283,7 +285,7 @@ std::string Engine::replay(std::string_view records, Now now) {
   Effects none;
   Context ctx = restoring_context(*s_, now, none);
   std::string wrong = holdfast::replay(ctx, records);
-  serve_ready_queues(ctx);  // nobody waits, but lock-delays end
+  serve_ready_queues(ctx);  // there are no waiters, but lock-delays end
   return wrong;
 }
 

@@ -1,5 +1,6 @@
-// The engine: requests in, replies and effects out. Deterministic: it has no clock, socket, file, thread or
-// random source of its own; the same calls give the same bytes. Not thread safe: one loop drives it.
+// The engine: it takes requests and produces replies and effects. Deterministic: it has no clock, socket,
+// file, thread or random source of its own; the same calls give the same bytes. Not thread safe: one event
+// loop drives it.
 #pragma once
 
 #include <memory>
@@ -27,99 +28,108 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // A new connection. `peer` and `local` are addresses as CLIENT LIST shows them ("127.0.0.1:4711",
-  // "/run/x.sock:0"). The engine does not count connections: the shell refuses those beyond the limit.
+  // Adds a connection and returns its id. `peer` and `local` are addresses as CLIENT LIST shows them
+  // ("127.0.0.1:4711", "/run/x.sock:0"). The engine has no limit of connections: the shell rejects those
+  // beyond it.
   ConnId open(std::string_view peer, std::string_view local, Now now);
 
-  // Runs one request. `argv` has at least one element; its views need to live only during the call. The
-  // replies are appended to output(conn), and `fx` is added to, not cleared. Everything due by `now` has
-  // happened before the request. Not to be called for a connection that is blocked() or closing(); returns
-  // whether it is neither now, so that its next request may follow.
+  // Runs one request. `argv` has at least one element; its views need to live only during the call. Appends
+  // the replies to output(conn), and adds to `fx` without clearing it. Everything due by `now` happens
+  // before the request. Must not be called for a connection that is blocked() or closing(). Returns true if
+  // the connection is neither after the call, so that its next request may follow.
   bool apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx);
 
-  // Answers a broken frame: "-ERR Protocol error: <why>", after which the connection is to close.
+  // Replies to a malformed frame with "-ERR Protocol error: <why>", and asks the shell to close the
+  // connection.
   void reject(ConnId conn, std::string_view why, Effects& fx);
 
-  // The connection has gone, whoever ended it: it leaves all queues and its SESSION holds end.
+  // Removes a connection that either side has closed: it leaves all queues, and its SESSION holds end.
   void drop(ConnId conn, Now now, Effects& fx);
 
-  // Does what is due: expiry, ends of waits and sessions. Removes at most `budget` expired entries that
-  // nobody waits for, so that a storm of them never holds the loop; next_deadline() tells when to come
-  // again.
+  // Does all work that is due: expiry, timeouts of waits, ends of sessions. Removes at most `budget`
+  // expired entries without waiters, so that very many of them never block the loop. next_deadline()
+  // returns the time of the next call.
   void tick(Now now, Effects& fx, size_t budget = 500);
 
-  // When tick() has next something to do: in the past where it has already; nullopt: not before a request.
+  // The time at which tick() next has work; in the past if it has work now. Returns nullopt if there is no
+  // work before the next request.
   std::optional<TimeMs> next_deadline() const;
 
-  // The unsent replies. The shell consumes what it has written; the engine appends. The buffer lives as
-  // long as the connection, and its address does not change.
+  // The unsent replies. The engine appends to the buffer; the shell removes the bytes that it has sent. The
+  // engine owns the buffer. It lives as long as the connection, and its address does not change.
   Buffer& output(ConnId conn);
 
-  // Empties a buffer whose memory is not needed any more; what is large goes back a little at a time.
+  // Empties a buffer whose memory is not needed any more. The engine frees large memory in small steps.
   void give_back(Buffer& buffer);
-  // The memory of a buffer of the shell's counts as used from now on; the engine must outlive it.
+  // Counts the memory of a buffer of the shell as used memory from now on. The engine must outlive the
+  // buffer.
   void count_memory(Buffer& buffer);
 
-  // Whether the connection waits (for a lock, for the end of its own long request or of CLIENT PAUSE):
-  // later requests of it have to wait in its input.
+  // Whether the connection waits (for a lock, for the end of its own long request or of CLIENT PAUSE). Its
+  // later requests must wait in its input.
   bool blocked(ConnId conn) const;
-  // Whether it is its own request that goes on in later turns, with nobody to wait for.
+  // Whether the connection has a chunked request that continues in later loop iterations without waiting
+  // for another client.
   bool runs_deferred(ConnId conn) const;
-  // Whether the connection is to be closed (QUIT, CLIENT KILL, a broken frame): no request is taken any
-  // more.
+  // Whether the shell must close the connection (QUIT, CLIENT KILL, a malformed frame). It must not pass
+  // further requests.
   bool closing(ConnId conn) const;
 
-  // Whether it has still to say who it is: see RequestParser::set_guest().
+  // Whether the connection still has to authenticate: see RequestParser::set_guest().
   bool is_guest(ConnId conn) const;
-  // Whether a connection may do without: "default" needs no password.
+  // Whether connections need no authentication: "default" needs no password.
   bool allows_unauthenticated() const;
 
-  // The most that a connection may leave unread, by what it is: one that has still to log in, a subscriber
-  // or any other. Where it has left more, output() overflowed: it is not whole, and must not be sent.
+  // The largest number of unsent reply bytes of a connection. It depends on its kind: not yet
+  // authenticated, subscriber, or normal. Beyond it output() has overflowed: it is incomplete, and the
+  // shell must not send it.
   size_t output_limit(ConnId conn) const;
-  // The most input of a connection that may wait to be parsed.
+  // The largest number of unparsed input bytes of a connection.
   size_t input_limit(ConnId conn) const;
-  // For a connection that has still to log in: the largest request of one, and what is read at once.
+  // For a connection that has not yet authenticated: the largest request, and the largest read, in bytes.
   static constexpr size_t kGuestInputBytes = size_t{256} << 10U;
 
-  // Bytes of input that are buffered and not parsed: for CLIENT LIST, and they count as used memory.
+  // Records the buffered, unparsed input bytes of a connection. CLIENT LIST shows them, and they count as
+  // used memory.
   void record_input(ConnId conn, size_t unparsed_bytes);
-  // For INFO: bytes read and written since the start, and connections refused.
+  // For INFO: record bytes read and written (added to the totals since the start), and rejected
+  // connections.
   void record_traffic(uint64_t read_bytes, uint64_t written_bytes);
   void record_rejected_connection();
 
   const Config& config() const;
 
-  // For the disk:
+  // For persistence:
 
-  // From now on what changes is recorded, in the form of journal.h.
+  // Records all changes from now on, in the format of journal.h.
   void keep_journal();
-  // The records since they were last cleared, which is the shell's to do once it has them. While a request
-  // is put off in the middle there is nothing to take: its changes are one.
+  // The records since the last clear; the shell clears them after it has copied them. Empty while a
+  // resumable request is deferred, as its changes are atomic.
   std::string_view journal_records();
-  // Whether they have anything that a client relies on, not only releases.
+  // Whether the records contain a change that a client relies on, not only releases.
   bool recorded_grants() const;
   void clear_journal_records();
-  // The records that follow go to another file, which has to make sense without those before.
+  // Starts a new journal file: the following records must be readable without the former ones.
   void begin_journal_file();
-  // The records that follow, for replay(), are those of another file.
+  // Tells replay() that the following records belong to another file.
   void begin_replayed_file();
-  // Does records again, before the first request. Empty, or what is wrong with them.
+  // Replays records, before the first request. Returns an empty string, or the error.
   std::string replay(std::string_view records, Now now);
-  // Everything that was kept has been read. Sessions of before end; the next tick sees to what is due.
+  // Ends loading, after all files are read. Sessions of the former process end; the next tick() handles all
+  // that is due.
   void finish_loading(Now now);
-  // What the disk lets the server do: the shell's to change, between requests.
+  // What the server may do, given the state of the disk. The shell changes it between requests.
   Availability& availability();
-  // Where keyspaces have their memory from: a shell that must not stand still gives it spare pages.
+  // The pool from which keyspaces allocate. A shell that must not block adds spare pages to it.
   PagePool& pages();
-  // Whether a snapshot may begin: no request is put off in the middle.
+  // Whether a snapshot may begin: no resumable request is deferred.
   bool at_rest() const;
   uint64_t largest_token() const;
-  // What has been given out.
+  // The tokens issued so far.
   const Tokens& tokens() const;
-  // The latest end of a hold that has been granted since the start, on the engine's clock.
+  // The latest deadline of all holds granted since the start, on the engine's clock.
   TimeMs latest_deadline() const;
-  // For Snapshot and Restore alone.
+  // For Snapshot and Restore only.
   EngineState& state() { return *s_; }
 
   // Asserts every invariant of every structure. Slow: for tests and the simulation.

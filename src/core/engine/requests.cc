@@ -1,4 +1,4 @@
-// What becomes of a request.
+// The checks, the queueing and the execution of a request.
 #include "core/engine/requests.h"
 
 #include <algorithm>
@@ -30,7 +30,8 @@ bool is_queued_in_multi(const Conn& c, const Command& command) {
   return c.transaction != nullptr && (command.flags & kInMulti) == 0;
 }
 
-// What a connection watches or listens to stays in memory. A few names are taken beyond the limit as well.
+// Commands whose names stay in memory: keys that a connection watches, channels that it subscribes to. A
+// few names are accepted even beyond the memory limit.
 bool keeps_names(const Command& command) {
   const Handler h = command.handler;
   return h == cmd_watch || h == cmd_subscribe || h == cmd_psubscribe || h == cmd_ssubscribe ||
@@ -44,7 +45,7 @@ bool keeps_many_names(const Conn& c, const Command& command, std::span<const std
   return bytes > kFewBytes;
 }
 
-// Whether memory has to be looked at before the request runs.
+// Whether used memory must be checked before the request runs.
 bool may_grow(const EngineState& s, const Conn& c, const Command& command) {
   if (s.config.limits.memory_bytes == 0 && !s.memory.over_limit) [[likely]]
     return false;
@@ -52,14 +53,16 @@ bool may_grow(const EngineState& s, const Conn& c, const Command& command) {
          keeps_names(command);
 }
 
-// What ends a transaction, or the connection, runs beyond the limit of memory as well.
+// Whether the command ends a transaction or the connection. Such a command runs even beyond the memory
+// limit.
 bool ends_transaction(const Command& command) {
   return command.handler == cmd_exec || command.handler == cmd_discard || command.handler == cmd_reset ||
          command.handler == cmd_quit;
 }
 
-// Memory is looked at once, before a request begins, so that a transaction or a script runs as a whole or
-// not at all. As in Redis, a transaction takes no more requests beyond the limit.
+// Checks used memory once, before a request begins, so that a transaction or a script runs completely or
+// not at all. As in Redis, a transaction accepts no more requests beyond the limit. Returns true if the
+// request is rejected.
 bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
                           std::span<const std::string_view> argv, Reply& reply) {
   const uint64_t limit = ctx.s.config.limits.memory_bytes;
@@ -78,12 +81,13 @@ bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
   return true;
 }
 
-// Runs a script, or compiles one: both may take long.
+// Whether the command runs or compiles a script: both may take long.
 bool is_script(const Command& command) {
   return (command.flags & kMovableKeys) != 0 || command.handler == cmd_script_load;
 }
 
-// Keeps a request for EXEC. What a transaction keeps is input not worked off yet, and shares its limit.
+// Queues a request for EXEC. The queued requests of a transaction are unprocessed input, and have the same
+// limit in bytes.
 void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<const std::string_view> argv,
                     Reply& reply) {
   Transaction& transaction = *c.transaction;
@@ -104,7 +108,8 @@ void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<c
   reply.simple("QUEUED");
 }
 
-// A request was refused before it could run: a transaction under way is broken, and EXEC itself ends it.
+// Marks the open transaction as broken, after a request was rejected before it could run. A rejected EXEC
+// ends the transaction.
 void fail_transaction(Context& ctx, Conn& c, std::string_view name) {
   if (c.transaction != nullptr) c.transaction->broken = true;
   if (!equals_ignore_case(name, "exec")) return;
@@ -112,7 +117,8 @@ void fail_transaction(Context& ctx, Conn& c, std::string_view name) {
   ctx.s.watches.clear(c);
 }
 
-// RESP2 cannot tell messages from replies, so that a subscriber may do little else.
+// RESP2 cannot distinguish messages from replies, so that a RESP2 subscriber may use only a few commands.
+// Returns true if the request is rejected.
 bool refuse_to_subscriber(const Conn& c, const Command& command, Reply& reply) {
   if (c.protocol >= 3 || c.subscriptions() == 0) [[likely]]
     return false;
@@ -150,8 +156,8 @@ bool refuse_while_busy(const Conn& c, const Command& command, Reply& reply) {
   return true;
 }
 
-// A web page may make a browser send lines here; what they say must not be done, whatever the server does.
-// True: the request was such a line, and its connection is closed.
+// A web page may make a browser send HTTP lines to this port. The server must not run them in any state.
+// Returns true if the request was such a line; its connection is then closed.
 bool refuse_http(Context& ctx, Conn& c, std::string_view word, size_t answered) {
   if (!equals_ignore_case(word, "post") && !equals_ignore_case(word, "host:")) return false;
   c.out.truncate(answered);
@@ -166,14 +172,14 @@ bool may_run_long(const Conn& c, const Command& command) {
   return command.handler == cmd_exec && c.transaction != nullptr && c.transaction->has_script;
 }
 
-// Where the request began, the output had not overflowed.
+// Removes the reply. Also resets the overflow mark, as the output had not overflowed before the request.
 void take_back(Conn& c, size_t answered) {
   c.out.truncate(answered);
   c.out.forget_overflow();
 }
 
-// CLIENT REPLY: takes back what was just answered where nobody wants it. The reply of a request that waits
-// is seen to when it comes.
+// CLIENT REPLY: removes the reply if the client does not want it. The reply of a waiting request is checked
+// when it is written.
 void obey_reply_mode(Conn& c, size_t answered) {
   switch (c.reply_mode) {
     case ReplyMode::kOn:
@@ -191,14 +197,14 @@ void obey_reply_mode(Conn& c, size_t answered) {
   }
 }
 
-// CLIENT CACHING speaks of the next command that is no CLIENT, or transaction, alone.
+// CLIENT CACHING applies only to the next command that is not CLIENT, or to the next transaction.
 void forget_caching(Conn& c) {
   if (c.tracking == nullptr || c.transaction != nullptr) return;
   const bool said_so = c.last_command != nullptr && c.last_command->container() == "client";
   if (!said_so) c.tracking->caching = false;
 }
 
-// Pushes that came while the connection's own request ran follow its reply.
+// Writes the pushes that arrived while the connection's own request ran: they follow its reply.
 inline void flush_later(Context& ctx, Conn& c) {
   c.running = false;
   if (c.out.overflowed() || c.later.overflowed()) [[unlikely]]
@@ -296,7 +302,7 @@ bool is_paused(const Context& ctx, const Conn& c, const Command& command,
 
 void postpone(Conn& c, std::span<const std::string_view> argv) {
   c.postponed.add(argv);
-  c.running = false;  // what it is told meanwhile reaches it
+  c.running = false;  // pushes reach the connection meanwhile
 }
 
 void run_postponed(Context& ctx) {

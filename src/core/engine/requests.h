@@ -1,5 +1,5 @@
-// One request, from the door to its reply: refused, queued for EXEC, put off by CLIENT PAUSE or by its own
-// length, or run.
+// One request from its arrival to its reply: it is rejected, queued for EXEC, deferred (by CLIENT PAUSE or
+// by its own length), or run.
 #pragma once
 
 #include <span>
@@ -9,23 +9,24 @@
 
 namespace holdfast {
 
-// The connection must be able to go on: not blocked, not closing.
+// Handles one request of a connection that is neither blocked nor closing.
 void dispatch_request(Context& ctx, Conn& c, std::span<const std::string_view> argv);
-// The same while a script is over its time: few commands run, all others are answered -BUSY.
+// The same while a script exceeds its time limit: few commands run, all others get -BUSY.
 void dispatch_request_while_busy(Context& ctx, Conn& c, std::span<const std::string_view> argv);
-// A request has been answered, now or, where it was put off, in an earlier turn. `answered` is the size
-// that the connection's output had before.
+// Completes a request after its reply: applies the reply mode, serves queues, sends invalidations and the
+// pushes that had to wait. A deferred request completes in a later loop iteration. `answered` is the size
+// of the connection's output (bytes) before the reply.
 void finish_request(Context& ctx, Conn& c, size_t answered);
 
-// Runs what CLIENT PAUSE has kept, once that is over.
+// Runs the requests that CLIENT PAUSE deferred, once the pause is over.
 void run_postponed(Context& ctx);
-// Runs what postpone() has kept with the connection.
+// Runs the request that postpone() stored with the connection.
 void dispatch_postponed(Context& ctx, Conn& c);
 
-// Whether the request has to wait.
+// Whether CLIENT PAUSE defers the request.
 bool is_paused(const Context& ctx, const Conn& c, const Command& command,
                std::span<const std::string_view> argv);
-// Keeps it; the connection is blocked until it has been run.
+// Stores the request with the connection, which is blocked until the request has run.
 void postpone(Conn& c, std::span<const std::string_view> argv);
 
 }  // namespace holdfast

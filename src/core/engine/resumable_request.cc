@@ -1,4 +1,4 @@
-// How a request is put off and taken up again.
+// Starts, defers and resumes the resumable request.
 #include "core/engine/resumable_request.h"
 
 #include <cassert>
@@ -27,7 +27,7 @@ void move_into(std::vector<T>& to, std::vector<T>& from) {
   from.clear();
 }
 
-// Whatever has come about so far is for the shell to do, though the task may not have ended.
+// Moves the effects so far to the shell's, though the request may not have ended.
 void hand_over(ResumableRequest& task, Effects& fx) {
   move_into(fx.dirty, task.fx.dirty);
   move_into(fx.wakes, task.fx.wakes);
@@ -42,7 +42,7 @@ void answer(ResumableRequest& task, Conn& c) {
   task.kept_argv.clear();
 }
 
-// The caller's arguments end with its call.
+// Copies the arguments, as the caller's views end with its call.
 void keep_arguments(ResumableRequest& task) {
   task.kept.assign(task.argv.begin(), task.argv.end());
   task.kept_argv.assign(task.kept.begin(), task.kept.end());

@@ -1,5 +1,6 @@
-// The one request that may take long: a script, or a transaction with one. It runs on a stack of its own,
-// so that it can be put off in the middle, and goes on in later turns.
+// The resumable request: a script, or a transaction with a script, which may take long. It runs on a fiber
+// (its own stack), so that it can be deferred in the middle and resumed in later loop iterations. There is
+// at most one at a time.
 #pragma once
 
 #include <optional>
@@ -22,25 +23,26 @@ struct ResumableRequest {
   explicit ResumableRequest(EngineState& s);
 
   Fiber fiber;
-  // What the request is given; it sees the time of its start all along.
+  // The effects and the Context of the request. Its time stays that of its start.
   Effects fx;
   std::optional<Context> turn;
   ConnId conn;
   const Command* command = nullptr;
   std::span<const std::string_view> argv;
-  Buffer out;  // its reply, which is appended to the connection's when it is whole
+  Buffer out;  // its reply; appended to the connection's output when it is complete
 
-  Request* request = nullptr;               // while it runs
-  std::vector<std::string> kept;            // its arguments, from when it is put off
-  std::vector<std::string_view> kept_argv;  // the same
-  std::vector<ConnId> gone;                 // connections that went meanwhile: the engine still knows them
+  Request* request = nullptr;               // null if none runs
+  std::vector<std::string> kept;            // copies of its arguments, once it is deferred
+  std::vector<std::string_view> kept_argv;  // views of `kept`
+  std::vector<ConnId> gone;                 // connections that disconnected meanwhile, still in the table
 };
 
-// Runs a request on the task's stack. True: it has ended, and its reply stands in `c`. False: it has been
-// put off, and the connection is blocked until finish_resumable_request().
+// Runs a request on the fiber. Returns true if it has ended; its reply is then in the output of `c`.
+// Returns false if it is deferred; the connection is then blocked until resume_resumable_request() returns
+// true.
 bool start_resumable_request(Context& ctx, Conn& c, const Command& command,
                              std::span<const std::string_view> argv);
-// Lets what has been put off go on. True: it has ended, and so on.
+// Resumes the deferred request. Returns the same as start_resumable_request().
 bool resume_resumable_request(EngineState& s, Effects& fx);
 
 }  // namespace holdfast
