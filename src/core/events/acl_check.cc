@@ -1,4 +1,4 @@
-// What a connection's user may do, and what becomes of a connection whose user changes.
+// Permission checks, ACL LOG, and the effect of user changes on connections.
 #include "core/events/acl_check.h"
 
 #include <absl/container/flat_hash_set.h>
@@ -42,7 +42,8 @@ bool may_run(const AclSelector& s, const Command& command, std::span<const std::
   return std::ranges::any_of(words->second, [&](const auto& w) { return equals_ignore_case(w, argv[1]); });
 }
 
-// The keys of a lease, which its later commands do not name.
+// Returns the keys of a lease: LEASE CANCEL, CONFIRM, INFO and RENEW do not name them. Null for other
+// commands, or if there is no such lease.
 const std::vector<std::string>* keys_of_lease(const EngineState& s, const Command& command,
                                               std::span<const std::string_view> argv) {
   for (const Handler by_id : {cmd_lease_cancel, cmd_lease_confirm, cmd_lease_info, cmd_lease_renew}) {
@@ -117,7 +118,7 @@ std::string_view short_text(Denial why) {
 
 }  // namespace
 
-// Of several refusals the one that came furthest is told.
+// If several selectors reject the request, returns the verdict of the check that got furthest.
 Verdict check_permission(const EngineState& s, const AclUser& user, const Command& command,
                          std::span<const std::string_view> argv) {
   Verdict worst = check_selector(s, user.root, command, argv);
@@ -151,7 +152,7 @@ void become_user(const EngineState& s, Conn& c, const AclUser& user) {
 
 void apply_users(Context& ctx) {
   const EngineState& s = ctx.s;
-  absl::flat_hash_set<const AclUser*> present;  // where a connection points to may be gone
+  absl::flat_hash_set<const AclUser*> present;  // a connection may point to a removed user
   for (const auto& [name, user] : s.acl.users()) present.insert(user.get());
   s.conns.for_each([&](Conn& c) {
     const bool same = present.contains(c.user);

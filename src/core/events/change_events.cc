@@ -1,4 +1,4 @@
-// Where changes are told.
+// Publishes events of changes.
 #include "core/events/change_events.h"
 
 #include <string>

@@ -11,7 +11,7 @@ namespace holdfast {
 
 namespace {
 
-// Redis's letters for what a connection is and does.
+// The letters of Redis for the state of a connection.
 std::string flags_of(const Conn& c) {
   std::string flags;
   if (c.monitor) flags += 'O';

@@ -1,4 +1,4 @@
-// A connection in words, for people.
+// A connection as text, for CLIENT LIST and the log.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@ namespace holdfast {
 struct Conn;
 struct Context;
 
-// Of what a client says of itself. Redis has no limit; libraries send some dozens of bytes.
+// The largest size in bytes of a name that a client sets (its own or its library's). Redis has no limit;
+// libraries send a few dozen bytes.
 inline constexpr size_t kMaxNameBytes = 512;
 
-// Why a client's name, or that of its library, is refused; `what` is what the error calls it. Empty: it is
-// not.
+// Checks a client's name, or that of its library. Returns the error, or an empty string if the name is
+// valid. `what` names the field in the error.
 std::string wrong_name(std::string_view text, std::string_view what);
 
 // One line of CLIENT LIST: the fields of Redis 7.2 in their order, then Holdfast's own.

@@ -1,5 +1,5 @@
-// Who is told of which key. A key is forgotten when its readers have been told: they read it again or do
-// not care any more.
+// Sends invalidations. A key is removed from the table when its readers got the message: they read it again
+// or do not need it any more.
 #include "core/events/invalidate.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace holdfast {
 
 namespace {
 
-// Where a message for the connection goes: to itself, or to the one it named by REDIRECT. Null: that has
-// gone, or it could not tell the message from a reply.
+// The connection that gets the message: itself, or the one named by REDIRECT. Returns null if that one
+// disconnected, or if it could not distinguish the message from a reply.
 Conn* receiver_of(Context& ctx, Conn& c) {
   ClientTracking& own = *c.tracking;
   if (own.redirect == 0) return c.protocol >= 3 ? &c : nullptr;
@@ -33,7 +33,8 @@ Conn* receiver_of(Context& ctx, Conn& c) {
   return nullptr;
 }
 
-// The head of an invalidation; what is invalid follows. RESP2 can only hear of it as of a message.
+// Writes the head of an invalidation; the caller appends the keys. A RESP2 client gets it as a Pub/Sub
+// message.
 std::optional<Reply> open_invalidation(Context& ctx, Conn& c) {
   Conn* to = receiver_of(ctx, c);
   if (to == nullptr || to->closing) return std::nullopt;
@@ -56,7 +57,7 @@ void tell_keys(Context& ctx, Conn& c, const std::vector<std::string_view>& keys)
   for (const std::string_view key : keys) push->bulk(key);
 }
 
-// NOLOOP: whose own change it is hears nothing.
+// NOLOOP: whether the change is the client's own, of which it gets no message.
 bool is_own(const Conn& c, uint64_t changed_by) { return c.tracking->noloop && c.id.serial == changed_by; }
 
 void notify_readers(Context& ctx, decltype(Tracking::readers)::iterator it, bool own_too = false) {
@@ -75,15 +76,16 @@ void notify_readers(Context& ctx, decltype(Tracking::readers)::iterator it, bool
   }
 }
 
-// The table is full: what is forgotten must not be kept by its readers either, whoever made it full.
+// Evicts one key from the full table. Its readers must drop it from their caches too, so they get an
+// invalidation.
 void forget_some_key(Context& ctx) { notify_readers(ctx, ctx.s.tracking.readers.begin(), true); }
 
 size_t common_size(std::string_view a, std::string_view b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
-// Calls f(it) for each prefix of the key. The last prefix that is not behind `rest` in their order either
-// begins it, or tells how much of it those that do can have: so there is no need to look at all.
+// Calls f(it) for each prefix of the key, without a scan of all prefixes. The last prefix that sorts at or
+// before `rest` either is a prefix of it, or bounds the size of the remaining ones.
 template <class F>
 void for_each_prefix(Tracking& all, std::string_view key, F f) {
   std::string_view rest = key;
@@ -123,7 +125,7 @@ void broadcast(Context& ctx, const Tracking::Prefix& prefix) {
 
 }  // namespace
 
-// Whether keys have to be forgotten: there are too many, or they are the memory that is missing.
+// Whether keys must be evicted: they are too many, or memory is over its limit.
 static bool is_too_full(const EngineState& s) {
   const Limits& limits = s.config.limits;
   if (s.tracking.has_surplus(limits.tracking_keys)) return true;
@@ -135,7 +137,7 @@ void remember_reads(Context& ctx, Conn& c, const Command& command, std::span<con
   Tracking& all = ctx.s.tracking;
   const ClientTracking& own = *c.tracking;
   if (own.bcast || (command.flags & kReadOnly) == 0) return;
-  if ((command.flags & kMovableKeys) != 0) return;  // what a script reads is noted as it reads it
+  if ((command.flags & kMovableKeys) != 0) return;  // the reads of a script are recorded as they happen
   if ((own.optin && !own.caching) || (own.optout && own.caching)) return;
   const auto positions = key_positions(command, argv);
   if (!positions) return;
@@ -144,7 +146,8 @@ void remember_reads(Context& ctx, Conn& c, const Command& command, std::span<con
     if (made) all.reader_bytes += bytes_of_name(it->first);
     all.remembered += it->second.emplace(c.id.serial, c.id).second ? 1 : 0;
   }
-  // Beyond what this request has added the rest goes in steps: see forget_surplus_keys().
+  // Evicts as many keys as this request added. The remaining surplus is evicted in steps: see
+  // forget_surplus_keys().
   for (size_t steps = positions->size(); steps > 0 && is_too_full(ctx.s); --steps) forget_some_key(ctx);
 }
 
@@ -188,7 +191,7 @@ void broadcast_invalidations(Context& ctx) {
   const auto touched = std::exchange(ctx.s.tracking.touched, {});
   for (const std::string& prefix : touched) {
     const auto it = ctx.s.tracking.prefixes.find(prefix);
-    if (it == ctx.s.tracking.prefixes.end()) continue;  // nobody asks for it any more
+    if (it == ctx.s.tracking.prefixes.end()) continue;  // no client uses this prefix any more
     broadcast(ctx, it->second);
     it->second.changed.clear();
   }

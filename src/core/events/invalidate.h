@@ -1,4 +1,4 @@
-// CLIENT TRACKING: what is remembered of requests that read, and the messages when a key changes.
+// CLIENT TRACKING: records the keys that requests read, and sends messages when such a key changes.
 #pragma once
 
 #include <span>
@@ -11,20 +11,20 @@ namespace holdfast {
 struct Command;
 struct Context;
 
-// Notes that the connection may keep what this request has read.
+// Records the keys that this request read, as the client may cache them.
 void remember_reads(Context& ctx, Conn& c, const Command& command, std::span<const std::string_view> argv);
 
-// Forgets a few of the keys that are too many since the limit was lowered; their readers are told.
+// Evicts some of the tracked keys that exceed a lowered limit, and sends invalidations to their readers.
 void forget_surplus_keys(Context& ctx);
 
-// Tells who has read the key that it changed.
+// Sends invalidations to all readers of a key that changed; invalidate_all() for all keys.
 void invalidate(Context& ctx, std::string_view key);
 void invalidate_all(Context& ctx);
 
-// After a request: tells who made it of its own changes.
+// After a request: sends the client the invalidations of its own changes.
 void send_own_invalidations(Context& ctx);
 
-// Once a turn: tells those with BCAST what has changed.
+// Once per loop iteration: sends all changes to the clients with BCAST.
 void broadcast_invalidations(Context& ctx);
 
 void start_tracking(Context& ctx, Conn& c, ClientTracking wanted);

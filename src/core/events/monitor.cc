@@ -35,7 +35,8 @@ std::string line_of(Context& ctx, const Conn& from, const Command& command,
 
 void feed_monitors(Context& ctx, const Conn& from, const Command& command,
                    std::span<const std::string_view> argv, bool from_script) {
-  // Scripts are left out by their flag only because Redis shows them at another place.
+  // EVAL and its relatives have the flag only because Redis shows them at another place; they are shown
+  // here.
   const bool hidden = (command.flags & kSkipMonitor) != 0 && (command.flags & kMovableKeys) == 0;
   if (hidden || (command.flags & kAdmin) != 0) return;
   const std::string line = line_of(ctx, from, command, argv, from_script);
@@ -52,7 +53,7 @@ void stop_monitoring(Context& ctx, Conn& c) {
 }
 
 void cmd_monitor(Request& r) {
-  if (r.c.monitor) return;  // without an answer, as Redis
+  if (r.c.monitor) return;  // no reply, as in Redis
   r.s().monitors.push_back(r.c.id);
   r.c.monitor = true;
   r.reply.ok();

@@ -1,4 +1,4 @@
-// MONITOR: every request, shown to those who asked.
+// MONITOR: sends every request to the clients that asked for it.
 #pragma once
 
 #include <span>
@@ -10,11 +10,11 @@ struct Command;
 struct Conn;
 struct Context;
 
-// Shows a request of a connection, or of a script of its.
+// Sends a request of a connection, or of a script that it runs, to the monitors.
 void feed_monitors(Context& ctx, const Conn& from, const Command& command,
                    std::span<const std::string_view> argv, bool from_script);
 
-// A connection has gone, or was reset.
+// Removes a connection that disconnected or was reset from the monitors.
 void stop_monitoring(Context& ctx, Conn& c);
 
 }  // namespace holdfast

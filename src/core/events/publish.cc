@@ -1,4 +1,4 @@
-// Messages on their way to subscribers. One is encoded once for each protocol, however many hear it.
+// Sends messages to subscribers. A message is encoded once per protocol, for any number of subscribers.
 #include "core/events/publish.h"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace holdfast {
 
 namespace {
 
-// Steps (GlobSteps) that all patterns together may take for one message, however long the channel's name:
-// a millisecond. Each has its part of them, but never less than the fewest, which from 256 patterns on is
-// what each has.
+// Steps (GlobSteps) that all patterns together may take for one message, for any length of the channel's
+// name: about 1 ms. Each pattern has an equal part, but at least kFewestSteps. From 256 patterns on each
+// has exactly that.
 constexpr uint64_t kPublishSteps = uint64_t{1} << 18;
 constexpr uint64_t kFewestSteps = 1024;
 
@@ -40,10 +40,11 @@ class Message {
   Buffer resp3_;
 };
 
-// Whoever reads too slowly is cut off here already where one turn publishes much.
+// Disconnects a slow subscriber at once, as one loop iteration may publish many messages.
 void send(Context& ctx, Conn& c, Message& message) {
   if (c.closing) return;
-  // Its own message comes before the reply of its request, as in Redis 7.0, but not inside that of EXEC.
+  // A client's own message precedes the reply of its request, as in Redis 7.0, but is never inside the
+  // reply of EXEC.
   const bool at_once = c.running && !c.in_exec && c.reply_mode == ReplyMode::kOn;
   mark_dirty(ctx, c);
   Buffer& out = at_once ? c.out : push_to(ctx, c).out();
@@ -58,7 +59,8 @@ int64_t send_to(Context& ctx, const PubSub::Subscribers& subscribers,
   return static_cast<int64_t>(subscribers.size());
 }
 
-// The first byte of patterns that may match, or none: in the order of the tree, and each once.
+// Returns the first bytes of patterns that may match: in the order of the tree, each once. May contain an
+// empty string.
 std::vector<std::string_view> possible_beginnings(std::string_view channel) {
   std::vector<std::string_view> all = {"*", "?", "[", "\\", channel.substr(0, 1)};
   std::ranges::sort(all);

@@ -1,4 +1,4 @@
-// The writer of records. What reads them is replay_journal.cc.
+// The writer of records. replay_journal.cc reads them.
 
 #include "core/events/record_changes.h"
 
@@ -14,7 +14,7 @@ namespace holdfast {
 
 namespace {
 
-// A record beyond it is put off to the end of the turn.
+// A larger record (bytes) is deferred to the end of the loop iteration.
 constexpr size_t kLargeRecord = size_t{64} << 10U;
 
 void open_record(std::string& out, Record op, DbIndex number) {
@@ -22,7 +22,7 @@ void open_record(std::string& out, Record op, DbIndex number) {
   put_u8(out, number);
 }
 
-// A comparison, where the wall clock has not been moved.
+// Writes a clock record if the wall clock was moved; else costs one comparison.
 void record_clock(Context& ctx) {
   Journal& j = ctx.s.journal;
   if (j.ahead_ms == ctx.now.ahead_ms() || ctx.s.config.boot_id.empty()) return;
@@ -102,14 +102,14 @@ bool is_pending(const Journal& j, DbIndex db, std::string_view key) {
   return !j.large.empty() && j.large.contains(std::pair(db, std::string(key)));
 }
 
-// Of a value's record, about.
+// The approximate size of a value's record, in bytes.
 size_t record_bytes(const Entry& e) {
   constexpr size_t kHolderBytes = 64;
   if (type_of(e) == EntryType::kLock) return lock_body_of(e)->size() * kHolderBytes;
   return type_of(e) == EntryType::kBigHash ? hash_body_of(e)->bytes() : value_of(e).size();
 }
 
-// Whether a change of a part needs a record of its own: not while the whole key is about to be written.
+// Whether a change of a part needs its own record. It does not while the whole key is pending.
 bool begins_part(Context& ctx, DbIndex db, std::string_view key) {
   if (!ctx.s.journal.on || is_pending(ctx.s.journal, db, key)) return false;
   finish_journal(ctx);

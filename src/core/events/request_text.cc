@@ -13,8 +13,8 @@ namespace holdfast {
 
 namespace {
 
-// Whether an argument of ACL SETUSER may be a password or its hash, or have one in it. What is no rule may
-// be one without its sign.
+// Whether an argument of ACL SETUSER may be or contain a password or its hash. An argument that is not a
+// rule may be a password without its sign.
 bool may_be_password(std::string_view rule) {
   constexpr std::string_view kSigns = "+-~%&(";
   constexpr std::string_view kMarks = "><#!";
@@ -38,8 +38,8 @@ bool may_be_password(std::string_view rule) {
                               [&](std::string_view word) { return equals_ignore_case(rule, word); });
 }
 
-// Options whose values are, or have, passwords: those of this server and those of Redis, as a value is
-// secret also where the option is refused.
+// Options whose values are or contain passwords: those of this server and those of Redis. A value is secret
+// even if the option is rejected.
 bool names_secret(std::string_view option) {
   return std::ranges::any_of(
       std::initializer_list<std::string_view>{"requirepass", "user", "tls-key-file-pass",
@@ -60,7 +60,7 @@ bool is_secret_within(std::span<const std::string_view> argv, size_t first, size
 bool is_secret(const Command& command, std::span<const std::string_view> argv, size_t i) {
   if (command.handler == cmd_auth) return i > 0;
   if (command.handler == cmd_acl_setuser) return i > 2 && may_be_password(argv[i]);
-  // Whether names and values are in order is not known yet.
+  // The order of names and values has not been checked yet.
   if (command.handler == cmd_config_set) return i > 2 && names_secret(argv[i - 1]);
   if (command.handler == cmd_acl_dryrun) return is_secret_within(argv, 3, i);
   if (command.handler == cmd_command_getkeys || command.handler == cmd_command_getkeysandflags)

@@ -1,5 +1,4 @@
-// What is said of requests to people: who did what others may want to know of, and what is not for their
-// eyes.
+// Requests as text for operators: the audit log, quoting, shortening, and the removal of secrets.
 #pragma once
 
 #include <span>
@@ -16,19 +15,19 @@ inline constexpr std::string_view kRedacted = "(redacted)";
 // Whether an argument is a password, or may be one.
 bool is_secret(const Command& command, std::span<const std::string_view> argv, size_t i);
 
-// What of an argument's bytes SLOWLOG, ACL LOG and the log keep, as Redis does in SLOWLOG; and MONITOR, in
-// all of a request.
+// Sizes in bytes: of an argument in SLOWLOG, ACL LOG and the log (as in Redis's SLOWLOG), and of a whole
+// request in MONITOR.
 inline constexpr size_t kShownBytes = 128;
 inline constexpr size_t kMonitoredBytes = size_t{1} << 20U;
 
-// The text, or its first bytes and how many more there are.
+// Returns the text, or its first `most` bytes and the number of bytes cut off.
 std::string cut_text(std::string_view text, size_t most = kShownBytes);
 
-// As a person could type it: quoted, with escapes for what cannot be printed.
+// Appends the text in quotes, with escapes for unprintable bytes.
 void append_quoted(std::string& out, std::string_view text);
 
-// A line in the log on a request that changes more than one key's worth: it has been let in, and is about
-// to be done.
+// Writes a log line for a request that changes more than one key. Called after the request is admitted and
+// before it runs.
 void audit(Request& r);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// One call of a handler.
+// The call of a handler, with checks and records.
 #include "core/events/run_command.h"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace holdfast {
 
 namespace {
 
-// Nothing is promised that cannot be kept: only what ends holds, and what changes nothing, goes on.
+// Rejects grants that the disk could not keep: only commands that end holds or change nothing run. Returns
+// true if the request is rejected.
 bool refuse_promise(Request& r) {
   const Availability& availability = r.s().availability;
   if ((r.command.flags & kWrite) == 0 || (r.command.flags & kRelease) != 0) return false;
@@ -26,7 +27,7 @@ bool refuse_promise(Request& r) {
   return true;
 }
 
-// The limits within which SLOWLOG keeps a request's arguments, as Redis does.
+// Cuts a request's arguments to the limits of SLOWLOG, as Redis does.
 std::vector<std::string> cut_arguments(const Command& command, std::span<const std::string_view> argv) {
   constexpr size_t kMaxArguments = 32;
   std::vector<std::string> cut;
@@ -56,10 +57,10 @@ void record_time(Request& r, int64_t us) {
   }
 }
 
-// Runs the handler, with what there is to know about the call.
+// Runs the handler, and records counts, times and errors of the call.
 void call(Request& r) {
   const Config& config = r.s().config;
-  // A limit below a millisecond is for those who want to see everything.
+  // A slowlog limit below 1 ms is for operators that want every call timed.
   constexpr int64_t kCloseUs = 1000;
   const bool timed = (r.s().log.begin(r.command) || config.slowlog_us < kCloseUs) && config.clock_us;
   const int64_t began_us = timed ? config.clock_us() : 0;

@@ -1,5 +1,4 @@
-// Runs a command, with what there is to know about the call: MONITOR, SLOWLOG, times, counts, and the reads
-// that CLIENT TRACKING remembers.
+// Runs a command, and records the call: MONITOR, SLOWLOG, times, counts, and the reads for CLIENT TRACKING.
 #pragma once
 
 #include "core/state/request.h"
@@ -8,7 +7,7 @@ namespace holdfast {
 
 inline constexpr std::string_view kOomText = "OOM command not allowed when used memory > 'maxmemory'.";
 
-// The command has been resolved. Not for what a transaction has to queue.
+// Runs a request whose command is resolved. Not for a request that a transaction must queue.
 void run_command(Request& r);
 
 }  // namespace holdfast
