@@ -1,4 +1,4 @@
-// The table of users, and its text.
+// The table of users, and its text form.
 #include "core/command/acl.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   }
 }
 
-// However much of them is equal, it takes the same time.
+// Compares in a time that does not depend on the number of equal bytes.
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned difference = 0;
@@ -33,7 +33,7 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// One line of a text; empty, or what is wrong with it.
+// Applies one line of a text. Returns an empty string, or the error.
 std::string load_line(Acl::Users& users, std::string_view line, const std::string& place) {
   const std::vector<std::string_view> words = words_of(line);
   if (words.empty() || words[0].starts_with('#')) return "";
@@ -48,7 +48,7 @@ std::string load_line(Acl::Users& users, std::string_view line, const std::strin
   auto user = std::make_unique<AclUser>();
   user->name = words[1];
   const AclRefusal refusal = set_user(*user, std::vector<std::string_view>(rules.begin(), rules.end()));
-  // The rule itself is told but where it may be a password.
+  // The error contains the rule, unless the rule may be a password.
   const bool shown = refusal.rule.starts_with('+') || refusal.rule.starts_with('-');
   if (!refusal.why.empty()) {
     return place + (shown ? ": Error in applying operation '" + refusal.rule + "': " : ": ") + refusal.why +

@@ -1,5 +1,5 @@
-// Who may do what: the users, whom a connection has become, and the log of refusals. A connection that may
-// do all costs one comparison a command: Conn::checked is false.
+// Access control: the users, their authentication, and the log of denials. A connection without
+// restrictions costs one comparison per command: Conn::checked is false.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -21,41 +21,41 @@ class Acl {
  public:
   using Users = absl::btree_map<std::string, std::unique_ptr<AclUser>, std::less<>>;
 
-  // There is one user, "default", who may do all without a password; with `password`, only with that.
+  // Makes one user, "default", without restrictions. It needs `password`, or no password if that is empty.
   explicit Acl(std::string_view password);
 
   AclUser& default_user() const { return *users_.find("default")->second; }
-  // Null where there is none. Its address lasts until it is removed.
+  // Returns null if there is no such user. The address of a user is valid until its removal.
   AclUser* find(std::string_view name) const;
   const Users& users() const { return users_; }
   AclUser& add(std::string_view name);
   bool remove(std::string_view name) { return users_.erase(std::string(name)) > 0; }
-  // Whom a connection is whose user has gone: may do nothing.
+  // The user of a connection whose own user was removed: it has no permissions.
   const AclUser& nobody() const { return nobody_; }
 
-  // The users of a text, a line each: "user name rules". Empty, and they take the place of all that there
-  // were (a "default" that it does not name may do all, with the password given at the start or since); or
-  // what is wrong, and nothing has changed. `source` is what the errors say of where it comes from. Users
-  // that stay as they were keep their address.
+  // Replaces all users by those of a text with one line per user: "user name rules". If the text does not
+  // name "default", that user has no restrictions and the password last set. Returns an empty string, or
+  // the error; after an error nothing has changed. `source` names the origin of the text in errors. Users
+  // that do not change keep their address.
   std::string load(std::string_view text, std::string_view source);
-  // Each user's name and rules: what stands behind "user " in a line that load() takes.
+  // Returns each user's name and rules: the part behind "user " of a line for load().
   std::vector<std::string> lines() const;
-  // Whether they say no more than the password given to the constructor, or since.
+  // Whether the users are only "default" with the password given to the constructor or set since.
   bool is_plain() const;
-  // Empty: "default" needs none.
+  // Sets the password of "default". Empty: "default" needs no password.
   void set_default_password(std::string_view password);
 
-  // Null: the password is wrong, or there is no such user, or it is off. Takes the same time for every
-  // user that has the same number of passwords, and for none.
+  // Returns the user; null if the password is wrong, there is no such user, or it is off. Takes the same
+  // time for all users with the same number of passwords, and for an unknown user.
   const AclUser* authenticate(std::string_view name, std::string_view password) const;
-  // Whether a connection that has said nothing may go on as "default".
+  // Whether a connection without authentication may act as "default".
   bool allows_unauthenticated() const { return default_user().nopass && default_user().enabled; }
 
  private:
   std::unique_ptr<AclUser> make_default() const;
   void keep_password(std::string_view password);
 
-  std::string password_rule_;  // of "default", as requirepass has it
+  std::string password_rule_;  // of "default", as set by requirepass
   Users users_;
   AclUser nobody_;
 };
@@ -63,15 +63,15 @@ class Acl {
 enum class Denial : uint8_t { kNone, kCommand, kKey, kAuth, kChannel };
 struct Verdict {
   Denial why = Denial::kNone;
-  size_t at = 0;  // the argument that it is about
+  size_t at = 0;  // the index of the argument that caused the denial
 
   bool allowed() const { return why == Denial::kNone; }
 };
 
-// Where a command stands that was refused, for the log.
+// The context of a denied command, for ACL LOG.
 enum class AclContext : uint8_t { kTopLevel, kMulti, kScript };
 
-// What ACL LOG keeps.
+// One entry of ACL LOG.
 struct AclLogEntry {
   int64_t count = 1;
   Denial why = Denial::kNone;

@@ -1,4 +1,4 @@
-// One rule after the other.
+// Parses and applies rules, one after the other.
 #include "core/command/acl_rules.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ std::string_view add_channel(AclSelector& s, std::string_view glob) {
   return {};
 }
 
-// +command|word: a subcommand, or of a command that has none its first argument.
+// +command|word: allows a subcommand, or for a command without subcommands a first argument.
 std::string_view allow_part(AclSelector& s, std::string_view name) {
   const size_t bar = name.rfind('|');
   const Command* command = find_command(name.substr(0, bar));
@@ -174,7 +174,7 @@ std::string_view change_user(AclUser& user, std::string_view rule) {
   } else if (is("clearselectors")) {
     user.selectors.clear();
   } else if (is("sanitize-payload") || is("skip-sanitize-payload")) {
-    return {};  // RESTORE's, which is not there
+    return {};  // for RESTORE, which this server does not have
   } else if (std::string_view("><#!").find(rule[0]) != std::string_view::npos) {
     return change_password(user, rule);
   } else if (rule.starts_with('(') && rule.ends_with(')')) {
@@ -207,7 +207,7 @@ bool join_selectors(std::span<const std::string_view> words, std::vector<std::st
     } else {
       rules.emplace_back(word);
     }
-    // A rule that opens one is any that begins with a parenthesis, as in Redis.
+    // Any rule that begins with a parenthesis opens a selector, as in Redis.
     open = (open || word.starts_with('(')) && !word.ends_with(')');
   }
   return !open;

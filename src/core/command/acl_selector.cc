@@ -1,4 +1,4 @@
-// Sets of commands, changed and described.
+// Changes and describes sets of commands.
 #include "core/command/acl_selector.h"
 
 #include <cassert>
@@ -37,8 +37,9 @@ void allow_row(AclSelector& s, size_t row, bool allowed) {
   for (const size_t sub : rows().subcommands[row]) s.commands[sub] = allowed;
 }
 
-// The category that brings `built` nearest to `wanted`, of those not yet used. `allowed`: by adding it,
-// which must let in more than it should not; else by taking it away. The bit's place, or -1.
+// Returns the bit index of the unused category with the fewest wrong commands, then the most right ones.
+// Returns -1 if no category has more right commands than wrong ones. `left` is the wanted set; `allowed`:
+// categories are added to "-@all"; else they are removed from "+@all".
 int best_category(const std::bitset<AclSelector::kMaxCommands>& left, bool allowed, uint32_t used) {
   int best = -1;
   size_t fewest_wrong = SIZE_MAX;
@@ -93,10 +94,10 @@ bool AclSelector::allows_everything() const {
 
 std::string describe_commands(const AclSelector& selector) {
   const bool adding = !selector.later_commands;
-  AclSelector built;  // what the rules so far come to
+  AclSelector built;  // the result of the rules so far
   allow_all(built, !adding);
   std::string rules = adding ? "-@all" : "+@all";
-  AclSelector left = selector;  // what they have not yet seen to
+  AclSelector left = selector;  // what the rules so far do not cover
   uint32_t used = 0;
   for (int best = 0; (best = best_category(left.commands, adding, used)) >= 0;) {
     const uint32_t category = 1U << static_cast<unsigned>(best);

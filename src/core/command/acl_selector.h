@@ -1,4 +1,4 @@
-// Which commands a selector allows: the steps that rules are made of, for those who read and write them.
+// The commands that a selector allows: the elementary changes, used to parse and to describe rules.
 #pragma once
 
 #include "core/command/acl_rules.h"
@@ -7,7 +7,7 @@
 namespace holdfast {
 
 bool has_subcommands(const Command& command);
-// One command with all its subcommands.
+// Allows or denies one command with all its subcommands.
 void allow(AclSelector& s, const Command& command, bool allowed);
 // `category` is one bit.
 void allow_category(AclSelector& s, uint32_t category, bool allowed);

@@ -1,4 +1,4 @@
-// Which command belongs where.
+// The categories of each command.
 #include "core/command/categories.h"
 
 #include "core/base/parse.h"

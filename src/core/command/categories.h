@@ -1,4 +1,4 @@
-// The categories of commands, as ACL rules name them (+@write): they follow from a row's flags and group.
+// The categories of commands, as ACL rules name them (+@write). They derive from a row's flags and group.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@ namespace holdfast {
 
 struct Command;
 
-// All names, in Redis's order, then Holdfast's own; some have no commands here. A set of categories is a
-// bit for each, by its place.
+// All names, in the order of Redis, then Holdfast's own. Some categories have no commands here. A set of
+// categories has one bit per name, by its index.
 std::span<const std::string_view> category_names();
-// Without regard to case; nullopt where there is none.
+// Returns the category's bit; ignores case. Returns nullopt if there is none.
 std::optional<uint32_t> category_named(std::string_view name);
 uint32_t categories_of(const Command& command);
 

@@ -1,4 +1,4 @@
-// The command table, and what finds a row in it.
+// The command table, and the look-up of its rows.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -24,9 +24,9 @@ std::vector<Command> sorted_rows() {
   return rows;
 }
 
-// Names to rows, without regard to case: a table of places, searched from where the name's bytes say on.
-// Every request passes here. A name of four to eight letters is known by its number alone: nothing but a
-// letter becomes a small one by kLower.
+// Maps names to rows, ignoring case: a hash table with open addressing, hashed by the name's bytes. Every
+// request uses it. A name of four to eight letters is identified by its number alone: only a letter becomes
+// a lower-case letter by kLower.
 class NameIndex {
  public:
   NameIndex() {
@@ -51,18 +51,19 @@ class NameIndex {
 
  private:
   struct Place {
-    uint64_t number = 0;  // of a name of letters that has one
+    uint64_t number = 0;  // 0 if the name has none
     const Command* row = nullptr;
   };
   static constexpr size_t kMaxBytes = 2 * kMaxNameBytes;
-  static constexpr size_t kPlaces = 1024;  // several times the number of rows, so that most are met at once
-  static constexpr uint64_t kLower = 0x2020202020202020;  // bits that small letters have
+  static constexpr size_t kPlaces = 1024;  // several times the rows, so that most look-ups need one probe
+  static constexpr uint64_t kLower = 0x2020202020202020;  // the bits that lower-case letters have
 
-  // Names of four to eight bytes, which with the size tells them apart; 0: it has none.
+  // The number of a name of four to eight bytes; together with the size it is unique. Returns 0 for other
+  // sizes.
   static uint64_t number_of(std::string_view name) {
     if (name.size() < 4 || name.size() > 8) return 0;
     uint32_t head = 0;
-    uint32_t tail = 0;  // overlaps it where the name is shorter than eight
+    uint32_t tail = 0;  // overlaps `head` if the name has less than eight bytes
     std::memcpy(&head, name.data(), sizeof head);
     std::memcpy(&tail, name.data() + name.size() - sizeof tail, sizeof tail);
     return ((uint64_t{tail} << 32U) | head) | kLower;

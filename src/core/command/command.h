@@ -1,5 +1,5 @@
-// The command table: one row a command. A command is added in two edits, its
-// row in command.cc and its handler; all that COMMAND answers comes from the rows.
+// The command table: one row per command. A new command needs two edits: its row in a table_*.cc and its
+// handler. All replies of COMMAND come from the rows.
 #pragma once
 
 #include <optional>
@@ -18,34 +18,34 @@ struct Request;
 enum CommandFlag : uint32_t {
   kWrite = 1U << 0U,
   kReadOnly = 1U << 1U,
-  kDenyOom = 1U << 2U,  // may grow memory: refused beyond the limit
+  kDenyOom = 1U << 2U,  // may allocate memory: rejected beyond the limit
   kAdmin = 1U << 3U,
   kPubSub = 1U << 4U,
   kNoScript = 1U << 5U,  // a script may not call it
   kBlocking = 1U << 6U,
   kLoading = 1U << 7U,       // runs while data is being loaded
-  kStale = 1U << 8U,         // runs on a replica that has lost its master: no server here is one
+  kStale = 1U << 8U,         // runs on a replica that lost its master: there are no replicas here
   kSkipMonitor = 1U << 9U,   // MONITOR does not show it
   kSkipSlowlog = 1U << 10U,  // SLOWLOG does not keep it
   kFast = 1U << 11U,         // O(1) or O(log n)
-  kNoAuth = 1U << 12U,       // runs before the client has said who it is
+  kNoAuth = 1U << 12U,       // runs before authentication
   kMovableKeys = 1U << 13U,  // its keys are found by a count among its arguments
   kNoMandatoryKeys = 1U << 14U,
-  kAllowBusy = 1U << 15U,   // runs while a script is over its time
+  kAllowBusy = 1U << 15U,   // runs while a script exceeds its time limit
   kInMulti = 1U << 16U,     // run, not queued, between MULTI and EXEC
-  kConnection = 1U << 17U,  // the ACL category of what concerns the connection only
-  kDangerous = 1U << 18U,   // the ACL category of what an application should not be able to do
-  kKeyspace = 1U << 19U,    // the ACL category of what works on keys of any type
-  kNoMulti = 1U << 20U,     // a transaction may not have it
-  kRelease = 1U << 21U,     // ends holds and frees memory only: runs while nothing can be kept on disk
+  kConnection = 1U << 17U,  // the ACL category of commands on the connection itself
+  kDangerous = 1U << 18U,   // the ACL category of commands that an application should not run
+  kKeyspace = 1U << 19U,    // the ACL category of commands on keys of any type
+  kNoMulti = 1U << 20U,     // not allowed in a transaction
+  kRelease = 1U << 21U,     // ends holds and frees memory only: runs while the disk cannot store grants
 };
 
 using Handler = void (*)(Request&);
 
 struct Command {
-  std::string_view name;  // lower-case; of a subcommand: "locks|info"
-  Handler handler;        // null: a container, whose subcommands do the work
-  int arity;              // as Redis counts it: with the name(s); negative: at least
+  std::string_view name;  // lower-case; for a subcommand: "locks|info"
+  Handler handler;        // null for a container, whose subcommands do the work
+  int arity;              // as Redis counts: includes the name(s); negative: a minimum
   uint32_t flags;
   int first_key, last_key, key_step;  // 0: none; last_key -1: to the end
   std::string_view group;
@@ -58,7 +58,7 @@ struct Command {
   std::string_view container() const { return name.substr(0, name.find('|')); }
 };
 
-// The rows, a file each.
+// The rows by group, one table_*.cc per group.
 std::span<const Command> acl_commands();
 std::span<const Command> connection_commands();
 std::span<const Command> generic_commands();
@@ -71,24 +71,24 @@ std::span<const Command> string_commands();
 
 // All rows, sorted by name.
 std::span<const Command> all_commands();
-// Without regard to case; null where there is none. `name` may be "locks|info".
+// Returns the row; ignores case. Returns null if there is none. `name` may be "locks|info".
 const Command* find_command(std::string_view name);
-// The same for a request, whose second word may name a subcommand; null where that is unknown, and also for
-// a container without its subcommand.
+// The same for a request, whose second word may name a subcommand. Returns null if that is unknown, and for
+// a container without a subcommand.
 const Command* find_row(std::span<const std::string_view> argv);
 bool arity_fits(const Command& command, size_t argc);
 
-// The row that runs a request: of a container, its subcommand's. Null and an error written where there is
-// none or the number of arguments is wrong.
+// Returns the row that runs a request; for a container that of the subcommand. Returns null and writes an
+// error if there is none or the number of arguments is wrong.
 const Command* resolve_command(std::span<const std::string_view> argv, Reply& reply);
 
-// The errors of a wrong number of arguments.
+// The error text for a wrong number of arguments.
 std::string wrong_arity_text(const Command& command);
-// The name as the texts of HELP have it.
+// The name in upper case, as the texts of HELP show it.
 std::string upper_case(std::string_view name);
 
-// Where in `argv` the keys of a request stand, whose command has been resolved and whose arity fits.
-// nullopt: its count of keys makes no sense.
+// Returns the indexes of the keys in `argv`. The command must be resolved and the arity must fit. Returns
+// nullopt if the request's count of keys is invalid.
 std::optional<std::vector<size_t>> key_positions(const Command& command,
                                                  std::span<const std::string_view> argv);
 

@@ -1,4 +1,4 @@
-// Counts and keeps.
+// Counts calls and errors, and keeps slow commands and latency samples.
 #include "core/command/command_log.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ void CommandLog::record_time(const Command& command, int64_t us, bool tracked) {
 
 void CommandLog::count_error(std::string_view reply) {
   ++all_errors_;
-  // As in Redis: what has no blank so early has no code.
+  // As in Redis: a reply without a blank in its first bytes has no error code.
   constexpr size_t kCodeWithin = 32;
   const size_t end = reply.substr(0, kCodeWithin).find(' ');
   std::string code(end == std::string_view::npos ? "ERR" : reply.substr(1, end - 1));

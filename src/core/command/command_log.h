@@ -1,5 +1,5 @@
-// How often commands ran and how long they took: for INFO, SLOWLOG and LATENCY. What is cheap is counted
-// always and timed now and then; what may take long is timed always.
+// Counts and times of commands, for INFO, SLOWLOG and LATENCY. All calls are counted. Cheap commands are
+// timed in samples; commands that may take long are always timed.
 #pragma once
 
 #include <absl/container/btree_map.h>
@@ -18,18 +18,17 @@ namespace holdfast {
 
 struct Command;
 
-// How many calls took how long. Each power of two of microseconds has four equal parts, so that a
-// percentile is right to a quarter; to count a call takes a few instructions, and no memory but the
-// counter.
+// A histogram of durations. Each power of two of microseconds has four equal parts, so that a percentile is
+// exact to 25 %. Counting a call takes a few instructions and allocates no memory.
 class TimeHistogram {
  public:
   static constexpr size_t kPowers = 32;
 
   void add(uint64_t us) { ++counts_[std::min(part_of(us), counts_.size() - 1)]; }
   uint64_t calls() const;
-  // Calls by the power of two that they stayed below.
+  // Calls by the power of two (microseconds) that bounds their duration.
   std::array<uint64_t, kPowers> by_power() const;
-  // Microseconds within which so many percent of the calls ended; 0: there was no call.
+  // The duration in microseconds within which `percent` of the calls ended. Returns 0 if there was no call.
   uint64_t percentile_us(double percent) const;
 
  private:
@@ -40,7 +39,7 @@ class TimeHistogram {
     const auto power = static_cast<size_t>(std::bit_width(us)) - 1;
     return (power - 1) * kParts + (us >> (power - 2) & (kParts - 1));
   }
-  // The first microsecond that a part no longer has.
+  // The upper bound of a part in microseconds, exclusive.
   static uint64_t end_of(size_t part) {
     if (part < kParts) return part + 1;
     return (kParts + part % kParts + 1) << (part / kParts - 1);
@@ -48,17 +47,17 @@ class TimeHistogram {
   std::array<uint32_t, kParts*(kPowers - 1)> counts_{};
 };
 
-// One command's calls since the start. Times are of the calls that were timed.
+// The calls of one command since the start. Times are those of the timed calls only.
 struct CommandCounts {
-  uint32_t sampled = 1;  // one call of so many is timed
+  uint32_t sampled = 1;  // one of this many calls is timed
   uint64_t calls = 0;
-  uint64_t rejected = 0;  // before they ran: out of memory, the wrong number of arguments
-  uint64_t failed = 0;    // they answered an error
+  uint64_t rejected = 0;  // before they ran: out of memory, wrong number of arguments
+  uint64_t failed = 0;    // the reply was an error
   uint64_t timed = 0;
   uint64_t timed_us = 0;
   TimeHistogram histogram;  // of timed calls
 
-  // Over all calls, by the timed ones.
+  // The estimated time of all calls, from the timed ones, in microseconds.
   uint64_t us() const {
     return timed == 0 ? 0 : static_cast<uint64_t>(us_per_call() * static_cast<double>(calls));
   }
@@ -71,32 +70,32 @@ struct SlowCommand {
   uint64_t id = 0;
   int64_t at_s = 0;  // since 1970
   int64_t us = 0;
-  std::vector<std::string> argv;  // cut, as Redis cuts them
+  std::vector<std::string> argv;  // shortened as in Redis
   std::string peer, name;
 };
 
-// What LATENCY keeps of one kind of event.
+// The samples of one event in LATENCY.
 struct LatencyEvent {
   struct Sample {
     int64_t at_s = 0;
     int64_t ms = 0;
   };
   static constexpr size_t kMaxSamples = 160;
-  std::deque<Sample> samples;  // one a second: its largest
+  std::deque<Sample> samples;  // one per second: the largest of that second
   int64_t max_ms = 0;
 };
 
 class CommandLog {
  public:
-  static constexpr size_t kMaxErrorCodes = 128;  // scripts may make up codes
+  static constexpr size_t kMaxErrorCodes = 128;  // scripts may invent codes
 
   CommandLog();
 
-  // Counts a call; true where it is to be timed.
+  // Counts a call. Returns true if the caller must time it.
   bool begin(const Command& command);
-  // `tracked`: also for the percentiles.
+  // `tracked`: also adds it to the histogram.
   void record_time(const Command& command, int64_t us, bool tracked);
-  // `again`: the error itself has been counted, as that of a command in a script.
+  // `again`: the error itself has already been counted, for a command in a script.
   void record_failure(const Command& command, std::string_view reply, bool again);
   void record_rejection(const Command* command, std::string_view reply);
   void keep_slow(SlowCommand slow, size_t most);
@@ -112,7 +111,7 @@ class CommandLog {
   void reset_counts();
 
  private:
-  static constexpr uint32_t kSampled = 64;  // of cheap calls: those of O(1), which cannot take long
+  static constexpr uint32_t kSampled = 64;  // for cheap commands: O(1), which cannot take long
   CommandCounts& counts(const Command& command);
   void count_error(std::string_view reply);
 

@@ -1,5 +1,5 @@
-// The handlers of all commands, as the rows of the command table name them. Each parses all, checks all,
-// changes once and replies once.
+// The handlers of all commands, as the rows of the command table name them. Each handler parses all
+// arguments, makes all checks, changes the state once and replies once.
 #pragma once
 
 namespace holdfast {

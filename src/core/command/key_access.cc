@@ -1,4 +1,4 @@
-// The table of uses, as Redis 7.0 has it for its commands.
+// The table of key accesses. For commands of Redis it matches Redis 7.0.
 #include "core/command/key_access.h"
 
 #include <string>
@@ -12,8 +12,8 @@ namespace holdfast {
 namespace {
 
 struct Use {
-  std::string_view first;   // of the first key
-  std::string_view others;  // of all that follow
+  std::string_view first;   // flags of the first key
+  std::string_view others;  // flags of all other keys
   std::string_view commands;
 };
 
@@ -45,7 +45,7 @@ constexpr Use kUses[] = {
     {"not_key", "not_key", " spublish ssubscribe sunsubscribe "},
 };
 
-// By row, so that a check of permissions searches for nothing.
+// Indexed by row, so that a check of permissions needs no search.
 std::vector<const Use*> uses_by_row() {
   std::vector<const Use*> uses;
   for (const Command& c : all_commands()) {

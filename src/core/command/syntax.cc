@@ -68,7 +68,7 @@ std::string_view type_text(ArgType type) {
 
 constexpr std::string_view kMarks = "[]<>|";
 
-// Words and marks; a mark stands for itself with or without blanks around it.
+// Splits the text into words and marks. A mark is a word of its own, with or without blanks around it.
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {

@@ -1,5 +1,6 @@
-// A command's argument syntax: written once as text in the command's table row, shown by COMMAND DOCS as
-// the tree that redis-cli builds its hints and help from. Knows no command. Not made for a hot path.
+// A command's argument syntax: written once as text in the command's table row, and shown by COMMAND DOCS
+// as a tree, from which redis-cli builds its hints and help. Independent of the commands. Not for a hot
+// path.
 #pragma once
 
 #include <string>
@@ -16,11 +17,11 @@ struct ArgNode {
   std::string name;
   ArgType type = ArgType::kString;
   std::string token;  // the word before the argument, upper-case; empty: none
-  int key_spec = -1;  // for a key: how many keys stand before it in the syntax
+  int key_spec = -1;  // for a key: the number of keys before it in the syntax
   bool optional = false;
   bool multiple = false;
-  bool multiple_token = false;     // each repetition has the token again
-  std::vector<ArgNode> arguments;  // of kOneOf: the alternatives, of kBlock: the parts
+  bool multiple_token = false;     // each repetition repeats the token
+  std::vector<ArgNode> arguments;  // for kOneOf: the alternatives, for kBlock: the parts
 };
 
 // Parses text such as
@@ -35,8 +36,8 @@ struct ArgNode {
 // The text is ours: a malformed one is asserted against.
 std::vector<ArgNode> parse_syntax(std::string_view text);
 
-// Writes COMMAND DOCS' "arguments" value, as Redis 7.0 forms it. Where there are none, Redis leaves the
-// entry out.
+// Writes the "arguments" value of COMMAND DOCS in the form of Redis 7.0. For a command without arguments
+// Redis omits the entry.
 void write_arguments(Reply& reply, const std::vector<ArgNode>& arguments);
 
 }  // namespace holdfast
