@@ -1,7 +1,7 @@
 // A user's rules: their meaning, their parsing, and their text form. The grammar is that of Redis 7.0:
 //
-//   user = "user" name {rule}                       as in an ACL file, or in the config file behind "user
-//   =" rule = on | off | nopass | resetpass | >password | <password | #hash | !hash | reset
+//   user = "user" name {rule}                       as in an ACL file; in the config file after "user ="
+//   rule = on | off | nopass | resetpass | >password | <password | #hash | !hash | reset
 //        | "(" {part} ")" | clearselectors          selectors: sets of permissions beside the user's own
 //        | sanitize-payload | skip-sanitize-payload   accepted, without effect here
 //        | part

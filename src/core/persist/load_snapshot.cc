@@ -1,4 +1,4 @@
-// From the RDB reader's events to the keyspace.
+// Writes the keys that the RDB reader delivers to the keyspace.
 #include "core/persist/load_snapshot.h"
 
 #include <algorithm>
@@ -11,7 +11,8 @@ namespace holdfast {
 
 namespace {
 
-// More fields than that are put where they stay as they come: a hash may be larger than half the memory.
+// A hash with more fields goes to its final place while it is read, as it may be larger than half the
+// memory.
 constexpr size_t kGathered = 100000;
 
 uint64_t number_of(std::string_view text) {
@@ -53,7 +54,7 @@ bool Restore::feed(std::string_view bytes) {
 bool Restore::finish() {
   if (!reader_.finish()) fail(reader_.error());
   if (!error_.empty()) return false;
-  // Scripts on Redis give no token beyond the clock but those that they have noted.
+  // Scripts on Redis issue no token ahead of the clock except those in their notes.
   if (!own_) s_.tokens.raise_all({std::min(static_cast<uint64_t>(now_.wall_us), kMaxToken)});
   for (const Note& note : notes_) restore_note(turn_, note);
   if (std::string why = replay(turn_, records_); !why.empty())
@@ -143,7 +144,8 @@ void Restore::end_hash() {
   plain_ = false;
 }
 
-// A hash is a lock where it says so and every other field is a holder's.
+// Restores a hash as a lock, if it has the lock marker and every other field is a holder. Returns false if
+// not.
 bool Restore::restore_as_lock() {
   std::vector<SavedHolder> holders;
   bool marked = false;
@@ -161,7 +163,7 @@ bool Restore::restore_as_lock() {
   return restore_lock(turn_, db_, key_, holders);
 }
 
-// A hash is a note where its name and its fields say so.
+// Keeps a hash as a note, if its name and fields are those of a note. Returns false if not.
 bool Restore::keep_as_note() {
   Note note;
   note.db = db_;

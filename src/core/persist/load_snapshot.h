@@ -1,6 +1,6 @@
-// Makes keys, holds and leases of an RDB file: an own snapshot or one of stock Redis. What is past its
-// deadline comes back too, and ends with the first tick. snapshot.h has what the auxiliary fields mean.
-// What scripts on Redis have noted of locks becomes part of these: tokens go on.
+// Restores keys, holds and leases from an RDB file: a snapshot of Holdfast or of stock Redis. Also restores
+// expired keys and holds, which end with the first tick. snapshot.h explains the auxiliary fields. The
+// notes that scripts on Redis wrote about locks are merged into these locks, so that their tokens continue.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,10 @@ class Restore : private RdbSink {
  public:
   Restore(EngineState& s, Now now, bool skip_unknown);
 
-  // The next bytes of the file, in pieces of any size. False: error() says what is wrong, and where.
+  // Reads the next bytes of the file, in pieces of any size. Returns false on an error; error() then
+  // contains the reason and the place.
   bool feed(std::string_view bytes);
-  // There are no more. What stands beside the keys is put back.
+  // Ends the file, and restores the records beside the keys. Returns false on an error.
   bool finish();
 
   const std::string& error() const { return error_; }
@@ -55,19 +56,20 @@ class Restore : private RdbSink {
   bool follows_ = false;
   uint64_t keys_ = 0;
   uint64_t skipped_ = 0;
-  std::string records_;            // for the end
+  std::string records_;            // applied at the end
   std::optional<SavedHold> hold_;  // of the next key
-  bool plain_ = false;             // the next hash is no lock
+  bool plain_ = false;             // the next hash is not a lock
   DbIndex db_ = 0;
   std::string key_;
   int64_t expire_ms_ = kNoDeadline;
   std::vector<std::pair<std::string, std::string>> fields_;
-  std::unique_ptr<HashBody> body_;  // instead of fields_, once they are many
-  std::vector<Note> notes_;         // for the end, as their keys may come later
-  bool own_ = false;                // the file says which tokens were issued
+  std::unique_ptr<HashBody> body_;  // replaces fields_ if they are many
+  std::vector<Note> notes_;         // applied at the end, as their keys may follow later
+  bool own_ = false;                // a Holdfast file: it contains the issued tokens
 };
 
-// The number of the journal that begins with a snapshot, from the file's first bytes; 0: they do not say.
+// Returns the number of the journal that begins with a snapshot, from the file's first bytes. Returns 0 if
+// they do not contain it.
 uint64_t peek_journal(std::string_view first_bytes);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// The reader of records: journal.h has their grammar.
+// The reader of records. journal.h defines their grammar.
 #include <string>
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace holdfast {
 
 namespace {
 
-// More of anything in one record cannot be meant: a damaged number is not to fill the memory.
+// The largest number of elements to allocate in advance: a damaged count must not fill the memory.
 constexpr uint64_t kMaxReserve = 1024;
 
 std::string wrong(std::string_view key, std::string_view what) {
@@ -140,7 +140,7 @@ std::string replay_swap(Context& ctx, DbIndex a, ByteReader& in) {
   return {};
 }
 
-// `now` is what the clocks say at present.
+// Sets the clock for the following records. `now` is the present time of the clocks.
 std::string replay_clock(Context& ctx, const Now& now, ByteReader& in) {
   const SavedClock clock = read_clock(in);
   if (!in.ok()) return {};
@@ -181,7 +181,7 @@ std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) 
     case Record::kLeaseEnd:
       return replay_lease_end(ctx, in);
     case Record::kClock:
-      break;  // replay() has it
+      break;  // replay() handles it
   }
   return "a record of an unknown type";
 }

@@ -1,4 +1,4 @@
-// Values and holds as they were.
+// Restores values and holds.
 #include "core/persist/restore_state.h"
 
 #include <algorithm>
@@ -35,7 +35,8 @@ Holder restored_holder(const SavedHolder& saved, const Now& now) {
   return h;
 }
 
-// Takes what the key was out of the way. What is put there next needs no look-up if that gives nothing.
+// Removes the former value of the key. If it returns nothing, the caller must insert the key; else it
+// rewrites the entry.
 Keyspace::Found clear_key(Context& ctx, DbIndex db, const Key& key) {
   Keyspace::Found f = ctx.keys(db).find(key);
   if (!f || type_of(*f) == EntryType::kNone) return f;
@@ -148,14 +149,14 @@ void restore_note(Context& ctx, const Note& note) {
   ctx.s.tokens.raise(key, note.last, near_token(ctx.s.config, ctx.now));
   const Keyspace::Found f = ctx.keys(note.db).find(key);
   if (!note.exclusive || !f || type_of(*f) != EntryType::kString) return;
-  if (token_of(*f) >= note.exclusive->hold.token) return;  // the snapshot is our own, and said more of it
+  if (token_of(*f) >= note.exclusive->hold.token) return;  // a Holdfast snapshot, with a newer token
   const std::string owner(value_of(*f));
   const int64_t noted_ms = note.exclusive->deadline_ms;
   const bool is_past =
-      noted_ms != kNoDeadline && noted_ms < ctx.now.wall_us / 1000;  // it was an earlier one
+      noted_ms != kNoDeadline && noted_ms < ctx.now.wall_us / 1000;  // it was an earlier hold
   if (is_past || sha1_hex(owner) != note.owner_sha1) return;
   SavedHold hold = note.exclusive->hold;
-  hold.lease = 0;  // leases of the scripts are none here
+  hold.lease = 0;  // leases of the scripts do not exist here
   restore_string(ctx, note.db, note.key, owner, saved_deadline(deadline_of(*f), ctx.now), hold);
 }
 
@@ -165,7 +166,7 @@ void restore_delay(Context& ctx, DbIndex db, std::string_view key_bytes, int64_t
   Keyspace::Found f = ctx.keys(db).find(key);
   if (!f) f = ctx.keys(db).find_or_insert(key, EntryType::kNone, {}, ctx.now.mono).first;
   WaitQueue* q = queue_of(ctx, db, key, f);
-  q->delay_until = std::max(restored_time(until_ms, ctx.now), TimeMs{1});  // 0 would be no delay
+  q->delay_until = std::max(restored_time(until_ms, ctx.now), TimeMs{1});  // 0 means no delay
   ctx.s.queues.mark_ready(q);
 }
 

@@ -1,6 +1,6 @@
-// Puts keys, holds and leases back as they were, without the consequences that making them has: nobody is
-// told, nothing is counted, nothing is written to the journal. What is due already comes back as well, and
-// ends with the first tick. For what reads the journal and the snapshot.
+// Restores keys, holds and leases as they were, without the side effects of their creation: no
+// notifications, no counts, no journal records. Also restores those that are already due, which end with
+// the first tick. The readers of the journal and of the snapshot use it.
 #pragma once
 
 #include <memory>
@@ -16,23 +16,24 @@
 
 namespace holdfast {
 
-// A turn in which nothing is due.
+// Returns a Context in which nothing is due.
 Context restoring_context(EngineState& s, Now now, Effects& fx);
 
 void restore_string(Context& ctx, DbIndex db, std::string_view key, std::string_view value,
                     int64_t deadline_ms, const SavedHold& hold);
-// Its holders' owners are views that need to live only during the call. False: they do not admit each
-// other.
+// Restores a lock. The owners are views that need to live only during the call. Returns false if the
+// holders do not admit each other.
 [[nodiscard]] bool restore_lock(Context& ctx, DbIndex db, std::string_view key,
                                 std::span<const SavedHolder> holders);
-// Adds a holder to a lock, or replaces the one with that owner. False: the key is no lock, or full.
+// Adds a holder to a lock, or replaces the holder with the same owner. Returns false if the key is not a
+// lock, or if the lock does not admit the holder.
 [[nodiscard]] bool restore_holder(Context& ctx, DbIndex db, std::string_view key,
                                   const SavedHolder& holder);
 void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::span<const std::string_view> pairs,
                   int64_t deadline_ms);
 void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::unique_ptr<HashBody> body,
                   int64_t deadline_ms);
-// What a script on Redis has noted of a lock.
+// The note that a script on Redis wrote about a lock.
 struct Note {
   DbIndex db = 0;
   std::string key;
@@ -40,16 +41,16 @@ struct Note {
   std::string owner_sha1;  // of the exclusive hold, if there is one
   std::optional<SavedHolder> exclusive;
 };
-// The key's tokens go on behind the last; its exclusive hold, if that is still the noted one, has its
-// token. After the key itself.
+// Raises the tokens of the key to the last noted one. If the exclusive hold is still the noted one, it gets
+// the noted token. Must be called after the key itself is restored.
 void restore_note(Context& ctx, const Note& note);
 void restore_delay(Context& ctx, DbIndex db, std::string_view key, int64_t until_ms);
 void restore_lease(Context& ctx, std::unique_ptr<LiveLease> lease, int64_t deadline_ms);
 
-// Does the records of a turn. Empty, or what is wrong with them; what came before that is done.
+// Replays records. Returns an empty string, or the error; the records before the error remain applied.
 std::string replay(Context& ctx, std::string_view records);
 
-// All has been read: the holds of sessions are given the session grace, as their connections are gone.
+// Ends the restore: session holds get the session grace, as their connections are closed.
 void finish_restoring(Context& ctx);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// Where keys become an RDB file.
+// Writes keys to an RDB file.
 #include "core/persist/snapshot.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kDayMs = 24 * 3600 * 1000;
 
-// Whether loading the hash would take it for a lock or a note.
+// Whether the loader could mistake the hash for a lock or a note.
 bool looks_like_ours(std::string_view key, const HashView& hash) {
   return hash.find(kLockMarker) == kLockMarkerValue || key.starts_with(kNotePrefix);
 }
@@ -89,7 +89,8 @@ void Snapshot::save_string(const Part& part, Handle h, const Entry& e) {
     save_note(key_of(e), value_of(e), {{}, kExclusive, saved_deadline(deadline_of(e), now_), hold});
 }
 
-// It lives as the scripts let it live: with the hold, and until the clock is a day past the token.
+// Writes a note. It expires as the scripts let it: one day after the hold's deadline or the token's time,
+// whichever is later; never without a deadline.
 void Snapshot::save_note(std::string_view key, std::string_view owner, const SavedHolder& hold) {
   const auto token_ms = static_cast<int64_t>(hold.hold.token.value / 1000);
   if (hold.deadline_ms != kNoDeadline) rdb_.expire_ms(std::max(hold.deadline_ms, token_ms) + kDayMs);

@@ -1,16 +1,16 @@
-// A snapshot of everything at one moment, as an RDB file, made in small steps while requests go on. A key
-// that is about to change before its turn is written first (Keyspace::begin_save). Locks with several
-// holders are hashes (hold_codec.h); what an RDB file has no place for stands in auxiliary fields, which
-// Redis skips:
+// A snapshot of the whole state at one moment, as an RDB file, written in small steps while requests run. A
+// key that changes before its step is written at once, before the change (Keyspace::begin_save). Locks with
+// several holders are hashes (hold_codec.h). Data without a place in an RDB file is in auxiliary fields,
+// which Redis skips:
 //   holdfast-journal   the number of the journal that begins with this moment
-//   holdfast-follows   that journal exists: what follows the snapshot is in it
+//   holdfast-follows   that journal exists: it contains the changes after the snapshot
 //   holdfast-tokens    no larger token has been issued
-//   holdfast-clock     what all times of this file are to be read by (clock_text of hold_codec.h)
-//   holdfast-records   leases, how leases ended, and lock-delays, as records of journal.h
-//   holdfast-hold      of the key that follows: token, ttl and so on (put_hold of hold_codec.h)
-//   holdfast-plain     the hash that follows is no lock and no note, whatever its fields look like
-// A token of an exclusive lock that is ahead of the clock also stands in a note of the scripts
-// (hold_codec.h): on Redis new tokens are only as large as the clock or such a note makes them.
+//   holdfast-clock     the clock of all times in this file (clock_text of hold_codec.h)
+//   holdfast-records   leases, lease outcomes and lock-delays, as records of journal.h
+//   holdfast-hold      the hold of the following key: token, TTL and so on (put_hold of hold_codec.h)
+//   holdfast-plain     the following hash is neither a lock nor a note, whatever its fields are
+// If the token of an exclusive lock is ahead of the clock, the file also contains a note for the scripts
+// (hold_codec.h): on Redis the size of a new token derives only from the clock or from such a note.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace holdfast {
 inline constexpr std::string_view kAuxJournal = "holdfast-journal";
 inline constexpr std::string_view kAuxFollows = "holdfast-follows";
 inline constexpr std::string_view kAuxTokens = "holdfast-tokens";
-inline constexpr std::string_view kAuxAhead = "holdfast-token-ahead";  // token, a blank, key
+inline constexpr std::string_view kAuxAhead = "holdfast-token-ahead";  // value: token, a blank, key
 inline constexpr std::string_view kAuxClock = "holdfast-clock";
 inline constexpr std::string_view kAuxRecords = "holdfast-records";
 inline constexpr std::string_view kAuxHold = "holdfast-hold";
@@ -36,19 +36,21 @@ inline constexpr std::string_view kAuxPlain = "holdfast-plain";
 
 class Snapshot {
  public:
-  // The moment is now. `journal` is the number of the one that begins with it; `follows`: there is one.
+  // Begins a snapshot of the present moment. `journal` is the number of the journal that begins with it.
+  // `follows`: that journal exists.
   Snapshot(EngineState& s, Now now, uint64_t journal, bool follows);
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
   ~Snapshot();
 
-  // Writes the next small part; true: that was the last.
+  // Writes the next small part. Returns true if it was the last.
   bool step();
-  // What has been written and not yet been taken: the file but for the checksum that ends it.
+  // The bytes written and not yet taken by the caller, who clears them: the file without the checksum at
+  // its end.
   std::string& bytes() { return out_; }
 
-  uint64_t keys() const { return keys_; }    // when it began
-  uint64_t saved() const { return saved_; }  // so far
+  uint64_t keys() const { return keys_; }    // number of keys at the begin
+  uint64_t saved() const { return saved_; }  // keys written so far
 
  private:
   struct Part {
@@ -69,7 +71,7 @@ class Snapshot {
   std::string scratch_;
   RdbWriter rdb_{out_};
   std::vector<Part> parts_;
-  size_t next_ = 0;  // of parts_
+  size_t next_ = 0;  // index into parts_
   int selected_ = -1;
   uint64_t keys_ = 0;
   uint64_t saved_ = 0;
