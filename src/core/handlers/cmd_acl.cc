@@ -1,4 +1,4 @@
-// ACL: users looked at, changed, kept in their file, and what was refused to them.
+// ACL: shows, changes, loads and saves users, and shows their denied requests.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -93,7 +93,7 @@ void cmd_acl_getuser(Request& r) {
 }
 
 void cmd_acl_setuser(Request& r) {
-  // Redis takes it, but no line of a file can name it.
+  // Redis accepts an empty name, but no line of a file can contain it.
   if (r.arg(2).empty()) return r.reply.error("ERR Usernames can't be empty");
   if (!is_user_name(r.arg(2))) {
     return r.reply.error("ERR Usernames can't contain spaces or null characters");
@@ -165,7 +165,7 @@ void cmd_acl_cat(Request& r) {
   for (const std::string_view name : names) r.reply.bulk(name);
 }
 
-// Hex digits for so many bits.
+// Replies with random hex digits for the given number of bits.
 void cmd_acl_genpass(Request& r) {
   constexpr int64_t kDefaultBits = 256;
   constexpr int64_t kMaxBits = 4096;

@@ -1,4 +1,4 @@
-// CLIENT: names, lists and ends of connections.
+// CLIENT: names, lists and closes connections.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ void kill(Request& r, Conn& c) {
   r.ctx.fx.closes.push_back(c.id);
 }
 
-// CLIENT KILL's filters; a connection must pass all that are given.
+// The filters of CLIENT KILL. A connection must match all given ones.
 struct KillFilter {
   std::optional<uint64_t> id;
   std::optional<std::string_view> addr, laddr, type;
@@ -149,7 +149,7 @@ void cmd_client_kill(Request& r) {
 
 namespace {
 
-// ON or OFF. False: an error has been written.
+// Reads ON or OFF. Writes an error and returns false on any other word.
 bool read_switch(Request& r, bool& value) {
   const bool on = equals_ignore_case(r.arg(2), "ON");
   if (!on && !equals_ignore_case(r.arg(2), "OFF")) return reply_syntax_error(r), false;
@@ -159,7 +159,8 @@ bool read_switch(Request& r, bool& value) {
 
 }  // namespace
 
-// Nobody is ever evicted, and no access times are kept: the two are shown by CLIENT LIST, and that is all.
+// The server evicts no client and keeps no access times. CLIENT LIST shows both settings; they have no
+// other effect.
 void cmd_client_no_evict(Request& r) {
   if (read_switch(r, r.c.no_evict)) r.reply.ok();
 }

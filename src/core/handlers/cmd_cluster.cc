@@ -1,4 +1,4 @@
-// CLUSTER: one node that owns all slots, for clients that ask. ROLE and WAIT: a master without replicas.
+// CLUSTER: describes one node that owns all slots. ROLE and WAIT: describe a master without replicas.
 #include <array>
 #include <string>
 
@@ -17,7 +17,7 @@ struct Address {
   int64_t port = 0;
 };
 
-// The address by which this client has reached the server, without the brackets of IPv6.
+// Returns the server address that this client connected to, without the brackets of IPv6.
 Address own_address(const Request& r) {
   const std::string& local = r.c.local;
   Address a;
@@ -125,7 +125,7 @@ void cmd_role(Request& r) {
   r.reply.array(0);
 }
 
-// No replica there is, and none is waited for.
+// There are no replicas, so WAIT returns at once.
 void cmd_wait(Request& r) {
   const auto replicas = parse_int(r.arg(1));
   if (!replicas) return reply_not_an_integer(r);

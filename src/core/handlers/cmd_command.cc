@@ -1,4 +1,4 @@
-// COMMAND: the table, shown. redis-cli builds its hints and help from COMMAND DOCS.
+// COMMAND: shows the command table. redis-cli builds its hints and help from COMMAND DOCS.
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -63,7 +63,7 @@ void write_pair(Reply& reply, std::string_view name, int64_t value) {
   reply.integer(value);
 }
 
-// "RW access update" as a set of flags.
+// Writes flags such as "RW access update" as a set.
 void write_key_flags(Reply& reply, std::string_view flags) {
   reply.set(static_cast<size_t>(std::ranges::count(flags, ' ')) + 1);
   while (true) {
@@ -74,7 +74,7 @@ void write_key_flags(Reply& reply, std::string_view flags) {
   }
 }
 
-// The key specification that says the same as first, last and step.
+// Writes the key specification of a command whose keys are found by a count (EVAL and its relatives).
 void write_counted_key_specs(Reply& reply, const Command& c) {
   reply.array(1);
   reply.map(3);
@@ -96,7 +96,7 @@ void write_counted_key_specs(Reply& reply, const Command& c) {
   write_pair(reply, "keystep", 1);
 }
 
-// A run of keys that are used in the same way.
+// Writes the specification of a range of keys with the same access.
 void write_key_spec(Reply& reply, std::string_view flags, int first, int last, int step) {
   reply.map(3);
   reply.bulk("flags");

@@ -1,4 +1,4 @@
-// CONFIG: options looked at and changed while the server runs.
+// CONFIG: reads and changes options while the server runs.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ void reply_refusal(Request& r, const ConfigRefusal& refused) {
                 refused.why);
 }
 
-// Those that the config file is to have: none where they have a file of their own.
+// Returns the users for the config file: none if there is an ACL file, or if they are only the default.
 std::vector<std::string> users_to_write(const EngineState& s) {
   if (s.config.acl_file.write || s.acl.is_plain()) return {};
   return s.acl.lines();

@@ -18,7 +18,7 @@ namespace holdfast {
 
 namespace {
 
-// Lets the connection in as that user, or writes an error.
+// Authenticates the connection as that user. Writes an error and returns false if it cannot.
 bool authenticate(Request& r, std::string_view name, std::string_view password) {
   const AclUser* user = r.s().acl.authenticate(name, password);
   if (user != nullptr) return become_user(r.s(), r.c, *user), true;
@@ -84,9 +84,9 @@ void cmd_hello(Request& r) {
   }
   if (options->protocol) r.c.protocol = static_cast<int>(*options->protocol);
   if (r.c.protocol < 3)
-    cancel_waits(r.ctx, r.c);  // ASYNC ones, whose answers RESP2 could not tell from replies
+    cancel_waits(r.ctx, r.c);  // ASYNC waits: RESP2 cannot distinguish their pushes from replies
   if (options->name) set_text(r.s(), r.c.name, *options->name);
-  Reply reply(r.reply.out(), r.c.protocol);  // the answer is in the new protocol already
+  Reply reply(r.reply.out(), r.c.protocol);  // the reply already uses the new protocol
   reply.map(7);
   reply.bulk("server");
   reply.bulk("redis");
@@ -133,7 +133,7 @@ void cmd_quit(Request& r) {
   r.ctx.fx.closes.push_back(r.c.id);
 }
 
-// As if newly connected; its SESSION holds end, as they would with the connection.
+// Resets the connection to the state of a new one. Its SESSION holds end, as on a disconnect.
 void cmd_reset(Request& r) {
   cancel_waits(r.ctx, r.c);
   end_session(r.ctx, r.c.id, r.c.session++, std::exchange(r.c.session_holds, {}));

@@ -1,4 +1,4 @@
-// DEBUG, for tests that want a server to be slow; and SWAPDB.
+// DEBUG, for tests that need a slow server; and SWAPDB.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -22,7 +22,7 @@ bool may_debug(const Request& r) {
   return who == "yes" || (who == "local" && is_local(r.c));
 }
 
-// A database's number as a client gives it. nullopt: an error has been written.
+// Reads a database number from argument `i`. Writes an error and returns nullopt if it is invalid.
 std::optional<size_t> read_database(Request& r, size_t i, std::string_view which) {
   const auto number = parse_int_in(r.arg(i), INT32_MIN, INT32_MAX);
   if (!number) {
@@ -57,8 +57,8 @@ void cmd_debug(Request& r) {
   r.reply.ok();
 }
 
-// Exchanges what two numbers mean, for everybody at once. Who waits for a lock, holds one by SESSION or has
-// a lease stays with the keys, under their new number.
+// Swaps the databases of two numbers, for all clients at once. Waiters, SESSION holds and leases stay with
+// the keys, under the new number.
 void cmd_swapdb(Request& r) {
   const auto first = read_database(r, 1, "first");
   if (!first) return;

@@ -48,7 +48,7 @@ std::optional<ExpireConditions> read_conditions(Request& r) {
   return c;
 }
 
-// A key without expiry counts as one that lives for ever.
+// A key without an expiry counts as a key with an infinite one.
 bool admits(const ExpireConditions& c, TimeMs present, TimeMs wanted) {
   if (c.if_none && present != kNever) return false;
   if (c.if_any && present == kNever) return false;
@@ -56,8 +56,8 @@ bool admits(const ExpireConditions& c, TimeMs present, TimeMs wanted) {
   return !c.if_less || wanted < present;
 }
 
-// Unlike in SET, a time before now is no error: it removes the key. nullopt: no time at all; an error has
-// been written.
+// Reads the deadline. Unlike in SET, a time in the past is not an error: it removes the key. Writes an
+// error and returns nullopt if the argument is not a valid time.
 std::optional<TimeMs> read_deadline(Request& r, const ExpiryWord& word) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   const auto value = parse_int(r.arg(2));
@@ -66,7 +66,7 @@ std::optional<TimeMs> read_deadline(Request& r, const ExpiryWord& word) {
   const bool countable =
       word.unit_ms == 1 || (*value <= kMax / word.unit_ms && *value >= -(kMax / word.unit_ms));
   if (!countable || *value * word.unit_ms > kMax - base_ms) return reply_invalid_expiry(r), std::nullopt;
-  // What lies before 1970 is as much over as 1970.
+  // A time before 1970 is treated as 1970: both are in the past.
   return deadline_at(r, word.absolute ? std::max<int64_t>(*value * word.unit_ms, 0) : *value * word.unit_ms,
                      word.absolute);
 }
@@ -88,7 +88,7 @@ void expire(Request& r, const ExpiryWord& word) {
   r.reply.integer(1);
 }
 
-// Replies what `f` makes of the key's deadline; -2: no such key; -1: no expiry.
+// Replies with f(deadline); with -2 if there is no such key, with -1 if it has no expiry.
 template <class F>
 void reply_deadline(Request& r, F f) {
   const Keyspace::Found found = find_to_read(r, r.arg(1));

@@ -17,10 +17,11 @@ void reply_value(Request& r, std::optional<std::string_view> value) {
   value ? r.reply.bulk(*value) : r.reply.null();
 }
 
-// The fields and values of a request from argument `at` on.
+// Returns the fields and values of a request, from argument `at` on.
 std::span<const std::string_view> rest(const Request& r, size_t at) { return r.argv.subspan(at); }
 
-// HSET and HMSET: the number of new fields; nullopt: an error has been written.
+// For HSET and HMSET: sets the fields and returns the number of new ones. Returns nullopt after writing an
+// error.
 std::optional<size_t> set_pairs(Request& r) {
   if (r.argc() % 2 != 0) return reply_wrong_arity(r), std::nullopt;
   auto target = find_hash_to_write(r);
@@ -28,7 +29,7 @@ std::optional<size_t> set_pairs(Request& r) {
   return put_fields(r, *target, rest(r, 2), "hset");
 }
 
-// HKEYS and HVALS.
+// For HKEYS and HVALS: replies with pick() of each field.
 template <class Pick>
 void reply_each(Request& r, Pick pick) {
   const auto hash = find_hash_to_read(r);
@@ -38,7 +39,7 @@ void reply_each(Request& r, Pick pick) {
 }
 
 bool is_cursor(Request& r, size_t at) {
-  Request head = r;  // without the options, which are looked at only where there is a hash
+  Request head = r;  // without the options, which are checked only if there is a hash
   head.argv = r.argv.first(at + 1);
   return read_scan_arguments(head, at, false).has_value();
 }
@@ -129,7 +130,7 @@ void cmd_hscan(Request& r) {
   GlobSteps steps;
   const uint64_t next =
       hash->scan(scan.cursor, scan.count, [&](std::string_view field, std::string_view value) {
-        if (steps.taken >= kPageSteps) scan.count = steps.allowed = 0;  // a packed hash has but one page
+        if (steps.taken >= kPageSteps) scan.count = steps.allowed = 0;  // a packed hash has one page only
         if (scan.match && !glob_match(*scan.match, field, steps)) return;
         page.push_back(field);
         page.push_back(value);

@@ -25,7 +25,7 @@ void line(std::string& out, std::string_view name, int64_t value) {
   line(out, name, std::to_string(value));
 }
 
-// As Redis shows sizes to people: 1.50M.
+// Formats a size in bytes as Redis does for humans: 1.50M.
 std::string human_bytes(uint64_t bytes) {
   static constexpr std::string_view kUnits = "BKMGT";
   auto value = static_cast<double>(bytes);

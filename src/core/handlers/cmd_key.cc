@@ -20,7 +20,7 @@ namespace holdfast {
 
 namespace {
 
-// FLUSHALL and FLUSHDB take ASYNC or SYNC; both come back at once, and the memory goes back step by step.
+// FLUSHALL and FLUSHDB accept ASYNC or SYNC. Both return at once, and the memory is freed in steps.
 bool check_flush_arguments(Request& r) {
   const bool fine =
       r.argc() == 1 ||
@@ -31,7 +31,7 @@ bool check_flush_arguments(Request& r) {
 
 }  // namespace
 
-// Removes the keys given; also UNLINK, as removing is O(1) here.
+// Removes the given keys. Also serves UNLINK, as a removal is O(1) here.
 void cmd_del(Request& r) {
   int64_t removed = 0;
   for (size_t i = 1; i < r.argc(); ++i) {
@@ -50,11 +50,11 @@ void cmd_exists(Request& r) {
   r.reply.integer(found);
 }
 
-// No access times are kept, so that nothing is left of TOUCH but its count.
+// The server keeps no access times, so TOUCH only counts keys.
 void cmd_touch(Request& r) { cmd_exists(r); }
 
-// The first key behind a place that chance names. Places are hashes, spread evenly; a key behind a wide gap
-// comes a little more often than one behind a narrow one.
+// Returns the first key behind a random place. Places are hashes, which are evenly distributed. A key
+// behind a wide gap is returned slightly more often than one behind a narrow gap.
 void cmd_randomkey(Request& r) {
   uint64_t place = 0;
   uint8_t bytes[8];
@@ -103,7 +103,8 @@ void cmd_scan(Request& r) {
   for (const std::string& key : page.keys) r.reply.bulk(key);
 }
 
-// Counts what has not been removed yet: in a storm of expiries that may include due entries, as in Redis.
+// Counts the entries that are not removed yet. During very many expiries this may include due entries, as
+// in Redis.
 void cmd_dbsize(Request& r) {
   constexpr size_t kBudget = 500;
   r.keys().expire_due(r.now(), kBudget, [&](const Key& key) { find_any(r.ctx, r.c.db, key); });

@@ -1,4 +1,4 @@
-// LEASE: several keys at once, all or none.
+// LEASE: acquires several keys at once, all or none.
 #include <absl/container/flat_hash_set.h>
 
 #include <string>
@@ -25,7 +25,7 @@ void reply_outcome(Request& r, const LeaseOutcome* outcome) {
   }
 }
 
-// Null: an answer has been written.
+// Returns the live lease named in argument 2. If there is none, writes the reply and returns null.
 LiveLease* find_lease(Request& r) {
   LiveLease* lease = r.s().leases.find(r.arg(2));
   if (lease == nullptr) reply_outcome(r, r.s().leases.outcome(r.arg(2)));

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kDeadlockText =
     "DEADLOCK deadlock detected: the owner would wait for itself; release its locks and retry";
 
-// LOCK's options, in any order, each at most once.
+// The options of LOCK, in any order, each at most once.
 struct LockOptions {
   bool shared = false;
   std::optional<int64_t> limit, wait_ms, delay_ms, token;
@@ -25,7 +25,8 @@ struct LockOptions {
 
 bool set_flag(bool& flag) { return !std::exchange(flag, true); }
 
-// The option at `i`, which moves on to its last argument. False: an error has been written.
+// Reads the option at `i`, and moves `i` to its last argument. Writes an error and returns false if it is
+// invalid.
 bool read_lock_option(Request& r, size_t& i, LockOptions& o) {
   struct Numbered {
     std::string_view word;
@@ -66,8 +67,8 @@ std::optional<LockOptions> read_lock_options(Request& r) {
   return o;
 }
 
-// How far the tokens of a key may go by a client's word. It is counted from what no client moves, so that
-// repeated requests do not get further.
+// Returns the largest token that a client may set for a key (max-token-lead). It derives from values that
+// clients cannot change, so that repeated requests do not raise it.
 uint64_t furthest_token(const Request& r, const Key& key) {
   const Config& config = r.s().config;
   const auto clock_us = static_cast<uint64_t>(std::max<int64_t>(r.ctx.now.wall_us, 0));
@@ -75,14 +76,15 @@ uint64_t furthest_token(const Request& r, const Key& key) {
   return std::max(std::max(clock_us, config.token_floor) + lead_us, r.s().tokens.last(key) + 1);
 }
 
-// FENCE beyond that makes up for another server that is ahead, which needs the right to LOCKS RAISE.
+// Whether FENCE may exceed that limit, to catch up with another server whose tokens are ahead. This needs
+// permission for LOCKS RAISE.
 bool may_raise(const Request& r) {
   if (r.command.handler != cmd_fence) return false;
   const std::string_view argv[] = {"locks", "raise", r.arg(1), r.arg(3)};
   return check_permission(r.s(), *r.c.user, *find_row(argv), argv).allowed();
 }
 
-// Whether a client may name the token; false: an error has been written.
+// Returns whether a client may set the token. Writes an error if not.
 bool check_token(Request& r, const Key& key, uint64_t token) {
   const bool far = token > furthest_token(r, key);
   if (token > kLastNamedToken || (far && !may_raise(r))) {
@@ -101,7 +103,7 @@ bool check_owner(Request& r, std::string_view owner) {
   return false;
 }
 
-// 32 hex digits that nobody can guess.
+// Returns an unguessable owner: 32 random hex digits (128 bits).
 std::string make_owner(const Request& r) {
   uint8_t bytes[16];
   r.s().config.random(bytes);
@@ -138,7 +140,8 @@ void reply_acquisition(Request& r, const LockRequest& request, const Acquisition
   }
 }
 
-// The hold that RENEW, UNLOCK and FENCE speak of. `held` false: an answer has been written.
+// The hold that RENEW, UNLOCK and FENCE refer to. `held`: false if the owner has none; the reply has then
+// been written.
 struct OwnHold {
   bool held = false;
   Keyspace::Found entry;

@@ -1,4 +1,4 @@
-// LOCKS: who holds what, who waits, and the force to end it.
+// LOCKS: shows holders and waiters, and breaks holds.
 #include <algorithm>
 #include <string>
 
@@ -14,14 +14,14 @@ namespace holdfast {
 
 namespace {
 
-// A hold as it is shown, of whatever kind of entry.
+// A hold as shown to clients, for all types of entries.
 struct ShownHold {
   std::string_view owner;
   Token token;
   Capacity capacity = kExclusive;
   TimeMs deadline, since, renewed;
   bool session = false;
-  uint64_t client = 0;  // 0: gone
+  uint64_t client = 0;  // 0: disconnected
 };
 
 std::string_view mode_name(Capacity c) {
@@ -50,7 +50,7 @@ ShownHold shown(Request& r, const Key& key, Keyspace::Found& f) {
           client == nullptr ? 0 : client->id.serial};
 }
 
-// All holds of a live key, in the order of their grants.
+// Returns all holds of a live key, in the order of their grants.
 std::vector<ShownHold> holds_of(Request& r, const Key& key, Keyspace::Found& f) {
   std::vector<ShownHold> holds;
   if (type_of(*f) == EntryType::kString) {
@@ -76,7 +76,7 @@ void field(Request& r, std::string_view name, int64_t value) {
   r.reply.integer(value);
 }
 
-// The fields that LOCKS INFO and LOCKS OWNED have in common.
+// Writes the fields that LOCKS INFO and LOCKS OWNED have in common.
 void write_hold_fields(Request& r, const ShownHold& h) {
   field(r, "token", static_cast<int64_t>(h.token.value));
   field(r, "mode", mode_name(h.capacity));
@@ -125,7 +125,8 @@ void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& h
   for (const Waiter* w : q->waiters) write_waiter(r, *w);
 }
 
-// A held key found again by name: scanning collects names first, as showing a hold may assign its token.
+// Finds a held key again by name and calls f. A scan first collects names only, as showing a hold may
+// assign its token.
 template <class F>
 void with_held(Request& r, std::string_view name, F f) {
   const Key key = r.keys().key(name);

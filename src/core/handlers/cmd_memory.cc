@@ -1,4 +1,4 @@
-// MEMORY STATS, DOCTOR, MALLOC-STATS: what the memory of the server is used for.
+// MEMORY STATS, DOCTOR, MALLOC-STATS: show the memory use of the server.
 #include <string>
 
 #include "core/command/handlers.h"
@@ -10,12 +10,12 @@ namespace holdfast {
 
 namespace {
 
-// All of it in bytes.
+// Memory use, in bytes.
 struct MemoryReport {
   uint64_t used = 0;     // as INFO's used_memory
   uint64_t dataset = 0;  // keys with their values and tables
-  uint64_t clients = 0;  // connections, and what they have not yet read
-  uint64_t keys = 0;     // how many there are
+  uint64_t clients = 0;  // connections, with their unsent output
+  uint64_t keys = 0;     // the number of keys, not bytes
   HostFacts host;
 
   uint64_t overhead() const { return used - dataset; }
@@ -54,7 +54,7 @@ void write_difference(Reply& reply, std::string_view name, uint64_t more, uint64
   reply.integer(static_cast<int64_t>(more) - static_cast<int64_t>(less));
 }
 
-// What this server has of its own: names as in Redis.
+// Writes the figures of the server itself (not of the host). The names are those of Redis.
 void write_own(Request& r, const MemoryReport& m) {
   const MemoryUse& memory = r.s().memory;
   write(r.reply, "peak.allocated", memory.peak_bytes);
@@ -103,7 +103,7 @@ void cmd_memory_stats(Request& r) {
 }
 
 void cmd_memory_doctor(Request& r) {
-  constexpr uint64_t kLittle = uint64_t{5} << 20U;  // below it no figure says much
+  constexpr uint64_t kLittle = uint64_t{5} << 20U;  // below it the figures mean little
   constexpr double kMuchMore = 1.4;
   constexpr double kNearLimit = 0.9;
   const MemoryReport m = look(r);

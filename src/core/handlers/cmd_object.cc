@@ -1,4 +1,4 @@
-// OBJECT and MEMORY USAGE: how a key is kept.
+// OBJECT and MEMORY USAGE: show how a key is stored.
 #include <string>
 
 #include "core/command/handlers.h"
@@ -11,19 +11,19 @@ namespace holdfast {
 
 namespace {
 
-constexpr size_t kEmbeddedBytes = 44;       // the longest string that Redis keeps within its object
-constexpr int64_t kSharedIntegers = 10000;  // Redis shares the objects of the integers below
+constexpr size_t kEmbeddedBytes = 44;       // the longest string that Redis embeds in its object
+constexpr int64_t kSharedIntegers = 10000;  // Redis shares the objects of smaller integers
 constexpr int64_t kSharedCount = 2147483647;
 
-// Found by its name alone. Null has been replied where there is none.
+// Finds the key in argument 2, without counting a hit or a miss. Replies null if there is none.
 Keyspace::Found find_object(Request& r) {
   const Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(2)));
   if (!f) r.reply.null();
   return f;
 }
 
-// What Redis would call it, as far as the value tells. How it came about is not kept: what APPEND or
-// SETRANGE made is "raw" in Redis, and an integer that INCRBYFLOAT made is "embstr".
+// Returns Redis's name of the encoding, derived from the value. The server does not store how a value was
+// made: a result of APPEND or SETRANGE is "raw" in Redis, and an integer from INCRBYFLOAT is "embstr".
 std::string_view encoding_of(const Entry& e) {
   switch (type_of(e)) {
     case EntryType::kString:
@@ -60,7 +60,7 @@ void cmd_object_refcount(Request& r) {
   r.reply.integer(number && *number >= 0 && *number < kSharedIntegers ? kSharedCount : 1);
 }
 
-// When a key was last read is not kept: this is since it was last set or renewed.
+// The server does not store when a key was last read. The idle time counts from the last set or renewal.
 void cmd_object_idletime(Request& r) {
   const auto f = find_object(r);
   if (f) r.reply.integer(std::max<int64_t>((r.now() - renewed_at(*f)).count, 0) / 1000);

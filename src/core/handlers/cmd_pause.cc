@@ -1,4 +1,4 @@
-// CLIENT PAUSE, UNPAUSE and REPLY: what makes answers wait, or not come.
+// CLIENT PAUSE, UNPAUSE and REPLY: defer or suppress replies.
 #include "core/command/handlers.h"
 #include "core/engine/requests.h"
 #include "core/state/pause.h"
@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// Of two pauses the one that ends later counts, and the one that stops more.
+// Two pauses are merged: the later end applies, and the mode that stops more requests.
 void cmd_client_pause(Request& r) {
   bool writes_only = false;
   if (r.argc() == 4) {

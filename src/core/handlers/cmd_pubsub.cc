@@ -14,7 +14,8 @@ namespace holdfast {
 
 namespace {
 
-// As Redis does, also to a client that wants no replies (CLIENT REPLY): it is a push, as a message is.
+// Writes a confirmation. As in Redis, it also reaches a client without replies (CLIENT REPLY), as it
+// is a push like a message.
 void confirm(Request& r, std::string_view what, const std::string* name, size_t count) {
   const bool muted = r.c.reply_mode == ReplyMode::kOff || r.c.reply_mode == ReplyMode::kSkip;
   Reply reply = muted ? push_to(r.ctx, r.c) : r.reply;
@@ -24,7 +25,7 @@ void confirm(Request& r, std::string_view what, const std::string* name, size_t 
   reply.integer(static_cast<int64_t>(count));
 }
 
-// How many subscriptions a confirmation tells of: shard channels are counted apart.
+// The number of subscriptions in a confirmation. Shard channels are counted separately.
 size_t plain_count(const Conn& c) { return c.channels.size() + c.patterns.size(); }
 size_t shard_count(const Conn& c) { return c.shard_channels.size(); }
 
@@ -80,7 +81,7 @@ void reply_counts(Request& r, const PubSub::Names& channels) {
 void cmd_subscribe(Request& r) {
   subscribe(r, r.s().pubsub.channels, r.c.channels, plain_count, defer_rest(r));
 }
-// In one moment, so that all are taken or none.
+// Not chunked, so that it accepts all patterns or none.
 void cmd_psubscribe(Request& r) {
   auto& known = r.s().pubsub.patterns;
   const size_t most = r.s().config.limits.patterns;

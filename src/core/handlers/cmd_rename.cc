@@ -1,5 +1,5 @@
-// RENAME, RENAMENX, COPY: a value under another key. A hold is not taken along: under the new key it is
-// another one, with another token.
+// RENAME, RENAMENX, COPY: move or copy a value to another key. A hold does not move: under the new key it
+// is a new hold, with a new token.
 #include <string>
 
 #include "core/command/handlers.h"
@@ -17,7 +17,7 @@ constexpr std::string_view kManyHolders = "ERR a lock with several holders canno
 constexpr std::string_view kNoInt32 =
     "ERR value is out of range, value must between -2147483648 and 2147483647";
 
-// What a key holds, taken out of it or copied.
+// The value of a key, moved or copied.
 struct Value {
   EntryType type = EntryType::kString;
   std::string bytes;
@@ -37,7 +37,7 @@ Value copy_value(const Entry& e) {
   return v;
 }
 
-// The key goes.
+// Moves the value out and removes the key.
 Value take_value(Request& r, Keyspace::Found& f) {
   Value v;
   if (type_of(*f) == EntryType::kBigHash) {
@@ -51,7 +51,7 @@ Value take_value(Request& r, Keyspace::Found& f) {
   return v;
 }
 
-// What the key held before goes first, so that nothing of an old hold is left where the values are equal.
+// Removes the former value of the key first, so that an old hold does not survive if the values are equal.
 void put(Request& r, DbIndex db, std::string_view name, Value v) {
   const Key key = r.ctx.keys(db).key(name);
   Keyspace::Found f = find_live(r.ctx, db, key);
@@ -67,7 +67,7 @@ void put(Request& r, DbIndex db, std::string_view name, Value v) {
   set_key_deadline(r.ctx, db, f, v.deadline, r.c.id);
 }
 
-// False: an answer has been written.
+// Renames the key. Returns false if it did not; the reply has then been written.
 bool rename(Request& r, bool only_if_free) {
   Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   if (!f) return r.reply.error("ERR no such key"), false;
@@ -76,7 +76,7 @@ bool rename(Request& r, bool only_if_free) {
   if (only_if_free && !is_free(r.ctx, r.c.db, find_any(r.ctx, r.c.db, r.keys().key(r.arg(2))))) {
     return r.reply.integer(0), false;
   }
-  // Finding the other key may have moved this one.
+  // The look-up of the other key may have moved this entry.
   f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   put(r, r.c.db, r.arg(2), take_value(r, f));
   notify(r.ctx, kNotifyGeneric, "rename_from", r.c.db, r.arg(1));

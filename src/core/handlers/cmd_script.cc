@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kNoScriptText = "NOSCRIPT No matching script. Please use EVAL.";
 
-// How many of the arguments are keys. nullopt: an error has been written.
+// Reads the number of keys among the arguments. Writes an error and returns nullopt if it is invalid.
 std::optional<size_t> read_key_count(Request& r) {
   const auto count = parse_int(r.arg(2));
   if (!count) return reply_not_an_integer(r), std::nullopt;
@@ -42,7 +42,7 @@ void run_script(Request& r, const Script& script, std::string_view sha, size_t k
     return r.reply.error("ERR Can not execute a script with write flag using *_ro command.");
   }
   ScriptHost& host = *r.s().scripts;
-  // Such a script is refused before it comes here, unless it was loaded behind MULTI.
+  // Such a script is rejected before it gets here, unless it was loaded after MULTI.
   const bool picky = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;
   if (picky && r.s().memory.over_limit) {
     return r.reply.error(

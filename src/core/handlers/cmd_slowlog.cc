@@ -1,4 +1,4 @@
-// SLOWLOG and LATENCY: what took long.
+// SLOWLOG and LATENCY: show slow commands and latency events.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -30,7 +30,7 @@ const LatencyEvent* find_event(Request& r, std::string_view name) {
   return it == events.end() ? nullptr : &it->second;
 }
 
-// One line of a report: how often, how long.
+// Returns one line of a report: the number of samples and their durations.
 std::string describe(const std::string& name, const LatencyEvent& e) {
   int64_t sum = 0;
   for (const auto& sample : e.samples) sum += sample.ms;
@@ -39,7 +39,7 @@ std::string describe(const std::string& name, const LatencyEvent& e) {
          "ms). Worst all time event " + std::to_string(e.max_ms) + "ms.\n";
 }
 
-// A column of '#' for each sample, as high as it took long.
+// Draws a column of '#' for each sample; its height shows the duration.
 std::string graph_of(const LatencyEvent& e) {
   constexpr int64_t kRows = 4;
   int64_t high = 1;
@@ -52,7 +52,7 @@ std::string graph_of(const LatencyEvent& e) {
   return text;
 }
 
-// Those asked for, or all that were ever called, in the order of their names.
+// Returns the commands named in the request, or all that were ever called, in the order of their names.
 std::vector<const Command*> timed_commands(Request& r) {
   std::vector<const Command*> found;
   if (r.argc() == 2) {

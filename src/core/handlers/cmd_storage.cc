@@ -1,4 +1,4 @@
-// SAVE and its like: what goes to disk, and when the server stops. The shell does it.
+// SAVE and related commands: write to disk, and stop the server. The shell does the work.
 #include <string>
 
 #include "core/command/handlers.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kNoFolder = "ERR there is no data folder: start the server with --dir";
 
-// Nothing where the shell has done, or begun, what was asked for.
+// Writes the error `why` and returns true. `why` is empty if the shell has done or started the work.
 bool refused(Request& r, const std::string& why) {
   if (why.empty()) return false;
   r.reply.error(why);
@@ -38,7 +38,7 @@ std::optional<ShutdownMode> read_shutdown(Request& r) {
   }
   if ((aborts && r.argc() > 2) || (mode.save && mode.never_save))
     return reply_syntax_error(r), std::nullopt;
-  // A shutdown waits for nobody here, so that there never is one under way.
+  // A shutdown never waits here, so that none can be in progress.
   if (aborts) return r.reply.error("ERR No shutdown in progress."), std::nullopt;
   return mode;
 }

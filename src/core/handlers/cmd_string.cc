@@ -27,7 +27,8 @@ bool set_condition(SetOptions& o, Condition c) {
   return true;
 }
 
-// The word at `i`, which moves on to its last argument. False: an error has been written.
+// Reads the option at `i`, and moves `i` to its last argument. Writes an error and returns false if it is
+// invalid.
 bool read_set_option(Request& r, size_t& i, SetOptions& o) {
   const std::string_view word = r.arg(i);
   const bool more = i + 1 < r.argc();
@@ -41,7 +42,7 @@ bool read_set_option(Request& r, size_t& i, SetOptions& o) {
   if (equals_ignore_case(word, "GET")) return o.get = true;
   if (equals_ignore_case(word, "KEEPTTL") && o.expiry == nullptr) return o.keep_ttl = true;
   const ExpiryWord* expiry = find_expiry_word(word);
-  // The same word again replaces what it said before.
+  // A repeated option replaces its former value.
   if (expiry != nullptr && more && (o.expiry == nullptr || o.expiry == expiry) && !o.keep_ttl) {
     o.expiry = expiry;
     o.expiry_text = r.arg(++i);
@@ -51,8 +52,7 @@ bool read_set_option(Request& r, size_t& i, SetOptions& o) {
   return false;
 }
 
-// Whether the condition lets SET go on. A key that requests wait for, or that a lock-delay keeps, is no
-// free key.
+// Whether the condition allows the SET. A key with waiters or a running lock-delay is not free.
 bool admits(Request& r, const SetOptions& o, const Keyspace::Found& f, bool live) {
   switch (o.condition) {
     case Condition::kIfAbsent:
@@ -83,7 +83,7 @@ void set(Request& r, const SetOptions& o, std::optional<TimeMs> deadline, const 
   notify(r.ctx, kNotifyString, "set", r.c.db, key.bytes);
 }
 
-// What the key held before. That there was nothing is a miss, as with GET.
+// Replies with the former value. A missing value is a miss, as with GET.
 void reply_old(Request& r, std::string_view value, bool live) {
   if (live) return r.reply.bulk(value);
   notify(r.ctx, kNotifyKeyMiss, "keymiss", r.c.db, r.arg(1));
@@ -150,7 +150,7 @@ void cmd_set(Request& r) {
   if (live && type_of(*f) != EntryType::kString && (o.get || o.condition == Condition::kIfEqual)) {
     return reply_wrong_type(r);
   }
-  // With GET the reply is the old value, and says nothing of whether the new one was set.
+  // With GET the reply is the old value. It does not tell whether the new value was set.
   if (o.get) reply_old(r, live ? value_of(*f) : std::string_view(), live);
   const bool sets = admits(r, o, f, live);
   if (sets) set(r, o, deadline, key, f);
@@ -209,7 +209,7 @@ void cmd_getex(Request& r) {
   notify(r.ctx, kNotifyGeneric, "persist", r.c.db, r.arg(1));
 }
 
-// DELEX key [IFEQ value], as Redis 8.4 has it: the compare-and-delete of a lock in one command.
+// DELEX key [IFEQ value], as in Redis 8.4: compare and delete a lock in one command.
 void cmd_delex(Request& r) {
   const bool conditional = r.argc() == 4;
   if (!conditional && r.argc() != 2) return reply_wrong_arity(r);

@@ -1,4 +1,4 @@
-// Strings read and changed in part, several at once, and as numbers.
+// Reads and changes parts of strings, several strings at once, and strings as numbers.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -20,7 +20,7 @@ struct Range {
   size_t begin = 0, size = 0;
 };
 
-// Redis's range: both ends belong to it, and negative ones count from the end of the string.
+// Redis's range: both ends are included, and negative ones count from the end of the string.
 Range range_of(int64_t first, int64_t last, size_t size) {
   const auto end = static_cast<int64_t>(size);
   if (first < 0 && last < 0 && first > last) return {};

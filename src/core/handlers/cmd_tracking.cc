@@ -17,7 +17,7 @@ bool read_redirect(Request& r, std::string_view text, ClientTracking& o) {
   }
   const auto id = parse_int(text);
   if (!id) return reply_not_an_integer(r), false;
-  // It may go at any time, but a wrong number must not be taken in silence.
+  // The target may disconnect later, but a wrong id must not be accepted silently.
   if (*id < 1 || r.s().conns.find_serial(static_cast<uint64_t>(*id)) == nullptr) {
     return r.reply.error("ERR The client ID you want redirect to does not exist"), false;
   }
@@ -25,7 +25,7 @@ bool read_redirect(Request& r, std::string_view text, ClientTracking& o) {
   return true;
 }
 
-// The options behind ON or OFF. False: an error has been written.
+// Reads the options behind ON or OFF. Writes an error and returns false if one is invalid.
 bool read_options(Request& r, ClientTracking& o) {
   for (size_t i = 3; i < r.argc(); ++i) {
     const std::string_view word = r.arg(i);
@@ -55,8 +55,8 @@ bool refuse_overlap(Request& r, const std::string& a, std::string_view which, co
   return false;
 }
 
-// A key must be told to a client once at most. Where a string begins another, it also begins the one behind
-// it in their order: so only neighbours have to be compared.
+// Rejects overlapping prefixes, as a client must get each key at most once. If a prefix begins another one,
+// it also begins the one right after it in sorted order, so only neighbours are compared.
 bool check_prefixes(Request& r, const std::vector<std::string>& wanted) {
   std::vector<std::pair<std::string_view, const std::string*>> all;
   const auto add = [&](const std::vector<std::string>& prefixes) {
@@ -84,7 +84,7 @@ bool check_prefixes(Request& r, const std::vector<std::string>& wanted) {
   return true;
 }
 
-// What of the options does not go together, or not with what is on already.
+// Rejects options that conflict with each other or with the options that are already on.
 bool check_options(Request& r, const ClientTracking& o) {
   if (!o.bcast && !o.prefixes.empty()) {
     return r.reply.error("ERR PREFIX option requires BCAST mode to be enabled"), false;

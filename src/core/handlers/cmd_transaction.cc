@@ -14,14 +14,15 @@ namespace holdfast {
 
 namespace {
 
-// What is watched may have expired without anybody having noticed.
+// Returns whether a watched key has changed. First expires watched keys that are due but not yet removed.
 bool watched_has_changed(Request& r) {
   const absl::btree_set<WatchedKey> watched = r.c.watched;
   for (const WatchedKey& w : watched) find_any(r.ctx, w.db, r.ctx.keys(w.db).key(w.key));
   return r.c.watch_broken;
 }
 
-// Users may have changed since the request was queued.
+// Checks permissions again, as users may have changed since the request was queued. Returns true if the
+// request is rejected.
 bool refuse_in_exec(Request& r) {
   if (needs_auth(r.s(), r.c)) {
     if ((r.command.flags & kNoAuth) != 0) return false;
@@ -50,7 +51,7 @@ void run_transaction(Request& r, const Transaction& transaction, bool changed) {
   r.c.in_exec = true;
   r.reply.array(transaction.requests.count());
   transaction.requests.for_each([&](std::span<const std::string_view> argv) {
-    // Its command was resolved when it was queued, so that there is one.
+    // The command was resolved when the request was queued, so the row exists.
     Request inner{r.ctx, r.c, *find_row(argv), argv, Reply(out, r.c.protocol)};
     const size_t answered = out.size();
     if (r.c.checked && refuse_in_exec(inner)) {
@@ -91,7 +92,8 @@ void cmd_watch(Request& r) {
   if (r.c.transaction != nullptr) return r.reply.error("ERR WATCH inside MULTI is not allowed");
   const size_t end = defer_rest(r);
   for (size_t i = 1; i < end && !r.c.watch_broken; ++i) {
-    find_any(r.ctx, r.c.db, r.keys().key(r.arg(i)));  // what is due ends now, and is no change afterwards
+    // Expires a due key now, so that its expiry is not a change after the WATCH.
+    find_any(r.ctx, r.c.db, r.keys().key(r.arg(i)));
     r.s().watches.add(r.c, r.c.db, r.arg(i));
   }
   if (r.c.chunks.count() == 0) r.reply.ok();

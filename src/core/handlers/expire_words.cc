@@ -1,4 +1,4 @@
-// Reads expiry times, with the limits of Redis's arithmetic.
+// Reads expiry times, with the limits of Redis.
 #include "core/handlers/expire_words.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ const ExpiryWord* find_expiry_word(std::string_view word) {
 
 TimeMs deadline_at(const Request& r, int64_t ms, bool absolute) {
   const int64_t wall_ms = r.ctx.now.wall_us / 1000;
-  if (absolute) ms -= wall_ms;  // both are far from the ends of int64
+  if (absolute) ms -= wall_ms;  // no overflow: both are far from the limits of int64
   return r.now() + DurationMs{std::clamp(ms, -kMaxTtlMs, kMaxTtlMs)};
 }
 

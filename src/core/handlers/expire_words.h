@@ -1,4 +1,4 @@
-// Expiry times as commands name them: seconds or milliseconds, from now or since 1970.
+// Expiry times in commands: seconds or milliseconds, relative to now or since 1970.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace holdfast {
 
-// The unit and the kind of the four words that give an expiry.
+// The four words for an expiry, with their unit in milliseconds. `absolute`: since 1970.
 struct ExpiryWord {
   std::string_view word;
   int64_t unit_ms;
@@ -19,11 +19,12 @@ inline constexpr ExpiryWord kExpiryWords[] = {
 
 const ExpiryWord* find_expiry_word(std::string_view word);
 
-// Where `ms` from now or since 1970 lies on the engine's clock, within what an entry can keep: what is
-// further away than anybody will wait is as far as can be.
+// Converts `ms` (relative to now or since 1970) to a time on the engine's clock. Limits it to the range
+// that an entry can store: at most kMaxTtlMs from now.
 TimeMs deadline_at(const Request& r, int64_t ms, bool absolute);
 
-// Reads a time that must lie after 0. nullopt: an error that names the command has been written.
+// Reads a time that must be larger than 0. If it is invalid, writes an error that names the command and
+// returns nullopt.
 std::optional<TimeMs> read_expiry(Request& r, const ExpiryWord& word, std::string_view text);
 void reply_invalid_expiry(Request& r);
 

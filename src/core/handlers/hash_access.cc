@@ -1,4 +1,4 @@
-// A key's hash, found and changed.
+// Finds and changes the hash of a key.
 #include "core/handlers/hash_access.h"
 
 #include "core/events/change_events.h"

@@ -1,5 +1,5 @@
-// What the commands on hashes share: the key's look-up with Redis's answers to a key that is missing or
-// holds something else, and a change with its keyspace events.
+// Functions shared by the hash commands: the look-up of a key, with Redis's replies for a missing key or
+// another type, and a change with its keyspace events.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,20 @@
 
 namespace holdfast {
 
-// The hash of the key in argument 1, without fields where there is no such key. Nullopt: -WRONGTYPE has
-// been written. Counts as a look-up, and a miss is told of.
+// Returns the hash of the key in argument 1, or an empty hash if there is no such key. Writes -WRONGTYPE
+// and returns nullopt for another type. Counts a hit or a miss, and publishes a miss.
 std::optional<HashView> find_hash_to_read(Request& r);
 
-// The same, for a command that may change it.
+// The same, for a command that may change the hash.
 struct HashTarget {
   Key key;
-  Keyspace::Found f;  // find_any()'s
-  HashView hash;      // until it is changed
+  Keyspace::Found f;  // from find_any()
+  HashView hash;      // valid until the next change
   bool exists() const { return f && type_of(*f) != EntryType::kNone; }
 };
 std::optional<HashTarget> find_hash_to_write(Request& r);
 
-// set_fields(), then the event.
+// Calls set_fields(), then publishes the event. Returns the number of new fields.
 size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
                   std::string_view event);
 

@@ -1,4 +1,4 @@
-// Arguments and pages of SCAN.
+// The arguments and pages of SCAN.
 #include "core/handlers/scan.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace holdfast {
 
 namespace {
 
-// As strtoul() reads it, which Redis uses: nothing at all is 0, and "-1" the largest of all.
+// Reads a cursor as strtoul() does, which Redis uses: an empty text is 0, and "-1" is the largest number.
 std::optional<uint64_t> parse_cursor(std::string_view text) {
   const std::string copy(text);
   if (!copy.empty() && std::isspace(static_cast<unsigned char>(copy[0])) != 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// Paging through the keys of a database, as SCAN and LOCKS LIST do.
+// Pages over the keys of a database, for SCAN and LOCKS LIST.
 #pragma once
 
 #include <optional>
@@ -23,18 +23,17 @@ struct ScanPage {
   std::vector<std::string> keys;
 };
 
-// Steps of matching (GlobSteps) after which a page ends, though COUNT asks for more: about a tenth
-// of a millisecond.
+// Steps of matching (GlobSteps) after which a page ends even if COUNT asks for more: about 0.1 ms.
 inline constexpr uint64_t kPageSteps = uint64_t{1} << 13;
 
-// Whether a live key has what the arguments ask for.
+// Whether a live key matches the arguments.
 bool is_shown(const Entry& e, const ScanArguments& scan, TimeMs now, GlobSteps& steps);
 
-// Reads "cursor [MATCH pattern] [COUNT count] [TYPE type]" from argument `at` on; TYPE only where
-// `with_type`. nullopt: the error has been written.
+// Reads "cursor [MATCH pattern] [COUNT count] [TYPE type]" from argument `at` on; TYPE is accepted only
+// with `with_type`. Writes the error and returns nullopt if the arguments are invalid.
 std::optional<ScanArguments> read_scan_arguments(Request& r, size_t at, bool with_type);
 
-// The live keys of one step. Ends early, with `next`, where the pattern is too costly.
+// Returns the live keys of one step. Ends early, with `next`, if the pattern is too costly.
 ScanPage scan_page(Request& r, const ScanArguments& scan);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// What the commands on strings share: a key's string, read or changed.
+// Functions shared by the string commands: read and change the string of a key.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace holdfast {
 
-// A key that a command only reads: counted as a hit or a miss, of which keyspace events tell.
+// Finds a key that a command only reads. Counts a hit or a miss, and publishes a miss as a keyspace event.
 Keyspace::Found find_to_read(Request& r, std::string_view key);
 
-// A key's string, or where the key is free an empty one. `fits` false: an error has been written. `live` is
-// whether there was a string at all.
+// The string of a key, or an empty string if the key is free. `fits`: false if the key has another type; an
+// error has been written. `live`: whether the string exists.
 struct StringAt {
   Key key;
   Keyspace::Found found;
@@ -22,19 +22,19 @@ struct StringAt {
 };
 StringAt find_string(Request& r, std::string_view key);
 
-// Changes it; the ttl stays. `event` is what keyspace events tell.
+// Changes the string; the TTL stays. `event` is the keyspace event.
 void change_string(Request& r, StringAt& s, std::string_view value, std::string_view event);
 
-// The same from place `at` on, with zeros between its end and that.
+// The same from offset `at` (bytes) on. Zeros fill a gap between the end and `at`.
 void change_string_part(Request& r, StringAt& s, size_t at, std::string_view part, std::string_view event);
 
-// Whether a string may be so long; writes an error where not.
+// Whether a string may have this size in bytes. Writes an error if not.
 bool check_string_size(Request& r, uint64_t size);
 
-// Whether a newcomer may make the key: nobody has it, waits for it, or keeps it by a lock-delay.
+// Whether a new request may create the key: it has no value, no holder, no waiter and no lock-delay.
 bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f);
 
-// Sets a string without or with an expiry, as SET does, and tells of it.
+// Sets a string with or without an expiry, as SET does, and publishes the keyspace events.
 void set_string(Request& r, const Key& key, Keyspace::Found& f, std::string_view value, TimeMs deadline);
 
 }  // namespace holdfast
