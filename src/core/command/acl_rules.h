@@ -36,7 +36,7 @@ struct AclSelector {
   static constexpr size_t kMaxCommands = 512;
   std::bitset<kMaxCommands> commands;  // by the row's index in all_commands()
   bool later_commands = false;         // also commands of later versions: it began with +@all
-  absl::btree_map<size_t, std::vector<std::string>> first_arguments;  // commands allowed with these only
+  absl::btree_map<size_t, std::vector<std::string>> first_arguments;  // commands allowed only with these
   bool all_keys = false;
   bool all_channels = false;
   std::vector<KeyPattern> keys;

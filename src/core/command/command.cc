@@ -142,7 +142,7 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
     c = sub;
   }
   if (c->handler == nullptr || !arity_fits(*c, argv.size())) {
-    // Redis ends a transaction with this where EXEC itself is malformed.
+    // As in Redis, this error ends the transaction if EXEC itself is malformed.
     const bool exec = c->handler == cmd_exec;
     const std::string text = wrong_arity_text(*c);
     reply.error(exec ? "EXECABORT Transaction discarded because of: " + text.substr(4) : text);

@@ -23,13 +23,13 @@ enum CommandFlag : uint32_t {
   kPubSub = 1U << 4U,
   kNoScript = 1U << 5U,  // a script may not call it
   kBlocking = 1U << 6U,
-  kLoading = 1U << 7U,       // runs while data is being loaded
+  kLoading = 1U << 7U,       // runs while the server loads data
   kStale = 1U << 8U,         // runs on a replica that lost its master: there are no replicas here
   kSkipMonitor = 1U << 9U,   // MONITOR does not show it
   kSkipSlowlog = 1U << 10U,  // SLOWLOG does not keep it
   kFast = 1U << 11U,         // O(1) or O(log n)
   kNoAuth = 1U << 12U,       // runs before authentication
-  kMovableKeys = 1U << 13U,  // its keys are found by a count among its arguments
+  kMovableKeys = 1U << 13U,  // an argument tells the number of its keys
   kNoMandatoryKeys = 1U << 14U,
   kAllowBusy = 1U << 15U,   // runs while a script exceeds its time limit
   kInMulti = 1U << 16U,     // run, not queued, between MULTI and EXEC

@@ -33,7 +33,8 @@ class TimeHistogram {
 
  private:
   static constexpr size_t kParts = 4;
-  // 0, 1, 2 and 3 us have a part each; the power of two from 4 us on is the second.
+  // 0, 1, 2 and 3 us have one part each. The power of two that begins at 4 us has the parts from the fifth
+  // on.
   static size_t part_of(uint64_t us) {
     if (us < kParts) return us;
     const auto power = static_cast<size_t>(std::bit_width(us)) - 1;
@@ -55,7 +56,7 @@ struct CommandCounts {
   uint64_t failed = 0;    // the reply was an error
   uint64_t timed = 0;
   uint64_t timed_us = 0;
-  TimeHistogram histogram;  // of timed calls
+  TimeHistogram histogram;  // timed calls only
 
   // The estimated time of all calls, from the timed ones, in microseconds.
   uint64_t us() const {

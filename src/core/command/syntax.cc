@@ -17,7 +17,7 @@ struct TypedName {
   ArgType type;
 };
 
-// Names that are not strings. Types are for people and tools; no handler reads them.
+// Names that are not strings. The types are documentation for users and tools; no handler reads them.
 constexpr std::array kTypedNames = {
     TypedName{"client-id", ArgType::kInteger}, TypedName{"connection-id", ArgType::kInteger},
     TypedName{"count", ArgType::kInteger},     TypedName{"cursor", ArgType::kInteger},
@@ -92,7 +92,7 @@ std::string lower(std::string_view word) {
   return text;
 }
 
-// A group has no name in the text; Redis, too, often names one after its parts.
+// A group has no name in the text. It is named after its parts, as Redis often does.
 ArgNode group(ArgType type, std::vector<ArgNode> parts) {
   ArgNode node;
   node.type = type;
@@ -109,8 +109,8 @@ ArgNode as_one(std::vector<ArgNode> nodes) {
   return nodes.size() == 1 ? std::move(nodes[0]) : group(ArgType::kBlock, std::move(nodes));
 }
 
-// "[again ...]" stands behind what it repeats: marks that as multiple, as a block if it is more than one
-// argument.
+// "[again ...]" follows the arguments that it repeats. Marks these as multiple, as a block if there are
+// several.
 void mark_repeated(std::vector<ArgNode>& nodes, const std::vector<ArgNode>& again) {
   assert(!again.empty() && again.size() <= nodes.size());
   const auto first = nodes.end() - static_cast<std::ptrdiff_t>(again.size());

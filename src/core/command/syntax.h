@@ -16,7 +16,7 @@ enum class ArgType { kString, kInteger, kDouble, kKey, kPattern, kUnixTime, kPur
 struct ArgNode {
   std::string name;
   ArgType type = ArgType::kString;
-  std::string token;  // the word before the argument, upper-case; empty: none
+  std::string token;  // the word before the argument, in upper case; empty if none
   int key_spec = -1;  // for a key: the number of keys before it in the syntax
   bool optional = false;
   bool multiple = false;
@@ -32,8 +32,8 @@ struct ArgNode {
 //   sequence = *item
 //   item     = TOKEN | [TOKEN] name | [TOKEN] "<" choice ">" | "[" choice "]" | "[" sequence "..." "]"
 // A TOKEN has no lower-case letter and belongs to the name or the group behind it; "[a b ...]" repeats the
-// `a b` that stands before it. A name tells its type ("key", "milliseconds", "pattern"; most are strings).
-// The text is ours: a malformed one is asserted against.
+// `a b` before it. A name determines its type ("key", "milliseconds", "pattern"; most are strings). The
+// text is part of the program: a malformed one fails an assertion.
 std::vector<ArgNode> parse_syntax(std::string_view text);
 
 // Writes the "arguments" value of COMMAND DOCS in the form of Redis 7.0. For a command without arguments

@@ -213,7 +213,7 @@ bool refuse_by_acl(Context& ctx, Conn& c, const Command& command, std::span<cons
       error += short_text(v.why);
     }
   }
-  // Redis ends a transaction with this where EXEC itself is refused.
+  // As in Redis, this error ends the transaction if EXEC itself is rejected.
   reply.error(command.handler == cmd_exec ? "EXECABORT Transaction discarded because of: " + error : error);
   return true;
 }

@@ -1,4 +1,4 @@
-// A connection as text, for CLIENT LIST and the log.
+// A connection as text, for CLIENT LIST and ACL LOG.
 #pragma once
 
 #include <string>

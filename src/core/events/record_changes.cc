@@ -109,7 +109,8 @@ size_t record_bytes(const Entry& e) {
   return type_of(e) == EntryType::kBigHash ? hash_body_of(e)->bytes() : value_of(e).size();
 }
 
-// Whether a change of a part needs its own record. It does not while the whole key is pending.
+// Whether a change of a part needs its own record; writes pending records before it. It needs none while
+// the whole key is pending.
 bool begins_part(Context& ctx, DbIndex db, std::string_view key) {
   if (!ctx.s.journal.on || is_pending(ctx.s.journal, db, key)) return false;
   finish_journal(ctx);

@@ -26,8 +26,8 @@ std::string cut_text(std::string_view text, size_t most = kShownBytes);
 // Appends the text in quotes, with escapes for unprintable bytes.
 void append_quoted(std::string& out, std::string_view text);
 
-// Writes a log line for a request that changes more than one key. Called after the request is admitted and
-// before it runs.
+// Writes an audit log line for a request whose effect goes beyond one key (flush, users, options, broken
+// holds, shutdown). Called after the request is admitted and before it runs.
 void audit(Request& r);
 
 }  // namespace holdfast

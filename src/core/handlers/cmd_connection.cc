@@ -62,7 +62,7 @@ std::optional<HelloOptions> read_hello(Request& r) {
 
 void cmd_ping(Request& r) {
   if (r.argc() > 2) return reply_wrong_arity(r);
-  if (r.c.protocol < 3 && r.c.subscriptions() > 0) {  // in the form of a message
+  if (r.c.protocol < 3 && r.c.subscriptions() > 0) {  // as a Pub/Sub message
     r.reply.array(2);
     r.reply.bulk("pong");
     return r.reply.bulk(r.argc() == 2 ? r.arg(1) : "");

@@ -1,4 +1,4 @@
-// Reading and changing strings.
+// Reads and changes strings.
 #include "core/handlers/string_access.h"
 
 #include "core/events/change_events.h"

@@ -1,5 +1,5 @@
 // Deadlocks in the wait-for graph. An owner waits for the holders that exclude it and for the requests
-// before its own. With counted and shared locks not every holder must release, so the search reduces an
+// before its own. With counted and shared locks not every holder must release. So the search reduces an
 // AND-OR graph (as in Knapp, "Deadlock detection in distributed databases", 1987). It gathers all owners
 // that may in the end wait for the asking owner, and simulates their queues to the end. The simulated
 // queues grant as the server does. An owner whose requests are all granted releases all its holds. If the

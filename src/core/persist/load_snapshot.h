@@ -28,7 +28,7 @@ class Restore : private RdbSink {
   bool finish();
 
   const std::string& error() const { return error_; }
-  uint64_t journal() const { return journal_; }      // 0: the file does not say
+  uint64_t journal() const { return journal_; }      // 0: the file has none
   bool journal_follows() const { return follows_; }  // the file says that this journal exists
   uint64_t keys() const { return keys_; }
   uint64_t skipped_keys() const { return skipped_; }
@@ -49,7 +49,7 @@ class Restore : private RdbSink {
   EngineState& s_;
   Now now_;
   Effects none_;
-  Context turn_;  // at the time that the file's clock says
+  Context turn_;  // its time is that of the file's clock
   RdbReader reader_;
   std::string error_;
   uint64_t journal_ = 0;
@@ -57,7 +57,7 @@ class Restore : private RdbSink {
   uint64_t keys_ = 0;
   uint64_t skipped_ = 0;
   std::string records_;            // applied at the end
-  std::optional<SavedHold> hold_;  // of the next key
+  std::optional<SavedHold> hold_;  // the hold of the next key
   bool plain_ = false;             // the next hash is not a lock
   DbIndex db_ = 0;
   std::string key_;

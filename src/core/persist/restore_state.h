@@ -38,7 +38,7 @@ struct Note {
   DbIndex db = 0;
   std::string key;
   Token last;
-  std::string owner_sha1;  // of the exclusive hold, if there is one
+  std::string owner_sha1;  // owner of the exclusive hold; empty if none
   std::optional<SavedHolder> exclusive;
 };
 // Raises the tokens of the key to the last noted one. If the exclusive hold is still the noted one, it gets

@@ -49,7 +49,7 @@ class Snapshot {
   // its end.
   std::string& bytes() { return out_; }
 
-  uint64_t keys() const { return keys_; }    // number of keys at the begin
+  uint64_t keys() const { return keys_; }    // number of keys at the beginning
   uint64_t saved() const { return saved_; }  // keys written so far
 
  private:
