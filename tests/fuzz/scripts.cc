@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/state/state.h"
+#include "core/engine/engine_parts.h"
 #include "fuzz/engines.h"
 
 namespace holdfast::fuzz {
@@ -82,7 +82,7 @@ class Runner {
     return reply;
   }
 
-  uint64_t script_bytes() { return engine_.state().scripts->memory_bytes(); }
+  uint64_t script_bytes() { return engine_.state().scripts.memory_bytes(); }
 
  private:
   static Config config() {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/command/command.h"
-#include "core/state/state.h"
+#include "core/engine/engine_parts.h"
 
 namespace holdfast {
 namespace {

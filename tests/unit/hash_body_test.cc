@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/engine/engine_parts.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
+#include "core/state/effects.h"
 
 namespace holdfast {
 namespace {
@@ -33,7 +35,7 @@ void fill(HashBody& body, int from, int to) {
 
 // An engine's state and a turn in it, for what a command would do.
 struct World {
-  World() : s({}), t{s, {{1000}, 0}, fx} {
+  World() : t{s, {{1000}, 0}, fx} {
     s.config.limits.hash_packed_entries = 2;
     s.config.limits.hash_packed_value_bytes = 4;
   }
@@ -55,7 +57,8 @@ struct World {
   }
   void check() { keys().check_invariants(); }
 
-  EngineState s;
+  EngineParts parts{Config{}};
+  EngineState& s = parts.state;
   Effects fx;
   Context t;
 };

@@ -6,13 +6,16 @@
 #include <vector>
 
 #include "core/command/command.h"
-#include "core/state/state.h"
+#include "core/engine/engine_parts.h"
+#include "core/events/invalidate.h"
+#include "core/events/publish.h"
+#include "core/state/effects.h"
 
 namespace holdfast {
 namespace {
 
 struct World {
-  World() : s(Config{}), t{s, {{1000}, 1000000}, fx} {}
+  World() : t{s, {{1000}, 1000000}, fx} {}
 
   Conn& open(int protocol) {
     Conn& c = s.conns.open();
@@ -32,7 +35,8 @@ struct World {
     remember_reads(t, c, *find_command("get"), argv);
   }
 
-  EngineState s;
+  EngineParts parts{Config{}};
+  EngineState& s = parts.state;
   Effects fx;
   Context t;
 };

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/codec/journal_record.h"
 #include "core/events/record_changes.h"
 #include "core/persist/restore_state.h"
 #include "session.h"

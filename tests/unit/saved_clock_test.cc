@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/checksum.h"
+#include "core/codec/journal_record.h"
 #include "core/codec/rdb_writer.h"
 #include "core/persist/load_snapshot.h"
 #include "core/persist/snapshot.h"

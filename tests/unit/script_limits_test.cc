@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/sha1.h"
-#include "core/state/state.h"
+#include "core/engine/engine_parts.h"
 #include "session.h"
 
 namespace holdfast {
@@ -150,7 +150,7 @@ TEST_CASE("script limits: what C makes for a script counts as the script's memor
     Engine engine(small_config());
     Talker c(engine);
     CHECK(eval(c, one.script).find("not enough memory") != std::string::npos);
-    CHECK(engine.state().scripts->memory_bytes() < 32 * kMiB);
+    CHECK(engine.state().scripts.memory_bytes() < 32 * kMiB);
     CHECK(eval(c, "return 1") == ":1\r\n");
   }
 }
@@ -217,7 +217,7 @@ TEST_CASE("script cache: a client that fills the memory of scripts does not keep
     }
     CHECK((last.find("not enough memory") != std::string::npos) == !by_eval);
   }
-  CHECK(engine.state().scripts->memory_bytes() <= 32 * kMiB);
+  CHECK(engine.state().scripts.memory_bytes() <= 32 * kMiB);
 }
 
 }  // namespace holdfast

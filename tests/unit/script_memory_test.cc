@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/state/state.h"
+#include "core/engine/engine_parts.h"
 #include "session.h"
 
 namespace holdfast {
@@ -19,7 +19,7 @@ Config small_config() {
   return config;
 }
 
-uint64_t script_bytes(Engine& engine) { return engine.state().scripts->memory_bytes(); }
+uint64_t script_bytes(Engine& engine) { return engine.state().scripts.memory_bytes(); }
 
 // Turns in which the engine wants to go on at once.
 int turns_of_work(Engine& engine) {

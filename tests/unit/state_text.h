@@ -7,10 +7,10 @@
 
 #include "core/codec/hold_codec.h"
 #include "core/engine/engine.h"
+#include "core/engine/engine_parts.h"
 #include "core/events/record_changes.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
-#include "core/state/state.h"
 
 namespace holdfast {
 
@@ -25,7 +25,8 @@ inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspac
   const Entry& e = *f;
   const std::string until = " until " + std::to_string(saved_deadline(deadline_of(e), now));
   if (type_of(e) == EntryType::kString) {
-    const SavedHold h = saved_hold(token_of(e), ttl_of(e), held_since(e), attachment_of(s, place, f), now);
+    const SavedHold h =
+        saved_hold(token_of(e), ttl_of(e), held_since(e), attachment_of(s.attachments, place, f), now);
     return "string '" + std::string(value_of(e)) + "'" + until + hold_text(h);
   }
   std::map<std::string, std::string> parts;

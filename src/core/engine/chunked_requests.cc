@@ -4,8 +4,16 @@
 #include <span>
 #include <vector>
 
+#include "core/base/deferred_free.h"
+#include "core/codec/reply.h"
+#include "core/command/command_log.h"
 #include "core/engine/requests.h"
 #include "core/events/acl_check.h"
+#include "core/state/availability.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/effects.h"
+#include "core/state/output.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -3,11 +3,16 @@
 
 #include <utility>
 
+#include "core/base/deferred_free.h"
 #include "core/events/invalidate.h"
 #include "core/events/monitor.h"
 #include "core/events/publish.h"
 #include "core/lock/sessions.h"
 #include "core/lock/waiting.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/memory_use.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 
@@ -22,10 +27,10 @@ bool leave_some(Context& ctx, Conn& c) {
   unsubscribe_all(ctx, c, kStepEntries);
   ctx.s.watches.clear(c, kStepEntries);
   if (!c.waiters.empty() || c.subscriptions() > 0 || !c.watched.empty()) return false;
-  end_transaction(ctx.s, std::move(c.transaction));
+  end_transaction(ctx.s.deferred_free, std::move(c.transaction));
   ctx.s.deferred_free.take(c.chunks.memory());
   ctx.s.deferred_free.take(c.out);
-  for (std::string* text : {&c.name, &c.lib_name, &c.lib_version}) set_text(ctx.s, *text, "");
+  for (std::string* text : {&c.name, &c.lib_name, &c.lib_version}) set_text(ctx.s.memory, *text, "");
   ctx.s.memory.buffer_bytes -= c.unparsed_bytes;
   const ConnId id = c.id;
   const uint32_t session = c.session;

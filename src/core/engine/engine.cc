@@ -6,56 +6,44 @@
 #include <cassert>
 #include <string>
 
+#include "core/base/config.h"
+#include "core/base/deferred_free.h"
+#include "core/base/page_pool.h"
+#include "core/base/timers.h"
+#include "core/codec/reply.h"
+#include "core/command/acl.h"
 #include "core/engine/chunked_requests.h"
 #include "core/engine/disconnect.h"
+#include "core/engine/engine_parts.h"
 #include "core/engine/requests.h"
 #include "core/engine/resumable_request.h"
 #include "core/events/acl_check.h"
 #include "core/events/invalidate.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
 #include "core/lock/leases.h"
 #include "core/lock/sessions.h"
 #include "core/lock/waiting.h"
 #include "core/persist/restore_state.h"
 #include "core/script/script.h"
+#include "core/state/attachments.h"
+#include "core/state/availability.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/effects.h"
 #include "core/state/journal.h"
+#include "core/state/lease_table.h"
 #include "core/state/memory_use.h"
-#include "core/state/output_limit.h"
-#include "core/state/state.h"
+#include "core/state/output.h"
+#include "core/state/pause.h"
+#include "core/state/session_end.h"
+#include "core/state/stats.h"
+#include "core/state/tokens.h"
+#include "core/state/tracking.h"
+#include "core/state/wait_queue.h"
 
 namespace holdfast {
-
-EngineState::EngineState(Config c)
-    : config(std::move(c)),
-      tokens(config.token_floor),
-      leases(config.limits.lease_memory),
-      scripts(
-          std::make_unique<ScriptHost>(config.limits.script_memory_bytes, config.limits.script_run_bytes)),
-      task(std::make_unique<ResumableRequest>(*this)),
-      acl(config.requirepass) {
-  // The shell has validated the text before it made the engine.
-  const std::string wrong = acl.load(config.acl_text, config.acl_source);
-  assert(wrong.empty());
-  for (const AheadToken& saved : config.tokens_ahead) tokens.restore(saved);
-  scripts->time.clock_us = config.clock_us;
-  scripts->time.pause = [this] { task->fiber.pause(); };
-  scripts->log = config.log;
-  for (auto& db : dbs) db = std::make_unique<Keyspace>(config.hash_seed, pages);
-  for (DbIndex i = 0; i < kDatabases; ++i) db_at[i] = db_name[i] = i;
-  memory.startup_bytes = sizeof(EngineState) + kDatabases * sizeof(Keyspace) + scripts->memory_bytes();
-}
-
-// Timers must be disarmed before their owners are destroyed. A running script must end first, as its stack
-// is freed.
-EngineState::~EngineState() {
-  while (task->fiber.under_way()) {
-    scripts->kill("ERR Script killed: the server stops.");
-    task->fiber.resume();
-  }
-  while (timers.take_due(kNever) != nullptr) {
-  }
-}
 
 namespace {
 
@@ -103,7 +91,8 @@ bool is_blocked(const Conn& c) {
 
 }  // namespace
 
-Engine::Engine(Config config) : s_(std::make_unique<EngineState>(std::move(config))) {}
+Engine::Engine(Config config)
+    : parts_(std::make_unique<EngineParts>(std::move(config))), s_(&parts_->state) {}
 Engine::~Engine() = default;
 
 ConnId Engine::open(std::string_view peer, std::string_view local, Now now) {
@@ -130,9 +119,9 @@ bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
     close_slow_reader(ctx, c);
     return false;
   }
-  if (s_->task->fiber.under_way()) [[unlikely]] {
-    ctx.now = s_->task->turn->now;  // for all clients a script is one moment
-    ctx.due = s_->task->turn->due;
+  if (s_->task.fiber.under_way()) [[unlikely]] {
+    ctx.now = s_->task.context->now;  // for all clients a script is one moment
+    ctx.due = s_->task.context->due;
     dispatch_request_while_busy(ctx, c, argv);
     return !is_blocked(c) && !c.closing;
   }
@@ -154,8 +143,8 @@ void Engine::reject(ConnId conn, std::string_view why, Effects& fx) {
 }
 
 void Engine::drop(ConnId conn, Now now, Effects& fx) {
-  if (s_->task->fiber.under_way()) {
-    s_->task->gone.push_back(conn);
+  if (s_->task.fiber.under_way()) {
+    s_->task.gone.push_back(conn);
     return;
   }
   Context ctx{*s_, now, fx};
@@ -169,7 +158,7 @@ void Engine::drop(ConnId conn, Now now, Effects& fx) {
 // Resumes the deferred request for one time slice. When it ends, does the work that had to wait for its
 // end.
 void Engine::resume_request(Now now, Effects& fx) {
-  const ConnId conn = s_->task->conn;
+  const ConnId conn = s_->task.conn;
   const size_t answered = s_->conns.at(conn).out.size();
   if (!resume_resumable_request(*s_, fx)) return;
   Context ctx{*s_, now, fx};
@@ -179,16 +168,16 @@ void Engine::resume_request(Now now, Effects& fx) {
   finish_request(ctx, c, answered);
   finish_journal(ctx);
   fx.wakes.push_back(conn);
-  const std::vector<ConnId> gone = std::exchange(s_->task->gone, {});
+  const std::vector<ConnId> gone = std::exchange(s_->task.gone, {});
   for (const ConnId id : gone) drop(id, now, fx);
 }
 
 void Engine::tick(Now now, Effects& fx, size_t budget) {
   s_->deferred_free.release_some();
   if (s_->availability.loading) return;
-  if (s_->task->fiber.under_way()) {
+  if (s_->task.fiber.under_way()) {
     resume_request(now, fx);
-    if (s_->task->fiber.under_way()) return;
+    if (s_->task.fiber.under_way()) return;
   }
   Context ctx{*s_, now, fx};
   fire_due_timers(ctx);
@@ -202,19 +191,19 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
     s_->pause.until.reset();
     run_postponed(ctx);
   }
-  if (s_->task->fiber.under_way()) return;  // no effect of a deferred script is visible
+  if (s_->task.fiber.under_way()) return;  // no effect of a deferred script is visible
   broadcast_invalidations(ctx);
   finish_journal(ctx);
   free_flushed(*s_);
-  if (s_->scripts->collecting()) s_->scripts->collect_step();
+  if (s_->scripts.collecting()) s_->scripts.collect_step();
 }
 
 std::optional<TimeMs> Engine::next_deadline() const {
   if (s_->availability.loading) return std::nullopt;
-  const bool has_work = has_flushed_to_free(*s_) || s_->scripts->collecting() || s_->leaving.has_value() ||
+  const bool has_work = has_flushed_to_free(*s_) || s_->scripts.collecting() || s_->leaving.has_value() ||
                         !s_->deferred_free.empty() || !s_->unfinished.empty() ||
                         s_->tracking.has_surplus(s_->config.limits.tracking_keys);
-  if (has_work || s_->task->fiber.under_way()) return TimeMs{0};
+  if (has_work || s_->task.fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();
   const auto consider = [&next](const std::optional<TimeMs>& due) {
     if (due && (!next || *due < *next)) next = due;
@@ -262,7 +251,7 @@ const Config& Engine::config() const { return s_->config; }
 
 void Engine::keep_journal() { s_->journal.on = true; }
 std::string_view Engine::journal_records() {
-  if (s_->task->fiber.under_way()) return {};
+  if (s_->task.fiber.under_way()) return {};
   if (!s_->journal.large.empty()) {
     Effects none;
     Context ctx{*s_, s_->journal.changed_at, none};
@@ -299,7 +288,7 @@ void Engine::finish_loading(Now now) {
 
 Availability& Engine::availability() { return s_->availability; }
 PagePool& Engine::pages() { return s_->pages; }
-bool Engine::at_rest() const { return !s_->task->fiber.under_way(); }
+bool Engine::at_rest() const { return !s_->task.fiber.under_way(); }
 uint64_t Engine::largest_token() const { return s_->tokens.largest(); }
 
 const Tokens& Engine::tokens() const { return s_->tokens; }
@@ -308,7 +297,7 @@ TimeMs Engine::latest_deadline() const { return s_->journal.latest_deadline; }
 void Engine::check_invariants() const {
   for (const auto& db : s_->dbs) db->check_invariants();
   s_->queues.check_invariants();
-  assert(s_->task->fiber.under_way() || !s_->queues.any_ready());
+  assert(s_->task.fiber.under_way() || !s_->queues.any_ready());
   size_t attached = 0;
   for (DbIndex i = 0; i < kDatabases; ++i) {
     s_->dbs[i]->scan(0, SIZE_MAX, [&](const Entry& e) { attached += e.attached; });

@@ -19,6 +19,7 @@ namespace holdfast {
 
 class PagePool;
 class Tokens;
+struct EngineParts;
 struct EngineState;
 
 class Engine {
@@ -138,7 +139,8 @@ class Engine {
  private:
   void resume_request(Now now, Effects& fx);
 
-  std::unique_ptr<EngineState> s_;
+  std::unique_ptr<EngineParts> parts_;
+  EngineState* s_;  // of parts_
 };
 
 }  // namespace holdfast

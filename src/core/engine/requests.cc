@@ -5,7 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
+#include "core/base/deferred_free.h"
+#include "core/codec/reply.h"
 #include "core/command/command.h"
+#include "core/command/command_log.h"
 #include "core/command/handlers.h"
 #include "core/engine/resumable_request.h"
 #include "core/events/acl_check.h"
@@ -15,9 +19,16 @@
 #include "core/events/run_command.h"
 #include "core/lock/waiting.h"
 #include "core/script/demands.h"
+#include "core/state/availability.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/effects.h"
 #include "core/state/memory_use.h"
-#include "core/state/output_limit.h"
+#include "core/state/output.h"
+#include "core/state/pause.h"
 #include "core/state/request.h"
+#include "core/state/tracking.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 
@@ -113,7 +124,7 @@ void queue_in_multi(EngineState& s, Conn& c, const Command& command, std::span<c
 void fail_transaction(Context& ctx, Conn& c, std::string_view name) {
   if (c.transaction != nullptr) c.transaction->broken = true;
   if (!equals_ignore_case(name, "exec")) return;
-  end_transaction(ctx.s, std::move(c.transaction));
+  end_transaction(ctx.s.deferred_free, std::move(c.transaction));
   ctx.s.watches.clear(c);
 }
 
@@ -318,7 +329,7 @@ void run_postponed(Context& ctx) {
 void dispatch_postponed(Context& ctx, Conn& c) {
   QueuedRequests kept = std::exchange(c.postponed, {});
   ctx.actor = c.id;
-  const bool busy = ctx.s.task->fiber.under_way();
+  const bool busy = ctx.s.task.fiber.under_way();
   kept.take_first([&](std::span<const std::string_view> argv) {
     if (!c.closing) busy ? dispatch_request_while_busy(ctx, c, argv) : dispatch_request(ctx, c, argv);
   });

@@ -5,9 +5,12 @@
 #include <span>
 #include <string_view>
 
-#include "core/state/state.h"
+#include "core/command/command.h"
+#include "core/state/context.h"
 
 namespace holdfast {
+
+struct Conn;
 
 // Handles one request of a connection that is neither blocked nor closing.
 void dispatch_request(Context& ctx, Conn& c, std::span<const std::string_view> argv);

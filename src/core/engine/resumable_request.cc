@@ -3,8 +3,12 @@
 
 #include <cassert>
 
+#include "core/codec/reply.h"
 #include "core/command/command.h"
 #include "core/events/run_command.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/effects.h"
 #include "core/state/request.h"
 
 namespace holdfast {
@@ -12,9 +16,9 @@ namespace holdfast {
 namespace {
 
 void run_task(EngineState& s) {
-  ResumableRequest& task = *s.task;
+  ResumableRequest& task = s.task;
   Conn& c = s.conns.at(task.conn);
-  Request r{*task.turn, c, *task.command, task.argv, Reply(task.out, c.protocol)};
+  Request r{*task.context, c, *task.command, task.argv, Reply(task.out, c.protocol)};
   task.request = &r;
   run_command(r);
   task.request = nullptr;
@@ -56,9 +60,9 @@ ResumableRequest::ResumableRequest(EngineState& s) : fiber([&s] { run_task(s); }
 
 bool start_resumable_request(Context& ctx, Conn& c, const Command& command,
                              std::span<const std::string_view> argv) {
-  ResumableRequest& task = *ctx.s.task;
+  ResumableRequest& task = ctx.s.task;
   assert(!task.fiber.under_way());
-  task.turn.emplace(Context{ctx.s, ctx.now, task.fx, ctx.due, ctx.actor});
+  task.context.emplace(Context{ctx.s, ctx.now, task.fx, ctx.due, ctx.actor});
   task.conn = c.id;
   task.command = &command;
   task.argv = argv;
@@ -75,7 +79,7 @@ bool start_resumable_request(Context& ctx, Conn& c, const Command& command,
 }
 
 bool resume_resumable_request(EngineState& s, Effects& fx) {
-  ResumableRequest& task = *s.task;
+  ResumableRequest& task = s.task;
   const bool ended = task.fiber.resume();
   hand_over(task, fx);
   if (!ended) return false;

@@ -12,9 +12,11 @@
 #include "core/base/buffer.h"
 #include "core/base/fiber.h"
 #include "core/engine/engine.h"
-#include "core/state/state.h"
+#include "core/state/context.h"
 
 namespace holdfast {
+
+struct Conn;
 
 struct Command;
 struct Request;
@@ -25,7 +27,7 @@ struct ResumableRequest {
   Fiber fiber;
   // The effects and the Context of the request. Its time stays that of its start.
   Effects fx;
-  std::optional<Context> turn;
+  std::optional<Context> context;
   ConnId conn;
   const Command* command = nullptr;
   std::span<const std::string_view> argv;

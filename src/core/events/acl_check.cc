@@ -7,13 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
 #include "core/base/glob.h"
+#include "core/codec/reply.h"
+#include "core/command/acl.h"
 #include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/command/key_access.h"
 #include "core/events/describe_client.h"
 #include "core/events/request_text.h"
-#include "core/state/output_limit.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/effects.h"
+#include "core/state/lease_table.h"
+#include "core/state/output.h"
 
 namespace holdfast {
 

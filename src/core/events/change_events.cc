@@ -3,8 +3,12 @@
 
 #include <string>
 
+#include "core/base/config.h"
 #include "core/events/invalidate.h"
 #include "core/events/publish.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 

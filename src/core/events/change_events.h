@@ -4,8 +4,12 @@
 
 #include <string_view>
 
+#include "core/base/config.h"
 #include "core/base/event_flags.h"
-#include "core/state/state.h"
+#include "core/state/context.h"
+#include "core/state/pubsub.h"
+#include "core/state/tracking.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 

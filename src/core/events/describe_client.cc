@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <string>
 
+#include "core/command/acl.h"
 #include "core/command/command.h"
-#include "core/state/state.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
 
 namespace holdfast {
 

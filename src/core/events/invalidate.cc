@@ -6,9 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/config.h"
+#include "core/codec/reply.h"
 #include "core/command/command.h"
+#include "core/keyspace/keyspace.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
 #include "core/state/memory_use.h"
-#include "core/state/state.h"
+#include "core/state/output.h"
+#include "core/state/tracking.h"
 
 namespace holdfast {
 

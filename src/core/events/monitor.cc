@@ -8,6 +8,9 @@
 #include "core/command/command.h"
 #include "core/command/handlers.h"
 #include "core/events/request_text.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/output.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "core/base/glob.h"
-#include "core/state/output_limit.h"
-#include "core/state/state.h"
+#include "core/codec/reply.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/output.h"
+#include "core/state/pubsub.h"
 
 namespace holdfast {
 

@@ -5,10 +5,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/config.h"
 #include "core/codec/hold_codec.h"
 #include "core/codec/journal_record.h"
 #include "core/keyspace/hash_view.h"
-#include "core/state/state.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
+#include "core/state/attachments.h"
+#include "core/state/context.h"
+#include "core/state/journal.h"
+#include "core/state/lease_table.h"
+#include "core/state/wait_queue.h"
 
 namespace holdfast {
 
@@ -75,8 +82,8 @@ void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::F
       record_deadline(ctx.s.journal, deadline_of(*f));
       std::string& out = open_record(ctx, Record::kString, db, key);
       put_deadline(out, saved_deadline(deadline_of(*f), ctx.now));
-      put_hold(out,
-               saved_hold(token_of(*f), ttl_of(*f), held_since(*f), attachment_of(ctx.s, db, f), ctx.now));
+      put_hold(out, saved_hold(token_of(*f), ttl_of(*f), held_since(*f),
+                               attachment_of(ctx.s.attachments, db, f), ctx.now));
       return put_text(out, value_of(*f));
     }
     case EntryType::kLock:

@@ -5,8 +5,11 @@
 #include <cstdio>
 #include <initializer_list>
 
+#include "core/base/config.h"
+#include "core/command/acl.h"
 #include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

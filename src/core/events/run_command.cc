@@ -5,11 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
+#include "core/command/command_log.h"
 #include "core/command/handlers.h"
 #include "core/events/invalidate.h"
 #include "core/events/monitor.h"
 #include "core/events/request_text.h"
+#include "core/keyspace/keyspace.h"
+#include "core/state/availability.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/state/stats.h"
 
 namespace holdfast {
 

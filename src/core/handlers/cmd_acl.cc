@@ -3,10 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
+#include "core/codec/reply.h"
+#include "core/command/acl.h"
 #include "core/command/categories.h"
 #include "core/command/handlers.h"
 #include "core/events/acl_check.h"
 #include "core/events/request_text.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -3,9 +3,15 @@
 #include <string>
 #include <vector>
 
+#include "core/codec/reply.h"
+#include "core/command/acl.h"
 #include "core/command/handlers.h"
 #include "core/events/describe_client.h"
 #include "core/lock/waiting.h"
+#include "core/state/conn.h"
+#include "core/state/effects.h"
+#include "core/state/memory_use.h"
+#include "core/state/output.h"
 #include "core/state/request.h"
 
 namespace holdfast {
@@ -86,7 +92,7 @@ void cmd_client_id(Request& r) { r.reply.integer(static_cast<int64_t>(r.c.id.ser
 
 void cmd_client_setname(Request& r) {
   if (const std::string why = wrong_name(r.arg(2), "Client names"); !why.empty()) return r.reply.error(why);
-  set_text(r.s(), r.c.name, r.arg(2));
+  set_text(r.s().memory, r.c.name, r.arg(2));
   r.reply.ok();
 }
 
@@ -99,7 +105,7 @@ void cmd_client_setinfo(Request& r) {
   }
   const std::string why = wrong_name(r.arg(3), name ? "lib-name" : "lib-ver");
   if (!why.empty()) return r.reply.error(why);
-  set_text(r.s(), name ? r.c.lib_name : r.c.lib_version, r.arg(3));
+  set_text(r.s().memory, name ? r.c.lib_name : r.c.lib_version, r.arg(3));
   r.reply.ok();
 }
 

@@ -2,8 +2,11 @@
 #include <array>
 #include <string>
 
+#include "core/base/config.h"
 #include "core/base/hash_slot.h"
+#include "core/codec/reply.h"
 #include "core/command/handlers.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

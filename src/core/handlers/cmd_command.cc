@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "core/base/glob.h"
+#include "core/codec/reply.h"
 #include "core/command/categories.h"
 #include "core/command/handlers.h"
 #include "core/command/key_access.h"
 #include "core/command/syntax.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -3,12 +3,18 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
 #include "core/base/glob.h"
+#include "core/command/acl.h"
+#include "core/command/command_log.h"
 #include "core/command/handlers.h"
 #include "core/events/acl_check.h"
 #include "core/events/request_text.h"
-#include "core/state/output_limit.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/output.h"
 #include "core/state/request.h"
+#include "core/state/stats.h"
 
 namespace holdfast {
 

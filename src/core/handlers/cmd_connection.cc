@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "core/base/version.h"
+#include "core/codec/reply.h"
+#include "core/command/acl.h"
 #include "core/command/handlers.h"
 #include "core/events/acl_check.h"
 #include "core/events/describe_client.h"
@@ -11,8 +13,12 @@
 #include "core/events/publish.h"
 #include "core/lock/sessions.h"
 #include "core/lock/waiting.h"
-#include "core/state/output_limit.h"
+#include "core/state/conn.h"
+#include "core/state/effects.h"
+#include "core/state/memory_use.h"
+#include "core/state/output.h"
 #include "core/state/request.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 
@@ -85,7 +91,7 @@ void cmd_hello(Request& r) {
   if (options->protocol) r.c.protocol = static_cast<int>(*options->protocol);
   if (r.c.protocol < 3)
     cancel_waits(r.ctx, r.c);  // ASYNC waits: RESP2 cannot distinguish their pushes from replies
-  if (options->name) set_text(r.s(), r.c.name, *options->name);
+  if (options->name) set_text(r.s().memory, r.c.name, *options->name);
   Reply reply(r.reply.out(), r.c.protocol);  // the reply already uses the new protocol
   reply.map(7);
   reply.bulk("server");
@@ -141,12 +147,12 @@ void cmd_reset(Request& r) {
   stop_tracking(r.ctx, r.c);
   stop_monitoring(r.ctx, r.c);
   r.s().watches.clear(r.c);
-  end_transaction(r.s(), std::move(r.c.transaction));
+  end_transaction(r.s().deferred_free, std::move(r.c.transaction));
   r.c.reply_mode = ReplyMode::kOn;
   r.c.no_evict = r.c.no_touch = false;
   r.c.db = r.s().db_at[0];
   r.c.protocol = 2;
-  set_text(r.s(), r.c.name, "");
+  set_text(r.s().memory, r.c.name, "");
   forget_user(r.s(), r.c);
   r.reply.simple("RESET");
 }

@@ -4,10 +4,15 @@
 #include <string>
 #include <utility>
 
+#include "core/base/config.h"
 #include "core/command/handlers.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
 #include "core/state/request.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 

@@ -7,6 +7,7 @@
 #include "core/events/change_events.h"
 #include "core/handlers/hash_access.h"
 #include "core/handlers/scan.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -5,11 +5,21 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
 #include "core/base/version.h"
+#include "core/command/command_log.h"
 #include "core/command/handlers.h"
+#include "core/keyspace/keyspace.h"
 #include "core/script/script.h"
+#include "core/state/conn.h"
+#include "core/state/lease_table.h"
 #include "core/state/memory_use.h"
+#include "core/state/pubsub.h"
 #include "core/state/request.h"
+#include "core/state/stats.h"
+#include "core/state/tokens.h"
+#include "core/state/tracking.h"
+#include "core/state/wait_queue.h"
 
 namespace holdfast {
 
@@ -97,8 +107,8 @@ void memory_section(const Request& r, const HostFacts& host, std::string& out) {
   line(out, "maxmemory", limit);
   line(out, "maxmemory_human", human_bytes(limit));
   line(out, "maxmemory_policy", "noeviction");
-  line(out, "used_memory_scripts", r.s().scripts->memory_bytes());
-  line(out, "number_of_cached_scripts", uint64_t{r.s().scripts->cached()});
+  line(out, "used_memory_scripts", r.s().scripts.memory_bytes());
+  line(out, "number_of_cached_scripts", uint64_t{r.s().scripts.cached()});
   line(out, "mem_allocator", "libc");
 }
 
@@ -158,7 +168,7 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "rejected_connections", s.refused_connections);
   line(out, "expired_keys", s.expired_keys);
   line(out, "evicted_keys", uint64_t{0});
-  line(out, "evicted_scripts", r.s().scripts->evicted());
+  line(out, "evicted_scripts", r.s().scripts.evicted());
   line(out, "keyspace_hits", s.keyspace_hits);
   line(out, "keyspace_misses", s.keyspace_misses);
   line(out, "pubsub_channels", uint64_t{r.s().pubsub.channels.size()});

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/config.h"
 #include "core/base/glob.h"
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
@@ -13,7 +14,9 @@
 #include "core/events/request_text.h"
 #include "core/handlers/scan.h"
 #include "core/handlers/string_access.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

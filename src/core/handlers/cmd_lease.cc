@@ -3,8 +3,12 @@
 
 #include <string>
 
+#include "core/base/config.h"
 #include "core/command/handlers.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/leases.h"
+#include "core/state/conn.h"
+#include "core/state/lease_table.h"
 #include "core/state/request.h"
 
 namespace holdfast {

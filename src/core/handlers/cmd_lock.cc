@@ -2,11 +2,17 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/config.h"
 #include "core/command/handlers.h"
 #include "core/events/acl_check.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
 #include "core/lock/acquire.h"
 #include "core/lock/keys.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/state/stats.h"
+#include "core/state/tokens.h"
 
 namespace holdfast {
 

@@ -2,13 +2,22 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/config.h"
 #include "core/base/glob.h"
+#include "core/codec/reply.h"
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
 #include "core/events/request_text.h"
 #include "core/handlers/scan.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
 #include "core/lock/keys.h"
+#include "core/state/attachments.h"
+#include "core/state/conn.h"
+#include "core/state/output.h"
 #include "core/state/request.h"
+#include "core/state/tokens.h"
+#include "core/state/wait_queue.h"
 
 namespace holdfast {
 
@@ -38,7 +47,7 @@ ShownHold shown(const Request& r, const Holder& h) {
 }
 
 ShownHold shown(Request& r, const Key& key, Keyspace::Found& f) {
-  const Attachment* a = attachment_of(r.s(), r.c.db, f);
+  const Attachment* a = attachment_of(r.s().attachments, r.c.db, f);
   const Conn* client = client_of(r.s(), *f);
   return {value_of(*f),
           exclusive_token(r.ctx, r.c.db, key, f),

@@ -1,8 +1,13 @@
 // MEMORY STATS, DOCTOR, MALLOC-STATS: show the memory use of the server.
 #include <string>
 
+#include "core/base/config.h"
+#include "core/codec/reply.h"
 #include "core/command/handlers.h"
+#include "core/keyspace/keyspace.h"
 #include "core/script/script.h"
+#include "core/state/conn.h"
+#include "core/state/journal.h"
 #include "core/state/memory_use.h"
 #include "core/state/request.h"
 
@@ -65,7 +70,7 @@ void write_own(Request& r, const MemoryReport& m) {
   write(r.reply, "clients.normal", m.clients);
   write(r.reply, "cluster.links", uint64_t{0});
   write(r.reply, "aof.buffer", uint64_t{r.s().journal.out.capacity()});
-  write(r.reply, "lua.caches", r.s().scripts->memory_bytes());
+  write(r.reply, "lua.caches", r.s().scripts.memory_bytes());
   write(r.reply, "functions.caches", uint64_t{0});
   write(r.reply, "overhead.total", m.overhead());
   write(r.reply, "keys.count", m.keys);

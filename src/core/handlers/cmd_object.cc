@@ -3,8 +3,10 @@
 
 #include "core/command/handlers.h"
 #include "core/keyspace/hash_body.h"
+#include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/lock/keys.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

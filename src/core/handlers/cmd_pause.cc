@@ -1,6 +1,7 @@
 // CLIENT PAUSE, UNPAUSE and REPLY: defer or suppress replies.
 #include "core/command/handlers.h"
 #include "core/engine/requests.h"
+#include "core/state/conn.h"
 #include "core/state/pause.h"
 #include "core/state/request.h"
 

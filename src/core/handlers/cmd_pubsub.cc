@@ -2,12 +2,16 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
 #include "core/base/glob.h"
+#include "core/codec/reply.h"
 #include "core/command/handlers.h"
 #include "core/engine/chunked_requests.h"
 #include "core/events/publish.h"
 #include "core/handlers/scan.h"
-#include "core/state/output_limit.h"
+#include "core/state/conn.h"
+#include "core/state/output.h"
+#include "core/state/pubsub.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -5,8 +5,10 @@
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
 #include "core/handlers/string_access.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

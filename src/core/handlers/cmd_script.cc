@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
 #include "core/base/sha1.h"
 #include "core/command/handlers.h"
 #include "core/engine/requests.h"
 #include "core/engine/resumable_request.h"
 #include "core/script/demands.h"
 #include "core/script/script.h"
+#include "core/state/memory_use.h"
 #include "core/state/request.h"
 
 namespace holdfast {
@@ -30,7 +32,7 @@ std::optional<size_t> read_key_count(Request& r) {
 }
 
 void adopt_limits(Request& r) {
-  ScriptHost& host = *r.s().scripts;
+  ScriptHost& host = r.s().scripts;
   const Limits& limits = r.s().config.limits;
   host.time.busy_us = limits.busy_reply_ms * 1000;
   host.time.hard_us = limits.script_hard_ms * 1000;
@@ -41,7 +43,7 @@ void run_script(Request& r, const Script& script, std::string_view sha, size_t k
   if (read_only && script.flags.shebang && !script.flags.no_writes) {
     return r.reply.error("ERR Can not execute a script with write flag using *_ro command.");
   }
-  ScriptHost& host = *r.s().scripts;
+  ScriptHost& host = r.s().scripts;
   // Such a script is rejected before it gets here, unless it was loaded after MULTI.
   const bool picky = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;
   if (picky && r.s().memory.over_limit) {
@@ -57,11 +59,11 @@ void eval(Request& r, bool read_only) {
   const auto keys = read_key_count(r);
   if (!keys) return;
   const std::string sha = sha1_hex(r.arg(1));
-  const Script* script = r.s().scripts->find(sha);
+  const Script* script = r.s().scripts.find(sha);
   std::string error;
   if (script == nullptr) {
     adopt_limits(r);
-    script = r.s().scripts->load(sha, r.arg(1), false, error);
+    script = r.s().scripts.load(sha, r.arg(1), false, error);
   }
   if (script == nullptr) return r.reply.error(error);
   run_script(r, *script, sha, *keys, read_only);
@@ -73,7 +75,7 @@ void eval_sha(Request& r, bool read_only) {
   if (sha.empty()) return r.reply.error(kNoScriptText);
   const auto keys = read_key_count(r);
   if (!keys) return;
-  const Script* script = r.s().scripts->find(sha);
+  const Script* script = r.s().scripts.find(sha);
   if (script == nullptr) return r.reply.error(kNoScriptText);
   run_script(r, *script, sha, *keys, read_only);
 }
@@ -87,7 +89,7 @@ void cmd_evalsha_ro(Request& r) { eval_sha(r, true); }
 
 void cmd_script_load(Request& r) {
   const std::string sha = sha1_hex(r.arg(2));
-  ScriptHost& host = *r.s().scripts;
+  ScriptHost& host = r.s().scripts;
   std::string error;
   adopt_limits(r);
   const bool done = host.find(sha) != nullptr ? host.keep_cached(sha, error)
@@ -100,7 +102,7 @@ void cmd_script_exists(Request& r) {
   r.reply.array(r.argc() - 2);
   ScriptName digits;
   for (size_t i = 2; i < r.argc(); ++i) {
-    r.reply.integer(r.s().scripts->find(script_name(r.arg(i), digits)) == nullptr ? 0 : 1);
+    r.reply.integer(r.s().scripts.find(script_name(r.arg(i), digits)) == nullptr ? 0 : 1);
   }
 }
 
@@ -109,12 +111,12 @@ void cmd_script_flush(Request& r) {
       r.argc() == 2 ||
       (r.argc() == 3 && (equals_ignore_case(r.arg(2), "async") || equals_ignore_case(r.arg(2), "sync")));
   if (!fine) return r.reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
-  r.s().scripts->flush();
+  r.s().scripts.flush();
   r.reply.ok();
 }
 
 void cmd_script_kill(Request& r) {
-  ScriptHost& host = *r.s().scripts;
+  ScriptHost& host = r.s().scripts;
   if (!host.running()) return r.reply.error("NOTBUSY No scripts in execution right now.");
   if (host.has_written()) {
     return r.reply.error(

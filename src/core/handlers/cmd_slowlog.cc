@@ -4,7 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
+#include "core/codec/reply.h"
+#include "core/command/command_log.h"
 #include "core/command/handlers.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -1,8 +1,11 @@
 // SAVE and related commands: write to disk, and stop the server. The shell does the work.
 #include <string>
 
+#include "core/base/config.h"
 #include "core/command/handlers.h"
 #include "core/events/request_text.h"
+#include "core/state/conn.h"
+#include "core/state/effects.h"
 #include "core/state/request.h"
 
 namespace holdfast {

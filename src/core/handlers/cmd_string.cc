@@ -3,7 +3,9 @@
 #include "core/events/change_events.h"
 #include "core/handlers/expire_words.h"
 #include "core/handlers/string_access.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

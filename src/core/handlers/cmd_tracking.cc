@@ -5,7 +5,9 @@
 
 #include "core/command/handlers.h"
 #include "core/events/invalidate.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/state/tracking.h"
 
 namespace holdfast {
 

@@ -2,13 +2,20 @@
 #include <string>
 #include <utility>
 
+#include "core/codec/reply.h"
+#include "core/command/acl.h"
+#include "core/command/command_log.h"
 #include "core/command/handlers.h"
 #include "core/engine/chunked_requests.h"
 #include "core/events/acl_check.h"
 #include "core/events/run_command.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
-#include "core/state/output_limit.h"
+#include "core/state/conn.h"
+#include "core/state/memory_use.h"
+#include "core/state/output.h"
 #include "core/state/request.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 
@@ -78,12 +85,12 @@ void cmd_exec(Request& r) {
   const bool changed = watched_has_changed(r);
   r.s().watches.clear(r.c);
   run_transaction(r, *transaction, changed);
-  end_transaction(r.s(), std::move(transaction));
+  end_transaction(r.s().deferred_free, std::move(transaction));
 }
 
 void cmd_discard(Request& r) {
   if (r.c.transaction == nullptr) return r.reply.error("ERR DISCARD without MULTI");
-  end_transaction(r.s(), std::move(r.c.transaction));
+  end_transaction(r.s().deferred_free, std::move(r.c.transaction));
   r.s().watches.clear(r.c);
   r.reply.ok();
 }

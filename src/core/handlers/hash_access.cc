@@ -2,8 +2,11 @@
 #include "core/handlers/hash_access.h"
 
 #include "core/events/change_events.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
+#include "core/state/stats.h"
 
 namespace holdfast {
 

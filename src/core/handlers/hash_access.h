@@ -8,6 +8,7 @@
 
 #include "core/command/command.h"
 #include "core/events/change_events.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/hash_changes.h"
 
 namespace holdfast {

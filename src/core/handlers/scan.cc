@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
 #include "core/state/request.h"
 

@@ -1,10 +1,15 @@
 // Reads and changes strings.
 #include "core/handlers/string_access.h"
 
+#include "core/base/config.h"
 #include "core/events/change_events.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/acquire.h"
 #include "core/lock/keys.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
 #include "core/state/request.h"
+#include "core/state/stats.h"
 
 namespace holdfast {
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/keyspace/keyspace.h"
+#include "core/state/context.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -3,11 +3,19 @@
 
 #include "core/lock/acquire.h"
 
+#include "core/base/config.h"
 #include "core/events/change_events.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
 #include "core/lock/keys.h"
 #include "core/lock/sessions.h"
 #include "core/lock/waiting.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/stats.h"
+#include "core/state/tokens.h"
+#include "core/state/wait_queue.h"
 
 #include <algorithm>
 #include <cassert>

@@ -5,20 +5,17 @@
 #include <string_view>
 
 #include "core/keyspace/keyspace.h"
-#include "core/state/state.h"
+#include "core/state/context.h"
+#include "core/state/wait_queue.h"
 
 namespace holdfast {
 
-struct LockRequest {
+struct Conn;
+
+struct LockRequest : LockTerms {
   Key key;
   std::string_view owner;
-  DurationMs ttl;  // 0: no expiry, the hold lasts until its release
-  Capacity capacity = kExclusive;
   std::optional<DurationMs> wait;  // nullopt: do not wait; 0: wait without a timeout
-  DurationMs delay;
-  uint64_t hint = 0;
-  bool session = false;
-  bool async = false;
 };
 
 enum class Admission : uint8_t {

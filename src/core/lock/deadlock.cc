@@ -21,6 +21,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/search_steps.h"
+#include "core/state/stats.h"
+#include "core/state/wait_queue.h"
+
 namespace holdfast {
 
 namespace {

@@ -3,7 +3,8 @@
 
 #include <string_view>
 
-#include "core/state/state.h"
+#include "core/state/context.h"
+#include "core/state/wait_queue.h"
 
 namespace holdfast {
 

@@ -5,8 +5,11 @@
 #include <cassert>
 #include <cstring>
 
+#include "core/base/config.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
+#include "core/state/context.h"
 
 namespace holdfast {
 

@@ -10,7 +10,7 @@
 #include "core/keyspace/hash_body.h"
 #include "core/keyspace/hash_view.h"
 #include "core/keyspace/keyspace.h"
-#include "core/state/state.h"
+#include "core/state/context.h"
 
 namespace holdfast {
 

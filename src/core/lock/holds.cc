@@ -2,11 +2,23 @@
 // listeners, its lock-delay and the waiters of its key are always served.
 #include "core/lock/holds.h"
 
+#include "core/base/config.h"
+#include "core/codec/reply.h"
 #include "core/events/change_events.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
 #include "core/lock/keys.h"
 #include "core/lock/sessions.h"
 #include "core/lock/waiting.h"
+#include "core/state/attachments.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/output.h"
+#include "core/state/pubsub.h"
+#include "core/state/stats.h"
+#include "core/state/tokens.h"
+#include "core/state/wait_queue.h"
 
 #include <algorithm>
 #include <cassert>
@@ -214,7 +226,7 @@ const Conn* client_of(const EngineState& s, const Entry& e) {
 
 bool has_listener(const EngineState& s, DbIndex db, const Keyspace::Found& f) {
   if (type_of(*f) == EntryType::kLock) return lock_body_of(*f)->listeners() > 0;
-  const Attachment* a = attachment_of(s, db, f);
+  const Attachment* a = attachment_of(s.attachments, db, f);
   return a != nullptr && a->async;
 }
 
@@ -226,7 +238,7 @@ std::vector<std::pair<std::string_view, Attachment>> attachments_of_key(const En
     lock_body_of(*f)->for_each([&](const Holder& h) { all.emplace_back(h.owner, h.attachment); });
     return all;
   }
-  const Attachment* a = attachment_of(s, db, f);
+  const Attachment* a = attachment_of(s.attachments, db, f);
   all.emplace_back(value_of(*f), a == nullptr ? Attachment{} : *a);
   return all;
 }

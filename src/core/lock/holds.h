@@ -8,9 +8,12 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
-#include "core/state/state.h"
+#include "core/keyspace/lock_body.h"
+#include "core/state/context.h"
 
 namespace holdfast {
+
+struct Conn;
 
 // Why a hold ends. A lock-delay follows kExpired, kDisconnected and kBroken. After kReleased the owner gets
 // no push about a loss.

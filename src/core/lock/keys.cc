@@ -5,9 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
+#include "core/base/page_pool.h"
 #include "core/events/change_events.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
+#include "core/state/attachments.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
 #include "core/state/memory_use.h"
+#include "core/state/pubsub.h"
+#include "core/state/wait_queue.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 

@@ -6,7 +6,7 @@
 
 #include "core/keyspace/keyspace.h"
 #include "core/lock/holds.h"
-#include "core/state/state.h"
+#include "core/state/context.h"
 
 namespace holdfast {
 

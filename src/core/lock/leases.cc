@@ -4,9 +4,17 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/base/config.h"
+#include "core/base/timers.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/keyspace.h"
 #include "core/lock/acquire.h"
 #include "core/lock/keys.h"
+#include "core/state/attachments.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/lease_table.h"
+#include "core/state/tokens.h"
 
 namespace holdfast {
 
@@ -15,7 +23,7 @@ namespace {
 Keyspace::Found find_own(Context& ctx, const LiveLease& lease, const std::string& key) {
   const Keyspace::Found f = find_live(ctx, lease.db, ctx.keys(lease.db).key(key));
   const Attachment* a =
-      f && type_of(*f) == EntryType::kString ? attachment_of(ctx.s, lease.db, f) : nullptr;
+      f && type_of(*f) == EntryType::kString ? attachment_of(ctx.s.attachments, lease.db, f) : nullptr;
   return a != nullptr && a->lease == lease.serial ? f : Keyspace::Found{};
 }
 

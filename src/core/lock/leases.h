@@ -9,9 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/state/state.h"
+#include "core/state/context.h"
+#include "core/state/lease_table.h"
 
 namespace holdfast {
+
+struct Conn;
 
 struct LeaseItem {
   std::string_view key;

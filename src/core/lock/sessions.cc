@@ -1,7 +1,15 @@
 // SESSION holds: recorded with their connection, and ended with it, at once or after the session grace.
 #include "core/lock/sessions.h"
 
+#include "core/base/config.h"
+#include "core/base/timers.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
 #include "core/lock/keys.h"
+#include "core/state/attachments.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/session_end.h"
 
 namespace holdfast {
 
@@ -12,7 +20,7 @@ constexpr DurationMs kPause{1};  // between two steps, if the holds are many
 const Attachment* attachment_of_owner(Context& ctx, const Keyspace::Found& f, const HoldName& name) {
   if (!is_hold(*f)) return nullptr;
   if (type_of(*f) == EntryType::kString) {
-    return value_of(*f) == name.owner ? attachment_of(ctx.s, name.db, f) : nullptr;
+    return value_of(*f) == name.owner ? attachment_of(ctx.s.attachments, name.db, f) : nullptr;
   }
   const Holder* h = lock_body_of(*f)->find(name.owner);
   return h == nullptr ? nullptr : &h->attachment;

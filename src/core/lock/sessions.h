@@ -3,7 +3,9 @@
 
 #include <string_view>
 
-#include "core/state/state.h"
+#include "core/keyspace/lock_body.h"
+#include "core/state/context.h"
+#include "core/state/session_end.h"
 
 namespace holdfast {
 

@@ -2,10 +2,22 @@
 // change wakes exactly the waiters that it admits.
 #include "core/lock/waiting.h"
 
+#include "core/base/config.h"
+#include "core/base/timers.h"
+#include "core/codec/reply.h"
 #include "core/events/change_events.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
 #include "core/lock/acquire.h"
 #include "core/lock/deadlock.h"
 #include "core/lock/keys.h"
+#include "core/state/availability.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/effects.h"
+#include "core/state/output.h"
+#include "core/state/stats.h"
+#include "core/state/wait_queue.h"
 
 #include <algorithm>
 #include <cassert>
@@ -15,28 +27,14 @@ namespace holdfast {
 namespace {
 
 LockRequest request_of(const Waiter& w) {
-  LockRequest r;
-  r.key = w.queue->key();
-  r.owner = w.owner;
-  r.ttl = w.ttl;
-  r.capacity = w.capacity;
-  r.delay = w.delay;
-  r.hint = w.hint;
-  r.session = w.session;
-  r.async = w.async;
-  return r;
+  return {static_cast<const LockTerms&>(w), w.queue->key(), w.owner, {}};
 }
 
 std::unique_ptr<Waiter> make_waiter(const Context& ctx, const Conn& c, const LockRequest& r, bool upgrade) {
   auto w = std::make_unique<Waiter>();
   w->conn = c.id;
   w->owner = r.owner;
-  w->capacity = r.capacity;
-  w->ttl = r.ttl;
-  w->delay = r.delay;
-  w->hint = r.hint;
-  w->session = r.session;
-  w->async = r.async;
+  static_cast<LockTerms&>(*w) = static_cast<const LockTerms&>(r);
   w->upgrade = upgrade;
   w->since = ctx.now.mono;
   return w;

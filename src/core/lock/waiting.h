@@ -1,10 +1,14 @@
 // The queues of keys: enqueues requests that wait, serves them, and ends waits.
 #pragma once
 
+#include "core/keyspace/keyspace.h"
 #include "core/lock/acquire.h"
-#include "core/state/state.h"
+#include "core/state/context.h"
+#include "core/state/wait_queue.h"
 
 namespace holdfast {
+
+struct Conn;
 
 // Queues a request that was not admitted. `upgrade`: its owner holds the key in a weaker mode.
 Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& request, Keyspace::Found& f, bool upgrade);

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/config.h"
 #include "core/base/parse.h"
+#include "core/keyspace/keyspace.h"
 #include "core/persist/snapshot.h"
+#include "core/state/context.h"
+#include "core/state/tokens.h"
 
 namespace holdfast {
 

@@ -14,6 +14,7 @@
 #include "core/codec/rdb_reader.h"
 #include "core/keyspace/hash_body.h"
 #include "core/persist/restore_state.h"
+#include "core/state/effects.h"
 
 namespace holdfast {
 

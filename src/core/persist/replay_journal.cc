@@ -2,10 +2,17 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
+#include "core/base/timers.h"
 #include "core/codec/journal_record.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 #include "core/persist/restore_state.h"
+#include "core/state/context.h"
+#include "core/state/journal.h"
+#include "core/state/lease_table.h"
 
 namespace holdfast {
 

@@ -6,12 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/config.h"
 #include "core/base/sha1.h"
+#include "core/base/timers.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
 #include "core/keyspace/packed_hash.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/holds.h"
 #include "core/lock/sessions.h"
 #include "core/lock/waiting.h"
+#include "core/state/attachments.h"
+#include "core/state/context.h"
+#include "core/state/lease_table.h"
+#include "core/state/tokens.h"
+#include "core/state/wait_queue.h"
 
 namespace holdfast {
 

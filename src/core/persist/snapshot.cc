@@ -3,12 +3,18 @@
 
 #include <algorithm>
 
+#include "core/base/config.h"
 #include "core/base/sha1.h"
 #include "core/base/version.h"
 #include "core/codec/hold_codec.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
 #include "core/lock/hash_changes.h"
+#include "core/state/attachments.h"
+#include "core/state/context.h"
 #include "core/state/memory_use.h"
+#include "core/state/tokens.h"
 
 namespace holdfast {
 

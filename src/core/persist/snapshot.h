@@ -21,7 +21,7 @@
 #include "core/codec/hold_codec.h"
 #include "core/codec/rdb_writer.h"
 #include "core/keyspace/keyspace.h"
-#include "core/state/state.h"
+#include "core/state/context.h"
 
 namespace holdfast {
 

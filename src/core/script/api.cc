@@ -13,12 +13,17 @@
 
 #include "core/base/sha1.h"
 #include "core/base/version.h"
+#include "core/codec/reply.h"
+#include "core/command/acl.h"
 #include "core/command/command.h"
+#include "core/command/command_log.h"
 #include "core/command/handlers.h"
 #include "core/events/acl_check.h"
 #include "core/events/run_command.h"
 #include "core/script/script.h"
 #include "core/script/value.h"
+#include "core/state/conn.h"
+#include "core/state/memory_use.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -5,6 +5,7 @@
 
 #include "core/command/handlers.h"
 #include "core/script/script.h"
+#include "core/state/context.h"
 
 namespace holdfast {
 
@@ -31,7 +32,7 @@ Demands demands_of(const EngineState& s, const Command& command, std::span<const
   if ((command.flags & kMovableKeys) == 0) {
     return {(command.flags & kWrite) != 0 || publishes, (command.flags & kDenyOom) != 0};
   }
-  const ScriptFlags flags = declared_flags(*s.scripts, command, argv[1]);
+  const ScriptFlags flags = declared_flags(s.scripts, command, argv[1]);
   if (!flags.shebang) return {(command.flags & kReadOnly) == 0, false};
   return {!flags.no_writes, !flags.no_writes && !flags.allow_oom};
 }

@@ -7,7 +7,7 @@
 
 #include "core/command/command.h"
 #include "core/script/script.h"
-#include "core/state/state.h"
+#include "core/state/context.h"
 
 namespace holdfast {
 

@@ -9,6 +9,7 @@
 #include "core/command/command.h"
 #include "core/script/api.h"
 #include "core/script/value.h"
+#include "core/state/conn.h"
 #include "core/state/request.h"
 
 namespace holdfast {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/buffer.h"
+#include "core/base/deferred_free.h"
 #include "core/base/types.h"
 
 namespace holdfast {
@@ -242,5 +243,11 @@ class ConnTable {
   absl::flat_hash_map<uint64_t, uint32_t> by_serial_;
   uint64_t last_serial_ = 0;
 };
+
+// Frees the requests of a transaction that is done or discarded. `transaction` may be null. Its requests
+// may take megabytes, so their memory is freed step by step.
+inline void end_transaction(DeferredFree& deferred_free, std::unique_ptr<Transaction> transaction) {
+  if (transaction != nullptr) deferred_free.take(transaction->requests.memory());
+}
 
 }  // namespace holdfast

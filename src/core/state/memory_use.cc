@@ -3,7 +3,16 @@
 
 #include <algorithm>
 
-#include "core/state/state.h"
+#include "core/base/deferred_free.h"
+#include "core/keyspace/keyspace.h"
+#include "core/state/attachments.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/lease_table.h"
+#include "core/state/pubsub.h"
+#include "core/state/tracking.h"
+#include "core/state/wait_queue.h"
+#include "core/state/watches.h"
 
 namespace holdfast {
 

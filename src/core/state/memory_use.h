@@ -2,11 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/types.h"
 
 namespace holdfast {
 
-struct EngineState;
 struct Context;
+struct EngineState;
+
+// Memory in use, as far as the engine counts it.
+struct MemoryUse {
+  static constexpr DurationMs kBetweenLooks{100};
+  uint64_t startup_bytes = 0;  // used by an engine without keys and clients
+  uint64_t peak_bytes = 0;     // the largest value that was measured
+  TimeMs looked_at;            // time of the last measurement for the peak
+  bool over_limit = false;     // memory was over its limit when the present request began
+  // Total over all buffers of connections: see Buffer::count_in(). For input, only the received bytes
+  // count, as the spare room has no pages yet.
+  uint64_t buffer_bytes = 0;
+  uint64_t text_bytes = 0;  // texts that connections set about themselves, for example their names
+};
 
 // Returns the bytes in use. Memory that waits to be freed counts as well.
 uint64_t used_memory_bytes(const EngineState& s);
@@ -18,5 +35,11 @@ uint64_t record_memory_use(Context& ctx);
 // Frees a part of a flushed keyspace that no snapshot needs any more. Returns false if there is none.
 bool free_flushed(EngineState& s);
 bool has_flushed_to_free(const EngineState& s);
+
+// Sets a text that a connection gave about itself, and counts its memory.
+inline void set_text(MemoryUse& memory, std::string& text, std::string_view value) {
+  memory.text_bytes += value.size() - text.size();
+  text = std::string(value);
+}
 
 }  // namespace holdfast

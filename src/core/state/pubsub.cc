@@ -1,6 +1,8 @@
 // Changes the index of subscriptions.
 #include "core/state/pubsub.h"
 
+#include "core/state/conn.h"
+
 namespace holdfast {
 
 void PubSub::add(Names& names, const std::string& name, Conn& c) {

@@ -5,8 +5,11 @@
 #include <span>
 #include <string_view>
 
+#include "core/codec/reply.h"
 #include "core/command/command.h"
-#include "core/state/state.h"
+#include "core/keyspace/keyspace.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
 
 namespace holdfast {
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/config.h"
 #include "core/base/hash.h"
 #include "core/base/types.h"
 
@@ -91,5 +92,14 @@ class Tokens {
   absl::btree_map<std::string, Own, std::less<>> ahead_;
   uint64_t ahead_serial_ = 0;
 };
+
+// Returns the largest token, in microseconds since 1970, to which a client may also move the tokens of
+// other keys: the clock plus at most 1 hour, and at most half of max-token-lead. The other half is left for
+// tokens of servers whose clocks are ahead.
+inline uint64_t near_token(const Config& config, const Now& now) {
+  constexpr int64_t kMostMs = 3'600'000;
+  const int64_t lead_us = std::min(config.max_token_lead.count / 2, kMostMs) * 1000;
+  return static_cast<uint64_t>(std::max<int64_t>(now.wall_us, 0) + lead_us);
+}
 
 }  // namespace holdfast

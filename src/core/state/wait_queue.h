@@ -22,8 +22,18 @@ namespace holdfast {
 
 struct WaitQueue;
 
+// The terms on which a request asks for a lock.
+struct LockTerms {
+  DurationMs ttl;  // 0: no expiry, the hold lasts until its release
+  Capacity capacity = kExclusive;
+  DurationMs delay;
+  uint64_t hint = 0;
+  bool session = false;
+  bool async = false;
+};
+
 // One waiting request. Its timer fires at its timeout.
-struct Waiter : Timer {
+struct Waiter : Timer, LockTerms {
   Waiter() : Timer(TimerKind::kWaitEnd) {}
   WaitQueue* queue = nullptr;
   std::list<Waiter*>::iterator place;    // in queue->waiters
@@ -32,12 +42,6 @@ struct Waiter : Timer {
   uint64_t arrival = 0;                  // grows with each new waiter, over all queues
   ConnId conn;
   std::string owner;
-  Capacity capacity;
-  DurationMs ttl;
-  DurationMs delay;
-  uint64_t hint = 0;
-  bool session = false;
-  bool async = false;
   bool upgrade = false;  // its owner is a holder already; goes ahead of waiters that are not upgrades
   TimeMs since;
 };

@@ -1,6 +1,8 @@
 // The index behind WATCH.
 #include "core/state/watches.h"
 
+#include "core/state/conn.h"
+
 namespace holdfast {
 
 void Watches::add(Conn& c, DbIndex db, std::string_view key) {

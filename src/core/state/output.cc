@@ -1,9 +1,19 @@
 // Sets the output limits, and closes connections that are over them.
-#include "core/state/output_limit.h"
+#include "core/state/output.h"
 
 #include <algorithm>
 
+#include "core/base/config.h"
+#include "core/command/acl.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/effects.h"
+
 namespace holdfast {
+
+bool needs_auth(const EngineState& s, const Conn& c) {
+  return !c.authenticated && !s.acl.allows_unauthenticated();
+}
 
 void renew_output_limit(const EngineState& s, Conn& c) {
   // Enough for the replies to a login, and for some hundred errors. No limit is lower, so that a client can

@@ -1,0 +1,22 @@
+// Attachments of exclusive holds, which stand beside the entries of their keys.
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
+
+namespace holdfast {
+
+// By attachment_key().
+class Attachments : public absl::flat_hash_map<uint64_t, Attachment> {};
+
+inline uint64_t attachment_key(DbIndex db, Handle h) { return (uint64_t{db} << 32U) | h; }
+// Returns the attachment of an exclusive hold; null if it has none.
+inline const Attachment* attachment_of(const Attachments& attachments, DbIndex db,
+                                       const Keyspace::Found& f) {
+  if (!f->attached) return nullptr;
+  return &attachments.find(attachment_key(db, f.handle()))->second;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,104 @@
+// The parts of one engine's state, and the context of a loop iteration. Private to the core. The parts are
+// references to types that this header only declares: a file includes the headers of the parts that it
+// uses, and sees no other. engine/engine_parts.h owns them.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/base/types.h"
+
+namespace holdfast {
+
+class Acl;
+struct AclLogEntry;
+class Attachments;
+struct Availability;
+class CommandLog;
+struct Config;
+class ConnTable;
+class DeferredFree;
+struct Effects;
+struct Journal;
+class Keyspace;
+class LeaseTable;
+struct MemoryUse;
+class OwnerCounts;
+class PagePool;
+struct Pause;
+class PubSub;
+struct ResumableRequest;
+class ScriptHost;
+struct SearchSteps;
+class SessionEnds;
+struct Stats;
+class Timers;
+class Tokens;
+class Tracking;
+class WaitQueues;
+class Watches;
+
+struct EngineState {
+  Config& config;
+  MemoryUse& memory;
+  PagePool& pages;
+  OwnerCounts& holders;  // owners of the locks in `dbs` and `flushed`
+  std::array<std::unique_ptr<Keyspace>, kDatabases>& dbs;
+  std::vector<std::unique_ptr<Keyspace>>& flushed;  // freed step by step
+  Tokens& tokens;
+  ConnTable& conns;
+  Timers& timers;
+  WaitQueues& queues;
+  SearchSteps& search_steps;
+  LeaseTable& leases;
+  Journal& journal;
+  Availability& availability;
+  Attachments& attachments;  // of exclusive holds, by attachment_key()
+  SessionEnds& session_ends;
+  std::optional<ConnId>& leaving;  // disconnected, and its cleanup goes on: see disconnect.h
+  DeferredFree& deferred_free;
+  std::deque<ConnId>& unfinished;  // connections with a chunked request: see chunked_requests.h
+  PubSub& pubsub;
+  Watches& watches;
+  Tracking& tracking;
+  ScriptHost& scripts;
+  ResumableRequest& task;
+  Pause& pause;
+  CommandLog& log;
+  Acl& acl;
+  std::deque<AclLogEntry>& acl_log;
+  std::vector<ConnId>& monitors;
+  // SWAPDB: `db_at` maps a client's database number to its index in `dbs`, and `db_name` maps the index to
+  // the number. All code except SELECT and the text of replies uses the index.
+  std::array<DbIndex, kDatabases>& db_at;
+  std::array<DbIndex, kDatabases>& db_name;
+  Stats& stats;
+  DbIndex& next_db_to_expire;  // rotates, so that many expiries in one database do not starve the others
+};
+
+// Given to each function that changes something: the state, the time, and the effects.
+struct Context {
+  EngineState& s;
+  Now now;
+  Effects& fx;
+  // Everything with this deadline or an earlier one is over. It is before `now` while late timers fire in
+  // their order, so that each timer finds the state as it was at its time.
+  TimeMs due = now.mono;
+  // The connection whose request runs, to tell its own changes from those of other clients. No connection
+  // if a timer causes the change.
+  ConnId actor = {};
+  Keyspace& keys(DbIndex db) const { return *s.dbs[db]; }
+};
+
+// Exchanges two databases, as clients number them.
+inline void swap_databases(EngineState& s, size_t a, size_t b) {
+  std::swap(s.db_at[a], s.db_at[b]);
+  s.db_name[s.db_at[a]] = static_cast<DbIndex>(a);
+  s.db_name[s.db_at[b]] = static_cast<DbIndex>(b);
+}
+
+}  // namespace holdfast
