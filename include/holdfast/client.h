@@ -1,16 +1,16 @@
-// Locks for programs: `Client` reaches the servers, `Hold` is a lock that is held, `Mutex` makes one of a
-// key that std::unique_lock and the like can use.
+// Locks for programs: `Client` connects to the servers, `Hold` is a lock that this program holds. `Mutex`
+// (mutex.h) is a lock for std::unique_lock and the like.
 //
 //   holdfast::Client client("holdfast://127.0.0.1:7379");
 //   if (auto [result, hold] = client.lock_for("printer", 10s); result) {
 //     print(document, hold.token());  // the storage refuses a token smaller than the largest it has seen
-//   }                                  // and here it is given back
+//   }                                  // the end of the scope releases the lock
 //
-// A lock with a time to live can be lost while its holder stands still: hold.validity() and on_lost tell in
-// time, and a storage that checks tokens is safe whatever happens.
+// A lock with a time to live (TTL) expires if its holder stops, for example while the machine is suspended.
+// hold.validity() and on_lost report this in time. A storage that checks tokens is safe in every case.
 //
-// After fork() a child must not use what its parent made: every call there throws std::logic_error, and
-// destroying it there does nothing. Make a new Client.
+// After fork() a child process must not use the objects of its parent: calls there throw std::logic_error,
+// and destroying the objects there does nothing. The child makes a Client of its own.
 #pragma once
 
 #include <chrono>
@@ -28,14 +28,15 @@ namespace holdfast {
 
 using std::chrono::milliseconds;
 
+// How many holders a key may have at the same time.
 enum class Mode : uint8_t {
   kExclusiveLock,  // one holder
-  kSharedLock,     // readers: as many as come
+  kSharedLock,     // any number of readers
   kCountedLock,    // at most LockOptions::limit holders
 };
 
-// Pauses between attempts that grow, with full jitter: the pause after the n-th attempt is a random time
-// from 0 to first * factor^(n-1), at most `longest`.
+// Growing pauses between attempts, with full jitter: the pause after the n-th attempt is a random time
+// from 0 to first * factor^(n-1), at most `longest`. Times in milliseconds.
 struct RetryBackoff {
   static constexpr double kLargestFactor = 100;
 
@@ -44,150 +45,192 @@ struct RetryBackoff {
   milliseconds longest{10000};  // at least `first`
 };
 
+// How to acquire a lock and keep it. Each function that takes LockOptions throws std::invalid_argument if a
+// value is out of range.
 struct LockOptions {
   static constexpr milliseconds kShortestTtl{10};
   static constexpr milliseconds kLongestTtl{(int64_t{1} << 53) - 1};
 
   Mode mode = Mode::kExclusiveLock;
-  uint32_t limit = 1;           // of kCountedLock
-  milliseconds ttl{30000};      // for how long a hold lives that nobody renews; kShortestTtl to kLongestTtl
-  bool renew = true;            // a watchdog renews it at each third of the ttl, until it is given back
-  milliseconds warn_before{0};  // calls on_expiring when so little time is left without a renewal; 0: never
-  // Called on the client's own thread; they must not throw, wait for long, or destroy the client. They may
-  // still run while the hold is destroyed, but not after its unlock() has returned.
+  uint32_t limit = 1;       // for kCountedLock: the most holders, 1 to 2147483647
+  milliseconds ttl{30000};  // a hold expires so long after its last renewal; kShortestTtl to kLongestTtl
+  bool renew = true;        // a watchdog renews the hold every third of the ttl, until it is released
+  milliseconds warn_before{0};  // on_expiring is called if no renewal came so long before the end; 0: never
+  // The callbacks run on the client's own thread. They must not throw, block for long, or destroy the
+  // client; a call that waits for an answer throws std::logic_error there. A callback may still run while
+  // the hold is destroyed, but not after its unlock() returned.
+  //
+  // The validity ends in `warn_before` unless a renewal succeeds.
   std::function<void()> on_expiring;
-  // The lock cannot be relied on any more, though it was not given back. Called once, before the validity
-  // ends.
+  // The program can no longer rely on the lock, although it did not release it. Called once, before the
+  // validity ends.
   std::function<void(const Result&)> on_lost;
-  // Renewals have begun to fail: too few servers confirmed one, `result` has what each said. The hold goes
-  // on until its validity ends, and further renewals follow. Called once, until on_renewal_restored.
+  // A renewal failed: too few servers confirmed it. `result` has the answer of each server. The hold stays
+  // valid until its validity ends, and the client retries. Called once until on_renewal_restored.
   std::function<void(const Result& result)> on_renewal_failed;
-  // A renewal has succeeded after on_renewal_failed.
+  // A renewal succeeded after on_renewal_failed.
   std::function<void(const Result& result)> on_renewal_restored;
-  // An attempt failed, and others will follow, as the wait is not over: others hold the lock, or servers do
-  // not answer. Not told while the wait is in a server's queue.
+  // An attempt failed and the wait continues with further attempts: other clients hold the lock, or servers
+  // do not answer. Not called while the wait is in a server's queue.
   std::function<void(const Result&)> on_attempt_failed;
-  // Somebody asks for the lock by LOCKS REVOKE; the hold goes on.
+  // A client asks the holder for the lock, by LOCKS REVOKE. The hold stays valid.
   std::function<void()> on_revoke_requested;
-  // How attempts are repeated by a call that waits, where no queue can be had: as servers are away, or on
-  // Redis. With either of them a wait on Redis is made of such attempts, as if it had no queue.
-  uint32_t max_attempts = 0;  // that begin; 0: what the address says, where that says nothing no limit
-  std::optional<RetryBackoff> backoff;  // none: what the address says, else min-wait to max-wait at random
+  // The next two say how a waiting call repeats its attempts where no server queue is available: servers
+  // are unreachable, or the server is Redis. If either is set, a wait on Redis consists of such attempts;
+  // otherwise it follows the events of the key.
+  uint32_t max_attempts = 0;  // attempts that a wait begins; 0: the address's `attempts`, or no limit
+  std::optional<RetryBackoff> backoff;  // none: the address's, or a random min-wait to max-wait
 };
 
 struct UnlockOptions {
-  // The servers keep the lock until so long after the grant, though it is unlocked earlier. 0 to
-  // LockOptions::kLongestTtl.
+  // The servers keep the lock for at least so long after the grant, even if unlock() is called earlier.
+  // 0 to LockOptions::kLongestTtl.
   milliseconds at_least{0};
 };
 
 class ClientCore;
 class HoldCore;
 
-// A lock that is held; gives it back when it is destroyed, without waiting for the answer. Any thread may
-// call any function at any time, but for moving and destroying.
+// A lock that this program holds. The destructor releases it without waiting for the answer.
+//
+// Thread safety: any thread may call any function at any time, except moving and destroying. A Hold keeps
+// what it needs of its Client, so it may outlive the Client; the lock is released when the Client is
+// destroyed.
 class Hold {
  public:
   Hold() = default;  // holds nothing
   explicit Hold(std::shared_ptr<HoldCore> core);
   Hold(Hold&&) = default;
+  // Exchanges the locks of both objects: the earlier lock of this object is released with `other`.
   Hold& operator=(Hold&& other) noexcept;
   ~Hold();
 
-  // Whether it can still be relied on, at this moment: false from when its validity ended, or it was lost
-  // or given back.
+  // Returns whether the program can rely on the lock at this moment. False after its validity ended, and
+  // after the lock was lost, released or left. Never waits.
   bool is_locked() const;
   explicit operator bool() const { return is_locked(); }
-  // How much longer it can be relied on; 0: not at all.
+  // Returns for how many more milliseconds the program can rely on the lock; 0 if it is not locked. Never
+  // waits.
   milliseconds validity() const;
-  // Grows with each acquisition of the key, on whichever servers.
+  // Returns the fencing token, 1 or more; 0 for an empty Hold. It grows with each acquisition of the key,
+  // whichever servers grant it.
   uint64_t token() const;
+  // Return the key, and the owner (32 hexadecimal digits) that the servers know; empty for an empty Hold.
   const std::string& key() const;
   const std::string& owner() const;
 
-  // Lets its time start anew, for `ttl`, which also becomes the watchdog's. Waits for the answer; whatever
-  // that is, the hold goes on as long as it has validity.
+  // Renews the lock: its TTL starts again, with `ttl` ms, which the watchdog uses from now on. Waits for
+  // the answer. Returns kOk; kExpired if the lock is not held any more; or kBusy, kUnreachable or kRefused
+  // if too few servers confirmed the renewal; kCancelled if the client was destroyed. After a failure the
+  // hold stays valid until its validity ends. Throws std::invalid_argument if `ttl` is not kShortestTtl to
+  // kLongestTtl, std::logic_error on the client's own thread.
   Result extend(milliseconds ttl);
-  // Gives it back, and waits for the answer: kOk, kExpired where it had been lost before, or kUnreachable.
-  // Before `at_least` is over the call does not wait for that: the watchdog stops, the servers get what is
-  // left of that time as the ttl (with 1 % for the drift of clocks), and the lock expires by itself. Where
-  // too few servers take that ttl (kUnreachable, kRefused), the lock is not released either: it expires
-  // with the ttl that each server had last. So a ttl of at least `at_least` keeps the promise also then.
+  // Releases the lock and waits for the answer. Returns kOk; kExpired if the lock was lost or released
+  // before; kUnreachable or kRefused if too few servers confirmed the release; kCancelled if the client was
+  // destroyed. Throws std::invalid_argument if `at_least` is out of range, std::logic_error on the client's
+  // own thread.
+  //
+  // If `at_least` is not over yet, the call does not wait for its end. The watchdog stops, and the servers
+  // get the rest of that time as the TTL, plus 1 % for clock drift. The lock then expires by itself. If too
+  // few servers confirm that TTL, the lock is not released either: on each server it expires with the last
+  // TTL there. So a `ttl` that is not below `at_least` keeps the promise in this case, too.
   Result unlock(const UnlockOptions& options = {});
-  // Lets the servers keep it until its time is over, with nobody to renew it, whatever becomes of this
-  // object and of the client. They are not told of it; whoever knows the owner may still give it back.
-  // Nothing is held here any more, and on_lost will not be called.
+  // Gives up control of the lock without a release and without waiting: the servers keep it until its TTL
+  // is over, whatever happens to this object and to the client. The watchdog stops, and on_lost is not
+  // called any more. The servers get no message. A client that knows key() and owner() can still release
+  // the lock.
   void leave();
 
  private:
   std::shared_ptr<HoldCore> core_;
 };
 
-// What an attempt came to: a result, and, where that is kOk, the lock.
+// The result of an attempt or a wait, and the lock if that is kOk. Otherwise `hold` is empty.
 struct Acquired {
   Result result;
   Hold hold;
 };
 
-// Reaches one server, or several that together are one lock service, or needs none. Any thread may call
-// any function at any time. Where it is destroyed, what it holds is given back, and what it waits for ends
-// as kCancelled.
+// A client of one server, of several servers that together are one lock service, or of the engine inside
+// this process.
+//
+// Thread safety: any thread may call any function at any time, except destroying. The client has one thread
+// of its own, which runs all callbacks.
+//
+// Errors: a failed acquisition is a Result, not an exception. All lock functions throw
+// std::invalid_argument if an option is out of range. Functions that wait for an answer throw
+// std::logic_error on the client's own thread, where they would wait for themselves.
 class Client {
  public:
-  // `where`, from small to large:
+  // Connects when the first request needs it. `where` is one of:
   //   embedded:, embedded:name            no server: the engine inside this process, for its threads
-  //   holdfast://host:port                one server; the port is 7379 unless given
-  //   quorum://h1:p1,h2:p2,h3             several independent ones: a majority decides
-  //   redis://host:port                   a stock Redis, by scripts; the port is 6379 unless given. May
-  //                                       also stand in a quorum
+  //   holdfast://host:port                one server; the default port is 7379
+  //   quorum://h1:p1,h2:p2,h3             several independent servers: a majority decides
+  //   redis://host:port                   an unmodified Redis, by scripts; the default port is 6379. Also
+  //                                       allowed as a server of a quorum
   //   redis-cluster://h1,h2               a Redis Cluster, by some of its nodes
-  //   holdfasts://, rediss://, rediss-cluster://   the same over TLS; in a quorum each server for itself
-  // A login stands before a host: user:password@, or :password@ for the server's default user; %25 stands
-  // for %, %2c for a comma, %2f for /, %3a for :, %3f for ? and %40 for @. Behind quorum:// it is of all
-  // servers that have none, behind the scheme of a server (quorum://holdfast://user:password@h1,h2) of that
-  // one. Servers without a login in the text get that of the environment: HOLDFAST_USER and
-  // HOLDFAST_PASSWORD. A login that is rejected is kRefused, also in the middle of a wait.
-  // with settings behind a `?`, as in ?timeout=50&rfactor=3, but not for embedded:
-  //   timeout     ms after which a server that has not answered counts as refusing (1000)
-  //   min-wait, max-wait   ms between attempts, at random, where no queue can be had (10, 100)
-  //   attempts    how many attempts a wait makes at most, where no queue can be had (no limit)
-  //   backoff, backoff-factor, backoff-max   pauses between attempts that grow, in place of min-wait and
+  //   holdfasts://, rediss://, rediss-cluster://   the same over TLS; in a quorum, for each server
+  //   separately
+  // A login precedes a host: user:password@, or :password@ for the server's default user. Write %25 for %,
+  // %2c for a comma, %2f for /, %3a for :, %3f for ? and %40 for @. A login after quorum:// is for all
+  // servers without one; a login after the scheme of a server (quorum://holdfast://user:password@h1,h2) is
+  // for that server. Servers without a login in the text get the login of the environment: HOLDFAST_USER
+  // and HOLDFAST_PASSWORD. If a server rejects the login, the result is kRefused, also during a wait.
+  // Settings follow a `?`, as in ?timeout=50&rfactor=3 (not for embedded:; default values in parentheses):
+  //   timeout     a server that has not answered after so many ms counts as refusing (1000)
+  //   min-wait, max-wait   random pause in ms between attempts, where no queue is available (10, 100)
+  //   attempts    the most attempts that a wait makes, where no queue is available (no limit)
+  //   backoff, backoff-factor, backoff-max   growing pauses between attempts, instead of min-wait and
   //               max-wait: RetryBackoff's first (ms), factor (2) and longest (10000 ms)
-  //   user, password   the login at all servers that have none before the host, as user:password@host
-  //   rfactor     how many of the servers have a key (all)
-  //   wquorum, rquorum     how many must grant an exclusive and a shared lock (a majority)
+  //   user, password   the login for all servers without one before the host (user:password@host)
+  //   rfactor     how many of the servers store a key (all)
+  //   wquorum, rquorum     how many servers must grant an exclusive and a shared lock (a majority)
   //   acks, ack-timeout    how many replicas of each Redis must acknowledge a grant (none), within how many
-  //                        ms (half of timeout); else the grant is given back, and is kRefused
-  //   tls=yes     all servers over TLS
-  //   cacert, cacertdir    a file, a folder: the authorities that vouch for the servers (the system's)
-  //   cert, key   files: the certificate of this client, where servers want one
-  //   sni         the name that their certificates must have (the host's)
-  //   insecure    verifies no certificate: whoever stands between can pose as the server
-  // A counted lock needs all servers of its key, as fewer would let in more than its limit. On Redis nobody
-  // queues, and what a process leaves that vanishes ends with its ttl.
-  // All clients of a process that name the same engine share it. It ends with the last of them, and with it
-  // all holds, also those that were left; the next one's tokens are larger, those of the next process if
-  // the clock was not set back. A child of fork() has engines of its own. Throws std::invalid_argument,
-  // with what is wrong with the text or a file that it names, and how it should be; and std::system_error,
-  // where the process may start no more threads.
+  //                        ms (half of timeout); otherwise the grant is released, and the result is
+  //                        kRefused
+  //   tls=yes     TLS for all servers
+  //   cacert, cacertdir    a file, a directory: certificate authorities that the client trusts (the
+  //   system's) cert, key   files: the certificate and key of this client, for servers that require one sni
+  //   the name that the servers' certificates must have (the host's) insecure    verifies no certificate: a
+  //   machine in the middle can pose as the server
+  // A counted lock needs all servers of its key: with fewer, different quorums could together admit more
+  // holders than its limit. Redis has no queue of waiters. If a process with a lock on Redis vanishes, its
+  // lock there expires with its TTL.
+  // All clients of a process that name the same embedded engine share it. The engine ends with the last of
+  // them, and all its holds end, also those after leave(). The tokens of the next engine of that name are
+  // larger; in the next process, they are if the clock was not set back. A child of fork() has engines of
+  // its own.
+  // Throws std::invalid_argument if the text, or a file that it names, is wrong; the message says what is
+  // wrong and what is valid. Throws std::system_error if the process can open no more files or start no
+  // more threads.
   explicit Client(std::string_view where);
+  // Releases all locks of this client and ends all waits with kCancelled. Waits until the servers answered
+  // or timed out. Must not run on the client's own thread.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // One attempt. It takes as long as its servers need to answer, at most some times `timeout`; so may the
-  // last attempt of a wait that is over.
+  // Makes one attempt. Returns kOk with the hold; kBusy if other clients hold the lock or wait for it; or
+  // kUnreachable, kRefused, kExpired or kCancelled. Takes as long as the servers need to answer, at most a
+  // few times the setting `timeout`; the last attempt of a wait may exceed the wait by as much.
   Acquired try_lock(const std::string& key, const LockOptions& options = {});
-  // Waits for it, for ever: a server that is away is tried again.
+  // Waits without a time limit, and retries while servers are unreachable. Returns kOk with the hold;
+  // kTimeout or the outcome of the last attempt if the limit of attempts is reached; kDeadlock, kRefused or
+  // kCancelled.
   Acquired lock(const std::string& key, const LockOptions& options = {});
+  // Waits for at most `wait` ms; makes one attempt if `wait` is 0 or negative. Returns kOk with the hold;
+  // kTimeout if other clients held the lock until the end; otherwise the outcome of the last attempt.
   Acquired lock_for(const std::string& key, milliseconds wait, const LockOptions& options = {});
+  // The same until a point in time; makes one attempt if that has passed.
   Acquired lock_until(const std::string& key, std::chrono::steady_clock::time_point until,
                       const LockOptions& options = {});
 
-  // The same without waiting for the answer. `wait`: nullopt or negative: one attempt; 0: for ever. `done`
-  // is called once, on the client's thread, and must not throw.
+  // Begins to acquire the lock and returns at once. `wait` in ms: nullopt or negative: one attempt; 0: no
+  // time limit. `done` gets the result: it is called exactly once, on the client's own thread, and must not
+  // throw. Throws std::invalid_argument if `done` is empty.
   void lock_async(const std::string& key, std::optional<milliseconds> wait, const LockOptions& options,
                   std::function<void(Acquired)> done);
+  // The same with a future, which always gets a result and never an exception.
   std::future<Acquired> lock_future(const std::string& key, std::optional<milliseconds> wait,
                                     const LockOptions& options = {});
 

@@ -1,14 +1,15 @@
-// Leases: several documents at once, all or none. A lease puts a document under each of several free keys,
-// for a while; then it is confirmed, and they stay for ever, or cancelled, and they go.
+// Leases: several documents at once, all or none. A lease stores a document under each of several free
+// keys, for a limited time. To confirm the lease makes its documents permanent; to cancel it removes them.
 //
 //   holdfast::Leases leases(client);
 //   holdfast::Lease lease = leases.lease({{"seat/12", "alice"}, {"seat/13", "alice"}});
 //   pay();
 //   lease.confirm();  // otherwise both seats are free again, at the latest when the time is over
 //
-// Everything waits for its answer, but for what tells a state and for the end of a Lease. After fork() a
-// child must not use what its parent made: every call there throws std::logic_error, and destroying it
-// there does nothing.
+// All functions wait for the store's answer, except those that read the state and the destructor of Lease.
+// The waiting ones throw std::logic_error on the client's own thread. After fork() a child process must not
+// use the objects of its parent: calls there throw std::logic_error, and destroying them there does
+// nothing.
 #pragma once
 
 #include <chrono>
@@ -24,36 +25,41 @@
 
 namespace holdfast {
 
+// A key and its value. The etag names the stored version of the document.
 struct Document {
   std::string key;    // any bytes
   std::string value;  // any bytes
-  uint64_t etag = 0;  // of what is stored; 0: not known. Holdfast gives all of one lease its token
+  uint64_t etag = 0;  // of the stored version; 0: unknown. A Holdfast server uses the lease's token for all
 };
 
-// Where leases keep their documents: for stores of your own. What belongs to which lease is told by etags;
-// a lease never removes what has another one.
+// The storage of leases: the interface for a store of your own. Etags say which document belongs to which
+// lease; a lease never removes a document with another etag.
 //
-// Each function answers for each document, in their order. A store that could not reach all of its keys
-// says kFailed of those, and not less of the others; or it throws, and then nothing is known of any. Calls
-// for one lease follow one another, those for several come at once, from the threads that use the leases.
+// Each function returns one answer for each document, in the order of the documents. If a store cannot
+// reach some of its keys, it answers kFailed for these and the real verdict for the others. If it throws,
+// the result is unknown for all documents.
+//
+// Thread safety: the threads that use the leases call the store. Calls for one lease come one after the
+// other; calls for different leases are concurrent.
 class LeaseStore {
  public:
+  // The result for one document.
   enum class Verdict : uint8_t {
     kDone,
-    kExists,   // insert: something is under the key, and was left as it is
-    kMissing,  // touch, remove: nothing is there any more
-    kChanged,  // touch, remove: it has another etag; it was left as it is
-    kFailed,   // what became of it is not known; `cause` may say why
-    kSkipped,  // insert: nothing was put, as another key of the call is not free
-    // Of touch and remove, for stores that remember leases:
+    kExists,   // insert: the key is not free; the store left its value unchanged
+    kMissing,  // touch, remove: the document does not exist any more
+    kChanged,  // touch, remove: the document has another etag; the store left it unchanged
+    kFailed,   // the result is unknown; `cause` may have the reason
+    kSkipped,  // insert: the store did not insert it, because another key of the call is not free
+    // For touch and remove, by stores that remember leases:
     kConfirmed,  // the lease was confirmed before
-    kCancelled,  // it was cancelled before
-    kForgotten,  // there is no such lease, or nobody knows any more how it ended
+    kCancelled,  // the lease was cancelled before
+    kForgotten,  // the store does not know the lease, or does not know any more how it ended
   };
   struct Answer {
     Verdict verdict = Verdict::kFailed;
-    uint64_t etag = 0;              // of kDone by insert: never 0. By touch: the new one; 0: as before
-    std::exception_ptr cause = {};  // of kFailed
+    uint64_t etag = 0;              // after kDone: of insert never 0; of touch the new etag, 0: unchanged
+    std::exception_ptr cause = {};  // for kFailed; may be null
   };
 
   virtual ~LeaseStore() = default;
@@ -61,44 +67,49 @@ class LeaseStore {
   LeaseStore(const LeaseStore&) = delete;
   LeaseStore& operator=(const LeaseStore&) = delete;
 
-  // Puts each document whose key is free; it goes by itself after `ttl`. Each time that something is put it
-  // has another etag. `lease` names the lease in all its calls, and is never used twice. A store that can
-  // put all or none does so, with kExists for all that stand in the way and kSkipped for the others; what
-  // another puts in spite of a collision is removed again by the lease.
+  // Inserts each document whose key is free. The document expires after `ttl` ms. Each inserted document
+  // gets a new etag, also if its key had one before. `lease` names the lease in all its calls, and no other
+  // lease ever has this name. A store that can insert all or none does so: it answers kExists for each key
+  // that is not free, and kSkipped for the other documents. If a store inserts some documents in spite of a
+  // collision, the lease removes them again.
   virtual std::vector<Answer> insert(const std::string& lease, const std::vector<Document>& documents,
                                      milliseconds ttl) = 0;
-  // Lets each that has its etag live for `ttl` from now; nullopt: for ever. To do it twice is no mistake.
+  // Sets the time to live of each document that has its etag: `ttl` ms from now; nullopt: no expiry. Must
+  // be idempotent.
   virtual std::vector<Answer> touch(const std::string& lease, const std::vector<Document>& documents,
                                     std::optional<milliseconds> ttl) = 0;
-  // Removes each that has its etag. Etag 0: it is not known whether the insert put it; a store that knows
-  // which lease put what removes it then, another says kMissing, and it goes by itself.
+  // Removes each document that has its etag. Etag 0: it is unknown whether insert() stored the document. A
+  // store that knows the documents of each lease then removes it. Any other store answers kMissing, and the
+  // document expires.
   virtual std::vector<Answer> remove(const std::string& lease, const std::vector<Document>& documents) = 0;
 };
 
-// Why a lease was not granted, or could not be confirmed, renewed or cancelled.
+// The reason why a lease was not granted, or could not be confirmed, renewed or cancelled.
 class LeaseError : public std::runtime_error {
  public:
   LeaseError(const std::string& text, std::exception_ptr cause);
-  // What the store failed with. Of a StoreError why it is one; of the others why something was left behind
-  // that goes by itself when its ttl is over. Null: nothing failed.
+  // Returns the exception of the store, or null if the store did not fail. For a StoreError it is the
+  // reason of the error. For the others it is the reason why documents remain in the store; they expire
+  // with their TTL.
   const std::exception_ptr& cause() const { return cause_; }
 
  private:
   std::exception_ptr cause_;
 };
 
-// Some keys are not free: nothing was leased.
+// Some keys are not free: no lease was granted.
 class Collision : public LeaseError {
  public:
   Collision(std::vector<std::string> keys, std::exception_ptr cause);
-  const std::vector<std::string>& keys() const { return keys_; }  // all of them, in the order given
+  // Returns all keys that are not free, in the order of the documents.
+  const std::vector<std::string>& keys() const { return keys_; }
 
  private:
   std::vector<std::string> keys_;
 };
 
-// Its time is over, or a document was removed or overwritten by others; what was left of the lease is
-// removed.
+// The lease's TTL is over, or another client removed or overwrote a document. The library removes the
+// remaining documents of the lease.
 class Expired : public LeaseError {
   using LeaseError::LeaseError;
 };
@@ -113,21 +124,21 @@ class Confirmed : public LeaseError {
   using LeaseError::LeaseError;
 };
 
-// The store failed, or there was no answer; the text has what the store said, and what became of the lease.
+// The store failed or did not answer. The text has the store's error and the present state of the lease.
 class StoreError : public LeaseError {
   using LeaseError::LeaseError;
 };
 
 class LeaseCore;
 
-// A lease that was granted. Where it is destroyed without having been confirmed or cancelled it is
-// cancelled: with Holdfast without waiting for the answer (asked again for at most 10 s if that is lost,
-// and as long as the client lives), with another store by LeaseStore::remove, and what that throws is
-// dropped. Where that fails, or the client was destroyed before, its documents go when the ttl is over.
+// A granted lease. The destructor cancels it unless it was confirmed or cancelled. On a Holdfast server the
+// destructor does not wait for the answer; if that is lost, the client retries for at most 10 s, as long as
+// the client exists. On another store the destructor calls LeaseStore::remove and ignores its exceptions.
+// If the cancellation fails, or the client was destroyed before, the documents expire with their TTL.
 //
-// Any thread may call any function at any time, but for moving and destroying; confirm(), renew() and
-// cancel() then follow one another. What tells a state never waits for them. One that was moved from may
-// only be destroyed or be given another.
+// Thread safety: any thread may call any function at any time, except moving and destroying. confirm(),
+// renew() and cancel() run one after the other. The functions that read the state never wait for them. A
+// Lease that was moved from may only be destroyed or assigned to; other calls throw std::logic_error.
 class Lease {
  public:
   enum class State : uint8_t {
@@ -135,8 +146,8 @@ class Lease {
     kConfirmed,
     kCancelled,
     kExpired,
-    // confirm() or cancel() is under way, or had no answer: call it again. After a confirm() only the
-    // store knows whether the documents will stay.
+    // confirm() or cancel() is running, or got no answer: then call it again. After a confirm() without an
+    // answer only the store knows whether the documents are permanent.
     kInDoubt,
   };
 
@@ -149,28 +160,31 @@ class Lease {
   bool is_granted() const { return state() == State::kGranted; }
   bool is_confirmed() const { return state() == State::kConfirmed; }
   bool is_cancelled() const { return state() == State::kCancelled; }
-  bool is_expired() const { return state() == State::kExpired; }  // known here, or by the time alone
-  // How much longer the documents are there for sure while nobody else touches them: counts from before
-  // they were asked for, less 1 % and 2 ms for clocks that run unevenly. 0: not granted any more.
+  bool is_expired() const { return state() == State::kExpired; }  // by the store, or by the local clock
+  // Returns for how many more milliseconds the documents certainly exist, unless another client changes
+  // them; 0 if the lease is not granted any more. Counts from before the request for them, minus 1 % and
+  // 2 ms for clock drift.
   milliseconds validity() const;
-  // As they were given, with the etags of what is stored.
+  // Returns the documents as they were given, with the etags of their stored versions.
   std::vector<Document> documents() const;
 
-  // Makes the documents stay for ever, and returns their etags, in their order. Throws
-  // - StoreError: in doubt; confirm() may be called again, and succeeds where an earlier one had done it;
-  //   or cancel().
-  // - Expired, Cancelled, Confirmed: so it is now.
+  // Makes the documents permanent. Returns their etags, in the order of the documents. Throws
+  // - StoreError: the state is kInDoubt; call confirm() again, which succeeds if an earlier call took
+  //   effect, or cancel().
+  // - Expired, Cancelled, Confirmed: the lease has this state now.
   std::vector<uint64_t> confirm();
 
-  // Lets the time start anew: for `ttl`, or for what it was last given. Throws
-  // - StoreError: granted as before, for the shorter of the old and the new time; or in doubt as before.
-  // - Expired, Cancelled, Confirmed: so it is now.
+  // Renews the lease: its time starts again, with `ttl` ms; nullopt: with the last TTL. Throws
+  // - StoreError: the lease is granted as before, for the shorter of the old and the new time; or it is
+  //   kInDoubt as before.
+  // - Expired, Cancelled, Confirmed: the lease has this state now.
+  // - std::invalid_argument: `ttl` is not kShortestTtl to kLongestTtl of LockOptions.
   void renew(std::optional<milliseconds> ttl = {});
 
-  // Removes the documents; of an expired lease what is left of them, if anything. Throws
-  // - StoreError: in doubt; what was not removed goes with its ttl, unless a confirm() was in doubt before.
-  //   It can only be cancelled from now on.
-  // - Cancelled, Confirmed: so it is now.
+  // Removes the documents; of an expired lease, those that remain. Throws
+  // - StoreError: the state is kInDoubt. Documents that were not removed expire with their TTL, unless a
+  //   confirm() was in doubt before. From now on the lease can only be cancelled.
+  // - Cancelled, Confirmed: the lease has this state now.
   void cancel();
 
  private:
@@ -180,29 +194,31 @@ class Lease {
 
 class ServerLeases;
 
-// Grants leases. Any thread may call any function at any time.
+// Grants leases. Thread safety: any thread may call any function at any time.
 class Leases {
  public:
   static constexpr milliseconds kDefaultTtl{5000};
 
-  // In the one server of `client`, whose documents all come and go at the same moment. They are strings
-  // there. Throws std::invalid_argument where it has several: what puts several keys at once needs one
-  // server that has them all. A client that is destroyed answers with StoreError.
+  // Keeps the documents in the one server of `client`, as strings. All documents of a lease appear and
+  // disappear there at the same moment. Throws std::invalid_argument if the client has several servers: one
+  // server must have all keys of a lease. After the client is destroyed, calls throw StoreError.
   explicit Leases(Client& client);
-  // In a store of your own, which must outlive this and the leases.
+  // Keeps the documents in a store of your own. It is not owned and must outlive this object and its
+  // leases.
   explicit Leases(LeaseStore& store);
 
-  // Puts the documents, all or none, for `ttl`, which is at least LockOptions::kShortestTtl. Throws
+  // Stores the documents, all or none, and returns the lease. `ttl` is in ms, kShortestTtl to kLongestTtl
+  // of LockOptions. Throws
   // - Collision: some of the keys are not free.
-  // - StoreError: nothing is leased. What may have been put is removed, as far as the store can be reached,
-  //   or goes when its ttl is over.
-  // - Expired: the answer took longer than the ttl; as for StoreError.
-  // - std::invalid_argument: no documents, a key twice, a ttl out of range.
+  // - StoreError: no lease was granted. The library removes documents that may have been stored, if it
+  //   reaches the store; otherwise they expire with their TTL.
+  // - Expired: the answer took longer than the TTL. The library removes the documents, as for StoreError.
+  // - std::invalid_argument: no documents, a key twice, or a TTL out of range.
   Lease lease(std::vector<Document> documents, milliseconds ttl = kDefaultTtl);
 
  private:
   std::shared_ptr<LeaseStore> store_;
-  std::shared_ptr<ServerLeases> server_;  // the same, where it is Holdfast's
+  std::shared_ptr<ServerLeases> server_;  // the same object if the store is a Holdfast server; else null
 };
 
 }  // namespace holdfast

@@ -5,7 +5,7 @@
 //   const std::lock_guard guard(printer);
 //   print(document, printer.token());
 //
-// Unlike a mutex it can be lost: see token() and is_locked().
+// Unlike a std::mutex, the lock can be lost while a thread holds it: see token() and is_locked().
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,8 @@
 
 namespace holdfast {
 
-// A lock could not be taken for a reason other than that others have it.
+// Thrown if a lock could not be acquired although the call waits without a time limit, for example because
+// a server rejects the login.
 class Error : public std::runtime_error {
  public:
   explicit Error(Result result);
@@ -29,15 +30,22 @@ class Error : public std::runtime_error {
   Result result_;
 };
 
-// Any thread may call any function at any time. Each lock() is an acquisition of its own, so that threads
-// exclude one another, too; as with std::mutex the thread that locked it unlocks it, and one that locks it
-// twice waits for itself. The client must outlive it.
+// Thread safety: any thread may call any function at any time. Each lock() is a separate acquisition, so
+// the threads of this program exclude one another, too. As with std::mutex, the thread that locked the
+// mutex must unlock it, and a thread that locks it twice waits for itself.
+//
+// Errors: all functions that acquire throw what those of Client throw (std::invalid_argument for options
+// out of range, std::logic_error after fork() and on the client's own thread).
 class Mutex {
  public:
-  // `options` are for the exclusive lock, and with Mode::kSharedLock for the shared one.
+  // `options` are for the exclusive lock; the shared lock uses them with Mode::kSharedLock. `client` is not
+  // owned and must outlive the mutex.
   Mutex(Client& client, std::string key, LockOptions options = {});
 
-  void lock();  // throws Error
+  // Waits without a time limit until the calling thread has the lock. Throws Error if that fails.
+  void lock();
+  // Return true if the calling thread has the lock now. Return false if other holders have it, and after
+  // any other failure. `wait` is rounded up to whole milliseconds, and is at most about 100 years.
   bool try_lock() { return take(client_->try_lock(key_, options_)); }
   template <class Rep, class Period>
   bool try_lock_for(std::chrono::duration<Rep, Period> wait) {
@@ -48,9 +56,12 @@ class Mutex {
     const auto now = Clock::now();
     return until <= now ? try_lock() : try_lock_for(until - now);
   }
+  // Releases the calling thread's lock and waits for the answer, which it does not report. Does nothing if
+  // the thread has none, and in a child of fork().
   void unlock();
 
-  void lock_shared();  // throws Error
+  // The same for the shared lock. A thread may have several.
+  void lock_shared();
   bool try_lock_shared() { return take_shared(client_->try_lock(key_, shared_options_)); }
   template <class Rep, class Period>
   bool try_lock_shared_for(std::chrono::duration<Rep, Period> wait) {
@@ -63,7 +74,8 @@ class Mutex {
   }
   void unlock_shared();
 
-  // Of this thread's exclusive lock, as in Hold; 0 and false where it has none.
+  // Return the values of the calling thread's exclusive lock, as the functions of Hold do: fencing token,
+  // state, remaining validity in ms. Return 0 or false if the thread has none. Never wait for a server.
   uint64_t token() const;
   bool is_locked() const;
   milliseconds validity() const;

@@ -1,4 +1,4 @@
-// What became of an attempt to take, keep or give back a lock, on the whole and on each server.
+// The result of a request to acquire, renew or release a lock: the overall outcome and that of each server.
 #pragma once
 
 #include <chrono>
@@ -11,30 +11,31 @@ namespace holdfast {
 
 enum class Outcome : uint8_t {
   kOk,
-  kBusy,         // others hold it, or wait for it, and the call was not to wait
-  kTimeout,      // the wait is over without a grant
-  kExpired,      // the hold's time is over, or it was taken away: somebody else may have the lock
-  kNotOwner,     // somebody else holds it
-  kUnreachable,  // so few servers answered that nothing could be decided
-  kDeadlock,     // the wait could never have ended: this owner would have waited for itself
-  kRefused,      // a server said no for a reason of its own; the text has it
-  kCancelled,    // by the caller, or as the client was destroyed
+  kBusy,         // other clients hold the lock or wait for it, and the call did not wait
+  kTimeout,      // the wait ended without a grant
+  kExpired,      // the TTL is over, or LOCKS BREAK ended the hold: another client may hold the lock
+  kNotOwner,     // another owner holds the lock
+  kUnreachable,  // too few servers answered to decide the request
+  kDeadlock,     // the wait could never end: this owner would wait for itself
+  kRefused,      // a server rejected the request; the text has its reason
+  kCancelled,    // the caller cancelled the request, or the client was destroyed
 };
 
-// In words, as in "busy".
+// Returns the outcome in words, as in "busy" or "not owner".
 std::string_view name_of(Outcome outcome);
 
-// What one server answered.
+// The answer of one server.
 struct ServerReport {
   std::string server;  // host:port, embedded or embedded:name
   Outcome outcome = Outcome::kUnreachable;
-  uint64_t token = 0;  // of a grant
-  std::string text;    // of an error, or why there was no answer
+  uint64_t token = 0;  // the fencing token of a grant; 0: none
+  std::string text;    // the text of an error, or the reason why there was no answer
 };
 
+// The outcome of a request, and the answer of each server that has the key. Plain data.
 struct Result {
   Outcome outcome = Outcome::kUnreachable;
-  std::string message;  // for people: what happened and what to do
+  std::string message;  // for people: the cause and the remedy
   std::vector<ServerReport> servers;
 
   bool ok() const { return outcome == Outcome::kOk; }
