@@ -1,5 +1,5 @@
-// What is decided: what follows from all answers, and from time. What is asked and what one answer means
-// stands in redlock_requests.cc.
+// The decisions of Redlock, which follow from all answers and from time. redlock_requests.cc has the
+// requests and the meaning of each answer.
 #include "client/algorithm/redlock.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace holdfast::client {
 
 namespace {
 
-// Errors that waiting does not mend, as of a server that knows no LOCK or wants a password. A server that
-// is only busy or recovering has a code of its own.
+// Whether a retry cannot help, for example because the server knows no LOCK or requires a password. A
+// server that is only busy or recovering answers with another code.
 bool is_hopeless(const std::string& error) {
   if (error.find("too many waiters") != std::string::npos) return false;
   for (const char* code : {"ERR ", "NOAUTH", "NOPERM", "WRONGPASS", "WRONGTYPE", "UNBLOCKED"}) {
@@ -99,7 +99,7 @@ void Redlock::judge_locks(TimeMs now) {
   if (yes >= config_.quorum && same + pending < config_.quorum) begin_fencing(largest, now);
 }
 
-// No quorum can come of this attempt.
+// This attempt can no longer get a quorum: repeats its LOCKs later, or lets the attempt fail.
 void Redlock::miss(TimeMs now) {
   if (leads_ && repeats_ > 0 && count(&Standing::lock, Vote::kNo) > 0 && config_.servers > 1) {
     repeat_at_ = saturating_add(now, {1 + some_of(config_.min_wait)});
@@ -152,7 +152,7 @@ void Redlock::finish(Outcome outcome) {
 }
 
 Outcome Redlock::why_failed(TimeMs now) const {
-  const size_t spare = config_.servers - config_.quorum;  // so many may fail
+  const size_t spare = config_.servers - config_.quorum;  // servers that may fail
   const bool late = is_due(valid_until_, now);
   const size_t lost =
       count(&Standing::lock, Vote::kLost) + (late ? count(&Standing::lock, Vote::kPending) : 0);
@@ -163,9 +163,10 @@ Outcome Redlock::why_failed(TimeMs now) const {
   return late && busy <= spare ? Outcome::kExpired : Outcome::kBusy;
 }
 
-// Where to wait: all have to agree on it, so it is the first that is there. But not where the turn came in
-// vain while another server has a holder: the holder has no hold there, and could not be healed as long as
-// those who wait take turns.
+// Returns the server whose queue to use; null if there is none. All waiters must choose the same server, so
+// it is the first available one. Exception: this server granted the wait without success, while another
+// server has a holder. Then the holder has no hold on the first server, and cannot heal it as long as the
+// waiters there get the lock one after the other. The wait moves to the server that has the holder.
 std::optional<size_t> Redlock::queue_server() const {
   const auto there = std::find_if(servers_.begin(), servers_.end(), [this](const Standing& s) {
     return s.lock == Vote::kNo || (s.lock == Vote::kYes && config_.servers > 1);
@@ -178,7 +179,8 @@ std::optional<size_t> Redlock::queue_server() const {
   return held == servers_.end() ? first : static_cast<size_t>(held - servers_.begin());
 }
 
-// All should find the same one, so who has not answered yet is given a moment.
+// Returns whether to wait for more answers before choosing the queue server. All waiters should choose the
+// same server, so a server that has not answered yet gets min_wait more time.
 bool Redlock::awaits_queue_server(TimeMs now) {
   const auto there = std::find_if(servers_.begin(), servers_.end(), [](const Standing& s) {
     return s.lock != Vote::kLost && s.lock != Vote::kRefused;
@@ -190,7 +192,7 @@ bool Redlock::awaits_queue_server(TimeMs now) {
   return !is_due(settle_at_, now);
 }
 
-// A newcomer who can wait is not to overtake those who stand in the queue.
+// Returns whether a new client that may wait must join the queue, so that it does not overtake its waiters.
 bool Redlock::gives_way() const {
   return config_.wait && config_.queues && config_.servers > 1 && wait_id_ == 0 &&
          servers_[0].lock == Vote::kNo;
@@ -202,7 +204,7 @@ bool Redlock::deadlocked() const {
   });
 }
 
-// Of an attempt, or of waiting in a queue.
+// Ends a failed attempt or a failed wait in a queue, and chooses the next step.
 void Redlock::fail_attempt(TimeMs now) {
   const auto hopeless =
       static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [](const auto& s) {
@@ -243,7 +245,7 @@ DurationMs Redlock::next_pause() {
   return {some_of({static_cast<int64_t>(limit_ms)})};
 }
 
-// What the last attempt came to stands in result_.
+// Ends the wait with the outcome of the last attempt, which is in result_.
 void Redlock::finish_wait() {
   const Outcome last = result_.outcome;
   const bool busy = last == Outcome::kBusy || last == Outcome::kExpired;
@@ -264,7 +266,7 @@ Outcome Redlock::why_no_quorum() const {
   return count(&Standing::round, Vote::kRefused) > spare ? Outcome::kRefused : Outcome::kExpired;
 }
 
-// The outcome of the present round of UNLOCK; nothing while it is open.
+// Returns the outcome of the present round of release(); nullopt while it is open.
 std::optional<Outcome> Redlock::round_outcome() const {
   const size_t yes = count(&Standing::round, Vote::kYes);
   if (yes >= config_.quorum) return Outcome::kOk;
@@ -276,7 +278,7 @@ void Redlock::judge_release() {
   if (const std::optional<Outcome> outcome = round_outcome()) finish(*outcome);
 }
 
-// --- what is called ---
+// --- the public functions ---
 
 void Redlock::acquire(TimeMs now, uint64_t clock_us, bool contended) {
   assert(state_ == State::kIdle);
@@ -328,8 +330,8 @@ void Redlock::on_freed(TimeMs now, uint64_t clock_us) {
   clock_us_ = clock_us;
   do_due(now);
   if (state_ != State::kPausing || freed_) return;
-  // Not at once: of several that hear of it, one should come first. And once a pause: of one release every
-  // server tells, and the least of so many waits would be none.
+  // A random delay, so that one of several clients that get the event comes first. Once in each pause:
+  // every server reports the same release, and the shortest of so many random delays would be close to 0.
   freed_ = true;
   pause_until_ = std::min(pause_until_, saturating_add(now, {some_of(config_.min_wait)}));
   do_due(now);
@@ -340,7 +342,8 @@ void Redlock::on_time(TimeMs now, uint64_t clock_us) {
   do_due(now);
 }
 
-// Takes one request that is due for lost. A LOCK stays remembered: its grant may come later.
+// Handles one request whose deadline has passed as lost. Returns false if there is none. A LOCK stays in
+// requests_, because its grant may come later.
 bool Redlock::lose_one(TimeMs now) {
   const auto at = std::find_if(requests_.begin(), requests_.end(),
                                [now](const Request& r) { return is_due(r.deadline, now); });
@@ -379,7 +382,7 @@ std::optional<TimeMs> Redlock::next_deadline() const {
 
 void Redlock::check_invariants() const {
   const bool ends = state_ == State::kIdle || state_ == State::kOver;
-  assert(ends || state_ == State::kHeld || wait_id_ != 0 || next_deadline());  // nothing stands still
+  assert(ends || state_ == State::kHeld || wait_id_ != 0 || next_deadline());  // progress is possible
   assert(!ends || !next_deadline());
   assert(ends || servers_.size() == config_.servers);
   assert(state_ != State::kQueueing || (wait_id_ != 0 && !leads_));

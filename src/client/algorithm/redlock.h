@@ -1,25 +1,25 @@
-// One lock on several servers (Redlock with fencing tokens), as a pure state machine: replies and time in,
-// requests out. Owns no socket, clock or thread; whatever drives it, sends what it asks for, tells it the
-// replies, and comes again at next_deadline(). With one server it is that server's lock.
+// One lock on several servers (Redlock with fencing tokens), as a pure state machine: replies and time go
+// in, requests come out. It owns no socket, clock or thread. Its driver sends the requests, passes on the
+// replies, and calls on_time() at next_deadline(). With one server the lock is that server's lock.
 //
-// An attempt sends LOCK to all servers of the key, with an owner of its own. Where a quorum granted with
-// one token, that is the lock's; otherwise FENCE raises the others to the largest, and a quorum must
-// confirm it. An attempt that fails is released on every server.
+// An attempt sends LOCK to all servers of the key, with an owner of its own. If a quorum grants with one
+// token, that is the lock's token. Otherwise FENCE raises the other grants to the largest token, and a
+// quorum must confirm it. A failed attempt is released on every server.
 //
-// A wait is a server's, the first of the key's that answers: a LOCK with WAIT and SESSION stands in its
-// queue, on a connection of its own. Once granted there the others are asked, too, and the grant is taken
-// over by a LOCK without SESSION: a waiter that vanishes leaves no hold behind, and the time of the hold
-// counts from that last LOCK. So all who wait stand in one queue, and one of them at a time asks the rest.
-// The queue is only about fairness and speed: who waits looks at the other servers now and then, as a
-// quorum of those is enough, too. Where no queue can be had, attempts follow after random pauses, or sooner
-// where on_freed() says so.
+// A wait uses the queue of one server, the first server of the key that answers. A LOCK with WAIT and
+// SESSION waits there, on a connection of its own. After its grant the other servers get LOCK, too, and a
+// LOCK without SESSION takes the grant over. So a waiter that vanishes leaves no hold, and the TTL of the
+// hold counts from that last LOCK. All waiters are in one queue, and one of them at a time asks the other
+// servers. The queue gives only fairness and speed: a waiter also asks the other servers at intervals,
+// because a quorum of those is enough. If no queue is available, attempts follow after random pauses, or
+// sooner after on_freed().
 //
-// Why a token is never given twice, and grows: a server acknowledges a token t (by its grant or by a FENCE
-// reply equal to t) only while its counter is at least t and the owner's grant there is no larger than t.
-// Two quorums share a server; holds on one server do not overlap, so the later of the two acknowledgements
-// there is for a grant after the earlier one: with a token of at least counter + 1.
+// Why no token is granted twice, and tokens grow: a server acknowledges a token t (by its grant or by a
+// FENCE reply equal to t) only while its counter is at least t and the owner's grant there is no larger
+// than t. Two quorums share a server, and holds on one server do not overlap. So the later of the two
+// acknowledgements there is for a grant after the earlier one: its token is at least counter + 1.
 //
-// A renewal is a round of its own: redlock_renewal.cc has its rules, and why they keep others out.
+// A renewal is a round of its own: redlock_renewal.cc has its rules, and why they exclude other holders.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@
 
 namespace holdfast::client {
 
-// Pauses that grow, with full jitter: the n-th is a random time from 0 to first * factor^(n-1), at most
+// Growing pauses with full jitter: the n-th pause is a random time from 0 to first * factor^(n-1), at most
 // `longest`.
 struct GrowingPause {
   DurationMs first{100};
@@ -45,38 +45,38 @@ struct GrowingPause {
 
 struct RedlockConfig {
   size_t servers = 1;
-  size_t quorum = 1;  // for this lock: wquorum, or rquorum for a shared one
-  // So many servers without the hold can let in a client that it excludes: then the hold is lost.
-  // 0: servers + 1 - quorum.
+  size_t quorum = 1;  // for this lock: wquorum, or rquorum for a shared lock
+  // The hold is lost when so many servers are without it: they can grant the lock to a client that the
+  // hold excludes. 0: servers + 1 - quorum.
   size_t breach = 0;
-  DurationMs ttl{30000};  // 1 to kMaxTtlMs; so short that drift takes all of it, it never succeeds
-  DurationMs server_timeout{1000};  // a server that has not answered by then has refused
-  DurationMs min_wait{10};          // between attempts, at random
+  DurationMs ttl{30000};  // 1 to kMaxTtlMs; no attempt succeeds if the drift is as long as the TTL
+  DurationMs server_timeout{1000};  // a server without an answer after this counts as refusing
+  DurationMs min_wait{10};          // the pause between attempts is a random time from min_wait to max_wait
   DurationMs max_wait{100};
-  std::optional<GrowingPause> backoff;  // in place of the two
-  // After so many attempts the wait is over, where no queue can be had; 0: no limit.
+  std::optional<GrowingPause> backoff;  // instead of min_wait and max_wait
+  // If no queue is available, the wait ends after so many attempts; 0: no limit.
   size_t max_attempts = 0;
-  bool queues = true;  // false: a wait is made of attempts alone
-  // For how long attempts begin; nullopt: one attempt; 0: for ever. One that is under way then is finished.
+  bool queues = true;  // false: a wait consists of attempts only
+  // For how long new attempts begin; nullopt: one attempt; 0: no limit. A running attempt is completed.
   std::optional<DurationMs> wait;
   double drift = kDrift;
 };
 
-// What is to be sent, in this order. `id` names it in on_reply().
+// A request for the driver to send, in the order of the list. `id` names it in on_reply().
 struct Send {
   size_t server = 0;
   uint64_t id = 0;
   std::vector<std::string> argv;
-  // It may wait in the server's queue: it goes over a connection of its own, which stays open until
-  // take_ends() names it, also after the reply. What it got is a SESSION hold, which goes with that
-  // connection, and is taken over before.
+  // The request may wait in the server's queue. It needs a connection of its own, which stays open until
+  // take_ends() names it, also after the reply. Its grant is a SESSION hold, which ends with that
+  // connection; a LOCK takes it over before that.
   bool waits = false;
 };
 
-// The text of a report, of a server that the attempt has not asked.
+// The text of the report for a server that the attempt did not ask.
 inline constexpr const char* kNotAsked = "not asked";
 
-// What came back. Every send gets exactly one in the end, unless take_ends() named it.
+// The answer to a Send. Every Send gets exactly one reply, unless take_ends() named it.
 struct Reply {
   enum class Kind : uint8_t {
     kGrant,    // [owner, token]; `number` is the token, `text` the owner
@@ -84,7 +84,7 @@ struct Reply {
     kInteger,  // `number`
     kText,     // `text`: a status as OK, or a bulk
     kError,    // `text`, with its code
-    kLost,     // no answer, and none will come: the connection broke; `text` says how
+    kLost,     // no answer will come, because the connection broke; `text` has the cause
   };
   Kind kind = Kind::kLost;
   int64_t number = 0;
@@ -96,7 +96,7 @@ class Redlock {
   enum class State : uint8_t {
     kIdle,
     kLocking,   // LOCK is under way, or is about to be repeated
-    kQueueing,  // waits in a server's queue
+    kQueueing,  // the request waits in a server's queue
     kFencing,   // FENCE is under way
     kPausing,   // between two attempts
     kHeld,
@@ -104,86 +104,91 @@ class Redlock {
     kOver,       // result() has the outcome: not acquired, released, or lost
   };
 
-  // `mode`: LOCK's words for it, as {"SHARED"} or {"LIMIT", "3"}. `random(n)` is a number below n, of which
-  // owners are made too.
+  // `mode`: LOCK's words for the mode, as {"SHARED"} or {"LIMIT", "3"}. `random(n)` returns a random number
+  // below n; it must be unpredictable, because owners are made from it, too.
   Redlock(const RedlockConfig& config, std::string key, std::vector<std::string> mode,
           std::function<uint64_t(uint64_t)> random);
 
-  // Begins to acquire, once. `clock_us` is the wall clock, of which hints for tokens are made: a wrong one
-  // costs a round trip, never safety. `now` is of a monotonic clock that runs through suspends, everywhere.
-  // `contended`: others are likely to wait, so that a lock that may wait goes to the queue at once: it
-  // would get in their way.
+  // Begins to acquire; call it once. `clock_us` is the wall clock in us, the source of the hints for
+  // tokens: a wrong hint costs a round trip, never safety. `now` is everywhere from a monotonic clock that
+  // also runs while the machine is suspended. `contended`: other clients probably wait. Then a lock that
+  // may wait joins the queue at once, because attempts would disturb those waiters.
   void acquire(TimeMs now, uint64_t clock_us, bool contended = false);
-  // Only where kHeld. The hold goes on, whatever the outcome, until its validity ends; but that of a ttl
-  // which would end sooner counts at once, as some server may have it. A renewal under way is forgotten.
-  // `heal`: servers that turn out to be without the hold get LOCK; otherwise they are only counted.
+  // Begins a renewal; only in state kHeld. The hold stays until its validity ends, whatever the outcome. If
+  // the new TTL ends sooner, the shorter validity counts at once, because a server may have it already. An
+  // unfinished renewal is forgotten. `heal`: servers that are without the hold get LOCK; otherwise they are
+  // only counted.
   void renew(TimeMs now, DurationMs ttl, bool heal = true);
-  // Forgets the renewal under way: nothing more is sent until release().
+  // Forgets an unfinished renewal: the machine sends nothing more until release().
   void stop_renewing();
-  // Gives it back, or gives up acquiring (then it is kOver at once, with kCancelled): UNLOCK goes to every
-  // server, also where a reply was lost. Before `at_least` is over, which counts from when the quorum of
-  // grants was complete, a RENEW goes to every server in its place: the hold expires by itself when that
-  // time is over. Where no quorum confirms the RENEW, no UNLOCK follows: the hold ends with its last ttl.
+  // Releases the hold, or cancels the acquisition (the state is then kOver at once, with kCancelled).
+  // UNLOCK goes to every server, also to those whose reply was lost. `at_least` counts from the moment when
+  // the quorum of grants was complete. If it is not over, a RENEW goes to every server instead of UNLOCK:
+  // the hold expires at the end of that time. If no quorum confirms the RENEW, no UNLOCK follows: the hold
+  // expires with its last TTL.
   void release(TimeMs now, DurationMs at_least = {0});
 
-  // Ids that are not known any more are ignored. A grant that comes after its attempt was given up is
-  // released, also when all is over.
+  // Handles a reply; ignores unknown ids. A grant for a cancelled or failed attempt is released, also in
+  // state kOver.
   void on_reply(uint64_t id, const Reply& reply, TimeMs now, uint64_t clock_us);
-  // The key was released on a server that refused: the next attempt need not wait longer.
+  // The key was released on a server that refused it: shortens the pause before the next attempt.
   void on_freed(TimeMs now, uint64_t clock_us);
-  // Does what is due.
+  // Handles all deadlines up to `now`.
   void on_time(TimeMs now, uint64_t clock_us);
+  // Returns when on_time() is needed; nullopt if there is no deadline.
   std::optional<TimeMs> next_deadline() const;
 
-  // What is to be sent now; each is given once. Also when it is over: then come the UNLOCKs.
+  // Returns the requests to send now, each once. In state kOver these are the UNLOCKs.
   std::vector<Send> take_sends() { return std::exchange(sends_, {}); }
-  // Ids of sends with `waits` whose connections are to be closed now, answered or not; each is given once.
+  // Returns the ids of sends with `waits` whose connections must be closed now, with or without an answer;
+  // each id once.
   std::vector<uint64_t> take_ends() { return std::exchange(ends_, {}); }
 
   State state() const { return state_; }
-  // Whether it is over, and no LOCK is unanswered whose grant would have to be released.
+  // Whether the state is kOver and no LOCK is unanswered whose grant would need a release.
   bool settled() const {
     return state_ == State::kOver && requests_.empty() && sends_.empty() && ends_.empty();
   }
-  // Of the acquisition; once released or lost, of that. `server` of the reports is empty: they stand in the
-  // order of the servers.
+  // Returns the result of the acquisition; after the release or loss, the result of that. The reports are
+  // in the order of the servers; their `server` is empty.
   const Result& result() const { return result_; }
-  // Of the last renewal that ended; nullopt while one is under way or before the first. One that succeeded
-  // becomes kExpired where servers answer later that they are without the hold, and too many are.
+  // Returns the result of the last complete renewal; nullopt before the first and during a renewal. A
+  // success becomes kExpired if later answers show that too many servers are without the hold.
   const std::optional<Result>& renewal() const { return renewal_; }
-  // While kHeld:
+  // In state kHeld:
   const std::string& owner() const { return owner_; }
   uint64_t token() const { return token_; }
-  // Until when the lock is sure to be held, drift taken off. The hold is lost when `now` reaches it.
+  // Returns until when the lock is certainly held, drift subtracted. The hold is lost when `now` reaches
+  // it.
   TimeMs valid_until() const { return valid_until_; }
 
-  // Asserts what must always hold.
+  // Asserts the invariants of the state machine.
   void check_invariants() const;
 
  private:
-  // kHeal: the LOCK of a renewal. Rounds begin with kFence.
+  // kHeal: the LOCK of a renewal. The verbs from kFence on are sent in rounds.
   enum class Verb : uint8_t { kLock, kHeal, kWait, kFence, kRenew, kUnlock };
-  // What a server says to a request: kNo is a plain no, kRefused an error, kLost no answer.
+  // The answer of a server to a request: kNo is a plain no, kRefused an error, kLost no answer.
   enum class Vote : uint8_t { kNone, kPending, kYes, kNo, kRefused, kLost };
 
   struct Request {
     uint64_t id = 0;
     Verb verb = Verb::kLock;
     size_t server = 0;
-    std::string owner;         // whose hold a LOCK may have made
-    TimeMs deadline = kNever;  // when it counts as lost
-    bool hinted = false;       // LOCK had a TOKEN
-    DurationMs ttl{0};         // of LOCK
+    std::string owner;         // the owner of the hold that a LOCK may have made
+    TimeMs deadline = kNever;  // the request counts as lost from then on
+    bool hinted = false;       // the LOCK has a TOKEN
+    DurationMs ttl{0};         // the TTL in the LOCK
     bool makes_hold() const { return verb == Verb::kLock || verb == Verb::kHeal; }
   };
-  // What is known of a server.
+  // The known state of a server.
   struct Standing {
-    Vote lock = Vote::kNone;   // to this attempt's LOCK; not kYes once FENCE has found the hold gone
-    Vote round = Vote::kNone;  // to the present round of FENCE, RENEW or UNLOCK
-    bool without = false;      // it was without the hold when the present round of RENEW asked it
-    bool to_heal = false;      // and gets LOCK as soon as that is allowed
-    uint64_t token = 0;        // the largest that it is known to have given this hold
-    ServerReport report;       // of the last answer
+    Vote lock = Vote::kNone;   // answer to this attempt's LOCK; not kYes after FENCE found no hold
+    Vote round = Vote::kNone;  // answer in the present round of FENCE, RENEW or UNLOCK
+    bool without = false;      // the server answered the present round of RENEW that it has no hold
+    bool to_heal = false;      // such a server gets LOCK as soon as the rules allow it
+    uint64_t token = 0;        // the largest token that it is known to have given this hold
+    ServerReport report;       // the last answer
   };
 
   void begin_attempt(const std::string& owner, TimeMs now, std::optional<size_t> without = std::nullopt);
@@ -258,32 +263,32 @@ class Redlock {
   uint64_t token_ = 0;
   bool renewing_ = false;
   bool keeps_ = false;             // release() sent RENEW: no UNLOCK follows
-  bool heals_ = false;             // the present round of RENEW
-  DurationMs renew_ttl_{0};        // of that round
-  uint64_t round_from_ = 0;        // its first request
-  uint64_t fence_ = 0;             // what the present round of FENCE is to confirm
-  uint64_t seen_ = 0;              // the largest token
-  uint64_t clock_us_ = 0;          // as last told
-  TimeMs held_since_ = kNever;     // for `at_least` of release()
-  TimeMs valid_until_ = kNever;    // of the hold, or of what the attempt would get
-  TimeMs renewed_until_ = kNever;  // what the present renewal would get
+  bool heals_ = false;             // the present round of RENEW heals servers
+  DurationMs renew_ttl_{0};        // the TTL of that round
+  uint64_t round_from_ = 0;        // the id of the first request of the present round
+  uint64_t fence_ = 0;             // the token that the present round of FENCE must confirm
+  uint64_t seen_ = 0;              // the largest token seen
+  uint64_t clock_us_ = 0;          // the last value given by the driver
+  TimeMs held_since_ = kNever;     // start of `at_least` of release()
+  TimeMs valid_until_ = kNever;    // end of validity of the hold, or of a hold that the attempt would get
+  TimeMs renewed_until_ = kNever;  // end of validity if the present renewal succeeds
   TimeMs wait_until_ = kNever;
   TimeMs pause_until_ = kNever;
   bool freed_ = false;  // on_freed() has shortened the present pause
   size_t attempts_ = 0;
-  double pause_limit_ms_ = 0;  // of the next pause, with backoff
+  double pause_limit_ms_ = 0;  // upper limit of the next pause, with backoff
   std::vector<Standing> servers_;
   std::vector<Request> requests_;
   uint64_t last_id_ = 0;
-  uint64_t wait_id_ = 0;  // of the send that waits, or what it got; 0: none
+  uint64_t wait_id_ = 0;  // the id of the send that waits or has its SESSION grant; 0: none
   size_t wait_server_ = 0;
-  std::optional<size_t> led_in_vain_;  // the turn there came, but others hold the lock on the other servers
+  std::optional<size_t> led_in_vain_;  // this server granted the wait, but other servers have a holder
   std::string wait_owner_;
-  bool leads_ = false;  // what waited was granted: the attempt is its
-  int repeats_ = 0;     // of LOCKs where they were refused, that the attempt may still make
+  bool leads_ = false;  // the wait was granted: the present attempt uses its owner
+  int repeats_ = 0;     // how often the attempt may still repeat LOCK on servers that refused it
   TimeMs repeat_at_ = kNever;
-  TimeMs settle_at_ = kNever;  // an attempt that has failed ends, whoever has not answered
-  TimeMs look_at_ = kNever;    // while kQueueing
+  TimeMs settle_at_ = kNever;  // a failed attempt ends then, even if servers have not answered
+  TimeMs look_at_ = kNever;    // in kQueueing: when to ask the other servers
   std::vector<Send> sends_;
   std::vector<uint64_t> ends_;
 };

@@ -1,28 +1,30 @@
-// Renewals of a hold. A round sends RENEW to every server of the key. A server that answers that it is
-// without the hold gets LOCK in the same round: same owner, mode and ttl, `TOKEN t`, no WAIT. A refusal
-// leaves it out until the next round.
+// Renewals of a hold. A round sends RENEW to every server of the key. A server without the hold gets LOCK
+// in the same round, which heals it: same owner, mode and TTL, `TOKEN t`, no WAIT. A server that refuses
+// this LOCK is left out until the next round.
 //
 // A round is confirmed by a quorum of answers of that round, 1 to RENEW or a grant to LOCK, within the
-// validity. The hold is lost as soon as so many servers of a round were without it that they can let in
-// somebody else (`breach`). Then nothing is healed: another client may have had the lock meanwhile, and the
-// grants of servers that forgot would hide it. With one server that is the first such answer.
+// validity. The hold is lost as soon as so many servers of a round are without it that they can grant the
+// lock to another client (`breach`). Then no server is healed: another client may have had the lock
+// meanwhile, and the grants of servers that forgot would hide that. With one server, the first such answer
+// is the loss.
 //
-// Why nobody else holds the lock meanwhile: each server of a confirmed round keeps the hold until after the
-// validity that counts from the round's beginning. The next round is confirmed before that validity ends.
-// So at each moment a quorum has the hold, and any other quorum shares a server with it, which refuses.
-// That is true for shared holds (rquorum + wquorum > servers) and counted ones (all servers, each counts
-// all holders). It needs that a server keeps what it has confirmed, or grants nothing while that is alive
-// (RECOVERING). A server that forgets a hold and grants at once is without it until it is healed: the other
-// servers of the quorum have to keep it, in a counted lock one server has to know of all holders.
+// Why no other client holds the lock meanwhile: each server of a confirmed round keeps the hold until after
+// the validity that counts from the round's beginning. The next round is confirmed before that validity
+// ends. So at each moment a quorum has the hold, and any other quorum shares a server with it, which
+// refuses. That is true for shared holds (rquorum + wquorum > servers) and for counted holds (all servers;
+// each counts all holders). The condition: a server keeps what it confirmed, or grants nothing while a
+// forgotten hold may be alive (RECOVERING). A server that forgets a hold and grants at once is without it
+// until it is healed. Meanwhile the other servers of the quorum must keep the hold; for a counted lock, one
+// server must know all holders.
 //
 // Why tokens stay in order: the token stays t, which the acquisition's quorum has acknowledged. Any later
-// acquisition shares a server with that quorum, whose counter is at least t and never goes back. Healing
-// adds no acknowledgement and only raises counters; it does not matter how large a token a healed server
-// gives.
+// acquisition shares a server with that quorum, whose counter is at least t and never decreases. Healing
+// adds no acknowledgement and only raises counters. The size of the token of a healed server does not
+// matter.
 //
-// Late arrivals: UNLOCK follows LOCK on the same connection, and a grant that is heard after the end is
-// released. A LOCK of a connection that broke may arrive after UNLOCK: then that server keeps it until its
-// ttl is over, as it does for one of an acquisition. No other client has that owner.
+// Late arrivals: UNLOCK follows LOCK on the same connection, and a grant that arrives after the end is
+// released. A LOCK of a broken connection may arrive after UNLOCK. Then that server keeps the hold until
+// its TTL is over, as it does for the LOCK of an acquisition. No other client has that owner.
 #include <algorithm>
 #include <cassert>
 
@@ -53,7 +55,8 @@ void Redlock::stop_renewing() {
   if (state_ == State::kHeld) forget_rounds();
 }
 
-// Also after the round's outcome is known: late answers may still be healed, or show that the hold is lost.
+// Judges the present round, also after its outcome is known: a late answer may show a server that needs
+// healing, or that the hold is lost.
 void Redlock::judge_renewal(TimeMs now) {
   if (!renewing_ && !renewal_) return;
   if (count_without() >= breach()) {
@@ -87,7 +90,8 @@ Outcome Redlock::why_not_renewed() const {
   return count(&Standing::round, Vote::kRefused) > 0 ? Outcome::kRefused : Outcome::kBusy;
 }
 
-// Not before it is certain that the servers without the hold are too few to have let in somebody else.
+// Sends LOCK to the servers without the hold. It waits until they are certainly too few to have granted the
+// lock to another client.
 void Redlock::heal(TimeMs now) {
   const auto unanswered = static_cast<size_t>(std::count_if(
       requests_.begin(), requests_.end(), [](const Request& r) { return r.verb == Verb::kRenew; }));
@@ -124,7 +128,7 @@ void Redlock::answer_heal(const Request& request, const Reply& reply, TimeMs now
     return;
   }
   if (request.id < round_from_) return;  // only answers of the present round count
-  // Its clock is far behind. Order needs no token there, see above.
+  // The server's clock is far behind. The order of tokens needs no hint there, see above.
   if (request.hinted && is_of_far_hint(reply)) return ask_heal(request.server, false, now);
   Standing& server = servers_[request.server];
   server.round = note(request, reply);
@@ -132,12 +136,13 @@ void Redlock::answer_heal(const Request& request, const Reply& reply, TimeMs now
     server.token = std::max(server.token, static_cast<uint64_t>(reply.number));
     if (may_be_shortened(request.server)) server.round = Vote::kLost;
   } else if (reply.kind == Reply::Kind::kError && reply.text.starts_with("RECOVERING")) {
-    server.without = false;  // it grants nobody else either
+    server.without = false;  // it grants the lock to no other client either
     server.round = Vote::kLost;
   }
 }
 
-// Whether an earlier LOCK of this hold may still arrive there, and set a shorter time than this round's.
+// Whether an earlier LOCK of this hold may still arrive at the server and set a TTL shorter than this
+// round's.
 bool Redlock::may_be_shortened(size_t server) const {
   return std::any_of(requests_.begin(), requests_.end(), [&](const Request& r) {
     return r.makes_hold() && r.server == server && r.owner == owner_ && r.id < round_from_ &&

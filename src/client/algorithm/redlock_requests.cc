@@ -1,4 +1,5 @@
-// What is asked of servers, and what one answer means. What follows from all of them stands in redlock.cc.
+// The requests of Redlock to servers, and the meaning of each answer. redlock.cc has the decisions that
+// follow from all answers.
 #include <algorithm>
 #include <cassert>
 
@@ -9,12 +10,13 @@ namespace holdfast::client {
 
 namespace {
 
-// Of requests that are remembered though they have timed out: beyond it the oldest is forgotten.
+// The most requests remembered, including those that timed out. Beyond it the oldest timed-out LOCK is
+// forgotten.
 constexpr size_t kMaxUnanswered = 4096;
 
-// Who waits looks at the other servers after one to two times this, in pauses at most as long as can be.
+// A waiter asks the other servers after a random time of 1 to 2 times kPatience * max_wait.
 constexpr int64_t kPatience = 10;
-// How often LOCK is repeated where the holder before was not released yet.
+// How often LOCK is repeated on servers where the previous holder is not released yet.
 constexpr int kRepeats = 5;
 
 const char* const kNoAnswerYet = "no answer yet";
@@ -22,7 +24,7 @@ const char* const kSenseless = "an answer that makes no sense";
 
 }  // namespace
 
-// --- what is asked ---
+// --- requests ---
 
 std::string Redlock::fresh_owner() {
   std::string owner;
@@ -34,7 +36,8 @@ int64_t Redlock::some_of(DurationMs most) const {
   return static_cast<int64_t>(random_(static_cast<uint64_t>(most.count) + 1));
 }
 
-// Who was granted in a queue has a token there already, which the others are to give, too.
+// Returns the token to request. A wait that was granted in a queue has a token there already; the other
+// servers should give the same.
 uint64_t Redlock::hint() const {
   return leads_ ? seen_ : std::min(std::max(clock_us_, seen_ + 1), kMaxToken);
 }
@@ -64,7 +67,7 @@ void Redlock::ask_lock(size_t server, bool hinted, TimeMs now) {
   servers_[server].report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
 }
 
-// `without`: a server that is known to say no.
+// `without`: a server that is known to refuse. It is not asked.
 void Redlock::begin_attempt(const std::string& owner, TimeMs now, std::optional<size_t> without) {
   state_ = State::kLocking;
   owner_ = owner;
@@ -80,7 +83,8 @@ void Redlock::begin_attempt(const std::string& owner, TimeMs now, std::optional<
   servers_[*without].report.outcome = Outcome::kBusy;
 }
 
-// The time of the hold does not count meanwhile: it begins when the grant is taken over.
+// Sends the LOCK that waits in the server's queue. The validity of the hold does not count meanwhile: it
+// begins when a LOCK without SESSION takes the grant over.
 void Redlock::begin_queueing(size_t server, TimeMs now) {
   owner_ = wait_owner_ = fresh_owner();
   wait_server_ = server;
@@ -105,11 +109,11 @@ void Redlock::await_turn(TimeMs now) {
   look_at_ = others_suffice ? saturating_add(now, {1 + patience.count + some_of(patience)}) : kNever;
 }
 
-// Whether the other servers give the lock, though the turn there has not come: that server may stand still,
-// or have a hold that nobody else has.
+// Asks whether the other servers grant the lock although the wait in the queue goes on: the queue's server
+// may hang, or have a hold that no other server has.
 void Redlock::look_around(TimeMs now) { begin_attempt(fresh_owner(), now, wait_server_); }
 
-// The holder before may not have been released everywhere yet.
+// Repeats LOCK on the servers that said no: the previous holder may not be released on all of them yet.
 void Redlock::repeat_locks(TimeMs now) {
   repeat_at_ = kNever;
   --repeats_;
@@ -127,8 +131,8 @@ void Redlock::end_wait() {
   repeat_at_ = kNever;
 }
 
-// Asks every server the same; what an earlier round still hears does not count any more. The first one is
-// asked last: who waits there should find the others free.
+// Sends the same request to every server; later answers to an earlier round do not count. The first server
+// is asked last: when a waiter in its queue gets the lock, the other servers should be free.
 void Redlock::begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now) {
   forget_rounds();
   round_from_ = last_id_ + 1;
@@ -159,13 +163,14 @@ void Redlock::forget_rounds() {
   }
 }
 
-// Nobody listens for the answer: what it does not reach ends with its ttl.
+// Sends UNLOCK and ignores the answer. If UNLOCK does not arrive, the hold expires with its TTL.
 void Redlock::unlock(size_t server, const std::string& owner) {
   sends_.push_back({server, ++last_id_, {"UNLOCK", key_, owner}, false});
 }
 
-// Only LOCKs stay remembered, as a late grant has to be released. One server that said no has nothing to
-// give back; of several, one may have been asked twice by whoever carries the requests.
+// Releases the attempt on all servers. Only LOCKs stay in requests_, because a late grant must be released.
+// A single server that said no has no hold to release. With several servers UNLOCK also goes to those that
+// said no, because the transport may have sent a LOCK twice.
 void Redlock::give_back() {
   forget_rounds();
   for (Request& r : requests_) r.deadline = kNever;
@@ -173,7 +178,7 @@ void Redlock::give_back() {
   for (size_t server = config_.servers; server-- > 0;) unlock(server, owner_);
 }
 
-// --- what answers mean ---
+// --- answers ---
 
 bool Redlock::is_of_far_hint(const Reply& reply) {
   return reply.kind == Reply::Kind::kError && reply.text.find("max-token-lead") != std::string::npos;
@@ -238,15 +243,15 @@ void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now
     if (reply.kind == Reply::Kind::kGrant && !kept) unlock(request.server, request.owner);
     return;
   }
-  // A clock of this machine that is far ahead of the servers' makes no token; they do without it.
+  // This machine's clock is far ahead of the server's, so the hint is useless: ask again without one.
   if (acquiring() && request.hinted && is_of_far_hint(reply)) return ask_lock(request.server, false, now);
   Standing& server = servers_[request.server];
   server.lock = note(request, reply);
   if (server.lock != Vote::kYes) return;
   server.token = static_cast<uint64_t>(reply.number);
   if (state_ == State::kHeld) result_.servers[request.server] = server.report;
-  // It came so late that the others are being fenced already. With a larger token it does not count, until
-  // another round has to be made.
+  // The grant came late: FENCE is already running on the other servers. A grant with a larger token does
+  // not count until the next round of FENCE.
   if (state_ == State::kFencing && server.token <= fence_) {
     server.round = Vote::kPending;
     ask(Verb::kFence, request.server, {"FENCE", key_, owner_, std::to_string(fence_)},
@@ -272,19 +277,19 @@ void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now
 void Redlock::answer_fence(const Request& request, const Reply& reply) {
   Standing& server = servers_[request.server];
   server.round = note(request, reply);
-  if (server.round != Vote::kYes) {  // no hold any more to count on
+  if (server.round != Vote::kYes) {  // the hold there does not count any more
     server.lock = server.round;
     return;
   }
   server.token = static_cast<uint64_t>(reply.number);
-  if (server.token < fence_) {  // it has not done what it was asked to do
+  if (server.token < fence_) {  // the server did not raise the token as requested
     server.report = {"", Outcome::kRefused, 0, kSenseless};
     server.lock = server.round = Vote::kRefused;
     return;
   }
   server.report.token = server.token;
   seen_ = std::max(seen_, server.token);
-  // A larger one: the hold is younger than the grant we know of.
+  // A larger token: the hold is younger than the known grant.
   if (server.token != fence_) server.round = Vote::kNo;
 }
 
