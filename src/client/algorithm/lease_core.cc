@@ -16,7 +16,7 @@ namespace holdfast {
 
 namespace {
 
-// For so long a lease that nobody wants is cancelled again and again while the answers are lost.
+// The client retries the cancellation of an abandoned lease for so long while the answers are lost.
 constexpr milliseconds kTakeBackAtMost{10000};
 
 const char* const kLost =
@@ -58,8 +58,8 @@ void forbid_fate(Lease::State state) {
 
 struct LeaseCore::Told {
   std::vector<LeaseStore::Answer> answers;  // one for each document
-  std::exception_ptr cause;                 // of the first that failed
-  bool threw = false;                       // all failed at once
+  std::exception_ptr cause;                 // the reason of the first failure
+  bool threw = false;                       // the store threw: all documents failed
 
   bool has(Verdict verdict) const {
     return std::ranges::any_of(answers, [&](const auto& answer) { return answer.verdict == verdict; });
@@ -71,7 +71,8 @@ struct LeaseCore::Told {
     if (!cause) cause = answer.cause;
   }
 
-  // Calls `ask`, for n documents. What it throws and what it must not say counts as failed.
+  // Calls `ask` for n documents and returns its answers. An exception, and a verdict not in `sayable`,
+  // count as kFailed.
   template <class Ask>
   static Told of(size_t n, std::initializer_list<Verdict> sayable, const Ask& ask) {
     Told told;
@@ -107,7 +108,7 @@ LeaseCore::~LeaseCore() {
   if (state_ != Lease::State::kGranted && state_ != Lease::State::kInDoubt) return;
   try {
     take_back(documents_);
-  } catch (...) {  // no memory: they go when their time is over
+  } catch (...) {  // no memory: the documents expire with their TTL
   }
 }
 
@@ -122,7 +123,8 @@ void LeaseCore::forbid_to_wait() const {
 
 // --- the state ---
 
-// While a confirm() is in doubt the documents may be there for ever.
+// Returns the state at this moment. While a confirm() is in doubt the documents may be permanent, so time
+// does not make the lease expire.
 Lease::State LeaseCore::state_now() const {
   const bool timed =
       state_ == Lease::State::kGranted || (state_ == Lease::State::kInDoubt && !doubt_of_confirm_);
@@ -171,7 +173,7 @@ void LeaseCore::grant() {
     throw Expired("the store's answer took longer than the ttl", take_back(documents_));
 }
 
-// What was put in spite of all is taken back.
+// Removes the documents that the store may have inserted, then throws Collision or StoreError.
 void LeaseCore::refuse_grant(const Told& told) {
   std::vector<Document> put;
   std::vector<std::string> colliding;
@@ -193,7 +195,7 @@ void LeaseCore::refuse_grant(const Told& told) {
 
 // --- confirm, renew, cancel ---
 
-// Adopts the etags of what was touched.
+// Touches all documents in the store and takes over their new etags. Returns the answers.
 LeaseCore::Told LeaseCore::touch(std::optional<milliseconds> ttl) {
   const std::vector<Document> documents = this->documents();
   Told told = Told::of(documents.size(),
@@ -208,8 +210,8 @@ LeaseCore::Told LeaseCore::touch(std::optional<milliseconds> ttl) {
   return told;
 }
 
-// Throws where a document is lost, or somebody else has ended the lease. `by_us`: what is confirmed may be
-// so by an earlier confirm() of ours.
+// Throws if a document is lost, or another client has ended the lease. `by_us`: an earlier confirm() of
+// this object may have confirmed it.
 void LeaseCore::judge(const Told& told, bool by_us) {
   std::vector<Document> left;
   for (size_t i = 0; i < documents_.size(); ++i) {
@@ -229,7 +231,8 @@ void LeaseCore::judge(const Told& told, bool by_us) {
   }
 }
 
-// `left`: what may still be in the store. Where it may be there for ever its end must not be forgotten.
+// Removes `left`, the documents that may still be in the store, and throws Expired. If they may be
+// permanent and the removal failed, throws StoreError, so that the caller cancels the lease again.
 void LeaseCore::expire(const std::vector<Document>& left, const char* why) {
   const std::exception_ptr cause = left.empty() ? nullptr : take_back(left);
   if (cause && confirm_asked_) {
@@ -240,7 +243,7 @@ void LeaseCore::expire(const std::vector<Document>& left, const char* why) {
   throw Expired(why, cause);
 }
 
-// Throws where the lease is over, or about to be. `lock` is of mutex_.
+// Throws if the lease has ended or is being cancelled. `lock` holds mutex_.
 void LeaseCore::forbid_end(std::unique_lock<std::mutex>& lock) {
   const Lease::State state = state_now();
   forbid_fate(state);
@@ -284,13 +287,13 @@ void LeaseCore::renew(std::optional<milliseconds> ttl) {
                       "only confirm() or cancel() can end the doubt");
   }
   const TimeMs until = client::end_of_validity(place_.clock(), {wanted.count()});
-  valid_until_ = std::min(valid_until_, until);  // a shorter time may count at once
+  valid_until_ = std::min(valid_until_, until);  // the store may have a shorter TTL already
   lock.unlock();
   const Told told = touch(wanted);
   judge(told, false);
   if (told.cause) throw store_error(told.cause, "the lease may not be renewed");
   lock.lock();
-  // Who was told once that it is over must not hear later that it is not.
+  // state() may have reported kExpired meanwhile: the lease must not become valid again.
   if (state_now() == Lease::State::kExpired) {
     lock.unlock();
     expire(documents_, kLate);
@@ -327,9 +330,10 @@ void LeaseCore::cancel() {
     throw Cancelled("the lease was cancelled by somebody else", nullptr);
 }
 
-// --- taking back ---
+// --- removal ---
 
-// One that throws must not keep the others: where the store has thrown each is removed alone.
+// Removes the documents and returns the answers. If the store throws for all of them, each document is
+// removed by a call of its own, so that one bad document does not keep the others in the store.
 LeaseCore::Told LeaseCore::remove(const std::vector<Document>& documents) {
   const auto ask = [&](const std::vector<Document>& some) {
     return Told::of(some.size(),
@@ -348,7 +352,8 @@ LeaseCore::Told LeaseCore::remove(const std::vector<Document>& documents) {
   return told;
 }
 
-// Returns what the store failed with, where that is known.
+// Cancels the lease on a server without waiting, or removes the documents from another store. Returns the
+// store's exception; null if it did not fail or is not known.
 std::exception_ptr LeaseCore::take_back(const std::vector<Document>& documents) {
   if (!place_.server) return remove(documents).cause;
   place_.server->take_back(id_, std::min(ttl_, kTakeBackAtMost));

@@ -1,4 +1,5 @@
-// One lease over its store: what each answer makes of its state. Knows no server; time is given to it.
+// One lease over its store: how each answer changes its state. Knows no server; the time comes from the
+// clock in LeasePlace.
 #pragma once
 
 #include <sys/types.h>
@@ -14,32 +15,33 @@
 
 namespace holdfast {
 
-// A store that cancels a lease without making the caller wait, as a Holdfast server does.
+// A store that can cancel a lease without blocking the caller, as a Holdfast server does.
 class ServerLeaseStore : public LeaseStore {
  public:
-  // Cancels without waiting; asks again where the answer is lost, for at most that long.
+  // Cancels the lease without waiting. If an answer is lost, retries for at most `at_most` ms.
   virtual void take_back(const std::string& lease, milliseconds at_most) = 0;
   // Throws std::logic_error on the client's own thread, and in a child of fork().
   virtual void forbid_to_wait() const = 0;
 };
 
-// What all leases of one store share.
+// The parts that all leases of one store share.
 struct LeasePlace {
   std::shared_ptr<LeaseStore> store;
-  std::shared_ptr<ServerLeaseStore> server;  // the same, where it is one; otherwise null
+  std::shared_ptr<ServerLeaseStore> server;  // the same object if the store is a server; otherwise null
   std::function<TimeMs()> clock;             // monotonic
 };
 
 class LeaseCore {
  public:
-  // Grants it, or throws as Leases::lease() does. The documents and the ttl have been checked.
+  // Grants the lease and waits for the answer; throws as Leases::lease() does. The caller has checked the
+  // documents and the TTL.
   LeaseCore(LeasePlace place, std::vector<Document> documents, milliseconds ttl);
   LeaseCore(const LeaseCore&) = delete;
   LeaseCore& operator=(const LeaseCore&) = delete;
-  // Takes it back unless it has ended.
+  // Cancels the lease unless it has ended.
   ~LeaseCore();
 
-  // As those of Lease.
+  // The functions of Lease; any thread may call them.
   Lease::State state() const;
   milliseconds validity() const;
   std::vector<Document> documents() const;
@@ -49,17 +51,17 @@ class LeaseCore {
 
  private:
   using Verdict = LeaseStore::Verdict;
-  struct Told;  // what the answers to one call are together
+  struct Told;  // the answers to one call of the store
 
   void forbid_after_fork() const;
   void forbid_to_wait() const;
   void grant();
   [[noreturn]] void refuse_grant(const Told& told);
-  // mutex_ is held:
+  // The caller holds mutex_:
   Lease::State state_now() const;
-  // turn_ is held, too:
+  // The caller holds mutex_ and turn_:
   void forbid_end(std::unique_lock<std::mutex>& lock);
-  // turn_ is held, mutex_ is not:
+  // The caller holds turn_, but not mutex_:
   Told touch(std::optional<milliseconds> ttl);
   void judge(const Told& told, bool by_us);
   void end_as(Lease::State state);
@@ -70,14 +72,14 @@ class LeaseCore {
   const LeasePlace place_;
   const std::string id_;
   const pid_t pid_;
-  std::mutex turn_;  // one call to the store at a time; owned before mutex_, and with it the next three
+  std::mutex turn_;  // one call to the store at a time; locked before mutex_; guards the next three
   milliseconds ttl_;
-  bool confirm_asked_ = false;  // of the store, which may have done it; then time alone ends nothing
-  bool cancel_asked_ = false;
-  mutable std::mutex mutex_;  // of the rest; never held while the store is asked
+  bool confirm_asked_ = false;  // the store got a confirm and may have done it: time alone ends nothing
+  bool cancel_asked_ = false;   // the store got a cancel and may have done it
+  mutable std::mutex mutex_;    // guards the members below; never held during a call to the store
   std::vector<Document> documents_;
   Lease::State state_ = Lease::State::kGranted;
-  bool doubt_of_confirm_ = false;  // kInDoubt, and it is not cancelling alone that is in doubt
+  bool doubt_of_confirm_ = false;  // kInDoubt, and the lease may be confirmed
   TimeMs valid_until_;
 };
 

@@ -1,4 +1,4 @@
-// The public classes, over HoldCore and ClientCore.
+// The public classes Hold and Client, over HoldCore and ClientCore.
 #include "holdfast/client.h"
 
 #include <array>
@@ -85,7 +85,8 @@ void Hold::leave() {
 
 Client::Client(std::string_view where) : core_(std::make_shared<ClientCore>(client::open_place(where))) {}
 
-// In a child of fork() there is no thread to end: what the parent made is left alone there.
+// In a child of fork() the client's thread does not exist. The child leaks its copy of the ClientCore, so
+// that no destructor waits for that thread.
 Client::~Client() {
   if (core_->is_forked()) {
     static_cast<void>(new (std::nothrow) std::shared_ptr<ClientCore>(core_));
@@ -125,7 +126,7 @@ Acquired Client::lock(const std::string& key, const LockOptions& options) {
   return await_lock(key, milliseconds(0), options);
 }
 
-// Where `wait` is over before it began, one attempt is left.
+// If `wait` is 0 or negative, makes one attempt.
 Acquired Client::lock_for(const std::string& key, milliseconds wait, const LockOptions& options) {
   return wait.count() > 0 ? await_lock(key, wait, options) : try_lock(key, options);
 }

@@ -1,4 +1,4 @@
-// The client's beginning and end.
+// Start and end of the client.
 #include "client/api/client_core.h"
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace holdfast {
 namespace {
 
 constexpr DurationMs kContentionLasts{1000};
-constexpr size_t kContendedKeys = 1000;  // that are remembered
+constexpr size_t kContendedKeys = 1000;  // the most keys remembered
 
 }  // namespace
 
@@ -57,7 +57,7 @@ void ClientCore::close() {
   forbid_to_wait();
   post([this] {
     closing_ = true;
-    const auto all = holds_;  // a copy: those that end go
+    const auto all = holds_;  // a copy, because holds that end leave holds_
     for (const auto& hold : all) hold->cancel();
     forget(nullptr);
   });
@@ -65,7 +65,7 @@ void ClientCore::close() {
   ended_.wait(lock, [this] { return all_ended_; });
   closed_ = true;
   lock.unlock();
-  loop_owner_.reset();  // what was posted before still runs
+  loop_owner_.reset();  // runs the work posted before
   servers_.clear();
 }
 
@@ -73,7 +73,7 @@ void ClientCore::note_contention(const std::string& key) {
   const TimeMs now = client::Loop::now();
   if (contended_.size() >= kContendedKeys)
     std::erase_if(contended_, [now](const auto& entry) { return is_due(entry.second, now); });
-  if (contended_.size() >= kContendedKeys) contended_.clear();  // a hint only
+  if (contended_.size() >= kContendedKeys) contended_.clear();  // the loss is harmless: only a hint
   contended_[key] = now + kContentionLasts;
 }
 

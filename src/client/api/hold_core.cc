@@ -1,5 +1,5 @@
-// Between the state machine and the world. A Link never answers from within send(), so nothing here is
-// entered twice.
+// Connects the state machine with the links and the user. A Link never answers from within send(), so no
+// function here is entered twice.
 #include "client/api/hold_core.h"
 
 #include <algorithm>
@@ -18,11 +18,13 @@ namespace {
 using client::Loop;
 using client::Redlock;
 
-// A loss is told so long before the validity ends, so that the news is not late: a timer may be.
+// Returns how long before the end of the validity a loss is reported. The margin covers a timer that fires
+// late.
 DurationMs margin_of(DurationMs ttl) { return {std::clamp(ttl.count / 20, int64_t{2}, int64_t{250})}; }
 
-// Nobody must guess an owner, as whoever names it can release its lock.
-// They are asked for by the dozen, and never twice used: a child of fork() has not this thread.
+// Returns a random number below n. Owners are made from it and must be unpredictable: a client that knows
+// an owner can release its lock. The kernel is asked for 32 numbers at a time. No number is used twice,
+// also after fork(), because the child process does not have this thread.
 uint64_t random_below(uint64_t n) {
   thread_local std::array<uint64_t, 32> numbers;
   thread_local size_t left = 0;
@@ -33,7 +35,8 @@ uint64_t random_below(uint64_t n) {
   return numbers[--left] % n;
 }
 
-// Redis has no queue: a wait there follows events. With a limit or a backoff it is made of attempts.
+// Redis has no queue: a wait there follows the events of the key. With a limit of attempts or a backoff it
+// consists of attempts instead.
 void set_retries(client::RedlockConfig& config, const client::Place& place, const LockOptions& options) {
   config.max_attempts = options.max_attempts > 0 ? options.max_attempts : place.max_attempts;
   const std::optional<RetryBackoff>& backoff = options.backoff ? options.backoff : place.backoff;
@@ -47,7 +50,7 @@ client::RedlockConfig config_of(const client::Place& place, std::optional<millis
   client::RedlockConfig config;
   config.servers = place.replicas;
   config.quorum = quorum_of(place, options.mode);
-  // Readers let in readers.
+  // Servers without a shared hold can admit further readers; only a writer is excluded.
   const bool shared = options.mode == Mode::kSharedLock;
   config.breach = shared ? place.write_quorum : std::min(place.write_quorum, place.read_quorum);
   config.ttl = {options.ttl.count()};
@@ -132,7 +135,8 @@ void HoldCore::leave() {
   client_->post([self = shared_from_this()] { self->go_without(); });
 }
 
-// Not at once: servers beyond the quorum are to grant it, too, so that it outlives others of them.
+// leave() on the loop's thread. Does not end the requests at once: servers beyond the quorum should still
+// grant the lock, so that it survives the failure of some servers.
 void HoldCore::go_without() {
   if (phase_ != Phase::kHolding) return;
   phase_ = Phase::kEnding;
@@ -216,7 +220,7 @@ void HoldCore::hear(uint64_t id, const client::Reply& reply) {
   drive();
 }
 
-// What the machine's new state means to the user.
+// Compares the machine's state with the phase, and reports each change to the user.
 void HoldCore::observe() {
   const Redlock::State state = machine_.state();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kHeld) become_holder();
@@ -233,7 +237,7 @@ void HoldCore::observe() {
   arm_timer();
 }
 
-// A pause is told once; what the attempt came to stands in the machine's result.
+// Reports each pause once; the machine's result has the outcome of the attempt.
 void HoldCore::note_waiting() {
   if (machine_.state() == Redlock::State::kQueueing) {
     unwatch();
@@ -257,8 +261,8 @@ void HoldCore::become_holder() {
   std::exchange(done_, nullptr)(Acquired{named(machine_.result()), Hold(shared_from_this())});
 }
 
-// The lock is valid until then, and is to be renewed, warned of and declared lost before. What was slow to
-// come has less time left than its ttl says.
+// Sets the end of the validity, and before it the times to renew, to warn and to declare the lock lost. A
+// grant that was slow has less time left than its TTL says.
 void HoldCore::set_times() {
   const TimeMs now = Loop::now();
   set_end(ttl_);
@@ -272,11 +276,11 @@ void HoldCore::set_times() {
 
 void HoldCore::set_end(DurationMs ttl) {
   const TimeMs until = machine_.valid_until();
-  valid_until_ms_ = until.count - 1;  // told to users, whose clocks may be a part of a millisecond further
+  valid_until_ms_ = until.count - 1;  // for users, whose clocks may be a part of 1 ms ahead
   lost_at_ = until - margin_of(ttl);
 }
 
-// So long, but not more than a part of what is left before the lock counts as lost.
+// Returns `ms`, but at most 1/part of the time left until the lock counts as lost, and at least 1 ms.
 DurationMs HoldCore::share_of_time(int64_t ms, int64_t part) const {
   return {std::max<int64_t>(std::min(ms, (lost_at_ - Loop::now()).count / part), 1)};
 }
@@ -287,13 +291,14 @@ void HoldCore::renew(DurationMs ttl, bool heal) {
   heals_ = heal;
   if (heal) renew_at_ = kNever;
   machine_.renew(Loop::now(), ttl, heal);
-  // A shorter time counts at once, as some server may have it already.
+  // A shorter validity counts at once, because a server may have the shorter TTL already.
   if (machine_.valid_until().count <= valid_until_ms_) set_end(ttl);
 }
 
-// Asks whether the lock is still held, without making it last longer than its user wanted, nor shorter than
-// its user knows. It heals nothing: LOCKS BREAK goes to one server after the other, and each would be
-// healed before the next one is told. The renewal that is due comes all the same.
+// Asks the servers whether the lock is still held, by a renewal. Its TTL is not longer than the user
+// wanted, and not shorter than the validity that the user knows. It heals no server: LOCKS BREAK goes to
+// one server after the other, and each would be healed before the next gets it. The next regular renewal
+// still comes.
 void HoldCore::verify() {
   if (renewing_ || machine_.state() != Redlock::State::kHeld) return;
   if (options_.renew) return renew(ttl_, false);
@@ -312,7 +317,7 @@ void HoldCore::note_renewal() {
     const TimeMs due = heals_ ? kNever : renew_at_;
     set_times();
     renew_at_ = std::min(renew_at_, due);
-  } else if (options_.renew) {  // soon again, as long as there is time
+  } else if (options_.renew) {  // retry soon, as long as there is time
     renew_at_ = Loop::now() + share_of_time(ttl_.count / 10, 4);
   }
   if (answer) answer->set_value(result);
@@ -320,7 +325,7 @@ void HoldCore::note_renewal() {
   tell_renewal(result);
 }
 
-// The first renewal that fails, and the first that succeeds again.
+// Reports the first renewal that fails, and the first that succeeds again.
 void HoldCore::tell_renewal(const Result& result) {
   if (failing_ == !result.ok()) return;
   failing_ = !result.ok();
@@ -328,13 +333,13 @@ void HoldCore::tell_renewal(const Result& result) {
   if (tell && !let_go_) tell(result);
 }
 
-// A round that was confirmed, in which servers have then answered that they are without the hold.
+// Handles a confirmed round in which later answers show that too many servers are without the hold.
 void HoldCore::note_late_loss() {
   if (machine_.renewal()->outcome == Outcome::kExpired) lose(*machine_.renewal(), {valid_until_ms_ + 1});
 }
 
-// Told before the validity that its user knows of is over, it is released no sooner than that: whoever
-// relies on what validity() said must not find somebody else there.
+// Reports the loss of the lock. If the validity that the user knows is not over, the lock is released only
+// when it is: until then, a user that relies on validity() must not meet another holder.
 void HoldCore::lose(Result why, TimeMs free_at) {
   if (phase_ != Phase::kHolding) return;
   phase_ = Phase::kEnding;
@@ -353,7 +358,7 @@ void HoldCore::free_lost() {
   if (machine_.state() == Redlock::State::kHeld) machine_.release(Loop::now());
 }
 
-// A quorum is enough; who is slow may answer later.
+// Answers the calls of unlock(). A quorum of confirmations is enough; slow servers may answer later.
 void HoldCore::answer_releases() {
   for (const Answer& answer : std::exchange(releases_, {})) answer->set_value(named(machine_.result()));
 }
@@ -397,7 +402,7 @@ void HoldCore::arm_timer() {
   timer_->set(next);
 }
 
-// Whoever waits hears of releases, and whoever holds, of what becomes of the hold.
+// Subscribes to the events of the key: a waiter needs releases, a holder the events of its hold.
 void HoldCore::watch() {
   if (!watches_.empty()) return;
   for (size_t i = 0; i < servers_.size(); ++i) {
@@ -417,7 +422,7 @@ void HoldCore::on_event(const std::string& message) {
   const std::string what = message.substr(0, message.find(' '));
   const bool ends = what == "released" || what == "expired" || what == "broken";
   if (phase_ == Phase::kAcquiring) {
-    // Its own failed attempts are released, too.
+    // Its own failed attempts are released, too; those events are ignored.
     if (ends && message != what + " " + machine_.owner()) machine_.on_freed(Loop::now(), Loop::clock_us());
     return drive();
   }
@@ -426,8 +431,8 @@ void HoldCore::on_event(const std::string& message) {
     if (options_.on_revoke_requested && !let_go_) options_.on_revoke_requested();
     return;
   }
-  // One server's word is not enough to give it up: all are asked. Nor is silence, where messages may have
-  // been missed.
+  // The event of one server does not end the hold: all servers are asked. The same after a new subscription
+  // (empty message), because messages may have been missed.
   if (message.empty() || (ends && message == what + " " + owner_)) verify();
   drive();
 }

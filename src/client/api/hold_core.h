@@ -1,5 +1,6 @@
-// One lock from its first request to its end: drives a Redlock over the links, keeps it alive, and tells
-// its user. What the user's threads may read is guarded; all else is for the loop's thread.
+// One lock from its first request to its end: drives a Redlock over the links, renews it, and calls the
+// user's callbacks. Members that the user's threads may read are atomic or constant; all others are for the
+// loop's thread.
 #pragma once
 
 #include <atomic>
@@ -24,11 +25,11 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
  public:
   using Done = std::function<void(Acquired)>;
 
-  // `wait`: nullopt: one attempt; 0: for ever. `done` is called once, on the loop's thread.
+  // `wait` in ms: nullopt: one attempt; 0: no time limit. `done` is called once, on the loop's thread.
   HoldCore(std::shared_ptr<ClientCore> client, std::string key, std::optional<milliseconds> wait,
            LockOptions options, Done done);
 
-  // Any thread:
+  // For any thread, as the functions of Hold:
   bool is_locked() const;
   milliseconds validity() const;
   uint64_t token() const { return token_; }
@@ -36,18 +37,18 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   const std::string& owner() const { return owner_; }
   Result extend(milliseconds ttl);
   Result unlock(milliseconds at_least);
-  // Gives it back without waiting for the answer.
+  // Releases the lock without waiting for the answer.
   void let_go();
-  // Ends without giving it back, and without waiting for anything.
+  // Ends without a release, and without waiting.
   void leave();
   bool is_forked() const;
 
-  // Ends it before it began, as the client is closed.
+  // Ends the request before its start, because the client is closed: `done` gets kCancelled.
   void refuse();
 
-  // The loop's thread:
+  // For the loop's thread only:
   void start();
-  // The client goes: gives back what is held, ends what is waited for.
+  // The client is being destroyed: releases the lock, or ends the wait with kCancelled.
   void cancel();
 
  private:
@@ -94,34 +95,34 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   const std::string key_;
   const LockOptions options_;
   Done done_;
-  const std::vector<size_t> servers_;  // of the key, in the client's numbering
+  const std::vector<size_t> servers_;  // the servers of the key, as indexes into the client's servers
   client::Redlock machine_;
   const DurationMs server_timeout_;
   Phase phase_ = Phase::kAcquiring;
   bool cancelled_ = false;
   bool queued_ = false;  // it had to wait in a server's queue
   std::unique_ptr<client::LoopTimer> timer_;
-  size_t under_way_ = 0;                      // replies that are still to come
+  size_t under_way_ = 0;                      // requests without a reply
   std::map<uint64_t, Wait> waits_;            // by the send's id
-  std::vector<client::Link::Watch> watches_;  // one a server, or none
-  DurationMs ttl_;                            // of the next renewal
+  std::vector<client::Link::Watch> watches_;  // one for each server, or none
+  DurationMs ttl_;                            // the TTL of the next renewal
   bool renewing_ = false;
   DurationMs renewing_ttl_;
-  bool heals_ = true;     // the renewal under way, or the last one
-  bool failing_ = false;  // told by on_renewal_failed, and not yet restored
+  bool heals_ = true;     // the present or last renewal heals servers
+  bool failing_ = false;  // on_renewal_failed was called, on_renewal_restored was not
   bool warned_ = false;
   bool pausing_ = false;  // between two attempts
   TimeMs renew_at_ = kNever;
   TimeMs warn_at_ = kNever;
   TimeMs lost_at_ = kNever;
-  TimeMs free_at_ = kNever;                             // phase kEnding: lost, and not released before that
-  std::vector<std::pair<DurationMs, Answer>> extends_;  // asked for, and not yet sent
+  TimeMs free_at_ = kNever;                             // in kEnding: when to release the lost lock
+  std::vector<std::pair<DurationMs, Answer>> extends_;  // calls of extend() that are not sent yet
   Answer extending_;
   std::vector<Answer> releases_;
   bool was_lost_ = false;
-  bool left_ = false;  // phase kEnding, until the last request is answered
+  bool left_ = false;  // leave() was called: kEnding until the last request is answered
 
-  // Written before `done_` is called, and not changed any more:
+  // For any thread. Owner and token are written before `done_` is called, then constant:
   std::string owner_;
   uint64_t token_ = 0;
   std::atomic<bool> locked_ = false;

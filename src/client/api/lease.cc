@@ -1,4 +1,4 @@
-// The public classes of leases, over LeaseCore.
+// The public classes Lease and Leases, over LeaseCore.
 #include "holdfast/lease.h"
 
 #include <set>
@@ -62,7 +62,7 @@ void Lease::renew(std::optional<milliseconds> ttl) {
 
 Leases::Leases(Client& client) : server_(std::make_shared<ServerLeases>(client.core_)) { store_ = server_; }
 
-// Owned by nobody here.
+// The pointer does not own the store.
 Leases::Leases(LeaseStore& store) : store_(std::shared_ptr<LeaseStore>(), &store) {}
 
 Lease Leases::lease(std::vector<Document> documents, milliseconds ttl) {

@@ -16,14 +16,14 @@ using client::Value;
 using Answer = LeaseStore::Answer;
 using Verdict = LeaseStore::Verdict;
 
-// Between two attempts to take a lease back.
+// The pause between two attempts to cancel a lease.
 constexpr DurationMs kPause{100};
 
 std::vector<Answer> all(size_t n, Verdict verdict, uint64_t etag = 0) {
   return std::vector<Answer>(n, Answer{verdict, etag, {}});
 }
 
-// What an error says of the lease; nothing where it says something else.
+// Returns the lease outcome that an error reports; null if the error says nothing about the lease.
 std::optional<Verdict> fate_in(const Value& value) {
   if (value.kind != Value::Kind::kError) return std::nullopt;
   const std::string code = value.text.substr(0, value.text.find(' '));
@@ -34,7 +34,8 @@ std::optional<Verdict> fate_in(const Value& value) {
   return std::nullopt;
 }
 
-// Takes a lease back; lives by its own requests and timer, on the loop's thread.
+// Cancels a lease and retries while answers are lost. Its own requests and its timer keep it alive, on the
+// loop's thread.
 class TakingBack : public std::enable_shared_from_this<TakingBack> {
  public:
   TakingBack(std::shared_ptr<ClientCore> client, std::string lease, TimeMs until)
@@ -50,7 +51,7 @@ class TakingBack : public std::enable_shared_from_this<TakingBack> {
     if (value.kind != Value::Kind::kLost || client_->is_closing() || is_due(until_, now)) return;
     client_->begin_work();
     timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [self = shared_from_this()]() mutable {
-      const auto last = std::move(self);  // the timer owns what is called
+      const auto last = std::move(self);  // reset() below destroys this lambda
       last->timer_.reset();
       last->ask();
       last->client_->end_work();

@@ -1,5 +1,5 @@
 // Leases in a Holdfast server, as a LeaseStore: LEASE GRANT, CONFIRM, RENEW and CANCEL. All keys of one
-// lease share its fate, so each answer is of all of them.
+// lease share the lease outcome, so each answer is for all of them.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,11 @@ namespace holdfast {
 
 class ClientCore;
 
-// Throws std::runtime_error where there is no answer, or an error that says nothing of the lease.
+// The functions of LeaseStore throw std::runtime_error if there is no answer, or an error that says nothing
+// about the lease.
 class ServerLeases final : public ServerLeaseStore {
  public:
-  // Throws std::invalid_argument where the client has several servers.
+  // Throws std::invalid_argument if the client has several servers.
   explicit ServerLeases(std::shared_ptr<ClientCore> client);
 
   std::vector<Answer> insert(const std::string& lease, const std::vector<Document>& documents,

@@ -1,4 +1,4 @@
-// The standard library's names for what a client does.
+// Mutex: the functions of Client under the names of the standard library.
 #include "holdfast/mutex.h"
 
 #include <utility>
@@ -11,8 +11,8 @@ std::string text_of(const Result& result) {
   return std::string(name_of(result.outcome)).append(": ").append(result.message);
 }
 
-// Waits for the answer, so that whoever locks next in this program finds it free. A guard that goes in a
-// child of fork() has nothing to give back, and must not throw.
+// Releases the hold and waits for the answer, so that the next lock() in this program finds it free. A
+// guard that is destroyed in a child of fork() has nothing to release, and its destructor must not throw.
 void give_back(Hold& hold) {
   try {
     hold.unlock();

@@ -1,5 +1,5 @@
-// An address that is not well-formed has no known parts, so the rules here look for signs of a password and
-// hide too much rather than too little.
+// A malformed address has no known parts. So the rules here look for signs of a password, and hide too much
+// rather than too little.
 #include "client/base/login.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace holdfast::client {
 
 namespace {
 
-using Advice = std::pair<std::string_view, std::string_view>;  // how an error begins, and what to do
+using Advice = std::pair<std::string_view, std::string_view>;  // the start of an error, and the remedy
 constexpr std::array<Advice, 5> kAdvice{{
     {"NOAUTH",
      "the server requires a password: write user:password@ or :password@ before the host, or set "
@@ -33,7 +33,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Of "scheme://rest" the length of "scheme://"; 0 where there is none.
+// Returns the length of "scheme://" in "scheme://rest"; 0 if the address has no scheme.
 size_t scheme_size(std::string_view address) {
   const size_t end = address.find("://");
   const bool named =
@@ -44,7 +44,8 @@ size_t scheme_size(std::string_view address) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// A colon that no host stands before or no port behind, outside of an IPv6 address: ":secret", "me:secret".
+// Whether there is a colon without a host before it or a port after it, outside an IPv6 address: ":secret",
+// "me:secret".
 bool has_odd_colon(std::string_view servers) {
   bool bracket = false;
   for (size_t i = 0; i < servers.size(); ++i) {
@@ -63,7 +64,8 @@ constexpr std::array<std::string_view, 19> kHarmless{
     "rfactor",     "wquorum",  "rquorum",  "acks",     "tls",     "cacert",         "cacertdir",
     "ack-timeout", "cert",     "key",      "user",     "sni"};
 
-// A setting that there is not, as "pasword=secret"; the rest of a password with an & or a ? in it.
+// Whether there is an unknown setting that may be secret: a misspelled name, as "pasword=secret", or the
+// rest of a password that contains & or ?.
 bool has_odd_setting(std::string_view settings) {
   while (!settings.empty()) {
     const std::string_view setting = settings.substr(0, settings.find('&'));

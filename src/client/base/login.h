@@ -1,5 +1,5 @@
-// User and password of a server: how a text that may hold them is shown, where the environment has them,
-// and what a server's refusal of them means. Never shows a password.
+// User and password of a server: how to show a text that may contain them, where the environment has them,
+// and what a server's rejection means. Never shows a password.
 #pragma once
 
 #include <span>
@@ -17,21 +17,22 @@ struct Login {
 inline constexpr const char* kUserVariable = "HOLDFAST_USER";
 inline constexpr const char* kPasswordVariable = "HOLDFAST_PASSWORD";
 
-// What the two variables say; an empty one counts as unset. In a setuid program nothing.
+// Returns the values of the two variables; empty where a variable is unset, and in a setuid program.
 Login environment_login();
 
-// Whether a password may stand in this address, also in one that is not well-formed: it has an @, a setting
-// that names a password or is unknown, or a port that is no number.
+// Whether the address, well-formed or not, may contain a password: it has an @, a setting that names a
+// password or is unknown, or a port that is not a number.
 bool may_have_secret(std::string_view address);
-// The address for an error or a log: whole, or where may_have_secret(), of it the scheme.
+// Returns the address for an error or a log: the whole address, or only its scheme and "..." if it may
+// contain a password.
 std::string shown_address(std::string_view address);
-// Overwrites logins and passwords in `word`, where that is or ends in an address ("--servers=ADDRESS",
-// too).
+// Overwrites logins and passwords in `word` with `*`, if `word` is an address or ends in one (as in
+// "--servers=ADDRESS").
 void hide_logins(std::span<char> word);
 
-// Whether the server rejects the login, or asks for one, or the user lacks a right: a retry does not help.
+// Whether the server rejects the login, requires one, or denies a right to the user: a retry does not help.
 bool is_login_refusal(std::string_view error);
-// The error, with what to do about it where it is one of those.
+// Returns the error; if it is such a rejection, with advice in parentheses.
 std::string with_advice(const std::string& error);
 
 }  // namespace holdfast::client

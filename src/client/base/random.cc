@@ -1,4 +1,4 @@
-// See random.h.
+// Random bytes from getrandom(2).
 #include "client/base/random.h"
 
 #include <sys/random.h>

@@ -1,4 +1,4 @@
-// Numbers that nobody can guess: whoever names an owner or a lease may end it.
+// Unpredictable random numbers: any client that knows the name of an owner or a lease can end it.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace holdfast::client {
 
-// From the system. Throws std::runtime_error where it has none.
+// Fills `bytes` with random bytes of the kernel. Throws std::runtime_error if the kernel provides none.
 void fill_random(std::span<uint8_t> bytes);
 
 }  // namespace holdfast::client

@@ -10,7 +10,7 @@ namespace holdfast::client {
 
 namespace {
 
-// Must never change: clients of all versions have to agree.
+// Returns the place on the ring. The function must never change: clients of all versions must agree.
 uint64_t place_of(std::string_view bytes) { return hash_bytes(bytes, 0); }
 
 }  // namespace
@@ -23,7 +23,7 @@ Ring::Ring(const std::vector<std::string>& names, size_t replicas)
       points_.emplace_back(place_of(names[i] + "#" + std::to_string(n)), i);
     }
   }
-  // Of two servers at one place the name decides, not the order in which they were written.
+  // The name decides the order of two servers at one place, so the order in the address does not matter.
   std::sort(points_.begin(), points_.end(), [&](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : names[a.second] < names[b.second];
   });

@@ -1,6 +1,6 @@
 // Which servers have a key: a ring of hashes with many points for each server (Karger et al., "Consistent
-// hashing and random trees", 1997). The same list of servers gives the same ring in every client, in
-// whatever order it is written; a server more or less moves only the keys that it has or had.
+// hashing and random trees", 1997). The same set of servers gives the same ring in every client, in any
+// order. An added or removed server moves only the keys that it gets or had.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,11 @@ namespace holdfast::client {
 
 class Ring {
  public:
-  // `names` are of the servers, each once; `replicas`: on how many a key lies, 1 to their number.
+  // `names`: the names of the servers, without duplicates. `replicas`: how many servers have a key, from 1
+  // to the number of names.
   Ring(const std::vector<std::string>& names, size_t replicas);
 
-  // Indexes into `names`, in the order of the ring.
+  // Returns the servers of the key as indexes into `names`, in the order of the ring.
   std::vector<size_t> servers_of(std::string_view key) const;
 
  private:

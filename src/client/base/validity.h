@@ -1,4 +1,4 @@
-// For how long something that a server keeps for a while can be relied on.
+// For how long a client can rely on a hold or a lease that a server keeps for a TTL.
 #pragma once
 
 #include <cmath>
@@ -7,22 +7,23 @@
 
 namespace holdfast::client {
 
-inline constexpr double kDrift = 0.01;  // of clocks, as a share of the ttl
-// What clocks in whole milliseconds may be wrong by: the server's expiry, and the reader of `now`.
+inline constexpr double kDrift = 0.01;  // drift of clocks, as a share of the TTL
+// The error of clocks that count whole milliseconds: 1 ms at the server's expiry, 1 ms at the reader of
+// `now`.
 inline constexpr int64_t kGranularityMs = 2;
 
-// Never beyond kNever, however long a ttl or a wait is.
+// Returns from + by, at most kNever, for any TTL or wait.
 inline TimeMs saturating_add(TimeMs from, DurationMs by) {
   return by.count >= kNever.count - from.count ? kNever : from + by;
 }
 
-// `from`: before it was asked for.
+// Returns until when the client can rely on the hold. `from`: a time before the request was sent.
 inline TimeMs end_of_validity(TimeMs from, DurationMs ttl, double drift = kDrift) {
   const auto uneven = static_cast<int64_t>(std::ceil(static_cast<double>(ttl.count) * drift));
   return saturating_add(from, {ttl.count - uneven - kGranularityMs});
 }
 
-// The shortest ttl that can be relied on for so long.
+// Returns the shortest TTL that gives this validity.
 inline DurationMs ttl_for_validity(DurationMs validity) {
   const auto with_slack = static_cast<double>(validity.count + kGranularityMs);
   DurationMs ttl{static_cast<int64_t>(with_slack / (1 - kDrift))};

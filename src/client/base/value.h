@@ -1,4 +1,4 @@
-// A reply of a server, of whatever shape.
+// A reply of a server, of any shape.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Value {
     kBulk,     // `text`, any bytes
     kArray,    // `elements`
     kError,    // `text`, with its code
-    kLost,     // no answer, and none will come; `text` says why
+    kLost,     // no answer will come; `text` has the reason
   };
   Kind kind = Kind::kLost;
   int64_t integer = 0;
