@@ -8,7 +8,7 @@
 namespace holdfast::client {
 namespace {
 
-// Servers before Redis 6 know no users.
+// Returns the AUTH request. It has no user if the address has none: Redis before version 6 knows no users.
 std::vector<std::string> login_of(const Address& address) {
   if (address.user.empty()) return {"AUTH", address.password};
   return {"AUTH", address.user, address.password};

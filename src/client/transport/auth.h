@@ -1,4 +1,4 @@
-// A connection that is not open before the server has let us in by AUTH.
+// A connection that opens only after the server has accepted the login by AUTH.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,11 @@
 
 namespace holdfast::client {
 
-// How broke() begins where the server rejects the login; behind it stands the server's error.
+// The start of the text of broke() if the server rejects the login; the server's error follows it.
 inline constexpr const char* kNotLetIn = "AUTH: ";
 
-// What a loss means for a request: a rejected login is the server's error, as a retry gets the same answer.
+// Returns the answer for a request whose connection broke. A rejected login becomes the server's error,
+// because a retry gets the same answer; any other value stays as it is.
 Value answer_of(const Value& value);
 
 class AuthConnection final : public Connection, public ConnectionUser {

@@ -1,5 +1,6 @@
-// The pause before the next connection, which grows while failures follow one another. Its longest is short
-// against the ttl of a hold: a server that is back has to be healed before the next one may be away.
+// The pause before the next connection, which grows with each consecutive failure. The longest pause is
+// short in comparison with the TTL of a hold: a restarted server must be healed before the next server may
+// fail.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@ class Backoff {
   void succeed() { pause_ = kFirst; }
 
   TimeMs until() const { return until_; }
-  const std::string& why() const { return why_; }  // of the last failure
+  const std::string& why() const { return why_; }  // reason of the last failure
 
  private:
   DurationMs pause_ = kFirst;

@@ -1,4 +1,4 @@
-// Which connection a kind of server gets.
+// The choice of the connection for a kind of server.
 #include "client/transport/connection.h"
 
 #include "client/transport/auth.h"

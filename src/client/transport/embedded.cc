@@ -1,5 +1,5 @@
-// The engine writes replies as a server would; what comes of them is told by the loop, later. Requests do
-// not have to be written, as they never leave the process.
+// The engine writes replies in the protocol, as a server does; the loop passes them on later. Requests are
+// not encoded, because they never leave the process.
 #include "client/transport/embedded.h"
 
 #include <cassert>
@@ -21,7 +21,7 @@ EmbeddedConnection::~EmbeddedConnection() {
   engine_->close(id_);
 }
 
-// Each call may destroy the connection.
+// Each call of user_ may destroy the connection.
 void EmbeddedConnection::hear(const std::shared_ptr<Mailbox>& mailbox) {
   EmbeddedConnection* self = mailbox->owner;
   if (self == nullptr) return;

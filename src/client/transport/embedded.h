@@ -19,7 +19,7 @@ class EmbeddedConnection final : public Connection {
   bool is_open() const override { return open_; }
   void send(const std::vector<std::string>& argv) override { engine_->send(id_, argv); }
 
-  // On the loop's thread: there is something in the mailbox.
+  // Reads the mailbox and passes its replies on. On the loop's thread.
   static void hear(const std::shared_ptr<Mailbox>& mailbox);
 
  private:

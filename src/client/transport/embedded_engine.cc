@@ -1,4 +1,5 @@
-// Drives the engine as the server does: turns of requests, effects and deadlines. And the table of engines.
+// Drives the engine as the server does, with requests, effects and deadlines. Also has the table of
+// engines.
 #include "client/transport/embedded_engine.h"
 
 #include <unistd.h>
@@ -37,7 +38,7 @@ Config config_of(uint64_t token_floor) {
   Config config;
   config.hash_seed = random_number();
   config.token_floor = token_floor;
-  // The engine cannot go on without.
+  // Without random numbers the engine cannot continue: noexcept ends the process.
   config.random = [](std::span<uint8_t> bytes) noexcept { fill_random(bytes); };
   config.clock_us = stopwatch_us;
   config.change = [](const ConfigChanges& changes, Config&) {
@@ -56,10 +57,10 @@ struct Registry {
     size_t users = 0;
   };
   const pid_t pid = getpid();
-  const Registry* const before;  // the parent's: some thread may have it locked for ever
+  const Registry* const before;  // the parent's, kept but not used: its mutex may stay locked for ever
   std::mutex mutex;
   std::map<std::string, Entry> engines;
-  uint64_t largest_token = 0;  // of those that have ended, as the clock may be set back
+  uint64_t largest_token = 0;  // the largest token of all ended engines, because the clock may be set back
 
   explicit Registry(const Registry* parents) : before(parents) {}
   std::shared_ptr<EmbeddedEngine> use(const std::string& name);
@@ -78,7 +79,7 @@ std::shared_ptr<EmbeddedEngine> Registry::use(const std::string& name) {
 }
 
 void Registry::leave(const std::string& name) {
-  std::unique_ptr<EmbeddedEngine> ends;  // without the mutex, as it waits for a thread
+  std::unique_ptr<EmbeddedEngine> ends;  // destroyed after the unlock, because it waits for a thread
   const std::lock_guard lock(mutex);
   Entry& entry = engines.at(name);
   if (--entry.users > 0) return;
@@ -87,7 +88,8 @@ void Registry::leave(const std::string& name) {
   engines.erase(name);
 }
 
-// Never destroyed, as clients may be when all else is. Without a lock: a child of fork() would inherit it.
+// Returns the registry of this process. It is never destroyed, because static clients may end after all
+// other statics. It uses no lock, because a child of fork() would inherit a locked one.
 Registry& registry() {
   static std::atomic<Registry*> current = nullptr;
   Registry* known = current.load();
@@ -164,7 +166,8 @@ void EmbeddedEngine::run_requests(Port& port, const Now& now) {
   }
 }
 
-// Effects cause effects: a reply wakes a connection, whose next request wakes another.
+// Applies the effects until there are none. An effect may cause effects: a reply wakes a connection, whose
+// next request wakes another one.
 void EmbeddedEngine::end_turn(const Now& now) {
   while (!effects_.empty()) {
     const Effects present = std::exchange(effects_, {});
@@ -202,14 +205,15 @@ void EmbeddedEngine::end(const Port& port, const Now& now) {
   engine_.drop(id, now, effects_);
 }
 
-// The timer may ring in vain: what makes a deadline later does not set it anew.
+// Sets the timer to the next deadline if that is earlier. A later deadline does not move the timer, so it
+// may fire with no work to do.
 void EmbeddedEngine::arm() {
   const TimeMs next = engine_.next_deadline().value_or(kNever);
   if (next >= alarm_) return;
   alarm_ = next;
   loop_.post([this] {
     const std::lock_guard lock(mutex_);
-    if (timer_ != nullptr) timer_->set(alarm_);  // null: this is the end, and the timer rang once more
+    if (timer_ != nullptr) timer_->set(alarm_);  // null: the timer fired once more during destruction
   });
 }
 

@@ -1,6 +1,6 @@
-// The engine inside the process: what all connections to `embedded:` of one name share. Any thread may call
-// any function: one mutex guards all, and whoever calls does the engine's work. A thread of its own is for
-// deadlines alone, as those have to be met whatever the programs' callbacks are doing.
+// The engine inside the process, which all connections to `embedded:` of one name share. Any thread may
+// call any function: one mutex guards all members, and the calling thread does the engine's work. The
+// engine's own thread is only for deadlines, which must be met even if the program's callbacks block.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,21 @@ namespace holdfast::client {
 
 class EmbeddedConnection;
 
-// Where the engine leaves what a connection is to hear. The mutex of the engine guards it, but for `owner`,
-// which belongs to the thread of `loop`.
+// The replies that the engine has for a connection. The mutex of the engine guards the mailbox, except
+// `owner`, which belongs to the thread of `loop`.
 struct Mailbox {
   Loop& loop;
-  EmbeddedConnection* owner;  // null: it has gone
+  EmbeddedConnection* owner;  // null: the connection was destroyed
   std::string replies;
-  bool ended = false;    // no more will come
-  bool awaited = false;  // what has been posted to the loop will find this
+  bool ended = false;    // the engine closed the connection: no more replies come
+  bool awaited = false;  // work posted to the loop will read the mailbox
 };
 
 class EmbeddedEngine {
  public:
-  // The engine of that name, which is made where there is none, and ends when its last user is gone. Tokens
-  // go on growing from one to the next. A child of fork() has engines of its own. Throws std::system_error
-  // as Loop does.
+  // Returns the engine of that name; makes it if there is none. It ends with its last user. The tokens of
+  // the next engine are larger. A child of fork() has engines of its own. Throws std::system_error as Loop
+  // does.
   static std::shared_ptr<EmbeddedEngine> use(const std::string& name);
 
   explicit EmbeddedEngine(uint64_t token_floor);
@@ -44,7 +44,7 @@ class EmbeddedEngine {
   ConnId open(std::shared_ptr<Mailbox> mailbox);
   void send(ConnId connection, const std::vector<std::string>& argv);
   void close(ConnId connection);
-  // Takes what the mailbox has.
+  // Takes the replies out of the mailbox.
   struct Post {
     std::string replies;
     bool ended = false;
@@ -53,11 +53,11 @@ class EmbeddedEngine {
   uint64_t largest_token();
 
  private:
-  // What the engine does not keep of a connection.
+  // The state of a connection that the engine does not keep.
   struct Port {
     ConnId id;
     std::shared_ptr<Mailbox> mailbox;
-    std::deque<std::vector<std::string>> requests;  // that wait until the connection no longer does
+    std::deque<std::vector<std::string>> requests;  // deferred while the connection is blocked
   };
 
   Port* find(ConnId connection);
@@ -68,13 +68,13 @@ class EmbeddedEngine {
   void arm();
   void on_time();
 
-  std::mutex mutex_;  // of all but the loop and the timer
+  std::mutex mutex_;  // guards all members except the loop and the timer
   Engine engine_;
   Effects effects_;
   std::unordered_map<uint64_t, Port> ports_;  // by serial
-  TimeMs alarm_ = kNever;                     // of the timer, once all that is posted has run
-  std::unique_ptr<LoopTimer> timer_;          // the loop's thread
-  Loop loop_;                                 // the last, so that its thread ends first
+  TimeMs alarm_ = kNever;                     // the timer's time after all posted work has run
+  std::unique_ptr<LoopTimer> timer_;          // for the loop's thread only
+  Loop loop_;                                 // the last member, so that its thread ends first
 };
 
 }  // namespace holdfast::client

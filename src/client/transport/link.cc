@@ -1,4 +1,4 @@
-// A link is a pipeline, a watcher, and a connection for each wait.
+// A ServerLink consists of a pipeline, a watcher, and a connection for each wait.
 #include "client/transport/link.h"
 
 #include <cassert>
@@ -29,7 +29,7 @@ class WaitingCall final : public ConnectionUser {
     if (!done_) return broke("a reply that nobody asked for");
     tell(reply_of(value));
   }
-  // The call is destroyed by forget(), so everything is taken out of it first.
+  // forget() destroys this object, so the function moves all that it needs out of it first.
   void broke(std::string why) override {
     const Link::Done done = std::exchange(done_, nullptr);
     const Reply lost = reply_of(answer_of({Value::Kind::kLost, 0, std::move(why), {}}));

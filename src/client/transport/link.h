@@ -1,4 +1,4 @@
-// A server that knows LOCK, FENCE and so on itself, over connections of whatever kind.
+// A link to a server that implements LOCK, FENCE and so on itself, over connections of any kind.
 #pragma once
 
 #include <functional>
@@ -10,11 +10,11 @@
 
 namespace holdfast::client {
 
-// Connects when there is something to send. After a failure there is a pause, which grows from 10 ms to 1 s
-// while failures follow one another; meanwhile requests are lost at once. A connection on which requests
-// have had no answer for 5 s is closed, and so are all others where the peer's machine has vanished (TCP
-// keepalive). One connection carries all requests, one each wait, and one all watches: it is opened with
-// the first, opened anew where it breaks, and closed with the last.
+// Connects when there is a request to send. After a failure the link pauses, for 10 ms at first and for up
+// to 1 s after consecutive failures; during the pause requests are lost at once. The link closes a
+// connection whose requests had no answer for 5 s, and any connection whose peer machine vanished (TCP
+// keepalive). One connection carries all requests, each wait has its own, and one carries all watches. The
+// last one opens with the first watch, reopens after a failure, and closes with the last watch.
 class ServerLink final : public Link {
  public:
   ServerLink(Loop& loop, Address address);

@@ -13,7 +13,7 @@
 namespace holdfast::client {
 namespace {
 
-// libuv's timers stand still while the machine is suspended, now() does not: so look again early.
+// libuv's timers stop while the machine is suspended, but now() does not. So a timer sleeps at most 1 s.
 constexpr int64_t kMaxSleepMs = 1000;
 
 int64_t microseconds(clockid_t clock) {
@@ -26,11 +26,11 @@ void check(int error, const char* what) {
   if (error != 0) throw std::system_error(-error, std::generic_category(), what);
 }
 
-// While one of these lives, its thread and those it starts take no signals, so that the program's handlers
-// run in the program's threads. That includes SIGPIPE, which comes of writing to a connection that
-// the server has closed, and which would end the program; blocked, it stays pending with the loop's
-// thread and goes with it. A crash must stay one, with whatever handler reports it: those signals are let
-// through.
+// Blocks signals for its thread, and for the threads that this thread starts, until it is destroyed. So the
+// program's handlers run in the program's threads. The blocked signals include SIGPIPE, which a write to a
+// connection closed by the server raises, and which would end the program. Blocked, it stays pending in the
+// loop's thread and ends with it. The signals of a crash are not blocked: a crash must stay a crash, with
+// the program's handler.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -52,7 +52,7 @@ class SignalsBlocked {
 void Loop::Core::run() noexcept {
   thread_id = std::this_thread::get_id();
   uv_run(&uv, UV_RUN_DEFAULT);  // until `wake` is closed and every other handle and request has ended
-  while (run_posted()) uv_run(&uv, UV_RUN_DEFAULT);  // what the last callbacks have posted
+  while (run_posted()) uv_run(&uv, UV_RUN_DEFAULT);  // the work that the last callbacks posted
 }
 
 bool Loop::Core::run_posted() {

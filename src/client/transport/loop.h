@@ -1,4 +1,4 @@
-// What a Loop consists of, for those who put handles of libuv on it.
+// The parts of a Loop, for code that adds handles of libuv to it.
 #pragma once
 
 #include <uv.h>
@@ -19,14 +19,14 @@ struct Loop::Core {
   uv_async_t wake{};
   std::atomic<std::thread::id> thread_id;
   std::thread thread;
-  std::array<char, size_t{64} << 10> read_buffer;  // for the time of a read's callback
+  std::array<char, size_t{64} << 10> read_buffer;  // valid during the callback of a read
 
-  std::mutex mutex;  // guards the two below
+  std::mutex mutex;  // guards the next two
   std::vector<std::function<void()>> posted;
   bool awake = true;  // `wake` is not closed
 
   void run() noexcept;
-  bool run_posted();  // whether there was something
+  bool run_posted();  // returns false if there was no work
   void close_wake();
 };
 

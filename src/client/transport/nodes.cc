@@ -1,5 +1,5 @@
-// The map of slots is asked for when it is needed first, when a node says MOVED, and when one is lost: then
-// whoever knows is asked, one after the other, and again after a pause that grows.
+// The client requests the map of slots when it first needs it, after MOVED, and after the loss of a node.
+// It asks the known nodes one after the other. If all fail, it retries after a growing pause.
 #include "client/transport/nodes.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace {
 using Kind = Value::Kind;
 
 constexpr int kMaxRedirects = 16;
-constexpr DurationMs kTryAgain{20};        // while a slot moves
-constexpr DurationMs kSlotsTimeout{1000};  // of one node
+constexpr DurationMs kTryAgain{20};        // pause of a request while its slot moves
+constexpr DurationMs kSlotsTimeout{1000};  // for each node
 constexpr DurationMs kBetweenRefreshes{100};
 const std::string kOther =
     "ERR this server is one of a Redis Cluster, and has not the slot of the key: name it as "
@@ -28,7 +28,7 @@ Value late(DurationMs timeout) {
   return {Kind::kLost, 0, "no answer in " + std::to_string(timeout.count) + " ms", {}};
 }
 
-// The n-th word.
+// Returns the n-th word, counted from 0; empty if there is none.
 std::string word_of(const std::string& text, int n) {
   size_t begin = 0;
   for (; n > 0 && begin != std::string::npos; --n) begin = text.find(' ', begin + 1);
@@ -113,7 +113,8 @@ void RedisNodes::hear(const CallPtr& call, Node& node, const Value& value) {
   call->done(answer, {&pipeline, pipeline.connection(), &node.address});
 }
 
-// "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381", "TRYAGAIN ...". Whether the request goes on.
+// Handles "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381" and "TRYAGAIN ...". Returns whether the
+// request continues.
 bool RedisNodes::follow(const CallPtr& call, Node& node, const std::string& error) {
   if (!address_.cluster || is_due(call->deadline, Loop::now())) return false;
   if (error.starts_with("TRYAGAIN ")) {
@@ -131,7 +132,8 @@ bool RedisNodes::follow(const CallPtr& call, Node& node, const std::string& erro
   return true;
 }
 
-// A node that does not know its own address leaves it out.
+// Returns the node that a redirection names; null if it is malformed. A node that does not know its own
+// address leaves the host empty: then it is the host of `from`.
 RedisNodes::Node* RedisNodes::node_in(const std::string& redirection, const Node& from) {
   const std::string where = word_of(redirection, 2);
   const size_t colon = where.rfind(':');
@@ -179,7 +181,8 @@ void RedisNodes::hear_slots(Node& node, const Value& value) {
   settle_parked();
 }
 
-// [[first slot, last slot, [host, port, ...], replicas...], ...]
+// Reads the map of slots: [[first slot, last slot, [host, port, ...], replicas...], ...]. Returns false if
+// it is malformed.
 bool RedisNodes::read_slots(Node& node, const Value& value) {
   if (value.kind != Kind::kArray) return false;
   std::array<Node*, kHashSlots> owners{};
@@ -213,9 +216,10 @@ bool RedisNodes::read_slots(Node& node, const Value& value) {
   return true;
 }
 
-// --- those that wait for it ---
+// --- requests that wait for the map ---
 
-// The first that is told may end all this.
+// Sends the parked requests that wait for the map, or answers them with the failure. A callback may destroy
+// this object.
 void RedisNodes::settle_parked() {
   const std::weak_ptr<const bool> life = life_;
   std::vector<Parked> all;

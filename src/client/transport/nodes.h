@@ -1,5 +1,5 @@
-// One Redis, or the nodes of a Redis Cluster: a request goes to the node that has its slot, and follows
-// that where it moves. Knows nothing of locks.
+// One Redis, or the nodes of a Redis Cluster: a request goes to the node that has its slot, and follows the
+// slot if it moves. Knows nothing about locks.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ namespace holdfast::client {
 
 class RedisNodes {
  public:
-  // Where an answer came from.
+  // The connection and the node of an answer.
   struct Spot {
     Pipeline* pipeline = nullptr;
     uint64_t connection = 0;
@@ -31,19 +31,20 @@ class RedisNodes {
 
   RedisNodes(Loop& loop, const Address& address);
 
-  // As Link::ask(). Without a slot any node is asked. A request that a node has lost is not repeated, as it
-  // may have been done; one that a node has refused with MOVED, ASK or TRYAGAIN goes on until its time is
-  // over. Those that are sent `apart` have a connection of their own, and keep no order with the others:
-  // what waits for replicas holds up all behind it.
+  // Sends a request as Link::ask() does; without a slot, to any node. A lost request is not repeated,
+  // because the node may have executed it. A request that a node refuses with MOVED, ASK or TRYAGAIN
+  // continues until its timeout. Requests with `apart` use a separate connection and have no order with the
+  // others: a request that waits for replicas delays all later requests on its connection.
   void ask(std::optional<int> slot, Argv argv, DurationMs timeout, Done done, bool apart = false);
-  // Over that very connection; lost where it has broken meanwhile.
+  // Sends a request over exactly this connection; `done` gets kLost if it broke meanwhile.
   static void ask_at(Spot spot, const Argv& argv, DurationMs timeout, const Link::Answered& done);
-  // A node to subscribe at, another one each time: what is published reaches all nodes of a cluster.
+  // Returns a node for subscriptions, another one each time: messages reach all nodes of a cluster.
   Address listener();
-  // As Address::text() has it; empty: not known yet.
+  // Returns the node that has the slot, as Address::text(); empty if it is not known yet.
   std::string owner_of(int slot) const;
-  // To go to each node with slots once: by the lowest slot of each, the next above this one. What a slot's
-  // move or a failover changes meanwhile, changes the order of few.
+  // Iterates over the nodes that have slots, by the lowest slot of each node. Returns the next of these
+  // slots above `after`; null if there is none. If a slot moves or a node fails over meanwhile, the order
+  // of few nodes changes.
   std::optional<int> next_owner(int after) const;
 
  private:
@@ -61,12 +62,12 @@ class RedisNodes {
     Pipeline& pipeline_of(const Call& call) { return call.apart ? apart : pipeline; }
     const Address address;
     Pipeline pipeline;
-    Pipeline apart;  // opened when it is needed first
+    Pipeline apart;  // connects when it is first needed
   };
   using CallPtr = std::shared_ptr<Call>;
   struct Parked {
     CallPtr call;
-    TimeMs at;  // kNever: when the map of slots is known
+    TimeMs at;  // when to continue; kNever: when the map of slots is known
   };
 
   Node& node(const std::string& host, int port);
@@ -86,19 +87,19 @@ class RedisNodes {
 
   Loop& loop_;
   const Address address_;
-  std::map<std::string, std::unique_ptr<Node>> nodes_;  // all that were ever heard of
-  std::vector<Node*> known_;                            // those to ask: of the map, and those we began with
-  size_t home_ = 0;                                     // of known_, who has answered last
-  size_t listener_ = 0;                                 // of known_
+  std::map<std::string, std::unique_ptr<Node>> nodes_;  // all nodes ever seen
+  std::vector<Node*> known_;                            // nodes of the map, and those of the address
+  size_t home_ = 0;                                     // index into known_: the node that answered last
+  size_t listener_ = 0;                                 // index into known_
   std::array<Node*, kHashSlots> owners_{};
   std::vector<Parked> parked_;
   bool refreshing_ = false;
-  size_t tried_ = 0;  // nodes, in this refresh
+  size_t tried_ = 0;  // nodes asked in this refresh
   TimeMs next_refresh_{};
-  Value failure_;  // of the last refresh; kNull: none
+  Value failure_;  // the failure of the last refresh; kNull: none
   Backoff backoff_;
   LoopTimer timer_;
-  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // ends with this
+  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // expires with this object
 };
 
 }  // namespace holdfast::client

@@ -1,4 +1,4 @@
-// What all links share, and which link a server gets.
+// The functions that all links share, and the choice of the link for a server.
 #include "client/transport/transport.h"
 
 #include <utility>

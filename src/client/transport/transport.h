@@ -1,9 +1,9 @@
-// What carries requests: a loop in a thread of its own, timers on it, and links to servers. Everything here
-// but post() and the clocks is for that thread alone, and asserts it. What a server is, is known to its
-// link alone.
+// The transport of requests: a loop in a thread of its own, timers on it, and links to servers. All
+// functions except post() and the clocks are for that thread only, and assert it. Only the link knows the
+// kind of its server.
 //
-// No callback is called from within the function that it was given to, and each may call anything here,
-// also destroy the object that calls it.
+// A function never calls a callback before it returned to the caller that gave it the callback. A callback
+// may call any function here, and may destroy the object that calls it.
 #pragma once
 
 #include <functional>
@@ -20,19 +20,23 @@ namespace holdfast::client {
 
 class Loop {
  public:
-  // Throws std::system_error where the process may open no more files or start no more threads.
+  // Starts the thread. Throws std::system_error if the process can open no more files or start no more
+  // threads.
   Loop();
-  // Runs what was posted, ends the thread; not from that thread. Links and timers must have gone, or go by
-  // what was posted. A name that is being looked up is waited for: the system's resolver cannot be stopped.
+  // Runs the posted work and ends the thread; must not run on that thread. Links and timers must have been
+  // destroyed, or the posted work destroys them. Waits for a running name lookup, because the system's
+  // resolver cannot be stopped.
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  // From any thread: `work` will run on the loop's, in the order of the calls.
+  // Lets `work` run on the loop's thread, in the order of the calls. Any thread.
   void post(std::function<void()> work);
+  // Whether the caller runs on the loop's thread. Any thread.
   bool on_thread() const;
 
-  // A clock that is monotonic and runs through suspends, and the wall clock.
+  // Return a monotonic clock that also runs while the machine is suspended, in ms, and the wall clock in
+  // us. Any thread.
   static TimeMs now();
   static uint64_t clock_us();
 
@@ -43,14 +47,14 @@ class Loop {
   std::unique_ptr<Core> core_;
 };
 
-// Fires once at a time; may be set anew, and is cancelled by its end.
+// A timer that calls `fire` once for each set(). The destructor cancels it.
 class LoopTimer {
  public:
   LoopTimer(Loop& loop, std::function<void()> fire);
   ~LoopTimer();
   LoopTimer(const LoopTimer&) = delete;
   LoopTimer& operator=(const LoopTimer&) = delete;
-  void set(TimeMs at);  // in place of what was set before; the past: soon; kNever: not at all
+  void set(TimeMs at);  // replaces the earlier time; a past time: fires soon; kNever: does not fire
 
   struct Core;
 
@@ -58,8 +62,8 @@ class LoopTimer {
   Core* core_;  // its handle outlives this object until libuv has closed it
 };
 
-// One server, of whatever kind: the one interface of all providers. A link that is destroyed loses whatever
-// is under way, without a word.
+// One server of any kind: the common interface of all providers. The destructor drops all unfinished
+// requests, waits and watches, and calls none of their callbacks.
 class Link {
  public:
   using Done = std::function<void(const Reply&)>;
@@ -70,25 +74,25 @@ class Link {
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  // Calls `done` exactly once: with the reply, of any shape, or with kLost: after `timeout`, or when the
-  // connection breaks. A request that was lost may still reach the server, in its order with the others.
-  // Not for requests that wait at the server, as they hold up all behind them, nor for those that are
-  // answered by more than one reply (SUBSCRIBE, MONITOR).
+  // Sends a request. Calls `done` exactly once: with the reply, of any shape; or with kLost, after
+  // `timeout` or when the connection breaks. A lost request may still reach the server, in its order with
+  // the other requests. Not for requests that wait at the server, because they delay all later requests.
+  // Not for requests with more than one reply (SUBSCRIBE, MONITOR).
   virtual void ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) = 0;
-  // The same for replies that have the shapes of Reply, as reply_of() has it.
+  // The same; converts the reply with reply_of().
   void send(const std::vector<std::string>& argv, DurationMs timeout, Done done);
 
-  // Sends over a connection of its own, for a request that may wait, for as long as it takes. `done` is
-  // called once, with kLost where the connection breaks before the reply. After the reply the connection
-  // stays open, as a SESSION hold goes with it, until end(): closes it at once, and `done` will not be
-  // called any more. To end one that is over is no mistake.
+  // Sends a request that may wait at the server, without a timeout, over a connection of its own. Calls
+  // `done` once, with kLost if the connection breaks before the reply. After the reply the connection stays
+  // open until end(), because a SESSION hold ends with it. end() closes it at once; `done` is not called
+  // after that. It ignores a wait that is over.
   using Wait = uint64_t;
   virtual Wait wait(const std::vector<std::string>& argv, const Done& done) = 0;
   virtual void end(Wait wait) = 0;
 
-  // Calls `told(message)` for each message of a channel, and `told("")` whenever the subscription becomes
-  // active: at the beginning, and again after the connection was lost, as messages may have been missed.
-  // After unwatch() nothing more is told.
+  // Subscribes to a channel. Calls `told(message)` for each message, and `told("")` whenever the
+  // subscription becomes active: at the beginning, and again after the connection was lost, because
+  // messages may have been missed. After unwatch(), `told` is not called.
   using Watch = uint64_t;
   virtual Watch watch(const std::string& channel, std::function<void(const std::string&)> told) = 0;
   // The same for all channels that match a pattern of PSUBSCRIBE: `told(channel, message)`, and
@@ -96,19 +100,19 @@ class Link {
   using ToldOf = std::function<void(const std::string& channel, const std::string& message)>;
   virtual Watch watch_pattern(const std::string& pattern, ToldOf told) = 0;
   virtual void unwatch(Watch watch) = 0;
-  // From now on calls `told(why)` whenever the connection of the watches broke or could not be made; it is
-  // tried again. The last call counts.
+  // From now on calls `told(why)` whenever the connection of the watches breaks or fails to open; the link
+  // retries. A later call replaces `told`.
   virtual void on_watch_loss(std::function<void(const std::string& why)> told) = 0;
 };
 
-// The link for the kind of server that `address` names.
+// Returns a new link for the kind of server that `address` names.
 std::unique_ptr<Link> make_link(Loop& loop, const Address& address);
 
-// What has to be there so that all links to `address` find the same server: the engine, where it is in this
-// process; else nothing. Throws std::system_error as Loop does.
+// Returns the object that must stay alive so that all links to `address` reach the same server: the
+// embedded engine; null for a server outside this process. Throws std::system_error as Loop does.
 std::shared_ptr<void> server_of(const Address& address);
 
-// An array that is no grant comes as kError.
+// Converts a Value to a Reply. An array that is not a grant becomes kError.
 Reply reply_of(const Value& value);
 
 }  // namespace holdfast::client
