@@ -1,5 +1,5 @@
-// Time: each request has its own deadline, and the connection has one while it owes replies. One timer
-// looks after all; it may ring in vain, as an answer does not set it anew.
+// Timeouts: each request has its own deadline, and the connection has one while replies are outstanding.
+// One timer serves all of them. It may fire with no work to do, because an answer does not move it.
 #include "client/transport/pipeline.h"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void Pipeline::answered(Value value) {
   if (done) done(value);
 }
 
-// A server that closes a connection on which nothing happens has not failed.
+// A server that closes an idle connection has not failed: no loss and no pause follow.
 void Pipeline::broke(std::string why) {
   if (has_answered_ && requests_.empty()) {
     connection_.reset();
@@ -77,7 +77,7 @@ void Pipeline::fail(const std::string& why) {
   requests_.clear();
 }
 
-// The first loss that is told may end all this.
+// Reports the losses. A callback may destroy this object.
 void Pipeline::tell_losses() {
   const std::weak_ptr<const bool> life = life_;
   for (const Loss& loss : std::exchange(losses_, {})) {
@@ -103,12 +103,12 @@ void Pipeline::expire(TimeMs now) {
   }
 }
 
-// To become open has a limit of its own.
+// Whether the open connection has been silent for too long. Opening has a limit of its own.
 bool Pipeline::is_silent(TimeMs now) const {
   return connection_ && connection_->is_open() && !requests_.empty() && is_due(heard_ + kSilence, now);
 }
 
-// O(1) for a request later than the alarm, as most are: otherwise O(n), with n requests under way.
+// Sets the timer to the next deadline. O(1) while an alarm is set; otherwise O(n) for n requests under way.
 void Pipeline::arm() {
   TimeMs at = losses_.empty() ? kNever : Loop::now();
   if (!requests_.empty() && connection_ && connection_->is_open()) at = std::min(at, heard_ + kSilence);

@@ -1,4 +1,4 @@
-// Requests and their replies over one connection, which is opened when there is something to send.
+// Requests and their replies over one connection, which opens when there is a request to send.
 #pragma once
 
 #include <cstddef>
@@ -14,23 +14,25 @@
 
 namespace holdfast::client {
 
-// Of one connection; beyond it a request is lost at once. What has timed out counts until it is answered,
-// or the connection is given up.
+// The most unanswered requests of one connection; beyond it a request is lost at once. A request that timed
+// out counts until its answer comes or the connection is closed.
 inline constexpr size_t kMaxUnanswered = 100'000;
 
 class Pipeline final : public ConnectionUser {
  public:
   Pipeline(Loop& loop, const Address& address);
 
-  // As Link::ask().
+  // Sends a request as Link::ask() does.
   void ask(const std::vector<std::string>& argv, DurationMs timeout, Link::Answered done);
-  // Which connection it is, counted from 1; what is asked goes over this one while the number stays.
+  // Returns the number of the present connection, counted from 1; 0: none yet. Requests go over the same
+  // connection while the number stays the same.
   uint64_t connection() const { return connections_; }
 
  private:
-  // In the order of sending. One whose time is over stays, as its reply may still come, without `done`.
+  // Requests are in the order of sending. A request that timed out stays without `done`, because its reply
+  // may still come.
   struct Request {
-    std::vector<std::string> argv;  // until it is sent
+    std::vector<std::string> argv;  // empty after sending
     DurationMs timeout;
     TimeMs deadline;
     Link::Answered done;
@@ -54,15 +56,15 @@ class Pipeline final : public ConnectionUser {
   Loop& loop_;
   const Address& address_;
   std::deque<Request> requests_;
-  std::vector<Loss> losses_;  // to be told at the next moment
+  std::vector<Loss> losses_;  // losses that the timer reports at once
   std::unique_ptr<Connection> connection_;
   uint64_t connections_ = 0;
   Backoff backoff_;
-  TimeMs heard_{};             // the last sign of life while something was asked
-  TimeMs alarm_ = kNever;      // of timer_
-  bool has_answered_ = false;  // this connection
+  TimeMs heard_{};             // the last sign of life while requests were unanswered
+  TimeMs alarm_ = kNever;      // the time set for timer_
+  bool has_answered_ = false;  // the present connection has answered a request
   LoopTimer timer_;
-  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // ends with this
+  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // expires with this object
 };
 
 }  // namespace holdfast::client

@@ -13,15 +13,16 @@ namespace {
 
 using Kind = Value::Kind;
 
-// Of what is asked beside the requests of the user: attempts of a wait, and what is given back.
+// The timeout of the link's own requests: attempts of a wait, and releases.
 constexpr DurationMs kOwnTimeout{1000};
-// Of leases that are remembered; more than that are forgotten by chance.
+// The most leases remembered; beyond it the link forgets the one with the lowest id (a random number).
 constexpr size_t kMaxLeases = 100'000;
 
 bool is_grant(const Value& value) { return reply_of(value).kind == Reply::Kind::kGrant; }
 
-// A hold or a lease. These keep their order, as what ends a hold must not come before what may have made
-// it. Others, renewals first of all, do not stand behind a WAIT.
+// Whether the call makes or ends a hold or a lease. These calls share one connection and keep their order,
+// because a release must not come before the request that may have made the hold. The other calls, above
+// all renewals, use another connection, so that they are not delayed by a WAIT.
 bool makes_or_ends(const ScriptCall& call) {
   constexpr std::array<std::string_view, 5> kThese{"lock", "unlock", "lease_grant", "lease_confirm",
                                                    "lease_cancel"};
@@ -66,7 +67,7 @@ void RedisCore::ask(const Argv& argv, DurationMs timeout, Link::Answered done) {
   run_asked(std::make_shared<const ScriptCall>(std::move(what.call)), timeout, std::move(done));
 }
 
-// The answer to what was never sent.
+// Answers a request that was not sent, in a later loop iteration.
 void RedisCore::later(Value value, Link::Answered done) {
   loop_.post([core = weak_from_this(), value = std::move(value), done = std::move(done)] {
     const auto there = core.lock();
@@ -86,7 +87,7 @@ void RedisCore::run_asked(const CallPtr& call, DurationMs timeout, Link::Answere
       });
 }
 
-// By EVAL where the server has never seen the script, or has forgotten it.
+// Runs a script by its digest, and by EVAL if the server does not know the script or has forgotten it.
 void RedisCore::run(const CallPtr& call, DurationMs timeout, const RedisNodes::Done& done) {
   const int slot = hash_slot(call->keys.front());
   const TimeMs deadline = Loop::now() + timeout;
@@ -100,7 +101,8 @@ void RedisCore::run(const CallPtr& call, DurationMs timeout, const RedisNodes::D
       apart);
 }
 
-// WAIT counts what its own connection has written.
+// Waits until replicas acknowledge the grant; otherwise releases it. WAIT counts only the writes of its own
+// connection, so it goes over the connection of the grant.
 void RedisCore::confirm(const CallPtr& call, const Value& grant, RedisNodes::Spot spot, TimeMs deadline,
                         const Link::Answered& done) {
   const int64_t within_ms = std::min(address_.ack_timeout.count, left_until(deadline).count);
@@ -130,12 +132,13 @@ void RedisCore::give_back(const CallPtr& call, const std::string& why, const Lin
       });
 }
 
-// A lease that has ended is forgotten, but one that has expired is to be cancelled yet.
+// Remembers the keys of a granted lease. Forgets a lease that has ended, but not one that expired, because
+// it must still be cancelled.
 void RedisCore::note_lease(const ScriptCall& call, const Value& value) {
   if (!std::string_view(call.script).starts_with("lease_")) return;
   const std::string& id = call.argv[0];
   if (call.script == "lease_grant") {
-    // Also where the answer is lost.
+    // Also if the answer is lost: the lease may have been granted.
     if (!is_grant(value) && value.kind != Kind::kLost) return;
     if (leases_.size() >= kMaxLeases) leases_.erase(leases_.begin());
     leases_[id] = call.keys;
@@ -187,7 +190,7 @@ void RedisCore::close() {
   if (pending_ > 0) self_ = shared_from_this();
 }
 
-// The last thing that whoever calls it does: it may end this.
+// Must be the last statement of its caller, because it may destroy this object.
 void RedisCore::end_pending() {
   if (--pending_ == 0) self_.reset();
 }

@@ -1,4 +1,4 @@
-// A Redis, or a Redis Cluster, whose locks are made by the scripts of redis-scripts/.
+// A link to a Redis or a Redis Cluster, where the scripts of redis-scripts/ implement locks.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,16 @@ namespace holdfast::client {
 
 class RedisCore;
 
-// Takes Holdfast's requests and gives Holdfast's replies; what Redis cannot do is answered with an error
-// that says so. A wait is made of attempts, one for each event of the key and one when a hold ends, of the
-// first of those who wait here for the same; its
-// grant is no SESSION hold: it is released by end(), unless a LOCK of the same owner has taken it over, and
-// what a process leaves that vanishes, ends with its ttl.
+// Accepts Holdfast's requests and gives Holdfast's replies. It answers requests that Redis cannot execute
+// with an error that says so.
 //
-// Lives on after its end until what it has asked for there is released, at most some seconds.
+// A wait consists of attempts: one for each event of the key, and one when a hold ends. Of the waits of
+// this link for the same key and mode, only the first makes these attempts. The grant of a wait is not a
+// SESSION hold: end() releases it, unless a LOCK of the same owner has taken it over. If the process
+// vanishes, the grant expires with its TTL.
+//
+// After its destruction the core of the link stays alive until its grants on Redis are released, for at
+// most a few seconds.
 class RedisLink final : public Link {
  public:
   RedisLink(Loop& loop, const Address& address);

@@ -1,4 +1,4 @@
-// What a RedisLink consists of.
+// The parts of a RedisLink.
 #pragma once
 
 #include <algorithm>
@@ -20,32 +20,33 @@ namespace holdfast::client {
 
 class RedisCore;
 
-// Whether an error has this code, or begins so.
+// Whether the value is an error that begins with `code`.
 inline bool has_code(const Value& value, std::string_view code) {
   return value.kind == Value::Kind::kError && std::string_view(value.text).starts_with(code);
 }
-// At least 1 ms, so that what is late already is still asked once.
+// Returns the time left until the deadline, at least 1 ms, so that a late request is still sent once.
 inline DurationMs left_until(TimeMs deadline) {
   return {std::max<int64_t>((deadline - Loop::now()).count, 1)};
 }
 
-// A LOCK that waits: listen first, then try, then sleep until something is heard or a hold ends. Of those
-// that wait here for the same, only the first of a line tries then: what it is refused, all are.
+// A LOCK that waits: it subscribes first, then makes an attempt, then sleeps until an event comes or a hold
+// ends. Waits of this link for the same key and mode form a line. Only the first of the line makes an
+// attempt after that, because Redis admits or refuses all of them alike.
 class RedisWait {
  public:
   RedisWait(RedisCore& core, WaitingLock lock, Link::Done done);
-  // Releases what it has got or may get, unless that was taken over.
+  // Releases the lock that it got or may still get, unless a LOCK took it over.
   ~RedisWait();
   RedisWait(const RedisWait&) = delete;
   RedisWait& operator=(const RedisWait&) = delete;
 
-  // A LOCK of its owner has been sent: whoever sent it has the hold now.
+  // A LOCK of the same owner was sent: the hold belongs to the sender now.
   void take_over() { granted_ = false; }
   const std::string& owner() const { return lock_.owner; }
-  // What is admitted alike: the key and the mode.
+  // The key and the mode. Redis admits or refuses waits with the same wish alike.
   using Wish = std::pair<std::string, Argv>;
   const Wish& wish() const { return wish_; }
-  // Now it is the first of its line.
+  // This wait is now the first of its line: makes an attempt.
   void lead();
 
  private:
@@ -59,17 +60,17 @@ class RedisWait {
   RedisCore& core_;
   const WaitingLock lock_;
   const Wish wish_;
-  Link::Done done_;  // null: answered
+  Link::Done done_;  // null after the answer
   const TimeMs until_;
-  TimeMs look_at_;          // a hold has ended; before the first event: there is no subscription
-  bool listening_ = false;  // there has been an event
+  TimeMs look_at_;          // when a hold ends; before the first event: timeout of the subscription
+  bool listening_ = false;  // the subscription is active
   bool tried_ = false;
-  bool trying_ = false;  // an attempt is under way,
-  bool again_ = false;   // and something has happened since
+  bool trying_ = false;  // an attempt is under way
+  bool again_ = false;   // an event came during the attempt: make another one
   bool granted_ = false;
   Link::Watch watch_ = 0;
   LoopTimer timer_;
-  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // ends with this
+  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // expires with this object
 };
 
 class RedisCore : public std::enable_shared_from_this<RedisCore> {
@@ -79,19 +80,21 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   void ask(const Argv& argv, DurationMs timeout, Link::Answered done);
   Link::Wait wait(const Argv& argv, const Link::Done& done);
   void end(Link::Wait wait);
-  // The link has gone: nothing is told any more.
+  // The link was destroyed: no callback is called any more.
   void close();
 
   Loop& loop() { return loop_; }
   Watcher& watcher() { return *watcher_; }
-  // An attempt of a wait, which may make a hold that has to be released. `done` must not rely on the wait.
+  // Makes an attempt for a wait. It may make a hold that must be released, so `done` is also called after
+  // the wait was destroyed.
   void attempt(const ScriptCall& call, const Link::Answered& done);
   void unlock(const std::string& key, const std::string& owner);
   void note_granted(RedisWait& wait) { granted_[wait.owner()] = &wait; }
   void forget_granted(const RedisWait& wait) { granted_.erase(wait.owner()); }
   void join_line(RedisWait& wait) { lines_[wait.wish()].push_back(&wait); }
   bool is_first(const RedisWait& wait) const { return lines_.at(wait.wish()).front() == &wait; }
-  // The next is the first then. Where the server is `lost`, each finds out for itself.
+  // Removes the wait from its line; if it was the first, the next one becomes the first. If the server is
+  // `lost`, every wait of the line makes an attempt of its own.
   void leave_line(RedisWait& wait, bool lost);
 
  private:
@@ -117,14 +120,14 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   const Address address_;
   RedisNodes nodes_;
   std::unique_ptr<Watcher> watcher_;
-  std::map<RedisWait::Wish, std::list<RedisWait*>> lines_;  // none is empty
-  std::map<std::string, RedisWait*> granted_;               // by owner; not yet taken over
+  std::map<RedisWait::Wish, std::list<RedisWait*>> lines_;  // no line is empty
+  std::map<std::string, RedisWait*> granted_;               // granted waits, by owner
   std::map<Link::Wait, std::unique_ptr<RedisWait>> waits_;
   Link::Wait last_wait_ = 0;
-  std::map<std::string, Argv> leases_;  // by id: the KEYS of those that were granted here
+  std::map<std::string, Argv> leases_;  // by id: the KEYS of the leases granted here
   bool closed_ = false;
-  size_t pending_ = 0;               // what has to be finished, also when the link has gone
-  std::shared_ptr<RedisCore> self_;  // then it keeps itself
+  size_t pending_ = 0;               // requests that must finish, also after close()
+  std::shared_ptr<RedisCore> self_;  // after close(), keeps this object alive for them
 };
 
 }  // namespace holdfast::client

@@ -1,5 +1,5 @@
-// LOCKS LIST on Redis, which has no list of locks: a step of SCAN on one master after the other, and a
-// script for each key that it finds. What is kept is one page.
+// LOCKS LIST on Redis, which has no list of locks: one step of SCAN on one master after the other, and a
+// script for each key found. The memory is that of one page.
 #include <utility>
 
 #include "client/transport/connection.h"
@@ -13,7 +13,8 @@ using Kind = Value::Kind;
 
 Value bulk(std::string text) { return {Kind::kBulk, 0, std::move(text), {}}; }
 
-// A key for which no lock can be: its token key would be in another slot, or is something else.
+// Whether the answer means that the key is not a lock or cannot be one: its token key would be in another
+// slot, or has another type.
 bool is_no_lock(const Value& value) {
   return value.kind == Kind::kNull || has_code(value, "CROSSSLOT ") || has_code(value, "WRONGTYPE ");
 }
@@ -26,8 +27,8 @@ struct RedisCore::Listing {
   std::string script;
   std::string next = "0";  // cursor
   Argv keys;
-  std::vector<Value> rows;  // of each key: an array where it is a lock
-  size_t open = 0;          // rows that were asked for
+  std::vector<Value> rows;  // one for each key: an array if the key is a lock
+  size_t open = 0;          // requested rows without an answer
   Value failure{Kind::kNull, 0, {}, {}};
 };
 
@@ -36,7 +37,7 @@ void RedisCore::list(const Translation& what, DurationMs timeout, Link::Answered
   page->done = std::move(done);
   page->deadline = Loop::now() + timeout;
   page->script = what.call.script;
-  // Another node has the slot now, with all keys or with more: it is gone through from its beginning.
+  // If another node has the slot now, it has at least the same keys: SCAN starts there from the beginning.
   const bool same = what.from.node == nodes_.owner_of(what.from.slot);
   Argv scan{"SCAN", same ? what.from.scan : "0"};
   scan.insert(scan.end(), what.call.argv.begin(), what.call.argv.end());
@@ -58,7 +59,7 @@ void RedisCore::hear_scan(const ListingPtr& page, int slot, const Value& value, 
   page->rows.resize(page->keys.size());
   if (page->keys.empty())
     return page->done({Kind::kArray, 0, {}, {bulk(page->next), {Kind::kArray, 0, {}, {}}}});
-  ask_row(page, 0);  // alone, so that the others find the script there
+  ask_row(page, 0);  // alone, so that the server knows the script for the other rows
 }
 
 void RedisCore::ask_row(const ListingPtr& page, size_t i) {

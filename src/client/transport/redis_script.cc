@@ -61,7 +61,7 @@ Translation wrong_arity(const std::string& command) {
   return refused("ERR wrong number of arguments for '" + command + "' command");
 }
 
-// `argv` from `key_at` on: the key, and what the script is given.
+// Translates a request on one key. `argv` has the key at `key_at`, and the script's arguments after it.
 Translation on_key(const char* script, const Argv& argv, size_t key_at, const std::string& command) {
   if (argv.size() <= key_at) return wrong_arity(command);
   const std::string& key = argv[key_at];
@@ -69,7 +69,7 @@ Translation on_key(const char* script, const Argv& argv, size_t key_at, const st
   return {Kind::kScript, {script, {key, note_key(key)}, {rest, argv.end()}}, {}};
 }
 
-// LEASE GRANT id ttl key value [key value ...]
+// Translates LEASE GRANT id ttl key value [key value ...].
 Translation grant_of(const Argv& argv) {
   if (argv.size() < 6 || argv.size() % 2 != 0) return wrong_arity("lease|grant");
   ScriptCall call{"lease_grant", {lease_key(argv[4], argv[2])}, {argv[2], argv[3]}};
@@ -96,7 +96,7 @@ Translation lease_of(const Argv& argv, const LeaseKeys& lease_keys) {
                  " is not possible on Redis: it only knows GRANT, CONFIRM, RENEW, CANCEL");
 }
 
-// LOCKS LIST cursor [MATCH pattern] [COUNT n]: SCAN has the same options, with the same errors.
+// Translates LOCKS LIST cursor [MATCH pattern] [COUNT n]. SCAN has the same options, with the same errors.
 Translation list_of(const Argv& argv) {
   if (argv.size() < 3) return wrong_arity("locks|list");
   const auto from = read_list_cursor(argv[2]);
@@ -105,7 +105,7 @@ Translation list_of(const Argv& argv) {
   for (size_t i = 0; i < options.size(); i += 2) {
     const std::string word = upper(options[i]);
     if ((word != "MATCH" && word != "COUNT") || i + 1 == options.size()) return refused("ERR syntax error");
-    // A hint, as it is for SCAN: each key that is looked at is a request.
+    // COUNT is a hint, as for SCAN. It is limited because each key found costs a request.
     if (word == "COUNT" && parse_int_in(options[i + 1], kMaxListed, INT64_MAX))
       options[i + 1] = std::to_string(kMaxListed);
   }
@@ -127,7 +127,7 @@ std::string lease_key(std::string_view first_key, std::string_view id) {
   return std::string("holdfast:lease:{").append(hash_tag(first_key)).append("}").append(id);
 }
 
-// "slot:scan:node"; a node's text has colons, too.
+// Returns "slot:scan:node". The node is last, because its text has colons, too.
 std::string text_of(const ListCursor& cursor) {
   return std::to_string(cursor.slot) + ":" + cursor.scan + ":" + cursor.node;
 }

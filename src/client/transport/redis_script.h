@@ -1,5 +1,5 @@
-// Holdfast's requests as calls of the scripts in redis-scripts/, which do the same on Redis: pure. What the
-// scripts take and answer stands in redis-scripts/README.md.
+// Translates Holdfast's requests to calls of the scripts in redis-scripts/, which do the same on Redis.
+// Pure functions. redis-scripts/README.md has the arguments and answers of the scripts.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ using Argv = std::vector<std::string>;
 
 std::string lease_key(std::string_view first_key, std::string_view id);
 
-// As it stands in redis-scripts/, by its name without .lua. Empty: there is none.
+// Returns the text of a script in redis-scripts/, by its name without .lua; empty if there is none.
 std::string_view script_file(std::string_view name);
 
 struct ScriptCall {
@@ -26,31 +26,31 @@ struct ScriptCall {
   Argv argv;
 };
 
-// By the script's digest; -NOSCRIPT where the server does not know it yet.
+// Returns a call by the script's digest. The server answers -NOSCRIPT if it does not know the script yet.
 Argv evalsha_of(const ScriptCall& call);
-// With its whole text, which the server then knows.
+// Returns a call with the script's whole text, which the server then remembers.
 Argv eval_of(const ScriptCall& call);
 
-// The KEYS that a lease was granted with; null: not known.
+// Returns the KEYS with which a lease was granted; null if the lease is unknown.
 using LeaseKeys = std::function<const Argv*(const std::string& id)>;
 
-// How far a LOCKS LIST has come: which node of a cluster, and where its SCAN goes on.
+// The position of a LOCKS LIST: the node of a cluster, and the cursor of its SCAN.
 struct ListCursor {
-  int slot = 0;      // the node that has it
-  std::string node;  // that has given `scan`, which means nothing to another one; empty: none yet
+  int slot = 0;      // a slot of the node
+  std::string node;  // the node that gave `scan`, which is valid only there; empty: none yet
   std::string scan = "0";
 };
-// As it is shown to whoever pages: "0" is the beginning. nullopt: it is none.
+// Parses and formats the cursor in requests and replies: "0" is the beginning. nullopt: not a cursor.
 std::optional<ListCursor> read_list_cursor(std::string_view text);
 std::string text_of(const ListCursor& cursor);
 
-// What is to be sent for a request.
+// The translation of a request.
 struct Translation {
   enum class Kind : uint8_t {
-    kScript,   // `call`
+    kScript,   // run `call`
     kList,     // SCAN from `from` on with `call.argv`, and `call.script` for each key found
-    kPlain,    // Redis has it, too: as it is
-    kRefused,  // `why`, with its code
+    kPlain,    // Redis has the same command: send the request unchanged
+    kRefused,  // not possible on Redis; `why` is the error with its code
   };
   Kind kind = Kind::kPlain;
   ScriptCall call;
@@ -60,14 +60,15 @@ struct Translation {
 
 Translation translate(const Argv& argv, const LeaseKeys& lease_keys);
 
-// A LOCK that may wait: Redis knows no waiting, so its client makes attempts.
+// A LOCK that may wait. Redis cannot wait for a lock, so its client makes attempts.
 struct WaitingLock {
-  ScriptCall attempt;  // one, with LEFT
+  ScriptCall attempt;  // the call of one attempt, with LEFT
   std::string key, owner;
-  Argv mode;          // SHARED, LIMIT n, or nothing: exclusive. Two with the same are admitted alike
-  DurationMs wait{};  // 0: for ever
+  Argv mode;          // SHARED, LIMIT n, or empty: exclusive. Waits with the same mode are admitted alike
+  DurationMs wait{};  // 0: no time limit
 };
-// SESSION has no meaning there and is left out. nullopt: it is no LOCK with WAIT.
+// Parses a LOCK with WAIT; nullopt for any other request. Leaves SESSION out, which has no meaning on
+// Redis.
 std::optional<WaitingLock> waiting_lock(const Argv& argv);
 
 ScriptCall unlock_call(const std::string& key, const std::string& owner);

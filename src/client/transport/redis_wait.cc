@@ -1,5 +1,5 @@
-// Waiting on Redis. Nothing is asked in vain: each attempt follows an event of the key, the end of a hold,
-// or the beginning of the subscription; or the one that stood before in the line has gone.
+// Waiting on Redis. There is no polling: each attempt follows an event of the key, the end of a hold, the
+// beginning of the subscription, or the end of the wait that was the first of the line.
 #include <algorithm>
 #include <utility>
 
@@ -23,7 +23,7 @@ RedisWait::RedisWait(RedisCore& core, WaitingLock lock, Link::Done done)
   timer_.set(std::min(until_, look_at_));
 }
 
-// An attempt that is under way releases for itself what it gets.
+// If an attempt is under way, its callback releases a grant.
 RedisWait::~RedisWait() {
   if (watch_ != 0) core_.watcher().unwatch(watch_);
   if (done_ != nullptr) core_.leave_line(*this, false);
@@ -31,9 +31,10 @@ RedisWait::~RedisWait() {
   if (granted_) core_.unlock(lock_.key, lock_.owner);
 }
 
-// The first is that the subscription stands: from here on nothing is missed. Each tries then, as it may be
-// a holder. A grant lets nobody in who wants to be alone, and a nearer end of the hold is told beside it;
-// to others a holder may have made place.
+// Handles an event. The first one says that the subscription is active: no event is missed from then on.
+// Each wait makes an attempt then, because its owner may already hold the lock. A "granted" event admits no
+// exclusive lock, and an earlier end of the hold comes as an event of its own. For the other modes, a
+// holder may have made room.
 void RedisWait::hear_event(const std::string& message) {
   listening_ = true;
   if (message.starts_with("granted ") && lock_.mode.empty()) return;
@@ -44,7 +45,7 @@ void RedisWait::hear_event(const std::string& message) {
   }
 }
 
-// What was heard before was not heeded.
+// Makes an attempt, because this wait ignored the events before it became the first.
 void RedisWait::lead() {
   if (trying_) {
     again_ = true;
@@ -61,7 +62,7 @@ void RedisWait::try_once() {
   core_.attempt(lock_.attempt, [this, life = std::weak_ptr(life_), core = &core_, key = lock_.key,
                                 owner = lock_.owner](const Value& value) {
     const bool alive = !life.expired();
-    // Where the answer was lost it may be held all the same.
+    // If the answer was lost, the lock may be held.
     const bool may_hold = value.kind == Value::Kind::kArray || value.kind == Value::Kind::kLost;
     if (may_hold && (!alive || value.kind == Value::Kind::kLost)) core->unlock(key, owner);
     if (alive) hear(value);
@@ -82,7 +83,7 @@ void RedisWait::hear(const Value& value) {
   sleep(core_.is_first(*this) ? reply.number : -1);
 }
 
-// Until the hold is sure to be over, by the server's clock in whole milliseconds.
+// Sleeps until the hold has certainly ended, by the server's clock in whole ms; negative: until an event.
 void RedisWait::sleep(int64_t left_ms) {
   look_at_ = left_ms < 0 ? kNever : saturating_add(Loop::now(), {std::min(left_ms, kMaxTtlMs) + 1});
   timer_.set(std::min(until_, look_at_));
@@ -94,7 +95,7 @@ void RedisWait::on_time() {
   try_once();
 }
 
-// It may end this.
+// Answers the wait. The callback may destroy this object.
 void RedisWait::answer(const Reply& reply) {
   timer_.set(kNever);
   core_.watcher().unwatch(std::exchange(watch_, 0));
@@ -110,7 +111,7 @@ void RedisCore::leave_line(RedisWait& wait, bool lost) {
   if (line->second.empty()) {
     lines_.erase(line);
   } else if (closed_) {
-    // All of them go.
+    // All waits end, so no other wait becomes the first.
   } else if (lost) {
     for (RedisWait* other : line->second) other->lead();
   } else if (was_first) {

@@ -1,5 +1,5 @@
-// A reply is built where it will stay: the root in the Core, each other value as the last element of its
-// array, which does not grow while that value is being read.
+// The reader builds a reply in its final place: the root in the Core, each other value as the last element
+// of its array. The array does not grow while that value is being read.
 #include "client/transport/reply_reader.h"
 
 #include <hiredis/read.h>
@@ -17,12 +17,12 @@ struct ReplyReader::Core {
   }
 
   static redisReplyObjectFunctions* makers();
-  // What hiredis' reader takes for lack of memory.
+  // Sets the error. Returns null, which hiredis' reader treats as lack of memory.
   void* refuse(const char* why) {
     error = why;
     return nullptr;
   }
-  // Where the value goes that the reader has come to.
+  // Returns the place of the value that the reader has reached.
   Value& place(const redisReadTask& task) {
     if (task.parent == nullptr) return root;
     return static_cast<Value*>(task.parent->obj)->elements.emplace_back();
@@ -34,8 +34,8 @@ struct ReplyReader::Core {
   const ReplyLimits limits;
   const std::unique_ptr<redisReader, void (*)(redisReader*)> hiredis;
   Value root;
-  size_t elements = 0;  // of the reply under way, announced,
-  size_t bytes = 0;     // and of its texts
+  size_t elements = 0;  // number of elements announced in the present reply
+  size_t bytes = 0;     // total size of the texts in the present reply
   std::string error;
 };
 
@@ -45,7 +45,7 @@ constexpr const char* kTooManyElements = "a reply of more elements than anybody 
 constexpr const char* kTooManyBytes = "a reply of more bytes than anybody asks for";
 constexpr const char* kLongLine = "protocol error, a line without end";
 
-// "Protocol error, ..." -> "protocol error, ...": it will stand inside a sentence.
+// Changes "Protocol error, ..." to "protocol error, ...", because the text becomes part of a sentence.
 std::string reason(std::string text) {
   if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1])) != 0)
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -76,7 +76,7 @@ void* ReplyReader::Core::make_string(const redisReadTask& task, std::string_view
   return &value;
 }
 
-// Room is made as elements come.
+// Makes an empty array. It allocates memory as the elements arrive, not for the announced size.
 void* ReplyReader::Core::make_array(const redisReadTask& task, size_t size) {
   if (size > limits.elements - elements) return refuse(kTooManyElements);
   elements += size;
@@ -85,7 +85,8 @@ void* ReplyReader::Core::make_array(const redisReadTask& task, size_t size) {
   return &value;
 }
 
-// Of a reply that is not complete. hiredis looks for the end of a line from its beginning each time.
+// Checks the limits of an incomplete reply. A long line is an error, because hiredis searches for the end
+// of a line from the line's beginning each time.
 void ReplyReader::Core::check_rest() {
   const size_t rest = hiredis->len - hiredis->pos;
   if (rest > limits.bytes - bytes) refuse(kTooManyBytes);
@@ -93,7 +94,8 @@ void ReplyReader::Core::check_rest() {
   if (std::memchr(hiredis->buf + hiredis->pos, '\n', limits.line_bytes) == nullptr) refuse(kLongLine);
 }
 
-// Never changed, though hiredis does not promise it. The values are the Core's: nothing is to be freed.
+// Returns the functions for hiredis. hiredis does not change them, although its interface does not promise
+// that. The Core owns the values, so freeObject does nothing.
 redisReplyObjectFunctions* ReplyReader::Core::makers() {
   static const auto kCore = [](const redisReadTask* task) { return static_cast<Core*>(task->privdata); };
   static redisReplyObjectFunctions functions = [] {

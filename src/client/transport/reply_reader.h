@@ -1,4 +1,4 @@
-// Replies out of bytes: hiredis' reader, made to build Values itself and to keep limits.
+// Parses replies from bytes, with hiredis' reader, which here builds Values directly and enforces limits.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace holdfast::client {
 
-// Of one reply, with all that is in it. What a server only announces must not cost memory, nor may one that
-// sends without end.
+// The limits of one reply with all its elements. Announced sizes must not allocate memory, and a server
+// that sends without end must not use unlimited memory.
 struct ReplyLimits {
   size_t elements = size_t{1} << 20;
   size_t bytes = size_t{512} << 20;
-  size_t line_bytes = size_t{64} << 10;  // of a status, an error, or the length of a bulk
+  size_t line_bytes = size_t{64} << 10;  // for a status, an error, or the length of a bulk
 };
 
 class ReplyReader {
@@ -26,12 +26,12 @@ class ReplyReader {
   ReplyReader(ReplyReader&&) noexcept;
   ReplyReader& operator=(ReplyReader&&) noexcept;
 
-  // Takes what the server sent, cut in any way; it is copied.
+  // Adds bytes from the server, split at any place; copies them.
   void feed(std::string_view bytes);
-  // The next reply. None: it needs more bytes, or what came is none, as error() says; nothing is read then
-  // any more.
+  // Returns the next reply; nullopt if more bytes are needed, or if the bytes are not a reply. In the
+  // second case error() has the reason, and the reader reads no more.
   std::optional<Value> next();
-  // Empty: there is none.
+  // Returns the error; empty if there is none.
   const std::string& error() const;
 
  private:

@@ -28,7 +28,8 @@ void on_lookup(uv_getaddrinfo_t* request, int error, addrinfo* found) noexcept {
   delete lookup;
 }
 
-// Also with the zone of a link-local address, as in fe80::1%eth0.
+// Parses a numeric address, also with the zone of a link-local address, as in fe80::1%eth0. Returns nullopt
+// for a name.
 std::optional<sockaddr_storage> numeric(const std::string& host, int port) {
   sockaddr_storage address{};
   if (uv_ip4_addr(host.c_str(), port, reinterpret_cast<sockaddr_in*>(&address)) == 0) return address;
@@ -36,7 +37,7 @@ std::optional<sockaddr_storage> numeric(const std::string& host, int port) {
   return std::nullopt;
 }
 
-// The port stands at the same place in both kinds.
+// Returns the address with this port, which has the same offset in IPv4 and IPv6 addresses.
 sockaddr_storage with_port(const addrinfo& found, int port) {
   sockaddr_storage address{};
   std::memcpy(&address, found.ai_addr, found.ai_addrlen);
@@ -95,7 +96,8 @@ void SocketConnection::on_time() {
   connect_next();
 }
 
-// Tries its addresses one after the other: "localhost" is often ::1 first, and the server at 127.0.0.1.
+// Tries the next address, until all have failed. "localhost" is often ::1 first, while the server listens
+// on 127.0.0.1 only.
 void SocketConnection::connect_next() {
   stream_.reset();
   while (next_ < addresses_.size()) {
@@ -145,7 +147,7 @@ void SocketConnection::send(const std::vector<std::string>& argv) {
     sizes.push_back(word.size());
     total += word.size();
   }
-  if (total > kMaxUnsentBytes) return stream_->give_up();  // hiredis counts it by an int
+  if (total > kMaxUnsentBytes) return stream_->give_up();  // hiredis has the size as an int
   char* request = nullptr;
   const int size =
       redisFormatCommandArgv(&request, static_cast<int>(argv.size()), words.data(), sizes.data());

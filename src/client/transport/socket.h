@@ -1,4 +1,4 @@
-// A connection over a socket: looks the server's name up, tries its addresses, formats requests, reads
+// A connection over a socket: looks up the server's name, tries its addresses, formats requests, reads
 // replies.
 #pragma once
 
@@ -24,7 +24,7 @@ class SocketConnection final : public Connection, private StreamUser {
   bool is_open() const override { return open_; }
   void send(const std::vector<std::string>& argv) override;
 
-  // For libuv's callback:
+  // For the callback of libuv:
   struct Lookup;
   void note_lookup(int error, const addrinfo* found);
 
@@ -41,15 +41,15 @@ class SocketConnection final : public Connection, private StreamUser {
   ConnectionUser& user_;
   const int port_;
   const StreamTls tls_;
-  std::vector<sockaddr_storage> addresses_;  // those before next_ were tried
+  std::vector<sockaddr_storage> addresses_;  // addresses before next_ were tried
   size_t next_ = 0;
   std::string why_;           // the last failure
   Lookup* lookup_ = nullptr;  // lives until libuv calls back
   Stream::Ptr stream_;
   ReplyReader reader_;
   bool open_ = false;
-  LoopTimer timer_;  // the next address is due: at once, or as this one does not answer
-  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // ends with this
+  LoopTimer timer_;  // tries the next address: at once, or because the present one does not answer
+  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // expires with this object
 };
 
 }  // namespace holdfast::client

@@ -1,5 +1,5 @@
-// libuv wants a handle's memory until its close callback has run, and the user may drop the stream from
-// within any callback: so it belongs to libuv, and points to its user while that cares.
+// libuv needs the memory of a handle until its close callback has run, and the user may drop the stream in
+// any callback. So the stream deletes itself in the last close callback, and user_ is null after the drop.
 #include "client/transport/stream.h"
 
 #include <netinet/in.h>
@@ -16,14 +16,14 @@
 namespace holdfast::client {
 namespace {
 
-// Memory that an idle stream may keep.
+// The most memory that an idle stream keeps.
 constexpr size_t kKeptBytes = size_t{16} << 10;
 
 constexpr const char* kClosed = "server closed the connection";
 
 Stream* self(const void* data) { return static_cast<Stream*>(const_cast<void*>(data)); }
 
-// Not by uv_buf_init(), which cuts the length to 32 bits.
+// Makes a uv_buf_t without uv_buf_init(), which truncates the length to 32 bits.
 uv_buf_t as_buf(const Buffer& buffer) {
   uv_buf_t buf;
   buf.base = const_cast<char*>(buffer.data());
@@ -37,7 +37,7 @@ void set_option(int fd, int level, int option, int value) {
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// With what to do about it.
+// Returns the text of a TLS failure, with advice.
 std::string tls_failure(const std::string& why, const std::string& name) {
   std::string text = "TLS: " + why;
   if (has(why, "self-signed") || has(why, "issuer certificate"))
@@ -74,7 +74,8 @@ int Stream::begin(const sockaddr& address) {
   return error;
 }
 
-// A machine that has vanished is noticed within half a minute, whether it owes an acknowledgement or not.
+// Sets the options with which the client detects a vanished machine within 30 s, with or without
+// unacknowledged bytes.
 void Stream::set_options() {
   uv_os_fd_t fd = -1;
   uv_fileno(reinterpret_cast<uv_handle_t*>(&tcp_), &fd);
@@ -86,7 +87,7 @@ void Stream::set_options() {
   set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 30000);  // ms
 }
 
-// A server that is not told of the end would take it for an attack that cuts the stream off.
+// Closes the stream, over TLS with a close message. Without it the server would assume a truncation attack.
 void Stream::close() {
   user_ = nullptr;
   if (tls_ && tls_->is_open() && !writing_) {
@@ -115,7 +116,7 @@ void Stream::opened(int status) {
   flush_later();
 }
 
-// --- in ---
+// --- input ---
 
 void Stream::on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf) noexcept {
   auto& buffer = self(handle->data)->loop_.core().read_buffer;
@@ -143,7 +144,7 @@ void Stream::take_encrypted(std::string_view bytes) {
   if (user_ == nullptr) return;
   if (!good) {
     plain_out_.clear();
-    flush();  // why, for the server
+    flush();  // sends the TLS alert with the reason to the server
     end(tls_failure(tls_->error(), name_));
   } else if (tls_->state() == TlsSession::State::kEnded) {
     end(kClosed);
@@ -163,8 +164,9 @@ void Stream::end(const std::string& why) {
   user_->stream_end(why);
 }
 
-// Not from within the user's call, nor at the end of a turn, when what others write behind it would have to
-// wait: it is told when the loop sees the socket's end.
+// Ends the stream later: the user gets stream_end() when the loop sees the end of the socket. The call must
+// not come from within a call of the user, nor at the end of a loop iteration, where it would delay the
+// writes of other streams.
 void Stream::end_soon(std::string why) {
   if (!why_.empty()) return;
   why_ = std::move(why);
@@ -172,7 +174,7 @@ void Stream::end_soon(std::string why) {
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(&tcp_), &fd) == 0) ::shutdown(fd, SHUT_RDWR);
 }
 
-// --- out ---
+// --- output ---
 
 void Stream::write(std::string_view bytes) {
   if (ended_ || !why_.empty()) return;
@@ -193,15 +195,15 @@ void Stream::on_turn_end(uv_prepare_t* handle) noexcept {
   self(handle->data)->flush();
 }
 
-// All of a turn together, as each record costs.
+// Encrypts all bytes of a loop iteration together, because each TLS record has a cost.
 void Stream::encrypt() {
   if (plain_out_.empty()) return;
   if (!tls_->write(plain_out_.view(), queued_)) end_soon(tls_failure(tls_->error(), name_));
   plain_out_.reset(kKeptBytes);
 }
 
-// What the system does not take at once, libuv sends later; so it does where that failed, as it tells what
-// has happened from a callback.
+// Writes the queued bytes. libuv sends later the bytes that the kernel does not take at once. It also gets
+// the bytes after an error, because it reports the error in a callback.
 void Stream::flush() {
   if (writing_) return;
   if (tls_) encrypt();

@@ -1,5 +1,5 @@
-// One TCP connection as bytes, over TLS where it is wanted: connects to one address, reads, writes. What is
-// written in one turn of the loop leaves at its end, together.
+// One TCP connection as bytes, optionally over TLS: connects to one address, reads, writes. All bytes
+// written in one loop iteration are sent together at its end.
 #pragma once
 
 #include <uv.h>
@@ -14,24 +14,25 @@
 
 namespace holdfast::client {
 
-// To whom a stream tells what happens. Each call may drop the stream.
+// The callbacks of a stream. Each may drop the stream.
 class StreamUser {
  public:
   virtual ~StreamUser() = default;
   virtual void stream_open() = 0;
-  // The bytes are there for the time of the call.
+  // `bytes` is valid during the call.
   virtual void stream_read(std::string_view bytes) = 0;
-  // It is over, or never began, and may only be dropped now.
+  // The stream ended or failed to open. The user may now only drop it.
   virtual void stream_end(const std::string& why) = 0;
 };
 
-// Without a context: not over TLS.
+// The TLS settings of a stream.
 struct StreamTls {
-  std::shared_ptr<const TlsContext> context;
-  std::string name;  // that the server's certificate must have
+  std::shared_ptr<const TlsContext> context;  // null: no TLS
+  std::string name;                           // the name that the server's certificate must have
 };
 
-// Lives on after its owner has dropped it, until libuv has closed its handles; nothing is told any more.
+// After its owner has dropped it, the stream exists until libuv has closed its handles, but calls no
+// callback of its user.
 class Stream {
  public:
   struct Drop {
@@ -39,17 +40,18 @@ class Stream {
   };
   using Ptr = std::unique_ptr<Stream, Drop>;
 
-  // Begins to connect. Null where that fails at once: then `why` says why.
+  // Begins to connect. Returns null if that fails at once; then `why` has the reason. `user` is not owned.
   static Ptr connect(Loop& loop, const sockaddr& address, const StreamTls& tls, StreamUser& user,
                      std::string& why);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  // The server has accepted it; where it is not open yet, that is up to TLS.
+  // Whether the server has accepted the connection. If it is not open yet, the TLS handshake is not
+  // complete.
   bool is_accepted() const { return accepted_; }
-  // Only while it is open, which it is from stream_open() on.
+  // Writes bytes; only while the stream is open, from stream_open() on.
   void write(std::string_view bytes);
-  // Ends it, soon, as there is too much to send.
+  // Ends the stream soon, because too many bytes wait to be sent.
   void give_up() { end_soon("the server does not take what is sent"); }
 
  private:
@@ -78,21 +80,21 @@ class Stream {
   void end_soon(std::string why);
 
   Loop& loop_;
-  StreamUser* user_;  // null: dropped
+  StreamUser* user_;  // null after the drop
   uv_tcp_t tcp_{};
-  uv_prepare_t turn_end_{};  // runs while there is something to be flushed
-  int handles_ = 2;          // that libuv has not closed
+  uv_prepare_t turn_end_{};  // end of the loop iteration; active while there are bytes to flush
+  int handles_ = 2;          // handles that libuv has not closed
   uv_connect_t connect_{};
   uv_write_t write_{};
-  std::unique_ptr<TlsSession> tls_;  // null: none
-  const std::string name_;           // of the server's certificate
-  Buffer plain_in_, plain_out_;      // decrypted, and to be encrypted
-  Buffer queued_;                    // to be sent at the end of the turn, or behind
-  Buffer sending_;                   // what the system has not taken at once
+  std::unique_ptr<TlsSession> tls_;  // null: no TLS
+  const std::string name_;           // the name in the server's certificate
+  Buffer plain_in_, plain_out_;      // decrypted bytes, and bytes to encrypt
+  Buffer queued_;                    // to send at the end of the loop iteration, or after sending_
+  Buffer sending_;                   // bytes that the kernel did not take at once
   bool writing_ = false;             // write_ is under way
   bool accepted_ = false;
   bool ended_ = false;
-  std::string why_;  // it is about to end
+  std::string why_;  // not empty: the stream ends soon, for this reason
 };
 
 }  // namespace holdfast::client

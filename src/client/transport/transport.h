@@ -2,8 +2,8 @@
 // functions except post() and the clocks are for that thread only, and assert it. Only the link knows the
 // kind of its server.
 //
-// A function never calls a callback before it returned to the caller that gave it the callback. A callback
-// may call any function here, and may destroy the object that calls it.
+// No function calls a callback that it was given before it returns. A callback may call any function here,
+// and may destroy the object that calls it.
 #pragma once
 
 #include <functional>

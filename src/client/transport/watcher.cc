@@ -1,7 +1,7 @@
-// Each watch() sends a SUBSCRIBE (for a pattern a PSUBSCRIBE), also where its channel is subscribed
-// already, as the confirmation says from when messages are sure to come. With SUBSCRIBE, UNSUBSCRIBE,
-// SUBSCRIBE under way that is the last confirmation and not the first: so they are counted. And as it is
-// always answered, it also is how a connection is asked whether it lives.
+// Each watch() sends a SUBSCRIBE (for a pattern a PSUBSCRIBE), also if its channel is already subscribed:
+// the confirmation says from when messages certainly come. If SUBSCRIBE, UNSUBSCRIBE and SUBSCRIBE are
+// under way, that is the last confirmation and not the first. So the watcher counts them. A SUBSCRIBE is
+// always answered, so it also tests whether a connection is alive.
 #include "client/transport/watcher.h"
 
 #include <utility>
@@ -12,7 +12,8 @@
 namespace holdfast::client {
 namespace {
 
-// ["message", channel, text], ["pmessage", pattern, channel, text], ["subscribe", channel, number]
+// Whether the value is ["message", channel, text], ["pmessage", pattern, channel, text] or
+// ["subscribe", channel, number].
 bool is_notice(const Value& value) {
   const auto& parts = value.elements;
   const auto is_text = [&](size_t i) { return parts[i].kind == Value::Kind::kBulk; };
@@ -69,7 +70,8 @@ void Watcher::unwatch(Link::Watch watch) {
   timer_.set(kNever);
 }
 
-// While a connection is being made there is no alarm, as that has a limit of its own.
+// Connects, tests the connection, or closes it. The timer is not set while a connection opens, because that
+// has a limit of its own.
 void Watcher::on_time() {
   if (!connection_) {
     connection_ = open_connection(loop_, where_(), *this);
@@ -103,7 +105,7 @@ void Watcher::broke(std::string why) {
   }
   std::erase_if(channels_, [](const auto& entry) { return entry.second.subscribers.empty(); });
   timer_.set(backoff_.until());
-  const auto told = lost_;  // copies: it may end all this
+  const auto told = lost_;  // copies, because the callback may destroy this object
   const std::string reason = backoff_.why();
   if (told) told(reason);
 }
@@ -140,7 +142,7 @@ void Watcher::confirm(const Topic& topic) {
   tell(topic, fresh, topic.name, "");
 }
 
-// Whoever is told may begin and end watches, or end all this.
+// Calls the subscribers. A callback may add and remove watches, or destroy this object.
 void Watcher::tell(const Topic& topic, const std::vector<Link::Watch>& whom, const std::string& channel,
                    const std::string& message) {
   const std::weak_ptr<const bool> life = life_;

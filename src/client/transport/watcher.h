@@ -1,4 +1,4 @@
-// Subscriptions over one connection, which lives while there are any.
+// Subscriptions over one connection, which is open while there are subscriptions.
 #pragma once
 
 #include <compare>
@@ -14,43 +14,43 @@
 
 namespace holdfast::client {
 
-// A subscription that is silent for so long is asked whether it lives,
+// After so long without a message, the watcher tests the connection.
 inline constexpr DurationMs kQuiet{5000};
-// and made anew where no answer comes in so long.
+// If the test has no answer for so long, the watcher reconnects.
 inline constexpr DurationMs kNoAnswer{5000};
 
 class Watcher final : public ConnectionUser {
  public:
   using Told = std::function<void(const std::string&)>;
 
-  // `where`: to connect to next; asked for each connection.
+  // Returns the address to connect to; called for each connection.
   using Where = std::function<Address()>;
 
   Watcher(Loop& loop, Where where, DurationMs quiet = kQuiet, DurationMs no_answer = kNoAnswer);
   Watcher(Loop& loop, const Address& address, DurationMs quiet = kQuiet, DurationMs no_answer = kNoAnswer)
       : Watcher(loop, Where([address] { return address; }), quiet, no_answer) {}
 
-  // As Link's.
+  // The functions of Link.
   Link::Watch watch(const std::string& channel, Told told);
   Link::Watch watch_pattern(const std::string& pattern, Link::ToldOf told);
   void unwatch(Link::Watch watch);
   void on_loss(std::function<void(const std::string& why)> told) { lost_ = std::move(told); }
 
  private:
-  // What is subscribed to: a channel, or a pattern of channels.
+  // The subject of a subscription: a channel, or a pattern of channels.
   struct Topic {
     bool is_pattern = false;
     std::string name;
     auto operator<=>(const Topic&) const = default;
   };
   struct Subscriber {
-    std::shared_ptr<const Link::ToldOf> told;  // shared: it may end itself while it is called
+    std::shared_ptr<const Link::ToldOf> told;  // shared, because it may remove itself while it runs
     bool active = false;
   };
-  // It goes when there are neither subscribers nor confirmations to come.
+  // Removed when it has no subscribers and no outstanding confirmations.
   struct Channel {
     std::map<Link::Watch, Subscriber> subscribers;
-    int unconfirmed = 0;  // SUBSCRIBEs that were sent
+    int unconfirmed = 0;  // SUBSCRIBEs sent and not confirmed
   };
 
   void opened() override;
@@ -67,16 +67,16 @@ class Watcher final : public ConnectionUser {
   Loop& loop_;
   const Where where_;
   std::map<Topic, Channel> channels_;
-  std::map<Link::Watch, Topic> names_;  // the topic of each
+  std::map<Link::Watch, Topic> names_;  // the topic of each watch
   Link::Watch last_ = 0;
   std::function<void(const std::string& why)> lost_;
   std::unique_ptr<Connection> connection_;
   Backoff backoff_;
   const DurationMs quiet_;
   const DurationMs no_answer_;
-  bool asked_ = false;  // and nothing was heard since
-  LoopTimer timer_;     // to connect; of an open connection, to ask or to give it up
-  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // ends with this
+  bool asked_ = false;  // a SUBSCRIBE was sent, and no message came since
+  LoopTimer timer_;     // to connect; for an open connection, to test or to close it
+  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // expires with this object
 };
 
 }  // namespace holdfast::client
