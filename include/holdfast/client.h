@@ -45,7 +45,7 @@ struct RetryBackoff {
   milliseconds longest{10000};  // at least `first`
 };
 
-// How to acquire a lock and keep it. Each function that takes LockOptions throws std::invalid_argument if a
+// Settings of an acquisition and of the hold. The functions of Client throw std::invalid_argument if a
 // value is out of range.
 struct LockOptions {
   static constexpr milliseconds kShortestTtl{10};
@@ -75,9 +75,9 @@ struct LockOptions {
   std::function<void(const Result&)> on_attempt_failed;
   // A client asks the holder for the lock, by LOCKS REVOKE. The hold stays valid.
   std::function<void()> on_revoke_requested;
-  // The next two say how a waiting call repeats its attempts where no server queue is available: servers
-  // are unreachable, or the server is Redis. If either is set, a wait on Redis consists of such attempts;
-  // otherwise it follows the events of the key.
+  // The next two set how a wait repeats its attempts if no server queue is available: servers are
+  // unreachable, or the server is Redis. If either is set, a wait on Redis consists of such attempts.
+  // Otherwise it follows the events of the key.
   uint32_t max_attempts = 0;  // attempts that a wait begins; 0: the address's `attempts`, or no limit
   std::optional<RetryBackoff> backoff;  // none: the address's, or a random min-wait to max-wait
 };
@@ -93,9 +93,8 @@ class HoldCore;
 
 // A lock that this program holds. The destructor releases it without waiting for the answer.
 //
-// Thread safety: any thread may call any function at any time, except moving and destroying. A Hold keeps
-// what it needs of its Client, so it may outlive the Client; the lock is released when the Client is
-// destroyed.
+// Thread safety: any thread may call any function at any time, except moving and destroying.
+// Ownership: a Hold may outlive its Client, but the destructor of the Client releases the lock.
 class Hold {
  public:
   Hold() = default;  // holds nothing
@@ -169,8 +168,7 @@ class Client {
   //   redis://host:port                   an unmodified Redis, by scripts; the default port is 6379. Also
   //                                       allowed as a server of a quorum
   //   redis-cluster://h1,h2               a Redis Cluster, by some of its nodes
-  //   holdfasts://, rediss://, rediss-cluster://   the same over TLS; in a quorum, for each server
-  //   separately
+  //   holdfasts://, rediss://, rediss-cluster://   the same over TLS; in a quorum, per server
   // A login precedes a host: user:password@, or :password@ for the server's default user. Write %25 for %,
   // %2c for a comma, %2f for /, %3a for :, %3f for ? and %40 for @. A login after quorum:// is for all
   // servers without one; a login after the scheme of a server (quorum://holdfast://user:password@h1,h2) is
@@ -186,19 +184,18 @@ class Client {
   //   rfactor     how many of the servers store a key (all)
   //   wquorum, rquorum     how many servers must grant an exclusive and a shared lock (a majority)
   //   acks, ack-timeout    how many replicas of each Redis must acknowledge a grant (none), within how many
-  //                        ms (half of timeout); otherwise the grant is released, and the result is
-  //                        kRefused
+  //                        ms (half of timeout); otherwise the result is kRefused, after a release
   //   tls=yes     TLS for all servers
-  //   cacert, cacertdir    a file, a directory: certificate authorities that the client trusts (the
-  //   system's) cert, key   files: the certificate and key of this client, for servers that require one sni
-  //   the name that the servers' certificates must have (the host's) insecure    verifies no certificate: a
-  //   machine in the middle can pose as the server
+  //   cacert, cacertdir    a file, a directory: the trusted certificate authorities (the system's)
+  //   cert, key   files: the certificate and key of this client, for servers that require one
+  //   sni         the name that the servers' certificates must have (the host's)
+  //   insecure    verifies no certificate: a machine in the middle can pose as the server
   // A counted lock needs all servers of its key: with fewer, different quorums could together admit more
   // holders than its limit. Redis has no queue of waiters. If a process with a lock on Redis vanishes, its
   // lock there expires with its TTL.
   // All clients of a process that name the same embedded engine share it. The engine ends with the last of
-  // them, and all its holds end, also those after leave(). The tokens of the next engine of that name are
-  // larger; in the next process, they are if the clock was not set back. A child of fork() has engines of
+  // them. All its holds end with it, also those after leave(). The tokens of the next engine are larger. In
+  // the next process they are larger, too, unless the clock was set back. A child of fork() has engines of
   // its own.
   // Throws std::invalid_argument if the text, or a file that it names, is wrong; the message says what is
   // wrong and what is valid. Throws std::system_error if the process can open no more files or start no

@@ -1,5 +1,5 @@
 // Leases: several documents at once, all or none. A lease stores a document under each of several free
-// keys, for a limited time. To confirm the lease makes its documents permanent; to cancel it removes them.
+// keys, for a limited time. Then confirm() makes the documents permanent, or cancel() removes them.
 //
 //   holdfast::Leases leases(client);
 //   holdfast::Lease lease = leases.lease({{"seat/12", "alice"}, {"seat/13", "alice"}});
@@ -7,9 +7,9 @@
 //   lease.confirm();  // otherwise both seats are free again, at the latest when the time is over
 //
 // All functions wait for the store's answer, except those that read the state and the destructor of Lease.
-// The waiting ones throw std::logic_error on the client's own thread. After fork() a child process must not
-// use the objects of its parent: calls there throw std::logic_error, and destroying them there does
-// nothing.
+// With a Holdfast server, the functions that wait throw std::logic_error on the client's own thread. After
+// fork() a child process must not use the objects of its parent: calls there throw std::logic_error, and
+// destroying them there does nothing.
 #pragma once
 
 #include <chrono>

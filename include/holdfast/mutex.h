@@ -44,8 +44,9 @@ class Mutex {
 
   // Waits without a time limit until the calling thread has the lock. Throws Error if that fails.
   void lock();
-  // Return true if the calling thread has the lock now. Return false if other holders have it, and after
-  // any other failure. `wait` is rounded up to whole milliseconds, and is at most about 100 years.
+  // The next three return true if the calling thread has the lock now. They return false if other holders
+  // have it, and after any other failure. try_lock() makes one attempt; the others wait for the given time,
+  // rounded up to whole milliseconds, at most 36500 days.
   bool try_lock() { return take(client_->try_lock(key_, options_)); }
   template <class Rep, class Period>
   bool try_lock_for(std::chrono::duration<Rep, Period> wait) {

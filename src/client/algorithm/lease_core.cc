@@ -332,8 +332,9 @@ void LeaseCore::cancel() {
 
 // --- removal ---
 
-// Removes the documents and returns the answers. If the store throws for all of them, each document is
-// removed by a call of its own, so that one bad document does not keep the others in the store.
+// Removes the documents and returns the answers. If the store throws for all of
+// them, removes each document by a call of its own. So one bad document does not keep the others in the
+// store.
 LeaseCore::Told LeaseCore::remove(const std::vector<Document>& documents) {
   const auto ask = [&](const std::vector<Document>& some) {
     return Told::of(some.size(),

@@ -165,8 +165,8 @@ Outcome Redlock::why_failed(TimeMs now) const {
 
 // Returns the server whose queue to use; null if there is none. All waiters must choose the same server, so
 // it is the first available one. Exception: this server granted the wait without success, while another
-// server has a holder. Then the holder has no hold on the first server, and cannot heal it as long as the
-// waiters there get the lock one after the other. The wait moves to the server that has the holder.
+// server has a holder. Then the holder has no hold on the first server. It cannot heal that server as long
+// as the waiters there get the lock one after the other. The wait moves to the server that has the holder.
 std::optional<size_t> Redlock::queue_server() const {
   const auto there = std::find_if(servers_.begin(), servers_.end(), [this](const Standing& s) {
     return s.lock == Vote::kNo || (s.lock == Vote::kYes && config_.servers > 1);

@@ -50,7 +50,7 @@ client::RedlockConfig config_of(const client::Place& place, std::optional<millis
   client::RedlockConfig config;
   config.servers = place.replicas;
   config.quorum = quorum_of(place, options.mode);
-  // Servers without a shared hold can admit further readers; only a writer is excluded.
+  // A shared hold excludes only writers, which need the write quorum. The other holds exclude readers, too.
   const bool shared = options.mode == Mode::kSharedLock;
   config.breach = shared ? place.write_quorum : std::min(place.write_quorum, place.read_quorum);
   config.ttl = {options.ttl.count()};

@@ -12,7 +12,7 @@
 
 namespace holdfast::client {
 
-// How long a server may take to accept a connection, total over all of its addresses, and how long an open
+// How long a server may take to accept a connection, total over all of its addresses. Also how long an open
 // connection may leave all requests without an answer.
 inline constexpr DurationMs kSilence{5000};
 // The most bytes that may wait to be sent; beyond it the connection ends.

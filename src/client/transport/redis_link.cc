@@ -22,7 +22,7 @@ bool is_grant(const Value& value) { return reply_of(value).kind == Reply::Kind::
 
 // Whether the call makes or ends a hold or a lease. These calls share one connection and keep their order,
 // because a release must not come before the request that may have made the hold. The other calls, above
-// all renewals, use another connection, so that they are not delayed by a WAIT.
+// all renewals, use another connection, so that no WAIT delays them.
 bool makes_or_ends(const ScriptCall& call) {
   constexpr std::array<std::string_view, 5> kThese{"lock", "unlock", "lease_grant", "lease_confirm",
                                                    "lease_cancel"};

@@ -1,5 +1,5 @@
-// Waiting on Redis. There is no polling: each attempt follows an event of the key, the end of a hold, the
-// beginning of the subscription, or the end of the wait that was the first of the line.
+// Waiting on Redis. There is no polling: each attempt has a cause. The causes are an event of the key, the
+// end of a hold, the beginning of the subscription, and the end of the wait that was first in the line.
 #include <algorithm>
 #include <utility>
 

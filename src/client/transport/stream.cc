@@ -164,9 +164,9 @@ void Stream::end(const std::string& why) {
   user_->stream_end(why);
 }
 
-// Ends the stream later: the user gets stream_end() when the loop sees the end of the socket. The call must
-// not come from within a call of the user, nor at the end of a loop iteration, where it would delay the
-// writes of other streams.
+// Ends the stream later: the user gets stream_end() when the loop sees the end of the socket. stream_end()
+// must not run within a call of the user. It must not run at the end of a loop iteration either, where it
+// would delay the writes of other streams.
 void Stream::end_soon(std::string why) {
   if (!why_.empty()) return;
   why_ = std::move(why);
