@@ -43,8 +43,12 @@ ssize_t read_byte(int fd, char& byte) {
 }  // namespace
 
 void hide_arguments(int argc, char** argv) {
-  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i)
-    client::hide_logins({argv[i], std::strlen(argv[i])});
+  bool is_address = false;
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const bool names_servers = std::string_view(argv[i]) == "--servers";
+    client::hide_logins({argv[i], std::strlen(argv[i])}, is_address);
+    is_address = names_servers;
+  }
 }
 
 std::string read_password(const std::string& file) {

@@ -207,12 +207,52 @@ TEST_CASE("place: files for TLS are read when it is opened, and what is wrong wi
   CHECK(place.servers.at(1).tls_context == place.servers.at(2).tls_context);
 }
 
+TEST_CASE("place: without a scheme one server is holdfast://, and several are quorum://") {
+  CHECK(parse_place("lock.example").names() == std::vector<std::string>{"lock.example:7379"});
+  CHECK(parse_place("10.0.0.1:1").names() == std::vector<std::string>{"10.0.0.1:1"});
+  CHECK(parse_place("[::1]").names() == std::vector<std::string>{"[::1]:7379"});
+  CHECK(parse_place("redis:6379").names() == std::vector<std::string>{"redis:6379"});  // a host
+  CHECK_FALSE(parse_place("redis:6379").servers.at(0).redis);
+  CHECK(parse_place("h?timeout=50&tls=yes").server_timeout.count == 50);
+  CHECK(parse_place("h?timeout=50&tls=yes").servers.at(0).tls);
+  const Place some = parse_place("a,b:1,redis://c,holdfasts://d?rfactor=3&wquorum=3");
+  CHECK(some.names() == std::vector<std::string>{"a:7379", "b:1", "c:6379", "d:7379"});
+  CHECK(some.replicas == 3);
+  CHECK(some.write_quorum == 3);
+  CHECK(some.servers.at(2).redis);
+  CHECK(some.servers.at(3).tls);
+  CHECK(parse_place("a,b,c").write_quorum == 2);
+}
+
+TEST_CASE("place: what is wrong with an address without a scheme is named, with an example") {
+  const auto says = [](const char* text, const char* part, const char* example) {
+    CAPTURE(text);
+    const std::string why = refusal(text);
+    CHECK_MESSAGE(why.find(part) != std::string::npos, why);
+    CHECK_MESSAGE(why.find(example) != std::string::npos, why);
+  };
+  says("", "no name", "10.0.0.5:7379");
+  says(":7379", "no name", "10.0.0.5:7379");
+  says("7379", "\"7379\" is a port without a host", "127.0.0.1:7379");
+  says("a:7379, b:7379", "\" b\" has a blank", "10.0.0.5:7379");
+  says("a/7379", "\"a/7379\" has a \"/\"", "10.0.0.5:7379");
+  says("a:0", "\"0\" is no port", "10.0.0.5:7379");
+  says("a,b:70000", "\"70000\" is no port", "10.0.0.5:7379");
+  says("::1:7379", "no name", "[::1]:7379");
+  says("a,,b", "no name", "10.0.0.5:7379");
+  says("a,b,", "behind the last comma", "");
+  says("a,b,a", "\"a:7379\" is there twice", "");
+  says("me@h", "user:password@", "app:password@10.0.0.5:7379");
+  says("ftp://h", "\"ftp://\" is no scheme", "holdfast://");
+  says("Holdfast://h", "\"Holdfast://\" is no scheme", "holdfast://");
+  says("a?ttl=3", "no setting \"ttl\"", "rfactor");
+}
+
 TEST_CASE("place: what is wrong is said") {
-  CHECK(refusal("embedded").find("begin with") != std::string::npos);
+  CHECK(refusal("embedded").find("with its colon") != std::string::npos);
   CHECK(refusal("embedded:?timeout=50").find("no settings") != std::string::npos);
   CHECK(refusal("embedded://jobs").find("without slash") != std::string::npos);
   CHECK(refusal("embedded:a,b").find("without slash") != std::string::npos);
-  CHECK(refusal("localhost:7379").find("begin with holdfast://") != std::string::npos);
   CHECK(refusal("holdfast://").find("no name") != std::string::npos);
   CHECK(refusal("holdfast://:7379").find("no name") != std::string::npos);
   CHECK(refusal("holdfast://h:0").find("no port") != std::string::npos);

@@ -36,8 +36,8 @@ std::string refusal(const std::string& text) {
 }
 
 // As the command overwrites it in its own arguments.
-std::string hidden(std::string word) {
-  hide_logins(word);
+std::string hidden(std::string word, bool is_address = false) {
+  hide_logins(word, is_address);
   return word;
 }
 
@@ -120,8 +120,13 @@ TEST_CASE("login: no error shows a password, nor a part of it, also where the ad
                            "holdfast://h:1?password=secret&timeout=x",
                            "redis://me:secret@h/2",
                            "ftp://me:secret@h",
-                           "me:secret@h",
+                           "me:secret@h/x",
+                           "me:secret@h:x",
+                           "me:se,secret@h",
+                           "me:secret@h1, h2",
+                           "me:secret@7379",
                            ":secret",
+                           "me:secret",
                            "secret@h",
                            "holdfast://:secret@h?password=secret",
                            "holdfast://me:secret@h?cacert=x",
@@ -177,6 +182,21 @@ TEST_CASE("login: in the arguments of a process it is overwritten, whatever it h
     CHECK(hidden(word) == word);
 }
 
+TEST_CASE("login: an address without a scheme has it at the same places, and it is overwritten as well") {
+  CHECK(logins("me:pw@h:1") == "me/pw");
+  CHECK(logins(":pw@[::1]:1") == "/pw");
+  CHECK(logins("h?user=me&password=pw") == "me/pw");
+  CHECK(logins("me:pw@a,b,c") == "me/pw me/pw me/pw");
+  CHECK(logins("a,me:pw@b,redis://c") == "/ me/pw /");
+  CHECK(hidden("--servers=me:pw@h:7") == "--servers=*****@h:7");
+  CHECK(hidden("--servers=h?password=pw&timeout=5") == "--servers=h?password=**&timeout=5");
+  CHECK(hidden("me:pw@h:7", true) == "*****@h:7");
+  CHECK(hidden("me:pw@h,redis://b", true) == "*****@h,redis://b");
+  CHECK(hidden("h?user=me&password=pw", true) == "h?user=me&password=**");
+  CHECK(hidden("holdfast://me:pw@h:7", true) == "holdfast://*****@h:7");
+  CHECK(hidden("h:7379", true) == "h:7379");
+}
+
 TEST_CASE("login: a refusal of the login says what to do, other errors are as the server has them") {
   for (const char* error : {"NOAUTH Authentication required.", "WRONGPASS invalid", "NOPERM this user",
                             "ERR AUTH <password> called without any password configured"}) {
@@ -186,6 +206,12 @@ TEST_CASE("login: a refusal of the login says what to do, other errors are as th
   }
   CHECK_FALSE(is_login_refusal("RECOVERING locks"));
   CHECK(with_advice("ERR unknown command") == "ERR unknown command");
+  CHECK(with_advice("connection refused") == "connection refused");
+  for (const char* why : {"protocol error, got \"H\" as reply type byte", "no answer in 1000 ms",
+                          "no connection in 1000 ms", "unknown node or service", "temporary failure"}) {
+    CHECK_FALSE(is_login_refusal(why));
+    CHECK(with_advice(why).starts_with(std::string(why) + " ("));
+  }
 }
 
 }  // namespace holdfast::client

@@ -1,9 +1,10 @@
 // The grammar:
-//   place    = ( holdfast [ login ] server | redis [ login ] server
-//              | "quorum://" [ login ] member { "," member }        this login is of all members without
+//   place    = ( [ holdfast ] [ login ] server | redis [ login ] server
+//              | [ "quorum://" ] [ login ] member { "," member }     this login is of all members without
 //              one | cluster [ login ] server { "," server } ) [ "?" setting { "&" setting } ]
 //            | "embedded:" [ name ]
 //   holdfast = "holdfast://" | "holdfasts://"         the second each time is over TLS
+//   Without a scheme one server is holdfast://, and several are quorum://.
 //   redis    = "redis://" | "rediss://"
 //   cluster  = "redis-cluster://" | "rediss-cluster://"
 //   member   = holdfast [ login ] server | redis [ login ] server | [ login ] server
@@ -41,11 +42,50 @@ constexpr std::array<Scheme, 7> kSchemes{{
     {.text = "rediss-cluster://", .redis = true, .cluster = true, .tls = true},
 }};
 
+// Of a text without one.
+constexpr Scheme kOneServer{.text = ""}, kSeveralServers{.text = "", .quorum = true};
+
+constexpr std::string_view kServerExamples =
+    "; write host or host:port, as in 10.0.0.5:7379, lock.example or [::1]:7379";
+
 // By which the text begins, or null.
 const Scheme* scheme_of(std::string_view text) {
   const auto* const found =
       std::ranges::find_if(kSchemes, [&](const Scheme& known) { return text.starts_with(known.text); });
   return found == kSchemes.end() ? nullptr : found;
+}
+
+// A word before "://" that is no scheme is most likely a mistyped one, not a host.
+const Scheme& scheme_for(std::string_view text) {
+  if (const Scheme* named = scheme_of(text)) return *named;
+  const std::string_view word = text.substr(0, text.find("://"));
+  if (word.size() < text.size() && word.find_first_of(",@:?/[") == std::string_view::npos) {
+    refuse(text,
+           quoted(text, std::string(word) + "://", "the beginning") +
+               " is no scheme; begin with holdfast:// for one server, quorum:// for several, "
+               "redis:// or redis-cluster:// for Redis, with TLS holdfasts://, rediss:// or "
+               "rediss-cluster://, or leave the scheme out, as in 10.0.0.5:7379 or host1,host2,host3");
+  }
+  if (text == kEmbedded.substr(0, kEmbedded.size() - 1))
+    refuse(text, "write embedded: with its colon, or for a host of that name holdfast://embedded");
+  const std::string_view servers = text.substr(0, text.find('?'));
+  return servers.find(',') == std::string_view::npos ? kOneServer : kSeveralServers;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Nothing that a resolver takes has other characters, but texts with mistakes have: "a, b", "host/7379".
+void check_host(std::string_view text, std::string_view host) {
+  const auto odd = std::ranges::find_if(host, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte <= ' ' || (byte < 0x80 && std::string_view("/\\?#&=@;,'\"<>()[]{}|*!$`^~+").find(c) !=
+                                              std::string_view::npos);
+  });
+  if (odd != host.end()) {
+    refuse(text, "the host " + quoted(text, host, "of a server") + " has a " +
+                     (*odd == ' ' ? "blank" : quoted(text, {&*odd, 1}, "character that no host has")) +
+                     " in it" + std::string(kServerExamples));
+  }
 }
 
 // Takes the login off `server`.
@@ -57,12 +97,15 @@ void read_login(Address& address, std::string_view text, std::string_view& serve
   address.user = decoded(text, next_part(password, ':'));
   address.password = decoded(text, password);
   if (!address.password.empty()) return;
-  refuse(text,
-         "a login is :password@ or user:password@; in it %25 stands for %, %2c for a comma, %2f for /, %3a "
-         "for :, %3f for ? and %40 for @");
+  refuse(
+      text,
+      "a login is :password@ or user:password@, as in app:password@10.0.0.5:7379; in it %25 stands for %, "
+      "%2c for a comma, %2f for /, %3a "
+      "for :, %3f for ? and %40 for @");
 }
 
-Address parse_server(std::string_view text, std::string_view server, const Scheme& scheme) {
+// `number`: which server of the text it is, from 1.
+Address parse_server(std::string_view text, std::string_view server, const Scheme& scheme, size_t number) {
   Address address;
   address.redis = scheme.redis;
   address.tls = scheme.tls;
@@ -75,29 +118,35 @@ Address parse_server(std::string_view text, std::string_view server, const Schem
   if (bracket && end == std::string_view::npos) refuse(text, "an address lacks its closing bracket");
   address.host = bracket ? server.substr(1, end - 1) : server.substr(0, end);
   const std::string_view rest = end == std::string_view::npos ? "" : server.substr(end + (bracket ? 1 : 0));
-  if (address.host.empty()) refuse(text, "a server has no name; write host, host:port or [::1]:port");
-  if (rest.empty()) return address;
-  if (!rest.starts_with(':')) refuse(text, "behind the bracket comes :port, or nothing");
-  const auto number = parse_int_in(rest.substr(1), 1, 65535);
-  if (!number) {
-    refuse(text, quoted(text, rest.substr(1), "what stands behind a host") +
-                     " is no port, which is 1 to 65535; an IPv6 address stands in brackets, and a login "
-                     "before the host ends with @");
+  if (address.host.empty()) refuse(text, "a server has no name" + std::string(kServerExamples));
+  check_host(text, address.host);
+  if (rest.empty()) {
+    if (!std::ranges::all_of(address.host, is_digit)) return address;
+    refuse(text, quoted(text, address.host, "a server") +
+                     " is a port without a host; write host:port, as " + "in 127.0.0.1:7379");
   }
-  address.port = static_cast<int>(*number);
+  if (!rest.starts_with(':')) refuse(text, "behind the bracket comes :port, or nothing");
+  const auto port = parse_int_in(rest.substr(1), 1, 65535);
+  if (!port) {
+    const std::string hidden = "the port of server " + std::to_string(number);
+    refuse(text, quoted(text, rest.substr(1), hidden.c_str()) +
+                     " is no port, which is 1 to 65535, as in 10.0.0.5:7379; an IPv6 address stands in "
+                     "brackets, as in [::1]:7379, and a login ends with @, as in user:password@host:7379");
+  }
+  address.port = static_cast<int>(*port);
   return address;
 }
 
 // One of a quorum may say what it is.
-Address parse_member(std::string_view text, std::string_view member) {
+Address parse_member(std::string_view text, std::string_view member, size_t number) {
   const Scheme* scheme = scheme_of(member);
   if (scheme != nullptr && !scheme->cluster && !scheme->quorum)
-    return parse_server(text, member.substr(scheme->text.size()), *scheme);
+    return parse_server(text, member.substr(scheme->text.size()), *scheme, number);
   if (member.find("//") != std::string_view::npos)
     refuse(text,
            "a server of a quorum is host:port, redis://host:port, or with TLS holdfasts://host:port or "
            "rediss://host:port; in a password %2f stands for /");
-  return parse_server(text, member, {});
+  return parse_server(text, member, {}, number);
 }
 
 void read_servers(Place& place, std::string_view text, std::string_view list, const Scheme& scheme) {
@@ -105,7 +154,9 @@ void read_servers(Place& place, std::string_view text, std::string_view list, co
   const bool login_for_all = scheme.quorum && scheme_of(list) == nullptr;
   while (true) {
     const std::string_view part = next_part(list, ',');
-    const Address address = scheme.quorum ? parse_member(text, part) : parse_server(text, part, scheme);
+    const size_t number = place.servers.size() + 1;
+    const Address address =
+        scheme.quorum ? parse_member(text, part, number) : parse_server(text, part, scheme, number);
     const auto is_it = [&](const Address& other) { return other.text() == address.text(); };
     if (std::ranges::any_of(place.servers, is_it))
       refuse(text, quoted(text, address.text(), "a server") +
@@ -118,7 +169,7 @@ void read_servers(Place& place, std::string_view text, std::string_view list, co
   if (place.servers.size() == 1 || scheme.quorum || scheme.cluster) return;
   refuse(text, scheme.redis ? "redis:// has one server; a Redis Cluster is redis-cluster://, and several "
                               "independent ones are quorum://redis://h1,redis://h2,redis://h3"
-                            : "holdfast:// has one server; several are quorum://");
+                            : "holdfast:// has one server; several are quorum://, as in quorum://h1,h2,h3");
 }
 
 // The nodes of a cluster are one server, whose login stands before the first.
@@ -187,19 +238,13 @@ size_t quorum_of(const Place& place, Mode mode) {
 
 Place parse_place(std::string_view text) {
   if (text.starts_with(kEmbedded)) return parse_embedded(text);
-  const Scheme* scheme = scheme_of(text);
-  if (scheme == nullptr) {
-    refuse(text,
-           "begin with holdfast://host:port for one server, quorum://host1,host2,host3 for several, "
-           "redis://host:port or redis-cluster://host1,host2 for Redis, with TLS holdfasts://, rediss:// "
-           "or rediss-cluster://, or embedded: for none but this program");
-  }
-  std::string_view settings = text.substr(scheme->text.size());
+  const Scheme& scheme = scheme_for(text);
+  std::string_view settings = text.substr(scheme.text.size());
   const std::string_view list = next_part(settings, '?');
   Place place;
   place.tls.role = TlsRole::kClient;
-  read_servers(place, text, list, *scheme);
-  if (scheme->cluster) join_cluster(place, text);
+  read_servers(place, text, list, scheme);
+  if (scheme.cluster) join_cluster(place, text);
   read_settings(place, text, settings);
   return place;
 }

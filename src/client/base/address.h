@@ -1,5 +1,6 @@
 // Where a client finds its servers and how it deals with them, read from a text such as
-// "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2", "rediss://h1?cacert=ca.pem" or "embedded:".
+// "h1:7379", "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2", "rediss://h1?cacert=ca.pem" or
+// "embedded:".
 #pragma once
 
 #include <memory>

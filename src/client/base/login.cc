@@ -22,10 +22,20 @@ constexpr std::array<Advice, 5> kAdvice{{
     {"ERR Client sent AUTH", "the server has no password: leave the login out, or set one there"},
 }};
 
-const Advice* advice_for(std::string_view error) {
-  const auto* const found =
-      std::ranges::find_if(kAdvice, [&](const Advice& known) { return error.starts_with(known.first); });
-  return found == kAdvice.end() ? nullptr : found;
+// Of the client's own words for a server that it does not reach, and of the resolver's.
+constexpr std::array<Advice, 6> kAway{{
+    {"protocol error", "does a Holdfast server or a Redis listen there? check host and port"},
+    {"no answer in", "does a Holdfast server or a Redis listen there? check host and port"},
+    {"no answer so far", "does a Holdfast server or a Redis listen there? check host and port"},
+    {"no connection in", "check the host and what a firewall lets through"},
+    {"unknown node or service", "the host name cannot be resolved: check its spelling"},
+    {"temporary failure", "the host name cannot be resolved at the moment: check DNS"},
+}};
+
+const Advice* advice_for(std::string_view error, std::span<const Advice> among = kAdvice) {
+  const auto found =
+      std::ranges::find_if(among, [&](const Advice& known) { return error.starts_with(known.first); });
+  return found == among.end() ? nullptr : &*found;
 }
 
 std::string variable(const char* name) {
@@ -99,11 +109,16 @@ std::string shown_address(std::string_view address) {
   return std::string(address.substr(0, scheme_size(address))) + "...";
 }
 
-void hide_logins(std::span<char> word) {
+void hide_logins(std::span<char> word, bool is_address) {
+  constexpr std::string_view kOption = "--servers=";
   const std::string_view text(word.data(), word.size());
+  const bool option = text.starts_with(kOption);
   const size_t slashes = text.find("://");
-  if (slashes == std::string_view::npos) return;
-  const size_t begin = slashes + 3;
+  if (slashes == std::string_view::npos && !option && !is_address) return;
+  // What stands before the slashes may be a login, too: "me:secret@h1,redis://h2".
+  const size_t begin = option       ? kOption.size() + scheme_size(text.substr(kOption.size()))
+                       : is_address ? scheme_size(text)
+                                    : slashes + 3;
   const size_t last = text.rfind('@');
   if (last != std::string_view::npos && last > begin) overwrite(word.subspan(begin, last - begin));
   for (size_t at = text.find("password=", begin); at != std::string_view::npos;
@@ -117,6 +132,7 @@ bool is_login_refusal(std::string_view error) { return advice_for(error) != null
 
 std::string with_advice(const std::string& error) {
   const Advice* advice = advice_for(error);
+  if (advice == nullptr) advice = advice_for(error, kAway);
   return advice == nullptr ? error : error + " (" + std::string(advice->second) + ")";
 }
 

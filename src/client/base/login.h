@@ -27,12 +27,12 @@ bool may_have_secret(std::string_view address);
 // contain a password.
 std::string shown_address(std::string_view address);
 // Overwrites logins and passwords in `word` with `*`, if `word` is an address or ends in one (as in
-// "--servers=ADDRESS").
-void hide_logins(std::span<char> word);
+// "--servers=ADDRESS"). `is_address`: the word is known to be an address, also without a scheme.
+void hide_logins(std::span<char> word, bool is_address = false);
 
 // Whether the server rejects the login, requires one, or denies a right to the user: a retry does not help.
 bool is_login_refusal(std::string_view error);
-// Returns the error; if it is such a rejection, with advice in parentheses.
+// Returns the error, or the reason for a missing reply, with advice where it is known.
 std::string with_advice(const std::string& error);
 
 }  // namespace holdfast::client
