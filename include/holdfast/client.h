@@ -45,6 +45,28 @@ struct RetryBackoff {
   milliseconds longest{10000};  // at least `first`
 };
 
+// A holder of a lock, as the servers report it.
+struct HolderStatus {
+  std::string owner;
+  milliseconds held{0};              // time since the grant
+  std::optional<milliseconds> left;  // rest of the TTL, which the holder can renew; nullopt: no TTL
+  int64_t connection = 0;            // CLIENT ID of its connection to the first of `servers`; 0: unknown
+  std::string address;               // "host:port" of that connection; empty: unknown
+  std::string name;                  // its name, set by CLIENT SETNAME; empty: unknown
+  std::vector<std::string> servers;  // servers that report this holder
+};
+
+// The cause of a wait, as the servers have just reported it.
+struct WaitStatus {
+  std::vector<HolderStatus> holders;  // in the order of their tokens; empty: no server reports one
+  milliseconds delay{0};              // rest of the lock-delay, in which the servers grant nothing
+  size_t place = 0;                   // place of this wait in a server's queue, from 1; 0: in no queue
+  size_t waiters = 0;                 // waiters in that queue
+  // All servers of the lock. kOk: the server replied; kRefused: it rejected the question, `text` has its
+  // error; kUnreachable: no reply, or none yet.
+  std::vector<ServerReport> servers;
+};
+
 // Settings of an acquisition and of the hold. The functions of Client throw std::invalid_argument if a
 // value is out of range.
 struct LockOptions {
@@ -73,6 +95,11 @@ struct LockOptions {
   // An attempt failed and the wait continues with further attempts: other clients hold the lock, or servers
   // do not answer. Not called while the wait is in a server's queue.
   std::function<void(const Result&)> on_attempt_failed;
+  // Reports the cause of a wait 0.3 to 1.2 s after the wait began, and again after 5 s, 10 s, 20 s and so
+  // on up to every 60 s. Only for these reports the library asks each server of the lock by LOCKS INFO, and
+  // by CLIENT LIST for the holders' connections. A user of an ACL needs the rights +locks|info and, for the
+  // addresses, +client|list. Not called for a single attempt.
+  std::function<void(const WaitStatus&)> on_waiting;
   // A client asks the holder for the lock, by LOCKS REVOKE. The hold stays valid.
   std::function<void()> on_revoke_requested;
   // The next two set how a wait repeats its attempts if no server queue is available: servers are
@@ -163,10 +190,11 @@ class Client {
  public:
   // Connects when the first request needs it. `where` is one of:
   //   embedded:, embedded:name            no server: the engine inside this process, for its threads
-  //   holdfast://host:port                one server; the default port is 7379
-  //   quorum://h1:p1,h2:p2,h3             several independent servers: a majority decides
-  //   redis://host:port                   an unmodified Redis, by scripts; the default port is 6379. Also
-  //                                       allowed as a server of a quorum
+  //   holdfast://host:port                one server; the port is 7379 unless given
+  //   quorum://h1:p1,h2:p2,h3             several independent ones: a majority decides
+  //   host:port; h1:p1,h2,h3              without a scheme: one is holdfast://, several are quorum://
+  //   redis://host:port                   a stock Redis, by scripts; the port is 6379 unless given. May
+  //                                       also stand in a quorum
   //   redis-cluster://h1,h2               a Redis Cluster, by some of its nodes
   //   holdfasts://, rediss://, rediss-cluster://   the same over TLS; in a quorum, per server
   // A login precedes a host: user:password@, or :password@ for the server's default user. Write %25 for %,

@@ -2,13 +2,14 @@
 #include "cli/acquire.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
 
+#include "cli/output.h"
+#include "cli/show.h"
 #include "cli/status.h"
+#include "cli/waiting.h"
 #include "client/algorithm/wait_report.h"
 #include "client/transport/transport.h"
 
@@ -24,19 +25,12 @@ int not_acquired(const LockWish& wish, const Result& result) {
               name_of(result.outcome), reason_of(result));
 }
 
-// The client's thread tells which servers the wait cannot use.
-std::function<void(const Result&)> teller(const std::string& name) {
-  return [name, report = client::WaitReport()](const Result& result) mutable {
-    if (const auto news = report.note(result, milliseconds(client::Loop::now().count)))
-      fail(0, "{}: {}; retrying", name, *news);
-  };
-}
-
 }  // namespace
 
 std::string reason_of(const Result& result) {
   const bool trouble = result.outcome == Outcome::kUnreachable || result.outcome == Outcome::kRefused;
-  if (std::string servers = trouble ? client::trouble_of(result) : ""; !servers.empty()) return servers;
+  if (std::string servers = trouble ? client::trouble_of(result.servers) : ""; !servers.empty())
+    return servers;
   std::string reason = result.message;
   for (const ServerReport& report : result.servers) {
     if (!report.text.empty())
@@ -58,17 +52,12 @@ std::string answers_of(const Result& result) {
   return said.empty() ? result.message : fmt::format("{} ({})", result.message, said);
 }
 
-// On the client's thread, which must not wait for a reader of stderr: what nobody reads is dropped.
 void tell_renewals(const std::string& name, LockOptions& options) {
-  const auto can_write = [] {
-    pollfd fds{STDERR_FILENO, POLLOUT, 0};
-    return poll(&fds, 1, 0) == 1;
+  options.on_renewal_failed = [name](const Result& result) {
+    if (can_tell()) fail(0, "{}: renewals fail, still held: {}", name, answers_of(result));
   };
-  options.on_renewal_failed = [name, can_write](const Result& result) {
-    if (can_write()) fail(0, "{}: renewals fail, still held: {}", name, answers_of(result));
-  };
-  options.on_renewal_restored = [name, can_write](const Result&) {
-    if (can_write()) fail(0, "{}: renewals succeed again", name);
+  options.on_renewal_restored = [name](const Result&) {
+    if (can_tell()) fail(0, "{}: renewals succeed again", name);
   };
 }
 
@@ -79,7 +68,10 @@ LockOptions options_of(const LockWish& wish) {
   options.ttl = wish.ttl;
   options.max_attempts = wish.max_attempts;
   options.backoff = wish.backoff;
-  if (!wish.quiet) options.on_attempt_failed = teller(wish.name);
+  if (wish.quiet) return options;
+  tell_wait(options, [name = wish.name](const std::string& event, const Json&, const std::string& text) {
+    if (can_tell()) fail(0, "{}: {}{}", printable(name), event == "waiting" ? "waiting: " : "", text);
+  });
   return options;
 }
 

@@ -46,7 +46,8 @@ class Mailbox {
   T value_{};
 };
 
-// They tell on standard error which servers a wait cannot use, unless `quiet`.
+// They tell on standard error of a wait who holds the lock and which servers cannot be used, unless
+// `quiet`.
 LockOptions options_of(const LockWish& wish);
 
 // Which servers are away or refuse, and why; else its message, and what the last server said.

@@ -3,8 +3,6 @@
 #include "cli/elect.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -19,9 +17,8 @@
 #include "cli/show.h"
 #include "cli/signals.h"
 #include "cli/status.h"
-#include "client/algorithm/wait_report.h"
+#include "cli/waiting.h"
 #include "client/base/login.h"
-#include "client/transport/transport.h"
 
 namespace holdfast {
 namespace {
@@ -39,10 +36,9 @@ using Newsbox = std::shared_ptr<Mailbox<News>>;
 // Tells of the progress, from whichever thread. What nobody reads is dropped: to wait for a reader would
 // be to let the lock's time pass by.
 void tell(const RunOptions& run, const std::string& event, const Json& more, const std::string& text) {
-  pollfd fds{STDERR_FILENO, POLLOUT, 0};
-  if (poll(&fds, 1, 0) != 1) return;
+  if (!can_tell()) return;
   if (!run.json) {
-    fail(0, "{}: {}{}", printable(run.name), event, printable(text));
+    fail(0, "{}: {}{}", printable(run.name), event, text);
     return;
   }
   Json row{{"time", time_now()}, {"event", event}, {"key", run.name}};
@@ -51,15 +47,7 @@ void tell(const RunOptions& run, const std::string& event, const Json& more, con
 }
 
 void tell_why(const RunOptions& run, const std::string& event, const std::string& why) {
-  tell(run, event, {{"why", why}}, ": " + why);
-}
-
-// The client's thread tells of servers that are away, but not of each attempt.
-std::function<void(const Result&)> teller_of_trouble(const RunOptions& run) {
-  return [&run, report = client::WaitReport()](const Result& result) mutable {
-    if (const auto news = report.note(result, milliseconds(client::Loop::now().count)))
-      tell_why(run, "unreachable", *news + "; retrying");
-  };
+  tell(run, event, {{"why", why}}, ": " + printable(why));
 }
 
 LockOptions options_of(const RunOptions& run, const Newsbox& news) {
@@ -68,7 +56,11 @@ LockOptions options_of(const RunOptions& run, const Newsbox& news) {
   options.on_expiring = [news] { news->leave({false, "it could not be renewed in time"}); };
   options.on_lost = [news](const Result& why) { news->leave({false, why.message}); };
   options.on_revoke_requested = [news] { news->leave({true, {}}); };
-  options.on_attempt_failed = teller_of_trouble(run);
+  if (!run.quiet) {
+    tell_wait(options, [&run](const std::string& event, const Json& facts, const std::string& text) {
+      tell(run, event, facts, ": " + text);
+    });
+  }
   options.on_renewal_failed = [&run](const Result& why) {
     tell_why(run, "renewals fail", "still leading: " + answers_of(why));
   };

@@ -192,7 +192,7 @@ std::string servers_of(const Given& given) {
   if (servers.starts_with("embedded:")) {
     refuse(
         "--servers embedded: is for the threads of one program, and a command is a program of its own; "
-        "start holdfast-server, and name it: holdfast://HOST:PORT, or several by quorum://HOST,HOST,HOST");
+        "start holdfast-server, and name it: HOST:PORT, or several: HOST,HOST,HOST");
   }
   if (given.contains("tls")) servers = with_setting(servers, "tls", "yes");
   for (const char* option : {"cacert", "cert", "key"}) {

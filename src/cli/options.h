@@ -26,7 +26,7 @@ struct LockWish {
   std::optional<milliseconds> wait;
   uint32_t max_attempts = 0;  // 0: no limit
   std::optional<RetryBackoff> backoff;
-  bool quiet = false;  // tells nothing of a wait
+  bool quiet = false;  // says nothing of a wait
   int busy_status = 75;
 };
 
@@ -54,9 +54,9 @@ void read_lock_options(const Given& given, LockWish& wish);
 // What servers_of() and with_login() read, as read_words() takes it.
 inline constexpr std::string_view kServerOptions = "servers= user= password-file= tls cacert= cert= key=";
 inline constexpr std::string_view kServerHelp =
-    "  --servers WHERE     holdfast://HOST:PORT, or quorum://HOST:PORT,HOST:PORT,...; on Redis\n"
+    "  --servers WHERE     HOST:PORT, or a quorum of several: HOST:PORT,HOST:PORT,...; on Redis\n"
     "                      redis://HOST:PORT, or redis-cluster://HOST:PORT,HOST:PORT,...\n"
-    "                      (default: the variable HOLDFAST_SERVERS, else holdfast://127.0.0.1:7379)\n"
+    "                      (default: the variable HOLDFAST_SERVERS, else 127.0.0.1:7379)\n"
     "  --user NAME         the user to log in as (the variable HOLDFAST_USER, else the user default)\n"
     "  --password-file F   the password is the first line of F, of standard input if F is -\n"
     "                      (the variable HOLDFAST_PASSWORD, else none)\n"
@@ -77,7 +77,8 @@ inline constexpr std::string_view kRetryHelp =
     "  --attempts N        give up after N attempts, where no queue can be had (no limit)\n"
     "  --backoff A[,F[,M]] then pause up to A after the first attempt, F times (2) as long after each\n"
     "                      further one, at most M (10s), each pause random (10ms to 100ms)\n"
-    "  -q, --quiet         do not tell which servers the wait cannot reach\n";
+    "  -q, --quiet         say nothing while waiting: neither who holds the lock, nor which servers are "
+    "away\n";
 
 // "30s", "500ms", "2m", "1h", "0.5": seconds, unless a unit is given. Of fractions of a millisecond a whole
 // one is made. What is longer than any limit becomes 9.2e18 ms; nullopt: not a duration.

@@ -1,6 +1,9 @@
 // The C library forgets why a write failed: it is kept here.
 #include "cli/output.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -39,6 +42,11 @@ bool flush() {
   if (!failure().is_told.exchange(true))
     fail(kNoOutput, "standard output cannot be written: {}", std::strerror(failure().first_error));
   return false;
+}
+
+bool can_tell() {
+  pollfd fds{STDERR_FILENO, POLLOUT, 0};
+  return poll(&fds, 1, 0) == 1;
 }
 
 }  // namespace holdfast

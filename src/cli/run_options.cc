@@ -39,6 +39,10 @@ storage refuse smaller ones), HOLDFAST_TTL_MS and HOLDFAST_SERVERS; it inherits 
 the password of a --password-file. INT, TERM, HUP, QUIT, USR1, USR2 and
 WINCH are forwarded to it. While it is stopped by Ctrl-Z the lock is not renewed.
 
+While it waits, this program says on standard error who holds the lock, since when, for how much longer
+without a renewal, and its place in the queue; and which servers it cannot reach, and why. It does so within
+about a second, and again after 5 s, 10 s, 20 s and so on up to every 60 s.
+
 With --at-least this program does not wait: it sets the rest of that time as the lock's TTL, and exits. The
 lock then expires by itself. If no server can be reached at that moment, the lock expires after --ttl, as
 it does when this machine fails. So --ttl should be at least --at-least.
@@ -72,6 +76,7 @@ never outlives this program.
   --grace TIME        from TERM to KILL (5s, but at most half of the ttl)
   --restart           stand again also when COMMAND has ended by itself
   --json              progress as a JSON value a line
+  -q, --quiet         leave out of it who holds the lock, and which servers are away
   --help              this text
 
 A TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.
@@ -88,8 +93,8 @@ After a second, in which others come first, this program stands again. It ends w
 unless --restart is given; when COMMAND cannot be run; and when it is told to: INT, TERM and QUIT are
 forwarded, and the end of COMMAND is then its own. So is that of a COMMAND which INT, QUIT or HUP ended.
 
-Progress is told on standard error: standing, unreachable, leader, revoked, lost, stopped. Who leads is told
-by holdfast info NAME, and when that changes by holdfast watch NAME.
+Progress is told on standard error: standing, waiting (and for whom), unreachable, leader, revoked, lost,
+stopped. Who leads is told by holdfast info NAME, and when that changes by holdfast watch NAME.
 
 Exit status: COMMAND's own; 128 + n if signal n ended it, or the wait; 64 wrong use; 71 no process could be
 started; 126 COMMAND cannot be run; 127 there is no such COMMAND.
@@ -112,7 +117,7 @@ constexpr Form kRun{"run",
                     "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q grace= at-least= "
                     "end-before-lock busy-status,E= help,h",
                     kRunHelp};
-constexpr Form kElect{"elect", "ttl= grace= restart json help,h", kElectHelp};
+constexpr Form kElect{"elect", "ttl= grace= restart json quiet,q help,h", kElectHelp};
 
 std::string only_name(const Form& form, const Given& given) {
   const std::vector<std::string> names = arguments_of(given);

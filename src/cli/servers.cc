@@ -33,7 +33,7 @@ void keep(Round& round, size_t i, const client::Value& value, steady_clock::time
 
 std::string Answer::why() const {
   return value.text.empty()               ? "no answer"
-         : is(client::Value::Kind::kLost) ? "no answer: " + value.text
+         : is(client::Value::Kind::kLost) ? "no answer: " + client::with_advice(value.text)
                                           : client::with_advice(value.text);
 }
 

@@ -92,14 +92,6 @@ void print_table(const std::vector<std::vector<std::string>>& rows) {
   }
 }
 
-const client::Value& field(const client::Value& map, std::string_view name) {
-  static const client::Value kNone{Kind::kNull, 0, {}, {}};
-  for (size_t i = 0; i + 1 < map.elements.size(); i += 2) {
-    if (map.elements[i].text == name) return map.elements[i + 1];
-  }
-  return kNone;
-}
-
 Json object_of(const client::Value& map) {
   Json object = Json::object();
   for (size_t i = 0; i + 1 < map.elements.size(); i += 2)

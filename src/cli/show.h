@@ -29,8 +29,7 @@ std::string heading(const std::string& text);
 // The first row is a heading. Columns are as wide as they must be.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
-// Of a map, which is a flat array of names and values: the value, or a null.
-const client::Value& field(const client::Value& map, std::string_view name);
+using client::field;
 // A map as an object; an array in it is one of maps.
 Json object_of(const client::Value& map);
 // {"server": ...}, with "error" where the answer is not good.

@@ -78,13 +78,15 @@ const std::array kVerbs = {
          "Asks the holders of the lock NAME to give it back. Those who do not listen go "
          "on.\n\n",
          "Have a leader step down (see holdfast elect):\n    holdfast revoke leader/mail", verb_revoke},
-    Verb{"watch", "watch NAME|--match PATTERN", 1, "match=", "show what happens to locks, until Ctrl-C",
+    Verb{"watch", "watch NAME|--match PATTERN", 1, "match= quiet,q",
+         "show what happens to locks, until Ctrl-C",
          "Shows what happens to the lock NAME on each server, as it happens: a line of TIME SERVER EVENT.\n"
          "The event 'watching' says that from now on nothing is missed, at the beginning and after a\n"
          "connection was lost.\n"
          "\n"
          "  --match PATTERN     all locks of such names, as in 'job:*', 'disk-[0-9]', '?'; a line is\n"
-         "                      TIME SERVER NAME EVENT then\n",
+         "                      TIME SERVER NAME EVENT then\n"
+         "  -q, --quiet         do not tell which servers are away\n",
          "Each new holder, for a program:\n    holdfast watch --json deploy", verb_watch},
     Verb{
         "ping", "ping", 0, "", "show whether servers answer, how fast, and their clocks",

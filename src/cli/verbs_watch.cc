@@ -52,7 +52,8 @@ bool print_event(bool json, const std::string& server, const std::optional<std::
 // What the loop's thread prints, until nobody can read it, or no server lets us watch.
 class Watch {
  public:
-  Watch(const Servers& servers, bool json, size_t count) : servers_(servers), json_(json), left_(count) {}
+  Watch(const Servers& servers, const Call& call, size_t count)
+      : servers_(servers), json_(call.json), quiet_(call.lock.quiet), left_(count) {}
 
   // `key`: of a lock that --match found.
   void hear(size_t server, const std::optional<std::string>& key, const std::string& message) {
@@ -64,8 +65,9 @@ class Watch {
   }
   void lose(size_t server, const std::string& why) {
     const bool refused = client::is_login_refusal(why);
-    const std::string news = refused ? client::with_advice(why) : why + "; retrying";
+    const std::string news = refused ? client::with_advice(why) : client::with_advice(why) + "; retrying";
     if (over_ || (refused && !refused_.insert(server).second)) return;
+    if (quiet_ && !refused) return;
     if (const auto told = reports_[server].note(news, milliseconds(client::Loop::now().count)))
       fail(0, "cannot watch {}: {}", servers_.name(server), printable(*told));
     if (refused && refused_.size() == left_) end(kUnavailable);
@@ -80,6 +82,7 @@ class Watch {
 
   const Servers& servers_;
   const bool json_;
+  const bool quiet_;  // of servers that are away, while it goes on
   const size_t left_;
   std::map<size_t, client::WaitReport> reports_;  // of servers that are away
   std::set<size_t> refused_;
@@ -93,12 +96,13 @@ int verb_watch(const Call& call) {
   Servers servers(call.servers);
   const std::vector<size_t> asked = call.match ? servers.all() : servers.of_key(call.lock.name);
   const std::vector<Answer> there = servers.ask(asked, {"PING"});
+  const bool none = std::none_of(there.begin(), there.end(), [](const Answer& a) { return a.good(); });
   for (const Answer& answer : there) {
-    if (!answer.good()) fail(0, "{}: {}", answer.server, printable(answer.why()));
+    if (!answer.good() && (none || !call.lock.quiet))
+      fail(0, "{}: {}", answer.server, printable(answer.why()));
   }
-  if (std::none_of(there.begin(), there.end(), [](const Answer& a) { return a.good(); }))
-    return kUnavailable;
-  const auto watch = std::make_shared<Watch>(servers, call.json, asked.size());
+  if (none) return kUnavailable;
+  const auto watch = std::make_shared<Watch>(servers, call, asked.size());
   const auto lost = [watch](size_t server, const std::string& why) { watch->lose(server, why); };
   const std::string channel = std::string(kChannel) + call.match.value_or(call.lock.name);
   if (!call.match) {

@@ -53,7 +53,8 @@ class Candidate:
                 if line.endswith("\n")]
 
     def names(self):
-        return [event["event"] for event in self.events()]
+        """Of all its progress, but for what a wait says of itself, which comes by time."""
+        return [event["event"] for event in self.events() if event["event"] != "waiting"]
 
     def lines(self):
         return self.out.read_text().split()

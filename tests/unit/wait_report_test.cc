@@ -57,10 +57,51 @@ TEST_CASE("wait report: each server that is away or refuses is named, others are
                        {"b:1", Outcome::kBusy, 0, ""},
                        {"c:1", Outcome::kRefused, 0, "NOAUTH no"},
                        {"d:1", Outcome::kUnreachable, 0, "not asked"}}};
-  const std::string told = trouble_of(result);
+  const std::string told = trouble_of(result.servers);
   CHECK(told.starts_with("cannot reach a:1: connection refused; c:1: NOAUTH no ("));
   CHECK(told.find("HOLDFAST_PASSWORD") != std::string::npos);
   CHECK(told.find("d:1") == std::string::npos);
+}
+
+TEST_CASE("wait report: of an attempt that did not wait for a server, what was last known of it is told") {
+  const auto attempt = [](const char* a, const char* b) {
+    return Result{Outcome::kUnreachable,
+                  "",
+                  {{"a:1", Outcome::kUnreachable, 0, a}, {"b:1", Outcome::kUnreachable, 0, b}}};
+  };
+  WaitReport report;
+  CHECK(report.note(attempt("refused", "no answer yet"), Ms(0)) == "cannot reach a:1: refused");
+  const char* both = "cannot reach a:1: refused; cannot reach b:1: gone";
+  CHECK(report.note(attempt("no answer yet", "gone"), Ms(1000)) == both);
+  CHECK_FALSE(report.note(attempt("refused", "no answer yet"), Ms(5999)));
+  CHECK(report.note(attempt("no answer yet", "no answer yet"), Ms(6000)) == both);
+  const Result back{Outcome::kBusy, "", {{"b:1", Outcome::kBusy, 0, ""}}};
+  CHECK_FALSE(report.note(back, Ms(7000)));
+  CHECK(report.note(attempt("refused", "no answer yet"), Ms(8000)) == "cannot reach a:1: refused");
+}
+
+TEST_CASE("wait report: a server that nothing is known of yet is told as such, rather than nothing") {
+  WaitReport report;
+  CHECK(report.note(away("no answer yet"), Ms(0)) == "cannot reach a:1: no answer yet");
+}
+
+TEST_CASE("wait report: reasons of a silent server that take turns are told as one") {
+  WaitReport report;
+  REQUIRE(report.note(away("no answer in 1000 ms"), Ms(1000)));
+  CHECK_FALSE(report.note(away("no answer in 5000 ms"), Ms(5000)));
+  CHECK(report.note(away("no connection in time"), Ms(6000)));
+  CHECK_FALSE(report.note(away("no answer in 1000 ms"), Ms(15999)));
+  CHECK(report.note(away("connection refused"), Ms(15999)));
+}
+
+TEST_CASE("wait report: what is told with other news is not repeated, until it changes") {
+  WaitReport report;
+  const Result one = away("refused");
+  CHECK(report.cover(one.servers, Ms(0)) == "cannot reach a:1: refused");
+  CHECK_FALSE(report.note(one, Ms(60000)));
+  CHECK(report.note(away("x"), Ms(60001)));
+  CHECK(report.cover({{"a:1", Outcome::kOk, 0, ""}}, Ms(70000)).empty());
+  CHECK(report.note(one, Ms(71000)));
 }
 
 }  // namespace holdfast::client

@@ -75,6 +75,8 @@ struct Send {
 
 // The text of the report for a server that the attempt did not ask.
 inline constexpr const char* kNotAsked = "not asked";
+// And of one that was asked, and need not be waited for.
+inline constexpr const char* kNoAnswerYet = "no answer yet";
 
 // The answer to a Send. Every Send gets exactly one reply, unless take_ends() named it.
 struct Reply {

@@ -19,7 +19,6 @@ constexpr int64_t kPatience = 10;
 // How often LOCK is repeated on servers where the previous holder is not released yet.
 constexpr int kRepeats = 5;
 
-const char* const kNoAnswerYet = "no answer yet";
 const char* const kSenseless = "an answer that makes no sense";
 
 }  // namespace

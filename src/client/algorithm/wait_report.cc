@@ -8,30 +8,82 @@
 
 namespace holdfast::client {
 
-std::string trouble_of(const Result& result) {
+namespace {
+
+bool is_away(const ServerReport& report) { return report.outcome == Outcome::kUnreachable; }
+bool is_trouble(const ServerReport& report) {
+  return !report.text.empty() && (is_away(report) || report.outcome == Outcome::kRefused);
+}
+bool is_open(const ServerReport& report) {
+  return is_away(report) && (report.text == kNotAsked || report.text == kNoAnswerYet);
+}
+
+// Reasons that take turns at one server are no news: one that is silent lets a request pass its time, then
+// the connection, then the next request.
+std::string kind_of(const std::vector<ServerReport>& servers) {
   std::string all;
-  for (const ServerReport& report : result.servers) {
-    const bool away = report.outcome == Outcome::kUnreachable && report.text != kNotAsked;
-    if (report.text.empty() || (!away && report.outcome != Outcome::kRefused)) continue;
-    if (!all.empty()) all += "; ";
-    all += (away ? "cannot reach " : "") + report.server + ": " + with_advice(report.text);
+  for (const ServerReport& report : servers) {
+    if (!is_trouble(report)) continue;
+    const bool silent = is_away(report) &&
+                        (report.text.starts_with("no answer") || report.text.starts_with("no connection"));
+    all += report.server + ' ' + (silent ? "silent" : report.text) + '\n';
   }
   return all;
 }
 
+}  // namespace
+
+std::string trouble_of(const std::vector<ServerReport>& servers) {
+  std::string all;
+  for (const ServerReport& report : servers) {
+    if (!is_trouble(report) || report.text == kNotAsked) continue;
+    if (!all.empty()) all += "; ";
+    all += (is_away(report) ? "cannot reach " : "") + report.server + ": " + with_advice(report.text);
+  }
+  return all;
+}
+
+// With what was known before where an attempt did not wait; without it where nothing was.
+std::vector<ServerReport> WaitReport::completed(const std::vector<ServerReport>& servers) {
+  std::vector<ServerReport> all;
+  for (const ServerReport& report : servers) {
+    if (!is_open(report)) {
+      known_.erase(report.server);
+      if (is_trouble(report)) known_[report.server] = report;
+    }
+    const auto known = known_.find(report.server);
+    if (known != known_.end()) all.push_back(known->second);
+  }
+  return all.empty() ? servers : all;
+}
+
 std::optional<std::string> WaitReport::note(const Result& result, Ms now) {
+  const std::vector<ServerReport> servers = completed(result.servers);
   const bool trouble = result.outcome == Outcome::kUnreachable || result.outcome == Outcome::kRefused;
-  const std::string news = trouble ? trouble_of(result) : "";
-  return news.empty() ? std::nullopt : note(news, now);
+  std::string news = trouble ? trouble_of(servers) : "";
+  if (news.empty() || !is_due(kind_of(servers), now)) return std::nullopt;
+  return news;
 }
 
 std::optional<std::string> WaitReport::note(const std::string& news, Ms now) {
+  return is_due(news, now) ? std::optional(news) : std::nullopt;
+}
+
+std::string WaitReport::cover(const std::vector<ServerReport>& servers, Ms now) {
+  const std::vector<ServerReport> all = completed(servers);
+  told_ = kind_of(all);
+  told_at_ = now;
+  pause_ = 2 * kLongest;
+  return trouble_of(all);
+}
+
+bool WaitReport::is_due(const std::string& news, Ms now) {
   const bool same = news == told_;
-  if (told_at_ && now < *told_at_ + (same ? pause_ : kAtLeast)) return std::nullopt;
+  if (told_at_ && now < *told_at_ + (same ? pause_ : kAtLeast)) return false;
   pause_ = same ? std::min(2 * pause_, kLongest) : kAgain;
   told_ = news;
   told_at_ = now;
-  return news;
+  return true;
 }
 
 }  // namespace holdfast::client

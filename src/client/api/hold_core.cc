@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "client/api/client_core.h"
+#include "client/api/wait_inquiry.h"
 #include "client/base/random.h"
 #include "client/base/validity.h"
 
@@ -35,6 +36,9 @@ uint64_t random_below(uint64_t n) {
   return numbers[--left] % n;
 }
 
+// The reason of a link for a missing reply is more exact than that of the state machine, so it comes first.
+constexpr DurationMs kLinkFirst{100};
+
 // Redis has no queue: a wait there follows the events of the key. With a limit of attempts or a backoff it
 // consists of attempts instead.
 void set_retries(client::RedlockConfig& config, const client::Place& place, const LockOptions& options) {
@@ -54,7 +58,7 @@ client::RedlockConfig config_of(const client::Place& place, std::optional<millis
   const bool shared = options.mode == Mode::kSharedLock;
   config.breach = shared ? place.write_quorum : std::min(place.write_quorum, place.read_quorum);
   config.ttl = {options.ttl.count()};
-  config.server_timeout = place.server_timeout;
+  config.server_timeout = {place.server_timeout.count + kLinkFirst.count};
   config.min_wait = place.min_wait;
   config.max_wait = place.max_wait;
   set_retries(config, place, options);
@@ -83,6 +87,7 @@ HoldCore::HoldCore(std::shared_ptr<ClientCore> client, std::string key, std::opt
       servers_(client_->ring().servers_of(key_)),
       machine_(config_of(client_->place(), wait, options_), key_, words_of(options_), random_below),
       server_timeout_(client_->place().server_timeout),
+      may_wait_(wait.has_value()),
       ttl_{options_.ttl.count()} {}
 
 bool HoldCore::is_forked() const { return client_->is_forked(); }
@@ -151,7 +156,13 @@ void HoldCore::start() {
   timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [this] { on_timer(); });
   client_->adopt(shared_from_this());
   machine_.acquire(Loop::now(), Loop::clock_us(), client_->is_contended(key_));
+  if (may_wait_ && options_.on_waiting) begin_inquiry();
   drive();
+}
+
+void HoldCore::begin_inquiry() {
+  inquiry_ = std::make_shared<WaitInquiry>(
+      *client_, key_, servers_, [this] { return machine_.owner(); }, options_.on_waiting);
 }
 
 void HoldCore::refuse() {
@@ -231,6 +242,7 @@ void HoldCore::observe() {
   if (phase_ == Phase::kEnding && machine_.state() == Redlock::State::kOver) answer_releases();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
     unwatch();
+    inquiry_.reset();
     std::exchange(done_, nullptr)(Acquired{cancelled_ ? cancelled() : named(machine_.result()), Hold()});
   }
   if (phase_ != Phase::kOver && (left_ || machine_.settled()) && under_way_ == 0) return end();
@@ -243,6 +255,7 @@ void HoldCore::note_waiting() {
     unwatch();
     queued_ = true;
     client_->note_contention(key_);
+    if (inquiry_) inquiry_->note_queue();
   }
   const bool was_pausing = std::exchange(pausing_, machine_.state() == Redlock::State::kPausing);
   if (!pausing_ || was_pausing) return;
@@ -252,6 +265,7 @@ void HoldCore::note_waiting() {
 
 void HoldCore::become_holder() {
   phase_ = Phase::kHolding;
+  inquiry_.reset();
   owner_ = machine_.owner();
   token_ = machine_.token();
   unwatch();
@@ -367,6 +381,7 @@ void HoldCore::end() {
   phase_ = Phase::kOver;
   locked_ = false;
   unwatch();
+  inquiry_.reset();
   timer_.reset();
   if (extending_) std::exchange(extending_, nullptr)->set_value(over());
   for (auto& [ttl, answer] : std::exchange(extends_, {})) answer->set_value(over());

@@ -20,6 +20,7 @@
 namespace holdfast {
 
 class ClientCore;
+class WaitInquiry;
 
 class HoldCore : public std::enable_shared_from_this<HoldCore> {
  public:
@@ -68,6 +69,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void hear(uint64_t id, const client::Reply& reply);
   void observe();
   void note_waiting();
+  void begin_inquiry();
   void become_holder();
   void note_renewal();
   void note_late_loss();
@@ -99,9 +101,11 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   client::Redlock machine_;
   const DurationMs server_timeout_;
   Phase phase_ = Phase::kAcquiring;
+  const bool may_wait_;
   bool cancelled_ = false;
   bool queued_ = false;  // it had to wait in a server's queue
   std::unique_ptr<client::LoopTimer> timer_;
+  std::shared_ptr<WaitInquiry> inquiry_;      // during a wait, for options_.on_waiting
   size_t under_way_ = 0;                      // requests without a reply
   std::map<uint64_t, Wait> waits_;            // by the send's id
   std::vector<client::Link::Watch> watches_;  // one for each server, or none

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast::client {
@@ -22,5 +23,14 @@ struct Value {
   std::string text;
   std::vector<Value> elements;
 };
+
+// Of a map, which is a flat array of names and values: the value, or a null.
+inline const Value& field(const Value& map, std::string_view name) {
+  static const Value kNone{Value::Kind::kNull, 0, {}, {}};
+  for (size_t i = 0; i + 1 < map.elements.size(); i += 2) {
+    if (map.elements[i].text == name) return map.elements[i + 1];
+  }
+  return kNone;
+}
 
 }  // namespace holdfast::client

@@ -96,9 +96,11 @@ void Pipeline::on_time() {
 }
 
 void Pipeline::expire(TimeMs now) {
+  const bool open = connection_ && connection_->is_open();
   for (Request& request : requests_) {
     if (!request.done || !is_due(request.deadline, now)) continue;
-    const std::string why = "no answer in " + std::to_string(request.timeout.count) + " ms";
+    const std::string why =
+        (open ? "no answer in " : "no connection in ") + std::to_string(request.timeout.count) + " ms";
     losses_.push_back({std::exchange(request.done, nullptr), why});
   }
 }
