@@ -95,10 +95,11 @@ struct LockOptions {
   // An attempt failed and the wait continues with further attempts: other clients hold the lock, or servers
   // do not answer. Not called while the wait is in a server's queue.
   std::function<void(const Result&)> on_attempt_failed;
-  // Reports the cause of a wait 0.3 to 1.2 s after the wait began, and again after 5 s, 10 s, 20 s and so
-  // on up to every 60 s. Only for these reports the library asks each server of the lock by LOCKS INFO, and
-  // by CLIENT LIST for the holders' connections. A user of an ACL needs the rights +locks|info and, for the
-  // addresses, +client|list. Not called for a single attempt.
+  // Why a call still waits: 0.3 to 1.6 s after the wait began, and again after 5 s, 10 s, 20 s and so on up
+  // to every 60 s. If it is set, and only then, a wait sends LOCKS INFO to each server of the lock at these
+  // times, and CLIENT LIST for the holders' connections. An ACL user needs the rights +locks|info and, for
+  // the addresses, +client|list; without them the wait goes on, and the status says less. Not called for a
+  // single attempt.
   std::function<void(const WaitStatus&)> on_waiting;
   // A client asks the holder for the lock, by LOCKS REVOKE. The hold stays valid.
   std::function<void()> on_revoke_requested;

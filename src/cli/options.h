@@ -77,8 +77,8 @@ inline constexpr std::string_view kRetryHelp =
     "  --attempts N        give up after N attempts, where no queue can be had (no limit)\n"
     "  --backoff A[,F[,M]] then pause up to A after the first attempt, F times (2) as long after each\n"
     "                      further one, at most M (10s), each pause random (10ms to 100ms)\n"
-    "  -q, --quiet         say nothing while waiting: neither who holds the lock, nor which servers are "
-    "away\n";
+    "  -q, --quiet         do not report while waiting: neither the holder of the lock, nor servers that\n"
+    "                      cannot be reached\n";
 
 // "30s", "500ms", "2m", "1h", "0.5": seconds, unless a unit is given. Of fractions of a millisecond a whole
 // one is made. What is longer than any limit becomes 9.2e18 ms; nullopt: not a duration.

@@ -39,9 +39,10 @@ storage refuse smaller ones), HOLDFAST_TTL_MS and HOLDFAST_SERVERS; it inherits 
 the password of a --password-file. INT, TERM, HUP, QUIT, USR1, USR2 and
 WINCH are forwarded to it. While it is stopped by Ctrl-Z the lock is not renewed.
 
-While it waits, this program says on standard error who holds the lock, since when, for how much longer
-without a renewal, and its place in the queue; and which servers it cannot reach, and why. It does so within
-about a second, and again after 5 s, 10 s, 20 s and so on up to every 60 s.
+While it waits, this program reports on standard error: the holder of the lock, since when it holds it,
+the rest of its TTL, the place of this wait in the queue, and each server that cannot be reached, with the
+reason. The first report comes within about a second, the next ones after 5 s, 10 s, 20 s ... up to every
+60 s.
 
 With --at-least this program does not wait: it sets the rest of that time as the lock's TTL, and exits. The
 lock then expires by itself. If no server can be reached at that moment, the lock expires after --ttl, as
@@ -76,7 +77,7 @@ never outlives this program.
   --grace TIME        from TERM to KILL (5s, but at most half of the ttl)
   --restart           stand again also when COMMAND has ended by itself
   --json              progress as a JSON value a line
-  -q, --quiet         leave out of it who holds the lock, and which servers are away
+  -q, --quiet         do not report the holder of the lock, nor servers that cannot be reached
   --help              this text
 
 A TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.
@@ -93,7 +94,7 @@ After a second, in which others come first, this program stands again. It ends w
 unless --restart is given; when COMMAND cannot be run; and when it is told to: INT, TERM and QUIT are
 forwarded, and the end of COMMAND is then its own. So is that of a COMMAND which INT, QUIT or HUP ended.
 
-Progress is told on standard error: standing, waiting (and for whom), unreachable, leader, revoked, lost,
+Progress is told on standard error: standing, waiting (with the holder), unreachable, leader, revoked, lost,
 stopped. Who leads is told by holdfast info NAME, and when that changes by holdfast watch NAME.
 
 Exit status: COMMAND's own; 128 + n if signal n ended it, or the wait; 64 wrong use; 71 no process could be

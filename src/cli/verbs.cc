@@ -86,7 +86,7 @@ const std::array kVerbs = {
          "\n"
          "  --match PATTERN     all locks of such names, as in 'job:*', 'disk-[0-9]', '?'; a line is\n"
          "                      TIME SERVER NAME EVENT then\n"
-         "  -q, --quiet         do not tell which servers are away\n",
+         "  -q, --quiet         do not report servers that cannot be reached\n",
          "Each new holder, for a program:\n    holdfast watch --json deploy", verb_watch},
     Verb{
         "ping", "ping", 0, "", "show whether servers answer, how fast, and their clocks",

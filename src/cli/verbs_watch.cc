@@ -65,7 +65,7 @@ class Watch {
   }
   void lose(size_t server, const std::string& why) {
     const bool refused = client::is_login_refusal(why);
-    const std::string news = refused ? client::with_advice(why) : client::with_advice(why) + "; retrying";
+    const std::string news = client::with_advice(why) + (refused ? "" : "; retrying");
     if (over_ || (refused && !refused_.insert(server).second)) return;
     if (quiet_ && !refused) return;
     if (const auto told = reports_[server].note(news, milliseconds(client::Loop::now().count)))

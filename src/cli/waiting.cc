@@ -1,5 +1,5 @@
-// Attempts that fail tell at once of servers that are away; what servers say of the lock comes later, by
-// questions of its own. One report joins both, so that nothing is told twice.
+// Attempts that fail tell at once of servers that cannot be used; the holders come later, by requests of
+// their own. One WaitReport joins both, so that nothing is told twice.
 #include "cli/waiting.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a verb that waits for a lock says meanwhile: who holds it, and which servers cannot be used.
+// What a verb that waits for a lock reports meanwhile: the holders, and servers that cannot be used.
 #pragma once
 
 #include <functional>

@@ -57,6 +57,27 @@ TEST_CASE("embedded: the clients of a program meet at one engine, and reports na
   CHECK(unnamed.try_lock("k").result.servers.at(0).server == "embedded");
 }
 
+TEST_CASE("embedded: a wait tells its holder and its place where its options ask for that") {
+  const EmbeddedServer server;
+  Locks locks(server.place());
+  const Acquired held = locks.lock("k");
+  std::promise<WaitStatus> told;
+  holdfast::Client client(server.place());
+  LockOptions options;
+  options.on_waiting = [&](const WaitStatus& status) { told.set_value(status); };  // again only after 5 s
+  client.lock_async("k", milliseconds(0), options, [](const Acquired&) {});
+  auto answer = told.get_future();
+  REQUIRE(answer.wait_for(kPatience) == std::future_status::ready);
+  const WaitStatus status = answer.get();
+  REQUIRE(status.holders.size() == 1);
+  CHECK(status.holders[0].owner == held.hold.owner());
+  CHECK(status.holders[0].left.value() <= milliseconds(30000));
+  CHECK(status.holders[0].servers == std::vector<std::string>{server.place()});
+  CHECK(status.place == 1);
+  CHECK(status.waiters == 1);
+  CHECK(status.servers.at(0).outcome == Verdict::kOk);
+}
+
 TEST_CASE("embedded: engines of two names know nothing of one another") {
   const EmbeddedServer a;
   const EmbeddedServer b;

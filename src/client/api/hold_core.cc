@@ -162,7 +162,7 @@ void HoldCore::start() {
 
 void HoldCore::begin_inquiry() {
   inquiry_ = std::make_shared<WaitInquiry>(
-      *client_, key_, servers_, [this] { return machine_.owner(); }, options_.on_waiting);
+      *client_, key_, servers_, [this] { return queued_owner_; }, options_.on_waiting);
 }
 
 void HoldCore::refuse() {
@@ -213,6 +213,7 @@ void HoldCore::send(const client::Send& send) {
     self->hear(id, reply);
   };
   if (!send.waits) return link(send.server).send(send.argv, server_timeout_, done);
+  queued_owner_ = send.argv[2];  // LOCK key owner
   waits_[send.id] = {send.server, link(send.server).wait(send.argv, done), false};
 }
 

@@ -105,6 +105,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   bool cancelled_ = false;
   bool queued_ = false;  // it had to wait in a server's queue
   std::unique_ptr<client::LoopTimer> timer_;
+  std::string queued_owner_;                  // owner of the last LOCK that may wait in a server's queue
   std::shared_ptr<WaitInquiry> inquiry_;      // during a wait, for options_.on_waiting
   size_t under_way_ = 0;                      // requests without a reply
   std::map<uint64_t, Wait> waits_;            // by the send's id

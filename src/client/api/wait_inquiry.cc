@@ -1,5 +1,5 @@
-// A round ends when all servers have answered, or when its patience is over: who waits is told within about
-// a second, though a server is silent.
+// A round ends when all servers have answered, or when its patience is over: a silent server does not delay
+// the first status much beyond a second.
 #include "client/api/wait_inquiry.h"
 
 #include <algorithm>

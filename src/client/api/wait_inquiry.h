@@ -1,5 +1,5 @@
-// Asks the servers of a key why somebody waits for it: LOCKS INFO, and CLIENT LIST for the connections of
-// the holders. Only once the wait has lasted for a moment, and then after pauses that grow. It changes
+// Asks the servers of a key why a wait for it lasts: LOCKS INFO, and CLIENT LIST for the holders'
+// connections. It asks once the wait has lasted for a moment, and then after pauses that grow. It changes
 // nothing, and the wait does not depend on it. For the loop's thread.
 #pragma once
 
@@ -20,7 +20,8 @@ class ClientCore;
 class WaitInquiry : public std::enable_shared_from_this<WaitInquiry> {
  public:
   using Told = std::function<void(const WaitStatus&)>;
-  // `owner()` is that of the present attempt. `client` and what both functions use outlive this.
+  // `owner()`: under which the wait stands in a server's queue. `client` and what both functions use must
+  // outlive this.
   WaitInquiry(ClientCore& client, std::string key, std::vector<size_t> servers,
               std::function<std::string()> owner, Told told);
 

@@ -128,7 +128,7 @@ Address parse_server(std::string_view text, std::string_view server, const Schem
   if (!rest.starts_with(':')) refuse(text, "behind the bracket comes :port, or nothing");
   const auto port = parse_int_in(rest.substr(1), 1, 65535);
   if (!port) {
-    const std::string hidden = "the port of server " + std::to_string(number);
+    const std::string hidden = "the text behind the host of server " + std::to_string(number);
     refuse(text, quoted(text, rest.substr(1), hidden.c_str()) +
                      " is no port, which is 1 to 65535, as in 10.0.0.5:7379; an IPv6 address stands in "
                      "brackets, as in [::1]:7379, and a login ends with @, as in user:password@host:7379");
