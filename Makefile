@@ -152,17 +152,17 @@ build/asan/holdfast-server build/asan/holdfast build/asan/unit-tests build/asan/
 build/release/%.o: %.cc Makefile
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(RELEASE) $(INCLUDES) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(RELEASE) $(PCH) $(INCLUDES) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 build/asan/%.o: %.cc Makefile
 	$(call say,CXX,$< (asan))
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(ASAN) $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(ASAN) $(PCH) $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 # It changes stacks, which it tells AddressSanitizer; in its own code that would look for its frames on the
 # other one.
 build/asan/src/core/base/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
 
 include bench/bench.mk $(addsuffix .mk,tests/tests tests/lint/lint tests/fuzz/fuzz tests/model/model \
-  tests/chaos/chaos tests/soak/soak)
+  tests/chaos/chaos tests/soak/soak src/precompiled)
 -include $(shell find build -name '*.d' -type f 2>/dev/null)
