@@ -1,4 +1,4 @@
-// The wait for a lock is one for a descriptor, beside that of the signals.
+// The main thread waits for two descriptors: that of the lock's result, and that of the signals.
 #include "cli/acquire.h"
 
 #include <fmt/format.h>
@@ -78,23 +78,23 @@ LockOptions options_of(const LockWish& wish) {
 int await_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,
                Acquired& acquired) {
   auto answer = std::make_shared<Mailbox<Acquired>>();
-  const bool once = wish.wait == milliseconds(0);  // a 0 would mean for ever to the client
+  const bool once = wish.wait == milliseconds(0);  // the client takes 0 as no limit
   const std::optional<milliseconds> wait = once ? std::nullopt : wish.wait ? wish.wait : milliseconds(0);
   client.lock_async(wish.name, wait, options, [answer](Acquired a) { answer->leave(std::move(a)); });
   const int signal = wait_or_signal(signals, answer->fd());
   acquired = answer->take();
-  if (signal != 0 && acquired.result) acquired.hold.unlock();  // both came at once
+  if (signal != 0 && acquired.result) acquired.hold.unlock();  // the lock and the signal arrived together
   return signal;
 }
 
 Taken take_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options) {
-  const TimeMs began = client::Loop::now();  // which goes on while the machine sleeps
+  const TimeMs began = client::Loop::now();  // a clock that also counts while the machine is suspended
   Acquired acquired;
   if (const int signal = await_lock(client, signals, wish, options, acquired); signal != 0)
     return {std::nullopt, 128 + signal};
   if (!acquired.result) return {std::nullopt, not_acquired(wish, acquired.result)};
-  // We may have been stopped, or the machine asleep, since the grant: who asked is not expecting us any
-  // more.
+  // This process may have been stopped, or the machine suspended, since the grant. The caller's time limit
+  // is over then.
   const milliseconds took((client::Loop::now() - began).count);
   if (wish.wait && *wish.wait > milliseconds(0) && took > *wish.wait) {
     acquired.hold.unlock();

@@ -1,4 +1,4 @@
-// Takes a lock for a verb, while signals are heard.
+// Acquires a lock for a verb, and handles signals while it waits.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -17,8 +17,8 @@
 
 namespace holdfast {
 
-// A value that the client's thread leaves, and a descriptor that says so to the main thread. Shared by
-// both: a callback may come after the main thread has given up.
+// Passes a value from the client's thread to the main thread, with a descriptor that signals it. Both
+// threads share ownership: a callback may run after the main thread stopped waiting.
 template <typename T>
 class Mailbox {
  public:
@@ -35,7 +35,7 @@ class Mailbox {
     value_ = std::move(value);
     eventfd_write(fd_, 1);
   }
-  T take() {  // what was left, or a default
+  T take() {  // the value, or a default if there is none
     const std::lock_guard lock(mutex_);
     return std::move(value_);
   }
@@ -46,29 +46,32 @@ class Mailbox {
   T value_{};
 };
 
-// They tell on standard error of a wait who holds the lock and which servers cannot be used, unless
-// `quiet`.
+// Returns the client's options for `wish`. Unless `quiet`, their callbacks report a wait on standard error:
+// the holders of the lock, and the servers that cannot be used.
 LockOptions options_of(const LockWish& wish);
 
-// Which servers are away or refuse, and why; else its message, and what the last server said.
+// Returns the servers that are unreachable or reject the request, each with its reason. If there are none,
+// returns the message of `result` with the last text of a server.
 std::string reason_of(const Result& result);
 
-// The same with what each server said that did not do it.
+// Returns the message of `result`, with the reason of each server that did not succeed.
 std::string answers_of(const Result& result);
 
-// Tells on stderr when renewals of a hold begin to fail, and when they succeed again.
+// Reports on standard error when renewals of a hold begin to fail, and when they succeed again.
 void tell_renewals(const std::string& name, LockOptions& options);
 
-// Waits for the lock, while signals are heard: the signal that ended the wait, or 0 and what it came to.
+// Waits for the lock and for signals. Returns the signal that ended the wait; or 0, with the result in
+// `acquired`.
 int await_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,
                Acquired& acquired);
 
 struct Taken {
   std::optional<Hold> hold;
-  int status = 0;  // without a hold; what it means has been said
+  int status = 0;  // the exit status if there is no hold; its reason is already printed
 };
 
-// `options` are those of the wish, and what the verb adds. A signal ends the wait: its status is 128 + n.
+// Acquires the lock and reports a failure. `options` are options_of(wish) plus additions of the verb. A
+// signal ends the wait with status 128 + n.
 Taken take_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options);
 
 }  // namespace holdfast

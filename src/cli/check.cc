@@ -1,5 +1,5 @@
-// What each kind of file is checked for. It knows nothing of clients, whose Result is another than the
-// disk's.
+// The checks for each kind of file. This file must not include the client's headers: their `Result` differs
+// from that of the disk code.
 #include "cli/check.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ class Counter : public RdbSink {
 
 using Json = nlohmann::ordered_json;
 
-// How files are checked, and where what is found is told: at once, or, for JSON, at the end.
+// The mode of a check, and its findings: printed at once or, for JSON, collected until the end.
 struct Check {
   bool repair = false;
   bool json = false;
@@ -75,7 +75,7 @@ bool check_snapshot(Check& run, Files& files, const std::string& name, const std
                   reader.offset(), counter.strings, counter.hashes, counter.others));
 }
 
-// What is good, in the place of the file; the file itself beside it.
+// Replaces the file by its good part, `good`, and keeps the original beside it as NAME.damaged.
 bool put_in_place(Check& run, Files& files, const std::string& name, const std::string& path,
                   std::string_view good, const std::string& done_what) {
   const std::string kept = name + ".damaged";
@@ -88,7 +88,7 @@ bool put_in_place(Check& run, Files& files, const std::string& name, const std::
                   fmt::format("{} {} bytes; what it was is in {}", done_what, good.size(), kept));
 }
 
-// The number in a journal's name.
+// Returns the number in a journal's name; nullopt if the name is not that of a journal.
 std::optional<uint64_t> number_of_journal(const std::string& name) {
   constexpr std::string_view kPrefix = "journal.";
   if (!name.starts_with(kPrefix)) return std::nullopt;
@@ -97,8 +97,8 @@ std::optional<uint64_t> number_of_journal(const std::string& name) {
   return journal_name(number) == name ? std::optional(number) : std::nullopt;
 }
 
-// A journal with a damaged head has it again, where all that the head says is known: the number is in the
-// name, and a good frame right behind the head is the first, by whose sequence the head is made.
+// Returns a journal with a damaged head as a journal with a new one; nullopt if the head's content is
+// unknown. The number comes from the name, and the sequence from a good frame right behind the head.
 std::optional<std::string> with_new_head(const std::string& name, std::string_view bytes,
                                          const JournalVerdict& v) {
   const std::optional<uint64_t> number = number_of_journal(name);
@@ -117,7 +117,7 @@ std::string_view advice_of(const JournalVerdict& v, bool head_can_be_made) {
          "file from a copy, or move it and all later journals away to start without them";
 }
 
-// The head is made anew, and what is damaged further on is cut.
+// Writes the new head, if there is one, and cuts the file at the first damage.
 bool repair_journal(Check& run, Files& files, const std::string& name, const std::string& path,
                     std::string_view bytes, const std::optional<std::string>& headed) {
   const std::string_view whole = headed ? std::string_view(*headed) : bytes;
@@ -155,7 +155,7 @@ bool check_journal(Check& run, Files& files, const std::string& name, const std:
   return repair_journal(run, files, name, path, *bytes, headed);
 }
 
-// What the frame after the last one of the folder has to have; 0 where its journals cannot be read.
+// Returns the sequence that follows the last frame of the folder; 0 if its journals cannot be read.
 uint64_t next_sequence_of(Files& files) {
   Result<std::vector<uint64_t>> journals = list_journals(files);
   if (!journals) return 0;
@@ -167,7 +167,8 @@ uint64_t next_sequence_of(Files& files) {
   return scanner.next_sequence();
 }
 
-// The next start takes the journals as they are, and waits as long as lost holds may be alive.
+// Changes the meta file so that the next start accepts the journals as they are. The server then waits as
+// long as lost holds may be in use.
 bool accept_loss(Check& run, Files& files, const std::string& name, const std::string& path, Meta meta) {
   meta.clean = false;
   meta.journal_sequence = 0;
@@ -200,7 +201,7 @@ bool check_meta(Check& run, Files& files, const std::string& name, const std::st
                               meta.clean ? "stopped in order" : "in use, or not stopped in order"));
 }
 
-// By what the file begins with, whatever its name.
+// Detects the kind of the file by its first bytes; a journal or a meta file also by its name.
 bool check_file(Check& run, Files& files, const std::string& name, const std::string& path) {
   auto file = files.open(name);
   if (!file) return run.tell(false, path, file.error());
@@ -215,7 +216,7 @@ bool check_file(Check& run, Files& files, const std::string& name, const std::st
   return check_snapshot(run, files, name, path);
 }
 
-// Journals of a folder have to follow each other; what the snapshot has made needless does no harm.
+// The numbers of a folder's journals must be consecutive. Journals older than the snapshot do no harm.
 bool check_folder(Check& run, Files& files, const std::string& path) {
   bool good = true;
   bool any = false;
@@ -248,7 +249,7 @@ bool check_path(Check& run, const std::string& path) {
   const std::string in = folder ? path : slash == std::string::npos ? "." : path.substr(0, slash + 1);
   auto files = open_folder(in);
   if (!files) return run.tell(false, path, files.error());
-  if (run.repair) {  // a server that runs would write on behind the cut
+  if (run.repair) {  // a running server would write on behind the cut
     if (Result<Done> locked = (*files)->lock(); !locked) return run.tell(false, path, locked.error());
   }
   if (folder) return check_folder(run, **files, path);

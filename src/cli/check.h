@@ -1,4 +1,4 @@
-// `holdfast check`: whether files of a data folder are as they should be, without a server.
+// `holdfast check`: verifies and repairs the files of a data folder, without a server.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace holdfast {
 
-// Checks each path: a snapshot, a journal, a meta file, or a folder with all of them. Tells on standard
-// output what it found, a line each or, with `json`, as one JSON value. `repair`: cuts journals where the
-// first damage is; the original stays beside, with
-// ".damaged" behind its name. Returns the exit status: 0 all is well (or has been made so), 1 it is not.
+// Checks each path: a snapshot, a journal, a meta file, or a folder with all of them. Prints one line for
+// each finding on standard output or, with `json`, one JSON value. `repair`: cuts journals at the first
+// damage; the original stays beside as NAME.damaged. Returns the exit status: 0 if all files are good or
+// repaired, else 1.
 int check_files(const std::vector<std::string>& paths, bool repair, bool json);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// Linux only: PR_SET_PDEATHSIG, and /proc to see who is left of a group.
+// Linux only: PR_SET_PDEATHSIG, and /proc to find the remaining processes of a group.
 #include "cli/child.h"
 
 #include <fcntl.h>
@@ -29,10 +29,10 @@ using std::chrono::steady_clock;
 
 constexpr int kNotFound = 127;
 constexpr int kNotRun = 126;
-// How often to look whether a group has ended whose first process has: nothing tells of the others.
+// The interval of checks for a group whose first process has ended: no event reports the end of the others.
 constexpr milliseconds kLookAgain{20};
 constexpr int64_t kAboutToMs = 2;
-constexpr int64_t kLongestWaitMs = 3600000;  // of one poll()
+constexpr int64_t kLongestWaitMs = 3600000;  // for one poll()
 
 struct Pipe {
   int ends[2];
@@ -64,7 +64,7 @@ std::vector<std::string> environment_with(const Environment& more) {
   return all;
 }
 
-// They point into `strings`.
+// Returns pointers into `strings`.
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> all;
   all.reserve(strings.size() + 1);
@@ -80,8 +80,9 @@ struct Plan {
   bool nohup;
 };
 
-// Between fork and exec, in a copy of a program with threads: only what is async-signal-safe. It begins
-// when a byte comes by `gate`; that closes instead if the parent dies before the guardian knows of us.
+// Runs between fork and exec, in a copy of a program with threads: only async-signal-safe calls are
+// allowed. Starts the command after a byte arrives on `gate`. `gate` closes instead if the parent dies
+// before the guardian knows this process.
 [[noreturn]] void become(const Plan& plan, Pipe& gate, const Pipe& errors) noexcept {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -99,7 +100,8 @@ int status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-// From a line of /proc/PID/stat: "PID (NAME) STATE PARENT GROUP ...", where NAME may have anything in it.
+// Whether a line of /proc/PID/stat is that of a live process of the group. The line is
+// "PID (NAME) STATE PARENT GROUP ...", where NAME may contain any character.
 bool lives_in(const std::string& stat, pid_t group) {
   const size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return false;
@@ -130,7 +132,7 @@ int Child::start(const std::vector<std::string>& argv, const Environment& more, 
   pid_ = fork();
   if (pid_ == 0) become(plan, gate, errors);
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  setpgid(pid_, pid_);  // both do it: whoever comes first
+  setpgid(pid_, pid_);  // parent and child both call it, so the order does not matter
   if (how.time_left) dead_by_ms_ = boot_time_ms() + how.time_left().count();
   guardian_.guard(pid_, deadline(how));
   wants_terminal_ = terminal_.is_for_command();
@@ -140,7 +142,7 @@ int Child::start(const std::vector<std::string>& argv, const Environment& more, 
   return await_exec(errors.ends[0], argv[0]);
 }
 
-// The pipe closes when exec succeeds; else errno comes by it.
+// The pipe closes when exec succeeds; otherwise it delivers errno.
 int Child::await_exec(int errors, const std::string& name) {
   int why = 0;
   ssize_t got = 0;
@@ -158,7 +160,7 @@ CommandEnd Child::wait_for_end(const Supervision& how) {
   while (!is_over()) {
     pollfd fds[] = {{signals_.fd(), POLLIN, 0}, {lost_ ? -1 : how.lost_fd, POLLIN, 0}};
     poll(fds, 2, wait_ms(how));
-    // First: a command that ended meanwhile ended too late.
+    // This check comes first: a command that ended meanwhile ended too late.
     if (fds[1].revents != 0 || is_too_late(how)) lose(how);
     if (prolong(how)) guardian_.set(deadline(how));
     if (fds[0].revents != 0) take_signals(how);
@@ -174,7 +176,7 @@ CommandEnd Child::wait_for_end(const Supervision& how) {
   return {true, lost_, asked_to_end_, status};
 }
 
-// Until there may be something to do that no descriptor tells of.
+// Returns the poll() timeout in ms: the time until the next work that no descriptor reports; -1: none.
 int Child::wait_ms(const Supervision& how) const {
   if (ending_) {
     const auto left = std::chrono::ceil<milliseconds>(kill_at_ - steady_clock::now());
@@ -185,7 +187,7 @@ int Child::wait_ms(const Supervision& how) const {
   return static_cast<int>(std::clamp<int64_t>(left_ms / 2, kLookAgain.count(), kLongestWaitMs));
 }
 
-// Whether the command may run longer than the guardian knows.
+// Sets a later `dead_by_ms_` if the command may run longer. Returns true if the guardian needs the new one.
 bool Child::prolong(const Supervision& how) {
   if (!how.time_left) return false;
   const milliseconds left = how.time_left();
@@ -195,12 +197,12 @@ bool Child::prolong(const Supervision& how) {
   return true;
 }
 
-// The guardian has sent TERM, or is about to: whatever the command does now, it did not end by itself.
+// Whether the guardian has sent TERM, or is about to: from now on an end of the command counts as forced.
 bool Child::is_too_late(const Supervision& how) const {
   return how.time_left && !ending_ && boot_time_ms() + kAboutToMs >= deadline(how).term_at_ms;
 }
 
-// For the guardian. Where TERM was sent, only KILL is left to do.
+// Returns the deadline for the guardian. After TERM was sent, it has only the time of KILL.
 GroupDeadline Child::deadline(const Supervision& how) const {
   if (!how.time_left) return {};
   return {ending_ ? GroupDeadline::kNone : dead_by_ms_ - how.grace.count(), dead_by_ms_};
@@ -223,20 +225,22 @@ void Child::take_signals(const Supervision& how) {
   }
 }
 
-// `by_user`: by Ctrl-Z. Otherwise the command reads in the background: where no shell looks after us it
-// will never have the terminal, and is sent what the kernel sends to such a group.
+// Stops this process with the command. `by_user`: Ctrl-Z stopped it. Otherwise the command stopped because
+// it used the terminal from the background. In an orphaned group it never gets the terminal. Then it is
+// sent HUP and CONT, as the kernel does for such a group.
 void Child::stop_with_it(const Supervision& how, bool by_user) {
   terminal_.take_back(pid_);
-  // A shell gives us the terminal before it continues us: its SIGCONT may have come while we were running.
+  // A shell gives this process the terminal before it resumes it: its SIGCONT may already have arrived.
   const auto is_continued = [&] { return !by_user && terminal_.is_ours(); };
-  if (stop_ourselves(is_continued)) return;  // SIGCONT does the rest
+  if (stop_ourselves(is_continued)) return;  // the handler of SIGCONT does the rest
   if (by_user) return go_on(how);
   if (std::exchange(hung_up_, true)) return;
   kill(-pid_, SIGHUP);
   kill(-pid_, SIGCONT);
 }
 
-// WNOWAIT: as long as nobody has waited for it, its number, and its group's, cannot become another's.
+// Looks for a state change of the command. WNOWAIT keeps the zombie, so that its pid, which is also the id
+// of its group, cannot be reused.
 void Child::look() {
   siginfo_t info{};
   if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
@@ -249,8 +253,9 @@ void Child::look() {
   }
 }
 
-// Whom a SIGSTOP from elsewhere stopped waits for the SIGCONT from there; what the terminal stopped is a
-// shell's to continue, and that knows only us.
+// `by` is the signal that stopped the command. After a SIGSTOP from another process, the command waits for
+// that process's SIGCONT. After a stop by the terminal, a shell must resume the job, and the shell knows
+// only this process.
 void Child::stopped(int by) {
   const bool for_terminal = by == SIGTTIN || by == SIGTTOU;
   if (for_terminal) wants_terminal_ = true;
@@ -274,18 +279,18 @@ void Child::lose(const Supervision& how) {
   if (how.on_lost) how.on_lost();
 }
 
-// Where it has begun already, its grace is what is left of that.
+// Sends TERM to the group and sets the time of KILL. A second call does not start a new grace period.
 void Child::end_group(const Supervision& how) {
   if (!std::exchange(ending_, true)) kill_at_ = steady_clock::now() + how.grace;
   if (how.time_left) guardian_.set(deadline(how));
   kill(-pid_, SIGTERM);
-  kill(-pid_, SIGCONT);  // who is stopped could not end
+  kill(-pid_, SIGCONT);  // a stopped process cannot end
 }
 
 bool Child::is_over() const { return ended_ && (!ending_ || !group_lives()); }
 
-// The zombie holds the group's number, so kill() would find the group alive. Where /proc does not show, it
-// is taken to live until KILL was sent. After that, too, a process may take its time to end.
+// Whether the group has a live process. kill() cannot tell: the zombie keeps the group. If /proc cannot be
+// read, the group counts as alive until KILL was sent. Even after KILL a process may need time to end.
 bool Child::group_lives() const {
   std::error_code wrong;
   std::filesystem::directory_iterator processes("/proc", wrong);

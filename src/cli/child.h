@@ -1,5 +1,6 @@
-// A command as a job of ours: in a process group of its own, with the terminal if it was ours, and never
-// without us. It knows nothing of locks: whoever holds one tells by a descriptor that it is lost.
+// Runs a command as a job: in a process group of its own, with the terminal if this process had it. The
+// command never outlives this process. This file does not know locks: a descriptor signals that the lock is
+// lost.
 #pragma once
 
 #include <sys/types.h>
@@ -19,44 +20,46 @@ namespace holdfast {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// Under what the command runs.
+// The conditions under which the command runs.
 struct Supervision {
   int lost_fd = -1;                    // becomes readable when the command must end
-  std::chrono::milliseconds grace{0};  // then, from TERM to KILL
-  // What a command that ended by itself leaves running in its group is made to end, too.
+  std::chrono::milliseconds grace{0};  // from TERM to KILL
+  // Also ends the processes that remain in the group after the command ended by itself.
   bool whole_group = false;
-  // Asked after we have been stopped, before the command goes on: may it still? Empty: it may.
+  // Called after a stop, before the command resumes. Returns whether it may resume. Empty: always.
   std::function<bool()> may_go_on;
-  // How much longer the command may run. All of its group is dead when that is over, also while we stand
-  // still: the guardian does it then. Asked again and again, as it may grow. Empty: for ever.
+  // Returns how much longer the command may run. After that time its whole group is dead. While this
+  // process is stopped, the guardian ends the group. Called repeatedly, as the value may grow. Empty: no
+  // limit.
   std::function<std::chrono::milliseconds()> time_left;
-  // Called after TERM was sent because of `lost_fd`, `may_go_on` or `time_left`, once. It must not wait.
+  // Called once, after TERM was sent because of `lost_fd`, `may_go_on` or `time_left`. It must not block.
   std::function<void()> on_lost;
 };
 
 struct CommandEnd {
-  bool started = true;        // false: it could not be, or was lost before
-  bool lost = false;          // it was made to end
+  bool started = true;        // false: the start failed, or the lock was lost before it
+  bool lost = false;          // it was ended because the lock was lost
   bool asked_to_end = false;  // INT, TERM or QUIT was forwarded to it
-  int status = 0;             // as a shell has it: 128 + n after signal n
+  int status = 0;             // as in a shell: 128 + n after signal n
 };
 
-// On the main thread only: what PR_SET_PDEATHSIG watches is the thread that forked.
+// For the main thread only: PR_SET_PDEATHSIG reacts to the end of the thread that forked.
 class Child {
  public:
   explicit Child(const Signals& signals) : signals_(signals) {}
-  ~Child();  // kills the group, where an exception has kept wait_for_end() from its end
+  ~Child();  // kills the group if an exception left wait_for_end() early
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // `more` is added to our environment, in place of what had those names. Returns 0, or, where the command
-  // could not be started, the status of a shell (127: not found, 126), having told why on standard error.
-  // Throws std::system_error where there are no processes or descriptors left.
+  // Starts the command with the environment of this process and `more`, which replaces variables of the
+  // same names. Returns 0. If the command cannot be started, prints the reason on standard error and
+  // returns the status of a shell: 127 if it is not found, else 126. Throws std::system_error if no process
+  // or descriptor can be allocated.
   int start(const std::vector<std::string>& argv, const Environment& more, const Supervision& how);
 
-  // Forwards signals, and stops and goes on with the command, until it has ended. What it leaves running
-  // in its group is let alone; not so when `lost_fd` spoke, or with `whole_group`: then all of it has
-  // ended.
+  // Forwards signals, and stops and resumes together with the command, until the command ended. Processes
+  // that remain in its group keep running. After a loss or with `whole_group`, it ends the whole group
+  // before it returns.
   CommandEnd wait_for_end(const Supervision& how);
 
  private:
@@ -66,7 +69,7 @@ class Child {
   bool is_too_late(const Supervision& how) const;
   GroupDeadline deadline(const Supervision& how) const;
   void take_signals(const Supervision& how);
-  void look();  // after SIGCHLD
+  void look();  // for SIGCHLD
   void stopped(int by);
   void stop_with_it(const Supervision& how, bool by_user);
   void go_on(const Supervision& how);
@@ -80,16 +83,16 @@ class Child {
   const Signals& signals_;
   Terminal terminal_;
   Guardian guardian_;
-  pid_t pid_ = -1;  // and its group's number, until reap()
+  pid_t pid_ = -1;  // also the id of its group, until reap()
   bool wants_terminal_ = false;
-  bool stop_too_ = false;  // as the command was stopped by the terminal
+  bool stop_too_ = false;  // because the terminal stopped the command
   bool hung_up_ = false;
-  bool ended_ = false;  // a zombie, which keeps pid_ ours
+  bool ended_ = false;  // a zombie, so its pid cannot be reused
   bool asked_to_end_ = false;
   bool lost_ = false;
-  bool ending_ = false;  // TERM was sent to the group, which ends as a whole
+  bool ending_ = false;  // TERM was sent to the group, and the whole group must end
   bool killed_ = false;
-  int64_t dead_by_ms_ = GroupDeadline::kNone;  // as the guardian was told
+  int64_t dead_by_ms_ = GroupDeadline::kNone;  // the deadline last sent to the guardian
   std::chrono::steady_clock::time_point kill_at_;
 };
 

@@ -1,5 +1,6 @@
-// Stands for the lock, leads, stands again. The client's thread leaves news of the lock in a mailbox; what
-// is to follow from it the main thread decides. Others may lead only when nothing is left of the command.
+// Campaigns for the lock, leads, and campaigns again. The client's thread leaves each change of the lock in
+// a mailbox, and the main thread reacts to it. Another candidate may lead only after the whole command
+// ended.
 #include "cli/elect.h"
 
 #include <fmt/format.h>
@@ -23,18 +24,18 @@
 namespace holdfast {
 namespace {
 
-// Before it stands again, so that others come first.
+// The pause before the next campaign, so that other candidates come first.
 constexpr int kTurnOfOthersMs = 1000;
 
-// Why the command is to end.
+// The reason to end the command.
 struct News {
-  bool revoked = false;  // else lost, or about to be
+  bool revoked = false;  // false: the lock is lost, or its time is almost over
   std::string why;
 };
 using Newsbox = std::shared_ptr<Mailbox<News>>;
 
-// Tells of the progress, from whichever thread. What nobody reads is dropped: to wait for a reader would
-// be to let the lock's time pass by.
+// Reports the progress; any thread may call it. Drops the line if standard error would block: a blocked
+// thread cannot renew the lock.
 void tell(const RunOptions& run, const std::string& event, const Json& more, const std::string& text) {
   if (!can_tell()) return;
   if (!run.json) {
@@ -70,7 +71,7 @@ LockOptions options_of(const RunOptions& run, const Newsbox& news) {
   return options;
 }
 
-// Whether who started us wants an end: by a signal to us, or by the terminal's keys, or as that has gone.
+// Whether the user asked for the end: by a signal to this process, by the terminal's keys, or by a hangup.
 bool is_wanted(const CommandEnd& end) {
   return end.asked_to_end || end.status == 128 + SIGINT || end.status == 128 + SIGQUIT ||
          end.status == 128 + SIGHUP;
@@ -84,7 +85,7 @@ void tell_news(const RunOptions& run, const News& news) {
   }
 }
 
-// From the grant until it is given back: the exit status, or none: to stand again.
+// Leads from the grant to the release. Returns the exit status; nullopt to campaign again.
 std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<News>& mail) {
   tell(run, "leader", {{"owner", hold.owner()}, {"token", hold.token()}},
        fmt::format(", token {}", hold.token()));
@@ -107,7 +108,7 @@ std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hol
   return ended || is_wanted(end) ? std::optional(end.status) : std::nullopt;
 }
 
-// Time does not mend that.
+// Whether a server rejected the login. A retry cannot fix that.
 bool is_login_refused(const Result& result) {
   return result.outcome == Outcome::kRefused &&
          std::ranges::any_of(result.servers, [](const ServerReport& report) {
@@ -115,7 +116,7 @@ bool is_login_refused(const Result& result) {
          });
 }
 
-// One term, and what comes before it: the exit status, or none.
+// Campaigns once, and leads if elected. Returns the exit status; nullopt to campaign again.
 std::optional<int> stand(Client& client, const Signals& signals, const RunOptions& run) {
   const auto news = std::make_shared<Mailbox<News>>();
   Acquired acquired;

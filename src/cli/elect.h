@@ -1,4 +1,4 @@
-// `holdfast elect`: a command on one of several machines at a time.
+// `holdfast elect`: runs a command on one of several machines at a time.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace holdfast {
 
-// As run_under_lock(), with the exit status of `holdfast elect --help`.
+// As run_under_lock(), with the exit statuses that `holdfast elect --help` documents.
 int run_while_leading(const std::vector<std::string>& words);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// The pipe carries the group's number, then deadlines. Linux only: close_range, pipe2, timerfd.
+// The pipe carries the id of the group, then deadlines. Linux only: close_range, pipe2, timerfd.
 #include "cli/guardian.h"
 
 #include <fcntl.h>
@@ -17,17 +17,17 @@
 namespace holdfast {
 namespace {
 
-// All here runs in a fork of a program with threads: only what is async-signal-safe.
+// These functions run in a fork of a program with threads: only async-signal-safe calls are allowed.
 
 bool read_all(int fd, void* to, size_t size) noexcept {
   ssize_t got = 0;
   do got = read(fd, to, size);
   while (got < 0 && errno == EINTR);
-  return got == static_cast<ssize_t>(size);  // so few bytes come at once or not at all
+  return got == static_cast<ssize_t>(size);  // so few bytes arrive in one piece or not at all
 }
 
-// One for the whole life of a guardian, and only where there is a deadline. It wakes also after a suspend,
-// which a timeout of poll() does not count.
+// Sets the timer to the next deadline; creates it at the first one. A timeout of poll() would not count the
+// time of a suspend; this timer does.
 void arm(int& timer, const GroupDeadline& deadline) noexcept {
   const int64_t at_ms = std::min(deadline.term_at_ms, deadline.kill_at_ms);
   if (at_ms == GroupDeadline::kNone) return;
@@ -38,7 +38,7 @@ void arm(int& timer, const GroupDeadline& deadline) noexcept {
   timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
-// Who is stopped could not end.
+// Sends the signals that are due. CONT follows TERM, because a stopped process cannot end.
 void do_due(pid_t group, GroupDeadline& deadline) noexcept {
   const int64_t now_ms = boot_time_ms();
   if (now_ms >= deadline.kill_at_ms) {
@@ -51,7 +51,8 @@ void do_due(pid_t group, GroupDeadline& deadline) noexcept {
   }
 }
 
-// Until our end. What came by the pipe goes before what the timer says: it may be news from before.
+// Returns when the pipe closes, so when the parent ended. A new deadline from the pipe comes before an
+// expired timer, which may belong to the old deadline.
 void watch_over(int pipe, pid_t group) noexcept {
   GroupDeadline deadline;
   int timer = -1;
@@ -69,8 +70,8 @@ void watch_over(int pipe, pid_t group) noexcept {
   }
 }
 
-// In a session of its own, and deaf to signals, so that what ends a whole terminal does not end it before
-// us; it keeps no file or folder in use.
+// The main function of the guardian. It runs in a session of its own with all signals blocked, so that the
+// end of a terminal does not end it before the parent. It keeps no file or folder in use.
 [[noreturn]] void stand_guard(int pipe) noexcept {
   sigset_t all;
   sigfillset(&all);
@@ -115,7 +116,7 @@ void Guardian::set(const GroupDeadline& deadline) const {
   [[maybe_unused]] const ssize_t told = write(pipe_, &deadline, sizeof deadline);
 }
 
-// Its own end is the one word that it cannot take for ours.
+// KILL comes before close(): the guardian must not see the closed pipe, which means that the parent ended.
 void Guardian::dismiss() {
   if (pid_ < 0) return;
   kill(pid_, SIGKILL);

@@ -1,6 +1,7 @@
-// A tiny process beside us, which ends the command's process group where we do not. When we end without a
-// word, by SIGKILL say, it kills the group at once. When the time that we told it is over, it ends the
-// group, too: we may stand still, and the lock's time goes on. It knows nothing of locks.
+// A small helper process that ends the command's process group if this process cannot. If this process dies
+// without warning, for example by SIGKILL, the guardian kills the group at once. It also ends the group at
+// the deadline that this process sent: this process may be stopped while the lock's TTL runs out. The
+// guardian does not know locks.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +10,7 @@
 
 namespace holdfast {
 
-// Milliseconds of CLOCK_BOOTTIME, which goes on while the machine sleeps.
+// In ms of CLOCK_BOOTTIME, which also counts while the machine is suspended.
 struct GroupDeadline {
   static constexpr int64_t kNone = INT64_MAX;
   int64_t term_at_ms = kNone;
@@ -20,21 +21,23 @@ int64_t boot_time_ms() noexcept;
 
 class Guardian {
  public:
-  Guardian();  // nobody is guarded yet
+  Guardian();  // starts the process; it guards no group yet
   ~Guardian() { dismiss(); }
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
 
-  // Before the first process of the group does anything: who dies in between has left nothing behind.
+  // Sends the group to the guardian. Call it before the first process of the group starts its command: if
+  // this process dies earlier, nothing is left behind.
   void guard(pid_t group, const GroupDeadline& deadline) const;
-  // In place of the deadline before. Does not wait: where the guardian does not read, the old one stays.
+  // Replaces the deadline. Does not block: if the guardian does not read, the old deadline stays.
   void set(const GroupDeadline& deadline) const;
-  // While the group's first process has not been waited for: later its number may belong to others.
+  // Ends the guardian. Call it before waitpid() of the group's first process: afterwards the number of the
+  // group may belong to another one.
   void dismiss();
 
  private:
   pid_t pid_ = -1;
-  int pipe_ = -1;  // the writing end; that it closes is how the guardian sees our end
+  int pipe_ = -1;  // the write end; the guardian detects the end of this process as EOF
 };
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// The command is started only under a lock that is held at that moment.
+// The command starts only if the lock is held at that moment.
 #include "cli/held_command.h"
 
 #include <poll.h>
@@ -33,7 +33,8 @@ milliseconds warn_before_for(const RunOptions& run) { return run.grace + run.ttl
 CommandEnd run_command(const Signals& signals, const RunOptions& run, const Hold& hold, Supervision how) {
   how.grace = run.grace;
   how.may_go_on = [&hold] { return hold.is_locked(); };
-  // Half of what warn_before_for() takes off, so that we come before the guardian where we can.
+  // The slack is half the margin of warn_before_for(), so that this process acts before the guardian if it
+  // can.
   if (run.ends_before_lock)
     how.time_left = [&hold, slack = run.ttl / 40] { return hold.validity() - slack; };
   Child child(signals);

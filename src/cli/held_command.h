@@ -1,4 +1,4 @@
-// A command under a hold: what `run` and `elect` share.
+// Runs a command while a lock is held, for `run` and `elect`.
 #pragma once
 
 #include "cli/child.h"
@@ -8,13 +8,13 @@
 
 namespace holdfast {
 
-// So long before the validity's end a command that must end before the lock is told to: its grace, and what
-// is taken off as nothing is exact.
+// Returns how long before the end of the lock's validity a command gets TERM, if it must end before the
+// lock: its grace plus 1/20 of the TTL as a safety margin.
 milliseconds warn_before_for(const RunOptions& run);
 
-// Starts the command, which finds the hold in its environment, and returns when it has ended. `how` says
-// when it must; its `grace`, `may_go_on` and `time_left` are set here. The hold is not given back: only now
-// may it be.
+// Starts the command with the hold in its environment, and returns after it ended. `how` says when the
+// command must end; this function sets its `grace`, `may_go_on` and `time_left`. It does not release the
+// hold: the caller may do so after this function returns, not earlier.
 CommandEnd run_command(const Signals& signals, const RunOptions& run, const Hold& hold, Supervision how);
 
 }  // namespace holdfast

@@ -59,7 +59,7 @@ int check(const std::vector<std::string>& words) {
     if (paths.empty()) refuse("check needs a file or folder");
     for (const std::string& path : paths) refuse_empty(path, "PATH");
     return check_files(paths, given.contains("repair"), given.contains("json"));
-  } catch (const std::exception& e) {  // of Boost, or of refuse()
+  } catch (const std::exception& e) {  // from Boost, or from refuse()
     return fail(kUsage, "{}; see holdfast check --help", e.what());
   }
 }

@@ -1,4 +1,4 @@
-// By Boost.Program_options.
+// Uses Boost.Program_options.
 #include "cli/options.h"
 
 #include <fmt/format.h>
@@ -39,8 +39,8 @@ po::options_description described(std::string_view options) {
   return all;
 }
 
-// Boost puts what it does not know into its message in the place of words such as "%canonical_option%", and
-// does not end where these come with it. Nobody means an option with two percent signs.
+// Rejects an unknown option with two percent signs. Boost replaces words such as "%canonical_option%" in
+// its message by the option's text. If that text contains such a word, Boost loops forever.
 void refuse_endless(const std::vector<std::string>& words, const po::options_description& known) {
   for (const std::string& word : words) {
     if (word == "--") return;
@@ -52,7 +52,7 @@ void refuse_endless(const std::vector<std::string>& words, const po::options_des
   }
 }
 
-// A value with what would end it in an address as %26 and the like.
+// Returns the value with the characters that would end it in an address as %26 and the like.
 std::string encoded(const std::string& value) {
   std::string out;
   for (const char c : value) {
@@ -65,7 +65,9 @@ std::string encoded(const std::string& value) {
   return out;
 }
 
-// Boost's words for it show the value, too, which may be a password: "--pasword=...", "-p...".
+// Rejects an unknown option without its value. Boost's message shows the value too, which may be a
+// password:
+// "--pasword=...", "-p...".
 void refuse_unknown(const std::vector<std::string>& words, const po::options_description& known) {
   for (const std::string& word : words) {
     if (word == "--") return;
@@ -134,7 +136,7 @@ int64_t number_of(const Given& given, const char* option, int64_t low, int64_t h
   return value;
 }
 
-// "50ms,2,10s"; what is left out at the end has the default.
+// Parses "50ms,2,10s"; the second and the third part are optional.
 static RetryBackoff backoff_of(const std::string& text) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin <= text.size();) {
@@ -183,7 +185,7 @@ void read_lock_options(const Given& given, LockWish& wish) {
   if (given.contains("shared")) wish.mode = Mode::kSharedLock;
 }
 
-// An engine inside this process would be nobody else's.
+// Rejects an embedded engine: no other process could use it.
 std::string servers_of(const Given& given) {
   const char* set = std::getenv("HOLDFAST_SERVERS");
   std::string servers = set != nullptr && *set != '\0' ? set : kDefaultServers;
@@ -223,7 +225,7 @@ std::optional<milliseconds> parse_duration(const std::string& text) {
     return std::nullopt;
   }
   value = std::min(value, kTooLongMs);
-  // Not ceil alone: 1.001 s is a little more than 1001 ms as a double.
+  // ceil() alone is not enough: 1.001 s is a little more than 1001 ms as a double.
   return milliseconds(static_cast<int64_t>(std::ceil(value - 1e-6)));
 }
 

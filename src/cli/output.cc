@@ -1,4 +1,4 @@
-// The C library forgets why a write failed: it is kept here.
+// The C library does not keep the reason of a failed write, so this file keeps it.
 #include "cli/output.h"
 
 #include <poll.h>
@@ -19,7 +19,7 @@ struct Failure {
   std::atomic<bool> is_told = false;
 };
 
-// Of this process, which has one standard output.
+// Returns the failure of this process's only standard output.
 Failure& failure() {
   static Failure of_stdout;
   return of_stdout;

@@ -1,5 +1,5 @@
-// Standard output, which may be full or closed: writing never throws, and what fails is told once. And
-// whether standard error takes a line.
+// Writes to standard output, which may be full or closed: never throws, and reports the first failure once.
+// Also tells whether standard error accepts a line.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace holdfast {
 
-// Nothing is told of a failure before flush().
+// Writes to the buffer of standard output. flush() reports a failure.
 void put(std::string_view text);
 
 template <typename... Args>
@@ -17,12 +17,11 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
   put(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// Writes out what was put. False: something could not be written, now or before, and standard error says
-// why.
+// Flushes the buffer. Returns false if this or an earlier write failed; standard error has the reason.
 bool flush();
 
-// Whether a line on standard error would not have to wait for its reader. The client's thread asks before
-// it writes one: while it waits, the lock's time passes by.
+// Whether standard error accepts a line without blocking. The client's thread checks this before it writes:
+// a blocked thread cannot renew the lock.
 bool can_tell();
 
 }  // namespace holdfast

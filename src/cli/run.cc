@@ -1,4 +1,4 @@
-// The lock's side: take it, tell the command's supervisor when it is lost, give it back.
+// The lock's part of `run`: acquires it, signals its loss to the command's supervisor, and releases it.
 #include "cli/run.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ int lost_status(const RunOptions& run, const Result& why) {
               why.message.empty() ? "its time is over" : why.message);
 }
 
-// A command that could not be started has done nothing that others must keep away from.
+// Releases the lock. --at-least does not apply to a command that did not start: it has done no work.
 Result give_back(const RunOptions& run, Hold& hold, const CommandEnd& end) {
   return hold.unlock({end.started ? run.at_least : milliseconds(0)});
 }
@@ -33,7 +33,7 @@ int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<
   if (end.lost) return lost_status(run, lost.take());
   const Result given_back = give_back(run, hold, end);
   if (!end.started) return end.status;
-  // It may have been taken away since the last renewal, while the command relied on it.
+  // The lock may have been broken since the last renewal, while the command relied on it.
   if (given_back.outcome == Outcome::kExpired) return lost_status(run, given_back);
   if (!given_back) fail(0, "{}: not given back, it expires by itself: {}", run.name, given_back.message);
   return end.status;

@@ -1,4 +1,4 @@
-// `holdfast run`: a command under a lock.
+// `holdfast run`: runs a command while it holds a lock.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace holdfast {
 
-// `words` are those behind `run`. Tells what goes wrong on standard error, and returns the exit status, as
-// `holdfast run --help` has them. To be called while the program has no thread but its first.
+// `words` are the arguments behind `run`. Reports errors on standard error. Returns the exit status that
+// `holdfast run --help` documents. Call it while the process has only its main thread.
 int run_under_lock(const std::vector<std::string>& words);
 
 }  // namespace holdfast

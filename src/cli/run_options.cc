@@ -1,4 +1,4 @@
-// By Boost.Program_options; it does not know of --, behind which everything is the command's.
+// Uses Boost.Program_options only for the words before --. All words behind it belong to the command.
 #include "cli/run_options.h"
 
 #include <fmt/format.h>
@@ -148,7 +148,7 @@ RunOptions understood(const Form& form, const Given& given, std::vector<std::str
   return options;
 }
 
-// A command that must end before its lock is told to so early that its grace is over before that.
+// Limits the grace to half of the TTL. A command that must end before its lock gets TERM one grace earlier.
 void limit_grace(const Given& given, RunOptions& options) {
   const milliseconds longest = options.ttl / 2;
   if (given.contains("grace") && options.grace > longest)
@@ -171,7 +171,7 @@ ParsedRun parse(const Form& form, const std::vector<std::string>& words) {
       all.options = understood(form, given, {dashes == words.end() ? dashes : dashes + 1, words.end()});
       if (all.options->ends_before_lock) limit_grace(given, *all.options);
     }
-  } catch (const std::exception& e) {  // of Boost, or of refuse()
+  } catch (const std::exception& e) {  // from Boost, or from refuse()
     all.options.reset();
     all.wrong = e.what();
   }

@@ -1,4 +1,4 @@
-// The options of `holdfast run` and `holdfast elect`: what they mean, and what is wrong with them.
+// Parses and checks the options of `holdfast run` and `holdfast elect`.
 #pragma once
 
 #include <chrono>
@@ -12,26 +12,27 @@ namespace holdfast {
 
 struct RunOptions : LockWish {
   std::string servers;  // as Client takes them, with the login of --user and --password-file
-  // For the command, which has a password of the environment, but none that was read from a file.
+  // The address that the command gets. The command inherits a password of the environment, but does not get
+  // one that was read from a file.
   std::string servers_without_login;
-  std::string user;  // of --user
+  std::string user;  // from --user
   std::vector<std::string> command;
   milliseconds grace{5000};
-  bool ends_before_lock = false;  // the command; always with elect
-  // Of run:
+  bool ends_before_lock = false;  // the command ends first; always true for elect
+  // For run:
   milliseconds at_least{0};
-  // Of elect:
+  // For elect:
   bool restart = false;
   bool json = false;
 };
 
 struct ParsedRun {
-  std::optional<RunOptions> options;  // empty: say `help` or `wrong`
+  std::optional<RunOptions> options;  // empty: print `help`, or the error `wrong`
   std::string help;
   std::string wrong;
 };
 
-// Of the words behind `run` and `elect`. They read the variable HOLDFAST_SERVERS, too.
+// Parse the arguments behind `run` and `elect`. They read the variable HOLDFAST_SERVERS, too.
 ParsedRun parse_run(const std::vector<std::string>& words);
 ParsedRun parse_elect(const std::vector<std::string>& words);
 

@@ -1,4 +1,4 @@
-// The file is read by the byte: what follows the line on standard input is for the command that is run.
+// Reads the file byte by byte: the rest of standard input belongs to the command that `run` starts.
 #include "cli/secrets.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 namespace holdfast {
 namespace {
 
-constexpr size_t kMaxPasswordBytes = 16384;  // which a server takes from a client without a login
+constexpr size_t kMaxPasswordBytes = 16384;  // the limit of a server for a client before its login
 
 class File {
  public:
@@ -32,7 +32,7 @@ class File {
   int fd_;
 };
 
-// The next byte: 1; the end: 0; -1: errno says why there is none.
+// Reads the next byte. Returns 1; 0 at the end of the file; -1 after an error, with its reason in errno.
 ssize_t read_byte(int fd, char& byte) {
   ssize_t got = 0;
   do got = read(fd, &byte, 1);

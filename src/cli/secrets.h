@@ -1,4 +1,4 @@
-// Passwords of servers: where the command gets them from, and that its arguments do not show them.
+// The passwords of servers: reads them from files, and hides them in the arguments of the process.
 #pragma once
 
 #include <string>
@@ -7,16 +7,17 @@
 
 namespace holdfast {
 
-// Overwrites what of the arguments may be a login, but for those of a command behind --, as everybody can
-// read the arguments of a process. To be called once they are copied.
+// Overwrites each part of the arguments that may be a login, because every user of the machine can read the
+// arguments of a process. Leaves the arguments behind -- alone. Call it after the arguments are copied.
 void hide_arguments(int argc, char** argv);
 
-// The first line of the file, of standard input where the name is -, of which nothing else is read then.
-// Throws as refuse() does.
+// Returns the first line of the file, or of standard input if the name is -. Reads nothing behind that
+// line. Throws as refuse() does.
 std::string read_password(const std::string& file);
 
-// The address, with the login of --user and --password-file for all servers that have none in it. What one
-// of the two leaves out, the variables HOLDFAST_USER and HOLDFAST_PASSWORD say. Throws as refuse() does.
+// Returns the address with the login of --user and --password-file added. It applies to all servers without
+// a login of their own. If one of the two options is missing, the variable HOLDFAST_USER or
+// HOLDFAST_PASSWORD replaces it. Throws as refuse() does.
 std::string with_login(const std::string& servers, const Given& given);
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// The main thread waits for a promise that the loop's thread keeps.
+// The main thread waits for a promise that the loop's thread fulfils.
 #include "cli/servers.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// One question to several servers; shared by the callbacks.
+// One request to several servers; its callbacks share the ownership.
 struct Round {
   std::vector<Answer> answers;
   size_t open = 0;

@@ -1,5 +1,5 @@
-// The servers, asked directly and all at once, for the verbs that are no client of a lock: each shows or
-// changes what each server has.
+// Sends requests directly to all servers in parallel. For the verbs that do not hold a lock themselves:
+// they show or change the state of each server.
 #pragma once
 
 #include <cstddef>
@@ -20,40 +20,40 @@ struct Answer {
   std::string server;  // host:port
   client::Value value;
   int64_t round_trip_us = 0;
-  int64_t clock_us = 0;  // this machine's, in the middle between question and answer
+  int64_t clock_us = 0;  // this machine's, halfway between request and reply
 
   bool is(client::Value::Kind kind) const { return value.kind == kind; }
-  // Neither lost nor an error.
+  // Whether the server replied, and not with an error.
   bool good() const { return !is(client::Value::Kind::kLost) && !is(client::Value::Kind::kError); }
-  // Why it is not good.
+  // Returns the reason if the answer is not good: the error and advice.
   std::string why() const;
 };
 
 class Servers {
  public:
-  // Throws std::invalid_argument as client::open_place does.
+  // `where` is an address as --servers takes it. Throws std::invalid_argument as client::open_place() does.
   explicit Servers(const std::string& where);
   ~Servers();
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
 
   const client::Place& place() const { return place_; }
-  // By numbers, in the order in which --servers has them.
+  // Servers have indices, in the order of --servers. Both return them in ascending order.
   std::vector<size_t> all() const;
   std::vector<size_t> of_key(const std::string& key) const;
   std::string name(size_t server) const { return place_.servers[server].text(); }
 
-  // Asks all at once, and waits until each has answered or its time is over: an answer each, in their
-  // order.
+  // Sends `argv` to all in parallel, and waits until each server replied or timed out. Returns one answer
+  // for each server, in the order of `servers`.
   std::vector<Answer> ask(const std::vector<size_t>& servers, const std::vector<std::string>& argv);
-  // Calls `told` on a thread of its own for each message of the channel, until the end of this object; with
-  // "" whenever the subscription becomes active (see client::Link).
+  // Calls `told` on the loop's thread for each message of the channel, until this object is destroyed. The
+  // message is "" whenever the subscription becomes active (see client::Link).
   using Told = std::function<void(size_t server, const std::string& message)>;
-  // `lost` is called on that thread whenever the connection of such a watch broke or could not be made.
+  // The same thread calls `lost` whenever the connection of such a watch broke or could not be made.
   using Lost = std::function<void(size_t server, const std::string& why)>;
   void watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told,
              const Lost& lost);
-  // The same for all channels that match a pattern.
+  // As watch(), for all channels that match a pattern.
   using ToldOf = std::function<void(size_t server, const std::string& channel, const std::string& message)>;
   void watch_pattern(const std::vector<size_t>& servers, const std::string& pattern, const ToldOf& told,
                      const Lost& lost);
@@ -61,8 +61,8 @@ class Servers {
  private:
   const client::Place place_;
   const client::Ring ring_;
-  std::vector<std::unique_ptr<client::Link>> links_;  // the loop's thread
-  client::Loop loop_;                                 // the last, so that its thread ends first
+  std::vector<std::unique_ptr<client::Link>> links_;  // for the loop's thread only
+  client::Loop loop_;                                 // the last member, so that its thread ends first
 };
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// No verb prints a key or an owner but through here: they may be any bytes.
+// Each verb prints keys and owners through these functions, because they may contain any bytes.
 #include "cli/show.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ bool print_json(const Json& json) {
 
 std::string printable(std::string_view bytes, bool word) {
   std::string text;
-  bool c1 = false;  // the second byte of U+0080 to U+009F, which are orders, too
+  bool c1 = false;  // the second byte of U+0080 to U+009F, which are control characters, too
   for (size_t i = 0; i < bytes.size(); ++i) {
     const auto byte = static_cast<unsigned char>(bytes[i]);
     const auto next = static_cast<unsigned char>(i + 1 < bytes.size() ? bytes[i + 1] : 0);

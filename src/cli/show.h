@@ -1,4 +1,4 @@
-// How the verbs show what servers say: tables and texts for people, JSON for programs.
+// Formats the replies of servers: tables and texts for people, JSON for programs.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,27 @@ namespace holdfast {
 
 using Json = nlohmann::ordered_json;
 
-// On one line. What is no UTF-8 in it is replaced by U+FFFD.
+// Returns the JSON text on one line. Bytes that are not UTF-8 become U+FFFD.
 std::string json_line(const Json& json);
-// That line, written out at once. False: nobody can read it.
+// Writes that line and flushes. Returns false if standard output cannot be written.
 bool print_json(const Json& json);
-// With anything that a terminal could take for an order, as \xNN; a blank, too, where `word`.
+// Returns the bytes with all control characters as \xNN, which a terminal could execute. With `word`, a
+// blank becomes \x20 too, and an empty text becomes "".
 std::string printable(std::string_view bytes, bool word = false);
-// Of ms: "812 ms", "29.5 s", "5m12s", "3h05m"; -1: "for ever".
+// Formats a duration in ms: "812 ms", "29.5 s", "5m12s", "3h05m"; -1 means no end.
 std::string time_text(int64_t ms);
-// Of the wall clock: 2026-11-21T17:38:26.123Z.
+// Returns the wall clock time in UTC: 2026-11-21T17:38:26.123Z.
 std::string time_now();
-// Bold, on a terminal, unless that is dumb or the variable NO_COLOR is set. There is no other colour.
+// Returns the text in bold if standard output is a terminal, unless it is dumb or the variable NO_COLOR is
+// set. The command uses no other colour or style.
 std::string heading(const std::string& text);
-// The first row is a heading. Columns are as wide as they must be.
+// Prints the rows; the first row is the heading. Each column is as wide as its widest cell.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
 using client::field;
-// A map as an object; an array in it is one of maps.
+// Returns a map as an object. Each array in it must be an array of maps.
 Json object_of(const client::Value& map);
-// {"server": ...}, with "error" where the answer is not good.
+// Returns {"server": ...}, with "error" if the answer is not good.
 Json row_of(const Answer& answer);
 
 }  // namespace holdfast

@@ -40,8 +40,8 @@ Signals::Signals() : nohup_(ignored(SIGHUP)) {
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
   sigaddset(&watched, SIGTTOU);
   pthread_sigmask(SIG_BLOCK, &watched, nullptr);
-  signal(SIGCHLD, SIG_DFL);  // ignored, as some parents leave it, children would vanish with their status
-  signal(SIGPIPE, SIG_IGN);  // a message that nobody reads must not end us, and with us the command
+  signal(SIGCHLD, SIG_DFL);  // some parents leave it ignored, which discards exit statuses
+  signal(SIGPIPE, SIG_IGN);  // a message without a reader must not end this process and its command
 }
 
 Signals::~Signals() { close(fd_); }
@@ -70,7 +70,7 @@ bool stop_ourselves(const std::function<bool()>& reconsider) {
   const sigset_t stop = set_of({SIGTSTP});
   kill(0, SIGTSTP);
   if (reconsider && reconsider()) kill(0, SIGCONT);
-  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // here we stand, until SIGCONT
+  pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // the process stops here, until SIGCONT
   pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   sigset_t pending;
   sigpending(&pending);

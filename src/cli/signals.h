@@ -1,14 +1,14 @@
-// The signals of `holdfast run`, `elect` and `lock`: read from a descriptor by the main thread, so that
-// none of them interrupts anything, or ends us while the command still runs.
+// The signals of `holdfast run`, `elect` and `lock`. The main thread reads them from a descriptor, so that
+// no signal interrupts a call, or ends this process while the command still runs.
 #pragma once
 
 #include <functional>
 
 namespace holdfast {
 
-// Blocks, for as long as the process lives, what is forwarded to the command (INT TERM HUP QUIT USR1 USR2
-// WINCH) or looked after by us (CHLD CONT TSTP), and TTOU, which would stop us as we take the terminal
-// back. To be made before any thread is: threads inherit what is blocked.
+// Blocks three groups of signals until the process ends: those forwarded to the command (INT TERM HUP QUIT
+// USR1 USR2 WINCH), those handled here (CHLD CONT TSTP), and TTOU. TTOU would stop this process when it
+// takes the terminal back. Construct it before any thread starts: threads inherit the blocked signals.
 class Signals {
  public:
   Signals();
@@ -16,9 +16,10 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  int fd() const { return fd_; }  // readable when next() has something
-  int next() const;               // the number of a signal that has come; 0: none has
-  // nohup started us: a hangup is neither forwarded nor lethal, and the command ignores it too.
+  int fd() const { return fd_; }  // readable when a signal is pending
+  int next() const;               // the number of a pending signal; 0 if there is none
+  // Whether nohup started this process. Then SIGHUP is neither forwarded nor fatal, and the command ignores
+  // it too.
   bool nohup() const { return nohup_; }
 
  private:
@@ -26,17 +27,18 @@ class Signals {
   bool nohup_;
 };
 
-// Waits until `fd` can be read, or, unless -1, for so long (a harmless signal may make it longer): 0; or
-// until a signal comes that would have ended us: its number.
+// Waits until `fd` is readable or, unless `timeout_ms` is -1, until the timeout; returns 0 then. A harmless
+// signal may make the wait longer. Returns at once the number of a signal that ends a process by default.
 int wait_or_signal(const Signals& signals, int fd, int timeout_ms = -1);
 
-// Stops our process group, as Ctrl-Z would, until somebody continues us; next() gives the SIGCONT then.
-// False, and at once, where nobody could continue us: in a group that no shell looks after. `reconsider` is
-// asked when nothing can come between it and the stop any more but a SIGCONT, which undoes that: true, and
-// we go on as if continued.
+// Stops the own process group, as Ctrl-Z does, until a SIGCONT resumes it; next() returns that SIGCONT
+// then. Returns false at once in an orphaned process group, which no shell could resume. `reconsider` is
+// called as the last step before the stop: after it only a SIGCONT can arrive, and that cancels the stop.
+// If it returns true, the process does not stop and continues as after a SIGCONT.
 bool stop_ourselves(const std::function<bool()>& reconsider = {});
 
-// In a child between fork and exec: every signal does what it does by default, and none is blocked.
+// For a child between fork and exec: sets each signal to its default action and unblocks all. With `nohup`,
+// SIGHUP stays ignored.
 void default_signals(bool nohup) noexcept;
 
 }  // namespace holdfast

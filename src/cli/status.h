@@ -1,5 +1,5 @@
-// How the command ends: its exit statuses, those of sysexits.h where there is one, and the line that says
-// why.
+// The exit statuses of the command, with the numbers of sysexits.h where one fits, and the error line on
+// standard error.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,26 +13,27 @@
 
 namespace holdfast {
 
-inline constexpr int kNotHeld = 1;  // unlock, renew: others hold the lock, or nobody does
+inline constexpr int kNotHeld = 1;  // unlock, renew: other owners hold the lock, or it is free
 inline constexpr int kUsage = 64;
 inline constexpr int kUnavailable = 69;
-inline constexpr int kFailed = 71;  // no processes or descriptors left
+inline constexpr int kFailed = 71;  // no process or descriptor could be allocated
 inline constexpr int kNoOutput = 74;
 inline constexpr int kLost = 76;
 
 template <typename... Args>
 int fail(int status, fmt::format_string<Args...> format, Args&&... args) {
   const std::string text = fmt::format(format, std::forward<Args>(args)...);
-  std::fputs(("holdfast: " + text + "\n").c_str(), stderr);  // never throws, also where nobody can read it
+  std::fputs(("holdfast: " + text + "\n").c_str(), stderr);  // never throws, even if stderr is closed
   return status;
 }
 
-// Runs a verb whose words have been understood: its status, or that of what it threw.
+// Runs a verb after its options are parsed. Returns its exit status, or the status of the exception that it
+// threw.
 template <typename Verb>
 int status_of_verb(std::string_view name, Verb verb) {
   try {
     return verb();
-  } catch (const std::invalid_argument& e) {  // of Client and Servers: what --servers says
+  } catch (const std::invalid_argument& e) {  // from Client and Servers: a bad --servers
     return fail(kUsage, "--servers: {}; see holdfast {} --help", e.what(), name);
   } catch (const std::exception& e) {
     return fail(kFailed, "{}", e.what());

@@ -1,4 +1,4 @@
-// By /dev/tty and job control, as POSIX has them.
+// Uses /dev/tty and the job control of POSIX.
 #include "cli/terminal.h"
 
 #include <fcntl.h>
@@ -7,7 +7,8 @@
 
 namespace holdfast {
 
-// Not by standard input: a command in a pipe asks for a password here, too.
+// Opens /dev/tty instead of standard input: a command in a pipe may also ask for a password on the
+// terminal.
 Terminal::Terminal()
     : fd_(open("/dev/tty", O_RDWR | O_CLOEXEC)), has_modes_(fd_ >= 0 && tcgetattr(fd_, &modes_) == 0) {}
 

@@ -1,5 +1,5 @@
-// The terminal we were started on, and which process group has it: who is not in that group may not read,
-// and does not get Ctrl-C.
+// The controlling terminal of this process, and its foreground process group. A process outside that group
+// may not read from the terminal, and does not get Ctrl-C.
 #pragma once
 
 #include <sys/types.h>
@@ -9,26 +9,28 @@ namespace holdfast {
 
 class Terminal {
  public:
-  Terminal();  // there may be none: then nobody ever has it
+  Terminal();  // without a terminal, is_of() is always false
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
   bool is_of(pid_t group) const;
   bool is_ours() const;
-  // Whether a command should have it from the start: it would read from it, and it is ours to give. Not
-  // where our output is a pipe: who reads that (a pager) is in our group, and needs the terminal more.
+  // Whether a command should get the terminal at its start: standard input is a terminal, and the own group
+  // is its foreground group. False if standard output is a pipe: its reader (a pager) is in the own group,
+  // and needs the terminal more.
   bool is_for_command() const;
-  // Needs SIGTTOU blocked. Where it has been closed meanwhile nothing happens.
+  // Makes `group` the foreground group. SIGTTOU must be blocked. Does nothing on a closed terminal.
   void give(pid_t group) const;
   void take_back(pid_t from) const;  // if `from` has it
-  // As they were at first, if it is ours: an editor that was killed leaves it without echo.
+  // Restores the modes of the start, if the own group has the terminal: a killed editor leaves it without
+  // echo.
   void restore_modes() const;
 
  private:
   int fd_;
   termios modes_{};
-  bool has_modes_;  // in modes_, which therefore stands before it
+  bool has_modes_;  // modes_ is valid; initialised after modes_, so declared after it
 };
 
 }  // namespace holdfast

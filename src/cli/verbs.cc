@@ -1,4 +1,4 @@
-// A verb is a row here and a function.
+// Each verb has a row in kVerbs and a function.
 #include "cli/verbs.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ struct Verb {
   std::string_view name;
   std::string_view usage;  // as typed
   size_t arguments;
-  std::string_view options;  // as read_words takes them
+  std::string_view options;  // in the form of read_words()
   std::string_view summary;
   std::string_view details;
   std::string_view example;
@@ -109,7 +109,7 @@ void print_help(const Verb& verb) {
         verb.example);
 }
 
-// The lock of that very name is rarely what is meant.
+// Rejects a name that looks like a pattern: the user rarely means the lock of exactly that name.
 void refuse_pattern(const std::string& name) {
   if (name.find_first_of("*?[") == std::string::npos) return;
   std::string escaped;
@@ -150,7 +150,7 @@ int run_row(const Verb& verb, const std::vector<std::string>& words) {
     const Given given = read_words(words, fmt::format("{} json help,h {}", kServerOptions, verb.options));
     if (given.contains("help")) return print_help(verb), 0;
     call = understood(verb, given);
-  } catch (const std::exception& e) {  // of Boost, or of refuse()
+  } catch (const std::exception& e) {  // from Boost, or from refuse()
     return fail(kUsage, "{}; see holdfast {} --help", e.what(), verb.name);
   }
   return status_of_verb(verb.name, [&] { return verb.run(call); });

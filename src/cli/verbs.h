@@ -1,4 +1,4 @@
-// The verbs that talk to servers, but for `run`: one row each in verbs.cc.
+// The verbs that send requests to servers, except `run` and `elect`. Each has a row in verbs.cc.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace holdfast {
 
-// What a verb was called with.
+// The parsed options and arguments of a verb.
 struct Call {
   std::string servers;
-  std::vector<std::string> arguments;  // as many as the verb has
+  std::vector<std::string> arguments;  // their number is right for the verb
   bool json = false;
-  LockWish lock;                    // of lock
-  std::optional<milliseconds> ttl;  // of renew
+  LockWish lock;                    // for lock
+  std::optional<milliseconds> ttl;  // for renew
   std::optional<std::string> match;
 };
 
-// Each gives the exit status. They throw as Client does.
+// Each returns the exit status. They throw as Client does.
 int verb_lock(const Call& call);
 int verb_unlock(const Call& call);
 int verb_renew(const Call& call);
@@ -30,9 +30,9 @@ int verb_revoke(const Call& call);
 int verb_watch(const Call& call);
 int verb_ping(const Call& call);
 
-// A line each, for holdfast --help.
+// Returns one line for each verb, for holdfast --help.
 std::string verbs_summary();
-// The exit status of the verb; nullopt: there is none of this name.
+// Runs the verb. Returns its exit status; nullopt if there is no verb of this name.
 std::optional<int> run_verb(const std::string& name, const std::vector<std::string>& words);
 
 }  // namespace holdfast

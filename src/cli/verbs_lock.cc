@@ -16,11 +16,11 @@ namespace {
 
 using Kind = client::Value::Kind;
 
-// How RENEW and UNLOCK were answered.
+// Counts the replies to RENEW and UNLOCK.
 struct Tally {
   size_t done = 0;
-  size_t free = 0;    // nobody holds it
-  size_t others = 0;  // others hold it
+  size_t free = 0;    // the lock has no holder
+  size_t others = 0;  // other owners hold it
   size_t failed = 0;  // no answer, or an error
 };
 
@@ -36,17 +36,17 @@ Tally tally_of(const std::vector<Answer>& answers) {
   return tally;
 }
 
-// On standard error: what each server said that is of no use.
+// Prints the error of each server that failed, on standard error.
 void tell_failures(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     if (!answer.good()) fail(0, "{}: {}", answer.server, printable(answer.why()));
   }
 }
 
-// Of RENEW or UNLOCK, which a quorum must have done.
+// Returns the exit status of RENEW or UNLOCK, which must succeed on a quorum.
 int status_of(const Tally& tally, size_t quorum) {
   if (tally.done >= quorum) return 0;
-  // Those who did not answer could still have made the quorum.
+  // The servers without an answer could have completed the quorum.
   return tally.done + tally.failed >= quorum ? kUnavailable : kNotHeld;
 }
 
@@ -65,7 +65,8 @@ void say(const Call& call, const Tally& tally, int status, size_t servers, std::
   }
 }
 
-// How many servers are enough is a question of the hold's mode, which whoever has it tells.
+// Returns the quorum for the hold. It depends on the mode of the hold, so this asks the servers that have
+// it.
 size_t quorum_for(Servers& servers, const Call& call) {
   const client::Place& place = servers.place();
   size_t quorum = 0;
@@ -83,7 +84,7 @@ size_t quorum_for(Servers& servers, const Call& call) {
   return quorum > 0 ? quorum : place.write_quorum;
 }
 
-// UNLOCK or RENEW; `done` is what it makes of the lock.
+// Sends UNLOCK or RENEW and prints the result. `done` is the participle for it: "released" or "renewed".
 int settle(const Call& call, const std::vector<std::string>& argv, std::string_view done) {
   Servers servers(call.servers);
   const size_t quorum = servers.place().replicas > 1 ? quorum_for(servers, call) : 1;
@@ -105,8 +106,8 @@ int settle(const Call& call, const std::vector<std::string>& argv, std::string_v
   return print_json(json) ? status : kNoOutput;
 }
 
-// LOCKS BREAK or REVOKE; `done` is what it does to a hold. As soon as a quorum has done it, no hold is left
-// that could have one.
+// Sends LOCKS BREAK or REVOKE and prints the result. `done` says what happened to a hold. After a quorum
+// has done it, no remaining hold can have a quorum.
 int for_all_holds(const Call& call, const std::string& subcommand, std::string_view done) {
   Servers servers(call.servers);
   const std::vector<Answer> answers =
@@ -145,7 +146,7 @@ int verb_lock(const Call& call) {
   options.renew = false;
   Taken taken = take_lock(client, signals, call.lock, options);
   if (!taken.hold) return taken.status;
-  if (!print_grant(call, *taken.hold)) return kNoOutput;  // given back: nobody knows of it
+  if (!print_grant(call, *taken.hold)) return kNoOutput;  // ~Hold releases it: no owner printed
   taken.hold->leave();
   return 0;
 }

@@ -1,4 +1,4 @@
-// holdfast ping: whether servers answer, how fast, and their clocks.
+// holdfast ping: shows the reachability, response time, version and clock of each server.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -18,9 +18,9 @@ using Kind = client::Value::Kind;
 struct Health {
   std::string server;
   bool reachable = false;
-  std::string why;  // it cannot be used
+  std::string why;  // the server cannot be used
   int64_t round_trip_us = 0;
-  std::string version, redis_version;  // empty: not told
+  std::string version, redis_version;  // empty: unknown
   std::optional<int64_t> offset_us, token_lead_us;
 };
 
@@ -30,7 +30,7 @@ std::optional<int64_t> number_in(std::string_view text) {
   return wrong == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-// Of INFO, whose lines are "name:value"; empty where it is not there.
+// Returns the value of a line "name:value" of INFO; empty if there is no such line.
 std::string line_of(const Answer& info, const std::string& name) {
   const std::string text = "\n" + info.value.text;
   const size_t at = text.find("\n" + name + ":");
@@ -39,7 +39,8 @@ std::string line_of(const Answer& info, const std::string& name) {
   return text.substr(begin, text.find_first_of("\r\n", begin) - begin);
 }
 
-// TIME is seconds and microseconds.
+// Returns the reply of TIME, which has seconds and microseconds, in microseconds; nullopt if it is
+// malformed.
 std::optional<int64_t> clock_of(const Answer& time) {
   if (!time.is(Kind::kArray) || time.value.elements.size() != 2) return std::nullopt;
   const auto s = number_in(time.value.elements[0].text);
@@ -47,7 +48,7 @@ std::optional<int64_t> clock_of(const Answer& time) {
   return s && us ? std::optional(*s * 1000000 + *us) : std::nullopt;
 }
 
-// PING comes first, so that the connection stands when the time is taken.
+// Sends PING first, so that the measured request does not include the connection setup.
 std::vector<Health> examine(Servers& servers) {
   const std::vector<size_t> all = servers.all();
   const std::vector<Answer> pings = servers.ask(all, {"PING"});
@@ -124,7 +125,7 @@ int verb_ping(const Call& call) {
     if (!health.why.empty()) ++away;
     rows.push_back(json_of(health));
   }
-  // All keys can be locked, on whichever of the servers they lie.
+  // True if every key can be locked, whichever servers it maps to.
   const bool quorum = away <= place.replicas - place.write_quorum;
   const size_t there = healths.size() - away;
   if (call.json) {

@@ -1,4 +1,4 @@
-// The verbs that show what servers have: info, list.
+// The verbs that show the locks on the servers: info and list.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 using client::Value;
 using Kind = Value::Kind;
 
-constexpr const char* kPage = "1000";  // keys looked at in one request
+constexpr const char* kPage = "1000";  // keys scanned by one request
 
-// "exclusive", "shared", "limit 3".
+// Returns "exclusive", "shared" or, for example, "limit 3".
 std::string mode_of(const Value& map) {
   const std::string& mode = field(map, "mode").text;
   return mode == "limit" ? fmt::format("limit {}", field(map, "limit").integer) : mode;
@@ -56,7 +56,8 @@ Json info_of(const Answer& answer, const std::string& name) {
   return row;
 }
 
-// All that LOCKS LIST has to say, ordered by key. A key may come twice, where the table grew meanwhile.
+// Reads all pages of LOCKS LIST into `rows`, ordered by key. Returns the last reply. A key may come twice,
+// if the table grew meanwhile.
 Answer list_of(Servers& servers, size_t server, const std::optional<std::string>& match,
                std::map<std::string, Value>& rows) {
   std::string cursor = "0";

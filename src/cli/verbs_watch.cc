@@ -1,5 +1,5 @@
-// holdfast watch. The loop's thread prints: where nobody reads, it stands still, and the server limits what
-// gathers. INT and TERM end the process as they would any other.
+// holdfast watch. The loop's thread prints. It blocks if standard output is not read, and the server limits
+// the output that accumulates. INT and TERM have their default action.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,8 @@ namespace {
 
 constexpr std::string_view kChannel = "__lock__:";
 
-// `key`: of a lock that --match found. An owner may have blanks; the event and the token have none.
+// Returns the event as JSON. `key` is the lock's name with --match. An owner may contain blanks; the event
+// and the token do not.
 Json event_of(const std::string& server, const std::optional<std::string>& key,
               const std::string& message) {
   Json row{{"time", time_now()}, {"server", server}};
@@ -49,13 +50,14 @@ bool print_event(bool json, const std::string& server, const std::optional<std::
   return flush();
 }
 
-// What the loop's thread prints, until nobody can read it, or no server lets us watch.
+// Prints the events on the loop's thread. It ends if standard output fails, or if every server rejects the
+// login.
 class Watch {
  public:
   Watch(const Servers& servers, const Call& call, size_t count)
       : servers_(servers), json_(call.json), quiet_(call.lock.quiet), left_(count) {}
 
-  // `key`: of a lock that --match found.
+  // `key` is the lock's name with --match.
   void hear(size_t server, const std::optional<std::string>& key, const std::string& message) {
     if (over_) return;
     reports_.erase(server);
@@ -72,7 +74,7 @@ class Watch {
       fail(0, "cannot watch {}: {}", servers_.name(server), printable(*told));
     if (refused && refused_.size() == left_) end(kUnavailable);
   }
-  // Waits for the end.
+  // Waits for the end and returns the exit status.
   int status() { return status_.get_future().get(); }
 
  private:
@@ -82,9 +84,9 @@ class Watch {
 
   const Servers& servers_;
   const bool json_;
-  const bool quiet_;  // of servers that are away, while it goes on
+  const bool quiet_;  // no reports of unreachable servers while it runs
   const size_t left_;
-  std::map<size_t, client::WaitReport> reports_;  // of servers that are away
+  std::map<size_t, client::WaitReport> reports_;  // for unreachable servers
   std::set<size_t> refused_;
   bool over_ = false;
   std::promise<int> status_;
@@ -109,7 +111,7 @@ int verb_watch(const Call& call) {
     servers.watch(
         asked, channel,
         [watch](size_t server, const std::string& message) { watch->hear(server, {}, message); }, lost);
-  } else {  // the beginning is told of the pattern, not of a lock
+  } else {  // the start of a subscription comes with the pattern, not with a lock
     servers.watch_pattern(
         asked, channel,
         [watch](size_t server, const std::string& of, const std::string& message) {

@@ -1,5 +1,5 @@
-// Attempts that fail tell at once of servers that cannot be used; the holders come later, by requests of
-// their own. One WaitReport joins both, so that nothing is told twice.
+// A failed attempt reports at once the servers that cannot be used. The holders come later, by separate
+// requests. One WaitReport joins both, so that no fact is reported twice.
 #include "cli/waiting.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ constexpr size_t kShownHolders = 3;
 
 milliseconds now() { return milliseconds(client::Loop::now().count); }
 
-// " at 10.0.0.7:51234 (web-1)"; empty: not known.
+// Returns " at 10.0.0.7:51234 (web-1)"; empty if the connection is unknown.
 std::string where_of(const HolderStatus& holder) {
   if (holder.address.empty())
     return holder.connection == 0 ? "" : fmt::format(" (connection {})", holder.connection);
@@ -34,7 +34,7 @@ std::string text_of(const HolderStatus& holder, bool names_servers) {
   return text;
 }
 
-// "held by ... for 3.2 s, ttl 26.8 s; place 1 of 2 in the queue; cannot reach ..."
+// Returns "held by ... for 3.2 s, ttl 26.8 s; place 1 of 2 in the queue; cannot reach ...".
 std::string text_of(const WaitStatus& status, const std::string& trouble) {
   std::string text;
   const auto add = [&](std::string_view link, const std::string& part) {
@@ -72,7 +72,7 @@ Json json_of(const WaitStatus& status, const std::string& trouble) {
   return facts;
 }
 
-// Whether it has more to say than which servers are away.
+// Whether the status has more facts than the list of unreachable servers.
 bool is_known(const WaitStatus& status) {
   const bool refused = std::ranges::any_of(
       status.servers, [](const ServerReport& report) { return report.outcome == Outcome::kRefused; });

@@ -1,4 +1,4 @@
-// What a verb that waits for a lock reports meanwhile: the holders, and servers that cannot be used.
+// The reports of a verb that waits for a lock: the holders, and the servers that cannot be used.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,12 @@
 
 namespace holdfast {
 
-// `event` is "waiting" or "unreachable"; `facts` are for programs, `text` has the same for people.
+// Gets one report. `event` is "waiting" or "unreachable". `facts` is for programs; `text` has the same
+// facts for people.
 using TellWait = std::function<void(const std::string& event, const Json& facts, const std::string& text)>;
 
-// Sets what tells of a wait in `options`. `tell` is called on the client's thread, and must not wait.
+// Sets the callbacks in `options` that report a wait. The client's thread calls `tell`, which must not
+// block.
 void tell_wait(LockOptions& options, TellWait tell);
 
 }  // namespace holdfast

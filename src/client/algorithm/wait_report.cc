@@ -1,4 +1,4 @@
-// A kind of news is a text: a new kind needs no state of its own here.
+// Each kind of report is a text, so a new kind needs no state here.
 #include "client/algorithm/wait_report.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ bool is_open(const ServerReport& report) {
   return is_away(report) && (report.text == kNotAsked || report.text == kNoAnswerYet);
 }
 
-// Reasons that take turns at one server are no news: one that is silent lets a request pass its time, then
-// the connection, then the next request.
+// Returns the key by which reports count as equal. The different reasons of a silent server count as one:
+// its request times out, then its connection, then the next request.
 std::string kind_of(const std::vector<ServerReport>& servers) {
   std::string all;
   for (const ServerReport& report : servers) {
@@ -43,7 +43,8 @@ std::string trouble_of(const std::vector<ServerReport>& servers) {
   return all;
 }
 
-// With what was known before where an attempt did not wait; without it where nothing was.
+// Returns the reports, with the last known state of each server that the attempt did not wait for. Leaves
+// out a server whose state is unknown.
 std::vector<ServerReport> WaitReport::completed(const std::vector<ServerReport>& servers) {
   std::vector<ServerReport> all;
   for (const ServerReport& report : servers) {

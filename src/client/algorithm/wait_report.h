@@ -1,5 +1,5 @@
-// What a verb that waits tells meanwhile of servers that it cannot use, and why. Decides when and in which
-// words; the caller prints. Time is given, in ms of any clock that never goes back.
+// Decides when a waiting verb reports the servers that it cannot use, and composes the text; the caller
+// prints it. The caller passes the time, in ms of any monotonic clock.
 #pragma once
 
 #include <chrono>
@@ -12,31 +12,31 @@
 
 namespace holdfast::client {
 
-// The servers that did not answer or refused, each with its reason and what to do, as in "cannot reach
-// 127.0.0.1:7379: connection refused"; empty where there are none.
+// Returns the servers that did not answer or that rejected the request, each with its reason and advice, as
+// in "cannot reach 127.0.0.1:7379: connection refused". Empty if there are none.
 std::string trouble_of(const std::vector<ServerReport>& servers);
 
 class WaitReport {
  public:
   using Ms = std::chrono::milliseconds;
-  // The same news is told again after pauses that double from one to the other; other news no sooner than
-  // after kAtLeast.
+  // The same text is reported again after pauses that double from kAgain to kLongest. A new text is
+  // reported kAtLeast after the last report, not earlier.
   static constexpr Ms kAgain{5000}, kLongest{60000}, kAtLeast{1000};
 
-  // Of an attempt that failed, others will follow: what is to be told now, if anything. An attempt does not
-  // wait for all servers: of one that has not answered it, what was last known is told.
+  // Takes the result of a failed attempt that will be retried. Returns the text to report now, if any. An
+  // attempt does not wait for all servers: a server without an answer appears with its last known state.
   std::optional<std::string> note(const Result& result, Ms now);
-  // The same of any other news.
+  // As note() of a Result, for any other text.
   std::optional<std::string> note(const std::string& news, Ms now);
-  // Of all servers, which were asked beside the attempts: what is wrong with them. The caller tells it,
-  // with more, and will do so again within kLongest: note() of a Result does not repeat it.
+  // Takes the state of all servers from a separate inquiry. Returns what is wrong with them. The caller
+  // includes it in a report, now and again within kLongest, so note() of a Result does not repeat it.
   std::string cover(const std::vector<ServerReport>& servers, Ms now);
 
  private:
   std::vector<ServerReport> completed(const std::vector<ServerReport>& servers);
   bool is_due(const std::string& news, Ms now);
 
-  std::map<std::string, ServerReport> known_;  // of servers that are away or refuse
+  std::map<std::string, ServerReport> known_;  // servers that are unreachable or reject requests
   std::string told_;
   std::optional<Ms> told_at_;
   Ms pause_ = kAgain;

@@ -1,5 +1,5 @@
-// A round ends when all servers have answered, or when its patience is over: a silent server does not delay
-// the first status much beyond a second.
+// A round ends when all servers have answered, or after a timeout. A silent server delays the first status
+// to little more than 1 s.
 #include "client/api/wait_inquiry.h"
 
 #include <algorithm>
@@ -18,16 +18,17 @@ using client::Loop;
 using client::Value;
 using Kind = Value::Kind;
 
-constexpr DurationMs kBegin{300};          // of a wait: most are over sooner
-constexpr DurationMs kFirstPatience{550};  // while some server has answered,
-constexpr DurationMs kMorePatience{750};   // and then while none has: more than a server's usual second
+constexpr DurationMs kBegin{300};          // from the start of a wait; most waits are shorter
+constexpr DurationMs kFirstPatience{550};  // if at least one server has answered
+constexpr DurationMs kMorePatience{750};   // added if none has: together more than the usual timeout of 1 s
 constexpr const char* kSilent = "no answer so far";
 constexpr DurationMs kAgain{client::WaitReport::kAgain.count()};
 constexpr DurationMs kLongest{client::WaitReport::kLongest.count()};
-// Of one server's holders, as a shared lock may have very many; the others are counted, not described.
+// The limit for each server, as a shared lock may have very many holders. Further holders have no address
+// and no name.
 constexpr size_t kAskedConnections = 8;
 
-// Of a line of CLIENT LIST, "id=7 addr=10.0.0.7:5123 name=web-1 ...".
+// Returns the value of a field in a line of CLIENT LIST, "id=7 addr=10.0.0.7:5123 name=web-1 ...".
 std::string word_of(const std::string& line, const std::string& name) {
   const size_t at = (" " + line).find(" " + name + "=");
   if (at == std::string::npos) return {};
@@ -113,7 +114,7 @@ void WaitInquiry::hear_info(size_t i, Value value) {
 
 void WaitInquiry::hear_connections(size_t i, Value value) {
   Seen& seen = seen_[i];
-  seen.hides_connections = value.kind == Kind::kError;  // as a right is missing: it is not asked again
+  seen.hides_connections = value.kind == Kind::kError;  // a right is missing, so do not ask again
   const std::string text = value.kind == Kind::kBulk ? std::move(value.text) : std::string();
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -129,7 +130,7 @@ void WaitInquiry::note_answered() {
 }
 
 void WaitInquiry::tell() {
-  ++round_;  // what is still to come does not count
+  ++round_;  // ignore later answers to this round
   open_ = 0;
   first_ = false;
   timer_.set(Loop::now() + pause_);

@@ -1,6 +1,6 @@
-// Asks the servers of a key why a wait for it lasts: LOCKS INFO, and CLIENT LIST for the holders'
-// connections. It asks once the wait has lasted for a moment, and then after pauses that grow. It changes
-// nothing, and the wait does not depend on it. For the loop's thread.
+// Asks the servers of a key for the reason of a long wait: LOCKS INFO, and CLIENT LIST for the holders'
+// connections. The first inquiry comes 300 ms after the start of the wait, the next ones after growing
+// pauses. It changes nothing, and the wait does not depend on it. For the loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ class ClientCore;
 class WaitInquiry : public std::enable_shared_from_this<WaitInquiry> {
  public:
   using Told = std::function<void(const WaitStatus&)>;
-  // `owner()`: under which the wait stands in a server's queue. `client` and what both functions use must
-  // outlive this.
+  // `owner()` returns the owner of the queued request; `told` gets each status. `client`, and the objects
+  // that both functions use, must outlive this object.
   WaitInquiry(ClientCore& client, std::string key, std::vector<size_t> servers,
               std::function<std::string()> owner, Told told);
 
-  // The wait stands in a server's queue now. Where no server could be reached before, they are asked soon.
+  // A server has queued the request. If the last inquiry reached no server, the next one starts soon.
   void note_queue();
 
  private:
-  // What one server has said in this round.
+  // The replies of one server in this round.
   struct Seen {
     client::Value info{client::Value::Kind::kNull, 0, {}, {}};
-    std::map<int64_t, std::string> connections;  // their lines of CLIENT LIST, by id
+    std::map<int64_t, std::string> connections;  // lines of CLIENT LIST, by connection id
     ServerReport report;
-    bool hides_connections = false;  // in later rounds, too: it has refused
+    bool hides_connections = false;  // it rejected CLIENT LIST; kept for later rounds
   };
 
   void begin();
@@ -54,11 +54,11 @@ class WaitInquiry : public std::enable_shared_from_this<WaitInquiry> {
   const std::function<std::string()> owner_;
   const Told told_;
   std::vector<Seen> seen_;
-  uint64_t round_ = 0;    // of the answers that count
-  size_t open_ = 0;       // servers that have not answered; 0: none was asked
-  bool first_ = true;     // this round
-  bool late_ = false;     // and only servers without an answer are left to tell of
-  bool reached_ = false;  // some server, in the last round
+  uint64_t round_ = 0;    // answers of other rounds are ignored
+  size_t open_ = 0;       // servers that have not answered; 0: no round is in progress
+  bool first_ = true;     // this is the first round
+  bool late_ = false;     // the first timeout passed without any answer
+  bool reached_ = false;  // the last round reached a server
   DurationMs pause_;
   client::LoopTimer timer_;
 };

@@ -1,16 +1,17 @@
 // The grammar:
 //   place    = ( [ holdfast ] [ login ] server | redis [ login ] server
-//              | [ "quorum://" ] [ login ] member { "," member }     this login is of all members without
-//              one | cluster [ login ] server { "," server } ) [ "?" setting { "&" setting } ]
+//              | [ "quorum://" ] [ login ] member { "," member }
+//              | cluster [ login ] server { "," server } ) [ "?" setting { "&" setting } ]
 //            | "embedded:" [ name ]
-//   holdfast = "holdfast://" | "holdfasts://"         the second each time is over TLS
-//   Without a scheme one server is holdfast://, and several are quorum://.
+//   The login before the members of a quorum applies to each member without its own.
+//   holdfast = "holdfast://" | "holdfasts://"         of each such pair, the second uses TLS
+//   Without a scheme, one server means holdfast://, and several mean quorum://.
 //   redis    = "redis://" | "rediss://"
 //   cluster  = "redis-cluster://" | "rediss-cluster://"
 //   member   = holdfast [ login ] server | redis [ login ] server | [ login ] server
-//   login    = [ user ] ":" password "@"        with %40 for @, %3a for a :, %2c for a comma and the like
+//   login    = [ user ] ":" password "@"        with %40 for @, %3a for :, %2c for a comma, and so on
 //   server   = ( host | "[" IPv6 address "]" ) [ ":" port ]
-//   setting  = name "=" ( number | text ) | "insecure"        in a text, %26 for & and the like
+//   setting  = name "=" ( number | text ) | "insecure"        in a text, %26 for & and so on
 #include "client/base/address.h"
 
 #include <algorithm>
@@ -42,20 +43,21 @@ constexpr std::array<Scheme, 7> kSchemes{{
     {.text = "rediss-cluster://", .redis = true, .cluster = true, .tls = true},
 }};
 
-// Of a text without one.
+// The schemes of an address that names none.
 constexpr Scheme kOneServer{.text = ""}, kSeveralServers{.text = "", .quorum = true};
 
 constexpr std::string_view kServerExamples =
     "; write host or host:port, as in 10.0.0.5:7379, lock.example or [::1]:7379";
 
-// By which the text begins, or null.
+// Returns the scheme at the start of the text; null if there is none.
 const Scheme* scheme_of(std::string_view text) {
   const auto* const found =
       std::ranges::find_if(kSchemes, [&](const Scheme& known) { return text.starts_with(known.text); });
   return found == kSchemes.end() ? nullptr : found;
 }
 
-// A word before "://" that is no scheme is most likely a mistyped one, not a host.
+// Returns the scheme of an address. Rejects an unknown word before "://": it is most likely a mistyped
+// scheme, not a host.
 const Scheme& scheme_for(std::string_view text) {
   if (const Scheme* named = scheme_of(text)) return *named;
   const std::string_view word = text.substr(0, text.find("://"));
@@ -74,7 +76,8 @@ const Scheme& scheme_for(std::string_view text) {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Nothing that a resolver takes has other characters, but texts with mistakes have: "a, b", "host/7379".
+// Rejects a host with a character that no resolver accepts. Such characters come from mistakes: "a, b",
+// "host/7379".
 void check_host(std::string_view text, std::string_view host) {
   const auto odd = std::ranges::find_if(host, [](char c) {
     const auto byte = static_cast<unsigned char>(c);
@@ -88,7 +91,7 @@ void check_host(std::string_view text, std::string_view host) {
   }
 }
 
-// Takes the login off `server`.
+// Moves the login from `server` to `address`.
 void read_login(Address& address, std::string_view text, std::string_view& server) {
   const size_t at = server.rfind('@');
   if (at == std::string_view::npos) return;
@@ -104,7 +107,7 @@ void read_login(Address& address, std::string_view text, std::string_view& serve
       "for :, %3f for ? and %40 for @");
 }
 
-// `number`: which server of the text it is, from 1.
+// `number` is the position of the server in the text, from 1.
 Address parse_server(std::string_view text, std::string_view server, const Scheme& scheme, size_t number) {
   Address address;
   address.redis = scheme.redis;
@@ -137,7 +140,7 @@ Address parse_server(std::string_view text, std::string_view server, const Schem
   return address;
 }
 
-// One of a quorum may say what it is.
+// Parses a member of a quorum, which may have a scheme of its own.
 Address parse_member(std::string_view text, std::string_view member, size_t number) {
   const Scheme* scheme = scheme_of(member);
   if (scheme != nullptr && !scheme->cluster && !scheme->quorum)
@@ -172,7 +175,7 @@ void read_servers(Place& place, std::string_view text, std::string_view list, co
                             : "holdfast:// has one server; several are quorum://, as in quorum://h1,h2,h3");
 }
 
-// The nodes of a cluster are one server, whose login stands before the first.
+// Joins the nodes of a cluster to one server. Its login is that before the first node.
 void join_cluster(Place& place, std::string_view text) {
   Address cluster = place.servers.front();
   cluster.cluster = true;
@@ -185,7 +188,7 @@ void join_cluster(Place& place, std::string_view text) {
   place.servers = {cluster};
 }
 
-// A login in the address goes before that of the environment.
+// Sets the login of the environment. A login in the address has priority.
 void log_in_by_environment(Place& place, std::string_view text) {
   const Login login = environment_login();
   const bool needed = std::ranges::any_of(
@@ -196,7 +199,7 @@ void log_in_by_environment(Place& place, std::string_view text) {
   log_in(place, login);
 }
 
-// The signs of the other forms are kept out of names, as they show what was meant.
+// Rejects names with characters of the other address forms: the user most likely meant such a form.
 Place parse_embedded(std::string_view text) {
   const std::string_view name = text.substr(kEmbedded.size());
   if (name.find('?') != std::string_view::npos) refuse(text, "embedded: has no settings");
@@ -233,7 +236,7 @@ size_t quorum_of(const Place& place, Mode mode) {
     case Mode::kCountedLock:
       break;
   }
-  return place.replicas;  // with fewer, different ones could let in more than the limit together
+  return place.replicas;  // with fewer, different sets of servers could together grant more than the limit
 }
 
 Place parse_place(std::string_view text) {

@@ -1,4 +1,4 @@
-// Where a client finds its servers and how it deals with them, read from a text such as
+// Parses the addresses of a client's servers, with timeouts and other settings, from a text such as
 // "h1:7379", "quorum://h1,h2:7380,[::1]:7379?timeout=50&wquorum=2", "rediss://h1?cacert=ca.pem" or
 // "embedded:".
 #pragma once
@@ -22,17 +22,19 @@ struct Address {
   std::string host;
   int port = kDefaultPort;
   bool embedded = false;  // inside this process; `host` is its name, and may be empty
-  // No Holdfast, but a Redis, which knows locks by scripts; or the first known node of a Redis Cluster.
+  // The server is a Redis, on which scripts implement the locks, not a Holdfast server. With `cluster`, it
+  // is the first known node of a Redis Cluster.
   bool redis = false;
   bool cluster = false;
-  std::vector<Address> others = {};      // of a cluster: further nodes
+  std::vector<Address> others = {};      // further nodes of a cluster
   std::string user = {}, password = {};  // sent where the password is not empty
-  int acks = 0;                          // replicas that must acknowledge a grant,
-  DurationMs ack_timeout{0};             // within this
+  int acks = 0;                          // number of replicas that must acknowledge a grant
+  DurationMs ack_timeout{0};             // time limit for that
   bool tls = false;
-  std::string tls_name = {};                           // that its certificate must have; empty: the host's
-  std::shared_ptr<const TlsContext> tls_context = {};  // by open_place(), while `tls`
-  // "host:port", "[::1]:7379", of a cluster "h1:p1,h2:p2", "embedded", "embedded:name". No password.
+  std::string tls_name = {};                           // required in the certificate; empty: the host
+  std::shared_ptr<const TlsContext> tls_context = {};  // set by open_place() if `tls`
+  // Returns "host:port", "[::1]:7379", "h1:p1,h2:p2" for a cluster, "embedded" or "embedded:name". Never
+  // contains the password.
   std::string text() const;
 };
 
@@ -46,19 +48,19 @@ struct Place {
   size_t replicas = 1;  // rfactor
   size_t write_quorum = 1;
   size_t read_quorum = 1;
-  TlsSettings tls;                         // of those servers that have it
-  std::vector<std::string> names() const;  // of the servers, as Address::text() has them
+  TlsSettings tls;                         // for the servers with `tls`
+  std::vector<std::string> names() const;  // Address::text() of each server
 };
 
-// How many servers of a key must grant, renew or release such a lock.
+// Returns the number of a key's servers that must grant, renew or release a lock of this mode.
 size_t quorum_of(const Place& place, Mode mode);
 
-// Throws std::invalid_argument, which says what is wrong and how it should be. Reads no file: for that,
-// and before anything connects, is open_place().
+// Parses `text`. Throws std::invalid_argument with the mistake and its correction. Reads no file: call
+// open_place() before a connection is made.
 Place parse_place(std::string_view text);
 
-// The same, with the files for TLS, which are read once, and with the login of the environment for servers
-// that have none in the text.
+// As parse_place(). Also reads the files for TLS, once. A server without a login in the text gets the login
+// of the environment.
 Place open_place(std::string_view text);
 
 }  // namespace holdfast::client

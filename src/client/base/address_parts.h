@@ -1,5 +1,5 @@
-// What the two files that read an address share: address.cc has the servers, address_settings.cc what
-// stands behind the `?`.
+// The functions that both address parsers share: address.cc parses the servers, address_settings.cc the
+// settings behind the `?`.
 #pragma once
 
 #include <string>
@@ -10,20 +10,22 @@
 
 namespace holdfast::client {
 
-// Throws std::invalid_argument. `text` is the whole address, of which nothing is shown that may be secret.
+// Throws std::invalid_argument. `text` is the whole address; the message leaves out parts that may be
+// secret.
 [[noreturn]] void refuse(std::string_view text, const std::string& why);
-// The part in quotation marks; `instead` where the address may have a secret, as the part may be one of it.
+// Returns the part in quotation marks. If the address may contain a secret, returns `instead`, because the
+// part may belong to it.
 std::string quoted(std::string_view text, std::string_view part, const char* instead);
-// Cuts off what stands before the first `separator`, all where there is none.
+// Removes and returns the text before the first `separator`; the whole text if there is none.
 std::string_view next_part(std::string_view& rest, char separator);
-// As a URI has it: %40 is an @.
+// Decodes percent escapes as in a URI: %40 is @.
 std::string decoded(std::string_view text, std::string_view word);
 
-// The nodes of a cluster have the login of their address, see log_in().
+// Sets the login of one address. log_in() also sets it for further nodes of a cluster.
 void put(Address& address, const Login& login);
-// Gives it to all servers that have no login of their own. Whether there was one.
+// Sets the login for all servers without a login of their own. Returns whether there was such a server.
 bool log_in(Place& place, const Login& login);
-// All that stands behind the `?`. The servers of `place` are known.
+// Reads all settings behind the `?`. Call it after the servers of `place` are parsed.
 void read_settings(Place& place, std::string_view text, std::string_view settings);
 
 }  // namespace holdfast::client

@@ -1,4 +1,4 @@
-// The settings of an address, and what all of its readers share. The grammar stands in address.cc.
+// Parses the settings of an address, and implements address_parts.h. The grammar is in address.cc.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -21,7 +21,7 @@ struct Numbers {
   std::optional<double> backoff_factor;
 };
 
-// Whether it is a setting of the login for all.
+// Reads `user` or `password`, which apply to all servers. Returns false for any other setting.
 bool read_login_setting(Login& login, std::string_view text, std::string_view setting) {
   std::string_view value = setting;
   const std::string_view name = next_part(value, '=');
@@ -38,14 +38,14 @@ void settle_login(Place& place, const Login& login, std::string_view text) {
     refuse(text, "password= is for servers without a login before the host; here each has one");
 }
 
-// What of TLS stands in no TlsSettings.
+// The TLS settings that are not part of TlsSettings.
 struct TlsWish {
-  bool all = false;  // servers
+  bool all = false;  // all servers use TLS
   std::string name;
-  std::string given;  // a setting that would do nothing without
+  std::string given;  // a setting that has no effect without TLS
 };
 
-// Whether it is one of those.
+// Reads a TLS setting. Returns false for any other setting.
 bool read_tls_setting(Place& place, TlsWish& wish, std::string_view text, std::string_view setting) {
   std::string_view value = setting;
   const std::string name(next_part(value, '='));
@@ -96,7 +96,7 @@ void settle_tls(Place& place, const TlsWish& wish, std::string_view text) {
            "insecure verifies nothing, so nothing would come of the authority: leave one of them away");
 }
 
-// At least 1.
+// Returns a factor from 1 to RetryBackoff::kLargestFactor; nullopt for any other text.
 std::optional<double> parse_factor(std::string_view text) {
   double factor = 0;
   const auto [end, wrong] =
@@ -156,7 +156,7 @@ void settle_retries(Place& place, const Numbers& numbers, std::string_view text)
   place.backoff = backoff;
 }
 
-// Exclusive holds must meet one another, and shared ones must meet exclusive ones, on at least one server.
+// Any two exclusive holds, and an exclusive and a shared hold, must have at least one server in common.
 void settle_quorums(Place& place, const Numbers& quorums, std::string_view text) {
   const auto servers = static_cast<int64_t>(place.servers.size());
   const int64_t replicas = quorums.replicas.value_or(servers);
@@ -172,7 +172,8 @@ void settle_quorums(Place& place, const Numbers& quorums, std::string_view text)
   place.read_quorum = static_cast<size_t>(read);
 }
 
-// Of the servers that have replicas; the answer is to come while it counts.
+// Sets `acks` for the Redis servers, which may have replicas. The acknowledgement must come within
+// `timeout`.
 void settle_acks(Place& place, const Numbers& numbers, std::string_view text) {
   if (!numbers.acks && !numbers.ack_timeout) return;
   if (!numbers.acks) refuse(text, "ack-timeout says how long acks are waited for: give acks, too");
