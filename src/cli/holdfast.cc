@@ -24,15 +24,15 @@ constexpr const char* kCheckHelp =
 
 Verifies data folders, or single files of one: snapshot, journal, meta.
 
-  --repair            cut a journal at its first damage, or make its damaged head anew; the original
-                      stays as NAME.damaged
+  --repair            cut a journal at its first damage, or rebuild its damaged head; the original stays
+                      as NAME.damaged
   --json              for programs
   --help              this text
 
-Exit status: 0: all is good, a tail that a crash cut off included; 1: something is not, and the line says
-where, or a folder has no files of Holdfast; 64 wrong use; 74 what was found could not be written.
+Exit status: 0 all files are good (a tail that a crash cut off counts as good); 1 a file is damaged, and the
+line says where, or a folder has no files of Holdfast; 64 wrong use; 74 the result could not be written.
 
-  What a crash has left, before the server is started on it:
+  Check a folder after a crash, before the server starts:
     holdfast check /var/lib/holdfast
 )";
 
@@ -42,12 +42,12 @@ std::string usage() {
       "\n"
       "Verbs:\n"
       "  run [options] NAME -- COMMAND...    run a command while holding a lock\n"
-      "  elect [options] NAME -- COMMAND...  run a command while leading\n"
+      "  elect [options] NAME -- COMMAND...  run a command on one machine at a time\n"
       "{}"
       "  check [--repair] PATH...            verify a data folder, or files of one: snapshot, journal, "
       "meta\n"
       "\n"
-      "holdfast VERB --help tells more. holdfast --version tells the version.\n",
+      "holdfast VERB --help lists the options of a verb. holdfast --version prints the version.\n",
       verbs_summary());
 }
 

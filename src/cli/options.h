@@ -62,8 +62,8 @@ inline constexpr std::string_view kServerHelp =
     "  --password-file F   the password is the first line of F, of standard input if F is -\n"
     "                      (the variable HOLDFAST_PASSWORD, else none)\n"
     "  --tls               over TLS, as with holdfasts://, rediss:// and rediss-cluster://\n"
-    "  --cacert FILE       the authority that the servers' certificates are from (those of the system)\n"
-    "  --cert FILE         a certificate of this client, where the servers want one\n"
+    "  --cacert FILE       the authority of the servers' certificates (the system's authorities)\n"
+    "  --cert FILE         a certificate of this client, if the servers require one\n"
     "  --key FILE          its key\n";
 
 // Returns the address from --servers, else from the variable HOLDFAST_SERVERS, else that of this machine.
@@ -75,9 +75,9 @@ std::string with_setting(const std::string& servers, const char* name, const std
 
 // The options of run and lock that control a wait.
 inline constexpr std::string_view kRetryHelp =
-    "  --attempts N        give up after N attempts, where no queue can be had (no limit)\n"
-    "  --backoff A[,F[,M]] then pause up to A after the first attempt, F times (2) as long after each\n"
-    "                      further one, at most M (10s), each pause random (10ms to 100ms)\n"
+    "  --attempts N        stop after N attempts, if the servers have no queue (no limit)\n"
+    "  --backoff A[,F[,M]] the random pause between such attempts: up to A after the first one, F times\n"
+    "                      (2) as long after each further one, at most M (10s); default: 10ms to 100ms\n"
     "  -q, --quiet         do not report while waiting: neither the holder of the lock, nor servers that\n"
     "                      cannot be reached\n";
 

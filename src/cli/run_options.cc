@@ -17,94 +17,92 @@ namespace {
 constexpr std::string_view kRunHelp =
     R"(Usage: holdfast run [options] NAME -- COMMAND [ARGUMENT...]
 
-Takes the lock NAME, runs COMMAND under it, renews it for as long as that runs, and gives it back. If the
-lock is lost, COMMAND is told to end (TERM), and after the grace is made to (KILL). It never outlives this
-program.
+Acquires the lock NAME, runs COMMAND, renews the lock while COMMAND runs, and releases it. If the lock is
+lost, COMMAND gets TERM, and KILL after the grace. COMMAND never outlives this program.
 
-{}  --ttl TIME          after which the lock is free if this machine fails (30s; at least 10ms)
-  -w, --wait TIME     wait so long for the lock (for ever, unless given)
+{}  --ttl TIME          the lock's TTL: it expires this long after the last renewal if this machine fails
+                      (30s; at least 10ms)
+  -w, --wait TIME     the longest wait for the lock (no limit)
   -n, --no-wait       do not wait
-  --shared            among other holders with --shared
-  --limit N           among at most N holders
-{}  --at-least TIME     keep the lock so long after its grant, though COMMAND ended earlier (0)
+  --shared            acquire as a reader of a reader/writer lock
+  --limit N           acquire one of N permits of a semaphore
+{}  --at-least TIME     keep the lock this long after its grant, also if COMMAND ends earlier (0)
   --grace TIME        from TERM to KILL after a loss (5s)
-  --end-before-lock   end COMMAND before the lock's time is over, also while this program is stopped
-  -E, --busy-status N the exit status where the lock was not to be had (75)
+  --end-before-lock   end COMMAND before the lock expires, also while this program is stopped
+  -E, --busy-status N the exit status if the lock is not acquired (75)
   --help              this text
 
 A TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.
 
-COMMAND finds the lock in HOLDFAST_KEY, HOLDFAST_OWNER, HOLDFAST_TOKEN (it grows with each grant: have the
-storage refuse smaller ones), HOLDFAST_TTL_MS and HOLDFAST_SERVERS; it inherits HOLDFAST_PASSWORD, but not
-the password of a --password-file. INT, TERM, HUP, QUIT, USR1, USR2 and
-WINCH are forwarded to it. While it is stopped by Ctrl-Z the lock is not renewed.
+COMMAND gets the variables HOLDFAST_KEY, HOLDFAST_OWNER, HOLDFAST_TOKEN (it grows with each grant: have the
+storage reject smaller ones), HOLDFAST_TTL_MS and HOLDFAST_SERVERS. It inherits HOLDFAST_PASSWORD, but does
+not get the password of a --password-file. This program forwards INT, TERM, HUP, QUIT, USR1, USR2 and WINCH
+to COMMAND. While Ctrl-Z stops COMMAND, the lock is not renewed.
 
-While it waits, this program reports on standard error: the holder of the lock, since when it holds it,
+While it waits, this program reports on standard error: the holder of the lock, how long it has held it,
 the rest of its TTL, the place of this wait in the queue, and each server that cannot be reached, with the
-reason. The first report comes within about a second, the next ones after 5 s, 10 s, 20 s ... up to every
-60 s.
+reason. The first report comes within about 1 s, the next ones after 5 s, 10 s, 20 s ... up to every 60 s.
 
 With --at-least this program does not wait: it sets the rest of that time as the lock's TTL, and exits. The
 lock then expires by itself. If no server can be reached at that moment, the lock expires after --ttl, as
 it does when this machine fails. So --ttl should be at least --at-least.
 
-With --end-before-lock a lock that cannot be renewed is lost so early that the grace (at most half of --ttl)
-is over before its time is. COMMAND gets TERM then, and after the grace KILL. If this program is stopped, a
-second process sends both.
+With --end-before-lock COMMAND ends before the lock expires. If the lock cannot be renewed, COMMAND gets
+TERM so early that the grace (at most half of --ttl) ends before that time. KILL follows after the grace. If
+this program is stopped, a second process sends both.
 
-Exit status: COMMAND's own; 128 + n if signal n ended it; 64 wrong use; 69 no server could be reached, or
-it refused; 71 no process could be started; 75 the lock was not to be had; 76 the lock was lost;
+Exit status: COMMAND's own; 128 + n if signal n ended it; 64 wrong use; 69 no server could be reached, or it
+rejected the request; 71 no process could be started; 75 lock not acquired; 76 the lock was lost;
 126 COMMAND cannot be run; 127 there is no such COMMAND.
 
-  A job of cron on several machines, on one of them at a time; where it runs already, all is well:
+  A cron job on several machines: one of them runs it, the others exit with 0:
     holdfast run -n -E 0 --at-least 10s nightly-report -- /usr/local/bin/report
-  CI jobs that share one test database, each waiting for its turn, not longer than ten minutes:
+  CI jobs that share one test database: each waits in a FIFO queue, for at most ten minutes:
     holdfast run --wait 10m test-db -- make integration-test
-  At most four of them:
+  A semaphore with four permits:
     holdfast run --limit 4 builders -- make -j4
 
-For a service of which one instance is to run, see holdfast elect.
+To run one instance of a service, see holdfast elect.
 )";
 
 constexpr std::string_view kElectHelp =
     R"(Usage: holdfast elect [options] NAME -- COMMAND [ARGUMENT...]
 
-Elects a leader: stands for the lock NAME for as long as it takes, runs COMMAND while it has the lock, ends
-COMMAND when it has it no more, and stands again. A server that is away is no reason to give up. COMMAND
-never outlives this program.
+Elects a leader: campaigns for NAME until elected, and runs COMMAND while it leads. If it loses the lock, it
+ends COMMAND and campaigns again. Unreachable servers never end it. COMMAND never outlives this program.
 
-{}  --ttl TIME          after which another may lead if this machine fails (30s; at least 10ms)
-  --grace TIME        from TERM to KILL (5s, but at most half of the ttl)
-  --restart           stand again also when COMMAND has ended by itself
-  --json              progress as a JSON value a line
+{}  --ttl TIME          another machine can lead this long after this machine fails (30s; at least 10ms)
+  --grace TIME        from TERM to KILL (5s, but at most half of --ttl)
+  --restart           campaign again also after COMMAND ends by itself
+  --json              progress as one JSON value a line
   -q, --quiet         do not report the holder of the lock, nor servers that cannot be reached
   --help              this text
 
 A TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.
 
-COMMAND has what it has under holdfast run: the streams, the terminal, forwarded signals, and HOLDFAST_KEY,
-HOLDFAST_OWNER, HOLDFAST_TOKEN (it grows with each leader: have the storage refuse smaller ones),
-HOLDFAST_TTL_MS and HOLDFAST_SERVERS. Its process group gets TERM, and after the grace KILL, and all of it
-has ended before the lock is given back:
-  - when the lock was lost (holdfast break), or could not be renewed: so early that the grace is over before
-    the lock is, also while this program is stopped (a second process sends TERM and KILL then);
-  - when the leader is asked to step down (holdfast revoke);
-  - what it leaves running when it ends by itself.
-After a second, in which others come first, this program stands again. It ends when COMMAND ends by itself,
-unless --restart is given; when COMMAND cannot be run; and when it is told to: INT, TERM and QUIT are
-forwarded, and the end of COMMAND is then its own. So is that of a COMMAND which INT, QUIT or HUP ended.
+COMMAND has the same streams, terminal and forwarded signals as under holdfast run, and the variables
+HOLDFAST_KEY, HOLDFAST_OWNER, HOLDFAST_TOKEN (it grows with each leader: have the storage reject smaller
+ones), HOLDFAST_TTL_MS and HOLDFAST_SERVERS. In these cases its process group gets TERM, and KILL after the
+grace, and the whole group ends before the lock is released:
+  - The lock is lost (holdfast break), or cannot be renewed. In the second case the grace ends before the
+    lock expires. If this program is stopped then, a second process sends TERM and KILL.
+  - A client asks the leader to step down (holdfast revoke).
+  - COMMAND ends by itself, and leaves processes running.
+Then this program pauses for 1 s, in which other machines come first, and campaigns again. It ends if
+COMMAND cannot be run, or ends by itself without --restart. It forwards INT, TERM and QUIT, and ends with
+COMMAND after them. It also ends if INT, QUIT or HUP ended COMMAND.
 
-Progress is told on standard error: standing, waiting (with the holder), unreachable, leader, revoked, lost,
-stopped. Who leads is told by holdfast info NAME, and when that changes by holdfast watch NAME.
+This program reports its progress on standard error: standing, waiting (with the holder), unreachable,
+leader, revoked, lost, stopped. holdfast info NAME shows the leader, and holdfast watch NAME each change.
 
 Exit status: COMMAND's own; 128 + n if signal n ended it, or the wait; 64 wrong use; 71 no process could be
 started; 126 COMMAND cannot be run; 127 there is no such COMMAND.
 
-  One machine serves, the others stand by; another takes over within ten seconds:
+  One machine runs the service; another one takes over within ten seconds:
     holdfast elect --ttl 10s leader/mail -- mail-daemon --foreground
-  A service that is to be there for ever, on three servers of which one may fail:
+  Restart the service whenever it ends, with three lock servers, of which one may fail:
     holdfast elect --restart --servers quorum://a,b,c leader/queue -- queue-worker
-  Have the leader hand over:
+  Ask the leader to step down:
     holdfast revoke leader/mail
 )";
 

@@ -31,69 +31,69 @@ constexpr std::string_view kCommonOptions =
     "  --help              this text\n";
 
 constexpr std::string_view kStatuses =
-    "\nExit status: 0; 64 wrong use; 69 too few servers answered, or they refused";
+    "\nExit status: 0; 64 wrong use; 69 too few servers answered, or they rejected the request";
 
 const std::array kVerbs = {
     Verb{"lock", "lock [options] NAME", 1,
-         "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q", "take a lock and leave it held",
-         "Takes the lock NAME and leaves it held until its ttl is over, with nobody to renew it. Prints\n"
+         "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q",
+         "acquire a lock and leave it held",
+         "Acquires the lock NAME and leaves it held until its TTL is over. No process renews it. Prints\n"
          "OWNER TOKEN, for unlock and renew.\n"
          "\n"
-         "  --ttl TIME          after which the lock is free (30s; at least 10ms)\n"
-         "  -w, --wait TIME     wait so long for the lock (for ever, unless given)\n"
+         "  --ttl TIME          the lock's TTL: the lock expires after this time (30s; at least 10ms)\n"
+         "  -w, --wait TIME     the longest wait for the lock (no limit)\n"
          "  -n, --no-wait       do not wait\n"
-         "  --shared            among other holders with --shared\n"
-         "  --limit N           among at most N holders\n",
-         "Take one in a script, and give it back elsewhere:\n    holdfast lock --ttl 10m -n deploy",
+         "  --shared            acquire as a reader of a reader/writer lock\n"
+         "  --limit N           acquire one of N permits of a semaphore\n",
+         "Acquire a lock in a script, and release it elsewhere:\n    holdfast lock --ttl 10m -n deploy",
          verb_lock},
-    Verb{"unlock", "unlock NAME OWNER", 2, "", "give a lock back",
-         "Gives back the lock NAME that OWNER holds. Exit status 1: others hold it, or nobody does.\n\n",
-         "What lock printed, or info shows:\n    holdfast unlock deploy 1d0c6b1f0e6a4f52a2c9a8e7d6b5c4f3",
+    Verb{"unlock", "unlock NAME OWNER", 2, "", "release a lock",
+         "Releases the lock NAME that OWNER holds. Exit status 1: OWNER does not hold it.\n\n",
+         "With the owner that lock printed, or that info shows:\n    holdfast unlock deploy "
+         "1d0c6b1f0e6a4f52a2c9a8e7d6b5c4f3",
          verb_unlock},
-    Verb{"renew", "renew [--ttl TIME] NAME OWNER", 2, "ttl=", "let a lock's time start anew",
-         "Lets the time of OWNER's lock NAME start anew. Exit status 1: others hold it, or nobody does.\n"
+    Verb{"renew", "renew [--ttl TIME] NAME OWNER", 2, "ttl=", "reset a lock's TTL",
+         "Resets the TTL of the lock NAME that OWNER holds. Exit status 1: OWNER does not hold it.\n"
          "\n"
-         "  --ttl TIME          how long from now on (as it was last given; at least 10ms)\n",
+         "  --ttl TIME          the new TTL from now on (as last given; at least 10ms)\n",
          "Ten minutes more:\n    holdfast renew --ttl 10m deploy 1d0c6b1f0e6a4f52a2c9a8e7d6b5c4f3",
          verb_renew},
-    Verb{"info", "info NAME", 1, "", "show who holds a lock, and who waits",
-         "Shows what each server knows of the lock NAME: its holders and who waits for it.\n\n",
-         "Who leads?\n    holdfast info leader/mail", verb_info},
+    Verb{"info", "info NAME", 1, "", "show the holders and the waiters of a lock",
+         "Shows the holders and the waiters of the lock NAME on each server that has the key.\n\n",
+         "Show the present leader:\n    holdfast info leader/mail", verb_info},
     Verb{"list", "list [--match PATTERN]", 0, "match=", "list the locks that are held",
-         "Lists the locks that are held on each server, ordered by name. TOKEN is the largest of a lock's\n"
-         "holders, TTL the time until the last of them ends.\n"
+         "Lists the locks that are held on each server, ordered by name. TOKEN is the largest token\n"
+         "of a lock's holders. TTL is the time until the last of them expires.\n"
          "\n"
-         "  --match PATTERN     only these, as in 'job:*', 'disk-[0-9]', '?'\n"
+         "  --match PATTERN     only such names, as in 'job:*', 'disk-[0-9]', '?'\n"
          "\n"
-         "On Redis every string is the lock of its value, and all keys are gone through, by SCAN.\n",
+         "On Redis, list scans all keys (SCAN). Every string counts as a lock, with its value as owner.\n",
          "The locks of all jobs, on three servers:\n    holdfast list --servers quorum://a,b,c --match "
          "'job:*'",
          verb_list},
     Verb{"break", "break NAME", 1, "", "end all holds of a lock by force",
-         "Ends all holds of the lock NAME by force, on all servers that have it. Whoever holds it may "
-         "still\n"
-         "be at work.\n\n",
-         "After whoever held it has been seen to be dead:\n    holdfast break deploy", verb_break},
-    Verb{"revoke", "revoke NAME", 1, "", "ask the holders of a lock to give it back",
-         "Asks the holders of the lock NAME to give it back. Those who do not listen go "
-         "on.\n\n",
-         "Have a leader step down (see holdfast elect):\n    holdfast revoke leader/mail", verb_revoke},
-    Verb{"watch", "watch NAME|--match PATTERN", 1, "match= quiet,q",
-         "show what happens to locks, until Ctrl-C",
-         "Shows what happens to the lock NAME on each server, as it happens: a line of TIME SERVER EVENT.\n"
-         "The event 'watching' says that from now on nothing is missed, at the beginning and after a\n"
-         "connection was lost.\n"
-         "\n"
-         "  --match PATTERN     all locks of such names, as in 'job:*', 'disk-[0-9]', '?'; a line is\n"
-         "                      TIME SERVER NAME EVENT then\n"
-         "  -q, --quiet         do not report servers that cannot be reached\n",
-         "Each new holder, for a program:\n    holdfast watch --json deploy", verb_watch},
+         "Ends all holds of the lock NAME by force, on all servers that have the key. A former\n"
+         "holder may still be at work.\n\n",
+         "After you made sure that the holder has ended:\n    holdfast break deploy", verb_break},
+    Verb{"revoke", "revoke NAME", 1, "", "ask the holders of a lock to release it",
+         "Asks the holders of the lock NAME to release it. Holders that ignore the request continue.\n\n",
+         "Ask a leader to step down (see holdfast elect):\n    holdfast revoke leader/mail", verb_revoke},
     Verb{
-        "ping", "ping", 0, "", "show whether servers answer, how fast, and their clocks",
-        "Shows of each server: how long an answer takes, its version, how far its clock is ahead of this\n"
-        "machine's, and how far its largest token is ahead of its own clock; both are negative if behind.\n"
-        "Exit status 0: there are as many as a lock needs.\n\n",
-        "Before maintenance of one of three:\n    holdfast ping --servers quorum://a,b,c", verb_ping},
+        "watch", "watch NAME|--match PATTERN", 1, "match= quiet,q",
+        "show the events of locks, until Ctrl-C",
+        "Shows each event of the lock NAME on each server at once, on a line of TIME SERVER EVENT. The\n"
+        "event 'watching' says that no event is missed from there on. It comes at the beginning and after\n"
+        "a lost connection.\n"
+        "\n"
+        "  --match PATTERN     all locks with such names, as in 'job:*', 'disk-[0-9]', '?'; each line is\n"
+        "                      TIME SERVER NAME EVENT\n"
+        "  -q, --quiet         do not report servers that cannot be reached\n",
+        "Each new holder, for a program:\n    holdfast watch --json deploy", verb_watch},
+    Verb{"ping", "ping", 0, "", "show whether servers answer, how fast, and their clocks",
+         "Shows for each server: the time of an answer, its version, how far its clock is ahead of this\n"
+         "machine's, and how far its largest token is ahead of its own clock. Negative means behind.\n"
+         "Exit status 0: enough servers for a lock can be used.\n\n",
+         "Before maintenance of one of three:\n    holdfast ping --servers quorum://a,b,c", verb_ping},
 };
 
 void print_help(const Verb& verb) {
@@ -103,8 +103,8 @@ void print_help(const Verb& verb) {
         retries ? kRetryHelp : "", kServerHelp, kCommonOptions,
         times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "",
         kStatuses,
-        verb.name == "lock"                             ? ";\n75 the lock was not to be had"
-        : verb.name == "unlock" || verb.name == "renew" ? ";\n1 it is not held by OWNER"
+        verb.name == "lock"                             ? ";\n75 lock not acquired"
+        : verb.name == "unlock" || verb.name == "renew" ? ";\n1 OWNER does not hold it"
                                                         : "",
         verb.example);
 }
@@ -117,8 +117,8 @@ void refuse_pattern(const std::string& name) {
     escaped += std::string_view("*?[]\\").find(c) == std::string_view::npos ? std::string(1, c)
                                                                             : std::string{'\\', c};
   refuse(
-      fmt::format("'{0}' looks like a pattern: watch --match '{0}' shows all locks of such names, and "
-                  "watch --match '{1}' the lock of exactly this name",
+      fmt::format("'{0}' looks like a pattern: watch --match '{0}' shows all locks with such names, and "
+                  "watch --match '{1}' shows the lock with exactly this name",
                   name, escaped));
 }
 
