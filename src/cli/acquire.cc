@@ -44,8 +44,8 @@ std::string answers_of(const Result& result) {
   for (const ServerReport& report : result.servers) {
     if (report.outcome == Outcome::kOk) continue;
     std::string what = report.text;
-    if (what.empty() && report.outcome == Outcome::kExpired) what = "does not have the hold";
-    if (what.empty() && report.outcome == Outcome::kNotOwner) what = "somebody else holds it";
+    if (what.empty() && report.outcome == Outcome::kExpired) what = "does not have the lock of this owner";
+    if (what.empty() && report.outcome == Outcome::kNotOwner) what = "another owner holds it";
     if (what.empty()) what = name_of(report.outcome);
     said += fmt::format("{}{}: {}", said.empty() ? "" : "; ", report.server, what);
   }
@@ -98,7 +98,8 @@ Taken take_lock(Client& client, const Signals& signals, const LockWish& wish, co
   const milliseconds took((client::Loop::now() - began).count);
   if (wish.wait && *wish.wait > milliseconds(0) && took > *wish.wait) {
     acquired.hold.unlock();
-    return {std::nullopt, fail(wish.busy_status, "{}: the lock came too late", wish.name)};
+    return {std::nullopt, fail(wish.busy_status,
+                               "{}: lock not acquired: the grant came after the end of --wait", wish.name)};
   }
   return {std::move(acquired.hold), 0};
 }

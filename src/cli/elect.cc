@@ -81,7 +81,7 @@ void tell_news(const RunOptions& run, const News& news) {
   if (news.revoked) {
     tell(run, "revoked", Json::object(), ": asked to step down");
   } else {
-    tell_why(run, "lost", news.why.empty() ? "its time is over" : news.why);
+    tell_why(run, "lost", news.why.empty() ? "it expired" : news.why);
   }
 }
 
@@ -102,7 +102,8 @@ std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hol
   const bool told = end.lost && !news.revoked;
   const bool lost = told || given_back.outcome == Outcome::kExpired;
   if (lost && !told) tell_news(run, {false, given_back.message});
-  if (!lost && !given_back) tell_why(run, "not given back", "it ends by itself: " + reason_of(given_back));
+  if (!lost && !given_back)
+    tell_why(run, "not given back", "it expires by itself: " + reason_of(given_back));
   const bool ended = !end.lost && !lost && !run.restart;
   if (!end.started && !end.lost) return end.status;
   return ended || is_wanted(end) ? std::optional(end.status) : std::nullopt;

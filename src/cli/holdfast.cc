@@ -73,7 +73,7 @@ int run(const std::vector<std::string>& words) {
   if (words[0] == "check") return check({words.begin() + 1, words.end()});
   if (const auto status = run_verb(words[0], {words.begin() + 1, words.end()})) return *status;
   if (words[0].starts_with('-'))
-    return fail(kUsage, "options stand behind the verb: holdfast VERB {} ...; see holdfast --help",
+    return fail(kUsage, "options must follow the verb: holdfast VERB {} ...; see holdfast --help",
                 words[0]);
   return fail(kUsage, "no such verb: {}; see holdfast --help", words[0]);
 }

@@ -76,7 +76,9 @@ void refuse_unknown(const std::vector<std::string>& words, const po::options_des
     const std::string name = is_long ? word.substr(2, word.find('=') - 2) : word.substr(0, 2);
     if (known.find_nothrow(name, false) != nullptr) continue;
     if (name == "password")
-      refuse("a password on the command line shows in ps: use --password-file FILE, or HOLDFAST_PASSWORD");
+      refuse(
+          "a password on the command line is visible in ps: use --password-file FILE, or "
+          "HOLDFAST_PASSWORD");
     refuse(fmt::format("unrecognised option '{}{}'", is_long ? "--" : "", name));
   }
 }
@@ -193,8 +195,8 @@ std::string servers_of(const Given& given) {
   refuse_empty(servers, "--servers");
   if (servers.starts_with("embedded:")) {
     refuse(
-        "--servers embedded: is for the threads of one program, and a command is a program of its own; "
-        "start holdfast-server, and name it: HOST:PORT, or several: HOST,HOST,HOST");
+        "--servers embedded: works only for the threads of one program, not for this command; "
+        "start holdfast-server, and give its address: HOST:PORT, or several: HOST,HOST,HOST");
   }
   if (given.contains("tls")) servers = with_setting(servers, "tls", "yes");
   for (const char* option : {"cacert", "cert", "key"}) {

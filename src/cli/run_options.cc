@@ -122,7 +122,7 @@ std::string only_name(const Form& form, const Given& given) {
   const std::vector<std::string> names = arguments_of(given);
   if (names.empty()) refuse(fmt::format("{} needs the NAME of a lock", form.verb));
   if (names.size() > 1)
-    refuse(fmt::format("one NAME only, not '{}' too; the command stands behind --", names[1]));
+    refuse(fmt::format("give only one NAME, not '{}' too; the command must follow --", names[1]));
   refuse_empty(names[0], "NAME");
   return names[0];
 }
@@ -131,7 +131,7 @@ RunOptions understood(const Form& form, const Given& given, std::vector<std::str
   RunOptions options;
   options.name = only_name(form, given);
   if (command.empty())
-    refuse(fmt::format("{0} needs a command behind --, as in: holdfast {0} NAME -- COMMAND", form.verb));
+    refuse(fmt::format("{0} needs a command after --, as in: holdfast {0} NAME -- COMMAND", form.verb));
   options.command = std::move(command);
   read_lock_options(given, options);
   options.servers_without_login = servers_of(given);
@@ -152,7 +152,7 @@ void limit_grace(const Given& given, RunOptions& options) {
   if (given.contains("grace") && options.grace > longest)
     refuse(
         fmt::format("--grace must be at most half of --ttl, so that the command ends before the lock "
-                    "does: at most {} ms, not {} ms",
+                    "expires: at most {} ms, not {} ms",
                     longest.count(), options.grace.count()));
   options.grace = std::min(options.grace, longest);
 }

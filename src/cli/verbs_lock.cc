@@ -58,10 +58,10 @@ void say(const Call& call, const Tally& tally, int status, size_t servers, std::
   } else if (status == kUnavailable) {
     fail(0, "{}: {} on {} of {} servers; too few answered", name, done, tally.done, servers);
   } else if (tally.others > 0) {
-    fail(0, "{}: others hold it, not {}", name, owner);
+    fail(0, "{}: another owner holds it, not {}", name, owner);
   } else {
     fail(0, "{}: {} does not hold it{}", name, owner,
-         tally.done == 0 ? ": nobody does" : " on enough servers");
+         tally.done == 0 ? ": the lock is free" : " on enough servers");
   }
 }
 

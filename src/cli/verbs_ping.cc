@@ -72,7 +72,7 @@ std::vector<Health> examine(Servers& servers) {
     }
     const bool redis = servers.place().servers[i].redis;
     if (health.why.empty() && health.version.empty() && !redis)
-      health.why = "this is no Holdfast, but redis_version " + health.redis_version;
+      health.why = "not a Holdfast server, but redis_version " + health.redis_version;
   }
   return healths;
 }

@@ -201,7 +201,7 @@ def wrong_words_are_told_what_to_do(folder):
     has(run(64, "frob"), "no such verb: frob")
     has(run(0, "-h"), "Usage: holdfast VERB")
     for words in (["--servers", "holdfast://x", "list"], ["--json", "list"]):
-        has(run(64, *words), "options stand behind the verb", f"holdfast VERB {words[0]}")
+        has(run(64, *words), "options must follow the verb", f"holdfast VERB {words[0]}")
     has(run(1, "check", folder / "nothing"), "No such file")
 
 

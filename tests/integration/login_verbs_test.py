@@ -160,7 +160,7 @@ def wrong_use_shows_no_password(server):
         for verb, more in (("list", []), ("run", ["k", "--", "true"]), ("elect", ["k", "--", "true"])):
             out, err = call(64, verb, *words, *more)
             equal((out, PASSWORD in err, err.count("\n")), ("", False, 1))
-    has(call(64, "list", f"--password={PASSWORD}")[1], "shows in ps", "--password-file")
+    has(call(64, "list", f"--password={PASSWORD}")[1], "visible in ps", "--password-file")
     has(refusal(str(server.file.parent), f"--requirepas={PASSWORD}"), "--requirepas'")
 
 

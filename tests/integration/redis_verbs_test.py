@@ -43,7 +43,7 @@ def a_lock_goes_from_lock_by_renew_to_unlock(server):
     has(call(0, "unlock", "k", owner)[0], "released on 1 of 1 server")
     equal(server.ask("EXISTS", "k"), 0)
     for verb in OWNED:
-        has(call(1, verb, "k", owner)[1], "nobody does")
+        has(call(1, verb, "k", owner)[1], "the lock is free")
     has(call(0, "info", "k")[0], "free")
 
 
@@ -108,7 +108,7 @@ def ping_tells_redis_and_its_clock(server):
     [row] = told("ping")["servers"]
     equal((row["reachable"], row["holdfast_version"], row["token_lead_ms"]), (True, None, None))
     equal(abs(row["clock_offset_ms"]) < 1000, True)
-    has(call(69, "ping", "--servers", f"holdfast://{server.name}")[0], "this is no Holdfast")
+    has(call(69, "ping", "--servers", f"holdfast://{server.name}")[0], "not a Holdfast server")
 
 
 def fill(server, number):

@@ -244,7 +244,7 @@ def at_least_holds_for_no_command_that_could_not_be_started(server):
 def at_least_without_a_server_leaves_the_lock_to_its_ttl(server):
     pid = server.process.pid
     err = run(0, ["--ttl", "1h", "--at-least", "10m"], ["kill", "-STOP", str(pid)])[1]
-    has(err, NAME, "not given back, it expires by itself")
+    has(err, NAME, "not released, it expires by itself")
     server.process.send_signal(signal.SIGCONT)
     equal(len(info(server)["holders"]), 1)
 

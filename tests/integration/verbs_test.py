@@ -138,10 +138,10 @@ def a_lock_goes_from_lock_by_renew_to_unlock_on_a_quorum(places):
 def who_does_not_hold_it_is_told_by_status_1(places):
     server, name = places.first()
     for verb in OWNED:
-        equal(call(1, verb, "k", "bob"), ("", "holdfast: k: bob does not hold it: nobody does\n"))
+        equal(call(1, verb, "k", "bob"), ("", "holdfast: k: bob does not hold it: the lock is free\n"))
     server.lock("k")
     for verb in OWNED:
-        equal(call(1, verb, "k", "bob"), ("", "holdfast: k: others hold it, not bob\n"))
+        equal(call(1, verb, "k", "bob"), ("", "holdfast: k: another owner holds it, not bob\n"))
         equal(told(verb, "k", "bob", status=1)["servers"], [{"server": name, "reply": -1}])
     equal(server.ask("GET", "k"), b"alice")
 
@@ -442,7 +442,7 @@ def ping_tells_a_redis_from_a_holdfast(_):
         threading.Thread(target=answer_as_redis, args=[listener], daemon=True).start()
         found = told("ping", "--servers", f"holdfast://127.0.0.1:{listener.getsockname()[1]}", status=69)
     equal((found["quorum"], found["servers"][0]["reachable"]), (False, True))
-    has(found["servers"][0]["error"], "no Holdfast", "7.0")
+    has(found["servers"][0]["error"], "not a Holdfast server", "7.0")
 
 
 @test
