@@ -85,7 +85,7 @@ def flags_say_the_same_as_the_text(server):
     for place in (server.place, server.place.replace("s://", "://") + "?tls=yes"):
         call(0, "ping", "--servers", place, *flags)
     call(0, "ping", "--tls", "--servers", server.place.replace("s://", "://"), *flags)
-    has(call(64, "ping", "--servers", "holdfast://h", *flags)[1], "about TLS", "tls=yes")
+    has(call(64, "ping", "--servers", "holdfast://h", *flags)[1], "needs TLS", "tls=yes")
 
 
 @test

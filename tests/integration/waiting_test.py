@@ -124,9 +124,9 @@ def a_login_works_without_a_scheme_and_is_not_shown_in_ps(_):
 @test
 def a_wrong_address_is_64_and_names_the_wrong_part_and_an_example(_):
     for text, part in (("a:7379, b:7379", '" b" has a blank'),
-                       ("a,b:x", "behind the host of server 2 is no port"),
-                       ("ftp://a", '"ftp://" is no scheme'), (":7379", "has no name"),
-                       ("a:1,b:99999", '"99999" is no port'), ("7379", "is a port without a host")):
+                       ("a,b:x", "behind the host of server 2 is not a port"),
+                       ("ftp://a", '"ftp://" is not a scheme'), (":7379", "has no host"),
+                       ("a:1,b:99999", '"99999" is not a port'), ("7379", "is a port without a host")):
         err = call(64, "run", "--servers", text, NAME, "--", "true")[1]
         has(err, part, ":7379")
         equal(err.count("\n"), 1)

@@ -119,7 +119,7 @@ TEST_CASE("place: what is wrong with a Redis is said, without its password") {
   CHECK(says("redis://h/2", "database 0"));
   CHECK(says("redis://h1,h2", "redis-cluster://"));
   CHECK(says("redis://secret@h", "user:password@"));
-  CHECK(says("redis://:secret%4@h", "two digits"));
+  CHECK(says("redis://:secret%4@h", "two hexadecimal digits"));
   CHECK(says("redis://:secret@h?acks=x", "acks"));
   CHECK(says("redis-cluster://h1,:secret@h2", "before its first node"));
   CHECK(says("quorum://a,redis-cluster://:secret@b", "redis://host:port"));
@@ -174,15 +174,15 @@ TEST_CASE("place: what is wrong with TLS is said") {
   const auto says = [](const std::string& text, const std::string& part) {
     return refusal(text).find(part) != std::string::npos;
   };
-  CHECK(says("holdfast://h?cacert=ca.pem", "cacert is about TLS, which no server here has"));
-  CHECK(says("redis://h?insecure", "insecure is about TLS"));
+  CHECK(says("holdfast://h?cacert=ca.pem", "cacert needs TLS, which no server here uses"));
+  CHECK(says("redis://h?insecure", "insecure needs TLS"));
   CHECK(says("holdfasts://h?tls=no", "tls=yes"));
-  CHECK(says("holdfasts://h?insecure=no", "leave it away"));
-  CHECK(says("holdfasts://h?insecure&cacert=ca.pem", "insecure verifies nothing"));
+  CHECK(says("holdfasts://h?insecure=no", "leave it out"));
+  CHECK(says("holdfasts://h?insecure&cacert=ca.pem", "insecure turns verification off"));
   CHECK(says("holdfasts://h?cacert", "needs a file"));
   CHECK(says("holdfasts://h?sni=", "needs a name"));
-  CHECK(says("holdfasts://h?cacert=%4", "two digits"));
-  CHECK(says("holdfasts://a,b", "several are quorum://"));
+  CHECK(says("holdfasts://h?cacert=%4", "two hexadecimal digits"));
+  CHECK(says("holdfasts://a,b", "write quorum://"));
   CHECK(says("quorum://a,rediss-cluster://b", "rediss://host:port"));
 }
 
@@ -231,38 +231,38 @@ TEST_CASE("place: what is wrong with an address without a scheme is named, with 
     CHECK_MESSAGE(why.find(part) != std::string::npos, why);
     CHECK_MESSAGE(why.find(example) != std::string::npos, why);
   };
-  says("", "no name", "10.0.0.5:7379");
-  says(":7379", "no name", "10.0.0.5:7379");
+  says("", "no host", "10.0.0.5:7379");
+  says(":7379", "no host", "10.0.0.5:7379");
   says("7379", "\"7379\" is a port without a host", "127.0.0.1:7379");
   says("a:7379, b:7379", "\" b\" has a blank", "10.0.0.5:7379");
   says("a/7379", "\"a/7379\" has a \"/\"", "10.0.0.5:7379");
-  says("a:0", "\"0\" is no port", "10.0.0.5:7379");
-  says("a,b:70000", "\"70000\" is no port", "10.0.0.5:7379");
-  says("::1:7379", "no name", "[::1]:7379");
-  says("a,,b", "no name", "10.0.0.5:7379");
+  says("a:0", "\"0\" is not a port", "10.0.0.5:7379");
+  says("a,b:70000", "\"70000\" is not a port", "10.0.0.5:7379");
+  says("::1:7379", "no host", "[::1]:7379");
+  says("a,,b", "no host", "10.0.0.5:7379");
   says("a,b,", "behind the last comma", "");
-  says("a,b,a", "\"a:7379\" is there twice", "");
+  says("a,b,a", "\"a:7379\" is listed twice", "");
   says("me@h", "user:password@", "app:password@10.0.0.5:7379");
-  says("ftp://h", "\"ftp://\" is no scheme", "holdfast://");
-  says("Holdfast://h", "\"Holdfast://\" is no scheme", "holdfast://");
+  says("ftp://h", "\"ftp://\" is not a scheme", "holdfast://");
+  says("Holdfast://h", "\"Holdfast://\" is not a scheme", "holdfast://");
   says("a?ttl=3", "no setting \"ttl\"", "rfactor");
 }
 
 TEST_CASE("place: what is wrong is said") {
-  CHECK(refusal("embedded").find("with its colon") != std::string::npos);
+  CHECK(refusal("embedded").find("with a colon") != std::string::npos);
   CHECK(refusal("embedded:?timeout=50").find("no settings") != std::string::npos);
   CHECK(refusal("embedded://jobs").find("without slash") != std::string::npos);
   CHECK(refusal("embedded:a,b").find("without slash") != std::string::npos);
-  CHECK(refusal("holdfast://").find("no name") != std::string::npos);
-  CHECK(refusal("holdfast://:7379").find("no name") != std::string::npos);
-  CHECK(refusal("holdfast://h:0").find("no port") != std::string::npos);
-  CHECK(refusal("holdfast://h:65536").find("no port") != std::string::npos);
-  CHECK(refusal("holdfast://::1:7379").find("no name") != std::string::npos);
+  CHECK(refusal("holdfast://").find("no host") != std::string::npos);
+  CHECK(refusal("holdfast://:7379").find("no host") != std::string::npos);
+  CHECK(refusal("holdfast://h:0").find("not a port") != std::string::npos);
+  CHECK(refusal("holdfast://h:65536").find("not a port") != std::string::npos);
+  CHECK(refusal("holdfast://::1:7379").find("no host") != std::string::npos);
   CHECK(refusal("holdfast://[::1").find("bracket") != std::string::npos);
-  CHECK(refusal("holdfast://a,b").find("several are quorum://") != std::string::npos);
+  CHECK(refusal("holdfast://a,b").find("write quorum://") != std::string::npos);
   CHECK(refusal("quorum://a,b,").find("last comma") != std::string::npos);
   CHECK(refusal("quorum://a,b,a").find("twice") != std::string::npos);
-  CHECK(refusal("quorum://a,b,c?rfactor=4").find("more than there are") != std::string::npos);
+  CHECK(refusal("quorum://a,b,c?rfactor=4").find("more than the number") != std::string::npos);
   CHECK(refusal("quorum://a,b,c?wquorum=1").find("more than half") != std::string::npos);
   CHECK(refusal("quorum://a,b,c,d?wquorum=2").find("more than half") != std::string::npos);
   CHECK(refusal("quorum://a,b,c?wquorum=2&rquorum=1").find("rquorum + wquorum") != std::string::npos);

@@ -92,7 +92,7 @@ TEST_CASE("login: a login that is not one is refused, and which servers it is fo
   CHECK(refusal("holdfast://h?user=me").find("needs password=") != std::string::npos);
   CHECK(refusal("holdfast://h?password=").find("no value") != std::string::npos);
   CHECK(refusal("holdfast://:pw@h?password=x").find("before the host") != std::string::npos);
-  CHECK(refusal("holdfast://:p%4@h").find("two digits") != std::string::npos);
+  CHECK(refusal("holdfast://:p%4@h").find("two hexadecimal digits") != std::string::npos);
 }
 
 TEST_CASE("login: no error shows a password, nor a part of it, also where the address is wrong") {

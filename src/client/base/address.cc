@@ -64,12 +64,12 @@ const Scheme& scheme_for(std::string_view text) {
   if (word.size() < text.size() && word.find_first_of(",@:?/[") == std::string_view::npos) {
     refuse(text,
            quoted(text, std::string(word) + "://", "the beginning") +
-               " is no scheme; begin with holdfast:// for one server, quorum:// for several, "
+               " is not a scheme; begin with holdfast:// for one server, quorum:// for several, "
                "redis:// or redis-cluster:// for Redis, with TLS holdfasts://, rediss:// or "
                "rediss-cluster://, or leave the scheme out, as in 10.0.0.5:7379 or host1,host2,host3");
   }
   if (text == kEmbedded.substr(0, kEmbedded.size() - 1))
-    refuse(text, "write embedded: with its colon, or for a host of that name holdfast://embedded");
+    refuse(text, "write embedded: with a colon, or holdfast://embedded for a host of that name");
   const std::string_view servers = text.substr(0, text.find('?'));
   return servers.find(',') == std::string_view::npos ? kOneServer : kSeveralServers;
 }
@@ -115,25 +115,26 @@ Address parse_server(std::string_view text, std::string_view server, const Schem
   if (address.redis) address.port = kRedisPort;
   read_login(address, text, server);
   if (address.redis && server.find('/') != std::string_view::npos)
-    refuse(text, "the locks are in database 0, which cannot be chosen");
+    refuse(text, "locks are in database 0 only; leave the number out");
   const bool bracket = server.starts_with('[');
   const size_t end = bracket ? server.find(']') : server.find(':');
-  if (bracket && end == std::string_view::npos) refuse(text, "an address lacks its closing bracket");
+  if (bracket && end == std::string_view::npos)
+    refuse(text, "an IPv6 address has no closing bracket; write it as in [::1]:7379");
   address.host = bracket ? server.substr(1, end - 1) : server.substr(0, end);
   const std::string_view rest = end == std::string_view::npos ? "" : server.substr(end + (bracket ? 1 : 0));
-  if (address.host.empty()) refuse(text, "a server has no name" + std::string(kServerExamples));
+  if (address.host.empty()) refuse(text, "a server has no host" + std::string(kServerExamples));
   check_host(text, address.host);
   if (rest.empty()) {
     if (!std::ranges::all_of(address.host, is_digit)) return address;
     refuse(text, quoted(text, address.host, "a server") +
                      " is a port without a host; write host:port, as " + "in 127.0.0.1:7379");
   }
-  if (!rest.starts_with(':')) refuse(text, "behind the bracket comes :port, or nothing");
+  if (!rest.starts_with(':')) refuse(text, "only :port may follow the closing bracket, as in [::1]:7379");
   const auto port = parse_int_in(rest.substr(1), 1, 65535);
   if (!port) {
     const std::string hidden = "the text behind the host of server " + std::to_string(number);
     refuse(text, quoted(text, rest.substr(1), hidden.c_str()) +
-                     " is no port, which is 1 to 65535, as in 10.0.0.5:7379; an IPv6 address stands in "
+                     " is not a port, which is 1 to 65535, as in 10.0.0.5:7379; an IPv6 address needs "
                      "brackets, as in [::1]:7379, and a login ends with @, as in user:password@host:7379");
   }
   address.port = static_cast<int>(*port);
@@ -163,16 +164,16 @@ void read_servers(Place& place, std::string_view text, std::string_view list, co
     const auto is_it = [&](const Address& other) { return other.text() == address.text(); };
     if (std::ranges::any_of(place.servers, is_it))
       refuse(text, quoted(text, address.text(), "a server") +
-                       " is there twice; a quorum needs different servers");
+                       " is listed twice; a quorum needs different servers");
     place.servers.push_back(address);
     if (list.empty()) break;
   }
   const Address& first = place.servers.front();
   if (login_for_all && !first.password.empty()) log_in(place, {first.user, first.password});
   if (place.servers.size() == 1 || scheme.quorum || scheme.cluster) return;
-  refuse(text, scheme.redis ? "redis:// has one server; a Redis Cluster is redis-cluster://, and several "
-                              "independent ones are quorum://redis://h1,redis://h2,redis://h3"
-                            : "holdfast:// has one server; several are quorum://, as in quorum://h1,h2,h3");
+  refuse(text, scheme.redis ? "redis:// takes one server; write redis-cluster:// for a Redis Cluster, and "
+                              "quorum://redis://h1,redis://h2,redis://h3 for independent servers"
+                            : "holdfast:// takes one server; write quorum://h1,h2,h3 for several");
 }
 
 // Joins the nodes of a cluster to one server. Its login is that before the first node.
@@ -181,7 +182,7 @@ void join_cluster(Place& place, std::string_view text) {
   cluster.cluster = true;
   for (size_t i = 1; i < place.servers.size(); ++i) {
     if (!place.servers[i].password.empty())
-      refuse(text, "the login of a cluster stands before its first node");
+      refuse(text, "the login of a cluster must be before its first node");
     cluster.others.push_back(place.servers[i]);
     put(cluster.others.back(), {cluster.user, cluster.password});
   }
@@ -202,10 +203,9 @@ void log_in_by_environment(Place& place, std::string_view text) {
 // Rejects names with characters of the other address forms: the user most likely meant such a form.
 Place parse_embedded(std::string_view text) {
   const std::string_view name = text.substr(kEmbedded.size());
-  if (name.find('?') != std::string_view::npos) refuse(text, "embedded: has no settings");
+  if (name.find('?') != std::string_view::npos) refuse(text, "embedded: takes no settings");
   if (name.find_first_of("/,&") != std::string_view::npos)
-    refuse(text,
-           "embedded: is in this program; behind it comes a name without slash and comma, or nothing");
+    refuse(text, "embedded: is an engine in this program; a name without slash, comma and & may follow it");
   Place place;
   place.servers.push_back({std::string(name), 0, true});
   return place;

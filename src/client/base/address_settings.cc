@@ -35,7 +35,7 @@ void settle_login(Place& place, const Login& login, std::string_view text) {
   if (login.user.empty() && login.password.empty()) return;
   if (login.password.empty()) refuse(text, "user= needs password=, too");
   if (!log_in(place, login))
-    refuse(text, "password= is for servers without a login before the host; here each has one");
+    refuse(text, "password= is for servers without a login before the host; here each server has one");
 }
 
 // The TLS settings that are not part of TlsSettings.
@@ -55,19 +55,19 @@ bool read_tls_setting(Place& place, TlsWish& wish, std::string_view text, std::s
                                                                         {"key", &place.tls.key_file},
                                                                         {"sni", &wish.name}}};
   if (name == "tls") {
-    if (value != "yes") refuse(text, "tls=yes is all that tls can be; leave it away for none");
+    if (value != "yes") refuse(text, "tls must be tls=yes; leave it out for no TLS");
     return wish.all = true;
   }
   if (name == "insecure") {
-    if (!value.empty() && value != "yes") refuse(text, "insecure stands alone; leave it away to verify");
+    if (!value.empty() && value != "yes")
+      refuse(text, "insecure takes no value; leave it out to verify certificates");
     place.tls.verify = TlsVerify::kNone;
     wish.given = name;
     return true;
   }
   for (const auto& [known, into] : texts) {
     if (name != known) continue;
-    if (value.empty())
-      refuse(text, name + " needs " + (name == "sni" ? "a name" : "a file") + " behind a =");
+    if (value.empty()) refuse(text, name + " needs " + (name == "sni" ? "a name" : "a file") + " after =");
     *into = decoded(text, value);
     wish.given = name;
     return true;
@@ -88,12 +88,12 @@ void settle_tls(Place& place, const TlsWish& wish, std::string_view text) {
   }
   if (!any && !wish.given.empty()) {
     refuse(text, wish.given +
-                     " is about TLS, which no server here has: write holdfasts://, rediss:// or "
+                     " needs TLS, which no server here uses: write holdfasts://, rediss:// or "
                      "rediss-cluster://, or tls=yes for all");
   }
   if (place.tls.verify == TlsVerify::kNone && !(place.tls.ca_file + place.tls.ca_dir).empty())
     refuse(text,
-           "insecure verifies nothing, so nothing would come of the authority: leave one of them away");
+           "insecure turns verification off, so cacert and cacertdir have no effect: leave it or them out");
 }
 
 // Returns a factor from 1 to RetryBackoff::kLargestFactor; nullopt for any other text.
@@ -160,7 +160,7 @@ void settle_retries(Place& place, const Numbers& numbers, std::string_view text)
 void settle_quorums(Place& place, const Numbers& quorums, std::string_view text) {
   const auto servers = static_cast<int64_t>(place.servers.size());
   const int64_t replicas = quorums.replicas.value_or(servers);
-  if (replicas > servers) refuse(text, "rfactor is more than there are servers");
+  if (replicas > servers) refuse(text, "rfactor is more than the number of servers");
   const int64_t write = quorums.write.value_or(
       std::max(replicas / 2 + 1, quorums.read ? replicas - *quorums.read + 1 : int64_t{1}));
   const int64_t read = quorums.read.value_or(std::max(replicas - write + 1, replicas / 2 + 1));
@@ -176,11 +176,11 @@ void settle_quorums(Place& place, const Numbers& quorums, std::string_view text)
 // `timeout`.
 void settle_acks(Place& place, const Numbers& numbers, std::string_view text) {
   if (!numbers.acks && !numbers.ack_timeout) return;
-  if (!numbers.acks) refuse(text, "ack-timeout says how long acks are waited for: give acks, too");
+  if (!numbers.acks) refuse(text, "ack-timeout limits the wait for acks: give acks, too");
   const DurationMs longest = place.server_timeout;
   const DurationMs within{numbers.ack_timeout.value_or(std::max<int64_t>(longest.count / 2, 1))};
   if (within >= longest) refuse(text, "ack-timeout must be less than timeout");
-  if (*numbers.acks > 1000) refuse(text, "acks is at most 1000");
+  if (*numbers.acks > 1000) refuse(text, "acks must be at most 1000");
   bool any = false;
   for (Address& address : place.servers) {
     if (!address.redis) continue;
@@ -188,7 +188,7 @@ void settle_acks(Place& place, const Numbers& numbers, std::string_view text) {
     address.acks = static_cast<int>(*numbers.acks);
     address.ack_timeout = within;
   }
-  if (!any) refuse(text, "acks are of replicas of Redis; there is no redis:// here");
+  if (!any) refuse(text, "acks needs a Redis with replicas; there is no redis:// here");
 }
 
 }  // namespace
@@ -223,7 +223,7 @@ std::string decoded(std::string_view text, std::string_view word) {
     const size_t high = digit(i + 1);
     const size_t low = digit(i + 2);
     if (high == std::string_view::npos || low == std::string_view::npos)
-      refuse(text, "behind a % stand two digits, as in %40");
+      refuse(text, "two hexadecimal digits must follow a %, as in %40");
     out += static_cast<char>(high * 16 + low);
     i += 2;
   }
