@@ -71,7 +71,7 @@ bool check_snapshot(Check& run, Files& files, const std::string& name, const std
   return run.tell(
       true, path,
       fmt::format("a snapshot of {} bytes unpacked, with {} strings and locks, {} hashes and locks with "
-                  "several holders, {} keys of types that only Redis has",
+                  "several holders, {} keys of unsupported types",
                   reader.offset(), counter.strings, counter.hashes, counter.others));
 }
 
@@ -81,11 +81,11 @@ bool put_in_place(Check& run, Files& files, const std::string& name, const std::
   const std::string kept = name + ".damaged";
   Result<bool> there = files.exists(kept);
   if (!there || *there)
-    return run.tell(false, path, fmt::format("{} is there already: move it away first", kept));
+    return run.tell(false, path, fmt::format("{} already exists: move it away first", kept));
   if (Result<Done> done = files.rename(name, kept); !done) return run.tell(false, path, done.error());
   if (Result<Done> done = files.replace(name, good); !done) return run.tell(false, path, done.error());
   return run.tell(true, path,
-                  fmt::format("{} {} bytes; what it was is in {}", done_what, good.size(), kept));
+                  fmt::format("{} {} bytes; the original is kept as {}", done_what, good.size(), kept));
 }
 
 // Returns the number in a journal's name; nullopt if the name is not that of a journal.
@@ -110,10 +110,10 @@ std::optional<std::string> with_new_head(const std::string& name, std::string_vi
 
 std::string_view advice_of(const JournalVerdict& v, bool head_can_be_made) {
   if (v.state == JournalState::kTorn)
-    return "nothing good follows: a crash cut it, and the server will drop the rest at its start";
-  if (v.offset > 0) return "`--repair` cuts the file there, and what follows is lost";
-  if (head_can_be_made) return "`--repair` makes the head anew, and nothing is lost";
-  return "`--repair` cannot make the head anew, as no good record follows right behind it; restore the "
+    return "no good record follows: a crash cut it, and the server drops the rest when it starts";
+  if (v.offset > 0) return "`--repair` cuts the file there, and the records behind it are lost";
+  if (head_can_be_made) return "`--repair` rebuilds the head, and no record is lost";
+  return "`--repair` cannot rebuild the head, as no good record directly follows it; restore the "
          "file from a copy, or move it and all later journals away to start without them";
 }
 
@@ -125,7 +125,7 @@ bool repair_journal(Check& run, Files& files, const std::string& name, const std
   while (scanner.next()) continue;
   const std::string_view good = whole.substr(0, scanner.verdict().offset);
   return put_in_place(run, files, name, path, good,
-                      headed ? "its head was made anew; the file has" : "cut to");
+                      headed ? "the head is rebuilt; the file has" : "cut to");
 }
 
 bool check_journal(Check& run, Files& files, const std::string& name, const std::string& path) {
@@ -177,7 +177,7 @@ bool accept_loss(Check& run, Files& files, const std::string& name, const std::s
   if (Result<Done> done = files.replace(name, format_meta(meta)); !done)
     return run.tell(false, path, done.error());
   return run.tell(true, path,
-                  "the server will start without them, and grant nothing for its recovery-wait");
+                  "the server will start without them, and grant no locks during its recovery-wait");
 }
 
 bool check_meta(Check& run, Files& files, const std::string& name, const std::string& path) {
@@ -198,7 +198,7 @@ bool check_meta(Check& run, Files& files, const std::string& name, const std::st
   }
   return run.tell(true, path,
                   fmt::format("tokens up to {}, {}", meta.token_reserve,
-                              meta.clean ? "stopped in order" : "in use, or not stopped in order"));
+                              meta.clean ? "stopped cleanly" : "in use, or not stopped cleanly"));
 }
 
 // Detects the kind of the file by its first bytes; a journal or a meta file also by its name.
@@ -231,7 +231,7 @@ bool check_folder(Check& run, Files& files, const std::string& path) {
   }
   if (!any) {
     return run.tell(false, path,
-                    "no file of Holdfast is in this folder; name what the server has as --dir");
+                    "this folder has no files of Holdfast; give the folder of the server's --dir");
   }
   Result<std::vector<uint64_t>> journals = list_journals(files);
   for (size_t i = 1; journals && i < journals->size(); ++i) {

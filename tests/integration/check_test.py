@@ -29,7 +29,7 @@ def a_good_folder_is_good_file_by_file(folder):
     said = run(0, "check", folder)
     has(said, "dump.rdb.gz: good: a snapshot", "50 strings", "1 hashes", "journal.2: good", "meta: good")
     equal("NOT" in said, False)
-    has(run(0, "check", folder / "meta", folder / "dump.rdb.gz"), "stopped in order", "a snapshot")
+    has(run(0, "check", folder / "meta", folder / "dump.rdb.gz"), "stopped cleanly", "a snapshot")
 
 
 @test
@@ -90,9 +90,9 @@ def a_damaged_head_is_made_anew_on_request_and_nothing_is_lost(folder):
         damaged = bytearray(data)
         damaged[at] ^= 0x40
         path.write_bytes(damaged)
-        has(run(1, "check", folder), "NOT good", "at byte 0", "makes the head anew")
+        has(run(1, "check", folder), "NOT good", "at byte 0", "rebuilds the head")
         has(refusal(folder), "holdfast check --repair", "rewrites the file's head")
-        has(run(0, "check", "--repair", path), "NOT good", "its head was made anew")
+        has(run(0, "check", "--repair", path), "NOT good", "the head is rebuilt")
         kept = path.parent / (path.name + ".damaged")
         equal((kept.read_bytes(), path.read_bytes()), (bytes(damaged), bytes(data)))
         kept.unlink()
@@ -107,7 +107,7 @@ def a_damaged_head_is_made_anew_and_damage_further_on_is_cut(folder):
     data[7] ^= 1
     data[len(data) // 2] ^= 0x10
     path.write_bytes(data)
-    has(run(0, "check", "--repair", folder), "its head was made anew")
+    has(run(0, "check", "--repair", folder), "the head is rebuilt")
     with Server(folder) as server:
         equal((server.ask("GET", "key:0"), server.ask("GET", "key:49")), (b"alice", None))
 
@@ -122,7 +122,7 @@ def a_head_that_cannot_be_made_anew_is_left_and_server_and_command_say_the_same(
     text = refusal(folder)
     has(text, "from a copy, or move it and all later journals away to start without them")
     equal("--repair" in text, False)
-    has(run(1, "check", "--repair", path), "cannot make the head anew",
+    has(run(1, "check", "--repair", path), "cannot rebuild the head",
         "from a copy, or move it and all later journals away to start without them")
     equal(path.read_bytes(), bytes(data))
     path.unlink()
@@ -137,16 +137,16 @@ def a_head_is_not_made_anew_where_the_name_has_no_number(folder):
     data[30] ^= 1
     other = folder / "copy"
     other.write_bytes(data)
-    has(run(1, "check", "--repair", other), "cannot make the head anew")
+    has(run(1, "check", "--repair", other), "cannot rebuild the head")
     equal(other.read_bytes(), bytes(data))
 
 
 @test
 def a_folder_without_our_files_is_no_good_folder(folder):
     folder.mkdir()
-    has(run(1, "check", folder), "NOT good", "no file of Holdfast")
+    has(run(1, "check", folder), "NOT good", "no files of Holdfast")
     (folder / "notes").write_text("text")
-    has(run(1, "check", folder), "NOT good", "no file of Holdfast")
+    has(run(1, "check", folder), "NOT good", "no files of Holdfast")
     equal(json.loads(run(1, "check", "--json", folder))[0]["good"], False)
     has(run(1, "check", folder / "missing"), "NOT good", "No such file")
     has(run(64, "check", ""), "PATH is empty")
@@ -220,7 +220,7 @@ def turns_that_are_missing_since_a_clean_stop_are_named_and_their_loss_can_be_ac
     with Server(folder) as server:
         equal((server.ask("GET", "kept"), server.ask("GET", "lost")), (b"alice", None))
         has(server.ask("LOCK", "lost", "bob", 1000), "RECOVERING")
-    has(run(0, "check", folder), "in use, or not stopped in order")
+    has(run(0, "check", folder), "in use, or not stopped cleanly")
 
 
 if __name__ == "__main__":
