@@ -44,7 +44,7 @@ std::string trouble_of(const std::vector<ServerReport>& servers) {
 }
 
 // Returns the reports, with the last known state of each server that the attempt did not wait for. Leaves
-// out a server whose state is unknown.
+// out a server whose state is unknown; returns `servers` if none is known.
 std::vector<ServerReport> WaitReport::completed(const std::vector<ServerReport>& servers) {
   std::vector<ServerReport> all;
   for (const ServerReport& report : servers) {
