@@ -95,8 +95,9 @@ COMMAND after them. It also ends if INT, QUIT or HUP ended COMMAND.
 This program reports its progress on standard error: standing, waiting (with the holder), unreachable,
 leader, revoked, lost, stopped. holdfast info NAME shows the leader, and holdfast watch NAME each change.
 
-Exit status: COMMAND's own; 128 + n if signal n ended it, or the wait; 64 wrong use; 71 no process could be
-started; 126 COMMAND cannot be run; 127 there is no such COMMAND.
+Exit status: COMMAND's own; 128 + n if signal n ended it, or the wait; 64 wrong use; 69 a server rejected
+the login or a right; 71 no process could be started; 126 COMMAND cannot be run; 127 there is no such
+COMMAND.
 
   One machine runs the service; another one takes over within ten seconds:
     holdfast elect --ttl 10s leader/mail -- mail-daemon --foreground
