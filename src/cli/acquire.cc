@@ -52,12 +52,12 @@ std::string answers_of(const Result& result) {
   return said.empty() ? result.message : fmt::format("{} ({})", result.message, said);
 }
 
-void tell_renewals(const std::string& name, LockOptions& options) {
+void report_renewals(const std::string& name, LockOptions& options) {
   options.on_renewal_failed = [name](const Result& result) {
-    if (can_tell()) fail(0, "{}: renewals fail, still held: {}", name, answers_of(result));
+    if (can_write_error()) fail(0, "{}: renewals fail, still held: {}", name, answers_of(result));
   };
   options.on_renewal_restored = [name](const Result&) {
-    if (can_tell()) fail(0, "{}: renewals succeed again", name);
+    if (can_write_error()) fail(0, "{}: renewals succeed again", name);
   };
 }
 
@@ -69,8 +69,9 @@ LockOptions options_of(const LockWish& wish) {
   options.max_attempts = wish.max_attempts;
   options.backoff = wish.backoff;
   if (wish.quiet) return options;
-  tell_wait(options, [name = wish.name](const std::string& event, const Json&, const std::string& text) {
-    if (can_tell()) fail(0, "{}: {}{}", printable(name), event == "waiting" ? "waiting: " : "", text);
+  report_waits(options, [name = wish.name](const std::string& event, const Json&, const std::string& text) {
+    if (can_write_error())
+      fail(0, "{}: {}{}", printable(name), event == "waiting" ? "waiting: " : "", text);
   });
   return options;
 }

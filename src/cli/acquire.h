@@ -58,7 +58,7 @@ std::string reason_of(const Result& result);
 std::string answers_of(const Result& result);
 
 // Reports on standard error when renewals of a hold begin to fail, and when they succeed again.
-void tell_renewals(const std::string& name, LockOptions& options);
+void report_renewals(const std::string& name, LockOptions& options);
 
 // Waits for the lock and for signals. Returns the signal that ended the wait; or 0, with the result in
 // `acquired`.

@@ -117,7 +117,7 @@ bool lives_in(const std::string& stat, pid_t group) {
 Child::~Child() {
   if (pid_ < 0) return;
   kill(-pid_, SIGKILL);
-  terminal_.take_back(pid_);
+  terminal_.reclaim(pid_);
   reap();
 }
 
@@ -149,7 +149,7 @@ int Child::await_exec(int errors, const std::string& name) {
   do got = read(errors, &why, sizeof why);
   while (got < 0 && errno == EINTR);
   if (got != sizeof why) return 0;
-  terminal_.take_back(pid_);
+  terminal_.reclaim(pid_);
   reap();
   const bool searched = name.find('/') == std::string::npos;
   return fail(why == ENOENT ? kNotFound : kNotRun, "{}: {}", name,
@@ -170,7 +170,7 @@ CommandEnd Child::wait_for_end(const Supervision& how) {
       killed_ = true;
     }
   }
-  terminal_.take_back(pid_);
+  terminal_.reclaim(pid_);
   const int status = reap();
   if (status > 128) terminal_.restore_modes();
   return {true, lost_, asked_to_end_, status};
@@ -229,7 +229,7 @@ void Child::take_signals(const Supervision& how) {
 // it used the terminal from the background. In an orphaned group it never gets the terminal. Then it is
 // sent HUP and CONT, as the kernel does for such a group.
 void Child::stop_with_it(const Supervision& how, bool by_user) {
-  terminal_.take_back(pid_);
+  terminal_.reclaim(pid_);
   // A shell gives this process the terminal before it resumes it: its SIGCONT may already have arrived.
   const auto is_continued = [&] { return !by_user && terminal_.is_ours(); };
   if (stop_ourselves(is_continued)) return;  // the handler of SIGCONT does the rest

@@ -37,7 +37,7 @@ using Newsbox = std::shared_ptr<Mailbox<News>>;
 // Reports the progress; any thread may call it. Drops the line if standard error would block: a blocked
 // thread cannot renew the lock.
 void tell(const RunOptions& run, const std::string& event, const Json& more, const std::string& text) {
-  if (!can_tell()) return;
+  if (!can_write_error()) return;
   if (!run.json) {
     fail(0, "{}: {}{}", printable(run.name), event, text);
     return;
@@ -47,7 +47,7 @@ void tell(const RunOptions& run, const std::string& event, const Json& more, con
   std::fputs((json_line(row) + "\n").c_str(), stderr);
 }
 
-void tell_why(const RunOptions& run, const std::string& event, const std::string& why) {
+void report_reason(const RunOptions& run, const std::string& event, const std::string& why) {
   tell(run, event, {{"why", why}}, ": " + printable(why));
 }
 
@@ -58,12 +58,12 @@ LockOptions options_of(const RunOptions& run, const Newsbox& news) {
   options.on_lost = [news](const Result& why) { news->leave({false, why.message}); };
   options.on_revoke_requested = [news] { news->leave({true, {}}); };
   if (!run.quiet) {
-    tell_wait(options, [&run](const std::string& event, const Json& facts, const std::string& text) {
+    report_waits(options, [&run](const std::string& event, const Json& facts, const std::string& text) {
       tell(run, event, facts, ": " + text);
     });
   }
   options.on_renewal_failed = [&run](const Result& why) {
-    tell_why(run, "renewals fail", "still leading: " + answers_of(why));
+    report_reason(run, "renewals fail", "still leading: " + answers_of(why));
   };
   options.on_renewal_restored = [&run](const Result&) {
     tell(run, "renewals succeed", Json::object(), " again");
@@ -77,11 +77,11 @@ bool is_wanted(const CommandEnd& end) {
          end.status == 128 + SIGHUP;
 }
 
-void tell_news(const RunOptions& run, const News& news) {
+void report_news(const RunOptions& run, const News& news) {
   if (news.revoked) {
     tell(run, "revoked", Json::object(), ": asked to step down");
   } else {
-    tell_why(run, "lost", news.why.empty() ? "it expired" : news.why);
+    report_reason(run, "lost", news.why.empty() ? "it expired" : news.why);
   }
 }
 
@@ -95,15 +95,15 @@ std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hol
   how.whole_group = true;
   how.on_lost = [&] {
     news = mail.take();
-    tell_news(run, news);
+    report_news(run, news);
   };
   const CommandEnd end = run_command(signals, run, hold, how);
   const Result given_back = hold.unlock();
   const bool told = end.lost && !news.revoked;
   const bool lost = told || given_back.outcome == Outcome::kExpired;
-  if (lost && !told) tell_news(run, {false, given_back.message});
+  if (lost && !told) report_news(run, {false, given_back.message});
   if (!lost && !given_back)
-    tell_why(run, "not given back", "it expires by itself: " + reason_of(given_back));
+    report_reason(run, "not given back", "it expires by itself: " + reason_of(given_back));
   const bool ended = !end.lost && !lost && !run.restart;
   if (!end.started && !end.lost) return end.status;
   return ended || is_wanted(end) ? std::optional(end.status) : std::nullopt;
@@ -125,7 +125,7 @@ std::optional<int> stand(Client& client, const Signals& signals, const RunOption
   const int signal = await_lock(client, signals, run, options_of(run, news), acquired);
   if (signal != 0) return 128 + signal;
   if (acquired.result) return lead(signals, run, acquired.hold, *news);
-  tell_why(run, "refused", reason_of(acquired.result));
+  report_reason(run, "refused", reason_of(acquired.result));
   return is_login_refused(acquired.result) ? std::optional(kUnavailable) : std::nullopt;
 }
 

@@ -72,7 +72,7 @@ void watch_over(int pipe, pid_t group) noexcept {
 
 // The main function of the guardian. It runs in a session of its own with all signals blocked, so that the
 // end of a terminal does not end it before the parent. It keeps no file or folder in use.
-[[noreturn]] void stand_guard(int pipe) noexcept {
+[[noreturn]] void run_guardian(int pipe) noexcept {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -100,7 +100,7 @@ Guardian::Guardian() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   pid_ = fork();
-  if (pid_ == 0) stand_guard(ends[0]);
+  if (pid_ == 0) run_guardian(ends[0]);
   close(ends[0]);
   pipe_ = ends[1];
   fcntl(pipe_, F_SETFL, O_NONBLOCK);

@@ -44,7 +44,7 @@ bool flush() {
   return false;
 }
 
-bool can_tell() {
+bool can_write_error() {
   pollfd fds{STDERR_FILENO, POLLOUT, 0};
   return poll(&fds, 1, 0) == 1;
 }

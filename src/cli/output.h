@@ -22,6 +22,6 @@ bool flush();
 
 // Whether standard error accepts a line without blocking. The client's thread checks this before it writes:
 // a blocked thread cannot renew the lock.
-bool can_tell();
+bool can_write_error();
 
 }  // namespace holdfast

@@ -49,7 +49,7 @@ int run_locked(const Signals& signals, const RunOptions& run) {
       lost->leave({Outcome::kExpired, "it could not be renewed in time", {}});
     };
   }
-  tell_renewals(run.name, options);
+  report_renewals(run.name, options);
   Client client(run.servers);
   Taken taken = take_lock(client, signals, run, options);
   return taken.hold ? run_held(signals, run, *taken.hold, *lost) : taken.status;

@@ -37,7 +37,7 @@ class Servers {
   Servers(const Servers&) = delete;
   Servers& operator=(const Servers&) = delete;
 
-  const client::Place& place() const { return place_; }
+  const client::ClientConfig& place() const { return place_; }
   // Servers have indices, in the order of --servers. Both return them in ascending order.
   std::vector<size_t> all() const;
   std::vector<size_t> of_key(const std::string& key) const;
@@ -59,7 +59,7 @@ class Servers {
                      const Lost& lost);
 
  private:
-  const client::Place place_;
+  const client::ClientConfig place_;
   const client::Ring ring_;
   std::vector<std::unique_ptr<client::Link>> links_;  // for the loop's thread only
   client::Loop loop_;                                 // the last member, so that its thread ends first

@@ -28,7 +28,7 @@ bool Terminal::is_for_command() const {
 
 void Terminal::give(pid_t group) const { tcsetpgrp(fd_, group); }
 
-void Terminal::take_back(pid_t from) const {
+void Terminal::reclaim(pid_t from) const {
   if (is_of(from)) give(getpgrp());
 }
 

@@ -22,7 +22,7 @@ class Terminal {
   bool is_for_command() const;
   // Makes `group` the foreground group. SIGTTOU must be blocked. Does nothing on a closed terminal.
   void give(pid_t group) const;
-  void take_back(pid_t from) const;  // if `from` has it
+  void reclaim(pid_t from) const;  // if `from` has it
   // Restores the modes of the start, if the own group has the terminal: a killed editor leaves it without
   // echo.
   void restore_modes() const;

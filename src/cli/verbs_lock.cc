@@ -37,7 +37,7 @@ Tally tally_of(const std::vector<Answer>& answers) {
 }
 
 // Prints the error of each server that failed, on standard error.
-void tell_failures(const std::vector<Answer>& answers) {
+void report_failures(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     if (!answer.good()) fail(0, "{}: {}", answer.server, printable(answer.why()));
   }
@@ -68,7 +68,7 @@ void say(const Call& call, const Tally& tally, int status, size_t servers, std::
 // Returns the quorum for the hold. It depends on the mode of the hold, so this asks the servers that have
 // it.
 size_t quorum_for(Servers& servers, const Call& call) {
-  const client::Place& place = servers.place();
+  const client::ClientConfig& place = servers.place();
   size_t quorum = 0;
   for (const Answer& answer :
        servers.ask(servers.of_key(call.lock.name), {"LOCKS", "INFO", call.lock.name})) {
@@ -91,7 +91,7 @@ int settle(const Call& call, const std::vector<std::string>& argv, std::string_v
   const std::vector<Answer> answers = servers.ask(servers.of_key(call.lock.name), argv);
   const Tally tally = tally_of(answers);
   const int status = status_of(tally, quorum);
-  tell_failures(answers);
+  report_failures(answers);
   if (!call.json || status != 0) say(call, tally, status, answers.size(), done);
   if (!call.json) return flush() ? status : kNoOutput;
   Json json{{"key", call.lock.name},
@@ -121,7 +121,7 @@ int for_all_holds(const Call& call, const std::string& subcommand, std::string_v
       print("{}: {} hold{} {}\n", answer.server, answer.value.integer, answer.value.integer == 1 ? "" : "s",
             done);
   }
-  tell_failures(answers);
+  report_failures(answers);
   if (call.json ? !print_json(json) : !flush()) return kNoOutput;
   return tally_of(answers).failed <= answers.size() - servers.place().write_quorum ? 0 : kUnavailable;
 }

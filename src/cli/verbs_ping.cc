@@ -117,7 +117,7 @@ Json json_of(const Health& health) {
 
 int verb_ping(const Call& call) {
   Servers servers(call.servers);
-  const client::Place& place = servers.place();
+  const client::ClientConfig& place = servers.place();
   const std::vector<Health> healths = examine(servers);
   size_t away = 0;
   Json rows = Json::array();

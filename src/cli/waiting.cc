@@ -100,7 +100,7 @@ class WaitTeller {
 
 }  // namespace
 
-void tell_wait(LockOptions& options, TellWait tell) {
+void report_waits(LockOptions& options, TellWait tell) {
   const auto teller = std::make_shared<WaitTeller>(std::move(tell));
   options.on_attempt_failed = [teller](const Result& result) { teller->note_failure(result); };
   options.on_waiting = [teller](const WaitStatus& status) { teller->note_status(status); };

@@ -15,6 +15,6 @@ using TellWait = std::function<void(const std::string& event, const Json& facts,
 
 // Sets the callbacks in `options` that report a wait. The client's thread calls `tell`, which must not
 // block.
-void tell_wait(LockOptions& options, TellWait tell);
+void report_waits(LockOptions& options, TellWait tell);
 
 }  // namespace holdfast

@@ -176,7 +176,7 @@ class Model {
   std::set<std::string> waiting_for(const std::string& owner) const;
   bool deadlocked(const std::string& owner) const;
   static bool play(KeyState& state);
-  static bool let_go(std::map<KeyId, KeyState>& keys);
+  static bool detach(std::map<KeyId, KeyState>& keys);
 
   // model_time.cc: what is due, and how holds end
   std::vector<Due> all_due() const;

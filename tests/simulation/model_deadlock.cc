@@ -41,7 +41,7 @@ bool Model::play(KeyState& state) {
 }
 
 // Every owner that waits for nothing releases what it holds. Whether there was one.
-bool Model::let_go(std::map<KeyId, KeyState>& keys) {
+bool Model::detach(std::map<KeyId, KeyState>& keys) {
   std::set<std::string> waiting;
   for (const auto& [id, state] : keys) {
     for (const Request& request : state.queue) waiting.insert(request.owner);
@@ -62,7 +62,7 @@ bool Model::deadlocked(const std::string& owner) const {
     state.delay_until = TimeMs{-1};  // it will be over
   }
   for (bool moves = true; moves;) {
-    moves = let_go(keys);
+    moves = detach(keys);
     for (auto& [id, state] : keys) moves = play(state) || moves;
   }
   return std::any_of(keys.begin(), keys.end(), [&](const auto& key) {

@@ -48,12 +48,12 @@ TEST_CASE("place: one server, with and without a port, by name and by IPv6 addre
 }
 
 TEST_CASE("place: several servers decide by majority, unless told otherwise") {
-  const Place five = parse_place("quorum://a,b,c,d,e");
+  const ClientConfig five = parse_place("quorum://a,b,c,d,e");
   CHECK(five.servers.size() == 5);
   CHECK(five.replicas == 5);
   CHECK(five.write_quorum == 3);
   CHECK(five.read_quorum == 3);
-  const Place set =
+  const ClientConfig set =
       parse_place("quorum://a,b,c,d,e?rfactor=3&wquorum=3&rquorum=1&timeout=50&min-wait=1&max-wait=2");
   CHECK(set.replicas == 3);
   CHECK(set.write_quorum == 3);
@@ -65,7 +65,7 @@ TEST_CASE("place: several servers decide by majority, unless told otherwise") {
 }
 
 TEST_CASE("place: an engine inside the program, with and without a name") {
-  const Place place = parse_place("embedded:");
+  const ClientConfig place = parse_place("embedded:");
   CHECK(place.servers.size() == 1);
   CHECK(place.servers.at(0).embedded);
   CHECK(place.servers.at(0).text() == "embedded");
@@ -75,7 +75,7 @@ TEST_CASE("place: an engine inside the program, with and without a name") {
 }
 
 TEST_CASE("place: a Redis, with a login and acknowledgements") {
-  const Place place = parse_place("redis://me:a%40%3ab@h?acks=2&ack-timeout=30&timeout=50");
+  const ClientConfig place = parse_place("redis://me:a%40%3ab@h?acks=2&ack-timeout=30&timeout=50");
   const Address& address = place.servers.at(0);
   CHECK(address.redis);
   CHECK(address.text() == "h:6379");
@@ -90,7 +90,7 @@ TEST_CASE("place: a Redis, with a login and acknowledgements") {
 }
 
 TEST_CASE("place: a Redis Cluster is one server, by any of its nodes") {
-  const Place place = parse_place("redis-cluster://u:p@h1,h2:7000");
+  const ClientConfig place = parse_place("redis-cluster://u:p@h1,h2:7000");
   REQUIRE(place.servers.size() == 1);
   const Address& cluster = place.servers[0];
   CHECK(cluster.cluster);
@@ -101,7 +101,7 @@ TEST_CASE("place: a Redis Cluster is one server, by any of its nodes") {
 }
 
 TEST_CASE("place: Redis may be of a quorum") {
-  const Place place = parse_place("quorum://a,redis://:p@b,c:1?acks=1");
+  const ClientConfig place = parse_place("quorum://a,redis://:p@b,c:1?acks=1");
   REQUIRE(place.servers.size() == 3);
   CHECK(place.names() == std::vector<std::string>{"a:7379", "b:6379", "c:1"});
   CHECK(place.servers[1].redis);
@@ -134,13 +134,14 @@ TEST_CASE("place: TLS is a matter of the scheme, or of all servers") {
   CHECK_FALSE(parse_place("holdfast://h?timeout=5").servers.at(0).tls);
   CHECK(parse_place("holdfasts://h").servers.at(0).text() == "h:7379");  // its place on the ring stays
   CHECK(parse_place("holdfasts://h").servers.at(0).tls);
-  const Place redis = parse_place("rediss://:p@h?insecure=yes&cert=c.pem&key=k");
+  const ClientConfig redis = parse_place("rediss://:p@h?insecure=yes&cert=c.pem&key=k");
   CHECK(redis.servers.at(0).text() == "h:6379");
   CHECK((redis.servers.at(0).tls && redis.servers.at(0).redis));
 }
 
 TEST_CASE("place: the settings of TLS") {
-  const Place place = parse_place("holdfasts://h?cacert=/a%26b%3f/ca.pem&cert=c.pem&key=k.pem&sni=name");
+  const ClientConfig place =
+      parse_place("holdfasts://h?cacert=/a%26b%3f/ca.pem&cert=c.pem&key=k.pem&sni=name");
   CHECK(place.tls.role == TlsRole::kClient);
   CHECK(place.tls.verify == TlsVerify::kRequired);
   CHECK(place.tls.ca_file == "/a&b?/ca.pem");
@@ -154,7 +155,7 @@ TEST_CASE("place: the settings of TLS") {
 }
 
 TEST_CASE("place: of a quorum or a cluster some servers have TLS, or all") {
-  const Place some = parse_place("quorum://a,holdfasts://b,rediss://c,holdfast://d?sni=name");
+  const ClientConfig some = parse_place("quorum://a,holdfasts://b,rediss://c,holdfast://d?sni=name");
   CHECK_FALSE(some.servers.at(0).tls);
   CHECK(some.servers.at(0).tls_name.empty());
   CHECK((some.servers.at(1).tls && !some.servers.at(1).redis));
@@ -201,7 +202,7 @@ TEST_CASE("place: files for TLS are read when it is opened, and what is wrong wi
   CHECK(missing.starts_with("\"holdfasts://h?cacert"));
   CHECK(why("rediss://h?key=/none/k.pem").find("no certificate file") != std::string::npos);
   CHECK_THROWS_AS(holdfast::Client("quorum://a,rediss://b?cacert=/none/ca.pem"), std::invalid_argument);
-  const Place place = open_place("quorum://a,holdfasts://b,rediss://c?insecure");
+  const ClientConfig place = open_place("quorum://a,holdfasts://b,rediss://c?insecure");
   CHECK(place.servers.at(0).tls_context == nullptr);
   CHECK(place.servers.at(1).tls_context != nullptr);
   CHECK(place.servers.at(1).tls_context == place.servers.at(2).tls_context);
@@ -215,7 +216,7 @@ TEST_CASE("place: without a scheme one server is holdfast://, and several are qu
   CHECK_FALSE(parse_place("redis:6379").servers.at(0).redis);
   CHECK(parse_place("h?timeout=50&tls=yes").server_timeout.count == 50);
   CHECK(parse_place("h?timeout=50&tls=yes").servers.at(0).tls);
-  const Place some = parse_place("a,b:1,redis://c,holdfasts://d?rfactor=3&wquorum=3");
+  const ClientConfig some = parse_place("a,b:1,redis://c,holdfasts://d?rfactor=3&wquorum=3");
   CHECK(some.names() == std::vector<std::string>{"a:7379", "b:1", "c:6379", "d:7379"});
   CHECK(some.replicas == 3);
   CHECK(some.write_quorum == 3);

@@ -47,8 +47,8 @@ struct Timed {
   MemoryStore store;
   TimeMs now{1000};
   Lease lease{std::make_unique<LeaseCore>(
-      LeasePlace{std::shared_ptr<LeaseStore>(std::shared_ptr<LeaseStore>(), &store), nullptr,
-                 [this] { return now; }},
+      LeaseBackend{std::shared_ptr<LeaseStore>(std::shared_ptr<LeaseStore>(), &store), nullptr,
+                   [this] { return now; }},
       kThree, 1000ms)};
   static constexpr TimeMs kEnd{1988};  // 1 % and 2 ms before
 };
@@ -332,7 +332,8 @@ TEST_CASE("lease: a renewal that is answered too late does not bring back what w
   Parrot store;
   TimeMs now{1000};
   const std::shared_ptr<LeaseStore> place(std::shared_ptr<LeaseStore>(), &store);
-  Lease lease(std::make_unique<LeaseCore>(LeasePlace{place, nullptr, [&] { return now; }}, kThree, 1000ms));
+  Lease lease(
+      std::make_unique<LeaseCore>(LeaseBackend{place, nullptr, [&] { return now; }}, kThree, 1000ms));
   store.on_touch = [&] { now = {1988}; };
   CHECK_THROWS_AS(lease.renew(60s), Expired);
   CHECK(lease.is_expired());
@@ -342,10 +343,10 @@ TEST_CASE("lease: a grant that is answered too late is none") {
   MemoryStore store;
   TimeMs now{1000};
   const std::shared_ptr<LeaseStore> place(std::shared_ptr<LeaseStore>(), &store);
-  const LeasePlace late{place, nullptr, [&] {
-                          now = now + DurationMs{988};
-                          return now;
-                        }};
+  const LeaseBackend late{place, nullptr, [&] {
+                            now = now + DurationMs{988};
+                            return now;
+                          }};
   CHECK_THROWS_AS(LeaseCore(late, kThree, 1000ms), Expired);
   CHECK(store.stored().empty());
 }

@@ -14,7 +14,7 @@ namespace holdfast::client {
 namespace {
 
 // "user/password" of each server.
-std::string logins(const Place& place) {
+std::string logins(const ClientConfig& place) {
   std::string all;
   for (const Address& address : place.servers) {
     all += (all.empty() ? "" : " ") + address.user;

@@ -49,14 +49,14 @@ StoreError store_error(const std::exception_ptr& cause, const std::string& what_
   return {"the store failed: " + text_of(cause) + "; " + what_now, cause};
 }
 
-void forbid_fate(Lease::State state) {
+void forbid_ended(Lease::State state) {
   if (state == Lease::State::kConfirmed) throw Confirmed("the lease was confirmed before", nullptr);
   if (state == Lease::State::kCancelled) throw Cancelled("the lease was cancelled before", nullptr);
 }
 
 }  // namespace
 
-struct LeaseCore::Told {
+struct LeaseCore::Answers {
   std::vector<LeaseStore::Answer> answers;  // one for each document
   std::exception_ptr cause;                 // the reason of the first failure
   bool threw = false;                       // the store threw: all documents failed
@@ -74,8 +74,8 @@ struct LeaseCore::Told {
   // Calls `ask` for n documents and returns its answers. An exception, and a verdict not in `sayable`,
   // count as kFailed.
   template <class Ask>
-  static Told of(size_t n, std::initializer_list<Verdict> sayable, const Ask& ask) {
-    Told told;
+  static Answers of(size_t n, std::initializer_list<Verdict> sayable, const Ask& ask) {
+    Answers told;
     try {
       told.answers = ask();
       if (told.answers.size() != n) throw std::runtime_error("it has not answered for each document");
@@ -93,8 +93,8 @@ struct LeaseCore::Told {
   }
 };
 
-LeaseCore::LeaseCore(LeasePlace place, std::vector<Document> documents, milliseconds ttl)
-    : place_(std::move(place)),
+LeaseCore::LeaseCore(LeaseBackend place, std::vector<Document> documents, milliseconds ttl)
+    : backend_(std::move(place)),
       id_(fresh_id()),
       pid_(getpid()),
       ttl_(ttl),
@@ -107,7 +107,7 @@ LeaseCore::~LeaseCore() {
   if (getpid() != pid_) return;
   if (state_ != Lease::State::kGranted && state_ != Lease::State::kInDoubt) return;
   try {
-    take_back(documents_);
+    roll_back(documents_);
   } catch (...) {  // no memory: the documents expire with their TTL
   }
 }
@@ -118,7 +118,7 @@ void LeaseCore::forbid_after_fork() const {
 
 void LeaseCore::forbid_to_wait() const {
   forbid_after_fork();
-  if (place_.server) place_.server->forbid_to_wait();
+  if (backend_.server) backend_.server->forbid_to_wait();
 }
 
 // --- the state ---
@@ -128,7 +128,7 @@ void LeaseCore::forbid_to_wait() const {
 Lease::State LeaseCore::state_now() const {
   const bool timed =
       state_ == Lease::State::kGranted || (state_ == Lease::State::kInDoubt && !doubt_of_confirm_);
-  return timed && is_due(valid_until_, place_.clock()) ? Lease::State::kExpired : state_;
+  return timed && is_due(valid_until_, backend_.clock()) ? Lease::State::kExpired : state_;
 }
 
 Lease::State LeaseCore::state() const {
@@ -141,7 +141,7 @@ milliseconds LeaseCore::validity() const {
   forbid_after_fork();
   const std::lock_guard lock(mutex_);
   if (state_ != Lease::State::kGranted) return milliseconds(0);
-  return milliseconds(std::max<int64_t>(0, (valid_until_ - place_.clock()).count));
+  return milliseconds(std::max<int64_t>(0, (valid_until_ - backend_.clock()).count));
 }
 
 std::vector<Document> LeaseCore::documents() const {
@@ -158,10 +158,10 @@ void LeaseCore::end_as(Lease::State state) {
 // --- grant ---
 
 void LeaseCore::grant() {
-  const TimeMs from = place_.clock();
-  Told told =
-      Told::of(documents_.size(), {Verdict::kDone, Verdict::kExists, Verdict::kSkipped, Verdict::kFailed},
-               [&] { return place_.store->insert(id_, documents_, ttl_); });
+  const TimeMs from = backend_.clock();
+  Answers told = Answers::of(documents_.size(),
+                             {Verdict::kDone, Verdict::kExists, Verdict::kSkipped, Verdict::kFailed},
+                             [&] { return backend_.store->insert(id_, documents_, ttl_); });
   for (LeaseStore::Answer& answer : told.answers) {
     if (answer.verdict == Verdict::kDone && answer.etag == 0)
       told.fail(answer, "it has put a document without an etag");
@@ -170,11 +170,11 @@ void LeaseCore::grant() {
   if (told.cause || told.has(Verdict::kExists) || told.has(Verdict::kSkipped)) refuse_grant(told);
   valid_until_ = client::end_of_validity(from, {ttl_.count()});
   if (state_now() == Lease::State::kExpired)
-    throw Expired("the store's answer took longer than the ttl", take_back(documents_));
+    throw Expired("the store's answer took longer than the ttl", roll_back(documents_));
 }
 
 // Removes the documents that the store may have inserted, then throws Collision or StoreError.
-void LeaseCore::refuse_grant(const Told& told) {
+void LeaseCore::refuse_grant(const Answers& told) {
   std::vector<Document> put;
   std::vector<std::string> colliding;
   for (size_t i = 0; i < documents_.size(); ++i) {
@@ -183,7 +183,7 @@ void LeaseCore::refuse_grant(const Told& told) {
     if (verdict == Verdict::kFailed) put.back().etag = 0;
     if (verdict == Verdict::kExists) colliding.push_back(documents_[i].key);
   }
-  const std::exception_ptr left = put.empty() ? nullptr : take_back(put);
+  const std::exception_ptr left = put.empty() ? nullptr : roll_back(put);
   if (told.cause || colliding.empty()) {
     throw store_error(
         told.cause ? told.cause : fault_of_store("it has skipped documents though no key collides"),
@@ -196,12 +196,12 @@ void LeaseCore::refuse_grant(const Told& told) {
 // --- confirm, renew, cancel ---
 
 // Touches all documents in the store and takes over their new etags. Returns the answers.
-LeaseCore::Told LeaseCore::touch(std::optional<milliseconds> ttl) {
+LeaseCore::Answers LeaseCore::touch(std::optional<milliseconds> ttl) {
   const std::vector<Document> documents = this->documents();
-  Told told = Told::of(documents.size(),
-                       {Verdict::kDone, Verdict::kMissing, Verdict::kChanged, Verdict::kFailed,
-                        Verdict::kConfirmed, Verdict::kCancelled, Verdict::kForgotten},
-                       [&] { return place_.store->touch(id_, documents, ttl); });
+  Answers told = Answers::of(documents.size(),
+                             {Verdict::kDone, Verdict::kMissing, Verdict::kChanged, Verdict::kFailed,
+                              Verdict::kConfirmed, Verdict::kCancelled, Verdict::kForgotten},
+                             [&] { return backend_.store->touch(id_, documents, ttl); });
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < documents_.size(); ++i) {
     const LeaseStore::Answer& answer = told.answers[i];
@@ -212,7 +212,7 @@ LeaseCore::Told LeaseCore::touch(std::optional<milliseconds> ttl) {
 
 // Throws if a document is lost, or another client has ended the lease. `by_us`: an earlier confirm() of
 // this object may have confirmed it.
-void LeaseCore::judge(const Told& told, bool by_us) {
+void LeaseCore::judge(const Answers& told, bool by_us) {
   std::vector<Document> left;
   for (size_t i = 0; i < documents_.size(); ++i) {
     const Verdict verdict = told.answers[i].verdict;
@@ -234,7 +234,7 @@ void LeaseCore::judge(const Told& told, bool by_us) {
 // Removes `left`, the documents that may still be in the store, and throws Expired. If they may be
 // permanent and the removal failed, throws StoreError, so that the caller cancels the lease again.
 void LeaseCore::expire(const std::vector<Document>& left, const char* why) {
-  const std::exception_ptr cause = left.empty() ? nullptr : take_back(left);
+  const std::exception_ptr cause = left.empty() ? nullptr : roll_back(left);
   if (cause && confirm_asked_) {
     cancel_asked_ = true;
     throw store_error(cause, "some documents are lost, and others may stay for ever: call cancel() again");
@@ -246,7 +246,7 @@ void LeaseCore::expire(const std::vector<Document>& left, const char* why) {
 // Throws if the lease has ended or is being cancelled. `lock` holds mutex_.
 void LeaseCore::forbid_end(std::unique_lock<std::mutex>& lock) {
   const Lease::State state = state_now();
-  forbid_fate(state);
+  forbid_ended(state);
   if (state == Lease::State::kExpired) {
     const bool was_told = state_ == Lease::State::kExpired;
     lock.unlock();
@@ -264,7 +264,7 @@ std::vector<uint64_t> LeaseCore::confirm() {
   doubt_of_confirm_ = true;
   lock.unlock();
   const bool again = std::exchange(confirm_asked_, true);
-  const Told told = touch(std::nullopt);
+  const Answers told = touch(std::nullopt);
   if (again && told.has(Verdict::kForgotten))
     throw store_error(fault_of_store("it has forgotten the lease"),
                       "whether it was confirmed is not known");
@@ -286,10 +286,10 @@ void LeaseCore::renew(std::optional<milliseconds> ttl) {
     throw store_error(fault_of_store("it has not answered confirm()"),
                       "only confirm() or cancel() can end the doubt");
   }
-  const TimeMs until = client::end_of_validity(place_.clock(), {wanted.count()});
+  const TimeMs until = client::end_of_validity(backend_.clock(), {wanted.count()});
   valid_until_ = std::min(valid_until_, until);  // the store may have a shorter TTL already
   lock.unlock();
-  const Told told = touch(wanted);
+  const Answers told = touch(wanted);
   judge(told, false);
   if (told.cause) throw store_error(told.cause, "the lease may not be renewed");
   lock.lock();
@@ -307,13 +307,13 @@ void LeaseCore::cancel() {
   const std::lock_guard turn(turn_);
   std::unique_lock lock(mutex_);
   if (state_ == Lease::State::kExpired) return;
-  forbid_fate(state_);
+  forbid_ended(state_);
   const bool late = state_now() == Lease::State::kExpired;
   state_ = Lease::State::kInDoubt;
   doubt_of_confirm_ = confirm_asked_;
   lock.unlock();
   const bool again = std::exchange(cancel_asked_, true);
-  const Told told = remove(documents_);
+  const Answers told = remove(documents_);
   if (told.has(Verdict::kConfirmed)) {
     end_as(Lease::State::kConfirmed);
     throw Confirmed("the lease was confirmed before", nullptr);
@@ -335,18 +335,18 @@ void LeaseCore::cancel() {
 // Removes the documents and returns the answers. If the store throws for all of
 // them, removes each document by a call of its own. So one bad document does not keep the others in the
 // store.
-LeaseCore::Told LeaseCore::remove(const std::vector<Document>& documents) {
+LeaseCore::Answers LeaseCore::remove(const std::vector<Document>& documents) {
   const auto ask = [&](const std::vector<Document>& some) {
-    return Told::of(some.size(),
-                    {Verdict::kDone, Verdict::kMissing, Verdict::kChanged, Verdict::kFailed,
-                     Verdict::kConfirmed, Verdict::kCancelled, Verdict::kForgotten},
-                    [&] { return place_.store->remove(id_, some); });
+    return Answers::of(some.size(),
+                       {Verdict::kDone, Verdict::kMissing, Verdict::kChanged, Verdict::kFailed,
+                        Verdict::kConfirmed, Verdict::kCancelled, Verdict::kForgotten},
+                       [&] { return backend_.store->remove(id_, some); });
   };
-  Told told = ask(documents);
-  if (!told.threw || documents.size() == 1 || place_.server) return told;
+  Answers told = ask(documents);
+  if (!told.threw || documents.size() == 1 || backend_.server) return told;
   told = {};
   for (const Document& document : documents) {
-    const Told one = ask({document});
+    const Answers one = ask({document});
     told.answers.push_back(one.answers.front());
     if (!told.cause) told.cause = one.cause;
   }
@@ -355,9 +355,9 @@ LeaseCore::Told LeaseCore::remove(const std::vector<Document>& documents) {
 
 // Cancels the lease on a server without waiting, or removes the documents from another store. Returns the
 // store's exception; null if it did not fail or is not known.
-std::exception_ptr LeaseCore::take_back(const std::vector<Document>& documents) {
-  if (!place_.server) return remove(documents).cause;
-  place_.server->take_back(id_, std::min(ttl_, kTakeBackAtMost));
+std::exception_ptr LeaseCore::roll_back(const std::vector<Document>& documents) {
+  if (!backend_.server) return remove(documents).cause;
+  backend_.server->cancel_later(id_, std::min(ttl_, kTakeBackAtMost));
   return nullptr;
 }
 

@@ -1,5 +1,5 @@
 // One lease over its store: how each answer changes its state. Knows no server; the time comes from the
-// clock in LeasePlace.
+// clock in LeaseBackend.
 #pragma once
 
 #include <sys/types.h>
@@ -19,13 +19,13 @@ namespace holdfast {
 class ServerLeaseStore : public LeaseStore {
  public:
   // Cancels the lease without waiting. If an answer is lost, retries for at most `at_most` ms.
-  virtual void take_back(const std::string& lease, milliseconds at_most) = 0;
+  virtual void cancel_later(const std::string& lease, milliseconds at_most) = 0;
   // Throws std::logic_error on the client's own thread, and in a child of fork().
   virtual void forbid_to_wait() const = 0;
 };
 
 // The parts that all leases of one store share.
-struct LeasePlace {
+struct LeaseBackend {
   std::shared_ptr<LeaseStore> store;
   std::shared_ptr<ServerLeaseStore> server;  // the same object if the store is a server; otherwise null
   std::function<TimeMs()> clock;             // monotonic
@@ -35,7 +35,7 @@ class LeaseCore {
  public:
   // Grants the lease and waits for the answer; throws as Leases::lease() does. The caller has checked the
   // documents and the TTL.
-  LeaseCore(LeasePlace place, std::vector<Document> documents, milliseconds ttl);
+  LeaseCore(LeaseBackend place, std::vector<Document> documents, milliseconds ttl);
   LeaseCore(const LeaseCore&) = delete;
   LeaseCore& operator=(const LeaseCore&) = delete;
   // Cancels the lease unless it has ended.
@@ -51,25 +51,25 @@ class LeaseCore {
 
  private:
   using Verdict = LeaseStore::Verdict;
-  struct Told;  // the answers to one call of the store
+  struct Answers;  // the answers to one call of the store
 
   void forbid_after_fork() const;
   void forbid_to_wait() const;
   void grant();
-  [[noreturn]] void refuse_grant(const Told& told);
+  [[noreturn]] void refuse_grant(const Answers& told);
   // The caller holds mutex_:
   Lease::State state_now() const;
   // The caller holds mutex_ and turn_:
   void forbid_end(std::unique_lock<std::mutex>& lock);
   // The caller holds turn_, but not mutex_:
-  Told touch(std::optional<milliseconds> ttl);
-  void judge(const Told& told, bool by_us);
+  Answers touch(std::optional<milliseconds> ttl);
+  void judge(const Answers& told, bool by_us);
   void end_as(Lease::State state);
   [[noreturn]] void expire(const std::vector<Document>& left, const char* why);
-  Told remove(const std::vector<Document>& documents);
-  std::exception_ptr take_back(const std::vector<Document>& documents);
+  Answers remove(const std::vector<Document>& documents);
+  std::exception_ptr roll_back(const std::vector<Document>& documents);
 
-  const LeasePlace place_;
+  const LeaseBackend backend_;
   const std::string id_;
   const pid_t pid_;
   std::mutex turn_;  // one call to the store at a time; locked before mutex_; guards the next three

@@ -61,9 +61,9 @@ Redlock::Redlock(const RedlockConfig& config, std::string key, std::vector<std::
   pause_limit_ms_ = static_cast<double>(config_.backoff->first.count);
 }
 
-size_t Redlock::count(Vote Standing::*which, Vote vote) const {
-  return static_cast<size_t>(
-      std::count_if(servers_.begin(), servers_.end(), [&](const Standing& s) { return s.*which == vote; }));
+size_t Redlock::count(Vote ServerState::*which, Vote vote) const {
+  return static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(),
+                                           [&](const ServerState& s) { return s.*which == vote; }));
 }
 
 void Redlock::judge(TimeMs now) {
@@ -79,7 +79,7 @@ void Redlock::judge(TimeMs now) {
 void Redlock::judge_locks(TimeMs now) {
   size_t same = 0;
   uint64_t largest = 0;
-  for (const Standing& s : servers_) {
+  for (const ServerState& s : servers_) {
     if (s.lock != Vote::kYes) continue;
     const auto equal =
         static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [&](const auto& o) {
@@ -93,15 +93,15 @@ void Redlock::judge_locks(TimeMs now) {
     return hold(now);
   }
   if (repeat_at_ != kNever) return;
-  const size_t yes = count(&Standing::lock, Vote::kYes);
-  const size_t pending = count(&Standing::lock, Vote::kPending);
+  const size_t yes = count(&ServerState::lock, Vote::kYes);
+  const size_t pending = count(&ServerState::lock, Vote::kPending);
   if (yes + pending < config_.quorum) return miss(now);
   if (yes >= config_.quorum && same + pending < config_.quorum) begin_fencing(largest, now);
 }
 
 // This attempt can no longer get a quorum: repeats its LOCKs later, or lets the attempt fail.
 void Redlock::miss(TimeMs now) {
-  if (leads_ && repeats_ > 0 && count(&Standing::lock, Vote::kNo) > 0 && config_.servers > 1) {
+  if (leads_ && repeats_ > 0 && count(&ServerState::lock, Vote::kNo) > 0 && config_.servers > 1) {
     repeat_at_ = saturating_add(now, {1 + some_of(config_.min_wait)});
   } else if (!awaits_queue_server(now)) {
     fail_attempt(now);
@@ -109,16 +109,16 @@ void Redlock::miss(TimeMs now) {
 }
 
 void Redlock::judge_fencing(TimeMs now) {
-  const size_t yes = count(&Standing::round, Vote::kYes);
+  const size_t yes = count(&ServerState::round, Vote::kYes);
   if (yes >= config_.quorum) {
     token_ = fence_;
     return hold(now);
   }
-  const size_t unasked = count(&Standing::lock, Vote::kPending);
-  if (yes + count(&Standing::round, Vote::kPending) + unasked >= config_.quorum) return;
-  if (count(&Standing::lock, Vote::kYes) + unasked < config_.quorum) return fail_attempt(now);
+  const size_t unasked = count(&ServerState::lock, Vote::kPending);
+  if (yes + count(&ServerState::round, Vote::kPending) + unasked >= config_.quorum) return;
+  if (count(&ServerState::lock, Vote::kYes) + unasked < config_.quorum) return fail_attempt(now);
   uint64_t largest = 0;
-  for (const Standing& s : servers_) {
+  for (const ServerState& s : servers_) {
     if (s.lock == Vote::kYes) largest = std::max(largest, s.token);
   }
   assert(largest > fence_);
@@ -127,7 +127,7 @@ void Redlock::judge_fencing(TimeMs now) {
 
 Result Redlock::told(Outcome outcome) const {
   Result result{outcome, words_of(outcome), {}};
-  for (const Standing& s : servers_) result.servers.push_back(s.report);
+  for (const ServerState& s : servers_) result.servers.push_back(s.report);
   for (const ServerReport& report : result.servers) {
     if (outcome == Outcome::kRefused && report.outcome == outcome)
       result.message = with_advice(report.text);
@@ -155,9 +155,9 @@ Outcome Redlock::why_failed(TimeMs now) const {
   const size_t spare = config_.servers - config_.quorum;  // servers that may fail
   const bool late = is_due(valid_until_, now);
   const size_t lost =
-      count(&Standing::lock, Vote::kLost) + (late ? count(&Standing::lock, Vote::kPending) : 0);
-  const size_t refused = count(&Standing::lock, Vote::kRefused);
-  const size_t busy = count(&Standing::lock, Vote::kNo);
+      count(&ServerState::lock, Vote::kLost) + (late ? count(&ServerState::lock, Vote::kPending) : 0);
+  const size_t refused = count(&ServerState::lock, Vote::kRefused);
+  const size_t busy = count(&ServerState::lock, Vote::kNo);
   if (lost > spare) return Outcome::kUnreachable;
   if (refused > 0 && busy == 0 && refused + lost > spare) return Outcome::kRefused;
   return late && busy <= spare ? Outcome::kExpired : Outcome::kBusy;
@@ -168,21 +168,21 @@ Outcome Redlock::why_failed(TimeMs now) const {
 // server has a holder. Then the holder has no hold on the first server. It cannot heal that server as long
 // as the waiters there get the lock one after the other. The wait moves to the server that has the holder.
 std::optional<size_t> Redlock::queue_server() const {
-  const auto there = std::find_if(servers_.begin(), servers_.end(), [this](const Standing& s) {
+  const auto there = std::find_if(servers_.begin(), servers_.end(), [this](const ServerState& s) {
     return s.lock == Vote::kNo || (s.lock == Vote::kYes && config_.servers > 1);
   });
   if (there == servers_.end()) return std::nullopt;
   const size_t first = static_cast<size_t>(there - servers_.begin());
   if (first != led_in_vain_) return first;
   const auto held =
-      std::find_if(there + 1, servers_.end(), [](const Standing& s) { return s.lock == Vote::kNo; });
+      std::find_if(there + 1, servers_.end(), [](const ServerState& s) { return s.lock == Vote::kNo; });
   return held == servers_.end() ? first : static_cast<size_t>(held - servers_.begin());
 }
 
 // Returns whether to wait for more answers before choosing the queue server. All waiters should choose the
 // same server, so a server that has not answered yet gets min_wait more time.
 bool Redlock::awaits_queue_server(TimeMs now) {
-  const auto there = std::find_if(servers_.begin(), servers_.end(), [](const Standing& s) {
+  const auto there = std::find_if(servers_.begin(), servers_.end(), [](const ServerState& s) {
     return s.lock != Vote::kLost && s.lock != Vote::kRefused;
   });
   const bool unclear = there != servers_.end() && there->lock == Vote::kPending;
@@ -199,7 +199,7 @@ bool Redlock::gives_way() const {
 }
 
 bool Redlock::deadlocked() const {
-  return std::any_of(servers_.begin(), servers_.end(), [](const Standing& s) {
+  return std::any_of(servers_.begin(), servers_.end(), [](const ServerState& s) {
     return s.lock == Vote::kRefused && s.report.outcome == Outcome::kDeadlock;
   });
 }
@@ -261,16 +261,16 @@ void Redlock::lose() {
 
 Outcome Redlock::why_no_quorum() const {
   const size_t spare = config_.servers - config_.quorum;
-  if (count(&Standing::round, Vote::kNo) > spare) return Outcome::kExpired;
-  if (count(&Standing::round, Vote::kLost) > 0) return Outcome::kUnreachable;
-  return count(&Standing::round, Vote::kRefused) > spare ? Outcome::kRefused : Outcome::kExpired;
+  if (count(&ServerState::round, Vote::kNo) > spare) return Outcome::kExpired;
+  if (count(&ServerState::round, Vote::kLost) > 0) return Outcome::kUnreachable;
+  return count(&ServerState::round, Vote::kRefused) > spare ? Outcome::kRefused : Outcome::kExpired;
 }
 
 // Returns the outcome of the present round of release(); nullopt while it is open.
 std::optional<Outcome> Redlock::round_outcome() const {
-  const size_t yes = count(&Standing::round, Vote::kYes);
+  const size_t yes = count(&ServerState::round, Vote::kYes);
   if (yes >= config_.quorum) return Outcome::kOk;
-  if (yes + count(&Standing::round, Vote::kPending) >= config_.quorum) return std::nullopt;
+  if (yes + count(&ServerState::round, Vote::kPending) >= config_.quorum) return std::nullopt;
   return why_no_quorum();
 }
 
@@ -402,8 +402,8 @@ void Redlock::check_invariants() const {
   }
   if (state_ == State::kHeld) {
     assert(owner_.size() == 32 && token_ > 0 && token_ <= seen_);
-    assert(count(&Standing::lock, Vote::kYes) >= config_.quorum);
-    for (const Standing& s : servers_) assert(s.without || !s.to_heal);
+    assert(count(&ServerState::lock, Vote::kYes) >= config_.quorum);
+    for (const ServerState& s : servers_) assert(s.without || !s.to_heal);
   }
   if (state_ == State::kFencing) assert(fence_ > 0 && fence_ <= seen_);
 }

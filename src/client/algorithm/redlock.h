@@ -184,7 +184,7 @@ class Redlock {
     bool makes_hold() const { return verb == Verb::kLock || verb == Verb::kHeal; }
   };
   // The known state of a server.
-  struct Standing {
+  struct ServerState {
     Vote lock = Vote::kNone;   // answer to this attempt's LOCK; not kYes after FENCE found no hold
     Vote round = Vote::kNone;  // answer in the present round of FENCE, RENEW or UNLOCK
     bool without = false;      // the server answered the present round of RENEW that it has no hold
@@ -246,7 +246,7 @@ class Redlock {
   void end_wait();
   void forget_rounds();
   bool acquiring() const { return state_ == State::kLocking || state_ == State::kFencing; }
-  size_t count(Vote Standing::*which, Vote vote) const;
+  size_t count(Vote ServerState::*which, Vote vote) const;
   Result told(Outcome outcome) const;
   std::string fresh_owner();
   int64_t some_of(DurationMs most) const;
@@ -279,7 +279,7 @@ class Redlock {
   bool freed_ = false;  // on_freed() has shortened the present pause
   size_t attempts_ = 0;
   double pause_limit_ms_ = 0;  // upper limit of the next pause, with backoff
-  std::vector<Standing> servers_;
+  std::vector<ServerState> servers_;
   std::vector<Request> requests_;
   uint64_t last_id_ = 0;
   uint64_t wait_id_ = 0;  // the id of the send that waits or has its SESSION grant; 0: none

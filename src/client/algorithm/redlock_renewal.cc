@@ -65,18 +65,18 @@ void Redlock::judge_renewal(TimeMs now) {
   }
   heal(now);
   if (!renewing_) return;
-  const size_t yes = count(&Standing::round, Vote::kYes);
+  const size_t yes = count(&ServerState::round, Vote::kYes);
   if (yes >= config_.quorum) {
     valid_until_ = renewed_until_;
     end_renewal(Outcome::kOk);
-  } else if (yes + count(&Standing::round, Vote::kPending) < config_.quorum) {
+  } else if (yes + count(&ServerState::round, Vote::kPending) < config_.quorum) {
     end_renewal(why_not_renewed());
   }
 }
 
 size_t Redlock::count_without() const {
   return static_cast<size_t>(
-      std::count_if(servers_.begin(), servers_.end(), [](const Standing& s) { return s.without; }));
+      std::count_if(servers_.begin(), servers_.end(), [](const ServerState& s) { return s.without; }));
 }
 
 void Redlock::end_renewal(Outcome outcome) {
@@ -86,8 +86,8 @@ void Redlock::end_renewal(Outcome outcome) {
 }
 
 Outcome Redlock::why_not_renewed() const {
-  if (count(&Standing::round, Vote::kLost) > 0) return Outcome::kUnreachable;
-  return count(&Standing::round, Vote::kRefused) > 0 ? Outcome::kRefused : Outcome::kBusy;
+  if (count(&ServerState::round, Vote::kLost) > 0) return Outcome::kUnreachable;
+  return count(&ServerState::round, Vote::kRefused) > 0 ? Outcome::kRefused : Outcome::kBusy;
 }
 
 // Sends LOCK to the servers without the hold. It waits until they are certainly too few to have granted the
@@ -112,7 +112,7 @@ void Redlock::ask_heal(size_t server, bool hinted, TimeMs now) {
 }
 
 void Redlock::answer_renew(const Request& request, const Reply& reply) {
-  Standing& server = servers_[request.server];
+  ServerState& server = servers_[request.server];
   server.round = note(request, reply);
   if (server.round == Vote::kYes && may_be_shortened(request.server)) server.round = Vote::kLost;
   if (server.round != Vote::kNo) return;
@@ -130,7 +130,7 @@ void Redlock::answer_heal(const Request& request, const Reply& reply, TimeMs now
   if (request.id < round_from_) return;  // only answers of the present round count
   // The server's clock is far behind. The order of tokens needs no hint there, see above.
   if (request.hinted && is_of_far_hint(reply)) return ask_heal(request.server, false, now);
-  Standing& server = servers_[request.server];
+  ServerState& server = servers_[request.server];
   server.round = note(request, reply);
   if (server.round == Vote::kYes) {
     server.token = std::max(server.token, static_cast<uint64_t>(reply.number));

@@ -88,7 +88,7 @@ void Redlock::begin_queueing(size_t server, TimeMs now) {
   owner_ = wait_owner_ = fresh_owner();
   wait_server_ = server;
   if (config_.backoff) pause_limit_ms_ = static_cast<double>(config_.backoff->first.count);
-  for (Standing& s : servers_) {
+  for (ServerState& s : servers_) {
     if (s.lock == Vote::kNone) s.report.text = kNotAsked;
   }
   const int64_t left = wait_until_ == kNever ? 0 : std::min((wait_until_ - now).count, kMaxTtlMs);
@@ -156,7 +156,7 @@ void Redlock::begin_fencing(uint64_t token, TimeMs now) {
 
 void Redlock::forget_rounds() {
   std::erase_if(requests_, [](const Request& r) { return r.verb >= Verb::kFence; });
-  for (Standing& s : servers_) {
+  for (ServerState& s : servers_) {
     s.round = Vote::kNone;
     s.without = s.to_heal = false;
   }
@@ -244,7 +244,7 @@ void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now
   }
   // This machine's clock is far ahead of the server's, so the hint is useless: ask again without one.
   if (acquiring() && request.hinted && is_of_far_hint(reply)) return ask_lock(request.server, false, now);
-  Standing& server = servers_[request.server];
+  ServerState& server = servers_[request.server];
   server.lock = note(request, reply);
   if (server.lock != Vote::kYes) return;
   server.token = static_cast<uint64_t>(reply.number);
@@ -274,7 +274,7 @@ void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now
 }
 
 void Redlock::answer_fence(const Request& request, const Reply& reply) {
-  Standing& server = servers_[request.server];
+  ServerState& server = servers_[request.server];
   server.round = note(request, reply);
   if (server.round != Vote::kYes) {  // the hold there does not count any more
     server.lock = server.round;

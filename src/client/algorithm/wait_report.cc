@@ -72,18 +72,18 @@ std::optional<std::string> WaitReport::note(const std::string& news, Ms now) {
 
 std::string WaitReport::cover(const std::vector<ServerReport>& servers, Ms now) {
   const std::vector<ServerReport> all = completed(servers);
-  told_ = kind_of(all);
-  told_at_ = now;
+  reported_ = kind_of(all);
+  reported_at_ = now;
   pause_ = 2 * kLongest;
   return trouble_of(all);
 }
 
 bool WaitReport::is_due(const std::string& news, Ms now) {
-  const bool same = news == told_;
-  if (told_at_ && now < *told_at_ + (same ? pause_ : kAtLeast)) return false;
+  const bool same = news == reported_;
+  if (reported_at_ && now < *reported_at_ + (same ? pause_ : kAtLeast)) return false;
   pause_ = same ? std::min(2 * pause_, kLongest) : kAgain;
-  told_ = news;
-  told_at_ = now;
+  reported_ = news;
+  reported_at_ = now;
   return true;
 }
 

@@ -37,8 +37,8 @@ class WaitReport {
   bool is_due(const std::string& news, Ms now);
 
   std::map<std::string, ServerReport> known_;  // servers that are unreachable or reject requests
-  std::string told_;
-  std::optional<Ms> told_at_;
+  std::string reported_;
+  std::optional<Ms> reported_at_;
   Ms pause_ = kAgain;
 };
 

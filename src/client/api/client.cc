@@ -55,7 +55,7 @@ Hold& Hold::operator=(Hold&& other) noexcept {
 }
 
 Hold::~Hold() {
-  if (core_ != nullptr && !core_->is_forked()) core_->let_go();
+  if (core_ != nullptr && !core_->is_forked()) core_->detach();
 }
 
 bool Hold::is_locked() const { return core_ != nullptr && core_->is_locked(); }

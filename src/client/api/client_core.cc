@@ -18,7 +18,7 @@ constexpr size_t kContendedKeys = 1000;  // the most keys remembered
 
 }  // namespace
 
-ClientCore::ClientCore(client::Place place)
+ClientCore::ClientCore(client::ClientConfig place)
     : place_(std::move(place)),
       ring_(place_.names(), place_.replicas),
       pid_(getpid()),
@@ -69,7 +69,7 @@ void ClientCore::close() {
   servers_.clear();
 }
 
-void ClientCore::note_contention(const std::string& key) {
+void ClientCore::record_contention(const std::string& key) {
   const TimeMs now = client::Loop::now();
   if (contended_.size() >= kContendedKeys)
     std::erase_if(contended_, [now](const auto& entry) { return is_due(entry.second, now); });

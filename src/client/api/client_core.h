@@ -23,12 +23,12 @@ class HoldCore;
 
 class ClientCore {
  public:
-  explicit ClientCore(client::Place place);
+  explicit ClientCore(client::ClientConfig place);
   ~ClientCore();
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
 
-  const client::Place& place() const { return place_; }
+  const client::ClientConfig& place() const { return place_; }
   const client::Ring& ring() const { return ring_; }
   bool is_forked() const;
   // Throws std::logic_error in a child of the process that made this object.
@@ -47,7 +47,7 @@ class ClientCore {
   bool is_closing() const { return closing_; }
   client::Link& link(size_t server) { return *links_[server]; }
   // Whether a request of this client had to wait for the key within the last 1 s (kContentionLasts).
-  void note_contention(const std::string& key);
+  void record_contention(const std::string& key);
   bool is_contended(const std::string& key) const;
   void adopt(std::shared_ptr<HoldCore> hold);
   void forget(const std::shared_ptr<HoldCore>& hold);
@@ -59,7 +59,7 @@ class ClientCore {
   void end_work();
 
  private:
-  const client::Place place_;
+  const client::ClientConfig place_;
   const client::Ring ring_;
   const pid_t pid_;
   std::vector<std::shared_ptr<void>> servers_;  // embedded engines, alive until close(); else null

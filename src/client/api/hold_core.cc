@@ -41,7 +41,8 @@ constexpr DurationMs kLinkFirst{100};
 
 // Redis has no queue: a wait there follows the events of the key. With a limit of attempts or a backoff it
 // consists of attempts instead.
-void set_retries(client::RedlockConfig& config, const client::Place& place, const LockOptions& options) {
+void set_retries(client::RedlockConfig& config, const client::ClientConfig& place,
+                 const LockOptions& options) {
   config.max_attempts = options.max_attempts > 0 ? options.max_attempts : place.max_attempts;
   const std::optional<RetryBackoff>& backoff = options.backoff ? options.backoff : place.backoff;
   if (backoff) config.backoff = {{backoff->first.count()}, backoff->factor, {backoff->longest.count()}};
@@ -49,7 +50,7 @@ void set_retries(client::RedlockConfig& config, const client::Place& place, cons
   config.queues = !redis || (config.max_attempts == 0 && !backoff);
 }
 
-client::RedlockConfig config_of(const client::Place& place, std::optional<milliseconds> wait,
+client::RedlockConfig config_of(const client::ClientConfig& place, std::optional<milliseconds> wait,
                                 const LockOptions& options) {
   client::RedlockConfig config;
   config.servers = place.replicas;
@@ -128,8 +129,8 @@ Result HoldCore::unlock(milliseconds at_least) {
   });
 }
 
-void HoldCore::let_go() {
-  let_go_ = true;
+void HoldCore::detach() {
+  detached_ = true;
   locked_ = false;
   client_->post([self = shared_from_this()] { self->give_back(); });
 }
@@ -182,7 +183,7 @@ void HoldCore::give_back(DurationMs at_least) {
   }
   if (phase_ == Phase::kEnding || phase_ == Phase::kOver) return;
   locked_ = false;
-  if (queued_) client_->note_contention(key_);
+  if (queued_) client_->record_contention(key_);
   if (phase_ == Phase::kHolding) phase_ = Phase::kEnding;
   if (machine_.state() != Redlock::State::kOver) machine_.release(Loop::now(), at_least);
   drive();
@@ -236,10 +237,10 @@ void HoldCore::hear(uint64_t id, const client::Reply& reply) {
 void HoldCore::observe() {
   const Redlock::State state = machine_.state();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kHeld) become_holder();
-  if (phase_ == Phase::kHolding) note_renewal();
+  if (phase_ == Phase::kHolding) record_renewal();
   if (may_extend()) return drive();
   if (phase_ == Phase::kHolding && state == Redlock::State::kOver) lose(machine_.result(), Loop::now());
-  if (phase_ == Phase::kAcquiring) note_waiting();
+  if (phase_ == Phase::kAcquiring) record_waiting();
   if (phase_ == Phase::kEnding && machine_.state() == Redlock::State::kOver) answer_releases();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
     unwatch();
@@ -251,12 +252,12 @@ void HoldCore::observe() {
 }
 
 // Reports each pause once; the machine's result has the outcome of the attempt.
-void HoldCore::note_waiting() {
+void HoldCore::record_waiting() {
   if (machine_.state() == Redlock::State::kQueueing) {
     unwatch();
     queued_ = true;
-    client_->note_contention(key_);
-    if (inquiry_) inquiry_->note_queue();
+    client_->record_contention(key_);
+    if (inquiry_) inquiry_->record_queue();
   }
   const bool was_pausing = std::exchange(pausing_, machine_.state() == Redlock::State::kPausing);
   if (!pausing_ || was_pausing) return;
@@ -321,9 +322,9 @@ void HoldCore::verify() {
   renew(std::min(client::ttl_for_validity(left), ttl_), false);
 }
 
-void HoldCore::note_renewal() {
+void HoldCore::record_renewal() {
   if (!machine_.renewal()) return;
-  if (!renewing_) return note_late_loss();
+  if (!renewing_) return record_late_loss();
   renewing_ = false;
   const Result result = machine_.state() == Redlock::State::kHeld ? named(*machine_.renewal()) : over();
   const Answer answer = std::exchange(extending_, nullptr);
@@ -337,19 +338,19 @@ void HoldCore::note_renewal() {
   }
   if (answer) answer->set_value(result);
   if (result.outcome == Outcome::kExpired) return lose(result, {valid_until_ms_ + 1});
-  tell_renewal(result);
+  notify_renewal(result);
 }
 
 // Reports the first renewal that fails, and the first that succeeds again.
-void HoldCore::tell_renewal(const Result& result) {
+void HoldCore::notify_renewal(const Result& result) {
   if (failing_ == !result.ok()) return;
   failing_ = !result.ok();
   const auto& tell = failing_ ? options_.on_renewal_failed : options_.on_renewal_restored;
-  if (tell && !let_go_) tell(result);
+  if (tell && !detached_) tell(result);
 }
 
 // Handles a confirmed round in which later answers show that too many servers are without the hold.
-void HoldCore::note_late_loss() {
+void HoldCore::record_late_loss() {
   if (machine_.renewal()->outcome == Outcome::kExpired) lose(*machine_.renewal(), {valid_until_ms_ + 1});
 }
 
@@ -364,7 +365,7 @@ void HoldCore::lose(Result why, TimeMs free_at) {
   machine_.stop_renewing();
   if (is_due(free_at_, Loop::now())) free_lost();
   why.outcome = Outcome::kExpired;
-  if (options_.on_lost && !let_go_) options_.on_lost(named(std::move(why)));
+  if (options_.on_lost && !detached_) options_.on_lost(named(std::move(why)));
   drive();
 }
 
@@ -397,7 +398,7 @@ void HoldCore::on_timer() {
     if (is_due(warn_at_, now)) {
       warn_at_ = kNever;
       warned_ = true;
-      if (options_.on_expiring && !let_go_) options_.on_expiring();
+      if (options_.on_expiring && !detached_) options_.on_expiring();
     }
     if (is_due(lost_at_, now)) {
       const bool failed = machine_.renewal() && !machine_.renewal()->ok();
@@ -444,7 +445,7 @@ void HoldCore::on_event(const std::string& message) {
   }
   if (phase_ != Phase::kHolding) return;
   if (what == "revoke") {
-    if (options_.on_revoke_requested && !let_go_) options_.on_revoke_requested();
+    if (options_.on_revoke_requested && !detached_) options_.on_revoke_requested();
     return;
   }
   // The event of one server does not end the hold: all servers are asked. The same after a new subscription

@@ -39,7 +39,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   Result extend(milliseconds ttl);
   Result unlock(milliseconds at_least);
   // Releases the lock without waiting for the answer.
-  void let_go();
+  void detach();
   // Ends without a release, and without waiting.
   void leave();
   bool is_forked() const;
@@ -68,12 +68,12 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void end_wait(uint64_t id);
   void hear(uint64_t id, const client::Reply& reply);
   void observe();
-  void note_waiting();
+  void record_waiting();
   void begin_inquiry();
   void become_holder();
-  void note_renewal();
-  void note_late_loss();
-  void tell_renewal(const Result& result);
+  void record_renewal();
+  void record_late_loss();
+  void notify_renewal(const Result& result);
   void lose(Result why, TimeMs free_at);
   void free_lost();
   void answer_releases();
@@ -131,7 +131,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   std::string owner_;
   uint64_t token_ = 0;
   std::atomic<bool> locked_ = false;
-  std::atomic<bool> let_go_ = false;
+  std::atomic<bool> detached_ = false;
   std::atomic<int64_t> valid_until_ms_ = 0;
 };
 

@@ -68,7 +68,7 @@ Leases::Leases(LeaseStore& store) : store_(std::shared_ptr<LeaseStore>(), &store
 Lease Leases::lease(std::vector<Document> documents, milliseconds ttl) {
   check(documents);
   check_ttl(ttl);
-  return Lease(std::make_unique<LeaseCore>(LeasePlace{store_, server_, client::Loop::now},
+  return Lease(std::make_unique<LeaseCore>(LeaseBackend{store_, server_, client::Loop::now},
                                            std::move(documents), ttl));
 }
 

@@ -24,7 +24,7 @@ std::vector<Answer> all(size_t n, Verdict verdict, uint64_t etag = 0) {
 }
 
 // Returns the lease outcome that an error reports; null if the error says nothing about the lease.
-std::optional<Verdict> fate_in(const Value& value) {
+std::optional<Verdict> outcome_in(const Value& value) {
   if (value.kind != Value::Kind::kError) return std::nullopt;
   const std::string code = value.text.substr(0, value.text.find(' '));
   if (code == "EXPIRED") return Verdict::kMissing;
@@ -117,7 +117,7 @@ std::vector<Answer> ServerLeases::touch(const std::string& lease, const std::vec
   if (ttl) argv.push_back(std::to_string(ttl->count()));
   const Value value = ask(std::move(argv));
   if (value.kind == Value::Kind::kInteger) return all(documents.size(), Verdict::kDone);
-  const auto fate = fate_in(value);
+  const auto fate = outcome_in(value);
   if (!fate) refuse(value);
   return all(documents.size(), *fate);
 }
@@ -125,12 +125,12 @@ std::vector<Answer> ServerLeases::touch(const std::string& lease, const std::vec
 std::vector<Answer> ServerLeases::remove(const std::string& lease, const std::vector<Document>& documents) {
   const Value value = ask({"LEASE", "CANCEL", lease});
   if (value.kind == Value::Kind::kStatus) return all(documents.size(), Verdict::kDone);
-  const auto fate = fate_in(value);
+  const auto fate = outcome_in(value);
   if (!fate) refuse(value);
   return all(documents.size(), *fate);
 }
 
-void ServerLeases::take_back(const std::string& lease, milliseconds at_most) {
+void ServerLeases::cancel_later(const std::string& lease, milliseconds at_most) {
   const TimeMs until = Loop::now() + DurationMs{at_most.count()};
   client_->post([taking = std::make_shared<TakingBack>(client_, lease, until)] { taking->ask(); });
 }

@@ -27,7 +27,7 @@ class ServerLeases final : public ServerLeaseStore {
                             std::optional<milliseconds> ttl) override;
   std::vector<Answer> remove(const std::string& lease, const std::vector<Document>& documents) override;
 
-  void take_back(const std::string& lease, milliseconds at_most) override;
+  void cancel_later(const std::string& lease, milliseconds at_most) override;
   void forbid_to_wait() const override;
 
  private:

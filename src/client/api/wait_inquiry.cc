@@ -50,7 +50,7 @@ WaitInquiry::WaitInquiry(ClientCore& client, std::string key, std::vector<size_t
       key_(std::move(key)),
       servers_(std::move(servers)),
       owner_(std::move(owner)),
-      told_(std::move(told)),
+      report_(std::move(told)),
       seen_(servers_.size()),
       timer_(client.loop(), [this] { on_time(); }) {
   begin();
@@ -61,7 +61,7 @@ void WaitInquiry::begin() {
   timer_.set(Loop::now() + kBegin);
 }
 
-void WaitInquiry::note_queue() {
+void WaitInquiry::record_queue() {
   if (open_ == 0 && !first_ && !reached_) begin();
 }
 
@@ -138,7 +138,7 @@ void WaitInquiry::tell() {
   const WaitStatus now = status();
   reached_ = std::ranges::any_of(
       now.servers, [](const ServerReport& report) { return report.outcome != Outcome::kUnreachable; });
-  told_(now);
+  report_(now);
 }
 
 WaitStatus WaitInquiry::status() const {

@@ -26,7 +26,7 @@ class WaitInquiry : public std::enable_shared_from_this<WaitInquiry> {
               std::function<std::string()> owner, Told told);
 
   // A server has queued the request. If the last inquiry reached no server, the next one starts soon.
-  void note_queue();
+  void record_queue();
 
  private:
   // The replies of one server in this round.
@@ -52,7 +52,7 @@ class WaitInquiry : public std::enable_shared_from_this<WaitInquiry> {
   const std::string key_;
   const std::vector<size_t> servers_;
   const std::function<std::string()> owner_;
-  const Told told_;
+  const Told report_;
   std::vector<Seen> seen_;
   uint64_t round_ = 0;    // answers of other rounds are ignored
   size_t open_ = 0;       // servers that have not answered; 0: no round is in progress

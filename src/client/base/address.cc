@@ -153,7 +153,7 @@ Address parse_member(std::string_view text, std::string_view member, size_t numb
   return parse_server(text, member, {}, number);
 }
 
-void read_servers(Place& place, std::string_view text, std::string_view list, const Scheme& scheme) {
+void read_servers(ClientConfig& place, std::string_view text, std::string_view list, const Scheme& scheme) {
   if (list.ends_with(',')) refuse(text, "a server is missing behind the last comma");
   const bool login_for_all = scheme.quorum && scheme_of(list) == nullptr;
   while (true) {
@@ -177,7 +177,7 @@ void read_servers(Place& place, std::string_view text, std::string_view list, co
 }
 
 // Joins the nodes of a cluster to one server. Its login is that before the first node.
-void join_cluster(Place& place, std::string_view text) {
+void join_cluster(ClientConfig& place, std::string_view text) {
   Address cluster = place.servers.front();
   cluster.cluster = true;
   for (size_t i = 1; i < place.servers.size(); ++i) {
@@ -190,7 +190,7 @@ void join_cluster(Place& place, std::string_view text) {
 }
 
 // Sets the login of the environment. A login in the address has priority.
-void log_in_by_environment(Place& place, std::string_view text) {
+void log_in_by_environment(ClientConfig& place, std::string_view text) {
   const Login login = environment_login();
   const bool needed = std::ranges::any_of(
       place.servers, [](const Address& a) { return a.password.empty() && !a.embedded; });
@@ -201,12 +201,12 @@ void log_in_by_environment(Place& place, std::string_view text) {
 }
 
 // Rejects names with characters of the other address forms: the user most likely meant such a form.
-Place parse_embedded(std::string_view text) {
+ClientConfig parse_embedded(std::string_view text) {
   const std::string_view name = text.substr(kEmbedded.size());
   if (name.find('?') != std::string_view::npos) refuse(text, "embedded: takes no settings");
   if (name.find_first_of("/,&") != std::string_view::npos)
     refuse(text, "embedded: is an engine in this program; a name without slash, comma and & may follow it");
-  Place place;
+  ClientConfig place;
   place.servers.push_back({std::string(name), 0, true});
   return place;
 }
@@ -221,13 +221,13 @@ std::string Address::text() const {
   return all;
 }
 
-std::vector<std::string> Place::names() const {
+std::vector<std::string> ClientConfig::names() const {
   std::vector<std::string> all;
   for (const Address& address : servers) all.push_back(address.text());
   return all;
 }
 
-size_t quorum_of(const Place& place, Mode mode) {
+size_t quorum_of(const ClientConfig& place, Mode mode) {
   switch (mode) {
     case Mode::kExclusiveLock:
       return place.write_quorum;
@@ -239,12 +239,12 @@ size_t quorum_of(const Place& place, Mode mode) {
   return place.replicas;  // with fewer, different sets of servers could together grant more than the limit
 }
 
-Place parse_place(std::string_view text) {
+ClientConfig parse_place(std::string_view text) {
   if (text.starts_with(kEmbedded)) return parse_embedded(text);
   const Scheme& scheme = scheme_for(text);
   std::string_view settings = text.substr(scheme.text.size());
   const std::string_view list = next_part(settings, '?');
-  Place place;
+  ClientConfig place;
   place.tls.role = TlsRole::kClient;
   read_servers(place, text, list, scheme);
   if (scheme.cluster) join_cluster(place, text);
@@ -252,8 +252,8 @@ Place parse_place(std::string_view text) {
   return place;
 }
 
-Place open_place(std::string_view text) {
-  Place place = parse_place(text);
+ClientConfig open_place(std::string_view text) {
+  ClientConfig place = parse_place(text);
   log_in_by_environment(place, text);
   if (std::ranges::none_of(place.servers, &Address::tls)) return place;
   const TlsContextMade made = TlsContext::make(place.tls);

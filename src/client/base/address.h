@@ -38,7 +38,7 @@ struct Address {
   std::string text() const;
 };
 
-struct Place {
+struct ClientConfig {
   std::vector<Address> servers;
   DurationMs server_timeout{1000};
   DurationMs min_wait{10};
@@ -53,14 +53,14 @@ struct Place {
 };
 
 // Returns the number of a key's servers that must grant, renew or release a lock of this mode.
-size_t quorum_of(const Place& place, Mode mode);
+size_t quorum_of(const ClientConfig& place, Mode mode);
 
 // Parses `text`. Throws std::invalid_argument with the mistake and its correction. Reads no file: call
 // open_place() before a connection is made.
-Place parse_place(std::string_view text);
+ClientConfig parse_place(std::string_view text);
 
 // As parse_place(). Also reads the files for TLS, once. A server without a login in the text gets the login
 // of the environment.
-Place open_place(std::string_view text);
+ClientConfig open_place(std::string_view text);
 
 }  // namespace holdfast::client

@@ -31,7 +31,7 @@ bool read_login_setting(Login& login, std::string_view text, std::string_view se
   return true;
 }
 
-void settle_login(Place& place, const Login& login, std::string_view text) {
+void settle_login(ClientConfig& place, const Login& login, std::string_view text) {
   if (login.user.empty() && login.password.empty()) return;
   if (login.password.empty()) refuse(text, "user= needs password=, too");
   if (!log_in(place, login))
@@ -46,7 +46,7 @@ struct TlsWish {
 };
 
 // Reads a TLS setting. Returns false for any other setting.
-bool read_tls_setting(Place& place, TlsWish& wish, std::string_view text, std::string_view setting) {
+bool read_tls_setting(ClientConfig& place, TlsWish& wish, std::string_view text, std::string_view setting) {
   std::string_view value = setting;
   const std::string name(next_part(value, '='));
   const std::array<std::pair<std::string_view, std::string*>, 5> texts{{{"cacert", &place.tls.ca_file},
@@ -75,7 +75,7 @@ bool read_tls_setting(Place& place, TlsWish& wish, std::string_view text, std::s
   return false;
 }
 
-void settle_tls(Place& place, const TlsWish& wish, std::string_view text) {
+void settle_tls(ClientConfig& place, const TlsWish& wish, std::string_view text) {
   bool any = false;
   const auto settle = [&](Address& address) {
     address.tls = address.tls || wish.all;
@@ -106,7 +106,7 @@ std::optional<double> parse_factor(std::string_view text) {
                                                                         : std::nullopt;
 }
 
-void read_setting(Place& place, Numbers& numbers, std::string_view text, std::string_view setting) {
+void read_setting(ClientConfig& place, Numbers& numbers, std::string_view text, std::string_view setting) {
   std::string_view value = setting;
   const std::string name(next_part(value, '='));
   if (name == "backoff-factor") {
@@ -142,7 +142,7 @@ void read_setting(Place& place, Numbers& numbers, std::string_view text, std::st
                    "cert, key, sni and insecure; in a password %26 stands for & and %3f for ?");
 }
 
-void settle_retries(Place& place, const Numbers& numbers, std::string_view text) {
+void settle_retries(ClientConfig& place, const Numbers& numbers, std::string_view text) {
   if (place.min_wait > place.max_wait) refuse(text, "min-wait is more than max-wait");
   place.max_attempts = static_cast<uint32_t>(numbers.attempts.value_or(0));
   if (!numbers.backoff && !numbers.backoff_factor && !numbers.backoff_max) return;
@@ -157,7 +157,7 @@ void settle_retries(Place& place, const Numbers& numbers, std::string_view text)
 }
 
 // Any two exclusive holds, and an exclusive and a shared hold, must have at least one server in common.
-void settle_quorums(Place& place, const Numbers& quorums, std::string_view text) {
+void settle_quorums(ClientConfig& place, const Numbers& quorums, std::string_view text) {
   const auto servers = static_cast<int64_t>(place.servers.size());
   const int64_t replicas = quorums.replicas.value_or(servers);
   if (replicas > servers) refuse(text, "rfactor is more than the number of servers");
@@ -174,7 +174,7 @@ void settle_quorums(Place& place, const Numbers& quorums, std::string_view text)
 
 // Sets `acks` for the Redis servers, which may have replicas. The acknowledgement must come within
 // `timeout`.
-void settle_acks(Place& place, const Numbers& numbers, std::string_view text) {
+void settle_acks(ClientConfig& place, const Numbers& numbers, std::string_view text) {
   if (!numbers.acks && !numbers.ack_timeout) return;
   if (!numbers.acks) refuse(text, "ack-timeout limits the wait for acks: give acks, too");
   const DurationMs longest = place.server_timeout;
@@ -235,7 +235,7 @@ void put(Address& address, const Login& login) {
   address.password = login.password;
 }
 
-bool log_in(Place& place, const Login& login) {
+bool log_in(ClientConfig& place, const Login& login) {
   bool used = false;
   for (Address& address : place.servers) {
     if (!address.password.empty() || address.embedded) continue;
@@ -246,7 +246,7 @@ bool log_in(Place& place, const Login& login) {
   return used;
 }
 
-void read_settings(Place& place, std::string_view text, std::string_view settings) {
+void read_settings(ClientConfig& place, std::string_view text, std::string_view settings) {
   Numbers numbers;
   TlsWish tls;
   Login login;

@@ -161,10 +161,10 @@ void RedisNodes::refresh() {
 void RedisNodes::ask_slots() {
   Node& node = *known_[home_];
   node.pipeline.ask({"CLUSTER", "SLOTS"}, kSlotsTimeout,
-                    [this, &node](const Value& value) { hear_slots(node, value); });
+                    [this, &node](const Value& value) { on_slots(node, value); });
 }
 
-void RedisNodes::hear_slots(Node& node, const Value& value) {
+void RedisNodes::on_slots(Node& node, const Value& value) {
   const TimeMs now = Loop::now();
   failure_ = answer_of(value);
   if (read_slots(node, value)) {

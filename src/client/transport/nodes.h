@@ -79,7 +79,7 @@ class RedisNodes {
   void park(const CallPtr& call, TimeMs at);
   void refresh();
   void ask_slots();
-  void hear_slots(Node& node, const Value& value);
+  void on_slots(Node& node, const Value& value);
   bool read_slots(Node& node, const Value& value);
   void settle_parked();
   void on_time();

@@ -64,7 +64,7 @@ void Pipeline::broke(std::string why) {
     connection_.reset();
   } else {
     fail(why);
-    tell_losses();
+    notify_losses();
   }
 }
 
@@ -78,7 +78,7 @@ void Pipeline::fail(const std::string& why) {
 }
 
 // Reports the losses. A callback may destroy this object.
-void Pipeline::tell_losses() {
+void Pipeline::notify_losses() {
   const std::weak_ptr<const bool> life = life_;
   for (const Loss& loss : std::exchange(losses_, {})) {
     loss.done({Value::Kind::kLost, 0, loss.why, {}});
@@ -92,7 +92,7 @@ void Pipeline::on_time() {
   expire(now);
   if (is_silent(now)) fail("no answer in " + std::to_string(kSilence.count) + " ms");
   arm();
-  tell_losses();
+  notify_losses();
 }
 
 void Pipeline::expire(TimeMs now) {

@@ -51,7 +51,7 @@ class Pipeline final : public ConnectionUser {
   void arm();
   bool is_silent(TimeMs now) const;
   void fail(const std::string& why);
-  void tell_losses();
+  void notify_losses();
 
   Loop& loop_;
   const Address& address_;

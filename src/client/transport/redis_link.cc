@@ -80,7 +80,7 @@ void RedisCore::run_asked(const CallPtr& call, DurationMs timeout, Link::Answere
   run(call, timeout,
       [this, call, deadline, done = std::move(done)](const Value& value, const RedisNodes::Spot& at) {
         if (closed_) return;
-        note_lease(*call, value);
+        record_lease(*call, value);
         const bool grants = call->script == "lock" || call->script == "lease_grant";
         if (address_.acks > 0 && grants && is_grant(value)) return confirm(call, value, at, deadline, done);
         done(value);
@@ -134,7 +134,7 @@ void RedisCore::give_back(const CallPtr& call, const std::string& why, const Lin
 
 // Remembers the keys of a granted lease. Forgets a lease that has ended, but not one that expired, because
 // it must still be cancelled.
-void RedisCore::note_lease(const ScriptCall& call, const Value& value) {
+void RedisCore::record_lease(const ScriptCall& call, const Value& value) {
   if (!std::string_view(call.script).starts_with("lease_")) return;
   const std::string& id = call.argv[0];
   if (call.script == "lease_grant") {

@@ -50,7 +50,7 @@ class RedisWait {
   void lead();
 
  private:
-  void hear_event(const std::string& message);
+  void on_event(const std::string& message);
   void try_once();
   void hear(const Value& value);
   void on_time();
@@ -89,7 +89,7 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   // the wait was destroyed.
   void attempt(const ScriptCall& call, const Link::Answered& done);
   void unlock(const std::string& key, const std::string& owner);
-  void note_granted(RedisWait& wait) { granted_[wait.owner()] = &wait; }
+  void record_granted(RedisWait& wait) { granted_[wait.owner()] = &wait; }
   void forget_granted(const RedisWait& wait) { granted_.erase(wait.owner()); }
   void join_line(RedisWait& wait) { lines_[wait.wish()].push_back(&wait); }
   bool is_first(const RedisWait& wait) const { return lines_.at(wait.wish()).front() == &wait; }
@@ -108,10 +108,10 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   struct Listing;
   using ListingPtr = std::shared_ptr<Listing>;
   void list(const Translation& what, DurationMs timeout, Link::Answered done);
-  void hear_scan(const ListingPtr& page, int slot, const Value& value, RedisNodes::Spot at);
+  void on_scan(const ListingPtr& page, int slot, const Value& value, RedisNodes::Spot at);
   void ask_row(const ListingPtr& page, size_t i);
-  void hear_row(const ListingPtr& page, size_t i, const Value& value);
-  void note_lease(const ScriptCall& call, const Value& value);
+  void on_row(const ListingPtr& page, size_t i, const Value& value);
+  void record_lease(const ScriptCall& call, const Value& value);
   void later(Value value, Link::Answered done);
   void begin_pending() { ++pending_; }
   void end_pending();

@@ -43,11 +43,11 @@ void RedisCore::list(const Translation& what, DurationMs timeout, Link::Answered
   scan.insert(scan.end(), what.call.argv.begin(), what.call.argv.end());
   nodes_.ask(what.from.slot, std::move(scan), timeout,
              [this, page, slot = what.from.slot](const Value& value, const RedisNodes::Spot& at) {
-               if (!closed_) hear_scan(page, slot, value, at);
+               if (!closed_) on_scan(page, slot, value, at);
              });
 }
 
-void RedisCore::hear_scan(const ListingPtr& page, int slot, const Value& value, RedisNodes::Spot at) {
+void RedisCore::on_scan(const ListingPtr& page, int slot, const Value& value, RedisNodes::Spot at) {
   if (value.kind != Kind::kArray || value.elements.size() != 2) return page->done(value);
   const std::string& scan = value.elements[0].text;
   if (scan != "0") {
@@ -67,11 +67,11 @@ void RedisCore::ask_row(const ListingPtr& page, size_t i) {
   ++page->open;
   run(std::make_shared<const ScriptCall>(ScriptCall{page->script, {key, note_key(key)}, {}}),
       left_until(page->deadline), [this, page, i](const Value& value, RedisNodes::Spot) {
-        if (!closed_) hear_row(page, i, value);
+        if (!closed_) on_row(page, i, value);
       });
 }
 
-void RedisCore::hear_row(const ListingPtr& page, size_t i, const Value& value) {
+void RedisCore::on_row(const ListingPtr& page, size_t i, const Value& value) {
   if (value.kind == Kind::kArray) {
     page->rows[i] = value;
   } else if (!is_no_lock(value)) {

@@ -19,7 +19,7 @@ RedisWait::RedisWait(RedisCore& core, WaitingLock lock, Link::Done done)
       timer_(core.loop(), [this] { on_time(); }) {
   core_.join_line(*this);
   watch_ = core_.watcher().watch("__lock__:" + lock_.key,
-                                 [this](const std::string& message) { hear_event(message); });
+                                 [this](const std::string& message) { on_event(message); });
   timer_.set(std::min(until_, look_at_));
 }
 
@@ -35,7 +35,7 @@ RedisWait::~RedisWait() {
 // Each wait makes an attempt then, because its owner may already hold the lock. A "granted" event admits no
 // exclusive lock, and an earlier end of the hold comes as an event of its own. For the other modes, a
 // holder may have made room.
-void RedisWait::hear_event(const std::string& message) {
+void RedisWait::on_event(const std::string& message) {
   listening_ = true;
   if (message.starts_with("granted ") && lock_.mode.empty()) return;
   if (trying_) {
@@ -74,7 +74,7 @@ void RedisWait::hear(const Value& value) {
   const Reply reply = reply_of(value);
   if (reply.kind == Reply::Kind::kGrant) {
     granted_ = true;
-    core_.note_granted(*this);
+    core_.record_granted(*this);
     return answer(reply);
   }
   if (reply.kind != Reply::Kind::kInteger) return answer(reply);

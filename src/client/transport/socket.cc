@@ -23,7 +23,7 @@ namespace {
 
 void on_lookup(uv_getaddrinfo_t* request, int error, addrinfo* found) noexcept {
   auto* lookup = static_cast<SocketConnection::Lookup*>(request->data);
-  if (lookup->connection != nullptr) lookup->connection->note_lookup(error, found);
+  if (lookup->connection != nullptr) lookup->connection->record_lookup(error, found);
   uv_freeaddrinfo(found);
   delete lookup;
 }
@@ -84,7 +84,7 @@ void SocketConnection::look_up(const std::string& host) {
   }
 }
 
-void SocketConnection::note_lookup(int error, const addrinfo* found) {
+void SocketConnection::record_lookup(int error, const addrinfo* found) {
   lookup_ = nullptr;
   if (error != 0) why_ = uv_strerror(error);
   for (; found != nullptr; found = found->ai_next) addresses_.push_back(with_port(*found, port_));

@@ -26,7 +26,7 @@ class SocketConnection final : public Connection, private StreamUser {
 
   // For the callback of libuv:
   struct Lookup;
-  void note_lookup(int error, const addrinfo* found);
+  void record_lookup(int error, const addrinfo* found);
 
  private:
   void stream_open() override;

@@ -184,7 +184,7 @@ bool may_run_long(const Conn& c, const Command& command) {
 }
 
 // Removes the reply. Also resets the overflow mark, as the output had not overflowed before the request.
-void take_back(Conn& c, size_t answered) {
+void drop_reply(Conn& c, size_t answered) {
   c.out.truncate(answered);
   c.out.forget_overflow();
 }
@@ -196,13 +196,13 @@ void obey_reply_mode(Conn& c, size_t answered) {
     case ReplyMode::kOn:
       break;
     case ReplyMode::kOff:
-      take_back(c, answered);
+      drop_reply(c, answered);
       break;
     case ReplyMode::kSkipNext:
       c.reply_mode = ReplyMode::kSkip;
       break;
     case ReplyMode::kSkip:
-      take_back(c, answered);
+      drop_reply(c, answered);
       if (c.blocked_on == nullptr) c.reply_mode = ReplyMode::kOn;
       break;
   }

@@ -157,7 +157,7 @@ class ScriptHost {
   void end_call();
   void set_steps(lua_State* lua, int64_t steps);
   void look_soon();
-  void give_way_in_time();
+  void yield_in_time();
   void compile(std::string_view body, Script& script, std::string& error);
   void push_function(lua_State* lua, size_t place) const;
   void evict(size_t count);

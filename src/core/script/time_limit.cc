@@ -68,7 +68,7 @@ lua_State* ScriptHost::switch_to(lua_State* coroutine) {
   return std::exchange(current_, coroutine);
 }
 
-void ScriptHost::give_way_in_time() {
+void ScriptHost::yield_in_time() {
   const int64_t now_us = time.clock_us();
   if (call_.began_us == 0) call_.began_us = call_.slice_us = call_.looked_us = now_us;
   uint64_t bytes = call_.argument_bytes;
@@ -89,7 +89,7 @@ void ScriptHost::give_way_in_time() {
 }
 
 void ScriptHost::look_at_clock(lua_State* lua) {
-  if (call_.active && call_.killed.empty() && time.clock_us) give_way_in_time();
+  if (call_.active && call_.killed.empty() && time.clock_us) yield_in_time();
   if (call_.killed.empty()) return set_steps(lua, steps_);
   // From now on raises the error at every step, so that no pcall() of the script catches it for long.
   steps_left_ = 0;

@@ -271,12 +271,12 @@ std::optional<size_t> Connection::try_write(Buffer& bytes, size_t most) {
 // Writes everything that may leave, in one write. Returns false if the peer disconnected.
 bool Connection::write_now() {
   const std::optional<size_t> n = try_write(*output_, allowed_);
-  if (n) note_left(*n);
+  if (n) record_left(*n);
   return n.has_value();
 }
 
 // Updates the counts after `bytes` have left output_.
-void Connection::note_left(size_t bytes) {
+void Connection::record_left(size_t bytes) {
   allowed_ -= bytes;
   marked_ -= std::min(marked_, bytes);
 }
@@ -288,7 +288,7 @@ void Connection::take_allowed() {
   } else {
     in_flight_.swap(*output_);
   }
-  note_left(allowed_);
+  record_left(allowed_);
 }
 
 // The socket is full: the loop sends the rest when there is room. The engine may move the bytes in output_

@@ -99,7 +99,7 @@ class Connection {
   void send();
   std::optional<size_t> try_write(Buffer& bytes, size_t most);
   bool write_now();
-  void note_left(size_t bytes);
+  void record_left(size_t bytes);
   void take_allowed();
   void write_rest();
   bool is_reader_too_slow();

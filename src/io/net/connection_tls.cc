@@ -84,7 +84,7 @@ bool Connection::encrypt() {
   if (n > 0 && tls_->unsent.size() < kTlsWriteBytes && tls_->session.is_open()) {
     tls_->session.write(output_->view().substr(0, n), tls_->unsent);
     output_->consume(n);
-    note_left(n);
+    record_left(n);
   }
   return !tls_->unsent.empty();
 }
