@@ -14,7 +14,7 @@ namespace holdfast::fuzz {
 
 namespace fs = std::filesystem;
 
-TEST_CASE("fuzz: what was kept of each target is taken without harm") {
+TEST_CASE("fuzz: the kept inputs of each target run without a fault") {
   const fs::path folder = "tests/fuzz";
   for (const Target& target : all_targets()) {
     DOCTEST_SUBCASE(std::string(target.name).c_str()) {

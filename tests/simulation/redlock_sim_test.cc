@@ -48,7 +48,7 @@ void check_restarts(Story story, const char* what) {
 
 }  // namespace
 
-TEST_CASE("redlock simulation: tokens are unique and grow, one holds at a time, every lock ends") {
+TEST_CASE("redlock simulation: tokens are unique and grow, at most one client holds, every lock ends") {
   const uint64_t first = number_from("HOLDFAST_SEED", 1);
   const uint64_t schedules = number_from("HOLDFAST_SCHEDULES", 1000);
   RedlockTally tally;
@@ -72,15 +72,15 @@ TEST_CASE("redlock simulation: tokens are unique and grow, one holds at a time, 
 }
 
 TEST_CASE(
-    "redlock simulation: a hold outlives servers that restart in turn, each away longer than the ttl") {
+    "redlock simulation: a hold survives servers that restart in turn, each down for longer than the ttl") {
   check_restarts(Story::kRestarts, "restarts");
 }
 
-TEST_CASE("redlock simulation: a hold outlives servers that forget it in turn while a majority has it") {
+TEST_CASE("redlock simulation: a hold survives servers that lose it in turn while a majority has it") {
   check_restarts(Story::kForgets, "servers that forget");
 }
 
-TEST_CASE("redlock simulation: the judge notices a hold that ends as nothing heals it") {
+TEST_CASE("redlock simulation: the judge detects a hold that ends because healing is off") {
   for (const Story story : {Story::kRestarts, Story::kForgets}) {
     std::string wrong;
     RedlockTally tally;
@@ -90,7 +90,7 @@ TEST_CASE("redlock simulation: the judge notices a hold that ends as nothing hea
   }
 }
 
-TEST_CASE("redlock simulation: the judge notices when a crash resets one server's counter") {
+TEST_CASE("redlock simulation: the judge detects that a crash resets one server's counter") {
   std::string wrong;
   RedlockTally tally;
   const uint64_t seed = first_fault(Flaw::kCounterReset, 3000, wrong, tally);
@@ -99,7 +99,7 @@ TEST_CASE("redlock simulation: the judge notices when a crash resets one server'
   MESSAGE("found by seed ", seed);
 }
 
-TEST_CASE("redlock simulation: the judge notices when clocks differ by more than the drift") {
+TEST_CASE("redlock simulation: the judge detects clocks that differ by more than the drift") {
   std::string wrong;
   RedlockTally tally;
   const uint64_t seed = first_fault(Flaw::kClocksAstray, 3000, wrong, tally);

@@ -151,7 +151,7 @@ bool check_seed(uint64_t seed, uint64_t steps) {
 
 }  // namespace
 
-TEST_CASE("simulation: engine and model say the same, byte for byte, whatever is done to them") {
+TEST_CASE("simulation: engine and model give the same bytes for every sequence of requests and events") {
   const bool one = std::getenv("HOLDFAST_SIM_SEED") != nullptr;
   const uint64_t first = from_environment("HOLDFAST_SIM_SEED", 1);
   const uint64_t runs = from_environment("HOLDFAST_SIM_RUNS", one ? 1 : 150);

@@ -422,7 +422,7 @@ bool rewriting() {
 
 }  // namespace
 
-TEST_CASE("transcripts: each scenario is heard exactly as it is written") {
+TEST_CASE("transcripts: each scenario receives exactly the lines that it expects") {
   static const Scenarios kFiles = read_folder();
   REQUIRE_FALSE(kFiles.empty());
   for (const auto& [file, scenarios] : kFiles) {

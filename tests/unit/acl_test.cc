@@ -32,7 +32,7 @@ AclUser user_of(const std::string& text) {
   return user;
 }
 
-TEST_CASE("ACL: the description of any set of commands makes the same set again") {
+TEST_CASE("ACL: the description of a set of commands parses to the same set") {
   const unsigned seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -54,7 +54,7 @@ TEST_CASE("ACL: the description of any set of commands makes the same set again"
   }
 }
 
-TEST_CASE("ACL: the description of everything else of a user makes the same user again") {
+TEST_CASE("ACL: the description of a user's other rules parses to the same user") {
   const std::string text =
       "on >x >y ~a* %R~b %W~c %RW~d resetchannels &e &f* +get +ping|x (~g +@lock &h) (%R~i)";
   const AclUser user = user_of(text);
@@ -65,7 +65,7 @@ TEST_CASE("ACL: the description of everything else of a user makes the same user
         std::string::npos);
 }
 
-TEST_CASE("ACL: only who may do everything is unlimited") {
+TEST_CASE("ACL: only a user with all permissions is unlimited") {
   CHECK(user_of("+@all ~* &*").unlimited);
   for (const char* rules :
        {"+@all ~*", "+@all &*", "~* &*", "+@all -get ~* &*", "+@all ~a &*", "+@all ~* &a"}) {
@@ -74,7 +74,7 @@ TEST_CASE("ACL: only who may do everything is unlimited") {
   }
 }
 
-TEST_CASE("ACL: what load() refuses changes nothing, and a user that stays keeps its place") {
+TEST_CASE("ACL: a load() that fails changes nothing, and a user that stays keeps its place") {
   Acl acl("");
   REQUIRE(acl.load("user a on >x +get\nuser b on\n", "file").empty());
   const AclUser* a = acl.find("a");
@@ -88,7 +88,7 @@ TEST_CASE("ACL: what load() refuses changes nothing, and a user that stays keeps
   CHECK(acl.users().size() == 1);
 }
 
-TEST_CASE("ACL: a password is taken by its hash, of a user that is on") {
+TEST_CASE("ACL: a password is checked by its hash, and only for a user that is on") {
   Acl acl("pw");
   CHECK_FALSE(acl.allows_unauthenticated());
   CHECK(acl.authenticate("default", "pw") == acl.find("default"));
@@ -100,12 +100,12 @@ TEST_CASE("ACL: a password is taken by its hash, of a user that is on") {
   CHECK(acl.authenticate("a", "") == nullptr);  // no password, but not nopass
 }
 
-TEST_CASE("SHA-256: as FIPS 180-2 has it") {
+TEST_CASE("SHA-256: gives the digests of FIPS 180-2") {
   CHECK(sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST_CASE("key access: every command that has keys says what it does with them") {
+TEST_CASE("key access: every command with keys declares its access to them") {
   for (const Command& c : all_commands()) {
     CAPTURE(c.name);
     const bool has_keys = c.first_key != 0 || (c.flags & kMovableKeys) != 0;

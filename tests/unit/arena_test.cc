@@ -9,7 +9,7 @@
 
 namespace holdfast {
 
-TEST_CASE("pages: none is spare before the first is taken, then two, then one for each 32, and 8 at most") {
+TEST_CASE("pages: spare pages: 0 before the first allocation, then 2, then one for each 32, at most 8") {
   PagePool pool;
   pool.expect_spares();
   std::vector<PagePool::Page> taken;
@@ -35,8 +35,7 @@ TEST_CASE("pages: none is spare before the first is taken, then two, then one fo
   CHECK(pool.wanted() == 8);
 }
 
-TEST_CASE(
-    "arena: blocks of all sizes keep what is written to them, whatever is allocated and released beside") {
+TEST_CASE("arena: blocks of all sizes keep their content while other blocks are allocated and freed") {
   const uint64_t seed = 11;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -72,7 +71,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("arena: a released block is the next of its class, and of no other") {
+TEST_CASE("arena: a freed block is the next one allocated of its class, and of no other class") {
   PagePool pages;
   Arena arena(pages);
   const Handle h = arena.allocate(100);

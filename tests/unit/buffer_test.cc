@@ -11,7 +11,7 @@
 
 namespace holdfast {
 
-TEST_CASE("Buffer: starts empty and without memory") {
+TEST_CASE("Buffer: starts empty and without allocated memory") {
   const Buffer buffer;
   CHECK(buffer.empty());
   CHECK(buffer.size() == 0);
@@ -19,7 +19,7 @@ TEST_CASE("Buffer: starts empty and without memory") {
   CHECK(buffer.view().empty());
 }
 
-TEST_CASE("Buffer: what is appended is read in order") {
+TEST_CASE("Buffer: appended bytes are read in order") {
   Buffer buffer;
   buffer.append("ab");
   buffer.append("");
@@ -31,7 +31,7 @@ TEST_CASE("Buffer: what is appended is read in order") {
   CHECK(buffer.empty());
 }
 
-TEST_CASE("Buffer: reserve gives room and commit makes it part of the content") {
+TEST_CASE("Buffer: reserve() provides room and commit() makes it part of the content") {
   Buffer buffer;
   buffer.append("x");
   char* const room = buffer.reserve(1000);
@@ -52,7 +52,7 @@ TEST_CASE("Buffer: growth keeps the content, at, before and after the capacity")
   }
 }
 
-TEST_CASE("Buffer: an emptied buffer uses its memory from the start again") {
+TEST_CASE("Buffer: a buffer that was emptied uses its memory from the start again") {
   Buffer buffer;
   buffer.append(std::string(500, 'a'));
   buffer.consume(500);
@@ -60,7 +60,7 @@ TEST_CASE("Buffer: an emptied buffer uses its memory from the start again") {
   CHECK(buffer.capacity() == 512);
 }
 
-TEST_CASE("Buffer: a mostly read buffer moves its rest down instead of growing") {
+TEST_CASE("Buffer: a mostly consumed buffer moves its rest to the front instead of growing") {
   Buffer buffer;
   buffer.append(std::string(500, 'a') + "rest");
   buffer.consume(500);
@@ -69,7 +69,7 @@ TEST_CASE("Buffer: a mostly read buffer moves its rest down instead of growing")
   CHECK(buffer.view() == "rest" + std::string(400, 'b'));
 }
 
-TEST_CASE("Buffer: truncate takes back what was appended last") {
+TEST_CASE("Buffer: truncate() removes the bytes appended last") {
   Buffer buffer;
   buffer.append("keepdrop");
   buffer.consume(1);
@@ -79,7 +79,7 @@ TEST_CASE("Buffer: truncate takes back what was appended last") {
   CHECK(buffer.view() == "eeper");
 }
 
-TEST_CASE("Buffer: reset gives memory back only when there is more than is to be kept") {
+TEST_CASE("Buffer: reset() frees memory only above the size that it keeps") {
   Buffer buffer;
   buffer.append(std::string(1024, 'a'));
   buffer.reset(1024);
@@ -91,7 +91,7 @@ TEST_CASE("Buffer: reset gives memory back only when there is more than is to be
   CHECK(buffer.view() == "again");
 }
 
-TEST_CASE("Buffer: moving and swapping hand the content over") {
+TEST_CASE("Buffer: moving and swapping transfer the content") {
   Buffer a;
   a.append("aa");
   Buffer b(std::move(a));
@@ -105,7 +105,7 @@ TEST_CASE("Buffer: moving and swapping hand the content over") {
   CHECK(b.view() == "aa");
 }
 
-TEST_CASE("DeferredFree: small ones go at once, large ones in steps, the more the larger") {
+TEST_CASE("DeferredFree: small blocks are freed at once, large ones in steps that grow with the amount") {
   constexpr size_t kMiB = size_t{1} << 20U;
   DeferredFree old;
   Buffer buffer;
@@ -130,7 +130,7 @@ TEST_CASE("DeferredFree: small ones go at once, large ones in steps, the more th
   CHECK(steps < 64);
 }
 
-TEST_CASE("DeferredFree: one large block stays, and the next buffer that grows large takes it") {
+TEST_CASE("DeferredFree: one large block is kept, and the next buffer that grows large reuses it") {
   constexpr size_t kMiB = size_t{1} << 20U;
   DeferredFree old;
   Buffer first;
@@ -156,7 +156,7 @@ TEST_CASE("DeferredFree: one large block stays, and the next buffer that grows l
   CHECK_FALSE(old.empty());  // one stays, the other goes
 }
 
-TEST_CASE("DeferredFree: a block beyond 2 MiB does not stay, nor is one taken that is too small") {
+TEST_CASE("DeferredFree: a block above 2 MiB is not kept, and a block that is too small is not reused") {
   constexpr size_t kMiB = size_t{1} << 20U;
   DeferredFree old;
   Buffer buffer;
@@ -172,7 +172,7 @@ TEST_CASE("DeferredFree: a block beyond 2 MiB does not stay, nor is one taken th
   CHECK(buffer.size() == kMiB + 1);
 }
 
-TEST_CASE("Buffer: behaves as a string through random appends, reads and cuts") {
+TEST_CASE("Buffer: equals a std::string after random appends, reads and truncations") {
   const uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
@@ -197,7 +197,7 @@ TEST_CASE("Buffer: behaves as a string through random appends, reads and cuts") 
   }
 }
 
-TEST_CASE("Buffer: beyond its limit it takes no memory, says so, and keeps what it had") {
+TEST_CASE("Buffer: above its limit it allocates nothing, reports the overflow and keeps its content") {
   Buffer b;
   b.set_limit(1000);
   b.append(std::string(999, 'x'));
@@ -221,7 +221,7 @@ TEST_CASE("Buffer: beyond its limit it takes no memory, says so, and keeps what 
   CHECK(b.overflowed());
 }
 
-TEST_CASE("Buffer: what has been consumed does not count for its limit") {
+TEST_CASE("Buffer: consumed bytes do not count towards its limit") {
   Buffer b;
   b.set_limit(1000);
   for (int i = 0; i < 100; ++i) {

@@ -35,7 +35,7 @@ size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-TEST_CASE("chunks: SUBSCRIBE confirms 64 channels in a turn, and what follows waits") {
+TEST_CASE("chunks: SUBSCRIBE confirms 64 channels in a loop iteration, and later requests wait") {
   for (const auto& [names, turns] : {std::pair(64, 0), {65, 1}, {128, 1}, {129, 2}}) {
     INFO(names);
     Engine engine(session_config());
@@ -54,7 +54,7 @@ TEST_CASE("chunks: SUBSCRIBE confirms 64 channels in a turn, and what follows wa
   }
 }
 
-TEST_CASE("chunks: UNSUBSCRIBE, of some and of all") {
+TEST_CASE("chunks: UNSUBSCRIBE with a list of channels and without one") {
   Engine engine(session_config());
   Talker hearer(engine);
   hearer.must({"HELLO", "3"});
@@ -73,7 +73,7 @@ TEST_CASE("chunks: UNSUBSCRIBE, of some and of all") {
   CHECK_FALSE(hearer.blocked());
 }
 
-TEST_CASE("chunks: WATCH is answered when all is watched, and a change meanwhile counts") {
+TEST_CASE("chunks: WATCH replies after its last key, and a change in the meantime counts") {
   for (const bool changes : {false, true}) {
     Engine engine(session_config());
     Talker watcher(engine);
@@ -86,7 +86,7 @@ TEST_CASE("chunks: WATCH is answered when all is watched, and a change meanwhile
   }
 }
 
-TEST_CASE("chunks: UNWATCH forgets all, and what has changed") {
+TEST_CASE("chunks: UNWATCH removes all watches and forgets earlier changes") {
   Engine engine(session_config());
   Talker watcher(engine);
   Talker other(engine);
@@ -102,7 +102,7 @@ TEST_CASE("chunks: UNWATCH forgets all, and what has changed") {
   CHECK(watcher.say({"EXEC"}) == "*0\r\n");
 }
 
-TEST_CASE("chunks: inside a transaction, and where no reply is wanted, a request is one moment") {
+TEST_CASE("chunks: a request runs in one piece inside a transaction and where no reply is wanted") {
   Engine engine(session_config());
   Talker hearer(engine);
   hearer.must({"HELLO", "3"});
@@ -117,7 +117,7 @@ TEST_CASE("chunks: inside a transaction, and where no reply is wanted, a request
   CHECK(other.say({"PUBLISH", "n0", "x"}) == ":0\r\n");
 }
 
-TEST_CASE("chunks: what a user may no longer do is refused, and the rest with it") {
+TEST_CASE("chunks: a permission lost between chunks rejects that chunk and the rest") {
   Engine engine(session_config());
   Talker admin(engine);
   admin.must({"ACL", "SETUSER", "u", "on", "nopass", "+@all", "&*"});
@@ -135,7 +135,7 @@ TEST_CASE("chunks: what a user may no longer do is refused, and the rest with it
   CHECK(admin.say({"PUBLISH", "closed:0", "x"}) == ":0\r\n");
 }
 
-TEST_CASE("chunks: PSUBSCRIBE takes all or none, in one moment") {
+TEST_CASE("chunks: PSUBSCRIBE accepts all patterns or none, in one piece") {
   Config config = session_config();
   config.limits.patterns = 100;
   Engine engine(std::move(config));
@@ -148,7 +148,7 @@ TEST_CASE("chunks: PSUBSCRIBE takes all or none, in one moment") {
   CHECK(count(hearer.say(request("PSUBSCRIBE", 100)), "$10\r\npsubscribe") == 100);
 }
 
-TEST_CASE("chunks: those of several take turns, and of who leaves nothing is left") {
+TEST_CASE("chunks: requests of several clients alternate, and a disconnected client leaves no state") {
   Engine engine(session_config());
   Talker one(engine);
   Talker two(engine);

@@ -47,7 +47,7 @@ TEST_CASE("place: one server, with and without a port, by name and by IPv6 addre
   CHECK(parse_place("holdfast://h").write_quorum == 1);
 }
 
-TEST_CASE("place: several servers decide by majority, unless told otherwise") {
+TEST_CASE("place: several servers decide by majority, unless the address says otherwise") {
   const ClientConfig five = parse_place("quorum://a,b,c,d,e");
   CHECK(five.servers.size() == 5);
   CHECK(five.replicas == 5);
@@ -64,7 +64,7 @@ TEST_CASE("place: several servers decide by majority, unless told otherwise") {
   CHECK(parse_place("quorum://a,b,c?rquorum=1").write_quorum == 3);  // so that they meet
 }
 
-TEST_CASE("place: an engine inside the program, with and without a name") {
+TEST_CASE("place: an embedded engine, with and without a name") {
   const ClientConfig place = parse_place("embedded:");
   CHECK(place.servers.size() == 1);
   CHECK(place.servers.at(0).embedded);
@@ -100,7 +100,7 @@ TEST_CASE("place: a Redis Cluster is one server, by any of its nodes") {
   CHECK(place.write_quorum == 1);
 }
 
-TEST_CASE("place: Redis may be of a quorum") {
+TEST_CASE("place: a Redis server may be part of a quorum") {
   const ClientConfig place = parse_place("quorum://a,redis://:p@b,c:1?acks=1");
   REQUIRE(place.servers.size() == 3);
   CHECK(place.names() == std::vector<std::string>{"a:7379", "b:6379", "c:1"});
@@ -111,7 +111,7 @@ TEST_CASE("place: Redis may be of a quorum") {
   CHECK(place.write_quorum == 2);
 }
 
-TEST_CASE("place: what is wrong with a Redis is said, without its password") {
+TEST_CASE("place: an error in a Redis address is reported without its password") {
   const auto says = [](const std::string& text, const std::string& part) {
     const std::string why = refusal(text);
     return why.find(part) != std::string::npos && why.find("secret") == std::string::npos;
@@ -130,7 +130,7 @@ TEST_CASE("place: what is wrong with a Redis is said, without its password") {
   CHECK(says("holdfast://h?acks=1", "no redis://"));
 }
 
-TEST_CASE("place: TLS is a matter of the scheme, or of all servers") {
+TEST_CASE("place: TLS is selected by the scheme, or for all servers") {
   CHECK_FALSE(parse_place("holdfast://h?timeout=5").servers.at(0).tls);
   CHECK(parse_place("holdfasts://h").servers.at(0).text() == "h:7379");  // its place on the ring stays
   CHECK(parse_place("holdfasts://h").servers.at(0).tls);
@@ -139,7 +139,7 @@ TEST_CASE("place: TLS is a matter of the scheme, or of all servers") {
   CHECK((redis.servers.at(0).tls && redis.servers.at(0).redis));
 }
 
-TEST_CASE("place: the settings of TLS") {
+TEST_CASE("place: the TLS settings") {
   const ClientConfig place =
       parse_place("holdfasts://h?cacert=/a%26b%3f/ca.pem&cert=c.pem&key=k.pem&sni=name");
   CHECK(place.tls.role == TlsRole::kClient);
@@ -154,7 +154,7 @@ TEST_CASE("place: the settings of TLS") {
     CHECK(parse_place(insecure).tls.verify == TlsVerify::kNone);
 }
 
-TEST_CASE("place: of a quorum or a cluster some servers have TLS, or all") {
+TEST_CASE("place: some or all servers of a quorum or cluster use TLS") {
   const ClientConfig some = parse_place("quorum://a,holdfasts://b,rediss://c,holdfast://d?sni=name");
   CHECK_FALSE(some.servers.at(0).tls);
   CHECK(some.servers.at(0).tls_name.empty());
@@ -171,7 +171,7 @@ TEST_CASE("place: of a quorum or a cluster some servers have TLS, or all") {
   }
 }
 
-TEST_CASE("place: what is wrong with TLS is said") {
+TEST_CASE("place: errors in TLS settings are reported") {
   const auto says = [](const std::string& text, const std::string& part) {
     return refusal(text).find(part) != std::string::npos;
   };
@@ -187,7 +187,7 @@ TEST_CASE("place: what is wrong with TLS is said") {
   CHECK(says("quorum://a,rediss-cluster://b", "rediss://host:port"));
 }
 
-TEST_CASE("place: files for TLS are read when it is opened, and what is wrong with them is said") {
+TEST_CASE("place: TLS files are read when the address is opened, and their errors are reported") {
   const auto why = [](const std::string& text) -> std::string {
     try {
       open_place(text);
@@ -208,7 +208,7 @@ TEST_CASE("place: files for TLS are read when it is opened, and what is wrong wi
   CHECK(place.servers.at(1).tls_context == place.servers.at(2).tls_context);
 }
 
-TEST_CASE("place: without a scheme one server is holdfast://, and several are quorum://") {
+TEST_CASE("place: without a scheme one server means holdfast://, and several mean quorum://") {
   CHECK(parse_place("lock.example").names() == std::vector<std::string>{"lock.example:7379"});
   CHECK(parse_place("10.0.0.1:1").names() == std::vector<std::string>{"10.0.0.1:1"});
   CHECK(parse_place("[::1]").names() == std::vector<std::string>{"[::1]:7379"});
@@ -225,7 +225,7 @@ TEST_CASE("place: without a scheme one server is holdfast://, and several are qu
   CHECK(parse_place("a,b,c").write_quorum == 2);
 }
 
-TEST_CASE("place: what is wrong with an address without a scheme is named, with an example") {
+TEST_CASE("place: an error in an address without a scheme is named, with an example") {
   const auto says = [](const char* text, const char* part, const char* example) {
     CAPTURE(text);
     const std::string why = refusal(text);
@@ -273,7 +273,7 @@ TEST_CASE("place: what is wrong is said") {
   CHECK(refusal("quorum://a,b,c?ttl=3").find("no setting \"ttl\"") != std::string::npos);
 }
 
-TEST_CASE("ring: the same list in another order gives each key the same servers") {
+TEST_CASE("ring: a list in another order gives each key the same servers") {
   const std::vector<std::string> all = names(7);
   std::vector<std::string> turned = all;
   std::ranges::reverse(turned);
@@ -285,7 +285,7 @@ TEST_CASE("ring: the same list in another order gives each key the same servers"
   }
 }
 
-TEST_CASE("ring: a key lies on as many different servers as asked for, each has its share") {
+TEST_CASE("ring: a key has as many different servers as asked for, and each server has its share") {
   const Ring ring(names(5), 3);
   std::map<size_t, int> keys;
   for (int i = 0; i < 10000; ++i) {
@@ -298,7 +298,7 @@ TEST_CASE("ring: a key lies on as many different servers as asked for, each has 
   for (const auto& [server, count] : keys) CHECK(std::abs(count - 6000) < 1200);
 }
 
-TEST_CASE("ring: one more server takes keys from the others, and moves none between them") {
+TEST_CASE("ring: an added server takes keys from the present ones and moves none between them") {
   const std::vector<std::string> all = names(6);
   const Ring five(names(5), 1);
   const Ring six(all, 1);
@@ -315,7 +315,7 @@ TEST_CASE("ring: one more server takes keys from the others, and moves none betw
   CHECK(moved < 2400);
 }
 
-TEST_CASE("ring: where a key lies never changes from version to version") {
+TEST_CASE("ring: the servers of a key are the same in every version") {
   const Ring ring(names(5), 3);
   std::string all;
   for (const std::string& name : homes(ring, names(5), "printer")) all += name + " ";

@@ -32,8 +32,7 @@ Options options_of(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE(
-    "replace_file: the new bytes are there, the permissions are the old ones, nothing is left beside") {
+TEST_CASE("replace_file: writes the new bytes, keeps the permissions and leaves no other file") {
   const TempFolder folder;
   const std::string path = folder.file("f");
   write(path, "old");
@@ -44,14 +43,14 @@ TEST_CASE(
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("replace_file: a file that was not there is made") {
+TEST_CASE("replace_file: creates a file that did not exist") {
   const TempFolder folder;
   CHECK(replace_file(folder.file("f"), ""));
   CHECK(fs::exists(folder.file("f")));
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("replace_file: where the folder is missing it says so") {
+TEST_CASE("replace_file: reports a missing folder") {
   const TempFolder folder;
   auto result = replace_file(folder.file("missing/f"), "x");
   REQUIRE_FALSE(result);
@@ -59,7 +58,7 @@ TEST_CASE("replace_file: where the folder is missing it says so") {
   CHECK(folder.files() == 0);
 }
 
-TEST_CASE("replace_file: what cannot be replaced is as it was, and nothing is left beside") {
+TEST_CASE("replace_file: a file that it cannot replace is unchanged, and no other file remains") {
   const TempFolder folder;
   const std::string path = folder.file("f");
   fs::create_directory(path);  // no file can be renamed over a folder, whoever runs this
@@ -71,7 +70,7 @@ TEST_CASE("replace_file: what cannot be replaced is as it was, and nothing is le
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("options: several changes are made all or none") {
+TEST_CASE("options: several changes apply all or none") {
   const TempFolder folder;
   const std::string path = folder.file("conf");
   write(path, "timeout = 5\n");
@@ -86,7 +85,7 @@ TEST_CASE("options: several changes are made all or none") {
   CHECK(options.maxclients == 7);
 }
 
-TEST_CASE("options: a text that a row does not take changes nothing") {
+TEST_CASE("options: a text that the row rejects changes nothing") {
   Options options;
   options.maxclients = 3;
   const Row& row = *find_row("maxclients");
@@ -99,7 +98,7 @@ TEST_CASE("options: a text that a row does not take changes nothing") {
   CHECK(shown(row, options) == "1048576");
 }
 
-TEST_CASE("options: each default is one that its row takes") {
+TEST_CASE("options: each row accepts its own default") {
   for (const Row& row : option_rows()) {
     Options options;
     CHECK_MESSAGE(assign(row, row.fallback, options), row.name);
@@ -109,7 +108,7 @@ TEST_CASE("options: each default is one that its row takes") {
   CHECK(find_row("lua-time-limit") == find_row("busy-reply-threshold"));
 }
 
-TEST_CASE("options: sizes have the units of Redis") {
+TEST_CASE("options: sizes accept the units of Redis") {
   Options options;
   const Row& row = *find_row("maxmemory");
   const std::pair<const char*, uint64_t> sizes[] = {{"7", 7},           {"1b", 1},         {"1k", 1000},
@@ -122,7 +121,7 @@ TEST_CASE("options: sizes have the units of Redis") {
   for (const char* text : {"", "k", "1t", "1 k", "20000000000gb"}) CHECK_FALSE(assign(row, text, options));
 }
 
-TEST_CASE("CONFIG REWRITE: comments and order stay, values are the present ones, what is new is added") {
+TEST_CASE("CONFIG REWRITE: keeps comments and order, writes the present values, appends new options") {
   const TempFolder folder;
   const std::string path = folder.file("conf");
   write(path, "# first\n\nmaxclients = 50\n# between\ntimeout = 5\n# last\n");
@@ -146,7 +145,7 @@ TEST_CASE("CONFIG REWRITE: comments and order stay, values are the present ones,
   CHECK(folder.files() == 1);
 }
 
-TEST_CASE("CONFIG REWRITE: once more changes nothing") {
+TEST_CASE("CONFIG REWRITE: a second run changes nothing") {
   const TempFolder folder;
   const std::string path = folder.file("conf");
   write(path, "timeout = 5\n");
@@ -158,7 +157,7 @@ TEST_CASE("CONFIG REWRITE: once more changes nothing") {
   CHECK(read(path) == text);
 }
 
-TEST_CASE("CONFIG REWRITE: without a file, and with one that has gone, it says why") {
+TEST_CASE("CONFIG REWRITE: reports a missing file name and a removed file") {
   Options options;
   CHECK(rewrite_config_file(options, {}).error() == "The server is running without a config file");
   const TempFolder folder;
@@ -169,7 +168,7 @@ TEST_CASE("CONFIG REWRITE: without a file, and with one that has gone, it says w
   CHECK(folder.files() == 0);
 }
 
-TEST_CASE("options: an unknown name that looks like a place in a message is refused as any other") {
+TEST_CASE("options: an unknown name that looks like a format placeholder is rejected as any other") {
   for (const char* word : {"--%canonical_option%", "-%canonical_option%", "--x=%original_token%"}) {
     const char* const argv[] = {"holdfast-server", word};
     auto options = read_options(2, argv);

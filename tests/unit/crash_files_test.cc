@@ -48,8 +48,7 @@ using Outcomes = std::set<std::string>;
 
 }  // namespace
 
-TEST_CASE(
-    "crash: what was synced is there, and of the rest some first part, its last sector perhaps spoilt") {
+TEST_CASE("crash: synced bytes survive; of the others a first part does, its last sector perhaps damaged") {
   const std::string synced(600, 's');
   const std::string more(1500, 'm');
   bool is_spoilt = false;
@@ -67,7 +66,7 @@ TEST_CASE(
   CHECK(sizes.size() > 50);
 }
 
-TEST_CASE("crash: a new file is there for sure only when file and folder are synced") {
+TEST_CASE("crash: a new file surely survives only when file and folder are synced") {
   CHECK(outcomes("f", [](CrashFiles& files) { synced_file(files, "f", "x"); }) == Outcomes{"x"});
   CHECK(outcomes("f", [](CrashFiles& files) {
           const auto file = good(files.append("f"));
@@ -80,7 +79,7 @@ TEST_CASE("crash: a new file is there for sure only when file and folder are syn
         }) == Outcomes{""});
 }
 
-TEST_CASE("crash: a removal or a new name is undone or not, until the folder is synced") {
+TEST_CASE("crash: a removal or rename may be undone until the folder is synced") {
   const auto remove = [](CrashFiles& files) {
     synced_file(files, "f", "x");
     good(files.remove("f"));
@@ -102,7 +101,7 @@ TEST_CASE("crash: a removal or a new name is undone or not, until the folder is 
   CHECK(outcomes("f", then_sync(rename)) == Outcomes{"new"});
 }
 
-TEST_CASE("crash: a cut has happened or not, until the file is synced") {
+TEST_CASE("crash: a truncation may be undone until the file is synced") {
   const auto cut = [](CrashFiles& files) {
     REQUIRE(synced_file(files, "f", "0123456789")->truncate(4) == 0);
   };
@@ -113,7 +112,7 @@ TEST_CASE("crash: a cut has happened or not, until the file is synced") {
         }) == Outcomes{"0123"});
 }
 
-TEST_CASE("crash: what a failed sync has lost no later sync brings back") {
+TEST_CASE("crash: no later sync restores the data that a failed sync lost") {
   const Outcomes left = outcomes("f", [](CrashFiles& files) {
     const auto file = synced_file(files, "f", "old ");
     REQUIRE(write_all(*file, "new") == 0);
@@ -126,7 +125,7 @@ TEST_CASE("crash: what a failed sync has lost no later sync brings back") {
   CHECK(!left.contains("-"));
 }
 
-TEST_CASE("crash: files that were open are of no use after it, nor after the process was killed") {
+TEST_CASE("crash: open files are unusable after it, and after the process was killed") {
   CrashFiles files;
   const auto crashed = synced_file(files, "f", "x");
   files.crash(1);
@@ -138,7 +137,7 @@ TEST_CASE("crash: files that were open are of no use after it, nor after the pro
   CHECK(good(files.read("f")) == "x");
 }
 
-TEST_CASE("crash: a killed process loses nothing, but a crash of the machine later still may") {
+TEST_CASE("crash: a killed process loses nothing, but a later crash of the machine may") {
   const auto kill = [](CrashFiles& files) {
     REQUIRE(write_all(*good(files.append("f")), "x") == 0);
     files.kill();
@@ -150,7 +149,7 @@ TEST_CASE("crash: a killed process loses nothing, but a crash of the machine lat
   CHECK(left.contains("x"));
 }
 
-TEST_CASE("crash: the n-th write or sync fails as told, once") {
+TEST_CASE("crash: the n-th write or sync fails once, as configured") {
   CrashFiles files;
   const auto file = good(files.append("f"));
   files.fail_write(2, EIO);
@@ -166,7 +165,7 @@ TEST_CASE("crash: the n-th write or sync fails as told, once") {
   CHECK(files.writes() == 4);
 }
 
-TEST_CASE("crash: a full disk takes what fits, and works again when there is room") {
+TEST_CASE("crash: a full disk accepts as many bytes as fit, and works again when there is room") {
   CrashFiles files;
   files.set_capacity(10);
   good(files.create("other", ""));
@@ -179,7 +178,7 @@ TEST_CASE("crash: a full disk takes what fits, and works again when there is roo
   CHECK(write_all(*file, "12345678") == 0);
 }
 
-TEST_CASE("crash: a read-only or removed folder and a lock of another process are as on a real disk") {
+TEST_CASE("crash: a read-only or removed folder and another process's lock act as on a real disk") {
   CrashFiles files;
   const auto file = synced_file(files, "f", "x");
   files.set_read_only(true);
@@ -200,8 +199,7 @@ TEST_CASE("crash: a read-only or removed folder and a lock of another process ar
   CHECK(good(files.list()).empty());
 }
 
-TEST_CASE(
-    "replace: whatever fails and whenever it crashes, the old file or the new one is there, and whole") {
+TEST_CASE("replace: at any failure or crash the old file or the new one exists in full") {
   const std::string old_text(700, 'o');
   const std::string new_text(1200, 'n');
   Outcomes seen;
@@ -222,7 +220,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("journal: after any crash all synced frames are there, and what follows them is whole or torn") {
+TEST_CASE("journal: after any crash all synced frames exist, and later frames are whole or torn") {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     INFO("seed " << seed);
     simulation::Dice dice(seed);

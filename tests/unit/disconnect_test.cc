@@ -40,7 +40,7 @@ std::string info(Talker& talker, const std::string& name) {
   return all.substr(at, all.find("\r\n", at) - at).substr(name.size() + 1);
 }
 
-TEST_CASE("leave: a client with little goes at once, one with much in steps") {
+TEST_CASE("leave: a client with little state is removed at once, one with much in steps") {
   for (const auto& [much, steps] : {std::pair(25, 0), {26, 1}, {51, 2}}) {
     Engine engine(session_config());
     Talker other(engine);
@@ -56,7 +56,7 @@ TEST_CASE("leave: a client with little goes at once, one with much in steps") {
   }
 }
 
-TEST_CASE("leave: nothing is granted or written to who leaves, and who waits behind it is served") {
+TEST_CASE("leave: a disconnecting client gets no grant and no reply, and the next waiter is served") {
   Engine engine(session_config());
   Talker holder(engine);
   holder.must({"LOCK", "wanted", "holder", "0"});
@@ -76,7 +76,7 @@ TEST_CASE("leave: nothing is granted or written to who leaves, and who waits beh
   CHECK(holder.say({"PUBLISH", "n999", "x"}) == ":0\r\n");
 }
 
-TEST_CASE("leave: many SESSION holds end after the grace, some of them each millisecond") {
+TEST_CASE("leave: many SESSION holds end after the grace, a part of them each millisecond") {
   Engine engine(session_config());
   Talker other(engine);
   Talker leaver(engine);
@@ -92,7 +92,7 @@ TEST_CASE("leave: many SESSION holds end after the grace, some of them each mill
   engine.check_invariants();
 }
 
-TEST_CASE("leave: who leaves is taken apart in steps, and a second makes the first go at once") {
+TEST_CASE("leave: a client is removed in steps, and a second disconnect finishes the first at once") {
   Engine engine(session_config());
   Talker other(engine);
   other.must({"LOCK", "wanted", "other", "0"});
@@ -106,7 +106,7 @@ TEST_CASE("leave: who leaves is taken apart in steps, and a second makes the fir
   CHECK(info(other, "lock_waiters") == "0");
 }
 
-TEST_CASE("leave: who is leaving keeps nobody from a free lock, and closes no cycle") {
+TEST_CASE("leave: a disconnecting client blocks no free lock and closes no cycle") {
   Engine engine(session_config());
   Talker holder(engine);
   Talker leaver(engine);
@@ -122,7 +122,7 @@ TEST_CASE("leave: who is leaving keeps nobody from a free lock, and closes no cy
   CHECK(run_out(engine, session_time(0)) > 0);
 }
 
-TEST_CASE("leave: what is unread and what is queued goes back in steps, half a megabyte each") {
+TEST_CASE("leave: unread input and queued output are freed in steps of half a megabyte") {
   Engine engine(session_config());
   Talker other(engine);
   other.must({"SET", "large", std::string(size_t{3} << 20U, 'x')});
@@ -139,7 +139,7 @@ TEST_CASE("leave: what is unread and what is queued goes back in steps, half a m
   CHECK(run_out(engine, session_time(0)) >= 6);
 }
 
-TEST_CASE("leave: what a transaction kept goes back in steps, however it ends") {
+TEST_CASE("leave: the memory of a transaction is freed in steps, however it ends") {
   for (const char* end : {"EXEC", "DISCARD", "RESET"}) {
     INFO(end);
     Engine engine(session_config());
@@ -151,7 +151,7 @@ TEST_CASE("leave: what a transaction kept goes back in steps, however it ends") 
   }
 }
 
-TEST_CASE("queue: one owner that waits for very many keys") {
+TEST_CASE("queue: one owner waits for very many keys") {
   Engine engine(session_config());
   Talker holder(engine);
   Talker one(engine);
@@ -169,7 +169,7 @@ TEST_CASE("queue: one owner that waits for very many keys") {
   CHECK(info(third, "lock_queued_grants") == std::to_string(kKeys));
 }
 
-TEST_CASE("queue: an owner that asks for more again and again, ahead of others") {
+TEST_CASE("queue: an owner that requests more again and again is ahead of other owners") {
   Engine engine(session_config());
   Talker a(engine);
   Talker b(engine);
@@ -199,7 +199,7 @@ std::string wait_behind(int waiters, bool one_is_in_the_way, std::string& given_
   return reply;
 }
 
-TEST_CASE("deadlock: it is found among 1,500 who wait; beyond a limit the search is given up") {
+TEST_CASE("deadlock: found among 1,500 waiters; beyond a limit the search stops") {
   std::string given_up;
   CHECK(wait_behind(1500, false, given_up).empty());
   CHECK(given_up == "0");
@@ -211,7 +211,7 @@ TEST_CASE("deadlock: it is found among 1,500 who wait; beyond a limit the search
   CHECK(given_up == "1");
 }
 
-TEST_CASE("deadlock: what large searches take is saved up by time, small ones are always made") {
+TEST_CASE("deadlock: large searches share a time budget, small ones always run") {
   Engine engine(session_config());
   Talker me(engine);
   Talker crowd(engine);

@@ -44,8 +44,7 @@ uint64_t used_memory(Client& c) {
 
 }  // namespace
 
-TEST_CASE(
-    "engine: a storm of expiries is taken in steps of the budget, and a waiter does not wait for it") {
+TEST_CASE("engine: very many expiries run in steps of the budget, and a waiter is not delayed by them") {
   Engine engine(config());
   Client c(engine);
   for (int i = 0; i < 50000; ++i) c.say({"SET", "k" + std::to_string(i), "v", "PX", "100"});
@@ -66,7 +65,7 @@ TEST_CASE(
   CHECK(c.say({"DBSIZE"}) == ":1\r\n");
 }
 
-TEST_CASE("engine: what would grow memory is refused above the limit, and not at it") {
+TEST_CASE("engine: requests that grow memory are rejected above the limit, and not at it") {
   Config with_limit = config();
   uint64_t full = 0;
   {
@@ -88,7 +87,7 @@ TEST_CASE("engine: what would grow memory is refused above the limit, and not at
   }
 }
 
-TEST_CASE("engine: a client whose requests take long is answered at once, alone and beside another") {
+TEST_CASE("engine: a client with long requests is answered at once, alone and beside another") {
   Config with_clock = config();
   with_clock.clock_us = [us = int64_t{0}]() mutable { return us += 3000; };
   const std::vector<std::string> script = {"EVAL", "for i = 1, 200000 do end return 1", "0"};
@@ -103,7 +102,7 @@ TEST_CASE("engine: a client whose requests take long is answered at once, alone 
   }
 }
 
-TEST_CASE("engine: FLUSHALL answers at once, and the memory goes back in steps") {
+TEST_CASE("engine: FLUSHALL replies at once, and its memory is freed in steps") {
   Engine engine(config());
   Client c(engine);
   for (int i = 0; i < 20000; ++i) c.say({"SET", "k" + std::to_string(i), "v"});
@@ -115,7 +114,7 @@ TEST_CASE("engine: FLUSHALL answers at once, and the memory goes back in steps")
   CHECK(steps > 100);
 }
 
-TEST_CASE("engine: a reply takes no memory beyond client-output-buffer-limit, and its client is closed") {
+TEST_CASE("engine: a reply allocates nothing beyond client-output-buffer-limit, and its client is closed") {
   constexpr size_t kLimit = size_t{4} << 20U;
   Config limited = config();
   limited.limits.output_buffer_bytes = kLimit;
@@ -148,7 +147,7 @@ TEST_CASE("engine: a reply takes no memory beyond client-output-buffer-limit, an
   CHECK_FALSE(is_closed({{"CLIENT", "REPLY", "OFF"}, request({"MGET"}, 100, "k"), {"PING"}}));
 }
 
-TEST_CASE("engine: a reply at client-output-buffer-limit is given, one byte more is not") {
+TEST_CASE("engine: a reply at client-output-buffer-limit is sent, one byte more is not") {
   Config limited = config();
   limited.limits.output_buffer_bytes = 20000;
   Engine engine(std::move(limited));
@@ -164,7 +163,7 @@ TEST_CASE("engine: a reply at client-output-buffer-limit is given, one byte more
   CHECK(engine.closing(c.id));
 }
 
-TEST_CASE("engine: a client that has not logged in may leave little unread") {
+TEST_CASE("engine: the unread input of a client that has not logged in has a low limit") {
   Config guarded = config();
   guarded.requirepass = "secret";
   Engine engine(std::move(guarded));
@@ -183,7 +182,7 @@ TEST_CASE("engine: a client that has not logged in may leave little unread") {
   CHECK_FALSE(engine.closing(user.id));
 }
 
-TEST_CASE("engine: flushed keys that wait to be freed are few, count as used, and make room when needed") {
+TEST_CASE("engine: flushed keys that wait to be freed are few, count as used, and are freed when needed") {
   Config limited = config();
   limited.limits.memory_bytes = 30U << 20U;
   Engine engine(std::move(limited));
@@ -208,7 +207,7 @@ TEST_CASE("engine: flushed keys that wait to be freed are few, count as used, an
   CHECK(used_memory(c) <= empty + 4096);
 }
 
-TEST_CASE("engine: all that clients can make grow counts as used, and no more when they have gone") {
+TEST_CASE("engine: all memory that clients can allocate counts as used, until they disconnect") {
   Engine engine(config());
   Client observer(engine);
   const std::string name(1U << 20U, 'n');
@@ -266,7 +265,7 @@ TEST_CASE("engine: all that clients can make grow counts as used, and no more wh
   CHECK(used_memory(observer) < before + (6U << 20U));
 }
 
-TEST_CASE("engine: beyond maxmemory names are refused, and read keys are forgotten") {
+TEST_CASE("engine: above maxmemory names are rejected, and tracked keys are forgotten") {
   Config limited = config();
   limited.limits.memory_bytes = 20U << 20U;
   Engine engine(std::move(limited));
@@ -285,7 +284,7 @@ TEST_CASE("engine: beyond maxmemory names are refused, and read keys are forgott
   CHECK(engine.state().tracking.readers.empty());
 }
 
-TEST_CASE("engine: APPEND and SETRANGE change a large value where it is") {
+TEST_CASE("engine: APPEND and SETRANGE change a large value in place") {
   Engine engine(config());
   Client c(engine);
   const auto place = [&] {
@@ -313,7 +312,7 @@ TEST_CASE("engine: APPEND and SETRANGE change a large value where it is") {
   CHECK(engine.state().dbs[0]->used_bytes() < 1000);
 }
 
-TEST_CASE("engine: the journal has a large value once a turn, however often it changes") {
+TEST_CASE("engine: the journal has a large value once a loop iteration, however often it changes") {
   Engine engine(config());
   Engine twin(config());
   engine.keep_journal();
@@ -353,7 +352,7 @@ TEST_CASE("engine: the journal has a large value once a turn, however often it c
   CHECK(reader.say({"EXISTS", "b"}) == ":0\r\n");
 }
 
-TEST_CASE("engine: prefixes of CLIENT TRACKING are limited, and cost others nothing") {
+TEST_CASE("engine: prefixes of CLIENT TRACKING are limited, and cost other clients nothing") {
   Engine engine(config());
   Client c(engine);
   c.say({"HELLO", "3"});
@@ -389,7 +388,7 @@ TEST_CASE("engine: prefixes of CLIENT TRACKING are limited, and cost others noth
   CHECK_FALSE(c.heard().empty());
 }
 
-TEST_CASE("engine: 10,000 waiters on one key are granted one by one, in order, one reply each") {
+TEST_CASE("engine: 10,000 waiters on one key are granted one by one in FIFO order, one reply each") {
   Engine engine(config());
   Client holder(engine);
   holder.say({"LOCK", "k", "holder", "0"});
@@ -411,7 +410,7 @@ TEST_CASE("engine: 10,000 waiters on one key are granted one by one, in order, o
   CHECK(holder.say({"EXISTS", "k"}) == ":0\r\n");
 }
 
-TEST_CASE("commands: the table is in order, without twins, and every row is told in full") {
+TEST_CASE("commands: the table is sorted, without duplicates, and every row is complete") {
   std::string_view last;
   for (const Command& c : all_commands()) {
     INFO(c.name);

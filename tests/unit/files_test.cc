@@ -51,7 +51,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("files: what is appended is there, behind what was there before") {
+TEST_CASE("files: appended bytes stand behind the content that existed") {
   const TempFolder folder;
   const auto files = open_files(folder);
   append(*files, "journal", "one ");
@@ -64,7 +64,7 @@ TEST_CASE("files: what is appended is there, behind what was there before") {
   CHECK(good(files->read("journal")) == "one two");
 }
 
-TEST_CASE("files: a read gives what there is from an offset on, and nothing at the end") {
+TEST_CASE("files: a read returns the bytes from an offset on, and nothing at the end") {
   const TempFolder folder;
   const auto files = open_files(folder);
   append(*files, "f", "0123456789");
@@ -78,7 +78,7 @@ TEST_CASE("files: a read gives what there is from an offset on, and nothing at t
   CHECK(file->write("x").error == EBADF);
 }
 
-TEST_CASE("files: what is written after a cut stands behind what the cut has left") {
+TEST_CASE("files: bytes written after a truncation stand behind the rest") {
   const TempFolder folder;
   const auto files = open_files(folder);
   const auto file = good(files->append("f"));
@@ -88,8 +88,7 @@ TEST_CASE("files: what is written after a cut stands behind what the cut has lef
   CHECK(good(files->read("f")) == "0123x");
 }
 
-TEST_CASE(
-    "files: create empties a file, and makes one with the permissions of that which it is to replace") {
+TEST_CASE("files: create() empties a file; a replacement gets the permissions of the old file") {
   const TempFolder folder;
   const auto files = open_files(folder);
   append(*files, "old", "secret");
@@ -100,7 +99,7 @@ TEST_CASE(
   CHECK(good(files->read("old")).empty());
 }
 
-TEST_CASE("files: names are made, changed, removed and listed in order") {
+TEST_CASE("files: names are created, renamed, removed and listed in order") {
   const TempFolder folder;
   const auto files = open_files(folder);
   append(*files, "b", "of b");
@@ -118,7 +117,7 @@ TEST_CASE("files: names are made, changed, removed and listed in order") {
   CHECK(!good(files->exists("a")));
 }
 
-TEST_CASE("files: an error says what could not be done to which file, and why") {
+TEST_CASE("files: an error names the operation, the file and the reason") {
   const TempFolder folder;
   const auto files = open_files(folder);
   CHECK(error_of(files->read("f")) == "cannot open " + folder.file("f") + ": No such file or directory");
@@ -140,7 +139,7 @@ TEST_CASE("files: a full disk is an error of the write") {
   CHECK(write_all(*file, "x") == ENOSPC);
 }
 
-TEST_CASE("files: a file that somebody has removed cannot be synced, and says so for good") {
+TEST_CASE("files: a sync of a removed file fails for good") {
   const TempFolder folder;
   const auto files = open_files(folder);
   const auto file = good(files->append("f"));
@@ -151,7 +150,7 @@ TEST_CASE("files: a file that somebody has removed cannot be synced, and says so
   CHECK(file->sync() == ENOENT);
 }
 
-TEST_CASE("files: replace puts the new bytes in the place of the old, and leaves nothing else") {
+TEST_CASE("files: replace() puts the new bytes in the place of the old, and leaves no other file") {
   const TempFolder folder;
   const auto files = open_files(folder);
   good(files->replace("meta", "first"));
@@ -164,7 +163,7 @@ TEST_CASE("files: replace puts the new bytes in the place of the old, and leaves
   CHECK(good(files->list()) == Names{"meta"});
 }
 
-TEST_CASE("files: a replace that fails leaves the old file, and nothing else") {
+TEST_CASE("files: a replace() that fails leaves the old file and no other") {
   const TempFolder folder;
   const auto files = open_files(folder);
   fs::create_directory(folder.file("meta"));
@@ -178,7 +177,7 @@ TEST_CASE("files: a replace that fails leaves the old file, and nothing else") {
   CHECK(good(files->read("other")) == "old");
 }
 
-TEST_CASE("files: replace_file keeps permissions and leaves nothing else, wherever the file is") {
+TEST_CASE("files: replace_file() keeps permissions and leaves no other file, wherever the file is") {
   const TempFolder folder;
   good(replace_file(folder.file("conf"), "port 1"));
   REQUIRE(chmod(folder.file("conf").c_str(), 0600) == 0);
@@ -191,8 +190,7 @@ TEST_CASE("files: replace_file keeps permissions and leaves nothing else, wherev
         "cannot open " + folder.file("none") + ": No such file or directory");
 }
 
-TEST_CASE(
-    "files: a second server on the folder is refused with the number of the first, until that has ended") {
+TEST_CASE("files: a second server in the folder is rejected with the first one's pid, until that exits") {
   const TempFolder folder;
   const auto second = open_files(folder);
   const std::string refusal = "the folder " + folder.path().string() + " is in use by process " +
@@ -208,7 +206,7 @@ TEST_CASE(
   CHECK(error_of(open_files(folder)->lock()) == refusal);
 }
 
-TEST_CASE("files: the lock of a process that was killed is free at once") {
+TEST_CASE("files: the lock of a killed process is free at once") {
   const TempFolder folder;
   const auto files = open_files(folder);
   int locked[2];
@@ -230,7 +228,7 @@ TEST_CASE("files: the lock of a process that was killed is free at once") {
   close(locked[1]);
 }
 
-TEST_CASE("files: a lock whose owner left no number is refused all the same") {
+TEST_CASE("files: a lock without its owner's pid is rejected as well") {
   const TempFolder folder;
   const auto first = open_files(folder);
   good(first->lock());
@@ -238,7 +236,7 @@ TEST_CASE("files: a lock whose owner left no number is refused all the same") {
   CHECK(error_of(open_files(folder)->lock()).find("in use by another process;") != std::string::npos);
 }
 
-TEST_CASE("files: a folder that is removed shows, and is taken up again when there is one") {
+TEST_CASE("files: a removed folder is detected, and its replacement is used") {
   const TempFolder folder;
   const std::string path = folder.file("data");
   fs::create_directory(path);
@@ -260,7 +258,7 @@ TEST_CASE("files: a folder that is removed shows, and is taken up again when the
   CHECK(good(files->list()) == Names{"f", "lock"});
 }
 
-TEST_CASE("files: a folder that is moved is still written, and its path is told to name another") {
+TEST_CASE("files: a moved folder is still written, and its path is reported to name another") {
   const TempFolder folder;
   fs::create_directory(folder.file("data"));
   const auto files = good(open_folder(folder.file("data")));

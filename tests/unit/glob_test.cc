@@ -70,7 +70,7 @@ bool plain_match(std::string_view p, std::string_view t, bool ignore_case) {
 
 }  // namespace
 
-TEST_CASE("glob_match: literals match themselves and nothing else") {
+TEST_CASE("glob_match: literals match only themselves") {
   CHECK(glob_match("", ""));
   CHECK(glob_match("abc", "abc"));
   CHECK_FALSE(glob_match("abc", "ab"));
@@ -79,7 +79,7 @@ TEST_CASE("glob_match: literals match themselves and nothing else") {
   CHECK_FALSE(glob_match("abc", "aBc"));
 }
 
-TEST_CASE("glob_match: a star takes any run, a question mark one byte") {
+TEST_CASE("glob_match: a star matches any run, a question mark one byte") {
   CHECK(glob_match("*", "anything"));
   CHECK(glob_match("a*", "a"));
   CHECK(glob_match("a**", "a"));
@@ -93,7 +93,7 @@ TEST_CASE("glob_match: a star takes any run, a question mark one byte") {
   CHECK_FALSE(glob_match("*?*?", "a"));
 }
 
-TEST_CASE("glob_match: an empty text matches the empty pattern and the single star only") {
+TEST_CASE("glob_match: an empty text matches only the empty pattern and the single star") {
   CHECK(glob_match("*", ""));
   CHECK_FALSE(glob_match("**", ""));
   CHECK_FALSE(glob_match("?", ""));
@@ -112,7 +112,7 @@ TEST_CASE("glob_match: classes, ranges and their negation") {
   CHECK(glob_match("[a^]", "^"));
 }
 
-TEST_CASE("glob_match: odd classes mean what they mean to Redis") {
+TEST_CASE("glob_match: odd classes have the meaning that Redis gives them") {
   CHECK(glob_match("[abc", "b"));
   CHECK(glob_match("[^", "x"));
   CHECK_FALSE(glob_match("[", "["));
@@ -121,7 +121,7 @@ TEST_CASE("glob_match: odd classes mean what they mean to Redis") {
   CHECK(glob_match("[\\", "\\"));
 }
 
-TEST_CASE("glob_match: a backslash takes the next byte as it is, and itself at the end") {
+TEST_CASE("glob_match: a backslash makes the next byte literal, and itself at the end") {
   CHECK(glob_match("a\\*b", "a*b"));
   CHECK_FALSE(glob_match("a\\*b", "axb"));
   CHECK(glob_match("\\[a]", "[a]"));
@@ -136,21 +136,21 @@ TEST_CASE("glob_match: case is ignored where asked, but not for a byte escaped i
   CHECK_FALSE(glob_match("[\\A]", "a", true));
 }
 
-TEST_CASE("glob_match: bytes of every value are matched") {
+TEST_CASE("glob_match: every byte value is matched") {
   CHECK(glob_match("a\0*"sv, "a\0b"sv));
   CHECK_FALSE(glob_match("a\0c"sv, "a\0b"sv));
   CHECK(glob_match("[\x80-\xff]", "\xc3"));
   CHECK(glob_match("?", "\xff"));
 }
 
-TEST_CASE("glob_match: a pattern of many stars takes no more than pattern times text") {
+TEST_CASE("glob_match: a pattern of many stars takes at most pattern times text steps") {
   std::string pattern;
   for (int i = 0; i < 500; ++i) pattern += "a*";
   CHECK_FALSE(glob_match(pattern + "b", std::string(20'000, 'a')));
   CHECK(glob_match(pattern + "b", std::string(20'000, 'a') + "b"));
 }
 
-TEST_CASE("glob_match: beyond the steps allowed nothing matches, and they are counted") {
+TEST_CASE("glob_match: beyond the allowed steps nothing matches, and the steps are counted") {
   const std::string pattern = "*" + std::string(40, '?') + "b*";
   GlobSteps steps{.allowed = 40'000};
   CHECK(glob_match(pattern, std::string(1'000, 'a') + "b", steps));
@@ -164,7 +164,7 @@ TEST_CASE("glob_match: beyond the steps allowed nothing matches, and they are co
   CHECK_FALSE(glob_match("*[" + std::string(1'000, 'x') + "a]", std::string(20, 'b') + "a", classes));
 }
 
-TEST_CASE("glob_match: without free steps, none of a long text is looked at beyond those allowed") {
+TEST_CASE("glob_match: without free steps, a long text is read only as far as the allowed steps") {
   const std::string text(1'000'000, 'a');
   for (const std::string pattern : {"*?b", "*[b]", "*\\b", "*a?aaab*", "*aaaaaaaaaab*"}) {
     CAPTURE(pattern);
@@ -174,7 +174,7 @@ TEST_CASE("glob_match: without free steps, none of a long text is looked at beyo
   }
 }
 
-TEST_CASE("glob_match: the steps that a match takes are enough for it, one fewer are not") {
+TEST_CASE("glob_match: the steps counted for a match suffice, one fewer does not") {
   GlobSteps plenty{.allowed = 10'000, .free = 0};
   const std::string pattern = "a?c*[x-z]*end?";
   const std::string text = "abc,no,no,yes,the end.";
@@ -185,7 +185,7 @@ TEST_CASE("glob_match: the steps that a match takes are enough for it, one fewer
   CHECK_FALSE(glob_match(pattern, text, few));
 }
 
-TEST_CASE("glob_match: a pattern longer than the steps there are is not looked at") {
+TEST_CASE("glob_match: a pattern longer than the remaining steps is not read") {
   GlobSteps steps{.allowed = 1024, .free = 0};
   CHECK(glob_match(std::string(1023, '*') + "a", "a", steps));
   steps.taken = 0;
@@ -193,7 +193,7 @@ TEST_CASE("glob_match: a pattern longer than the steps there are is not looked a
   CHECK(steps.taken == 0);
 }
 
-TEST_CASE("glob_match: plain bytes behind a star are searched for, 32 at a step, or stand at the end") {
+TEST_CASE("glob_match: plain bytes behind a star are searched 32 at a step, or compared with the end") {
   const std::string text = std::string(32'000, 'x') + "lock:7";
   GlobSteps steps{.free = 0};
   CHECK(glob_match("*lock:*", text, steps));
@@ -206,7 +206,7 @@ TEST_CASE("glob_match: plain bytes behind a star are searched for, 32 at a step,
   CHECK(steps.taken < 520);  // the pattern's own 16,000 bytes
 }
 
-TEST_CASE("glob_match: usual patterns take none of the steps that are counted") {
+TEST_CASE("glob_match: usual patterns use none of the counted steps") {
   GlobSteps steps;
   CHECK(glob_match("job:*:lock:?", "job:12345678:lock:1", steps));
   CHECK(glob_match("*[0-9]*", "order:7:items", steps));
@@ -214,14 +214,14 @@ TEST_CASE("glob_match: usual patterns take none of the steps that are counted") 
   CHECK(steps.taken == 0);
 }
 
-TEST_CASE("glob_match: a plain pattern takes no more steps than the text has bytes") {
+TEST_CASE("glob_match: a plain pattern takes at most as many steps as the text has bytes") {
   GlobSteps none{.allowed = 0};
   CHECK(glob_match("abc?e", "abcde", none));
   CHECK(glob_match("a*", "abcde", none));
   CHECK_FALSE(glob_match("abcdf", "abcde", none));
 }
 
-TEST_CASE("glob_match: agrees with a plain recursive matcher where texts repeat themselves") {
+TEST_CASE("glob_match: agrees with a plain recursive matcher on repetitive texts") {
   const uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);

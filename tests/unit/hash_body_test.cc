@@ -65,7 +65,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("hash body: random changes leave what a map holds, and bytes() as if it were made anew") {
+TEST_CASE("hash body: after random changes it equals a map, and bytes() equals a new body's") {
   std::mt19937 dice(1);
   HashBody body(kSeed);
   Fields model;
@@ -90,7 +90,7 @@ TEST_CASE("hash body: random changes leave what a map holds, and bytes() as if i
   CHECK(body.bytes() == anew.bytes());
 }
 
-TEST_CASE("hash body: emptied, it counts no more than a new one") {
+TEST_CASE("hash body: an emptied body counts no more bytes than a new one") {
   HashBody body(kSeed);
   fill(body, 0, 100);
   for (int i = 0; i < 100; ++i) body.erase("field" + std::to_string(i));
@@ -98,7 +98,7 @@ TEST_CASE("hash body: emptied, it counts no more than a new one") {
   CHECK(body.bytes() == HashBody(kSeed).bytes());
 }
 
-TEST_CASE("hash body: the order is the same for the same fields, however they came") {
+TEST_CASE("hash body: the order depends on the fields, not on the order of insertion") {
   HashBody forth(kSeed);
   HashBody back(kSeed);
   fill(forth, 0, 1000);
@@ -109,7 +109,7 @@ TEST_CASE("hash body: the order is the same for the same fields, however they ca
   CHECK(order[0] == order[1]);
 }
 
-TEST_CASE("hash body: a scan meets each field once, in steps of at least the count") {
+TEST_CASE("hash body: a scan returns each field once, in steps of at least the count") {
   HashBody body(kSeed);
   fill(body, 0, 1000);
   for (const size_t count : {1U, 2U, 10U, 999U, 1000U, 1001U}) {
@@ -128,7 +128,7 @@ TEST_CASE("hash body: a scan meets each field once, in steps of at least the cou
   }
 }
 
-TEST_CASE("hash body: a scan meets every field that is there all the time") {
+TEST_CASE("hash body: a scan returns every field that exists throughout") {
   HashBody body(kSeed);
   fill(body, 0, 500);
   std::set<std::string> met;
@@ -143,7 +143,7 @@ TEST_CASE("hash body: a scan meets every field that is there all the time") {
   for (int i = 0; i < 500; ++i) CHECK(met.contains("field" + std::to_string(i)));
 }
 
-TEST_CASE("hash body: a copy is equal and goes its own way") {
+TEST_CASE("hash body: a copy is equal and independent") {
   HashBody body(kSeed);
   fill(body, 0, 300);
   const auto copy = body.copy();
@@ -156,7 +156,7 @@ TEST_CASE("hash body: a copy is equal and goes its own way") {
   CHECK(body.find("field2") == "2");
 }
 
-TEST_CASE("hash value: it is packed up to the limit of fields, and for good a body beyond it") {
+TEST_CASE("hash value: packed up to the limit of fields; beyond it a body, for good") {
   World w;
   CHECK(w.set("h", {"a", "1"}) == 1);
   CHECK(w.set("h", {"b", "2", "a", "3"}) == 1);
@@ -170,7 +170,7 @@ TEST_CASE("hash value: it is packed up to the limit of fields, and for good a bo
   CHECK(!w.find("h"));
 }
 
-TEST_CASE("hash value: it is packed up to the limit of a field's or value's size") {
+TEST_CASE("hash value: packed up to the limit of a field's or value's size") {
   World w;
   CHECK(w.set("h", {"four", "four"}) == 1);
   CHECK(w.type("h") == EntryType::kHash);
@@ -180,7 +180,7 @@ TEST_CASE("hash value: it is packed up to the limit of a field's or value's size
   CHECK(w.type("g") == EntryType::kBigHash);
 }
 
-TEST_CASE("hash value: a limit that has become lower holds from the next change on") {
+TEST_CASE("hash value: a lowered limit applies from the next change on") {
   World w;
   w.set("h", {"a", "1", "b", "2"});
   w.s.config.limits.hash_packed_entries = 1;
@@ -189,7 +189,7 @@ TEST_CASE("hash value: a limit that has become lower holds from the next change 
   CHECK(w.type("h") == EntryType::kBigHash);
 }
 
-TEST_CASE("hash value: used_bytes() follows a hash as it grows, is overwritten and goes") {
+TEST_CASE("hash value: used_bytes() follows a hash as it grows, is overwritten and is removed") {
   World w;
   const uint64_t tables = [&] {  // those of the first key stay
     w.set("h", {"a", "1"});
@@ -210,7 +210,7 @@ TEST_CASE("hash value: used_bytes() follows a hash as it grows, is overwritten a
   CHECK(w.keys().used_bytes() == tables);
 }
 
-TEST_CASE("hash value: a body goes to another key without being copied, over any value") {
+TEST_CASE("hash value: a body moves to another key without a copy, over any value") {
   for (const bool over_hash : {false, true}) {
     World w;
     w.set("from", {"a", "1", "b", "2", "c", "3"});
@@ -230,7 +230,7 @@ TEST_CASE("hash value: a body goes to another key without being copied, over any
   }
 }
 
-TEST_CASE("hash value: the deadline stays, also one far away, and a large key's") {
+TEST_CASE("hash value: the deadline is kept, also a distant one and that of a large key") {
   for (const int64_t ttl : {int64_t{100}, kMaxTtlMs}) {
     for (const size_t key_size : {3U, 1023U, 1024U}) {
       World w;

@@ -49,7 +49,7 @@ std::string heard(Conn& c) {
 
 }  // namespace
 
-TEST_CASE("pub/sub: a message is sent by channel and by each pattern, in each protocol's own form") {
+TEST_CASE("pub/sub: a message is sent by channel and by each pattern, in the form of each protocol") {
   World w;
   Conn& two = w.open(2);
   Conn& three = w.open(3);
@@ -66,7 +66,7 @@ TEST_CASE("pub/sub: a message is sent by channel and by each pattern, in each pr
   CHECK(w.fx.dirty.size() == 2);
 }
 
-TEST_CASE("pub/sub: of the patterns all are found that may match, each once and in their order") {
+TEST_CASE("pub/sub: finds all patterns that may match, each once and in their order") {
   World w;
   Conn& c = w.open(3);
   for (const char* pattern : {"*", "**", "?b", "[a-c]b", "\\ab", "ab", "a*", "b*", "", "z"}) {
@@ -89,7 +89,7 @@ TEST_CASE("pub/sub: of the patterns all are found that may match, each once and 
   CHECK(told("") == " * ");
 }
 
-TEST_CASE("pub/sub: who has unsubscribed from all leaves nothing in the index") {
+TEST_CASE("pub/sub: a client that unsubscribed from all leaves nothing in the index") {
   World w;
   Conn& a = w.open(2);
   Conn& b = w.open(2);
@@ -104,7 +104,7 @@ TEST_CASE("pub/sub: who has unsubscribed from all leaves nothing in the index") 
   CHECK(w.s.pubsub.empty());
 }
 
-TEST_CASE("tracking: a reader is told once of a change, and the key is forgotten with it") {
+TEST_CASE("tracking: a reader gets one message for a change, and the key is forgotten with it") {
   World w;
   Conn& c = w.open(3);
   start_tracking(w.t, c, {});
@@ -122,7 +122,8 @@ TEST_CASE("tracking: a reader is told once of a change, and the key is forgotten
   CHECK_FALSE(w.s.tracking.active());
 }
 
-TEST_CASE("tracking: beyond the most keys one is forgotten, and its reader told; at it none is") {
+TEST_CASE(
+    "tracking: above the limit of keys one is forgotten and its reader informed; at the limit none is") {
   World w;
   w.s.config.limits.tracking_keys = 2;
   Conn& c = w.open(3);
@@ -135,7 +136,7 @@ TEST_CASE("tracking: beyond the most keys one is forgotten, and its reader told;
   CHECK(w.s.tracking.readers.size() == 2);
 }
 
-TEST_CASE("tracking: BCAST tells once a turn what changed, and forgets it with its last client") {
+TEST_CASE("tracking: BCAST sends the changes once a loop iteration, and ends with its last client") {
   World w;
   Conn& c = w.open(3);
   ClientTracking wanted;

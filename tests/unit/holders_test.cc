@@ -35,7 +35,7 @@ void end(LeaseTable& leases, const std::string& id, LeaseState state) {
 
 }  // namespace
 
-TEST_CASE("lock body: the tightest capacity is known with and without any one holder") {
+TEST_CASE("lock body: the tightest capacity is found with and without any one holder") {
   OwnerCounts counts;
   LockBody body(counts);
   const Holder* shared = body.add(holder("shared", 1, kShared, 30));
@@ -50,7 +50,7 @@ TEST_CASE("lock body: the tightest capacity is known with and without any one ho
   body.check_invariants();
 }
 
-TEST_CASE("lock body: FENCE may make tokens equal, and no holder is lost by it") {
+TEST_CASE("lock body: FENCE may make tokens equal, and no holder is lost") {
   OwnerCounts counts;
   LockBody body(counts);
   const Holder* a = body.add(holder("a", 1, kShared, 10));
@@ -65,7 +65,7 @@ TEST_CASE("lock body: FENCE may make tokens equal, and no holder is lost by it")
   CHECK(body.size() == 0);
 }
 
-TEST_CASE("lock body: listeners are counted as attachments come and go") {
+TEST_CASE("lock body: listeners are counted as attachments are added and removed") {
   OwnerCounts counts;
   LockBody body(counts);
   const Holder* h = body.add(holder("a", 1, kShared, 10));
@@ -81,7 +81,7 @@ TEST_CASE("lock body: listeners are counted as attachments come and go") {
   CHECK(body.listeners() == 0);
 }
 
-TEST_CASE("lock body: an owner is known to hold until its last hold has gone, by itself or with its lock") {
+TEST_CASE("lock body: an owner counts as holder until its last hold ends, alone or with its lock") {
   OwnerCounts counts;
   LockBody one(counts);
   const Holder* a = one.add(holder("a", 1, kShared, 10));
@@ -97,9 +97,7 @@ TEST_CASE("lock body: an owner is known to hold until its last hold has gone, by
   CHECK_FALSE(counts.any("b"));
 }
 
-TEST_CASE(
-    "timers: they fire by time, then kind, then the order of arming; a changed or cancelled one keeps "
-    "out") {
+TEST_CASE("timers: they fire by time, then kind, then order of arming; changed or cancelled ones do not") {
   Timers timers;
   TestTimer late(TimerKind::kKeyChange, 5);
   TestTimer wait(TimerKind::kWaitEnd, 3);
@@ -120,7 +118,7 @@ TEST_CASE(
   CHECK(timers.size() == 0);
 }
 
-TEST_CASE("tokens: each stripe grows by itself, above the floor, and to a hint that is larger") {
+TEST_CASE("tokens: each stripe grows independently, above the floor, and to a larger hint") {
   Tokens tokens(100);
   const Key a{"a", 1};
   CHECK(tokens.next(a, 0, 600).value == 101);
@@ -136,7 +134,7 @@ TEST_CASE("tokens: each stripe grows by itself, above the floor, and to a hint t
   CHECK(tokens.ahead_keys() == 0);
 }
 
-TEST_CASE("tokens: beyond the limit a token counts for its key alone, before, at and after the limit") {
+TEST_CASE("tokens: above the limit a token is counted for its key alone: below, at and above the limit") {
   Tokens tokens(100);
   const Key a{"a", 1};
   const Key b{"b", 1};
@@ -157,7 +155,7 @@ TEST_CASE("tokens: beyond the limit a token counts for its key alone, before, at
   CHECK(tokens.issued(true).ahead == std::vector<AheadToken>{{"a", 2002}, {"b", 5001}});
 }
 
-TEST_CASE("tokens: a key's own counter ends when the clock has caught up with it, and no token goes back") {
+TEST_CASE("tokens: a key's own counter ends when the clock reaches it, and no token decreases") {
   Tokens tokens(100);
   const Key a{"a", 1};
   CHECK(tokens.next(a, 2000, 1000).value == 2000);
@@ -168,7 +166,7 @@ TEST_CASE("tokens: a key's own counter ends when the clock has caught up with it
   CHECK(tokens.largest() == 2002);
 }
 
-TEST_CASE("tokens: where too many keys are ahead a hint is no longer followed, and a raise still is") {
+TEST_CASE("tokens: with too many keys ahead a hint is ignored, and a raise is still accepted") {
   Tokens tokens(100);
   std::vector<std::string> names;
   for (size_t i = 0; i < Tokens::kMaxAhead + 2; ++i) names.push_back("key " + std::to_string(i));
@@ -189,7 +187,7 @@ TEST_CASE("tokens: where too many keys are ahead a hint is no longer followed, a
   CHECK(tokens.next(key(0), 0, 8999).value > 5000);
 }
 
-TEST_CASE("tokens: what has to be on disk of single keys changes once a minute of tokens") {
+TEST_CASE("tokens: the persisted counters of single keys change once per minute of tokens") {
   Tokens tokens(100);
   const Key a{"a", 1};
   tokens.next(a, 2000, 1000);
@@ -207,7 +205,7 @@ TEST_CASE("tokens: what has to be on disk of single keys changes once a minute o
   CHECK(again.ahead_serial() == 1);
 }
 
-TEST_CASE("tokens: a long key has no counter of its own, before, at and after the limit") {
+TEST_CASE("tokens: a long key has no counter of its own: below, at and above the limit") {
   Tokens tokens(100);
   for (const size_t size :
        {Tokens::kMaxAheadKeyBytes - 1, Tokens::kMaxAheadKeyBytes, Tokens::kMaxAheadKeyBytes + 1}) {
@@ -216,8 +214,7 @@ TEST_CASE("tokens: a long key has no counter of its own, before, at and after th
   }
 }
 
-TEST_CASE(
-    "lease table: the outcomes of the newest leases are remembered, one below, at and above the limit") {
+TEST_CASE("lease table: keeps the outcomes of the newest leases, one below, at and above the limit") {
   LeaseTable leases(3);
   for (const char* id : {"a", "b", "c"}) end(leases, id, LeaseState::kConfirmed);
   CHECK(leases.outcome("a") != nullptr);
@@ -227,7 +224,7 @@ TEST_CASE(
   CHECK(leases.outcome("d")->state == LeaseState::kCancelled);
 }
 
-TEST_CASE("lease table: an id that is used again has no outcome meanwhile, and then its new one") {
+TEST_CASE("lease table: a reused id has no outcome until its new lease ends") {
   LeaseTable leases(2);
   end(leases, "a", LeaseState::kConfirmed);
   auto again = std::make_unique<LiveLease>();

@@ -83,7 +83,7 @@ std::string patched(std::string bytes, size_t at, std::string_view with) {
 
 }  // namespace
 
-TEST_CASE("journal file: what was framed comes back in its order, with number and sequences") {
+TEST_CASE("journal file: frames are read in their order, with number and sequences") {
   const Scanned scanned = scan(sample().bytes);
   CHECK(scanned.payloads == sample().payloads);
   CHECK(scanned.number == kNumber);
@@ -92,7 +92,7 @@ TEST_CASE("journal file: what was framed comes back in its order, with number an
   CHECK(scanned.verdict.offset == sample().bytes.size());
 }
 
-TEST_CASE("journal file: the bytes are the ones that the grammar says") {
+TEST_CASE("journal file: the bytes are those of the grammar") {
   std::string file;
   append_journal_head(file, 0x0102, 3);
   CHECK(file.substr(0, 35) ==
@@ -108,14 +108,14 @@ TEST_CASE("journal file: the bytes are the ones that the grammar says") {
                                                  static_cast<char>(crc >> 24U)});
 }
 
-TEST_CASE("journal file: a head alone is clean and has no frames") {
+TEST_CASE("journal file: a file with only a head is clean and has no frames") {
   const Scanned scanned = scan(Journal({}).bytes);
   CHECK(scanned.payloads.empty());
   CHECK(scanned.next_sequence == kFirst);
   CHECK(scanned.verdict.state == JournalState::kClean);
 }
 
-TEST_CASE("journal file: cut at any byte, the whole frames are there and the rest is torn") {
+TEST_CASE("journal file: cut at any byte, the whole frames are read and the rest is torn") {
   const Journal& journal = sample();
   for (size_t size = 0; size < journal.bytes.size(); ++size) {
     INFO("cut at " << size);
@@ -130,7 +130,7 @@ TEST_CASE("journal file: cut at any byte, the whole frames are there and the res
 }
 
 TEST_CASE(
-    "journal file: any bit flipped in a frame that others follow is damage, where it is and up to where") {
+    "journal file: a bit flipped in a frame before others is damage, reported with its start and end") {
   const Journal& journal = sample();
   for (size_t at = kJournalHeadBytes; at < journal.ends[journal.payloads.size() - 1]; ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
@@ -149,7 +149,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "journal file: any bit flipped in the last frame cannot be told from a crash, and only that one goes") {
+    "journal file: a bit flipped in the last frame looks like a crash, and only that frame is dropped") {
   const Journal& journal = sample();
   const size_t last = journal.payloads.size() - 1;
   for (size_t at = journal.ends[last]; at < journal.bytes.size(); ++at) {
@@ -164,7 +164,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("journal file: any bit flipped in the head is damage at its start, never a newer version") {
+TEST_CASE("journal file: a bit flipped in the head is damage at its start, never a newer version") {
   const Journal& journal = sample();
   for (size_t at = 0; at < kJournalHeadBytes; ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
@@ -180,7 +180,7 @@ TEST_CASE("journal file: any bit flipped in the head is damage at its start, nev
   }
 }
 
-TEST_CASE("journal file: a file that a crash left as zeroes, or as less than a head, is torn at 0") {
+TEST_CASE("journal file: a file that a crash left as zeroes, or shorter than a head, is torn at 0") {
   for (const size_t size : {size_t{0}, size_t{1}, kJournalHeadBytes, size_t{512}, size_t{4096}}) {
     const Scanned scanned = scan(std::string(size, '\0'));
     CHECK(scanned.verdict.state == JournalState::kTorn);
@@ -199,7 +199,7 @@ TEST_CASE("journal file: zeroes or garbage behind the last frame are torn") {
   }
 }
 
-TEST_CASE("journal file: a later version is named, also where its head is longer or there is no more") {
+TEST_CASE("journal file: a newer version is named, also where its head is longer or ends the file") {
   CHECK(scan("HOLDFAST JOURNAL 2\n").verdict.state == JournalState::kNewer);
   const Scanned scanned = scan("HOLDFAST JOURNAL 10\nwhatever a head then has, and then some frames");
   CHECK(scanned.verdict.state == JournalState::kNewer);
@@ -212,7 +212,7 @@ TEST_CASE("journal file: a later version is named, also where its head is longer
   }
 }
 
-TEST_CASE("journal file: a frame that is missing, doubled or out of order is damage where it shows") {
+TEST_CASE("journal file: a missing, duplicate or reordered frame is damage at its place") {
   for (const uint64_t sequence : {kFirst + 2, kFirst, kFirst - 1, uint64_t{0}, UINT64_MAX}) {
     Journal journal({"first"});
     append_frame(journal.bytes, sequence, "second");
@@ -226,7 +226,7 @@ TEST_CASE("journal file: a frame that is missing, doubled or out of order is dam
   }
 }
 
-TEST_CASE("journal file: a piece cut out of the middle is damage, wherever it begins and ends") {
+TEST_CASE("journal file: a piece removed from the middle is damage, wherever it begins and ends") {
   const Journal& journal = sample();
   const size_t last = journal.ends[journal.payloads.size() - 1];  // the frame that has to stay
   for (size_t from = 0; from < last; from += 3) {
@@ -240,7 +240,7 @@ TEST_CASE("journal file: a piece cut out of the middle is damage, wherever it be
   }
 }
 
-TEST_CASE("journal file: an older journal kept as a value does not turn a torn tail into damage") {
+TEST_CASE("journal file: an older journal stored as a value does not turn a torn tail into damage") {
   std::string older;
   append_journal_head(older, kNumber - 1, kFirst - 2);
   append_frame(older, kFirst - 2, "old");
@@ -251,8 +251,7 @@ TEST_CASE("journal file: an older journal kept as a value does not turn a torn t
   CHECK(scanned.verdict.state == JournalState::kTorn);
 }
 
-TEST_CASE(
-    "journal file: heads made to deceive cost a few rounds over the file, and then it counts as damaged") {
+TEST_CASE("journal file: forged heads cost a few passes over the file, and then it counts as damaged") {
   std::string bait;
   const size_t frame = begin_frame(bait);
   REQUIRE(end_frame(bait, frame, UINT64_MAX / 2));
@@ -271,7 +270,7 @@ TEST_CASE(
   CHECK(verdict.next_offset == 0);
 }
 
-TEST_CASE("journal file: a frame is made behind whatever is in the buffer, and many in one") {
+TEST_CASE("journal file: a frame is appended behind the content of the buffer, and many in one") {
   std::string out = "sent before";
   const size_t before = out.size();
   append_journal_head(out, kNumber, kFirst);

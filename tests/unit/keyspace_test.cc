@@ -48,7 +48,7 @@ TEST_CASE("entry: a 35-byte key with a 40-byte owner takes 112 bytes, expiry, to
   CHECK(table <= 15);
 }
 
-TEST_CASE("entry: keys and values of every size around the limits of a block come back whole") {
+TEST_CASE("entry: keys and values of all sizes around the limits of a block are read back whole") {
   PagePool pages;
   Keyspace keys(1, pages);
   for (const size_t key_size : {0U, 1U, 1022U, 1023U, 1024U, 5000U}) {
@@ -68,7 +68,7 @@ TEST_CASE("entry: keys and values of every size around the limits of a block com
   }
 }
 
-TEST_CASE("entry: the ttl last given is kept exactly, below, at and above 32 bits, and for ever") {
+TEST_CASE("entry: the last ttl is kept exactly, below, at and above 32 bits, and without an end") {
   PagePool pages;
   Keyspace keys(1, pages);
   Keyspace::Found f = put(keys, "key", "owner");
@@ -87,7 +87,7 @@ TEST_CASE("entry: the ttl last given is kept exactly, below, at and above 32 bit
   CHECK(keys.timed() == 0);
 }
 
-TEST_CASE("keyspace: random changes agree with a map, and the memory comes back") {
+TEST_CASE("keyspace: random changes agree with a map, and all memory is freed") {
   const uint64_t seed = 7;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -119,7 +119,7 @@ TEST_CASE("keyspace: random changes agree with a map, and the memory comes back"
   CHECK(keys.size() == 0);
 }
 
-TEST_CASE("keyspace: a scan meets every key that stays, while others come and go and the tables grow") {
+TEST_CASE("keyspace: a scan returns every key that stays, while other keys change and the tables grow") {
   PagePool pages;
   Keyspace keys(3, pages);
   for (int i = 0; i < 5000; ++i) put(keys, "stays:" + std::to_string(i), "v");
@@ -135,9 +135,7 @@ TEST_CASE("keyspace: a scan meets every key that stays, while others come and go
   for (int i = 0; i < 5000; ++i) REQUIRE(met.contains("stays:" + std::to_string(i)));
 }
 
-TEST_CASE(
-    "keyspace: a table that is saved in parts is handed over once and as it was, whatever changes "
-    "between") {
+TEST_CASE("keyspace: a table saved in parts is saved once and as it was, whatever changes in between") {
   for (const size_t number : {255U, 256U, 257U, 700U}) {
     CAPTURE(number);
     PagePool pages;
@@ -175,7 +173,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("keyspace: taking it apart comes to an end and gives everything back") {
+TEST_CASE("keyspace: its removal in steps ends and frees everything") {
   PagePool pages;
   Keyspace keys(1, pages);
   for (int i = 0; i < 20000; ++i)

@@ -81,7 +81,7 @@ class Parrot final : public LeaseStore {
 
 }  // namespace
 
-TEST_CASE("lease: confirmed documents stay for ever, with the etags that are told") {
+TEST_CASE("lease: confirmed documents have no expiry, and the returned etags are theirs") {
   MemoryStore store;
   {
     Lease lease = Leases(store).lease(kThree);
@@ -101,7 +101,7 @@ TEST_CASE("lease: confirmed documents stay for ever, with the etags that are tol
   CHECK(all_for_ever(store));
 }
 
-TEST_CASE("lease: cancelled documents are gone, and the lease is over") {
+TEST_CASE("lease: a cancel removes the documents and ends the lease") {
   MemoryStore store;
   Lease lease = Leases(store).lease(kThree);
   lease.cancel();
@@ -112,7 +112,7 @@ TEST_CASE("lease: cancelled documents are gone, and the lease is over") {
   CHECK_THROWS_AS(lease.renew(), Cancelled);
 }
 
-TEST_CASE("lease: what is destroyed or replaced unconfirmed is cancelled") {
+TEST_CASE("lease: a lease destroyed or replaced before its confirm is cancelled") {
   MemoryStore store;
   Lease lease = Leases(store).lease(kThree);
   lease = Leases(store).lease({{"d", ""}});
@@ -123,7 +123,7 @@ TEST_CASE("lease: what is destroyed or replaced unconfirmed is cancelled") {
   CHECK_THROWS_AS(Leases(store).lease({{"d", ""}}), Collision);
 }
 
-TEST_CASE("lease: a collision tells all keys in its way, and leaves nothing of its own") {
+TEST_CASE("lease: a collision returns all keys in its way, and leaves no document of its own") {
   MemoryStore store;
   store.put("a");
   store.put("c");
@@ -138,7 +138,7 @@ TEST_CASE("lease: a collision tells all keys in its way, and leaves nothing of i
   CHECK(store.stored().at("a").value == "foreign");
 }
 
-TEST_CASE("lease: what a collision could not remove goes with its ttl, and is told") {
+TEST_CASE("lease: documents that a collision could not remove expire, and are reported") {
   MemoryStore store;
   store.put("c");
   store.fail_at(3, Failure::kThrowsBefore, 100);
@@ -153,7 +153,7 @@ TEST_CASE("lease: what a collision could not remove goes with its ttl, and is to
   CHECK(store.stored().at("a").ttl.has_value());
 }
 
-TEST_CASE("lease: a store that fails at any step of a grant has nothing of it afterwards") {
+TEST_CASE("lease: a store that fails at any step of a grant keeps no document") {
   for (const Failure how : kFailures) {
     for (int64_t step = 0; step < 3; ++step) {
       CAPTURE(step);
@@ -172,7 +172,7 @@ TEST_CASE("lease: a store that fails at any step of a grant has nothing of it af
   }
 }
 
-TEST_CASE("lease: where a remove throws, the other documents are removed all the same") {
+TEST_CASE("lease: where a remove throws, the other documents are removed as well") {
   for (int64_t step = 0; step < 3; ++step) {
     MemoryStore store;
     Lease lease = Leases(store).lease(kThree);
@@ -183,7 +183,7 @@ TEST_CASE("lease: where a remove throws, the other documents are removed all the
   }
 }
 
-TEST_CASE("lease: a cancel that fails is in doubt, and may be tried again") {
+TEST_CASE("lease: a cancel that fails is in doubt, and may be retried") {
   MemoryStore store;
   Lease lease = Leases(store).lease(kThree);
   store.fail_at(1, Failure::kSaysBefore);
@@ -197,7 +197,7 @@ TEST_CASE("lease: a cancel that fails is in doubt, and may be tried again") {
   CHECK(store.stored().empty());
 }
 
-TEST_CASE("lease: a confirm that fails at any step is in doubt; again it succeeds, or it is cancelled") {
+TEST_CASE("lease: a confirm that fails at any step is in doubt; a retry succeeds, or it is cancelled") {
   for (const Failure how : kFailures) {
     for (int64_t step = 0; step < 3; ++step) {
       for (const bool again : {true, false}) {
@@ -219,7 +219,7 @@ TEST_CASE("lease: a confirm that fails at any step is in doubt; again it succeed
   }
 }
 
-TEST_CASE("lease: destroyed while a confirm is in doubt, nothing is left for ever") {
+TEST_CASE("lease: destroyed while a confirm is in doubt, it leaves no document without expiry") {
   MemoryStore store;
   {
     Lease lease = Leases(store).lease(kThree);
@@ -230,7 +230,7 @@ TEST_CASE("lease: destroyed while a confirm is in doubt, nothing is left for eve
   CHECK(store.stored().empty());
 }
 
-TEST_CASE("lease: a document that is gone or another's ends the lease, and the others are removed") {
+TEST_CASE("lease: a document that is missing or another's ends the lease, and the others are removed") {
   for (const bool renewing : {true, false}) {
     for (const bool overwritten : {true, false}) {
       MemoryStore store;
@@ -252,7 +252,7 @@ TEST_CASE("lease: a document that is gone or another's ends the lease, and the o
   }
 }
 
-TEST_CASE("lease: a confirm that loses one document and cannot remove another is not forgotten") {
+TEST_CASE("lease: a confirm that loses one document and cannot remove another reports it") {
   MemoryStore store;
   Lease lease = Leases(store).lease(kThree);
   store.lose("b");
@@ -266,7 +266,7 @@ TEST_CASE("lease: a confirm that loses one document and cannot remove another is
   CHECK(store.stored().empty());
 }
 
-TEST_CASE("lease: its time ends by the clock before the store's does, and then it is over for good") {
+TEST_CASE("lease: it expires by its clock before the store's ttl, and then for good") {
   Timed timed;
   Lease& lease = timed.lease;
   timed.now = {TimeMs{Timed::kEnd.count - 1}};
@@ -282,7 +282,7 @@ TEST_CASE("lease: its time ends by the clock before the store's does, and then i
   CHECK(timed.store.stored().empty());
 }
 
-TEST_CASE("lease: renewed, its time counts anew, for the ttl it was last given") {
+TEST_CASE("lease: a renewal starts the time again, with the ttl last given") {
   Timed timed;
   timed.now = {1500};
   timed.lease.renew();
@@ -328,7 +328,7 @@ TEST_CASE("lease: a confirm in doubt does not expire by time alone, a cancel doe
   }
 }
 
-TEST_CASE("lease: a renewal that is answered too late does not bring back what was told to be over") {
+TEST_CASE("lease: a late reply to a renewal does not revive a lease that was reported as over") {
   Parrot store;
   TimeMs now{1000};
   const std::shared_ptr<LeaseStore> place(std::shared_ptr<LeaseStore>(), &store);
@@ -339,7 +339,7 @@ TEST_CASE("lease: a renewal that is answered too late does not bring back what w
   CHECK(lease.is_expired());
 }
 
-TEST_CASE("lease: a grant that is answered too late is none") {
+TEST_CASE("lease: a grant with a late reply is no grant") {
   MemoryStore store;
   TimeMs now{1000};
   const std::shared_ptr<LeaseStore> place(std::shared_ptr<LeaseStore>(), &store);
@@ -351,7 +351,7 @@ TEST_CASE("lease: a grant that is answered too late is none") {
   CHECK(store.stored().empty());
 }
 
-TEST_CASE("lease: stores that remember leases tell how others ended one") {
+TEST_CASE("lease: stores that keep outcomes return how another client ended a lease") {
   Parrot store;
   Lease lease = Leases(store).lease(kThree);
   SUBCASE("confirmed") {
@@ -377,7 +377,7 @@ TEST_CASE("lease: stores that remember leases tell how others ended one") {
 }
 
 TEST_CASE(
-    "lease: 'confirmed' and 'cancelled' are success for who had asked for it, 'forgotten' is no answer") {
+    "lease: 'confirmed' and 'cancelled' are success for a repeated request, 'forgotten' is no reply") {
   Parrot store;
   Lease lease = Leases(store).lease(kThree);
   SUBCASE("confirm") {
@@ -399,7 +399,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("lease: answers that cannot be are a failure of the store") {
+TEST_CASE("lease: impossible replies are a failure of the store") {
   Parrot store;
   const auto refused = [&] { CHECK_THROWS_AS(Leases(store).lease(kThree), StoreError); };
   SUBCASE("no etag") { store.inserts.etag = 0; }
@@ -421,7 +421,7 @@ TEST_CASE("lease: a touch may change etags") {
   CHECK(lease.documents().at(2).etag == 9);
 }
 
-TEST_CASE("lease: wrong arguments are refused before the store is asked") {
+TEST_CASE("lease: wrong arguments are rejected before any request to the store") {
   MemoryStore store;
   Leases leases(store);
   CHECK_THROWS_AS(leases.lease({}), std::invalid_argument);

@@ -8,7 +8,7 @@
 namespace holdfast {
 
 TEST_CASE(
-    "line limit: the last line of a second is written, one more tells of the limit, the rest is counted") {
+    "line limit: the last line of a second is written, one more reports the limit, the rest is counted") {
   using Verdict = LineLimit::Verdict;
   LineLimit limit;
   for (uint64_t i = 0; i < LineLimit::kLines; ++i) REQUIRE(limit.take(5000) == Verdict::kWrite);
@@ -22,7 +22,7 @@ TEST_CASE(
   CHECK(limit.take(6000 - 1) == Verdict::kWrite);  // the clock went back
 }
 
-TEST_CASE("line limit: a text is one line of at most its bytes: before, at and after") {
+TEST_CASE("line limit: a text is one line of at most its bytes: below, at and above the limit") {
   const std::string longest(LineLimit::kBytes, 'x');
   CHECK(one_line(longest.substr(1)) == longest.substr(1));
   CHECK(one_line(longest) == longest);

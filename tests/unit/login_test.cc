@@ -55,7 +55,7 @@ struct Environment {
 
 }  // namespace
 
-TEST_CASE("login: every kind of address takes user and password, or the password alone") {
+TEST_CASE("login: every kind of address accepts user and password, or the password alone") {
   for (const char* scheme : {"holdfast://", "holdfasts://", "redis://", "rediss://", "quorum://"}) {
     CAPTURE(scheme);
     CHECK(logins(std::string(scheme) + "me:pw@h:1") == "me/pw");
@@ -67,12 +67,12 @@ TEST_CASE("login: every kind of address takes user and password, or the password
   CHECK(parse_place("holdfast://me:pw@h").servers.at(0).port == kDefaultPort);
 }
 
-TEST_CASE("login: what has a meaning in an address is percent-encoded in a password") {
+TEST_CASE("login: characters with a meaning in an address are percent-encoded in a password") {
   CHECK(logins("holdfast://m%3ae:a%40%3a%25%2C%2f%3F%26b@h") == "m:e/a@:%,/?&b");
   CHECK(logins("quorum://:a%2cb@h1,h2") == "/a,b /a,b");
 }
 
-TEST_CASE("login: behind quorum:// it is of all servers that have none of their own") {
+TEST_CASE("login: behind quorum:// it applies to all servers without one of their own") {
   CHECK(logins("quorum://me:pw@a,b,c") == "me/pw me/pw me/pw");
   CHECK(logins("quorum://me:pw@a,:other@b,c") == "me/pw /other me/pw");
   CHECK(logins("quorum://me:pw@a,redis://b,redis://:other@c") == "me/pw me/pw /other");
@@ -80,13 +80,13 @@ TEST_CASE("login: behind quorum:// it is of all servers that have none of their 
   CHECK(logins("quorum://a,you:x@b?user=me&password=pw") == "me/pw you/x");
 }
 
-TEST_CASE("login: behind the scheme of a server, or before a later one, it is of that server") {
+TEST_CASE("login: behind the scheme of a server, or before a later one, it applies to that server") {
   CHECK(logins("quorum://holdfast://me:pw@a,b") == "me/pw /");
   CHECK(logins("quorum://holdfasts://me:pw@a,b") == "me/pw /");
   CHECK(logins("quorum://a,me:pw@b,c") == "/ me/pw /");
 }
 
-TEST_CASE("login: a login that is not one is refused, and which servers it is for is clear") {
+TEST_CASE("login: an invalid login is rejected, and the servers of a valid one are unambiguous") {
   CHECK(refusal("holdfast://me@h").find("user:password@") != std::string::npos);
   CHECK(refusal("holdfast://:@h").find("user:password@") != std::string::npos);
   CHECK(refusal("holdfast://h?user=me").find("needs password=") != std::string::npos);
@@ -95,7 +95,7 @@ TEST_CASE("login: a login that is not one is refused, and which servers it is fo
   CHECK(refusal("holdfast://:p%4@h").find("two hexadecimal digits") != std::string::npos);
 }
 
-TEST_CASE("login: no error shows a password, nor a part of it, also where the address is wrong") {
+TEST_CASE("login: no error shows a password or a part of it, also where the address is wrong") {
   for (const char* text : {"holdfast://:secret@",
                            "holdfast://:secret@h:x",
                            "holdfast://me:secret@h,b",
@@ -148,7 +148,7 @@ TEST_CASE("login: an address without a sign of a password is shown as it is") {
   CHECK(shown_address("me:pw@a") == "...");
 }
 
-TEST_CASE("login: the environment's is for servers without one in the address") {
+TEST_CASE("login: the environment's login is for servers without one in the address") {
   {
     const Environment both("me", "p@w");
     CHECK(logins(open_place("holdfast://h")) == "me/p@w");
@@ -172,7 +172,7 @@ TEST_CASE("login: the environment's is for servers without one in the address") 
   CHECK(logins(open_place("holdfast://:own@h")) == "/own");
 }
 
-TEST_CASE("login: in the arguments of a process it is overwritten, whatever it has in it") {
+TEST_CASE("login: it is overwritten in the arguments of a process, whatever characters it has") {
   CHECK(hidden("holdfast://me:pw@h:7") == "holdfast://*****@h:7");
   CHECK(hidden("--servers=holdfast://:pw@h?timeout=5") == "--servers=holdfast://***@h?timeout=5");
   CHECK(hidden("holdfast://h?user=me&password=pw&timeout=5") ==
@@ -197,7 +197,7 @@ TEST_CASE("login: an address without a scheme has it at the same places, and it 
   CHECK(hidden("h:7379", true) == "h:7379");
 }
 
-TEST_CASE("login: a refusal of the login says what to do, other errors are as the server has them") {
+TEST_CASE("login: a rejected login says how to correct it, other errors keep the server's text") {
   for (const char* error : {"NOAUTH Authentication required.", "WRONGPASS invalid", "NOPERM this user",
                             "ERR AUTH <password> called without any password configured"}) {
     CHECK(is_login_refusal(error));

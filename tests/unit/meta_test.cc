@@ -50,13 +50,13 @@ std::string error_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("meta: what was written is read") {
+TEST_CASE("meta: reads back the written values") {
   Meta meta;
   CHECK(parse_meta(format_meta(sample()), meta).empty());
   CHECK(meta == sample());
 }
 
-TEST_CASE("meta: extremes and what is not known are read as they were written") {
+TEST_CASE("meta: extreme and unknown values are read as they were written") {
   Meta written = sample();
   written.token_reserve = 0;
   written.token_max = UINT64_MAX;
@@ -70,7 +70,7 @@ TEST_CASE("meta: extremes and what is not known are read as they were written") 
   }
 }
 
-TEST_CASE("meta: the text is the one that the grammar says") {
+TEST_CASE("meta: the text is that of the grammar") {
   CHECK(format_meta(sample()) ==
         sealed("version 3\nid 0123456789abcdef0123456789abcdef01234567\n"
                "token-reserve 18446744073709551615\ntoken-max 12\n"
@@ -80,7 +80,7 @@ TEST_CASE("meta: the text is the one that the grammar says") {
                "clock-ms -12\nhorizon-boot-ms 90000\njournal-sequence 22\nclean yes\n"));
 }
 
-TEST_CASE("meta: the first version, which says nothing of clocks, is read and keeps its form") {
+TEST_CASE("meta: the first version, which has no clocks, is read and keeps its form") {
   const std::string old = sealed(
       "version 1\nid 0123456789abcdef0123456789abcdef01234567\n"
       "token-reserve 18446744073709551615\ntoken-max 12\n"
@@ -114,7 +114,7 @@ TEST_CASE("meta: the second version, without the sequence of the journal, is rea
   CHECK(format_meta(meta) == old);
 }
 
-TEST_CASE("meta: cut at any byte it is refused, and nothing is taken from it") {
+TEST_CASE("meta: cut at any byte it is rejected, and no value is taken from it") {
   const std::string text = format_meta(sample());
   for (size_t size = 0; size < text.size(); ++size) {
     INFO("cut at " << size);
@@ -122,7 +122,7 @@ TEST_CASE("meta: cut at any byte it is refused, and nothing is taken from it") {
   }
 }
 
-TEST_CASE("meta: any bit flipped, it is refused, and nothing is taken from it") {
+TEST_CASE("meta: with any bit flipped it is rejected, and no value is taken from it") {
   const std::string text = format_meta(sample());
   for (size_t at = 0; at < text.size(); ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
@@ -134,8 +134,7 @@ TEST_CASE("meta: any bit flipped, it is refused, and nothing is taken from it") 
   }
 }
 
-TEST_CASE(
-    "meta: keys whose tokens are ahead make it the fourth version, and are read as they were written") {
+TEST_CASE("meta: keys with tokens ahead make it the fourth version, and are read as they were written") {
   Meta written = sample();
   written.version = kAheadMetaVersion;
   written.tokens_ahead = {{"", 7}, {std::string("a \n\0\xff", 5), UINT64_MAX}};
@@ -161,14 +160,14 @@ TEST_CASE(
   CHECK(changed("tokens-ahead 2", "tokens-ahead 1") == "line 13: clean is missing");
 }
 
-TEST_CASE("meta: a newer version is named, whatever follows it") {
+TEST_CASE("meta: a newer version is named, whatever text follows it") {
   CHECK(error_of("version 5\nwhatever\n") == "line 1: version 5, written by a newer version of Holdfast");
   CHECK(error_of(with("version 3", "version 4294967295")) ==
         "line 1: version 4294967295, written by a newer version of Holdfast");
   CHECK(error_of(with("version 3", "version 0")) == "line 1: unsupported version 0");
 }
 
-TEST_CASE("meta: the error says which line and what is wrong with it") {
+TEST_CASE("meta: the error names the line and its fault") {
   CHECK(error_of("") == "line 1: the file is empty");
   CHECK(error_of("version 1\nid 01") == "line 2: the file is incomplete");
   CHECK(error_of("version 1\nid 01\n") ==
@@ -185,7 +184,7 @@ TEST_CASE("meta: the error says which line and what is wrong with it") {
         "line 12: the last line is followed by more");
 }
 
-TEST_CASE("meta: a number has one way to be written") {
+TEST_CASE("meta: a number has exactly one valid spelling") {
   for (const char* number :
        {"012", "+12", "-12", "1e1", " 12", "12 ", "0x12", "", "18446744073709551616"}) {
     INFO("token-max " << number);

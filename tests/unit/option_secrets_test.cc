@@ -65,7 +65,7 @@ TEST_CASE("options: no error shows a password of the config file, also one witho
   CHECK(refusal({"--config", path.c_str()}).find("line 2 has no =") != std::string::npos);
 }
 
-TEST_CASE("options: passwords are overwritten in the arguments of the process, others are not") {
+TEST_CASE("options: passwords are overwritten in the arguments of the process, other arguments are not") {
   CHECK(hidden({"--requirepass", "secret", "--port", "7"}) == "--requirepass ****** --port 7");
   CHECK(hidden({"--requirepass=secret", "--dir", "d"}) == "--requirepass=****** --dir d");
   CHECK(hidden({"--user", "a on >b", "--tls-key-file-pass", "x"}) ==

@@ -28,13 +28,13 @@ PackedHashEditor three_fields() {
 
 }  // namespace
 
-TEST_CASE("packed hash: nothing is a hash without fields") {
+TEST_CASE("packed hash: an empty text is a hash without fields") {
   CHECK(PackedHash({}).size() == 0);
   CHECK(!PackedHash({}).find(""));
   CHECK(pairs_of({}).empty());
 }
 
-TEST_CASE("packed hash: fields come in the order in which they were set first") {
+TEST_CASE("packed hash: fields keep the order in which they were set first") {
   PackedHashEditor packed = three_fields();
   CHECK(!packed.set("a", "4"));
   CHECK(packed.set("d", "5"));
@@ -63,7 +63,7 @@ TEST_CASE("packed hash: fields of any size are found, before, at and after a siz
   CHECK(!PackedHash(packed.bytes()).find(std::string(126, 'f')));
 }
 
-TEST_CASE("packed hash: a field is not found in a value, nor by a part of it") {
+TEST_CASE("packed hash: a field is not found within a value, nor by a part of its name") {
   PackedHashEditor packed({});
   packed.set("field", "other");
   CHECK(!PackedHash(packed.bytes()).find("other"));
@@ -71,7 +71,7 @@ TEST_CASE("packed hash: a field is not found in a value, nor by a part of it") {
   CHECK(!PackedHash(packed.bytes()).find(std::string_view("field\0", 6)));
 }
 
-TEST_CASE("packed hash: erasing takes the field and leaves the order of the others") {
+TEST_CASE("packed hash: erasing removes the field and keeps the order of the others") {
   for (const auto& [field, left] :
        std::vector<std::pair<std::string, Pairs>>{{"a", {{"b", "2"}, {"c", "3"}}},
                                                   {"b", {{"a", "1"}, {"c", "3"}}},
@@ -83,7 +83,7 @@ TEST_CASE("packed hash: erasing takes the field and leaves the order of the othe
   }
 }
 
-TEST_CASE("packed hash: the last field leaves nothing behind") {
+TEST_CASE("packed hash: the removal of the last field leaves no bytes") {
   PackedHashEditor packed({});
   packed.set("", "");
   CHECK(pairs_of(packed.bytes()) == Pairs{{"", ""}});

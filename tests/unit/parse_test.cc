@@ -16,7 +16,7 @@ const std::string kHead = "ERR unknown command 'foo', with args beginning with: 
 
 }  // namespace
 
-TEST_CASE("parse_int: takes every int64 in its one spelling") {
+TEST_CASE("parse_int: accepts every int64 in its one spelling") {
   constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
   constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
   for (const int64_t value :
@@ -25,7 +25,7 @@ TEST_CASE("parse_int: takes every int64 in its one spelling") {
   }
 }
 
-TEST_CASE("parse_int: refuses every other spelling") {
+TEST_CASE("parse_int: rejects every other spelling") {
   using namespace std::string_view_literals;
   for (const std::string_view text : {""sv,
                                       "-"sv,
@@ -53,7 +53,7 @@ TEST_CASE("parse_int: refuses every other spelling") {
   }
 }
 
-TEST_CASE("parse_int_in: takes numbers before and at its bounds and none beyond") {
+TEST_CASE("parse_int_in: accepts numbers below and at its bounds and rejects those beyond") {
   CHECK_FALSE(parse_int_in("0", 1, 9));
   CHECK(parse_int_in("1", 1, 9) == 1);
   CHECK(parse_int_in("5", 1, 9) == 5);
@@ -62,7 +62,7 @@ TEST_CASE("parse_int_in: takes numbers before and at its bounds and none beyond"
   CHECK_FALSE(parse_int_in("x", 1, 9));
 }
 
-TEST_CASE("equals_ignore_case: folds ASCII letters and nothing else") {
+TEST_CASE("equals_ignore_case: folds only ASCII letters") {
   CHECK(equals_ignore_case("wAiT", "WAIT"));
   CHECK(equals_ignore_case("", ""));
   CHECK_FALSE(equals_ignore_case("WAIT", "WAITS"));
@@ -72,7 +72,7 @@ TEST_CASE("equals_ignore_case: folds ASCII letters and nothing else") {
   CHECK_FALSE(equals_ignore_case("\xc4", "\xe4"));
 }
 
-TEST_CASE("append_hex: two lower-case digits a byte, behind what is there") {
+TEST_CASE("append_hex: appends two lower-case digits a byte") {
   const std::vector<uint8_t> bytes = {0x00, 0x0f, 0xa0, 0xff};
   std::string text = "id:";
   append_hex(text, bytes);
@@ -107,7 +107,7 @@ TEST_CASE("unknown_command_text: shows a name and an argument up to the first NU
   CHECK(unknown({"foo\0bar"sv, "x\0y"sv, "\0"sv, "z"sv}) == kHead + "'x' '' 'z' ");
 }
 
-TEST_CASE("parse_float: takes what strtold takes, as a whole") {
+TEST_CASE("parse_float: accepts the numbers of strtold that fill the whole text") {
   CHECK(parse_float("5") == 5);
   CHECK(parse_float("+5") == 5);
   CHECK(parse_float("-.5") == -.5L);
@@ -122,7 +122,7 @@ TEST_CASE("parse_float: takes what strtold takes, as a whole") {
   CHECK(parse_float(std::string(5 * 1024 - 1, '0')) == 0);
 }
 
-TEST_CASE("parse_float: refuses all else") {
+TEST_CASE("parse_float: rejects all other texts") {
   using namespace std::string_view_literals;
   for (const std::string_view text :
        {""sv, " 5"sv, "5 "sv, "\t5"sv, "5\0"sv, "\0"sv, "5x"sv, "x"sv, "-"sv, "."sv, "1e"sv, "nan"sv,
@@ -133,7 +133,7 @@ TEST_CASE("parse_float: refuses all else") {
   CHECK(!parse_float(std::string(5 * 1024, '0')));
 }
 
-TEST_CASE("format_float: writes the number for people") {
+TEST_CASE("format_float: writes the number in a readable form") {
   CHECK(format_float(0) == "0");
   CHECK(format_float(-0.0L) == "0");
   CHECK(format_float(10) == "10");

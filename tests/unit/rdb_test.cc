@@ -110,7 +110,7 @@ std::string own_file() {
 
 }  // namespace
 
-TEST_CASE("rdb: what is written is read, in pieces of any size") {
+TEST_CASE("rdb: reads back its own output, in pieces of any size") {
   const std::string file = own_file();
   const std::string text = "0 k=v\n0 =" + std::string(70, 'a') + "b\n0 timed=-123456 @33000000000000\n" +
                            "15 h of 2\n f=1\n =" + std::string(20000, 'x') + "\n end\n";
@@ -136,7 +136,7 @@ TEST_CASE("rdb: a file of stock Redis is read, at once and byte by byte") {
   }
 }
 
-TEST_CASE("rdb: cut anywhere it is refused; with a byte flipped it is refused or says the same") {
+TEST_CASE("rdb: cut anywhere it is rejected; with a byte flipped it is rejected or has the same content") {
   for (const std::string_view hex : {kStock, kOtherTypes, kOtherTypesLarge}) {
     const std::string file = from_hex(hex);
     const std::string text = read(file, SIZE_MAX, true).text;
@@ -155,7 +155,7 @@ TEST_CASE("rdb: cut anywhere it is refused; with a byte flipped it is refused or
   }
 }
 
-TEST_CASE("rdb: other types are refused, or left out on request, in all their encodings") {
+TEST_CASE("rdb: other types are rejected, or skipped on request, in all their encodings") {
   for (const std::string_view hex : {kOtherTypes, kOtherTypesLarge}) {
     const std::string file = from_hex(hex);
     CHECK_FALSE(read(file).error.empty());
@@ -169,7 +169,7 @@ TEST_CASE("rdb: other types are refused, or left out on request, in all their en
   }
 }
 
-TEST_CASE("rdb: what a module keeps is refused, or left out on request, its keys and what is beside them") {
+TEST_CASE("rdb: module keys and module data are rejected, or skipped on request") {
   // Parts: a number below 0, one above, a float, a double, a text, and the end.
   const std::string parts = from_hex(
       "01812fffffffffffffff"
@@ -198,7 +198,7 @@ TEST_CASE("rdb: what a module keeps is refused, or left out on request, its keys
     CHECK_FALSE(read(file.substr(0, size), SIZE_MAX, true).error.empty());
 }
 
-TEST_CASE("rdb: a deadline of -1 is none, and one before 1970 is over, in either unit") {
+TEST_CASE("rdb: a deadline of -1 means none, and one before 1970 has passed, in either unit") {
   const auto with_deadline = [](const char* hex) {
     return read(with_crc("REDIS0010" + from_hex(hex) + from_hex("00016b0176ff"))).text;
   };
@@ -209,7 +209,8 @@ TEST_CASE("rdb: a deadline of -1 is none, and one before 1970 is over, in either
   CHECK(with_deadline("fdffffff7f") == "0 k=v @2147483647000\n");
 }
 
-TEST_CASE("rdb: a listpack is read at the bounds of each encoding of numbers and texts, and never cut") {
+TEST_CASE(
+    "rdb: a listpack is read at the bounds of each encoding of numbers and texts, rejected when cut") {
   std::string body;
   const auto add = [&](const std::string& element) {
     body += element;
@@ -257,7 +258,7 @@ TEST_CASE("rdb: a listpack is read at the bounds of each encoding of numbers and
   }
 }
 
-TEST_CASE("rdb: a listpack's element of 16383 bytes is closed by a length of three bytes") {
+TEST_CASE("rdb: a listpack's element of 16383 bytes ends with a length of three bytes") {
   for (const auto& [encoded, closing] :
        {std::pair{16382U, "7f fe"}, {16383U, "00 ff ff"}, {16384U, "01 80 80"}}) {
     CAPTURE(encoded);
@@ -277,7 +278,7 @@ TEST_CASE("rdb: a listpack's element of 16383 bytes is closed by a length of thr
 }
 
 TEST_CASE(
-    "rdb: a newer version, a wrong checksum and bytes behind the end are refused; no checksum is not") {
+    "rdb: a newer version, a wrong checksum and trailing bytes are rejected; no checksum is accepted") {
   std::string file = own_file();
   CHECK_FALSE(read(file + "x").error.empty());
   std::string bad = file;

@@ -32,7 +32,7 @@ std::string shown(const Argv& argv, const LeaseKeys& leases = kNoLeases) {
 
 }  // namespace
 
-TEST_CASE("redis script: a key's slot is that of its tag, as Redis Cluster has it") {
+TEST_CASE("redis script: a key's slot is that of its hash tag, as in Redis Cluster") {
   CHECK(hash_tag("{user1000}.following") == "user1000");
   CHECK(hash_tag("foo{}{bar}") == "foo{}{bar}");
   CHECK(hash_tag("foo{{bar}}zap") == "{bar");
@@ -59,7 +59,8 @@ TEST_CASE("redis script: each request becomes its script, with the key and its t
   CHECK(shown({}) == "plain");
 }
 
-TEST_CASE("redis script: a lease is named by its first key, and its later requests by those of its grant") {
+TEST_CASE(
+    "redis script: a lease is named by its first key, and its later requests by the keys of its grant") {
   CHECK(
       shown({"LEASE", "GRANT", "id", "100", "{t}a", "1", "b", "2"}) ==
       "lease_grant | holdfast:lease:{t}id {t}a holdfast:token:{t}{t}a b holdfast:token:{b}b | id 100 1 2");
@@ -73,7 +74,7 @@ TEST_CASE("redis script: a lease is named by its first key, and its later reques
   CHECK(shown({"LEASE", "CONFIRM", "other"}, leases).starts_with("NOLEASE "));
 }
 
-TEST_CASE("redis script: what Redis cannot do, or is no request, is told") {
+TEST_CASE("redis script: unsupported and unknown requests get an error") {
   for (const char* what : {"OWNED", "CHECK", ""})
     CHECK(shown({"LOCKS", what}).find("is not possible on Redis: ") != std::string::npos);
   CHECK(shown({"LEASE"}).find("is not possible on Redis: ") != std::string::npos);
@@ -85,7 +86,8 @@ TEST_CASE("redis script: what Redis cannot do, or is no request, is told") {
         "ERR wrong number of arguments for 'lease|grant' command");
 }
 
-TEST_CASE("redis script: LOCKS LIST is SCAN's options, and a cursor that names slot, node and SCAN's own") {
+TEST_CASE(
+    "redis script: LOCKS LIST takes SCAN's options and a cursor of slot, node and SCAN's own cursor") {
   const Translation first = translate({"LOCKS", "list", "0", "MATCH", "a*", "count", "1001"}, kNoLeases);
   REQUIRE(first.kind == Kind::kList);
   CHECK(first.call.script == "locks_list");
@@ -107,7 +109,7 @@ TEST_CASE("redis script: LOCKS LIST is SCAN's options, and a cursor that names s
   CHECK(shown({"LOCKS", "LIST"}) == "ERR wrong number of arguments for 'locks|list' command");
 }
 
-TEST_CASE("redis script: a LOCK that waits is attempts with LEFT, and how long they go on") {
+TEST_CASE("redis script: a waiting LOCK becomes attempts with LEFT until its deadline") {
   const auto lock =
       waiting_lock({"LOCK", "k", "me", "100", "LIMIT", "3", "WAIT", "50", "SESSION", "TOKEN", "7"});
   REQUIRE(lock);
@@ -122,7 +124,7 @@ TEST_CASE("redis script: a LOCK that waits is attempts with LEFT, and how long t
   CHECK_FALSE(waiting_lock({"BLPOP", "k", "me", "100", "WAIT", "5"}));
 }
 
-TEST_CASE("redis script: all scripts are in the program, whole, and named by their digest") {
+TEST_CASE("redis script: all scripts are part of the program, whole, and named by their digest") {
   const ScriptCall call{"lease_grant", {"a", "b"}, {"c"}};
   const std::string text = std::string(script_file("common")).append(script_file("lease_common")) +
                            std::string(script_file("lease_grant"));

@@ -59,7 +59,7 @@ TEST_CASE("redlock healing: a server without the hold gets LOCK with the owner, 
   }
 }
 
-TEST_CASE("redlock healing: a server that answers after the round is confirmed is healed all the same") {
+TEST_CASE("redlock healing: a server that replies after the round was confirmed is healed as well") {
   Renewing s;
   s.number(0, 1);
   s.number(1, 1);
@@ -82,7 +82,7 @@ TEST_CASE("redlock healing: a healed server counts for the round in which it gra
   CHECK(s.lock.valid_until().count == 3000 + 9898);
 }
 
-TEST_CASE("redlock healing: a refusal leaves the server out until the next renewal") {
+TEST_CASE("redlock healing: a rejection leaves the server out until the next renewal") {
   Renewing s;
   s.number(0, 1);
   s.number(1, 1);
@@ -100,7 +100,7 @@ TEST_CASE("redlock healing: a refusal leaves the server out until the next renew
   CHECK(s.held());
 }
 
-TEST_CASE("redlock healing: a refused LOCK leaves the round unconfirmed, and the hold lives on") {
+TEST_CASE("redlock healing: a rejected LOCK leaves the round unconfirmed, and the hold continues") {
   Renewing s;
   s.number(0, 1);
   s.lost(1);
@@ -111,7 +111,7 @@ TEST_CASE("redlock healing: a refused LOCK leaves the round unconfirmed, and the
   CHECK(s.lock.valid_until().count == 10898);
 }
 
-TEST_CASE("redlock healing: a server that is RECOVERING counts as not answering") {
+TEST_CASE("redlock healing: a server that is RECOVERING counts as silent") {
   Renewing s;
   s.number(0, 1);
   s.lost(1);
@@ -127,7 +127,7 @@ TEST_CASE("redlock healing: a server that is RECOVERING counts as not answering"
   CHECK(s.confirmed());
 }
 
-TEST_CASE("redlock healing: where a majority answers that it is without the hold, nothing is healed") {
+TEST_CASE("redlock healing: where a majority replies that it lacks the hold, nothing is healed") {
   for (const int64_t answer : {0, -1}) {
     Renewing s;
     s.number(0, 1);
@@ -138,8 +138,7 @@ TEST_CASE("redlock healing: where a majority answers that it is without the hold
   }
 }
 
-TEST_CASE(
-    "redlock healing: a server that answers late that it is without the hold makes a majority of them") {
+TEST_CASE("redlock healing: a late reply without the hold can complete a majority that lacks it") {
   Renewing s;
   s.number(0, 1);
   s.number(2, 0);
@@ -154,7 +153,7 @@ TEST_CASE(
   CHECK(s.renewal() == Outcome::kExpired);
 }
 
-TEST_CASE("redlock healing: five servers, of which two forget, heal both") {
+TEST_CASE("redlock healing: two of five servers that lost the hold are both healed") {
   RedlockConfig config = three_servers();
   config.servers = 5;
   config.quorum = 3;
@@ -178,7 +177,7 @@ TEST_CASE("redlock healing: five servers, of which two forget, heal both") {
   CHECK(s.lock.renewal()->ok());
 }
 
-TEST_CASE("redlock healing: a counted hold needs all servers, and heals the one that has room") {
+TEST_CASE("redlock healing: a counted hold needs all servers, and the server with room is healed") {
   RedlockConfig config = three_servers();
   config.quorum = 3;
   config.breach = 2;
@@ -199,7 +198,7 @@ TEST_CASE("redlock healing: a counted hold needs all servers, and heals the one 
     REQUIRE(s.lock.renewal());
     CHECK(s.lock.renewal()->ok());
   }
-  SUBCASE("it is full: the hold lives until its validity ends") {
+  SUBCASE("it is full: the hold lasts until its validity ends") {
     s.null(2);
     REQUIRE(s.lock.renewal());
     CHECK(s.lock.renewal()->outcome == Outcome::kBusy);
@@ -209,7 +208,7 @@ TEST_CASE("redlock healing: a counted hold needs all servers, and heals the one 
   }
 }
 
-TEST_CASE("redlock healing: with one server that is without the hold it is lost, and not acquired again") {
+TEST_CASE("redlock healing: with one server that lacks the hold it is lost, and not acquired again") {
   Script s(one_server());
   s.grant(0, 500);
   s.sent();
@@ -221,7 +220,7 @@ TEST_CASE("redlock healing: with one server that is without the hold it is lost,
   CHECK(s.sent().empty());
 }
 
-TEST_CASE("redlock healing: a renewal that only asks heals nothing") {
+TEST_CASE("redlock healing: a renewal that only queries heals nothing") {
   Renewing s;
   s.number(0, 1);
   s.number(1, 1);
@@ -246,7 +245,7 @@ TEST_CASE("redlock healing: nothing is healed after the release, and a healed se
   CHECK(s.sent().find("LOCK k A 10000") == std::string::npos);
 }
 
-TEST_CASE("redlock healing: nothing is healed once renewing has been stopped") {
+TEST_CASE("redlock healing: nothing is healed once renewal has stopped") {
   Renewing s;
   s.number(0, 1);
   s.number(2, 0);
@@ -256,7 +255,7 @@ TEST_CASE("redlock healing: nothing is healed once renewing has been stopped") {
   CHECK(s.held());
 }
 
-TEST_CASE("redlock healing: a grant that comes after the release is released") {
+TEST_CASE("redlock healing: a grant that arrives after the release is released") {
   Renewing s;
   s.number(0, 1);
   s.number(1, 1);
@@ -274,7 +273,7 @@ TEST_CASE("redlock healing: a grant that comes after the release is released") {
   CHECK(s.lock.settled());
 }
 
-TEST_CASE("redlock healing: a grant that comes in a later round does not count there") {
+TEST_CASE("redlock healing: a grant that arrives in a later round does not count there") {
   Renewing s;
   s.number(0, 1);
   s.number(1, 1);
@@ -289,7 +288,7 @@ TEST_CASE("redlock healing: a grant that comes in a later round does not count t
 }
 
 TEST_CASE(
-    "redlock healing: a LOCK for a shorter time that may still arrive keeps its server from counting") {
+    "redlock healing: a LOCK for a shorter time that is still under way keeps its server from counting") {
   Renewing s;
   s.number(0, 1);
   s.number(1, 1);
@@ -311,7 +310,7 @@ TEST_CASE(
   CHECK(s.confirmed());
 }
 
-TEST_CASE("redlock healing: a token too far ahead for a server is left out there") {
+TEST_CASE("redlock healing: a token too far ahead for a server is omitted there") {
   Renewing s;
   s.number(0, 1);
   s.number(1, 1);

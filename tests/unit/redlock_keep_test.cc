@@ -9,7 +9,7 @@
 namespace holdfast::client {
 
 TEST_CASE(
-    "redlock: a release before at_least is over is a RENEW to the rest of it; at it and after it, UNLOCK") {
+    "redlock: a release before at_least has passed is a RENEW for the rest; at its end and later, UNLOCK") {
   for (const int64_t past : {-1000, -1, 0, 1}) {
     Script s(three_servers());
     s.now = 1300;
@@ -39,7 +39,7 @@ TEST_CASE("redlock: at_least may be longer than the ttl") {
 }
 
 TEST_CASE(
-    "redlock: a release before at_least is over that no quorum confirms says why, and sends no UNLOCK") {
+    "redlock: a release before at_least has passed and without a quorum says why, and sends no UNLOCK") {
   for (const auto& [first, second, outcome] :
        {std::tuple(0, 0, Outcome::kExpired), {-1, 0, Outcome::kExpired}, {-2, -2, Outcome::kUnreachable}}) {
     Script s(three_servers());
@@ -54,7 +54,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("redlock: a grant that comes while the lock is kept for at_least is kept, too") {
+TEST_CASE("redlock: a grant that arrives while the lock is kept for at_least is kept, too") {
   Script s(three_servers());
   s.sent();
   const uint64_t late = s.asked(2);

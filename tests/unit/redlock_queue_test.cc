@@ -28,7 +28,7 @@ struct Waiting : Script {
 
 }  // namespace
 
-TEST_CASE("redlock queue: who is refused waits at the first server that answered, whoever that is") {
+TEST_CASE("redlock queue: a rejected client waits at the first server that replied, whichever that is") {
   Script first(three_servers(DurationMs{5000}));
   first.sent();
   first.null(0);
@@ -46,7 +46,7 @@ TEST_CASE("redlock queue: who is refused waits at the first server that answered
   CHECK(second.queueing());
 }
 
-TEST_CASE("redlock queue: where the first server has not answered, it gets a moment, and no longer") {
+TEST_CASE("redlock queue: a silent first server gets a short time to reply, and no longer") {
   Script s(three_servers(DurationMs{5000}));
   s.sent();
   s.null(2);
@@ -61,7 +61,7 @@ TEST_CASE("redlock queue: where the first server has not answered, it gets a mom
     s.lost(0);
     CHECK(s.sent().ends_with("1w:LOCK k B 10000 WAIT 5000 SESSION TOKEN 500"));
   }
-  SUBCASE("it stands still") {
+  SUBCASE("it is silent") {
     s.at(1009);
     CHECK(s.sent().empty());
     s.at(1010);
@@ -69,7 +69,8 @@ TEST_CASE("redlock queue: where the first server has not answered, it gets a mom
   }
 }
 
-TEST_CASE("redlock queue: the turn asks all with its owner and its token, and takes its own grant over") {
+TEST_CASE(
+    "redlock queue: at its turn a waiter sends LOCK with its token to all, and takes over its own grant") {
   Waiting s;
   s.now = 1900;
   s.lead();
@@ -83,7 +84,7 @@ TEST_CASE("redlock queue: the turn asks all with its owner and its token, and ta
   CHECK(s.ended == std::vector<uint64_t>{s.ticket});
 }
 
-TEST_CASE("redlock queue: whose turn it is asks again those that were not free yet, and then gives up") {
+TEST_CASE("redlock queue: at its turn a waiter retries the servers that were not free, and then stops") {
   Waiting s;
   s.lead();
   s.sent();
@@ -107,7 +108,8 @@ TEST_CASE("redlock queue: whose turn it is asks again those that were not free y
   CHECK(s.ended == std::vector<uint64_t>{s.ticket});
 }
 
-TEST_CASE("redlock queue: where the turn came in vain it waits at a server that has a holder, not there") {
+TEST_CASE(
+    "redlock queue: after a turn without the lock it waits at a server that has a holder, not there") {
   Waiting s;
   s.lead();
   s.grant(0, 700);
@@ -127,7 +129,7 @@ TEST_CASE("redlock queue: where the turn came in vain it waits at a server that 
     s.null(2);
     CHECK(s.sent().find("1w:LOCK k D 10000 WAIT") != std::string::npos);
   }
-  SUBCASE("nobody else refuses: the first one, as ever") {
+  SUBCASE("no other server rejects: it waits at the first one, as usual") {
     s.null(0);
     s.grant(1, 702);
     s.lost(2);
@@ -135,7 +137,7 @@ TEST_CASE("redlock queue: where the turn came in vain it waits at a server that 
   }
 }
 
-TEST_CASE("redlock queue: asked again, a server may grant") {
+TEST_CASE("redlock queue: a server that is asked again may grant") {
   Waiting s;
   s.lead();
   s.grant(0, 700);
@@ -147,7 +149,7 @@ TEST_CASE("redlock queue: asked again, a server may grant") {
   CHECK(s.unlocked().empty());
 }
 
-TEST_CASE("redlock queue: now and then it looks at the others, which may be enough") {
+TEST_CASE("redlock queue: a waiter sometimes tries the other servers, which may suffice") {
   Waiting s(DurationMs{0});
   const int64_t look = s.lock.next_deadline()->count;
   CHECK(look > 1000 + 10 * 100);
@@ -156,13 +158,13 @@ TEST_CASE("redlock queue: now and then it looks at the others, which may be enou
   CHECK(s.sent().empty());
   s.at(look);
   CHECK(s.sent() == "1:LOCK k C 10000 TOKEN 500|2:LOCK k C 10000 TOKEN 500");
-  SUBCASE("they are") {
+  SUBCASE("they suffice") {
     s.grant(1, 500);
     s.grant(2, 500);
     REQUIRE(s.held());
     CHECK(s.ended == std::vector<uint64_t>{s.ticket});
   }
-  SUBCASE("they are not: its place is kept") {
+  SUBCASE("they do not suffice: its place is kept") {
     s.grant(1, 500);
     s.null(2);
     CHECK(s.queueing());
@@ -170,7 +172,7 @@ TEST_CASE("redlock queue: now and then it looks at the others, which may be enou
     CHECK(s.ended.empty());
     CHECK(s.lock.next_deadline()->count > look + 1000);
   }
-  SUBCASE("its turn comes meanwhile") {
+  SUBCASE("its turn comes in the meantime") {
     s.grant(1, 500);
     s.lead();
     CHECK(s.unlocked() == "2C 1C 0C");
@@ -178,7 +180,7 @@ TEST_CASE("redlock queue: now and then it looks at the others, which may be enou
     s.grant(1, 700);
     CHECK(s.held());
   }
-  SUBCASE("the queue is lost meanwhile: it is an attempt as any other") {
+  SUBCASE("the queue is lost in the meantime: the attempt is like any other") {
     s.reply_to(s.ticket, {Reply::Kind::kLost, 0, "gone"});
     s.null(1);
     CHECK_FALSE(s.pausing());
@@ -188,7 +190,7 @@ TEST_CASE("redlock queue: now and then it looks at the others, which may be enou
   }
 }
 
-TEST_CASE("redlock queue: where the others are too few for a quorum, it does not look at them") {
+TEST_CASE("redlock queue: where the others are too few for a quorum, a waiter does not try them") {
   RedlockConfig config = three_servers(DurationMs{0});
   config.quorum = 3;
   Script s(config);
@@ -199,8 +201,7 @@ TEST_CASE("redlock queue: where the others are too few for a quorum, it does not
   CHECK(s.queueing());
 }
 
-TEST_CASE(
-    "redlock queue: a queue that is lost is left for the next server's, and the last one's for a pause") {
+TEST_CASE("redlock queue: after a lost queue it waits at the next server, after the last one in a pause") {
   Waiting s;
   s.reply_to(s.ticket, {Reply::Kind::kLost, 0, "gone"});
   CHECK(s.queueing());
@@ -211,7 +212,7 @@ TEST_CASE(
   CHECK(s.unlocked().empty());
 }
 
-TEST_CASE("redlock queue: the wait ends as the server says") {
+TEST_CASE("redlock queue: the wait ends with the error of the server") {
   Waiting s(DurationMs{500});
   s.now = 1500;
   s.reply_to(s.ticket, {Reply::Kind::kNull, 0, ""});
@@ -220,7 +221,7 @@ TEST_CASE("redlock queue: the wait ends as the server says") {
   CHECK(s.lock.settled());
 }
 
-TEST_CASE("redlock queue: a newcomer that may wait does not overtake the queue, one that may not tries") {
+TEST_CASE("redlock queue: a new client that may wait does not overtake the queue, one that may not tries") {
   for (const bool waits : {true, false}) {
     Script s(three_servers(waits ? std::optional(DurationMs{0}) : std::nullopt));
     s.null(0);
@@ -231,7 +232,7 @@ TEST_CASE("redlock queue: a newcomer that may wait does not overtake the queue, 
   }
 }
 
-TEST_CASE("redlock queue: where others are known to wait, it goes to the queue at once") {
+TEST_CASE("redlock queue: with known waiters it waits in the queue at once") {
   Script s(three_servers(DurationMs{0}), {}, true);
   CHECK(s.sent() == "0w:LOCK k A 10000 WAIT 0 SESSION TOKEN 500");
   s.lost(0);
@@ -240,7 +241,7 @@ TEST_CASE("redlock queue: where others are known to wait, it goes to the queue a
   CHECK(once.sent().starts_with("0:LOCK k A 10000 TOKEN 500"));
 }
 
-TEST_CASE("redlock queue: giving up leaves it") {
+TEST_CASE("redlock queue: cancelling leaves the queue") {
   Waiting s;
   s.lock.release(TimeMs{1000});
   CHECK(s.unlocked().empty());  // what it may just be given goes with the connection

@@ -56,7 +56,7 @@ TEST_CASE("redlock retry: attempt N-1 is followed by another, N is the last, the
   }
 }
 
-TEST_CASE("redlock retry: without a limit attempts go on, as before") {
+TEST_CASE("redlock retry: without a limit attempts continue as before") {
   Script s(one_server(DurationMs{0}));
   for (int attempt = 0; attempt < 1000; ++attempt) {
     s.lost(0);
@@ -65,7 +65,7 @@ TEST_CASE("redlock retry: without a limit attempts go on, as before") {
   }
 }
 
-TEST_CASE("redlock retry: a lock that others hold at each attempt is kTimeout, and the text counts them") {
+TEST_CASE("redlock retry: a lock held at each attempt is kTimeout, and the text counts the attempts") {
   RedlockConfig config = one_server(DurationMs{0});
   config.max_attempts = 2;
   config.queues = false;
@@ -89,7 +89,7 @@ TEST_CASE("redlock retry: the last attempt may succeed") {
   CHECK(s.held());
 }
 
-TEST_CASE("redlock retry: where a queue can be had, a wait in it is part of the attempt") {
+TEST_CASE("redlock retry: where a server has a queue, the wait in it is part of the attempt") {
   RedlockConfig config = one_server(DurationMs{0});
   config.max_attempts = 1;
   Script s(config);
@@ -100,7 +100,7 @@ TEST_CASE("redlock retry: where a queue can be had, a wait in it is part of the 
   CHECK(s.outcome() == Outcome::kUnreachable);
 }
 
-TEST_CASE("redlock retry: the wait's end comes before the limit of attempts") {
+TEST_CASE("redlock retry: the deadline of the wait precedes the limit of attempts") {
   RedlockConfig config = one_server(DurationMs{5});
   config.max_attempts = 100;
   Script s(config);
@@ -113,7 +113,7 @@ TEST_CASE("redlock retry: the wait's end comes before the limit of attempts") {
   CHECK(s.outcome() == Outcome::kUnreachable);
 }
 
-TEST_CASE("redlock retry: one attempt is one attempt, whatever the limit") {
+TEST_CASE("redlock retry: a single attempt is one attempt, whatever the limit") {
   RedlockConfig config = one_server();
   config.max_attempts = 5;
   Script s(config);
@@ -121,7 +121,7 @@ TEST_CASE("redlock retry: one attempt is one attempt, whatever the limit") {
   CHECK(s.over());
 }
 
-TEST_CASE("redlock retry: without backoff pauses are min_wait to max_wait at random") {
+TEST_CASE("redlock retry: without backoff a pause is random from min_wait to max_wait") {
   CHECK(pauses(one_server(DurationMs{0}), 3, least) == std::vector<int64_t>{10, 10, 10});
   CHECK(pauses(one_server(DurationMs{0}), 3, most) == std::vector<int64_t>{100, 100, 100});
 }
@@ -135,11 +135,11 @@ TEST_CASE("redlock retry: with backoff the limit of a pause grows by the factor 
   CHECK(pauses(growing(100, 100, 100), 3, most) == std::vector<int64_t>{100, 100, 100});
 }
 
-TEST_CASE("redlock retry: with backoff jitter is full: a pause may be none at all") {
+TEST_CASE("redlock retry: with backoff jitter is full: a pause may be 0 ms") {
   CHECK(pauses(growing(50, 2, 400), 4, least) == std::vector<int64_t>{0, 0, 0, 0});
 }
 
-TEST_CASE("redlock retry: after a wait in a queue the backoff begins anew") {
+TEST_CASE("redlock retry: after a wait in a queue the backoff starts again") {
   Script s(growing(50, 2, 400));
   s.dice = most;
   s.lost(0);
@@ -151,7 +151,7 @@ TEST_CASE("redlock retry: after a wait in a queue the backoff begins anew") {
   CHECK(s.lock.next_deadline()->count == 1050 + 50);
 }
 
-TEST_CASE("redlock retry: with no queue a quorum that is busy is tried again, and nobody gives way") {
+TEST_CASE("redlock retry: without a queue a busy quorum is tried again, and no waiter yields") {
   RedlockConfig config = three_servers(DurationMs{0});
   config.queues = false;
   Script s(config, {}, true);

@@ -19,7 +19,7 @@ TEST_CASE("redlock: LOCK goes to all servers with one owner, the mode and the cl
   CHECK(s.lock.owner().size() == 32);
 }
 
-TEST_CASE("redlock: a quorum of equal tokens holds in one round trip, without waiting for the rest") {
+TEST_CASE("redlock: a quorum of equal tokens holds after one round trip, without the other replies") {
   Script s(three_servers());
   s.sent();
   s.grant(2, 500);
@@ -31,7 +31,7 @@ TEST_CASE("redlock: a quorum of equal tokens holds in one round trip, without wa
   CHECK(s.sent().empty());
 }
 
-TEST_CASE("redlock: the validity counts from the sending of the LOCKs, less drift and 2 ms") {
+TEST_CASE("redlock: the validity counts from the sending of LOCK, less drift and 2 ms") {
   Script s(three_servers());
   s.now = 1300;
   s.take();
@@ -52,7 +52,7 @@ TEST_CASE("redlock: held before the validity's end, lost at it and after it, and
   }
 }
 
-TEST_CASE("redlock: a quorum that comes at the validity's end or after it is no lock") {
+TEST_CASE("redlock: a quorum that arrives at the end of the validity or later is no lock") {
   for (const int64_t past : {-1, 0, 1}) {
     RedlockConfig config = three_servers();
     config.ttl = {100};  // valid until 1097
@@ -65,7 +65,8 @@ TEST_CASE("redlock: a quorum that comes at the validity's end or after it is no 
   }
 }
 
-TEST_CASE("redlock: a server that has not answered by its timeout has refused, at it and not before") {
+TEST_CASE(
+    "redlock: a server that has not replied by its timeout counts as a rejection, at it and not before") {
   for (const int64_t past : {-1, 0, 1}) {
     Script s(three_servers());
     s.null(0);
@@ -75,7 +76,7 @@ TEST_CASE("redlock: a server that has not answered by its timeout has refused, a
   }
 }
 
-TEST_CASE("redlock: different tokens are raised to the largest by FENCE, where it was granted") {
+TEST_CASE("redlock: FENCE raises different tokens to the largest, at the servers that granted") {
   Script s(three_servers());
   s.sent();
   s.grant(0, 500);
@@ -89,7 +90,7 @@ TEST_CASE("redlock: different tokens are raised to the largest by FENCE, where i
   CHECK(s.lock.token() == 700);
 }
 
-TEST_CASE("redlock: FENCE begins only when no quorum of equal tokens can come any more") {
+TEST_CASE("redlock: FENCE starts only when no quorum of equal tokens is possible any more") {
   Script s(three_servers());
   s.sent();
   s.grant(0, 500);
@@ -100,7 +101,7 @@ TEST_CASE("redlock: FENCE begins only when no quorum of equal tokens can come an
   CHECK(s.lock.token() == 700);
 }
 
-TEST_CASE("redlock: a larger FENCE reply is no confirmation: fencing begins again with it") {
+TEST_CASE("redlock: a larger FENCE reply is no confirmation: fencing starts again with it") {
   Script s(three_servers());
   s.grant(0, 500);
   s.grant(1, 700);
@@ -114,7 +115,7 @@ TEST_CASE("redlock: a larger FENCE reply is no confirmation: fencing begins agai
   CHECK(s.lock.token() == 900);
 }
 
-TEST_CASE("redlock: a hold that FENCE finds gone counts no more") {
+TEST_CASE("redlock: a hold that FENCE reports as missing does not count any more") {
   Script s(three_servers());
   s.grant(0, 500);
   s.grant(1, 700);
@@ -125,7 +126,7 @@ TEST_CASE("redlock: a hold that FENCE finds gone counts no more") {
   CHECK(s.lock.result().servers[0].outcome == Outcome::kNotOwner);
 }
 
-TEST_CASE("redlock: a FENCE reply that is smaller than what was asked for is a refusal") {
+TEST_CASE("redlock: a FENCE reply that is smaller than the requested token is a rejection") {
   Script s(three_servers());
   s.grant(0, 500);
   s.grant(1, 700);
@@ -154,7 +155,7 @@ TEST_CASE("redlock: a number is no grant, and a grant is no confirmation") {
   CHECK_FALSE(waiting.held());
 }
 
-TEST_CASE("redlock: FENCE that is not answered by the server's timeout is lost, at it and not before") {
+TEST_CASE("redlock: FENCE without a reply by the server's timeout is lost, at it and not before") {
   for (const int64_t past : {-1, 0, 1}) {
     Script s(three_servers());
     s.grant(0, 500);
@@ -167,7 +168,7 @@ TEST_CASE("redlock: FENCE that is not answered by the server's timeout is lost, 
   }
 }
 
-TEST_CASE("redlock: a grant that comes while others are fenced is fenced too") {
+TEST_CASE("redlock: a grant that arrives during the fencing of other servers is fenced too") {
   Script s(three_servers());
   s.grant(0, 500);
   s.grant(1, 700);
@@ -183,8 +184,7 @@ TEST_CASE("redlock: a grant that comes while others are fenced is fenced too") {
   CHECK(s.held());
 }
 
-TEST_CASE(
-    "redlock: an attempt fails as soon as a quorum has become impossible, and is released everywhere") {
+TEST_CASE("redlock: an attempt fails as soon as a quorum is impossible, and is released everywhere") {
   Script s(three_servers());
   s.null(0);
   CHECK_FALSE(s.over());
@@ -194,7 +194,7 @@ TEST_CASE(
   CHECK(s.unlocked() == "2A 1A 0A");
 }
 
-TEST_CASE("redlock: a grant that comes after its attempt was given up is released") {
+TEST_CASE("redlock: a grant that arrives after the end of its attempt is released") {
   Script s(three_servers());
   s.null(0);
   s.null(1);
@@ -234,7 +234,7 @@ TEST_CASE(
   CHECK(s.sent() == "0:LOCK k B 10000 TOKEN 801|1:LOCK k B 10000 TOKEN 801|2:LOCK k B 10000 TOKEN 801");
 }
 
-TEST_CASE("redlock: what comes free ends the pause") {
+TEST_CASE("redlock: a released lock ends the pause") {
   RedlockConfig config = three_servers(DurationMs{5000});
   config.min_wait = {20};
   config.max_wait = {2000};
@@ -247,7 +247,7 @@ TEST_CASE("redlock: what comes free ends the pause") {
   CHECK((!s.pausing() || s.lock.next_deadline()->count <= s.now + 20));
 }
 
-TEST_CASE("redlock: a release that all servers tell of shortens the pause once") {
+TEST_CASE("redlock: a release that all servers report shortens the pause once") {
   RedlockConfig config = three_servers(DurationMs{10000});
   config.min_wait = {50};
   config.max_wait = {2000};
@@ -263,7 +263,7 @@ TEST_CASE("redlock: a release that all servers tell of shortens the pause once")
   CHECK(s.lock.next_deadline() == next);
 }
 
-TEST_CASE("redlock: attempts begin before the wait's end, not at it and not after it") {
+TEST_CASE("redlock: attempts start before the deadline, not at it and not after it") {
   for (const int64_t past : {-1, 0, 1}) {
     Script s(three_servers(DurationMs{60}));
     s.now = 1001;
@@ -276,13 +276,13 @@ TEST_CASE("redlock: attempts begin before the wait's end, not at it and not afte
   }
 }
 
-TEST_CASE("redlock: an attempt that is under way at the wait's end is finished") {
+TEST_CASE("redlock: an attempt that runs at the deadline is finished") {
   Script s(three_servers(DurationMs{60}));
   s.at(1500);
   s.take();
 }
 
-TEST_CASE("redlock: too few answers are kUnreachable, all errors kRefused with the text, otherwise kBusy") {
+TEST_CASE("redlock: too few replies are kUnreachable, all errors kRefused with the text, otherwise kBusy") {
   Script unreachable(three_servers());
   unreachable.lost(0);
   unreachable.lost(1);
@@ -299,7 +299,7 @@ TEST_CASE("redlock: too few answers are kUnreachable, all errors kRefused with t
   CHECK(busy.lock.result().servers.size() == 3);
 }
 
-TEST_CASE("redlock: errors that time does not mend end a wait at once, others do not") {
+TEST_CASE("redlock: permanent errors end a wait at once, other errors do not") {
   Script hopeless(three_servers(DurationMs{0}));
   hopeless.error(0, "ERR unknown command 'LOCK'");
   CHECK_FALSE(hopeless.over());
@@ -312,7 +312,7 @@ TEST_CASE("redlock: errors that time does not mend end a wait at once, others do
   CHECK(loading.pausing());
 }
 
-TEST_CASE("redlock: a deadlock ends the wait at once, by one server's word") {
+TEST_CASE("redlock: a deadlock reported by one server ends the wait at once") {
   Script s(three_servers(DurationMs{0}));
   s.error(1, "DEADLOCK deadlock detected: the owner would wait for itself; release its locks and retry");
   CHECK(s.over());
@@ -320,7 +320,7 @@ TEST_CASE("redlock: a deadlock ends the wait at once, by one server's word") {
   CHECK(s.unlocked() == "2A 1A 0A");
 }
 
-TEST_CASE("redlock: a hint too far ahead for a server is left out there") {
+TEST_CASE("redlock: a hint too far ahead for a server is omitted there") {
   Script s(three_servers());
   s.sent();
   s.error(1, "ERR token is further ahead than max-token-lead allows");
@@ -360,7 +360,7 @@ TEST_CASE("redlock: a renewal succeeds before the validity's end, not at it and 
   }
 }
 
-TEST_CASE("redlock: a renewal that failed says why, and the hold goes on until its validity ends") {
+TEST_CASE("redlock: a failed renewal says why, and the hold continues until its validity ends") {
   Script s(three_servers());
   s.take();
   s.lock.renew(TimeMs{1000}, {10000});
@@ -380,7 +380,7 @@ TEST_CASE("redlock: a renewal that failed says why, and the hold goes on until i
   CHECK(s.outcome() == Outcome::kExpired);
 }
 
-TEST_CASE("redlock: a renewal to a shorter time counts from when it is sent") {
+TEST_CASE("redlock: a renewal with a shorter time counts from its sending") {
   Script s(three_servers());
   s.take();
   s.lock.renew(TimeMs{1000}, {500});
@@ -417,7 +417,7 @@ TEST_CASE("redlock: a release waits for each server until its timeout, and no lo
   }
 }
 
-TEST_CASE("redlock: giving up an attempt releases it, giving up a pause has nothing to release") {
+TEST_CASE("redlock: cancelling an attempt releases it, cancelling a pause has nothing to release") {
   Script attempt(three_servers(DurationMs{0}));
   attempt.lock.release(TimeMs{1000});
   CHECK(attempt.unlocked() == "2A 1A 0A");
@@ -432,7 +432,7 @@ TEST_CASE("redlock: giving up an attempt releases it, giving up a pause has noth
   CHECK(pause.over());
 }
 
-TEST_CASE("redlock: the longest ttl is a ttl, and one that drift takes whole is refused") {
+TEST_CASE("redlock: the longest ttl is accepted, and one that the drift uses up is rejected") {
   RedlockConfig config = three_servers();
   config.ttl = {kMaxTtlMs};
   Script longest(config);
@@ -450,7 +450,7 @@ TEST_CASE("redlock: the longest ttl is a ttl, and one that drift takes whole is 
 
 // --- one server ---
 
-TEST_CASE("redlock: one server that refuses is one request, and kBusy") {
+TEST_CASE("redlock: a rejection by the only server takes one request, and is kBusy") {
   Script s(one_server());
   CHECK(s.sent() == "0:LOCK k A 10000 TOKEN 500");
   s.null(0);
@@ -458,7 +458,7 @@ TEST_CASE("redlock: one server that refuses is one request, and kBusy") {
   CHECK(s.sent().empty());
 }
 
-TEST_CASE("redlock: with one server the wait is the server's, and its grant is taken over") {
+TEST_CASE("redlock: with one server it waits in the server's queue, and takes its grant over") {
   Script s(one_server(DurationMs{5000}));
   s.now = 1010;
   s.sent();
@@ -477,7 +477,7 @@ TEST_CASE("redlock: with one server the wait is the server's, and its grant is t
   CHECK(s.ended == std::vector<uint64_t>{wait});
 }
 
-TEST_CASE("redlock: a take-over that is refused goes on waiting for what is left") {
+TEST_CASE("redlock: a rejected take-over waits on for the rest of the time") {
   Script s(one_server(DurationMs{5000}));
   s.null(0);
   const uint64_t wait = s.asked(0);
@@ -489,7 +489,7 @@ TEST_CASE("redlock: a take-over that is refused goes on waiting for what is left
   CHECK(s.ended == std::vector<uint64_t>{wait});
 }
 
-TEST_CASE("redlock: the server's wait ends as it says, or the server's timeout after it") {
+TEST_CASE("redlock: the server's wait ends by its reply, or by the server's timeout after it") {
   Script told(one_server(DurationMs{500}));
   told.null(0);
   told.now = 1500;
@@ -505,7 +505,7 @@ TEST_CASE("redlock: the server's wait ends as it says, or the server's timeout a
   }
 }
 
-TEST_CASE("redlock: waiting for ever has no deadline, and ends by release()") {
+TEST_CASE("redlock: a wait without end has no deadline, and ends by release()") {
   Script s(one_server(DurationMs{0}));
   s.sent();
   s.null(0);
@@ -517,7 +517,7 @@ TEST_CASE("redlock: waiting for ever has no deadline, and ends by release()") {
   CHECK(s.outcome() == Outcome::kCancelled);
 }
 
-TEST_CASE("redlock: a wait whose connection was lost is tried again after a pause") {
+TEST_CASE("redlock: a wait that lost its connection is tried again after a pause") {
   Script s(one_server(DurationMs{0}));
   s.null(0);
   s.lost(0);

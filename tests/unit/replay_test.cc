@@ -80,7 +80,7 @@ Recorded record(const Sample& sample) {
 
 }  // namespace
 
-TEST_CASE("journal: whether a turn has granted anything, or only ended what there was") {
+TEST_CASE("journal: it knows whether an iteration has granted, or only ended holds") {
   Engine engine(session_config());
   engine.keep_journal();
   Talker c(engine);
@@ -109,7 +109,7 @@ TEST_CASE("journal: whether a turn has granted anything, or only ended what ther
   CHECK_FALSE(grants({"FLUSHALL"}));
 }
 
-TEST_CASE("replay: the record of each kind gives the state that it was written for") {
+TEST_CASE("replay: the record of each kind gives the state that it describes") {
   for (const Sample& sample : samples()) {
     CAPTURE(sample.request[0]);
     const Recorded r = record(sample);
@@ -125,7 +125,7 @@ TEST_CASE("replay: the record of each kind gives the state that it was written f
   }
 }
 
-TEST_CASE("replay: records of any kind that are cut within the last of them are refused") {
+TEST_CASE("replay: records of any kind that are cut within the last one are rejected") {
   for (const Sample& sample : samples()) {
     const Recorded r = record(sample);
     for (size_t size = 0; size < r.records.size(); ++size) {
@@ -145,7 +145,7 @@ TEST_CASE("replay: records of any kind that are cut within the last of them are 
   }
 }
 
-TEST_CASE("replay: a flipped byte is an error, or gives a state that is whole in itself") {
+TEST_CASE("replay: a flipped byte is an error, or gives a consistent state") {
   simulation::Dice dice(3);
   for (const Sample& sample : samples()) {
     const Recorded r = record(sample);
@@ -165,7 +165,7 @@ TEST_CASE("replay: a flipped byte is an error, or gives a state that is whole in
   }
 }
 
-TEST_CASE("replay: a long session's records give the same keys, holds, leases and delays") {
+TEST_CASE("replay: the records of a long session give the same keys, holds, leases and delays") {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     CAPTURE(seed);
     Engine engine(session_config());
@@ -184,7 +184,7 @@ TEST_CASE("replay: a long session's records give the same keys, holds, leases an
   }
 }
 
-TEST_CASE("replay: done turn by turn beside a session, it keeps up with it") {
+TEST_CASE("replay: it equals the session after each loop iteration") {
   Engine engine(session_config());
   engine.keep_journal();
   RandomSession session(engine, 99);
@@ -196,7 +196,7 @@ TEST_CASE("replay: done turn by turn beside a session, it keeps up with it") {
   }
 }
 
-TEST_CASE("replay: does not ask what time it is; what is past comes back and ends with the first tick") {
+TEST_CASE("replay: does not read the clock; past deadlines are restored and expire with the first tick") {
   Engine engine(session_config());
   engine.keep_journal();
   Talker c(engine);
@@ -225,7 +225,7 @@ TEST_CASE("replay: does not ask what time it is; what is past comes back and end
   again.check_invariants();
 }
 
-TEST_CASE("replay: what no server writes is refused with its reason") {
+TEST_CASE("replay: records that no server writes are rejected with a reason") {
   const auto wrong = [](const std::string& records) {
     Engine engine(session_config());
     const std::string why = engine.replay(records, session_time(0));

@@ -46,7 +46,7 @@ std::string read(std::string_view bytes, size_t piece = std::string_view::npos, 
   return all + reader.error();
 }
 
-TEST_CASE("replies: each shape is read, in one piece and byte by byte") {
+TEST_CASE("replies: each type is read, in one piece and byte by byte") {
   const std::string_view bytes =
       "+OK\r\n-ERR no\r\n:-12\r\n$3\r\na\r\n\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n"
       "*3\r\n:1\r\n*2\r\n$1\r\na\r\n*1\r\n+b\r\n$-1\r\n:9223372036854775807\r\n";
@@ -56,7 +56,7 @@ TEST_CASE("replies: each shape is read, in one piece and byte by byte") {
     CHECK(read(bytes, piece) == expected);
 }
 
-TEST_CASE("replies: what is no reply ends the reading, with a reason") {
+TEST_CASE("replies: bytes that are no reply end the reading, with a reason") {
   CHECK(read(":1\r\nHTTP/1.1 400\r\n:2\r\n") == "1\nprotocol error, got \"H\" as reply type byte");
   CHECK(read(":x\r\n") != "");
   CHECK(read("*2\r\n:1\r\nx") == "protocol error, got \"x\" as reply type byte");
@@ -69,7 +69,7 @@ TEST_CASE("replies: what is no reply ends the reading, with a reason") {
   CHECK(reader.error() == why);
 }
 
-TEST_CASE("replies: more elements than the limit are refused when they are announced") {
+TEST_CASE("replies: more elements than the limit are rejected at their announcement") {
   const std::string refused = "a reply of more elements than anybody asks for";
   CHECK(read("*2147483647\r\n") == refused);
   CHECK(read("*1048577\r\n") == refused);
@@ -82,7 +82,7 @@ TEST_CASE("replies: more elements than the limit are refused when they are annou
   CHECK(read("*2\r\n:0\r\n:1\r\n*2\r\n:0\r\n:1\r\n", 1, {.elements = 3}) == "[0 1 ]\n[0 1 ]\n");
 }
 
-TEST_CASE("replies: more bytes than the limit are refused, whether they are announced or sent") {
+TEST_CASE("replies: more bytes than the limit are rejected, announced or sent") {
   const std::string refused = "a reply of more bytes than anybody asks for";
   const ReplyLimits limits{.bytes = 20};
   const std::string bulk = "$14\r\n01234567890123\r\n";
@@ -94,7 +94,7 @@ TEST_CASE("replies: more bytes than the limit are refused, whether they are anno
   CHECK(read(bulk + bulk, std::string_view::npos, limits) == "'01234567890123'\n'01234567890123'\n");
 }
 
-TEST_CASE("replies: a line without end is refused") {
+TEST_CASE("replies: a line without an end is rejected") {
   const std::string refused = "protocol error, a line without end";
   const ReplyLimits limits{.line_bytes = 8};
   CHECK(read("+1234567\r\n", 1, limits) == "+1234567\n");

@@ -61,7 +61,7 @@ TEST_CASE("Reply: integers of every size") {
   }
 }
 
-TEST_CASE("Reply: bulk strings hold any bytes, of any length, also none") {
+TEST_CASE("Reply: bulk strings hold any bytes, of any length, also 0") {
   const std::string binary("a\r\n\0\xff", 5);
   CHECK(written(2, [&](Reply& r) { r.bulk(binary); }) == "$5\r\n" + binary + "\r\n");
   CHECK(written(2, [](Reply& r) { r.bulk({}); }) == "$0\r\n\r\n");
@@ -69,13 +69,13 @@ TEST_CASE("Reply: bulk strings hold any bytes, of any length, also none") {
   CHECK(written(2, [&](Reply& r) { r.bulk(large); }) == "$1048576\r\n" + large + "\r\n");
 }
 
-TEST_CASE("Reply: an error is one line, whatever it quotes") {
+TEST_CASE("Reply: an error is one line, whatever text it quotes") {
   CHECK(written(2, [](Reply& r) { r.error("ERR a\r\nb\n"); }) == "-ERR a  b \r\n");
   CHECK(written(2, [](Reply& r) { r.error("\r\n"); }) == "-  \r\n");
   CHECK(written(2, [](Reply& r) { r.error(""); }) == "-\r\n");
 }
 
-TEST_CASE("Reply: an error's length has a limit") {
+TEST_CASE("Reply: the length of an error is limited") {
   constexpr size_t kMost = Reply::kMaxErrorBytes;
   for (const size_t size : {kMost - 1, kMost, kMost + 1, 10 * kMost}) {
     const std::string shown(size < kMost ? size : kMost, 'e');
@@ -83,7 +83,7 @@ TEST_CASE("Reply: an error's length has a limit") {
   }
 }
 
-TEST_CASE("Reply: replies follow one another in the buffer, and an error leaves those before it alone") {
+TEST_CASE("Reply: replies follow one another in the buffer, and an error keeps those before it") {
   const std::string all = written(2, [](Reply& r) {
     r.array(2);
     r.bulk("a\r\nb");

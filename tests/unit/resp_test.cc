@@ -102,7 +102,7 @@ TEST_CASE("RequestParser: a frame's arguments are views into the caller's bytes"
   }
 }
 
-TEST_CASE("RequestParser: pipelined requests of both kinds come out in order, one a call") {
+TEST_CASE("RequestParser: pipelined requests of both kinds are returned in order, one a call") {
   const std::string stream = frame({"A", "1"}) + "b  2\r\n" + frame({"C"}) + "\nd\n" + frame({"E", ""});
   const std::vector<Request> expected = {{"A", "1"}, {"b", "2"}, {"C"}, {}, {"d"}, {"E", ""}};
   CHECK(feed(stream).requests == expected);
@@ -121,7 +121,7 @@ TEST_CASE("RequestParser: a stream split at any byte, or at all of them, gives t
   }
 }
 
-TEST_CASE("RequestParser: every prefix of a frame asks for more, and never for more than the frame") {
+TEST_CASE("RequestParser: every prefix of a frame needs more bytes, and never more than the frame") {
   const std::string bytes = frame({"SET", "key", std::string(300, 'x')});
   for (size_t size = 0; size < bytes.size(); ++size) {
     const Limits limits;
@@ -144,11 +144,11 @@ TEST_CASE("RequestParser: a count of zero or below is an empty request") {
   }
 }
 
-TEST_CASE("RequestParser: like Redis it does not look at the byte behind a CR, nor behind an argument") {
+TEST_CASE("RequestParser: as in Redis, it ignores the byte behind a CR and behind an argument") {
   CHECK(only("*1\rX$4\rYPINGzz") == Request{"PING"});
 }
 
-TEST_CASE("RequestParser: lengths that are not Redis's strict integers break the stream") {
+TEST_CASE("RequestParser: lengths that are no strict integers of Redis are a protocol error") {
   for (const char* n : {"+1", "01", " 1", "1 ", "-0", "", "-", "1e3", "0x1", "\n1", "9223372036854775808",
                         "18446744073709551617", "99999999999999999999999"}) {
     CAPTURE(n);
@@ -160,7 +160,7 @@ TEST_CASE("RequestParser: lengths that are not Redis's strict integers break the
   CHECK(error_of("*2\r\n$1\r\na\r\n$-9223372036854775808\r\n") == "invalid bulk length");
 }
 
-TEST_CASE("RequestParser: what stands where an argument should begin is named once its line is there") {
+TEST_CASE("RequestParser: a byte that stands for an argument's $ is named once its line is complete") {
   CHECK(error_of("*1\r\nfoo\r\n") == "expected '$', got 'f'");
   CHECK(error_of("*1\r\n*1\r\n") == "expected '$', got '*'");
   CHECK(error_of("*2\r\n$1\r\na\r\n:1\r\n") == "expected '$', got ':'");
@@ -171,7 +171,7 @@ TEST_CASE("RequestParser: what stands where an argument should begin is named on
   CHECK(feed("*1\r\nfoo").error.empty());
 }
 
-TEST_CASE("RequestParser: a broken stream stays broken") {
+TEST_CASE("RequestParser: after a protocol error each call returns the same error") {
   const Limits limits;
   RequestParser parser(limits);
   REQUIRE(parser.parse("*x\r\n") == Status::kBroken);
@@ -180,13 +180,13 @@ TEST_CASE("RequestParser: a broken stream stays broken") {
   CHECK(parser.argv().empty());
 }
 
-TEST_CASE("RequestParser: requests before a broken one are given") {
+TEST_CASE("RequestParser: requests before a broken one are returned") {
   const Outcome outcome = feed(frame({"A"}) + "*1\r\n$x\r\n");
   CHECK(outcome.requests == std::vector<Request>{{"A"}});
   CHECK(outcome.error == "invalid bulk length");
 }
 
-TEST_CASE("RequestParser: inline words undo their quotes as sdssplitargs does") {
+TEST_CASE("RequestParser: inline words are unquoted as by sdssplitargs") {
   CHECK(only("PING\r\n") == Request{"PING"});
   CHECK(only("  set \t k  v \r\n") == Request{"set", "k", "v"});
   CHECK(only("e \"a\\x41\\n\\r\\t\\b\\a\\\\\\q\\\"\"\n") == Request{"e", "aA\n\r\t\b\a\\q\""});
@@ -201,7 +201,7 @@ TEST_CASE("RequestParser: inline words undo their quotes as sdssplitargs does") 
   CHECK(only("a" + kNul + "b\n") == Request{"a" + kNul + "b"});
 }
 
-TEST_CASE("RequestParser: unbalanced quotes break the stream") {
+TEST_CASE("RequestParser: unbalanced quotes are a protocol error") {
   for (const char* line :
        {"e \"a", "e 'a", "e \"a\"b", "e 'a'b", "e \"a\\", "e \"a\\\"", "e 'a\\'", "\"", "a'", "\"a\"'b'"}) {
     CAPTURE(line);
@@ -209,7 +209,7 @@ TEST_CASE("RequestParser: unbalanced quotes break the stream") {
   }
 }
 
-TEST_CASE("RequestParser: the limit of an inline line holds before, at and after it") {
+TEST_CASE("RequestParser: the limit of an inline line applies below, at and above it") {
   Limits limits;
   limits.inline_bytes = 16;
   for (const size_t size : {15U, 16U}) {
@@ -222,7 +222,7 @@ TEST_CASE("RequestParser: the limit of an inline line holds before, at and after
   CHECK(error_of(std::string(16, 'x') + "\r\n", limits) == "too big inline request");
 }
 
-TEST_CASE("RequestParser: the limit of a frame's length line holds before, at and after it") {
+TEST_CASE("RequestParser: the limit of a frame's length line applies below, at and above it") {
   Limits limits;
   limits.inline_bytes = 16;
   for (const size_t size : {15U, 16U}) {
@@ -238,7 +238,7 @@ TEST_CASE("RequestParser: the limit of a frame's length line holds before, at an
         "too big bulk count string");
 }
 
-TEST_CASE("RequestParser: the limit of arguments holds before, at and after it") {
+TEST_CASE("RequestParser: the limit of arguments applies below, at and above it") {
   Limits limits;
   limits.arguments = 3;
   CHECK(feed(frame({"a", "b"}), {}, limits).requests.size() == 1);
@@ -251,7 +251,7 @@ TEST_CASE("RequestParser: the limit of arguments holds before, at and after it")
   CHECK(feed("*1048577\r\n").error == "invalid multibulk length");
 }
 
-TEST_CASE("RequestParser: the limit of an argument's size holds before, at and after it") {
+TEST_CASE("RequestParser: the limit of an argument's size applies below, at and above it") {
   Limits limits;
   limits.bulk_bytes = 100;
   CHECK(feed(frame({std::string(99, 'x')}), {}, limits).requests.size() == 1);
@@ -261,7 +261,7 @@ TEST_CASE("RequestParser: the limit of an argument's size holds before, at and a
   CHECK(feed("*1\r\n$536870913\r\n").error == "invalid bulk length");
 }
 
-TEST_CASE("RequestParser: a large argument tells at once how many bytes it needs") {
+TEST_CASE("RequestParser: a large argument reports at once how many bytes it needs") {
   const std::string large(9'000'000, 'L');
   const std::string bytes = frame({"SET", "k", large});
   const std::string_view view = bytes;
@@ -275,7 +275,7 @@ TEST_CASE("RequestParser: a large argument tells at once how many bytes it needs
   CHECK(parser.argv()[2] == large);
 }
 
-TEST_CASE("RequestParser: a request of very many arguments may come in small pieces") {
+TEST_CASE("RequestParser: a request of very many arguments may arrive in small pieces") {
   Request request;
   for (int i = 0; i < 100'000; ++i) request.push_back(std::to_string(i));
   const std::string bytes = frame(request);
@@ -292,7 +292,7 @@ TEST_CASE("RequestParser: a request of very many arguments may come in small pie
   CHECK(copy_of(parser) == Request{"PING"});
 }
 
-TEST_CASE("RequestParser: random bytes never crash it, and its verdict never depends on the splits") {
+TEST_CASE("RequestParser: random bytes never crash it, and the result never depends on the splits") {
   const uint64_t seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937_64 random(seed);

@@ -82,7 +82,7 @@ int64_t end_of(Engine& engine, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("clock: within one start of the machine a hold ends when it would have ended") {
+TEST_CASE("clock: after a restart in the same boot a hold ends at the same time as without it") {
   Writer writer("one");
   const std::string records = writer.wrote(time_of(2000), {"LOCK", "k", "alice", "10000"});
   for (const int64_t set_ms : kSteps) {
@@ -100,7 +100,7 @@ TEST_CASE("clock: within one start of the machine a hold ends when it would have
   }
 }
 
-TEST_CASE("clock: of another start of the machine the wall clock decides, as it was first read by") {
+TEST_CASE("clock: after another boot the wall clock decides, as it was first read by the server") {
   Writer writer("one");
   const std::string records = writer.wrote(time_of(90'000), {"LOCK", "k", "alice", "10000"});
   for (const int64_t set_ms : kSteps) {
@@ -111,7 +111,7 @@ TEST_CASE("clock: of another start of the machine the wall clock decides, as it 
   }
 }
 
-TEST_CASE("clock: who does not know its start of the machine, or reads of none, goes by the wall clock") {
+TEST_CASE("clock: a server or file without a boot id uses the wall clock") {
   Writer none("");
   Writer one("one");
   const std::string without = none.wrote(time_of(2000), {"LOCK", "k", "alice", "10000"});
@@ -130,7 +130,7 @@ TEST_CASE("clock: who does not know its start of the machine, or reads of none, 
   }
 }
 
-TEST_CASE("clock: it is written once, and again where the wall clock has moved by a millisecond") {
+TEST_CASE("clock: it is written once, and again where the wall clock moved by a millisecond") {
   Writer writer("one");
   CHECK(clocks_in(writer.wrote(time_of(2000), {"LOCK", "a", "alice", "10000"})) == 1);
   CHECK(clocks_in(writer.wrote(time_of(2500), {"LOCK", "b", "alice", "10000", "SHARED"})) == 0);
@@ -143,7 +143,7 @@ TEST_CASE("clock: it is written once, and again where the wall clock has moved b
   CHECK(clocks_in(writer.wrote(time_of(2700, 1), {"LEASE", "GRANT", "id", "500", "doc", "x"})) == 0);
 }
 
-TEST_CASE("clock: it stands before the first record of a file, of whichever kind that is") {
+TEST_CASE("clock: it stands before the first record of a file, of any kind") {
   const std::vector<std::vector<std::string>> kinds = {{"LOCK", "k", "alice", "5000"},
                                                        {"LOCK", "k", "alice", "5000", "SHARED"},
                                                        {"HSET", "h", "f", "v"},
@@ -162,7 +162,7 @@ TEST_CASE("clock: it stands before the first record of a file, of whichever kind
   }
 }
 
-TEST_CASE("clock: one that was set again and again while a journal was written changes nothing") {
+TEST_CASE("clock: a clock set again and again while a journal was written changes nothing") {
   Writer writer("one");
   std::vector<std::string> turns;
   for (size_t i = 0; i < kSteps.size(); ++i) {
@@ -180,7 +180,7 @@ TEST_CASE("clock: one that was set again and again while a journal was written c
   }
 }
 
-TEST_CASE("clock: a journal that two starts of the machine have written is read part by part") {
+TEST_CASE("clock: a journal written in two boots is read part by part") {
   Writer one("one");
   Writer two("two");
   const std::string first = one.wrote(time_of(90'000), {"LOCK", "old", "alice", "10000"});
@@ -233,7 +233,7 @@ TEST_CASE("clock: a snapshot has one clock, and the journal behind it another") 
   CHECK(end_of(moved, "early") == 61'500 + kHourMs);
 }
 
-TEST_CASE("clock: a snapshot that has none is read by the wall clock, one with a bad one is refused") {
+TEST_CASE("clock: a snapshot without a clock is read by the wall clock, one with a bad clock is rejected") {
   Writer none("");
   none.wrote(time_of(2000), {"LOCK", "k", "alice", "10000"});
   Engine engine(config_of("one"));
@@ -251,7 +251,7 @@ TEST_CASE("clock: a snapshot that has none is read by the wall clock, one with a
   }
 }
 
-TEST_CASE("clock: a difference of any size and sign is read as it was written, and bears no harm") {
+TEST_CASE("clock: a difference of any size and sign is read as written, and causes no overflow") {
   for (const int64_t ahead_ms : {INT64_MIN, -kHourMs, int64_t{-1}, int64_t{0}, int64_t{1}, INT64_MAX}) {
     CAPTURE(ahead_ms);
     std::string bytes;
@@ -275,7 +275,7 @@ TEST_CASE("clock: a difference of any size and sign is read as it was written, a
   }
 }
 
-TEST_CASE("clock: a long session under a clock that is set again and again comes back exactly") {
+TEST_CASE("clock: a long session whose clock is set again and again is restored exactly") {
   for (uint64_t seed = 1; seed <= 25; ++seed) {
     CAPTURE(seed);
     Config config = session_config();

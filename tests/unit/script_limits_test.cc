@@ -39,7 +39,8 @@ std::string eval(Talker& c, const std::string& script) { return c.say({"EVAL", s
 
 }  // namespace
 
-TEST_CASE("script limits: unpack takes no more results than fit on the stack, whatever its limits") {
+TEST_CASE(
+    "script limits: unpack returns at most as many results as fit on the stack, whatever its limits") {
   Engine engine(small_config());
   Talker c(engine);
   for (const std::string range :
@@ -55,7 +56,7 @@ TEST_CASE("script limits: unpack takes no more results than fit on the stack, wh
   CHECK(eval(c, "return select('#',unpack({},1,7000))") == ":7000\r\n");
 }
 
-TEST_CASE("script limits: offsets and places at the ends of integers are refused or harmless") {
+TEST_CASE("script limits: offsets and positions at the ends of integers are rejected or harmless") {
   Engine engine(small_config());
   Talker c(engine);
   const std::string short_data = "data string too short";
@@ -74,7 +75,7 @@ TEST_CASE("script limits: offsets and places at the ends of integers are refused
         "*3\r\n:3\r\n:1\r\n:2\r\n");
 }
 
-TEST_CASE("script limits: script-hard-limit ends what goes on in C") {
+TEST_CASE("script limits: script-hard-limit ends long calls in C") {
   const std::vector<Case> cases = {
       {"redis.call", "for i=1,3000 do redis.call('KEYS','*') end"},
       {"sha1hex", "local s=string.rep('x',100000) for i=1,200 do redis.sha1hex(s) end"},
@@ -126,7 +127,7 @@ TEST_CASE("script limits: script-hard-limit ends the compiling of a long script"
   CHECK(eval(c, "return 1") == ":1\r\n");
 }
 
-TEST_CASE("script limits: what C makes for a script counts as the script's memory") {
+TEST_CASE("script limits: memory that C allocates for a script counts as the script's memory") {
   const std::vector<Case> cases = {
       {"cmsgpack.pack",
        "local t={} local s=string.rep('x',1000) for i=1,60000 do t[i]=s end return #cmsgpack.pack(t)"},
@@ -162,7 +163,7 @@ TEST_CASE("script limits: a script may return its arguments, however large") {
   CHECK(c.say({"EVAL", "return ARGV[1]", "0", large}).size() > large.size());
 }
 
-TEST_CASE("script limits: settings and tables of cjson go with the script that made them") {
+TEST_CASE("script limits: settings and tables of cjson end with the script that made them") {
   Engine engine(small_config());
   Talker c(engine);
   CHECK(eval(c,
@@ -173,7 +174,7 @@ TEST_CASE("script limits: settings and tables of cjson go with the script that m
   CHECK(eval(c, "return cjson.encode(1/3)") == "$16\r\n0.33333333333333\r\n");
 }
 
-TEST_CASE("script cache: of EVAL's scripts the one unused for longest goes, beyond 500") {
+TEST_CASE("script cache: above 500 scripts of EVAL the least recently used one is evicted") {
   Engine engine(small_config());
   Talker c(engine);
   const auto sha = [&c](const std::string& body) { return c.say({"SCRIPT", "LOAD", body}).substr(5, 40); };
@@ -196,7 +197,7 @@ TEST_CASE("script cache: of EVAL's scripts the one unused for longest goes, beyo
   CHECK(host.cached() == 502);
 }
 
-TEST_CASE("script cache: a client that fills the memory of scripts does not keep others from theirs") {
+TEST_CASE("script cache: a client that fills the script memory does not evict other clients' scripts") {
   Engine engine(small_config());
   Talker hostile(engine);
   Talker other(engine);

@@ -48,7 +48,7 @@ std::string fill_cache(Talker& c) {
 
 }  // namespace
 
-TEST_CASE("script memory: what a run leaves is collected in many turns, and then nothing is left to do") {
+TEST_CASE("script memory: garbage of a run is collected over many iterations, and then no work is left") {
   Engine engine(small_config());
   Talker c(engine);
   const uint64_t before = script_bytes(engine);
@@ -63,7 +63,7 @@ TEST_CASE("script memory: what a run leaves is collected in many turns, and then
   }
 }
 
-TEST_CASE("script memory: run after run without a turn in between never meets another's garbage") {
+TEST_CASE("script memory: runs without an iteration in between never meet another run's garbage") {
   Engine engine(small_config());
   Talker c(engine);
   for (int i = 0; i < 20; ++i) {
@@ -74,7 +74,7 @@ TEST_CASE("script memory: run after run without a turn in between never meets an
   }
 }
 
-TEST_CASE("script memory: hundreds of scripts are kept, each runs, and others after a flush") {
+TEST_CASE("script memory: hundreds of scripts are kept, each runs, and others do after a flush") {
   Engine engine(small_config());
   Talker c(engine);
   for (const std::string round : {"1", "2"}) {
@@ -91,7 +91,7 @@ TEST_CASE("script memory: hundreds of scripts are kept, each runs, and others af
   }
 }
 
-TEST_CASE("script memory: KEYS and ARGV do not count as what a run takes") {
+TEST_CASE("script memory: KEYS and ARGV do not count as memory of a run") {
   Engine engine(small_config());
   Talker c(engine);
   const std::string large(6 * kMiB, 'x');
@@ -99,7 +99,7 @@ TEST_CASE("script memory: KEYS and ARGV do not count as what a run takes") {
                large + "y"}) == ":" + std::to_string(12 * kMiB + 1 + 2'000'000) + "\r\n");
 }
 
-TEST_CASE("script memory: scripts that fill the cache leave room to run, and go when they are flushed") {
+TEST_CASE("script memory: scripts that fill the cache leave memory to run, and are freed by a flush") {
   Engine engine(small_config());
   Talker c(engine);
   const uint64_t before = script_bytes(engine);

@@ -29,7 +29,7 @@ TEST_CASE("fiber: a task that does not pause ends in start(), and may be started
   CHECK(runs == 2);
 }
 
-TEST_CASE("fiber: a task that pauses goes on where it was, with its own variables") {
+TEST_CASE("fiber: a task that pauses resumes at the same place, with its own variables") {
   std::vector<int> seen;
   Fiber* self = nullptr;
   Fiber fiber([&] {
@@ -49,7 +49,7 @@ TEST_CASE("fiber: a task that pauses goes on where it was, with its own variable
   CHECK_FALSE(fiber.under_way());
 }
 
-TEST_CASE("fiber: two of them do not mix their stacks") {
+TEST_CASE("fiber: two fibers have separate stacks") {
   std::string said;
   Fiber* first = nullptr;
   Fiber* second = nullptr;
@@ -72,7 +72,7 @@ TEST_CASE("fiber: two of them do not mix their stacks") {
   CHECK(said == "ab");
 }
 
-TEST_CASE("watches: a change breaks all who watch the key, in its database only") {
+TEST_CASE("watches: a change breaks all watches of the key, only in its database") {
   ConnTable conns;
   Watches watches;
   Conn& a = conns.open();
@@ -86,7 +86,7 @@ TEST_CASE("watches: a change breaks all who watch the key, in its database only"
   CHECK_FALSE(b.watch_broken);
 }
 
-TEST_CASE("watches: a key watched twice is watched once, and clear() forgets all") {
+TEST_CASE("watches: a key watched twice counts once, and clear() removes all") {
   ConnTable conns;
   Watches watches;
   Conn& a = conns.open();
@@ -104,7 +104,7 @@ TEST_CASE("watches: a key watched twice is watched once, and clear() forgets all
   CHECK_FALSE(a.watch_broken);
 }
 
-TEST_CASE("watches: break_db() breaks those whose key is concerned; swap_dbs() takes watches along") {
+TEST_CASE("watches: break_db() breaks the watches of concerned keys; swap_dbs() moves watches along") {
   ConnTable conns;
   Watches watches;
   Conn& a = conns.open();
@@ -121,7 +121,7 @@ TEST_CASE("watches: break_db() breaks those whose key is concerned; swap_dbs() t
   CHECK(b.watch_broken);
 }
 
-TEST_CASE("command log: of the cheap calls one in 64 is timed, of the others each") {
+TEST_CASE("command log: one in 64 of the cheap calls is timed, of the others each") {
   CommandLog log;
   const Command& get = *find_command("get");
   const Command& keys = *find_command("keys");
@@ -133,7 +133,7 @@ TEST_CASE("command log: of the cheap calls one in 64 is timed, of the others eac
   CHECK(log.counts_of(keys).calls == 3);
 }
 
-TEST_CASE("command log: the time of all calls is told by those that were timed") {
+TEST_CASE("command log: the time of all calls is estimated from the timed ones") {
   CommandLog log;
   const Command& get = *find_command("get");
   CHECK(log.counts_of(get).us() == 0);
@@ -171,7 +171,7 @@ TEST_CASE("time histogram: a percentile is the end of a quarter of a power of tw
   }
 }
 
-TEST_CASE("time histogram: percentiles before, at and after a call's share") {
+TEST_CASE("time histogram: percentiles below, at and above a call's share") {
   TimeHistogram times;
   CHECK(times.percentile_us(99) == 0);
   for (int i = 0; i < 99; ++i) times.add(1);
@@ -182,7 +182,8 @@ TEST_CASE("time histogram: percentiles before, at and after a call's share") {
   CHECK(times.percentile_us(99.1) == 1024);
 }
 
-TEST_CASE("command log: slow commands, the newest first; the oldest go, and numbers are not used again") {
+TEST_CASE(
+    "command log: slow commands are kept newest first; the oldest are evicted, and numbers not reused") {
   CommandLog log;
   for (int64_t us = 1; us <= 3; ++us) log.keep_slow({.us = us, .argv = {}, .peer = "", .name = ""}, 2);
   REQUIRE(log.slow().size() == 2);
@@ -194,7 +195,8 @@ TEST_CASE("command log: slow commands, the newest first; the oldest go, and numb
   CHECK(log.slow()[0].id == 3);
 }
 
-TEST_CASE("command log: latency keeps a second's largest, 160 seconds, and the largest of all time") {
+TEST_CASE(
+    "command log: latency keeps the largest of each second, 160 seconds, and the largest of all time") {
   CommandLog log;
   log.record_latency("command", 1, 5);
   log.record_latency("command", 1, 9);
@@ -211,7 +213,7 @@ TEST_CASE("command log: latency keeps a second's largest, 160 seconds, and the l
   CHECK(event.max_ms == 9);
 }
 
-TEST_CASE("command log: errors are counted by their code, and by no more than 128 codes") {
+TEST_CASE("command log: errors are counted by code, for at most 128 codes") {
   CommandLog log;
   const Command& get = *find_command("get");
   log.record_failure(get, "-WRONGTYPE Operation against\r\n", false);
@@ -233,7 +235,7 @@ TEST_CASE("command log: errors are counted by their code, and by no more than 12
   CHECK(log.counts_of(get).failed == 0);
 }
 
-TEST_CASE("event flags: each letter is read and shown; what is none is refused") {
+TEST_CASE("event flags: each letter is parsed and formatted; other letters are rejected") {
   for (const char letter : std::string("g$lshzxetdnKEm")) {
     const auto flags = parse_event_flags(std::string(1, letter));
     REQUIRE(flags);
@@ -245,14 +247,14 @@ TEST_CASE("event flags: each letter is read and shown; what is none is refused")
   CHECK_FALSE(parse_event_flags("a"));
 }
 
-TEST_CASE("event flags: A stands for all classes, and is shown for them; K, E and m are apart") {
+TEST_CASE("event flags: A means all classes, and is shown for them; K, E and m are separate") {
   CHECK(event_flags_text(*parse_event_flags("KEA")) == "AKE");
   CHECK(event_flags_text(*parse_event_flags("g$lshzxetd")) == "A");
   CHECK(event_flags_text(*parse_event_flags("Amn")) == "Am");
   CHECK(event_flags_text(*parse_event_flags("xEg")) == "gxE");
 }
 
-TEST_CASE("expiry words: found in any case, with unit and kind") {
+TEST_CASE("expiry words: are found in any case, with unit and kind") {
   REQUIRE(find_expiry_word("ex") != nullptr);
   CHECK(find_expiry_word("ex")->unit_ms == 1000);
   CHECK_FALSE(find_expiry_word("PX")->absolute);
@@ -262,7 +264,7 @@ TEST_CASE("expiry words: found in any case, with unit and kind") {
   CHECK(find_expiry_word("EXX") == nullptr);
 }
 
-TEST_CASE("block pool: blocks of all sizes are apart from one another and can be given back") {
+TEST_CASE("block pool: blocks of all sizes do not overlap and can be freed") {
   BlockPool pool;
   struct Block {
     void* at;
@@ -287,7 +289,7 @@ TEST_CASE("block pool: blocks of all sizes are apart from one another and can be
   for (const Block& b : blocks) pool.give(b.at, b.bytes);
 }
 
-TEST_CASE("sha1: the examples of the standard, and bytes that are no text") {
+TEST_CASE("sha1: gives the examples of the standard, also for binary bytes") {
   CHECK(sha1_hex("") == "da39a3ee5e6b4b0d3255bfef95601890afd80709");
   CHECK(sha1_hex("abc") == "a9993e364706816aba3e25717850c26c9cd0d89d");
   CHECK(sha1_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==

@@ -98,7 +98,7 @@ void fill_big(Talker& c) {
 
 }  // namespace
 
-TEST_CASE("snapshot: strings, locks, hashes, leases, lock-delays and databases come back as they were") {
+TEST_CASE("snapshot: strings, locks, hashes, leases, lock-delays and databases are restored as they were") {
   Engine engine(session_config());
   const auto c = fill(engine);
   fill_big(*c);
@@ -115,7 +115,7 @@ TEST_CASE("snapshot: strings, locks, hashes, leases, lock-delays and databases c
   }
 }
 
-TEST_CASE("snapshot: it does not matter what the engine's clock says when it is loaded") {
+TEST_CASE("snapshot: the engine's clock at the load has no influence") {
   Engine engine(session_config());
   const auto c = fill(engine);
   const std::string before = state_text(engine, session_time(0));
@@ -127,7 +127,7 @@ TEST_CASE("snapshot: it does not matter what the engine's clock says when it is 
   CHECK(state_text(again, other) == before);
 }
 
-TEST_CASE("snapshot: what is past its deadline comes back, and ends with the first tick") {
+TEST_CASE("snapshot: an item past its deadline is restored, and expires with the first tick") {
   Engine engine(session_config());
   const auto c = fill(engine);
   const std::string file = snapshot_of(engine, session_time(0));
@@ -143,7 +143,7 @@ TEST_CASE("snapshot: what is past its deadline comes back, and ends with the fir
   again.check_invariants();
 }
 
-TEST_CASE("snapshot: tokens after it are larger than all before, of every key") {
+TEST_CASE("snapshot: later tokens are larger than all earlier ones, of every key") {
   Engine engine(session_config());
   const auto c = fill(engine);
   for (int i = 0; i < 50; ++i) {
@@ -163,7 +163,7 @@ TEST_CASE("snapshot: tokens after it are larger than all before, of every key") 
   CHECK(token_in(other.say({"LOCK", "often", "bob", "100"})) > largest);
 }
 
-TEST_CASE("snapshot: holds whose tokens are ahead of the clock stay what they are") {
+TEST_CASE("snapshot: holds with tokens ahead of the clock are unchanged") {
   Config config = session_config();
   config.token_floor = kMaxToken / 2;
   Engine engine(config);
@@ -176,7 +176,7 @@ TEST_CASE("snapshot: holds whose tokens are ahead of the clock stay what they ar
   CHECK(other.say({"LEASE", "CONFIRM", "granted"}).starts_with(":"));
 }
 
-TEST_CASE("snapshot: requests between its steps change nothing of it") {
+TEST_CASE("snapshot: requests between its steps change nothing in it") {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     CAPTURE(seed);
     Engine engine(session_config());
@@ -198,7 +198,7 @@ TEST_CASE("snapshot: requests between its steps change nothing of it") {
   }
 }
 
-TEST_CASE("snapshot: a flush, a swap, an expiry and a new key in its middle change nothing of it") {
+TEST_CASE("snapshot: a flush, a swap, an expiry and a new key during it change nothing in it") {
   const std::vector<std::vector<std::string>> requests = {
       {"FLUSHALL"},
       {"FLUSHDB"},
@@ -241,7 +241,7 @@ TEST_CASE("snapshot: a flush, a swap, an expiry and a new key in its middle chan
   }
 }
 
-TEST_CASE("snapshot: one behind another that was given up or finished is whole") {
+TEST_CASE("snapshot: one that follows a cancelled or a finished one is complete") {
   for (const int steps : {0, 1, 1000, 4095, 4096, 6000, 1000000}) {
     CAPTURE(steps);
     Engine engine(session_config());
@@ -261,7 +261,7 @@ TEST_CASE("snapshot: one behind another that was given up or finished is whole")
   }
 }
 
-TEST_CASE("snapshot: of an engine without keys is a file that loads") {
+TEST_CASE("snapshot: an engine without keys gives a file that loads") {
   Engine engine(session_config());
   const std::string file = snapshot_of(engine, session_time(0));
   Engine again(session_config());
@@ -269,7 +269,7 @@ TEST_CASE("snapshot: of an engine without keys is a file that loads") {
   CHECK(state_text(again, session_time(0)) == state_text(engine, session_time(0)));
 }
 
-TEST_CASE("snapshot: cut at any byte it is refused") {
+TEST_CASE("snapshot: cut at any byte it is rejected") {
   Engine engine(session_config());
   const auto c = fill(engine);
   const std::string file = snapshot_of(engine, session_time(0));
@@ -281,7 +281,7 @@ TEST_CASE("snapshot: cut at any byte it is refused") {
   }
 }
 
-TEST_CASE("snapshot: with any byte flipped it is refused by its checksum at the latest") {
+TEST_CASE("snapshot: with any byte flipped it is rejected, at the latest by its checksum") {
   Engine engine(session_config());
   const auto c = fill(engine);
   const std::string file = snapshot_of(engine, session_time(0));
@@ -297,7 +297,7 @@ TEST_CASE("snapshot: with any byte flipped it is refused by its checksum at the 
   }
 }
 
-TEST_CASE("snapshot: damage that has a good checksum is an error, or a state that is whole in itself") {
+TEST_CASE("snapshot: damage with a valid checksum is an error, or gives a consistent state") {
   Engine engine(session_config());
   const auto c = fill(engine);
   const std::string file = snapshot_of(engine, session_time(0));

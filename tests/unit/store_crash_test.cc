@@ -116,7 +116,7 @@ class Life {
 
 }  // namespace
 
-TEST_CASE("crash: what was synced is there again, and what comes back is a moment that there was") {
+TEST_CASE("crash: synced changes are restored, and the restored state is one that existed") {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
     simulation::Dice dice(seed);
@@ -147,7 +147,7 @@ TEST_CASE("crash: what was synced is there again, and what comes back is a momen
   }
 }
 
-TEST_CASE("crash: before each change of the disk and each sync, one after the other") {
+TEST_CASE("crash: the disk stops before each change and each sync, one after the other") {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
     simulation::Dice dice(seed);
@@ -184,7 +184,7 @@ TEST_CASE("crash: before each change of the disk and each sync, one after the ot
   }
 }
 
-TEST_CASE("crash: a process that is killed has lost nothing that was written") {
+TEST_CASE("crash: a killed process loses nothing that was written") {
   CrashFiles files;
   std::string before;
   for (uint64_t life = 0; life < 12; ++life) {
@@ -198,7 +198,7 @@ TEST_CASE("crash: a process that is killed has lost nothing that was written") {
   }
 }
 
-TEST_CASE("store: a sync that fails is final for its journal, until a snapshot makes it good") {
+TEST_CASE("store: a failed sync is final for its journal, until a snapshot replaces it") {
   CrashFiles files;
   Loop loop;
   JournalWriter journal(files, &loop.loop);
@@ -221,7 +221,7 @@ TEST_CASE("store: a sync that fails is final for its journal, until a snapshot m
   CHECK(journal.all_synced());
 }
 
-TEST_CASE("store: a write that fails is kept whole, in its order, until the disk takes it") {
+TEST_CASE("store: a failed write is kept whole, in its order, until the disk accepts it") {
   CrashFiles files;
   Loop loop;
   JournalWriter journal(files, &loop.loop);
@@ -240,7 +240,7 @@ TEST_CASE("store: a write that fails is kept whole, in its order, until the disk
   CHECK(scanner.verdict().state == JournalState::kClean);
 }
 
-TEST_CASE("crash: no token that was covered by meta comes again, and no lost hold is granted too early") {
+TEST_CASE("crash: no token covered by meta is issued again, and no lost hold is granted too early") {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     simulation::Dice dice(seed);

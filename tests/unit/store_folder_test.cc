@@ -17,7 +17,7 @@ void replace_folder(CrashFiles& disk) {
 
 }  // namespace
 
-TEST_CASE("store: a folder that is replaced during a snapshot gets everything") {
+TEST_CASE("store: a folder replaced during a snapshot gets the whole state") {
   for (const char* policy : {"always", "everysec", "no"}) {
     CAPTURE(policy);
     set_rig_clock(0);
@@ -43,7 +43,7 @@ TEST_CASE("store: a folder that is replaced during a snapshot gets everything") 
   }
 }
 
-TEST_CASE("store: a full disk whose folder is replaced by one on another disk heals") {
+TEST_CASE("store: a full disk whose folder is replaced by one on another disk recovers") {
   for (const char* policy : {"always", "everysec", "no"}) {
     CAPTURE(policy);
     set_rig_clock(0);
@@ -74,7 +74,7 @@ TEST_CASE("store: a full disk whose folder is replaced by one on another disk he
   }
 }
 
-TEST_CASE("store: a kill before a replaced folder has everything makes the next start wait") {
+TEST_CASE("store: a kill before a replaced folder is complete makes the next start wait") {
   set_rig_clock(0);
   CrashFiles disk;
   {
@@ -91,7 +91,7 @@ TEST_CASE("store: a kill before a replaced folder has everything makes the next 
   CHECK(again.ask({"LOCK", "k", "bob", "600000"}).starts_with("-RECOVERING"));
 }
 
-TEST_CASE("store: a folder that is replaced and cannot be used makes the stop a failure") {
+TEST_CASE("store: a replaced folder that is unusable makes the stop a failure") {
   set_rig_clock(0);
   CrashFiles disk;
   Process server(disk, {});
@@ -103,7 +103,7 @@ TEST_CASE("store: a folder that is replaced and cannot be used makes the stop a 
   CHECK_FALSE(server.stop());
 }
 
-TEST_CASE("store: a folder that is replaced by another server's is left as it is") {
+TEST_CASE("store: a folder replaced by another server's is not changed") {
   set_rig_clock(0);
   CrashFiles disk;
   Process server(disk, {});
@@ -124,7 +124,7 @@ TEST_CASE("store: a folder that is replaced by another server's is left as it is
   CHECK(*disk.list() == std::vector<std::string>{"journal.7", "meta"});
 }
 
-TEST_CASE("store: a server without a journal leaves another server's folder as it is when it stops") {
+TEST_CASE("store: a server without a journal does not change another server's folder at its stop") {
   set_rig_clock(0);
   CrashFiles disk;
   Process server(disk, {"--appendonly", "no"});
@@ -137,7 +137,7 @@ TEST_CASE("store: a server without a journal leaves another server's folder as i
   CHECK(disk.bytes("dump.rdb.gz") == "theirs");
 }
 
-TEST_CASE("store: a folder that is replaced by an older copy of itself gets everything") {
+TEST_CASE("store: a folder replaced by an older copy of itself gets the whole state") {
   set_rig_clock(0);
   CrashFiles disk;
   {
@@ -161,7 +161,7 @@ TEST_CASE("store: a folder that is replaced by an older copy of itself gets ever
   CHECK(again.ask({"EXISTS", "gone", "k", "x"}) == ":2\r\n");
 }
 
-TEST_CASE("store: the stop of a server whose folder was just replaced saves everything there") {
+TEST_CASE("store: the stop of a server with a just replaced folder saves the whole state there") {
   for (const char* journal : {"yes", "no"}) {
     CAPTURE(journal);
     set_rig_clock(0);

@@ -34,7 +34,7 @@ void leave_two_journals(CrashFiles& disk) {
 
 }  // namespace
 
-TEST_CASE("store: a journal that the snapshot names and that is missing refuses the start") {
+TEST_CASE("store: a missing journal that the snapshot names refuses the start") {
   set_rig_clock(0);
   CrashFiles disk;
   {
@@ -62,7 +62,7 @@ TEST_CASE("store: a journal that the snapshot names and that is missing refuses 
   CHECK(again.ask({"EXISTS", "a", "b"}) == ":1\r\n");
 }
 
-TEST_CASE("store: a snapshot of a server without a journal needs none") {
+TEST_CASE("store: a snapshot of a server without a journal needs no journal") {
   set_rig_clock(0);
   CrashFiles disk;
   {
@@ -79,7 +79,7 @@ TEST_CASE("store: a snapshot of a server without a journal needs none") {
   }
 }
 
-TEST_CASE("store: a journal that was cut between two frames after a clean stop refuses the start") {
+TEST_CASE("store: a journal cut between two frames after a clean stop refuses the start") {
   for (const size_t frames : {size_t{0}, size_t{1}, size_t{3}}) {
     CAPTURE(frames);
     set_rig_clock(0);
@@ -99,7 +99,7 @@ TEST_CASE("store: a journal that was cut between two frames after a clean stop r
   }
 }
 
-TEST_CASE("store: a journal that was cut between two frames before another refuses the start") {
+TEST_CASE("store: a journal cut between two frames, with another after it, refuses the start") {
   set_rig_clock(0);
   CrashFiles disk;
   leave_two_journals(disk);
@@ -131,7 +131,7 @@ TEST_CASE("store: a crash of the machine may cut a journal between two frames be
   CHECK(last.ask({"EXISTS", "a", "d"}) == ":2\r\n");
 }
 
-TEST_CASE("store: a folder from which all files but meta were removed makes the start wait") {
+TEST_CASE("store: a folder with only meta left makes the start wait") {
   set_rig_clock(0);
   CrashFiles disk;
   {
@@ -145,7 +145,7 @@ TEST_CASE("store: a folder from which all files but meta were removed makes the 
   CHECK(again.ask({"LOCK", "a", "bob", "600000"}).starts_with("-RECOVERING"));
 }
 
-TEST_CASE("store: a journal of which a crash has left only the name is begun anew under its number") {
+TEST_CASE("store: a journal of which a crash left only the name is created again under its number") {
   for (const bool saved : {true, false}) {
     CAPTURE(saved);
     set_rig_clock(0);
@@ -173,7 +173,7 @@ TEST_CASE("store: a journal of which a crash has left only the name is begun ane
   }
 }
 
-TEST_CASE("store: the journals behind one that a crash has cut leave no gap in the numbers") {
+TEST_CASE("store: journals after one that a crash has cut leave no gap in the numbers") {
   set_rig_clock(0);
   CrashFiles disk;
   leave_two_journals(disk);

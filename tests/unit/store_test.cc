@@ -27,7 +27,7 @@ void fill(Process& server) {
 
 }  // namespace
 
-TEST_CASE("store: a server that was idle for minutes answers, with each way to keep a journal") {
+TEST_CASE("store: a server that was idle for minutes replies, with each journal setting") {
   for (const Words& options : {Words{}, Words{"--appendfsync", "no"}, Words{"--appendonly", "no"},
                                Words{"--appendfsync", "always"}}) {
     for (const Words& grant : {Words{"LOCK", "job", "me", "3600000"},
@@ -48,7 +48,7 @@ TEST_CASE("store: a server that was idle for minutes answers, with each way to k
   }
 }
 
-TEST_CASE("store: an idle server answers after its wall clock was set") {
+TEST_CASE("store: an idle server replies after its wall clock was set") {
   set_rig_clock(0);
   CrashFiles disk;
   Process server(disk, {});
@@ -59,7 +59,7 @@ TEST_CASE("store: an idle server answers after its wall clock was set") {
   }
 }
 
-TEST_CASE("store: a grant while meta is being written is answered as soon as meta covers it") {
+TEST_CASE("store: a grant during a write of meta gets its reply as soon as meta covers it") {
   for (const Words& options : {Words{"--appendfsync", "no"}, Words{"--appendonly", "no"}}) {
     CAPTURE(options);
     set_rig_clock(0);
@@ -82,7 +82,7 @@ TEST_CASE("store: a grant while meta is being written is answered as soon as met
   }
 }
 
-TEST_CASE("store: ttls that grow do not make each grant wait for the disk") {
+TEST_CASE("store: growing ttls do not make each grant wait for the disk") {
   set_rig_clock(0);
   CrashFiles disk;
   Process server(disk, {"--appendfsync", "no"});
@@ -96,7 +96,7 @@ TEST_CASE("store: ttls that grow do not make each grant wait for the disk") {
   CHECK(held < 20);
 }
 
-TEST_CASE("store: SESSION holds that end at a start leave room for others at every later start") {
+TEST_CASE("store: SESSION holds that end at a start let other clients acquire at every later start") {
   set_rig_clock(0);
   CrashFiles disk;
   {
@@ -123,7 +123,7 @@ TEST_CASE("store: SESSION holds that end at a start leave room for others at eve
   CHECK(last.failure() == "");
 }
 
-TEST_CASE("store: what a full disk did not take is not answered, whatever is synced meanwhile") {
+TEST_CASE("store: writes that a full disk rejected get no reply, whatever is synced in the meantime") {
   for (const char* policy : {"always", "everysec", "no"}) {
     CAPTURE(policy);
     set_rig_clock(0);
@@ -146,7 +146,7 @@ TEST_CASE("store: what a full disk did not take is not answered, whatever is syn
   }
 }
 
-TEST_CASE("store: what a full disk did not take at first is answered once it has") {
+TEST_CASE("store: writes that a full disk rejected at first get their reply once they succeed") {
   for (const char* policy : {"always", "everysec", "no"}) {
     CAPTURE(policy);
     set_rig_clock(0);
@@ -165,7 +165,7 @@ TEST_CASE("store: what a full disk did not take at first is answered once it has
   }
 }
 
-TEST_CASE("store: a sync of the journal does not release a reply that waits for meta") {
+TEST_CASE("store: a sync of the journal does not send a reply that waits for meta") {
   for (const char* policy : {"always", "everysec"}) {
     CAPTURE(policy);
     set_rig_clock(0);
@@ -214,7 +214,7 @@ TEST_CASE("store: a stop during the recovery wait does not end the wait") {
   }
 }
 
-TEST_CASE("store: without a journal a stop during a snapshot keeps everything") {
+TEST_CASE("store: without a journal a stop during a snapshot saves the whole state") {
   const Words options{"--appendonly", "no", "--save", "3600 1", "--recovery-wait", "30000"};
   set_rig_clock(0);
   CrashFiles disk;
@@ -235,7 +235,7 @@ TEST_CASE("store: without a journal a stop during a snapshot keeps everything") 
   CHECK(is_granted(again.ask({"LOCK", "free", "bob", "600000"})));
 }
 
-TEST_CASE("store: a stop that could not save says so, and the next start waits for the lost holds") {
+TEST_CASE("store: a stop that failed to save says so, and the next start waits for the lost holds") {
   const Words options{"--appendonly", "no", "--save", "3600 1", "--recovery-wait", "30000"};
   for (const bool saving : {false, true}) {
     CAPTURE(saving);
@@ -259,7 +259,7 @@ TEST_CASE("store: a stop that could not save says so, and the next start waits f
   }
 }
 
-TEST_CASE("store: a stop that was told not to save is no clean stop where that loses holds") {
+TEST_CASE("store: a stop without saving is no clean stop where it loses holds") {
   for (const bool nosave : {false, true}) {
     CAPTURE(nosave);
     const Words options{"--appendonly", "no", "--save", nosave ? "3600 1" : "", "--recovery-wait", "30000"};
@@ -287,7 +287,7 @@ TEST_CASE("store: a stop that was told not to save is no clean stop where that l
   }
 }
 
-TEST_CASE("store: the expiry horizon covers holds without a deadline, hashes, and long silence") {
+TEST_CASE("store: the expiry horizon covers holds without a deadline, hashes, and long idle times") {
   const Words options{"--save", "", "--recovery-wait", "60000"};
   for (const Words& grant :
        {Words{"LOCK", "k", "a", "0"}, Words{"LOCK", "k", "a", "600000"}, Words{"SET", "k", "a"},
@@ -315,7 +315,7 @@ TEST_CASE("store: the expiry horizon covers holds without a deadline, hashes, an
   }
 }
 
-TEST_CASE("store: a machine that went down after all holds were over is served at once") {
+TEST_CASE("store: after a machine that failed when all holds had ended, the server grants at once") {
   set_rig_clock(0);
   CrashFiles disk;
   {

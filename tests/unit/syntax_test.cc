@@ -38,7 +38,7 @@ std::string picture(std::string_view syntax) { return picture(parse_syntax(synta
 
 }  // namespace
 
-TEST_CASE("parse_syntax: no text, no arguments") {
+TEST_CASE("parse_syntax: an empty text gives no arguments") {
   CHECK(parse_syntax("").empty());
   CHECK(docs("", 3) == "*0\r\n");
 }
@@ -52,7 +52,7 @@ TEST_CASE("parse_syntax: each key has its own key specification") {
   CHECK(picture("source destination") == "source:key0 destination:key1");
 }
 
-TEST_CASE("parse_syntax: a token belongs to the name behind it, or stands alone") {
+TEST_CASE("parse_syntax: a token belongs to the name after it, or stands alone") {
   CHECK(picture("[GET] [EX seconds]") == "GET=get:pure? EX=seconds:int?");
   CHECK(picture("ON | OFF") == "on_off:oneof{ON=on:pure OFF=off:pure}");
   CHECK(picture("[TYPE <NORMAL | PUBSUB>]") ==
@@ -60,7 +60,7 @@ TEST_CASE("parse_syntax: a token belongs to the name behind it, or stands alone"
   CHECK(picture("[LIMIT <offset count>]") == "LIMIT=offset_count:block?{offset:int count:int}");
 }
 
-TEST_CASE("parse_syntax: repetitions mark what stands before them") {
+TEST_CASE("parse_syntax: repetitions mark the part before them") {
   CHECK(picture("key [key ...]") == "key:key0+");
   CHECK(picture("key value [key value ...]") == "key_value:block+{key:key0 value:str}");
   CHECK(picture("[section [section ...]]") == "section:str?+");

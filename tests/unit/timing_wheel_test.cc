@@ -57,7 +57,7 @@ TEST_CASE("timing wheel: an item is due at its millisecond and not before, at ev
   }
 }
 
-TEST_CASE("timing wheel: what is due when it is added is handed over at once") {
+TEST_CASE("timing wheel: an item that is due when it is added is returned at once") {
   Wheel w(2);
   w.advance(1000);
   w.add(0, 1000);
@@ -65,7 +65,7 @@ TEST_CASE("timing wheel: what is due when it is added is handed over at once") {
   CHECK(w.advance(1001) == std::set<uint32_t>{0, 1});
 }
 
-TEST_CASE("timing wheel: a budget is kept to, and nothing is lost by it") {
+TEST_CASE("timing wheel: a budget is respected, and no item is lost by it") {
   Wheel w(1000);
   for (uint32_t i = 0; i < 1000; ++i) w.add(i, 5000);
   size_t taken = 0;

@@ -103,7 +103,7 @@ std::string pattern(size_t size) {
 
 }  // namespace
 
-TEST_CASE("TLS: text goes both ways, also byte by byte, in both versions") {
+TEST_CASE("TLS: text passes both ways, also byte by byte, in both versions") {
   for (const char* version : {"TLSv1.2", "TLSv1.3"}) {
     for (const size_t piece : {size_t{1}, size_t{7}, size_t{1} << 20U}) {
       TlsSettings s = server_settings();
@@ -123,7 +123,7 @@ TEST_CASE("TLS: text goes both ways, also byte by byte, in both versions") {
   }
 }
 
-TEST_CASE("TLS: 20 MB in one write arrive, cut as a socket cuts") {
+TEST_CASE("TLS: 20 MB in one write arrive, split as by a socket") {
   Pair pair;
   pair.talk();
   const std::string large = pattern(size_t{20} << 20U);
@@ -134,7 +134,7 @@ TEST_CASE("TLS: 20 MB in one write arrive, cut as a socket cuts") {
   CHECK(pair.server.in.view() == large);
 }
 
-TEST_CASE("TLS: what is asked of the client's certificate") {
+TEST_CASE("TLS: the requirements for the client's certificate") {
   for (const TlsVerify verify : {TlsVerify::kNone, TlsVerify::kOptional, TlsVerify::kRequired}) {
     const bool verifies = verify != TlsVerify::kNone;
     Pair with(server_settings(verify), client_settings("client"));
@@ -149,7 +149,7 @@ TEST_CASE("TLS: what is asked of the client's certificate") {
   }
 }
 
-TEST_CASE("TLS: a refused client is told why, and so is the server") {
+TEST_CASE("TLS: a rejected client gets the reason, and so does the server") {
   Pair pair(server_settings(TlsVerify::kRequired));
   pair.talk();
   CHECK(pair.server.session.error() == "peer did not return a certificate");
@@ -160,7 +160,7 @@ TEST_CASE("TLS: a refused client is told why, and so is the server") {
   CHECK(strange.server.session.error().starts_with("certificate verify failed: unable to get "));
 }
 
-TEST_CASE("TLS: a client wants the certificate of the host that it meant") {
+TEST_CASE("TLS: a client requires the certificate of the host in its address") {
   for (const char* host : {"localhost", "127.0.0.1", ""}) {
     Pair pair(server_settings(), client_settings(), host);
     pair.talk();
@@ -189,7 +189,7 @@ TEST_CASE("TLS: a client does not trust a server of another authority") {
   CHECK(pair.server.session.error().find("unknown ca") != std::string::npos);
 }
 
-TEST_CASE("TLS: close_notify ends one direction, a cut is no end") {
+TEST_CASE("TLS: close_notify ends one direction, a truncation is no end") {
   Pair pair;
   pair.talk();
   pair.client.session.write("last", pair.client.out);
@@ -224,7 +224,7 @@ TEST_CASE("TLS: a handshake that is cut anywhere waits, and can be dropped there
   }
 }
 
-TEST_CASE("TLS: what is no TLS fails with a reason") {
+TEST_CASE("TLS: bytes that are no TLS fail with a reason") {
   for (const char* text : {"*1\r\n$4\r\nPING\r\n", "GET / HTTP/1.1\r\n\r\n", "PING\r\n"}) {
     Side server(server_settings());
     CHECK(!server.session.feed(text, server.in, server.out));
@@ -238,7 +238,7 @@ TEST_CASE("TLS: what is no TLS fails with a reason") {
   CHECK(client.session.error().starts_with("the peer does not speak TLS ("));
 }
 
-TEST_CASE("TLS: one changed bit fails, and what came before it stays") {
+TEST_CASE("TLS: one flipped bit fails, and earlier bytes remain") {
   Pair pair;
   pair.talk();
   pair.client.session.write("good", pair.client.out);
@@ -251,7 +251,7 @@ TEST_CASE("TLS: one changed bit fails, and what came before it stays") {
   CHECK(pair.server.session.error().find("bad record mac") != std::string::npos);
 }
 
-TEST_CASE("TLS: versions below 1.2 are not spoken") {
+TEST_CASE("TLS: versions below 1.2 are rejected") {
   TlsSettings s = client_settings();
   for (const char* version : {"TLSv1.1", "TLSv1", "SSLv3", "1.2"}) {
     s.protocols = version;
@@ -266,7 +266,7 @@ TEST_CASE("TLS: versions below 1.2 are not spoken") {
   CHECK(pair.server.session.error() == "unsupported protocol");
 }
 
-TEST_CASE("TLS: a client that renegotiates is refused") {
+TEST_CASE("TLS: a client that renegotiates is rejected") {
   TlsSettings s = server_settings();
   s.protocols = "TLSv1.2";
   Side server(s);
@@ -303,7 +303,7 @@ TEST_CASE("TLS: a client that renegotiates is refused") {
   SSL_CTX_free(native);
 }
 
-TEST_CASE("TLS: each wrong file is named, with what to do") {
+TEST_CASE("TLS: each wrong file is named, with its correction") {
   TlsSettings s = server_settings();
   s.cert_file = files().path("nowhere.pem");
   CHECK(why(s) == "cannot read the certificate file " + s.cert_file +
@@ -352,7 +352,7 @@ TEST_CASE("TLS: an encrypted key needs its passphrase") {
   CHECK(why(s).empty());
 }
 
-TEST_CASE("TLS: authorities may stand in a folder") {
+TEST_CASE("TLS: authorities may be in a folder") {
   const std::string folder = files().path("authorities");
   std::filesystem::create_directory(folder);
   TlsSettings s = server_settings(TlsVerify::kRequired);

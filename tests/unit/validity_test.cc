@@ -4,7 +4,7 @@
 
 namespace holdfast::client {
 
-TEST_CASE("validity: the ttl for one is the shortest that is long enough") {
+TEST_CASE("validity: the ttl for a validity is the shortest that is long enough") {
   for (int64_t validity = 1; validity < 5000; ++validity) {
     const DurationMs ttl = ttl_for_validity({validity});
     CHECK(end_of_validity({0}, ttl).count >= validity);

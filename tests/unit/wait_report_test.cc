@@ -17,12 +17,12 @@ Result away(const std::string& why) {
 
 }  // namespace
 
-TEST_CASE("wait report: the server and the reason are told at once") {
+TEST_CASE("wait report: the server and the reason are reported at once") {
   WaitReport report;
   CHECK(report.note(away("connection refused"), Ms(7)) == "cannot reach a:1: connection refused");
 }
 
-TEST_CASE("wait report: the same is told again after 5 s, 10 s and so on, then every 60 s, not before") {
+TEST_CASE("wait report: the same news is repeated after 5 s, 10 s and so on, then every 60 s, not before") {
   WaitReport report;
   Ms at(0);
   REQUIRE(report.note(away("x"), at));
@@ -35,7 +35,8 @@ TEST_CASE("wait report: the same is told again after 5 s, 10 s and so on, then e
   }
 }
 
-TEST_CASE("wait report: another reason is told a second after the last news, not before, and begins anew") {
+TEST_CASE(
+    "wait report: another reason is reported 1 s after the last report, not before, and starts again") {
   WaitReport report;
   REQUIRE(report.note(away("x"), Ms(0)));
   CHECK_FALSE(report.note(away("y"), Ms(999)));
@@ -44,13 +45,13 @@ TEST_CASE("wait report: another reason is told a second after the last news, not
   CHECK(report.note(away("y"), Ms(6000)));
 }
 
-TEST_CASE("wait report: a lock that others hold is no trouble") {
+TEST_CASE("wait report: a lock that another client holds is not reported") {
   WaitReport report;
   const Result busy{Outcome::kBusy, "others", {{"a:1", Outcome::kBusy, 0, ""}}};
   CHECK_FALSE(report.note(busy, Ms(0)));
 }
 
-TEST_CASE("wait report: each server that is away or refuses is named, others are not") {
+TEST_CASE("wait report: each server that is unreachable or rejects is named, other servers are not") {
   const Result result{Outcome::kUnreachable,
                       "",
                       {{"a:1", Outcome::kUnreachable, 0, "connection refused"},
@@ -63,7 +64,7 @@ TEST_CASE("wait report: each server that is away or refuses is named, others are
   CHECK(told.find("d:1") == std::string::npos);
 }
 
-TEST_CASE("wait report: of an attempt that did not wait for a server, what was last known of it is told") {
+TEST_CASE("wait report: an attempt that did not wait for a server reports its last known state") {
   const auto attempt = [](const char* a, const char* b) {
     return Result{Outcome::kUnreachable,
                   "",
@@ -80,12 +81,12 @@ TEST_CASE("wait report: of an attempt that did not wait for a server, what was l
   CHECK(report.note(attempt("refused", "no answer yet"), Ms(8000)) == "cannot reach a:1: refused");
 }
 
-TEST_CASE("wait report: a server that nothing is known of yet is told as such, rather than nothing") {
+TEST_CASE("wait report: a server without a known state is reported as such") {
   WaitReport report;
   CHECK(report.note(away("no answer yet"), Ms(0)) == "cannot reach a:1: no answer yet");
 }
 
-TEST_CASE("wait report: reasons of a silent server that take turns are told as one") {
+TEST_CASE("wait report: alternating reasons of a silent server are reported as one") {
   WaitReport report;
   REQUIRE(report.note(away("no answer in 1000 ms"), Ms(1000)));
   CHECK_FALSE(report.note(away("no answer in 5000 ms"), Ms(5000)));
@@ -94,7 +95,7 @@ TEST_CASE("wait report: reasons of a silent server that take turns are told as o
   CHECK(report.note(away("connection refused"), Ms(15999)));
 }
 
-TEST_CASE("wait report: what is told with other news is not repeated, until it changes") {
+TEST_CASE("wait report: a reason reported with other news is not repeated until it changes") {
   WaitReport report;
   const Result one = away("refused");
   CHECK(report.cover(one.servers, Ms(0)) == "cannot reach a:1: refused");
