@@ -1,4 +1,4 @@
-// A disk that outlives the process that uses it: forwards to another Files until the process dies.
+// A disk that outlives the process that uses it: forwards calls to another Files until the process dies.
 #pragma once
 
 #include <cerrno>
@@ -11,10 +11,10 @@
 
 namespace holdfast {
 
-// Owned by one simulated process. `disk` must outlive it.
+// Belongs to one simulated process. `disk` must outlive it.
 class BorrowedFiles : public Files {
  public:
-  // `dead`: once true, nothing of this process reaches the disk any more.
+  // Once `dead` is true, no call of this process reaches the disk.
   BorrowedFiles(Files& disk, std::shared_ptr<const bool> dead) : disk_(disk), dead_(std::move(dead)) {}
 
   const std::string& path() const override { return disk_.path(); }

@@ -1,5 +1,5 @@
 // Certificates for tests, made by the openssl command in a folder of their own: NAME.pem and NAME.key. All
-// are good for a day and for localhost and 127.0.0.1.
+// are valid for one day, for localhost and 127.0.0.1.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ class Certificates {
   void authority(const std::string& name) {
     run("req -x509 " + new_key(name) + " -days 1 -subj /CN=" + name + " -out " + pem(name));
   }
-  // Signed by an authority that has been made. Of -1 days: it ended yesterday.
+  // Signs a certificate by an authority that exists already. With -1 days it expired yesterday.
   void issue(const std::string& name, const std::string& by = "ca", int days = 1) {
     const std::string request = path(name + ".csr");
     run("req " + new_key(name) + " -subj /CN=localhost -addext " + kNames + " -out " + request);

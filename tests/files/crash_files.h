@@ -1,5 +1,5 @@
-// A folder in memory that knows what is on its disk and what is not yet: for tests that pull the plug, fill
-// the disk or break it, wherever they like. One seed decides what a crash leaves.
+// A folder in memory that distinguishes its content on disk from its unsynced content. Tests can crash the
+// machine, fill the disk or make it fail at any point. One seed decides the result of a crash.
 #pragma once
 
 #include <algorithm>
@@ -19,20 +19,20 @@
 
 namespace holdfast {
 
-// It is harsher than file systems are, never milder:
-// - Of what a file has unsynced any first part is left, whose last sector may hold zeroes or garbage
-//   instead. What was synced stays, but for an unsynced truncate(), which may have happened or not.
-// - Names that were made, changed or removed since the last sync_folder() are as before or as after, each
-//   for itself; so a synced file without a synced folder may have no name.
-// - After a failed sync a file never gets to the disk any more, even where a later sync says so.
+// It loses at least as much as real file systems do:
+// - A first part of any length survives of a file's unsynced bytes. Its last sector may hold zeroes or
+//   garbage instead. Synced bytes survive. An unsynced truncate() may have happened or not.
+// - Each name that was created, changed or removed since the last sync_folder() is as before or as after,
+//   independently of the others. So a synced file without a synced folder may have no name.
+// - After a failed sync a file never reaches the disk again, even where a later sync reports success.
 class CrashFiles : public Files {
  public:
-  // The machine goes down and comes up: files that are open are useless, the lock is free, faults that were
-  // yet to come do not.
+  // The machine crashes and starts again: open files become unusable, the lock is free, and pending faults
+  // are dropped.
   void crash(uint64_t seed) {
     const std::scoped_lock guard(mutex_);
     simulation::Dice dice(seed);
-    // Most file systems keep the order of such changes; with those that do not, any may be missing.
+    // Most file systems keep the order of such changes; with other file systems any change may be missing.
     const bool in_order = dice.one_in(2);
     const uint64_t happened = dice.below(changes_.size() + 1);
     for (size_t i = 0; i < changes_.size(); ++i) {
@@ -43,18 +43,18 @@ class CrashFiles : public Files {
     for (auto& [name, node] : names_) node->crash(dice);
     restart();
   }
-  // The process ends; the system lives, and with it all that was written.
+  // The process ends; the system and all written data survive.
   void kill() {
     const std::scoped_lock guard(mutex_);
     restart();
   }
 
-  // What a crash just before a change of the disk would find, and what `mark` said then.
+  // The disk as a crash just before a change would leave it, and the value of `mark` at that moment.
   struct Image {
     std::unique_ptr<CrashFiles> files;
     uint64_t mark;
   };
-  // From now on there is an image of each change, and of each sync.
+  // From now on, keeps an image before each change and each sync.
   void keep_images(std::function<uint64_t()> mark) {
     const std::scoped_lock guard(mutex_);
     mark_ = std::move(mark);
@@ -65,8 +65,8 @@ class CrashFiles : public Files {
     return std::exchange(images_, {});
   }
 
-  // Of the writes (syncs, syncs of the folder) that come, the n-th fails, or takes only so many bytes; n =
-  // 1 is the next.
+  // The n-th of the following writes (syncs, syncs of the folder) fails, or accepts only so many bytes. n
+  // = 1 is the next one.
   void fail_write(uint64_t n, int error) { set(write_fault_, {n, error}); }
   void shorten_write(uint64_t n, size_t bytes) {
     set(short_write_, {n, 0});
@@ -74,11 +74,11 @@ class CrashFiles : public Files {
   }
   void fail_sync(uint64_t n, int error) { set(sync_fault_, {n, error}); }
   void fail_folder_sync(uint64_t n, int error) { set(folder_fault_, {n, error}); }
-  // How many there were, so that a test can go through all.
+  // The number of writes (syncs) so far, so that a test can iterate over all of them.
   uint64_t writes() const { return writes_; }
   uint64_t syncs() const { return syncs_; }
 
-  // All files together have room for so many bytes; nullopt: the disk is endless.
+  // Limits the total size of all files, in bytes; nullopt: no limit.
   void set_capacity(std::optional<uint64_t> bytes) {
     const std::scoped_lock guard(mutex_);
     capacity_bytes_ = bytes;
@@ -87,7 +87,8 @@ class CrashFiles : public Files {
     const std::scoped_lock guard(mutex_);
     read_only_ = read_only;
   }
-  // The folder and all in it; with `restore_folder` there is an empty one again, once it is reopened.
+  // Removes the folder and its content. After restore_folder() there is an empty folder again, once it is
+  // reopened.
   void remove_folder() {
     const std::scoped_lock guard(mutex_);
     names_.clear();
@@ -100,7 +101,7 @@ class CrashFiles : public Files {
     const std::scoped_lock guard(mutex_);
     is_there_ = true;
   }
-  // A file that somebody else puts there, also in a folder that is not reopened yet.
+  // Adds a file as another program would, also to a folder that is not reopened yet.
   void put(const std::string& name, std::string bytes) {
     const std::scoped_lock guard(mutex_);
     auto node = std::make_shared<Node>();
@@ -108,12 +109,12 @@ class CrashFiles : public Files {
     node->sync();
     names_[name] = disk_names_[name] = node;
   }
-  // Another process has the lock; 0: no more.
+  // Another process has the lock; 0: it released the lock.
   void lock_by_process(int pid) {
     const std::scoped_lock guard(mutex_);
     other_pid_ = pid;
   }
-  // The bytes of a file, as they are, to look at or to damage. They have to be there.
+  // Returns the present bytes of a file, to read or to damage. The file must exist.
   std::string& bytes(const std::string& name) { return names_.at(name)->bytes; }
 
   const std::string& path() const override { return path_; }
@@ -189,11 +190,11 @@ class CrashFiles : public Files {
   }
 
  private:
-  // A file, whatever its names. On the disk are the first `synced` bytes and then `cut`.
+  // A file, independent of its names. The disk has the first `synced` bytes, followed by `cut`.
   struct Node {
     std::string bytes;
     size_t synced = 0;
-    std::string cut;         // what an unsynced truncate has taken away
+    std::string cut;         // bytes that an unsynced truncation removed
     bool is_broken = false;  // by a failed sync
 
     void truncate(size_t size) {
@@ -231,7 +232,7 @@ class CrashFiles : public Files {
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;
 
-  // From now on the name is the node's only one, or nobody's.
+  // Makes the name the node's only one; with a null node, removes the name.
   struct Change {
     std::string name;
     std::shared_ptr<Node> node;
@@ -371,8 +372,8 @@ class CrashFiles : public Files {
   const std::string path_ = "folder";
   Names names_;
   Names disk_names_;
-  std::vector<Change> changes_;  // from disk_names_ to names_
-  uint64_t process_ = 0;         // which one this is; handles of others are closed
+  std::vector<Change> changes_;  // the changes from disk_names_ to names_
+  uint64_t process_ = 0;         // number of the present process; handles of earlier ones are closed
   Fault write_fault_, short_write_, sync_fault_, folder_fault_;
   size_t short_bytes_ = 0;
   uint64_t writes_ = 0;

@@ -1,4 +1,4 @@
-// A folder on the real disk, removed at the end with all that is in it.
+// A folder on the real disk, removed at the end with its content.
 #pragma once
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ class TempFolder {
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
   ~TempFolder() {
-    std::error_code ignored;  // of a process that is still about to end there
+    std::error_code ignored;  // a process that still ends there may cause an error
     std::filesystem::remove_all(path_, ignored);
   }
 

@@ -1,5 +1,5 @@
-// The rules of users: a file or single rules are refused with a reason and change nothing, or make users
-// whose description makes the same users again.
+// The rules of users. A file or a single rule is rejected with a reason and changes nothing, or it makes
+// users whose description parses to the same users.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -40,7 +40,7 @@ void load_again(const Acl& acl) {
   }
 }
 
-// Rules come a line each, so that they may have blanks in them.
+// There is one rule a line, so that rules may have blanks.
 void set_rules(Acl& acl, std::string_view text) {
   std::vector<std::string_view> rules;
   while (!text.empty()) {

@@ -1,5 +1,5 @@
-// The whole engine: bytes become connections, requests and time. After each step its invariants hold and
-// what it says is whole replies; in the end its journal and its snapshot give the same state.
+// The whole engine: bytes become connections, requests and time. After each step the invariants hold and
+// the output consists of complete replies. At the end the journal and a snapshot give the same state.
 #include "core/engine/engine.h"
 
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 constexpr int kMaxSteps = 150;
 constexpr int64_t kMaxMs = int64_t{1} << 37U;
 
-// CONFIG SET works, and scripts meet their limits: each look at the clock takes a millisecond.
+// CONFIG SET works, and scripts reach their limits: each read of the clock advances it by 1 ms.
 Config config_for(Options& options, int64_t& clock_us) {
   Config c = engine_config();
   c.limits.script_hard_ms = 20;
@@ -51,7 +51,7 @@ class World {
     }
   }
 
-  // What is kept on disk is the state.
+  // Checks that the persisted state equals the state.
   void check_kept() {
     if (!engine_.at_rest()) return;
     const std::string text = state_text(engine_, now());
@@ -66,7 +66,7 @@ class World {
     conclude(restored, now());
   }
 
-  // Everybody goes, and all that can be due is.
+  // All clients disconnect, and all deadlines pass.
   void end() {
     for (const ConnId conn : conns_) engine_.drop(conn, now(), fx_);
     ms_ += 10000000;
@@ -136,7 +136,8 @@ class World {
     }
   }
 
-  // A command of the table, about as many arguments as it takes, of the dictionary or of the bytes.
+  // Returns a command of the table with about as many arguments as it takes, from the dictionary or the
+  // bytes.
   std::vector<std::string_view> request() {
     const auto commands = all_commands();
     const Command& command = commands[source_.below(commands.size())];
@@ -155,7 +156,7 @@ class World {
     return choice < words().size() ? std::string_view(words()[choice]) : source_.text();
   }
 
-  // What has come of a step.
+  // Checks the result of a step.
   void look() {
     for (const ConnId closed : fx_.closes) {
       for (ConnId& conn : conns_) {

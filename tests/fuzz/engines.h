@@ -1,4 +1,4 @@
-// Engines for targets, and what can be asked of any of them.
+// Engines for targets, and operations that work on any of them.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace holdfast::fuzz {
 
 inline Now time_at(int64_t ms) { return {{5000 + ms}, 1000000000000000 + ms * 1000}; }
 
-// Small limits, so that they are met.
+// Small limits, so that inputs reach them.
 inline Config engine_config() {
   Config c;
   c.hash_seed = 7;
@@ -36,7 +36,7 @@ inline Config engine_config() {
   return c;
 }
 
-// Everything is read that was kept; then time passes.
+// conclude() ends loading. let_expire() lets time pass.
 inline void conclude(Engine& engine, const Now& now) {
   engine.finish_loading(now);
   engine.check_invariants();
@@ -56,7 +56,7 @@ inline std::string snapshot_of(Engine& engine, const Now& now) {
   return file;
 }
 
-// Empty, or why not.
+// Returns an empty text, or the reason of the failure.
 inline std::string restore(Engine& engine, std::string_view file, const Now& now, size_t piece = SIZE_MAX) {
   Restore restore(engine.state(), now, true);
   bool good = true;

@@ -1,4 +1,5 @@
-// The loader of journals: frames out of any bytes, and records into an engine that stays whole.
+// The loader of journals: it reads frames from any bytes, and replays records into an engine that stays
+// consistent.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -11,7 +12,7 @@ namespace {
 
 const Now kNow = time_at(0);
 
-// What the scanner says holds together, whatever the bytes.
+// Checks that the scanner's results are consistent for any bytes.
 std::vector<std::string> scan(std::string_view file) {
   std::vector<std::string> payloads;
   JournalScanner scanner(file);
@@ -51,10 +52,10 @@ void replay(const std::vector<std::string>& payloads, bool saved) {
 struct Frames {
   std::string file;
   std::vector<std::string> payloads;
-  bool good = true;  // nothing is wrong with it
+  bool good = true;  // it has no fault
 };
 
-// A file of frames, good ones but where the bytes ask for something else.
+// Makes a file of frames, which are valid except where the bytes choose a fault.
 Frames make_frames(Source& source) {
   Frames made;
   uint64_t sequence = source.below(4);

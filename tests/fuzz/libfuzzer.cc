@@ -1,4 +1,4 @@
-// libFuzzer's entries. The name by which the program is called picks the target.
+// libFuzzer's entry points. The name of the program selects the target.
 #include <string>
 
 #include "fuzz/targets.h"

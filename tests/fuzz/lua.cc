@@ -1,4 +1,5 @@
-// The libraries that scripts hand bytes to. What they unpack they must also pack, and unpack to the same.
+// The libraries that get bytes from scripts. A value that they unpack must also pack, and unpack to the
+// same value.
 #include <array>
 #include <string>
 #include <vector>
@@ -9,7 +10,7 @@
 namespace holdfast::fuzz {
 namespace {
 
-// Tells the types and bytes of a value apart; cmsgpack packs no more than 16 levels.
+// Shows the types and bytes of a value; cmsgpack packs at most 16 levels.
 constexpr std::string_view kShow = R"(
 local function show(v, depth)
   if type(v) ~= 'table' then return type(v) .. ':' .. tostring(v) end
@@ -21,7 +22,7 @@ local function show(v, depth)
 end
 )";
 
-// Each returns 'no' where the bytes are refused, 'same' where all is well.
+// Each returns 'no' if the bytes are rejected, 'same' if the values are equal.
 const std::array<std::string_view, 5> kScripts = {
     R"(local good, v = pcall(cmsgpack.unpack, ARGV[2])
 if not good then return 'no' end
@@ -56,7 +57,7 @@ if bit.bxor(bit.bxor(a, b), b) ~= bit.tobit(a) then return 'differs' end
 return 'same')",
 };
 
-// One engine for all runs: scripts leave nothing behind.
+// One engine for all runs, since a script leaves no state.
 std::string run(std::string_view script, std::string_view first, std::string_view second) {
   static Engine engine(engine_config());
   static const ConnId conn = engine.open("127.0.0.1:1", "127.0.0.1:2", time_at(0));

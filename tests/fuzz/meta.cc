@@ -1,4 +1,4 @@
-// The text of the file `meta`: what is taken has one form only, and says what was written.
+// The text of the file `meta`: an accepted text has only one form, and reads back as it was written.
 #include "core/codec/meta.h"
 
 #include <array>
@@ -20,7 +20,7 @@ void check(std::string_view text) {
   }
 }
 
-// So that mutations of the lines get past their checksum.
+// Adds a valid checksum, so that mutated lines are parsed.
 std::string with_checksum(std::string_view lines) {
   std::array<char, 16> crc{};
   static_cast<void>(std::snprintf(crc.data(), crc.size(), "crc %08x\n", crc32c(lines)));

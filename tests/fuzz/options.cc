@@ -1,5 +1,5 @@
-// The options of the server: any command line and file are refused with a reason, or give options that can
-// be shown, set again, and written to the file and read back.
+// The options of the server. Any command line and file are rejected with a reason, or give options that
+// can be shown, set again, written to the file and read back.
 #include "io/config/options.h"
 
 #include <fstream>
@@ -44,7 +44,7 @@ void check_rows(const Options& options) {
   static_cast<void>(log_level(options));
 }
 
-// As CONFIG SET and CONFIG REWRITE do.
+// Changes and rewrites options as CONFIG SET and CONFIG REWRITE do.
 void change_and_rewrite(Options& options, Source& source) {
   ConfigChanges changes;
   const auto rows = option_rows();

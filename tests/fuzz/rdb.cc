@@ -1,5 +1,5 @@
-// The loader of RDB files: any bytes are refused or give a state that is whole in itself, the same in
-// whatever pieces they come; and a snapshot of that gives it again.
+// The loader of RDB files. Any bytes are rejected or give a consistent state, the same for every split
+// into pieces. A snapshot of that state restores it.
 #include <string>
 
 #include "core/codec/rdb.h"
@@ -28,7 +28,7 @@ void fuzz_rdb(std::string_view bytes) {
   Source source(bytes);
   const uint8_t mode = source.byte();
   std::string file(source.rest());
-  // Without a checksum, which mutations would not get past.
+  // Without a checksum, since mutated bytes would never pass it.
   if (mode % 4 != 0) file.append(1, static_cast<char>(rdb::kOpEnd)).append(rdb::kChecksumBytes, '\0');
   Engine whole(engine_config());
   const std::string why = restore(whole, file, kNow);

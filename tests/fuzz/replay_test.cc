@@ -1,4 +1,4 @@
-// Plays what is kept of each target: seeds, and cases that once broke something.
+// Runs the kept inputs of each target: seeds, and inputs that once found a fault.
 #include <doctest/doctest.h>
 
 #include <algorithm>

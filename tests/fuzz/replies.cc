@@ -1,5 +1,5 @@
-// What the client makes of a server's bytes: replies, the same in whatever pieces they come, and a lock on
-// three servers that answer anything at all.
+// The client's handling of a server's bytes: replies, the same for every split into pieces, and a lock on
+// three servers that send arbitrary replies.
 #include <algorithm>
 #include <deque>
 #include <optional>
@@ -43,8 +43,8 @@ Heard read(std::string_view bytes, size_t piece) {
   return heard;
 }
 
-// Replies for a lock's requests in the order of the bytes, with those that a real server could give among
-// them.
+// Returns the next reply to one of the lock's requests: one of `said`, in order, or one that a real server
+// could send.
 Reply next_reply(Source& source, std::deque<Reply>& said, const client::Send& send) {
   const size_t kind = source.below(8);
   if (kind == 0 || said.empty()) return {Reply::Kind::kLost, 0, "lost"};
@@ -64,7 +64,7 @@ void play_lock(Source& source, std::deque<Reply> said) {
   config.ttl = {1000};
   config.server_timeout = {50};
   if (source.one_in(2)) config.wait = DurationMs{500};
-  uint64_t drawn = 0;  // each attempt has an owner of its own
+  uint64_t drawn = 0;  // each attempt has its own owner
   Redlock lock(config, "k", {}, [&](uint64_t n) {
     return ((drawn = drawn * 6364136223846793005U + 1442695040888963407U) >> 33U) % n;
   });

@@ -1,5 +1,5 @@
-// The parser of requests: a stream gives the same requests, and ends in the same way, in whatever pieces it
-// comes and however the bytes move meanwhile.
+// The parser of requests: a stream gives the same requests and the same end for every split into pieces,
+// also when the bytes move in the meantime.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -12,15 +12,15 @@ namespace {
 
 using Status = RequestParser::Status;
 
-// What came of a stream.
+// The result of a stream.
 struct Heard {
   std::vector<std::vector<std::string>> requests;
-  std::vector<size_t> ends;  // where each of them ended
+  std::vector<size_t> ends;  // the end of each request
   std::string error;
   bool operator==(const Heard&) const = default;
 };
 
-// The bytes at an end of memory, so that a look behind them is noticed.
+// The bytes at the end of a memory block, so that the sanitizer detects a read behind them.
 class Exact {
  public:
   explicit Exact(std::string_view bytes) : size_(bytes.size()), bytes_(new char[bytes.size()]) {
@@ -42,7 +42,7 @@ Limits limits_of(uint8_t mode) {
   return limits;
 }
 
-// How many bytes come at a time: from few to many, by a generator that the first byte seeds.
+// The size of each piece, from few bytes to many, by a generator that the first byte seeds.
 class Pieces {
  public:
   explicit Pieces(uint8_t seed) : state_(seed) {}
@@ -60,7 +60,7 @@ Heard hear(std::string_view stream, const Limits& limits, Pieces* pieces) {
   Heard heard;
   RequestParser parser(limits);
   size_t begin = 0;  // of the request
-  size_t end = 0;    // of what has come
+  size_t end = 0;    // of the received bytes
   while (end < stream.size()) {
     end = pieces == nullptr ? stream.size() : std::min(stream.size(), end + pieces->next());
     for (;;) {

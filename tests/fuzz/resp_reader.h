@@ -1,5 +1,4 @@
-// A strict reader of what the engine says: it is whole replies, with nothing in them that RESP does not
-// have.
+// A strict reader of the engine's output: it must consist of complete replies, in valid RESP.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Lua programs over all that scripts can see, with arguments at their limits. Each ends, within the memory
-// of scripts, and leaves a host that runs the next.
+// Lua programs over all functions of scripts, with arguments at their limits. Each program ends, stays
+// within the memory of scripts, and leaves a host that runs the next one.
 #include <array>
 #include <string>
 #include <vector>
@@ -26,7 +26,7 @@ table.sort(names)
 return names
 )";
 
-// What an argument may be, beside the results so far, texts and numbers.
+// Possible arguments, in addition to earlier results, texts and numbers.
 const std::array<std::string_view, 27> kValues = {
     "-2^31",
     "2^31-1",
@@ -57,8 +57,7 @@ const std::array<std::string_view, 27> kValues = {
     "coroutine.create(function(a) while true do a=coroutine.yield(a) end end)",
 };
 
-// The engine of all runs. Two milliseconds pass at each look at the clock, so that nothing goes on for
-// long.
+// The engine of all runs. Each read of the clock advances it by 2 ms, so that no script runs for long.
 class Runner {
  public:
   Runner() : engine_(config()), conn_(engine_.open("127.0.0.1:1", "127.0.0.1:2", time_at(0))) {

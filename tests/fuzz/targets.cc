@@ -1,4 +1,4 @@
-// The list of what is fuzzed.
+// The list of the fuzz targets.
 #include "fuzz/targets.h"
 
 #include <array>

@@ -1,5 +1,5 @@
-// What is fuzzed: a function each, which takes any bytes, and aborts where something is wrong. libFuzzer
-// calls them with what it makes up (libfuzzer.cc), `make test` with what was kept of that (replay_test.cc).
+// The fuzz targets. Each is a function that accepts any bytes and aborts at a fault. libFuzzer calls them
+// with generated inputs (libfuzzer.cc), `make test` with the kept inputs (replay_test.cc).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace holdfast::fuzz {
 
 struct Target {
-  std::string_view name;  // also of the folder with its cases
+  std::string_view name;  // also the name of the folder with its inputs
   void (*run)(std::string_view bytes);
 };
 std::span<const Target> all_targets();
@@ -28,14 +28,14 @@ void fuzz_replies(std::string_view bytes);
 void fuzz_requests(std::string_view bytes);
 void fuzz_scripts(std::string_view bytes);
 
-// What a target promises.
+// Checks a promise of a target; aborts if it is broken.
 inline void must(bool promise, std::string_view what) {
   if (promise) return;
   static_cast<void>(std::fprintf(stderr, "broken: %.*s\n", static_cast<int>(what.size()), what.data()));
   std::abort();
 }
 
-// Takes decisions out of the bytes, from their beginning. Once they have run out every one is 0.
+// Takes decisions from the bytes, from their start. After the last byte every decision is 0.
 class Source {
  public:
   explicit Source(std::string_view bytes) : bytes_(bytes) {}
@@ -53,7 +53,7 @@ class Source {
     bytes_.remove_prefix(taken.size());
     return taken;
   }
-  // A text with its length before it.
+  // Returns a text that follows its length.
   std::string_view text() { return take(byte()); }
   uint64_t number() {
     uint64_t value = 0;

@@ -1,5 +1,5 @@
-// The dictionary for the engine: what arguments of commands may be, so that bytes become requests that do
-// something.
+// The dictionary for the engine: possible arguments of commands, so that the bytes become meaningful
+// requests.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr std::array<std::string_view, 7> kScripts = {
     "return redis.call('lock', 'k', 'o1', '50')",
 };
 
-// Few keys and owners, so that they meet; numbers near limits.
+// Few keys and owners, so that requests collide; numbers near limits.
 inline constexpr std::array<std::string_view, 50> kWords = {
     "k",
     "l",
@@ -75,7 +75,7 @@ inline constexpr std::array<std::string_view, 50> kWords = {
     "yes",
 };
 
-// The words in capitals of all commands' syntax, too.
+// Returns these words and the capital words of all commands' syntax.
 inline std::vector<std::string> all_words() {
   std::vector<std::string> words(kWords.begin(), kWords.end());
   words.insert(words.end(), kScripts.begin(), kScripts.end());

@@ -1,4 +1,4 @@
-// Chance that one seed decides, the same with every compiler and library.
+// Random choices from one seed, the same with every compiler and library.
 #pragma once
 
 #include <cstdint>

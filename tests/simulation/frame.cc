@@ -1,4 +1,4 @@
-// Writing expected replies, comparing them with real ones, and finding where a reply ends.
+// Writes expected replies, compares them with real ones, and finds the end of a reply.
 #include "frame.h"
 
 #include <charconv>

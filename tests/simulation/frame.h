@@ -1,6 +1,6 @@
-// What the model expects a connection to hear: RESP as text, with gaps where the engine's choice of a
-// fencing token stands. Written out byte by byte here, so that a mistake in the engine's own writer is
-// found.
+// The output that the model expects for a connection: RESP as text, with gaps in place of fencing tokens,
+// which the engine chooses. The text is written here byte by byte, so that a mistake in the engine's own
+// writer is found.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace holdfast::simulation {
 
-// A token the engine has chosen or will choose: known once a reply has shown it.
+// A token that the engine has chosen or will choose. It becomes known when a reply contains it.
 struct TokenBox {
   bool known = false;
-  uint64_t value = 0;  // not known yet: 0 in the step that assigns it, later on what it is at least
+  uint64_t value = 0;  // not known yet: 0 in the step that assigns it, later its lower bound
 };
 using TokenRef = std::shared_ptr<TokenBox>;
 
@@ -34,20 +34,20 @@ class Frame {
   Frame& map(size_t pairs);
   Frame& token(TokenRef box);
   Frame& append(const Frame& inner);
-  // Any one reply will do.
+  // Matches any one reply.
   Frame& anything() {
     anything_ = true;
     return *this;
   }
 
-  // Whether `bytes` are this frame. Tokens not yet known are learnt from them, but only if all else agrees.
+  // Whether `bytes` are this frame. Sets the tokens that are not known yet, but only if all else matches.
   bool matches(std::string_view bytes) const;
 
-  // The text with "<token>" in its gaps.
+  // Returns the text with "<token>" in its gaps.
   std::string text() const;
   int protocol() const { return protocol_; }
 
-  // Frames of one group other than 0 may come in any order, but those of one topic in theirs.
+  // Frames of one group other than 0 may arrive in any order, but those of one topic in their own order.
   int group = 0;
   std::string topic;
 
@@ -63,7 +63,7 @@ class Frame {
   std::vector<Piece> pieces_;
 };
 
-// How many bytes the first reply in `bytes` has; 0 where they are no whole reply.
+// Returns the length of the first reply in `bytes`, in bytes; 0 if the reply is incomplete.
 size_t reply_length(std::string_view bytes);
 
 }  // namespace holdfast::simulation

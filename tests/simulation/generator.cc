@@ -1,11 +1,11 @@
-// The choices behind each step.
+// The random choices of each step.
 #include "generator.h"
 
 #include <algorithm>
 
 namespace holdfast::simulation {
 
-// Each run leaves out some commands and has others often, so that runs differ more than steps do.
+// Each run omits some commands and repeats others often, so that runs differ more than steps do.
 Generator::Generator(const Profile& profile) : profile_(profile), dice_(profile.seed * 2) {
   std::vector<std::string> keys = {"k",  "lock:1", "", std::string("\r\n\0z", 4), std::string(40, 'q'),
                                    "key"};
@@ -50,7 +50,7 @@ Step Generator::open_or_drop(const World& world, int conn) {
   return step;
 }
 
-// Half of the time that passes is followed by a turn of the loop, the other half by whatever comes.
+// Half of the passes of time are followed by a loop iteration, the other half by any step.
 Step Generator::pass(const World& world) {
   Step step;
   if (dice_.one_in(2)) return step;
@@ -111,7 +111,8 @@ std::string Generator::wait_ms() {
   return std::to_string(dice_.one_in(2) ? dice_.between(1, 20) : dice_.between(20, 1000));
 }
 
-// Around what is known of the key's tokens; far ahead only where nobody could disagree.
+// Returns a token near the known tokens of the key. Values far ahead are used only where the reply is
+// certain.
 std::string Generator::token(const std::string& key) {
   const TokenBook& book = world_->model().tokens();
   const uint64_t counter = book.counter(key);

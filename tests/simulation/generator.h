@@ -1,5 +1,5 @@
-// Makes up the next step of a run: a few keys, owners and connections, so that everything collides, and
-// time that likes to stop at a deadline, just before it and just after it.
+// Generates the next step of a run. Few keys, owners and connections make requests collide. Time often
+// stops at a deadline, 1 ms before it and 1 ms after it.
 #pragma once
 
 #include <map>
@@ -28,7 +28,7 @@ class Generator {
 
   const std::string& key() { return dice_.pick(keys_); }
   const std::string& owner() { return dice_.pick(owners_); }
-  // An owner that has something to do with the key, more often than not.
+  // Returns an owner, in most cases one that holds the key or waits for it.
   std::string owner_of(const std::string& key);
   std::string ttl();
   std::string wait_ms();
@@ -55,12 +55,12 @@ class Generator {
   Dice dice_;
   std::vector<std::string> keys_;
   std::vector<std::string> owners_;
-  std::vector<Maker> makers_;  // each as often as it is likely
+  std::vector<Maker> makers_;  // repeated in proportion to their probability
   uint64_t pass_weight_;       // of 100 steps
   uint64_t churn_weight_;      // of 1000 steps
   const World* world_ = nullptr;
-  int conn_ = 0;         // who is to speak
-  bool queued_ = false;  // into a transaction
+  int conn_ = 0;         // the connection that sends
+  bool queued_ = false;  // the request goes into a transaction
 };
 
 }  // namespace holdfast::simulation

@@ -1,4 +1,4 @@
-// The model's connections: who may speak, what a transaction collects, and who hears what in which order.
+// The model's connections: blocking, the requests of a transaction, and the receivers and order of output.
 #include "model.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void Model::finish_command() {
   in_command_ = false;
   for (auto& [client, frame] : late_) clients_.at(client).output.push_back(std::move(frame));
   late_.clear();
-  group_ = ++last_group_;  // which key is handed over first is nobody's business
+  group_ = ++last_group_;  // the order in which keys are granted is unspecified
   serve_touched();
   group_ = 0;
 }
@@ -126,7 +126,7 @@ Model::Reply Model::cmd_select(Caller& caller, const Args& args) {
   return caller.frame().simple("OK");
 }
 
-// CLIENT UNBLOCK id [TIMEOUT | ERROR], the one subcommand there is here.
+// CLIENT UNBLOCK id [TIMEOUT | ERROR], the only subcommand of the model.
 Model::Reply Model::cmd_client(Caller& caller, const Args& args) {
   const auto serial = static_cast<Serial>(parse_integer(args[2]).value());
   const auto found = clients_.find(serial);
@@ -187,7 +187,7 @@ Frame Model::push(Serial client, std::string_view event, const std::string& key,
   return out.push(n).bulk("lock").bulk(event).bulk(key).bulk(owner);
 }
 
-// Nobody hears a push in the middle of a reply.
+// A push never arrives in the middle of a reply.
 void Model::say(Serial client, Frame frame, const std::string& topic) {
   frame.group = group_;
   frame.topic = topic;
@@ -198,7 +198,7 @@ void Model::say(Serial client, Frame frame, const std::string& topic) {
   }
 }
 
-// The answer to a request that has waited.
+// Sends the reply to a request that has waited.
 void Model::wake(Serial client, Frame frame, const std::string& topic) {
   frame.group = group_;
   frame.topic = topic;

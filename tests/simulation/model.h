@@ -1,6 +1,6 @@
-// The lock server once more, as plainly as it can be said: vectors, maps and loops over everything. It
-// shares no code with the engine but its types of numbers, and stands for what the protocol promises. Slow
-// on purpose.
+// A second lock server in the simplest form: vectors, maps and loops over all items. It shares no code
+// with the engine except its number types, and represents the promises of the protocol. It is slow on
+// purpose.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ using Serial = uint64_t;  // a connection, as CLIENT ID shows it; 0: none
 
 inline constexpr uint32_t kUnlimited = kShared.count;
 
-// A LOCK request, and while it waits its place in the queue.
+// A LOCK request, and its place in the queue while it waits.
 struct Request {
   Serial client = 0;
   std::string owner;
@@ -35,32 +35,32 @@ struct Request {
   int64_t delay_ms = 0;
   uint64_t hint = 0;
   bool waits = false;
-  int64_t wait_ms = 0;  // 0: for ever
+  int64_t wait_ms = 0;  // 0: no limit
   TimeMs since;
   TimeMs until = kNever;
-  bool upgrade = false;  // by a holder, to a smaller capacity: stands before all others
+  bool upgrade = false;  // by a holder, to a smaller capacity: precedes all other waiters
 };
 
 struct Hold {
-  std::string owner;  // of a plain string: its value
+  std::string owner;  // for a plain string: its value
   uint32_t capacity = 1;
-  TokenRef token;  // none: not assigned yet
+  TokenRef token;  // null: not assigned yet
   TimeMs deadline = kNever;
-  int64_t ttl_ms = 0;  // as last given
+  int64_t ttl_ms = 0;  // the last one given
   TimeMs held_since;
   TimeMs renewed;
   bool session = false;
-  TimeMs session_end = kNever;  // the connection has gone, and the grace runs
+  TimeMs session_end = kNever;  // end of the grace after the connection's disconnect
   bool async = false;
   int64_t delay_ms = 0;
-  Serial listener = 0;  // whose session it is, and who is told of its loss
-  Serial client = 0;    // who last set it, as LOCKS INFO shows
+  Serial listener = 0;  // connection of the SESSION, also informed of its loss
+  Serial client = 0;    // the last client that set it, as LOCKS INFO shows
   std::string lease;    // empty: none
 };
 
 struct KeyState {
   std::vector<Hold> holds;     // in the order of their grants
-  std::vector<Request> queue;  // those that wait, first come first
+  std::vector<Request> queue;  // waiters in FIFO order
   TimeMs delay_until{-1};      // -1: no lock-delay runs (its end is an event that sets this)
 };
 
@@ -72,8 +72,8 @@ struct Lease {
   int64_t ttl_ms = 0;
   TimeMs deadline;
   TokenRef token;
-  uint64_t armed = 0;   // of leases that end at one moment, the one whose end was set first goes first
-  uint64_t serial = 0;  // tells leases apart that had one id after the other
+  uint64_t armed = 0;   // leases with the same deadline end in the order in which it was set
+  uint64_t serial = 0;  // distinguishes successive leases with the same id
 };
 
 class Model {
@@ -85,16 +85,16 @@ class Model {
   void drop(Serial client, Now now);
   void tick(Now now);
 
-  // What the connection is to hear since it was last asked.
+  // Returns the expected output of the connection since the last call.
   std::vector<Frame> take_output(Serial client);
   bool blocked(Serial client) const { return clients_.at(client).blocked; }
   bool in_multi(Serial client) const { return clients_.at(client).multi; }
-  // The bytes that the engine drew from its random source for the request being applied.
+  // Sets the bytes that the engine drew from its random source for the present request.
   void offer_random(std::string bytes) { random_ = std::move(bytes); }
-  // When something is next due, and when something that a connection will hear of.
+  // The time of the next event, and of the next event that causes output.
   std::optional<TimeMs> next_event() const;
   std::optional<TimeMs> next_heard_event() const;
-  // The promises leave the outcome of what was asked open; the run is to end without a verdict.
+  // The promises leave the outcome of a request open; the run ends without a result.
   bool nobody_knows() const { return nobody_knows_; }
   const TokenBook& tokens() const { return tokens_; }
   std::string settle_tokens() { return tokens_.settle(); }
@@ -118,16 +118,16 @@ class Model {
     Frame error(std::string_view text) const { return frame().error(text); }
     KeyId key(const std::string& name) const { return {client.db, name}; }
   };
-  using Reply = std::optional<Frame>;  // nothing: the connection waits
+  using Reply = std::optional<Frame>;  // nullopt: the connection waits
   using Handler = Reply (Model::*)(Caller&, const Args&);
   struct Due {
-    // In the order in which they happen at one moment.
+    // Events at the same moment happen in this order.
     enum Kind : uint8_t { kExpiry, kDelayOver, kSessionOver, kLeaseOver, kWaitOver };
     TimeMs at;
     Kind kind = kExpiry;
     KeyId id = {};
-    std::string owner = {};  // of the hold that ends
-    std::string lease = {};  // or the lease that ends
+    std::string owner = {};  // for the end of a hold
+    std::string lease = {};  // for the end of a lease
     Serial session = 0;
     const Request* request = nullptr;
   };
@@ -176,9 +176,9 @@ class Model {
   std::set<std::string> waiting_for(const std::string& owner) const;
   bool deadlocked(const std::string& owner) const;
   static bool play(KeyState& state);
-  static bool detach(std::map<KeyId, KeyState>& keys);
+  static bool release_unblocked(std::map<KeyId, KeyState>& keys);
 
-  // model_time.cc: what is due, and how holds end
+  // model_time.cc: due events, and the ends of holds
   std::vector<Due> all_due() const;
   static bool together(const Due& a, const Due& b);
   void catch_up();
@@ -243,17 +243,17 @@ class Model {
   std::vector<std::pair<std::string, uint64_t>> ended_leases_;  // id and serial, oldest first
   uint64_t last_lease_ = 0;
   uint64_t last_armed_ = 0;
-  std::vector<KeyId> touched_;                  // to be served when the command is over
+  std::vector<KeyId> touched_;                  // granted to waiters at the end of the command
   std::vector<std::pair<Serial, Frame>> late_;  // pushes that follow the command's reply
   bool in_command_ = false;
   bool in_exec_ = false;
-  int group_ = 0;  // of what is being said, 0: the order is promised
+  int group_ = 0;  // of the present output; 0: its order is promised
   int last_group_ = 0;
   std::string random_;
   bool nobody_knows_ = false;
 };
 
-// Parsing that every command shares: an integer as Redis takes it.
+// Parsing for all commands: an integer with the rules of Redis.
 std::optional<int64_t> parse_integer(std::string_view text);
 std::string upper(std::string_view text);
 std::string hex(std::string_view bytes);

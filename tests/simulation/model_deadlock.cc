@@ -1,13 +1,13 @@
-// Deadlock, found the slow way: the locks of all owners that may wait for the asking one, directly or
-// through others, are played to the end. The queues grant as they always do, and an owner without a wait
-// releases all that it holds. An asker that still waits when nothing moves any more would wait for itself.
+// Deadlock detection by simulation: it takes the locks of all owners that may wait for the requesting
+// owner, directly or indirectly. The queues grant as usual, and an owner without a wait releases all its
+// holds. If the requesting owner still waits when no grant is possible, it would wait for itself.
 #include <algorithm>
 
 #include "model.h"
 
 namespace holdfast::simulation {
 
-// The owner, and all who stand in a queue behind somebody of them or at a key that somebody of them holds.
+// Returns the owner and all owners that wait behind one of them, or for a key that one of them holds.
 std::set<std::string> Model::waiting_for(const std::string& owner) const {
   std::set<std::string> all = {owner};
   for (size_t before = 0; before < all.size();) {
@@ -24,7 +24,7 @@ std::set<std::string> Model::waiting_for(const std::string& owner) const {
   return all;
 }
 
-// Grants all that can be granted of a queue. Whether anything was.
+// Grants all requests of a queue that can be granted. Returns whether there was one.
 bool Model::play(KeyState& state) {
   bool any = false;
   promote_upgrades(state);
@@ -40,8 +40,8 @@ bool Model::play(KeyState& state) {
   return any;
 }
 
-// Every owner that waits for nothing releases what it holds. Whether there was one.
-bool Model::detach(std::map<KeyId, KeyState>& keys) {
+// Each owner that does not wait releases its holds. Returns whether there was one.
+bool Model::release_unblocked(std::map<KeyId, KeyState>& keys) {
   std::set<std::string> waiting;
   for (const auto& [id, state] : keys) {
     for (const Request& request : state.queue) waiting.insert(request.owner);
@@ -59,10 +59,10 @@ bool Model::deadlocked(const std::string& owner) const {
   for (auto& [id, state] : keys) {
     std::erase_if(state.holds, [&](const Hold& hold) { return !concerned.contains(hold.owner); });
     std::erase_if(state.queue, [&](const Request& request) { return !concerned.contains(request.owner); });
-    state.delay_until = TimeMs{-1};  // it will be over
+    state.delay_until = TimeMs{-1};  // the lock-delay will end
   }
   for (bool moves = true; moves;) {
-    moves = detach(keys);
+    moves = release_unblocked(keys);
     for (auto& [id, state] : keys) moves = play(state) || moves;
   }
   return std::any_of(keys.begin(), keys.end(), [&](const auto& key) {

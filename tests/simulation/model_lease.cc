@@ -1,4 +1,4 @@
-// The model's leases: several keys written together, for a while, and confirmed or taken back together.
+// The model's leases: several keys, written together with a ttl, and confirmed or cancelled together.
 #include <algorithm>
 
 #include "model.h"
@@ -71,12 +71,12 @@ void Model::renew_document(const KeyId& id, int64_t ttl_ms, Serial client) {
   hold.client = client;
 }
 
-// A document that has become a lock of another kind is the lease's no more.
+// A document that became a lock of another kind no longer belongs to the lease.
 bool Model::owns(const std::string& id, const KeyState& state) {
   return !state.holds.empty() && !is_lock(state) && state.holds[0].lease == id;
 }
 
-// Whether the lease still owns every one of its keys.
+// Whether the lease still owns all its keys.
 bool Model::whole(const std::string& id) const {
   const Lease& lease = leases_.at(id);
   return std::all_of(lease.keys.begin(), lease.keys.end(), [&](const std::string& key) {
@@ -85,7 +85,7 @@ bool Model::whole(const std::string& id) const {
   });
 }
 
-// The lease is lost: what it still owns goes, and not by its owner's will.
+// The lease is lost: its remaining documents end, without a request of its owner.
 void Model::lose_lease(const std::string& id, TimeMs moment) {
   const Lease lease = leases_.at(id);
   finish_lease(id, Lease::State::kExpired);
@@ -98,7 +98,7 @@ void Model::lose_lease(const std::string& id, TimeMs moment) {
   }
 }
 
-// The lease ends; of those that ended only the newest are remembered.
+// Ends the lease. The model keeps the outcomes of only the newest ended leases.
 void Model::finish_lease(const std::string& id, Lease::State state) {
   Lease& lease = leases_.at(id);
   lease.state = state;
@@ -111,7 +111,7 @@ void Model::finish_lease(const std::string& id, Lease::State state) {
   }
 }
 
-// The error of a lease that is not there any more; nothing for one that is.
+// Returns the error of a lease that has ended; nullopt if it exists.
 Model::Reply Model::outcome(Caller& caller, const std::string& id) const {
   const auto found = leases_.find(id);
   if (found == leases_.end()) return caller.error("NOLEASE no such lease");

@@ -1,4 +1,4 @@
-// The model's locks: who is admitted, who waits where, and the four commands about one lock.
+// The model's locks: admission, the places in the queue, and the four commands about one lock.
 #include <algorithm>
 
 #include "model.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kSyntaxError = "ERR syntax error";
 
-// What a LOCK request says, or the error it deserves.
+// A parsed LOCK request, or its error.
 struct Parsed {
   Request request;
   std::string error;
@@ -30,7 +30,7 @@ bool read_number(const Args& args, size_t& at, int64_t lowest, int64_t highest, 
   return true;
 }
 
-// Reads the option at `at` and moves `at` to its last word.
+// Parses the option at `at` and moves `at` to its last word.
 bool read_option(const Args& args, size_t& at, std::set<std::string>& seen, Parsed& out) {
   const std::string name = upper(args[at]);
   const std::string kind = name == "SHARED" || name == "LIMIT" ? "MODE" : name;
@@ -85,7 +85,7 @@ Hold* Model::hold_of(KeyState& state, const std::string& owner) {
   return nullptr;
 }
 
-// The capacity rule, for a newcomer and for a holder that asks for another capacity.
+// The capacity rule, for a new owner and for a holder that requests another capacity.
 bool Model::fits(const KeyState& state, const Request& request) {
   uint32_t others = 0;
   uint32_t smallest = request.capacity;
@@ -108,11 +108,11 @@ TokenRef Model::token_of(const KeyId& id, Hold& hold) {
   return hold.token;
 }
 
-// Makes the request's owner a holder, converts its hold or renews it: the caller has found that it may.
+// Makes the request's owner a holder, converts its hold or renews it. The caller has checked that it may.
 TokenRef Model::take(const KeyId& id, const Request& request) {
   KeyState& state = keys_[id];
   Hold* hold = hold_of(state, request.owner);
-  if (hold == nullptr || request.capacity < hold->capacity) {  // an upgrade is a grant like others
+  if (hold == nullptr || request.capacity < hold->capacity) {  // an upgrade is a grant like any other
     std::erase_if(state.holds, [&](const Hold& h) { return h.owner == request.owner; });
     hold = &state.holds.emplace_back();
     hold->owner = request.owner;
@@ -133,7 +133,7 @@ void Model::touch(const KeyId& id) {
   if (std::find(touched_.begin(), touched_.end(), id) == touched_.end()) touched_.push_back(id);
 }
 
-// Whether the first waiter may be let in now.
+// Whether the first waiter may be granted now.
 bool Model::head_may_go(KeyState& state) {
   if (state.queue.empty() || delayed(state)) return false;
   const Request& request = state.queue[0];
@@ -142,8 +142,8 @@ bool Model::head_may_go(KeyState& state) {
   return fits(state, request);
 }
 
-// The waiter to be granted next: one that asks for no more than its owner has, wherever it stands, or the
-// first.
+// Returns the next waiter to grant: one that requests at most the rights of its owner's hold, at any
+// place, or the first.
 std::optional<size_t> Model::next_to_go(KeyState& state) {
   for (size_t place = 0; place < state.queue.size(); ++place) {
     const Hold* hold = hold_of(state, state.queue[place].owner);
@@ -152,7 +152,7 @@ std::optional<size_t> Model::next_to_go(KeyState& state) {
   return head_may_go(state) ? std::optional<size_t>(0) : std::nullopt;
 }
 
-// Grants all that can be granted of a key's queue.
+// Grants all requests of a key's queue that can be granted.
 void Model::serve(const KeyId& id) {
   KeyState& state = keys_[id];
   promote_upgrades(state);
@@ -164,14 +164,14 @@ void Model::serve(const KeyId& id) {
   }
 }
 
-// Upgrades stand before all others, in the order in which they came.
+// Upgrades precede all other waiters, in FIFO order.
 size_t Model::upgrade_place(const KeyState& state) {
   size_t place = 0;
   while (place < state.queue.size() && state.queue[place].upgrade) ++place;
   return place;
 }
 
-// A waiter whose owner has become a holder meanwhile asks for an upgrade now.
+// A waiter whose owner has become a holder in the meantime now requests an upgrade.
 void Model::promote_upgrades(KeyState& state) {
   for (size_t at = 0; at < state.queue.size(); ++at) {
     const Hold* hold = hold_of(state, state.queue[at].owner);

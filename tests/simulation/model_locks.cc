@@ -1,5 +1,4 @@
-// The model's LOCKS command: what a key's holders and waiters look like, and what may be done to them by
-// force.
+// The model's LOCKS command: the view of a key's holders and waiters, and forced changes to them.
 #include <algorithm>
 #include <tuple>
 
@@ -53,8 +52,8 @@ void Model::write_waiter(Frame& out, const Request& request) const {
   out.bulk("async").integer(request.async ? 1 : 0);
 }
 
-// Holders stand in the order of their tokens, which is that of their grants unless FENCE has raised one.
-// Those of this very transaction are the newest.
+// Sorts holders by token. This is the order of their grants unless FENCE has raised a token. Holders from
+// the present transaction are the newest.
 void Model::sort_holds(const KeyId& id) {
   std::vector<Hold>& holds = keys_[id].holds;
   for (Hold& hold : holds) token_of(id, hold);
@@ -86,7 +85,7 @@ Frame Model::info(Caller& caller, const KeyId& id) {
   return out;
 }
 
-// Keys in the order of their names.
+// Keys are in the order of their names.
 Frame Model::owned(Caller& caller, const std::string& owner) {
   size_t n = 0;
   Frame list = caller.frame();
@@ -102,7 +101,7 @@ Frame Model::owned(Caller& caller, const std::string& owner) {
 
 Model::Reply Model::locks_check(Caller& caller, const KeyId& id, uint64_t token) {
   for (const Hold& hold : keys_[id].holds) {
-    nobody_knows_ = nobody_knows_ || (hold.token && !hold.token->known);  // granted in this very step
+    nobody_knows_ = nobody_knows_ || (hold.token && !hold.token->known);  // granted in this step
     if (hold.token && hold.token->known && hold.token->value == token) return caller.frame().integer(1);
   }
   return caller.frame().integer(0);
@@ -110,14 +109,14 @@ Model::Reply Model::locks_check(Caller& caller, const KeyId& id, uint64_t token)
 
 Model::Reply Model::locks_break(Caller& caller, const KeyId& id) {
   const std::vector<Hold> holds = keys_[id].holds;
-  group_ = ++last_group_;  // the order of holders is nobody's business
+  group_ = ++last_group_;  // the order of holders is unspecified
   for (const Hold& hold : holds) end_hold(id, hold.owner, now_.mono);
   group_ = 0;
   touch(id);
   return caller.frame().integer(static_cast<int64_t>(holds.size()));
 }
 
-// All holders are asked, but only who listens hears it here.
+// The revoke applies to all holders, but only holders with a listener cause output here.
 Model::Reply Model::locks_revoke(Caller& caller, const KeyId& id) {
   group_ = ++last_group_;
   for (const Hold& hold : keys_[id].holds) {

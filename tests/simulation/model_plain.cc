@@ -1,5 +1,4 @@
-// The model's plain Redis commands: strings, expiry and the keyspace, in which locks are entries like
-// others.
+// The model's plain Redis commands: strings, expiry and the keyspace, where locks are ordinary entries.
 #include <algorithm>
 
 #include "model.h"
@@ -32,7 +31,7 @@ SetOptions parse_set(const Args& args) {
   return out;
 }
 
-// A lock with several holders is there until the last of them has gone.
+// A lock with several holders exists until its last hold ends.
 TimeMs last_deadline(const KeyState& state) {
   TimeMs last{-1};
   for (const Hold& hold : state.holds) last = std::max(last, hold.deadline);
@@ -55,7 +54,8 @@ bool Model::is_lock(const KeyState& state) {
   return state.holds.size() > 1 || (state.holds.size() == 1 && state.holds[0].capacity != 1);
 }
 
-// Writes a string. The same value is the same holder, which keeps its token and all it has but the ttl.
+// Writes a string. The same value is the same holder: it keeps its token and all attributes except the
+// ttl.
 void Model::write(const KeyId& id, const std::string& value, std::optional<int64_t> ttl_ms, Serial client) {
   KeyState& state = keys_[id];
   touch(id);
@@ -68,7 +68,7 @@ void Model::write(const KeyId& id, const std::string& value, std::optional<int64
   fresh.owner = value;
   fresh.client = client;
   fresh.held_since = now_.mono;
-  if (is_lock(state) && !ttl_ms) {  // KEEPTTL: as long as the longest hold has left
+  if (is_lock(state) && !ttl_ms) {  // KEEPTTL: the remaining time of the longest hold
     set_ttl(fresh, last_deadline(state) == kNever ? 0 : (last_deadline(state) - now_.mono).count);
   } else if (!state.holds.empty() && !ttl_ms) {
     fresh.deadline = state.holds[0].deadline;

@@ -1,5 +1,4 @@
-// The model's time: what is due, in which order it happens, and how holds, waits and leases end by
-// themselves.
+// The model's time: due events, their order, and the ends of holds, waits and leases at their deadlines.
 #include <algorithm>
 #include <tuple>
 
@@ -38,7 +37,7 @@ std::optional<TimeMs> Model::next_event() const {
   return due.front().at;
 }
 
-// A wait that ends, or the end of a hold that a waiter or a listener hopes or fears to hear of.
+// Returns the end of a wait, or of a hold for which a waiter or a listener gets output.
 std::optional<TimeMs> Model::next_heard_event() const {
   for (const Due& due : all_due()) {
     if (due.kind == Due::kWaitOver) return due.at;
@@ -52,15 +51,15 @@ std::optional<TimeMs> Model::next_heard_event() const {
   return std::nullopt;
 }
 
-// Whether two things happen at once, so that nobody is let in between them: what a key sees at one moment,
-// and the end of a session.
+// Whether two events happen at once, without a grant between them: events of keys at one moment, and the
+// end of a session.
 bool Model::together(const Due& a, const Due& b) {
   if (a.at != b.at) return false;
   if (a.kind <= Due::kDelayOver) return b.kind <= Due::kDelayOver;
   return a.kind == Due::kSessionOver && b.kind == Due::kSessionOver && a.session == b.session;
 }
 
-// Does one thing after the other, since what happens makes new things due.
+// Runs one event after the other, since an event can make new events due.
 void Model::catch_up() {
   group_ = ++last_group_;
   std::optional<Due> last;
@@ -100,7 +99,8 @@ void Model::happen(const Due& due) {
   }
 }
 
-// A hold ends by itself or by force: not by its owner's will. Its lock-delay begins at `moment`.
+// A hold ends by its deadline or by force, without a request of its owner. Its lock-delay starts at
+// `moment`.
 void Model::end_hold(const KeyId& id, const std::string& owner, TimeMs moment) {
   KeyState& state = keys_[id];
   const Hold hold = *hold_of(state, owner);
@@ -116,12 +116,12 @@ void Model::tell_lost(const KeyId& id, const Hold& hold) {
   say(hold.listener, push(hold.listener, "lost", id.second, hold.owner, 4), id.second + ", " + hold.owner);
 }
 
-// The key ends for all its holders at once, without any lock-delay.
+// The key ends for all its holders at once, without a lock-delay.
 bool Model::lose_holds(const KeyId& id) {
   KeyState& state = keys_[id];
   if (state.holds.empty()) return false;
   const int group = group_;
-  if (group_ == 0) group_ = ++last_group_;  // the order of its holders is nobody's business
+  if (group_ == 0) group_ = ++last_group_;  // the order of its holders is unspecified
   for (const Hold& hold : state.holds) tell_lost(id, hold);
   group_ = group;
   state.holds.clear();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kKey = "k";
 
-// The text behind `field` in a reply: "$4\r\nleft\r\n:12\r\n".
+// Returns the text behind `field` in a reply: "$4\r\nleft\r\n:12\r\n".
 std::string_view behind(std::string_view text, std::string_view field) {
   const size_t at = text.find(field);
   return at == std::string_view::npos ? std::string_view() : text.substr(at + field.size());
@@ -42,7 +42,8 @@ std::vector<std::string> RedlockWorld::holders_on(Server& server) {
   return holders;
 }
 
-// For how many ms of its clock the owner still has the key there.
+// Returns the remaining ttl of the owner's hold on the server, in ms of the server's clock; nullopt
+// without a hold.
 std::optional<int64_t> RedlockWorld::left_on(Server& server, const std::string& owner) {
   for (const std::string& holder : holders_on(server)) {
     if (!holder.starts_with(owner)) continue;
@@ -54,8 +55,9 @@ std::optional<int64_t> RedlockWorld::left_on(Server& server, const std::string& 
   return std::nullopt;
 }
 
-// Others who try stand in the way of healing for a while: a server leaves only when all others have the
-// hold, and that has to become so. Where nobody is in the way the next one may leave at once.
+// Other clients that try to acquire can delay healing for a while. A server therefore leaves only when all
+// other servers have the hold, and they must get it in time. With a single client the next server may
+// leave at once.
 bool RedlockWorld::may_leave(size_t server) {
   if (story_ == Story::kForgets) return may_forget(server);
   if (profile_.clients == 1) return true;
@@ -66,8 +68,8 @@ bool RedlockWorld::may_leave(size_t server) {
   return true;
 }
 
-// Every hold there is that of a client whose hold a quorum of the other servers keeps for as long as it is
-// valid. For a counted lock, which each server has to know in full, all of them do.
+// Whether a quorum of the other servers keeps each hold on this server for as long as its client has a
+// valid hold. For a counted lock, which each server must know in full, all other servers must keep it.
 bool RedlockWorld::may_forget(size_t server) {
   size_t known = 0;
   for (const Client& client : clients_) {
@@ -130,7 +132,7 @@ void RedlockWorld::come_back(size_t index) {
   restarts_over_ = true;
 }
 
-// As HoldCore renews, until the last server is back.
+// Renews as HoldCore does, until the last server is back.
 void RedlockWorld::keep(Session& session) {
   const TimeMs now = client_now(session.client);
   session.act_us = now_us_ + profile_.ttl_ms * 1000;

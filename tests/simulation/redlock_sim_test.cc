@@ -1,5 +1,5 @@
-// Random schedules of clients on several servers. HOLDFAST_SCHEDULES says how many, HOLDFAST_SEED where
-// they begin: one of them alone is HOLDFAST_SEED=n HOLDFAST_SCHEDULES=1.
+// Random schedules of clients on several servers. HOLDFAST_SCHEDULES is the number of schedules,
+// HOLDFAST_SEED the first seed. HOLDFAST_SEED=n HOLDFAST_SCHEDULES=1 runs a single schedule.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ uint64_t number_from(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// The first seed at which the judge finds fault; `last` if none.
+// Returns the first seed at which the judge finds a fault; `last` if there is none.
 uint64_t first_fault(Flaw flaw, uint64_t last, std::string& wrong, RedlockTally& tally,
                      Story story = Story::kChance) {
   for (uint64_t seed = 0; seed < last; ++seed) {
@@ -27,7 +27,7 @@ uint64_t first_fault(Flaw flaw, uint64_t last, std::string& wrong, RedlockTally&
   return last;
 }
 
-// A tenth of the schedules, as each is longer.
+// Runs a tenth of the schedules, since each of them is longer.
 void check_restarts(Story story, const char* what) {
   const uint64_t first = number_from("HOLDFAST_SEED", 1);
   const uint64_t schedules = number_from("HOLDFAST_SCHEDULES", 1000) / 10 + 1;
@@ -64,7 +64,7 @@ TEST_CASE("redlock simulation: tokens are unique and grow, at most one client ho
             << " renewed, " << tally.lost << " lost, " << tally.failed << " not acquired, " << tally.steps
             << " steps\n";
   CHECK(faults == 0);
-  if (schedules >= 1000) {  // it meets what it is to check
+  if (schedules >= 1000) {  // enough schedules to reach the checked cases
     CHECK(tally.acquired > schedules);
     CHECK(tally.fenced > schedules / 10);
     CHECK(tally.renewed > schedules / 10);

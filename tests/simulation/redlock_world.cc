@@ -1,4 +1,4 @@
-// The world of clients and several engines: what is due next, what is on the way, and the judge.
+// The world of clients and several engines: the next due event, the messages in transit, and the judge.
 #include "redlock_world.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ using client::Reply;
 namespace {
 
 constexpr int kDriftPerMille = 50;
-constexpr uint64_t kMostSteps = 200000;  // a run that takes more is stuck
-constexpr int64_t kToldLostUs = 400000;  // after so long a client hears that an answer was lost
+constexpr uint64_t kMostSteps = 200000;  // a run with more steps is stuck
+constexpr int64_t kToldLostUs = 400000;  // after this time a client learns that a reply was lost
 constexpr const char* kKey = "k";
 
 Reply parsed(std::string_view text) {
@@ -55,7 +55,7 @@ RedlockProfile::RedlockProfile(Dice& dice, Flaw flaw, Story story)
   if (flaw == Flaw::kCounterReset) clocks_agree = false;
   if (flaw == Flaw::kClocksAstray) crashes = jumps = 0;
   good_in_time = jumps == 0 && (crashes == 0 || recovers);
-  // Below what a client may name, above it, and above what only some may.
+  // Below the lead that a client may name, above it, and above the lead that only some clients may name.
   constexpr uint64_t kHourUs = 3'600'000'000;
   if (flaw == Flaw::kNone)
     ahead_us = dice.pick({uint64_t{0}, uint64_t{0}, kHourUs / 2, 2 * kHourUs, 1000 * kHourUs});
@@ -63,20 +63,20 @@ RedlockProfile::RedlockProfile(Dice& dice, Flaw flaw, Story story)
   servers = dice.pick({size_t{3}, size_t{3}, size_t{5}});
   clients = static_cast<size_t>(dice.between(1, 4));
   sessions = 30;
-  // Long against the turns of those who wait: healing does not wait, and they may be in its way.
+  // The ttl is long compared with the turns of waiters: healing does not wait, and waiters may block it.
   ttl_ms = dice.between(500, 2000);
   slowest_us = dice.pick({int64_t{500}, int64_t{2000}});
   lost_one_in = resent_one_in = overtaken_one_in = 0;
   crashes = jumps = 0;
   good_in_time = true;
-  // A counted lock needs all its servers: it outlives only short absences.
+  // A counted lock needs all its servers: it survives only short absences.
   if (story == Story::kForgets && dice.one_in(3)) limit = 2;
   if (limit != 0) shared_one_in = 0;
 }
 
 RedlockWorld::RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally, Story story)
     : flaw_(flaw), story_(story), dice_(seed), profile_(dice_, flaw, story), tally_(tally) {
-  // The slowest and the fastest differ by what the drift allows for.
+  // The slowest and the fastest clock differ by the drift that the algorithm allows for.
   const int64_t fastest = flaw == Flaw::kClocksAstray ? 2000000 : 1000000 + kDriftPerMille * 1000;
   servers_.resize(profile_.servers);
   for (Server& server : servers_) {
@@ -113,7 +113,7 @@ Now RedlockWorld::server_now(const Server& server) const {
   return {TimeMs{server.clock.at(now_us_)}, 1000000 + now_us_};
 }
 
-// Clocks that do not agree make no good hints at all: the counters of the servers decide.
+// Clocks that disagree give useless hints: the servers' counters decide.
 uint64_t RedlockWorld::wall_us(size_t client) const {
   const int64_t skew = clients_[client].wall_skew_us;
   return skew == -1 ? 1 : static_cast<uint64_t>(1000000 + now_us_ + skew);
@@ -143,7 +143,8 @@ std::string RedlockWorld::run() {
   return wrong_;
 }
 
-// Where every message came, and once, all has been given back, long before it would have expired.
+// Where each message arrives exactly once, all holds must be released long before their expiry. Returns
+// true in all other runs.
 bool RedlockWorld::is_free(Server& server) {
   if (profile_.lost_one_in != 0 || profile_.resent_one_in != 0 || profile_.crashes != 0) return true;
   const ConnId probe = server.engine->open("127.0.0.1:1", "127.0.0.1:2", server_now(server));
@@ -153,7 +154,7 @@ bool RedlockWorld::is_free(Server& server) {
   return taken(server.engine->output(probe)) == "*-1\r\n";
 }
 
-// What a client does comes before what comes from outside at the same moment: its hold has ended then.
+// At the same moment an action of a client precedes outside events: its hold has ended by then.
 bool RedlockWorld::step() {
   std::optional<int64_t> first;
   const auto is_first = [&](std::optional<int64_t> at) {
@@ -192,7 +193,7 @@ std::optional<int64_t> RedlockWorld::next_of(size_t index) const {
   return std::max(now_us_, std::min(due, session.act_us));
 }
 
-// Only a waiter hears of what a server does by itself.
+// Only a waiter receives output that a server sends by itself.
 std::optional<int64_t> RedlockWorld::next_of(const Server& server) const {
   if (server.waits.empty()) return std::nullopt;
   const std::optional<TimeMs> deadline = server.engine->next_deadline();
@@ -237,7 +238,7 @@ void RedlockWorld::begin(Client& client, size_t index) {
   session.shared = chance(profile_.shared_one_in);
   session.above_all = largest_;
   session.above_exclusive = largest_exclusive_;
-  session.act_us = now_us_ + dice_.between(1000, 200000);  // gives up, unless it holds by then
+  session.act_us = now_us_ + dice_.between(1000, 200000);  // cancels at this time, unless it holds by then
   std::vector<std::string> mode;
   if (session.shared) mode.emplace_back("SHARED");
   if (profile_.limit != 0) mode = {"LIMIT", std::to_string(profile_.limit)};
@@ -251,13 +252,13 @@ void RedlockWorld::begin(Client& client, size_t index) {
   carry(client.session);
 }
 
-// What whoever has the lock does with it: renews it, gives it back, forgets it; or gives up waiting.
+// The holder's actions: it renews, releases or abandons the lock; a waiter cancels.
 void RedlockWorld::use(Session& session) {
   if (session.keeps && session.lock->state() == Redlock::State::kHeld) return keep(session);
   session.act_us = now_us_ + dice_.between(100, profile_.ttl_ms * 600);
   const bool renews = session.lock->state() == Redlock::State::kHeld && !session.forgotten;
   if (renews && dice_.one_in(2)) {
-    // A resent LOCK would set the time anew to less than a longer renewal's.
+    // A resent LOCK would set a shorter time than a longer renewal has set.
     const int64_t ttl = profile_.resent_one_in != 0 ? profile_.ttl_ms : dice_.between(5, 120);
     session.lock->renew(client_now(session.client), {ttl});
     session.renewing = true;
@@ -282,7 +283,7 @@ void RedlockWorld::play(const Event& event) {
     case Event::Kind::kEnd: {
       const auto link = server.links.find({event.session, event.id});
       if (link == server.links.end()) return;
-      if (!link->second.id) return void(server.links.erase(link));  // the request never came
+      if (!link->second.id) return void(server.links.erase(link));  // the request never arrived
       Effects fx;
       server.waits.erase(link->second.id.serial);
       server.engine->drop(link->second.id, server_now(server), fx);
@@ -301,7 +302,7 @@ void RedlockWorld::play(const Event& event) {
   }
 }
 
-// Connections are lost with it; counters are not, or the flaw is that they are.
+// A crash ends all connections. The counters survive, unless the flaw resets them.
 void RedlockWorld::crash(Server& server) {
   const auto index = static_cast<size_t>(&server - servers_.data());
   const auto waits = server.waits;
@@ -331,7 +332,7 @@ void RedlockWorld::request(const Event& event) {
   collect(event.server, fx);
 }
 
-// What those hear who wait.
+// Delivers the output for waiters.
 void RedlockWorld::collect(size_t index, Effects& fx) {
   Server& server = servers_[index];
   for (const ConnId id : fx.dirty) {
@@ -361,7 +362,7 @@ void RedlockWorld::deliver(size_t index, std::pair<size_t, uint64_t> name, uint6
   schedule(at, std::move(event));
 }
 
-// Takes on the way what the session wants sent, and judges what became of it.
+// Sends the requests of the session, and judges its new state.
 void RedlockWorld::carry(size_t index) {
   Session& session = sessions_[index];
   session.lock->check_invariants();
@@ -382,7 +383,7 @@ void RedlockWorld::carry(size_t index) {
     const auto server = std::find_if(servers_.begin(), servers_.end(), [&](const Server& s) {
       return s.links.contains({index, id});
     });
-    if (server == servers_.end()) continue;  // it crashed
+    if (server == servers_.end()) continue;  // the server crashed
     event.server = static_cast<size_t>(server - servers_.begin());
     const int64_t asked_us = server->links[{index, id}].asked_us;
     schedule(std::max(now_us_ + on_the_way(), asked_us), std::move(event));
@@ -406,9 +407,9 @@ void RedlockWorld::send(size_t index, client::Send&& send) {
   }
   link.asked_us = std::max(now_us_ + on_the_way(), link.asked_us);
   if (!send.waits && event.argv[0] == "LOCK" && chance(profile_.resent_one_in)) {
-    schedule(link.asked_us + dice_.between(0, 2 * profile_.ttl_ms * 1000), event);  // overtaken by others
+    schedule(link.asked_us + dice_.between(0, 2 * profile_.ttl_ms * 1000), event);  // overtaken
   }
-  // What came over a connection that broke may be behind what came over the next one.
+  // A request on a broken connection may arrive after requests on the next connection.
   const bool overtaken = !send.waits && event.argv[0] == "LOCK" && chance(profile_.overtaken_one_in);
   const int64_t more_us = overtaken ? dice_.between(0, 2 * profile_.ttl_ms * 1000) : 0;
   schedule(link.asked_us + more_us, std::move(event));
@@ -445,7 +446,7 @@ void RedlockWorld::judge(size_t index) {
   client.next_us = now_us_ + dice_.between(0, profile_.ttl_ms * 500);
 }
 
-// Shared locks are held side by side: among themselves their tokens say nothing.
+// Shared locks have several holders: the order of their tokens is unspecified.
 void RedlockWorld::judge_token(const Session& session) {
   const uint64_t token = session.lock->token();
   const uint64_t above =
@@ -461,7 +462,7 @@ void RedlockWorld::judge_token(const Session& session) {
   }
 }
 
-// Whoever hears that too many servers are without the hold gives it up, as HoldCore does.
+// A client that learns that too many servers lack the hold ends it, as HoldCore does.
 void RedlockWorld::judge_renewal(Session& session) {
   if (!session.lock->renewal()) return;
   const Outcome outcome = session.lock->renewal()->outcome;

@@ -1,6 +1,6 @@
-// Clients that take one lock on several engines, in a world that one seed decides: delays, loss, resent
-// requests, crashes, clocks of their own. Owns the engines, the clients and what is on the way between
-// them, and judges what the clients were given.
+// Clients that acquire one lock on several engines, in a world that one seed decides: delays, losses,
+// resent requests, crashes, and separate clocks. It owns the engines, the clients and the messages between
+// them, and judges the results that the clients got.
 #pragma once
 
 #include <cstdint>
@@ -19,102 +19,103 @@
 
 namespace holdfast::simulation {
 
-// What the world does that the promises do not allow: to see that the judge notices.
+// A violation of the assumptions by the world, to see that the judge detects it.
 enum class Flaw : uint8_t {
   kNone,
-  kCounterReset,  // a server that crashes forgets its counters
-  kClocksAstray,  // rates of clocks differ by more than the drift that is allowed for
-  kNoHealing,     // a LOCK of a renewal never arrives
+  kCounterReset,  // a crash resets a server's counters
+  kClocksAstray,  // rates of clocks differ by more than the allowed drift
+  kNoHealing,     // the LOCKs of renewals never arrive
 };
 
-// What becomes of the servers: chance, or one after the other restarts while one client keeps its hold.
-// Then a server is away for longer than the ttl and keeps its data, or forgets all of it, but only while
-// all holds are sure to be remembered by a quorum of the others.
+// The fate of the servers: chance, or restarts of one after the other while one client keeps its hold. In
+// a restart a server is down for longer than the ttl. It keeps its data or loses all of it, but loses it
+// only while a quorum of the other servers surely keeps all holds.
 enum class Story : uint8_t { kChance, kRestarts, kForgets };
 
-// What the seed makes of a run. Times of the world are in microseconds, of its clocks in milliseconds.
+// The parameters of a run, chosen by the seed. Times of the world are in microseconds, of its clocks in
+// milliseconds.
 struct RedlockProfile {
   RedlockProfile(Dice& dice, Flaw flaw, Story story);
 
   size_t servers;
   size_t clients;
-  int sessions;  // of each client, one after the other
+  int sessions;  // per client, one after the other
   int64_t ttl_ms;
   int64_t server_timeout_ms;
-  int64_t slowest_us;    // of a message's way
-  uint64_t lost_one_in;  // 0: none; so are the others
+  int64_t slowest_us;    // the longest delay of a message
+  uint64_t lost_one_in;  // 0: never; the next ones too
   uint64_t resent_one_in;
-  uint64_t overtaken_one_in;  // of LOCKs, by later requests
+  uint64_t overtaken_one_in;  // LOCKs that later requests overtake
   uint64_t shared_one_in;
   int crashes;
-  int jumps;              // of a server's clock: holds end early
-  bool recovers;          // a server that crashed grants nothing until what it lost has expired
-  bool clocks_agree;      // so that hints make equal tokens
-  bool good_in_time;      // nothing of the above breaks exclusion in time
-  uint32_t limit = 0;     // of holders; 0: the locks are not counted
-  uint64_t ahead_us = 0;  // of one server's tokens, against those of the others
+  int jumps;              // forward, of a server's clock: holds end early
+  bool recovers;          // after a crash a server grants only once lost holds have expired
+  bool clocks_agree;      // so that hints give equal tokens
+  bool good_in_time;      // none of the above breaks exclusion in time
+  uint32_t limit = 0;     // of holders; 0: locks are not counted
+  uint64_t ahead_us = 0;  // lead of one server's tokens over the others'
 };
 
 struct RedlockTally {
   uint64_t acquired = 0;
-  uint64_t fenced = 0;  // of them by FENCE
+  uint64_t fenced = 0;  // of the acquired ones, by FENCE
   uint64_t renewed = 0;
   uint64_t failed = 0;
   uint64_t lost = 0;    // holds whose validity ended before the release
-  uint64_t healed = 0;  // LOCKs of renewals
+  uint64_t healed = 0;  // LOCKs that renewals sent
   uint64_t steps = 0;
 };
 
 class RedlockWorld {
  public:
   RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally, Story story = Story::kChance);
-  // Plays to the end. What is wrong, or nothing.
+  // Plays to the end. Returns the fault; empty if there is none.
   std::string run();
 
  private:
-  // A clock: how far and how fast it goes against the world's time.
+  // A clock: its offset and its rate relative to the world's time.
   struct Clock {
     int64_t start_ms = 0;
     int64_t rate_ppm = 1000000;
     int64_t at(int64_t us) const { return start_ms + us * rate_ppm / 1000000000; }
-    // The first moment at which it shows this.
+    // Returns the first moment of the world, in us, at which the clock shows this.
     int64_t when(int64_t ms) const { return ((ms - start_ms) * 1000000000 + rate_ppm - 1) / rate_ppm; }
   };
   struct Client;
-  // One Redlock from its beginning to its end.
+  // One Redlock from its start to its end.
   struct Session {
     std::unique_ptr<client::Redlock> lock;
     size_t client = 0;
     bool shared = false;
     bool fenced = false;
-    bool counted = false;  // its outcome was seen
+    bool counted = false;  // its outcome is in the tally
     bool holds = false;
     bool renewing = false;
-    bool keeps = false;            // its hold must not end before the last restart
-    bool forgotten = false;        // a renewal found that too many servers are without it
-    uint64_t above_all = 0;        // tokens that had been given when it began
-    uint64_t above_exclusive = 0;  // of them those of exclusive locks
-    int64_t act_us = 0;            // when its user does something next
+    bool keeps = false;            // its hold must survive until the last restart
+    bool forgotten = false;        // a renewal found that too many servers lack it
+    uint64_t above_all = 0;        // the largest token at its start
+    uint64_t above_exclusive = 0;  // the same of exclusive locks
+    int64_t act_us = 0;            // time of its user's next action
   };
   struct Client {
     Clock clock;
     int64_t wall_skew_us = 0;
-    int left = 0;  // sessions to come
+    int left = 0;  // sessions to start
     size_t session = 0;
     bool busy = false;
     int64_t next_us = 0;
   };
-  // A connection of a client, or one that waits.
+  // A client's connection, or the connection of a wait.
   struct Link {
     ConnId id;
-    int64_t asked_us = 0;  // the latest arrival at the server: none overtakes it
+    int64_t asked_us = 0;  // the latest arrival at the server: no request overtakes it
     int64_t heard_us = 0;
   };
   struct Server {
     std::unique_ptr<Engine> engine;
     Clock clock;
-    std::map<std::pair<size_t, uint64_t>, Link> links;      // by session, and id of a send that waits or 0
-    std::map<uint64_t, std::pair<size_t, uint64_t>> waits;  // by serial: who hears of it
+    std::map<std::pair<size_t, uint64_t>, Link> links;      // by session, and by send id for waits, else 0
+    std::map<uint64_t, std::pair<size_t, uint64_t>> waits;  // by serial: the receiver
     bool away = false;
   };
   struct Event {
@@ -154,7 +155,7 @@ class RedlockWorld {
   void judge_token(const Session& session);
   void judge_exclusion();
   void judge_renewal(Session& session);
-  // Of the restarts, in redlock_restarts.cc:
+  // Restarts, in redlock_restarts.cc:
   bool may_leave(size_t server);
   bool may_forget(size_t server);
   void leave(size_t server);
@@ -175,12 +176,12 @@ class RedlockWorld {
   uint64_t last_event_ = 0;
   bool restarts_begun_ = false;
   bool restarts_over_ = false;
-  int64_t returned_us_ = 0;  // when the last server that was away came back
+  int64_t returned_us_ = 0;  // when the last restarted server came back
   std::map<std::pair<int64_t, uint64_t>, Event> events_;
   std::vector<Server> servers_;
   std::vector<Client> clients_;
   std::deque<Session> sessions_;
-  std::map<uint64_t, bool> tokens_;  // given so far; whether of an exclusive lock
+  std::map<uint64_t, bool> tokens_;  // issued so far; whether for an exclusive lock
   uint64_t largest_ = 0;
   uint64_t largest_exclusive_ = 0;
   std::string wrong_;

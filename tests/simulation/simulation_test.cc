@@ -1,7 +1,7 @@
-// Runs of random steps on the engine and on a plain model of it; tests/simulation/world.h says what is
-// compared. HOLDFAST_SIM_RUNS and HOLDFAST_SIM_STEPS say how much, HOLDFAST_SIM_SEED the first seed (with
-// one run, if the number of runs is not given). One seed decides a whole run. A run that fails is cut to
-// what is needed.
+// Runs of random steps on the engine and on a plain model of it; tests/simulation/world.h describes the
+// comparison. HOLDFAST_SIM_RUNS and HOLDFAST_SIM_STEPS set the amount, HOLDFAST_SIM_SEED the first seed
+// (with one run, if the number of runs is not given). One seed decides a whole run. A run that fails is
+// reduced to the necessary steps.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ uint64_t from_environment(const char* name, uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-// Memory that a child process fills and its parent reads, even if the child has died of an assertion.
+// Memory that a child process writes and its parent reads, even after an assertion has ended the child.
 class SharedText {
  public:
   SharedText() {
@@ -61,13 +61,13 @@ class SharedText {
   char* bytes_ = nullptr;
 };
 
-// Whether `work` comes back true in a process of its own. With `quiet` it has no stderr.
+// Whether `work` returns true in a process of its own. With `quiet` that process has no stderr.
 template <class Work>
 bool succeeds_apart(bool quiet, Work work) {
   std::cout.flush();
   const pid_t child = fork();
   if (child == 0) {
-    std::signal(SIGABRT, SIG_DFL);  // doctest has nothing to say here
+    std::signal(SIGABRT, SIG_DFL);  // without doctest's own handler
     if (quiet) dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
     const bool good = work();
     std::cout.flush();
@@ -78,7 +78,8 @@ bool succeeds_apart(bool quiet, Work work) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Plays the steps; says what goes wrong, or nothing. The transcript so far is written to `story`, if any.
+// Plays the steps. Returns the first fault; empty if there is none. Writes the transcript so far to
+// `story`, unless it is null.
 std::string play(const Profile& profile, const std::vector<Step>& steps, SharedText* story) {
   World world(profile);
   std::string transcript = transcript_head(profile);
@@ -96,7 +97,7 @@ bool fails(const Profile& profile, const std::vector<Step>& steps) {
   return !succeeds_apart(true, [&] { return play(profile, steps, nullptr).empty(); });
 }
 
-// Leaves out what is not needed to fail: halves, quarters and so on down to single steps.
+// Removes the steps that the failure does not need: halves, quarters and so on down to single steps.
 std::vector<Step> shortened(const Profile& profile, std::vector<Step> steps) {
   for (size_t chunk = steps.size() / 2; chunk > 0;) {
     bool changed = false;
@@ -117,7 +118,7 @@ std::vector<Step> shortened(const Profile& profile, std::vector<Step> steps) {
   return steps;
 }
 
-// One run; each step is written to `trace` before it is played.
+// Plays one run. It writes each step to `trace` before it plays it.
 bool run_seed(const Profile& profile, uint64_t steps, SharedText& trace, SharedText& report) {
   World world(profile);
   Generator generator(profile);
@@ -132,7 +133,7 @@ bool run_seed(const Profile& profile, uint64_t steps, SharedText& trace, SharedT
   return true;
 }
 
-// Tells a failure as a transcript: what was heard is what the engine said, not what it should have said.
+// Prints a failure as a transcript. Its replies are those of the engine, not the expected ones.
 void explain(const Profile& profile, const std::vector<Step>& steps, std::string_view first) {
   SharedText story;
   succeeds_apart(false, [&] { return play(profile, steps, &story).empty(); });

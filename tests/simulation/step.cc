@@ -1,4 +1,4 @@
-// Writing steps down and reading them back.
+// Writes and reads steps.
 #include "step.h"
 
 #include "../transcripts/reply_text.h"

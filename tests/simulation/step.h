@@ -1,5 +1,5 @@
-// One step of a simulated run, and the seed's choices that hold for the whole run. A run is a list of
-// steps: it can be written down, read back, cut shorter, and shown in the format of tests/transcripts.
+// One step of a simulated run, and the seed's choices for the whole run. A run is a list of steps. It can
+// be written, read back, shortened, and printed in the format of tests/transcripts.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace holdfast::simulation {
 
-// Where the engine's clock and the wall clock begin, as in the transcripts.
+// The start values of the engine's clock and the wall clock, as in the transcripts.
 inline constexpr int64_t kStartMs = 5000;
 inline constexpr int64_t kStartWallUs = 1000000000000000;
 
 struct Step {
   enum class Kind : uint8_t { kOpen, kDrop, kCommand, kPass, kTick };
   Kind kind = Kind::kTick;
-  int conn = 0;                   // which of the run's connections: 0, 1, 2 ...
-  int64_t pass_ms = 0;            // kPass: so much time goes by, and the loop sleeps on
+  int conn = 0;                   // the connection's index in the run: 0, 1, 2 ...
+  int64_t pass_ms = 0;            // kPass: so much time passes, while the loop sleeps
   std::vector<std::string> args;  // kCommand; "@3" stands for the id of connection 3
 };
 
-// What one seed decides for a whole run.
+// The choices of one seed for a whole run.
 struct Profile {
   explicit Profile(uint64_t seed);
 
@@ -34,9 +34,9 @@ struct Profile {
   int keys;
   int owners;
   int databases;
-  bool look_always;  // LOCKS INFO of every key after each step
+  bool look_always;  // read LOCKS INFO of every key after each step
   bool transactions;
-  bool ticks_first;  // a turn of the loop begins with a tick
+  bool ticks_first;  // a loop iteration starts with a tick
   int64_t session_grace_ms;
   uint32_t waiters;
   uint32_t waiters_per_key;
@@ -44,14 +44,14 @@ struct Profile {
   uint64_t token_floor;
 };
 
-// Bytes from which read_steps() makes the same steps again; a torn last step is left out.
+// Bytes from which read_steps() restores the same steps; it ignores an incomplete last step.
 std::string written(const Step& step);
 std::vector<Step> read_steps(std::string_view bytes);
 
 std::string conn_name(int conn);
-// A command line as a person types it.
+// Returns a command line as a person would type it.
 std::string command_line(const std::vector<std::string>& args);
-// The lines that open a transcript of a run.
+// Returns the first lines of a run's transcript.
 std::string transcript_head(const Profile& profile);
 
 }  // namespace holdfast::simulation

@@ -1,4 +1,4 @@
-// The bounds of fencing tokens, checked once they are known.
+// Checks the bounds of fencing tokens once they are known.
 #include "token_book.h"
 
 namespace holdfast::simulation {
@@ -25,9 +25,9 @@ TokenBook::Lead TokenBook::lead(const std::string& key, uint64_t wanted, int64_t
   return Lead::kNobodyKnows;
 }
 
-// Of one key, tokens grow from event to event. Keys of one name in several databases have one counter, but
-// the order of what happens to them at one moment is nobody's business: of those only what was before
-// counts.
+// Returns the lower bound of an event's token. Tokens of one key grow from event to event. Keys of the
+// same name in several databases share a counter, but the order of their events at one moment is
+// unspecified. Only earlier moments of these keys count.
 uint64_t TokenBook::lowest(const Event& event) const {
   uint64_t out = event.at_least;
   for (const KeyId& key : event.keys) {
@@ -39,7 +39,7 @@ uint64_t TokenBook::lowest(const Event& event) const {
 }
 
 std::string TokenBook::settle(const Event& event, uint64_t highest) {
-  const bool seen = event.box->known;  // or whom it was for has gone before it could be told
+  const bool seen = event.box->known;  // false: its client left before the reply
   const uint64_t token = seen ? event.box->value : lowest(event);
   uint64_t least = lowest(event);
   if (event.fence && event.old && event.old->known) {
@@ -47,7 +47,7 @@ std::string TokenBook::settle(const Event& event, uint64_t highest) {
   }
   for (const KeyId& key : event.keys) latest_[key] = std::max(latest_[key], token);
   if (seen) shown_.push_back(token);
-  if (!seen) event.box->value = token;  // at least
+  if (!seen) event.box->value = token;  // lower bound
   if (token >= least && token <= highest) return "";
   return "token " + std::to_string(token) + " of key '" + event.keys[0].second + "' is not between " +
          std::to_string(least) + " and " + std::to_string(highest);

@@ -1,6 +1,6 @@
-// What is known of fencing tokens. Which keys share a counter is the engine's own business, so a new token
-// is not foretold but held to its bounds: above all earlier tokens of its key, at least the hint, and no
-// further ahead than the largest token anywhere explains.
+// The knowledge about fencing tokens. The engine decides which keys share a counter, so the model does not
+// predict a new token but checks its bounds. It must be above all earlier tokens of its key, at least the
+// hint, and no further ahead than the largest token of any key explains.
 #pragma once
 
 #include <algorithm>
@@ -25,23 +25,23 @@ class TokenBook {
   TokenBook(uint64_t floor, DurationMs max_lead)
       : floor_(floor), max_lead_us_(static_cast<uint64_t>(max_lead.count) * 1000), largest_(floor) {}
 
-  // A grant (or the first need of a token) on these keys: each counter becomes the token.
+  // Records a grant (or the first need of a token) on these keys: the token becomes the counter of each.
   TokenRef granted(const std::vector<KeyId>& keys, uint64_t hint);
-  // A FENCE of a hold whose token is `old`.
+  // Records a FENCE of a hold whose token is `old`.
   TokenRef fenced(const KeyId& key, const TokenRef& old, uint64_t given);
-  // `fence`: by a client that may follow another server as far as it is.
+  // `fence`: the client may follow another server, however far that is ahead.
   Lead lead(const std::string& key, uint64_t wanted, int64_t wall_us, bool fence) const;
 
-  // To be called once a step's replies have been compared. Says what is wrong, or nothing.
+  // Call it after the comparison of a step's replies. Returns the fault; empty if there is none.
   std::string settle();
 
-  // The largest token known of a key, whatever its database, and of all keys.
+  // The largest known token of a key in any database, and of all keys.
   uint64_t counter(const std::string& key) const {
     const auto found = counters_.find(key);
     return found == counters_.end() ? floor_ : found->second;
   }
   uint64_t largest() const { return largest_; }
-  // Every token shown lately, for tests to ask about.
+  // The tokens of recent replies, for tests to use in requests.
   const std::vector<uint64_t>& shown() const { return shown_; }
 
  private:
@@ -50,7 +50,7 @@ class TokenBook {
     TokenRef box;
     uint64_t at_least = 0;
     bool fence = false;
-    TokenRef old;  // of a fence
+    TokenRef old;  // the hold's token before the FENCE
   };
   std::string settle(const Event& event, uint64_t highest);
   uint64_t lowest(const Event& event) const;

@@ -1,4 +1,4 @@
-// Judging by what can be seen from outside.
+// Checks by observation from outside.
 #include "watcher.h"
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace {
 
 // A RESP2 reply as a tree.
 struct Value {
-  std::string text;  // of a bulk string or a number
+  std::string text;  // for a bulk string or a number
   std::vector<Value> items;
 
-  // The value behind a name in a flat map.
+  // Returns the value of a name in a flat map.
   const Value& at(std::string_view name) const {
     static const Value kNothing;
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -108,8 +108,8 @@ std::string Watcher::check_tokens(const KeyId& id, const Seen& before, const See
   return "";
 }
 
-// Who waited and still waits does so in the old order, and newcomers stand behind them. Holders do not
-// count: they wait for an upgrade, which stands before the others. Nor do requests that look alike.
+// Waiters that still wait keep their order, and new waiters are behind them. The check ignores holders,
+// since their upgrade precedes other waiters. It also ignores requests that are equal.
 std::string Watcher::check_order(const Seen& before, const Seen& now) {
   const auto counts = [&](const Waiter& waiter) {
     const bool twin = std::count(before.waiters.begin(), before.waiters.end(), waiter) > 1 ||
@@ -133,12 +133,12 @@ std::string Watcher::check_order(const Seen& before, const Seen& now) {
 }
 
 std::string Watcher::check_overtaking(const Step& step, const Seen& before, const Seen& now) {
-  static const std::set<std::string> kWriters = {"SET", "LEASE", "EXEC"};  // they ask no queue
+  static const std::set<std::string> kWriters = {"SET", "LEASE", "EXEC"};  // they ignore the queue
   if (step.kind == Step::Kind::kCommand && kWriters.contains(upper(step.args[0]))) return "";
   for (const Holder& holder : now.holders) {
     if (has_owner(before.holders, holder.owner)) continue;
     for (const Waiter& waiter : before.waiters) {
-      if (waiter.owner == holder.owner) break;  // had its place before the others
+      if (waiter.owner == holder.owner) break;  // its place was before the others
       if (contains(now.waiters, waiter)) return holder.owner + " has overtaken " + waiter.owner;
     }
   }

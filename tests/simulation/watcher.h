@@ -1,6 +1,5 @@
-// Properties that must hold whatever a model says: mutual exclusion by capacity, first come first served,
-// tokens that grow, one reply a request. Knows only what was asked, what was heard, and what LOCKS INFO
-// shows.
+// Properties that must hold independently of the model: mutual exclusion by capacity, FIFO order, growing
+// tokens, one reply per request. It knows only the requests, the output, and LOCKS INFO.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +22,10 @@ class Watcher {
   void heard(Serial client, std::string_view reply) {
     if (!reply.starts_with(">")) --outstanding_[client];
   }
-  // Each request has had its one reply, but for the one a connection waits for.
+  // Each request has its one reply, except the request for which a connection waits.
   std::string check_replies(Serial client, bool blocked) const;
 
-  // Compares what LOCKS INFO (RESP2) says of every key after a step with what it said after the step
-  // before.
+  // Compares LOCKS INFO (RESP2) of every key after a step with the same after the step before.
   std::string judge(const Step& step, const std::map<KeyId, std::string>& infos, int64_t now_ms);
 
  private:

@@ -1,4 +1,4 @@
-// Playing steps on engine and model, and comparing.
+// Plays steps on engine and model, and compares their output.
 #include "world.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ using transcript::in_quotes;
 
 namespace {
 
-// Finds and takes the expected frame that `reply` is; nothing where it is none that may come now.
+// Finds and removes the expected frame that matches `reply`. Returns false if no frame that may come now
+// does.
 bool take_match(std::vector<Frame>& expected, std::string_view reply) {
   if (expected.empty()) return false;
   std::set<std::string> topics;
@@ -28,7 +29,7 @@ bool take_match(std::vector<Frame>& expected, std::string_view reply) {
   return false;
 }
 
-// Both texts, from a little before where they differ if they are long.
+// Returns both texts; long ones from shortly before their first difference.
 std::string difference(std::string_view heard, std::string_view expected) {
   const auto differ = std::mismatch(heard.begin(), heard.end(), expected.begin(), expected.end());
   const auto same = static_cast<size_t>(differ.first - heard.begin());
@@ -99,7 +100,7 @@ std::string World::tick() {
   model_.tick(now());
   const bool expected = before && is_due(*before, now().mono);
   if (!fx_.empty() && !expected) return "the loop would have slept past what this tick did";
-  for (int more = 0; more < 1000000; ++more) {  // what FLUSHALL left is taken apart step by step
+  for (int more = 0; more < 1000000; ++more) {  // FLUSHALL frees memory step by step
     const std::optional<TimeMs> after = engine_.next_deadline();
     if (!after || !is_due(*after, now().mono)) return "";
     engine_.tick(now(), fx_);
@@ -131,7 +132,7 @@ std::string World::act(const Step& step) {
   return "";
 }
 
-// A server's loop does what is due before it takes the first request of its turn.
+// A server's loop runs due work before the first request of an iteration.
 bool World::step_ticks_first(const Step& step) const {
   if (!profile_.ticks_first || now_ms_ == ticked_ms_) return false;
   return step.kind == Step::Kind::kCommand || step.kind == Step::Kind::kDrop;
@@ -159,8 +160,8 @@ std::string World::play(const Step& step) {
   return wrong;
 }
 
-// What the journal says of the step makes the same of an engine that has seen nothing else, and whose wall
-// clock is set all the time.
+// Replays the step's journal records on an engine that has seen nothing else and whose wall clock changes
+// again and again. It must reach the same state.
 std::string World::replay() {
   const Now elsewhere = now().with_ahead_ms(now_ms_ % 7 * 100000);
   const std::string failure = twin_.replay(engine_.journal_records(), elsewhere);
@@ -172,8 +173,8 @@ std::string World::replay() {
   return kept == replayed ? "" : "replayed: " + difference(replayed, kept);
 }
 
-// Dirty are all that have output, woken exactly those that waited and do not any more, each once. Who was
-// dropped in the same turn may stand there too.
+// Dirty are all connections with output. Woken are exactly those that stopped waiting, each once. Both
+// lists may also name a connection that disconnected in the same loop iteration.
 std::string World::check_effects(const std::map<int, bool>& blocked_before) {
   for (const auto& [conn, id] : conns_) {
     const auto dirty = std::count(fx_.dirty.begin(), fx_.dirty.end(), id);
@@ -190,7 +191,7 @@ std::string World::check_effects(const std::map<int, bool>& blocked_before) {
   return fx_.closes.empty() ? "" : "a connection is to close for no reason";
 }
 
-// The loop must not sleep past anything that a connection is to hear of.
+// The loop must not sleep past an event that causes output for a connection.
 std::string World::check_deadline() const {
   const std::optional<TimeMs> heard = model_.next_heard_event();
   if (!heard) return "";
@@ -242,7 +243,7 @@ std::string World::compare() {
   return wrong.empty() ? tokens : wrong;
 }
 
-// Asks for everything there is to see of each key, and lets the watcher judge by itself.
+// Reads all visible state of each key, and lets the watcher judge it independently.
 std::string World::look(const Step& step) {
   std::set<KeyId> all;
   for (const auto& [id, state] : model_.keys()) all.insert(id);

@@ -1,5 +1,5 @@
-// The engine and the model side by side: every step goes to both, and whatever anybody hears is compared.
-// Does the shell's part of engine.h's contract, and finds the engine's breaches of it.
+// The engine and the model side by side: every step goes to both, and the output of every connection is
+// compared. It does the shell's part of engine.h's contract, and detects the engine's breaches of it.
 #pragma once
 
 #include <map>
@@ -14,15 +14,15 @@
 
 namespace holdfast::simulation {
 
-inline constexpr int kProbe = -1;  // a connection that only looks
+inline constexpr int kProbe = -1;  // a connection that only reads
 inline constexpr int kNobody = -2;
 
 class World {
  public:
   explicit World(const Profile& profile);
 
-  // Plays a step if it makes sense now (a trace cut shorter has steps that do not). Returns what is wrong,
-  // or nothing.
+  // Plays a step if it makes sense now (a shortened trace has steps that do not). Returns the fault; empty
+  // if there is none.
   std::string play(const Step& step);
 
   const Model& model() const { return model_; }
@@ -32,10 +32,10 @@ class World {
   Serial serial(int conn) const { return conns_.at(conn).serial; }
   bool may_speak(int conn) const { return is_open(conn) && !engine_.blocked(conns_.at(conn)); }
 
-  // Tells all that happens, as a transcript.
+  // Writes all events as a transcript.
   void record(std::string* transcript) {
     transcript_ = transcript;
-    tell("connect " + conn_name(kProbe));  // so that ids are the same when it is played again
+    tell("connect " + conn_name(kProbe));  // so that a second run has the same ids
   }
 
  private:
@@ -58,16 +58,16 @@ class World {
   std::string drawn_;  // the random bytes of the present request
   uint8_t next_random_ = 0;
   Engine engine_;
-  Engine twin_;  // knows nothing but the journal of the other
+  Engine twin_;  // sees only the journal of engine_
   Model model_;
   Watcher watcher_;
   Effects fx_;
   std::map<int, ConnId> conns_;
   int64_t now_ms_ = kStartMs;
-  int asked_ = kNobody;  // whose request is played
+  int asked_ = kNobody;  // the connection whose request runs
   int64_t ticked_ms_ = kStartMs;
   int64_t told_ms_ = -1;
-  std::string seen_;  // by the probe
+  std::string seen_;  // the probe's output
   std::string* transcript_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// Turns RESP replies into the text that transcripts show: one line a reply, every byte of it visible, and
-// the two protocols' forms told apart (nil is "$-1", nil-array is "*-1", null is RESP3's "_").
+// Turns RESP replies into the text of transcripts: one line per reply, with every byte visible. The forms
+// of the two protocols differ: nil is "$-1", nil-array is "*-1", null is RESP3's "_".
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace holdfast::transcript {
 
-// As redis-cli writes a string: in quotes, and what does not print as an escape.
+// Writes a string as redis-cli does: in quotes, with escapes for bytes that are not printable.
 inline std::string in_quotes(std::string_view bytes) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
@@ -33,12 +33,11 @@ inline std::string in_quotes(std::string_view bytes) {
   return out + '"';
 }
 
-// Reads one reply after the other from a connection's output. Throws std::runtime_error where the bytes are
-// not RESP: the engine never sends half a reply.
+// Reads the replies in a connection's output one after the other. Throws std::runtime_error where the
+// bytes are not RESP: the engine never sends a part of a reply.
 class ReplyText {
  public:
-  // With `sorted`, the elements of every array are put in order: for replies whose order is nobody's
-  // business.
+  // With `sorted`, sorts the elements of every array, for replies whose order is unspecified.
   ReplyText(std::string_view bytes, bool sorted) : bytes_(bytes), sorted_(sorted) {}
 
   bool done() const { return at_ == bytes_.size(); }

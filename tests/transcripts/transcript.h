@@ -1,4 +1,5 @@
-// The text of a transcript: what was said, when and by whom. Knows the format and nothing of the engine.
+// The text of a transcript: requests, replies, times and connections. This file knows only the format,
+// nothing of the engine.
 //
 //   # A comment.
 //   == a waiter is granted at the very millisecond the hold expires
@@ -14,15 +15,18 @@
 //        B < +PONG
 //        drop A
 //
-// "==" opens a scenario: an engine of its own, whose name is a promise; "config" sets an option of that
-// engine. "@100" says when, in milliseconds, this and the next steps are. The steps: "A > line", which is
-// quoted as an inline command is; "A >> "bytes\r\n"" for pipelines and broken frames; "tick", the loop
-// wakes up; "connect A", which the first mention of a name does as well; "drop A", the peer has gone.
+// "==" opens a scenario with its own engine; its name states a promise. "config" sets an option of that
+// engine. "@100" is the time of this step and the next ones, in milliseconds. The steps are:
+// - "A > line" sends a line, quoted as an inline command;
+// - "A >> "bytes\r\n"" sends bytes, for pipelines and broken frames;
+// - "tick": the loop wakes up;
+// - "connect A": the first use of a name connects as well;
+// - "drop A": the peer has disconnected.
 //
-// After each step stands everything that anybody hears because of it, no more and no less, connections in
-// order of their names: a reply as reply_text.h writes it, (waits) when the connection is blocked, so that
-// its input stays where it is, and (closed). In what is heard "..." stands for any text, "| " continues the
-// line before it, and "sorted " before a reply puts the elements of its arrays in order first.
+// After each step stands exactly the output that it causes, with connections in order of their names. It
+// is a reply in the form of reply_text.h, (closed), or (waits) if the connection is blocked, so that its
+// input is not read. In the output "..." stands for any text, "| " continues the line before it, and
+// "sorted " before a reply sorts the elements of its arrays first.
 #pragma once
 
 #include <cctype>
@@ -50,7 +54,7 @@ struct Step {
   int64_t at_ms = 0;
   Verb verb = Verb::kTick;
   std::string who;
-  std::string text;  // what is sent
+  std::string text;  // the bytes to send
   std::vector<Heard> heard;
 };
 
@@ -62,7 +66,7 @@ struct Scenario {
   std::vector<Step> steps;
 };
 
-// Whether `text` is what `pattern` says, "..." standing for anything.
+// Whether `text` matches `pattern`, where "..." stands for any text.
 inline bool matches(std::string_view pattern, std::string_view text) {
   const size_t gap = pattern.find("...");
   if (gap == std::string_view::npos) return pattern == text;
@@ -74,7 +78,7 @@ inline bool matches(std::string_view pattern, std::string_view text) {
   }
 }
 
-// Reads one file, line by line. A line that is not understood throws with its place.
+// Reads one file, line by line. An invalid line throws an exception with its file and line number.
 class Reader {
  public:
   explicit Reader(std::string file) : file_(std::move(file)) {}
@@ -105,7 +109,7 @@ class Reader {
     while (at_ < text_.size() && text_[at_] != ' ') ++at_;
     return text_.substr(begin, at_ - begin);
   }
-  // All that follows one blank.
+  // Returns the rest of the line after one blank.
   std::string rest() const { return at_ < text_.size() ? text_.substr(at_ + 1) : ""; }
 
   void read_line() {

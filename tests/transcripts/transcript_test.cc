@@ -1,7 +1,7 @@
-// Plays the transcripts of this folder against the real engine: time is given, nothing sleeps, no socket.
-// transcript.h has the format. HOLDFAST_TRANSCRIPTS names another folder; HOLDFAST_TRANSCRIPTS_REWRITE=1
-// writes what was heard into the files, to be reviewed as a diff: what is right is decided by the promise,
-// not by this.
+// Plays the transcripts of this folder against the real engine. The test sets the time; there are no
+// sleeps and no sockets. transcript.h describes the format. HOLDFAST_TRANSCRIPTS names another folder.
+// HOLDFAST_TRANSCRIPTS_REWRITE=1 writes the received replies into the files, to be reviewed as a diff: the
+// documented promise decides which of them are right.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ void set_option(Config& config, const std::string& name, const std::string& valu
   if (name == "arguments") return void(config.limits.arguments = small(value));
   if (name == "query-buffer-bytes") return void(config.limits.query_buffer_bytes = std::stoull(value));
   if (name == "inline-bytes") return void(config.limits.inline_bytes = small(value));
-  if (name == "setting") {  // what CONFIG GET shows: its name and its value
+  if (name == "setting") {  // the output of CONFIG GET: name and value
     const size_t blank = value.find(' ');
     config.settings.emplace_back(value.substr(0, blank), value.substr(blank + 1));
     return;
@@ -54,14 +54,14 @@ void set_option(Config& config, const std::string& name, const std::string& valu
   throw std::runtime_error("no such option: " + name);
 }
 
-// Random bytes that a reader can foresee: 00 01 02 and so on, so that the first '*' is 000102...0f.
+// Random bytes that a reader can predict: 00 01 02 and so on, so that the first '*' is 000102...0f.
 auto counting_bytes() {
   return [next = uint8_t{0}](std::span<uint8_t> bytes) mutable {
     for (uint8_t& byte : bytes) byte = next++;
   };
 }
 
-// CONFIG SET by the server's own table; the options begin with their defaults.
+// CONFIG SET by the server's own option table; each option starts with its default.
 auto changer() {
   const char* const argv[] = {"holdfast-server"};
   return [options = *read_options(1, argv)](const ConfigChanges& changes, Config& config) mutable {
@@ -84,7 +84,7 @@ Config config_of(const Scenario& scenario) {
   return config;
 }
 
-// "a\r\n\x00" without its quotes, as bytes.
+// Returns the bytes of "a\r\n\x00" without its quotes.
 std::string unquoted(const std::string& text) {
   std::string out;
   for (size_t i = 1; i + 1 < text.size(); ++i) {
@@ -103,20 +103,21 @@ std::string unquoted(const std::string& text) {
   return out;
 }
 
-// What one connection heard: the reply as it came, and with its arrays in order.
+// A line that one connection received: the reply as sent, and the same with sorted arrays.
 struct Said {
   std::string who;
   std::string text;
   std::string sorted;
 };
 
-// An engine and its connections. Does the shell's part: parses input while the connection is not blocked,
-// and obeys the effects in their order. Throws where the engine breaks the contract of engine.h.
+// An engine and its connections. It does the shell's part: it parses input while the connection is not
+// blocked, and handles the effects in their order. Throws where the engine breaks the contract of
+// engine.h.
 class Player {
  public:
   explicit Player(const Scenario& scenario) : engine_(config_of(scenario)) {}
 
-  // What is heard because of this step, connections in order of their names.
+  // Returns all replies and pushes that this step caused, connections in order of their names.
   std::vector<Said> play(const Step& step) {
     require(step.at_ms >= now_ms_, "time runs backwards");
     now_ms_ = step.at_ms;
@@ -128,7 +129,7 @@ class Player {
     return heard_;
   }
 
-  // When the story is over everybody goes, and all deadlines pass: that leaves the engine sound as well.
+  // At the end all clients disconnect and all deadlines pass: the engine must stay consistent.
   void leave() {
     while (!peers_.empty()) {
       drop(peers_.begin()->first);
@@ -172,7 +173,7 @@ class Player {
     throw std::runtime_error("effects name a connection that does not exist");
   }
 
-  // Effects may name a connection that has gone in the same turn.
+  // Effects may name a connection that disconnected in the same loop iteration.
   bool is_here(ConnId id) const {
     return std::ranges::any_of(peers_, [&](const auto& named) { return named.second->id == id; });
   }
@@ -200,8 +201,8 @@ class Player {
     engine_.drop(id, now(), fx_);
   }
 
-  // The loop sleeps until next_deadline(), which must not be later than what there is to do. Work that is
-  // done in small portions has it wake up again at once; but that comes to an end.
+  // The loop sleeps until next_deadline(), which must not be later than the next due work. Chunked work
+  // makes the loop wake up again at once, but must end.
   void tick() {
     const std::optional<TimeMs> before = engine_.next_deadline();
     engine_.tick(now(), fx_);
@@ -249,7 +250,7 @@ class Player {
     engine_.check_invariants();
   }
 
-  // One turn of the shell's loop.
+  // One iteration of the shell's loop.
   void settle() {
     Effects turn;
     std::swap(turn, fx_);
@@ -323,7 +324,7 @@ void fail_at(const Scenario& scenario, int line, const std::string& what) {
   ADD_FAIL_CHECK_AT(scenario.file.c_str(), line, scenario.name << "\n  " << what);
 }
 
-// An empty text where the step was heard as it is written.
+// Returns an empty text if the step caused the expected lines.
 std::string play(Player& player, const Step& step) {
   std::string got;
   try {
@@ -336,7 +337,7 @@ std::string play(Player& player, const Step& step) {
   return "step: " + step.who + " " + step.text + "\n  expected:" + listed(step.heard) + "\n  got:" + got;
 }
 
-// Stops at the first step that goes wrong: what follows would only be its echo.
+// Stops at the first wrong step: later steps would only repeat its error.
 void check(const Scenario& scenario) {
   Player player(scenario);
   for (const Step& step : scenario.steps) {
@@ -350,7 +351,7 @@ void check(const Scenario& scenario) {
   }
 }
 
-// The files' scenarios, each under the name of its file and its own, which no two share.
+// The scenarios of the files. Each has the name of its file and its own name; the pair is unique.
 using Scenarios = std::map<std::string, std::vector<Scenario>>;
 
 Scenarios read_folder() {
@@ -369,7 +370,7 @@ Scenarios read_folder() {
   return found;
 }
 
-// One reply as lines of a transcript: long ones are broken after a comma.
+// Writes one reply as lines of a transcript, and breaks long lines after a comma.
 std::string written(const Said& said) {
   constexpr size_t kColumns = 96;
   std::string out;
@@ -383,7 +384,7 @@ std::string written(const Said& said) {
   return out + line + "\n";
 }
 
-// What is to change in a file: the lines to leave out, and what to say after the line of a step.
+// The changes to a file: the lines to remove, and the text to insert after the line of a step.
 struct Changes {
   std::set<int> left_out;
   std::map<int, std::string> said_after;

@@ -1,4 +1,4 @@
-// The rules of users: written down they make the same user again; and the tables that they rest on.
+// The rules of users: their description parses to the same user; and the tables that they use.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -97,7 +97,7 @@ TEST_CASE("ACL: a password is checked by its hash, and only for a user that is o
   CHECK(acl.authenticate("other", "pw") == nullptr);
   REQUIRE(acl.load("user default off >pw\nuser a on\n", "file").empty());
   CHECK(acl.authenticate("default", "pw") == nullptr);
-  CHECK(acl.authenticate("a", "") == nullptr);  // no password, but not nopass
+  CHECK(acl.authenticate("a", "") == nullptr);  // it has no password, and is not nopass
 }
 
 TEST_CASE("SHA-256: gives the digests of FIPS 180-2") {

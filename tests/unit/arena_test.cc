@@ -1,4 +1,4 @@
-// Blocks never overlap, are aligned, and come again in their size class.
+// Blocks never overlap, are aligned, and are reused in their size class.
 #include "core/base/arena.h"
 
 #include <doctest/doctest.h>

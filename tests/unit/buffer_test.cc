@@ -1,4 +1,5 @@
-// Buffer: bytes go in at the end and out at the front, and its memory is taken and given back as it says.
+// Buffer: bytes are appended at the end and read from the front; it allocates and frees memory as
+// documented.
 #include "core/base/buffer.h"
 #include "core/base/deferred_free.h"
 
@@ -149,11 +150,11 @@ TEST_CASE("DeferredFree: one large block is kept, and the next buffer that grows
   CHECK(old.spare().capacity() == 0);
   Buffer other;
   other.borrow_from(&old.spare());
-  other.append(std::string(kMiB, 'z'));  // there is none left
+  other.append(std::string(kMiB, 'z'));  // no kept block is left
   CHECK(other.view() == std::string(kMiB, 'z'));
   old.take(next);
   old.take(other);
-  CHECK_FALSE(old.empty());  // one stays, the other goes
+  CHECK_FALSE(old.empty());  // one block is kept, the other is freed
 }
 
 TEST_CASE("DeferredFree: a block above 2 MiB is not kept, and a block that is too small is not reused") {
@@ -211,7 +212,7 @@ TEST_CASE("Buffer: above its limit it allocates nothing, reports the overflow an
   for (int i = 0; i < 1000; ++i) b.append("abc");
   CHECK(b.capacity() <= 1064);
   b.truncate(10);
-  CHECK(b.overflowed());  // the dropped bytes may have been in front of what was cut off
+  CHECK(b.overflowed());  // the dropped bytes may precede the truncated ones
   b.forget_overflow();
   CHECK_FALSE(b.overflowed());
   b.append(std::string(5000, 'z'));

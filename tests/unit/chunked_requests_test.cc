@@ -1,4 +1,4 @@
-// Requests with very many names go in chunks of 64, one in a turn.
+// Requests with very many names run in chunks of 64 names, one chunk per loop iteration.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ std::vector<std::string> request(const std::string& verb, int names) {
   return words;
 }
 
-// Ticks until the talker may go on; how often, and what it heard.
+// Ticks until the talker is unblocked. Keeps the number of ticks and the output after each.
 struct Slices {
   Slices(Engine& engine, Talker& talker) {
     for (Effects fx; talker.blocked(); ++turns) {

@@ -1,4 +1,4 @@
-// Where a client finds a key: the text that names the servers, and the ring that picks some of them.
+// The servers of a key: the address text that names the servers, and the ring that picks some of them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 namespace holdfast::client {
 namespace {
 
-// What parse_place() says of a text that it refuses; empty where it takes it.
+// Returns the error of parse_address(); empty if it accepts the text.
 std::string refusal(const std::string& text) {
   try {
-    parse_place(text);
+    parse_address(text);
   } catch (const std::invalid_argument& e) {
     return e.what();
   }
@@ -29,7 +29,7 @@ std::vector<std::string> names(size_t n) {
   return all;
 }
 
-// The names of the servers that have a key.
+// Returns the names of the servers that have a key.
 std::vector<std::string> homes(const Ring& ring, const std::vector<std::string>& all,
                                const std::string& key) {
   std::vector<std::string> found;
@@ -39,43 +39,43 @@ std::vector<std::string> homes(const Ring& ring, const std::vector<std::string>&
 
 }  // namespace
 
-TEST_CASE("place: one server, with and without a port, by name and by IPv6 address") {
-  CHECK(parse_place("holdfast://lock.example").servers.at(0).text() == "lock.example:7379");
-  CHECK(parse_place("holdfast://10.0.0.1:1").servers.at(0).text() == "10.0.0.1:1");
-  CHECK(parse_place("holdfast://[::1]").servers.at(0).text() == "[::1]:7379");
-  CHECK(parse_place("holdfast://[::1]:65535").servers.at(0).port == 65535);
-  CHECK(parse_place("holdfast://h").write_quorum == 1);
+TEST_CASE("address: one server, with and without a port, by name and by IPv6 address") {
+  CHECK(parse_address("holdfast://lock.example").servers.at(0).text() == "lock.example:7379");
+  CHECK(parse_address("holdfast://10.0.0.1:1").servers.at(0).text() == "10.0.0.1:1");
+  CHECK(parse_address("holdfast://[::1]").servers.at(0).text() == "[::1]:7379");
+  CHECK(parse_address("holdfast://[::1]:65535").servers.at(0).port == 65535);
+  CHECK(parse_address("holdfast://h").write_quorum == 1);
 }
 
-TEST_CASE("place: several servers decide by majority, unless the address says otherwise") {
-  const ClientConfig five = parse_place("quorum://a,b,c,d,e");
+TEST_CASE("address: several servers decide by majority, unless the address says otherwise") {
+  const ClientConfig five = parse_address("quorum://a,b,c,d,e");
   CHECK(five.servers.size() == 5);
   CHECK(five.replicas == 5);
   CHECK(five.write_quorum == 3);
   CHECK(five.read_quorum == 3);
   const ClientConfig set =
-      parse_place("quorum://a,b,c,d,e?rfactor=3&wquorum=3&rquorum=1&timeout=50&min-wait=1&max-wait=2");
+      parse_address("quorum://a,b,c,d,e?rfactor=3&wquorum=3&rquorum=1&timeout=50&min-wait=1&max-wait=2");
   CHECK(set.replicas == 3);
   CHECK(set.write_quorum == 3);
   CHECK(set.read_quorum == 1);
   CHECK(set.server_timeout.count == 50);
   CHECK(set.min_wait.count == 1);
   CHECK(set.max_wait.count == 2);
-  CHECK(parse_place("quorum://a,b,c?rquorum=1").write_quorum == 3);  // so that they meet
+  CHECK(parse_address("quorum://a,b,c?rquorum=1").write_quorum == 3);  // so that quorums overlap
 }
 
-TEST_CASE("place: an embedded engine, with and without a name") {
-  const ClientConfig place = parse_place("embedded:");
+TEST_CASE("address: an embedded engine, with and without a name") {
+  const ClientConfig place = parse_address("embedded:");
   CHECK(place.servers.size() == 1);
   CHECK(place.servers.at(0).embedded);
   CHECK(place.servers.at(0).text() == "embedded");
   CHECK(place.write_quorum == 1);
-  CHECK(parse_place("embedded:jobs").servers.at(0).text() == "embedded:jobs");
-  CHECK_FALSE(parse_place("holdfast://embedded").servers.at(0).embedded);
+  CHECK(parse_address("embedded:jobs").servers.at(0).text() == "embedded:jobs");
+  CHECK_FALSE(parse_address("holdfast://embedded").servers.at(0).embedded);
 }
 
-TEST_CASE("place: a Redis, with a login and acknowledgements") {
-  const ClientConfig place = parse_place("redis://me:a%40%3ab@h?acks=2&ack-timeout=30&timeout=50");
+TEST_CASE("address: a Redis, with a login and acknowledgements") {
+  const ClientConfig place = parse_address("redis://me:a%40%3ab@h?acks=2&ack-timeout=30&timeout=50");
   const Address& address = place.servers.at(0);
   CHECK(address.redis);
   CHECK(address.text() == "h:6379");
@@ -83,14 +83,14 @@ TEST_CASE("place: a Redis, with a login and acknowledgements") {
   CHECK(address.password == "a@:b");
   CHECK(address.acks == 2);
   CHECK(address.ack_timeout.count == 30);
-  CHECK(parse_place("redis://:p@[::1]:1").servers.at(0).text() == "[::1]:1");
-  CHECK(parse_place("redis://:p@h").servers.at(0).user.empty());
-  CHECK(parse_place("redis://h?acks=1").servers.at(0).ack_timeout.count == 500);
-  CHECK(parse_place("redis://h").servers.at(0).acks == 0);
+  CHECK(parse_address("redis://:p@[::1]:1").servers.at(0).text() == "[::1]:1");
+  CHECK(parse_address("redis://:p@h").servers.at(0).user.empty());
+  CHECK(parse_address("redis://h?acks=1").servers.at(0).ack_timeout.count == 500);
+  CHECK(parse_address("redis://h").servers.at(0).acks == 0);
 }
 
-TEST_CASE("place: a Redis Cluster is one server, by any of its nodes") {
-  const ClientConfig place = parse_place("redis-cluster://u:p@h1,h2:7000");
+TEST_CASE("address: a Redis Cluster is one server, by any of its nodes") {
+  const ClientConfig place = parse_address("redis-cluster://u:p@h1,h2:7000");
   REQUIRE(place.servers.size() == 1);
   const Address& cluster = place.servers[0];
   CHECK(cluster.cluster);
@@ -100,8 +100,8 @@ TEST_CASE("place: a Redis Cluster is one server, by any of its nodes") {
   CHECK(place.write_quorum == 1);
 }
 
-TEST_CASE("place: a Redis server may be part of a quorum") {
-  const ClientConfig place = parse_place("quorum://a,redis://:p@b,c:1?acks=1");
+TEST_CASE("address: a Redis server may be part of a quorum") {
+  const ClientConfig place = parse_address("quorum://a,redis://:p@b,c:1?acks=1");
   REQUIRE(place.servers.size() == 3);
   CHECK(place.names() == std::vector<std::string>{"a:7379", "b:6379", "c:1"});
   CHECK(place.servers[1].redis);
@@ -111,7 +111,7 @@ TEST_CASE("place: a Redis server may be part of a quorum") {
   CHECK(place.write_quorum == 2);
 }
 
-TEST_CASE("place: an error in a Redis address is reported without its password") {
+TEST_CASE("address: an error in a Redis address is reported without its password") {
   const auto says = [](const std::string& text, const std::string& part) {
     const std::string why = refusal(text);
     return why.find(part) != std::string::npos && why.find("secret") == std::string::npos;
@@ -130,48 +130,48 @@ TEST_CASE("place: an error in a Redis address is reported without its password")
   CHECK(says("holdfast://h?acks=1", "no redis://"));
 }
 
-TEST_CASE("place: TLS is selected by the scheme, or for all servers") {
-  CHECK_FALSE(parse_place("holdfast://h?timeout=5").servers.at(0).tls);
-  CHECK(parse_place("holdfasts://h").servers.at(0).text() == "h:7379");  // its place on the ring stays
-  CHECK(parse_place("holdfasts://h").servers.at(0).tls);
-  const ClientConfig redis = parse_place("rediss://:p@h?insecure=yes&cert=c.pem&key=k");
+TEST_CASE("address: TLS is selected by the scheme, or for all servers") {
+  CHECK_FALSE(parse_address("holdfast://h?timeout=5").servers.at(0).tls);
+  CHECK(parse_address("holdfasts://h").servers.at(0).text() == "h:7379");  // the place on the ring stays
+  CHECK(parse_address("holdfasts://h").servers.at(0).tls);
+  const ClientConfig redis = parse_address("rediss://:p@h?insecure=yes&cert=c.pem&key=k");
   CHECK(redis.servers.at(0).text() == "h:6379");
   CHECK((redis.servers.at(0).tls && redis.servers.at(0).redis));
 }
 
-TEST_CASE("place: the TLS settings") {
+TEST_CASE("address: the TLS settings") {
   const ClientConfig place =
-      parse_place("holdfasts://h?cacert=/a%26b%3f/ca.pem&cert=c.pem&key=k.pem&sni=name");
+      parse_address("holdfasts://h?cacert=/a%26b%3f/ca.pem&cert=c.pem&key=k.pem&sni=name");
   CHECK(place.tls.role == TlsRole::kClient);
   CHECK(place.tls.verify == TlsVerify::kRequired);
   CHECK(place.tls.ca_file == "/a&b?/ca.pem");
   CHECK(place.tls.cert_file == "c.pem");
   CHECK(place.tls.key_file == "k.pem");
   CHECK(place.servers.at(0).tls_name == "name");
-  CHECK(parse_place("holdfasts://h?cacertdir=/ca").tls.ca_dir == "/ca");
-  CHECK(parse_place("holdfasts://h").servers.at(0).tls_name.empty());
+  CHECK(parse_address("holdfasts://h?cacertdir=/ca").tls.ca_dir == "/ca");
+  CHECK(parse_address("holdfasts://h").servers.at(0).tls_name.empty());
   for (const char* insecure : {"holdfasts://h?insecure", "holdfasts://h?timeout=5&insecure=yes"})
-    CHECK(parse_place(insecure).tls.verify == TlsVerify::kNone);
+    CHECK(parse_address(insecure).tls.verify == TlsVerify::kNone);
 }
 
-TEST_CASE("place: some or all servers of a quorum or cluster use TLS") {
-  const ClientConfig some = parse_place("quorum://a,holdfasts://b,rediss://c,holdfast://d?sni=name");
+TEST_CASE("address: some or all servers of a quorum or cluster use TLS") {
+  const ClientConfig some = parse_address("quorum://a,holdfasts://b,rediss://c,holdfast://d?sni=name");
   CHECK_FALSE(some.servers.at(0).tls);
   CHECK(some.servers.at(0).tls_name.empty());
   CHECK((some.servers.at(1).tls && !some.servers.at(1).redis));
   CHECK((some.servers.at(2).tls && some.servers.at(2).redis));
   CHECK_FALSE(some.servers.at(3).tls);
-  for (const Address& server : parse_place("quorum://a,redis://b,holdfasts://c?tls=yes").servers)
+  for (const Address& server : parse_address("quorum://a,redis://b,holdfasts://c?tls=yes").servers)
     CHECK(server.tls);
   for (const char* text :
        {"rediss-cluster://u:p@h1,h2?sni=name", "redis-cluster://h1,h2?tls=yes&sni=name"}) {
-    const Address cluster = parse_place(text).servers.at(0);
+    const Address cluster = parse_address(text).servers.at(0);
     CHECK((cluster.tls && cluster.cluster && cluster.others.at(0).tls));
     CHECK(cluster.others.at(0).tls_name == "name");
   }
 }
 
-TEST_CASE("place: errors in TLS settings are reported") {
+TEST_CASE("address: errors in TLS settings are reported") {
   const auto says = [](const std::string& text, const std::string& part) {
     return refusal(text).find(part) != std::string::npos;
   };
@@ -187,7 +187,7 @@ TEST_CASE("place: errors in TLS settings are reported") {
   CHECK(says("quorum://a,rediss-cluster://b", "rediss://host:port"));
 }
 
-TEST_CASE("place: TLS files are read when the address is opened, and their errors are reported") {
+TEST_CASE("address: TLS files are read when the address is opened, and their errors are reported") {
   const auto why = [](const std::string& text) -> std::string {
     try {
       open_place(text);
@@ -208,24 +208,24 @@ TEST_CASE("place: TLS files are read when the address is opened, and their error
   CHECK(place.servers.at(1).tls_context == place.servers.at(2).tls_context);
 }
 
-TEST_CASE("place: without a scheme one server means holdfast://, and several mean quorum://") {
-  CHECK(parse_place("lock.example").names() == std::vector<std::string>{"lock.example:7379"});
-  CHECK(parse_place("10.0.0.1:1").names() == std::vector<std::string>{"10.0.0.1:1"});
-  CHECK(parse_place("[::1]").names() == std::vector<std::string>{"[::1]:7379"});
-  CHECK(parse_place("redis:6379").names() == std::vector<std::string>{"redis:6379"});  // a host
-  CHECK_FALSE(parse_place("redis:6379").servers.at(0).redis);
-  CHECK(parse_place("h?timeout=50&tls=yes").server_timeout.count == 50);
-  CHECK(parse_place("h?timeout=50&tls=yes").servers.at(0).tls);
-  const ClientConfig some = parse_place("a,b:1,redis://c,holdfasts://d?rfactor=3&wquorum=3");
+TEST_CASE("address: without a scheme one server means holdfast://, and several mean quorum://") {
+  CHECK(parse_address("lock.example").names() == std::vector<std::string>{"lock.example:7379"});
+  CHECK(parse_address("10.0.0.1:1").names() == std::vector<std::string>{"10.0.0.1:1"});
+  CHECK(parse_address("[::1]").names() == std::vector<std::string>{"[::1]:7379"});
+  CHECK(parse_address("redis:6379").names() == std::vector<std::string>{"redis:6379"});  // a host
+  CHECK_FALSE(parse_address("redis:6379").servers.at(0).redis);
+  CHECK(parse_address("h?timeout=50&tls=yes").server_timeout.count == 50);
+  CHECK(parse_address("h?timeout=50&tls=yes").servers.at(0).tls);
+  const ClientConfig some = parse_address("a,b:1,redis://c,holdfasts://d?rfactor=3&wquorum=3");
   CHECK(some.names() == std::vector<std::string>{"a:7379", "b:1", "c:6379", "d:7379"});
   CHECK(some.replicas == 3);
   CHECK(some.write_quorum == 3);
   CHECK(some.servers.at(2).redis);
   CHECK(some.servers.at(3).tls);
-  CHECK(parse_place("a,b,c").write_quorum == 2);
+  CHECK(parse_address("a,b,c").write_quorum == 2);
 }
 
-TEST_CASE("place: an error in an address without a scheme is named, with an example") {
+TEST_CASE("address: an error in an address without a scheme is named, with an example") {
   const auto says = [](const char* text, const char* part, const char* example) {
     CAPTURE(text);
     const std::string why = refusal(text);
@@ -249,7 +249,7 @@ TEST_CASE("place: an error in an address without a scheme is named, with an exam
   says("a?ttl=3", "no setting \"ttl\"", "rfactor");
 }
 
-TEST_CASE("place: what is wrong is said") {
+TEST_CASE("address: what is wrong is said") {
   CHECK(refusal("embedded").find("with a colon") != std::string::npos);
   CHECK(refusal("embedded:?timeout=50").find("no settings") != std::string::npos);
   CHECK(refusal("embedded://jobs").find("without slash") != std::string::npos);

@@ -1,4 +1,4 @@
-// Options that change, and the file that CONFIG REWRITE replaces.
+// Changes of options, and the file that CONFIG REWRITE replaces.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -61,7 +61,7 @@ TEST_CASE("replace_file: reports a missing folder") {
 TEST_CASE("replace_file: a file that it cannot replace is unchanged, and no other file remains") {
   const TempFolder folder;
   const std::string path = folder.file("f");
-  fs::create_directory(path);  // no file can be renamed over a folder, whoever runs this
+  fs::create_directory(path);  // no user can rename a file over a folder
   write(path + "/inside", "old");
   auto result = replace_file(path, "new");
   REQUIRE_FALSE(result);
@@ -137,7 +137,7 @@ TEST_CASE("CONFIG REWRITE: keeps comments and order, writes the present values, 
   REQUIRE(last != std::string::npos);
   CHECK((first < clients && clients < between && between < timeout && timeout < last));
   CHECK(text.find("slowlog-max-len") != std::string::npos);
-  CHECK(text.find("loglevel") == std::string::npos);  // still the default
+  CHECK(text.find("loglevel") == std::string::npos);  // still has its default
   const Options again = options_of(path);
   CHECK(again.maxclients == 50);
   CHECK(again.idle_timeout_s == 9);

@@ -1,5 +1,5 @@
-// The folder that crashes in tests loses all that it may lose, and nothing that was synced. What stands on
-// the file layer is tried on it: replace, and a journal that is appended to.
+// The test folder loses in a crash all that it may lose, and nothing that was synced. Two users of the
+// file layer run on it: replace, and a journal that grows.
 #include "files/crash_files.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ T good(Result<T> result) {
   return std::move(*result);
 }
 
-// A file that is on disk, with its name and these bytes.
+// Makes a synced file with this name and these bytes.
 std::unique_ptr<File> synced_file(Files& files, const std::string& name, std::string_view bytes) {
   std::unique_ptr<File> file = good(files.append(name));
   REQUIRE(write_all(*file, bytes) == 0);
@@ -31,7 +31,8 @@ std::unique_ptr<File> synced_file(Files& files, const std::string& name, std::st
   return file;
 }
 
-// What is left of a file after the crashes of all seeds, each in a folder of its own; "-" where it is gone.
+// Returns the contents of a file after the crashes of all seeds, each in its own folder; "-" if it does
+// not exist.
 template <class Prepare>
 std::set<std::string> outcomes(const std::string& name, Prepare prepare) {
   std::set<std::string> left;

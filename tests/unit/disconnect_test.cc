@@ -1,6 +1,6 @@
-// A client with very much leaves in steps, and others find at each step what they would find had it been
-// noticed later. And what many waits of one owner, or behind one, must not cost: each of these cases took
-// minutes or seconds where a step was done for each pair of them.
+// A client with much state is removed in steps. Other clients see at each step the state as if its
+// disconnect were noticed later. The other cases limit the cost of many waits of one owner, or behind one:
+// each took minutes or seconds when a step ran for each pair of waits.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace holdfast {
 namespace {
 
-// The requests of a hello, and N of what somebody may have much of.
+// Sends HELLO, and N requests of each kind of which a client may have many.
 void take_much(Talker& talker, int n) {
   talker.must({"HELLO", "3"});
   for (int i = 0; i < n; ++i) {
@@ -23,7 +23,7 @@ void take_much(Talker& talker, int n) {
   }
 }
 
-// Ticks at this time until there is nothing left to do at once; how often.
+// Ticks at this time until no work is due at once. Returns the number of ticks.
 int run_out(Engine& engine, Now now) {
   int ticks = 0;
   for (Effects fx; engine.next_deadline() == TimeMs{0}; ++ticks) {
@@ -66,7 +66,7 @@ TEST_CASE("leave: a disconnecting client gets no grant and no reply, and the nex
   CHECK(behind.say({"LOCK", "wanted", "behind", "1000", "WAIT", "0"}).empty());
   leaver.leave();
   CHECK(holder.say({"UNLOCK", "wanted", "holder"}) == ":1\r\n");
-  CHECK(holder.say({"PUBLISH", "n999", "x"}) == ":1\r\n");  // not yet taken out
+  CHECK(holder.say({"PUBLISH", "n999", "x"}) == ":1\r\n");  // not removed yet
   Effects fx;
   for (int i = 0; engine.next_deadline() == TimeMs{0}; ++i) {
     REQUIRE(i < 50);
@@ -151,7 +151,7 @@ TEST_CASE("leave: the memory of a transaction is freed in steps, however it ends
   }
 }
 
-TEST_CASE("queue: one owner waits for very many keys") {
+TEST_CASE("queue: one owner that waits for 5,000 keys acquires them all") {
   Engine engine(session_config());
   Talker holder(engine);
   Talker one(engine);
@@ -169,7 +169,7 @@ TEST_CASE("queue: one owner waits for very many keys") {
   CHECK(info(third, "lock_queued_grants") == std::to_string(kKeys));
 }
 
-TEST_CASE("queue: an owner that requests more again and again is ahead of other owners") {
+TEST_CASE("queue: 3,000 upgrades of one owner are granted when the other holder releases") {
   Engine engine(session_config());
   Talker a(engine);
   Talker b(engine);
@@ -181,7 +181,7 @@ TEST_CASE("queue: an owner that requests more again and again is ahead of other 
   CHECK(info(b, "lock_waiters") == "0");
 }
 
-// Many wait for `mine`, which "me" holds, who then waits for `other`.
+// Many owners wait for `mine`, which "me" holds. Then "me" waits for `other`. Returns its reply.
 std::string wait_behind(int waiters, bool one_is_in_the_way, std::string& given_up) {
   Engine engine(session_config());
   Talker me(engine);
@@ -228,7 +228,7 @@ TEST_CASE("deadlock: large searches share a time budget, small ones always run")
     return me.say({"LOCK", "other", "me", "0", "WAIT", "5"});
   };
   CHECK(asks(0).starts_with("-DEADLOCK "));
-  CHECK(asks(0).empty());  // given up: it waits
+  CHECK(asks(0).empty());  // the search stops: it waits
   Effects fx;
   engine.tick(session_time(5), fx);
   CHECK(me.heard() == "*-1\r\n");

@@ -1,4 +1,4 @@
-// The engine's contracts with the shell that no transcript shows: budgets, memory, large numbers.
+// The engine's contracts with the shell that transcripts cannot show: budgets, memory, large numbers.
 #include "core/engine/engine.h"
 
 #include <doctest/doctest.h>
@@ -211,7 +211,7 @@ TEST_CASE("engine: all memory that clients can allocate counts as used, until th
   Engine engine(config());
   Client observer(engine);
   const std::string name(1U << 20U, 'n');
-  const std::string short_name(512, 'n');  // a client's name can be no longer
+  const std::string short_name(512, 'n');  // the longest name of a client
   const uint64_t before = used_memory(observer);
   Client other(engine);
   other.say({"SET", "k", "v"});
@@ -233,14 +233,14 @@ TEST_CASE("engine: all memory that clients can allocate counts as used, until th
     CHECK(used_memory(observer) > at_first + least);
     engine.drop(c.id, c.now, c.fx);
     settle();
-    CHECK(used_memory(observer) <= at_first + (2U << 20U) + 4096);  // a buffer is kept for the next
+    CHECK(used_memory(observer) <= at_first + (2U << 20U) + 4096);  // one buffer is kept for reuse
   };
   counts({{"MULTI"}, {"GET", name}}, name.size());
   counts({{"SUBSCRIBE", name}}, name.size());
   counts({{"PSUBSCRIBE", name}}, name.size());
   counts({{"SSUBSCRIBE", name}}, name.size());
   counts({{"WATCH", name}}, name.size());
-  counts({{"ECHO", name + name + name}}, name.size());  // more than the buffer that was kept
+  counts({{"ECHO", name + name + name}}, name.size());  // more than the kept buffer
   counts({{"CLIENT", "SETNAME", short_name}}, sizeof(Conn) + short_name.size());
   counts({{"HELLO", "3", "SETNAME", short_name}}, sizeof(Conn) + short_name.size());
   counts({{"CLIENT", "SETINFO", "LIB-NAME", short_name}}, sizeof(Conn) + short_name.size());

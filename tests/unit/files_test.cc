@@ -1,4 +1,4 @@
-// The file layer does on a real folder what it says; replace_file() stands on it.
+// The file layer works on a real folder as documented; replace_file() uses it.
 #include "io/os/files.h"
 
 #include <doctest/doctest.h>
@@ -272,7 +272,7 @@ TEST_CASE("files: a moved folder is still written, and its path is reported to n
   CHECK(fs::is_empty(folder.file("data")));
   fs::remove(folder.file("data"));
   fs::create_directory_symlink(folder.file("moved"), folder.file("data"));
-  CHECK(!files->folder_gone());  // the path leads there again
+  CHECK(!files->folder_gone());  // the path names that folder again
 }
 
 }  // namespace holdfast

@@ -17,7 +17,7 @@ char fold(char c, bool ignore_case) {
   return ignore_case && c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
-// The class behind "[" as Redis's loop reads it. Returns what is left of the pattern.
+// Matches the class behind "[" as Redis's loop does. Returns the rest of the pattern.
 std::string_view plain_class(std::string_view p, char c, bool ignore_case, bool& matched) {
   const bool negated = p.starts_with('^');
   if (negated) p.remove_prefix(1);
@@ -117,7 +117,7 @@ TEST_CASE("glob_match: odd classes have the meaning that Redis gives them") {
   CHECK(glob_match("[^", "x"));
   CHECK_FALSE(glob_match("[", "["));
   CHECK_FALSE(glob_match("[]a]", "a"));
-  CHECK(glob_match("[a-]", "^"));  // a range from 'a' to ']', and the class goes on
+  CHECK(glob_match("[a-]", "^"));  // a range from 'a' to ']', and the class continues
   CHECK(glob_match("[\\", "\\"));
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("glob_match: beyond the allowed steps nothing matches, and the steps a
   CHECK(taken < 40'000);
   CHECK_FALSE(glob_match(pattern, std::string(2'000, 'a') + "b", steps));
   CHECK(steps.taken - taken == 40'000);
-  CHECK(glob_match(pattern, std::string(50, 'a') + "b", steps));  // a match before takes nothing from it
+  CHECK(glob_match(pattern, std::string(50, 'a') + "b", steps));  // the match before used none of its steps
   GlobSteps classes{.allowed = 2'000};
   CHECK_FALSE(glob_match("*[" + std::string(1'000, 'x') + "a]", std::string(20, 'b') + "a", classes));
 }
@@ -203,7 +203,7 @@ TEST_CASE("glob_match: plain bytes behind a star are searched 32 at a step, or c
   steps.taken = 0;
   CHECK(glob_match("*:7", text, steps));
   CHECK_FALSE(glob_match("*" + std::string(16'000, 'x') + "8", text, steps));
-  CHECK(steps.taken < 520);  // the pattern's own 16,000 bytes
+  CHECK(steps.taken < 520);  // for the pattern's 16,000 bytes
 }
 
 TEST_CASE("glob_match: usual patterns use none of the counted steps") {

@@ -1,4 +1,4 @@
-// A hash of any size, and how an entry goes from the small form to it.
+// A hash of any size, and the change of an entry from the small form to it.
 #include "core/keyspace/hash_body.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ void fill(HashBody& body, int from, int to) {
   for (int i = from; i < to; ++i) body.set("field" + std::to_string(i), std::to_string(i));
 }
 
-// An engine's state and a turn in it, for what a command would do.
+// An engine's state and a context, to do the work of a command.
 struct World {
   World() : t{s, {{1000}, 0}, fx} {
     s.config.limits.hash_packed_entries = 2;
@@ -191,7 +191,7 @@ TEST_CASE("hash value: a lowered limit applies from the next change on") {
 
 TEST_CASE("hash value: used_bytes() follows a hash as it grows, is overwritten and is removed") {
   World w;
-  const uint64_t tables = [&] {  // those of the first key stay
+  const uint64_t tables = [&] {  // the tables of the first key remain
     w.set("h", {"a", "1"});
     w.erase("h", {"a"});
     return w.keys().used_bytes();

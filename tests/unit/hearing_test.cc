@@ -1,4 +1,4 @@
-// Pub/sub and tracking: the indexes behind them, which must hold no more than there is to tell.
+// Pub/sub and tracking: their indexes, which must hold no more entries than there are messages to send.
 #include <doctest/doctest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// The holders of a lock, timers, tokens and lease outcomes: small structures with promises of their own.
+// The holders of a lock, timers, tokens and lease outcomes: small structures, each with its own promises.
 #include <doctest/doctest.h>
 
 #include <memory>
@@ -181,7 +181,7 @@ TEST_CASE("tokens: with too many keys ahead a hint is ignored, and a raise is st
   tokens.raise(key(last + 1), {9000}, 1000);
   CHECK(tokens.next(key(last + 1), 0, 1000).value == 9001);
   CHECK(tokens.largest() == 9001);
-  // The clock passes all but one.
+  // The clock reaches the counters of all keys but one.
   CHECK(tokens.fits(key(last + 2), 20000, 8999));
   CHECK(tokens.ahead_keys() == 1);
   CHECK(tokens.next(key(0), 0, 8999).value > 5000);

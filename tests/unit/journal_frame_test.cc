@@ -1,5 +1,5 @@
-// A journal file that is cut or flipped anywhere never yields a payload that was not written, and its
-// verdict tells a crash from damage.
+// A journal file that is cut or has a flipped bit never yields a payload that was not written. The result
+// distinguishes a crash from damage.
 #include "core/codec/journal_frame.h"
 
 #include <doctest/doctest.h>
@@ -35,7 +35,7 @@ struct Journal {
       ends.push_back(bytes.size());
     }
   }
-  // How many frames end at or before `offset`.
+  // Returns the number of frames that end at or before `offset`.
   size_t frames_before(uint64_t offset) const {
     size_t n = 0;
     while (n < payloads.size() && ends[n + 1] <= offset) ++n;
@@ -228,7 +228,7 @@ TEST_CASE("journal file: a missing, duplicate or reordered frame is damage at it
 
 TEST_CASE("journal file: a piece removed from the middle is damage, wherever it begins and ends") {
   const Journal& journal = sample();
-  const size_t last = journal.ends[journal.payloads.size() - 1];  // the frame that has to stay
+  const size_t last = journal.ends[journal.payloads.size() - 1];  // the frame that must remain
   for (size_t from = 0; from < last; from += 3) {
     for (size_t to = from + 1; to <= last; to += 5) {
       std::string bytes = journal.bytes;
@@ -255,7 +255,7 @@ TEST_CASE("journal file: forged heads cost a few passes over the file, and then 
   std::string bait;
   const size_t frame = begin_frame(bait);
   REQUIRE(end_frame(bait, frame, UINT64_MAX / 2));
-  bait[9] = '\x10';  // of its size, so that it claims 4096 bytes that the checksum does not have
+  bait[9] = '\x10';  // of its size: it claims 4096 bytes, which its checksum does not cover
   Journal journal({"first"});
   const auto torn_with = [&](size_t baits) {
     std::string bytes = journal.bytes;

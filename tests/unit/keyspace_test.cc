@@ -24,7 +24,7 @@ Keyspace::Found put(Keyspace& keys, const std::string& key, const std::string& v
 
 std::string text(size_t size, char c) { return std::string(size, c); }
 
-// Keys that fall into the first of the small tables.
+// Returns keys of the first of the small tables.
 std::vector<std::string> keys_of_first_table(const Keyspace& keys, size_t number) {
   constexpr uint64_t kShare = 380000;  // of 2^31
   std::vector<std::string> found;
@@ -154,7 +154,7 @@ TEST_CASE("keyspace: a table saved in parts is saved once and as it was, whateve
       const size_t before = handed;
       done = keys.save_step();
       largest = std::max(largest, handed - before);
-      for (size_t i = 0; i < 40 && next < number; ++i, ++next) {  // the table grows meanwhile
+      for (size_t i = 0; i < 40 && next < number; ++i, ++next) {  // the table grows in the meantime
         put(keys, names[number + next], "new");
         if (next % 2 == 0) {
           put(keys, names[next], text(next, 'v'));

@@ -1,4 +1,4 @@
-// Leases of the C++ library over a store of a user's own, which is not atomic and fails at every step.
+// Leases of the C++ library on a user's own store, which is not atomic and can fail at every step.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -42,7 +42,7 @@ std::string text_of(const std::exception_ptr& cause) {
   }
 }
 
-// A lease whose time is the test's.
+// A lease with a clock that the test sets.
 struct Timed {
   MemoryStore store;
   TimeMs now{1000};
@@ -53,7 +53,7 @@ struct Timed {
   static constexpr TimeMs kEnd{1988};  // 1 % and 2 ms before
 };
 
-// A store that always answers the same, as one that remembers leases does.
+// A store with a fixed answer, like one that keeps lease outcomes.
 class Parrot final : public LeaseStore {
  public:
   Answer inserts{Verdict::kDone, 7, {}};

@@ -1,4 +1,4 @@
-// How many lines clients can write to the log.
+// The limit of the lines that clients can write to the log.
 #include "io/os/line_limit.h"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ TEST_CASE(
   CHECK(limit.take_left_out() == 0);
   for (uint64_t i = 1; i < LineLimit::kLines; ++i) REQUIRE(limit.take(6999) == Verdict::kWrite);
   CHECK(limit.take(6999) == Verdict::kWriteNotice);
-  CHECK(limit.take(6000 - 1) == Verdict::kWrite);  // the clock went back
+  CHECK(limit.take(6000 - 1) == Verdict::kWrite);  // the clock went backwards
 }
 
 TEST_CASE("line limit: a text is one line of at most its bytes: below, at and above the limit") {

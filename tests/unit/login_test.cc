@@ -1,4 +1,5 @@
-// The login of servers: where it may stand, to whom it belongs, and that nothing shows it.
+// The login of servers: its places in an address, the servers to which it belongs, and that no output
+// shows it.
 #include "client/base/login.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@
 namespace holdfast::client {
 namespace {
 
-// "user/password" of each server.
+// Returns "user/password" of each server.
 std::string logins(const ClientConfig& place) {
   std::string all;
   for (const Address& address : place.servers) {
@@ -23,19 +24,19 @@ std::string logins(const ClientConfig& place) {
   return all;
 }
 
-std::string logins(const std::string& text) { return logins(parse_place(text)); }
+std::string logins(const std::string& text) { return logins(parse_address(text)); }
 
-// What parse_place() says of a text that it refuses.
+// Returns the error of parse_address() for a text that it rejects.
 std::string refusal(const std::string& text) {
   try {
-    parse_place(text);
+    parse_address(text);
   } catch (const std::invalid_argument& e) {
     return e.what();
   }
   return "taken";
 }
 
-// As the command overwrites it in its own arguments.
+// Returns the word as the command overwrites it in its own arguments.
 std::string hidden(std::string word, bool is_address = false) {
   hide_logins(word, is_address);
   return word;
@@ -63,8 +64,8 @@ TEST_CASE("login: every kind of address accepts user and password, or the passwo
     CHECK(logins(std::string(scheme) + "h?user=me&password=pw") == "me/pw");
     CHECK(logins(std::string(scheme) + "h?password=p%26w") == "/p&w");
   }
-  CHECK(parse_place("holdfast://me:pw@h:1").servers.at(0).text() == "h:1");
-  CHECK(parse_place("holdfast://me:pw@h").servers.at(0).port == kDefaultPort);
+  CHECK(parse_address("holdfast://me:pw@h:1").servers.at(0).text() == "h:1");
+  CHECK(parse_address("holdfast://me:pw@h").servers.at(0).port == kDefaultPort);
 }
 
 TEST_CASE("login: characters with a meaning in an address are percent-encoded in a password") {
@@ -157,7 +158,7 @@ TEST_CASE("login: the environment's login is for servers without one in the addr
     CHECK(logins(open_place("holdfast://h?password=own")) == "/own");
     CHECK(logins(open_place("embedded:")) == "/");
     CHECK(open_place("redis-cluster://h1,h2").servers.at(0).others.at(0).password == "p@w");
-    CHECK(logins(parse_place("holdfast://h")) == "/");  // which knows no environment
+    CHECK(logins(parse_address("holdfast://h")) == "/");  // parse_address() ignores the environment
   }
   {
     const Environment password(nullptr, "pw");

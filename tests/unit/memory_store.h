@@ -1,5 +1,5 @@
-// A store of leases as a user may write one: one document after the other, none of it atomic. It can be
-// made to fail at any step, before or behind it, for one document or by throwing.
+// A LeaseStore as a user may write it: it handles one document after the other, without atomicity. A test
+// can make it fail at any step, before or after the step's effect, for one document or by an exception.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class MemoryStore final : public LeaseStore {
     std::string value;
     uint64_t etag = 0;
     std::string lease;
-    std::optional<milliseconds> ttl;  // nullopt: for ever
+    std::optional<milliseconds> ttl;  // nullopt: no expiry
   };
 
   std::vector<Answer> insert(const std::string& lease, const std::vector<Document>& documents,
@@ -49,12 +49,12 @@ class MemoryStore final : public LeaseStore {
     });
   }
 
-  // What others do.
+  // Actions of other clients.
   void put(const std::string& key) { stored_[key] = {"foreign", ++last_etag_, {}, {}}; }
   void lose(const std::string& key) { stored_.erase(key); }
 
-  // The step with this number fails, counted from now, from 0; and `times - 1` behind it. A step is what
-  // is done for one document.
+  // Makes step number `step` and the `times - 1` steps after it fail. Steps count from now, from 0. A step
+  // is the work for one document.
   void fail_at(int64_t step, Failure how, int64_t times = 1) {
     failing_from_ = step_ + step;
     failing_until_ = failing_from_ + times;

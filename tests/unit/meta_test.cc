@@ -1,4 +1,4 @@
-// The text of a folder's meta: nothing but what was written is ever read from it.
+// The text of a folder's meta file: a reader never gets a value that was not written.
 #include "core/codec/meta.h"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ Meta sample() {
           .clean = true};
 }
 
-// With a checksum that is right, so that only the lines can be wrong.
+// Adds a valid checksum, so that only the lines can be wrong.
 std::string sealed(const std::string& lines) {
   constexpr const char* kDigits = "0123456789abcdef";
   std::string crc;
@@ -33,7 +33,7 @@ std::string sealed(const std::string& lines) {
   return lines + "crc " + crc + "\n";
 }
 
-// The sample's lines, with one text in the place of another.
+// Returns the sample's lines with one text replaced by another.
 std::string with(const std::string& old, const std::string& other) {
   std::string text = format_meta(sample());
   text.erase(text.find("crc "));

@@ -1,4 +1,4 @@
-// What is wrong with the server's options is said without the passwords among them.
+// Errors in the server's options are reported without the passwords among them.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ std::string refusal(std::vector<const char*> words) {
   return options ? "taken" : options.error();
 }
 
-// The arguments of a process after hide_secrets(), with blanks between.
+// Returns the arguments of a process after hide_secrets(), separated by blanks.
 std::string hidden(std::vector<std::string> words) {
   words.insert(words.begin(), "holdfast-server");
   std::vector<char*> argv;

@@ -1,4 +1,4 @@
-// A small hash in one run of bytes.
+// A small hash in one block of bytes.
 #include "core/keyspace/packed_hash.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Argument helpers: strict numbers, words without case, and Redis's unknown-command text.
+// Argument helpers: strict numbers, case-insensitive words, and Redis's text for an unknown command.
 #include "core/base/parse.h"
 
 #include <doctest/doctest.h>

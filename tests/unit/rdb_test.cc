@@ -1,5 +1,5 @@
-// RDB files: what is written is read again, files of stock Redis 7.0 are understood, and damaged bytes are
-// an error at worst.
+// RDB files: written files are read back, files of stock Redis 7.0 are accepted, and damaged bytes give at
+// worst an error.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -15,8 +15,8 @@
 namespace holdfast {
 namespace {
 
-// Written by SAVE of redis-server 7.0.15. Strings raw, as integers of three sizes and packed; a hash packed
-// and one as a table; a deadline; two databases.
+// Written by SAVE of redis-server 7.0.15. It has strings that are raw, compressed and encoded as integers
+// of three sizes; a packed hash and one as a table; a deadline; two databases.
 constexpr std::string_view kStock =
     "524544495330303130fa0972656469732d76657206372e302e3135fa0a72656469732d62697473c040fa056374696d65"
     "c20282016bfa08757365642d6d656dc2507b0f00fa08616f662d62617365c000fe00fb08010003693136c1d204040574"
@@ -30,7 +30,7 @@ constexpr std::string_view kOtherTypes =
     "c20282016bfa08757365642d6d656dc2885b1100fa08616f662d62617365c000fe00fb05000b06696e747365740e0200"
     "00000300000001000200030002037365740301790178c00100046b657074c00111047a73657414140000000400816102"
     "010181620283322e3504ff12046c69737401020d0d0000000200816102816202ffff43978283ee8b537e";
-// The same in their large encodings.
+// The same types in their large encodings.
 constexpr std::string_view kOtherTypesLarge =
     "524544495330303130fa0972656469732d76657206372e302e3135fa0a72656469732d62697473c040fa056374696d65"
     "c20382016bfa08757365642d6d656dc2a0bf1100fa08616f662d62617365c000fe00fb040005047a7365740201620000"
@@ -45,7 +45,7 @@ std::string from_hex(std::string_view hex) {
   return bytes;
 }
 
-// What a sink is told, as text.
+// The calls that a sink gets, as text.
 struct Listener : RdbSink {
   std::string text;
   std::string left_out;
@@ -170,7 +170,7 @@ TEST_CASE("rdb: other types are rejected, or skipped on request, in all their en
 }
 
 TEST_CASE("rdb: module keys and module data are rejected, or skipped on request") {
-  // Parts: a number below 0, one above, a float, a double, a text, and the end.
+  // Its parts: a number below 0, one above 0, a float, a double, a text, and the end.
   const std::string parts = from_hex(
       "01812fffffffffffffff"
       "0205"

@@ -1,4 +1,4 @@
-// What becomes of a request on Redis: scripts, their keys and arguments, and slots.
+// The conversion of a request for Redis: scripts, their keys and arguments, and slots.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -22,7 +22,7 @@ std::string joined(const Argv& words) {
   return all;
 }
 
-// "script | keys | arguments", or the error.
+// Returns "script | keys | arguments", or the error.
 std::string shown(const Argv& argv, const LeaseKeys& leases = kNoLeases) {
   const Translation what = translate(argv, leases);
   if (what.kind == Kind::kPlain) return "plain";
@@ -98,7 +98,7 @@ TEST_CASE(
   CHECK(later.from.slot == 5461);
   CHECK(later.from.scan == "77");
   CHECK(later.from.node == "[::1]:7000");
-  CHECK(joined(later.call.argv) == "COUNT x");  // Redis says what is wrong with it
+  CHECK(joined(later.call.argv) == "COUNT x");  // Redis reports its error
   CHECK(text_of(later.from) == "5461:77:[::1]:7000");
   for (const char* bad : {"", "x", "1", "1:2", "16384:0:n", "-1:0:n", ":0:n"})
     CHECK(shown({"LOCKS", "LIST", bad}) == "ERR invalid cursor");

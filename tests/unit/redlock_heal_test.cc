@@ -1,5 +1,5 @@
-// Renewal rounds that find servers without the hold: which get LOCK, what counts, and when the hold is
-// lost.
+// Renewal rounds that find servers without the hold: which servers get LOCK, which count, and when the
+// hold is lost.
 #include <doctest/doctest.h>
 
 #include "unit/redlock_script.h"
@@ -8,7 +8,7 @@ namespace holdfast::client {
 
 namespace {
 
-// Held by servers 0 and 1 with token 500; server 2 has refused. Renewed at 3000.
+// Servers 0 and 1 grant the hold with token 500; server 2 rejects. It is renewed at 3000 ms.
 struct Renewing : Script {
   explicit Renewing(RedlockConfig config = three_servers(), const std::vector<std::string>& mode = {})
       : Script(config, mode) {
@@ -48,7 +48,7 @@ TEST_CASE("redlock healing: a server without the hold gets LOCK with the owner, 
     Renewing s(three_servers(), {"SHARED"});
     s.number(0, 1);
     s.number(2, answer);
-    CHECK(s.sent().empty());  // server 1 may be without the hold, too
+    CHECK(s.sent().empty());  // server 1 may lack the hold, too
     s.number(1, 1);
     CHECK(s.confirmed());
     CHECK(s.sent() == "2:LOCK k A 10000 SHARED TOKEN 500");
@@ -142,7 +142,7 @@ TEST_CASE("redlock healing: a late reply without the hold can complete a majorit
   Renewing s;
   s.number(0, 1);
   s.number(2, 0);
-  s.at(4000);  // server 1 has not answered in time
+  s.at(4000);  // server 1 has not replied in time
   CHECK(s.sent() == "2:LOCK k A 10000 TOKEN 500");
   s.grant(2, 501);
   CHECK(s.confirmed());

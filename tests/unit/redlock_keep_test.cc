@@ -1,4 +1,5 @@
-// A release before `at_least` is over, each by hand: what is sent, and what follows from replies and time.
+// Releases before `at_least` has passed, each step set by the test: the sends, and the results of replies
+// and time.
 #include <doctest/doctest.h>
 
 #include <tuple>
@@ -13,7 +14,7 @@ TEST_CASE(
   for (const int64_t past : {-1000, -1, 0, 1}) {
     Script s(three_servers());
     s.now = 1300;
-    s.take();  // at_least counts from here
+    s.take();  // at_least starts here
     s.now = 1300 + 5000 + past;
     s.lock.release(TimeMs{s.now}, {5000});
     CHECK(s.sent() == (past == -1000
@@ -34,7 +35,7 @@ TEST_CASE("redlock: at_least may be longer than the ttl") {
   s.take();
   s.lock.release(TimeMs{s.now}, {20000});
   CHECK(s.sent().starts_with("2:RENEW k A 20205|"));
-  s.at(s.lock.valid_until().count);  // of the ttl before: no UNLOCK follows
+  s.at(s.lock.valid_until().count);  // end of the earlier ttl: no UNLOCK follows
   CHECK(s.unlocked().empty());
 }
 

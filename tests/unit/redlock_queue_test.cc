@@ -1,4 +1,4 @@
-// Waiting for a lock on several servers: in the queue of one of them.
+// The wait for a lock on several servers, in the queue of one of them.
 #include <doctest/doctest.h>
 
 #include "unit/redlock_script.h"
@@ -7,7 +7,7 @@ namespace holdfast::client {
 
 namespace {
 
-// Of three servers the first two have refused, so that it waits at the first.
+// The first two of three servers reject, so the lock waits at the first.
 struct Waiting : Script {
   explicit Waiting(DurationMs wait = {5000}) : Script(three_servers(wait)) {
     null(0);
@@ -18,7 +18,7 @@ struct Waiting : Script {
     ticket = asked(0);
     REQUIRE(queueing());
   }
-  // Its turn has come.
+  // Grants its turn at the first server.
   void lead(int64_t token = 700) {
     reply_to(ticket, {Reply::Kind::kGrant, token, ""});
     REQUIRE(lock.state() == Redlock::State::kLocking);
@@ -236,7 +236,7 @@ TEST_CASE("redlock queue: with known waiters it waits in the queue at once") {
   Script s(three_servers(DurationMs{0}), {}, true);
   CHECK(s.sent() == "0w:LOCK k A 10000 WAIT 0 SESSION TOKEN 500");
   s.lost(0);
-  CHECK(s.pausing());  // nobody else was asked
+  CHECK(s.pausing());  // no other server got a request
   Script once(three_servers(), {}, true);
   CHECK(once.sent().starts_with("0:LOCK k A 10000 TOKEN 500"));
 }
@@ -244,7 +244,7 @@ TEST_CASE("redlock queue: with known waiters it waits in the queue at once") {
 TEST_CASE("redlock queue: cancelling leaves the queue") {
   Waiting s;
   s.lock.release(TimeMs{1000});
-  CHECK(s.unlocked().empty());  // what it may just be given goes with the connection
+  CHECK(s.unlocked().empty());  // the disconnect also releases a grant that may be under way
   CHECK(s.ended == std::vector<uint64_t>{s.ticket});
   CHECK(s.outcome() == Outcome::kCancelled);
 }

@@ -1,4 +1,4 @@
-// Attempts that follow one another where no queue can be had: how many, and after which pauses.
+// Successive attempts without a queue: their number, and the pauses between them.
 #include <doctest/doctest.h>
 
 #include <vector>
@@ -17,7 +17,7 @@ RedlockConfig growing(int64_t first, double factor, int64_t longest) {
   return config;
 }
 
-// The lengths of the first `n` pauses of a wait whose server is away.
+// Returns the lengths, in ms, of the first `n` pauses of a wait whose server is unreachable.
 std::vector<int64_t> pauses(const RedlockConfig& config, size_t n, uint64_t (*dice)(uint64_t)) {
   Script s(config);
   s.dice = dice;
@@ -95,7 +95,7 @@ TEST_CASE("redlock retry: where a server has a queue, the wait in it is part of 
   Script s(config);
   s.null(0);
   CHECK(s.queueing());
-  s.lost(0);  // the wait's connection
+  s.lost(0);  // the connection of the wait
   CHECK(s.over());
   CHECK(s.outcome() == Outcome::kUnreachable);
 }

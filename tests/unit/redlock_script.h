@@ -1,4 +1,4 @@
-// A Redlock in a test's hands: what it sends as short lines, replies by server, time by hand.
+// A Redlock driven by a test: its sends as short lines, replies by server, and a clock that the test sets.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -36,12 +36,12 @@ class Script {
     look();
   }
 
-  // All that is sent since the last call, as "0:LOCK k A 10000 TOKEN 500"; owners by letters.
+  // Returns the sends since the last call, as "0:LOCK k A 10000 TOKEN 500". Letters name the owners.
   std::string sent() {
     look();
     return std::exchange(sent_, "");
   }
-  // The same for UNLOCKs: those since the last call, as "0A 1A".
+  // Returns the UNLOCKs since the last call, as "0A 1A".
   std::string unlocked() {
     std::string out;
     look();
@@ -50,7 +50,8 @@ class Script {
     }
     return out;
   }
-  // To the last request of the server but for UNLOCKs that nobody listens to; or to that with an id.
+  // reply() answers the last request to the server, except UNLOCKs whose reply the lock ignores.
+  // reply_to() answers the request with this id.
   void reply(size_t server, Reply reply) { reply_to(asked_.at(server), std::move(reply)); }
   void reply_to(uint64_t id, Reply reply) {
     lock.on_reply(id, reply, TimeMs{now}, clock_us);
@@ -61,13 +62,13 @@ class Script {
   void number(size_t server, int64_t n) { reply(server, {Reply::Kind::kInteger, n, ""}); }
   void error(size_t server, const char* text) { reply(server, {Reply::Kind::kError, 0, text}); }
   void lost(size_t server) { reply(server, {Reply::Kind::kLost, 0, "gone"}); }
-  // Goes to that time, and does what is due.
+  // Sets the time, and runs the due work.
   void at(int64_t ms) {
     now = ms;
     lock.on_time(TimeMs{now}, clock_us);
     look();
   }
-  // On two servers at once, and nothing more to hear of.
+  // Acquires with grants of servers 0 and 1; no reply is outstanding after it.
   void take() {
     grant(0, 500);
     grant(1, 500);
@@ -84,17 +85,17 @@ class Script {
 
   int64_t now = 1000;
   uint64_t clock_us = 500;
-  std::function<uint64_t(uint64_t)> dice;  // of pauses; none: any numbers. Owners, of 16, are drawn
+  std::function<uint64_t(uint64_t)> dice;  // for pauses; null: draw(). Owners (n = 16) use draw()
   std::vector<uint64_t> ended;
 
  private:
-  uint64_t drawn_ = 0;  // before `lock`, which draws
+  uint64_t drawn_ = 0;  // before `lock`, whose constructor draws
   std::map<std::string, std::string> names_;
   std::map<size_t, uint64_t> asked_;
   std::vector<std::pair<size_t, std::string>> unlocked_;
   std::string sent_;
 
-  // Any numbers will do, but for owners, which must differ.
+  // Returns any number; the numbers of owners must differ.
   uint64_t draw() { return (drawn_ = drawn_ * 6364136223846793005 + 1442695040888963407) >> 33; }
 
   void look() {

@@ -1,5 +1,5 @@
-// Promises of the lock on several servers, each by hand: what is sent, and what follows from replies and
-// time.
+// Promises of the lock on several servers, each step set by the test: the sends, and the results of
+// replies and time.
 #include "client/algorithm/redlock.h"
 
 #include <doctest/doctest.h>
@@ -440,7 +440,7 @@ TEST_CASE("redlock: the longest ttl is accepted, and one that the drift uses up 
   longest.grant(1, 5);
   CHECK(longest.held());
   CHECK(longest.lock.valid_until().count > kMaxTtlMs / 100 * 98);
-  for (const int64_t ttl : {2, 3, 4}) {  // 3 of it go
+  for (const int64_t ttl : {2, 3, 4}) {  // the drift takes 3 ms of it
     config.ttl = {ttl};
     Script s(config);
     CHECK(s.over() == (ttl <= 3));
@@ -512,7 +512,7 @@ TEST_CASE("redlock: a wait without end has no deadline, and ends by release()") 
   CHECK(s.sent() == "0w:LOCK k B 10000 WAIT 0 SESSION TOKEN 500");
   CHECK_FALSE(s.lock.next_deadline());
   s.lock.release(TimeMs{1000});
-  CHECK(s.unlocked().empty());  // what it may just be given goes with the connection
+  CHECK(s.unlocked().empty());  // the disconnect also releases a grant that may be under way
   CHECK(s.ended.size() == 1);
   CHECK(s.outcome() == Outcome::kCancelled);
 }

@@ -1,4 +1,5 @@
-// The journal's records, done again: they give what was there, from any bytes no crash, and need no clock.
+// The replay of the journal's records: it restores the same state, never crashes on any bytes, and needs
+// no clock.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -14,7 +15,7 @@
 namespace holdfast {
 namespace {
 
-// All records since the engine's last.
+// Returns all records since the last clear, and clears them.
 std::string taken(Engine& engine) {
   std::string records(engine.journal_records());
   engine.clear_journal_records();
@@ -26,7 +27,7 @@ void conclude(Engine& engine, Now now) {
   engine.check_invariants();
 }
 
-// What makes the state before a record, and the record itself as the last one.
+// Requests that make the state before a record, and then the record itself.
 struct Sample {
   Record op;
   std::vector<std::vector<std::string>> before;
@@ -62,7 +63,7 @@ std::vector<Sample> samples() {
 struct Recorded {
   std::string before;
   std::string records;
-  std::string text;  // of the state behind them
+  std::string text;  // the state after them
 };
 
 Recorded record(const Sample& sample) {
@@ -80,7 +81,7 @@ Recorded record(const Sample& sample) {
 
 }  // namespace
 
-TEST_CASE("journal: it knows whether an iteration has granted, or only ended holds") {
+TEST_CASE("journal: distinguishes an iteration with grants from one that only ended holds") {
   Engine engine(session_config());
   engine.keep_journal();
   Talker c(engine);
@@ -136,7 +137,7 @@ TEST_CASE("replay: records of any kind that are cut within the last one are reje
       const std::string part = r.records.substr(0, size);
       const bool good = again.replay(part, session_time(0)).empty();
       if (good && size > 0) {
-        // Then whole records are left, and the rest can follow.
+        // The cut left whole records, and the rest can follow.
         CHECK(again.replay(r.records.substr(size), session_time(0)).empty());
         CHECK(state_text(again, session_time(0)) == r.text);
       }

@@ -1,5 +1,5 @@
-// The client's reader of replies: every shape in whatever pieces, and what is refused before it costs
-// memory.
+// The client's reader of replies: every type in pieces of any size, and rejections before memory is
+// allocated.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -33,7 +33,7 @@ std::string text(const Value& value) {
   return all + "]";
 }
 
-// What is read of `bytes` in pieces of that size; behind it, what is wrong with the rest.
+// Returns the replies in `bytes`, read in pieces of this size, followed by the error of the rest.
 std::string read(std::string_view bytes, size_t piece = std::string_view::npos, ReplyLimits limits = {}) {
   ReplyReader reader(limits);
   std::string all;
@@ -76,7 +76,7 @@ TEST_CASE("replies: more elements than the limit are rejected at their announcem
   CHECK(read("*1048576\r\n") == "");
   CHECK(read("*3\r\n:1\r\n:2\r\n:3\r\n", 1, {.elements = 3}) == "[1 2 3 ]\n");
   CHECK(read("*4\r\n:1\r\n", 1, {.elements = 3}) == refused);
-  // All arrays of a reply together, but not those of several.
+  // The limit covers all arrays of one reply, but not several replies.
   CHECK(read("*2\r\n:0\r\n*1\r\n:1\r\n", 1, {.elements = 3}) == "[0 [1 ] ]\n");
   CHECK(read("*2\r\n:0\r\n*2\r\n:1\r\n", 1, {.elements = 3}) == refused);
   CHECK(read("*2\r\n:0\r\n:1\r\n*2\r\n:0\r\n:1\r\n", 1, {.elements = 3}) == "[0 1 ]\n[0 1 ]\n");
@@ -89,7 +89,7 @@ TEST_CASE("replies: more bytes than the limit are rejected, announced or sent") 
   CHECK(read(bulk, 1, limits) == "'01234567890123'\n");
   CHECK(read("$21\r\n012345678901234567890", 1, limits) == refused);
   CHECK(read("$900\r\n01234567890123456", 1, limits) == refused);
-  // All texts of a reply together, but not those of several.
+  // The limit covers all texts of one reply, but not several replies.
   CHECK(read("*2\r\n" + bulk + bulk, std::string_view::npos, limits) == refused);
   CHECK(read(bulk + bulk, std::string_view::npos, limits) == "'01234567890123'\n'01234567890123'\n");
 }
@@ -101,7 +101,7 @@ TEST_CASE("replies: a line without an end is rejected") {
   CHECK(read("+123456789\r\n", std::string_view::npos, limits) == refused);
   CHECK(read("+123456789", 1, limits) == refused);
   CHECK(read("$000000000000", 1, limits) == refused);
-  CHECK(read("$10\r\n0123456789\r\n", 1, limits) == "'0123456789'\n");  // this is not one
+  CHECK(read("$10\r\n0123456789\r\n", 1, limits) == "'0123456789'\n");  // a bulk string is not a line
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-// What `write` puts into a fresh buffer.
+// Returns the bytes that `write` appends to a new buffer.
 template <typename Write>
 std::string written(int protocol, Write write) {
   Buffer buffer;

@@ -1,4 +1,4 @@
-// RequestParser: every form of request, every split of it, every refusal with its text, every limit.
+// RequestParser: every form of request, every split, every rejection with its text, every limit.
 #include "core/codec/resp.h"
 
 #include <doctest/doctest.h>
@@ -24,8 +24,8 @@ struct Outcome {
 
 Request copy_of(const RequestParser& parser) { return {parser.argv().begin(), parser.argv().end()}; }
 
-// Parses what it can of stream[start, end), each time from a block of exactly that size, so that the
-// sanitizer sees a step beyond it and a view kept from an earlier block.
+// Parses as much as possible of stream[start, end). Each call gets a block of exactly that size, so that
+// the sanitizer detects a read beyond it and a view kept from an earlier block.
 void parse_until(RequestParser& parser, const std::string& stream, size_t end, size_t& start,
                  Outcome& outcome) {
   for (;;) {
@@ -68,7 +68,7 @@ std::string frame(const Request& request) {
   return bytes;
 }
 
-// The one request in `stream`; fails the test if there is not just one.
+// Returns the only request in `stream`; fails the test if there is not exactly one.
 Request only(const std::string& stream) {
   const Outcome outcome = feed(stream);
   CAPTURE(stream);
@@ -78,7 +78,7 @@ Request only(const std::string& stream) {
   return outcome.requests[0];
 }
 
-// The verdict must not depend on how the bytes came.
+// Returns the error of the stream, which must not depend on how it is split.
 std::string error_of(const std::string& stream, const Limits& limits = {}) {
   const Outcome whole = feed(stream, {}, limits);
   CHECK(feed(stream, every_byte(stream), limits) == whole);

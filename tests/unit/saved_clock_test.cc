@@ -1,5 +1,5 @@
-// Deadlines on disk, and a wall clock that is set between writing and reading: within one start of the
-// machine they come back exactly, after another the wall clock decides.
+// Deadlines on disk, and a wall clock that is set between write and read. Within one boot the deadlines
+// are restored exactly; after another boot the wall clock decides.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace holdfast {
 namespace {
 
-constexpr int64_t kAheadMs = 1'000'000'000'000;  // of the wall clock, until it is set
+constexpr int64_t kAheadMs = 1'000'000'000'000;  // lead of the wall clock, until it is set
 constexpr int64_t kHourMs = 3'600'000;
 const std::vector<int64_t> kSteps = {-kAheadMs, -kHourMs, -1, 0, 1, kHourMs, 1000 * kHourMs};
 
@@ -45,7 +45,7 @@ size_t clocks_in(const std::string& records, const std::string& boot_id = "one")
   return n;
 }
 
-// What a server writes that keeps a journal from `now` on; one request.
+// A server that keeps a journal from `now` on. wrote() returns the records of one request.
 struct Writer {
   Engine engine;
   Talker client;
@@ -73,7 +73,7 @@ std::string restore(Engine& engine, std::string_view file, Now now) {
   return restored.feed(file) && restored.finish() ? std::string() : restored.error();
 }
 
-// When the key's time is over, on the engine's clock; -1: there is none.
+// Returns the key's deadline on the engine's clock; -1 if it has none.
 int64_t end_of(Engine& engine, const std::string& key) {
   Keyspace& keys = *engine.state().dbs[0];
   const Keyspace::Found f = keys.find(keys.key(key));
@@ -228,7 +228,7 @@ TEST_CASE("clock: a snapshot has one clock, and the journal behind it another") 
     engine.finish_loading(time_of(3000, set_ms));
     engine.check_invariants();
   }
-  Engine moved(config_of("two", 6 * kHourMs));  // an hour behind what the snapshot was written by
+  Engine moved(config_of("two", 6 * kHourMs));  // one hour behind the clock of the snapshot
   REQUIRE(restore(moved, file, time_of(3000)).empty());
   CHECK(end_of(moved, "early") == 61'500 + kHourMs);
 }

@@ -1,5 +1,5 @@
-// What one script can take: arguments at the limits of integers, time that passes in C, memory that Lua
-// does not allocate itself, and the cache.
+// Limits of one script: arguments at the ends of integers, time that passes in C, memory that Lua does not
+// allocate itself, and the cache.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -26,7 +26,7 @@ Config small_config() {
   return config;
 }
 
-// Two milliseconds pass at each look at the clock, after which it is looked at as often as before.
+// Each read of the clock advances it by 2 ms, which does not change how often it is read.
 Config config_with_clock(int64_t hard_ms) {
   Config config = small_config();
   config.clock_us = [us = int64_t{0}]() mutable { return us += 2000; };
@@ -189,7 +189,7 @@ TEST_CASE("script cache: above 500 scripts of EVAL the least recently used one i
   CHECK(host.evicted() == 1);
   CHECK(c.say({"EVALSHA", sha1_hex("return 0"), "0"}) == ":0\r\n");
   CHECK(c.say({"EVALSHA", sha1_hex("return 1"), "0"}).starts_with("-NOSCRIPT "));
-  sha("return 2");  // the next to go, unless it is kept
+  sha("return 2");  // the next one to evict, unless it is used
   for (int i = 1000; i < 2000; ++i)
     CHECK(eval(c, "return " + std::to_string(i)) == ":" + std::to_string(i) + "\r\n");
   CHECK(c.say({"EVALSHA", loaded, "0"}) == "$6\r\nloaded\r\n");

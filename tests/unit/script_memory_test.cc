@@ -1,4 +1,5 @@
-// The memory of scripts: garbage goes in steps between requests, and the cache leaves room to run.
+// The memory of scripts: garbage is collected in steps between requests, and the cache leaves memory to
+// run.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -21,7 +22,7 @@ Config small_config() {
 
 uint64_t script_bytes(Engine& engine) { return engine.state().scripts.memory_bytes(); }
 
-// Turns in which the engine wants to go on at once.
+// Returns the number of loop iterations in which the engine has work at once.
 int turns_of_work(Engine& engine) {
   int turns = 0;
   Effects fx;
@@ -32,7 +33,7 @@ int turns_of_work(Engine& engine) {
   return turns;
 }
 
-// Scripts of some 100 KB each are cached until one is refused; the name of the first.
+// Caches scripts of about 100 KB each until one is rejected. Returns the name of the first.
 std::string fill_cache(Talker& c) {
   std::string numbers;
   for (int i = 0; i < 2'000; ++i) numbers += std::to_string(i) + ",";

@@ -1,5 +1,5 @@
-// Clients that talk to an engine, by hand or at random with one seed, and what tests of the disk's formats
-// need beside them: an engine with a journal, and copies of it by what it has written.
+// Clients of an engine, driven by a test or at random from one seed, and helpers for tests of the disk
+// formats: an engine with a journal, and copies of it made from its records.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@
 
 namespace holdfast {
 
-// The engine's clock and the wall clock, which go on side by side.
+// The engine's clock and the wall clock; both advance together.
 inline Now session_time(int64_t ms) { return {{5000 + ms}, 1000000000000000 + ms * 1000}; }
 
 inline Config session_config() {
@@ -42,7 +42,7 @@ class Talker {
     engine_.apply(id_, argv, now_, fx_);
     return heard();
   }
-  // For what has to be taken.
+  // Sends a request that must succeed.
   void must(const std::vector<std::string>& words) {
     const std::string reply = say(words);
     INFO(words[0], ": ", reply);
@@ -64,10 +64,10 @@ class Talker {
   Effects fx_;
 };
 
-// Does something of everything that changes what is kept, on few keys, so that it meets itself.
+// Sends random requests of every kind that changes persistent state, on few keys, so that they collide.
 class RandomSession {
  public:
-  enum class Clock { kGoesOn, kIsSet };  // of the wall
+  enum class Clock { kGoesOn, kIsSet };  // the wall clock's behaviour
 
   RandomSession(Engine& engine, uint64_t seed, Clock clock = Clock::kGoesOn)
       : engine_(engine), dice_(seed), clock_(clock) {
@@ -247,7 +247,7 @@ class RandomSession {
   simulation::Dice dice_;
   Clock clock_;
   int64_t ms_ = 0;
-  int64_t set_ms_ = 0;  // by how much the wall clock was set ahead
+  int64_t set_ms_ = 0;  // how far the wall clock is set ahead, in ms
   std::vector<std::unique_ptr<Talker>> talkers_;
 };
 

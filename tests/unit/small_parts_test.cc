@@ -1,4 +1,4 @@
-// Small parts of the core with promises of their own: fibers, watches, the command log, the letters of
+// Small parts of the core, each with its own promises: fibers, watches, the command log, the letters of
 // events, expiry words, small blocks, SHA-1.
 #include <doctest/doctest.h>
 
@@ -220,7 +220,7 @@ TEST_CASE("command log: errors are counted by code, for at most 128 codes") {
   log.record_rejection(&get, "-ERR wrong\r\n");
   log.record_rejection(nullptr, "-ERR unknown\r\n");
   log.record_failure(get, "-BARE\r\n", false);
-  CHECK(log.errors().at("ERR") == 3);  // one has no blank, and so no code
+  CHECK(log.errors().at("ERR") == 3);  // one error has no blank, and so no code
   CHECK(log.errors().at("WRONGTYPE") == 1);
   CHECK(log.counts_of(get).failed == 2);
   CHECK(log.counts_of(get).rejected == 1);

@@ -1,4 +1,5 @@
-// A snapshot is one moment, whatever goes on while it is written; loading it gives that moment again.
+// A snapshot is the state of one moment, whatever happens while it is written. Loading it restores that
+// state.
 #include "core/persist/snapshot.h"
 
 #include <doctest/doctest.h>
@@ -28,7 +29,7 @@ std::string snapshot_of(Engine& engine, Now now, uint64_t journal = 1) {
   return ended(snapshot.bytes());
 }
 
-// What is wrong with the file; empty: it is restored.
+// Restores the file. Returns the error; empty if it succeeds.
 std::string restore(Engine& engine, std::string_view file, Now now, size_t piece = SIZE_MAX) {
   Restore restored(engine.state(), now, false);
   for (size_t at = 0; at < file.size(); at += std::min(piece, file.size() - at)) {
@@ -37,20 +38,20 @@ std::string restore(Engine& engine, std::string_view file, Now now, size_t piece
   return restored.finish() ? std::string() : restored.error();
 }
 
-// Loading is over, whether it went well or not.
+// Ends loading, after success or failure.
 void conclude(Engine& engine, Now now) {
   engine.finish_loading(now);
   engine.check_invariants();
 }
 
-// The token of a reply to LOCK.
+// Returns the token in a reply to LOCK.
 uint64_t token_in(const std::string& reply) {
   const size_t at = reply.rfind(':');
   REQUIRE(at != std::string::npos);
   return std::stoull(reply.substr(at + 1));
 }
 
-// Some of everything; returns who keeps the SESSION holds alive.
+// Adds items of every kind. Returns the client that keeps the SESSION holds alive.
 std::unique_ptr<Talker> fill(Engine& engine) {
   auto c = std::make_unique<Talker>(engine);
   c->must({"SET", "plain", "value"});

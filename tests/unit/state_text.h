@@ -1,4 +1,4 @@
-// All that an engine would keep on disk, as text, in an order that does not depend on how it came about: so
+// The whole persistent state of an engine as text, in an order that does not depend on its history, so
 // that two engines can be compared.
 #pragma once
 

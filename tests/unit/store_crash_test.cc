@@ -1,5 +1,5 @@
-// The journal, snapshots and `meta` on a disk that loses what was not synced: crash and reopen, again and
-// again. What was synced is there, and what comes back is a moment that there was.
+// The journal, snapshots and `meta` on a disk that loses unsynced data: crash and reopen, again and again.
+// Synced changes are restored, and the restored state is one that existed.
 #include <doctest/doctest.h>
 #include <uv.h>
 
@@ -29,25 +29,25 @@ struct Loop {
   void run() { uv_run(&loop, UV_RUN_DEFAULT); }
 };
 
-// Keys and holds. Lock-delays are left out: which of them are over depends on when one looks.
+// Returns keys and holds, without lock-delays: which of those have ended depends on the time of the check.
 std::string kept(Engine& engine) {
   const std::string text = state_text(engine, session_time(0));
   return text.substr(0, text.find("beside: "));
 }
 
-// The wall clock is set meanwhile, which is not to be seen.
+// The wall clock is set in the meantime, which must have no effect.
 Config of_one_boot() {
   Config config = session_config();
   config.boot_id = "boot";
   return config;
 }
 
-// A server's life on the disk, without a server.
+// One life of a server's data on the disk, without a server.
 class Life {
  public:
   Life(CrashFiles& files, uint64_t seed) : files_(files), dice_(seed), journal_(files, &loop_.loop) {}
 
-  // Reads the folder. The state that came back.
+  // Reads the folder. Returns the restored state.
   std::string start() {
     const Now now = session_time(0).with_ahead_ms(dice_.between(0, 1'000'000'000'000));
     Recovery recovery(files_, engine_, now, {.skip_unknown = false, .lossless = false});
@@ -66,12 +66,12 @@ class Life {
                                        : journal_.begin(next_journal_++);
     REQUIRE(begun);
     session_ = std::make_unique<RandomSession>(engine_, dice_.below(1000000), RandomSession::Clock::kIsSet);
-    REQUIRE(journal_.commit(engine_.journal_records()));  // the ends of sessions
+    REQUIRE(journal_.commit(engine_.journal_records()));  // the records of ended sessions
     engine_.clear_journal_records();
     return state;
   }
 
-  // One turn; false: the disk did not take it.
+  // Runs one loop iteration. Returns false if the disk rejected the write.
   bool turn() {
     session_->step();
     const bool written = journal_.commit(engine_.journal_records());
@@ -84,8 +84,8 @@ class Life {
     loop_.run();
     REQUIRE(journal_.all_synced());
   }
-  // A snapshot, of which `part` of 4 is done when the machine stops; 4: all. A disk that does not take the
-  // new journal puts it off.
+  // Makes a snapshot, of which `part` of 4 is done when the machine stops; 4: all. If the disk rejects the
+  // new journal, there is no snapshot.
   void save(int part = 4) {
     if (!journal_.begin(next_journal_)) return;
     engine_.begin_journal_file();
@@ -210,10 +210,10 @@ TEST_CASE("store: a failed sync is final for its journal, until a snapshot repla
   CHECK(journal.sync_failed());
   CHECK(journal.failure().find("journal.1") != std::string::npos);
   CHECK_FALSE(journal.all_synced());
-  CHECK(journal.commit("two"));  // it is written, but that is no promise
+  CHECK(journal.commit("two"));  // it is written, but not surely kept
   CHECK(journal.sync_failed());
   REQUIRE(journal.begin(2));
-  journal.forget_before(journal.generation());  // the snapshot is in place
+  journal.forget_before(journal.generation());  // the snapshot is complete
   CHECK(journal.failure().empty());
   CHECK_FALSE(journal.all_synced());
   journal.start_sync([] {});
@@ -230,7 +230,7 @@ TEST_CASE("store: a failed write is kept whole, in its order, until the disk acc
   CHECK_FALSE(journal.commit("one"));
   files.shorten_write(1, 5);
   CHECK_FALSE(journal.failure().empty());
-  CHECK_FALSE(journal.begin(2));  // what waits would be lost
+  CHECK_FALSE(journal.begin(2));  // waiting frames would be lost
   CHECK(journal.commit("two"));
   CHECK(journal.failure().empty());
   JournalScanner scanner(files.bytes("journal.1"));
@@ -247,7 +247,7 @@ TEST_CASE("crash: no token covered by meta is issued again, and no lost hold is 
     CrashFiles files;
     Loop loop;
     uint64_t given = 1000;
-    uint64_t ahead = 0;  // of one key
+    uint64_t ahead = 0;  // for one key
     Horizon until;
     for (int life = 0; life < 4; ++life) {
       MetaKeeper meta(files, &loop.loop);
@@ -273,7 +273,7 @@ TEST_CASE("crash: no token covered by meta is issued again, and no lost hold is 
         if (dice.one_in(3)) tokens.raise(key, {tokens.last(key) + dice.below(90'000'000)}, 0);
         tokens.raise_all({given + dice.below(90'000'000)});
         const uint64_t token = tokens.largest();
-        Horizon holds = until;  // by a wall clock that may have been set meanwhile
+        Horizon holds = until;  // the wall clock may have been set in the meantime
         holds.wall_ms += dice.between(-90'000, 90'000);
         holds.boot_ms += static_cast<int64_t>(dice.below(90'000));
         meta.keep_ahead(tokens, holds, static_cast<int64_t>(dice.below(90'000)), [] {});

@@ -83,7 +83,7 @@ TEST_CASE("store: a kill before a replaced folder is complete makes the next sta
       server.ask({"SET", "large:" + std::to_string(i), std::string(50'000, 'x')});
     CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
     replace_folder(disk);
-    server.store().every_second();  // finds it, and begins to save
+    server.store().every_second();  // detects the folder, and starts a snapshot
     server.kill();
   }
   Process again(disk, {});

@@ -1,4 +1,5 @@
-// Journals that are missing, or cut between two frames: what tells of them, and what a crash may do.
+// Journals that are missing, or cut between two frames: how the store detects them, and the effects of a
+// crash.
 #include <string>
 
 #include "core/codec/journal_frame.h"
@@ -11,7 +12,7 @@ using Words = Process::Words;
 
 bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
 
-// Without its last `frames` frames.
+// Removes the last `frames` frames.
 void cut_frames(std::string& journal, size_t frames) {
   std::vector<size_t> ends;
   JournalScanner scanner(journal);
@@ -20,11 +21,11 @@ void cut_frames(std::string& journal, size_t frames) {
   journal.resize(ends[ends.size() - frames - 1]);
 }
 
-// Two journals, as a snapshot that failed leaves them: "a" and "b" in the first, "c" in the second.
+// Leaves two journals, as a failed snapshot does: "a" and "b" in the first, "c" in the second.
 void leave_two_journals(CrashFiles& disk) {
   Process server(disk, {"--save", ""});
   for (const char* key : {"a", "b"}) CHECK(is_granted(server.ask({"LOCK", key, "alice", "600000"})));
-  disk.fail_write(2, EIO);  // behind the head of the second journal
+  disk.fail_write(2, EIO);  // after the head of the second journal
   CHECK(server.ask({"SAVE"}).starts_with("-ERR"));
   CHECK(is_granted(server.ask({"LOCK", "c", "alice", "600000"})));
   server.kill();
@@ -56,7 +57,7 @@ TEST_CASE("store: a missing journal that the snapshot names refuses the start") 
     REQUIRE(copy.failure() == "");
     CHECK(copy.ask({"EXISTS", "a", "b"}) == ":1\r\n");
   }
-  disk.put("journal.2", "");  // what the error says
+  disk.put("journal.2", "");  // the correction that the error names
   Process again(disk, {});
   REQUIRE(again.failure() == "");
   CHECK(again.ask({"EXISTS", "a", "b"}) == ":1\r\n");
@@ -91,7 +92,7 @@ TEST_CASE("store: a journal cut between two frames after a clean stop refuses th
       CHECK(server.stop());
     }
     if (frames > 0) cut_frames(disk.bytes("journal.1"), frames);
-    Process(disk, {"--save", ""});  // a start that is refused changes nothing for the next
+    Process(disk, {"--save", ""});  // a rejected start changes nothing for the next
     Process again(disk, {"--save", ""});
     const std::string missing = std::to_string(frames) + " records are missing";
     CHECK((again.failure() == "") == (frames == 0));
@@ -163,7 +164,7 @@ TEST_CASE("store: a journal of which a crash left only the name is created again
       REQUIRE(again.failure() == "");
       CHECK(again.ask({"EXISTS", "a"}) == ":1\r\n");
       CHECK(is_granted(again.ask({"LOCK", key, "alice", "0"})));
-      disk.fail_write(2, EIO);  // another journal, and no snapshot
+      disk.fail_write(2, EIO);  // makes another journal, but no snapshot
       CHECK(again.ask({"SAVE"}).starts_with("-ERR"));
       again.kill();
     }

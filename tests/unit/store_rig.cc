@@ -1,4 +1,4 @@
-// Turns as io/net/server.cc has them.
+// Loop iterations as in io/net/server.cc.
 #include "store_rig.h"
 
 #include "io/config/options.h"
@@ -88,7 +88,7 @@ void Process::turn() {
   end_turn();
 }
 
-// See Server::handle_effects. Each connection has one reply, so that none waits behind another.
+// See Server::handle_effects. Each connection has one reply, so no reply waits for another.
 void Process::end_turn() {
   store_->commit(rig_now());
   if (store_->may_reply(rig_now())) {

@@ -1,5 +1,6 @@
-// The store, an engine and a server's turns on a disk in memory, by a clock that a test sets. No sockets;
-// of the loop only the jobs run. What the server does with replies is done here in the same order.
+// The store, an engine and the server's loop iterations on a disk in memory, with a clock that the test
+// sets. It has no sockets; of the loop only the jobs run. The rig handles replies in the same order as the
+// server.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -19,7 +20,7 @@
 
 namespace holdfast {
 
-// One clock for all lives of a test.
+// One clock for all processes of a test.
 inline Now& rig_now() {
   static Now now;
   return now;
@@ -32,36 +33,36 @@ class Process {
  public:
   using Words = std::vector<std::string>;
 
-  // `arguments` are options beside --dir.
+  // `arguments` are options in addition to --dir.
   Process(CrashFiles& disk, const Words& arguments);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  const std::string& failure() const { return failure_; }  // of the start; empty: it serves
+  const std::string& failure() const { return failure_; }  // of the start; empty: the server runs
   Store& store() { return *store_; }
   Engine& engine() { return *engine_; }
 
-  // One request on a connection of its own, in a turn of its own. Its reply if it has been sent by the time
-  // that all jobs are done, else "held".
+  // Sends one request on its own connection, in its own loop iteration. Returns the reply if it was sent
+  // by the time that all jobs have finished, else "held".
   std::string ask(const Words& words);
-  // The same without waiting for jobs. Returns a number for reply().
+  // Sends a request without waiting for jobs. Returns a number for reply().
   size_t send(const Words& words);
   std::string reply(size_t number) const;
-  // On a connection that stays open until the process ends.
+  // Sends a request on a connection that stays open until the process ends.
   std::string ask_in_session(const Words& words);
 
-  // A line of INFO persistence.
+  // Returns the value of a field of INFO persistence.
   std::string fact(const std::string& name) const;
-  // Runs the loop until the snapshot under way has ended.
+  // Runs the loop until the snapshot in progress has ended.
   void finish_save();
-  // Runs jobs and the turns that follow from them until there is nothing left to do.
+  // Runs jobs and the loop iterations that they cause until no work is left.
   void settle();
-  // Nobody asks for anything; the timers fire.
+  // Lets this many seconds pass without a request; the timers fire.
   void idle(int seconds);
-  // SIGTERM: what stop() says.
+  // Ends the process by SIGTERM. Returns the result of stop().
   bool stop();
-  // SIGKILL.
+  // Ends the process by SIGKILL.
   void kill();
 
  private:
@@ -86,7 +87,7 @@ class Process {
   std::unique_ptr<Engine> engine_;
   Effects effects_;
   std::vector<Sent> replies_;
-  size_t fresh_from_ = 0;  // replies_ from there on are of the turn that is open
+  size_t fresh_from_ = 0;  // replies_ from this index on belong to the current iteration
   bool turn_wanted_ = false;
   bool loaded_ = false;
   bool ended_ = false;
@@ -100,7 +101,7 @@ inline Meta meta_of(CrashFiles& disk) {
   return meta;
 }
 
-// The machine goes down and comes up again with another kernel; `seed` decides what was not synced.
+// The machine crashes and starts again in another boot; `seed` decides the fate of unsynced data.
 void reboot(CrashFiles& disk, uint64_t seed);
 
 }  // namespace holdfast

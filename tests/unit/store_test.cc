@@ -1,5 +1,6 @@
-// What the store promises between requests, stops and disks that fail: an idle server answers, nothing is
-// answered before it is kept, no hold that may be alive is granted again after a stop.
+// The promises of the store between requests, at stops and when disks fail. An idle server replies. The
+// server sends no reply before its change is persistent. After a stop it never grants a hold again that
+// may be valid.
 #include <string>
 
 #include "store_rig.h"
@@ -9,7 +10,7 @@ namespace {
 
 using Words = Process::Words;
 
-const Words kSilent{"--save", ""};  // no snapshots by themselves
+const Words kSilent{"--save", ""};  // without automatic snapshots
 
 bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
 bool is_recovering(const std::string& reply) { return reply.starts_with("-RECOVERING"); }
@@ -19,7 +20,7 @@ Words with(Words words, const Words& more) {
   return words;
 }
 
-// 1.5 MB in keys, so that a snapshot takes several rounds of the loop.
+// Writes 1.5 MB in keys, so that a snapshot takes several loop iterations.
 void fill(Process& server) {
   for (int i = 0; i < 30; ++i)
     REQUIRE(server.ask({"SET", "large:" + std::to_string(i), std::string(50'000, 'x')}) == "+OK\r\n");
@@ -172,7 +173,7 @@ TEST_CASE("store: a sync of the journal does not send a reply that waits for met
     CrashFiles disk;
     Process server(disk, with(kSilent, {"--appendfsync", policy}));
     const auto far = std::to_string(rig_now().wall_us + 3'600'000'000);
-    disk.fail_write(2, EIO);  // the first is the journal's
+    disk.fail_write(2, EIO);  // the first write is the journal's
     const size_t grant = server.send({"LOCK", "k", "alice", "600000", "TOKEN", far});
     server.settle();
     server.store().sync_if_due();
@@ -278,7 +279,7 @@ TEST_CASE("store: a stop without saving is no clean stop where it loses holds") 
       again.idle(31);
       CHECK(is_granted(again.ask({"LOCK", "k", "bob", "600000"})));
       CHECK(again.ask({"SAVE"}) == "+OK\r\n");
-      CHECK(again.stop());  // nothing has changed since
+      CHECK(again.stop());  // no change since
     }
     CHECK(meta_of(disk).clean);
     Process last(disk, options);

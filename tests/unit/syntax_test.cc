@@ -1,5 +1,5 @@
-// Argument syntax: the tree read from a row's text, and its form in COMMAND DOCS, byte for byte
-// Redis 7.0's.
+// Argument syntax: the tree parsed from a row's text, and its form in COMMAND DOCS, byte for byte that of
+// Redis 7.0.
 #include "core/command/syntax.h"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 namespace holdfast {
 namespace {
 
-// The bytes of COMMAND DOCS' "arguments" value.
+// Returns the bytes of COMMAND DOCS' "arguments" value.
 std::string docs(std::string_view syntax, int protocol) {
   Buffer buffer;
   Reply reply(buffer, protocol);
@@ -17,7 +17,8 @@ std::string docs(std::string_view syntax, int protocol) {
   return std::string(buffer.view());
 }
 
-// A short picture of a tree: name:type, TOKEN= before, ? optional, + multiple, ++ with its token, {parts}.
+// Returns a short text for a tree: name:type, TOKEN= before, ? optional, + multiple, ++ with its token,
+// {parts}.
 std::string picture(const std::vector<ArgNode>& nodes) {
   static constexpr const char* kTypes[] = {"str",  "int",  "dbl",   "key",  "pat",
                                            "time", "pure", "oneof", "block"};

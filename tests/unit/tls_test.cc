@@ -1,4 +1,4 @@
-// TLS as bytes: a server's and a client's session speak to each other through buffers, cut in every way.
+// TLS on bytes: a server's and a client's session communicate through buffers, split in every way.
 #include <doctest/doctest.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -17,7 +17,7 @@ namespace {
 
 using State = TlsSession::State;
 
-// Making them takes a while, and nobody changes them.
+// One set for all tests: its creation takes a while, and no test changes it.
 Certificates& files() {
   static const std::unique_ptr<Certificates> kMade = [] {
     auto made = std::make_unique<Certificates>();
@@ -64,8 +64,8 @@ TlsSettings client_settings(const std::string& name = "") {
 
 struct Side {
   TlsSession session;
-  Buffer in;   // plaintext that has come
-  Buffer out;  // ciphertext to go
+  Buffer in;   // received plaintext
+  Buffer out;  // ciphertext to send
 
   explicit Side(const TlsSettings& s, const std::string& host = "") : session(context(s), host) {}
 };
@@ -80,7 +80,7 @@ struct Pair {
     client.session.start(client.out);
   }
 
-  // Moves what there is, `piece` bytes at a time, until neither has anything to say.
+  // Moves all bytes, `piece` at a time, until neither side has output.
   void talk(size_t piece = 1U << 20U) {
     while (!client.out.empty() || !server.out.empty()) {
       move(client, server, piece);
@@ -194,7 +194,7 @@ TEST_CASE("TLS: close_notify ends one direction, a truncation is no end") {
   pair.talk();
   pair.client.session.write("last", pair.client.out);
   pair.client.session.close(pair.client.out);
-  pair.client.session.close(pair.client.out);  // once is enough
+  pair.client.session.close(pair.client.out);  // the second call has no effect
   pair.talk();
   CHECK(pair.server.in.view() == "last");
   CHECK(pair.server.session.state() == State::kEnded);
@@ -295,7 +295,7 @@ TEST_CASE("TLS: a client that renegotiates is rejected") {
   REQUIRE(SSL_renegotiate(client) == 1);
   talk();
   CHECK(SSL_is_init_finished(client) == 0);
-  // It is told no, by a warning, and gives up.
+  // The server rejects it by a warning alert, and OpenSSL's client fails.
   CHECK(reason == SSL_R_NO_RENEGOTIATION);
   CHECK(server.session.error().find("alert") != std::string::npos);
   CHECK(server.in.empty());

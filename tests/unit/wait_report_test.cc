@@ -1,4 +1,4 @@
-// What a wait tells of servers that it cannot use, by a clock of the test's.
+// The report of a wait about servers that it cannot use, with a clock that the test sets.
 #include "client/algorithm/wait_report.h"
 
 #include <doctest/doctest.h>

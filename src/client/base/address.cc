@@ -239,7 +239,7 @@ size_t quorum_of(const ClientConfig& place, Mode mode) {
   return place.replicas;  // with fewer, different sets of servers could together grant more than the limit
 }
 
-ClientConfig parse_place(std::string_view text) {
+ClientConfig parse_address(std::string_view text) {
   if (text.starts_with(kEmbedded)) return parse_embedded(text);
   const Scheme& scheme = scheme_for(text);
   std::string_view settings = text.substr(scheme.text.size());
@@ -253,7 +253,7 @@ ClientConfig parse_place(std::string_view text) {
 }
 
 ClientConfig open_place(std::string_view text) {
-  ClientConfig place = parse_place(text);
+  ClientConfig place = parse_address(text);
   log_in_by_environment(place, text);
   if (std::ranges::none_of(place.servers, &Address::tls)) return place;
   const TlsContextMade made = TlsContext::make(place.tls);

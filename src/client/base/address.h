@@ -57,10 +57,10 @@ size_t quorum_of(const ClientConfig& place, Mode mode);
 
 // Parses `text`. Throws std::invalid_argument with the mistake and its correction. Reads no file: call
 // open_place() before a connection is made.
-ClientConfig parse_place(std::string_view text);
+ClientConfig parse_address(std::string_view text);
 
-// As parse_place(). Also reads the files for TLS, once. A server without a login in the text gets the login
-// of the environment.
+// As parse_address(). Also reads the files for TLS, once. A server without a login in the text gets the
+// login of the environment.
 ClientConfig open_place(std::string_view text);
 
 }  // namespace holdfast::client
