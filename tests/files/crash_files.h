@@ -65,8 +65,8 @@ class CrashFiles : public Files {
     return std::exchange(images_, {});
   }
 
-  // The n-th of the following writes (syncs, syncs of the folder) fails, or accepts only so many bytes. n
-  // = 1 is the next one.
+  // The n-th of the following writes (syncs, syncs of the folder) fails, or accepts only so many bytes. The
+  // next one has n = 1.
   void fail_write(uint64_t n, int error) { set(write_fault_, {n, error}); }
   void shorten_write(uint64_t n, size_t bytes) {
     set(short_write_, {n, 0});

@@ -25,7 +25,7 @@
 //
 // After each step stands exactly the output that it causes, with connections in order of their names. It
 // is a reply in the form of reply_text.h, (closed), or (waits) if the connection is blocked, so that its
-// input is not read. In the output "..." stands for any text, "| " continues the line before it, and
+// input is not read. In the output "..." stands for any text, and "| " continues the line before it.
 // "sorted " before a reply sorts the elements of its arrays first.
 #pragma once
 

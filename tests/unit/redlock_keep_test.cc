@@ -40,7 +40,8 @@ TEST_CASE("redlock: at_least may be longer than the ttl") {
 }
 
 TEST_CASE(
-    "redlock: a release before at_least has passed and without a quorum says why, and sends no UNLOCK") {
+    "redlock: a release before at_least has passed that no quorum confirms reports why, without an "
+    "UNLOCK") {
   for (const auto& [first, second, outcome] :
        {std::tuple(0, 0, Outcome::kExpired), {-1, 0, Outcome::kExpired}, {-2, -2, Outcome::kUnreachable}}) {
     Script s(three_servers());

@@ -123,7 +123,7 @@ TEST_CASE(
   REQUIRE(s.pausing());
   s.at(s.lock.next_deadline()->count);
   s.sent();
-  SUBCASE("the others hold: server 0 stays free for the holder") {
+  SUBCASE("the other servers reject: server 0 stays free for the holder") {
     s.grant(0, 701);
     s.null(1);
     s.null(2);
@@ -190,7 +190,7 @@ TEST_CASE("redlock queue: a waiter sometimes tries the other servers, which may 
   }
 }
 
-TEST_CASE("redlock queue: where the others are too few for a quorum, a waiter does not try them") {
+TEST_CASE("redlock queue: where the other servers are too few for a quorum, a waiter does not try them") {
   RedlockConfig config = three_servers(DurationMs{0});
   config.quorum = 3;
   Script s(config);

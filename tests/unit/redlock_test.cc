@@ -360,7 +360,7 @@ TEST_CASE("redlock: a renewal succeeds before the validity's end, not at it and 
   }
 }
 
-TEST_CASE("redlock: a failed renewal says why, and the hold continues until its validity ends") {
+TEST_CASE("redlock: a failed renewal reports why, and the hold continues until its validity ends") {
   Script s(three_servers());
   s.take();
   s.lock.renew(TimeMs{1000}, {10000});

@@ -44,7 +44,7 @@ TEST_CASE("parse_syntax: an empty text gives no arguments") {
   CHECK(docs("", 3) == "*0\r\n");
 }
 
-TEST_CASE("parse_syntax: a name tells its type") {
+TEST_CASE("parse_syntax: a name determines its type") {
   CHECK(picture("key owner ttl pattern") == "key:key0 owner:str ttl:int pattern:pat");
   CHECK(picture("timeout unix-time-seconds") == "timeout:dbl unix-time-seconds:time");
 }
