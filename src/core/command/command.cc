@@ -100,8 +100,8 @@ std::string wrong_arity_text(const Command& c) {
   return std::string("ERR wrong number of arguments for '").append(c.name).append("' command");
 }
 
-std::string upper_case(std::string_view text) {
-  std::string s(text);
+std::string upper_case(std::string_view name) {
+  std::string s(name);
   for (char& c : s) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   return s;
 }
