@@ -13,8 +13,10 @@
 
 #include "core/codec/resp.h"
 #include "core/engine/engine.h"
+#include "core/keyspace/keyspace.h"
 #include "core/persist/snapshot.h"
-#include "core/state/state.h"
+#include "core/state/attachments.h"
+#include "core/state/context.h"
 #include "load/connection.h"
 #include "load/request.h"
 
@@ -23,8 +25,8 @@ namespace holdfast::bench {
 namespace {
 
 constexpr uint64_t kKeys = 1000000;
-constexpr uint64_t kCountedKeys =
-    50000;  // for callgrind, which is slow; the location of keys costs no instruction
+// For callgrind, which is slow; the location of keys costs no instruction.
+constexpr uint64_t kCountedKeys = 50000;
 
 Config config() {
   Config c;

@@ -129,7 +129,7 @@ def a_bad_acl_file_changes_nothing_and_lets_no_server_start(folder):
     users.write_text(wrong)
     has(refusal(folder, "--aclfile", str(users)), f"{users}:2: ")
     has(refusal(folder, "--user", "bob on +nosuch"), "Unknown command")
-    has(refusal(folder, "--user", "bob on", "--aclfile", str(users)), "not in both")
+    has(refusal(folder, "--user", "bob on", "--aclfile", str(users)), "cannot be used together")
 
 
 @test

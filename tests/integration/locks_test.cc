@@ -216,7 +216,7 @@ TEST_CASE("library: nobody there, and a wrong text, are told") {
   REQUIRE(none.result.servers.size() == 1);
   CHECK(none.result.servers[0].server == "127.0.0.1:1");
   CHECK(none.result.servers[0].text.find("refused") != std::string::npos);
-  CHECK_THROWS_AS(Locks("nowhere"), std::invalid_argument);
+  CHECK_THROWS_AS(Locks("nowhere:0"), std::invalid_argument);
   CHECK_THROWS_AS(client.try_lock("k", with_ttl(9ms)), std::invalid_argument);
 }
 
