@@ -162,7 +162,7 @@ def a_signal_to_the_leader_is_forwarded_and_its_end_is_ours(server):
 @test
 def a_hangup_that_the_command_lives_through_is_no_end(_):
     leader = Candidate(["--restart"], "trap 'echo reloaded' HUP; trap 'exit 0' USR1; echo up;"
-                                      " while :; do sleep 1000 & wait; done")
+                                      " while :; do sleep 0.1 & wait; done")
     leader.says("up")
     leader.tell("HUP")
     leader.says("up", "reloaded")
@@ -246,7 +246,7 @@ def a_broken_lock_moves_and_its_leader_stands_again(server):
 
 @test
 def a_term_during_a_loss_is_an_end(server):
-    script = "trap 'echo told' TERM; trap 'exit 6' USR1; echo up; while :; do sleep 1000 & wait; done"
+    script = "trap 'echo told' TERM; trap 'exit 6' USR1; echo up; while :; do sleep 0.1 & wait; done"
     leader = Candidate(["--ttl", "1h", "--grace", "10m"], script)
     leader.says("up")
     equal(server.ask("LOCKS", "BREAK", NAME), 1)
