@@ -317,7 +317,7 @@ int ScriptApi::repeat(lua_State* lua) {
     return luaL_error(lua, "not enough memory");
   }
   const size_t whole = size * static_cast<size_t>(times);
-  if (whole <= LUAL_BUFFERSIZE) return lua_tocfunction(lua, lua_upvalueindex(1))(lua);
+  if (whole <= LUAL_BUFFERSIZE) return call_original(lua);
   auto* bytes = static_cast<char*>(lua_newuserdata(lua, whole));
   std::memcpy(bytes, text, size);
   for (size_t done = size; done < whole; done *= 2) {
@@ -343,7 +343,8 @@ void push_redis_table(lua_State* lua) {
                                             {"setresp", ScriptApi::setresp},
                                             {"set_repl", set_repl},
                                             {"replicate_commands", replicate_commands},
-                                            {"acl_check_cmd", ScriptApi::acl_check_cmd}};
+                                            {"acl_check_cmd", ScriptApi::acl_check_cmd},
+                                            {nullptr, nullptr}};
   struct Constant {
     const char* name;
     int value;
@@ -355,10 +356,7 @@ void push_redis_table(lua_State* lua) {
       {"REPL_REPLICA", 2},    {"REPL_SLAVE", 2},
       {"REPL_ALL", kReplAll}, {"REDIS_VERSION_NUM", kRedisVersionNumber}};
   lua_createtable(lua, 0, 24);
-  for (const luaL_Reg& f : kFunctions) {
-    lua_pushcfunction(lua, f.func);
-    lua_setfield(lua, -2, f.name);
-  }
+  luaL_register(lua, nullptr, kFunctions);
   for (const Constant& c : kConstants) {
     lua_pushinteger(lua, c.value);
     lua_setfield(lua, -2, c.name);

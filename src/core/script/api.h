@@ -22,6 +22,10 @@ void put_table_functions(lua_State* lua);      // unpack(), table.insert() and s
 void put_pattern_functions(lua_State* lua);    // string.find() and so on; pattern.cc
 void put_coroutine_functions(lua_State* lua);  // coroutine.cc
 
+// Continues as the original function of Lua, which is the upvalue of that number. It runs in the same
+// frame, so that an error names the script's own call. Not for functions that have upvalues of their own.
+int call_original(lua_State* lua, int upvalue = 1);
+
 // Compiles a script's text to a function on top of the stack, and returns a status, like luaL_loadbuffer().
 // May pause for other clients while it compiles a long text.
 int compile_text(lua_State* lua, std::string_view text, const char* name);

@@ -85,12 +85,10 @@ void push_bit(lua_State* lua) {
   static constexpr luaL_Reg kFunctions[] = {
       {"tobit", bit_tobit}, {"bnot", bit_bnot},     {"band", bit_band},     {"bor", bit_bor},
       {"bxor", bit_bxor},   {"lshift", bit_lshift}, {"rshift", bit_rshift}, {"arshift", bit_arshift},
-      {"rol", bit_rol},     {"ror", bit_ror},       {"bswap", bit_bswap},   {"tohex", bit_tohex}};
+      {"rol", bit_rol},     {"ror", bit_ror},       {"bswap", bit_bswap},   {"tohex", bit_tohex},
+      {nullptr, nullptr}};
   lua_createtable(lua, 0, 12);
-  for (const luaL_Reg& f : kFunctions) {
-    lua_pushcfunction(lua, f.func);
-    lua_setfield(lua, -2, f.name);
-  }
+  luaL_register(lua, nullptr, kFunctions);
 }
 
 }  // namespace holdfast

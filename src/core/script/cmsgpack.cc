@@ -293,12 +293,10 @@ void push_cmsgpack(lua_State* lua) {
   static constexpr luaL_Reg kFunctions[] = {{"pack", cmsgpack_pack},
                                             {"unpack", cmsgpack_unpack},
                                             {"unpack_one", cmsgpack_unpack_one},
-                                            {"unpack_limit", cmsgpack_unpack_limit}};
+                                            {"unpack_limit", cmsgpack_unpack_limit},
+                                            {nullptr, nullptr}};
   lua_createtable(lua, 0, 8);
-  for (const luaL_Reg& f : kFunctions) {
-    lua_pushcfunction(lua, f.func);
-    lua_setfield(lua, -2, f.name);
-  }
+  luaL_register(lua, nullptr, kFunctions);
   lua_pushliteral(lua, "cmsgpack");
   lua_setfield(lua, -2, "_NAME");
   lua_pushliteral(lua, "lua-cmsgpack 0.4.0");  // the version that scripts expect

@@ -25,10 +25,6 @@ class Switch {
   lua_State* from_;
 };
 
-int call_original(lua_State* lua, int upvalue) {
-  return lua_tocfunction(lua, lua_upvalueindex(upvalue))(lua);
-}
-
 // Runs before Lua's coroutine.create().
 int create(lua_State* lua) {
   host_of(lua).spend(lua, kStepsOfSwitch);

@@ -221,16 +221,11 @@ int string_gsub(lua_State* lua) {
 }  // namespace
 
 void put_pattern_functions(lua_State* lua) {
-  static constexpr luaL_Reg kFunctions[] = {{"find", string_find},
-                                            {"match", string_match},
-                                            {"gmatch", string_gmatch},
-                                            {"gfind", string_gmatch},
-                                            {"gsub", string_gsub}};
+  static constexpr luaL_Reg kFunctions[] = {{"find", string_find},     {"match", string_match},
+                                            {"gmatch", string_gmatch}, {"gfind", string_gmatch},
+                                            {"gsub", string_gsub},     {nullptr, nullptr}};
   lua_getglobal(lua, LUA_STRLIBNAME);
-  for (const luaL_Reg& f : kFunctions) {
-    lua_pushcfunction(lua, f.func);
-    lua_setfield(lua, -2, f.name);
-  }
+  luaL_register(lua, nullptr, kFunctions);
   lua_pop(lua, 1);
 }
 

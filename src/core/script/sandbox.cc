@@ -66,10 +66,6 @@ int refuse_raw_write(lua_State* lua) {
   return lua_error(lua);
 }
 
-// Continues as the original function of Lua, which is the upvalue. It runs in the same frame, so that an
-// error names the script's own call. Not for functions that have upvalues of their own.
-int call_original(lua_State* lua) { return lua_tocfunction(lua, lua_upvalueindex(1))(lua); }
-
 int sandbox_type(lua_State* lua) {
   luaL_checkany(lua, 1);
   lua_pushstring(lua, is_proxy(lua, 1) ? "table" : luaL_typename(lua, 1));
@@ -350,6 +346,10 @@ int complete_error(lua_State* lua) {
 }
 
 }  // namespace
+
+int call_original(lua_State* lua, int upvalue) {
+  return lua_tocfunction(lua, lua_upvalueindex(upvalue))(lua);
+}
 
 int open_sandbox(lua_State* lua) {
   open_libraries(lua);

@@ -288,12 +288,9 @@ int struct_size(lua_State* lua) {
 
 void push_struct(lua_State* lua) {
   static constexpr luaL_Reg kFunctions[] = {
-      {"pack", struct_pack}, {"unpack", struct_unpack}, {"size", struct_size}};
+      {"pack", struct_pack}, {"unpack", struct_unpack}, {"size", struct_size}, {nullptr, nullptr}};
   lua_createtable(lua, 0, 3);
-  for (const luaL_Reg& f : kFunctions) {
-    lua_pushcfunction(lua, f.func);
-    lua_setfield(lua, -2, f.name);
-  }
+  luaL_register(lua, nullptr, kFunctions);
 }
 
 }  // namespace holdfast

@@ -90,7 +90,7 @@ int table_sort(lua_State* lua) {
     lua_settop(lua, 2);
     lua_pushcclosure(lua, is_less, 1);
   }
-  return lua_tocfunction(lua, lua_upvalueindex(1))(lua);
+  return call_original(lua);
 }
 
 }  // namespace
