@@ -5,10 +5,12 @@
 #include <sys/un.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "client.h"
 #include "files/temp_folder.h"
@@ -190,7 +192,7 @@ TEST_CASE("--logfile is opened anew on SIGHUP, after somebody has moved it away"
 }
 
 TEST_CASE("--timeout: an idle client is closed, one that waits for a lock is not") {
-  const Server server({"--timeout", "1"});
+  const Server server({"--timeout", "3"});
   Client waiter(server);
   Client idle(server);
   REQUIRE(token_of(waiter.ask("LOCK k alice 0"), "alice") > 0);
@@ -199,6 +201,27 @@ TEST_CASE("--timeout: an idle client is closed, one that waits for a lock is not
   Client control(server);
   CHECK(control.ask("UNLOCK k alice") == "1");
   CHECK(token_of(waiter.reply(), "bob") > 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));  // the next check
+  CHECK(waiter.ask("PING") == "+PONG");  // 3 s count from its reply, not from its request
+}
+
+TEST_CASE("--timeout: a client that waits with ASYNC, has subscribed or monitors is not idle") {
+  const Server server({"--timeout", "1"});
+  Client waiter(server);
+  Client subscriber(server);
+  Client monitor(server);
+  Client idle(server);
+  REQUIRE(token_of(waiter.ask("LOCK k alice 0"), "alice") > 0);
+  REQUIRE(waiter.ask("LOCK k bob 0 WAIT 0 ASYNC") == "+QUEUED");
+  REQUIRE(subscriber.ask("PSUBSCRIBE news*").find("psubscribe") != std::string::npos);
+  REQUIRE(monitor.ask("MONITOR") == "+OK");
+  CHECK(idle.reply() == "(closed)");
+  Client control(server);
+  CHECK(control.ask("PUBLISH news.1 hello") == "1");
+  CHECK(subscriber.reply().find("hello") != std::string::npos);
+  CHECK(monitor.reply().find("PUBLISH") != std::string::npos);
+  CHECK(control.ask("UNLOCK k alice") == "1");
+  CHECK(waiter.reply().find("bob") != std::string::npos);
 }
 
 TEST_CASE("a stale socket is replaced") {

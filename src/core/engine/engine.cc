@@ -223,6 +223,10 @@ Buffer& Engine::output(ConnId conn) {
 }
 
 bool Engine::blocked(ConnId conn) const { return is_blocked(s_->conns.at(conn)); }
+bool Engine::awaits_push(ConnId conn) const {
+  const Conn& c = s_->conns.at(conn);
+  return !c.waiters.empty() || c.subscriptions() > 0 || c.monitor;
+}
 size_t Engine::output_limit(ConnId conn) const { return s_->conns.at(conn).out.limit(); }
 size_t Engine::input_limit(ConnId conn) const {
   const uint64_t limit = s_->config.limits.query_buffer_bytes;

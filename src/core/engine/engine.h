@@ -69,6 +69,9 @@ class Engine {
   // Whether the connection waits (for a lock, for the end of its own long request or of CLIENT PAUSE). Its
   // later requests must wait in its input.
   bool blocked(ConnId conn) const;
+  // Whether the connection waits for something that the server sends on its own: a lock, messages of its
+  // subscriptions, or the lines of MONITOR. It is not idle, however long it sends nothing.
+  bool awaits_push(ConnId conn) const;
   // Whether the connection has a chunked request that continues in later loop iterations without waiting
   // for another client.
   bool runs_deferred(ConnId conn) const;

@@ -220,6 +220,7 @@ void Connection::flush() {
   output_ = &server_.engine().output(id_);  // which also clears the engine's dirty mark of this client
   allowed_ = output_->size();
   held_ = false;
+  last_active_ = server_.now().mono;  // a client that gets its reply now has not been idle until now
   send();
 }
 
@@ -234,6 +235,7 @@ bool Connection::release() {
   allowed_ = std::max(allowed_, std::exchange(marked_, 0));
   held_ = output_->size() > allowed_;
   const bool more = held_;
+  last_active_ = server_.now().mono;
   send();  // last, because it may close
   return !more;
 }

@@ -14,8 +14,9 @@ void Server::close_idle() {
   const TimeMs at = now().mono;
   const DurationMs allowed{static_cast<int64_t>(options_.idle_timeout_s) * 1000};
   for (Connection* connection : connections_) {
-    if (connection == nullptr || engine_.blocked(connection->id())) continue;
-    if (is_due(connection->last_active() + allowed, at)) connection->close();
+    if (connection == nullptr || !is_due(connection->last_active() + allowed, at)) continue;
+    if (engine_.blocked(connection->id()) || engine_.awaits_push(connection->id())) continue;
+    connection->close();
   }
 }
 
