@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Runs the doctest programs given (options for them stand after --), then every executable script in
-# tests/integration, compat and conformance, and the tests of tests/chaos. Prints after each suite how long
-# it took, repeats at the end what failed or was skipped, and closes with "N passed, N failed" summed over
-# all, and ", N skipped" if tests could not run on this machine. Fails if a test failed, or if a suite ended
-# without its sum (a crash, or its time limit).
+# tests/integration, compat and conformance, and the tests of tests/chaos: LANES suites at once (default: one
+# for each processor). Prints the output of each suite when the suite ends, and how long it took. Repeats at
+# the end what failed or was skipped, and closes with "N passed, N failed" summed over all suites, and ", N
+# skipped" if tests could not run on this machine. Fails if a test failed, or if a suite ended without its
+# sum (a crash, or its time limit).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 readonly kLimitSeconds=900
 readonly kLogs=build/tests
+readonly kLanes=${LANES:-$(nproc)}
 readonly kDoctestSum='s/^\[doctest\] test cases: .*| *\([0-9]*\) passed | *\([0-9]*\) failed.*/\1 \2/p'
 readonly kFailure='^(FAILED|TEST CASE:|.*(ERROR|Assertion .* failed|runtime error):)'
 readonly kScriptSum='s/^\([0-9]*\) passed, \([0-9]*\) failed\(, \([0-9]*\) skipped\)\{0,1\}$/\1 \2 \4/p'
@@ -28,19 +30,28 @@ what_failed() {
   printf '== failed in %s\n%s\n' "$1" "${lines:-$(tail -n 12 "$kLogs/$1.log")}" | cut -c 1-240
 }
 
-# run_suite NAME SUM COMMAND...: runs the command, its output shown and kept. SUM is the sed expression that
-# makes "passed failed" of the suite's closing line. A script's own closing line is not shown: only the sum
-# over all suites may stand alone on a line.
+# run_suite NAME COMMAND...: runs the command, and keeps its output, exit status and seconds. SIGTERM ends
+# the command too.
 run_suite() {
-  local name=$1 sum=$2 status counts ok bad left began=$SECONDS
-  shift 2
-  printf '== %s\n' "$name"
-  timeout --foreground --kill-after=10 "$kLimitSeconds" "$@" </dev/null 2>&1 | tee "$kLogs/$name.log" |
-    grep --line-buffered -vxE '[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?'
-  status=${PIPESTATUS[0]}
-  counts=$(sed -n "$sum" "$kLogs/$name.log" | tail -n 1)
+  local log=$kLogs/$1.log began=$SECONDS child
+  shift
+  timeout --kill-after=10 "$kLimitSeconds" "$@" </dev/null >"$log" 2>&1 &
+  child=$!
+  trap 'kill "$child"' TERM
+  wait "$child"
+  echo "$? $((SECONDS - began))" >"$log.end"
+}
+
+# report NAME SUM: prints the output of a suite that ended, and adds up its tests. SUM is the sed expression
+# that makes "passed failed skipped" of the suite's closing line. A script's own closing line is not printed:
+# only the sum over all suites may stand alone on a line.
+report() {
+  local name=$1 sum=$2 log=$kLogs/$1.log status took counts ok bad left
+  read -r status took <"$log.end"
+  grep -avxE '[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?' "$log"
+  counts=$(sed -n "$sum" "$log" | tail -n 1)
   if [ -z "$counts" ]; then
-    printf '%s: ended with status %s and did not tell its sum\n' "$name" "$status"
+    printf '%s: ended with status %s and did not print its sum\n' "$name" "$status"
     counts='0 1'
   fi
   read -r ok bad left <<<"$counts"
@@ -48,14 +59,35 @@ run_suite() {
     printf '%s: every test passed, but it ended with status %s\n' "$name" "$status"
     bad=1
   fi
-  printf '== %s: %s passed, %s failed, %s s\n' "$name" "$ok" "$bad" "${took:-$((SECONDS - began))}"
+  printf '== %s: %s passed, %s failed, %s s\n' "$name" "$ok" "$bad" "$took"
   [ "$bad" = 0 ] || failures+=$(what_failed "$name")$'\n'
   passed=$((passed + ok))
   failed=$((failed + bad))
   if [ "${left:-0}" != 0 ]; then
     skipped=$((skipped + left))
-    skips+="== skipped in $name"$'\n'$(grep -a '^SKIPPED' "$kLogs/$name.log" | head -n 20)$'\n'
+    skips+="== skipped in $name"$'\n'$(grep -a '^SKIPPED' "$log" | head -n 20)$'\n'
   fi
+}
+
+# await_fewer_than N: waits until fewer than N suites run, and reports each one that ended.
+await_fewer_than() {
+  local pid name sum
+  while [ "${#running[@]}" -ge "$1" ]; do
+    wait -n -p pid
+    IFS=$'\t' read -r name sum <<<"${running[$pid]}"
+    unset "running[$pid]"
+    report "$name" "$sum"
+  done
+}
+
+# start NAME SUM COMMAND...: runs the suite beside the others, as soon as a lane is free.
+start() {
+  local name=$1 sum=$2
+  shift 2
+  await_fewer_than "$kLanes"
+  printf '== %s: started\n' "$name"
+  run_suite "$name" "$@" &
+  running[$!]=$name$'\t'$sum
 }
 
 programs=()
@@ -65,29 +97,17 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 [ $# -gt 0 ] && shift
 
-# All programs but the last run beside that, as one computes where the other waits, and are told after it.
 mkdir -p "$kLogs"
-last=${programs[-1]}
-unset 'programs[-1]'
+declare -A running=()
+trap 'kill "${!running[@]}"; wait; exit 130' INT TERM
 for program in "${programs[@]}"; do
-  {
-    out=$kLogs/${program##*/}.out
-    timeout --kill-after=10 "$kLimitSeconds" "$program" "$@" </dev/null >"$out" 2>&1
-    echo $? >"$out.status"
-    echo $SECONDS >"$out.seconds"
-  } &
-done
-run_suite "${last##*/}" "$kDoctestSum" "$last" "$@"
-wait
-for program in "${programs[@]}"; do
-  name=${program##*/}
-  took=$(cat "$kLogs/$name.out.seconds") run_suite "$name" "$kDoctestSum" \
-    bash -c 'cat "$0" && exit "$(cat "$0.status")"' "$kLogs/$name.out"
+  start "${program##*/}" "$kDoctestSum" "$program" "$@"
 done
 for script in tests/integration/*.sh tests/{integration,compat,conformance}/*.py tests/chaos/*_test.py; do
   [ -x "$script" ] || continue
-  run_suite "$(basename "$script")" "$kScriptSum" "$script"
+  start "$(basename "$script")" "$kScriptSum" "$script"
 done
+await_fewer_than 1
 
 printf '%s%s%s passed, %s failed' "$skips" "$failures" "$passed" "$failed"
 [ "$skipped" = 0 ] && printf '\n' || printf ', %s skipped\n' "$skipped"
