@@ -212,7 +212,7 @@ def save(kind, locks):
     `gzip -1` then packs; it starts from the plain file."""
     found = {}
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
-        options = ["--journal-max", "0"] if kind == "Holdfast" else ["--appendonly", "no"]
+        options = ["--journal-max-size", "0"] if kind == "Holdfast" else ["--appendonly", "no"]
         with Server(kind, *options, folder=folder, pinned=False) as server:
             hold_all(server, locks)
             began = time.monotonic()

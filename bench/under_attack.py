@@ -14,7 +14,8 @@ from servers import TWO_CORES, Server
 import attacks  # servers.py has told where it is
 
 LIMITS = {"Holdfast": ["--client-output-buffer-limit", "64mb", "--client-query-buffer-limit", "64mb",
-                       "--script-memory", "64mb", "--script-run-memory", "4mb", "--maxmemory", "256mb"],
+                       "--script-memory-limit", "64mb", "--script-run-memory-limit", "4mb",
+                       "--maxmemory", "256mb"],
           "Redis": ["--client-output-buffer-limit", "normal 64mb 0 0 pubsub 64mb 0 0",
                     "--client-query-buffer-limit", "64mb", "--maxmemory", "256mb"]}
 

@@ -59,7 +59,7 @@ class Run:
             for node in self.servers + self.clients:
                 self.network.add(node)
         for name in self.servers:
-            options = [*DURABILITY[self.durability[name]], "--journal-max",
+            options = [*DURABILITY[self.durability[name]], "--journal-max-size",
                        self.rng.choice(("64kb", "256mb"))]
             self.processes[name] = Server(self.network, name, self.folder, options)
             self.processes[name].start()

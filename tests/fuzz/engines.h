@@ -20,7 +20,7 @@ inline Now time_at(int64_t ms) { return {{5000 + ms}, 1000000000000000 + ms * 10
 inline Config engine_config() {
   Config c;
   c.hash_seed = 7;
-  c.limits.lease_memory = 8;
+  c.limits.max_ended_leases = 8;
   c.limits.waiters = 12;
   c.limits.waiters_per_key = 6;
   c.limits.owner_bytes = 100;

@@ -16,7 +16,7 @@ from harness import Client, Server, equal, has, peak_mib, run_tests, test, until
 
 SECONDS = 1.5
 LIMITS = ("--client-output-buffer-limit", "8mb", "--client-output-buffer-limit-pubsub", "8mb",
-          "--client-query-buffer-limit", "8mb", "--script-memory", "32mb", "--maxmemory", "128mb",
+          "--client-query-buffer-limit", "8mb", "--script-memory-limit", "32mb", "--maxmemory", "128mb",
           "--appendonly", "no")
 # What the limits above, a read buffer for each of 2,000 clients and a sanitizer's overhead may come to.
 MOST_MIB = 640
@@ -65,7 +65,7 @@ def a_script_bomb_ends_with_an_error_or_a_small_reply(folder):
 
 @test
 def a_script_without_end_is_ended_by_its_limit_and_others_are_told_meanwhile(folder):
-    with Server(folder, *LIMITS, "--busy-reply-threshold", "20", "--script-hard-limit", "1000") as server:
+    with Server(folder, *LIMITS, "--busy-reply-threshold", "20", "--script-timeout", "1000") as server:
         other = Client(server.path)
         server.send(["EVAL", "while true do pcall(function() while true do end end) end", 0])
         has(until(lambda: told(other.ask("PING"), RuntimeError)), "BUSY")

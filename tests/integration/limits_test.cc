@@ -73,8 +73,8 @@ TEST_CASE("max-arguments: a command before, at and after") {
   CHECK(client.reply() == "(closed)");
 }
 
-TEST_CASE("inline-max: a line before, at and after") {
-  const Server server({"--inline-max", "100"});
+TEST_CASE("max-inline-size: a line before, at and after") {
+  const Server server({"--max-inline-size", "100"});
   Client client(server);
   CHECK(client.ask("ECHO " + std::string(93, 'x')) == "\"" + std::string(93, 'x') + "\"");
   CHECK(client.ask("ECHO " + std::string(94, 'x')) == "\"" + std::string(94, 'x') + "\"");
@@ -82,8 +82,8 @@ TEST_CASE("inline-max: a line before, at and after") {
   CHECK(client.reply() == "(closed)");
 }
 
-TEST_CASE("inline-max: a line that never ends is refused without its end") {
-  const Server server({"--inline-max", "100"});
+TEST_CASE("max-inline-size: a line that never ends is refused without its end") {
+  const Server server({"--max-inline-size", "100"});
   Client client(server);
   client.send(std::string(101, 'x'));
   CHECK(client.reply() == "-ERR Protocol error: too big inline request");
@@ -173,11 +173,11 @@ TEST_CASE("max-waiters-per-key: the last one waits, one more is refused, another
   until_waiting(queue.holder, 4);
 }
 
-TEST_CASE("max-owner: an owner before, at and after, by default and as set") {
+TEST_CASE("max-owner-size: an owner before, at and after, by default and as set") {
   for (const size_t limit : {size_t{512}, size_t{20}}) {
     CAPTURE(limit);
     const Server server(limit == 512 ? std::vector<std::string>{}
-                                     : std::vector<std::string>{"--max-owner", std::to_string(limit)});
+                                     : std::vector<std::string>{"--max-owner-size", std::to_string(limit)});
     Client client(server);
     for (const size_t size : {limit - 1, limit}) {
       const std::string owner(size, 'o');

@@ -16,8 +16,9 @@ sys.dont_write_bytecode = True  # build/ is the only place for what is made
 from harness import Client, Server, equal, peak_mib, run_tests, test, until
 
 LIMITS = ("--client-output-buffer-limit", "8mb", "--client-output-buffer-limit-pubsub", "8mb",
-          "--client-query-buffer-limit", "8mb", "--script-memory", "32mb", "--script-run-memory", "8mb",
-          "--maxmemory", "64mb", "--busy-reply-threshold", "50", "--script-hard-limit", "500",
+          "--client-query-buffer-limit", "8mb", "--script-memory-limit", "32mb",
+          "--script-run-memory-limit", "8mb", "--maxmemory", "64mb",
+          "--busy-reply-threshold", "50", "--script-timeout", "500",
           "--appendonly", "no", "--logfile", os.devnull)
 # The limits above come to 128 MiB for one client that does its worst; a sanitizer's overhead is the rest.
 # The process is killed beyond.
@@ -212,7 +213,7 @@ ENDLESS = {
 @test
 def endless_scripts_are_killed_and_a_signal_ends_the_server_beside_them(folder):
     for name, script in ENDLESS.items():
-        with Server(folder, *LIMITS[:-2], "--script-hard-limit", "0") as server:
+        with Server(folder, *LIMITS[:-2], "--script-timeout", "0") as server:
             other = Client(server.path)
             for ends in ("SCRIPT KILL", "SIGTERM"):
                 server.send(["EVAL", script, 0])

@@ -75,12 +75,12 @@ TEST_CASE("a script that has written cannot be killed: it goes on, and is whole 
   CHECK(other.ask("MGET a b") == "[\"1\", \"2\"]");
 }
 
-TEST_CASE("script-hard-limit: a script that has not written ends by itself") {
-  const Server server({"--busy-reply-threshold", "20", "--script-hard-limit", "100"});
+TEST_CASE("script-timeout: a script that has not written ends by itself") {
+  const Server server({"--busy-reply-threshold", "20", "--script-timeout", "100"});
   Client client(server);
   CHECK(client.ask("EVAL 'while true do end' 0")
             .find("-ERR Script killed: it ran for longer than "
-                  "script-hard-limit allows.") == 0);
+                  "script-timeout allows.") == 0);
   CHECK(client.ask("PING") == "+PONG");
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("SIGTERM ends a server whose script does not end") {
 }
 
 TEST_CASE("script bombs: each is an error, and the server and the next script are as before") {
-  const Server server({"--script-memory", "32mb"});
+  const Server server({"--script-memory-limit", "32mb"});
   Client client(server);
   for (const std::string body : {
            "return string.rep('x', 1e10)",

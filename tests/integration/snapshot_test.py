@@ -232,7 +232,7 @@ def types_that_only_redis_has_are_refused_by_their_name(folder):
     for kind, (command, *values) in UNKNOWN.items():
         rdb = saved_by_redis(folder / f"theirs {kind}", (command, "jobs 7", *values))
         said = refusal(put(folder / f"ours {kind}", "dump.rdb", rdb))
-        has(said, "dump.rdb: at byte ", f"the key 'jobs 7' is a {kind}", "--skip-unknown yes")
+        has(said, "dump.rdb: at byte ", f"the key 'jobs 7' is a {kind}", "--skip-unsupported-types yes")
 
 
 @test
@@ -241,7 +241,7 @@ def types_that_only_redis_has_are_left_out_on_request(folder):
              ("ZADD", "large sorted set", *(x for i in range(5000) for x in (i / 7, f"m{i}")))]
     small = [(command, f"a {kind}", *values) for kind, (command, *values) in UNKNOWN.items()]
     rdb = saved_by_redis(folder / "theirs", *large, *small)
-    with holdfast(put(folder / "ours", "dump.rdb", rdb), "--skip-unknown", "yes") as server:
+    with holdfast(put(folder / "ours", "dump.rdb", rdb), "--skip-unsupported-types", "yes") as server:
         compare(server)
 
 

@@ -124,7 +124,7 @@ def no_option_can_be_set_so_small_that_nobody_can_set_it_back(folder):
             equal(server.ask("CONFIG", "SET", name, MB), "OK")
         for name in ("maxclients", "client-output-buffer-limit", "maxmemory", "timeout",
                      "client-output-buffer-limit-pubsub",
-                     "busy-reply-threshold", "max-owner", "acllog-max-len"):
+                     "busy-reply-threshold", "max-owner-size", "acllog-max-len"):
             server.ask("CONFIG", "SET", name, 1)
             equal(server.ask("CONFIG", "SET", name, 1), "OK")
         equal(server.ask("CONFIG", "SET", "client-output-buffer-limit", "1mb"), "OK")

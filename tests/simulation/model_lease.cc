@@ -104,7 +104,7 @@ void Model::finish_lease(const std::string& id, Lease::State state) {
   lease.state = state;
   lease.keys.clear();
   ended_leases_.emplace_back(id, lease.serial);
-  while (ended_leases_.size() > config_.limits.lease_memory) {
+  while (ended_leases_.size() > config_.limits.max_ended_leases) {
     const auto [oldest, serial] = ended_leases_.front();
     ended_leases_.erase(ended_leases_.begin());
     if (leases_.contains(oldest) && leases_.at(oldest).serial == serial) leases_.erase(oldest);

@@ -57,7 +57,7 @@ Profile::Profile(uint64_t a_seed) : seed(a_seed) {
   session_grace_ms = dice.pick<int64_t>({0, 0, 1, 10, 50});
   waiters = dice.pick<uint32_t>({1000000, 1000000, 1000000, 3});
   waiters_per_key = dice.pick<uint32_t>({100000, 100000, 100000, 2});
-  lease_memory = dice.pick<uint32_t>({100000, 2});
+  max_ended_leases = dice.pick<uint32_t>({100000, 2});
   token_floor = dice.pick<uint64_t>({0, static_cast<uint64_t>(kStartWallUs)});
 }
 
@@ -67,7 +67,7 @@ Config Profile::config() const {
   out.session_grace = DurationMs{session_grace_ms};
   out.limits.waiters = waiters;
   out.limits.waiters_per_key = waiters_per_key;
-  out.limits.lease_memory = lease_memory;
+  out.limits.max_ended_leases = max_ended_leases;
   out.token_floor = token_floor;
   out.host_facts = [] { return HostFacts{}; };
   return out;
@@ -114,7 +114,7 @@ std::string transcript_head(const Profile& profile) {
   out += "config session-grace " + std::to_string(config.session_grace.count) + "\n";
   out += "config waiters " + std::to_string(config.limits.waiters) + "\n";
   out += "config waiters-per-key " + std::to_string(config.limits.waiters_per_key) + "\n";
-  out += "config lease-memory " + std::to_string(config.limits.lease_memory) + "\n";
+  out += "config max-ended-leases " + std::to_string(config.limits.max_ended_leases) + "\n";
   return out + "config token-floor " + std::to_string(config.token_floor) + "\n";
 }
 

@@ -40,7 +40,7 @@ struct Profile {
   int64_t session_grace_ms;
   uint32_t waiters;
   uint32_t waiters_per_key;
-  uint32_t lease_memory;
+  uint32_t max_ended_leases;
   uint64_t token_floor;
 };
 

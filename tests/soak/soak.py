@@ -25,8 +25,8 @@ from harness import Client, Server, end_with_parent, until  # noqa: E402
 WORKERS = 6
 ROUNDS = 20          # as many samples are taken
 NAMES = 200          # keys that the workers share
-OPTIONS = ("--appendfsync", "everysec", "--autosave", "5000", "--journal-max", "16mb",
-           "--lease-memory", "100")
+OPTIONS = ("--appendfsync", "everysec", "--autosave", "5000", "--journal-max-size", "16mb",
+           "--max-ended-leases", "100")
 Sample = collections.namedtuple("Sample", "requests rss_kib used descriptors p50_us p99_us")
 
 

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "files/temp_folder.h"
 #include "io/config/options.h"
@@ -105,7 +107,36 @@ TEST_CASE("options: each row accepts its own default") {
     CHECK(find_row(row.name) == &row);
   }
   CHECK(find_row("nosuch") == nullptr);
+}
+
+TEST_CASE("options: each old name belongs to an option, and no option or other old name equals it") {
+  std::set<std::string_view> names;
+  for (const Row& row : option_rows()) CHECK_MESSAGE(names.insert(row.name).second, row.name);
+  const std::set<std::string_view> present = names;
+  for (const Alias& alias : option_aliases()) {
+    CAPTURE(alias.old_name);
+    CHECK(names.insert(alias.old_name).second);
+    CHECK(present.contains(alias.name));
+    CHECK(find_row(alias.old_name) == find_row(alias.name));
+  }
   CHECK(find_row("lua-time-limit") == find_row("busy-reply-threshold"));
+}
+
+TEST_CASE("options: the last of two values of an option counts, also if one has the old name") {
+  const TempFolder folder;
+  const std::string path = folder.file("conf");
+  write(path, "max-owner = 7\nmax-owner-size = 8\n");
+  CHECK(options_of(path).max_owner_bytes == 8);
+  write(path, "max-owner-size = 8\nmax-owner = 7\n");
+  CHECK(options_of(path).max_owner_bytes == 7);
+}
+
+TEST_CASE("options: two values by the two names of an option are a duplicate in one CONFIG SET") {
+  Options options;
+  const auto refused = change_options(options, {{"max-owner-size", "7"}, {"max-owner", "8"}});
+  REQUIRE(refused);
+  CHECK(refused->name == "max-owner");
+  CHECK(refused->why == "duplicate parameter");
 }
 
 TEST_CASE("options: sizes accept the units of Redis") {
@@ -143,6 +174,14 @@ TEST_CASE("CONFIG REWRITE: keeps comments and order, writes the present values, 
   CHECK(again.idle_timeout_s == 9);
   CHECK(again.slowlog_entries == 3);
   CHECK(folder.files() == 1);
+}
+
+TEST_CASE("CONFIG REWRITE: a line with an old name gets the name, and one line of an option stays") {
+  const TempFolder folder;
+  const std::string path = folder.file("conf");
+  write(path, "# first\nmax-owner = 7\n# between\nmax-owner-size = 8\njournal-max = 1mb\n");
+  REQUIRE(rewrite_config_file(options_of(path), {}));
+  CHECK(read(path) == "# first\n# between\nmax-owner-size = 8\njournal-max-size = 1048576\n");
 }
 
 TEST_CASE("CONFIG REWRITE: a second run changes nothing") {

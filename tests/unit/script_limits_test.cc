@@ -75,7 +75,7 @@ TEST_CASE("script limits: offsets and positions at the ends of integers are reje
         "*3\r\n:3\r\n:1\r\n:2\r\n");
 }
 
-TEST_CASE("script limits: script-hard-limit ends long calls in C") {
+TEST_CASE("script limits: script-timeout ends long calls in C") {
   const std::vector<Case> cases = {
       {"redis.call", "for i=1,3000 do redis.call('KEYS','*') end"},
       {"sha1hex", "local s=string.rep('x',100000) for i=1,200 do redis.sha1hex(s) end"},
@@ -116,7 +116,7 @@ TEST_CASE("script limits: script-hard-limit ends long calls in C") {
   }
 }
 
-TEST_CASE("script limits: script-hard-limit ends the compiling of a long script") {
+TEST_CASE("script limits: script-timeout ends the compiling of a long script") {
   Engine engine(config_with_clock(20));
   Talker c(engine);
   const std::string killed = "-ERR Script killed: it ran for";

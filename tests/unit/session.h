@@ -21,7 +21,7 @@ inline Now session_time(int64_t ms) { return {{5000 + ms}, 1000000000000000 + ms
 inline Config session_config() {
   Config c;
   c.hash_seed = 7;
-  c.limits.lease_memory = 8;
+  c.limits.max_ended_leases = 8;
   c.session_grace = {20};
   c.random = [n = uint8_t{0}](std::span<uint8_t> bytes) mutable {
     for (uint8_t& b : bytes) b = n++;

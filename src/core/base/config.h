@@ -28,7 +28,7 @@ struct Limits {
   uint32_t waiters_per_key = 100000;
   uint32_t owner_bytes = 512;
   uint64_t memory_bytes = 0;                   // 0: no limit
-  uint32_t lease_memory = 100000;              // ended leases whose outcome is remembered
+  uint32_t max_ended_leases = 100000;          // ended leases whose outcome is remembered
   uint64_t pubsub_output_bytes = 32ULL << 20;  // unsent messages and replies of a subscriber; 0: no limit
   uint32_t patterns = 1000;                    // different patterns that PSUBSCRIBE has named
   uint64_t tracking_keys = 1000000;            // keys remembered for CLIENT TRACKING; 0: no limit
@@ -117,6 +117,9 @@ struct Config {
   std::function<void(int level, std::string_view text)> log;
   // The options in the order of CONFIG GET: name and value.
   ConfigChanges settings;
+  // The options that were renamed: old name and value. CONFIG GET shows one only if a request names it
+  // exactly.
+  ConfigChanges renamed_settings;
   uint32_t notify_flags = 0;  // NotifyFlag: the keyspace events that are published
   int64_t slowlog_us = 10000;
   uint64_t slowlog_entries = 128;

@@ -257,7 +257,8 @@ void RdbReader::read_item(Input& in) {
       return;
     case rdb::kOpFunction2:
       in.text(value_text_);
-      if (!skip_unknown_) in.wrong("unsupported: a library of functions (--skip-unknown yes skips it)");
+      if (!skip_unknown_)
+        in.wrong("unsupported: a library of functions (--skip-unsupported-types yes skips it)");
       return;
     case rdb::kOpEnd:
       // Versions below 5 have no checksum.
@@ -327,7 +328,7 @@ void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
   const std::string what = "the key '" + std::string(key) + "' is a " + std::string(type_name(type));
   if (!skip_unknown_) {
     return static_cast<void>(in.wrong(what + ", an unsupported type; only strings and hashes can be loaded "
-                                             "(--skip-unknown yes skips other types)"));
+                                             "(--skip-unsupported-types yes skips other types)"));
   }
   if (!is_one_text(type) && element_parts(type).empty()) {
     return static_cast<void>(
@@ -350,7 +351,8 @@ void RdbReader::begin_skipping(Input& in, uint8_t type, std::string_view key) {
 // Skips the data that a module keeps beside the keys.
 void RdbReader::skip_module_data(Input& in) {
   if (!skip_unknown_)
-    return static_cast<void>(in.wrong("unsupported: data of a module (--skip-unknown yes skips it)"));
+    return static_cast<void>(
+        in.wrong("unsupported: data of a module (--skip-unsupported-types yes skips it)"));
   in.length();  // the module's id
   in.length();
   in.length();  // the time at which Redis loads it: before or after the keys

@@ -12,7 +12,7 @@ EngineParts::EngineParts(Config c)
     : state{pages,  holders, flushed,  tokens,  conns, queues, leases, journal, attachments,  session_ends,
             pubsub, watches, tracking, scripts, task,  log,    acl,    acl_log, std::move(c), {}},
       tokens(state.config.token_floor),
-      leases(state.config.limits.lease_memory),
+      leases(state.config.limits.max_ended_leases),
       scripts(state.config.limits.script_memory_bytes, state.config.limits.script_run_bytes),
       task(state),
       acl(state.config.requirepass) {

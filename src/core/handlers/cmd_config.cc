@@ -5,6 +5,7 @@
 
 #include "core/base/config.h"
 #include "core/base/glob.h"
+#include "core/base/parse.h"
 #include "core/command/acl.h"
 #include "core/command/command_log.h"
 #include "core/command/handlers.h"
@@ -35,6 +36,14 @@ std::vector<std::string> users_to_write(const EngineState& s) {
   return s.acl.lines();
 }
 
+// Whether an argument of CONFIG GET is this name, in any case.
+bool names_exactly(const Request& r, std::string_view name) {
+  for (size_t i = 2; i < r.argc(); ++i) {
+    if (equals_ignore_case(r.arg(i), name)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void cmd_config_get(Request& r) {
@@ -46,6 +55,9 @@ void cmd_config_get(Request& r) {
       found.push_back(&setting);
       break;
     }
+  }
+  for (const auto& setting : r.s().config.renamed_settings) {
+    if (names_exactly(r, setting.first)) found.push_back(&setting);
   }
   r.reply.map(found.size());
   for (const auto* setting : found) {

@@ -91,7 +91,7 @@ void cmd_psubscribe(Request& r) {
   const size_t most = r.s().config.limits.patterns;
   size_t all = known.size();
   for (size_t i = 1; i < r.argc() && all <= most; ++i) all += known.contains(r.arg(i)) ? 0 : 1;
-  if (all > most) return r.reply.error("ERR too many patterns: see max-patterns");
+  if (all > most) return r.reply.error("ERR too many patterns: see max-pubsub-patterns");
   subscribe(r, known, r.c.patterns, plain_count, r.argc());
 }
 void cmd_ssubscribe(Request& r) {

@@ -11,8 +11,8 @@ namespace holdfast {
 namespace {
 
 constexpr const char* kNoRoom =
-    "ERR Error compiling script (new function): not enough memory: raise script-memory, or free memory "
-    "with SCRIPT FLUSH";
+    "ERR Error compiling script (new function): not enough memory: raise script-memory-limit, or free "
+    "memory with SCRIPT FLUSH";
 
 bool read_flags(std::string_view list, ScriptFlags& flags, std::string& error) {
   while (!list.empty()) {

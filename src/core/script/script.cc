@@ -17,7 +17,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kNoMemory =
-    "ERR not enough memory for the script: raise script-run-memory or script-memory";
+    "ERR not enough memory for the script: raise script-run-memory-limit or script-memory-limit";
 
 }  // namespace
 

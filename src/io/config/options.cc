@@ -83,6 +83,13 @@ po::options_description file_options() {
   return all;
 }
 
+// Adds the old names. --help does not list them.
+po::options_description with_old_names(po::options_description options) {
+  for (const Alias& alias : option_aliases())
+    options.add_options()(alias.old_name, po::value<std::vector<std::string>>());
+  return options;
+}
+
 po::options_description line_options() {
   po::options_description only_here("Command line only", 100);
   only_here.add_options()("config", po::value<std::vector<std::string>>()->value_name("FILE"),
@@ -99,13 +106,27 @@ std::string help_text() {
           "A lock server that speaks the Redis protocol. The command line wins over the file.\n"
           "Sizes take a unit: 1k is 1000 bytes, 1kb is 1024 bytes; m and mb, g and gb follow the same "
           "rule.\n"
+          "Old names of options still work; docs/configuration.md lists them under \"Old names\".\n"
           "Exit status: 0 after SIGTERM or SIGINT, 1 if an option is wrong or the server cannot start.\n"
        << line_options();
   return text.str();
 }
 
-// The options of one source (command line or file): for each name the values in their order.
-using Given = std::map<std::string, std::vector<std::string>>;
+// One option in one source (command line or file).
+struct GivenOption {
+  std::string written;  // the name in the source, which may be an old one; that of the last value
+  std::vector<std::string> values;
+};
+
+// All options of one source by their names, never by old ones.
+using Given = std::map<std::string, GivenOption>;
+
+void add(Given& given, const std::string& written, const std::vector<std::string>& values) {
+  const Row* row = find_row(written);
+  GivenOption& option = given[row != nullptr ? row->name : written];
+  option.written = written;
+  option.values.insert(option.values.end(), values.begin(), values.end());
+}
 
 bool is_secret(const Row* row) {
   return row != nullptr && (row->kind == Kind::kSecret || row->kind == Kind::kUser);
@@ -123,8 +144,7 @@ Result<Given> collect(const po::parsed_options& parsed) {
   Given given;
   for (const po::option& option : parsed.options) {
     if (option.string_key.empty()) return unexpected_argument(parsed, option.value.front());
-    std::vector<std::string>& values = given[option.string_key];
-    values.insert(values.end(), option.value.begin(), option.value.end());
+    add(given, option.string_key, option.value);
   }
   return given;
 }
@@ -162,7 +182,7 @@ Result<Given> read_line(int argc, const char* const* argv) {
   try {
     // Abbreviated names are rejected, because a new option could change their meaning.
     const int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
-    return collect(po::parse_command_line(argc, argv, line_options(), style));
+    return collect(po::parse_command_line(argc, argv, with_old_names(line_options()), style));
   } catch (const po::unknown_option&) {
     return unknown_word(std::span(argv, static_cast<size_t>(argc)).subspan(1));
   } catch (const po::error& e) {
@@ -188,7 +208,7 @@ Given take_verbatim(std::istream& file, std::ostream& rest) {
     if (!is_secret(row)) continue;
     const size_t first = line.find_first_not_of(" \t", line.find('=') + 1);
     const size_t last = line.find_last_not_of(" \t\r");
-    taken[row->name].push_back(first == std::string::npos ? "" : line.substr(first, last - first + 1));
+    add(taken, row->name, {first == std::string::npos ? "" : line.substr(first, last - first + 1)});
     line.clear();
   }
   return taken;
@@ -214,7 +234,7 @@ Result<Given> read_file(const std::string& path) {
   try {
     std::stringstream rest;
     Given verbatim = take_verbatim(file, rest);
-    Result<Given> given = collect(po::parse_config_file(rest, file_options()));
+    Result<Given> given = collect(po::parse_config_file(rest, with_old_names(file_options())));
     if (given) given->merge(verbatim);
     return given;
   } catch (const po::error& e) {
@@ -228,16 +248,17 @@ Result<Done> take(const Given& given, const std::string& prefix, Options& option
   for (const Row& row : option_rows()) {
     const auto found = given.find(row.name);
     if (found == given.end()) continue;
-    std::string text = found->second.back();
+    const auto& [written, values] = found->second;
+    std::string text = values.back();
     if (std::string_view(row.name) == "bind") {
-      std::vector<std::string> addresses = found->second;
+      std::vector<std::string> addresses = values;
       std::erase(addresses, "");
       text = fmt::format("{}", fmt::join(addresses, " "));
     }
-    if (row.kind == Kind::kUser) text = fmt::format("{}", fmt::join(found->second, "\n"));
+    if (row.kind == Kind::kUser) text = fmt::format("{}", fmt::join(values, "\n"));
     if (assign(row, text, options)) continue;
     const std::string got = is_secret(&row) ? "" : fmt::format(", got '{}'", text);
-    return Failure{fmt::format("{}{}: expected {}{}", prefix, row.name, expected(row), got)};
+    return Failure{fmt::format("{}{}: expected {}{}", prefix, written, expected(row), got)};
   }
   return Done{};
 }
@@ -246,19 +267,21 @@ std::string config_line(const Row& row, const Options& options) {
   return fmt::format("{} = {}\n", row.name, is_any_port(row, options) ? "auto" : shown(row, options));
 }
 
-// Returns the new text of the config file. If several lines have one name, only the last stays, with the
-// option's present value.
+// Returns the new text of the config file. If several lines have one option, only the last stays, with the
+// option's present value. A line with an old name gets the name.
 std::string rewritten(std::istream& file, const Options& options, const std::vector<std::string>& users) {
   Options defaults;
   for (const Row& row : option_rows()) assign(row, row.fallback, defaults);
   std::vector<std::string> lines;
   std::map<std::string, size_t> places;
   for (std::string line; std::getline(file, line);) {
-    const std::string name = name_in(line);
-    if (const auto old = places.find(name); old != places.end()) lines[old->second].clear();
-    const Row* row = find_row(name);
+    const Row* row = find_row(name_in(line));
     if (row != nullptr && row->kind == Kind::kUser) continue;
-    if (row != nullptr) places[name] = lines.size();
+    if (row != nullptr) {
+      if (const auto earlier = places.find(row->name); earlier != places.end())
+        lines[earlier->second].clear();
+      places[row->name] = lines.size();
+    }
     lines.push_back(line + "\n");
   }
   for (const Row& row : option_rows()) {
@@ -290,7 +313,7 @@ Result<Options> read_options(int argc, const char* const* argv) {
   if (line->contains("version")) options.answer = fmt::format("holdfast-server {}\n", kHoldfastVersion);
   if (!options.answer.empty()) return options;
   if (const auto config = line->find("config"); config != line->end()) {
-    options.config_file = config->second.back();
+    options.config_file = config->second.values.back();
     Result<Given> file = read_file(options.config_file);
     if (!file) return Failure{file.error()};
     if (Result<Done> taken = take(*file, options.config_file + ": ", options); !taken)
@@ -336,6 +359,7 @@ void adopt_changes(const Options& options, Config& config) {
   config.max_token_lead = made.max_token_lead;
   config.session_grace = made.session_grace;
   config.settings = std::move(made.settings);
+  config.renamed_settings = std::move(made.renamed_settings);
   config.notify_flags = made.notify_flags;
   config.slowlog_us = made.slowlog_us;
   config.slowlog_entries = made.slowlog_entries;
@@ -384,7 +408,7 @@ Config engine_config(const Options& options) {
   config.latency_tracking = options.latency_tracking == "yes";
   config.latency_percentiles = *parse_percentiles(options.latency_percentiles);
   config.debug_command = options.debug_command;
-  config.limits.lease_memory = static_cast<uint32_t>(options.lease_memory);
+  config.limits.max_ended_leases = static_cast<uint32_t>(options.max_ended_leases);
   config.hash_seed = options.hash_seed;
   config.max_token_lead = DurationMs{static_cast<int64_t>(options.max_token_lead_ms)};
   config.session_grace = DurationMs{static_cast<int64_t>(options.session_grace_ms)};
@@ -393,7 +417,6 @@ Config engine_config(const Options& options) {
   for (const Row& row : option_rows()) {
     if (row.kind != Kind::kUser) config.settings.emplace_back(row.name, shown(row, options));
   }
-  config.settings.emplace_back("lua-time-limit", std::to_string(options.busy_reply_ms));
   config.settings.emplace_back("databases", std::to_string(kDatabases));
   // Settings that clients read with CONFIG GET, by Redis's names.
   for (const auto& [name, value] : {std::pair{"maxmemory-policy", "noeviction"},
@@ -402,6 +425,8 @@ Config engine_config(const Options& options) {
                                     {"cluster-enabled", "no"}}) {
     config.settings.emplace_back(name, value);
   }
+  for (const Alias& alias : option_aliases())
+    config.renamed_settings.emplace_back(alias.old_name, shown(*find_row(alias.name), options));
   return config;
 }
 

@@ -75,7 +75,7 @@ struct Options {
   uint64_t max_waiters = 0;
   uint64_t max_waiters_per_key = 0;
   uint64_t max_owner_bytes = 0;
-  uint64_t lease_memory = 0;
+  uint64_t max_ended_leases = 0;
   uint64_t max_token_lead_ms = 0;
   uint64_t session_grace_ms = 0;
 

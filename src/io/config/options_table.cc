@@ -90,7 +90,7 @@ const std::array kRows{
         kMaxI32, "size of one argument"},
     Row{"Limits", "max-arguments", "1048576", When::kStart, Kind::kNumber, &O::arguments, 1, kMaxI32,
         "arguments of one command"},
-    Row{"Limits", "inline-max", "64kb", When::kStart, Kind::kSize, &O::inline_bytes, 32, kMaxI32,
+    Row{"Limits", "max-inline-size", "64kb", When::kStart, Kind::kSize, &O::inline_bytes, 32, kMaxI32,
         "size of a command typed as a line"},
     Row{"Limits", "client-query-buffer-limit", "1gb", When::kAnyTime, Kind::kSize, &O::query_buffer_bytes,
         1U << 20U, kMaxU64, "unprocessed input of one client; the server closes a client that exceeds it"},
@@ -102,7 +102,7 @@ const std::array kRows{
         "unread messages of one subscriber; the server closes a subscriber that exceeds it; 0: no limit"},
     Row{"Limits", "tracking-table-max-keys", "1000000", When::kAnyTime, Kind::kNumber, &O::tracking_keys, 0,
         kMaxU64, "keys remembered for CLIENT TRACKING; 0: no limit"},
-    Row{"Limits", "max-patterns", "1000", When::kAnyTime, Kind::kNumber, &O::patterns, 0, kMaxI32,
+    Row{"Limits", "max-pubsub-patterns", "1000", When::kAnyTime, Kind::kNumber, &O::patterns, 0, kMaxI32,
         "different patterns of PSUBSCRIBE, of all clients together"},
     Row{"Limits", "maxmemory", "0", When::kAnyTime, Kind::kSize, &O::memory_bytes, 0, kMaxU64,
         "memory beyond which the server rejects commands that need more; 0: no limit"},
@@ -111,10 +111,10 @@ const std::array kRows{
         "waiting requests in all"},
     Row{"Locks", "max-waiters-per-key", "100000", When::kAnyTime, Kind::kNumber, &O::max_waiters_per_key, 0,
         kMaxI32, "waiting requests of one key"},
-    Row{"Locks", "max-owner", "512", When::kAnyTime, Kind::kSize, &O::max_owner_bytes, 1, 65535,
+    Row{"Locks", "max-owner-size", "512", When::kAnyTime, Kind::kSize, &O::max_owner_bytes, 1, 65535,
         "bytes of an owner's name"},
-    Row{"Locks", "lease-memory", "100000", When::kStart, Kind::kNumber, &O::lease_memory, 0, kMaxI32,
-        "ended leases whose outcome the server remembers"},
+    Row{"Locks", "max-ended-leases", "100000", When::kStart, Kind::kNumber, &O::max_ended_leases, 0,
+        kMaxI32, "ended leases whose outcome the server remembers"},
     Row{"Locks", "max-token-lead", "86400000", When::kAnyTime, Kind::kNumber, &O::max_token_lead_ms, 0,
         kMaxLeadMs,
         "milliseconds by which a client may move a fencing token of its keys ahead of the clock"},
@@ -130,7 +130,7 @@ const std::array kRows{
         "fsync-interval; no: when the system does"},
     Row{"Disk", "fsync-interval", "1000", When::kStart, Kind::kNumber, &O::fsync_interval_ms, 1, kMaxI32,
         "milliseconds between two syncs with everysec"},
-    Row{"Disk", "journal-max", "256mb", When::kAnyTime, Kind::kSize, &O::journal_max, 0, kMaxU64,
+    Row{"Disk", "journal-max-size", "256mb", When::kAnyTime, Kind::kSize, &O::journal_max, 0, kMaxU64,
         "size of the journal at which a snapshot replaces it; 0: no limit"},
     Row{"Disk", "save", "3600 1 300 100 60 10000", When::kAnyTime, Kind::kSave, &O::save, 0, 0,
         "pairs of seconds and changes: a snapshot after that many seconds, if there were that many "
@@ -143,7 +143,7 @@ const std::array kRows{
         "whether the snapshot is compressed with gzip: dump.rdb.gz, not dump.rdb"},
     Row{"Disk", "compress-level", "1", When::kAnyTime, Kind::kNumber, &O::compress_level, 1, 3,
         "1 is the fastest, 3 the smallest"},
-    Row{"Disk", "skip-unknown", "no", When::kStart, Kind::kYesNo, &O::skip_unknown, 0, 0,
+    Row{"Disk", "skip-unsupported-types", "no", When::kStart, Kind::kYesNo, &O::skip_unknown, 0, 0,
         "yes: the server skips unsupported types in a Redis snapshot; no: it refuses to start"},
     Row{"Disk", "recovery-wait", "60000", When::kAnyTime, Kind::kNumber, &O::recovery_wait_ms, 0, kMaxI32,
         "longest time in milliseconds without grants after a stop that may have lost locks; 0: off"},
@@ -158,11 +158,11 @@ const std::array kRows{
     Row{"Scripts", "busy-reply-threshold", "5000", When::kAnyTime, Kind::kNumber, &O::busy_reply_ms, 1,
         kMaxI32,
         "milliseconds after which a script no longer blocks other clients: the server answers them -BUSY"},
-    Row{"Scripts", "script-hard-limit", "60000", When::kAnyTime, Kind::kNumber, &O::script_hard_ms, 0,
-        kMaxI32, "milliseconds after which the server ends a script that has not written; 0: never"},
-    Row{"Scripts", "script-memory", "256mb", When::kAnyTime, Kind::kSize, &O::script_memory_bytes,
+    Row{"Scripts", "script-timeout", "60000", When::kAnyTime, Kind::kNumber, &O::script_hard_ms, 0, kMaxI32,
+        "milliseconds after which the server ends a script that has not written; 0: never"},
+    Row{"Scripts", "script-memory-limit", "256mb", When::kAnyTime, Kind::kSize, &O::script_memory_bytes,
         1U << 20U, kMaxU64, "memory of all scripts and of what they create"},
-    Row{"Scripts", "script-run-memory", "16mb", When::kAnyTime, Kind::kSize, &O::script_run_bytes,
+    Row{"Scripts", "script-run-memory-limit", "16mb", When::kAnyTime, Kind::kSize, &O::script_run_bytes,
         1U << 20U, kMaxU64, "memory that one run may take, beside its KEYS and ARGV"},
 
     Row{"Logging", "slowlog-log-slower-than", "10000", When::kAnyTime, Kind::kNumber, &O::slowlog_us, 0,
@@ -186,6 +186,20 @@ const std::array kRows{
         "seed of the hash tables, to repeat a run; 0: a random seed"},
 };
 // clang-format on
+
+// docs/configuration.md lists the old names.
+constexpr std::array kAliases{
+    Alias{"inline-max", "max-inline-size"},
+    Alias{"journal-max", "journal-max-size"},
+    Alias{"lease-memory", "max-ended-leases"},
+    Alias{"lua-time-limit", "busy-reply-threshold"},  // Redis has this old name, too
+    Alias{"max-owner", "max-owner-size"},
+    Alias{"max-patterns", "max-pubsub-patterns"},
+    Alias{"script-hard-limit", "script-timeout"},
+    Alias{"script-memory", "script-memory-limit"},
+    Alias{"script-run-memory", "script-run-memory-limit"},
+    Alias{"skip-unknown", "skip-unsupported-types"},
+};
 
 constexpr std::array<std::string_view, 4> kLevels{"debug", "verbose", "notice", "warning"};
 constexpr std::array<std::string_view, 3> kDebugUsers{"no", "yes", "local"};
@@ -251,6 +265,8 @@ std::optional<uint64_t> parse_integer(const Row& row, std::string_view text) {
 }  // namespace
 
 std::span<const Row> option_rows() { return kRows; }
+
+std::span<const Alias> option_aliases() { return kAliases; }
 
 std::optional<std::vector<double>> parse_percentiles(std::string_view text) {
   std::vector<double> numbers;
@@ -351,7 +367,8 @@ std::string shown(const Row& row, const Options& options) {
 }
 
 const Row* find_row(std::string_view name) {
-  if (name == "lua-time-limit") name = "busy-reply-threshold";  // its older name
+  const auto alias = std::ranges::find_if(kAliases, [name](const Alias& a) { return name == a.old_name; });
+  if (alias != kAliases.end()) name = alias->name;
   const auto row = std::ranges::find_if(kRows, [name](const Row& r) { return name == r.name; });
   return row == kRows.end() ? nullptr : &*row;
 }

@@ -49,8 +49,15 @@ struct Row {
   const char* help;
 };
 
+// A renamed option. The server accepts the old name in every place where it accepts the name.
+struct Alias {
+  const char* old_name;
+  const char* name;
+};
+
 std::span<const Row> option_rows();
-// Returns null if there is no such option.
+std::span<const Alias> option_aliases();
+// Finds an option by its name or by an old name. Returns null if there is no such option.
 const Row* find_row(std::string_view name);
 
 // Parses `text` and stores the value. Returns false if the text is not valid; then the options are

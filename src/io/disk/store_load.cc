@@ -60,7 +60,7 @@ Result<Done> Store::finish_load() {
                        recovery_->frames(), now.mono.count - load_began_ms_));
   if (const uint64_t skipped = recovery_->skipped_keys(); skipped > 0) {
     log_line(LogLevel::kWarning,
-             fmt::format("skipped {} keys of unsupported types (--skip-unknown)", skipped));
+             fmt::format("skipped {} keys of unsupported types (--skip-unsupported-types)", skipped));
   }
   log_clock(now);
   recover_if_needed(now);
