@@ -28,7 +28,7 @@ lost, COMMAND gets TERM, and KILL after the grace. COMMAND never outlives this p
   --limit N           acquire one of N permits of a semaphore
 {}  --at-least TIME     keep the lock this long after its grant, also if COMMAND ends earlier (0)
   --grace TIME        from TERM to KILL after a loss (5s)
-  --end-before-lock   end COMMAND before the lock expires, also while this program is stopped
+  --end-before-expiry end COMMAND before the lock expires, also while this program is stopped
   -E, --busy-status N the exit status if the lock is not acquired (75)
   --help              this text
 
@@ -47,7 +47,7 @@ With --at-least this program does not wait: it sets the rest of that time as the
 lock then expires by itself. If no server can be reached at that moment, the lock expires after --ttl, as
 it does when this machine fails. So --ttl should be at least --at-least.
 
-With --end-before-lock COMMAND ends before the lock expires. If the lock cannot be renewed, COMMAND gets
+With --end-before-expiry COMMAND ends before the lock expires. If the lock cannot be renewed, COMMAND gets
 TERM so early that the grace (at most half of --ttl) ends before that time. KILL follows after the grace. If
 this program is stopped, a second process sends both.
 
@@ -115,7 +115,7 @@ struct Form {
 
 constexpr Form kRun{"run",
                     "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q grace= at-least= "
-                    "end-before-lock busy-status,E= help,h",
+                    "end-before-expiry end-before-lock busy-status,E= help,h",
                     kRunHelp};
 constexpr Form kElect{"elect", "ttl= grace= restart json quiet,q help,h", kElectHelp};
 
@@ -142,7 +142,8 @@ RunOptions understood(const Form& form, const Given& given, std::vector<std::str
   options.busy_status = static_cast<int>(number_of(given, "busy-status", 0, 255, options.busy_status));
   options.restart = given.contains("restart");
   options.at_least = duration_of(given, "at-least", options.at_least);
-  options.ends_before_lock = form.verb == kElect.verb || given.contains("end-before-lock");
+  options.ends_before_lock = form.verb == kElect.verb || given.contains("end-before-expiry") ||
+                             given.contains("end-before-lock");  // its old name
   options.json = given.contains("json");
   return options;
 }

@@ -180,7 +180,7 @@ def with_end_before_lock_the_command_ends_before_the_lock_while_we_stand_still(s
         with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
             record = pathlib.Path(folder, "record")
             command = ["sh", "-c", script, str(record)]
-            first = Run(["--ttl", "2s", "--end-before-lock"], command)
+            first = Run(["--ttl", "2s", "--end-before-expiry"], command)
             until(lambda: recorded(record))
             second = Run(["--ttl", "2s"], command)
             until(lambda: waits(server))
@@ -196,7 +196,7 @@ def with_end_before_lock_the_command_ends_before_the_lock_while_we_stand_still(s
 
 @test
 def with_end_before_lock_the_command_runs_for_as_long_as_the_lock_is_renewed(server):
-    held = Run(["--ttl", "1s", "--end-before-lock"], UNTIL_EOF)
+    held = Run(["--ttl", "1s", "--end-before-expiry"], UNTIL_EOF)
     equal(held.line(), "up")
     until(lambda: info(server)["holders"][0]["held"] > 2500)
     equal(held.ended(0)[0], "down\n")
@@ -205,7 +205,7 @@ def with_end_before_lock_the_command_runs_for_as_long_as_the_lock_is_renewed(ser
 @test
 def with_end_before_lock_a_lock_that_cannot_be_renewed_ends_the_command_in_time(server):
     script = "trap 'echo told; exit 0' TERM; echo up; sleep 1000 & wait"
-    held = Run(["--ttl", "4s", "--grace", "2s", "--end-before-lock"], ["sh", "-c", script])
+    held = Run(["--ttl", "4s", "--grace", "2s", "--end-before-expiry"], ["sh", "-c", script])
     equal(held.line(), "up")
     server.process.send_signal(signal.SIGSTOP)
     equal(held.line(), "told")
@@ -297,7 +297,8 @@ def wrong_use_is_64_with_one_line(server):
              ["-w", "1x"], ["-w", "-1"], ["-w", "inf"], ["-w", ""], ["--ttl", "9ms"], ["--grace", "11y"],
              ["--frob"], ["--wai", "1"], ["another"], ["--servers", "ftp://x"], ["--wait"],
              ["--servers", "embedded:"], ["--servers", ""], ["--at-least", "-1"], ["--at-least", "100000h"],
-             ["--ttl", "9s", "--grace", "4501ms", "--end-before-lock"])
+             ["--ttl", "9s", "--grace", "4501ms", "--end-before-expiry"],
+             ["--ttl", "9s", "--grace", "4501ms", "--end-before-lock"])  # the old name
     for options in wrong:
         out, err = run(64, options, ["echo", "started"])
         equal((out, err.count("\n")), ("", 1))
