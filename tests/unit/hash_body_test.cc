@@ -45,13 +45,13 @@ struct World {
 
   size_t set(std::string_view key, std::vector<std::string_view> pairs) {
     Keyspace::Found f = find(key);
-    const size_t made = set_fields(t, 0, keys().key(key), f, pairs, {});
+    const size_t made = set_fields(t, {0, f}, keys().key(key), pairs, {});
     check();
     return made;
   }
   size_t erase(std::string_view key, std::vector<std::string_view> fields) {
     Keyspace::Found f = find(key);
-    const size_t erased = erase_fields(t, 0, keys().key(key), f, fields, {});
+    const size_t erased = erase_fields(t, {0, f}, keys().key(key), fields, {});
     check();
     return erased;
   }
@@ -204,9 +204,9 @@ TEST_CASE("hash value: used_bytes() follows a hash as it grows, is overwritten a
   w.erase("h", {"a"});
   CHECK(w.keys().used_bytes() < tables + 11000);
   Keyspace::Found f = w.find("h");
-  put_string(w.t, 0, w.keys().key("h"), f, "s", {});
+  put_string(w.t, {0, f}, w.keys().key("h"), "s", {});
   CHECK(w.keys().used_bytes() < tables + 1000);
-  remove_key(w.t, 0, f, End::kDeleted);
+  remove_key(w.t, {0, f}, End::kDeleted);
   CHECK(w.keys().used_bytes() == tables);
 }
 
@@ -219,10 +219,10 @@ TEST_CASE("hash value: a body moves to another key without a copy, over any valu
     Keyspace::Found f = w.find("from");
     auto taken = release_big_hash(w.keys(), f);
     CHECK(taken.get() == body);
-    remove_key(w.t, 0, f, End::kDeleted);
+    remove_key(w.t, {0, f}, End::kDeleted);
     const uint64_t without = w.keys().used_bytes();
     f = w.find("to");
-    put_big_hash(w.t, 0, w.keys().key("to"), f, std::move(taken), {});
+    put_big_hash(w.t, {0, f}, w.keys().key("to"), std::move(taken), {});
     w.check();
     CHECK(hash_body_of(*w.find("to")) == body);
     CHECK(!w.find("from"));
@@ -237,12 +237,12 @@ TEST_CASE("hash value: the deadline is kept, also a distant one and that of a la
       const std::string key(key_size, 'k');
       w.set(key, {"a", "1"});
       Keyspace::Found f = w.find(key);
-      set_key_deadline(w.t, 0, f, w.t.now.mono + DurationMs{ttl}, {});
+      set_key_deadline(w.t, {0, f}, w.t.now.mono + DurationMs{ttl}, {});
       w.set(key, {"a", "2", "b", "3"});
       w.set(key, {"c", "long value"});
       CHECK(w.type(key) == EntryType::kBigHash);
       f = w.find(key);
-      set_key_deadline(w.t, 0, f, w.t.now.mono + DurationMs{ttl}, {});
+      set_key_deadline(w.t, {0, f}, w.t.now.mono + DurationMs{ttl}, {});
       w.erase(key, {"a"});
       CHECK(key_deadline(*w.find(key)) == w.t.now.mono + DurationMs{ttl});
       CHECK(ttl_of(*w.find(key)).count == ttl);

@@ -81,10 +81,10 @@ void expire(Request& r, const ExpiryWord& word) {
   Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   if (!f || !admits(*conditions, key_deadline(*f), *deadline)) return r.reply.integer(0);
   if (is_due(*deadline, r.now())) {
-    remove_key(r.ctx, r.c.db, f, End::kDeleted);
+    remove_key(r.ctx, {r.c.db, f}, End::kDeleted);
     notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
   } else {
-    set_key_deadline(r.ctx, r.c.db, f, *deadline, r.c.id);
+    set_key_deadline(r.ctx, {r.c.db, f}, *deadline, r.c.id);
     notify(r.ctx, kNotifyGeneric, "expire", r.c.db, r.arg(1));
   }
   r.reply.integer(1);
@@ -124,7 +124,7 @@ void cmd_pexpiretime(Request& r) {
 void cmd_persist(Request& r) {
   Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
   if (!f || key_deadline(*f) == kNever) return r.reply.integer(0);
-  set_key_deadline(r.ctx, r.c.db, f, kNever, r.c.id);
+  set_key_deadline(r.ctx, {r.c.db, f}, kNever, r.c.id);
   notify(r.ctx, kNotifyGeneric, "persist", r.c.db, r.arg(1));
   r.reply.integer(1);
 }

@@ -96,7 +96,7 @@ void cmd_hdel(Request& r) {
   auto target = find_hash_to_write(r);
   if (!target) return;
   if (!target->exists()) return r.reply.integer(0);
-  const size_t erased = erase_fields(r.ctx, r.c.db, target->key, target->f, rest(r, 2), r.c.id);
+  const size_t erased = erase_fields(r.ctx, {r.c.db, target->f}, target->key, rest(r, 2), r.c.id);
   if (erased > 0) notify(r.ctx, kNotifyHash, "hdel", r.c.db, r.arg(1));
   if (!target->exists()) notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
   r.reply.integer(static_cast<int64_t>(erased));

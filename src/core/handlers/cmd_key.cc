@@ -40,7 +40,7 @@ void cmd_del(Request& r) {
   for (size_t i = 1; i < r.argc(); ++i) {
     Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(i)));
     if (!f) continue;
-    remove_key(r.ctx, r.c.db, f, End::kDeleted);
+    remove_key(r.ctx, {r.c.db, f}, End::kDeleted);
     notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(i));
     ++removed;
   }

@@ -208,7 +208,7 @@ void cmd_renew(Request& r) {
   }
   OwnHold own = find_own_hold(r, r.keys().key(r.arg(1)), r.arg(2));
   if (!own.held) return;
-  renew_hold(r.ctx, r.c.db, own.entry, own.holder, ttl, r.c.id);
+  renew_hold(r.ctx, {r.c.db, own.entry}, own.holder, ttl, r.c.id);
   ++r.s().stats.renewals;
   r.reply.integer(1);
 }
@@ -217,9 +217,9 @@ void cmd_unlock(Request& r) {
   OwnHold own = find_own_hold(r, r.keys().key(r.arg(1)), r.arg(2));
   if (!own.held) return;
   if (own.holder != nullptr) {
-    end_holder(r.ctx, r.c.db, own.entry, own.holder, End::kReleased, r.now());
+    end_holder(r.ctx, {r.c.db, own.entry}, own.holder, End::kReleased, r.now());
   } else {
-    remove_key(r.ctx, r.c.db, own.entry, End::kReleased);
+    remove_key(r.ctx, {r.c.db, own.entry}, End::kReleased);
   }
   r.reply.integer(1);
 }
@@ -233,9 +233,9 @@ void cmd_fence(Request& r) {
   OwnHold own = find_own_hold(r, key, r.arg(2));
   if (!own.held) return;
   const Token present =
-      own.holder != nullptr ? own.holder->token : exclusive_token(r.ctx, r.c.db, key, own.entry);
+      own.holder != nullptr ? own.holder->token : exclusive_token(r.ctx, {r.c.db, own.entry});
   const Token raised = std::max(present, token);
-  if (raised > present) raise_token(r.ctx, r.c.db, key, own.entry, own.holder, raised);
+  if (raised > present) raise_token(r.ctx, {r.c.db, own.entry}, own.holder, raised);
   r.reply.integer(static_cast<int64_t>(raised.value));
 }
 

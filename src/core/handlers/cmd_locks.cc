@@ -46,11 +46,11 @@ ShownHold shown(const Request& r, const Holder& h) {
           h.held_since, h.renewed, h.attachment.session, client == nullptr ? 0 : client->id.serial};
 }
 
-ShownHold shown(Request& r, const Key& key, Keyspace::Found& f) {
+ShownHold shown(Request& r, Keyspace::Found& f) {
   const Attachment* a = attachment_of(r.s().attachments, r.c.db, f);
   const Conn* client = client_of(r.s(), *f);
   return {value_of(*f),
-          exclusive_token(r.ctx, r.c.db, key, f),
+          exclusive_token(r.ctx, {r.c.db, f}),
           kExclusive,
           deadline_of(*f),
           held_since(*f),
@@ -60,10 +60,10 @@ ShownHold shown(Request& r, const Key& key, Keyspace::Found& f) {
 }
 
 // Returns all holds of a live key, in the order of their grants.
-std::vector<ShownHold> holds_of(Request& r, const Key& key, Keyspace::Found& f) {
+std::vector<ShownHold> holds_of(Request& r, Keyspace::Found& f) {
   std::vector<ShownHold> holds;
   if (type_of(*f) == EntryType::kString) {
-    holds.push_back(shown(r, key, f));
+    holds.push_back(shown(r, f));
   } else if (type_of(*f) == EntryType::kLock) {
     lock_body_of(*f)->for_each([&](const Holder& h) { holds.push_back(shown(r, h)); });
   }
@@ -144,7 +144,7 @@ void with_held(Request& r, std::string_view name, F f) {
 }
 
 void write_list_row(Request& r, const Key& key, Keyspace::Found& f) {
-  const std::vector<ShownHold> holds = holds_of(r, key, f);
+  const std::vector<ShownHold> holds = holds_of(r, f);
   const WaitQueue* q = f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr;
   r.reply.map(6);
   field(r, "key", key.bytes);
@@ -162,7 +162,7 @@ void cmd_locks_info(Request& r) {
   Keyspace::Found f = find_any(r.ctx, r.c.db, key);
   if (!f) return r.reply.null_array();
   if (is_hash(*f)) return reply_wrong_type(r);
-  const std::vector<ShownHold> holds = holds_of(r, key, f);
+  const std::vector<ShownHold> holds = holds_of(r, f);
   const WaitQueue* q = f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr;
   if (holds.empty() && q->waiters.empty() && !q->delayed(r.now())) return r.reply.null_array();
   write_lock_info(r, key, holds, q);
@@ -193,8 +193,8 @@ void cmd_locks_owned(Request& r) {
   std::sort(names.begin(), names.end());
   std::vector<std::pair<std::string_view, ShownHold>> found;
   for (const std::string& name : names) {
-    with_held(r, name, [&](const Key& key, Keyspace::Found& f) {
-      for (const ShownHold& h : holds_of(r, key, f)) {
+    with_held(r, name, [&](const Key&, Keyspace::Found& f) {
+      for (const ShownHold& h : holds_of(r, f)) {
         if (h.owner == owner) found.emplace_back(name, h);
       }
     });
@@ -224,7 +224,7 @@ void cmd_locks_break(Request& r) {
   int64_t broken = 0;
   with_held(r, r.arg(2), [&](const Key&, Keyspace::Found& f) {
     broken = type_of(*f) == EntryType::kLock ? static_cast<int64_t>(lock_body_of(*f)->size()) : 1;
-    remove_key(r.ctx, r.c.db, f, End::kBroken);
+    remove_key(r.ctx, {r.c.db, f}, End::kBroken);
   });
   r.reply.integer(broken);
 }

@@ -49,7 +49,7 @@ Value take_value(Request& r, Keyspace::Found& f) {
   } else {
     v = copy_value(*f);
   }
-  remove_key(r.ctx, r.c.db, f, End::kDeleted);
+  remove_key(r.ctx, {r.c.db, f}, End::kDeleted);
   return v;
 }
 
@@ -57,16 +57,16 @@ Value take_value(Request& r, Keyspace::Found& f) {
 void put(Request& r, DbIndex db, std::string_view name, Value v) {
   const Key key = r.ctx.keys(db).key(name);
   Keyspace::Found f = find_live(r.ctx, db, key);
-  if (f) remove_key(r.ctx, db, f, End::kOverwritten);
+  if (f) remove_key(r.ctx, {db, f}, End::kOverwritten);
   f = find_any(r.ctx, db, key);
   if (v.type == EntryType::kBigHash) {
-    put_big_hash(r.ctx, db, key, f, std::move(v.body), r.c.id);
+    put_big_hash(r.ctx, {db, f}, key, std::move(v.body), r.c.id);
   } else if (v.type == EntryType::kString) {
-    put_string(r.ctx, db, key, f, v.bytes, r.c.id);
+    put_string(r.ctx, {db, f}, key, v.bytes, r.c.id);
   } else {
-    put_value(r.ctx, db, key, f, v.type, v.bytes, r.c.id);
+    put_value(r.ctx, {db, f}, key, v.type, v.bytes, r.c.id);
   }
-  set_key_deadline(r.ctx, db, f, v.deadline, r.c.id);
+  set_key_deadline(r.ctx, {db, f}, v.deadline, r.c.id);
 }
 
 // Renames the key. Returns false if it did not; the reply has then been written.

@@ -75,13 +75,13 @@ void set(Request& r, const SetOptions& o, std::optional<TimeMs> deadline, const 
   if (!o.keep_ttl) {
     set_string(r, key, f, r.arg(2), deadline.value_or(kNever));
     if (!deadline || !is_due(*deadline, r.now())) return;
-    remove_key(r.ctx, r.c.db, f, End::kDeleted);
+    remove_key(r.ctx, {r.c.db, f}, End::kDeleted);
     return notify(r.ctx, kNotifyExpired, "expired", r.c.db, key.bytes);
   }
   const bool was_lock = f && type_of(*f) == EntryType::kLock;
   const TimeMs old_deadline = was_lock ? key_deadline(*f) : kNever;
-  put_string(r.ctx, r.c.db, key, f, r.arg(2), r.c.id);
-  if (was_lock) set_key_deadline(r.ctx, r.c.db, f, old_deadline, r.c.id);
+  put_string(r.ctx, {r.c.db, f}, key, r.arg(2), r.c.id);
+  if (was_lock) set_key_deadline(r.ctx, {r.c.db, f}, old_deadline, r.c.id);
   notify(r.ctx, kNotifyString, "set", r.c.db, key.bytes);
 }
 
@@ -127,10 +127,10 @@ bool read_getex_options(Request& r, GetexOptions& o) {
 
 void expire_read(Request& r, Keyspace::Found& f, TimeMs deadline) {
   if (is_due(deadline, r.now())) {
-    remove_key(r.ctx, r.c.db, f, End::kDeleted);
+    remove_key(r.ctx, {r.c.db, f}, End::kDeleted);
     return notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
   }
-  set_key_deadline(r.ctx, r.c.db, f, deadline, r.c.id);
+  set_key_deadline(r.ctx, {r.c.db, f}, deadline, r.c.id);
   notify(r.ctx, kNotifyGeneric, "expire", r.c.db, r.arg(1));
 }
 
@@ -189,7 +189,7 @@ void cmd_getdel(Request& r) {
   if (!s.fits) return;
   reply_old(r, s.value, s.live);
   if (!s.live) return;
-  remove_key(r.ctx, r.c.db, s.found, End::kDeleted);
+  remove_key(r.ctx, {r.c.db, s.found}, End::kDeleted);
   notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
 }
 
@@ -207,7 +207,7 @@ void cmd_getex(Request& r) {
   r.reply.bulk(value_of(*f));
   if (deadline) return expire_read(r, f, *deadline);
   if (!o.persist || deadline_of(*f) == kNever) return;
-  set_key_deadline(r.ctx, r.c.db, f, kNever, r.c.id);
+  set_key_deadline(r.ctx, {r.c.db, f}, kNever, r.c.id);
   notify(r.ctx, kNotifyGeneric, "persist", r.c.db, r.arg(1));
 }
 
@@ -220,7 +220,7 @@ void cmd_delex(Request& r) {
   if (!f) return r.reply.integer(0);
   if (conditional && type_of(*f) != EntryType::kString) return reply_wrong_type(r);
   if (conditional && value_of(*f) != r.arg(3)) return r.reply.integer(0);
-  remove_key(r.ctx, r.c.db, f, End::kDeleted);
+  remove_key(r.ctx, {r.c.db, f}, End::kDeleted);
   notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
   r.reply.integer(1);
 }

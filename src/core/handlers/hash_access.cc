@@ -33,7 +33,7 @@ std::optional<HashTarget> find_hash_to_write(Request& r) {
 
 size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
                   std::string_view event) {
-  const size_t fields = set_fields(r.ctx, r.c.db, target.key, target.f, pairs, r.c.id);
+  const size_t fields = set_fields(r.ctx, {r.c.db, target.f}, target.key, pairs, r.c.id);
   notify(r.ctx, kNotifyHash, event, r.c.db, r.arg(1));
   return fields;
 }

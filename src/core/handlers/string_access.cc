@@ -39,13 +39,13 @@ StringAt find_string(Request& r, std::string_view key) {
 }
 
 void change_string(Request& r, StringAt& s, std::string_view value, std::string_view event) {
-  put_string(r.ctx, r.c.db, s.key, s.found, value, r.c.id);
+  put_string(r.ctx, {r.c.db, s.found}, s.key, value, r.c.id);
   notify(r.ctx, kNotifyString, event, r.c.db, s.key.bytes);
 }
 
 void change_string_part(Request& r, StringAt& s, size_t at, std::string_view part, std::string_view event) {
   if (!s.live) return change_string(r, s, std::string(at, '\0').append(part), event);
-  put_string_part(r.ctx, r.c.db, s.key, s.found, at, part, r.c.id);
+  put_string_part(r.ctx, {r.c.db, s.found}, s.key, at, part, r.c.id);
   notify(r.ctx, kNotifyString, event, r.c.db, s.key.bytes);
 }
 
@@ -60,8 +60,8 @@ bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f) {
 }
 
 void set_string(Request& r, const Key& key, Keyspace::Found& f, std::string_view value, TimeMs deadline) {
-  put_string(r.ctx, r.c.db, key, f, value, r.c.id);
-  set_key_deadline(r.ctx, r.c.db, f, deadline, r.c.id);
+  put_string(r.ctx, {r.c.db, f}, key, value, r.c.id);
+  set_key_deadline(r.ctx, {r.c.db, f}, deadline, r.c.id);
   notify(r.ctx, kNotifyString, "set", r.c.db, key.bytes);
   if (deadline != kNever) notify(r.ctx, kNotifyGeneric, "expire", r.c.db, key.bytes);
 }

@@ -13,6 +13,7 @@
 #include "core/lock/waiting.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
+#include "core/state/key_ref.h"
 #include "core/state/stats.h"
 #include "core/state/tokens.h"
 #include "core/state/wait_queue.h"
@@ -38,51 +39,49 @@ Hold hold_of(const Context& ctx, ConnId client, const LockRequest& r) {
 }
 
 // An ASYNC holder gets its push about a loss in time: the timer of the key's queue ends the hold.
-void watch_loss(Context& ctx, DbIndex db, Keyspace::Found& f, const LockRequest& r) {
-  if (r.async) queue_of(ctx, db, r.key, f);
+void watch_loss(Context& ctx, KeyRef k, const LockRequest& r) {
+  if (r.async) queue_of(ctx, k, r.key);
 }
 
 // Sets the TTL and attributes of an exclusive hold from the request that acquired or repeated it.
-void set_exclusive_attributes(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client,
-                              const LockRequest& r) {
+void set_exclusive_attributes(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
   auto [deadline, attachment] = hold_of(ctx, client, r);
-  if (f->attached) {
-    const Attachment old = take_attachment(ctx, db, f);
-    leave_session(ctx, db, r.key.bytes, r.owner, old);
+  if (k->attached) {
+    const Attachment old = take_attachment(ctx, k);
+    leave_session(ctx, k.db, r.key.bytes, r.owner, old);
     attachment.lease = old.lease;
   }
-  ctx.keys(db).set_deadline(f, deadline, r.ttl, ctx.now.mono);
-  set_client(*f, client);
+  ctx.keys(k.db).set_deadline(k.f, deadline, r.ttl, ctx.now.mono);
+  set_client(*k, client);
   if (attachment.any()) {
-    attach(ctx, db, f, attachment);
-    join_session(ctx, db, r.key.bytes, r.owner, attachment);
+    attach(ctx, k, attachment);
+    join_session(ctx, k.db, r.key.bytes, r.owner, attachment);
   }
-  watch_loss(ctx, db, f, r);
-  journal_key(ctx, db, r.key.bytes);
-  key_changed(ctx, db, r.key.bytes);
-  touch(ctx, db, *f);
+  watch_loss(ctx, k, r);
+  journal_key(ctx, k.db, r.key.bytes);
+  key_changed(ctx, k.db, r.key.bytes);
+  touch(ctx, k.db, *k);
 }
 
-void set_holder_attributes(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
-                           const LockRequest& r) {
+void set_holder_attributes(Context& ctx, KeyRef k, const Holder* h, ConnId client, const LockRequest& r) {
   const auto [deadline, attachment] = hold_of(ctx, client, r);
-  LockBody* body = lock_body_of(*f);
-  leave_session(ctx, db, r.key.bytes, r.owner, h->attachment);
+  LockBody* body = lock_body_of(*k);
+  leave_session(ctx, k.db, r.key.bytes, r.owner, h->attachment);
   body->set_deadline(h, deadline, r.ttl, ctx.now.mono);
   body->set_attachment(h, attachment, client);
-  join_session(ctx, db, r.key.bytes, r.owner, attachment);
-  watch_loss(ctx, db, f, r);
+  join_session(ctx, k.db, r.key.bytes, r.owner, attachment);
+  watch_loss(ctx, k, r);
   if (body->size() == 1) {
-    journal_key(ctx, db, r.key.bytes);  // the key may not have been a lock before
+    journal_key(ctx, k.db, r.key.bytes);  // the key may not have been a lock before
   } else {
-    journal_holder(ctx, db, r.key.bytes, *h);
+    journal_holder(ctx, k.db, r.key.bytes, *h);
   }
-  follow_holders(ctx, db, f);
+  follow_holders(ctx, k);
 }
 
-void record_new_holder(Context& ctx, DbIndex db, const Keyspace::Found& f, const LockRequest& r) {
-  if (!f->has_queue) return;
-  WaitQueue* q = ctx.s.queues.find(db, r.key);
+void record_new_holder(Context& ctx, KeyRef k, const LockRequest& r) {
+  if (!k->has_queue) return;
+  WaitQueue* q = ctx.s.queues.find(k.db, r.key);
   q->new_holders.emplace_back(r.owner);
   ctx.s.queues.mark_ready(q);
 }
@@ -92,20 +91,20 @@ std::string_view pointer_bytes(LockBody* const& body) {
 }
 
 // Makes an entry without holders an exclusive hold of the request's owner.
-Token grant_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
-  if (type_of(*f) != EntryType::kString) ctx.keys(db).rewrite(f, EntryType::kString, r.owner);
+Token grant_exclusive(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
+  if (type_of(*k) != EntryType::kString) ctx.keys(k.db).rewrite(k.f, EntryType::kString, r.owner);
   ++ctx.s.stats.grants;
   const Token token = ctx.s.tokens.next(r.key, r.hint, near_token(ctx.s.config, ctx.now));
-  f->token = token.value & kMaxToken;
-  set_held_since(*f, ctx.now.mono);
-  set_exclusive_attributes(ctx, db, f, client, r);
-  record_new_holder(ctx, db, f, r);
+  k->token = token.value & kMaxToken;
+  set_held_since(*k, ctx.now.mono);
+  set_exclusive_attributes(ctx, k, client, r);
+  record_new_holder(ctx, k, r);
   lock_event(ctx, r.key.bytes, "granted", r.owner, token);
   return token;
 }
 
 // Adds the request's owner to the holders of a lock. It must not be a holder yet.
-Token join_lock(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
+Token join_lock(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
   ++ctx.s.stats.grants;
   Holder h;
   h.owner = r.owner;
@@ -114,84 +113,80 @@ Token join_lock(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, con
   h.deadline = hold_of(ctx, client, r).deadline;
   h.held_since = ctx.now.mono;
   const Token token = h.token;
-  set_holder_attributes(ctx, db, f, lock_body_of(*f)->add(std::move(h)), client, r);
-  record_new_holder(ctx, db, f, r);
+  set_holder_attributes(ctx, k, lock_body_of(*k)->add(std::move(h)), client, r);
+  record_new_holder(ctx, k, r);
   lock_event(ctx, r.key.bytes, "granted", r.owner, token);
   return token;
 }
 
-Token grant_new(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client, const LockRequest& r) {
-  if (r.capacity == kExclusive) return grant_exclusive(ctx, db, f, client, r);
-  if (type_of(*f) != EntryType::kLock)
-    ctx.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(new LockBody(ctx.s.holders)));
-  return join_lock(ctx, db, f, client, r);
+Token grant_new(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
+  if (r.capacity == kExclusive) return grant_exclusive(ctx, k, client, r);
+  if (type_of(*k) != EntryType::kLock)
+    ctx.keys(k.db).rewrite(k.f, EntryType::kLock, pointer_bytes(new LockBody(ctx.s.holders)));
+  return join_lock(ctx, k, client, r);
 }
 
 // Converts an exclusive hold whose owner requests a weaker mode to a hold of a lock, with the same token
 // and start time.
-Token downgrade_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client,
-                          const LockRequest& r) {
+Token downgrade_exclusive(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
   Holder h;
   h.owner = r.owner;
-  h.token = exclusive_token(ctx, db, r.key, f);
+  h.token = exclusive_token(ctx, k);
   h.capacity = r.capacity;
-  h.held_since = held_since(*f);
-  h.attachment = take_attachment(ctx, db, f);
+  h.held_since = held_since(*k);
+  h.attachment = take_attachment(ctx, k);
   const Token token = h.token;
   auto* body = new LockBody(ctx.s.holders);
   const Holder* added = body->add(std::move(h));
-  ctx.keys(db).rewrite(f, EntryType::kLock, pointer_bytes(body));
-  set_holder_attributes(ctx, db, f, added, client, r);
-  record_new_holder(ctx, db, f, r);
+  ctx.keys(k.db).rewrite(k.f, EntryType::kLock, pointer_bytes(body));
+  set_holder_attributes(ctx, k, added, client, r);
+  record_new_holder(ctx, k, r);
   return token;
 }
 
 // Converts a lock whose only holder requests exclusive mode to a plain string, with a new token.
-Token upgrade_to_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
-                           const LockRequest& r) {
-  leave_session(ctx, db, r.key.bytes, r.owner, h->attachment);
-  ctx.keys(db).rewrite(f, EntryType::kString, r.owner);
-  return grant_exclusive(ctx, db, f, client, r);
+Token upgrade_to_exclusive(Context& ctx, KeyRef k, const Holder* h, ConnId client, const LockRequest& r) {
+  leave_session(ctx, k.db, r.key.bytes, r.owner, h->attachment);
+  ctx.keys(k.db).rewrite(k.f, EntryType::kString, r.owner);
+  return grant_exclusive(ctx, k, client, r);
 }
 
 // Serves a request of a holder, in the same mode or another. Returns nullopt if the other holders do not
 // admit the new mode.
-std::optional<Token> convert(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* h, ConnId client,
-                             const LockRequest& r) {
-  LockBody* body = lock_body_of(*f);
+std::optional<Token> convert(Context& ctx, KeyRef k, const Holder* h, ConnId client, const LockRequest& r) {
+  LockBody* body = lock_body_of(*k);
   if (r.capacity == h->capacity) {
-    set_holder_attributes(ctx, db, f, h, client, r);
+    set_holder_attributes(ctx, k, h, client, r);
     return h->token;
   }
   if (body->size() > std::min(r.capacity, body->tightest(h)).count) return std::nullopt;
-  if (r.capacity == kExclusive) return upgrade_to_exclusive(ctx, db, f, h, client, r);
+  if (r.capacity == kExclusive) return upgrade_to_exclusive(ctx, k, h, client, r);
   if (r.capacity < h->capacity) {
-    leave_session(ctx, db, r.key.bytes, r.owner, h->attachment);
+    leave_session(ctx, k.db, r.key.bytes, r.owner, h->attachment);
     body->remove(h);
-    return join_lock(ctx, db, f, client, r);
+    return join_lock(ctx, k, client, r);
   }
   body->set_capacity(h, r.capacity);
-  set_holder_attributes(ctx, db, f, h, client, r);
-  record_new_holder(ctx, db, f, r);
+  set_holder_attributes(ctx, k, h, client, r);
+  record_new_holder(ctx, k, r);
   return h->token;
 }
 
 // Grants a request if the present holders admit it, without regard to waiters. Returns nullopt if not.
-std::optional<Token> admit(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client,
-                           const LockRequest& r) {
-  switch (type_of(*f)) {
+std::optional<Token> admit(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
+  switch (type_of(*k)) {
     case EntryType::kNone:
-      return grant_new(ctx, db, f, client, r);
+      return grant_new(ctx, k, client, r);
     case EntryType::kString:
-      if (value_of(*f) != r.owner) return std::nullopt;
-      if (r.capacity != kExclusive) return downgrade_exclusive(ctx, db, f, client, r);
-      set_exclusive_attributes(ctx, db, f, client, r);
-      return exclusive_token(ctx, db, r.key, f);
+      if (value_of(*k) != r.owner) return std::nullopt;
+      if (r.capacity != kExclusive) return downgrade_exclusive(ctx, k, client, r);
+      set_exclusive_attributes(ctx, k, client, r);
+      return exclusive_token(ctx, k);
     case EntryType::kLock: {
-      const LockBody* body = lock_body_of(*f);
-      if (const Holder* h = body->find(r.owner)) return convert(ctx, db, f, h, client, r);
+      const LockBody* body = lock_body_of(*k);
+      if (const Holder* h = body->find(r.owner)) return convert(ctx, k, h, client, r);
       if (body->size() + 1 > std::min(r.capacity, body->tightest()).count) return std::nullopt;
-      return join_lock(ctx, db, f, client, r);
+      return join_lock(ctx, k, client, r);
     }
     case EntryType::kHash:
     case EntryType::kBigHash:
@@ -220,9 +215,9 @@ std::optional<Acquisition> acquire_fresh(Context& ctx, Conn& c, const LockReques
   bool made = false;
   std::tie(f, made) =
       ctx.keys(c.db).find_or_insert(r.key, type, type == EntryType::kString ? r.owner : "", ctx.now.mono);
-  if (made) return granted(grant_new(ctx, c.db, f, c.id, r));
+  if (made) return granted(grant_new(ctx, {c.db, f}, c.id, r));
   if (!is_due(*f, ctx.due)) return std::nullopt;
-  expire_key(ctx, c.db, f);
+  expire_key(ctx, {c.db, f});
   return f ? std::nullopt : acquire_fresh(ctx, c, r, f);
 }
 
@@ -236,7 +231,7 @@ bool open_to_newcomers(Context& ctx, DbIndex db, const Entry& e) {
 
 std::optional<Token> try_admit(Context& ctx, DbIndex db, ConnId client, const LockRequest& r) {
   Keyspace::Found f = find_any(ctx, db, r.key);
-  return admit(ctx, db, f, client, r);
+  return admit(ctx, {db, f}, client, r);
 }
 
 Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
@@ -249,7 +244,7 @@ Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
   const bool upgrade = held && r.capacity < *held;
   const bool may_try = held ? !upgrade || !delayed(ctx, c.db, *f) : open_to_newcomers(ctx, c.db, *f);
   if (may_try) {
-    if (const auto token = admit(ctx, c.db, f, c.id, r)) return granted(*token);
+    if (const auto token = admit(ctx, {c.db, f}, c.id, r)) return granted(*token);
   }
   if (!r.wait) {
     ++ctx.s.stats.refusals;

@@ -10,6 +10,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
 #include "core/state/context.h"
+#include "core/state/key_ref.h"
 
 namespace holdfast {
 
@@ -61,20 +62,19 @@ size_t change_body(Keyspace& keys, const Entry& e, Change change) {
 }
 
 // Does the work of put_value() for a value that was changed in place.
-void record_set(Context& ctx, DbIndex db, Keyspace::Found& f, ConnId client) {
-  set_held_since(*f, ctx.now.mono);
-  record_part_change(ctx, db, f, client);
+void record_set(Context& ctx, KeyRef k, ConnId client) {
+  set_held_since(*k, ctx.now.mono);
+  record_part_change(ctx, k, client);
 }
 
-size_t set_in_body(Context& ctx, DbIndex db, Keyspace::Found& f, std::span<const std::string_view> pairs,
-                   ConnId client) {
-  const size_t made = change_body(ctx.keys(db), *f, [&](HashBody& body) {
+size_t set_in_body(Context& ctx, KeyRef k, std::span<const std::string_view> pairs, ConnId client) {
+  const size_t made = change_body(ctx.keys(k.db), *k, [&](HashBody& body) {
     size_t n = 0;
     for (size_t i = 0; i < pairs.size(); i += 2) n += body.set(pairs[i], pairs[i + 1]) ? 1 : 0;
     return n;
   });
-  journal_fields(ctx, db, key_of(*f), pairs);
-  record_set(ctx, db, f, client);
+  journal_fields(ctx, k.db, key_of(*k), pairs);
+  record_set(ctx, k, client);
   return made;
 }
 
@@ -91,54 +91,53 @@ size_t erase_in_body(Keyspace& keys, const Entry& e, std::span<const std::string
 
 }  // namespace
 
-size_t set_fields(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f,
-                  std::span<const std::string_view> pairs, ConnId client) {
-  assert(!f || is_hash(*f) || type_of(*f) == EntryType::kNone);
-  if (f && type_of(*f) == EntryType::kBigHash) return set_in_body(ctx, db, f, pairs, client);
+size_t set_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std::string_view> pairs,
+                  ConnId client) {
+  assert(!k || is_hash(*k) || type_of(*k) == EntryType::kNone);
+  if (k && type_of(*k) == EntryType::kBigHash) return set_in_body(ctx, k, pairs, client);
   const Limits& limits = ctx.s.config.limits;
-  const bool small = f && type_of(*f) == EntryType::kHash;
-  const std::string_view old = small ? value_of(*f) : std::string_view{};
+  const bool small = k && type_of(*k) == EntryType::kHash;
+  const std::string_view old = small ? value_of(*k) : std::string_view{};
   if (fit_packed(limits, pairs)) {
     const bool few = PackedHash(old).size() <= limits.hash_packed_entries;
     if (pairs.size() == 2 && few && overwrite(old, pairs[0], pairs[1])) {
-      journal_fields(ctx, db, key.bytes, pairs);
-      record_set(ctx, db, f, client);
+      journal_fields(ctx, k.db, key.bytes, pairs);
+      record_set(ctx, k, client);
       return 0;
     }
     PackedHashEditor packed(old);
     if (const auto made = set_packed(limits, packed, pairs)) {
-      put_value(ctx, db, key, f, EntryType::kHash, packed.bytes(), client);
+      put_value(ctx, k, key, EntryType::kHash, packed.bytes(), client);
       return *made;
     }
   }
-  put_big_hash(ctx, db, key, f, unpack(ctx.s.config.hash_seed, old), client);
-  return set_in_body(ctx, db, f, pairs, client);
+  put_big_hash(ctx, k, key, unpack(ctx.s.config.hash_seed, old), client);
+  return set_in_body(ctx, k, pairs, client);
 }
 
-size_t erase_fields(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f,
-                    std::span<const std::string_view> fields, ConnId client) {
-  assert(f && is_hash(*f));
-  const bool big = type_of(*f) == EntryType::kBigHash;
-  PackedHashEditor packed(big ? std::string_view{} : value_of(*f));
-  const size_t erased = big ? erase_in_body(ctx.keys(db), *f, fields) : erase_each(packed, fields);
+size_t erase_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std::string_view> fields,
+                    ConnId client) {
+  assert(k && is_hash(*k));
+  const bool big = type_of(*k) == EntryType::kBigHash;
+  PackedHashEditor packed(big ? std::string_view{} : value_of(*k));
+  const size_t erased = big ? erase_in_body(ctx.keys(k.db), *k, fields) : erase_each(packed, fields);
   if (erased == 0) return 0;
-  if (big ? hash_body_of(*f)->size() == 0 : packed.bytes().empty()) {
-    remove_key(ctx, db, f, End::kDeleted);
+  if (big ? hash_body_of(*k)->size() == 0 : packed.bytes().empty()) {
+    remove_key(ctx, k, End::kDeleted);
   } else if (big) {
-    journal_erased_fields(ctx, db, key.bytes, fields);
-    record_set(ctx, db, f, client);
+    journal_erased_fields(ctx, k.db, key.bytes, fields);
+    record_set(ctx, k, client);
   } else {
-    put_value(ctx, db, key, f, EntryType::kHash, packed.bytes(), client);
+    put_value(ctx, k, key, EntryType::kHash, packed.bytes(), client);
   }
   return erased;
 }
 
-void put_big_hash(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f,
-                  std::unique_ptr<HashBody> body, ConnId client) {
+void put_big_hash(Context& ctx, KeyRef k, const Key& key, std::unique_ptr<HashBody> body, ConnId client) {
   HashBody* const owned = body.release();
-  put_value(ctx, db, key, f, EntryType::kBigHash, {reinterpret_cast<const char*>(&owned), sizeof owned},
+  put_value(ctx, k, key, EntryType::kBigHash, {reinterpret_cast<const char*>(&owned), sizeof owned},
             client);
-  ctx.keys(db).add_body_growth(static_cast<int64_t>(owned->bytes()));
+  ctx.keys(k.db).add_body_growth(static_cast<int64_t>(owned->bytes()));
 }
 
 std::unique_ptr<HashBody> release_big_hash(Keyspace& keys, Keyspace::Found& f) {

@@ -14,6 +14,7 @@
 #include "core/state/attachments.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
+#include "core/state/key_ref.h"
 #include "core/state/output.h"
 #include "core/state/pubsub.h"
 #include "core/state/stats.h"
@@ -63,158 +64,157 @@ void count_end(Context& ctx, End why) {
 }
 
 // The effects of the end of a hold beside the key: push, session, lock-delay, counters.
-void finish_hold(Context& ctx, DbIndex db, Keyspace::Found& f, const Attachment& a, std::string_view owner,
-                 End why, TimeMs at) {
+void finish_hold(Context& ctx, KeyRef k, const Attachment& a, std::string_view owner, End why, TimeMs at) {
   count_end(ctx, why);
-  if (why != End::kReleased) notify_loss(ctx, a, key_of(*f), owner);
-  leave_session(ctx, db, key_of(*f), owner, a);
-  lock_event(ctx, key_of(*f), end_event(why), owner);
+  if (why != End::kReleased) notify_loss(ctx, a, key_of(*k), owner);
+  leave_session(ctx, k.db, key_of(*k), owner, a);
+  lock_event(ctx, key_of(*k), end_event(why), owner);
   if (a.delay.count == 0 || !delays(why)) return;
-  WaitQueue* q = queue_of(ctx, db, ctx.keys(db).key(key_of(*f)), f);
+  WaitQueue* q = queue_of(ctx, k, ctx.keys(k.db).key(key_of(*k)));
   q->delay_until = std::max(q->delay_until, at + a.delay);
-  journal_delay(ctx, db, q->key_bytes, q->delay_until);
+  journal_delay(ctx, k.db, q->key_bytes, q->delay_until);
   ctx.s.queues.mark_ready(q);
 }
 
 // Removes an entry whose holds have all ended. A key with a queue keeps a placeholder entry.
-void drop_entry(Context& ctx, DbIndex db, Keyspace::Found& f) {
-  Keyspace& keys = ctx.keys(db);
-  journal_key(ctx, db, key_of(*f));
-  key_changed(ctx, db, key_of(*f));
-  if (!f->has_queue) {
-    keys.erase(f);
+void drop_entry(Context& ctx, KeyRef k) {
+  Keyspace& keys = ctx.keys(k.db);
+  journal_key(ctx, k.db, key_of(*k));
+  key_changed(ctx, k.db, key_of(*k));
+  if (!k->has_queue) {
+    keys.erase(k.f);
     return;
   }
-  keys.set_deadline(f, kNever, {0}, ctx.now.mono);
-  keys.rewrite(f, EntryType::kNone, {});
-  f->token = 0;
-  touch(ctx, db, *f);
+  keys.set_deadline(k.f, kNever, {0}, ctx.now.mono);
+  keys.rewrite(k.f, EntryType::kNone, {});
+  k->token = 0;
+  touch(ctx, k.db, *k);
 }
 
 }  // namespace
 
-void end_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
-  if (!is_hold(*f)) return;
-  if (!f->attached && ctx.s.pubsub.empty()) [[likely]]
+void end_exclusive(Context& ctx, KeyRef k, End why, TimeMs at) {
+  if (!is_hold(*k)) return;
+  if (!k->attached && ctx.s.pubsub.empty()) [[likely]]
     return count_end(ctx, why);  // no listener, no attachment
-  finish_hold(ctx, db, f, take_attachment(ctx, db, f), value_of(*f), why, at);
+  finish_hold(ctx, k, take_attachment(ctx, k), value_of(*k), why, at);
 }
 
-void place_deadline(Context& ctx, DbIndex db, Keyspace::Found& f, TimeMs deadline, DurationMs ttl,
-                    TimeMs renewed) {
-  const Attachment a = take_attachment(ctx, db, f);
-  ctx.keys(db).set_deadline(f, deadline, ttl, renewed);
-  if (a.any()) attach(ctx, db, f, a);
+void place_deadline(Context& ctx, KeyRef k, TimeMs deadline, DurationMs ttl, TimeMs renewed) {
+  const Attachment a = take_attachment(ctx, k);
+  ctx.keys(k.db).set_deadline(k.f, deadline, ttl, renewed);
+  if (a.any()) attach(ctx, k, a);
 }
 
-Attachment take_attachment(Context& ctx, DbIndex db, Keyspace::Found& f) {
-  if (!f->attached) return {};
-  f->attached = 0;
-  const auto it = ctx.s.attachments.find(attachment_key(db, f.handle()));
+Attachment take_attachment(Context& ctx, KeyRef k) {
+  if (!k->attached) return {};
+  k->attached = 0;
+  const auto it = ctx.s.attachments.find(attachment_key(k.db, k.f.handle()));
   const Attachment a = it->second;
   ctx.s.attachments.erase(it);
   return a;
 }
 
-void attach(Context& ctx, DbIndex db, Keyspace::Found& f, const Attachment& a) {
-  f->attached = 1;
-  ctx.s.attachments[attachment_key(db, f.handle())] = a;
+void attach(Context& ctx, KeyRef k, const Attachment& a) {
+  k->attached = 1;
+  ctx.s.attachments[attachment_key(k.db, k.f.handle())] = a;
 }
 
-void follow_holders(Context& ctx, DbIndex db, Keyspace::Found& f) {
-  const Holder* first = lock_body_of(*f)->first_to_expire();
-  ctx.keys(db).set_deadline(f, first->deadline, first->ttl, first->renewed);
-  key_changed(ctx, db, key_of(*f));
-  touch(ctx, db, *f);
+void follow_holders(Context& ctx, KeyRef k) {
+  const Holder* first = lock_body_of(*k)->first_to_expire();
+  ctx.keys(k.db).set_deadline(k.f, first->deadline, first->ttl, first->renewed);
+  key_changed(ctx, k.db, key_of(*k));
+  touch(ctx, k.db, *k);
 }
 
 void touch(Context& ctx, DbIndex db, const Entry& e) {
   if (e.has_queue) ctx.s.queues.mark_ready(ctx.s.queues.find(db, ctx.keys(db).key(key_of(e))));
 }
 
-void remove_key(Context& ctx, DbIndex db, Keyspace::Found& f, End why, TimeMs at) {
-  if (type_of(*f) == EntryType::kLock) {
-    LockBody* body = lock_body_of(*f);
-    while (f && body->size() > 0) {
+void remove_key(Context& ctx, KeyRef k, End why, TimeMs at) {
+  if (type_of(*k) == EntryType::kLock) {
+    LockBody* body = lock_body_of(*k);
+    while (k && body->size() > 0) {
       const bool last = body->size() == 1;
-      end_holder(ctx, db, f, body->first_to_expire(), why, at);
+      end_holder(ctx, k, body->first_to_expire(), why, at);
       if (last) return;
     }
     return;
   }
-  end_exclusive(ctx, db, f, why, at);
-  drop_entry(ctx, db, f);
+  end_exclusive(ctx, k, why, at);
+  drop_entry(ctx, k);
 }
 
-void expire_key(Context& ctx, DbIndex db, Keyspace::Found& f) {
+void expire_key(Context& ctx, KeyRef k) {
   ++ctx.s.stats.expired_keys;
-  if (type_of(*f) != EntryType::kLock) {
-    end_exclusive(ctx, db, f, End::kExpired, deadline_of(*f));
+  if (type_of(*k) != EntryType::kLock) {
+    end_exclusive(ctx, k, End::kExpired, deadline_of(*k));
     if (ctx.s.config.notify_flags == 0) [[likely]]
-      return drop_entry(ctx, db, f);
-    const std::string key(key_of(*f));
-    drop_entry(ctx, db, f);
-    return notify(ctx, kNotifyExpired, "expired", db, key);
+      return drop_entry(ctx, k);
+    const std::string key(key_of(*k));
+    drop_entry(ctx, k);
+    return notify(ctx, kNotifyExpired, "expired", k.db, key);
   }
-  LockBody* body = lock_body_of(*f);
+  LockBody* body = lock_body_of(*k);
   while (true) {
     const Holder* h = body->first_to_expire();
     if (!is_due(h->deadline, ctx.due)) return;
     if (body->size() > 1) {
-      end_holder(ctx, db, f, h, End::kExpired, h->deadline);
+      end_holder(ctx, k, h, End::kExpired, h->deadline);
       continue;
     }
-    const std::string key(key_of(*f));
-    end_holder(ctx, db, f, h, End::kExpired, h->deadline);
-    return notify(ctx, kNotifyExpired, "expired", db, key);
+    const std::string key(key_of(*k));
+    end_holder(ctx, k, h, End::kExpired, h->deadline);
+    return notify(ctx, kNotifyExpired, "expired", k.db, key);
   }
 }
 
-void end_holder(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* holder, End why, TimeMs at) {
-  finish_hold(ctx, db, f, holder->attachment, holder->owner, why, at);
-  LockBody* body = lock_body_of(*f);
-  if (body->size() > 1) journal_erased_holder(ctx, db, key_of(*f), holder->owner);
+void end_holder(Context& ctx, KeyRef k, const Holder* holder, End why, TimeMs at) {
+  finish_hold(ctx, k, holder->attachment, holder->owner, why, at);
+  LockBody* body = lock_body_of(*k);
+  if (body->size() > 1) journal_erased_holder(ctx, k.db, key_of(*k), holder->owner);
   body->remove(holder);
   if (body->size() == 0) {
-    drop_entry(ctx, db, f);
+    drop_entry(ctx, k);
     return;
   }
-  follow_holders(ctx, db, f);
+  follow_holders(ctx, k);
 }
 
-void renew_hold(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* holder,
-                std::optional<DurationMs> given, ConnId client) {
-  const DurationMs ttl = given.value_or(holder != nullptr ? holder->ttl : ttl_of(*f));
+void renew_hold(Context& ctx, KeyRef k, const Holder* holder, std::optional<DurationMs> given,
+                ConnId client) {
+  const DurationMs ttl = given.value_or(holder != nullptr ? holder->ttl : ttl_of(*k));
   const TimeMs deadline = ttl.count == 0 ? kNever : ctx.now.mono + ttl;
   if (holder != nullptr) {
-    LockBody* body = lock_body_of(*f);
+    LockBody* body = lock_body_of(*k);
     body->set_deadline(holder, deadline, ttl, ctx.now.mono);
     body->set_attachment(holder, holder->attachment, client);
-    journal_holder(ctx, db, key_of(*f), *holder);
-    follow_holders(ctx, db, f);
+    journal_holder(ctx, k.db, key_of(*k), *holder);
+    follow_holders(ctx, k);
   } else {
-    place_deadline(ctx, db, f, deadline, ttl, ctx.now.mono);
-    record_value_change(ctx, db, f, client);
+    place_deadline(ctx, k, deadline, ttl, ctx.now.mono);
+    record_value_change(ctx, k, client);
   }
 }
 
-Token exclusive_token(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f) {
-  if (f->token == 0) {
-    f->token = ctx.s.tokens.next(key, 0, near_token(ctx.s.config, ctx.now)).value & kMaxToken;
-    journal_key(ctx, db, key.bytes);
+Token exclusive_token(Context& ctx, KeyRef k) {
+  if (k->token == 0) {
+    const Key key = ctx.keys(k.db).key(key_of(*k));
+    k->token = ctx.s.tokens.next(key, 0, near_token(ctx.s.config, ctx.now)).value & kMaxToken;
+    journal_key(ctx, k.db, key.bytes);
   }
-  return token_of(*f);
+  return token_of(*k);
 }
 
-void raise_token(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, const Holder* holder,
-                 Token token) {
+void raise_token(Context& ctx, KeyRef k, const Holder* holder, Token token) {
+  const Key key = ctx.keys(k.db).key(key_of(*k));
   ctx.s.tokens.raise(key, token, near_token(ctx.s.config, ctx.now));
   if (holder == nullptr) {
-    f->token = token.value & kMaxToken;
-    return journal_key(ctx, db, key.bytes);
+    k->token = token.value & kMaxToken;
+    return journal_key(ctx, k.db, key.bytes);
   }
-  lock_body_of(*f)->set_token(holder, token);
-  journal_holder(ctx, db, key.bytes, *holder);
+  lock_body_of(*k)->set_token(holder, token);
+  journal_holder(ctx, k.db, key.bytes, *holder);
 }
 
 const Conn* client_of(const EngineState& s, const Entry& e) {

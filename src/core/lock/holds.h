@@ -10,6 +10,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/state/context.h"
+#include "core/state/key_ref.h"
 
 namespace holdfast {
 
@@ -21,47 +22,43 @@ enum class End : uint8_t { kReleased, kExpired, kDisconnected, kBroken, kDeleted
 
 // Ends all holds of a key and removes it. Its queue, if any, stays and is served before the engine call
 // ends. `at` is the time at which the holds ended, which may be in the past.
-void remove_key(Context& ctx, DbIndex db, Keyspace::Found& f, End why, TimeMs at);
-inline void remove_key(Context& ctx, DbIndex db, Keyspace::Found& f, End why) {
-  remove_key(ctx, db, f, why, ctx.due);
-}
+void remove_key(Context& ctx, KeyRef k, End why, TimeMs at);
+inline void remove_key(Context& ctx, KeyRef k, End why) { remove_key(ctx, k, why, ctx.due); }
 // Ends the expired holds, or the expired value, of a key whose deadline has passed.
-void expire_key(Context& ctx, DbIndex db, Keyspace::Found& f);
+void expire_key(Context& ctx, KeyRef k);
 
 // Ends one hold of a lock. The last hold removes the key.
-void end_holder(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* holder, End why, TimeMs at);
+void end_holder(Context& ctx, KeyRef k, const Holder* holder, End why, TimeMs at);
 
 // Ends the exclusive hold of a key, if it has one; its entry stays.
-void end_exclusive(Context& ctx, DbIndex db, Keyspace::Found& f, End why, TimeMs at);
+void end_exclusive(Context& ctx, KeyRef k, End why, TimeMs at);
 
 // Sets an entry's deadline. Where this moves the entry, its attachment moves with it.
-void place_deadline(Context& ctx, DbIndex db, Keyspace::Found& f, TimeMs deadline, DurationMs ttl,
-                    TimeMs renewed);
+void place_deadline(Context& ctx, KeyRef k, TimeMs deadline, DurationMs ttl, TimeMs renewed);
 
 // Sets a lock's deadline to that of the holder that expires first.
-void follow_holders(Context& ctx, DbIndex db, Keyspace::Found& f);
+void follow_holders(Context& ctx, KeyRef k);
 
 // Marks the queue of a changed key to be served: the change may admit a waiter, or moves the time of the
 // next one.
 void touch(Context& ctx, DbIndex db, const Entry& e);
 
 // Renews one hold for the given TTL; nullopt: for its last TTL. `holder` is null for an exclusive hold.
-void renew_hold(Context& ctx, DbIndex db, Keyspace::Found& f, const Holder* holder,
-                std::optional<DurationMs> given, ConnId client);
+void renew_hold(Context& ctx, KeyRef k, const Holder* holder, std::optional<DurationMs> given,
+                ConnId client);
 // The token of an exclusive hold. A key that SET made gets its token now.
-Token exclusive_token(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f);
+Token exclusive_token(Context& ctx, KeyRef k);
 
 // Raises the token of a hold, and the counter of its stripe, to `token`, which must be larger than the
 // present one.
-void raise_token(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, const Holder* holder,
-                 Token token);
+void raise_token(Context& ctx, KeyRef k, const Holder* holder, Token token);
 
 // The connection that last set an entry. Returns null if it is closed.
 const Conn* client_of(const EngineState& s, const Entry& e);
 // The attachment of an exclusive hold is stored beside its entry, by handle. take_attachment() removes it
 // and returns it.
-Attachment take_attachment(Context& ctx, DbIndex db, Keyspace::Found& f);
-void attach(Context& ctx, DbIndex db, Keyspace::Found& f, const Attachment& a);
+Attachment take_attachment(Context& ctx, KeyRef k);
+void attach(Context& ctx, KeyRef k, const Attachment& a);
 
 // Whether a holder of the key gets a push when it loses its hold.
 bool has_listener(const EngineState& s, DbIndex db, const Keyspace::Found& f);

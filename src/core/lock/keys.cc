@@ -14,6 +14,7 @@
 #include "core/state/attachments.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
+#include "core/state/key_ref.h"
 #include "core/state/memory_use.h"
 #include "core/state/pubsub.h"
 #include "core/state/wait_queue.h"
@@ -21,95 +22,95 @@
 
 namespace holdfast {
 
-void put_value(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, EntryType type,
-               std::string_view bytes, ConnId client) {
-  Keyspace& keys = ctx.keys(db);
-  const bool made = !f || type_of(*f) == EntryType::kNone;
-  if (!f) {
-    f = keys.find_or_insert(key, type, bytes, ctx.now.mono).first;
+void put_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::string_view bytes,
+               ConnId client) {
+  Keyspace& keys = ctx.keys(k.db);
+  const bool made = !k || type_of(*k) == EntryType::kNone;
+  if (!k) {
+    k.f = keys.find_or_insert(key, type, bytes, ctx.now.mono).first;
   } else {
-    if (type_of(*f) == EntryType::kLock) {
+    if (type_of(*k) == EntryType::kLock) {
       const std::string copy(bytes);  // `bytes` may point into the removed entry
-      remove_key(ctx, db, f, End::kOverwritten);
-      f = keys.find(key);
-      return put_value(ctx, db, key, f, type, copy, client);
+      remove_key(ctx, k, End::kOverwritten);
+      k.f = keys.find(key);
+      return put_value(ctx, k, key, type, copy, client);
     }
-    end_exclusive(ctx, db, f, End::kOverwritten, ctx.due);
-    if (type_of(*f) == EntryType::kNone) keys.set_deadline(f, kNever, {0}, ctx.now.mono);
-    keys.rewrite(f, type, bytes);
-    f->token = 0;
-    set_held_since(*f, ctx.now.mono);
+    end_exclusive(ctx, k, End::kOverwritten, ctx.due);
+    if (type_of(*k) == EntryType::kNone) keys.set_deadline(k.f, kNever, {0}, ctx.now.mono);
+    keys.rewrite(k.f, type, bytes);
+    k->token = 0;
+    set_held_since(*k, ctx.now.mono);
   }
-  if (made) notify(ctx, kNotifyNew, "new", db, key.bytes);
-  record_value_change(ctx, db, f, client);
+  if (made) notify(ctx, kNotifyNew, "new", k.db, key.bytes);
+  record_value_change(ctx, k, client);
 }
 
-void record_value_change(Context& ctx, DbIndex db, const Keyspace::Found& f, ConnId client) {
-  journal_key(ctx, db, key_of(*f));
-  record_part_change(ctx, db, f, client);
+void record_value_change(Context& ctx, KeyRef k, ConnId client) {
+  journal_key(ctx, k.db, key_of(*k));
+  record_part_change(ctx, k, client);
 }
 
-void record_part_change(Context& ctx, DbIndex db, const Keyspace::Found& f, ConnId client) {
-  set_client(*f, client);
-  key_changed(ctx, db, key_of(*f));
-  touch(ctx, db, *f);
+void record_part_change(Context& ctx, KeyRef k, ConnId client) {
+  set_client(*k, client);
+  key_changed(ctx, k.db, key_of(*k));
+  touch(ctx, k.db, *k);
 }
 
 // For subscribers of lock events a SET is a grant. Without subscribers the hold gets its token only on
 // request.
-static void notify_set(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f) {
+static void notify_set(Context& ctx, KeyRef k) {
   if (ctx.s.pubsub.empty()) return;
-  const Token token = exclusive_token(ctx, db, key, f);
-  lock_event(ctx, key.bytes, "granted", value_of(*f), token);
+  const Token token = exclusive_token(ctx, k);
+  lock_event(ctx, key_of(*k), "granted", value_of(*k), token);
 }
 
 // The string is a new hold: notifies subscribers and the queue of the key.
-static void notify_new_hold(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f) {
-  notify_set(ctx, db, key, f);
-  if (!f->has_queue) return;
-  WaitQueue* q = ctx.s.queues.find(db, key);
-  q->new_holders.emplace_back(value_of(*f));
+static void notify_new_hold(Context& ctx, KeyRef k) {
+  notify_set(ctx, k);
+  if (!k->has_queue) return;
+  WaitQueue* q = ctx.s.queues.find(k.db, ctx.keys(k.db).key(key_of(*k)));
+  q->new_holders.emplace_back(value_of(*k));
   ctx.s.queues.mark_ready(q);
 }
 
-void put_string(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
-                ConnId client, Token token) {
-  const bool same = f && type_of(*f) == EntryType::kString && value_of(*f) == value;
-  if (same) return record_value_change(ctx, db, f, client);
-  put_value(ctx, db, key, f, EntryType::kString, value, client);
-  f->token = token.value & kMaxToken;
-  notify_new_hold(ctx, db, key, f);
+void put_string(Context& ctx, KeyRef k, const Key& key, std::string_view value, ConnId client,
+                Token token) {
+  const bool same = k && type_of(*k) == EntryType::kString && value_of(*k) == value;
+  if (same) return record_value_change(ctx, k, client);
+  put_value(ctx, k, key, EntryType::kString, value, client);
+  k->token = token.value & kMaxToken;
+  notify_new_hold(ctx, k);
 }
 
-void put_string_part(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, size_t at,
-                     std::string_view part, ConnId client) {
-  const std::string_view value = value_of(*f);
+void put_string_part(Context& ctx, KeyRef k, const Key& key, size_t at, std::string_view part,
+                     ConnId client) {
+  const std::string_view value = value_of(*k);
   const size_t size = std::max(value.size(), at + part.size());
-  if (!Keyspace::can_resize(*f)) {
+  if (!Keyspace::can_resize(*k)) {
     std::string changed(value);
     changed.resize(size);
     changed.replace(at, part.size(), part);
-    return put_string(ctx, db, key, f, changed, client);
+    return put_string(ctx, k, key, changed, client);
   }
   if (size == value.size() && value.substr(at, part.size()) == part) {
-    return record_value_change(ctx, db, f, client);
+    return record_value_change(ctx, k, client);
   }
-  end_exclusive(ctx, db, f, End::kOverwritten, ctx.due);
-  std::ranges::copy(part, ctx.keys(db).resize(f, size) + at);
-  f->token = 0;
-  set_held_since(*f, ctx.now.mono);
-  record_value_change(ctx, db, f, client);
-  notify_new_hold(ctx, db, key, f);
+  end_exclusive(ctx, k, End::kOverwritten, ctx.due);
+  std::ranges::copy(part, ctx.keys(k.db).resize(k.f, size) + at);
+  k->token = 0;
+  set_held_since(*k, ctx.now.mono);
+  record_value_change(ctx, k, client);
+  notify_new_hold(ctx, k);
 }
 
-void set_key_deadline(Context& ctx, DbIndex db, Keyspace::Found& f, TimeMs deadline, ConnId client) {
+void set_key_deadline(Context& ctx, KeyRef k, TimeMs deadline, ConnId client) {
   const DurationMs ttl = deadline == kNever ? DurationMs{0} : deadline - ctx.now.mono;
-  if (type_of(*f) == EntryType::kLock) {
-    LockBody* body = lock_body_of(*f);
+  if (type_of(*k) == EntryType::kLock) {
+    LockBody* body = lock_body_of(*k);
     body->for_each([&](const Holder& h) { body->set_deadline(&h, deadline, ttl, ctx.now.mono); });
   }
-  place_deadline(ctx, db, f, deadline, ttl, ctx.now.mono);
-  record_value_change(ctx, db, f, client);
+  place_deadline(ctx, k, deadline, ttl, ctx.now.mono);
+  record_value_change(ctx, k, client);
 }
 
 TimeMs key_deadline(const Entry& e) {
@@ -133,7 +134,7 @@ void flush_db(Context& ctx, DbIndex db) {
   std::sort(concerned.begin(), concerned.end());
   for (const std::string& bytes : concerned) {
     Keyspace::Found f = find_live(ctx, db, keys.key(bytes));
-    if (f) remove_key(ctx, db, f, End::kDeleted);
+    if (f) remove_key(ctx, {db, f}, End::kDeleted);
   }
   journal_flush(ctx, db);
   if (keys.is_bare()) return;

@@ -7,6 +7,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/lock/holds.h"
 #include "core/state/context.h"
+#include "core/state/key_ref.h"
 
 namespace holdfast {
 
@@ -14,7 +15,7 @@ namespace holdfast {
 inline Keyspace::Found find_any(Context& ctx, DbIndex db, const Key& key) {
   Keyspace::Found f = ctx.keys(db).find(key);
   if (f && is_due(*f, ctx.due)) [[unlikely]]
-    expire_key(ctx, db, f);
+    expire_key(ctx, {db, f});
   return f;
 }
 // The same, but returns nothing for a placeholder (a key without holder and value).
@@ -26,26 +27,26 @@ inline Keyspace::Found find_live(Context& ctx, DbIndex db, const Key& key) {
 
 // Sets the key to a value of a type without holders of its own, as put_string() does. `bytes` is the new
 // content of the entry. The former value is overwritten.
-void put_value(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, EntryType type,
-               std::string_view bytes, ConnId client);
+void put_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::string_view bytes,
+               ConnId client);
 // Records that a value was changed within its entry, or rewritten there.
-void record_value_change(Context& ctx, DbIndex db, const Keyspace::Found& f, ConnId client);
+void record_value_change(Context& ctx, KeyRef k, ConnId client);
 // The same, if the journal already has a record of the changed part.
-void record_part_change(Context& ctx, DbIndex db, const Keyspace::Found& f, ConnId client);
+void record_part_change(Context& ctx, KeyRef k, ConnId client);
 
 // Makes the key a string, set by `client`. A different value is a new hold; the same value keeps token and
-// attachment. The deadline stays; a new key has none. `f` must be the result of find_any() for the key.
+// attachment. The deadline stays; a new key has none. `k.f` must be the result of find_any() for the key.
 // `token`, if given, is that of the new hold.
-void put_string(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, std::string_view value,
-                ConnId client, Token token = {});
+void put_string(Context& ctx, KeyRef k, const Key& key, std::string_view value, ConnId client,
+                Token token = {});
 
 // The same for an existing string that changes from offset `at` (bytes) on. A large string is changed in
 // place. Zeros fill a gap between its end and `at`.
-void put_string_part(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f, size_t at,
-                     std::string_view part, ConnId client);
+void put_string_part(Context& ctx, KeyRef k, const Key& key, size_t at, std::string_view part,
+                     ConnId client);
 
 // Sets the deadline of the key and of all its holds.
-void set_key_deadline(Context& ctx, DbIndex db, Keyspace::Found& f, TimeMs deadline, ConnId client);
+void set_key_deadline(Context& ctx, KeyRef k, TimeMs deadline, ConnId client);
 // The time at which the key will be removed: the latest deadline of its holds.
 TimeMs key_deadline(const Entry& e);
 

@@ -29,7 +29,7 @@ Keyspace::Found find_own(Context& ctx, const LiveLease& lease, const std::string
 
 void remove_own_keys(Context& ctx, const LiveLease& lease, End why) {
   for (const std::string& key : lease.keys) {
-    if (Keyspace::Found f = find_own(ctx, lease, key)) remove_key(ctx, lease.db, f, why);
+    if (Keyspace::Found f = find_own(ctx, lease, key)) remove_key(ctx, {lease.db, f}, why);
   }
 }
 
@@ -95,9 +95,9 @@ LeaseGrant grant_lease(Context& ctx, Conn& c, std::string_view id, DurationMs tt
   for (const LeaseItem& d : documents) {
     const Key key = keys.key(d.key);
     Keyspace::Found f = find_any(ctx, c.db, key);
-    put_string(ctx, c.db, key, f, d.value, c.id, result.token);
-    attach(ctx, c.db, f, own);
-    set_key_deadline(ctx, c.db, f, ctx.now.mono + ttl, c.id);
+    put_string(ctx, {c.db, f}, key, d.value, c.id, result.token);
+    attach(ctx, {c.db, f}, own);
+    set_key_deadline(ctx, {c.db, f}, ctx.now.mono + ttl, c.id);
     lease->keys.emplace_back(d.key);
   }
   ctx.s.timers.set(lease, ctx.now.mono + ttl);
@@ -109,10 +109,10 @@ bool confirm_lease(Context& ctx, LiveLease* lease, ConnId client) {
   if (!is_whole(ctx, lease)) return false;
   for (const std::string& key : lease->keys) {
     Keyspace::Found f = find_own(ctx, *lease, key);
-    set_key_deadline(ctx, lease->db, f, kNever, client);
-    Attachment a = take_attachment(ctx, lease->db, f);
+    set_key_deadline(ctx, {lease->db, f}, kNever, client);
+    Attachment a = take_attachment(ctx, {lease->db, f});
     a.lease = 0;
-    if (a.any()) attach(ctx, lease->db, f, a);
+    if (a.any()) attach(ctx, {lease->db, f}, a);
   }
   end_lease(ctx, lease, LeaseState::kConfirmed);
   return true;
@@ -123,7 +123,7 @@ bool renew_lease(Context& ctx, LiveLease* lease, DurationMs ttl, ConnId client) 
   lease->ttl = ttl;
   for (const std::string& key : lease->keys) {
     Keyspace::Found f = find_own(ctx, *lease, key);
-    set_key_deadline(ctx, lease->db, f, ctx.now.mono + ttl, client);
+    set_key_deadline(ctx, {lease->db, f}, ctx.now.mono + ttl, client);
   }
   ctx.s.timers.set(lease, ctx.now.mono + ttl);
   journal_lease(ctx, *lease);

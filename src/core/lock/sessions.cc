@@ -33,10 +33,10 @@ void end_session_hold(Context& ctx, const SessionEnd& end, const HoldName& name,
   if (a == nullptr || !a->session || a->conn != end.conn || a->session_number != end.number)
     return;  // released, or acquired again by another connection, or by this one after RESET
   if (type_of(*f) == EntryType::kString) {
-    remove_key(ctx, name.db, f, End::kDisconnected, at);
+    remove_key(ctx, {name.db, f}, End::kDisconnected, at);
     return;
   }
-  end_holder(ctx, name.db, f, lock_body_of(*f)->find(name.owner), End::kDisconnected, at);
+  end_holder(ctx, {name.db, f}, lock_body_of(*f)->find(name.owner), End::kDisconnected, at);
 }
 
 // Ends up to kMost of the holds, and removes those from the set.

@@ -15,6 +15,7 @@
 #include "core/state/conn.h"
 #include "core/state/context.h"
 #include "core/state/effects.h"
+#include "core/state/key_ref.h"
 #include "core/state/output.h"
 #include "core/state/stats.h"
 #include "core/state/wait_queue.h"
@@ -173,15 +174,15 @@ void serve(Context& ctx, WaitQueue* q) {
 
 }  // namespace
 
-WaitQueue* queue_of(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f) {
-  f->has_queue = 1;
-  return ctx.s.queues.find_or_make(db, key);
+WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key) {
+  k->has_queue = 1;
+  return ctx.s.queues.find_or_make(k.db, key);
 }
 
 Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Found& f, bool upgrade) {
   const Limits& limits = ctx.s.config.limits;
   if (ctx.s.queues.waiting() >= limits.waiters) return {Admission::kTooMany, {}};
-  WaitQueue* q = queue_of(ctx, c.db, r.key, f);
+  WaitQueue* q = queue_of(ctx, {c.db, f}, r.key);
   // The queue is served at the end of the engine call in any case. That sets its timer, or destroys the
   // queue if it has no waiter.
   ctx.s.queues.mark_ready(q);

@@ -4,6 +4,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/lock/acquire.h"
 #include "core/state/context.h"
+#include "core/state/key_ref.h"
 #include "core/state/wait_queue.h"
 
 namespace holdfast {
@@ -24,6 +25,6 @@ void cancel_wait(Context& ctx, Waiter* w);
 void cancel_waits(Context& ctx, Conn& c, size_t most = SIZE_MAX);
 void end_wait_by_timeout(Context& ctx, Waiter* w);
 // Returns the queue of the key, and makes one if it has none. The entry must exist.
-WaitQueue* queue_of(Context& ctx, DbIndex db, const Key& key, Keyspace::Found& f);
+WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key);
 
 }  // namespace holdfast

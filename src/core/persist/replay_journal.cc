@@ -70,9 +70,9 @@ std::string replay_fields(Context& ctx, DbIndex db, ByteReader& in, Record op) {
   Keyspace::Found f = ctx.keys(db).find(found);
   if (!f || !is_hash(*f)) return wrong(key, "fields of a key that is not a hash");
   if (op == Record::kSetFields) {
-    set_fields(ctx, db, found, f, texts, {});
+    set_fields(ctx, {db, f}, found, texts, {});
   } else {
-    erase_fields(ctx, db, found, f, texts, {});
+    erase_fields(ctx, {db, f}, found, texts, {});
   }
   return {};
 }
@@ -92,7 +92,7 @@ std::string replay_erased_holder(Context& ctx, DbIndex db, ByteReader& in) {
   const bool lock = f && type_of(*f) == EntryType::kLock;
   const Holder* h = lock ? lock_body_of(*f)->find(owner) : nullptr;
   if (h == nullptr) return wrong(key, "the end of a hold that does not exist");
-  end_holder(ctx, db, f, h, End::kDeleted, ctx.now.mono);
+  end_holder(ctx, {db, f}, h, End::kDeleted, ctx.now.mono);
   return {};
 }
 
@@ -100,7 +100,7 @@ std::string replay_erase(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   if (!in.ok()) return {};
   Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
-  if (f && type_of(*f) != EntryType::kNone) remove_key(ctx, db, f, End::kDeleted);
+  if (f && type_of(*f) != EntryType::kNone) remove_key(ctx, {db, f}, End::kDeleted);
   return {};
 }
 

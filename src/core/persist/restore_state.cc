@@ -18,6 +18,7 @@
 #include "core/lock/waiting.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
+#include "core/state/key_ref.h"
 #include "core/state/lease_table.h"
 #include "core/state/tokens.h"
 #include "core/state/wait_queue.h"
@@ -49,7 +50,7 @@ Holder restored_holder(const SavedHolder& saved, const Now& now) {
 Keyspace::Found clear_key(Context& ctx, DbIndex db, const Key& key) {
   Keyspace::Found f = ctx.keys(db).find(key);
   if (!f || type_of(*f) == EntryType::kNone) return f;
-  remove_key(ctx, db, f, End::kDeleted);
+  remove_key(ctx, {db, f}, End::kDeleted);
   return ctx.keys(db).find(key);
 }
 
@@ -64,9 +65,9 @@ Keyspace::Found put_entry(Context& ctx, DbIndex db, const Key& key, EntryType ty
   return f;
 }
 
-void follow(Context& ctx, DbIndex db, Keyspace::Found& f) {
-  const Holder* first = lock_body_of(*f)->first_to_expire();
-  ctx.keys(db).set_deadline(f, first->deadline, first->ttl, first->renewed);
+void follow(Context& ctx, KeyRef k) {
+  const Holder* first = lock_body_of(*k)->first_to_expire();
+  ctx.keys(k.db).set_deadline(k.f, first->deadline, first->ttl, first->renewed);
 }
 
 void join_body(Context& ctx, const Key& key, LockBody& body, const SavedHolder& saved) {
@@ -75,10 +76,10 @@ void join_body(Context& ctx, const Key& key, LockBody& body, const SavedHolder& 
   body.add(restored_holder(saved, ctx.now));
 }
 
-void set_hash_deadline(Context& ctx, DbIndex db, Keyspace::Found& f, int64_t deadline_ms) {
+void set_hash_deadline(Context& ctx, KeyRef k, int64_t deadline_ms) {
   const TimeMs deadline = restored_deadline(deadline_ms, ctx.now);
   const DurationMs ttl = deadline == kNever ? DurationMs{0} : deadline - ctx.now.mono;
-  ctx.keys(db).set_deadline(f, deadline, {std::max<int64_t>(ttl.count, 0)}, ctx.now.mono);
+  ctx.keys(k.db).set_deadline(k.f, deadline, {std::max<int64_t>(ttl.count, 0)}, ctx.now.mono);
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ void restore_string(Context& ctx, DbIndex db, std::string_view key_bytes, std::s
   a.session = hold.session;
   a.delay = hold.delay;
   a.lease = hold.lease;
-  if (a.any()) attach(ctx, db, f, a);
+  if (a.any()) attach(ctx, {db, f}, a);
 }
 
 bool restore_lock(Context& ctx, DbIndex db, std::string_view key_bytes,
@@ -116,7 +117,7 @@ bool restore_lock(Context& ctx, DbIndex db, std::string_view key_bytes,
   const auto* body = new LockBody(ctx.s.holders);
   Keyspace::Found f = put_entry(ctx, db, key, EntryType::kLock, pointer_bytes(body));
   for (const SavedHolder& h : holders) join_body(ctx, key, *lock_body_of(*f), h);
-  follow(ctx, db, f);
+  follow(ctx, {db, f});
   return true;
 }
 
@@ -130,7 +131,7 @@ bool restore_holder(Context& ctx, DbIndex db, std::string_view key_bytes, const 
   if (holder.capacity <= kExclusive || size > std::min(holder.capacity, body.tightest(old)).count)
     return false;
   join_body(ctx, key, *lock_body_of(*f), holder);
-  follow(ctx, db, f);
+  follow(ctx, {db, f});
   return true;
 }
 
@@ -139,18 +140,18 @@ void restore_hash(Context& ctx, DbIndex db, std::string_view key_bytes,
   const Key key = ctx.keys(db).key(key_bytes);
   Keyspace::Found f = clear_key(ctx, db, key);
   if (pairs.empty()) return;
-  set_fields(ctx, db, key, f, pairs, {});
+  set_fields(ctx, {db, f}, key, pairs, {});
   f = ctx.keys(db).find(key);
-  set_hash_deadline(ctx, db, f, deadline_ms);
+  set_hash_deadline(ctx, {db, f}, deadline_ms);
 }
 
 void restore_hash(Context& ctx, DbIndex db, std::string_view key_bytes, std::unique_ptr<HashBody> body,
                   int64_t deadline_ms) {
   const Key key = ctx.keys(db).key(key_bytes);
   Keyspace::Found f = clear_key(ctx, db, key);
-  put_big_hash(ctx, db, key, f, std::move(body), {});
+  put_big_hash(ctx, {db, f}, key, std::move(body), {});
   f = ctx.keys(db).find(key);
-  set_hash_deadline(ctx, db, f, deadline_ms);
+  set_hash_deadline(ctx, {db, f}, deadline_ms);
 }
 
 void restore_note(Context& ctx, const Note& note) {
@@ -174,7 +175,7 @@ void restore_delay(Context& ctx, DbIndex db, std::string_view key_bytes, int64_t
   const Key key = ctx.keys(db).key(key_bytes);
   Keyspace::Found f = ctx.keys(db).find(key);
   if (!f) f = ctx.keys(db).find_or_insert(key, EntryType::kNone, {}, ctx.now.mono).first;
-  WaitQueue* q = queue_of(ctx, db, key, f);
+  WaitQueue* q = queue_of(ctx, {db, f}, key);
   q->delay_until = std::max(restored_time(until_ms, ctx.now), TimeMs{1});  // 0 means no delay
   ctx.s.queues.mark_ready(q);
 }
