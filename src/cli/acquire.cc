@@ -16,12 +16,12 @@
 namespace holdfast {
 namespace {
 
-int not_acquired(const LockWish& wish, const Result& result) {
+int not_acquired(const LockSettings& lock, const Result& result) {
   const bool none_there = !result.servers.empty() &&
                           std::all_of(result.servers.begin(), result.servers.end(),
                                       [](const auto& s) { return s.outcome == Outcome::kUnreachable; });
   const bool taken = result.outcome == Outcome::kBusy || result.outcome == Outcome::kTimeout;
-  return fail(taken && !none_there ? wish.busy_status : kUnavailable, "{}: {}: {}", wish.name,
+  return fail(taken && !none_there ? lock.busy_status : kUnavailable, "{}: {}: {}", lock.name,
               name_of(result.outcome), reason_of(result));
 }
 
@@ -61,46 +61,47 @@ void report_renewals(const std::string& name, LockOptions& options) {
   };
 }
 
-LockOptions options_of(const LockWish& wish) {
+LockOptions options_of(const LockSettings& lock) {
   LockOptions options;
-  options.mode = wish.mode;
-  options.limit = wish.limit;
-  options.ttl = wish.ttl;
-  options.max_attempts = wish.max_attempts;
-  options.backoff = wish.backoff;
-  if (wish.quiet) return options;
-  report_waits(options, [name = wish.name](const std::string& event, const Json&, const std::string& text) {
+  options.mode = lock.mode;
+  options.limit = lock.limit;
+  options.ttl = lock.ttl;
+  options.max_attempts = lock.max_attempts;
+  options.backoff = lock.backoff;
+  if (lock.quiet) return options;
+  report_waits(options, [name = lock.name](const std::string& event, const Json&, const std::string& text) {
     if (can_write_error())
       fail(0, "{}: {}{}", printable(name), event == "waiting" ? "waiting: " : "", text);
   });
   return options;
 }
 
-int await_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,
+int await_lock(Client& client, const Signals& signals, const LockSettings& lock, const LockOptions& options,
                Acquired& acquired) {
   auto answer = std::make_shared<Mailbox<Acquired>>();
-  const bool once = wish.wait == milliseconds(0);  // the client takes 0 as no limit
-  const std::optional<milliseconds> wait = once ? std::nullopt : wish.wait ? wish.wait : milliseconds(0);
-  client.lock_async(wish.name, wait, options, [answer](Acquired a) { answer->leave(std::move(a)); });
+  const bool once = lock.wait == milliseconds(0);  // the client takes 0 as no limit
+  const std::optional<milliseconds> wait = once ? std::nullopt : lock.wait ? lock.wait : milliseconds(0);
+  client.lock_async(lock.name, wait, options, [answer](Acquired a) { answer->leave(std::move(a)); });
   const int signal = wait_or_signal(signals, answer->fd());
   acquired = answer->take();
   if (signal != 0 && acquired.result) acquired.hold.unlock();  // the lock and the signal arrived together
   return signal;
 }
 
-Taken take_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options) {
+Taken take_lock(Client& client, const Signals& signals, const LockSettings& lock,
+                const LockOptions& options) {
   const TimeMs began = client::Loop::now();  // a clock that also counts while the machine is suspended
   Acquired acquired;
-  if (const int signal = await_lock(client, signals, wish, options, acquired); signal != 0)
+  if (const int signal = await_lock(client, signals, lock, options, acquired); signal != 0)
     return {std::nullopt, 128 + signal};
-  if (!acquired.result) return {std::nullopt, not_acquired(wish, acquired.result)};
+  if (!acquired.result) return {std::nullopt, not_acquired(lock, acquired.result)};
   // This process may have been stopped, or the machine suspended, since the grant. The caller's time limit
   // is over then.
   const milliseconds took((client::Loop::now() - began).count);
-  if (wish.wait && *wish.wait > milliseconds(0) && took > *wish.wait) {
+  if (lock.wait && *lock.wait > milliseconds(0) && took > *lock.wait) {
     acquired.hold.unlock();
-    return {std::nullopt, fail(wish.busy_status,
-                               "{}: lock not acquired: the grant came after the end of --wait", wish.name)};
+    return {std::nullopt, fail(lock.busy_status,
+                               "{}: lock not acquired: the grant came after the end of --wait", lock.name)};
   }
   return {std::move(acquired.hold), 0};
 }

@@ -46,9 +46,9 @@ class Mailbox {
   T value_{};
 };
 
-// Returns the client's options for `wish`. Unless `quiet`, their callbacks report a wait on standard error:
-// the holders of the lock, and the servers that cannot be used.
-LockOptions options_of(const LockWish& wish);
+// Returns the client's options for `lock`. Unless `quiet`, their callbacks report a wait on standard
+// error: the holders of the lock, and the servers that cannot be used.
+LockOptions options_of(const LockSettings& lock);
 
 // Returns the servers that are unreachable or reject the request, each with its reason. If there are none,
 // returns the message of `result` with the last text of a server.
@@ -62,7 +62,7 @@ void report_renewals(const std::string& name, LockOptions& options);
 
 // Waits for the lock and for signals. Returns the signal that ended the wait; or 0, with the result in
 // `acquired`.
-int await_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options,
+int await_lock(Client& client, const Signals& signals, const LockSettings& lock, const LockOptions& options,
                Acquired& acquired);
 
 struct Taken {
@@ -70,8 +70,9 @@ struct Taken {
   int status = 0;  // the exit status if there is no hold; its reason is already printed
 };
 
-// Acquires the lock and reports a failure. `options` are options_of(wish) plus additions of the verb. A
+// Acquires the lock and reports a failure. `options` are options_of(lock) plus additions of the verb. A
 // signal ends the wait with status 128 + n.
-Taken take_lock(Client& client, const Signals& signals, const LockWish& wish, const LockOptions& options);
+Taken take_lock(Client& client, const Signals& signals, const LockSettings& lock,
+                const LockOptions& options);
 
 }  // namespace holdfast

@@ -46,7 +46,7 @@ struct Check {
   bool json = false;
   Json rows = Json::array();
 
-  bool tell(bool good, const std::string& path, std::string_view what) {
+  bool report(bool good, const std::string& path, std::string_view what) {
     if (json) {
       rows.push_back({{"path", path}, {"good", good}, {"what", what}});
     } else {
@@ -58,17 +58,17 @@ struct Check {
 
 bool check_snapshot(Check& run, Files& files, const std::string& name, const std::string& path) {
   auto file = Gunzip::open(files, name);
-  if (!file) return run.tell(false, path, file.error());
+  if (!file) return run.report(false, path, file.error());
   Counter counter;
   RdbReader reader(counter, true);
   while (true) {
     auto bytes = (*file)->next();
-    if (!bytes) return run.tell(false, path, bytes.error());
+    if (!bytes) return run.report(false, path, bytes.error());
     if (bytes->empty()) break;
-    if (!reader.feed(*bytes)) return run.tell(false, path, reader.error());
+    if (!reader.feed(*bytes)) return run.report(false, path, reader.error());
   }
-  if (!reader.finish()) return run.tell(false, path, reader.error());
-  return run.tell(
+  if (!reader.finish()) return run.report(false, path, reader.error());
+  return run.report(
       true, path,
       fmt::format("a snapshot of {} bytes unpacked, with {} strings and locks, {} hashes and locks with "
                   "several holders, {} keys of unsupported types",
@@ -81,11 +81,11 @@ bool put_in_place(Check& run, Files& files, const std::string& name, const std::
   const std::string kept = name + ".damaged";
   Result<bool> there = files.exists(kept);
   if (!there || *there)
-    return run.tell(false, path, fmt::format("{} already exists: move it away first", kept));
-  if (Result<Done> done = files.rename(name, kept); !done) return run.tell(false, path, done.error());
-  if (Result<Done> done = files.replace(name, good); !done) return run.tell(false, path, done.error());
-  return run.tell(true, path,
-                  fmt::format("{} {} bytes; the original is kept as {}", done_what, good.size(), kept));
+    return run.report(false, path, fmt::format("{} already exists: move it away first", kept));
+  if (Result<Done> done = files.rename(name, kept); !done) return run.report(false, path, done.error());
+  if (Result<Done> done = files.replace(name, good); !done) return run.report(false, path, done.error());
+  return run.report(true, path,
+                    fmt::format("{} {} bytes; the original is kept as {}", done_what, good.size(), kept));
 }
 
 // Returns the number in a journal's name; nullopt if the name is not that of a journal.
@@ -130,18 +130,18 @@ bool repair_journal(Check& run, Files& files, const std::string& name, const std
 
 bool check_journal(Check& run, Files& files, const std::string& name, const std::string& path) {
   Result<std::string> bytes = files.read(name);
-  if (!bytes) return run.tell(false, path, bytes.error());
+  if (!bytes) return run.report(false, path, bytes.error());
   JournalScanner scanner(*bytes);
   uint64_t frames = 0;
   while (scanner.next()) ++frames;
   const JournalVerdict& v = scanner.verdict();
   if (v.state == JournalState::kClean) {
-    return run.tell(true, path,
-                    fmt::format("journal {}, with {} records from sequence {} on", scanner.number(), frames,
-                                scanner.first_sequence()));
+    return run.report(true, path,
+                      fmt::format("journal {}, with {} records from sequence {} on", scanner.number(),
+                                  frames, scanner.first_sequence()));
   }
   if (v.state == JournalState::kNewer) {
-    return run.tell(false, path, fmt::format("written by a newer version ({}) of Holdfast", v.version));
+    return run.report(false, path, fmt::format("written by a newer version ({}) of Holdfast", v.version));
   }
   const std::optional<std::string> headed = with_new_head(name, *bytes, v);
   const bool torn = v.state == JournalState::kTorn;
@@ -150,8 +150,8 @@ bool check_journal(Check& run, Files& files, const std::string& name, const std:
   const std::string what = fmt::format("{} records are good; at byte {} of {}: {}; {}{}", frames, v.offset,
                                        bytes->size(), v.why, follows, advice_of(v, headed.has_value()));
   const bool can_be_repaired = v.offset > 0 || headed;
-  if (!run.repair || !can_be_repaired) return run.tell(torn && v.offset > 0, path, what);
-  run.tell(false, path, what);
+  if (!run.repair || !can_be_repaired) return run.report(torn && v.offset > 0, path, what);
+  run.report(false, path, what);
   return repair_journal(run, files, name, path, *bytes, headed);
 }
 
@@ -175,20 +175,20 @@ bool accept_loss(Check& run, Files& files, const std::string& name, const std::s
   meta.boot_id.clear();
   meta.horizon_ms = meta.horizon_boot_ms = kNever.count;
   if (Result<Done> done = files.replace(name, format_meta(meta)); !done)
-    return run.tell(false, path, done.error());
-  return run.tell(true, path,
-                  "the server will start without them, and grant no locks during its recovery-wait");
+    return run.report(false, path, done.error());
+  return run.report(true, path,
+                    "the server will start without them, and grant no locks during its recovery-wait");
 }
 
 bool check_meta(Check& run, Files& files, const std::string& name, const std::string& path) {
   Result<std::string> text = files.read(name);
-  if (!text) return run.tell(false, path, text.error());
+  if (!text) return run.report(false, path, text.error());
   Meta meta;
   if (const std::string wrong = parse_meta(*text, meta); !wrong.empty())
-    return run.tell(false, path, wrong);
+    return run.report(false, path, wrong);
   const uint64_t next = next_sequence_of(files);
   if (name == "meta" && next != 0 && next < meta.journal_sequence) {
-    run.tell(
+    run.report(
         false, path,
         fmt::format(
             "the last stop left the journal at record {}, and it ends before record {}: {} records are "
@@ -196,18 +196,18 @@ bool check_meta(Check& run, Files& files, const std::string& name, const std::st
             meta.journal_sequence, next, meta.journal_sequence - next));
     return run.repair && accept_loss(run, files, name, path, meta);
   }
-  return run.tell(true, path,
-                  fmt::format("tokens up to {}, {}", meta.token_reserve,
-                              meta.clean ? "stopped cleanly" : "in use, or not stopped cleanly"));
+  return run.report(true, path,
+                    fmt::format("tokens up to {}, {}", meta.token_reserve,
+                                meta.clean ? "stopped cleanly" : "in use, or not stopped cleanly"));
 }
 
 // Detects the kind of the file by its first bytes; a journal or a meta file also by its name.
 bool check_file(Check& run, Files& files, const std::string& name, const std::string& path) {
   auto file = files.open(name);
-  if (!file) return run.tell(false, path, file.error());
+  if (!file) return run.report(false, path, file.error());
   char first[16] = {};
   Result<size_t> got = (*file)->read(0, first);
-  if (!got) return run.tell(false, path, got.error());
+  if (!got) return run.report(false, path, got.error());
   const std::string_view begin(first, *got);
   if (begin.starts_with("HOLDFAST JOURNAL") || name.starts_with("journal.")) {
     return check_journal(run, files, name, path);
@@ -221,7 +221,7 @@ bool check_folder(Check& run, Files& files, const std::string& path) {
   bool good = true;
   bool any = false;
   Result<std::vector<std::string>> names = files.list();
-  if (!names) return run.tell(false, path, names.error());
+  if (!names) return run.report(false, path, names.error());
   for (const std::string& name : *names) {
     const bool known = name == "meta" || name == "dump.rdb" || name == "dump.rdb.gz" ||
                        (name.starts_with("journal.") && !name.ends_with(".damaged"));
@@ -230,27 +230,27 @@ bool check_folder(Check& run, Files& files, const std::string& path) {
     good = check_file(run, files, name, fmt::format("{}/{}", path, name)) && good;
   }
   if (!any) {
-    return run.tell(false, path,
-                    "this folder has no files of Holdfast; give the folder of the server's --dir");
+    return run.report(false, path,
+                      "this folder has no files of Holdfast; give the folder of the server's --dir");
   }
   Result<std::vector<uint64_t>> journals = list_journals(files);
   for (size_t i = 1; journals && i < journals->size(); ++i) {
     if ((*journals)[i] == (*journals)[i - 1] + 1) continue;
-    good = run.tell(false, path, fmt::format("{} is missing", journal_name((*journals)[i - 1] + 1)));
+    good = run.report(false, path, fmt::format("{} is missing", journal_name((*journals)[i - 1] + 1)));
   }
   return good;
 }
 
 bool check_path(Check& run, const std::string& path) {
   struct stat facts {};
-  if (stat(path.c_str(), &facts) != 0) return run.tell(false, path, std::strerror(errno));
+  if (stat(path.c_str(), &facts) != 0) return run.report(false, path, std::strerror(errno));
   const bool folder = S_ISDIR(facts.st_mode);
   const size_t slash = path.find_last_of('/');
   const std::string in = folder ? path : slash == std::string::npos ? "." : path.substr(0, slash + 1);
   auto files = open_folder(in);
-  if (!files) return run.tell(false, path, files.error());
+  if (!files) return run.report(false, path, files.error());
   if (run.repair) {  // a running server would write on behind the cut
-    if (Result<Done> locked = (*files)->lock(); !locked) return run.tell(false, path, locked.error());
+    if (Result<Done> locked = (*files)->lock(); !locked) return run.report(false, path, locked.error());
   }
   if (folder) return check_folder(run, **files, path);
   return check_file(run, **files, slash == std::string::npos ? path : path.substr(slash + 1), path);

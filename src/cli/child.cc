@@ -92,7 +92,7 @@ struct Plan {
   default_signals(plan.nohup);
   execvpe(plan.argv[0], plan.argv, plan.environment);
   const int why = errno;
-  [[maybe_unused]] const ssize_t told = write(errors.ends[1], &why, sizeof why);
+  [[maybe_unused]] const ssize_t sent = write(errors.ends[1], &why, sizeof why);
   _exit(kNotRun);
 }
 
@@ -137,7 +137,7 @@ int Child::start(const std::vector<std::string>& argv, const Environment& more, 
   guardian_.guard(pid_, deadline(how));
   wants_terminal_ = terminal_.is_for_command();
   if (wants_terminal_) terminal_.give(pid_);
-  [[maybe_unused]] const ssize_t told = write(gate.ends[1], "", 1);
+  [[maybe_unused]] const ssize_t sent = write(gate.ends[1], "", 1);
   errors.close_end(1);
   return await_exec(errors.ends[0], argv[0]);
 }
@@ -214,27 +214,28 @@ void Child::take_signals(const Supervision& how) {
       look();
     } else if (number == SIGTSTP) {
       kill(-pid_, SIGTSTP);
-      stop_too_ = true;
+      stop_pending_ = true;
     } else if (number == SIGCONT) {
-      go_on(how);
+      resume(how);
     } else if (number != SIGHUP || !signals_.nohup()) {
       kill(-pid_, number);
       if (number == SIGINT || number == SIGTERM || number == SIGQUIT) asked_to_end_ = true;
     }
-    if (std::exchange(stop_too_, false)) stop_with_it(how, number == SIGTSTP || terminal_.is_of(pid_));
+    if (std::exchange(stop_pending_, false))
+      stop_with_command(how, number == SIGTSTP || terminal_.is_of(pid_));
   }
 }
 
 // Stops this process with the command. `by_user`: Ctrl-Z stopped it. Otherwise the command stopped because
 // it used the terminal from the background. In an orphaned group it never gets the terminal. Then it is
 // sent HUP and CONT, as the kernel does for such a group.
-void Child::stop_with_it(const Supervision& how, bool by_user) {
+void Child::stop_with_command(const Supervision& how, bool by_user) {
   terminal_.reclaim(pid_);
   // A shell gives this process the terminal before it resumes it: its SIGCONT may already have arrived.
-  const auto is_continued = [&] { return !by_user && terminal_.is_ours(); };
-  if (stop_ourselves(is_continued)) return;  // the handler of SIGCONT does the rest
-  if (by_user) return go_on(how);
-  if (std::exchange(hung_up_, true)) return;
+  const auto is_continued = [&] { return !by_user && terminal_.is_foreground(); };
+  if (stop_process(is_continued)) return;  // the handler of SIGCONT does the rest
+  if (by_user) return resume(how);
+  if (std::exchange(hup_sent_, true)) return;
   kill(-pid_, SIGHUP);
   kill(-pid_, SIGCONT);
 }
@@ -259,17 +260,17 @@ void Child::look() {
 void Child::stopped(int by) {
   const bool for_terminal = by == SIGTTIN || by == SIGTTOU;
   if (for_terminal) wants_terminal_ = true;
-  if (for_terminal && terminal_.is_ours()) return hand_on();
-  if (for_terminal || terminal_.is_of(pid_)) stop_too_ = true;
+  if (for_terminal && terminal_.is_foreground()) return send_cont();
+  if (for_terminal || terminal_.is_of(pid_)) stop_pending_ = true;
 }
 
-void Child::go_on(const Supervision& how) {
-  if (!lost_ && how.may_go_on && !how.may_go_on()) lose(how);
-  hand_on();
+void Child::resume(const Supervision& how) {
+  if (!lost_ && how.may_resume && !how.may_resume()) lose(how);
+  send_cont();
 }
 
-void Child::hand_on() {
-  if (wants_terminal_ && terminal_.is_ours()) terminal_.give(pid_);
+void Child::send_cont() {
+  if (wants_terminal_ && terminal_.is_foreground()) terminal_.give(pid_);
   kill(-pid_, SIGCONT);
 }
 

@@ -27,12 +27,12 @@ struct Supervision {
   // Also ends the processes that remain in the group after the command ended by itself.
   bool whole_group = false;
   // Called after a stop, before the command resumes. Returns whether it may resume. Empty: always.
-  std::function<bool()> may_go_on;
+  std::function<bool()> may_resume;
   // Returns how much longer the command may run. After that time its whole group is dead. While this
   // process is stopped, the guardian ends the group. Called repeatedly, as the value may grow. Empty: no
   // limit.
   std::function<std::chrono::milliseconds()> time_left;
-  // Called once, after TERM was sent because of `lost_fd`, `may_go_on` or `time_left`. It must not block.
+  // Called once, after TERM was sent because of `lost_fd`, `may_resume` or `time_left`. It must not block.
   std::function<void()> on_lost;
 };
 
@@ -71,9 +71,9 @@ class Child {
   void take_signals(const Supervision& how);
   void look();  // for SIGCHLD
   void stopped(int by);
-  void stop_with_it(const Supervision& how, bool by_user);
-  void go_on(const Supervision& how);
-  void hand_on();
+  void stop_with_command(const Supervision& how, bool by_user);
+  void resume(const Supervision& how);
+  void send_cont();
   void lose(const Supervision& how);
   void end_group(const Supervision& how);
   bool group_lives() const;
@@ -85,8 +85,8 @@ class Child {
   Guardian guardian_;
   pid_t pid_ = -1;  // also the id of its group, until reap()
   bool wants_terminal_ = false;
-  bool stop_too_ = false;  // because the terminal stopped the command
-  bool hung_up_ = false;
+  bool stop_pending_ = false;  // because the terminal stopped the command
+  bool hup_sent_ = false;
   bool ended_ = false;  // a zombie, so its pid cannot be reused
   bool asked_to_end_ = false;
   bool lost_ = false;

@@ -25,18 +25,18 @@ namespace holdfast {
 namespace {
 
 // The pause before the next campaign, so that other candidates come first.
-constexpr int kTurnOfOthersMs = 1000;
+constexpr int kCampaignPauseMs = 1000;
 
 // The reason to end the command.
 struct News {
   bool revoked = false;  // false: the lock is lost, or its time is almost over
   std::string why;
 };
-using Newsbox = std::shared_ptr<Mailbox<News>>;
+using NewsMailbox = std::shared_ptr<Mailbox<News>>;
 
 // Reports the progress; any thread may call it. Drops the line if standard error would block: a blocked
 // thread cannot renew the lock.
-void tell(const RunOptions& run, const std::string& event, const Json& more, const std::string& text) {
+void report(const RunOptions& run, const std::string& event, const Json& more, const std::string& text) {
   if (!can_write_error()) return;
   if (!run.json) {
     fail(0, "{}: {}{}", printable(run.name), event, text);
@@ -48,25 +48,25 @@ void tell(const RunOptions& run, const std::string& event, const Json& more, con
 }
 
 void report_reason(const RunOptions& run, const std::string& event, const std::string& why) {
-  tell(run, event, {{"why", why}}, ": " + printable(why));
+  report(run, event, {{"why", why}}, ": " + printable(why));
 }
 
-LockOptions options_of(const RunOptions& run, const Newsbox& news) {
-  LockOptions options = options_of(static_cast<const LockWish&>(run));
+LockOptions options_of(const RunOptions& run, const NewsMailbox& news) {
+  LockOptions options = options_of(static_cast<const LockSettings&>(run));
   options.warn_before = warn_before_for(run);
   options.on_expiring = [news] { news->leave({false, "it could not be renewed in time"}); };
   options.on_lost = [news](const Result& why) { news->leave({false, why.message}); };
   options.on_revoke_requested = [news] { news->leave({true, {}}); };
   if (!run.quiet) {
     report_waits(options, [&run](const std::string& event, const Json& facts, const std::string& text) {
-      tell(run, event, facts, ": " + text);
+      report(run, event, facts, ": " + text);
     });
   }
   options.on_renewal_failed = [&run](const Result& why) {
     report_reason(run, "renewals fail", "still leading: " + answers_of(why));
   };
   options.on_renewal_restored = [&run](const Result&) {
-    tell(run, "renewals succeed", Json::object(), " again");
+    report(run, "renewals succeed", Json::object(), " again");
   };
   return options;
 }
@@ -79,7 +79,7 @@ bool is_wanted(const CommandEnd& end) {
 
 void report_news(const RunOptions& run, const News& news) {
   if (news.revoked) {
-    tell(run, "revoked", Json::object(), ": asked to step down");
+    report(run, "revoked", Json::object(), ": asked to step down");
   } else {
     report_reason(run, "lost", news.why.empty() ? "it expired" : news.why);
   }
@@ -87,8 +87,8 @@ void report_news(const RunOptions& run, const News& news) {
 
 // Leads from the grant to the release. Returns the exit status; nullopt to campaign again.
 std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<News>& mail) {
-  tell(run, "leader", {{"owner", hold.owner()}, {"token", hold.token()}},
-       fmt::format(", token {}", hold.token()));
+  report(run, "leader", {{"owner", hold.owner()}, {"token", hold.token()}},
+         fmt::format(", token {}", hold.token()));
   News news;
   Supervision how;
   how.lost_fd = mail.fd();
@@ -98,12 +98,12 @@ std::optional<int> lead(const Signals& signals, const RunOptions& run, Hold& hol
     report_news(run, news);
   };
   const CommandEnd end = run_command(signals, run, hold, how);
-  const Result given_back = hold.unlock();
-  const bool told = end.lost && !news.revoked;
-  const bool lost = told || given_back.outcome == Outcome::kExpired;
-  if (lost && !told) report_news(run, {false, given_back.message});
-  if (!lost && !given_back)
-    report_reason(run, "not given back", "it expires by itself: " + reason_of(given_back));
+  const Result released = hold.unlock();
+  const bool reported = end.lost && !news.revoked;
+  const bool lost = reported || released.outcome == Outcome::kExpired;
+  if (lost && !reported) report_news(run, {false, released.message});
+  if (!lost && !released)
+    report_reason(run, "not given back", "it expires by itself: " + reason_of(released));
   const bool ended = !end.lost && !lost && !run.restart;
   if (!end.started && !end.lost) return end.status;
   return ended || is_wanted(end) ? std::optional(end.status) : std::nullopt;
@@ -118,10 +118,10 @@ bool is_login_refused(const Result& result) {
 }
 
 // Campaigns once, and leads if elected. Returns the exit status; nullopt to campaign again.
-std::optional<int> stand(Client& client, const Signals& signals, const RunOptions& run) {
+std::optional<int> campaign(Client& client, const Signals& signals, const RunOptions& run) {
   const auto news = std::make_shared<Mailbox<News>>();
   Acquired acquired;
-  tell(run, "standing", Json::object(), "");
+  report(run, "standing", Json::object(), "");
   const int signal = await_lock(client, signals, run, options_of(run, news), acquired);
   if (signal != 0) return 128 + signal;
   if (acquired.result) return lead(signals, run, acquired.hold, *news);
@@ -133,11 +133,11 @@ int elect(const Signals& signals, const RunOptions& run) {
   Client client(run.servers);
   std::optional<int> status;
   while (!status) {
-    status = stand(client, signals, run);
-    const int signal = status ? 0 : wait_or_signal(signals, -1, kTurnOfOthersMs);
+    status = campaign(client, signals, run);
+    const int signal = status ? 0 : wait_or_signal(signals, -1, kCampaignPauseMs);
     if (signal != 0) status = 128 + signal;
   }
-  tell(run, "stopped", {{"status", *status}}, fmt::format(", status {}", *status));
+  report(run, "stopped", {{"status", *status}}, fmt::format(", status {}", *status));
   return *status;
 }
 

@@ -108,12 +108,12 @@ Guardian::Guardian() {
 }
 
 void Guardian::guard(pid_t group, const GroupDeadline& deadline) const {
-  [[maybe_unused]] const ssize_t told = write(pipe_, &group, sizeof group);
+  [[maybe_unused]] const ssize_t sent = write(pipe_, &group, sizeof group);
   set(deadline);
 }
 
 void Guardian::set(const GroupDeadline& deadline) const {
-  [[maybe_unused]] const ssize_t told = write(pipe_, &deadline, sizeof deadline);
+  [[maybe_unused]] const ssize_t sent = write(pipe_, &deadline, sizeof deadline);
 }
 
 // KILL comes before close(): the guardian must not see the closed pipe, which means that the parent ended.

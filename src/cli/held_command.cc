@@ -32,7 +32,7 @@ milliseconds warn_before_for(const RunOptions& run) { return run.grace + run.ttl
 
 CommandEnd run_command(const Signals& signals, const RunOptions& run, const Hold& hold, Supervision how) {
   how.grace = run.grace;
-  how.may_go_on = [&hold] { return hold.is_locked(); };
+  how.may_resume = [&hold] { return hold.is_locked(); };
   // The slack is half the margin of warn_before_for(), so that this process acts before the guardian if it
   // can.
   if (run.ends_before_lock)

@@ -13,7 +13,7 @@ namespace holdfast {
 milliseconds warn_before_for(const RunOptions& run);
 
 // Starts the command with the hold in its environment, and returns after it ended. `how` says when the
-// command must end; this function sets its `grace`, `may_go_on` and `time_left`. It does not release the
+// command must end; this function sets its `grace`, `may_resume` and `time_left`. It does not release the
 // hold: the caller may do so after this function returns, not earlier.
 CommandEnd run_command(const Signals& signals, const RunOptions& run, const Hold& hold, Supervision how);
 

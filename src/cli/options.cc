@@ -168,23 +168,23 @@ static RetryBackoff backoff_of(const std::string& text) {
   return backoff;
 }
 
-void read_lock_options(const Given& given, LockWish& wish) {
+void read_lock_options(const Given& given, LockSettings& lock) {
   if (given.contains("no-wait") && given.contains("wait")) refuse("-n and --wait exclude each other");
   if (given.contains("shared") && given.contains("limit"))
     refuse("--shared and --limit exclude each other");
-  wish.ttl = duration_of(given, "ttl", wish.ttl, kLongestTtl);
+  lock.ttl = duration_of(given, "ttl", lock.ttl, kLongestTtl);
   constexpr milliseconds kShortest = LockOptions::kShortestTtl;
-  if (wish.ttl < kShortest)
-    refuse(fmt::format("--ttl must be at least {} ms, not {} ms", kShortest.count(), wish.ttl.count()));
-  if (given.contains("wait")) wish.wait = duration_of(given, "wait", {}, kLongestTtl);
-  if (given.contains("no-wait")) wish.wait = milliseconds(0);
-  wish.limit = static_cast<uint32_t>(number_of(given, "limit", 1, kMaxLimit, wish.limit));
-  wish.max_attempts = static_cast<uint32_t>(number_of(given, "attempts", 1, kMaxLimit, 0));
-  if (wish.max_attempts > 0 && given.contains("no-wait")) refuse("-n and --attempts exclude each other");
-  if (given.contains("backoff")) wish.backoff = backoff_of(given["backoff"].as<std::string>());
-  wish.quiet = given.contains("quiet");
-  if (given.contains("limit")) wish.mode = Mode::kCountedLock;
-  if (given.contains("shared")) wish.mode = Mode::kSharedLock;
+  if (lock.ttl < kShortest)
+    refuse(fmt::format("--ttl must be at least {} ms, not {} ms", kShortest.count(), lock.ttl.count()));
+  if (given.contains("wait")) lock.wait = duration_of(given, "wait", {}, kLongestTtl);
+  if (given.contains("no-wait")) lock.wait = milliseconds(0);
+  lock.limit = static_cast<uint32_t>(number_of(given, "limit", 1, kMaxLimit, lock.limit));
+  lock.max_attempts = static_cast<uint32_t>(number_of(given, "attempts", 1, kMaxLimit, 0));
+  if (lock.max_attempts > 0 && given.contains("no-wait")) refuse("-n and --attempts exclude each other");
+  if (given.contains("backoff")) lock.backoff = backoff_of(given["backoff"].as<std::string>());
+  lock.quiet = given.contains("quiet");
+  if (given.contains("limit")) lock.mode = Mode::kCountedLock;
+  if (given.contains("shared")) lock.mode = Mode::kSharedLock;
 }
 
 // Rejects an embedded engine: no other process could use it.

@@ -17,7 +17,7 @@ namespace holdfast {
 inline constexpr milliseconds kLongestDuration{std::chrono::hours(10 * 365 * 24)};
 
 // The requested lock: the options of `run`, `elect` and `lock`.
-struct LockWish {
+struct LockSettings {
   std::string name;
   Mode mode = Mode::kExclusiveLock;
   uint32_t limit = 1;
@@ -49,8 +49,8 @@ void refuse_empty(const std::string& argument, std::string_view what);
 milliseconds duration_of(const Given& given, const char* option, milliseconds fallback,
                          milliseconds longest = kLongestDuration);
 int64_t number_of(const Given& given, const char* option, int64_t low, int64_t high, int64_t fallback);
-// Reads --ttl, --wait, --no-wait, --shared, --limit, --attempts, --backoff and --quiet into `wish`.
-void read_lock_options(const Given& given, LockWish& wish);
+// Reads --ttl, --wait, --no-wait, --shared, --limit, --attempts, --backoff and --quiet into `lock`.
+void read_lock_options(const Given& given, LockSettings& lock);
 
 // The options that servers_of() and with_login() read, in the form of read_words().
 inline constexpr std::string_view kServerOptions = "servers= user= password-file= tls cacert= cert= key=";

@@ -16,7 +16,7 @@ namespace {
 
 struct Failure {
   std::atomic<int> first_error = 0;
-  std::atomic<bool> is_told = false;
+  std::atomic<bool> is_reported = false;
 };
 
 // Returns the failure of this process's only standard output.
@@ -39,7 +39,7 @@ void put(std::string_view text) {
 bool flush() {
   if (std::fflush(stdout) != 0) note_error();
   if (failure().first_error == 0) return true;
-  if (!failure().is_told.exchange(true))
+  if (!failure().is_reported.exchange(true))
     fail(kNoOutput, "standard output cannot be written: {}", std::strerror(failure().first_error));
   return false;
 }

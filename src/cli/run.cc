@@ -22,7 +22,7 @@ int lost_status(const RunOptions& run, const Result& why) {
 }
 
 // Releases the lock. --at-least does not apply to a command that did not start: it has done no work.
-Result give_back(const RunOptions& run, Hold& hold, const CommandEnd& end) {
+Result release(const RunOptions& run, Hold& hold, const CommandEnd& end) {
   return hold.unlock({end.started ? run.at_least : milliseconds(0)});
 }
 
@@ -31,11 +31,11 @@ int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<
   how.lost_fd = lost.fd();
   const CommandEnd end = run_command(signals, run, hold, how);
   if (end.lost) return lost_status(run, lost.take());
-  const Result given_back = give_back(run, hold, end);
+  const Result released = release(run, hold, end);
   if (!end.started) return end.status;
   // The lock may have been broken since the last renewal, while the command relied on it.
-  if (given_back.outcome == Outcome::kExpired) return lost_status(run, given_back);
-  if (!given_back) fail(0, "{}: not released, it expires by itself: {}", run.name, given_back.message);
+  if (released.outcome == Outcome::kExpired) return lost_status(run, released);
+  if (!released) fail(0, "{}: not released, it expires by itself: {}", run.name, released.message);
   return end.status;
 }
 

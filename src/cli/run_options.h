@@ -10,7 +10,7 @@
 
 namespace holdfast {
 
-struct RunOptions : LockWish {
+struct RunOptions : LockSettings {
   std::string servers;  // as Client takes them, with the login of --user and --password-file
   // The address that the command gets. The command inherits a password of the environment, but does not get
   // one that was read from a file.

@@ -77,25 +77,26 @@ std::vector<Answer> Servers::ask(const std::vector<size_t>& servers, const std::
   return std::move(round->answers);
 }
 
-void Servers::watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told,
-                    const Lost& lost) {
-  loop_.post([this, servers, channel, told, lost] {
+void Servers::watch(const std::vector<size_t>& servers, const std::string& channel,
+                    const OnMessage& on_message, const Lost& lost) {
+  loop_.post([this, servers, channel, on_message, lost] {
     for (const size_t server : servers) {
       links_[server]->on_watch_loss([server, lost](const std::string& why) { lost(server, why); });
-      links_[server]->watch(channel, [server, told](const std::string& message) { told(server, message); });
+      links_[server]->watch(
+          channel, [server, on_message](const std::string& message) { on_message(server, message); });
     }
   });
 }
 
 void Servers::watch_pattern(const std::vector<size_t>& servers, const std::string& pattern,
-                            const ToldOf& told, const Lost& lost) {
-  loop_.post([this, servers, pattern, told, lost] {
+                            const OnPatternMessage& on_message, const Lost& lost) {
+  loop_.post([this, servers, pattern, on_message, lost] {
     for (const size_t server : servers) {
       links_[server]->on_watch_loss([server, lost](const std::string& why) { lost(server, why); });
-      links_[server]->watch_pattern(pattern,
-                                    [server, told](const std::string& channel, const std::string& message) {
-                                      told(server, channel, message);
-                                    });
+      links_[server]->watch_pattern(
+          pattern, [server, on_message](const std::string& channel, const std::string& message) {
+            on_message(server, channel, message);
+          });
     }
   });
 }

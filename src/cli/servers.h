@@ -46,17 +46,18 @@ class Servers {
   // Sends `argv` to all in parallel, and waits until each server replied or timed out. Returns one answer
   // for each server, in the order of `servers`.
   std::vector<Answer> ask(const std::vector<size_t>& servers, const std::vector<std::string>& argv);
-  // Calls `told` on the loop's thread for each message of the channel, until this object is destroyed. The
-  // message is "" whenever the subscription becomes active (see client::Link).
-  using Told = std::function<void(size_t server, const std::string& message)>;
+  // Calls `on_message` on the loop's thread for each message of the channel, until this object is
+  // destroyed. The message is "" whenever the subscription becomes active (see client::Link).
+  using OnMessage = std::function<void(size_t server, const std::string& message)>;
   // The same thread calls `lost` whenever the connection of such a watch broke or could not be made.
   using Lost = std::function<void(size_t server, const std::string& why)>;
-  void watch(const std::vector<size_t>& servers, const std::string& channel, const Told& told,
+  void watch(const std::vector<size_t>& servers, const std::string& channel, const OnMessage& on_message,
              const Lost& lost);
   // As watch(), for all channels that match a pattern.
-  using ToldOf = std::function<void(size_t server, const std::string& channel, const std::string& message)>;
-  void watch_pattern(const std::vector<size_t>& servers, const std::string& pattern, const ToldOf& told,
-                     const Lost& lost);
+  using OnPatternMessage =
+      std::function<void(size_t server, const std::string& channel, const std::string& message)>;
+  void watch_pattern(const std::vector<size_t>& servers, const std::string& pattern,
+                     const OnPatternMessage& on_message, const Lost& lost);
 
  private:
   const client::ClientConfig place_;

@@ -57,7 +57,7 @@ int wait_or_signal(const Signals& signals, int fd, int timeout_ms) {
     pollfd fds[] = {{signals.fd(), POLLIN, 0}, {fd, POLLIN, 0}};
     const int ready = poll(fds, 2, timeout_ms);
     while (int number = signals.next()) {
-      if (number == SIGTSTP) stop_ourselves();
+      if (number == SIGTSTP) stop_process();
       const bool harmless = number == SIGCHLD || number == SIGCONT || number == SIGTSTP ||
                             number == SIGWINCH || (number == SIGHUP && signals.nohup());
       if (!harmless) return number;
@@ -66,7 +66,7 @@ int wait_or_signal(const Signals& signals, int fd, int timeout_ms) {
   }
 }
 
-bool stop_ourselves(const std::function<bool()>& reconsider) {
+bool stop_process(const std::function<bool()>& reconsider) {
   const sigset_t stop = set_of({SIGTSTP});
   kill(0, SIGTSTP);
   if (reconsider && reconsider()) kill(0, SIGCONT);

@@ -35,7 +35,7 @@ int wait_or_signal(const Signals& signals, int fd, int timeout_ms = -1);
 // then. Returns false at once in an orphaned process group, which no shell could resume. `reconsider` is
 // called as the last step before the stop: after it only a SIGCONT can arrive, and that cancels the stop.
 // If it returns true, the process does not stop and continues as after a SIGCONT.
-bool stop_ourselves(const std::function<bool()>& reconsider = {});
+bool stop_process(const std::function<bool()>& reconsider = {});
 
 // For a child between fork and exec: sets each signal to its default action and unblocks all. With `nohup`,
 // SIGHUP stays ignored.

@@ -18,12 +18,12 @@ Terminal::~Terminal() {
 
 bool Terminal::is_of(pid_t group) const { return fd_ >= 0 && tcgetpgrp(fd_) == group; }
 
-bool Terminal::is_ours() const { return is_of(getpgrp()); }
+bool Terminal::is_foreground() const { return is_of(getpgrp()); }
 
 bool Terminal::is_for_command() const {
   struct stat out {};
   const bool piped = fstat(STDOUT_FILENO, &out) == 0 && S_ISFIFO(out.st_mode);
-  return isatty(STDIN_FILENO) != 0 && is_ours() && !piped;
+  return isatty(STDIN_FILENO) != 0 && is_foreground() && !piped;
 }
 
 void Terminal::give(pid_t group) const { tcsetpgrp(fd_, group); }
@@ -33,7 +33,7 @@ void Terminal::reclaim(pid_t from) const {
 }
 
 void Terminal::restore_modes() const {
-  if (has_modes_ && is_ours()) tcsetattr(fd_, TCSADRAIN, &modes_);
+  if (has_modes_ && is_foreground()) tcsetattr(fd_, TCSADRAIN, &modes_);
 }
 
 }  // namespace holdfast

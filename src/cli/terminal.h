@@ -15,7 +15,7 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   bool is_of(pid_t group) const;
-  bool is_ours() const;
+  bool is_foreground() const;
   // Whether a command should get the terminal at its start: standard input is a terminal, and the own group
   // is its foreground group. False if standard output is a pipe: its reader (a pager) is in the own group,
   // and needs the terminal more.

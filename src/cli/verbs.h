@@ -14,7 +14,7 @@ struct Call {
   std::string servers;
   std::vector<std::string> arguments;  // their number is right for the verb
   bool json = false;
-  LockWish lock;                    // for lock
+  LockSettings lock;                // for lock
   std::optional<milliseconds> ttl;  // for renew
   std::optional<std::string> match;
 };

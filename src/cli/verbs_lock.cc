@@ -50,7 +50,7 @@ int status_of(const Tally& tally, size_t quorum) {
   return tally.done + tally.failed >= quorum ? kUnavailable : kNotHeld;
 }
 
-void say(const Call& call, const Tally& tally, int status, size_t servers, std::string_view done) {
+void print_result(const Call& call, const Tally& tally, int status, size_t servers, std::string_view done) {
   const std::string name = printable(call.lock.name);
   const std::string owner = printable(call.arguments[1]);
   if (status == 0) {
@@ -92,7 +92,7 @@ int settle(const Call& call, const std::vector<std::string>& argv, std::string_v
   const Tally tally = tally_of(answers);
   const int status = status_of(tally, quorum);
   report_failures(answers);
-  if (!call.json || status != 0) say(call, tally, status, answers.size(), done);
+  if (!call.json || status != 0) print_result(call, tally, status, answers.size(), done);
   if (!call.json) return flush() ? status : kNoOutput;
   Json json{{"key", call.lock.name},
             {"owner", call.arguments[1]},

@@ -58,7 +58,7 @@ class Watch {
       : servers_(servers), json_(call.json), quiet_(call.lock.quiet), left_(count) {}
 
   // `key` is the lock's name with --match.
-  void hear(size_t server, const std::optional<std::string>& key, const std::string& message) {
+  void receive(size_t server, const std::optional<std::string>& key, const std::string& message) {
     if (over_) return;
     reports_.erase(server);
     refused_.erase(server);
@@ -70,8 +70,8 @@ class Watch {
     const std::string news = client::with_advice(why) + (refused ? "" : "; retrying");
     if (over_ || (refused && !refused_.insert(server).second)) return;
     if (quiet_ && !refused) return;
-    if (const auto told = reports_[server].note(news, milliseconds(client::Loop::now().count)))
-      fail(0, "cannot watch {}: {}", servers_.name(server), printable(*told));
+    if (const auto text = reports_[server].note(news, milliseconds(client::Loop::now().count)))
+      fail(0, "cannot watch {}: {}", servers_.name(server), printable(*text));
     if (refused && refused_.size() == left_) end(kUnavailable);
   }
   // Waits for the end and returns the exit status.
@@ -110,13 +110,13 @@ int verb_watch(const Call& call) {
   if (!call.match) {
     servers.watch(
         asked, channel,
-        [watch](size_t server, const std::string& message) { watch->hear(server, {}, message); }, lost);
+        [watch](size_t server, const std::string& message) { watch->receive(server, {}, message); }, lost);
   } else {  // the start of a subscription comes with the pattern, not with a lock
     servers.watch_pattern(
         asked, channel,
         [watch](size_t server, const std::string& of, const std::string& message) {
-          watch->hear(server, message.empty() ? std::nullopt : std::optional(of.substr(kChannel.size())),
-                      message);
+          watch->receive(server, message.empty() ? std::nullopt : std::optional(of.substr(kChannel.size())),
+                         message);
         },
         lost);
   }

@@ -79,31 +79,31 @@ bool is_known(const WaitStatus& status) {
   return !status.holders.empty() || status.place > 0 || status.delay.count() > 0 || refused;
 }
 
-class WaitTeller {
+class WaitReporter {
  public:
-  explicit WaitTeller(TellWait tell) : tell_(std::move(tell)) {}
+  explicit WaitReporter(ReportWait callback) : callback_(std::move(callback)) {}
 
   void note_failure(const Result& result) {
     const auto news = report_.note(result, now());
-    if (news) tell_("unreachable", {{"why", *news + "; retrying"}}, printable(*news) + "; retrying");
+    if (news) callback_("unreachable", {{"why", *news + "; retrying"}}, printable(*news) + "; retrying");
   }
   void note_status(const WaitStatus& status) {
     if (!is_known(status)) return note_failure({Outcome::kUnreachable, {}, status.servers});
     const std::string trouble = report_.cover(status.servers, now());
-    tell_("waiting", json_of(status, trouble), text_of(status, trouble));
+    callback_("waiting", json_of(status, trouble), text_of(status, trouble));
   }
 
  private:
   client::WaitReport report_;
-  const TellWait tell_;
+  const ReportWait callback_;
 };
 
 }  // namespace
 
-void report_waits(LockOptions& options, TellWait tell) {
-  const auto teller = std::make_shared<WaitTeller>(std::move(tell));
-  options.on_attempt_failed = [teller](const Result& result) { teller->note_failure(result); };
-  options.on_waiting = [teller](const WaitStatus& status) { teller->note_status(status); };
+void report_waits(LockOptions& options, ReportWait callback) {
+  const auto reporter = std::make_shared<WaitReporter>(std::move(callback));
+  options.on_attempt_failed = [reporter](const Result& result) { reporter->note_failure(result); };
+  options.on_waiting = [reporter](const WaitStatus& status) { reporter->note_status(status); };
 }
 
 }  // namespace holdfast

@@ -11,10 +11,11 @@ namespace holdfast {
 
 // Gets one report. `event` is "waiting" or "unreachable". `facts` is for programs; `text` has the same
 // facts for people.
-using TellWait = std::function<void(const std::string& event, const Json& facts, const std::string& text)>;
+using ReportWait =
+    std::function<void(const std::string& event, const Json& facts, const std::string& text)>;
 
-// Sets the callbacks in `options` that report a wait. The client's thread calls `tell`, which must not
+// Sets the callbacks in `options` that report a wait. The client's thread calls `callback`, which must not
 // block.
-void report_waits(LockOptions& options, TellWait tell);
+void report_waits(LockOptions& options, ReportWait callback);
 
 }  // namespace holdfast

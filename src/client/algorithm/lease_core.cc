@@ -71,25 +71,25 @@ struct LeaseCore::Answers {
     if (!cause) cause = answer.cause;
   }
 
-  // Calls `ask` for n documents and returns its answers. An exception, and a verdict not in `sayable`,
+  // Calls `ask` for n documents and returns its answers. An exception, and a verdict not in `allowed`,
   // count as kFailed.
   template <class Ask>
-  static Answers of(size_t n, std::initializer_list<Verdict> sayable, const Ask& ask) {
-    Answers told;
+  static Answers of(size_t n, std::initializer_list<Verdict> allowed, const Ask& ask) {
+    Answers result;
     try {
-      told.answers = ask();
-      if (told.answers.size() != n) throw std::runtime_error("it has not answered for each document");
+      result.answers = ask();
+      if (result.answers.size() != n) throw std::runtime_error("it has not answered for each document");
     } catch (...) {
-      told.threw = true;
-      told.cause = std::current_exception();
-      told.answers.assign(n, {Verdict::kFailed, 0, told.cause});
+      result.threw = true;
+      result.cause = std::current_exception();
+      result.answers.assign(n, {Verdict::kFailed, 0, result.cause});
     }
-    for (LeaseStore::Answer& answer : told.answers) {
-      if (answer.verdict == Verdict::kFailed) told.fail(answer, "it has not said why");
-      if (std::ranges::find(sayable, answer.verdict) == sayable.end())
-        told.fail(answer, "it has answered what does not fit the call");
+    for (LeaseStore::Answer& answer : result.answers) {
+      if (answer.verdict == Verdict::kFailed) result.fail(answer, "it has not said why");
+      if (std::ranges::find(allowed, answer.verdict) == allowed.end())
+        result.fail(answer, "it has answered what does not fit the call");
     }
-    return told;
+    return result;
   }
 };
 
@@ -159,34 +159,34 @@ void LeaseCore::end_as(Lease::State state) {
 
 void LeaseCore::grant() {
   const TimeMs from = backend_.clock();
-  Answers told = Answers::of(documents_.size(),
-                             {Verdict::kDone, Verdict::kExists, Verdict::kSkipped, Verdict::kFailed},
-                             [&] { return backend_.store->insert(id_, documents_, ttl_); });
-  for (LeaseStore::Answer& answer : told.answers) {
+  Answers result = Answers::of(documents_.size(),
+                               {Verdict::kDone, Verdict::kExists, Verdict::kSkipped, Verdict::kFailed},
+                               [&] { return backend_.store->insert(id_, documents_, ttl_); });
+  for (LeaseStore::Answer& answer : result.answers) {
     if (answer.verdict == Verdict::kDone && answer.etag == 0)
-      told.fail(answer, "it has put a document without an etag");
+      result.fail(answer, "it has put a document without an etag");
   }
-  for (size_t i = 0; i < documents_.size(); ++i) documents_[i].etag = told.answers[i].etag;
-  if (told.cause || told.has(Verdict::kExists) || told.has(Verdict::kSkipped)) refuse_grant(told);
+  for (size_t i = 0; i < documents_.size(); ++i) documents_[i].etag = result.answers[i].etag;
+  if (result.cause || result.has(Verdict::kExists) || result.has(Verdict::kSkipped)) refuse_grant(result);
   valid_until_ = client::end_of_validity(from, {ttl_.count()});
   if (state_now() == Lease::State::kExpired)
     throw Expired("the store's answer took longer than the ttl", roll_back(documents_));
 }
 
 // Removes the documents that the store may have inserted, then throws Collision or StoreError.
-void LeaseCore::refuse_grant(const Answers& told) {
+void LeaseCore::refuse_grant(const Answers& result) {
   std::vector<Document> put;
   std::vector<std::string> colliding;
   for (size_t i = 0; i < documents_.size(); ++i) {
-    const Verdict verdict = told.answers[i].verdict;
+    const Verdict verdict = result.answers[i].verdict;
     if (verdict == Verdict::kDone || verdict == Verdict::kFailed) put.push_back(documents_[i]);
     if (verdict == Verdict::kFailed) put.back().etag = 0;
     if (verdict == Verdict::kExists) colliding.push_back(documents_[i].key);
   }
   const std::exception_ptr left = put.empty() ? nullptr : roll_back(put);
-  if (told.cause || colliding.empty()) {
+  if (result.cause || colliding.empty()) {
     throw store_error(
-        told.cause ? told.cause : fault_of_store("it has skipped documents though no key collides"),
+        result.cause ? result.cause : fault_of_store("it has skipped documents though no key collides"),
         left ? "what it may have put could not be removed, and goes when its ttl is over"
              : "nothing is leased");
   }
@@ -198,34 +198,34 @@ void LeaseCore::refuse_grant(const Answers& told) {
 // Touches all documents in the store and takes over their new etags. Returns the answers.
 LeaseCore::Answers LeaseCore::touch(std::optional<milliseconds> ttl) {
   const std::vector<Document> documents = this->documents();
-  Answers told = Answers::of(documents.size(),
-                             {Verdict::kDone, Verdict::kMissing, Verdict::kChanged, Verdict::kFailed,
-                              Verdict::kConfirmed, Verdict::kCancelled, Verdict::kForgotten},
-                             [&] { return backend_.store->touch(id_, documents, ttl); });
+  Answers result = Answers::of(documents.size(),
+                               {Verdict::kDone, Verdict::kMissing, Verdict::kChanged, Verdict::kFailed,
+                                Verdict::kConfirmed, Verdict::kCancelled, Verdict::kForgotten},
+                               [&] { return backend_.store->touch(id_, documents, ttl); });
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < documents_.size(); ++i) {
-    const LeaseStore::Answer& answer = told.answers[i];
+    const LeaseStore::Answer& answer = result.answers[i];
     if (answer.verdict == Verdict::kDone && answer.etag != 0) documents_[i].etag = answer.etag;
   }
-  return told;
+  return result;
 }
 
 // Throws if a document is lost, or another client has ended the lease. `by_us`: an earlier confirm() of
 // this object may have confirmed it.
-void LeaseCore::judge(const Answers& told, bool by_us) {
+void LeaseCore::judge(const Answers& result, bool by_us) {
   std::vector<Document> left;
   for (size_t i = 0; i < documents_.size(); ++i) {
-    const Verdict verdict = told.answers[i].verdict;
+    const Verdict verdict = result.answers[i].verdict;
     if (verdict != Verdict::kMissing && verdict != Verdict::kChanged && verdict != Verdict::kForgotten)
       left.push_back(documents_[i]);
   }
-  if (told.has(Verdict::kMissing) || told.has(Verdict::kChanged) || told.has(Verdict::kForgotten))
+  if (result.has(Verdict::kMissing) || result.has(Verdict::kChanged) || result.has(Verdict::kForgotten))
     expire(left, kLost);
-  if (told.has(Verdict::kCancelled)) {
+  if (result.has(Verdict::kCancelled)) {
     end_as(Lease::State::kCancelled);
     throw Cancelled("the lease was cancelled by somebody else", nullptr);
   }
-  if (told.has(Verdict::kConfirmed) && !by_us) {
+  if (result.has(Verdict::kConfirmed) && !by_us) {
     end_as(Lease::State::kConfirmed);
     throw Confirmed("the lease was confirmed by somebody else", nullptr);
   }
@@ -248,9 +248,9 @@ void LeaseCore::forbid_end(std::unique_lock<std::mutex>& lock) {
   const Lease::State state = state_now();
   forbid_ended(state);
   if (state == Lease::State::kExpired) {
-    const bool was_told = state_ == Lease::State::kExpired;
+    const bool was_reported = state_ == Lease::State::kExpired;
     lock.unlock();
-    expire(was_told ? std::vector<Document>{} : documents_, kLate);
+    expire(was_reported ? std::vector<Document>{} : documents_, kLate);
   }
   if (cancel_asked_) throw Cancelled("the lease is being cancelled, which is in doubt", nullptr);
 }
@@ -264,12 +264,12 @@ std::vector<uint64_t> LeaseCore::confirm() {
   doubt_of_confirm_ = true;
   lock.unlock();
   const bool again = std::exchange(confirm_asked_, true);
-  const Answers told = touch(std::nullopt);
-  if (again && told.has(Verdict::kForgotten))
+  const Answers result = touch(std::nullopt);
+  if (again && result.has(Verdict::kForgotten))
     throw store_error(fault_of_store("it has forgotten the lease"),
                       "whether it was confirmed is not known");
-  judge(told, again);
-  if (told.cause) throw store_error(told.cause, "whether the lease is confirmed is in doubt");
+  judge(result, again);
+  if (result.cause) throw store_error(result.cause, "whether the lease is confirmed is in doubt");
   end_as(Lease::State::kConfirmed);
   std::vector<uint64_t> etags;
   for (const Document& document : documents_) etags.push_back(document.etag);
@@ -289,9 +289,9 @@ void LeaseCore::renew(std::optional<milliseconds> ttl) {
   const TimeMs until = client::end_of_validity(backend_.clock(), {wanted.count()});
   valid_until_ = std::min(valid_until_, until);  // the store may have a shorter TTL already
   lock.unlock();
-  const Answers told = touch(wanted);
-  judge(told, false);
-  if (told.cause) throw store_error(told.cause, "the lease may not be renewed");
+  const Answers result = touch(wanted);
+  judge(result, false);
+  if (result.cause) throw store_error(result.cause, "the lease may not be renewed");
   lock.lock();
   // state() may have reported kExpired meanwhile: the lease must not become valid again.
   if (state_now() == Lease::State::kExpired) {
@@ -313,20 +313,21 @@ void LeaseCore::cancel() {
   doubt_of_confirm_ = confirm_asked_;
   lock.unlock();
   const bool again = std::exchange(cancel_asked_, true);
-  const Answers told = remove(documents_);
-  if (told.has(Verdict::kConfirmed)) {
+  const Answers result = remove(documents_);
+  if (result.has(Verdict::kConfirmed)) {
     end_as(Lease::State::kConfirmed);
     throw Confirmed("the lease was confirmed before", nullptr);
   }
-  if (told.cause) {
-    throw store_error(told.cause, confirm_asked_ ? "whether the lease is confirmed or cancelled is in doubt"
-                                                 : "what is left goes when its ttl is over");
+  if (result.cause) {
+    throw store_error(result.cause, confirm_asked_
+                                        ? "whether the lease is confirmed or cancelled is in doubt"
+                                        : "what is left goes when its ttl is over");
   }
-  if (confirm_asked_ && told.has(Verdict::kForgotten))
+  if (confirm_asked_ && result.has(Verdict::kForgotten))
     throw store_error(fault_of_store("it has forgotten the lease"),
                       "whether it was confirmed is not known");
   end_as(late ? Lease::State::kExpired : Lease::State::kCancelled);
-  if (!again && !late && told.has(Verdict::kCancelled))
+  if (!again && !late && result.has(Verdict::kCancelled))
     throw Cancelled("the lease was cancelled by somebody else", nullptr);
 }
 
@@ -342,15 +343,15 @@ LeaseCore::Answers LeaseCore::remove(const std::vector<Document>& documents) {
                         Verdict::kConfirmed, Verdict::kCancelled, Verdict::kForgotten},
                        [&] { return backend_.store->remove(id_, some); });
   };
-  Answers told = ask(documents);
-  if (!told.threw || documents.size() == 1 || backend_.server) return told;
-  told = {};
+  Answers result = ask(documents);
+  if (!result.threw || documents.size() == 1 || backend_.server) return result;
+  result = {};
   for (const Document& document : documents) {
     const Answers one = ask({document});
-    told.answers.push_back(one.answers.front());
-    if (!told.cause) told.cause = one.cause;
+    result.answers.push_back(one.answers.front());
+    if (!result.cause) result.cause = one.cause;
   }
-  return told;
+  return result;
 }
 
 // Cancels the lease on a server without waiting, or removes the documents from another store. Returns the

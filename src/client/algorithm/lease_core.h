@@ -56,14 +56,14 @@ class LeaseCore {
   void forbid_after_fork() const;
   void forbid_to_wait() const;
   void grant();
-  [[noreturn]] void refuse_grant(const Answers& told);
+  [[noreturn]] void refuse_grant(const Answers& result);
   // The caller holds mutex_:
   Lease::State state_now() const;
   // The caller holds mutex_ and turn_:
   void forbid_end(std::unique_lock<std::mutex>& lock);
   // The caller holds turn_, but not mutex_:
   Answers touch(std::optional<milliseconds> ttl);
-  void judge(const Answers& told, bool by_us);
+  void judge(const Answers& result, bool by_us);
   void end_as(Lease::State state);
   [[noreturn]] void expire(const std::vector<Document>& left, const char* why);
   Answers remove(const std::vector<Document>& documents);

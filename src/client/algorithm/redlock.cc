@@ -13,7 +13,7 @@ namespace {
 
 // Whether a retry cannot help, for example because the server knows no LOCK or requires a password. A
 // server that is only busy or recovering answers with another code.
-bool is_hopeless(const std::string& error) {
+bool is_permanent(const std::string& error) {
   if (error.find("too many waiters") != std::string::npos) return false;
   for (const char* code : {"ERR ", "NOAUTH", "NOPERM", "WRONGPASS", "WRONGTYPE", "UNBLOCKED"}) {
     if (error.starts_with(code)) return true;
@@ -88,7 +88,7 @@ void Redlock::judge_locks(TimeMs now) {
     same = std::max(same, equal);
     largest = std::max(largest, s.token);
     if (equal < config_.quorum) continue;
-    if (gives_way()) return fail_attempt(now);
+    if (must_join_queue()) return fail_attempt(now);
     token_ = s.token;
     return hold(now);
   }
@@ -125,7 +125,7 @@ void Redlock::judge_fencing(TimeMs now) {
   begin_fencing(largest, now);
 }
 
-Result Redlock::told(Outcome outcome) const {
+Result Redlock::result_for(Outcome outcome) const {
   Result result{outcome, words_of(outcome), {}};
   for (const ServerState& s : servers_) result.servers.push_back(s.report);
   for (const ServerReport& report : result.servers) {
@@ -140,7 +140,7 @@ void Redlock::hold(TimeMs now) {
   held_since_ = now;
   end_wait();
   forget_rounds();
-  result_ = told(Outcome::kOk);
+  result_ = result_for(Outcome::kOk);
 }
 
 void Redlock::finish(Outcome outcome) {
@@ -148,7 +148,7 @@ void Redlock::finish(Outcome outcome) {
   end_wait();
   forget_rounds();
   for (Request& r : requests_) r.deadline = kNever;
-  result_ = told(outcome);
+  result_ = result_for(outcome);
 }
 
 Outcome Redlock::why_failed(TimeMs now) const {
@@ -173,7 +173,7 @@ std::optional<size_t> Redlock::queue_server() const {
   });
   if (there == servers_.end()) return std::nullopt;
   const size_t first = static_cast<size_t>(there - servers_.begin());
-  if (first != led_in_vain_) return first;
+  if (first != contradicted_server_) return first;
   const auto held =
       std::find_if(there + 1, servers_.end(), [](const ServerState& s) { return s.lock == Vote::kNo; });
   return held == servers_.end() ? first : static_cast<size_t>(held - servers_.begin());
@@ -193,7 +193,7 @@ bool Redlock::awaits_queue_server(TimeMs now) {
 }
 
 // Returns whether a new client that may wait must join the queue, so that it does not overtake its waiters.
-bool Redlock::gives_way() const {
+bool Redlock::must_join_queue() const {
   return config_.wait && config_.queues && config_.servers > 1 && wait_id_ == 0 &&
          servers_[0].lock == Vote::kNo;
 }
@@ -206,21 +206,21 @@ bool Redlock::deadlocked() const {
 
 // Ends a failed attempt or a failed wait in a queue, and chooses the next step.
 void Redlock::fail_attempt(TimeMs now) {
-  const auto hopeless =
+  const auto permanent =
       static_cast<size_t>(std::count_if(servers_.begin(), servers_.end(), [](const auto& s) {
-        return s.lock == Vote::kRefused && is_hopeless(s.report.text);
+        return s.lock == Vote::kRefused && is_permanent(s.report.text);
       }));
   const Outcome why = why_failed(now);
-  const bool looked_around = wait_id_ != 0 && !leads_;
+  const bool tried_others = wait_id_ != 0 && !leads_;
   const bool led = leads_;
-  if (led && why == Outcome::kBusy) led_in_vain_ = wait_server_;
-  if (acquiring()) give_back();
+  if (led && why == Outcome::kBusy) contradicted_server_ = wait_server_;
+  if (acquiring()) release_attempt();
   if (deadlocked()) return finish(Outcome::kDeadlock);
-  if (hopeless > config_.servers - config_.quorum) return finish(Outcome::kRefused);
-  result_ = told(why);
+  if (permanent > config_.servers - config_.quorum) return finish(Outcome::kRefused);
+  result_ = result_for(why);
   if (!config_.wait) return finish(why);
   if (is_due(wait_until_, now)) return finish_wait();
-  if (looked_around) return await_turn(now);
+  if (tried_others) return await_turn(now);
   end_wait();
   const std::optional<size_t> queue = queue_server();
   const bool queues = config_.queues && queue && why == Outcome::kBusy && (!led || config_.servers == 1);
@@ -255,7 +255,7 @@ void Redlock::finish_wait() {
 }
 
 void Redlock::lose() {
-  give_back();
+  release_attempt();
   finish(Outcome::kExpired);
 }
 
@@ -310,7 +310,7 @@ void Redlock::release(TimeMs now, DurationMs at_least) {
     begin_round(Verb::kRenew, {"RENEW", key_, owner_, std::to_string(ttl.count)}, now);
     return;
   }
-  if (acquiring()) give_back();
+  if (acquiring()) release_attempt();
   finish(Outcome::kCancelled);
 }
 
@@ -344,7 +344,7 @@ void Redlock::on_time(TimeMs now, uint64_t clock_us) {
 
 // Handles one request whose deadline has passed as lost. Returns false if there is none. A LOCK stays in
 // requests_, because its grant may come later.
-bool Redlock::lose_one(TimeMs now) {
+bool Redlock::time_out_one(TimeMs now) {
   const auto at = std::find_if(requests_.begin(), requests_.end(),
                                [now](const Request& r) { return is_due(r.deadline, now); });
   if (at == requests_.end()) return false;
@@ -357,11 +357,11 @@ bool Redlock::lose_one(TimeMs now) {
 }
 
 void Redlock::do_due(TimeMs now) {
-  while (lose_one(now)) {
+  while (time_out_one(now)) {
   }
   judge(now);
   if (state_ == State::kLocking && is_due(repeat_at_, now)) return repeat_locks(now);
-  if (state_ == State::kQueueing && is_due(look_at_, now)) return look_around(now);
+  if (state_ == State::kQueueing && is_due(look_at_, now)) return try_other_servers(now);
   if (state_ != State::kPausing) return;
   if (is_due(wait_until_, now)) return finish_wait();
   if (!is_due(pause_until_, now)) return;

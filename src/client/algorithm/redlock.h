@@ -196,11 +196,11 @@ class Redlock {
   void begin_attempt(const std::string& owner, TimeMs now, std::optional<size_t> without = std::nullopt);
   void begin_queueing(size_t server, TimeMs now);
   void await_turn(TimeMs now);
-  void look_around(TimeMs now);
+  void try_other_servers(TimeMs now);
   void repeat_locks(TimeMs now);
   std::optional<size_t> queue_server() const;
   bool awaits_queue_server(TimeMs now);
-  bool gives_way() const;
+  bool must_join_queue() const;
   void judge_locks(TimeMs now);
   void miss(TimeMs now);
   void begin_fencing(uint64_t token, TimeMs now);
@@ -211,7 +211,7 @@ class Redlock {
   DurationMs next_pause();
   Outcome why_failed(TimeMs now) const;
   bool deadlocked() const;
-  void give_back();
+  void release_attempt();
   void lose();
   void finish(Outcome outcome);
   void finish_wait();
@@ -236,7 +236,7 @@ class Redlock {
   Vote note(const Request& request, const Reply& reply);
   void judge(TimeMs now);
   void do_due(TimeMs now);
-  bool lose_one(TimeMs now);
+  bool time_out_one(TimeMs now);
 
   void begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now);
   void ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline);
@@ -247,7 +247,7 @@ class Redlock {
   void forget_rounds();
   bool acquiring() const { return state_ == State::kLocking || state_ == State::kFencing; }
   size_t count(Vote ServerState::*which, Vote vote) const;
-  Result told(Outcome outcome) const;
+  Result result_for(Outcome outcome) const;
   std::string fresh_owner();
   int64_t some_of(DurationMs most) const;
   uint64_t hint() const;
@@ -284,7 +284,8 @@ class Redlock {
   uint64_t last_id_ = 0;
   uint64_t wait_id_ = 0;  // the id of the send that waits or has its SESSION grant; 0: none
   size_t wait_server_ = 0;
-  std::optional<size_t> led_in_vain_;  // this server granted the wait, but other servers have a holder
+  // This server granted the wait, but other servers have a holder.
+  std::optional<size_t> contradicted_server_;
   std::string wait_owner_;
   bool leads_ = false;  // the wait was granted: the present attempt uses its owner
   int repeats_ = 0;     // how often the attempt may still repeat LOCK on servers that refused it

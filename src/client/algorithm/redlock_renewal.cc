@@ -81,7 +81,7 @@ size_t Redlock::count_without() const {
 
 void Redlock::end_renewal(Outcome outcome) {
   renewing_ = false;
-  renewal_ = told(outcome);
+  renewal_ = result_for(outcome);
   if (outcome == Outcome::kBusy) renewal_->message = "too few servers have the hold; see what each said";
 }
 

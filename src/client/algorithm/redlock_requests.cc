@@ -19,7 +19,7 @@ constexpr int64_t kPatience = 10;
 // How often LOCK is repeated on servers where the previous holder is not released yet.
 constexpr int kRepeats = 5;
 
-const char* const kSenseless = "an answer that makes no sense";
+const char* const kBadAnswer = "an answer that makes no sense";
 
 }  // namespace
 
@@ -110,7 +110,7 @@ void Redlock::await_turn(TimeMs now) {
 
 // Asks whether the other servers grant the lock although the wait in the queue goes on: the queue's server
 // may hang, or have a hold that no other server has.
-void Redlock::look_around(TimeMs now) { begin_attempt(fresh_owner(), now, wait_server_); }
+void Redlock::try_other_servers(TimeMs now) { begin_attempt(fresh_owner(), now, wait_server_); }
 
 // Repeats LOCK on the servers that said no: the previous holder may not be released on all of them yet.
 void Redlock::repeat_locks(TimeMs now) {
@@ -170,7 +170,7 @@ void Redlock::unlock(size_t server, const std::string& owner) {
 // Releases the attempt on all servers. Only LOCKs stay in requests_, because a late grant must be released.
 // A single server that said no has no hold to release. With several servers UNLOCK also goes to those that
 // said no, because the transport may have sent a LOCK twice.
-void Redlock::give_back() {
+void Redlock::release_attempt() {
   forget_rounds();
   for (Request& r : requests_) r.deadline = kNever;
   if (config_.servers == 1 && (servers_[0].lock == Vote::kNo || servers_[0].lock == Vote::kRefused)) return;
@@ -210,7 +210,7 @@ Redlock::Vote Redlock::note(const Request& request, const Reply& reply) {
     case Reply::Kind::kText:
       break;
   }
-  report = {"", Outcome::kRefused, 0, kSenseless};
+  report = {"", Outcome::kRefused, 0, kBadAnswer};
   return Vote::kRefused;
 }
 
@@ -262,7 +262,7 @@ void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now
   assert(request.id == wait_id_ && !leads_);
   const Vote vote = note(request, reply);
   if (vote == Vote::kYes) {
-    if (acquiring()) give_back();
+    if (acquiring()) release_attempt();
     leads_ = true;
     repeats_ = kRepeats;
     return begin_attempt(wait_owner_, now);
@@ -282,7 +282,7 @@ void Redlock::answer_fence(const Request& request, const Reply& reply) {
   }
   server.token = static_cast<uint64_t>(reply.number);
   if (server.token < fence_) {  // the server did not raise the token as requested
-    server.report = {"", Outcome::kRefused, 0, kSenseless};
+    server.report = {"", Outcome::kRefused, 0, kBadAnswer};
     server.lock = server.round = Vote::kRefused;
     return;
   }

@@ -10,12 +10,12 @@ namespace holdfast::client {
 
 namespace {
 
-bool is_away(const ServerReport& report) { return report.outcome == Outcome::kUnreachable; }
+bool is_unreachable(const ServerReport& report) { return report.outcome == Outcome::kUnreachable; }
 bool is_trouble(const ServerReport& report) {
-  return !report.text.empty() && (is_away(report) || report.outcome == Outcome::kRefused);
+  return !report.text.empty() && (is_unreachable(report) || report.outcome == Outcome::kRefused);
 }
 bool is_open(const ServerReport& report) {
-  return is_away(report) && (report.text == kNotAsked || report.text == kNoAnswerYet);
+  return is_unreachable(report) && (report.text == kNotAsked || report.text == kNoAnswerYet);
 }
 
 // Returns the key by which reports count as equal. The different reasons of a silent server count as one:
@@ -24,7 +24,7 @@ std::string kind_of(const std::vector<ServerReport>& servers) {
   std::string all;
   for (const ServerReport& report : servers) {
     if (!is_trouble(report)) continue;
-    const bool silent = is_away(report) &&
+    const bool silent = is_unreachable(report) &&
                         (report.text.starts_with("no answer") || report.text.starts_with("no connection"));
     all += report.server + ' ' + (silent ? "silent" : report.text) + '\n';
   }
@@ -38,7 +38,8 @@ std::string trouble_of(const std::vector<ServerReport>& servers) {
   for (const ServerReport& report : servers) {
     if (!is_trouble(report) || report.text == kNotAsked) continue;
     if (!all.empty()) all += "; ";
-    all += (is_away(report) ? "cannot reach " : "") + report.server + ": " + with_advice(report.text);
+    all +=
+        (is_unreachable(report) ? "cannot reach " : "") + report.server + ": " + with_advice(report.text);
   }
   return all;
 }

@@ -122,28 +122,28 @@ Result HoldCore::unlock(milliseconds at_least) {
   return ask([this, at_least](const Answer& answer) {
     if (phase_ == Phase::kOver || was_lost_ || left_) {
       answer->set_value(over());
-      return give_back();
+      return release();
     }
     releases_.push_back(answer);
-    give_back({at_least.count()});
+    release({at_least.count()});
   });
 }
 
 void HoldCore::detach() {
   detached_ = true;
   locked_ = false;
-  client_->post([self = shared_from_this()] { self->give_back(); });
+  client_->post([self = shared_from_this()] { self->release(); });
 }
 
 void HoldCore::leave() {
   client_->forbid_after_fork();
   locked_ = false;
-  client_->post([self = shared_from_this()] { self->go_without(); });
+  client_->post([self = shared_from_this()] { self->stop_without_release(); });
 }
 
 // leave() on the loop's thread. Does not end the requests at once: servers beyond the quorum should still
 // grant the lock, so that it survives the failure of some servers.
-void HoldCore::go_without() {
+void HoldCore::stop_without_release() {
   if (phase_ != Phase::kHolding) return;
   phase_ = Phase::kEnding;
   left_ = true;
@@ -173,10 +173,10 @@ void HoldCore::refuse() {
 
 void HoldCore::cancel() {
   cancelled_ = true;
-  give_back();
+  release();
 }
 
-void HoldCore::give_back(DurationMs at_least) {
+void HoldCore::release(DurationMs at_least) {
   if (free_at_ != kNever) {
     free_lost();
     return drive();
@@ -211,7 +211,7 @@ void HoldCore::drive() {
 void HoldCore::send(const client::Send& send) {
   ++under_way_;
   const auto done = [self = shared_from_this(), id = send.id](const client::Reply& reply) {
-    self->hear(id, reply);
+    self->receive(id, reply);
   };
   if (!send.waits) return link(send.server).send(send.argv, server_timeout_, done);
   queued_owner_ = send.argv[2];  // LOCK key owner
@@ -226,7 +226,7 @@ void HoldCore::end_wait(uint64_t id) {
   waits_.erase(wait);
 }
 
-void HoldCore::hear(uint64_t id, const client::Reply& reply) {
+void HoldCore::receive(uint64_t id, const client::Reply& reply) {
   --under_way_;
   if (const auto wait = waits_.find(id); wait != waits_.end()) wait->second.answered = true;
   machine_.on_reply(id, reply, Loop::now(), Loop::clock_us());
@@ -345,8 +345,8 @@ void HoldCore::record_renewal() {
 void HoldCore::notify_renewal(const Result& result) {
   if (failing_ == !result.ok()) return;
   failing_ = !result.ok();
-  const auto& tell = failing_ ? options_.on_renewal_failed : options_.on_renewal_restored;
-  if (tell && !detached_) tell(result);
+  const auto& callback = failing_ ? options_.on_renewal_failed : options_.on_renewal_restored;
+  if (callback && !detached_) callback(result);
 }
 
 // Handles a confirmed round in which later answers show that too many servers are without the hold.

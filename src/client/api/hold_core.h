@@ -66,7 +66,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void drive();
   void send(const client::Send& send);
   void end_wait(uint64_t id);
-  void hear(uint64_t id, const client::Reply& reply);
+  void receive(uint64_t id, const client::Reply& reply);
   void observe();
   void record_waiting();
   void begin_inquiry();
@@ -88,8 +88,8 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void watch();
   void unwatch();
   void on_event(const std::string& message);
-  void give_back(DurationMs at_least = {0});
-  void go_without();
+  void release(DurationMs at_least = {0});
+  void stop_without_release();
   Result named(Result result) const;
   Result ask(const std::function<void(Answer)>& work);
 

@@ -36,17 +36,17 @@ std::optional<Verdict> outcome_in(const Value& value) {
 
 // Cancels a lease and retries while answers are lost. Its own requests and its timer keep it alive, on the
 // loop's thread.
-class TakingBack : public std::enable_shared_from_this<TakingBack> {
+class LeaseCancellation : public std::enable_shared_from_this<LeaseCancellation> {
  public:
-  TakingBack(std::shared_ptr<ClientCore> client, std::string lease, TimeMs until)
+  LeaseCancellation(std::shared_ptr<ClientCore> client, std::string lease, TimeMs until)
       : client_(std::move(client)), argv_{"LEASE", "CANCEL", std::move(lease)}, until_(until) {}
 
   void ask() {
-    client_->ask(0, argv_, [self = shared_from_this()](const Value& value) { self->hear(value); });
+    client_->ask(0, argv_, [self = shared_from_this()](const Value& value) { self->receive(value); });
   }
 
  private:
-  void hear(const Value& value) {
+  void receive(const Value& value) {
     const TimeMs now = Loop::now();
     if (value.kind != Value::Kind::kLost || client_->is_closing() || is_due(until_, now)) return;
     client_->begin_work();
@@ -86,8 +86,8 @@ Value ServerLeases::ask(std::vector<std::string> argv) const {
 }
 
 void ServerLeases::refuse(const Value& value) const {
-  const bool said = value.kind == Value::Kind::kError || value.kind == Value::Kind::kLost;
-  const std::string text = said ? value.text : "an answer of an unknown form";
+  const bool has_text = value.kind == Value::Kind::kError || value.kind == Value::Kind::kLost;
+  const std::string text = has_text ? value.text : "an answer of an unknown form";
   throw std::runtime_error(client_->place().names().front() + ": " + text);
 }
 
@@ -117,22 +117,23 @@ std::vector<Answer> ServerLeases::touch(const std::string& lease, const std::vec
   if (ttl) argv.push_back(std::to_string(ttl->count()));
   const Value value = ask(std::move(argv));
   if (value.kind == Value::Kind::kInteger) return all(documents.size(), Verdict::kDone);
-  const auto fate = outcome_in(value);
-  if (!fate) refuse(value);
-  return all(documents.size(), *fate);
+  const auto outcome = outcome_in(value);
+  if (!outcome) refuse(value);
+  return all(documents.size(), *outcome);
 }
 
 std::vector<Answer> ServerLeases::remove(const std::string& lease, const std::vector<Document>& documents) {
   const Value value = ask({"LEASE", "CANCEL", lease});
   if (value.kind == Value::Kind::kStatus) return all(documents.size(), Verdict::kDone);
-  const auto fate = outcome_in(value);
-  if (!fate) refuse(value);
-  return all(documents.size(), *fate);
+  const auto outcome = outcome_in(value);
+  if (!outcome) refuse(value);
+  return all(documents.size(), *outcome);
 }
 
 void ServerLeases::cancel_later(const std::string& lease, milliseconds at_most) {
   const TimeMs until = Loop::now() + DurationMs{at_most.count()};
-  client_->post([taking = std::make_shared<TakingBack>(client_, lease, until)] { taking->ask(); });
+  client_->post(
+      [cancellation = std::make_shared<LeaseCancellation>(client_, lease, until)] { cancellation->ask(); });
 }
 
 }  // namespace holdfast

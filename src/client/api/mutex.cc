@@ -13,7 +13,7 @@ std::string text_of(const Result& result) {
 
 // Releases the hold and waits for the answer, so that the next lock() in this program finds it free. A
 // guard that is destroyed in a child of fork() has nothing to release, and its destructor must not throw.
-void give_back(Hold& hold) {
+void release(Hold& hold) {
   try {
     hold.unlock();
   } catch (const std::logic_error&) {
@@ -65,14 +65,14 @@ void Mutex::unlock() {
   std::unique_lock lock(mutex_);
   auto mine = holds_.extract(std::this_thread::get_id());
   lock.unlock();
-  if (!mine.empty()) give_back(mine.mapped());
+  if (!mine.empty()) release(mine.mapped());
 }
 
 void Mutex::unlock_shared() {
   std::unique_lock lock(mutex_);
   auto mine = shared_.extract(std::this_thread::get_id());
   lock.unlock();
-  if (!mine.empty()) give_back(mine.mapped());
+  if (!mine.empty()) release(mine.mapped());
 }
 
 const Hold& Mutex::mine() const {

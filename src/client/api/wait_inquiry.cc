@@ -45,12 +45,12 @@ ServerReport report_of(std::string server, const Value& value) {
 }  // namespace
 
 WaitInquiry::WaitInquiry(ClientCore& client, std::string key, std::vector<size_t> servers,
-                         std::function<std::string()> owner, Told told)
+                         std::function<std::string()> owner, OnStatus on_status)
     : client_(client),
       key_(std::move(key)),
       servers_(std::move(servers)),
       owner_(std::move(owner)),
-      report_(std::move(told)),
+      report_(std::move(on_status)),
       seen_(servers_.size()),
       timer_(client.loop(), [this] { on_time(); }) {
   begin();
@@ -69,7 +69,7 @@ void WaitInquiry::on_time() {
   if (open_ == 0) return ask_all();
   const bool any =
       std::ranges::any_of(seen_, [](const Seen& s) { return s.report.outcome == Outcome::kOk; });
-  if (any || std::exchange(late_, true)) return tell();
+  if (any || std::exchange(late_, true)) return report();
   timer_.set(Loop::now() + kMorePatience);
 }
 
@@ -84,21 +84,21 @@ void WaitInquiry::ask_all() {
     seen_[i].info = {Kind::kNull, 0, {}, {}};
     seen_[i].connections.clear();
     seen_[i].report = report_of(client_.place().servers[servers_[i]].text(), {Kind::kLost, 0, kSilent, {}});
-    ask(i, {"LOCKS", "INFO", key_}, &WaitInquiry::hear_info);
+    ask(i, {"LOCKS", "INFO", key_}, &WaitInquiry::receive_info);
   }
 }
 
 void WaitInquiry::ask(size_t i, const std::vector<std::string>& argv,
-                      void (WaitInquiry::*hear)(size_t, Value)) {
+                      void (WaitInquiry::*receive)(size_t, Value)) {
   client_.link(servers_[i])
       .ask(argv, client_.place().server_timeout,
-           [life = weak_from_this(), round = round_, i, hear](const Value& value) {
+           [life = weak_from_this(), round = round_, i, receive](const Value& value) {
              const auto self = life.lock();
-             if (self && round == self->round_) (self.get()->*hear)(i, value);
+             if (self && round == self->round_) (self.get()->*receive)(i, value);
            });
 }
 
-void WaitInquiry::hear_info(size_t i, Value value) {
+void WaitInquiry::receive_info(size_t i, Value value) {
   Seen& seen = seen_[i];
   seen.report = report_of(seen.report.server, value);
   if (seen.report.outcome == Outcome::kOk) seen.info = std::move(value);
@@ -109,10 +109,10 @@ void WaitInquiry::hear_info(size_t i, Value value) {
       argv.push_back(std::to_string(id.integer));
   }
   if (argv.size() == 3 || seen.hides_connections) return note_answered();
-  ask(i, argv, &WaitInquiry::hear_connections);
+  ask(i, argv, &WaitInquiry::receive_connections);
 }
 
-void WaitInquiry::hear_connections(size_t i, Value value) {
+void WaitInquiry::receive_connections(size_t i, Value value) {
   Seen& seen = seen_[i];
   seen.hides_connections = value.kind == Kind::kError;  // a right is missing, so do not ask again
   const std::string text = value.kind == Kind::kBulk ? std::move(value.text) : std::string();
@@ -126,10 +126,10 @@ void WaitInquiry::hear_connections(size_t i, Value value) {
 }
 
 void WaitInquiry::note_answered() {
-  if (--open_ == 0) tell();
+  if (--open_ == 0) report();
 }
 
-void WaitInquiry::tell() {
+void WaitInquiry::report() {
   ++round_;  // ignore later answers to this round
   open_ = 0;
   first_ = false;

@@ -19,11 +19,11 @@ class ClientCore;
 
 class WaitInquiry : public std::enable_shared_from_this<WaitInquiry> {
  public:
-  using Told = std::function<void(const WaitStatus&)>;
-  // `owner()` returns the owner of the queued request; `told` gets each status. `client`, and the objects
-  // that both functions use, must outlive this object.
+  using OnStatus = std::function<void(const WaitStatus&)>;
+  // `owner()` returns the owner of the queued request; `on_status` gets each status. `client`, and the
+  // objects that both functions use, must outlive this object.
   WaitInquiry(ClientCore& client, std::string key, std::vector<size_t> servers,
-              std::function<std::string()> owner, Told told);
+              std::function<std::string()> owner, OnStatus on_status);
 
   // A server has queued the request. If the last inquiry reached no server, the next one starts soon.
   void record_queue();
@@ -41,18 +41,18 @@ class WaitInquiry : public std::enable_shared_from_this<WaitInquiry> {
   void on_time();
   void ask_all();
   void ask(size_t i, const std::vector<std::string>& argv,
-           void (WaitInquiry::*hear)(size_t, client::Value));
-  void hear_info(size_t i, client::Value value);
-  void hear_connections(size_t i, client::Value value);
+           void (WaitInquiry::*receive)(size_t, client::Value));
+  void receive_info(size_t i, client::Value value);
+  void receive_connections(size_t i, client::Value value);
   void note_answered();
-  void tell();
+  void report();
   WaitStatus status() const;
 
   ClientCore& client_;
   const std::string key_;
   const std::vector<size_t> servers_;
   const std::function<std::string()> owner_;
-  const Told report_;
+  const OnStatus report_;
   std::vector<Seen> seen_;
   uint64_t round_ = 0;    // answers of other rounds are ignored
   size_t open_ = 0;       // servers that have not answered; 0: no round is in progress

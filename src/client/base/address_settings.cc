@@ -39,55 +39,56 @@ void settle_login(ClientConfig& place, const Login& login, std::string_view text
 }
 
 // The TLS settings that are not part of TlsSettings.
-struct TlsWish {
+struct TlsChoice {
   bool all = false;  // all servers use TLS
   std::string name;
   std::string given;  // a setting that has no effect without TLS
 };
 
 // Reads a TLS setting. Returns false for any other setting.
-bool read_tls_setting(ClientConfig& place, TlsWish& wish, std::string_view text, std::string_view setting) {
+bool read_tls_setting(ClientConfig& place, TlsChoice& choice, std::string_view text,
+                      std::string_view setting) {
   std::string_view value = setting;
   const std::string name(next_part(value, '='));
   const std::array<std::pair<std::string_view, std::string*>, 5> texts{{{"cacert", &place.tls.ca_file},
                                                                         {"cacertdir", &place.tls.ca_dir},
                                                                         {"cert", &place.tls.cert_file},
                                                                         {"key", &place.tls.key_file},
-                                                                        {"sni", &wish.name}}};
+                                                                        {"sni", &choice.name}}};
   if (name == "tls") {
     if (value != "yes") refuse(text, "tls must be tls=yes; leave it out for no TLS");
-    return wish.all = true;
+    return choice.all = true;
   }
   if (name == "insecure") {
     if (!value.empty() && value != "yes")
       refuse(text, "insecure takes no value; leave it out to verify certificates");
     place.tls.verify = TlsVerify::kNone;
-    wish.given = name;
+    choice.given = name;
     return true;
   }
   for (const auto& [known, into] : texts) {
     if (name != known) continue;
     if (value.empty()) refuse(text, name + " needs " + (name == "sni" ? "a name" : "a file") + " after =");
     *into = decoded(text, value);
-    wish.given = name;
+    choice.given = name;
     return true;
   }
   return false;
 }
 
-void settle_tls(ClientConfig& place, const TlsWish& wish, std::string_view text) {
+void settle_tls(ClientConfig& place, const TlsChoice& choice, std::string_view text) {
   bool any = false;
   const auto settle = [&](Address& address) {
-    address.tls = address.tls || wish.all;
-    if (address.tls) address.tls_name = wish.name;
+    address.tls = address.tls || choice.all;
+    if (address.tls) address.tls_name = choice.name;
     any = any || address.tls;
   };
   for (Address& address : place.servers) {
     settle(address);
     for (Address& other : address.others) settle(other);
   }
-  if (!any && !wish.given.empty()) {
-    refuse(text, wish.given +
+  if (!any && !choice.given.empty()) {
+    refuse(text, choice.given +
                      " needs TLS, which no server here uses: write holdfasts://, rediss:// or "
                      "rediss-cluster://, or tls=yes for all");
   }
@@ -248,7 +249,7 @@ bool log_in(ClientConfig& place, const Login& login) {
 
 void read_settings(ClientConfig& place, std::string_view text, std::string_view settings) {
   Numbers numbers;
-  TlsWish tls;
+  TlsChoice tls;
   Login login;
   while (!settings.empty()) {
     const std::string_view setting = next_part(settings, '&');

@@ -18,8 +18,8 @@ std::vector<std::string> login_of(const Address& address) {
 
 Value answer_of(const Value& value) {
   const std::string_view why = value.text;
-  if (value.kind != Value::Kind::kLost || !why.starts_with(kNotLetIn)) return value;
-  return {Value::Kind::kError, 0, std::string(why.substr(std::string_view(kNotLetIn).size())), {}};
+  if (value.kind != Value::Kind::kLost || !why.starts_with(kAuthPrefix)) return value;
+  return {Value::Kind::kError, 0, std::string(why.substr(std::string_view(kAuthPrefix).size())), {}};
 }
 
 AuthConnection::AuthConnection(Loop& loop, const Address& address, ConnectionUser& user)
@@ -29,7 +29,7 @@ AuthConnection::AuthConnection(Loop& loop, const Address& address, ConnectionUse
 
 void AuthConnection::answered(Value value) {
   if (open_) return user_.answered(std::move(value));
-  if (value.kind == Value::Kind::kError) return user_.broke(kNotLetIn + value.text);
+  if (value.kind == Value::Kind::kError) return user_.broke(kAuthPrefix + value.text);
   open_ = true;
   user_.opened();
 }

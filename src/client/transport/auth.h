@@ -10,7 +10,7 @@
 namespace holdfast::client {
 
 // The start of the text of broke() if the server rejects the login; the server's error follows it.
-inline constexpr const char* kNotLetIn = "AUTH: ";
+inline constexpr const char* kAuthPrefix = "AUTH: ";
 
 // Returns the answer for a request whose connection broke. A rejected login becomes the server's error,
 // because a retry gets the same answer; any other value stays as it is.

@@ -13,7 +13,7 @@ EmbeddedConnection::EmbeddedConnection(Loop& loop, const std::string& name, Conn
       engine_(EmbeddedEngine::use(name)),
       mailbox_(std::make_shared<Mailbox>(Mailbox{loop, this, {}, false, true})),
       id_(engine_->open(mailbox_)) {
-  loop.post([mailbox = mailbox_] { hear(mailbox); });
+  loop.post([mailbox = mailbox_] { receive(mailbox); });
 }
 
 EmbeddedConnection::~EmbeddedConnection() {
@@ -22,7 +22,7 @@ EmbeddedConnection::~EmbeddedConnection() {
 }
 
 // Each call of user_ may destroy the connection.
-void EmbeddedConnection::hear(const std::shared_ptr<Mailbox>& mailbox) {
+void EmbeddedConnection::receive(const std::shared_ptr<Mailbox>& mailbox) {
   EmbeddedConnection* self = mailbox->owner;
   if (self == nullptr) return;
   const EmbeddedEngine::Post post = self->engine_->collect(*mailbox);

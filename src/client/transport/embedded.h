@@ -20,7 +20,7 @@ class EmbeddedConnection final : public Connection {
   void send(const std::vector<std::string>& argv) override { engine_->send(id_, argv); }
 
   // Reads the mailbox and passes its replies on. On the loop's thread.
-  static void hear(const std::shared_ptr<Mailbox>& mailbox);
+  static void receive(const std::shared_ptr<Mailbox>& mailbox);
 
  private:
   std::vector<Value> read(const std::string& replies);

@@ -194,7 +194,7 @@ void EmbeddedEngine::deliver(const Port& port) {
     effects_.closes.push_back(port.id);
   }
   if (std::exchange(mailbox.awaited, true)) return;
-  mailbox.loop.post([box = port.mailbox] { EmbeddedConnection::hear(box); });
+  mailbox.loop.post([box = port.mailbox] { EmbeddedConnection::receive(box); });
 }
 
 void EmbeddedEngine::end(const Port& port, const Now& now) {

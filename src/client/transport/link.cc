@@ -27,7 +27,7 @@ class WaitingCall final : public ConnectionUser {
   void opened() override { connection_->send(argv_); }
   void answered(Value value) override {
     if (!done_) return broke("a reply that nobody asked for");
-    tell(reply_of(value));
+    deliver(reply_of(value));
   }
   // forget() destroys this object, so the function moves all that it needs out of it first.
   void broke(std::string why) override {
@@ -37,7 +37,7 @@ class WaitingCall final : public ConnectionUser {
     forget();
     if (done) done(lost);
   }
-  void tell(const Reply& reply) {
+  void deliver(const Reply& reply) {
     const Link::Done done = std::exchange(done_, nullptr);
     if (done) done(reply);
   }
@@ -89,14 +89,15 @@ void ServerLink::end(Wait wait) {
   core_->waits.erase(wait);
 }
 
-Link::Watch ServerLink::watch(const std::string& channel, std::function<void(const std::string&)> told) {
+Link::Watch ServerLink::watch(const std::string& channel,
+                              std::function<void(const std::string&)> on_message) {
   assert(core_->loop.on_thread());
-  return core_->watcher.watch(channel, std::move(told));
+  return core_->watcher.watch(channel, std::move(on_message));
 }
 
-Link::Watch ServerLink::watch_pattern(const std::string& pattern, ToldOf told) {
+Link::Watch ServerLink::watch_pattern(const std::string& pattern, OnPatternMessage on_message) {
   assert(core_->loop.on_thread());
-  return core_->watcher.watch_pattern(pattern, std::move(told));
+  return core_->watcher.watch_pattern(pattern, std::move(on_message));
 }
 
 void ServerLink::unwatch(Watch watch) {
@@ -104,8 +105,8 @@ void ServerLink::unwatch(Watch watch) {
   core_->watcher.unwatch(watch);
 }
 
-void ServerLink::on_watch_loss(std::function<void(const std::string& why)> told) {
-  core_->watcher.on_loss(std::move(told));
+void ServerLink::on_watch_loss(std::function<void(const std::string& why)> callback) {
+  core_->watcher.on_loss(std::move(callback));
 }
 
 }  // namespace holdfast::client

@@ -98,10 +98,10 @@ void RedisNodes::send(const CallPtr& call, Node& node, bool asking) {
   const DurationMs left{std::max<int64_t>((call->deadline - Loop::now()).count, 1)};
   Pipeline& pipeline = node.pipeline_of(*call);
   if (asking) pipeline.ask({"ASKING"}, left, [](const Value&) {});
-  pipeline.ask(call->argv, left, [this, call, &node](const Value& value) { hear(call, node, value); });
+  pipeline.ask(call->argv, left, [this, call, &node](const Value& value) { receive(call, node, value); });
 }
 
-void RedisNodes::hear(const CallPtr& call, Node& node, const Value& value) {
+void RedisNodes::receive(const CallPtr& call, Node& node, const Value& value) {
   if (value.kind == Kind::kLost && address_.cluster) {
     if (!call->slot) home_ = (home_ + 1) % known_.size();
     refresh();

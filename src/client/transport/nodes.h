@@ -74,7 +74,7 @@ class RedisNodes {
   Node* node_in(const std::string& redirection, const Node& from);
   void route(const CallPtr& call);
   void send(const CallPtr& call, Node& node, bool asking = false);
-  void hear(const CallPtr& call, Node& node, const Value& value);
+  void receive(const CallPtr& call, Node& node, const Value& value);
   bool follow(const CallPtr& call, Node& node, const std::string& error);
   void park(const CallPtr& call, TimeMs at);
   void refresh();

@@ -116,11 +116,11 @@ void RedisCore::confirm(const CallPtr& call, const Value& grant, RedisNodes::Spo
                 ? "only " + std::to_string(value.integer) + " of " + std::to_string(address_.acks) +
                       " replicas acknowledged the grant within " + std::to_string(within_ms) + " ms"
                 : "whether replicas have the grant is not known: " + value.text;
-        give_back(call, why, done);
+        undo_grant(call, why, done);
       });
 }
 
-void RedisCore::give_back(const CallPtr& call, const std::string& why, const Link::Answered& done) {
+void RedisCore::undo_grant(const CallPtr& call, const std::string& why, const Link::Answered& done) {
   begin_pending();
   if (call->script == "lease_grant") leases_.erase(call->argv[0]);
   run(std::make_shared<const ScriptCall>(undo(*call)), kOwnTimeout,
@@ -214,18 +214,19 @@ Link::Wait RedisLink::wait(const std::vector<std::string>& argv, const Done& don
 
 void RedisLink::end(Wait wait) { core_->end(wait); }
 
-Link::Watch RedisLink::watch(const std::string& channel, std::function<void(const std::string&)> told) {
-  return core_->watcher().watch(channel, std::move(told));
+Link::Watch RedisLink::watch(const std::string& channel,
+                             std::function<void(const std::string&)> on_message) {
+  return core_->watcher().watch(channel, std::move(on_message));
 }
 
-Link::Watch RedisLink::watch_pattern(const std::string& pattern, ToldOf told) {
-  return core_->watcher().watch_pattern(pattern, std::move(told));
+Link::Watch RedisLink::watch_pattern(const std::string& pattern, OnPatternMessage on_message) {
+  return core_->watcher().watch_pattern(pattern, std::move(on_message));
 }
 
 void RedisLink::unwatch(Watch watch) { core_->watcher().unwatch(watch); }
 
-void RedisLink::on_watch_loss(std::function<void(const std::string& why)> told) {
-  core_->watcher().on_loss(std::move(told));
+void RedisLink::on_watch_loss(std::function<void(const std::string& why)> callback) {
+  core_->watcher().on_loss(std::move(callback));
 }
 
 }  // namespace holdfast::client

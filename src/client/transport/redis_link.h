@@ -30,10 +30,10 @@ class RedisLink final : public Link {
   void ask(const std::vector<std::string>& argv, DurationMs timeout, Answered done) override;
   Wait wait(const std::vector<std::string>& argv, const Done& done) override;
   void end(Wait wait) override;
-  Watch watch(const std::string& channel, std::function<void(const std::string&)> told) override;
-  Watch watch_pattern(const std::string& pattern, ToldOf told) override;
+  Watch watch(const std::string& channel, std::function<void(const std::string&)> on_message) override;
+  Watch watch_pattern(const std::string& pattern, OnPatternMessage on_message) override;
   void unwatch(Watch watch) override;
-  void on_watch_loss(std::function<void(const std::string& why)> told) override;
+  void on_watch_loss(std::function<void(const std::string& why)> callback) override;
 
  private:
   std::shared_ptr<RedisCore> core_;

@@ -30,7 +30,7 @@ inline DurationMs left_until(TimeMs deadline) {
 }
 
 // A LOCK that waits: it subscribes first, then makes an attempt, then sleeps until an event comes or a hold
-// ends. Waits of this link for the same key and mode form a line. Only the first of the line makes an
+// ends. Waits of this link for the same key and mode form a queue. Only the first of the queue makes an
 // attempt after that, because Redis admits or refuses all of them alike.
 class RedisWait {
  public:
@@ -43,23 +43,23 @@ class RedisWait {
   // A LOCK of the same owner was sent: the hold belongs to the sender now.
   void take_over() { granted_ = false; }
   const std::string& owner() const { return lock_.owner; }
-  // The key and the mode. Redis admits or refuses waits with the same wish alike.
-  using Wish = std::pair<std::string, Argv>;
-  const Wish& wish() const { return wish_; }
-  // This wait is now the first of its line: makes an attempt.
+  // The key and the mode. Redis admits or rejects waits with the same queue key alike.
+  using QueueKey = std::pair<std::string, Argv>;
+  const QueueKey& queue_key() const { return queue_key_; }
+  // This wait is now the first of its queue: makes an attempt.
   void lead();
 
  private:
   void on_event(const std::string& message);
   void try_once();
-  void hear(const Value& value);
+  void receive(const Value& value);
   void on_time();
   void sleep(int64_t left_ms);
   void answer(const Reply& reply);
 
   RedisCore& core_;
   const WaitingLock lock_;
-  const Wish wish_;
+  const QueueKey queue_key_;
   Link::Done done_;  // null after the answer
   const TimeMs until_;
   TimeMs look_at_;          // when a hold ends; before the first event: timeout of the subscription
@@ -91,11 +91,11 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   void unlock(const std::string& key, const std::string& owner);
   void record_granted(RedisWait& wait) { granted_[wait.owner()] = &wait; }
   void forget_granted(const RedisWait& wait) { granted_.erase(wait.owner()); }
-  void join_line(RedisWait& wait) { lines_[wait.wish()].push_back(&wait); }
-  bool is_first(const RedisWait& wait) const { return lines_.at(wait.wish()).front() == &wait; }
-  // Removes the wait from its line; if it was the first, the next one becomes the first. If the server is
-  // `lost`, every wait of the line makes an attempt of its own.
-  void leave_line(RedisWait& wait, bool lost);
+  void join_queue(RedisWait& wait) { queues_[wait.queue_key()].push_back(&wait); }
+  bool is_first(const RedisWait& wait) const { return queues_.at(wait.queue_key()).front() == &wait; }
+  // Removes the wait from its queue; if it was the first, the next one becomes the first. If the server is
+  // `lost`, every wait of the queue makes an attempt of its own.
+  void leave_queue(RedisWait& wait, bool lost);
 
  private:
   using CallPtr = std::shared_ptr<const ScriptCall>;
@@ -104,7 +104,7 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   void run_asked(const CallPtr& call, DurationMs timeout, Link::Answered done);
   void confirm(const CallPtr& call, const Value& grant, RedisNodes::Spot spot, TimeMs deadline,
                const Link::Answered& done);
-  void give_back(const CallPtr& call, const std::string& why, const Link::Answered& done);
+  void undo_grant(const CallPtr& call, const std::string& why, const Link::Answered& done);
   struct Listing;
   using ListingPtr = std::shared_ptr<Listing>;
   void list(const Translation& what, DurationMs timeout, Link::Answered done);
@@ -120,8 +120,8 @@ class RedisCore : public std::enable_shared_from_this<RedisCore> {
   const Address address_;
   RedisNodes nodes_;
   std::unique_ptr<Watcher> watcher_;
-  std::map<RedisWait::Wish, std::list<RedisWait*>> lines_;  // no line is empty
-  std::map<std::string, RedisWait*> granted_;               // granted waits, by owner
+  std::map<RedisWait::QueueKey, std::list<RedisWait*>> queues_;  // no queue is empty
+  std::map<std::string, RedisWait*> granted_;                    // granted waits, by owner
   std::map<Link::Wait, std::unique_ptr<RedisWait>> waits_;
   Link::Wait last_wait_ = 0;
   std::map<std::string, Argv> leases_;  // by id: the KEYS of the leases granted here

@@ -1,5 +1,5 @@
 // Waiting on Redis. There is no polling: each attempt has a cause. The causes are an event of the key, the
-// end of a hold, the beginning of the subscription, and the end of the wait that was first in the line.
+// end of a hold, the beginning of the subscription, and the end of the wait that was first in the queue.
 #include <algorithm>
 #include <utility>
 
@@ -12,12 +12,12 @@ namespace holdfast::client {
 RedisWait::RedisWait(RedisCore& core, WaitingLock lock, Link::Done done)
     : core_(core),
       lock_(std::move(lock)),
-      wish_(lock_.key, lock_.mode),
+      queue_key_(lock_.key, lock_.mode),
       done_(std::move(done)),
       until_(lock_.wait.count == 0 ? kNever : saturating_add(Loop::now(), lock_.wait)),
       look_at_(Loop::now() + kSilence),
       timer_(core.loop(), [this] { on_time(); }) {
-  core_.join_line(*this);
+  core_.join_queue(*this);
   watch_ = core_.watcher().watch("__lock__:" + lock_.key,
                                  [this](const std::string& message) { on_event(message); });
   timer_.set(std::min(until_, look_at_));
@@ -26,7 +26,7 @@ RedisWait::RedisWait(RedisCore& core, WaitingLock lock, Link::Done done)
 // If an attempt is under way, its callback releases a grant.
 RedisWait::~RedisWait() {
   if (watch_ != 0) core_.watcher().unwatch(watch_);
-  if (done_ != nullptr) core_.leave_line(*this, false);
+  if (done_ != nullptr) core_.leave_queue(*this, false);
   core_.forget_granted(*this);
   if (granted_) core_.unlock(lock_.key, lock_.owner);
 }
@@ -65,11 +65,11 @@ void RedisWait::try_once() {
     // If the answer was lost, the lock may be held.
     const bool may_hold = value.kind == Value::Kind::kArray || value.kind == Value::Kind::kLost;
     if (may_hold && (!alive || value.kind == Value::Kind::kLost)) core->unlock(key, owner);
-    if (alive) hear(value);
+    if (alive) receive(value);
   });
 }
 
-void RedisWait::hear(const Value& value) {
+void RedisWait::receive(const Value& value) {
   trying_ = false;
   const Reply reply = reply_of(value);
   if (reply.kind == Reply::Kind::kGrant) {
@@ -100,22 +100,22 @@ void RedisWait::answer(const Reply& reply) {
   timer_.set(kNever);
   core_.watcher().unwatch(std::exchange(watch_, 0));
   const Link::Done done = std::exchange(done_, nullptr);
-  core_.leave_line(*this, reply.kind == Reply::Kind::kLost);
+  core_.leave_queue(*this, reply.kind == Reply::Kind::kLost);
   done(reply);
 }
 
-void RedisCore::leave_line(RedisWait& wait, bool lost) {
-  const auto line = lines_.find(wait.wish());
-  const bool was_first = line->second.front() == &wait;
-  line->second.remove(&wait);
-  if (line->second.empty()) {
-    lines_.erase(line);
+void RedisCore::leave_queue(RedisWait& wait, bool lost) {
+  const auto queue = queues_.find(wait.queue_key());
+  const bool was_first = queue->second.front() == &wait;
+  queue->second.remove(&wait);
+  if (queue->second.empty()) {
+    queues_.erase(queue);
   } else if (closed_) {
     // All waits end, so no other wait becomes the first.
   } else if (lost) {
-    for (RedisWait* other : line->second) other->lead();
+    for (RedisWait* other : queue->second) other->lead();
   } else if (was_first) {
-    line->second.front()->lead();
+    queue->second.front()->lead();
   }
 }
 

@@ -90,19 +90,19 @@ class Link {
   virtual Wait wait(const std::vector<std::string>& argv, const Done& done) = 0;
   virtual void end(Wait wait) = 0;
 
-  // Subscribes to a channel. Calls `told(message)` for each message, and `told("")` whenever the
-  // subscription becomes active: at the beginning, and again after the connection was lost, because
-  // messages may have been missed. After unwatch(), `told` is not called.
+  // Subscribes to a channel. Calls `on_message(message)` for each message, and `on_message("")` whenever
+  // the subscription becomes active: at the beginning, and again after the connection was lost, because
+  // messages may have been missed. After unwatch(), `on_message` is not called.
   using Watch = uint64_t;
-  virtual Watch watch(const std::string& channel, std::function<void(const std::string&)> told) = 0;
-  // The same for all channels that match a pattern of PSUBSCRIBE: `told(channel, message)`, and
-  // `told(pattern, "")`.
-  using ToldOf = std::function<void(const std::string& channel, const std::string& message)>;
-  virtual Watch watch_pattern(const std::string& pattern, ToldOf told) = 0;
+  virtual Watch watch(const std::string& channel, std::function<void(const std::string&)> on_message) = 0;
+  // The same for all channels that match a pattern of PSUBSCRIBE: `on_message(channel, message)`, and
+  // `on_message(pattern, "")`.
+  using OnPatternMessage = std::function<void(const std::string& channel, const std::string& message)>;
+  virtual Watch watch_pattern(const std::string& pattern, OnPatternMessage on_message) = 0;
   virtual void unwatch(Watch watch) = 0;
-  // From now on calls `told(why)` whenever the connection of the watches breaks or fails to open; the link
-  // retries. A later call replaces `told`.
-  virtual void on_watch_loss(std::function<void(const std::string& why)> told) = 0;
+  // From now on calls `callback(why)` whenever the connection of the watches breaks or fails to open; the
+  // link retries. A later call replaces `callback`.
+  virtual void on_watch_loss(std::function<void(const std::string& why)> callback) = 0;
 };
 
 // Returns a new link for the kind of server that `address` names.

@@ -30,19 +30,21 @@ Watcher::Watcher(Loop& loop, Where where, DurationMs quiet, DurationMs no_answer
         on_time();
       }) {}
 
-Link::Watch Watcher::watch(const std::string& channel, Told told) {
+Link::Watch Watcher::watch(const std::string& channel, OnMessage on_message) {
   return add({false, channel},
-             [told = std::move(told)](const std::string&, const std::string& message) { told(message); });
+             [on_message = std::move(on_message)](const std::string&, const std::string& message) {
+               on_message(message);
+             });
 }
 
-Link::Watch Watcher::watch_pattern(const std::string& pattern, Link::ToldOf told) {
-  return add({true, pattern}, std::move(told));
+Link::Watch Watcher::watch_pattern(const std::string& pattern, Link::OnPatternMessage on_message) {
+  return add({true, pattern}, std::move(on_message));
 }
 
-Link::Watch Watcher::add(Topic topic, Link::ToldOf told) {
+Link::Watch Watcher::add(Topic topic, Link::OnPatternMessage on_message) {
   const Link::Watch id = ++last_;
   Channel& channel = channels_[topic];
-  channel.subscribers[id] = {std::make_shared<const Link::ToldOf>(std::move(told)), false};
+  channel.subscribers[id] = {std::make_shared<const Link::OnPatternMessage>(std::move(on_message)), false};
   if (!connection_) {
     timer_.set(backoff_.until());
   } else if (connection_->is_open()) {
@@ -105,9 +107,9 @@ void Watcher::broke(std::string why) {
   }
   std::erase_if(channels_, [](const auto& entry) { return entry.second.subscribers.empty(); });
   timer_.set(backoff_.until());
-  const auto told = lost_;  // copies, because the callback may destroy this object
+  const auto callback = lost_;  // copies, because the callback may destroy this object
   const std::string reason = backoff_.why();
-  if (told) told(reason);
+  if (callback) callback(reason);
 }
 
 void Watcher::answered(Value value) {
@@ -120,11 +122,11 @@ void Watcher::answered(Value value) {
   if (what == "subscribe" || what == "psubscribe") return confirm(topic);
   const auto found = channels_.find(topic);
   if ((what != "message" && what != "pmessage") || found == channels_.end()) return;
-  std::vector<Link::Watch> whom;
+  std::vector<Link::Watch> receivers;
   for (const auto& [id, subscriber] : found->second.subscribers) {
-    if (subscriber.active) whom.push_back(id);
+    if (subscriber.active) receivers.push_back(id);
   }
-  tell(topic, whom, value.elements[topic.is_pattern ? 2 : 1].text, value.elements.back().text);
+  deliver(topic, receivers, value.elements[topic.is_pattern ? 2 : 1].text, value.elements.back().text);
 }
 
 void Watcher::confirm(const Topic& topic) {
@@ -139,17 +141,18 @@ void Watcher::confirm(const Topic& topic) {
   for (auto& [id, subscriber] : found->second.subscribers) {
     if (!std::exchange(subscriber.active, true)) fresh.push_back(id);
   }
-  tell(topic, fresh, topic.name, "");
+  deliver(topic, fresh, topic.name, "");
 }
 
 // Calls the subscribers. A callback may add and remove watches, or destroy this object.
-void Watcher::tell(const Topic& topic, const std::vector<Link::Watch>& whom, const std::string& channel,
-                   const std::string& message) {
+void Watcher::deliver(const Topic& topic, const std::vector<Link::Watch>& receivers,
+                      const std::string& channel, const std::string& message) {
   const std::weak_ptr<const bool> life = life_;
-  for (const Link::Watch id : whom) {
+  for (const Link::Watch id : receivers) {
     if (!names_.contains(id)) continue;
-    const std::shared_ptr<const Link::ToldOf> told = channels_[topic].subscribers[id].told;
-    (*told)(channel, message);
+    const std::shared_ptr<const Link::OnPatternMessage> on_message =
+        channels_[topic].subscribers[id].on_message;
+    (*on_message)(channel, message);
     if (life.expired()) return;
   }
 }

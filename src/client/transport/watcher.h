@@ -21,7 +21,7 @@ inline constexpr DurationMs kNoAnswer{5000};
 
 class Watcher final : public ConnectionUser {
  public:
-  using Told = std::function<void(const std::string&)>;
+  using OnMessage = std::function<void(const std::string&)>;
 
   // Returns the address to connect to; called for each connection.
   using Where = std::function<Address()>;
@@ -31,10 +31,10 @@ class Watcher final : public ConnectionUser {
       : Watcher(loop, Where([address] { return address; }), quiet, no_answer) {}
 
   // The functions of Link.
-  Link::Watch watch(const std::string& channel, Told told);
-  Link::Watch watch_pattern(const std::string& pattern, Link::ToldOf told);
+  Link::Watch watch(const std::string& channel, OnMessage on_message);
+  Link::Watch watch_pattern(const std::string& pattern, Link::OnPatternMessage on_message);
   void unwatch(Link::Watch watch);
-  void on_loss(std::function<void(const std::string& why)> told) { lost_ = std::move(told); }
+  void on_loss(std::function<void(const std::string& why)> callback) { lost_ = std::move(callback); }
 
  private:
   // The subject of a subscription: a channel, or a pattern of channels.
@@ -44,7 +44,8 @@ class Watcher final : public ConnectionUser {
     auto operator<=>(const Topic&) const = default;
   };
   struct Subscriber {
-    std::shared_ptr<const Link::ToldOf> told;  // shared, because it may remove itself while it runs
+    // Shared, because it may remove itself while it runs.
+    std::shared_ptr<const Link::OnPatternMessage> on_message;
     bool active = false;
   };
   // Removed when it has no subscribers and no outstanding confirmations.
@@ -58,11 +59,11 @@ class Watcher final : public ConnectionUser {
   void broke(std::string why) override;
 
   void on_time();
-  Link::Watch add(Topic topic, Link::ToldOf told);
+  Link::Watch add(Topic topic, Link::OnPatternMessage on_message);
   void subscribe(const Topic& topic, Channel& channel);
   void confirm(const Topic& topic);
-  void tell(const Topic& topic, const std::vector<Link::Watch>& whom, const std::string& channel,
-            const std::string& message);
+  void deliver(const Topic& topic, const std::vector<Link::Watch>& receivers, const std::string& channel,
+               const std::string& message);
 
   Loop& loop_;
   const Where where_;
