@@ -32,9 +32,9 @@ class DeferredFree {
     if (empty()) return;
     Buffer& last = buffers_.back();
     const size_t before = last.capacity();
-    const bool gone = last.release_some(std::max(kLeastStep, bytes_ / kPart));
+    const bool freed = last.release_some(std::max(kLeastStep, bytes_ / kPart));
     bytes_ -= before - last.capacity();
-    if (gone) buffers_.pop_back();
+    if (freed) buffers_.pop_back();
   }
 
  private:

@@ -35,8 +35,8 @@ std::string event_flags_text(uint32_t flags) {
   const bool all = (flags & kNotifyAll) == kNotifyAll;
   std::string text(all ? "A" : "");
   for (const Letter& l : kLetters) {
-    const bool told = all && (l.flags & (kNotifyAll | kNotifyNew)) != 0;
-    if (!told && (flags & l.flags) != 0) text += l.letter;
+    const bool covered = all && (l.flags & (kNotifyAll | kNotifyNew)) != 0;
+    if (!covered && (flags & l.flags) != 0) text += l.letter;
   }
   return text;
 }

@@ -34,7 +34,7 @@ struct Fiber::Impl {
 #endif
 
   void enter();
-  void leave(bool for_good);
+  void leave(bool final);
   void loop();
 };
 
@@ -50,15 +50,15 @@ void Fiber::Impl::enter() { other = std::move(other).resume(); }
 #endif
 
 // Switches from the fiber to the main stack; returns when the fiber is entered again.
-void Fiber::Impl::leave(bool for_good) {
+void Fiber::Impl::leave(bool final) {
 #if defined(HOLDFAST_ASAN)
   void* fake = nullptr;
-  __sanitizer_start_switch_fiber(for_good ? nullptr : &fake, stack, stack_bytes);
-  if (for_good) return;
+  __sanitizer_start_switch_fiber(final ? nullptr : &fake, stack, stack_bytes);
+  if (final) return;
   other = std::move(other).resume();
   __sanitizer_finish_switch_fiber(fake, &stack, &stack_bytes);
 #else
-  if (!for_good) other = std::move(other).resume();
+  if (!final) other = std::move(other).resume();
 #endif
 }
 

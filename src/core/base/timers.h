@@ -69,14 +69,14 @@ class Timers {
   size_t size() const { return order_.size(); }
 
  private:
-  struct Sooner {
+  struct EarlierDeadline {
     bool operator()(const Timer* a, const Timer* b) const {
       if (a->at_ != b->at_) return a->at_ < b->at_;
       if (a->kind_ != b->kind_) return a->kind_ < b->kind_;
       return a->serial_ < b->serial_;
     }
   };
-  absl::btree_set<Timer*, Sooner> order_;
+  absl::btree_set<Timer*, EarlierDeadline> order_;
   uint64_t last_serial_ = 0;
 };
 

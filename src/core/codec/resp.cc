@@ -187,7 +187,7 @@ Status RequestParser::parse(std::string_view bytes) {
 // result does not depend on how the bytes were split.
 Status RequestParser::find_line(std::string_view bytes, char end, std::string_view too_big,
                                 size_t& line_end) {
-  const size_t longest = position_ + std::min<uint64_t>(limits_.inline_bytes, guest_bulk_bytes_);
+  const size_t longest = position_ + std::min<uint64_t>(limits_.inline_bytes, preauth_bulk_bytes_);
   const std::string_view window = bytes.substr(0, longest + 1);
   line_end = window.find(end, std::max(scanned_, position_));
   if (line_end != std::string_view::npos) return Status::kRequest;
@@ -215,7 +215,7 @@ Status RequestParser::parse_count(std::string_view bytes) {
   if (cr + 2 > bytes.size()) return more(cr + 2);
   const std::optional<int64_t> count = parse_int(bytes.substr(1, cr - 1));
   if (!count || *count > limits_.arguments) return fail("invalid multibulk length");
-  if (*count > kGuestArguments && guest_bulk_bytes_ != UINT64_MAX) {
+  if (*count > kPreauthArguments && preauth_bulk_bytes_ != UINT64_MAX) {
     return fail("unauthenticated multibulk length");
   }
   if (*count <= 0) return finish(cr + 2);
@@ -255,7 +255,7 @@ inline void RequestParser::take_plain_arguments(std::string_view bytes) {
   const char* const end = bytes.data() + bytes.size();
   const char* p = bytes.data() + position_;
   uint32_t missing = missing_;
-  const uint64_t most_bytes = std::min(limits_.bulk_bytes, guest_bulk_bytes_);
+  const uint64_t most_bytes = std::min(limits_.bulk_bytes, preauth_bulk_bytes_);
   for (; missing > 0 && end - p > 5 && *p == '$'; --missing) {
     uint32_t size = 0;
     const char* const cr = plain_number(p + 1, end, size);
@@ -293,7 +293,7 @@ Status RequestParser::read_bulk_length(std::string_view bytes) {
   const std::optional<int64_t> size = parse_int(bytes.substr(position_ + 1, cr - position_ - 1));
   if (!size || *size < 0 || static_cast<uint64_t>(*size) > limits_.bulk_bytes)
     return fail("invalid bulk length");
-  if (static_cast<uint64_t>(*size) > guest_bulk_bytes_) return fail("unauthenticated bulk length");
+  if (static_cast<uint64_t>(*size) > preauth_bulk_bytes_) return fail("unauthenticated bulk length");
   length_ = static_cast<size_t>(*size);
   position_ = cr + 2;
   return Status::kRequest;

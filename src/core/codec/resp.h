@@ -25,11 +25,11 @@ class RequestParser {
   explicit RequestParser(const Limits& limits) : limits_(limits) {}
   explicit RequestParser(Limits&&) = delete;
 
-  // Sets whether the client is a guest: it has not authenticated, and may send only small requests,
-  // which suffice for a login. Larger announced sizes are rejected before memory is allocated for them.
-  void set_guest(bool guest) { guest_bulk_bytes_ = guest ? kGuestBulkBytes : UINT64_MAX; }
-  static constexpr uint64_t kGuestBulkBytes = 16384;
-  static constexpr int64_t kGuestArguments = 10;
+  // Sets whether the client must still authenticate. Until then it may send only small requests, which
+  // suffice for a login. Larger announced sizes are rejected before memory is allocated for them.
+  void set_preauth(bool preauth) { preauth_bulk_bytes_ = preauth ? kPreauthBulkBytes : UINT64_MAX; }
+  static constexpr uint64_t kPreauthBulkBytes = 16384;
+  static constexpr int64_t kPreauthArguments = 10;
 
   // Continues to parse `bytes`, which begin where the last request ended. The bytes of an earlier call for
   // this request must be the same, though they may have moved. No byte is read twice, except the tail of an
@@ -73,7 +73,7 @@ class RequestParser {
   Status fail(std::string_view why);
 
   const Limits& limits_;
-  uint64_t guest_bulk_bytes_ = UINT64_MAX;
+  uint64_t preauth_bulk_bytes_ = UINT64_MAX;
   std::vector<std::string_view> argv_;
   std::vector<Piece> parked_;  // the arguments that were complete when the last bytes ended
   std::string text_;           // the text that an inline command's arguments view

@@ -31,7 +31,7 @@ class Acl {
   AclUser& add(std::string_view name);
   bool remove(std::string_view name) { return users_.erase(std::string(name)) > 0; }
   // The user of a connection whose own user was removed: it has no permissions.
-  const AclUser& nobody() const { return nobody_; }
+  const AclUser& removed_user() const { return removed_user_; }
 
   // Replaces all users by those of a text with one line per user: "user name rules". If the text does not
   // name "default", that user has no restrictions and the password last set. Returns an empty string, or
@@ -57,7 +57,7 @@ class Acl {
 
   std::string password_rule_;  // of "default", as set by requirepass
   Users users_;
-  AclUser nobody_;
+  AclUser removed_user_;
 };
 
 enum class Denial : uint8_t { kNone, kCommand, kKey, kAuth, kChannel };

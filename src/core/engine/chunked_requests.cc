@@ -20,7 +20,7 @@ namespace holdfast {
 
 namespace {
 
-bool can_be_put_off(const Request& r) {
+bool can_be_deferred(const Request& r) {
   return r.may_block && !r.s().availability.loading && r.c.reply_mode == ReplyMode::kOn;
 }
 
@@ -28,7 +28,7 @@ bool can_be_put_off(const Request& r) {
 
 size_t defer_rest(Request& r) {
   constexpr size_t kEnd = 1 + kChunkNames;
-  if (r.argc() <= kEnd || !can_be_put_off(r)) return r.argc();
+  if (r.argc() <= kEnd || !can_be_deferred(r)) return r.argc();
   std::vector<std::string_view> argv;
   for (size_t at = kEnd; at < r.argc(); at += kChunkNames) {
     const auto names = r.argv.subspan(at, std::min(kChunkNames, r.argc() - at));
@@ -39,7 +39,7 @@ size_t defer_rest(Request& r) {
   return kEnd;
 }
 
-size_t chunk_size(const Request& r) { return can_be_put_off(r) ? kChunkNames : SIZE_MAX; }
+size_t chunk_size(const Request& r) { return can_be_deferred(r) ? kChunkNames : SIZE_MAX; }
 
 void defer_again(Request& r) {
   const std::string_view argv[] = {r.command.name};

@@ -144,7 +144,7 @@ void Engine::reject(ConnId conn, std::string_view why, Effects& fx) {
 
 void Engine::drop(ConnId conn, Now now, Effects& fx) {
   if (s_->task.fiber.under_way()) {
-    s_->task.gone.push_back(conn);
+    s_->task.disconnected.push_back(conn);
     return;
   }
   Context ctx{*s_, now, fx};
@@ -168,8 +168,8 @@ void Engine::resume_request(Now now, Effects& fx) {
   finish_request(ctx, c, answered);
   finish_journal(ctx);
   fx.wakes.push_back(conn);
-  const std::vector<ConnId> gone = std::exchange(s_->task.gone, {});
-  for (const ConnId id : gone) drop(id, now, fx);
+  const std::vector<ConnId> disconnected = std::exchange(s_->task.disconnected, {});
+  for (const ConnId id : disconnected) drop(id, now, fx);
 }
 
 void Engine::tick(Now now, Effects& fx, size_t budget) {
@@ -213,7 +213,7 @@ std::optional<TimeMs> Engine::next_deadline() const {
   return next;
 }
 
-void Engine::give_back(Buffer& buffer) { s_->deferred_free.take(buffer); }
+void Engine::free_later(Buffer& buffer) { s_->deferred_free.take(buffer); }
 void Engine::count_memory(Buffer& buffer) { buffer.count_in(&s_->memory.buffer_bytes); }
 
 Buffer& Engine::output(ConnId conn) {
@@ -230,9 +230,9 @@ bool Engine::awaits_push(ConnId conn) const {
 size_t Engine::output_limit(ConnId conn) const { return s_->conns.at(conn).out.limit(); }
 size_t Engine::input_limit(ConnId conn) const {
   const uint64_t limit = s_->config.limits.query_buffer_bytes;
-  return is_guest(conn) ? std::min<uint64_t>(limit, kGuestInputBytes) : limit;
+  return is_preauth(conn) ? std::min<uint64_t>(limit, kPreauthInputBytes) : limit;
 }
-bool Engine::is_guest(ConnId conn) const {
+bool Engine::is_preauth(ConnId conn) const {
   const Conn& c = s_->conns.at(conn);
   return c.checked && needs_auth(*s_, c);
 }

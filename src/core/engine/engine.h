@@ -61,7 +61,7 @@ class Engine {
   Buffer& output(ConnId conn);
 
   // Empties a buffer whose memory is not needed any more. The engine frees large memory in small steps.
-  void give_back(Buffer& buffer);
+  void free_later(Buffer& buffer);
   // Counts the memory of a buffer of the shell as used memory from now on. The engine must outlive the
   // buffer.
   void count_memory(Buffer& buffer);
@@ -79,8 +79,8 @@ class Engine {
   // further requests.
   bool closing(ConnId conn) const;
 
-  // Whether the connection still has to authenticate: see RequestParser::set_guest().
-  bool is_guest(ConnId conn) const;
+  // Whether the connection still has to authenticate: see RequestParser::set_preauth().
+  bool is_preauth(ConnId conn) const;
   // Whether connections need no authentication: "default" needs no password.
   bool allows_unauthenticated() const;
 
@@ -91,7 +91,7 @@ class Engine {
   // The largest number of unparsed input bytes of a connection.
   size_t input_limit(ConnId conn) const;
   // For a connection that has not yet authenticated: the largest request, and the largest read, in bytes.
-  static constexpr size_t kGuestInputBytes = size_t{256} << 10U;
+  static constexpr size_t kPreauthInputBytes = size_t{256} << 10U;
 
   // Records the buffered, unparsed input bytes of a connection. CLIENT LIST shows them, and they count as
   // used memory.

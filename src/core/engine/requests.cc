@@ -211,8 +211,8 @@ void obey_reply_mode(Conn& c, size_t answered) {
 // CLIENT CACHING applies only to the next command that is not CLIENT, or to the next transaction.
 void forget_caching(Conn& c) {
   if (c.tracking == nullptr || c.transaction != nullptr) return;
-  const bool said_so = c.last_command != nullptr && c.last_command->container() == "client";
-  if (!said_so) c.tracking->caching = false;
+  const bool is_client_command = c.last_command != nullptr && c.last_command->container() == "client";
+  if (!is_client_command) c.tracking->caching = false;
 }
 
 // Writes the pushes that arrived while the connection's own request ran: they follow its reply.
@@ -295,7 +295,7 @@ void finish_request(Context& ctx, Conn& c, size_t answered) {
     obey_reply_mode(c, answered);
   forget_caching(c);
   serve_ready_queues(ctx);
-  if (ctx.s.tracking.untold()) [[unlikely]] {
+  if (ctx.s.tracking.has_unsent()) [[unlikely]] {
     send_own_invalidations(ctx);
     broadcast_invalidations(ctx);
   }

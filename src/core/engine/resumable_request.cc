@@ -32,7 +32,7 @@ void move_into(std::vector<T>& to, std::vector<T>& from) {
 }
 
 // Moves the effects so far to the shell's, though the request may not have ended.
-void hand_over(ResumableRequest& task, Effects& fx) {
+void move_effects(ResumableRequest& task, Effects& fx) {
   move_into(fx.dirty, task.fx.dirty);
   move_into(fx.wakes, task.fx.wakes);
   move_into(fx.closes, task.fx.closes);
@@ -68,7 +68,7 @@ bool start_resumable_request(Context& ctx, Conn& c, const Command& command,
   task.argv = argv;
   task.out.set_limit(c.out.limit());
   const bool ended = task.fiber.start();
-  hand_over(task, ctx.fx);
+  move_effects(task, ctx.fx);
   if (ended) {
     answer(task, c);
     return true;
@@ -81,7 +81,7 @@ bool start_resumable_request(Context& ctx, Conn& c, const Command& command,
 bool resume_resumable_request(EngineState& s, Effects& fx) {
   ResumableRequest& task = s.task;
   const bool ended = task.fiber.resume();
-  hand_over(task, fx);
+  move_effects(task, fx);
   if (!ended) return false;
   Conn& c = s.conns.at(task.conn);
   c.in_script = false;

@@ -36,7 +36,7 @@ struct ResumableRequest {
   Request* request = nullptr;               // null if none runs
   std::vector<std::string> kept;            // copies of its arguments, once it is deferred
   std::vector<std::string_view> kept_argv;  // views of `kept`
-  std::vector<ConnId> gone;                 // connections that disconnected meanwhile, still in the table
+  std::vector<ConnId> disconnected;         // connections that disconnected meanwhile, still in the table
 };
 
 // Runs a request on the fiber. Returns true if it has ended; its reply is then in the output of `c`.

@@ -163,7 +163,7 @@ void apply_users(Context& ctx) {
   for (const auto& [name, user] : s.acl.users()) present.insert(user.get());
   s.conns.for_each([&](Conn& c) {
     const bool same = present.contains(c.user);
-    if (!same) c.user = &s.acl.nobody();
+    if (!same) c.user = &s.acl.removed_user();
     renew_check(s, c);
     if (c.closing || (same && may_keep_listening(c))) return;
     c.closing = true;

@@ -27,8 +27,8 @@ Conn* receiver_of(Context& ctx, Conn& c) {
   if (own.redirect == 0) return c.protocol >= 3 ? &c : nullptr;
   Conn* other = ctx.s.conns.find_serial(own.redirect);
   if (other != nullptr) {
-    const bool hears = other->protocol >= 3 || other->subscriptions() > 0;
-    return hears ? other : nullptr;
+    const bool can_receive = other->protocol >= 3 || other->subscriptions() > 0;
+    return can_receive ? other : nullptr;
   }
   own.redirect_broken = true;
   if (c.protocol < 3) return nullptr;
@@ -56,7 +56,7 @@ std::optional<Reply> open_invalidation(Context& ctx, Conn& c) {
   return push;
 }
 
-void tell_keys(Context& ctx, Conn& c, const std::vector<std::string_view>& keys) {
+void send_invalidation(Context& ctx, Conn& c, const std::vector<std::string_view>& keys) {
   auto push = open_invalidation(ctx, c);
   if (!push) return;
   push->array(keys.size());
@@ -77,7 +77,7 @@ void notify_readers(Context& ctx, decltype(Tracking::readers)::iterator it, bool
     if (id == ctx.actor && c->running) {
       ctx.s.tracking.own.push_back(node.key());
     } else {
-      tell_keys(ctx, *c, {node.key()});
+      send_invalidation(ctx, *c, {node.key()});
     }
   }
 }
@@ -125,7 +125,7 @@ void broadcast(Context& ctx, const Tracking::Prefix& prefix) {
     for (const auto& [key, changed_by] : prefix.changed) {
       if (!is_own(c, changed_by)) keys.push_back(key);
     }
-    if (!keys.empty()) tell_keys(ctx, c, keys);
+    if (!keys.empty()) send_invalidation(ctx, c, keys);
   }
 }
 
@@ -188,7 +188,7 @@ void send_own_invalidations(Context& ctx) {
   ctx.s.tracking.own.clear();
   Conn* c = ctx.s.conns.find(ctx.actor);
   if (c == nullptr || c->tracking == nullptr) return;
-  for (const std::string& key : own) tell_keys(ctx, *c, {key});
+  for (const std::string& key : own) send_invalidation(ctx, *c, {key});
 }
 
 void broadcast_invalidations(Context& ctx) {

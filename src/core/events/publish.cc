@@ -64,7 +64,7 @@ int64_t send_to(Context& ctx, const PubSub::Subscribers& subscribers,
 
 // Returns the first bytes of patterns that may match: in the order of the tree, each once. May contain an
 // empty string.
-std::vector<std::string_view> possible_beginnings(std::string_view channel) {
+std::vector<std::string_view> possible_prefixes(std::string_view channel) {
   std::vector<std::string_view> all = {"*", "?", "[", "\\", channel.substr(0, 1)};
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -90,7 +90,7 @@ int64_t publish(Context& ctx, std::string_view channel, std::string_view message
   if (all.patterns.empty()) return sent;
   const uint64_t part = kPublishSteps / all.patterns.size();
   GlobSteps steps{.allowed = std::max(part, kFewestSteps), .free = 0};
-  for (const std::string_view begin : possible_beginnings(channel)) {
+  for (const std::string_view begin : possible_prefixes(channel)) {
     for (auto it = all.patterns.lower_bound(begin);
          it != all.patterns.end() && std::string_view(it->first).substr(0, 1) == begin; ++it) {
       if (!glob_match(it->first, channel, steps)) continue;

@@ -23,8 +23,8 @@ bool is_local(const Conn& c) {
 }
 
 bool may_debug(const Request& r) {
-  const std::string& who = r.s().config.debug_command;
-  return who == "yes" || (who == "local" && is_local(r.c));
+  const std::string& allowed = r.s().config.debug_command;
+  return allowed == "yes" || (allowed == "local" && is_local(r.c));
 }
 
 // Reads a database number from argument `i`. Writes an error and returns nullopt if it is invalid.

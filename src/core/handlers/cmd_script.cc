@@ -45,8 +45,8 @@ void run_script(Request& r, const Script& script, std::string_view sha, size_t k
   }
   ScriptHost& host = r.s().scripts;
   // Such a script is rejected before it gets here, unless it was loaded after MULTI.
-  const bool picky = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;
-  if (picky && r.s().memory.over_limit) {
+  const bool checks_memory = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;
+  if (checks_memory && r.s().memory.over_limit) {
     return r.reply.error(
         "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'");
   }

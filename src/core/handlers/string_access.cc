@@ -56,7 +56,7 @@ bool check_string_size(Request& r, uint64_t size) {
 }
 
 bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f) {
-  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(ctx, db, *f));
+  return !f || (type_of(*f) == EntryType::kNone && admits_new_requests(ctx, db, *f));
 }
 
 void set_string(Request& r, const Key& key, Keyspace::Found& f, std::string_view value, TimeMs deadline) {

@@ -223,7 +223,7 @@ std::optional<Acquisition> acquire_fresh(Context& ctx, Conn& c, const LockReques
 
 }  // namespace
 
-bool open_to_newcomers(Context& ctx, DbIndex db, const Entry& e) {
+bool admits_new_requests(Context& ctx, DbIndex db, const Entry& e) {
   if (!e.has_queue) return true;
   const WaitQueue* q = ctx.s.queues.find(db, ctx.keys(db).key(key_of(e)));
   return q->waiters.empty() && !q->delayed(ctx.due);
@@ -242,7 +242,7 @@ Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
   // grant, so a lock-delay defers it.
   const auto held = held_capacity(*f, r.owner);
   const bool upgrade = held && r.capacity < *held;
-  const bool may_try = held ? !upgrade || !delayed(ctx, c.db, *f) : open_to_newcomers(ctx, c.db, *f);
+  const bool may_try = held ? !upgrade || !delayed(ctx, c.db, *f) : admits_new_requests(ctx, c.db, *f);
   if (may_try) {
     if (const auto token = admit(ctx, {c.db, f}, c.id, r)) return granted(*token);
   }

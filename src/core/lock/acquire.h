@@ -35,7 +35,7 @@ struct Acquisition {
 Acquisition acquire(Context& ctx, Conn& c, const LockRequest& request);
 // Whether only the present holders can keep a new request out: no lock-delay runs and the key has no
 // waiter.
-bool open_to_newcomers(Context& ctx, DbIndex db, const Entry& e);
+bool admits_new_requests(Context& ctx, DbIndex db, const Entry& e);
 
 // Grants a waiting request if the holders admit it. Returns its token, or nullopt. The key must have an
 // entry (a key with a queue always has one).

@@ -53,7 +53,7 @@ struct Ask {
 };
 
 // The holders of a key in the simulation. Contains gathered owners only.
-class PlayedHolders {
+class SimulatedHolders {
  public:
   void set(std::string_view owner, Capacity capacity) {
     remove(owner);
@@ -88,9 +88,9 @@ class PlayedHolders {
 };
 
 // A queue in the simulation: the requests before `plain` have been granted, or were moved to the upgrades.
-struct PlayedQueue {
+struct SimulatedQueue {
   const WaitQueue* queue = nullptr;
-  PlayedHolders holders;
+  SimulatedHolders holders;
   std::deque<Ask> upgrades;
   std::list<Waiter*>::const_iterator plain;
 };
@@ -98,7 +98,7 @@ struct PlayedQueue {
 class DeadlockSearch {
  public:
   DeadlockSearch(Context& ctx, const WaitQueue* asked, const Ask& ask, bool upgrade)
-      : t_(ctx),
+      : ctx_(ctx),
         asked_(asked),
         ask_(ask),
         upgrade_(upgrade),
@@ -108,13 +108,13 @@ class DeadlockSearch {
     gather(ask_.owner);
     for (size_t done = 0; done < gathered_.size() && !given_up(); ++done) gather_behind(gathered_[done]);
     if (gathered_.size() == 1 || given_up()) return false;
-    begin_play();
-    while (!moving_.empty() && !given_up() && !asker_goes_on_) {
-      PlayedQueue* next = moving_.back();
+    begin_simulation();
+    while (!moving_.empty() && !given_up() && !asker_released_) {
+      SimulatedQueue* next = moving_.back();
       moving_.pop_back();
       serve(*next);
     }
-    return !given_up() && !asker_goes_on_;
+    return !given_up() && !asker_released_;
   }
   bool given_up() const { return steps_ > most_steps_; }
   size_t steps() const { return steps_; }
@@ -134,7 +134,7 @@ class DeadlockSearch {
   // that it holds.
   void gather_behind(std::string_view owner) {
     size_t waits = 0;
-    for (const Waiter* w : t_.s.queues.of_owner(owner)) {
+    for (const Waiter* w : ctx_.s.queues.of_owner(owner)) {
       if (++steps_; given_up()) return;
       if (is_leaving(w)) continue;
       ++waits;
@@ -162,28 +162,28 @@ class DeadlockSearch {
   // Calls f(queue, capacity) for the contended keys that the owner holds.
   template <class F>
   void for_each_held(std::string_view owner, F f) {
-    for (const WaitQueue* q : t_.s.queues.held_by(owner)) {
+    for (const WaitQueue* q : ctx_.s.queues.held_by(owner)) {
       f(q, kExclusive);
       if (++steps_; given_up()) return;
     }
-    if (!t_.s.holders.any(owner)) return;
-    for (const WaitQueue* q : t_.s.queues.shared()) {
+    if (!ctx_.s.holders.any(owner)) return;
+    for (const WaitQueue* q : ctx_.s.queues.shared()) {
       if (++steps_; given_up()) return;
-      const Keyspace::Found found = t_.keys(q->db).find(q->key());
+      const Keyspace::Found found = ctx_.keys(q->db).find(q->key());
       if (const Holder* h = lock_body_of(*found)->find(owner)) f(q, h->capacity);
     }
   }
 
-  void begin_play() {
-    for (const Hold& hold : holds_) hold_in(played(hold.queue), hold.owner, hold.capacity);
+  void begin_simulation() {
+    for (const Hold& hold : holds_) hold_in(simulated(hold.queue), hold.owner, hold.capacity);
     for (const std::string_view owner : gathered_) {
-      for (const Waiter* w : t_.s.queues.of_owner(owner)) {
-        played(w->queue);
+      for (const Waiter* w : ctx_.s.queues.of_owner(owner)) {
+        simulated(w->queue);
         ++steps_;
       }
     }
     ++waits_[ask_.owner];
-    PlayedQueue& asked = played(asked_);
+    SimulatedQueue& asked = simulated(asked_);
     if (upgrade_) asked.upgrades.push_back(ask_);
     for (const std::string_view owner : gathered_) {
       if (waits_[owner] == 0) release(owner);
@@ -192,10 +192,10 @@ class DeadlockSearch {
   }
 
   // Returns the simulated queue. A new one gets its upgrades at once, and is scheduled to be served.
-  PlayedQueue& played(const WaitQueue* q) {
-    std::unique_ptr<PlayedQueue>& p = played_[q];
+  SimulatedQueue& simulated(const WaitQueue* q) {
+    std::unique_ptr<SimulatedQueue>& p = simulated_[q];
     if (p != nullptr) return *p;
-    p = std::make_unique<PlayedQueue>();
+    p = std::make_unique<SimulatedQueue>();
     p->queue = q;
     p->plain = q->first_plain;
     for (auto it = q->waiters.begin(); it != q->first_plain; ++it, ++steps_) {
@@ -206,13 +206,13 @@ class DeadlockSearch {
   }
 
   // Grants the requests that the holders admit, from the head on.
-  void serve(PlayedQueue& p) {
+  void serve(SimulatedQueue& p) {
     for (std::optional<Ask> ask = head(p); ask && p.holders.admit(*ask) && !given_up(); ask = head(p)) {
       grant(p, *ask);
     }
   }
 
-  std::optional<Ask> head(PlayedQueue& p) {
+  std::optional<Ask> head(SimulatedQueue& p) {
     for (; !p.upgrades.empty(); p.upgrades.pop_front(), ++steps_) {
       if (!is_granted(p.upgrades.front())) return p.upgrades.front();
     }
@@ -226,9 +226,9 @@ class DeadlockSearch {
 
   // Grants a request. The owner's later requests in the same queue are then granted too, or become
   // upgrades: see serve_owner() in waiting.cc.
-  void grant(PlayedQueue& p, const Ask& ask) {
+  void grant(SimulatedQueue& p, const Ask& ask) {
     settle(p, ask);
-    for (const Waiter* w : t_.s.queues.of_owner_in(ask.owner, p.queue)) {
+    for (const Waiter* w : ctx_.s.queues.of_owner_in(ask.owner, p.queue)) {
       ++steps_;
       if (!is_leaving(w)) answer_with(p, {w->owner, w->capacity, w}, w->upgrade);
     }
@@ -236,19 +236,19 @@ class DeadlockSearch {
     if (waits_[ask.owner] == 0) release(ask.owner);
   }
 
-  void settle(PlayedQueue& p, const Ask& ask) {
+  void settle(SimulatedQueue& p, const Ask& ask) {
     moved_.insert(ask.waiter);
     granted_.insert(ask.waiter);
     --waits_[ask.owner];
     hold_in(p, ask.owner, ask.capacity);
   }
 
-  void hold_in(PlayedQueue& p, std::string_view owner, Capacity capacity) {
+  void hold_in(SimulatedQueue& p, std::string_view owner, Capacity capacity) {
     p.holders.set(owner, capacity);
     held_in_[owner].push_back(&p);
   }
 
-  void answer_with(PlayedQueue& p, const Ask& ask, bool upgrade) {
+  void answer_with(SimulatedQueue& p, const Ask& ask, bool upgrade) {
     if (is_granted(ask)) return;
     if (ask.capacity >= *p.holders.find(ask.owner)) {
       settle(p, ask);
@@ -258,8 +258,8 @@ class DeadlockSearch {
   }
 
   void release(std::string_view owner) {
-    if (owner == ask_.owner) asker_goes_on_ = true;
-    for (PlayedQueue* p : held_in_[owner]) {
+    if (owner == ask_.owner) asker_released_ = true;
+    for (SimulatedQueue* p : held_in_[owner]) {
       p->holders.remove(owner);
       moving_.push_back(p);
       ++steps_;
@@ -269,9 +269,9 @@ class DeadlockSearch {
   bool is_granted(const Ask& ask) const { return granted_.contains(ask.waiter); }
   // Whether a wait is part of the simulation. The wait of a disconnecting client is not.
   bool takes_part(const Waiter* w) const { return waits_.contains(w->owner) && !is_leaving(w); }
-  bool is_leaving(const Waiter* w) const { return t_.s.conns.at(w->conn).leaving; }
+  bool is_leaving(const Waiter* w) const { return ctx_.s.conns.at(w->conn).leaving; }
 
-  Context& t_;
+  Context& ctx_;
   const WaitQueue* asked_;
   Ask ask_;
   bool upgrade_;
@@ -280,12 +280,12 @@ class DeadlockSearch {
   absl::flat_hash_set<const Waiter*> gathered_to_;
   absl::flat_hash_set<const WaitQueue*> gathered_at_;
   std::vector<Hold> holds_;
-  absl::flat_hash_map<const WaitQueue*, std::unique_ptr<PlayedQueue>> played_;
-  std::vector<PlayedQueue*> moving_;            // to be served
+  absl::flat_hash_map<const WaitQueue*, std::unique_ptr<SimulatedQueue>> simulated_;
+  std::vector<SimulatedQueue*> moving_;         // to be served
   absl::flat_hash_set<const Waiter*> moved_;    // granted, or made upgrades; null: the checked request
   absl::flat_hash_set<const Waiter*> granted_;  // the granted ones only
-  absl::flat_hash_map<std::string_view, std::vector<PlayedQueue*>> held_in_;
-  bool asker_goes_on_ = false;
+  absl::flat_hash_map<std::string_view, std::vector<SimulatedQueue*>> held_in_;
+  bool asker_released_ = false;
   size_t steps_ = 0;
   size_t most_steps_;
 };

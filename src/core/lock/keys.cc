@@ -123,16 +123,16 @@ void flush_db(Context& ctx, DbIndex db) {
                          [&](const std::string& key) { return bool{find_live(ctx, db, keys.key(key))}; });
   // Only keys with a queue, an attachment or a lock body have clients to notify: these are removed one by
   // one.
-  std::vector<std::string> concerned;
+  std::vector<std::string> affected;
   ctx.s.queues.for_each([&](const WaitQueue& q) {
-    if (q.db == db) concerned.push_back(q.key_bytes);
+    if (q.db == db) affected.push_back(q.key_bytes);
   });
   for (const auto& [key, attachment] : ctx.s.attachments) {
-    if (key >> 32U == db) concerned.emplace_back(key_of(keys.entry(static_cast<Handle>(key))));
+    if (key >> 32U == db) affected.emplace_back(key_of(keys.entry(static_cast<Handle>(key))));
   }
-  for (const Handle h : keys.locks()) concerned.emplace_back(key_of(keys.entry(h)));
-  std::sort(concerned.begin(), concerned.end());
-  for (const std::string& bytes : concerned) {
+  for (const Handle h : keys.locks()) affected.emplace_back(key_of(keys.entry(h)));
+  std::sort(affected.begin(), affected.end());
+  for (const std::string& bytes : affected) {
     Keyspace::Found f = find_live(ctx, db, keys.key(bytes));
     if (f) remove_key(ctx, {db, f}, End::kDeleted);
   }

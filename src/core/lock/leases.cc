@@ -51,7 +51,7 @@ bool is_whole(Context& ctx, LiveLease* lease) {
 
 bool is_free(Context& ctx, DbIndex db, const Key& key) {
   const Keyspace::Found f = find_any(ctx, db, key);
-  return !f || (type_of(*f) == EntryType::kNone && open_to_newcomers(ctx, db, *f));
+  return !f || (type_of(*f) == EntryType::kNone && admits_new_requests(ctx, db, *f));
 }
 
 // Returns one token for all keys, larger than every earlier token of them. Returns token 0 if other keys

@@ -146,22 +146,22 @@ void record_key_state(Context& ctx, WaitQueue* q, const Entry& e) {
 }
 
 // Removes at most `most` disconnected waiters from the head. The steps of disconnect.h remove the rest.
-void pass_leavers(Context& ctx, WaitQueue* q, size_t most) {
+void remove_disconnected(Context& ctx, WaitQueue* q, size_t most) {
   for (; most > 0 && !q->waiters.empty() && ctx.s.conns.at(q->waiters.front()->conn).leaving; --most) {
     dequeue(ctx, q->waiters.front());
   }
 }
 
 void serve(Context& ctx, WaitQueue* q) {
-  constexpr size_t kMostLeavers = 400;
+  constexpr size_t kMostRemoved = 400;
   // Expires holds that are due, which may free the key.
   const Keyspace::Found now = find_any(ctx, q->db, q->key());
   const bool held = type_of(*now) == EntryType::kString;  // then no waiter can be granted
   serve_new_holders(ctx, q);
-  if (!held) pass_leavers(ctx, q, kMostLeavers);
+  if (!held) remove_disconnected(ctx, q, kMostRemoved);
   while (!q->waiters.empty() && !q->delayed(ctx.due) && try_grant(ctx, q->waiters.front())) {
     serve_new_holders(ctx, q);
-    pass_leavers(ctx, q, 1);
+    remove_disconnected(ctx, q, 1);
   }
   Keyspace::Found f = find_any(ctx, q->db, q->key());
   WaitQueues::end_serving(q);

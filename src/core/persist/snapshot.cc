@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kDayMs = 24 * 3600 * 1000;
 
 // Whether the loader could mistake the hash for a lock or a note.
-bool looks_like_ours(std::string_view key, const HashView& hash) {
+bool looks_like_lock_or_note(std::string_view key, const HashView& hash) {
   return hash.find(kLockMarker) == kLockMarkerValue || key.starts_with(kNotePrefix);
 }
 
@@ -109,7 +109,7 @@ void Snapshot::save_note(std::string_view key, std::string_view owner, const Sav
 
 void Snapshot::save_hash(const Entry& e) {
   const HashView hash(e);
-  if (looks_like_ours(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
+  if (looks_like_lock_or_note(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
   put_expiry(deadline_of(e));
   rdb_.begin_hash(key_of(e), hash.size());
   hash.for_each([&](std::string_view field, std::string_view value) { rdb_.field(field, value); });

@@ -53,7 +53,8 @@ void* ScriptHost::allocate(void* host, void* block, size_t old_size, size_t new_
     return nullptr;
   }
   if (new_size > old_size && self.used_bytes_ + (new_size - old_size) > self.ceiling_bytes_) return nullptr;
-  if (new_size >= kLargeBlock || self.used_bytes_ > self.hurry_bytes_) self.hurry(new_size);
+  if (new_size >= kLargeBlock || self.used_bytes_ > self.fast_collection_bytes_)
+    self.collect_faster(new_size);
   void* moved = block == nullptr ? self.blocks_.take(new_size) : self.reallocate(block, old_size, new_size);
   if (moved != nullptr) self.used_bytes_ += new_size - old_size;
   return moved;
@@ -71,10 +72,10 @@ void* ScriptHost::reallocate(void* block, size_t old_size, size_t new_size) {
 // Raises the collector's pace for a run that has allocated much of its limit, or large blocks. Lua makes
 // one step for each block of any size, so with a few large blocks it would never finish a cycle. The
 // function only sets a number.
-void ScriptHost::hurry(size_t block_bytes) {
+void ScriptHost::collect_faster(size_t block_bytes) {
   if (block_bytes >= kLargeBlock) look_soon();
-  if (call_.request == nullptr || call_.hurries) return;
-  call_.hurries = true;
+  if (call_.request == nullptr || call_.collects_faster) return;
+  call_.collects_faster = true;
   lua_gc(lua_, LUA_GCSETSTEPMUL, kMostWork);
 }
 
@@ -90,15 +91,15 @@ void ScriptHost::set_pace() {
 void ScriptHost::begin_limit() {
   scratch_.set_limit(run_limit());
   ceiling_bytes_ = std::min(limit_bytes_, used_bytes_ + run_bytes_);
-  hurry_bytes_ = used_bytes_ + run_limit() / 4;
+  fast_collection_bytes_ = used_bytes_ + run_limit() / 4;
 }
 
 void ScriptHost::end_limit() {
   constexpr size_t kKeptBytes = size_t{64} << 10U;
   scratch_.reset(kKeptBytes);
   ceiling_bytes_ = limit_bytes_;
-  hurry_bytes_ = UINT64_MAX;
-  if (call_.hurries) set_pace();
+  fast_collection_bytes_ = UINT64_MAX;
+  if (call_.collects_faster) set_pace();
 }
 
 void ScriptHost::set_memory_limits(uint64_t all_bytes, uint64_t run_bytes) {
@@ -124,8 +125,8 @@ void ScriptHost::collect_step() {
 // Collects all garbage now if the steps between requests were not enough.
 void ScriptHost::make_room() {
   const uint64_t run = run_limit();
-  const bool crowded = used_bytes_ + run > limit_bytes_;
-  if (used_bytes_ <= live_bytes_ + (crowded ? run / 4 : 2 * run)) return;
+  const bool near_limit = used_bytes_ + run > limit_bytes_;
+  if (used_bytes_ <= live_bytes_ + (near_limit ? run / 4 : 2 * run)) return;
   lua_gc(lua_, LUA_GCCOLLECT, 0);
   end_collection();
 }

@@ -137,12 +137,12 @@ class ScriptHost {
     Request* request = nullptr;  // null during compilation
     bool read_only = false;
     bool wrote = false;
-    bool paused = false;    // it has paused at least once
-    bool hurries = false;   // it allocates much memory, or large blocks
-    int resp = 2;           // redis.setresp()
-    int64_t began_us = 0;   // time of the first check of the clock; 0: none yet
-    int64_t slice_us = 0;   // begin of the present time slice
-    int64_t looked_us = 0;  // time of the last check of the clock
+    bool paused = false;           // it has paused at least once
+    bool collects_faster = false;  // it allocates much memory, or large blocks
+    int resp = 2;                  // redis.setresp()
+    int64_t began_us = 0;          // time of the first check of the clock; 0: none yet
+    int64_t slice_us = 0;          // begin of the present time slice
+    int64_t looked_us = 0;         // time of the last check of the clock
     uint64_t argument_bytes = 0;
     std::string_view killed;  // why it must end; empty: it may run
     std::string_view sha;
@@ -163,7 +163,7 @@ class ScriptHost {
   void evict(size_t count);
   void begin_limit();
   void end_limit();
-  void hurry(size_t block_bytes);
+  void collect_faster(size_t block_bytes);
   void set_pace();
   void end_collection();
   void make_room();
@@ -173,11 +173,11 @@ class ScriptHost {
   uint64_t used_bytes_ = 0;
   uint64_t limit_bytes_;
   uint64_t run_bytes_;
-  uint64_t ceiling_bytes_;             // the present limit
-  uint64_t hurry_bytes_ = UINT64_MAX;  // use beyond which the collector runs faster
-  uint64_t live_bytes_ = 0;            // memory in use after the last collection
-  bool collecting_ = false;            // there is too much garbage
-  int work_ = 0;                       // pace of Lua's collector, in percent of the allocated bytes
+  uint64_t ceiling_bytes_;                       // the present limit
+  uint64_t fast_collection_bytes_ = UINT64_MAX;  // use beyond which the collector runs faster
+  uint64_t live_bytes_ = 0;                      // memory in use after the last collection
+  bool collecting_ = false;                      // there is too much garbage
+  int work_ = 0;  // pace of Lua's collector, in percent of the allocated bytes
   lua_State* lua_;
   lua_State* current_ = nullptr;      // the running coroutine
   int64_t steps_ = 0;                 // steps between two checks of the clock

@@ -72,8 +72,8 @@ void ScriptHost::yield_in_time() {
   const int64_t now_us = time.clock_us();
   if (call_.began_us == 0) call_.began_us = call_.slice_us = call_.looked_us = now_us;
   uint64_t bytes = call_.argument_bytes;
-  if (hurry_bytes_ != UINT64_MAX) {
-    const uint64_t at_first = std::min(hurry_bytes_ - run_limit() / 4, live_bytes_);
+  if (fast_collection_bytes_ != UINT64_MAX) {
+    const uint64_t at_first = std::min(fast_collection_bytes_ - run_limit() / 4, live_bytes_);
     bytes += used_bytes_ - std::min(used_bytes_, at_first);
   }
   steps_ = std::min(adapted(steps_, now_us - call_.looked_us), most_steps(bytes));

@@ -18,11 +18,11 @@ bool needs_auth(const EngineState& s, const Conn& c) {
 void renew_output_limit(const EngineState& s, Conn& c) {
   // Enough for the replies to a login, and for some hundred errors. No limit is lower, so that a client can
   // always log in and set another limit.
-  constexpr size_t kGuestOutputBytes = size_t{16} << 10U;
+  constexpr size_t kPreauthOutputBytes = size_t{16} << 10U;
   const Limits& limits = s.config.limits;
   uint64_t bytes = c.subscriptions() > 0 ? limits.pubsub_output_bytes : limits.output_buffer_bytes;
-  bytes = bytes == 0 ? Buffer::kUnlimited : std::max<uint64_t>(bytes, kGuestOutputBytes);
-  if (needs_auth(s, c)) bytes = std::min<uint64_t>(bytes, c.out.size() + kGuestOutputBytes);
+  bytes = bytes == 0 ? Buffer::kUnlimited : std::max<uint64_t>(bytes, kPreauthOutputBytes);
+  if (needs_auth(s, c)) bytes = std::min<uint64_t>(bytes, c.out.size() + kPreauthOutputBytes);
   c.out.set_limit(std::min(bytes, Buffer::kUnlimited));
   c.later.set_limit(c.out.limit());
 }

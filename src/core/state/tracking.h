@@ -29,7 +29,7 @@ class Tracking {
   // if its readers stop tracking.
   bool active() const { return !clients.empty() || !readers.empty(); }
   // Whether invalidations wait for the end of the request.
-  bool untold() const { return !own.empty() || pending > 0; }
+  bool has_unsent() const { return !own.empty() || pending > 0; }
   // Estimated memory of the names that clients have given or read.
   uint64_t bytes() const { return reader_bytes + prefix_bytes + remembered * sizeof(Clients::value_type); }
   // Whether the index has more than `most` keys; 0: no limit.

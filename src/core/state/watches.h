@@ -30,11 +30,11 @@ class Watches {
   void break_key(const ConnTable& conns, DbIndex db, std::string_view key);
   // SWAPDB: exchanges the watched keys of two databases. The caller updates Conn::watched.
   void swap_dbs(DbIndex a, DbIndex b) { std::swap(by_key_[a], by_key_[b]); }
-  // Like break_key(), for all watched keys of a database for which `is_concerned(key)` is true.
+  // Like break_key(), for all watched keys of a database for which `matches(key)` is true.
   template <class F>
-  void break_db(const ConnTable& conns, DbIndex db, F is_concerned) const {
+  void break_db(const ConnTable& conns, DbIndex db, F matches) const {
     for (const auto& [key, watchers] : by_key_[db]) {
-      if (is_concerned(key)) break_all(conns, watchers);
+      if (matches(key)) break_all(conns, watchers);
     }
   }
 

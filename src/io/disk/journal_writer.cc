@@ -124,9 +124,9 @@ void JournalWriter::leave_folder() {
 
 void JournalWriter::forget_before(uint64_t generation) {
   needless_before_ = generation;
-  const bool made_good = std::exchange(awaits_snapshot_, false) || sync_failed_;
+  const bool recovered = std::exchange(awaits_snapshot_, false) || sync_failed_;
   std::erase_if(earlier_, [generation](const Generation& n) { return n.generation < generation; });
-  if (!made_good) return;
+  if (!recovered) return;
   sync_failed_ = false;
   failure_.clear();
 }

@@ -221,8 +221,8 @@ Result<bool> Recovery::close_journal() {
         fmt::format("damaged at byte {}: {}. Good records follow, so a crash did not cause this. {}",
                     verdict.offset, verdict.why, remedy(verdict, name)));
   }
-  const bool headless = verdict.state == JournalState::kTorn && scanner_->number() == 0;
-  if (!headless && scanner_->number() != journals_[at_]) return failed("it has another journal's number");
+  const bool lacks_head = verdict.state == JournalState::kTorn && scanner_->number() == 0;
+  if (!lacks_head && scanner_->number() != journals_[at_]) return failed("it has another journal's number");
   if (verdict.state == JournalState::kTorn) {
     if (Result<Done> done = cut(name, verdict); !done) return Failure{done.error()};
     for (size_t i = at_ + 1; i < journals_.size(); ++i) {
@@ -235,7 +235,7 @@ Result<bool> Recovery::close_journal() {
   }
   read_bytes_ += bytes_.size();
   scanned_bytes_ = 0;
-  if (headless) {
+  if (lacks_head) {
     journals_.pop_back();  // it has no head: a new journal of this number begins
     journal_ = at_ == 0 ? 0 : journals_[at_ - 1];
     return true;

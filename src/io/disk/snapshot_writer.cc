@@ -46,7 +46,7 @@ class SnapshotWriter::Sink {
   }
   void abandon(const std::string& why) {
     const std::scoped_lock guard(mutex_);
-    if (temporary_gone_) return;
+    if (temporary_removed_) return;
     if (failure_.empty()) note(why);
     discard();
   }
@@ -99,14 +99,14 @@ class SnapshotWriter::Sink {
     // damage.
     if (Result<Done> done = files_.sync_folder(); !done) return note(done.error());
     if (Result<Done> done = files_.rename(temporary(), name()); !done) return note(done.error());
-    temporary_gone_ = true;
+    temporary_removed_ = true;
     if (Result<Done> done = files_.sync_folder(); !done) return note(done.error());
     if (Result<Done> done = files_.remove(other_name()); !done) return note(done.error());
   }
 
   // Removes the temporary file, unless it is in place or was removed before.
   void discard() {
-    if (std::exchange(temporary_gone_, true)) return;
+    if (std::exchange(temporary_removed_, true)) return;
     file_.reset();
     static_cast<void>(files_.remove(temporary()));
   }
@@ -126,7 +126,7 @@ class SnapshotWriter::Sink {
   uint64_t crc_ = 0;
   std::string end_;                    // the checksum, as the file contains it
   std::atomic<uint64_t> written_ = 0;  // read by the loop while a job runs
-  bool temporary_gone_ = false;
+  bool temporary_removed_ = false;
   std::string failure_;
 };
 

@@ -99,7 +99,7 @@ void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
     *data = this;
   engine.availability().loading = true;
   const Now now = read_clock_();
-  load_began_ms_ = load_told_ms_ = now.mono.count;
+  load_began_ms_ = load_logged_ms_ = now.mono.count;
   saved_at_ms_ = now.wall_us / 1000;
   recovery_ = std::make_unique<Recovery>(
       *files_, engine, now, Recovery::Rules{options_.skip_unknown == "yes", lossless_, found_.has_value()});

@@ -146,7 +146,7 @@ class Store {
 
   std::unique_ptr<Recovery> recovery_;
   int64_t load_began_ms_ = 0;
-  int64_t load_told_ms_ = 0;  // time of the last progress line in the log
+  int64_t load_logged_ms_ = 0;  // time of the last progress line in the log
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<SnapshotWriter> writer_;
   bool granted_ = false;  // the records of the last commit() contain a grant

@@ -11,7 +11,7 @@ namespace holdfast {
 // Detects a replaced folder, because writes to open files still succeed in a folder that no later start
 // finds.
 void Store::check_folder() {
-  if (files_->folder_gone() && !enter_new_folder()) return;
+  if (files_->folder_removed() && !enter_new_folder()) return;
   if (rebuild_ == Rebuild::kClaim) {
     Result<Done> claimed = claim_folder();
     if (claimed) rebuild_ = Rebuild::kSave;

@@ -33,8 +33,8 @@ Result<bool> Store::load_step() {
 
 void Store::log_progress(int64_t now_ms) {
   constexpr int64_t kEveryMs = 2000;
-  if (now_ms - load_told_ms_ < kEveryMs) return;
-  load_told_ms_ = now_ms;
+  if (now_ms - load_logged_ms_ < kEveryMs) return;
+  load_logged_ms_ = now_ms;
   constexpr uint64_t kMiB = uint64_t{1} << 20U;
   log_line(LogLevel::kNotice,
            fmt::format("{}: loading: {} of {} MiB read, {} keys, {} journal records", files_->path(),
@@ -92,9 +92,9 @@ Result<Done> Store::check_end() {
 
 // Logs a change of the wall clock, which explains unexpected deadlines of holds.
 void Store::log_clock(const Now& now) const {
-  constexpr int64_t kToldMs = 1000;
+  constexpr int64_t kLoggedMs = 1000;
   const int64_t moved_ms = now.ahead_ms() - first_ahead_ms_;
-  if (std::abs(moved_ms) < kToldMs) return;
+  if (std::abs(moved_ms) < kLoggedMs) return;
   log_line(
       LogLevel::kNotice,
       fmt::format("the wall clock was moved by {} ms since the machine's start; locks keep their expiry",

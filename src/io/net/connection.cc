@@ -130,8 +130,8 @@ size_t Connection::parse(std::string_view bytes) {
   size_t used = 0;
   Share share(server_.share_ns(), bytes.size());
   backlogged_ = stopped_ = false;
-  bool guest = engine.is_guest(id_);
-  parser_.set_guest(guest);
+  bool preauth = engine.is_preauth(id_);
+  parser_.set_preauth(preauth);
   bool runs_deferred = !engine.blocked(id_) && !engine.closing(id_);
   while (used < bytes.size() && runs_deferred) {
     if (used > kReadBytes || output_->size() > replies_before + kTurnReplyBytes || share.is_used_up()) {
@@ -147,8 +147,8 @@ size_t Connection::parse(std::string_view bytes) {
     }
     if (!parser_.argv().empty()) runs_deferred = engine.apply(id_, parser_.argv(), now, server_.effects());
     used += parser_.consumed();
-    if (guest) [[unlikely]]
-      parser_.set_guest(guest = engine.is_guest(id_));
+    if (preauth) [[unlikely]]
+      parser_.set_preauth(preauth = engine.is_preauth(id_));
   }
   stopped_ = used < bytes.size();
   return engine.closing(id_) ? bytes.size() : used;
@@ -161,7 +161,7 @@ void Connection::parse_input() {
 
 // Frees the memory of a large buffer. The buffer is empty, or its bytes are no longer needed.
 void Connection::tidy(Buffer& buffer) {
-  if (buffer.capacity() > kKeptBytes) server_.give_back(buffer);
+  if (buffer.capacity() > kKeptBytes) server_.free_later(buffer);
 }
 
 // While a chunked request runs, the server reads only up to the next request: the rest stays with the peer.
@@ -374,7 +374,7 @@ void Connection::drain() {
 
 void Connection::close() {
   if (closed_) return;
-  if (tls_) say_end();
+  if (tls_) send_close_notify();
   closed_ = true;
   lingering_ ? server_.end_linger(*this) : server_.forget(id_);
   uv_close(&handle_.handle, on_closed);

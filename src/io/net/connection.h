@@ -113,7 +113,7 @@ class Connection {
   bool encrypt();
   bool write_tls();
   void send_tls();
-  void say_end();
+  void send_close_notify();
 
   Server& server_;
   union {

@@ -115,7 +115,7 @@ void Connection::send_tls() {
 
 // Tells the peer the end of the stream only if everything has been sent. Otherwise the missing end tells
 // the peer that the stream was truncated.
-void Connection::say_end() {
+void Connection::send_close_notify() {
   if (writing_ || !tls_->unsent.empty() || !output_->empty()) return;
   tls_->session.close(tls_->unsent);
   try_write(tls_->unsent, tls_->unsent.size());

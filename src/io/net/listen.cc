@@ -68,14 +68,14 @@ uint16_t port_of(int fd) {
   return static_cast<uint16_t>(std::stoul(name.substr(name.rfind(':') + 1)));
 }
 
-bool machine_lacks(int error) {
+bool is_unavailable_address(int error) {
   return error == EADDRNOTAVAIL || error == EAFNOSUPPORT || error == EPROTONOSUPPORT;
 }
 
 std::string tcp_advice(int error, const std::string& option) {
   if (error == EADDRINUSE) return "another server uses it; stop that server or choose another " + option;
   if (error == EACCES) return "ports below 1024 need root; choose a " + option + " from 1024 up";
-  if (machine_lacks(error)) return "this machine has no such address; check --bind";
+  if (is_unavailable_address(error)) return "this machine has no such address; check --bind";
   return "check --bind and " + option;
 }
 
@@ -122,7 +122,7 @@ Result<Done> open_tcp(const BindAddress& address, const Options& options, Port& 
   const int error = errno;
   const std::string why = fmt::format("cannot listen on {} port {}: {}; {}", address.host, port,
                                       std::strerror(error), tcp_advice(error, wanted.option));
-  if (!address.optional || !machine_lacks(error)) return Failure{why};
+  if (!address.optional || !is_unavailable_address(error)) return Failure{why};
   log_line(LogLevel::kVerbose, why);
   return Done{};
 }

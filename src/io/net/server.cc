@@ -238,7 +238,7 @@ void Server::accept(Listener& listener) {
 
 void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
   const int fd = fd_of(*connection);
-  const std::string_view denial = is_kept_out(listener, fd) ? kDenied : "";
+  const std::string_view denial = is_denied(listener, fd) ? kDenied : "";
   if (listener.socket.tls) {
     connection->begin_tls(tls_, denial);
     if (!denial.empty()) engine_.record_rejected_connection();
@@ -264,7 +264,7 @@ void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
 }
 
 // Protected mode: a server without a password accepts only clients on its own machine.
-bool Server::is_kept_out(const Listener& listener, int fd) const {
+bool Server::is_denied(const Listener& listener, int fd) const {
   if (options_.protected_mode != "yes" || !listener.socket.unix_path.empty()) return false;
   return engine_.allows_unauthenticated() && !is_loopback_peer(fd);
 }

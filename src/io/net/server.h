@@ -54,8 +54,8 @@ class Server {
   void end_linger(Connection& connection);
   // Frees the memory of a large buffer that is no longer needed. The engine empties the buffer before now()
   // begins an iteration, so bytes that the iteration adds to the buffer stay.
-  void give_back(Buffer& buffer) {
-    engine_.give_back(buffer);
+  void free_later(Buffer& buffer) {
+    engine_.free_later(buffer);
     now();
   }
   // Adds a client with complete requests that has used its share of this iteration.
@@ -92,7 +92,7 @@ class Server {
   Result<Done> listen(Listener& listener);
   void accept(Listener& listener);
   void admit(std::unique_ptr<Connection> connection, Listener& listener);
-  bool is_kept_out(const Listener& listener, int fd) const;
+  bool is_denied(const Listener& listener, int fd) const;
   void refuse(std::unique_ptr<Connection> connection, std::string_view why);
   void warn_of_accept(int status);
   Connection* find(ConnId id) const;

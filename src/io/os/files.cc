@@ -152,7 +152,7 @@ class PosixFiles : public Files {
   }
 
   Result<Done> lock() override;
-  bool folder_gone() override {
+  bool folder_removed() override {
     struct stat here {};
     struct stat there {};
     if (fstat(folder_.get(), &here) != 0 || here.st_nlink == 0) return true;

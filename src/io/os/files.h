@@ -84,7 +84,7 @@ class Files {
   virtual Result<Done> lock() = 0;
   // Whether the path no longer names this folder: it was removed, moved or replaced. Writes to open files
   // still succeed then, so check this before relying on them.
-  virtual bool folder_gone() = 0;
+  virtual bool folder_removed() = 0;
   // Opens the folder that is now at the path, without a lock. Open files remain in the old folder. On an
   // error nothing changes.
   virtual Result<Done> reopen_folder() = 0;
