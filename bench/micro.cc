@@ -43,7 +43,7 @@ class Bench {
   // `keys`: the number of different keys.
   explicit Bench(uint64_t keys) : keys_(keys), client_(engine_.open("127.0.0.1:1", "127.0.0.1:2", now_)) {}
 
-  void say(const Request& request, uint64_t key) {
+  void apply(const Request& request, uint64_t key) {
     bytes_.clear();
     request.append_to(bytes_, {key, 7, 0});
     if (parser_.parse(bytes_) != RequestParser::Status::kRequest) fail("a request is broken");
@@ -57,7 +57,7 @@ class Bench {
   void fill() {
     for (uint64_t i = 0; i < keys_; ++i) {
       const Request set(fmt::format("SET {{key}} {{owner}} PX {}", 600000 + i % 1000), "+OK");
-      say(set, i);
+      apply(set, i);
     }
   }
   Engine& engine() { return engine_; }
@@ -112,7 +112,7 @@ Work requests(Bench& bench, std::vector<Request> cycle) {
   auto all = std::make_shared<std::vector<Request>>(std::move(cycle));
   return [&bench, random, all] {
     const uint64_t key = random->below(bench.key_count());
-    for (const Request& request : *all) bench.say(request, key);
+    for (const Request& request : *all) bench.apply(request, key);
     return uint64_t{1};
   };
 }
@@ -139,12 +139,12 @@ Work expiry(Bench& bench) {
   bench.fill();
   bench.pass(600000);
   return [&bench] {
-    size_t gone = 0;
-    while (gone == 0 && bench.keys() > 0) {
+    size_t expired = 0;
+    while (expired == 0 && bench.keys() > 0) {
       bench.pass(1);
-      gone = bench.tick();
+      expired = bench.tick();
     }
-    return uint64_t{gone};
+    return uint64_t{expired};
   };
 }
 Work snapshot(Bench& bench) {

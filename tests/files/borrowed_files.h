@@ -51,7 +51,7 @@ class BorrowedFiles : public Files {
     return disk_.sync_folder();
   }
   Result<Done> lock() override { return disk_.lock(); }
-  bool folder_gone() override { return disk_.folder_gone(); }
+  bool folder_removed() override { return disk_.folder_removed(); }
   Result<Done> reopen_folder() override { return disk_.reopen_folder(); }
 
  private:

@@ -178,7 +178,7 @@ class CrashFiles : public Files {
     return Failure{"the folder " + path_ + " is in use by process " + std::to_string(other_pid_) +
                    "; each server needs its own"};
   }
-  bool folder_gone() override {
+  bool folder_removed() override {
     const std::scoped_lock guard(mutex_);
     return gone_;
   }

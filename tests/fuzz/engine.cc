@@ -59,11 +59,11 @@ class World {
     const std::string why = twin.replay(records_, now());
     must(why.empty(), why);
     must(state_text(twin, now()) == text, "the journal gives the state");
-    conclude(twin, now());
+    finish_restore(twin, now());
     Engine restored(fuzz::engine_config());
     must(restore(restored, snapshot_of(engine_, now()), now()).empty(), "the snapshot is read");
     must(state_text(restored, now()) == text, "the snapshot gives the state");
-    conclude(restored, now());
+    finish_restore(restored, now());
   }
 
   // All clients disconnect, and all deadlines pass.

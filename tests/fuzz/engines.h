@@ -36,8 +36,8 @@ inline Config engine_config() {
   return c;
 }
 
-// conclude() ends loading. let_expire() lets time pass.
-inline void conclude(Engine& engine, const Now& now) {
+// finish_restore() ends loading. let_expire() lets time pass.
+inline void finish_restore(Engine& engine, const Now& now) {
   engine.finish_loading(now);
   engine.check_invariants();
 }

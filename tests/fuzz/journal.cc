@@ -40,7 +40,7 @@ void replay(const std::vector<std::string>& payloads, bool saved) {
   for (const std::string& payload : payloads) {
     if (!engine.replay(payload, kNow).empty()) break;
   }
-  conclude(engine, kNow);
+  finish_restore(engine, kNow);
   if (saved) {
     Engine again(engine_config());
     must(restore(again, snapshot_of(engine, kNow), kNow).empty(), "a snapshot of it is read");

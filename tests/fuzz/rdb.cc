@@ -33,7 +33,7 @@ void fuzz_rdb(std::string_view bytes) {
   Engine whole(engine_config());
   const std::string why = restore(whole, file, kNow);
   if (mode % 3 == 0) check_pieces(whole, why, file, 1 + mode / 16);
-  conclude(whole, kNow);
+  finish_restore(whole, kNow);
   if (why.empty() && mode % 3 == 1) check_snapshot(whole);
   let_expire(whole, 1000000);
 }

@@ -36,10 +36,10 @@ Step Generator::next(const World& world) {
   conn_ = static_cast<int>(dice_.below(static_cast<uint64_t>(profile_.conns)));
   if (dice_.below(100) < pass_weight_) return pass(world);
   if (!world.is_open(conn_) || dice_.below(1000) < churn_weight_) return open_or_drop(world, conn_);
-  for (int tries = 0; tries < profile_.conns && !world.may_speak(conn_); ++tries) {
+  for (int tries = 0; tries < profile_.conns && !world.may_send(conn_); ++tries) {
     conn_ = (conn_ + 1) % profile_.conns;
   }
-  if (!world.may_speak(conn_)) return pass(world);
+  if (!world.may_send(conn_)) return pass(world);
   return command(world, conn_);
 }
 

@@ -152,8 +152,8 @@ Model::Reply Model::cmd_client(Caller& caller, const Args& args) {
 
 void Model::leave_queues(Serial client) {
   for (auto& [id, state] : keys_) {
-    const size_t gone = std::erase_if(state.queue, [&](const Request& r) { return r.client == client; });
-    if (gone > 0) touch(id);
+    const size_t removed = std::erase_if(state.queue, [&](const Request& r) { return r.client == client; });
+    if (removed > 0) touch(id);
   }
 }
 
@@ -188,7 +188,7 @@ Frame Model::push(Serial client, std::string_view event, const std::string& key,
 }
 
 // A push never arrives in the middle of a reply.
-void Model::say(Serial client, Frame frame, const std::string& topic) {
+void Model::expect_output(Serial client, Frame frame, const std::string& topic) {
   frame.group = group_;
   frame.topic = topic;
   if (in_command_) {

@@ -93,9 +93,9 @@ class Model {
   void offer_random(std::string bytes) { random_ = std::move(bytes); }
   // The time of the next event, and of the next event that causes output.
   std::optional<TimeMs> next_event() const;
-  std::optional<TimeMs> next_heard_event() const;
+  std::optional<TimeMs> next_visible_event() const;
   // The promises leave the outcome of a request open; the run ends without a result.
-  bool nobody_knows() const { return nobody_knows_; }
+  bool is_undetermined() const { return undetermined_; }
   const TokenBook& tokens() const { return tokens_; }
   std::string settle_tokens() { return tokens_.settle(); }
   const std::map<KeyId, KeyState>& keys() const { return keys_; }
@@ -142,7 +142,7 @@ class Model {
   Reply cmd_hello(Caller& caller, const Args& args);
   Reply cmd_select(Caller& caller, const Args& args);
   Reply cmd_client(Caller& caller, const Args& args);
-  void say(Serial client, Frame frame, const std::string& topic);
+  void expect_output(Serial client, Frame frame, const std::string& topic);
   void wake(Serial client, Frame frame, const std::string& topic);
   void finish_command();
   void leave_queues(Serial client);
@@ -162,7 +162,7 @@ class Model {
   void deliver(const KeyId& id, const Request& request);
   static size_t upgrade_place(const KeyState& state);
   static void promote_upgrades(KeyState& state);
-  bool open_to_newcomers(const KeyState& state) const { return state.queue.empty() && !delayed(state); }
+  bool admits_new_requests(const KeyState& state) const { return state.queue.empty() && !delayed(state); }
   bool admitted(KeyState& state, const Request& request) const;
   TokenRef token_of(const KeyId& id, Hold& hold);
   Reply cmd_lock(Caller& caller, const Args& args);
@@ -185,7 +185,7 @@ class Model {
   void serve_touched();
   void happen(const Due& due);
   void end_hold(const KeyId& id, const std::string& owner, TimeMs moment);
-  void tell_lost(const KeyId& id, const Hold& hold);
+  void push_lost(const KeyId& id, const Hold& hold);
   bool lose_holds(const KeyId& id);
   void end_wait(const Due& due);
 
@@ -250,7 +250,7 @@ class Model {
   int group_ = 0;  // of the present output; 0: its order is promised
   int last_group_ = 0;
   std::string random_;
-  bool nobody_knows_ = false;
+  bool undetermined_ = false;
 };
 
 // Parsing for all commands: an integer with the rules of Redis.

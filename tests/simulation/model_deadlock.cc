@@ -46,11 +46,11 @@ bool Model::release_unblocked(std::map<KeyId, KeyState>& keys) {
   for (const auto& [id, state] : keys) {
     for (const Request& request : state.queue) waiting.insert(request.owner);
   }
-  size_t gone = 0;
+  size_t removed = 0;
   for (auto& [id, state] : keys) {
-    gone += std::erase_if(state.holds, [&](const Hold& hold) { return !waiting.contains(hold.owner); });
+    removed += std::erase_if(state.holds, [&](const Hold& hold) { return !waiting.contains(hold.owner); });
   }
-  return gone > 0;
+  return removed > 0;
 }
 
 bool Model::deadlocked(const std::string& owner) const {

@@ -34,7 +34,7 @@ Model::Reply Model::lease_grant(Caller& caller, const Args& args) {
     }
     lease.keys.push_back(args[at]);
     const KeyId key = caller.key(args[at]);
-    if (exists(key) || !open_to_newcomers(keys_[key])) collisions.push_back(args[at]);
+    if (exists(key) || !admits_new_requests(keys_[key])) collisions.push_back(args[at]);
   }
   const std::string id = args[2] == "*" ? hex(random_) : args[2];
   const auto same = leases_.find(id);

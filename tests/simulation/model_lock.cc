@@ -188,7 +188,7 @@ void Model::deliver(const KeyId& id, const Request& request) {
   const TokenRef token = take(id, request);
   if (request.async) {
     Frame granted = push(request.client, "granted", id.second, request.owner, 5).token(token);
-    return say(request.client, granted, id.second);
+    return expect_output(request.client, granted, id.second);
   }
   Frame granted(clients_.at(request.client).protocol);
   wake(request.client, granted.array(2).bulk(request.owner).token(token), id.second);
@@ -196,7 +196,7 @@ void Model::deliver(const KeyId& id, const Request& request) {
 
 bool Model::admitted(KeyState& state, const Request& request) const {
   const Hold* hold = hold_of(state, request.owner);
-  if (hold == nullptr) return open_to_newcomers(state) && fits(state, request);
+  if (hold == nullptr) return admits_new_requests(state) && fits(state, request);
   return request.capacity >= hold->capacity || (!delayed(state) && fits(state, request));
 }
 
@@ -208,7 +208,7 @@ Model::Reply Model::cmd_lock(Caller& caller, const Args& args) {
     return caller.error("ERR ASYNC needs RESP3: send HELLO 3 first");
   }
   const TokenBook::Lead lead = tokens_.lead(args[1], request.hint, now_.wall_us, false);
-  nobody_knows_ = nobody_knows_ || lead == TokenBook::Lead::kNobodyKnows;
+  undetermined_ = undetermined_ || lead == TokenBook::Lead::kUndetermined;
   if (lead == TokenBook::Lead::kTooFar) {
     return caller.error("ERR token is further ahead than max-token-lead allows");
   }
@@ -286,7 +286,7 @@ Model::Reply Model::cmd_fence(Caller& caller, const Args& args) {
   }
   const auto given = static_cast<uint64_t>(*token);
   const TokenBook::Lead lead = tokens_.lead(args[1], given, now_.wall_us, true);
-  nobody_knows_ = nobody_knows_ || lead == TokenBook::Lead::kNobodyKnows;
+  undetermined_ = undetermined_ || lead == TokenBook::Lead::kUndetermined;
   if (lead == TokenBook::Lead::kTooFar) {
     return caller.error("ERR token is further ahead than max-token-lead allows");
   }

@@ -101,7 +101,7 @@ Frame Model::owned(Caller& caller, const std::string& owner) {
 
 Model::Reply Model::locks_check(Caller& caller, const KeyId& id, uint64_t token) {
   for (const Hold& hold : keys_[id].holds) {
-    nobody_knows_ = nobody_knows_ || (hold.token && !hold.token->known);  // granted in this step
+    undetermined_ = undetermined_ || (hold.token && !hold.token->known);  // granted in this step
     if (hold.token && hold.token->known && hold.token->value == token) return caller.frame().integer(1);
   }
   return caller.frame().integer(0);
@@ -121,8 +121,8 @@ Model::Reply Model::locks_revoke(Caller& caller, const KeyId& id) {
   group_ = ++last_group_;
   for (const Hold& hold : keys_[id].holds) {
     if (!hold.async) continue;
-    say(hold.listener, push(hold.listener, "revoke", id.second, hold.owner, 4),
-        id.second + ", " + hold.owner);
+    expect_output(hold.listener, push(hold.listener, "revoke", id.second, hold.owner, 4),
+                  id.second + ", " + hold.owner);
   }
   group_ = 0;
   return caller.frame().integer(static_cast<int64_t>(keys_[id].holds.size()));

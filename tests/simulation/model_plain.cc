@@ -89,7 +89,7 @@ Model::Reply Model::cmd_set(Caller& caller, const Args& args) {
   const bool there = exists(id);
   Frame old = caller.frame().null();
   if (there) old = caller.frame().bulk(state.holds[0].owner);
-  const bool refused = (options.nx && (there || !open_to_newcomers(state))) || (options.xx && !there) ||
+  const bool refused = (options.nx && (there || !admits_new_requests(state))) || (options.xx && !there) ||
                        (options.ifeq && (!there || state.holds[0].owner != *options.ifeq));
   if (!refused) {
     std::optional<int64_t> ttl_ms = options.ttl_ms;

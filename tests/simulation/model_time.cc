@@ -38,7 +38,7 @@ std::optional<TimeMs> Model::next_event() const {
 }
 
 // Returns the end of a wait, or of a hold for which a waiter or a listener gets output.
-std::optional<TimeMs> Model::next_heard_event() const {
+std::optional<TimeMs> Model::next_visible_event() const {
   for (const Due& due : all_due()) {
     if (due.kind == Due::kWaitOver) return due.at;
     const auto found = keys_.find(due.id);
@@ -108,12 +108,13 @@ void Model::end_hold(const KeyId& id, const std::string& owner, TimeMs moment) {
   if (hold.delay_ms > 0) {
     state.delay_until = std::max(state.delay_until, moment + DurationMs{hold.delay_ms});
   }
-  tell_lost(id, hold);
+  push_lost(id, hold);
 }
 
-void Model::tell_lost(const KeyId& id, const Hold& hold) {
+void Model::push_lost(const KeyId& id, const Hold& hold) {
   if (!hold.async) return;
-  say(hold.listener, push(hold.listener, "lost", id.second, hold.owner, 4), id.second + ", " + hold.owner);
+  expect_output(hold.listener, push(hold.listener, "lost", id.second, hold.owner, 4),
+                id.second + ", " + hold.owner);
 }
 
 // The key ends for all its holders at once, without a lock-delay.
@@ -122,7 +123,7 @@ bool Model::lose_holds(const KeyId& id) {
   if (state.holds.empty()) return false;
   const int group = group_;
   if (group_ == 0) group_ = ++last_group_;  // the order of its holders is unspecified
-  for (const Hold& hold : state.holds) tell_lost(id, hold);
+  for (const Hold& hold : state.holds) push_lost(id, hold);
   group_ = group;
   state.holds.clear();
   touch(id);
@@ -134,7 +135,8 @@ void Model::end_wait(const Due& due) {
   KeyState& state = keys_[due.id];
   state.queue.erase(state.queue.begin() + (due.request - state.queue.data()));
   if (request.async) {
-    say(request.client, push(request.client, "timeout", due.id.second, request.owner, 4), due.id.second);
+    expect_output(request.client, push(request.client, "timeout", due.id.second, request.owner, 4),
+                  due.id.second);
   } else {
     wake(request.client, Frame(clients_.at(request.client).protocol).null_array(), due.id.second);
   }

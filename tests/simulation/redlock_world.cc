@@ -12,8 +12,8 @@ using client::Reply;
 namespace {
 
 constexpr int kDriftPerMille = 50;
-constexpr uint64_t kMostSteps = 200000;  // a run with more steps is stuck
-constexpr int64_t kToldLostUs = 400000;  // after this time a client learns that a reply was lost
+constexpr uint64_t kMostSteps = 200000;    // a run with more steps is stuck
+constexpr int64_t kLossReportUs = 400000;  // after this time a client learns that a reply was lost
 constexpr const char* kKey = "k";
 
 Reply parsed(std::string_view text) {
@@ -327,8 +327,8 @@ void RedlockWorld::request(const Event& event) {
   Effects fx;
   server.engine->apply(link.id, argv, server_now(server), fx);
   if (event.waits) server.waits[link.id.serial] = name;
-  const std::string heard = event.waits ? "" : taken(server.engine->output(link.id));
-  if (!heard.empty()) deliver(event.server, name, event.id, parsed(heard));
+  const std::string output = event.waits ? "" : taken(server.engine->output(link.id));
+  if (!output.empty()) deliver(event.server, name, event.id, parsed(output));
   collect(event.server, fx);
 }
 
@@ -338,11 +338,11 @@ void RedlockWorld::collect(size_t index, Effects& fx) {
   for (const ConnId id : fx.dirty) {
     const auto wait = server.waits.find(id.serial);
     if (wait == server.waits.end()) continue;
-    const std::string heard = taken(server.engine->output(id));
-    if (heard.empty()) continue;
+    const std::string output = taken(server.engine->output(id));
+    if (output.empty()) continue;
     const auto name = wait->second;
     server.waits.erase(wait);
-    deliver(index, name, name.second, parsed(heard));
+    deliver(index, name, name.second, parsed(output));
   }
 }
 
@@ -354,10 +354,10 @@ void RedlockWorld::deliver(size_t index, std::pair<size_t, uint64_t> name, uint6
   int64_t at = now_us_ + on_the_way();
   if (chance(profile_.lost_one_in)) {
     event.reply = {Reply::Kind::kLost, 0, "lost"};
-    return schedule(now_us_ + kToldLostUs, std::move(event));
+    return schedule(now_us_ + kLossReportUs, std::move(event));
   }
   Link& link = servers_[index].links[name];
-  at = link.heard_us = std::max(at, link.heard_us);
+  at = link.received_us = std::max(at, link.received_us);
   event.reply = std::move(reply);
   schedule(at, std::move(event));
 }
@@ -403,7 +403,7 @@ void RedlockWorld::send(size_t index, client::Send&& send) {
   if (chance(profile_.lost_one_in)) {
     event.kind = Event::Kind::kReply;
     event.reply = {Reply::Kind::kLost, 0, "lost"};
-    return schedule(now_us_ + kToldLostUs, std::move(event));
+    return schedule(now_us_ + kLossReportUs, std::move(event));
   }
   link.asked_us = std::max(now_us_ + on_the_way(), link.asked_us);
   if (!send.waits && event.argv[0] == "LOCK" && chance(profile_.resent_one_in)) {

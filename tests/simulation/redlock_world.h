@@ -109,7 +109,7 @@ class RedlockWorld {
   struct Link {
     ConnId id;
     int64_t asked_us = 0;  // the latest arrival at the server: no request overtakes it
-    int64_t heard_us = 0;
+    int64_t received_us = 0;
   };
   struct Server {
     std::unique_ptr<Engine> engine;

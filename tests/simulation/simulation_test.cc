@@ -88,7 +88,7 @@ std::string play(const Profile& profile, const std::vector<Step>& steps, SharedT
     const std::string wrong = world.play(step);
     if (story != nullptr) story->replace(transcript + (wrong.empty() ? "" : "# wrong: " + wrong) + "\n");
     if (!wrong.empty()) return wrong;
-    if (world.model().nobody_knows()) return "";
+    if (world.model().is_undetermined()) return "";
   }
   return "";
 }
@@ -128,7 +128,7 @@ bool run_seed(const Profile& profile, uint64_t steps, SharedText& trace, SharedT
     const std::string wrong = world.play(step);
     if (!wrong.empty()) report.append("step " + std::to_string(n) + ": " + wrong);
     if (!wrong.empty()) return false;
-    if (world.model().nobody_knows()) return true;
+    if (world.model().is_undetermined()) return true;
   }
   return true;
 }

@@ -22,7 +22,7 @@ TokenBook::Lead TokenBook::lead(const std::string& key, uint64_t wanted, int64_t
   const uint64_t most = std::max(static_cast<uint64_t>(wall_us), floor_) + max_lead_us_;
   if (fence || wanted <= std::max(most, counter(key) + 1)) return Lead::kFine;
   if (wanted > std::max(most, largest_ + 1) && events_.empty()) return Lead::kTooFar;
-  return Lead::kNobodyKnows;
+  return Lead::kUndetermined;
 }
 
 // Returns the lower bound of an event's token. Tokens of one key grow from event to event. Keys of the

@@ -20,7 +20,7 @@ using KeyId = std::pair<int, std::string>;  // database and key
 
 class TokenBook {
  public:
-  enum class Lead { kFine, kTooFar, kNobodyKnows };
+  enum class Lead { kFine, kTooFar, kUndetermined };
 
   TokenBook(uint64_t floor, DurationMs max_lead)
       : floor_(floor), max_lead_us_(static_cast<uint64_t>(max_lead.count) * 1000), largest_(floor) {}

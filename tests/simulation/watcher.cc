@@ -121,13 +121,13 @@ std::string Watcher::check_order(const Seen& before, const Seen& now) {
   for (const Waiter& waiter : before.waiters) {
     if (counts(waiter) && contains(now.waiters, waiter)) stayed.push_back(waiter);
   }
-  bool newcomer = false;
+  bool is_newer = false;
   for (const Waiter& waiter : now.waiters) {
     if (!counts(waiter)) continue;
     const bool old = contains(before.waiters, waiter);
-    if (old && newcomer) return "a newcomer stands before " + waiter.owner;
+    if (old && is_newer) return "a newer waiter is before " + waiter.owner;
     if (old) still.push_back(waiter);
-    newcomer = newcomer || !old;
+    is_newer = is_newer || !old;
   }
   return stayed == still ? "" : "the order of the waiters has changed";
 }

@@ -19,7 +19,7 @@ class Watcher {
   void dropped(Serial client) { outstanding_.erase(client); }
   void asked(Serial client, const Args&) { ++outstanding_[client]; }
   // One reply or push.
-  void heard(Serial client, std::string_view reply) {
+  void received(Serial client, std::string_view reply) {
     if (!reply.starts_with(">")) --outstanding_[client];
   }
   // Each request has its one reply, except the request for which a connection waits.

@@ -30,11 +30,11 @@ bool take_match(std::vector<Frame>& expected, std::string_view reply) {
 }
 
 // Returns both texts; long ones from shortly before their first difference.
-std::string difference(std::string_view heard, std::string_view expected) {
-  const auto differ = std::mismatch(heard.begin(), heard.end(), expected.begin(), expected.end());
-  const auto same = static_cast<size_t>(differ.first - heard.begin());
-  const size_t from = heard.size() < 200 || same < 40 ? 0 : same - 40;
-  return in_quotes(heard.substr(from, 200)) + ", expected " + in_quotes(expected.substr(from, 200));
+std::string difference(std::string_view received, std::string_view expected) {
+  const auto differ = std::mismatch(received.begin(), received.end(), expected.begin(), expected.end());
+  const auto same = static_cast<size_t>(differ.first - received.begin());
+  const size_t from = received.size() < 200 || same < 40 ? 0 : same - 40;
+  return in_quotes(received.substr(from, 200)) + ", expected " + in_quotes(expected.substr(from, 200));
 }
 
 Config config_of_one_boot(const Profile& profile) {
@@ -65,7 +65,7 @@ std::string World::open(int conn) {
   conns_[conn] = engine_.open(peer, "127.0.0.1:7379", now());
   model_.open(conns_[conn].serial, 2);
   watcher_.open(conns_[conn].serial);
-  tell("connect " + conn_name(conn));
+  record_line("connect " + conn_name(conn));
   return "";
 }
 
@@ -81,7 +81,7 @@ Args World::resolved(const Args& args) const {
 
 std::string World::command(int conn, const Args& symbolic) {
   const Args args = resolved(symbolic);
-  tell(conn_name(conn) + " > " + command_line(args));
+  record_line(conn_name(conn) + " > " + command_line(args));
   const std::vector<std::string_view> argv(args.begin(), args.end());
   drawn_.clear();
   asked_ = conn;
@@ -93,7 +93,7 @@ std::string World::command(int conn, const Args& symbolic) {
 }
 
 std::string World::tick() {
-  tell("tick");
+  record_line("tick");
   ticked_ms_ = now_ms_;
   const std::optional<TimeMs> before = engine_.next_deadline();
   engine_.tick(now(), fx_);
@@ -113,7 +113,7 @@ std::string World::act(const Step& step) {
     case Step::Kind::kOpen:
       return open(step.conn);
     case Step::Kind::kDrop: {
-      tell("drop " + conn_name(step.conn));
+      record_line("drop " + conn_name(step.conn));
       const ConnId id = conns_.at(step.conn);
       conns_.erase(step.conn);
       watcher_.dropped(id.serial);
@@ -141,14 +141,14 @@ bool World::step_ticks_first(const Step& step) const {
 std::string World::play(const Step& step) {
   if (step.kind == Step::Kind::kOpen && is_open(step.conn)) return "";
   if (step.kind == Step::Kind::kDrop && !is_open(step.conn)) return "";
-  if (step.kind == Step::Kind::kCommand && !may_speak(step.conn)) return "";
+  if (step.kind == Step::Kind::kCommand && !may_send(step.conn)) return "";
   if (step.kind == Step::Kind::kCommand && step.args[0] == "HELLO" && model_.in_multi(serial(step.conn)))
     return "";
   std::map<int, bool> blocked_before;
   for (const auto& [conn, id] : conns_) blocked_before[conn] = engine_.blocked(id);
   std::string wrong = step_ticks_first(step) ? tick() : "";
   if (wrong.empty()) wrong = act(step);
-  if (model_.nobody_knows()) return "";
+  if (model_.is_undetermined()) return "";
   if (wrong.empty()) wrong = check_effects(blocked_before);
   if (wrong.empty()) wrong = compare();
   if (wrong.empty() && step.kind != Step::Kind::kPass && step.kind != Step::Kind::kOpen)
@@ -193,11 +193,11 @@ std::string World::check_effects(const std::map<int, bool>& blocked_before) {
 
 // The loop must not sleep past an event that causes output for a connection.
 std::string World::check_deadline() const {
-  const std::optional<TimeMs> heard = model_.next_heard_event();
-  if (!heard) return "";
+  const std::optional<TimeMs> event = model_.next_visible_event();
+  if (!event) return "";
   const std::optional<TimeMs> next = engine_.next_deadline();
-  if (next && *next <= *heard) return "";
-  return "something is due at " + std::to_string(heard->count - kStartMs) + ", but the loop sleeps until " +
+  if (next && *next <= *event) return "";
+  return "something is due at " + std::to_string(event->count - kStartMs) + ", but the loop sleeps until " +
          (next ? std::to_string(next->count - kStartMs) : "a request comes");
 }
 
@@ -205,24 +205,24 @@ std::string World::compare_conn(int conn) {
   const ConnId id = conns_.at(conn);
   std::vector<Frame> expected = model_.take_output(id.serial);
   Buffer& output = engine_.output(id);
-  const std::string heard(output.view());
+  const std::string received(output.view());
   output.consume(output.size());
-  if (conn == kProbe) seen_ = heard;
+  if (conn == kProbe) seen_ = received;
   std::string wrong;
-  for (std::string_view rest = heard; !rest.empty();) {
+  for (std::string_view rest = received; !rest.empty();) {
     const size_t length = reply_length(rest);
-    if (length == 0) return conn_name(conn) + " heard half a reply: " + in_quotes(rest);
+    if (length == 0) return conn_name(conn) + " received half a reply: " + in_quotes(rest);
     const std::string_view reply = rest.substr(0, length);
     rest.remove_prefix(length);
-    tell_heard(conn, reply);
-    watcher_.heard(id.serial, reply);
+    record_reply(conn, reply);
+    watcher_.received(id.serial, reply);
     if (!wrong.empty() || take_match(expected, reply)) continue;
-    wrong = conn_name(conn) + " heard " +
+    wrong = conn_name(conn) + " received " +
             (expected.empty() ? in_quotes(reply) + ", expected nothing"
                               : difference(reply, expected.front().text()));
   }
   if (wrong.empty() && !expected.empty()) {
-    wrong = conn_name(conn) + " did not hear " + in_quotes(expected.front().text());
+    wrong = conn_name(conn) + " did not receive " + in_quotes(expected.front().text());
   }
   if (wrong.empty() && model_.blocked(id.serial) != engine_.blocked(id)) {
     wrong = conn_name(conn) + (engine_.blocked(id) ? " is blocked" : " is not blocked");
@@ -238,7 +238,7 @@ std::string World::compare() {
     const bool began = conn == asked_ && engine_.blocked(id);
     if (began && transcript_ != nullptr) *transcript_ += "     " + conn_name(conn) + " < (waits)\n";
   }
-  asked_ = kNobody;
+  asked_ = kNoConn;
   const std::string tokens = model_.settle_tokens();
   return wrong.empty() ? tokens : wrong;
 }
@@ -265,14 +265,14 @@ std::string World::look(const Step& step) {
   return wrong.empty() ? watcher_.judge(step, infos, now_ms_) : wrong;
 }
 
-void World::tell(const std::string& what) {
+void World::record_line(const std::string& what) {
   if (transcript_ == nullptr) return;
-  if (told_ms_ != now_ms_) *transcript_ += "@" + std::to_string(now_ms_ - kStartMs) + " ";
-  told_ms_ = now_ms_;
+  if (recorded_ms_ != now_ms_) *transcript_ += "@" + std::to_string(now_ms_ - kStartMs) + " ";
+  recorded_ms_ = now_ms_;
   *transcript_ += what + "\n";
 }
 
-void World::tell_heard(int conn, std::string_view reply) {
+void World::record_reply(int conn, std::string_view reply) {
   if (transcript_ == nullptr) return;
   *transcript_ += "     " + conn_name(conn) + " < " + transcript::ReplyText(reply, false).next() + "\n";
 }

@@ -15,7 +15,7 @@
 namespace holdfast::simulation {
 
 inline constexpr int kProbe = -1;  // a connection that only reads
-inline constexpr int kNobody = -2;
+inline constexpr int kNoConn = -2;
 
 class World {
  public:
@@ -30,12 +30,12 @@ class World {
   Now now() const { return {TimeMs{now_ms_}, kStartWallUs + (now_ms_ - kStartMs) * 1000}; }
   bool is_open(int conn) const { return conns_.contains(conn); }
   Serial serial(int conn) const { return conns_.at(conn).serial; }
-  bool may_speak(int conn) const { return is_open(conn) && !engine_.blocked(conns_.at(conn)); }
+  bool may_send(int conn) const { return is_open(conn) && !engine_.blocked(conns_.at(conn)); }
 
   // Writes all events as a transcript.
   void record(std::string* transcript) {
     transcript_ = transcript;
-    tell("connect " + conn_name(kProbe));  // so that a second run has the same ids
+    record_line("connect " + conn_name(kProbe));  // so that a second run has the same ids
   }
 
  private:
@@ -51,8 +51,8 @@ class World {
   std::string check_deadline() const;
   std::string look(const Step& step);
   std::string replay();
-  void tell(const std::string& what);
-  void tell_heard(int conn, std::string_view reply);
+  void record_line(const std::string& what);
+  void record_reply(int conn, std::string_view reply);
 
   Profile profile_;
   std::string drawn_;  // the random bytes of the present request
@@ -64,9 +64,9 @@ class World {
   Effects fx_;
   std::map<int, ConnId> conns_;
   int64_t now_ms_ = kStartMs;
-  int asked_ = kNobody;  // the connection whose request runs
+  int asked_ = kNoConn;  // the connection whose request runs
   int64_t ticked_ms_ = kStartMs;
-  int64_t told_ms_ = -1;
+  int64_t recorded_ms_ = -1;
   std::string seen_;  // the probe's output
   std::string* transcript_ = nullptr;
 };

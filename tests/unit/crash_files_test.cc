@@ -52,7 +52,7 @@ using Outcomes = std::set<std::string>;
 TEST_CASE("crash: synced bytes survive; of the others a first part does, its last sector perhaps damaged") {
   const std::string synced(600, 's');
   const std::string more(1500, 'm');
-  bool is_spoilt = false;
+  bool is_damaged = false;
   std::set<size_t> sizes;
   for (const std::string& left : outcomes("f", [&](CrashFiles& files) {
          REQUIRE(write_all(*synced_file(files, "f", synced), more) == 0);
@@ -60,10 +60,10 @@ TEST_CASE("crash: synced bytes survive; of the others a first part does, its las
     REQUIRE(left.size() >= synced.size());
     const size_t sector = left.empty() ? 0 : std::max(synced.size(), (left.size() - 1) / 512 * 512);
     REQUIRE(left.substr(0, sector) == (synced + more).substr(0, sector));
-    is_spoilt |= left != (synced + more).substr(0, left.size());
+    is_damaged |= left != (synced + more).substr(0, left.size());
     sizes.insert(left.size());
   }
-  CHECK(is_spoilt);
+  CHECK(is_damaged);
   CHECK(sizes.size() > 50);
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("crash: a read-only or removed folder and another process's lock act a
   REQUIRE(!locked);
   CHECK(locked.error() == "the folder folder is in use by process 77; each server needs its own");
   files.remove_folder();
-  CHECK(files.folder_gone());
+  CHECK(files.folder_removed());
   CHECK(file->sync() == ENOENT);
   CHECK(!files.reopen_folder());
   files.restore_folder();

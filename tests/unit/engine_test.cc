@@ -14,12 +14,12 @@ namespace {
 
 struct Client {
   explicit Client(Engine& e) : engine(e), id(e.open("127.0.0.1:1", "127.0.0.1:2", now)) {}
-  std::string say(const std::vector<std::string>& words) {
+  std::string ask(const std::vector<std::string>& words) {
     const std::vector<std::string_view> argv(words.begin(), words.end());
     engine.apply(id, argv, now, fx);
-    return heard();
+    return received();
   }
-  std::string heard() {
+  std::string received() {
     Buffer& out = engine.output(id);
     const std::string text(out.view());
     out.consume(out.size());
@@ -38,7 +38,7 @@ Config config() {
 }
 
 uint64_t used_memory(Client& c) {
-  const std::string info = c.say({"INFO", "memory"});
+  const std::string info = c.ask({"INFO", "memory"});
   return std::stoull(info.substr(info.find("used_memory:") + 12));
 }
 
@@ -47,10 +47,10 @@ uint64_t used_memory(Client& c) {
 TEST_CASE("engine: very many expiries run in steps of the budget, and a waiter is not delayed by them") {
   Engine engine(config());
   Client c(engine);
-  for (int i = 0; i < 50000; ++i) c.say({"SET", "k" + std::to_string(i), "v", "PX", "100"});
-  c.say({"LOCK", "wanted", "alice", "100"});
+  for (int i = 0; i < 50000; ++i) c.ask({"SET", "k" + std::to_string(i), "v", "PX", "100"});
+  c.ask({"LOCK", "wanted", "alice", "100"});
   Client waiter(engine);
-  CHECK(waiter.say({"LOCK", "wanted", "bob", "100000", "WAIT", "0"}).empty());
+  CHECK(waiter.ask({"LOCK", "wanted", "bob", "100000", "WAIT", "0"}).empty());
   const Now due{{1100}, 1100000};
   Effects fx;
   size_t before = 50001;
@@ -58,11 +58,11 @@ TEST_CASE("engine: very many expiries run in steps of the budget, and a waiter i
   while (engine.next_deadline() && engine.next_deadline()->count <= due.mono.count) {
     engine.tick(due, fx, 500);
     REQUIRE(++ticks < 1000);
-    if (ticks == 1) CHECK(waiter.heard().substr(0, 12) == "*2\r\n$3\r\nbob\r");
+    if (ticks == 1) CHECK(waiter.received().substr(0, 12) == "*2\r\n$3\r\nbob\r");
   }
   CHECK(ticks >= static_cast<int>(before / 500));
   c.now = due;
-  CHECK(c.say({"DBSIZE"}) == ":1\r\n");
+  CHECK(c.ask({"DBSIZE"}) == ":1\r\n");
 }
 
 TEST_CASE("engine: requests that grow memory are rejected above the limit, and not at it") {
@@ -71,19 +71,19 @@ TEST_CASE("engine: requests that grow memory are rejected above the limit, and n
   {
     Engine probe(with_limit);
     Client c(probe);
-    c.say({"SET", "a", "1"});
+    c.ask({"SET", "a", "1"});
     full = used_memory(c);
   }
   for (const int64_t below : {-1, 0, 1}) {
     with_limit.limits.memory_bytes = full + static_cast<uint64_t>(below);
     Engine engine(with_limit);
     Client c(engine);
-    CHECK(c.say({"SET", "a", "1"}) == "+OK\r\n");
-    const bool refused = c.say({"LOCK", "b", "alice", "1000"}).starts_with("-OOM ");
+    CHECK(c.ask({"SET", "a", "1"}) == "+OK\r\n");
+    const bool refused = c.ask({"LOCK", "b", "alice", "1000"}).starts_with("-OOM ");
     CHECK(refused == (below < 0));
-    CHECK(c.say({"GET", "a"}) == "$1\r\n1\r\n");
-    CHECK(c.say({"UNLOCK", "a", "1"}) == ":1\r\n");
-    if (refused) CHECK_FALSE(c.say({"LOCK", "b", "alice", "1000"}).starts_with("-"));
+    CHECK(c.ask({"GET", "a"}) == "$1\r\n1\r\n");
+    CHECK(c.ask({"UNLOCK", "a", "1"}) == ":1\r\n");
+    if (refused) CHECK_FALSE(c.ask({"LOCK", "b", "alice", "1000"}).starts_with("-"));
   }
 }
 
@@ -94,20 +94,20 @@ TEST_CASE("engine: a client with long requests is answered at once, alone and be
   Engine engine(with_clock);
   Client heavy(engine);
   Client other(engine);
-  other.say({"SET", "large", std::string(1000000, 'x')});
+  other.ask({"SET", "large", std::string(1000000, 'x')});
   for (int round = 0; round < 10; ++round) {
-    CHECK(other.say({"PING"}) == "+PONG\r\n");
-    CHECK(heavy.say(script) == ":1\r\n");
-    CHECK(heavy.say({"GET", "large"}).size() > 1000000);
+    CHECK(other.ask({"PING"}) == "+PONG\r\n");
+    CHECK(heavy.ask(script) == ":1\r\n");
+    CHECK(heavy.ask({"GET", "large"}).size() > 1000000);
   }
 }
 
 TEST_CASE("engine: FLUSHALL replies at once, and its memory is freed in steps") {
   Engine engine(config());
   Client c(engine);
-  for (int i = 0; i < 20000; ++i) c.say({"SET", "k" + std::to_string(i), "v"});
-  CHECK(c.say({"FLUSHALL"}) == "+OK\r\n");
-  CHECK(c.say({"DBSIZE"}) == ":0\r\n");
+  for (int i = 0; i < 20000; ++i) c.ask({"SET", "k" + std::to_string(i), "v"});
+  CHECK(c.ask({"FLUSHALL"}) == "+OK\r\n");
+  CHECK(c.ask({"DBSIZE"}) == ":0\r\n");
   Effects fx;
   int steps = 0;
   for (; engine.next_deadline(); ++steps) engine.tick(c.now, fx);
@@ -120,8 +120,8 @@ TEST_CASE("engine: a reply allocates nothing beyond client-output-buffer-limit, 
   limited.limits.output_buffer_bytes = kLimit;
   Engine engine(std::move(limited));
   Client setter(engine);
-  setter.say({"SET", "k", std::string(1U << 20U, 'x')});
-  setter.say({"HSET", "h", "f", std::string(1U << 20U, 'x')});
+  setter.ask({"SET", "k", std::string(1U << 20U, 'x')});
+  setter.ask({"HSET", "h", "f", std::string(1U << 20U, 'x')});
   const auto request = [](std::vector<std::string> words, size_t times, const std::string& word) {
     words.insert(words.end(), times, word);
     return words;
@@ -154,12 +154,12 @@ TEST_CASE("engine: a reply at client-output-buffer-limit is sent, one byte more 
   Client setter(engine);
   const std::string header = "$19990\r\n";
   const std::string fitting(20000 - header.size() - 2, 'x');
-  setter.say({"SET", "fits", fitting});
-  setter.say({"SET", "large", fitting + "x"});
+  setter.ask({"SET", "fits", fitting});
+  setter.ask({"SET", "large", fitting + "x"});
   Client c(engine);
-  CHECK(c.say({"GET", "fits"}) == "$" + std::to_string(fitting.size()) + "\r\n" + fitting + "\r\n");
+  CHECK(c.ask({"GET", "fits"}) == "$" + std::to_string(fitting.size()) + "\r\n" + fitting + "\r\n");
   CHECK_FALSE(engine.closing(c.id));
-  c.say({"GET", "large"});
+  c.ask({"GET", "large"});
   CHECK(engine.closing(c.id));
 }
 
@@ -167,17 +167,17 @@ TEST_CASE("engine: the unread input of a client that has not logged in has a low
   Config guarded = config();
   guarded.requirepass = "secret";
   Engine engine(std::move(guarded));
-  Client guest(engine);
+  Client preauth(engine);
   Client user(engine);
-  REQUIRE(user.say({"AUTH", "secret"}) == "+OK\r\n");
+  REQUIRE(user.ask({"AUTH", "secret"}) == "+OK\r\n");
   const std::vector<std::string_view> junk = {"x"};
   int sent = 0;
-  for (; sent < 100000 && !engine.closing(guest.id); ++sent) {
-    engine.apply(guest.id, junk, guest.now, guest.fx);
+  for (; sent < 100000 && !engine.closing(preauth.id); ++sent) {
+    engine.apply(preauth.id, junk, preauth.now, preauth.fx);
   }
   CHECK(sent > 100);
   CHECK(sent < 2000);
-  CHECK(engine.output(guest.id).capacity() <= 16384 + 64);
+  CHECK(engine.output(preauth.id).capacity() <= 16384 + 64);
   for (int i = 0; i < 100000; ++i) engine.apply(user.id, junk, user.now, user.fx);
   CHECK_FALSE(engine.closing(user.id));
 }
@@ -188,21 +188,21 @@ TEST_CASE("engine: flushed keys that wait to be freed are few, count as used, an
   Engine engine(std::move(limited));
   Client c(engine);
   for (int i = 0; i < 300; ++i) {
-    c.say({"SET", "k", "v"});
-    c.say({"FLUSHALL"});
+    c.ask({"SET", "k", "v"});
+    c.ask({"FLUSHALL"});
   }
   CHECK(engine.state().flushed.size() <= 17);
   Effects fx;
   while (engine.next_deadline()) engine.tick(c.now, fx);
   const uint64_t empty = used_memory(c);
   const std::string value(1U << 20U, 'v');
-  for (int i = 0; i < 20; ++i) c.say({"SET", "k" + std::to_string(i), value});
-  c.say({"FLUSHALL"});
+  for (int i = 0; i < 20; ++i) c.ask({"SET", "k" + std::to_string(i), value});
+  c.ask({"FLUSHALL"});
   CHECK(used_memory(c) > empty + (20U << 20U));
-  for (int i = 0; i < 20; ++i) CHECK(c.say({"SET", "k" + std::to_string(i), value}) == "+OK\r\n");
+  for (int i = 0; i < 20; ++i) CHECK(c.ask({"SET", "k" + std::to_string(i), value}) == "+OK\r\n");
   while (engine.next_deadline()) engine.tick(c.now, fx);
   CHECK(used_memory(c) < empty + (22U << 20U));
-  CHECK(c.say({"FLUSHALL"}) == "+OK\r\n");
+  CHECK(c.ask({"FLUSHALL"}) == "+OK\r\n");
   while (engine.next_deadline()) engine.tick(c.now, fx);
   CHECK(used_memory(c) <= empty + 4096);
 }
@@ -214,8 +214,8 @@ TEST_CASE("engine: all memory that clients can allocate counts as used, until th
   const std::string short_name(512, 'n');  // the longest name of a client
   const uint64_t before = used_memory(observer);
   Client other(engine);
-  other.say({"SET", "k", "v"});
-  other.say({"LOCK", "lock", "alice", "0"});
+  other.ask({"SET", "k", "v"});
+  other.ask({"LOCK", "lock", "alice", "0"});
   const auto settle = [&] {
     while (engine.next_deadline() && is_due(*engine.next_deadline(), observer.now.mono)) {
       engine.tick(observer.now, observer.fx);
@@ -245,22 +245,22 @@ TEST_CASE("engine: all memory that clients can allocate counts as used, until th
   counts({{"HELLO", "3", "SETNAME", short_name}}, sizeof(Conn) + short_name.size());
   counts({{"CLIENT", "SETINFO", "LIB-NAME", short_name}}, sizeof(Conn) + short_name.size());
   counts({{"HELLO", "3"}, {"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", name}}, name.size());
-  other.say({"LOCK", name, "bob", "0"});
+  other.ask({"LOCK", name, "bob", "0"});
   counts({{"LOCK", name, "carol", "0", "WAIT", "0"}}, name.size());
   const uint64_t unread = used_memory(observer);
   engine.record_input(other.id, 1000);
   CHECK(used_memory(observer) == unread + 1000);
   engine.record_input(other.id, 0);
-  other.say({"CLIENT", "PAUSE", "100000", "WRITE"});
+  other.ask({"CLIENT", "PAUSE", "100000", "WRITE"});
   counts({{"SET", "k", name}}, name.size());
-  other.say({"CLIENT", "UNPAUSE"});
-  observer.say({"HELLO", "3"});
-  observer.say({"CLIENT", "TRACKING", "ON"});
+  other.ask({"CLIENT", "UNPAUSE"});
+  observer.ask({"HELLO", "3"});
+  observer.ask({"CLIENT", "TRACKING", "ON"});
   const uint64_t untracked = used_memory(observer);
-  observer.say({"GET", name});
+  observer.ask({"GET", name});
   CHECK(used_memory(observer) > untracked + name.size());
-  other.say({"FLUSHALL"});
-  observer.heard();
+  other.ask({"FLUSHALL"});
+  observer.received();
   settle();
   CHECK(used_memory(observer) < before + (6U << 20U));
 }
@@ -270,17 +270,17 @@ TEST_CASE("engine: above maxmemory names are rejected, and tracked keys are forg
   limited.limits.memory_bytes = 20U << 20U;
   Engine engine(std::move(limited));
   Client c(engine);
-  for (int i = 0; i < 40; ++i) c.say({"SET", "k" + std::to_string(i), std::string(1U << 20U, 'v')});
+  for (int i = 0; i < 40; ++i) c.ask({"SET", "k" + std::to_string(i), std::string(1U << 20U, 'v')});
   const std::string name(1U << 20U, 'n');
   for (const char* command : {"WATCH", "SSUBSCRIBE", "SUBSCRIBE", "PSUBSCRIBE"}) {
     Client named(engine);
-    CHECK(named.say({command, name}).substr(0, 4) == "-OOM");
-    CHECK(named.say({command, "few"}).substr(0, 1) != "-");
+    CHECK(named.ask({command, name}).substr(0, 4) == "-OOM");
+    CHECK(named.ask({command, "few"}).substr(0, 1) != "-");
   }
   Client tracker(engine);
-  tracker.say({"HELLO", "3"});
-  tracker.say({"CLIENT", "TRACKING", "ON"});
-  for (int i = 0; i < 100; ++i) tracker.say({"GET", std::to_string(i) + name});
+  tracker.ask({"HELLO", "3"});
+  tracker.ask({"CLIENT", "TRACKING", "ON"});
+  for (int i = 0; i < 100; ++i) tracker.ask({"GET", std::to_string(i) + name});
   CHECK(engine.state().tracking.readers.empty());
 }
 
@@ -292,23 +292,23 @@ TEST_CASE("engine: APPEND and SETRANGE change a large value in place") {
     return static_cast<const void*>(value_of(*keys.find(keys.key("k"))).data());
   };
   std::string expected(1U << 20U, 'x');
-  c.say({"SET", "k", expected});
-  c.say({"APPEND", "k", "y"});
+  c.ask({"SET", "k", expected});
+  c.ask({"APPEND", "k", "y"});
   expected += "y";
   const void* const first = place();
   for (int i = 0; i < 1000; ++i) {
-    c.say({"APPEND", "k", "abc"});
+    c.ask({"APPEND", "k", "abc"});
     expected += "abc";
-    c.say({"SETRANGE", "k", std::to_string(i * 7), "##"});
+    c.ask({"SETRANGE", "k", std::to_string(i * 7), "##"});
     expected.replace(static_cast<size_t>(i) * 7, 2, "##");
   }
   CHECK(place() == first);
-  c.say({"SETRANGE", "k", std::to_string(expected.size() + 10), "end"});
+  c.ask({"SETRANGE", "k", std::to_string(expected.size() + 10), "end"});
   expected.append(10, '\0').append("end");
-  CHECK(c.say({"GETRANGE", "k", "0", "-1"}) ==
+  CHECK(c.ask({"GETRANGE", "k", "0", "-1"}) ==
         "$" + std::to_string(expected.size()) + "\r\n" + expected + "\r\n");
   engine.check_invariants();
-  c.say({"DEL", "k"});
+  c.ask({"DEL", "k"});
   CHECK(engine.state().dbs[0]->used_bytes() < 1000);
 }
 
@@ -317,7 +317,7 @@ TEST_CASE("engine: the journal has a large value once a loop iteration, however 
   Engine twin(config());
   engine.keep_journal();
   Client c(engine);
-  c.say({"SET", "a", std::string(1U << 20U, 'x')});
+  c.ask({"SET", "a", std::string(1U << 20U, 'x')});
   const Now now{{1000}, 1000000};
   const auto pass_on = [&] {
     const std::string records(engine.journal_records());
@@ -326,88 +326,88 @@ TEST_CASE("engine: the journal has a large value once a loop iteration, however 
     return records.size();
   };
   pass_on();
-  c.say({"MULTI"});
+  c.ask({"MULTI"});
   for (int i = 0; i < 100; ++i) {
-    c.say({"COPY", "a", "b", "REPLACE"});
-    c.say({"SET", "c", std::to_string(i)});
+    c.ask({"COPY", "a", "b", "REPLACE"});
+    c.ask({"SET", "c", std::to_string(i)});
   }
-  c.say({"EXEC"});
+  c.ask({"EXEC"});
   for (int i = 0; i < 100; ++i) {
-    c.say({"EXPIRE", "a", "1000"});
-    c.say({"SET", "c", std::to_string(i)});
+    c.ask({"EXPIRE", "a", "1000"});
+    c.ask({"SET", "c", std::to_string(i)});
   }
   CHECK(pass_on() < (3U << 20U));
-  c.say({"APPEND", "b", "1"});
-  c.say({"DEL", "b"});
-  c.say({"APPEND", "a", "1"});
-  c.say({"SWAPDB", "0", "1"});
-  c.say({"FLUSHDB"});
+  c.ask({"APPEND", "b", "1"});
+  c.ask({"DEL", "b"});
+  c.ask({"APPEND", "a", "1"});
+  c.ask({"SWAPDB", "0", "1"});
+  c.ask({"FLUSHDB"});
   pass_on();
   twin.finish_loading(now);
   Client reader(twin);
-  CHECK(reader.say({"DBSIZE"}) == ":0\r\n");
-  reader.say({"SELECT", "1"});
-  CHECK(reader.say({"STRLEN", "a"}) == ":1048577\r\n");
-  CHECK(reader.say({"GET", "c"}) == "$2\r\n99\r\n");
-  CHECK(reader.say({"EXISTS", "b"}) == ":0\r\n");
+  CHECK(reader.ask({"DBSIZE"}) == ":0\r\n");
+  reader.ask({"SELECT", "1"});
+  CHECK(reader.ask({"STRLEN", "a"}) == ":1048577\r\n");
+  CHECK(reader.ask({"GET", "c"}) == "$2\r\n99\r\n");
+  CHECK(reader.ask({"EXISTS", "b"}) == ":0\r\n");
 }
 
 TEST_CASE("engine: prefixes of CLIENT TRACKING are limited, and cost other clients nothing") {
   Engine engine(config());
   Client c(engine);
-  c.say({"HELLO", "3"});
+  c.ask({"HELLO", "3"});
   std::vector<std::string> words = {"CLIENT", "TRACKING", "ON", "BCAST"};
   for (int i = 0; i < 1001; ++i) {
     words.emplace_back("PREFIX");
     words.push_back("p" + std::to_string(10000 + i));
   }
-  CHECK(c.say(words) == "-ERR a client may name at most 1000 prefixes\r\n");
+  CHECK(c.ask(words) == "-ERR a client may name at most 1000 prefixes\r\n");
   words.resize(words.size() - 2);
-  CHECK(c.say(words) == "+OK\r\n");
+  CHECK(c.ask(words) == "+OK\r\n");
   Client empty(engine);
-  empty.say({"HELLO", "3"});
-  empty.say({"CLIENT", "TRACKING", "ON", "BCAST"});
+  empty.ask({"HELLO", "3"});
+  empty.ask({"CLIENT", "TRACKING", "ON", "BCAST"});
   Client longer(engine);
-  longer.say({"HELLO", "3"});
-  longer.say({"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "p100005", "PREFIX", "p10000", "NOLOOP"});
-  longer.say({"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "p100005", "PREFIX", "p3", "NOLOOP"});
+  longer.ask({"HELLO", "3"});
+  longer.ask({"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "p100005", "PREFIX", "p10000", "NOLOOP"});
+  longer.ask({"CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "p100005", "PREFIX", "p3", "NOLOOP"});
   Client writer(engine);
-  const auto told = [&](const std::string& key) {
-    writer.say({"SET", key, "v"});
-    return std::vector<bool>{!c.heard().empty(), !empty.heard().empty(), !longer.heard().empty()};
+  const auto notified = [&](const std::string& key) {
+    writer.ask({"SET", key, "v"});
+    return std::vector<bool>{!c.received().empty(), !empty.received().empty(), !longer.received().empty()};
   };
-  CHECK(told("p100005") == std::vector<bool>{true, true, true});
-  CHECK(told("p100004") == std::vector<bool>{true, true, false});
-  CHECK(told("p1000") == std::vector<bool>{false, true, false});
-  CHECK(told("p3x") == std::vector<bool>{false, true, true});
-  CHECK(told("p2") == std::vector<bool>{false, true, false});
-  CHECK(told("a") == std::vector<bool>{false, true, false});
-  CHECK(told("z") == std::vector<bool>{false, true, false});
+  CHECK(notified("p100005") == std::vector<bool>{true, true, true});
+  CHECK(notified("p100004") == std::vector<bool>{true, true, false});
+  CHECK(notified("p1000") == std::vector<bool>{false, true, false});
+  CHECK(notified("p3x") == std::vector<bool>{false, true, true});
+  CHECK(notified("p2") == std::vector<bool>{false, true, false});
+  CHECK(notified("a") == std::vector<bool>{false, true, false});
+  CHECK(notified("z") == std::vector<bool>{false, true, false});
   engine.drop(empty.id, empty.now, empty.fx);
-  writer.say({"SET", "p100009", "v"});
-  CHECK_FALSE(c.heard().empty());
+  writer.ask({"SET", "p100009", "v"});
+  CHECK_FALSE(c.received().empty());
 }
 
 TEST_CASE("engine: 10,000 waiters on one key are granted one by one in FIFO order, one reply each") {
   Engine engine(config());
   Client holder(engine);
-  holder.say({"LOCK", "k", "holder", "0"});
+  holder.ask({"LOCK", "k", "holder", "0"});
   std::vector<Client> waiters;
   for (int i = 0; i < 10000; ++i) {
     waiters.emplace_back(engine);
-    REQUIRE(waiters.back().say({"LOCK", "k", "w" + std::to_string(i), "0", "WAIT", "0"}).empty());
+    REQUIRE(waiters.back().ask({"LOCK", "k", "w" + std::to_string(i), "0", "WAIT", "0"}).empty());
   }
-  holder.say({"UNLOCK", "k", "holder"});
+  holder.ask({"UNLOCK", "k", "holder"});
   for (size_t i = 0; i < waiters.size(); ++i) {
-    REQUIRE(waiters[i].heard().starts_with("*2\r\n"));
+    REQUIRE(waiters[i].received().starts_with("*2\r\n"));
     Effects& fx = waiters[i].fx;
     fx.clear();
-    waiters[i].say({"UNLOCK", "k", "w" + std::to_string(i)});
+    waiters[i].ask({"UNLOCK", "k", "w" + std::to_string(i)});
     const size_t woken = i + 1 < waiters.size() ? 1 : 0;
     REQUIRE(fx.wakes.size() == woken);
     REQUIRE(fx.dirty.size() == 1 + woken);
   }
-  CHECK(holder.say({"EXISTS", "k"}) == ":0\r\n");
+  CHECK(holder.ask({"EXISTS", "k"}) == ":0\r\n");
 }
 
 TEST_CASE("commands: the table is sorted, without duplicates, and every row is complete") {

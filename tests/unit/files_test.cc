@@ -243,16 +243,16 @@ TEST_CASE("files: a removed folder is detected, and its replacement is used") {
   const auto files = good(open_folder(path));
   good(files->lock());
   const auto file = good(files->append("f"));
-  CHECK(!files->folder_gone());
+  CHECK(!files->folder_removed());
   fs::remove_all(path);
-  CHECK(files->folder_gone());
+  CHECK(files->folder_removed());
   CHECK(file->sync() == ENOENT);
   CHECK(error_of(files->append("f")) == "cannot open " + path + "/f: No such file or directory");
   CHECK(error_of(files->reopen_folder()) == "cannot open " + path + ": No such file or directory");
   fs::create_directory(path);
-  CHECK(files->folder_gone());
+  CHECK(files->folder_removed());
   good(files->reopen_folder());
-  CHECK(!files->folder_gone());
+  CHECK(!files->folder_removed());
   good(files->lock());
   good(files->replace("f", "new"));
   CHECK(good(files->list()) == Names{"f", "lock"});
@@ -262,17 +262,17 @@ TEST_CASE("files: a moved folder is still written, and its path is reported to n
   const TempFolder folder;
   fs::create_directory(folder.file("data"));
   const auto files = good(open_folder(folder.file("data")));
-  CHECK(!files->folder_gone());
+  CHECK(!files->folder_removed());
   fs::rename(folder.file("data"), folder.file("moved"));
-  CHECK(files->folder_gone());
+  CHECK(files->folder_removed());
   fs::create_directory(folder.file("data"));
   append(*files, "f", "here");
-  CHECK(files->folder_gone());
+  CHECK(files->folder_removed());
   CHECK(fs::exists(folder.file("moved/f")));
   CHECK(fs::is_empty(folder.file("data")));
   fs::remove(folder.file("data"));
   fs::create_directory_symlink(folder.file("moved"), folder.file("data"));
-  CHECK(!files->folder_gone());  // the path names that folder again
+  CHECK(!files->folder_removed());  // the path names that folder again
 }
 
 }  // namespace holdfast

@@ -85,9 +85,9 @@ TEST_CASE("hash body: after random changes it equals a map, and bytes() equals a
   body.check_invariants();
   CHECK(fields_of(body) == model);
   CHECK(body.size() == model.size());
-  HashBody anew(kSeed);
-  for (const auto& [field, value] : model) anew.set(field, value);
-  CHECK(body.bytes() == anew.bytes());
+  HashBody rebuilt(kSeed);
+  for (const auto& [field, value] : model) rebuilt.set(field, value);
+  CHECK(body.bytes() == rebuilt.bytes());
 }
 
 TEST_CASE("hash body: an emptied body counts no more bytes than a new one") {

@@ -41,7 +41,7 @@ struct World {
   Context t;
 };
 
-std::string heard(Conn& c) {
+std::string received(Conn& c) {
   const std::string text(c.out.view());
   c.out.consume(c.out.size());
   return text;
@@ -57,8 +57,8 @@ TEST_CASE("pub/sub: a message is sent by channel and by each pattern, in the for
   w.subscribe(three, "news");
   w.psubscribe(three, "n*");
   CHECK(publish(w.t, "news", "hi") == 3);
-  CHECK(heard(two) == "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n");
-  CHECK(heard(three) ==
+  CHECK(received(two) == "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n");
+  CHECK(received(three) ==
         ">3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n"
         ">4\r\n$8\r\npmessage\r\n$2\r\nn*\r\n$4\r\nnews\r\n$2\r\nhi\r\n");
   CHECK(publish(w.t, "other", "hi") == 0);
@@ -72,10 +72,10 @@ TEST_CASE("pub/sub: finds all patterns that may match, each once and in their or
   for (const char* pattern : {"*", "**", "?b", "[a-c]b", "\\ab", "ab", "a*", "b*", "", "z"}) {
     w.psubscribe(c, pattern);
   }
-  const auto told = [&](const char* channel) {
+  const auto matching_patterns = [&](const char* channel) {
     publish(w.t, channel, "x");
     std::string all;
-    const std::string text = heard(c);
+    const std::string text = received(c);
     const std::string before = "$8\r\npmessage\r\n$";
     for (size_t at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
       const size_t pattern = text.find("\r\n", at + before.size()) + 2;
@@ -83,10 +83,10 @@ TEST_CASE("pub/sub: finds all patterns that may match, each once and in their or
     }
     return all;
   };
-  CHECK(told("ab") == "* ** ?b [a-c]b \\ab a* ab ");
-  CHECK(told("b") == "* ** b* ");
-  CHECK(told("*") == "* ** ");
-  CHECK(told("") == " * ");
+  CHECK(matching_patterns("ab") == "* ** ?b [a-c]b \\ab a* ab ");
+  CHECK(matching_patterns("b") == "* ** b* ");
+  CHECK(matching_patterns("*") == "* ** ");
+  CHECK(matching_patterns("") == " * ");
 }
 
 TEST_CASE("pub/sub: a client that unsubscribed from all leaves nothing in the index") {
@@ -99,7 +99,7 @@ TEST_CASE("pub/sub: a client that unsubscribed from all leaves nothing in the in
   unsubscribe_all(w.t, a);
   CHECK(a.subscriptions() == 0);
   CHECK(publish(w.t, "news", "hi") == 1);
-  CHECK(heard(a).empty());
+  CHECK(received(a).empty());
   unsubscribe_all(w.t, b);
   CHECK(w.s.pubsub.empty());
 }
@@ -112,11 +112,11 @@ TEST_CASE("tracking: a reader gets one message for a change, and the key is forg
   w.get(c, "k");
   CHECK(w.s.tracking.remembered == 1);
   invalidate(w.t, "other");
-  CHECK(heard(c).empty());
+  CHECK(received(c).empty());
   invalidate(w.t, "k");
-  CHECK(heard(c) == ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n");
+  CHECK(received(c) == ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n");
   invalidate(w.t, "k");
-  CHECK(heard(c).empty());
+  CHECK(received(c).empty());
   CHECK(w.s.tracking.remembered == 0);
   stop_tracking(w.t, c);
   CHECK_FALSE(w.s.tracking.active());
@@ -130,9 +130,9 @@ TEST_CASE(
   start_tracking(w.t, c, {});
   w.get(c, "a");
   w.get(c, "b");
-  CHECK(heard(c).empty());
+  CHECK(received(c).empty());
   w.get(c, "c");
-  CHECK(heard(c) == ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
+  CHECK(received(c) == ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\na\r\n");
   CHECK(w.s.tracking.readers.size() == 2);
 }
 
@@ -147,9 +147,9 @@ TEST_CASE("tracking: BCAST sends the changes once a loop iteration, and ends wit
   invalidate(w.t, "user:1");
   invalidate(w.t, "item:1");
   CHECK(w.s.tracking.pending == 1);
-  CHECK(heard(c).empty());
+  CHECK(received(c).empty());
   broadcast_invalidations(w.t);
-  CHECK(heard(c) == ">2\r\n$10\r\ninvalidate\r\n*1\r\n$6\r\nuser:1\r\n");
+  CHECK(received(c) == ">2\r\n$10\r\ninvalidate\r\n*1\r\n$6\r\nuser:1\r\n");
   invalidate(w.t, "user:2");
   stop_tracking(w.t, c);
   CHECK(w.s.tracking.pending == 0);

@@ -22,8 +22,8 @@ using State = Lease::State;
 using Verdict = LeaseStore::Verdict;
 using Keys = std::vector<std::string>;
 
-constexpr Failure kFailures[] = {Failure::kSaysBefore, Failure::kSaysBehind, Failure::kThrowsBefore,
-                                 Failure::kThrowsBehind};
+constexpr Failure kFailures[] = {Failure::kReportsBefore, Failure::kReportsAfter, Failure::kThrowsBefore,
+                                 Failure::kThrowsAfter};
 const std::vector<Document> kThree{{"a", "1"}, {"b", "2"}, {"c", "3"}};
 
 bool all_for_ever(const MemoryStore& store) {
@@ -54,7 +54,7 @@ struct Timed {
 };
 
 // A store with a fixed answer, like one that keeps lease outcomes.
-class Parrot final : public LeaseStore {
+class FixedAnswers final : public LeaseStore {
  public:
   Answer inserts{Verdict::kDone, 7, {}};
   Answer touches{Verdict::kDone, 0, {}};
@@ -63,19 +63,19 @@ class Parrot final : public LeaseStore {
   std::function<void()> on_touch = [] {};
 
  private:
-  std::vector<Answer> say(size_t n, const Answer& answer) const {
+  std::vector<Answer> repeated(size_t n, const Answer& answer) const {
     return std::vector<Answer>(is_short ? n - 1 : n, answer);
   }
   std::vector<Answer> insert(const std::string&, const std::vector<Document>& d, milliseconds) override {
-    return say(d.size(), inserts);
+    return repeated(d.size(), inserts);
   }
   std::vector<Answer> touch(const std::string&, const std::vector<Document>& d,
                             std::optional<milliseconds>) override {
     on_touch();
-    return say(d.size(), touches);
+    return repeated(d.size(), touches);
   }
   std::vector<Answer> remove(const std::string&, const std::vector<Document>& d) override {
-    return say(d.size(), removes);
+    return repeated(d.size(), removes);
   }
 };
 
@@ -186,7 +186,7 @@ TEST_CASE("lease: where a remove throws, the other documents are removed as well
 TEST_CASE("lease: a cancel that fails is in doubt, and may be retried") {
   MemoryStore store;
   Lease lease = Leases(store).lease(kThree);
-  store.fail_at(1, Failure::kSaysBefore);
+  store.fail_at(1, Failure::kReportsBefore);
   CHECK_THROWS_AS(lease.cancel(), StoreError);
   CHECK(lease.state() == State::kInDoubt);
   CHECK(store.of_leases() == 1);
@@ -223,7 +223,7 @@ TEST_CASE("lease: destroyed while a confirm is in doubt, it leaves no document w
   MemoryStore store;
   {
     Lease lease = Leases(store).lease(kThree);
-    store.fail_at(2, Failure::kThrowsBehind);
+    store.fail_at(2, Failure::kThrowsAfter);
     CHECK_THROWS_AS(lease.confirm(), StoreError);
     CHECK(all_for_ever(store));
   }
@@ -256,7 +256,7 @@ TEST_CASE("lease: a confirm that loses one document and cannot remove another re
   MemoryStore store;
   Lease lease = Leases(store).lease(kThree);
   store.lose("b");
-  store.fail_at(3, Failure::kSaysBefore);
+  store.fail_at(3, Failure::kReportsBefore);
   CHECK_THROWS_AS(lease.confirm(), StoreError);
   CHECK(lease.state() == State::kInDoubt);
   CHECK_FALSE(store.stored().at("a").ttl.has_value());
@@ -300,7 +300,7 @@ TEST_CASE("lease: a renewal that fails leaves the shorter of both times") {
   timed.store.fail_at(0, Failure::kThrowsBefore);
   CHECK_THROWS_AS(timed.lease.renew(5000ms), StoreError);
   CHECK(timed.lease.validity() == 988ms);
-  timed.store.fail_at(2, Failure::kSaysBehind);
+  timed.store.fail_at(2, Failure::kReportsAfter);
   CHECK_THROWS_AS(timed.lease.renew(500ms), StoreError);
   CHECK(timed.lease.validity() == 493ms);
   CHECK(timed.lease.is_granted());
@@ -329,7 +329,7 @@ TEST_CASE("lease: a confirm in doubt does not expire by time alone, a cancel doe
 }
 
 TEST_CASE("lease: a late reply to a renewal does not revive a lease that was reported as over") {
-  Parrot store;
+  FixedAnswers store;
   TimeMs now{1000};
   const std::shared_ptr<LeaseStore> place(std::shared_ptr<LeaseStore>(), &store);
   Lease lease(
@@ -352,7 +352,7 @@ TEST_CASE("lease: a grant with a late reply is no grant") {
 }
 
 TEST_CASE("lease: stores that keep outcomes return how another client ended a lease") {
-  Parrot store;
+  FixedAnswers store;
   Lease lease = Leases(store).lease(kThree);
   SUBCASE("confirmed") {
     store.touches.verdict = store.removes.verdict = Verdict::kConfirmed;
@@ -378,7 +378,7 @@ TEST_CASE("lease: stores that keep outcomes return how another client ended a le
 
 TEST_CASE(
     "lease: 'confirmed' and 'cancelled' are success for a repeated request, 'forgotten' is no reply") {
-  Parrot store;
+  FixedAnswers store;
   Lease lease = Leases(store).lease(kThree);
   SUBCASE("confirm") {
     store.touches.verdict = Verdict::kFailed;
@@ -400,7 +400,7 @@ TEST_CASE(
 }
 
 TEST_CASE("lease: impossible replies are a failure of the store") {
-  Parrot store;
+  FixedAnswers store;
   const auto refused = [&] { CHECK_THROWS_AS(Leases(store).lease(kThree), StoreError); };
   SUBCASE("no etag") { store.inserts.etag = 0; }
   SUBCASE("missing") { store.inserts.verdict = Verdict::kMissing; }
@@ -414,7 +414,7 @@ TEST_CASE("lease: impossible replies are a failure of the store") {
 }
 
 TEST_CASE("lease: a touch may change etags") {
-  Parrot store;
+  FixedAnswers store;
   store.touches.etag = 9;
   Lease lease = Leases(store).lease(kThree);
   lease.renew();

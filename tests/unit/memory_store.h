@@ -15,7 +15,7 @@ namespace holdfast {
 
 class MemoryStore final : public LeaseStore {
  public:
-  enum class Failure : uint8_t { kSaysBefore, kSaysBehind, kThrowsBefore, kThrowsBehind };
+  enum class Failure : uint8_t { kReportsBefore, kReportsAfter, kThrowsBefore, kThrowsAfter };
   struct Stored {
     std::string value;
     uint64_t etag = 0;
@@ -83,8 +83,8 @@ class MemoryStore final : public LeaseStore {
     for (const Document& document : documents) {
       const int64_t step = step_++;
       const bool fails = step >= failing_from_ && step < failing_until_;
-      const bool before = how_ == Failure::kSaysBefore || how_ == Failure::kThrowsBefore;
-      const bool throws = how_ == Failure::kThrowsBefore || how_ == Failure::kThrowsBehind;
+      const bool before = how_ == Failure::kReportsBefore || how_ == Failure::kThrowsBefore;
+      const bool throws = how_ == Failure::kThrowsBefore || how_ == Failure::kThrowsAfter;
       Answer answer;  // kFailed
       if (!fails || !before) answer = one(document);
       if (fails && throws) throw std::runtime_error("no disk");
@@ -99,7 +99,7 @@ class MemoryStore final : public LeaseStore {
   int64_t step_ = 0;
   int64_t failing_from_ = -1;
   int64_t failing_until_ = -1;
-  Failure how_ = Failure::kSaysBefore;
+  Failure how_ = Failure::kReportsBefore;
 };
 
 }  // namespace holdfast

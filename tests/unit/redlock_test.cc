@@ -300,12 +300,12 @@ TEST_CASE("redlock: too few replies are kUnreachable, all errors kRefused with t
 }
 
 TEST_CASE("redlock: permanent errors end a wait at once, other errors do not") {
-  Script hopeless(three_servers(DurationMs{0}));
-  hopeless.error(0, "ERR unknown command 'LOCK'");
-  CHECK_FALSE(hopeless.over());
-  hopeless.error(1, "ERR unknown command 'LOCK'");
-  CHECK(hopeless.over());
-  CHECK(hopeless.outcome() == Outcome::kRefused);
+  Script permanent(three_servers(DurationMs{0}));
+  permanent.error(0, "ERR unknown command 'LOCK'");
+  CHECK_FALSE(permanent.over());
+  permanent.error(1, "ERR unknown command 'LOCK'");
+  CHECK(permanent.over());
+  CHECK(permanent.outcome() == Outcome::kRefused);
   Script loading(three_servers(DurationMs{0}));
   loading.error(0, "LOADING");
   loading.error(1, "LOADING");
@@ -490,11 +490,11 @@ TEST_CASE("redlock: a rejected take-over waits on for the rest of the time") {
 }
 
 TEST_CASE("redlock: the server's wait ends by its reply, or by the server's timeout after it") {
-  Script told(one_server(DurationMs{500}));
-  told.null(0);
-  told.now = 1500;
-  told.null(0);
-  CHECK(told.outcome() == Outcome::kTimeout);
+  Script answered(one_server(DurationMs{500}));
+  answered.null(0);
+  answered.now = 1500;
+  answered.null(0);
+  CHECK(answered.outcome() == Outcome::kTimeout);
   for (const int64_t past : {-1, 0, 1}) {
     Script s(one_server(DurationMs{500}));
     s.null(0);

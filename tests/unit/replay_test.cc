@@ -22,7 +22,7 @@ std::string taken(Engine& engine) {
   return records;
 }
 
-void conclude(Engine& engine, Now now) {
+void finish_restore(Engine& engine, Now now) {
   engine.finish_loading(now);
   engine.check_invariants();
 }
@@ -69,7 +69,7 @@ struct Recorded {
 Recorded record(const Sample& sample) {
   Engine engine(session_config());
   engine.keep_journal();
-  Talker c(engine);
+  TestClient c(engine);
   for (const auto& request : sample.before) c.must(request);
   Recorded r;
   r.before = taken(engine);
@@ -84,7 +84,7 @@ Recorded record(const Sample& sample) {
 TEST_CASE("journal: distinguishes an iteration with grants from one that only ended holds") {
   Engine engine(session_config());
   engine.keep_journal();
-  Talker c(engine);
+  TestClient c(engine);
   const auto grants = [&](const std::vector<std::string>& words) {
     c.must(words);
     const bool granted = engine.recorded_grants();
@@ -122,7 +122,7 @@ TEST_CASE("replay: the record of each kind gives the state that it describes") {
     CHECK(again.replay(r.before, session_time(0)).empty());
     CHECK(again.replay(r.records, session_time(0)).empty());
     CHECK(state_text(again, session_time(0)) == r.text);
-    conclude(again, session_time(0));
+    finish_restore(again, session_time(0));
   }
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("replay: records of any kind that are cut within the last one are reje
         CHECK(again.replay(r.records.substr(size), session_time(0)).empty());
         CHECK(state_text(again, session_time(0)) == r.text);
       }
-      conclude(again, session_time(0));
+      finish_restore(again, session_time(0));
     }
   }
 }
@@ -157,7 +157,7 @@ TEST_CASE("replay: a flipped byte is an error, or gives a consistent state") {
         Engine again(session_config());
         CHECK(again.replay(r.before, session_time(0)).empty());
         static_cast<void>(again.replay(bad, session_time(0)));
-        conclude(again, session_time(0));
+        finish_restore(again, session_time(0));
         Effects fx;
         again.tick(session_time(100000), fx);
         again.check_invariants();
@@ -180,7 +180,7 @@ TEST_CASE("replay: the records of a long session give the same keys, holds, leas
     Engine again(session_config());
     REQUIRE(again.replay(records, session.now()).empty());
     CHECK(state_text(again, session.now()) == state_text(engine, session.now()));
-    conclude(again, session.now());
+    finish_restore(again, session.now());
     CHECK(again.largest_token() <= engine.largest_token());
   }
 }
@@ -200,7 +200,7 @@ TEST_CASE("replay: it equals the session after each loop iteration") {
 TEST_CASE("replay: does not read the clock; past deadlines are restored and expire with the first tick") {
   Engine engine(session_config());
   engine.keep_journal();
-  Talker c(engine);
+  TestClient c(engine);
   c.must({"SET", "timed", "v", "PX", "100"});
   c.must({"LOCK", "one", "alice", "100"});
   c.must({"LOCK", "shared", "alice", "100", "SHARED"});
@@ -219,10 +219,10 @@ TEST_CASE("replay: does not read the clock; past deadlines are restored and expi
   again.tick(late, fx);
   CHECK(again.state().dbs[0]->live() == 1);
   CHECK(again.state().leases.size() == 0);
-  Talker reader(again, late);
-  CHECK(reader.say({"EXISTS", "shared"}) == ":1\r\n");
-  CHECK(reader.say({"UNLOCK", "shared", "alice"}) == ":-1\r\n");
-  CHECK(reader.say({"UNLOCK", "shared", "bob"}) == ":1\r\n");
+  TestClient reader(again, late);
+  CHECK(reader.ask({"EXISTS", "shared"}) == ":1\r\n");
+  CHECK(reader.ask({"UNLOCK", "shared", "alice"}) == ":-1\r\n");
+  CHECK(reader.ask({"UNLOCK", "shared", "bob"}) == ":1\r\n");
   again.check_invariants();
 }
 
@@ -230,7 +230,7 @@ TEST_CASE("replay: records that no server writes are rejected with a reason") {
   const auto wrong = [](const std::string& records) {
     Engine engine(session_config());
     const std::string why = engine.replay(records, session_time(0));
-    conclude(engine, session_time(0));
+    finish_restore(engine, session_time(0));
     return why;
   };
   CHECK(wrong(std::string{0, 0}) == "a record of an unknown type");

@@ -48,7 +48,7 @@ size_t clocks_in(const std::string& records, const std::string& boot_id = "one")
 // A server that keeps a journal from `now` on. wrote() returns the records of one request.
 struct Writer {
   Engine engine;
-  Talker client;
+  TestClient client;
   explicit Writer(const std::string& boot_id) : engine(config_of(boot_id)), client(engine, time_of(1000)) {
     engine.keep_journal();
   }
@@ -94,8 +94,8 @@ TEST_CASE("clock: after a restart in the same boot a hold ends at the same time 
       REQUIRE(engine.replay(records, now).empty());
       CHECK(end_of(engine, "k") == 12000);
       engine.finish_loading(now);
-      Talker c(engine, now);
-      CHECK(c.say({"EXISTS", "k"}) == (mono_ms < 12000 ? ":1\r\n" : ":0\r\n"));
+      TestClient c(engine, now);
+      CHECK(c.ask({"EXISTS", "k"}) == (mono_ms < 12000 ? ":1\r\n" : ":0\r\n"));
     }
   }
 }

@@ -35,14 +35,14 @@ Config config_with_clock(int64_t hard_ms) {
   return config;
 }
 
-std::string eval(Talker& c, const std::string& script) { return c.say({"EVAL", script, "0"}); }
+std::string eval(TestClient& c, const std::string& script) { return c.ask({"EVAL", script, "0"}); }
 
 }  // namespace
 
 TEST_CASE(
     "script limits: unpack returns at most as many results as fit on the stack, whatever its limits") {
   Engine engine(small_config());
-  Talker c(engine);
+  TestClient c(engine);
   for (const std::string range :
        {"-2147483648,2147483647", "-2147483640,7", "-10,2147483647", "0,2147483647", "1,8000"}) {
     CAPTURE(range);
@@ -58,7 +58,7 @@ TEST_CASE(
 
 TEST_CASE("script limits: offsets and positions at the ends of integers are rejected or harmless") {
   Engine engine(small_config());
-  Talker c(engine);
+  TestClient c(engine);
   const std::string short_data = "data string too short";
   for (const std::string at :
        {"-9223372036854775808", "-9223372036854775807", "-8", "-1", "9223372036854775807"}) {
@@ -108,7 +108,7 @@ TEST_CASE("script limits: script-timeout ends long calls in C") {
   for (const Case& one : cases) {
     CAPTURE(one.name);
     Engine engine(config_with_clock(20));
-    Talker c(engine);
+    TestClient c(engine);
     const bool replies = one.script.find("return u") != std::string::npos;
     CHECK(eval(c, one.script + (replies ? "" : " return 'ran on'"))
               .starts_with("-ERR Script killed: it ran for"));
@@ -118,12 +118,12 @@ TEST_CASE("script limits: script-timeout ends long calls in C") {
 
 TEST_CASE("script limits: script-timeout ends the compiling of a long script") {
   Engine engine(config_with_clock(20));
-  Talker c(engine);
+  TestClient c(engine);
   const std::string killed = "-ERR Script killed: it ran for";
   std::string sum = "return 0";
   for (int i = 0; i < 100'000; ++i) sum += "+1";
   CHECK(eval(c, sum).starts_with(killed));
-  CHECK(c.say({"SCRIPT", "LOAD", sum}).starts_with(killed));
+  CHECK(c.ask({"SCRIPT", "LOAD", sum}).starts_with(killed));
   CHECK(eval(c, "return 1") == ":1\r\n");
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("script limits: memory that C allocates for a script counts as the scr
   for (const Case& one : cases) {
     CAPTURE(one.name);
     Engine engine(small_config());
-    Talker c(engine);
+    TestClient c(engine);
     CHECK(eval(c, one.script).find("not enough memory") != std::string::npos);
     CHECK(engine.state().scripts.memory_bytes() < 32 * kMiB);
     CHECK(eval(c, "return 1") == ":1\r\n");
@@ -158,14 +158,14 @@ TEST_CASE("script limits: memory that C allocates for a script counts as the scr
 
 TEST_CASE("script limits: a script may return its arguments, however large") {
   Engine engine(small_config());
-  Talker c(engine);
+  TestClient c(engine);
   const std::string large(12 * kMiB, 'x');
-  CHECK(c.say({"EVAL", "return ARGV[1]", "0", large}).size() > large.size());
+  CHECK(c.ask({"EVAL", "return ARGV[1]", "0", large}).size() > large.size());
 }
 
 TEST_CASE("script limits: settings and tables of cjson end with the script that made them") {
   Engine engine(small_config());
-  Talker c(engine);
+  TestClient c(engine);
   CHECK(eval(c,
              "for i=1,5000 do cjson.new() end cjson.encode_max_depth(3000) "
              "local t={} for i=1,2999 do t={t} end pcall(cjson.encode,t) return 1") == ":1\r\n");
@@ -176,8 +176,8 @@ TEST_CASE("script limits: settings and tables of cjson end with the script that 
 
 TEST_CASE("script cache: above 500 scripts of EVAL the least recently used one is evicted") {
   Engine engine(small_config());
-  Talker c(engine);
-  const auto sha = [&c](const std::string& body) { return c.say({"SCRIPT", "LOAD", body}).substr(5, 40); };
+  TestClient c(engine);
+  const auto sha = [&c](const std::string& body) { return c.ask({"SCRIPT", "LOAD", body}).substr(5, 40); };
   const std::string loaded = sha("return 'loaded'");
   for (int i = 0; i < 500; ++i) eval(c, "return " + std::to_string(i));
   const ScriptHost& host = engine.state().scripts;
@@ -187,20 +187,20 @@ TEST_CASE("script cache: above 500 scripts of EVAL the least recently used one i
   eval(c, "return 500");
   CHECK(host.cached() == 501);
   CHECK(host.evicted() == 1);
-  CHECK(c.say({"EVALSHA", sha1_hex("return 0"), "0"}) == ":0\r\n");
-  CHECK(c.say({"EVALSHA", sha1_hex("return 1"), "0"}).starts_with("-NOSCRIPT "));
+  CHECK(c.ask({"EVALSHA", sha1_hex("return 0"), "0"}) == ":0\r\n");
+  CHECK(c.ask({"EVALSHA", sha1_hex("return 1"), "0"}).starts_with("-NOSCRIPT "));
   sha("return 2");  // the next one to evict, unless it is used
   for (int i = 1000; i < 2000; ++i)
     CHECK(eval(c, "return " + std::to_string(i)) == ":" + std::to_string(i) + "\r\n");
-  CHECK(c.say({"EVALSHA", loaded, "0"}) == "$6\r\nloaded\r\n");
-  CHECK(c.say({"EVALSHA", sha1_hex("return 2"), "0"}) == ":2\r\n");
+  CHECK(c.ask({"EVALSHA", loaded, "0"}) == "$6\r\nloaded\r\n");
+  CHECK(c.ask({"EVALSHA", sha1_hex("return 2"), "0"}) == ":2\r\n");
   CHECK(host.cached() == 502);
 }
 
 TEST_CASE("script cache: a client that fills the script memory does not evict other clients' scripts") {
   Engine engine(small_config());
-  Talker hostile(engine);
-  Talker other(engine);
+  TestClient hostile(engine);
+  TestClient other(engine);
   int number = 0;
   std::string last;
   for (const bool by_eval : {false, true}) {
@@ -210,7 +210,7 @@ TEST_CASE("script cache: a client that fills the script memory does not evict ot
       for (int i = 0; i < size; ++i) body += std::to_string(i) + ",";
       for (int i = 0; i < 70; ++i) {
         const std::string distinct = body + std::to_string(++number) + ".5}";
-        last = by_eval ? eval(hostile, distinct) : hostile.say({"SCRIPT", "LOAD", distinct});
+        last = by_eval ? eval(hostile, distinct) : hostile.ask({"SCRIPT", "LOAD", distinct});
       }
       CHECK(eval(other, "return " + std::to_string(number)) == ":" + std::to_string(number) + "\r\n");
       CHECK(eval(other, "return #string.rep('x',1000000) + " + std::to_string(number)) ==

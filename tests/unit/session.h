@@ -30,32 +30,32 @@ inline Config session_config() {
 }
 
 // One client.
-class Talker {
+class TestClient {
  public:
-  explicit Talker(Engine& engine, Now now = session_time(0))
+  explicit TestClient(Engine& engine, Now now = session_time(0))
       : engine_(engine), id_(engine.open("127.0.0.1:1", "127.0.0.1:2", now)), now_(now) {}
 
   void at(Now now) { now_ = now; }
   bool blocked() const { return engine_.blocked(id_); }
-  std::string say(const std::vector<std::string>& words) {
+  std::string ask(const std::vector<std::string>& words) {
     const std::vector<std::string_view> argv(words.begin(), words.end());
     engine_.apply(id_, argv, now_, fx_);
-    return heard();
+    return received();
   }
   // Sends a request that must succeed.
   void must(const std::vector<std::string>& words) {
-    const std::string reply = say(words);
+    const std::string reply = ask(words);
     INFO(words[0], ": ", reply);
     REQUIRE_FALSE(reply.starts_with("-"));
   }
-  std::string heard() {
+  std::string received() {
     fx_.clear();
     Buffer& out = engine_.output(id_);
     std::string text(out.view());
     out.consume(out.size());
     return text;
   }
-  void leave() { engine_.drop(id_, now_, fx_); }
+  void disconnect() { engine_.drop(id_, now_, fx_); }
 
  private:
   Engine& engine_;
@@ -67,11 +67,11 @@ class Talker {
 // Sends random requests of every kind that changes persistent state, on few keys, so that they collide.
 class RandomSession {
  public:
-  enum class Clock { kGoesOn, kIsSet };  // the wall clock's behaviour
+  enum class Clock { kSteady, kIsSet };  // the wall clock's behaviour
 
-  RandomSession(Engine& engine, uint64_t seed, Clock clock = Clock::kGoesOn)
+  RandomSession(Engine& engine, uint64_t seed, Clock clock = Clock::kSteady)
       : engine_(engine), dice_(seed), clock_(clock) {
-    for (int i = 0; i < 4; ++i) talkers_.push_back(std::make_unique<Talker>(engine, now()));
+    for (int i = 0; i < 4; ++i) clients_.push_back(std::make_unique<TestClient>(engine, now()));
   }
 
   Now now() const {
@@ -82,14 +82,14 @@ class RandomSession {
   void step() {
     const uint64_t kind = dice_.below(40);
     if (kind < 6) return pass();
-    auto& talker = talkers_[dice_.below(talkers_.size())];
-    talker->at(now());
-    if (kind == 6 || talker->blocked()) {
-      if (kind < 9) replace(talker);
+    auto& client = clients_[dice_.below(clients_.size())];
+    client->at(now());
+    if (kind == 6 || client->blocked()) {
+      if (kind < 9) replace(client);
       return;
     }
-    if (kind == 7) return transaction(*talker);
-    talker->say(request());
+    if (kind == 7) return transaction(*client);
+    client->ask(request());
   }
 
  private:
@@ -101,16 +101,16 @@ class RandomSession {
     if (dice_.one_in(3)) return;
     Effects fx;
     engine_.tick(now(), fx);
-    for (const auto& talker : talkers_) talker->heard();
+    for (const auto& client : clients_) client->received();
   }
-  void replace(std::unique_ptr<Talker>& talker) {
-    talker->leave();
-    talker = std::make_unique<Talker>(engine_, now());
+  void replace(std::unique_ptr<TestClient>& client) {
+    client->disconnect();
+    client = std::make_unique<TestClient>(engine_, now());
   }
-  void transaction(Talker& talker) {
-    talker.say({"MULTI"});
-    for (int i = 0; i < 4; ++i) talker.say(request());
-    talker.say({"EXEC"});
+  void transaction(TestClient& client) {
+    client.ask({"MULTI"});
+    for (int i = 0; i < 4; ++i) client.ask(request());
+    client.ask({"EXEC"});
   }
 
   std::string key() { return dice_.one_in(12) ? std::string(1100, 'k') : "k" + number(8); }
@@ -248,7 +248,7 @@ class RandomSession {
   Clock clock_;
   int64_t ms_ = 0;
   int64_t set_ms_ = 0;  // how far the wall clock is set ahead, in ms
-  std::vector<std::unique_ptr<Talker>> talkers_;
+  std::vector<std::unique_ptr<TestClient>> clients_;
 };
 
 }  // namespace holdfast

@@ -39,7 +39,7 @@ std::string restore(Engine& engine, std::string_view file, Now now, size_t piece
 }
 
 // Ends loading, after success or failure.
-void conclude(Engine& engine, Now now) {
+void finish_restore(Engine& engine, Now now) {
   engine.finish_loading(now);
   engine.check_invariants();
 }
@@ -52,8 +52,8 @@ uint64_t token_in(const std::string& reply) {
 }
 
 // Adds items of every kind. Returns the client that keeps the SESSION holds alive.
-std::unique_ptr<Talker> fill(Engine& engine) {
-  auto c = std::make_unique<Talker>(engine);
+std::unique_ptr<TestClient> fill(Engine& engine) {
+  auto c = std::make_unique<TestClient>(engine);
   c->must({"SET", "plain", "value"});
   c->must({"SET", "empty", ""});
   c->must({"SET", "timed", "value", "PX", "5000"});
@@ -75,9 +75,9 @@ std::unique_ptr<Talker> fill(Engine& engine) {
   c->must({"LEASE", "CANCEL", "cancelled"});
   c->must({"LOCK", "delayed", "alice", "60000", "DELAY", "90000", "SESSION"});
   c->must({"LOCKS", "BREAK", "delayed"});
-  Talker gone(engine);
-  gone.must({"LOCK", "delayed2", "alice", "60000", "DELAY", "90000", "SESSION"});
-  gone.leave();
+  TestClient closed(engine);
+  closed.must({"LOCK", "delayed2", "alice", "60000", "DELAY", "90000", "SESSION"});
+  closed.disconnect();
   c->must({"SELECT", "5"});
   c->must({"SET", "plain", "of another database"});
   c->must({"LEASE", "GRANT", "other", "60000", "doc1", "a"});
@@ -86,7 +86,7 @@ std::unique_ptr<Talker> fill(Engine& engine) {
   return c;
 }
 
-void fill_big(Talker& c) {
+void fill_big(TestClient& c) {
   std::vector<std::string> words = {"HSET", "big"};
   for (int i = 0; i < 2000; ++i) words.insert(words.end(), {"f" + std::to_string(i), std::to_string(i)});
   c.must(words);
@@ -112,7 +112,7 @@ TEST_CASE("snapshot: strings, locks, hashes, leases, lock-delays and databases a
     Engine again(session_config());
     CHECK(restore(again, file, session_time(0), piece).empty());
     CHECK(state_text(again, session_time(0)) == before);
-    conclude(again, session_time(0));
+    finish_restore(again, session_time(0));
   }
 }
 
@@ -136,11 +136,11 @@ TEST_CASE("snapshot: an item past its deadline is restored, and expires with the
   const Now late = session_time(1000000);
   CHECK(restore(again, file, late).empty());
   again.finish_loading(late);
-  Talker reader(again, late);
+  TestClient reader(again, late);
   Effects fx;
   again.tick(late, fx);
-  CHECK(reader.say({"EXISTS", "plain", "for-ever", "exclusive", "timed", "hash", "counted"}) == ":2\r\n");
-  CHECK(reader.say({"LEASE", "INFO", "granted"}).find("expired") != std::string::npos);
+  CHECK(reader.ask({"EXISTS", "plain", "for-ever", "exclusive", "timed", "hash", "counted"}) == ":2\r\n");
+  CHECK(reader.ask({"LEASE", "INFO", "granted"}).find("expired") != std::string::npos);
   again.check_invariants();
 }
 
@@ -156,12 +156,12 @@ TEST_CASE("snapshot: later tokens are larger than all earlier ones, of every key
   Engine again(session_config());
   CHECK(restore(again, snapshot_of(engine, session_time(0)), session_time(0)).empty());
   CHECK(again.largest_token() == largest);
-  Talker other(again);
+  TestClient other(again);
   for (int i = 0; i < 50; ++i) {
-    CHECK(token_in(other.say({"LOCK", "new" + std::to_string(i), "bob", "100"})) > largest);
+    CHECK(token_in(other.ask({"LOCK", "new" + std::to_string(i), "bob", "100"})) > largest);
   }
-  other.say({"SELECT", "3"});
-  CHECK(token_in(other.say({"LOCK", "often", "bob", "100"})) > largest);
+  other.ask({"SELECT", "3"});
+  CHECK(token_in(other.ask({"LOCK", "often", "bob", "100"})) > largest);
 }
 
 TEST_CASE("snapshot: holds with tokens ahead of the clock are unchanged") {
@@ -173,8 +173,8 @@ TEST_CASE("snapshot: holds with tokens ahead of the clock are unchanged") {
   Engine again(session_config());
   CHECK(restore(again, snapshot_of(engine, session_time(0)), session_time(0)).empty());
   CHECK(state_text(again, session_time(0)) == before);
-  Talker other(again);
-  CHECK(other.say({"LEASE", "CONFIRM", "granted"}).starts_with(":"));
+  TestClient other(again);
+  CHECK(other.ask({"LEASE", "CONFIRM", "granted"}).starts_with(":"));
 }
 
 TEST_CASE("snapshot: requests between its steps change nothing in it") {
@@ -194,7 +194,7 @@ TEST_CASE("snapshot: requests between its steps change nothing in it") {
     Engine again(session_config());
     CHECK(restore(again, ended(snapshot.bytes()), moment).empty());
     CHECK(state_text(again, moment) == before);
-    conclude(again, moment);
+    finish_restore(again, moment);
     engine.check_invariants();
   }
 }
@@ -230,7 +230,7 @@ TEST_CASE("snapshot: a flush, a swap, an expiry and a new key during it change n
       c->must(request);
       Effects fx;
       engine.tick(session_time(65000), fx);
-      c->leave();
+      c->disconnect();
       while (engine.next_deadline() && engine.next_deadline()->count == 0)
         engine.tick(session_time(65000), fx);
       while (!snapshot.step()) {
@@ -278,7 +278,7 @@ TEST_CASE("snapshot: cut at any byte it is rejected") {
   for (size_t size = 0; size < file.size(); ++size) {
     Engine again(session_config());
     if (restore(again, file.substr(0, size), session_time(0)).empty()) FAIL_CHECK("cut at ", size);
-    conclude(again, session_time(0));
+    finish_restore(again, session_time(0));
   }
 }
 
@@ -293,7 +293,7 @@ TEST_CASE("snapshot: with any byte flipped it is rejected, at the latest by its 
       bad[at] = static_cast<char>(bad[at] ^ flip);
       Engine again(session_config());
       if (restore(again, bad, session_time(0)).empty()) FAIL_CHECK("flipped at ", at, " by ", flip);
-      conclude(again, session_time(0));
+      finish_restore(again, session_time(0));
     }
   }
 }
@@ -309,7 +309,7 @@ TEST_CASE("snapshot: damage with a valid checksum is an error, or gives a consis
       bad[at] = static_cast<char>(bad[at] ^ flip);
       Engine again(session_config());
       const bool good = restore(again, ended(bad), session_time(0)).empty();
-      conclude(again, session_time(0));
+      finish_restore(again, session_time(0));
       if (!good) continue;
       Effects fx;
       again.tick(session_time(100000), fx);

@@ -58,10 +58,10 @@ TEST_CASE("wait report: each server that is unreachable or rejects is named, oth
                        {"b:1", Outcome::kBusy, 0, ""},
                        {"c:1", Outcome::kRefused, 0, "NOAUTH no"},
                        {"d:1", Outcome::kUnreachable, 0, "not asked"}}};
-  const std::string told = trouble_of(result.servers);
-  CHECK(told.starts_with("cannot reach a:1: connection refused; c:1: NOAUTH no ("));
-  CHECK(told.find("HOLDFAST_PASSWORD") != std::string::npos);
-  CHECK(told.find("d:1") == std::string::npos);
+  const std::string text = trouble_of(result.servers);
+  CHECK(text.starts_with("cannot reach a:1: connection refused; c:1: NOAUTH no ("));
+  CHECK(text.find("HOLDFAST_PASSWORD") != std::string::npos);
+  CHECK(text.find("d:1") == std::string::npos);
 }
 
 TEST_CASE("wait report: an attempt that did not wait for a server reports its last known state") {
