@@ -1,9 +1,10 @@
--- LOCKS BREAK: ends all holds of a key by force, and tells those who wait.
+-- LOCKS BREAK: ends all holds of a key by force, and notifies the waiters.
 --   KEYS   lock, its token key
 --   ARGV   -
--- Reply: the number of holds that ended; 0 nobody held the key.
+-- Reply: the number of holds that ended; 0: the lock was free.
 -- Errors: those of Holdfast's LOCKS BREAK; ERR a token key must be ...
--- A lock-delay that a hold was taken with on Holdfast does not follow. What is no lock is left alone.
+-- No lock-delay follows, even if the hold was acquired with one on Holdfast. A key that is not a lock does
+-- not change.
 
 if #KEYS ~= 2 or #ARGV ~= 0 then return wrong_arity('locks|break') end
 

@@ -1,39 +1,40 @@
--- The common head of all scripts here: it stands before each, as Redis has no `require`. By hand:
+-- The common head of all scripts here. It must precede each of them, as Redis has no `require`. By hand:
 --   cat common.lua lock.lua | redis-cli -x SCRIPT LOAD
 --
--- What a lock is made of; README.md has the whole of it:
+-- The keys of a lock; README.md describes them in full:
 --   the lock      KEYS[1]. Exclusive: a string with the owner as value, as SET key owner NX PX ms makes it.
---                 Shared or counted: a hash, as in a snapshot of Holdfast: the field holdfast:lock is 1,
+--                 Shared or semaphore: a hash, as in a snapshot of Holdfast: the field holdfast:lock is 1,
 --                 o:<owner> is "token capacity deadline ttl held-since delay session lease".
 --   its token key KEYS[2], named by token_key() below. A hash: `of` (the lock), `last` (the largest token
 --                 yet) and, for an exclusive hold, `owner` (its SHA-1) and `hold` (numbers as above).
 -- Times are milliseconds of the server's wall clock (TIME); -1 is no deadline. All numbers are at most
 -- 2^53, which Lua's doubles hold exactly.
 --
--- Redis 7 replicates what a script did, not the script. 5 and 6 need this line for it, as TIME is asked.
+-- Redis 7 replicates the effects of a script. Redis 5 and 6 replicate the script unless it makes this call;
+-- they require the call, because the scripts read the clock (TIME).
 if redis.replicate_commands then redis.replicate_commands() end
 
 local call = redis.call
 local MAX = 9007199254740991         -- 2^53 - 1: the largest ttl and the largest token
-local SHARED = 4294967295            -- a capacity without limit
+local SHARED = 4294967295            -- the capacity of a reader: no limit
 local DAY_MS = 24 * 3600 * 1000
-local LEAD_US = DAY_MS * 1000        -- how far ahead of the clock a token may be that a client names
-local HEADROOM = 1099511627776       -- 2^40: tokens that no client may name, so that there is always a next
+local LEAD_US = DAY_MS * 1000        -- a token that a client names may be this far ahead of the clock
+local HEADROOM = 1099511627776       -- 2^40 tokens that no client may name: there is always a next one
 local MARKER = 'holdfast:lock'
 local WRONG_TYPE = redis.error_reply('WRONGTYPE Operation against a key holding the wrong kind of value')
 local TOO_FAR = redis.error_reply('ERR token is further ahead than max-token-lead allows')
 
 local function digits(n) return string.format('%.0f', n) end
 
--- Holdfast has commands for all of this, with queues and one count of tokens for all clients; so there the
--- command does it.
+-- On Holdfast each script calls the command of the same name: the commands have queues, and one count of
+-- tokens for all clients.
 local on_holdfast = redis.HOLDFAST_VERSION ~= nil
 
 local function wrong_arity(command)
   return redis.error_reply("ERR wrong number of arguments for '" .. command .. "' command")
 end
 
--- The number that a text is, plainly written; or nil and the error.
+-- Returns the number that `text` is in decimal without sign or leading zeros; or nil and the error.
 local function read_number(text, name, lowest, highest)
   local plain = text == '0' or (#text <= 16 and string.find(text, '^[1-9]%d*$'))
   local n = plain and tonumber(text)
@@ -42,13 +43,13 @@ local function read_number(text, name, lowest, highest)
                                 digits(highest))
 end
 
--- What Redis Cluster hashes of a key: the text in its first {}, or all of it.
+-- Returns the part of a key that Redis Cluster hashes: the text in its first {}, or all of it.
 local function slot_tag(key)
   local open = string.find(key, '{', 1, true)
   local close = open and string.find(key, '}', open + 1, true)
   return close and close > open + 1 and string.sub(key, open + 1, close - 1) or key
 end
--- Every client must use the same name, or tokens go back: so it is checked.
+-- All clients must use the same name, or tokens would decrease. So the scripts check it.
 local function token_key(key) return 'holdfast:token:{' .. slot_tag(key) .. '}' .. key end
 local function check_token_key(key, record)
   if record ~= token_key(key) then
@@ -56,7 +57,7 @@ local function check_token_key(key, record)
   end
 end
 
--- A hold, from the numbers of it that are kept; nil: they are none.
+-- Returns the hold that `text` describes, as hold_text() wrote it; nil: `text` is not of that form.
 local function read_hold(owner, text)
   local token, capacity, deadline, ttl, since, delay, session, lease =
     string.match(text, '^(%d+) (%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+) (%d+)$')
@@ -71,13 +72,13 @@ local function hold_text(h)
                        digits(h.since), h.delay, h.session, h.lease}, ' ')
 end
 
--- A new hold, not yet with a token or an end.
+-- Returns a new hold without a token and without a deadline.
 local function new_hold(s, owner, capacity)
   return {owner = owner, token = 0, capacity = capacity, deadline = -1, ttl = 0, since = s.ms, delay = '0',
           session = '0', lease = '0'}
 end
 
--- No deadline is beyond 2^53, as it would be rounded then.
+-- Returns the deadline after `ttl`: at most MAX, as larger numbers would be rounded.
 local function end_of(ms, ttl) return math.min(ms + ttl, MAX) end
 
 local function start_time(s, h, ttl)
@@ -85,12 +86,13 @@ local function start_time(s, h, ttl)
   h.deadline = ttl == 0 and -1 or end_of(s.ms, ttl)
 end
 
--- The hold of a string. Where other programs made it (SET NX PX, a snapshot of Holdfast), nobody has noted
--- anything of it: the ttl is what is left now, and the token (0) is still to be given.
+-- Returns the hold of a string. If another program made the string (SET NX PX, a snapshot of Holdfast), the
+-- token key has no record of it. Then the ttl is the time that is left now, and the token is 0: not given
+-- yet.
 local function exclusive_hold(s, owner, noted_owner, noted)
   local left = call('PTTL', s.key)
   local h = noted_owner == redis.sha1hex(owner) and read_hold(owner, noted)
-  -- What is noted may be of an earlier hold of this owner, which has expired.
+  -- The record may be of an earlier hold of this owner that has expired.
   if not h or (h.deadline >= 0 and h.deadline < s.ms) then
     h = new_hold(s, owner, 1)
     h.ttl = math.max(left, 0)
@@ -99,7 +101,8 @@ local function exclusive_hold(s, owner, noted_owner, noted)
   return h
 end
 
--- The holds of a hash; false: it is no lock. Who has expired is not among them.
+-- Reads the holds of a hash into s.holders, and the expired ones into s.expired. Returns false if the hash
+-- is not a lock.
 local function read_holders(s)
   local flat = call('HGETALL', s.key)
   local marked = false
@@ -123,7 +126,7 @@ local function read_clock()
   return us, math.floor(us / 1000)
 end
 
--- Who holds a key now. nil: neither a lock nor free.
+-- Returns the state of a key, with its holders. nil: the key exists and is not a lock.
 local function look(key, record)
   local us, ms = read_clock()
   local noted = call('HMGET', record, 'last', 'owner', 'hold')
@@ -146,8 +149,8 @@ local function own_hold(s, owner)
   end
 end
 
--- The token of a new grant: larger than all before, also where their count has been lost (a failover, a
--- server that was emptied), as none is larger than the clock was, but for those that a client named.
+-- Returns the token of a new grant: larger than all earlier ones, even if their count was lost (a failover,
+-- a server that was emptied). For a token is at most the clock of its grant, unless a client named it.
 local function next_token(s, hint)
   s.last = math.max(s.last + 1, s.us, hint)
   return s.last
@@ -165,8 +168,8 @@ local function expire(key, deadline)
   end
 end
 
--- Keeps the token key for as long as it matters: while the hold that it speaks of lasts, and until the
--- clock is a day past the last token, so that the clock alone makes larger ones.
+-- Sets the expiry of the token key: a day after the end of the hold that it describes, and at least a day
+-- after the last token. From then on the clock alone gives larger tokens.
 local function keep_record(s, deadline)
   if deadline < 0 then return expire(s.record, -1) end
   expire(s.record, math.max(s.ms, deadline, math.floor(s.last / 1000)) + DAY_MS)
@@ -178,22 +181,22 @@ local function note_exclusive(s, h)
   keep_record(s, h.deadline)
 end
 
--- Notes the last token, and that there is no exclusive hold.
+-- Records the last token, and that there is no exclusive hold.
 local function note_no_exclusive(s)
   if s.last > s.noted_last then call('HSET', s.record, 'of', s.key, 'last', digits(s.last)) end
   call('HDEL', s.record, 'owner', 'hold')
   keep_record(s, s.ms)
 end
 
--- Writes a shared or counted hold.
+-- Writes the hold of a shared lock or of a semaphore.
 local function write_holder(s, h)
   if s.kind == 'string' then call('DEL', s.key) end
   s.kind = 'hash'
   call('HSET', s.key, MARKER, '1', 'o:' .. h.owner, hold_text(h))
 end
 
--- After a change of the holders of a hash: forgets those who have expired, and lets the key end with the
--- last of the others, so that nothing stays behind.
+-- Finishes a change of the holders of a hash. Removes the expired holders. The key expires with the last
+-- remaining holder, so that no key outlives its lock.
 local function settle(s)
   for _, h in ipairs(s.expired) do call('HDEL', s.key, 'o:' .. h.owner) end
   local last = 0
@@ -207,11 +210,11 @@ local function settle(s)
   end
 end
 
--- The events of Holdfast: whoever waits for the key listens, and tries again.
+-- Publishes an event as Holdfast does. The waiters of the key subscribe, and retry after each event.
 local function tell(key, event, owner, token)
   call('PUBLISH', '__lock__:' .. key, event .. ' ' .. owner .. (token and ' ' .. digits(token) or ''))
 end
--- Who waits has reckoned with the end that a hold had before.
+-- Notifies the waiters of an earlier deadline: they sleep until the deadline that the hold had before.
 local function tell_nearer_end(s, h, before)
   if h.deadline >= 0 and (before < 0 or h.deadline < before) then tell(s.key, 'renewed', h.owner) end
 end

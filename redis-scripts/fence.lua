@@ -1,8 +1,8 @@
--- FENCE: raises the token of a hold to at least the given one, and the count of the key with it. For one
--- lock on several servers, which is to have one token.
+-- FENCE: raises the token of a hold to at least the given one, and the count of the key with it. For a lock
+-- on several servers that must have the same token on each.
 --   KEYS   lock, its token key
 --   ARGV   owner token
--- Replies: the hold's token as it is now, 0 nobody holds the key, -1 others hold it, and not this owner.
+-- Replies: the hold's new token; 0: the lock is free; -1: it is held, but not by this owner.
 -- Errors: those of Holdfast's FENCE; ERR a token key must be ...
 
 if #KEYS ~= 2 or #ARGV ~= 2 then return wrong_arity('fence') end

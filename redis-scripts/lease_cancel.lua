@@ -1,7 +1,7 @@
 -- LEASE CANCEL: removes the keys that a lease still has.
---   KEYS   as of its grant
+--   KEYS   those of its grant
 --   ARGV   id
--- Reply: OK; also where the lease has expired before, and there was nothing to do.
+-- Reply: OK. Also OK if the lease has expired; then the script changes nothing.
 -- Errors: those of Holdfast's LEASE CANCEL; ERR these are not the keys of the lease, ERR a lease's key must
 -- be ..., ERR a token key must be ...
 

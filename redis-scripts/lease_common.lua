@@ -1,15 +1,15 @@
--- What the scripts for leases share, behind common.lua. By hand:
+-- The common part of the scripts for leases. It must follow common.lua. By hand:
 --   cat common.lua lease_common.lua lease_grant.lua | redis-cli -x SCRIPT LOAD
 --
--- A lease puts values under several keys, all or none. All its keys are in one slot; all its scripts have
+-- A lease puts values under several keys, all or none. All its keys are in one slot. All its scripts have
 --   KEYS   the lease's key, then for each of its keys, in the same order each time: key, its token key
--- The lease's key is named by lease_key() below. It is a hash: `state`, `token`, `ttl`, `deadline`, `keys`
--- (their number), and for the n-th key `key:n` and `value:n` (its SHA-1). It lives a day longer than the
--- lease, to tell how that ended.
+-- lease_key() below gives the name of the lease's key. It is a hash: `state`, `token`, `ttl`, `deadline`,
+-- `keys` (their number), and for the n-th key `key:n` and `value:n` (the SHA-1 of its value). It expires a
+-- day after the lease, so that a later call gets the outcome of the lease.
 
 local function lease_key(first_key, id) return 'holdfast:lease:{' .. slot_tag(first_key) .. '}' .. id end
 
--- Whether KEYS are named as they must be; else the error.
+-- Returns the error if a name in KEYS is wrong, else nil.
 local function check_lease_keys(id)
   if KEYS[1] ~= lease_key(KEYS[2], id) then
     return redis.error_reply("ERR a lease's key must be holdfast:lease:{<hash tag of its first key>}<id>")
@@ -27,7 +27,7 @@ local function fate(state)
   return redis.error_reply('NOLEASE no such lease')
 end
 
--- The lease, whose state is none where there is none, and expired where its time is over.
+-- Returns the lease. Its state is `none` if there is no such lease, and `expired` after its deadline.
 local function look_at_lease()
   local us, ms = read_clock()
   local kept = call('HMGET', KEYS[1], 'state', 'token', 'ttl', 'deadline', 'keys')
@@ -42,8 +42,9 @@ local function end_lease(l, state)
   expire(KEYS[1], l.ms + DAY_MS)
 end
 
--- The keys that a lease still has, as look() gives them, and whether that is all: those with its value and
--- its mark, so that a key that was freed and taken again is not one, with the same value neither.
+-- Returns the keys that a lease still has, as look() gives them, and whether they are all of its keys. Such
+-- a key has the lease's value, and its hold has the lease's token. So a key that was released and acquired
+-- again does not count, even with the same value.
 local function own_keys(l)
   local own = {}
   for i = 1, l.size do
@@ -71,7 +72,8 @@ local function remove_own_keys(own)
   end
 end
 
--- The lease, if it is there, has not ended, and has all its keys, with those; or nil and the error.
+-- Returns the lease and its keys if the lease is granted and has all of its keys; or nil and the error. If
+-- the lease has lost a key, removes the rest of its keys, and the lease expires.
 local function whole_lease()
   local l = look_at_lease()
   if l.state ~= 'granted' then return nil, fate(l.state) end

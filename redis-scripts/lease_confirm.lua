@@ -1,10 +1,10 @@
 -- LEASE CONFIRM: makes all keys of a lease permanent.
---   KEYS   as of its grant
+--   KEYS   those of its grant
 --   ARGV   id
--- Reply: the lease's token, which may serve as etag of the values.
--- Errors: those of Holdfast's LEASE CONFIRM, among them -EXPIRED where the lease has lost a key: then the
--- rest of its keys are removed; ERR these are not the keys of the lease, ERR a lease's key must be ...,
--- ERR a token key must be ...
+-- Reply: the lease's token, which a client may use as etag of the values.
+-- Errors: those of Holdfast's LEASE CONFIRM; ERR these are not the keys of the lease, ERR a lease's key
+-- must be ..., ERR a token key must be ... After -EXPIRED because of a lost key the other keys of the lease
+-- are removed.
 
 if #KEYS < 3 or #KEYS % 2 ~= 1 or #ARGV ~= 1 then return wrong_arity('lease|confirm') end
 
@@ -16,7 +16,7 @@ local function confirm()
     expire(s.key, -1)
     h.deadline, h.ttl, h.lease = -1, 0, '0'
     note_exclusive(s, h)
-    keep_record(s, s.ms)  -- the value stays for ever; what is noted of it need not
+    keep_record(s, s.ms)  -- the value stays for ever, but its token key may expire
   end
   end_lease(l, 'confirmed')
   return l.token

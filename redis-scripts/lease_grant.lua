@@ -1,12 +1,13 @@
--- LEASE GRANT: puts values under free keys for a while, all or none.
+-- LEASE GRANT: writes values with a TTL under free keys, all or none.
 --   KEYS   the lease's key, then for each key: key, its token key
---   ARGV   id ttl value [value ...]       one for each key, in their order
+--   ARGV   id ttl value [value ...]       one value for each key, in the order of the keys
 -- Replies
---   [id, token]            all keys were free and are written; the token is larger than theirs before
---   [null, [key, ...]]     these keys are not free, in the order given; nothing is written
+--   [id, token]            all keys were free and are written; the token is larger than all their earlier
+--                          tokens
+--   [null, [key, ...]]     these keys are not free, in the order of KEYS; the script wrote nothing
 -- Errors: those of Holdfast's LEASE GRANT; ERR a lease's key must be ..., ERR a token key must be ...,
 --   ERR the id * ...       Redis has no random numbers for scripts; choose an id
--- The values are ordinary strings, and locks with the value as owner. An id is one name within its slot.
+-- The values are ordinary strings, and locks with the value as owner. An id is unique within its slot.
 
 if #KEYS < 3 or #KEYS % 2 ~= 1 or #ARGV ~= 2 + (#KEYS - 1) / 2 then return wrong_arity('lease|grant') end
 
@@ -19,7 +20,7 @@ local function grant_on_holdfast()
   return redis.pcall('LEASE', 'GRANT', ARGV[1], ARGV[2], unpack(pairs_given))
 end
 
--- An error where a key is given twice.
+-- Returns an error if KEYS has a key twice.
 local function check_different()
   local seen = {}
   for i = 2, #KEYS, 2 do
@@ -37,7 +38,7 @@ local function taken_keys()
 end
 
 local function write_lease(l, states)
-  call('DEL', KEYS[1])  -- one of this id has ended
+  call('DEL', KEYS[1])  -- an earlier lease with this id has ended
   call('HSET', KEYS[1], 'state', 'granted', 'token', digits(l.token), 'ttl', digits(l.ttl), 'deadline',
        digits(l.deadline), 'keys', #states)
   expire(KEYS[1], l.deadline + DAY_MS)

@@ -1,10 +1,10 @@
--- LEASE RENEW: lets the time of a lease start anew.
---   KEYS   as of its grant
---   ARGV   id [ttl]      without ttl: for the one that it was last given
+-- LEASE RENEW: resets the TTL of a lease.
+--   KEYS   those of its grant
+--   ARGV   id [ttl]      without ttl: the last ttl that a client gave
 -- Reply: 1.
--- Errors: those of Holdfast's LEASE RENEW, among them -EXPIRED where the lease has lost a key: then the
--- rest of its keys are removed; ERR these are not the keys of the lease, ERR a lease's key must be ...,
--- ERR a token key must be ...
+-- Errors: those of Holdfast's LEASE RENEW; ERR these are not the keys of the lease, ERR a lease's key must
+-- be ..., ERR a token key must be ... After -EXPIRED because of a lost key the rest of the lease's keys are
+-- removed.
 
 if #KEYS < 3 or #KEYS % 2 ~= 1 or #ARGV < 1 or #ARGV > 2 then return wrong_arity('lease|renew') end
 
@@ -22,7 +22,7 @@ local function renew()
     start_time(s, h, ttl)
     expire(s.key, h.deadline)
     note_exclusive(s, h)
-    if ttl < l.ttl then tell(s.key, 'renewed', h.owner) end  -- the end may have come nearer
+    if ttl < l.ttl then tell(s.key, 'renewed', h.owner) end  -- the deadline may be earlier now
   end
   call('HSET', KEYS[1], 'ttl', digits(ttl), 'deadline', digits(end_of(l.ms, ttl)))
   expire(KEYS[1], end_of(l.ms, ttl) + DAY_MS)

@@ -1,17 +1,18 @@
--- LOCK: takes a lock, or says that it is not to be had. It never waits: that is the client's part.
+-- LOCK: acquires a lock, or replies that it is held. The script never waits: the client does.
 --   KEYS   lock, its token key
 --   ARGV   owner ttl [SHARED | LIMIT n] [TOKEN hint] [LEFT]      as of Holdfast's LOCK; LEFT: see below
 -- Replies
---   [owner, token]   granted; to a holder's repeat with the token that it has
---   null             not granted; with LEFT instead an integer: after so many milliseconds the first of the
---                    holds ends unless it is renewed, -1: none of them by itself
+--   [owner, token]   granted; a holder that repeats its request gets the token that it has
+--   null             not granted. With LEFT an integer instead: the milliseconds until the first hold
+--                    expires unless it is renewed; -1: no hold expires
 -- Errors: those of Holdfast's LOCK, word for word, and
---   ERR <option> is not possible on Redis: ...     what only Holdfast has: WAIT, ASYNC, SESSION, DELAY
+--   ERR <option> is not possible on Redis: ...     options of Holdfast alone: WAIT, ASYNC, SESSION, DELAY
 --   ERR the owner * ...                            Redis has no random numbers for scripts; choose an owner
 --   ERR a token key must be ...
--- Admission is one rule: holders + 1 <= the least capacity of the request and of all holders. Nobody
--- queues, so who comes first after a release gets the lock, and a stream of readers can keep a writer out.
--- What may grow comes first (SET, HSET): under maxmemory it is refused before anything has changed.
+-- Admission is one rule: holders + 1 <= the least capacity of the request and of all holders. There is no
+-- queue: after a release the first request gets the lock, and a stream of readers can starve a writer.
+-- The first write is the one that may need memory (SET, HSET). At maxmemory Redis rejects it before the
+-- script has changed anything.
 
 if #KEYS ~= 2 or #ARGV < 2 then return wrong_arity('lock') end
 
@@ -22,7 +23,7 @@ local ONLY_HOLDFAST = {
   DELAY = 'it does not tell scripts of the end of a key',
 }
 
--- What stands behind the ttl; or nil and the error.
+-- Returns the options that follow the ttl; or nil and the error.
 local function read_options()
   local o = {}
   local function number(i, name, lowest, highest)
@@ -54,7 +55,7 @@ local function read_options()
   return o
 end
 
--- Time until the first hold ends, or -1.
+-- Returns the milliseconds until the first hold expires; -1: no hold expires.
 local function left_of(s)
   local left = -1
   for _, h in ipairs(s.holders) do
@@ -65,10 +66,10 @@ local function left_of(s)
   return left
 end
 
--- Makes the hold of the key, of which it is the only one, an exclusive one.
+-- Makes the only hold of the key an exclusive one.
 local function put_exclusive(s, h, ttl)
   start_time(s, h, ttl)
-  call('SET', s.key, h.owner)  -- whatever it was
+  call('SET', s.key, h.owner)  -- replaces a hash too
   expire(s.key, h.deadline)
   note_exclusive(s, h)
 end
@@ -80,9 +81,10 @@ local function put_shared(s, h, ttl)
   note_no_exclusive(s)
 end
 
--- Whether the key admits one more with this capacity, or one of its holders with another.
+-- Whether the key admits one more holder with this capacity, or `own`, one of its holders, with this new
+-- capacity.
 local function admits(s, capacity, own)
-  if own then return #s.holders <= capacity end  -- the others have admitted it already
+  if own then return #s.holders <= capacity end  -- the capacities of the other holders admit it already
   local least = capacity
   for _, h in ipairs(s.holders) do least = math.min(least, h.capacity) end
   return #s.holders + 1 <= least
@@ -90,7 +92,7 @@ end
 
 local function reply(h) return {h.owner, h.token} end
 
--- The grant, or nil.
+-- Returns the reply of a grant; nil: not granted.
 local function acquire(s, owner, ttl, capacity, hint)
   local h = own_hold(s, owner)
   local put = capacity == 1 and put_exclusive or put_shared
@@ -103,7 +105,7 @@ local function acquire(s, owner, ttl, capacity, hint)
   end
   if not admits(s, capacity, h) then return nil end
   local wider = h and capacity > h.capacity
-  if wider then  -- it lets others in, who listen for that
+  if wider then  -- the lock admits more holders now; the event below notifies the waiters
     if h.token == 0 then h.token = next_token(s, 0) end
     h.capacity = capacity
   else
@@ -119,7 +121,7 @@ local function acquire(s, owner, ttl, capacity, hint)
   return reply(h)
 end
 
--- There a lock-delay may be what keeps the key.
+-- Returns the milliseconds until the first hold or the lock-delay of the key ends; -1: none ends.
 local function first_end_on_holdfast()
   local info = redis.pcall('LOCKS', 'INFO', KEYS[1])
   if not info or info.err then return -1 end

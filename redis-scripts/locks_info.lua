@@ -1,14 +1,14 @@
--- LOCKS INFO: who holds a key.
+-- LOCKS INFO: the holders of a key.
 --   KEYS   lock, its token key
 --   ARGV   -
 -- Replies
---   null   nobody holds the key
---   array  names and values in turn, as Holdfast's LOCKS INFO in RESP2, in RESP3 too:
---          key, mode (exclusive, shared, limit), limit, delay (0), holders, waiters (an empty array: nobody
---          knows them). A holder is an array in the same manner: owner, token, mode, limit, ttl (ms left,
---          -1 for ever), held, renewed (ms since), session (0), client (null).
+--   null   the lock is free
+--   array  alternating names and values, as Holdfast's LOCKS INFO in RESP2; the same in RESP3:
+--          key, mode (exclusive, shared, limit), limit, delay (0), holders, waiters (an empty array: Redis
+--          has no queue). A holder is also an array of names and values: owner, token, mode, limit, ttl (ms
+--          left; -1: it does not expire), held, renewed (ms since), session (0), client (null).
 -- Errors: those of Holdfast's LOCKS INFO; ERR a token key must be ...
--- It may write: a hold that other programs made is given its token.
+-- The script may write: it gives a token to a hold that another program made.
 
 if #KEYS ~= 2 or #ARGV ~= 0 then return wrong_arity('locks|info') end
 

@@ -1,15 +1,16 @@
--- LOCKS LIST: what it says of one key. Redis has no list of its locks, and a script's keys are in one slot;
--- so the client goes through the keys by SCAN, on each master, and calls this for each.
+-- LOCKS LIST: its row for one key. Redis has no list of its locks, and a script's keys are in one slot. So
+-- the client lists the keys by SCAN, on each master, and calls this script for each.
 --   KEYS   key, the token key of a lock of that name
 --   ARGV   -
 -- Replies
---   null   it is no lock, or nobody holds it
---   array  names and values in turn, as a row of Holdfast's LOCKS LIST in RESP2, in RESP3 too:
---          key, mode (exclusive, shared, limit), holders (how many), waiters (0: nobody knows them), token
---          (the largest; 0: of a hold that other programs made nobody has asked for it), ttl (ms until the
---          last hold ends, -1 for ever).
+--   null   the key is not a lock, or the lock is free
+--   array  alternating names and values, as a row of Holdfast's LOCKS LIST in RESP2; the same in RESP3:
+--          key, mode (exclusive, shared, limit), holders (their number), waiters (0: Redis has no queue),
+--          token (the largest; 0: another program made the hold, and no script gave it a token yet), ttl
+--          (ms until the last hold ends; -1: it does not expire).
 -- Errors: ERR wrong number of arguments ...; ERR a token key must be ...
--- It looks at whatever else is on that Redis, so it writes nothing, and reads no value but a lock's.
+-- The client calls this script for keys of other programs too. So the script writes nothing, and reads no
+-- value but a lock's.
 
 if #KEYS ~= 2 or #ARGV ~= 0 then return wrong_arity('locks|list') end
 
@@ -21,7 +22,8 @@ local function mode_name(capacity)
   return capacity == 1 and 'exclusive' or capacity == SHARED and 'shared' or 'limit'
 end
 
--- Without a token nothing is noted of a string: it may be as large as it will, and is not read.
+-- Without a token key there is no record of a string. Such a string may be large, so the script does not
+-- read it.
 local function row_of_string(key, record)
   local token = 0
   if call('EXISTS', record) == 1 then token = look(key, record).holders[1].token end

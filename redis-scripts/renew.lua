@@ -1,11 +1,11 @@
--- RENEW: lets the time of a hold start anew.
+-- RENEW: resets the TTL of a hold.
 --   KEYS   lock, its token key
---   ARGV   owner [ttl]      without ttl: for the one that it was last given; 0: until released
--- Replies: 1 done, 0 nobody holds the key, -1 others hold it, and not this owner.
+--   ARGV   owner [ttl]      without ttl: the last ttl that the owner gave; 0: no expiry
+-- Replies: 1: renewed; 0: the lock is free; -1: it is held, but not by this owner.
 -- Errors: those of Holdfast's RENEW; ERR a token key must be ...
--- The ttl of a hold that no script here has seen before (made by SET NX PX, or come with a snapshot) is
--- what was left of it at that moment. The time is set first, as that needs no memory: so a hold can be
--- renewed where maxmemory is reached.
+-- The ttl of a hold that no script here has seen before (from SET NX PX, or from a snapshot) is the time
+-- that it has left at the first call. The script sets the new deadline first, as that needs no memory. So
+-- RENEW works at maxmemory.
 
 if #KEYS ~= 2 or #ARGV < 1 or #ARGV > 2 then return wrong_arity('renew') end
 

@@ -1,7 +1,7 @@
--- LOCKS REVOKE: asks the holders of a key to release it, by its channel; nothing changes.
+-- LOCKS REVOKE: asks the holders of a key to release it, by an event on its channel. Changes no lock.
 --   KEYS   lock, its token key
 --   ARGV   -
--- Reply: the number of holders, whether they listen or not; 0 nobody holds the key, and nobody is told.
+-- Reply: the number of holders, subscribed or not; 0: the lock is free, and there is no event.
 -- Errors: those of Holdfast's LOCKS REVOKE; ERR a token key must be ...
 
 if #KEYS ~= 2 or #ARGV ~= 0 then return wrong_arity('locks|revoke') end

@@ -1,9 +1,9 @@
--- UNLOCK: releases a hold, and tells those who wait.
+-- UNLOCK: releases a hold, and notifies the waiters.
 --   KEYS   lock, its token key
 --   ARGV   owner
--- Replies: 1 released, 0 nobody holds the key, -1 others hold it, and not this owner.
+-- Replies: 1: released; 0: the lock is free; -1: it is held, but not by this owner.
 -- Errors: those of Holdfast's UNLOCK; ERR a token key must be ...
--- The lock goes first: nothing in that needs memory, so it works where maxmemory is reached.
+-- The script removes the hold first, as that needs no memory. So UNLOCK works at maxmemory.
 
 if #KEYS ~= 2 or #ARGV ~= 1 then return wrong_arity('unlock') end
 
