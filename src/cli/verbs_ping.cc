@@ -127,12 +127,12 @@ int verb_ping(const Call& call) {
   }
   // True if every key can be locked, whichever servers it maps to.
   const bool quorum = away <= place.replicas - place.write_quorum;
-  const size_t there = healths.size() - away;
+  const size_t usable = healths.size() - away;
   if (call.json) {
     if (!print_json({{"servers", rows}, {"quorum", quorum}})) return kNoOutput;
   } else {
     print_health(healths);
-    print("{} of {} server{} there: {}\n", there, healths.size(), healths.size() == 1 ? "" : "s",
+    print("{} of {} server{} usable: {}\n", usable, healths.size(), healths.size() == 1 ? "" : "s",
           quorum ? "enough for a lock" : "too few for a lock");
     if (!flush()) return kNoOutput;
   }

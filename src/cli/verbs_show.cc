@@ -32,14 +32,14 @@ void print_info(const Answer& answer) {
   print("{}: {}\n", heading(answer.server), what);
   if (!known) return;
   if (const int64_t delay = field(answer.value, "delay").integer; delay > 0)
-    print("  nobody is let in for {}\n", time_text(delay));
+    print("  no grant for {} (lock-delay)\n", time_text(delay));
   for (const Value& holder : field(answer.value, "holders").elements) {
-    print("  held by {}  token {}  ttl {}  held since {}\n", printable(field(holder, "owner").text, true),
+    print("  held by {}  token {}  ttl {}  held for {}\n", printable(field(holder, "owner").text, true),
           field(holder, "token").integer, time_text(field(holder, "ttl").integer),
           time_text(field(holder, "held").integer));
   }
   for (const Value& waiter : field(answer.value, "waiters").elements) {
-    print("  waiting {}  {}  since {}\n", printable(field(waiter, "owner").text, true), mode_of(waiter),
+    print("  waiting {}  {}  for {}\n", printable(field(waiter, "owner").text, true), mode_of(waiter),
           time_text(field(waiter, "waited").integer));
   }
 }

@@ -43,7 +43,7 @@ std::string load_certificate(SSL_CTX* native, const std::string& path) {
   if (std::string why = check_readable("certificate file", path); !why.empty()) return why;
   if (SSL_CTX_use_certificate_chain_file(native, path.c_str()) != 1) {
     return "the certificate file " + path + " cannot be used: " + take_tls_error() +
-           "; it has to be PEM: the certificate, then those of its issuers";
+           "; the file must be PEM: the certificate, then those of its issuers";
   }
   const X509* certificate = SSL_CTX_get0_certificate(native);
   const ASN1_TIME* begin = X509_get0_notBefore(certificate);
@@ -81,14 +81,14 @@ std::string load_key(SSL_CTX* native, const TlsSettings& settings) {
   if (used && SSL_CTX_check_private_key(native) == 1) return "";
   if (used || ERR_GET_LIB(ERR_peek_last_error()) == ERR_LIB_X509) {
     ERR_clear_error();
-    return "the key in " + path + " is not that of the certificate in " + settings.cert_file +
-           "; use the two that were made together";
+    return "the key in " + path + " does not match the certificate in " + settings.cert_file +
+           "; use the key that the certificate was made with";
   }
   const std::string reason = take_tls_error();
   if (pass.asked && settings.key_pass.empty())
     return "the key in " + path + " is encrypted; give its passphrase, or use a key without one";
   if (pass.asked) return "the passphrase for the key in " + path + " is wrong: " + reason;
-  return "the key file " + path + " cannot be used: " + reason + "; it has to be a private key in PEM";
+  return "the key file " + path + " cannot be used: " + reason + "; the file must be a private key in PEM";
 }
 
 std::string load_authorities(SSL_CTX* native, const TlsSettings& settings) {
@@ -101,7 +101,7 @@ std::string load_authorities(SSL_CTX* native, const TlsSettings& settings) {
     if (std::string why = check_readable("CA file", settings.ca_file); !why.empty()) return why;
     if (SSL_CTX_load_verify_file(native, settings.ca_file.c_str()) != 1) {
       return "the CA file " + settings.ca_file + " cannot be used: " + take_tls_error() +
-             "; it has to hold certificates in PEM";
+             "; the file must contain certificates in PEM";
     }
   }
   if (settings.ca_dir.empty()) return "";
@@ -110,7 +110,8 @@ std::string load_authorities(SSL_CTX* native, const TlsSettings& settings) {
   if (error)
     return "cannot read the CA folder " + settings.ca_dir + ": " + error.message() + "; check its path";
   if (entries == std::filesystem::directory_iterator())
-    return "the CA folder " + settings.ca_dir + " is empty; put certificates there and call openssl rehash";
+    return "the CA folder " + settings.ca_dir +
+           " is empty; put certificates there, then run openssl rehash";
   if (SSL_CTX_load_verify_dir(native, settings.ca_dir.c_str()) == 1) return "";
   return "the CA folder " + settings.ca_dir + " cannot be used: " + take_tls_error();
 }
@@ -126,7 +127,7 @@ std::string set_protocols(SSL_CTX* native, const std::string& protocols) {
     } else if (word == "tlsv1.3") {
       three = true;
     } else {
-      return "'" + word + "' is no version of TLS to be used; give TLSv1.2, TLSv1.3 or both";
+      return "'" + word + "' is not a supported TLS version; give TLSv1.2, TLSv1.3 or both";
     }
   }
   if (!two && !three) two = three = true;
@@ -166,14 +167,14 @@ void set_options(SSL_CTX* native, const TlsSettings& settings) {
 
 std::string what_is_missing(const TlsSettings& settings) {
   if (settings.role == TlsRole::kServer && settings.cert_file.empty())
-    return "there is no certificate file";
+    return "no certificate file is set; set a certificate file and its key file";
   if (settings.cert_file.empty() && !settings.key_file.empty())
-    return "there is the key file " + settings.key_file + ", but no certificate file";
+    return "the key file " + settings.key_file + " is set without a certificate file; set both";
   if (!settings.cert_file.empty() && settings.key_file.empty())
-    return "there is the certificate file " + settings.cert_file + ", but no key file";
+    return "the certificate file " + settings.cert_file + " is set without a key file; set both";
   const bool verifies = settings.role == TlsRole::kServer && settings.verify != TlsVerify::kNone;
   if (verifies && settings.ca_file.empty() && settings.ca_dir.empty())
-    return "there is neither a CA file nor a CA folder to verify the certificates of clients by";
+    return "no CA file or CA folder is set to verify the certificates of clients; set one";
   return "";
 }
 
@@ -190,7 +191,7 @@ TlsContextMade TlsContext::make(const TlsSettings& settings) {
   ERR_clear_error();
   if (std::string why = what_is_missing(settings); !why.empty()) return {nullptr, why};
   const std::shared_ptr<TlsContext> context(new TlsContext(settings));
-  if (context->native_ == nullptr) return {nullptr, "OpenSSL cannot begin: " + take_tls_error()};
+  if (context->native_ == nullptr) return {nullptr, "OpenSSL cannot start: " + take_tls_error()};
   std::string why = context->load(settings);
   ERR_clear_error();  // reading some files to their end leaves an entry in the queue
   if (!why.empty()) return {nullptr, why};

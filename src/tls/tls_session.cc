@@ -93,7 +93,7 @@ void TlsSession::check_name(const std::string& host) {
   ERR_clear_error();  // the error that it is no address
   if (set) return;
   state_ = State::kFailed;
-  error_ = "'" + host + "' can be no name of a host";
+  error_ = "'" + host + "' is not a host name";
 }
 
 bool TlsSession::start(Buffer& out) {
@@ -145,7 +145,7 @@ bool TlsSession::fail(int result) {
       state_ = State::kEnded;
       return true;
     }
-    error_ = "the peer ended it during the handshake";
+    error_ = "the peer closed the connection during the handshake";
   } else {
     error_ = reason();
   }
@@ -177,7 +177,7 @@ bool TlsSession::write(std::string_view plaintext, Buffer& out) {
   if (result == 1) return true;
   // After the handshake a write never waits for the peer, as renegotiation is disabled.
   fail(result);
-  if (state_ != State::kFailed) error_ = "a write could not be finished";
+  if (state_ != State::kFailed) error_ = "a write failed before its end";
   state_ = State::kFailed;
   return false;
 }

@@ -133,15 +133,15 @@ TEST_CASE("tls: a handshake and replies that come byte by byte are as good") {
 
 TEST_CASE("tls: a certificate that cannot be verified ends it, and what to do is said") {
   const std::string failed = "lost 0 TLS: certificate verify failed: ";
-  const std::string give = "; give the authority that the server's certificate is from by cacert=FILE";
+  const std::string give = "; name the authority of the server's certificate by cacert=FILE";
   CHECK(ping("server", "cacert=" + certificates().pem("other-ca")) ==
         failed + "unable to get local issuer certificate" + give);
   CHECK(ping("server", "timeout=1000") == failed + "unable to get local issuer certificate" + give);
   CHECK(ping("ca", "timeout=1000") == failed + "self-signed certificate" + give);
   CHECK(ping("server", trusting() + "&sni=other.example") ==
         failed +
-            "hostname mismatch; the server's certificate is not for other.example; sni=NAME says for "
-            "whom it is to be");
+            "hostname mismatch; the server's certificate is not for other.example; connect to a name "
+            "in the certificate, or give one by sni=NAME");
 }
 
 TEST_CASE("tls: insecure verifies nothing") { CHECK(ping("server", "insecure") == "text 0 PONG"); }
@@ -153,8 +153,8 @@ TEST_CASE("tls: a server that wants a certificate gets one, or says why it refus
   CHECK(ping("server", own("client"), "ca") == "text 0 PONG");
   const std::string refused = ping("server", trusting(), "ca");
   CHECK(refused.starts_with("lost 0 TLS: "));
-  CHECK(
-      refused.ends_with("certificate required; the server may want a certificate: cert=FILE and key=FILE"));
+  CHECK(refused.ends_with(
+      "certificate required; the server may require a certificate: give cert=FILE and key=FILE"));
 }
 
 TEST_CASE("tls: a server that ends the connection in the handshake is a loss with a reason") {

@@ -256,7 +256,7 @@ def counted_on(where):
     call(0, "lock", "--servers", where, "--ttl", "1m", "k")
     for words in (["--attempts", "3"], ["--attempts", "3", "--backoff", "1ms,1.5"]):
         err = call(75, "run", "--servers", where, *words, "k", "--", "true")[1]
-        has(err, "others held the lock at each of 3 attempts")
+        has(err, "other owners held the lock at each of 3 attempts")
     has(call(75, "lock", "--servers", f"{where}?attempts=2&backoff=1", "k")[1], "at each of 2 attempts")
 
 

@@ -151,7 +151,7 @@ def files_that_are_no_good_are_wrong_use(server):
         has(call(64, verb, "--servers", f"{server.place}?cacert=/none.pem", *rest)[1],
             "cannot read the CA file /none.pem")
         has(call(64, verb, "--servers", f"{server.place}?cert={server.files.pem('client')}", *rest)[1],
-            "no key file")
+            "is set without a key file")
 
 
 if __name__ == "__main__":

@@ -208,9 +208,9 @@ def info_shows_holders_and_waiters(places):
     lines = call(0, "info", "k")[0].splitlines()
     equal(len(lines), 4)
     equal(lines[0], name + ": limit 2")
-    has(lines[1], f"held by alice  token {token}  ttl for ever  held since ")
+    has(lines[1], f"held by alice  token {token}  ttl for ever  held for ")
     has(lines[2], "held by an\\x20owner\\x1b[1m  token ", "  ttl 1m")
-    has(lines[3], "waiting ", "limit 2  since ")
+    has(lines[3], "waiting ", "limit 2  for ")
     [row] = told("info", "k")
     equal((row["server"], row["key"], row["mode"], row["limit"]), (name, "k", "limit", 2))
     equal([holder["owner"] for holder in row["holders"]], ["alice", "an owner\x1b[1m"])
@@ -410,7 +410,7 @@ def ping_shows_each_server_and_whether_there_is_a_quorum(places):
     server, name = places.first()
     server.lock("k")
     lines = call(0, "ping")[0].splitlines()
-    equal((len(lines), lines[2]), (3, "1 of 1 server there: enough for a lock"))
+    equal((len(lines), lines[2]), (3, "1 of 1 server usable: enough for a lock"))
     has(lines[1], name, " 0.", " ms")
     places.servers[2].kill()
     at = ["--servers", places.quorum]
@@ -423,7 +423,7 @@ def ping_shows_each_server_and_whether_there_is_a_quorum(places):
     has(found["servers"][2]["error"], "no answer")
     places.servers[1].kill()
     equal(told("ping", *at, status=69)["quorum"], False)
-    has(call(69, "ping", *at)[0], "1 of 3 servers there: too few for a lock")
+    has(call(69, "ping", *at)[0], "1 of 3 servers usable: too few for a lock")
 
 
 def answer_as_redis(listener):

@@ -165,7 +165,7 @@ TEST_CASE("lease: a store that fails at any step of a grant keeps no document") 
         FAIL("granted");
       } catch (const StoreError& e) {
         CHECK(text_of(e.cause()) == "no disk");
-        CHECK(std::string(e.what()) == "the store failed: no disk; nothing is leased");
+        CHECK(std::string(e.what()) == "the store failed: no disk; no document is leased");
       }
       CHECK(store.stored().empty());
     }

@@ -76,7 +76,7 @@ TEST_CASE("redlock retry: a lock held at each attempt is kTimeout, and the text 
   s.null(0);
   CHECK(s.over());
   CHECK(s.outcome() == Outcome::kTimeout);
-  CHECK(s.lock.result().message == "others held the lock at each of 2 attempts");
+  CHECK(s.lock.result().message == "other owners held the lock at each of 2 attempts");
 }
 
 TEST_CASE("redlock retry: the last attempt may succeed") {

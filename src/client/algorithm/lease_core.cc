@@ -20,8 +20,8 @@ namespace {
 constexpr milliseconds kTakeBackAtMost{10000};
 
 const char* const kLost =
-    "the lease has expired: a document was removed or overwritten, or its time was over";
-const char* const kLate = "the lease has expired: its time is over";
+    "the lease has expired: a document was removed or overwritten, or the ttl is over";
+const char* const kLate = "the lease has expired: its ttl is over";
 
 std::string fresh_id() {
   std::array<uint8_t, 16> bytes{};
@@ -37,7 +37,7 @@ std::string text_of(const std::exception_ptr& cause) {
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {
-    return "something that is no std::exception";
+    return "an exception that is not a std::exception";
   }
 }
 
@@ -78,16 +78,16 @@ struct LeaseCore::Answers {
     Answers result;
     try {
       result.answers = ask();
-      if (result.answers.size() != n) throw std::runtime_error("it has not answered for each document");
+      if (result.answers.size() != n) throw std::runtime_error("it did not answer for each document");
     } catch (...) {
       result.threw = true;
       result.cause = std::current_exception();
       result.answers.assign(n, {Verdict::kFailed, 0, result.cause});
     }
     for (LeaseStore::Answer& answer : result.answers) {
-      if (answer.verdict == Verdict::kFailed) result.fail(answer, "it has not said why");
+      if (answer.verdict == Verdict::kFailed) result.fail(answer, "it gave no reason");
       if (std::ranges::find(allowed, answer.verdict) == allowed.end())
-        result.fail(answer, "it has answered what does not fit the call");
+        result.fail(answer, "its answer does not fit the call");
     }
     return result;
   }
@@ -164,7 +164,7 @@ void LeaseCore::grant() {
                                [&] { return backend_.store->insert(id_, documents_, ttl_); });
   for (LeaseStore::Answer& answer : result.answers) {
     if (answer.verdict == Verdict::kDone && answer.etag == 0)
-      result.fail(answer, "it has put a document without an etag");
+      result.fail(answer, "it stored a document without an etag");
   }
   for (size_t i = 0; i < documents_.size(); ++i) documents_[i].etag = result.answers[i].etag;
   if (result.cause || result.has(Verdict::kExists) || result.has(Verdict::kSkipped)) refuse_grant(result);
@@ -186,9 +186,9 @@ void LeaseCore::refuse_grant(const Answers& result) {
   const std::exception_ptr left = put.empty() ? nullptr : roll_back(put);
   if (result.cause || colliding.empty()) {
     throw store_error(
-        result.cause ? result.cause : fault_of_store("it has skipped documents though no key collides"),
-        left ? "what it may have put could not be removed, and goes when its ttl is over"
-             : "nothing is leased");
+        result.cause ? result.cause : fault_of_store("it skipped documents although no key collides"),
+        left ? "the documents that it may have stored could not be removed; they expire with their ttl"
+             : "no document is leased");
   }
   throw Collision(std::move(colliding), left);
 }
@@ -223,11 +223,11 @@ void LeaseCore::judge(const Answers& result, bool by_us) {
     expire(left, kLost);
   if (result.has(Verdict::kCancelled)) {
     end_as(Lease::State::kCancelled);
-    throw Cancelled("the lease was cancelled by somebody else", nullptr);
+    throw Cancelled("the lease was cancelled by another client", nullptr);
   }
   if (result.has(Verdict::kConfirmed) && !by_us) {
     end_as(Lease::State::kConfirmed);
-    throw Confirmed("the lease was confirmed by somebody else", nullptr);
+    throw Confirmed("the lease was confirmed by another client", nullptr);
   }
 }
 
@@ -237,7 +237,8 @@ void LeaseCore::expire(const std::vector<Document>& left, const char* why) {
   const std::exception_ptr cause = left.empty() ? nullptr : roll_back(left);
   if (cause && confirm_asked_) {
     cancel_asked_ = true;
-    throw store_error(cause, "some documents are lost, and others may stay for ever: call cancel() again");
+    throw store_error(cause,
+                      "some documents are lost, and the rest may stay for ever: call cancel() again");
   }
   end_as(Lease::State::kExpired);
   throw Expired(why, cause);
@@ -252,7 +253,7 @@ void LeaseCore::forbid_end(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     expire(was_reported ? std::vector<Document>{} : documents_, kLate);
   }
-  if (cancel_asked_) throw Cancelled("the lease is being cancelled, which is in doubt", nullptr);
+  if (cancel_asked_) throw Cancelled("a cancel() of the lease is in doubt: call cancel() again", nullptr);
 }
 
 std::vector<uint64_t> LeaseCore::confirm() {
@@ -266,10 +267,11 @@ std::vector<uint64_t> LeaseCore::confirm() {
   const bool again = std::exchange(confirm_asked_, true);
   const Answers result = touch(std::nullopt);
   if (again && result.has(Verdict::kForgotten))
-    throw store_error(fault_of_store("it has forgotten the lease"),
-                      "whether it was confirmed is not known");
+    throw store_error(fault_of_store("it no longer knows the lease"),
+                      "whether the lease was confirmed is unknown");
   judge(result, again);
-  if (result.cause) throw store_error(result.cause, "whether the lease is confirmed is in doubt");
+  if (result.cause)
+    throw store_error(result.cause, "whether the lease is confirmed is in doubt: call confirm() again");
   end_as(Lease::State::kConfirmed);
   std::vector<uint64_t> etags;
   for (const Document& document : documents_) etags.push_back(document.etag);
@@ -283,7 +285,7 @@ void LeaseCore::renew(std::optional<milliseconds> ttl) {
   std::unique_lock lock(mutex_);
   forbid_end(lock);
   if (state_ == Lease::State::kInDoubt) {
-    throw store_error(fault_of_store("it has not answered confirm()"),
+    throw store_error(fault_of_store("it did not answer confirm()"),
                       "only confirm() or cancel() can end the doubt");
   }
   const TimeMs until = client::end_of_validity(backend_.clock(), {wanted.count()});
@@ -291,7 +293,8 @@ void LeaseCore::renew(std::optional<milliseconds> ttl) {
   lock.unlock();
   const Answers result = touch(wanted);
   judge(result, false);
-  if (result.cause) throw store_error(result.cause, "the lease may not be renewed");
+  if (result.cause)
+    throw store_error(result.cause, "whether the lease is renewed is unknown: call renew() again");
   lock.lock();
   // state() may have reported kExpired meanwhile: the lease must not become valid again.
   if (state_now() == Lease::State::kExpired) {
@@ -319,16 +322,17 @@ void LeaseCore::cancel() {
     throw Confirmed("the lease was confirmed before", nullptr);
   }
   if (result.cause) {
-    throw store_error(result.cause, confirm_asked_
-                                        ? "whether the lease is confirmed or cancelled is in doubt"
-                                        : "what is left goes when its ttl is over");
+    throw store_error(result.cause,
+                      confirm_asked_
+                          ? "whether the lease is confirmed or cancelled is in doubt: call cancel() again"
+                          : "the remaining documents expire with their ttl");
   }
   if (confirm_asked_ && result.has(Verdict::kForgotten))
-    throw store_error(fault_of_store("it has forgotten the lease"),
-                      "whether it was confirmed is not known");
+    throw store_error(fault_of_store("it no longer knows the lease"),
+                      "whether the lease was confirmed is unknown");
   end_as(late ? Lease::State::kExpired : Lease::State::kCancelled);
   if (!again && !late && result.has(Verdict::kCancelled))
-    throw Cancelled("the lease was cancelled by somebody else", nullptr);
+    throw Cancelled("the lease was cancelled by another client", nullptr);
 }
 
 // --- removal ---

@@ -26,21 +26,21 @@ const char* words_of(Outcome outcome) {
     case Outcome::kOk:
       return "";
     case Outcome::kBusy:
-      return "others hold the lock; wait for it, or try again";
+      return "other owners hold the lock; wait for it, or retry later";
     case Outcome::kTimeout:
-      return "others held the lock until the wait was over";
+      return "other owners held the lock until the end of the wait";
     case Outcome::kExpired:
-      return "the lock's time is over, or it was taken away: somebody else may have it";
+      return "the hold expired or was ended by force; another owner may hold the lock now";
     case Outcome::kUnreachable:
-      return "too few servers answered; see what became of each";
+      return "too few servers answered; see the result of each";
     case Outcome::kDeadlock:
-      return "this owner would have waited for itself; release something first";
+      return "deadlock detected: this owner would have waited for itself; release another lock, then retry";
     case Outcome::kRefused:
-      return "servers answered with errors; see each";
+      return "servers answered with errors; see the error of each";
     case Outcome::kCancelled:
-      return "given up by the caller";
+      return "the caller cancelled the request";
     case Outcome::kNotOwner:
-      return "somebody else holds the lock";
+      return "another owner holds the lock";
   }
   return "";
 }
@@ -251,7 +251,7 @@ void Redlock::finish_wait() {
   const bool busy = last == Outcome::kBusy || last == Outcome::kExpired;
   finish(busy ? Outcome::kTimeout : last);
   if (busy && attempts_ == config_.max_attempts)
-    result_.message = "others held the lock at each of " + std::to_string(attempts_) + " attempts";
+    result_.message = "other owners held the lock at each of " + std::to_string(attempts_) + " attempts";
 }
 
 void Redlock::lose() {
@@ -292,7 +292,7 @@ void Redlock::acquire(TimeMs now, uint64_t clock_us, bool contended) {
     return begin_attempt(fresh_owner(), now);
   }
   finish(Outcome::kRefused);
-  result_.message = "the ttl is so short that the drift of clocks takes all of it";
+  result_.message = "the ttl is not longer than the margin for the drift of clocks; choose a longer ttl";
 }
 
 void Redlock::release(TimeMs now, DurationMs at_least) {

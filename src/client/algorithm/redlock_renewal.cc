@@ -82,7 +82,8 @@ size_t Redlock::count_without() const {
 void Redlock::end_renewal(Outcome outcome) {
   renewing_ = false;
   renewal_ = result_for(outcome);
-  if (outcome == Outcome::kBusy) renewal_->message = "too few servers have the hold; see what each said";
+  if (outcome == Outcome::kBusy)
+    renewal_->message = "too few servers have the hold; see the answer of each";
 }
 
 Outcome Redlock::why_not_renewed() const {

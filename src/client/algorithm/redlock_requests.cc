@@ -19,7 +19,7 @@ constexpr int64_t kPatience = 10;
 // How often LOCK is repeated on servers where the previous holder is not released yet.
 constexpr int kRepeats = 5;
 
-const char* const kBadAnswer = "an answer that makes no sense";
+const char* const kBadAnswer = "an answer of an unknown form";
 
 }  // namespace
 

@@ -66,7 +66,7 @@ const std::string& Hold::owner() const { return core_ == nullptr ? nothing() : c
 
 Result Hold::extend(milliseconds ttl) {
   check_ttl(ttl);
-  if (core_ == nullptr) return {Outcome::kExpired, "nothing is held", {}};
+  if (core_ == nullptr) return {Outcome::kExpired, "this object holds no lock", {}};
   return core_->extend(ttl);
 }
 
@@ -75,7 +75,7 @@ Result Hold::unlock(const UnlockOptions& options) {
   if (at_least.count() < 0 || at_least > LockOptions::kLongestTtl)
     throw std::invalid_argument("at_least is 0 to 9007199254740991 ms, not " +
                                 std::to_string(at_least.count()));
-  if (core_ == nullptr) return {Outcome::kExpired, "nothing is held", {}};
+  if (core_ == nullptr) return {Outcome::kExpired, "this object holds no lock", {}};
   return core_->unlock(at_least);
 }
 
@@ -99,7 +99,7 @@ void Client::lock_async(const std::string& key, std::optional<milliseconds> wait
                         const LockOptions& options, std::function<void(Acquired)> done) {
   core_->forbid_after_fork();
   check(options);
-  if (!done) throw std::invalid_argument("lock_async needs somebody to tell");
+  if (!done) throw std::invalid_argument("lock_async needs a function for `done`");
   if (wait && wait->count() < 0) wait.reset();
   const auto hold = std::make_shared<HoldCore>(core_, key, wait, options, std::move(done));
   if (!core_->post([hold] { hold->start(); })) hold->refuse();

@@ -86,7 +86,7 @@ void check_host(std::string_view text, std::string_view host) {
   });
   if (odd != host.end()) {
     refuse(text, "the host " + quoted(text, host, "of a server") + " has a " +
-                     (*odd == ' ' ? "blank" : quoted(text, {&*odd, 1}, "character that no host has")) +
+                     (*odd == ' ' ? "blank" : quoted(text, {&*odd, 1}, "character that no host name has")) +
                      " in it" + std::string(kServerExamples));
   }
 }

@@ -27,7 +27,7 @@ constexpr std::array<Advice, 6> kAway{{
     {"protocol error", "does a Holdfast server or a Redis listen there? check host and port"},
     {"no answer in", "does a Holdfast server or a Redis listen there? check host and port"},
     {"no answer so far", "does a Holdfast server or a Redis listen there? check host and port"},
-    {"no connection in", "check the host and what a firewall lets through"},
+    {"no connection in", "check the host, and whether a firewall blocks the port"},
     {"unknown node or service", "the host name cannot be resolved: check its spelling"},
     {"temporary failure", "the host name cannot be resolved at the moment: check DNS"},
 }};

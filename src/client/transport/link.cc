@@ -26,7 +26,7 @@ class WaitingCall final : public ConnectionUser {
  private:
   void opened() override { connection_->send(argv_); }
   void answered(Value value) override {
-    if (!done_) return broke("a reply that nobody asked for");
+    if (!done_) return broke("a reply without a request");
     deliver(reply_of(value));
   }
   // forget() destroys this object, so the function moves all that it needs out of it first.

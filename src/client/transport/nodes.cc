@@ -19,7 +19,7 @@ constexpr DurationMs kTryAgain{20};        // pause of a request while its slot 
 constexpr DurationMs kSlotsTimeout{1000};  // for each node
 constexpr DurationMs kBetweenRefreshes{100};
 const std::string kOther =
-    "ERR this server is one of a Redis Cluster, and has not the slot of the key: name it as "
+    "ERR this server is one of a Redis Cluster, and does not have the slot of the key: name it as "
     "redis-cluster://host:port";
 
 std::string name_of(const std::string& host, int port) { return Address{host, port}.text(); }

@@ -49,7 +49,7 @@ void Pipeline::opened() {
 }
 
 void Pipeline::answered(Value value) {
-  if (requests_.empty()) return broke("a reply that nobody asked for");
+  if (requests_.empty()) return broke("a reply without a request");
   heard_ = Loop::now();
   has_answered_ = true;
   backoff_.succeed();

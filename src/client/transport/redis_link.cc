@@ -126,7 +126,7 @@ void RedisCore::undo_grant(const CallPtr& call, const std::string& why, const Li
   run(std::make_shared<const ScriptCall>(undo(*call)), kOwnTimeout,
       [this, why, done](const Value& value, RedisNodes::Spot) {
         const bool given = value.kind != Kind::kLost && value.kind != Kind::kError;
-        const std::string then = given ? "; it was given back" : "; it ends with its ttl";
+        const std::string then = given ? "; the grant was released" : "; the grant expires with its ttl";
         if (!closed_) done({Kind::kError, 0, "NOREPLICAS " + why + then, {}});
         end_pending();
       });

@@ -41,11 +41,12 @@ bool has(const std::string& text, std::string_view part) { return text.find(part
 std::string tls_failure(const std::string& why, const std::string& name) {
   std::string text = "TLS: " + why;
   if (has(why, "self-signed") || has(why, "issuer certificate"))
-    return text + "; give the authority that the server's certificate is from by cacert=FILE";
+    return text + "; name the authority of the server's certificate by cacert=FILE";
   if (has(why, "mismatch"))
-    return text + "; the server's certificate is not for " + name + "; sni=NAME says for whom it is to be";
+    return text + "; the server's certificate is not for " + name +
+           "; connect to a name in the certificate, or give one by sni=NAME";
   if (has(why, "certificate required") || has(why, "handshake failure"))
-    return text + "; the server may want a certificate: cert=FILE and key=FILE";
+    return text + "; the server may require a certificate: give cert=FILE and key=FILE";
   return text;
 }
 

@@ -114,7 +114,7 @@ void Watcher::broke(std::string why) {
 
 void Watcher::answered(Value value) {
   if (value.kind == Value::Kind::kError) return broke(std::move(value.text));
-  if (!is_notice(value)) return broke("a reply that nobody asked for");
+  if (!is_notice(value)) return broke("a reply without a request");
   asked_ = false;
   timer_.set(Loop::now() + quiet_);
   const std::string what = value.elements[0].text;
