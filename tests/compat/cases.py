@@ -1,7 +1,7 @@
-"""What a case of the compatibility suite is, and the list of them all.
+"""The cases of the compatibility suite: their type, and the list of all.
 
-A case is a program that does its steps with the real library and prints a line for each, `name: outcome`,
-the same on every run. The lists stand in a file for each origin, which take Case from here.
+A case is a program that runs its steps with the real library. It prints a line for each step, `name:
+outcome`, the same on every run. The rows are in a file for each origin of libraries (cases_*.py).
 """
 import dataclasses
 import typing
@@ -10,20 +10,21 @@ import typing
 @dataclasses.dataclass(frozen=True)
 class Case:
     library: str
-    # As pinned; or the command that prints it, for what Debian pins.
+    # The pinned version; or, for a package of Debian, the command that prints the version.
     version: str | list[str]
-    # What is done with it, in a few words for the table.
+    # The steps of the case in a few words, for the table.
     how: str
     command: list[str]
     # Where the command runs.
     folder: str
-    # On top of PORT, HOST and, with Holdfast on the other side of it, HOLDFAST=1.
+    # In addition to PORT, HOST and, if the server is Holdfast, HOLDFAST=1.
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
-    # Makes what the case needs (installs, compiles). Called once, though many cases name the same.
+    # Installs packages or compiles the program. The suite calls each such function once, even if several
+    # cases name it.
     prepare: typing.Callable[[], None] | None = None
 
 
 def all_cases():
-    import cases_debian  # here, as both lists need Case first
+    import cases_debian  # here and not above, as both lists import Case from this module
     import cases_node
     return cases_node.CASES + cases_debian.CASES

@@ -1,7 +1,6 @@
 """The cases whose libraries come as Debian packages: Python, Ruby, PHP, Perl, Go, C and redis-cli.
 
-Each needs the package named in its row; Debian pins the version. A program that has to be compiled goes to
-build/compat.
+Each case needs the package in its row; Debian pins the version. Compiled programs are in build/compat.
 """
 import os
 import pathlib
@@ -11,7 +10,7 @@ from cases import Case
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / "build"
-PYTHON = ["/usr/bin/python3", "-B"]  # Debian's, as another one does not see Debian's modules
+PYTHON = ["/usr/bin/python3", "-B"]  # Debian's Python, as only that one finds Debian's modules
 GO_PROGRAM = BUILD / "compat/redigo"
 C_PROGRAM = BUILD / "compat/hiredis"
 
@@ -21,7 +20,7 @@ def version_of(package):
 
 
 def compile_go():
-    """Debian keeps Go packages in /usr/share/gocode. Go's cache tells whether anything is to do."""
+    """Compiles the program with Debian's Go packages (/usr/share/gocode). Go's cache saves later builds."""
     environment = {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "CGO_ENABLED": "0",
                    "GOCACHE": str(BUILD / "go-cache")}
     subprocess.run(["go", "build", "-o", GO_PROGRAM, "."], cwd=HERE / "go", env=os.environ | environment,
@@ -47,7 +46,8 @@ CASES = [
     row("redis-py", "python3-redis", "client: types, pipelines, WATCH, scripts, pub/sub, tracking",
         "python",
         *PYTHON, "redis_py.py"),
-    row("redis-py Lock", "python3-redis", "lock: all of its methods, fights, mixing with LOCK", "python",
+    row("redis-py Lock", "python3-redis", "lock: all of its methods, contention, mixing with LOCK",
+        "python",
         *PYTHON, "redis_py_lock.py"),
     row("tooz", "python3-tooz", "redis driver: locks, heartbeat, members; no groups' sets", "python",
         *PYTHON, "tooz_driver.py"),

@@ -9,17 +9,17 @@ from cases import Case
 
 HERE = pathlib.Path(__file__).resolve().parent / "node"
 BUILD = HERE.parents[2] / "build/compat/node"
-LIMIT_S = 300  # of the download
+LIMIT_S = 300  # time limit of the download
 UNREACHABLE = ("ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH"
                "|ERR_SOCKET_TIMEOUT")
 
 
 class RegistryUnreachable(Exception):
-    """npm could not download its packages: what needs them is skipped, with this as the reason."""
+    """npm could not download its packages. The suite skips the cases that need them, for this reason."""
 
 
 def install():
-    """Runs npm, unless what is there was installed from this very lock file."""
+    """Runs npm, unless the installed packages are those of this lock file."""
     lock = (HERE / "package-lock.json").read_bytes()
     installed = BUILD / "installed.json"
     if installed.exists() and installed.read_bytes() == lock:
@@ -35,7 +35,7 @@ def install():
     except subprocess.TimeoutExpired as slow:
         raise RegistryUnreachable(f"npm ci did not end within {LIMIT_S} s") from slow
     if run.returncode != 0:
-        # The warnings before the errors (EBADENGINE) are about engines, and hide the cause.
+        # npm prints warnings about engines (EBADENGINE) before the errors. They would hide the cause.
         errors = [line for line in run.stdout.splitlines() if re.match(r"npm (ERR!|error)", line)]
         cause = "\n".join(errors[:6]) or run.stdout
         if re.search(UNREACHABLE, cause):
@@ -46,7 +46,7 @@ def install():
 
 
 def node_case(library, package, how, *command):
-    """A program in node/ with its arguments. The package is named as in package.json, maybe by an alias."""
+    """The case of a program in node/. `package` is its name in package.json, which may be an alias."""
     pinned = json.loads((HERE / "package.json").read_text())["dependencies"][package]
     return Case(library, pinned.rpartition("@")[2], how, ["node", *command], str(HERE),
                 {"NODE_PATH": str(BUILD / "node_modules")}, install)
@@ -55,7 +55,7 @@ def node_case(library, package, how, *command):
 CLIENT = "every step of a client"
 LOCK = "lock steps, 50 clients, mixing"
 
-# The longest goes first, as two run at a time.
+# The longest case is first, as two cases run at a time.
 CASES = [
     node_case("redlock 4", "redlock4", "the test file that it ships", "redlock4_own_test.js"),
     node_case("redlock 4", "redlock4", LOCK, "redlock4.js"),

@@ -1,13 +1,14 @@
 #!/usr/bin/python3
-"""Compares what ACL rules go by, for every command that Holdfast and Redis 7.0 share: its categories, and
-what it does with its keys. Closes with "N passed, N failed". HOLDFAST_SERVER and REDIS_SERVER name them."""
+"""Compares the properties that ACL rules depend on, for every command that Holdfast and Redis 7.0 share:
+its categories, and the access to its keys. The last line is "N passed, N failed". HOLDFAST_SERVER and
+REDIS_SERVER name the two binaries."""
 import sys
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
 import redis
 from run import Server
 
-# Later versions', which Redis 7.0 has not; LOCK and its like have a category of their own.
+# Commands of later versions of Redis. LOCK and the other commands of OWN have a category of their own.
 NOT_IN_REDIS_7_0 = {"client|no-touch", "client|setinfo", "delex"}
 OWN = {"fence", "lease", "lock", "locks", "renew", "unlock"}
 
@@ -27,7 +28,7 @@ def as_map(flat):
 
 
 def facts(row):
-    """Categories, and of each key specification its flags."""
+    """The categories of a command, and the flags of each of its key specifications."""
     flags = [{text(f) for f in as_map(spec)["flags"]} - {"variable_flags"} for spec in row[8]]
     return {text(name) for name in row[6]}, flags
 

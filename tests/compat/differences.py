@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Where replies of Holdfast and Redis may differ, each with its reason; `--list` prints all of it.
+"""The permitted differences between replies of Holdfast and Redis, each with its reason. `--list` prints
+all of them.
 
-NORMALISED: what no two servers, not even two of stock Redis, reply alike; it is compared in a way that
-allows for that and no more. LISTED: where Holdfast means to differ. LEFT_OUT: what is not sent, and why.
+NORMALISED: replies that differ even between two servers of stock Redis. The comparison allows for that
+difference only. LISTED: intended differences of Holdfast. LEFT_OUT: commands that the test does not send.
 """
 import re
 import sys
@@ -14,11 +15,11 @@ Listed = namedtuple("Listed", "command redis holdfast reason")
 MS_ARE_ABOVE = 100_000_000_000
 SLACK_MS = 5000
 TIMES_ARE_ABOVE = 300_000_000
-# What was set as an absolute time is known to the millisecond, and compared so (see differential_words.py).
+# Times that were set as absolute times are exact to the millisecond (see differential_words.py).
 ABSOLUTE = ((2_900_000_000, 3_600_000_000), (2_900_000_000_000, 3_600_000_000_000))
 
 
-# The latest times that Holdfast keeps, from now; absolute ones are later by the time since 1970.
+# The latest times that Holdfast stores, counted from now. Absolute ones are later by the time since 1970.
 LATEST_MS, FAR_MS = 2 ** 53 - 1, 4_000_000_000_000
 LATEST_S, FAR_S = LATEST_MS // 1000 + 1, FAR_MS // 1000
 
@@ -94,7 +95,7 @@ def idle(a, b, _):
 
 
 def command_table_row(a, b, _):
-    """Name, arity, flags, where the keys are, and ACL categories; not tips and key specifications."""
+    """Compares name, arity, flags, key positions and ACL categories; not tips and key specifications."""
     pairs = children(a, b)
     if pairs is None:
         return False
@@ -112,7 +113,7 @@ def same_total_of_errors(a, b, _):
 
 
 def unsubscribed(a, b, _):
-    """A list of replies: counts in their order, the names in any."""
+    """Compares lists of replies: the counts in their order, the names in any order."""
     counts = [[reply[1][0::2] for reply in side if isinstance(reply[1], list)] for side in (a, b)]
     names = [sorted(repr(reply[1][1]) for reply in side if isinstance(reply[1], list)) for side in (a, b)]
     return [r[0] for r in a] == [r[0] for r in b] and counts[0] == counts[1] and names[0] == names[1]
@@ -129,31 +130,31 @@ NORMALISED = [
          "and that is compared."),
     Rule(rb"HGETALL BIG", pairs_in_any_order, "As HKEYS: the pairs of a large hash have no order."),
     Rule(rb"SCAN ", scan_of_elements,
-         "Elements come in any order. Cursors are each server's own: a full iteration is compared "
-         "as the set of what it returned."),
+         "Elements come in any order. Cursors are each server's own: the test compares the set of elements "
+         "of a full iteration."),
     Rule(rb"HSCAN BIG", scan_of_pairs, "As SCAN."),
     Rule(rb"RANDOMKEY", any_key, "Which key it is, is random; whether there is one, is not."),
     Rule(rb"OBJECT IDLETIME", idle, "Seconds since the last access: 0 to 60 in a test."),
     Rule(rb"(CLIENT|RESET)", same_client,
          "Client ids are each server's own numbers; they must name the same connection."),
     Rule(rb"INFO STATS", same_total_of_errors,
-         "Of the statistics total_error_replies is compared; the rest is each server's own."),
+         "The test compares total_error_replies only; the other statistics are each server's own."),
     Rule(rb"HELLO", greeting, "Version and id are the server's own."),
     Rule(rb"COMMAND INFO", command_table_row,
          "Name, arity, flags, key positions and ACL categories are compared. Tips and key specifications "
-         "are not: clients do not read them. (What a command does with its keys command_table_test.py "
-         "compares.)"),
+         "are not: clients do not read them. (command_table_test.py compares the access to keys.)"),
 ]
 MANY = [Rule(rb"[PS]?UNSUBSCRIBE$", unsubscribed,
-             "Channels that are left all at once are told in any order.")]
+             "A client that leaves all channels at once gets their names in any order.")]
 
 LISTED = [
     Listed(rb"OBJECT ENCODING", r"'(raw|embstr)'", r"'(int|embstr)'",
-           "Holdfast keeps all strings alike and names the encoding by the value; Redis by its history too "
-           "(APPEND, SETRANGE and INCRBYFLOAT leave other encodings than SET)."),
-    Listed(rb"OBJECT REFCOUNT", r":1", r":2147483647", "As OBJECT ENCODING: by the value alone."),
+           "Holdfast stores all strings in one way, and derives the encoding from the value. In Redis it "
+           "also depends on the history: APPEND, SETRANGE and INCRBYFLOAT leave other encodings than SET."),
+    Listed(rb"OBJECT REFCOUNT", r":1", r":2147483647",
+           "As OBJECT ENCODING: in Holdfast it depends on the value only."),
     Listed(rb"P?EXPIRE(AT)? .* \d{13,} (GT|LT)", r":[01]", r":[01]",
-           "Times beyond 2^53-1 milliseconds are not told apart: each is that, from now."),
+           "Holdfast replaces each time beyond 2^53-1 milliseconds by that limit, counted from now."),
 ]
 
 LEFT_OUT = [
@@ -167,30 +168,31 @@ LEFT_OUT = [
      "They describe the server itself: its versions, memory, options and commands."),
     ("TIME, LASTSAVE, and times in scripts", "Each server has its own clock."),
     ("keys that expire while the test runs",
-     "When a server removes them is its own affair; transcripts test "
-     "expiry to the millisecond in a time of their own."),
+     "Each server chooses the moment of the removal. The transcripts test expiry to the millisecond, with "
+     "a simulated clock."),
     ("BLPOP and other blocking commands, WAIT with a time, CLIENT PAUSE with a time",
-     "They would wait in real time. Under CLIENT PAUSE WRITE only what it lets through is sent."),
+     "They would wait in real time. Under CLIENT PAUSE WRITE the test sends only commands that the pause "
+     "does not delay."),
     ("SHUTDOWN, SAVE, BGSAVE, CONFIG REWRITE, MONITOR, REPLICAOF",
-     "They act on the process or its files, or repeat what others did with times."),
+     "They act on the process or its files, or repeat requests of other clients with times."),
     ("pairs() over several keys of a table, tostring() of a table, redis.REDIS_VERSION",
      "Undefined order, an address, and a version."),
     ("error({}) in a script: an error that is a table without the field err",
      "It ends Redis 7.0.15 (a null pointer)."),
     ("frames with more than max-arguments (1,048,576) arguments",
      "That is Holdfast's limit, an option; Redis has 2,147,483,647."),
-    ("OBJECT ENCODING and OBJECT REFCOUNT where others look at the key in between",
-     "They differ by the history of a string, see above; transcripts have them."),
-    ("inline lines around 64 KiB, that begin with a NUL byte, or that open with POST or Host:",
-     "What Redis says of a long line depends on how it arrived. HTTP makes both hang up, Redis without the "
-     "replies that were due."),
+    ("OBJECT ENCODING and OBJECT REFCOUNT if another command reads the key in between",
+     "They depend on the history of a string, see above; the transcripts test them."),
+    ("inline lines of about 64 KiB, with a NUL byte at their start, or that begin with POST or Host:",
+     "The reply of Redis to a long line depends on the pieces in which the line arrived. After HTTP both "
+     "servers close the connection, Redis without the replies that were due."),
     ("scripts, FLUSHALL and FLUSHDB by a client with tracking on",
-     "Of a script Redis 7.0 remembers the keys that it was given, Holdfast, as Redis 7.2, those that it "
-     "read. After FLUSHALL in a transaction Redis tells of it before it tells of single keys."),
-    ("several patterns that fit one channel on one connection",
+     "For a script Redis 7.0 remembers the keys in KEYS; Holdfast, as Redis 7.2, remembers the keys that "
+     "it read. After FLUSHALL in a transaction Redis sends its invalidation before those of single keys."),
+    ("several patterns that match one channel on one connection",
      "Redis serves them in the order of a hash table."),
-    ("BCAST invalidations of several keys in one turn",
-     "They are gathered for as long as a turn of the event loop happens to last."),
+    ("BCAST invalidations of several keys in one turn of the event loop",
+     "Each server sends them together at the end of a turn, and the length of a turn varies."),
 ]
 
 
@@ -205,7 +207,7 @@ def rule_for(command, rules=tuple(NORMALISED)):
 
 
 def listed(command, redis_reply, holdfast_reply):
-    """The listed difference that these replies, as text, are; or None."""
+    """The listed difference that matches these replies, given as text; or None."""
     line = line_of(command)
     return next((entry for entry in LISTED if re.match(entry.command, line, re.IGNORECASE | re.DOTALL)
                  and re.fullmatch(entry.redis, redis_reply, re.DOTALL)
@@ -213,10 +215,10 @@ def listed(command, redis_reply, holdfast_reply):
 
 
 def show():
-    print("Compared with allowance:")
+    print("Compared with a tolerance:")
     for rule in NORMALISED + MANY:
         print(f"- {rule.command.decode()}: {rule.reason}")
-    print("\nMeant to differ:" if LISTED else "\nMeant to differ: nothing.")
+    print("\nIntended differences:" if LISTED else "\nIntended differences: none.")
     for entry in LISTED:
         print(f"- {entry.command.decode()}: Redis {entry.redis}, Holdfast {entry.holdfast}. {entry.reason}")
     print("\nNot sent:")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Sends the same random commands to Holdfast and to stock Redis, and compares the replies byte for byte.
 
-Prints each difference once, shortened to the commands that show it, and closes with "N passed, N failed",
-counted in sessions. One seed decides everything; `--session` plays one session again. What may differ, and
-why, is in differences.py.
+Prints each difference once, shortened to the commands that show it. The last line is "N passed, N failed",
+counted in sessions. The seed determines the whole run; `--session` plays one session again. differences.py
+lists the permitted differences with their reasons.
 """
 import argparse
 import random
@@ -22,17 +22,17 @@ PROGRESS_S = 5
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--commands", type=int, default=60_000, help="how many, at least")
-    parser.add_argument("--seed", default="1", help="'random' for another each time")
+    parser.add_argument("--commands", type=int, default=60_000, help="the least number of commands")
+    parser.add_argument("--seed", default="1", help="'random': another seed for each run")
     parser.add_argument("--protocol", choices=["2", "3", "both"], default="both")
     parser.add_argument("--against", choices=["redis", "holdfast"], default="holdfast",
-                        help="what is compared with Redis; redis: another Redis")
-    parser.add_argument("--session", type=int, help="plays this one only")
-    parser.add_argument("--kind", help="plays sessions of this kind only")
-    parser.add_argument("--without", help="leaves out commands that begin as this regular expression says")
+                        help="the server to compare with Redis; redis: a second Redis")
+    parser.add_argument("--session", type=int, help="play only the session of this number")
+    parser.add_argument("--kind", help="play only sessions of this kind")
+    parser.add_argument("--without", help="omit commands whose beginning matches this regular expression")
     parser.add_argument("--shrink-seconds", type=float, default=10,
-                        help="at most so long for one difference")
-    parser.add_argument("--reports", type=int, default=50, help="ends after so many different differences")
+                        help="the time limit for shortening one difference, in seconds")
+    parser.add_argument("--reports", type=int, default=50, help="end after this number of different faults")
     return parser.parse_args()
 
 
@@ -102,7 +102,7 @@ class Run:
             if not server.stop():
                 self.failed += 1
                 status = server.process.returncode
-                print(f"{server.name} did not end well (status {status}):\n" + "".join(server.log[-60:]))
+                print(f"{server.name} ended with status {status}:\n" + "".join(server.log[-60:]))
         for reason, times in self.duel.seen.items():
             print(f"listed, {times} times: {reason}")
         seconds = time.monotonic() - self.began
@@ -112,7 +112,7 @@ class Run:
 
 
 def main():
-    sys.setrecursionlimit(20_000)  # scripts reply with tables in tables, as deep as Redis lets them
+    sys.setrecursionlimit(20_000)  # scripts reply with nested tables, to the depth that Redis permits
     run = Run(arguments())
     try:
         run.all()

@@ -1,12 +1,12 @@
-"""Makes random commands of one reply each: strings, keys, hashes, servers; right ones and wrong ones.
+"""Makes random commands of one reply each, on strings, keys, hashes and the server; some are invalid.
 
-What they must not do: let a key expire while the test runs, put a large element into a hash whose order is
-compared, or ask for what only one of the servers can know (see LEFT_OUT in differences.py).
+No command may let a key expire while the test runs, or put a large element into a hash whose order is
+compared. No command may have a reply that only one server can give (see LEFT_OUT in differences.py).
 """
 from differential_words import (BIG_KEYS, EPOCH_PAST, FIELDS, GLOBS, HUGE_INTEGERS, INTEGERS, KEYS,
                                 LONG_VALUES, NOT_INTEGERS, OPTIONS, UNKNOWN, VALUES, Words)
 
-# Any arguments do for these: a few of them are right by luck, most are not.
+# These commands get random arguments: a few calls are valid by chance, most are not.
 CHAOS = (
     b"GET SET GETDEL GETEX GETSET SETNX SETEX PSETEX MGET MSET MSETNX GETRANGE SUBSTR SETRANGE APPEND "
     b"STRLEN INCR DECR INCRBY DECRBY INCRBYFLOAT HSET HSETNX HMSET HGET HMGET HGETALL HDEL HEXISTS HLEN "
@@ -14,7 +14,7 @@ CHAOS = (
     b"EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST DBSIZE SELECT SWAPDB "
     b"FLUSHDB FLUSHALL OBJECT ECHO PING WAIT EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT PUBLISH SPUBLISH "
     b"PUBSUB ROLE UNWATCH COMMAND CLIENT ").split()
-# With a small number these would let a key expire soon, or in an order that nobody defines.
+# With a small number these would let a key expire soon, or in an undefined order.
 TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT".split())
 CLOCKS = frozenset(b"TTL PTTL EXPIRETIME PEXPIRETIME".split())
 SUBCOMMANDS = {
@@ -32,7 +32,7 @@ GETKEYS = (
 
 
 class Commands(Words):
-    """`plain()` draws any command that replies once; the others draw of one family."""
+    """`plain()` draws any command with one reply; the other methods draw from one family."""
 
     def __init__(self, random):
         super().__init__(random)
@@ -43,7 +43,7 @@ class Commands(Words):
         return self.families[int(self.draw() * len(self.families))]()
 
     def called(self):
-        """A command for a script: what it replies must be the same to the bit, so times are left out."""
+        """A command for a script. Its replies must be identical, so it asks for no times."""
         while True:
             command = self.plain()
             if command[0].upper() not in CLOCKS:
@@ -61,7 +61,7 @@ class Commands(Words):
             if name in (b"EX", b"PX") and not self.chance(0.03):
                 command.append(self.relative(1 if name == b"EX" else 1000))
             elif name in (b"EXAT", b"PXAT"):
-                # What is over before it began goes when it is next looked at, in passing: see gone().
+                # With a past time the server removes the key at its next access: see gone().
                 time = self.absolute(1 if name == b"EXAT" else 1000)
                 command.append(b"0" if time in EPOCH_PAST else time)
         return tuple(command)
@@ -157,7 +157,7 @@ class Commands(Words):
         return self.one(OPTIONS) if luck < 0.88 else self.one(NOT_INTEGERS)
 
     def chaos(self):
-        """A known command with whatever arguments."""
+        """A known command with random arguments."""
         name = self.one(CHAOS)
         arguments = [self.argument() for _ in range(self.number(0, 5 if self.chance(0.3) else 3))]
         if name in TIMED:
@@ -173,8 +173,8 @@ class Commands(Words):
         return (self.case(name), *arguments)
 
     def gone(self):
-        """A key that is over before it began, seen in one atomic step: later, a server's own time to remove
-        it would decide."""
+        """Sets a key with a past expiry and reads it, in one atomic step. A later read would depend on the
+        moment at which the server removes the key."""
         key = self.key()
         past = self.one((b"1", b"1000", b"1000000000"))
         option = self.one((b"EXAT", b"PXAT"))
@@ -183,11 +183,12 @@ class Commands(Words):
                 (b"GET", key), (b"EXEC",)]
 
     def unordered(self):
-        """What replies in no defined order: it is sorted before it is compared, and must stand alone."""
+        """A command whose reply has no defined order. The reply is sorted before the comparison. So the
+        command must not be part of a transaction or a script."""
         return self.one(UNORDERED)(self)
 
     def big_hash(self):
-        """Makes a hash go over the listpack's limits, by number or by size, or asks one that may have."""
+        """Grows a hash beyond the limits of a listpack, in number or in size, or reads such a hash."""
         key = self.one(BIG_KEYS)
         luck = self.draw()
         if luck < 0.25:

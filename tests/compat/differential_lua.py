@@ -1,7 +1,7 @@
 """Makes small Lua scripts: conversions both ways, errors, calls of random commands, number formats, the
 sandbox, and the libraries cjson, cmsgpack, bit and struct.
 
-Left out is what has no defined result: addresses in tostring(table), the order of pairs(), times.
+No script has an undefined result: no addresses in tostring(table), no order of pairs(), no times.
 """
 from differential_commands import TIMED
 from differential_words import FIELDS, KEYS, VALUES
@@ -194,7 +194,7 @@ LOCKS = (
 JSON_CALLS = (
     "encode", "decode", "nosuch", "encode_max_depth", "decode_max_depth", "encode_sparse_array",
     "encode_number_precision", "encode_invalid_numbers", "encode_keep_buffer", "decode_array_with_array_mt")
-# A setting lasts for one script here, so each sets back what it has set.
+# Each script restores the setting that it changes, so that it does not affect later scripts.
 JSON_SETTINGS = (
     "return {pcall(cjson.encode_max_depth, @i)}, cjson.encode_max_depth(1000)",
     "cjson.encode_max_depth(2) local r = {pcall(cjson.encode, {{{1}}})} cjson.encode_max_depth(1000) "
@@ -268,7 +268,7 @@ class Scripts:
         return self.commands.one(STATEMENTS)
 
     def literal(self, word, free=True):
-        """An argument as scripts give it: a number where it is one, KEYS and ARGV where any will do."""
+        """The Lua text of an argument: a number, a literal, or an element of KEYS or ARGV."""
         words = self.commands
         if free and words.chance(0.15):
             return words.one(("KEYS[1]", "KEYS[2]", "ARGV[1]", "ARGV[2]"))
@@ -334,7 +334,7 @@ class Scripts:
         return words.one(("return {}", "return {{{}}}", "return tostring({})")).format(called)
 
     def lock(self):
-        """What lock libraries send."""
+        """A script of the kind that lock libraries send."""
         return self.commands.one(LOCKS)
 
     def keys_and_arguments(self):
@@ -351,7 +351,7 @@ class Scripts:
         return (name, self.script().encode("latin-1"), *self.keys_and_arguments())
 
     def by_hash(self, shas):
-        """EVALSHA of a script that was sent before, that never was, or that is no hash at all."""
+        """EVALSHA with the hash of an earlier script, an unknown hash, or a text that is not a hash."""
         words = self.commands
         sha = words.one(shas) if shas and words.chance(0.85) else words.one(NO_SHAS)
         if words.chance(0.1):

@@ -109,7 +109,8 @@ class Side:
         self.ids.clear()
 
     def send(self, batch, marker):
-        """Opens connections first that the batch names, so that both servers do it in the same order."""
+        """Sends a batch. First opens the connections that its commands name, in the same order on both
+        servers."""
         ids = self.ids if any(map(has_id, batch.commands)) else None
         if ids is not None:
             for arg in (arg for command in batch.commands for arg in command if not isinstance(arg, bytes)):
@@ -133,10 +134,10 @@ class Side:
             return rest, True
         except TimeoutError:
             rest = connection.take(len(connection.pending))
-            return rest + b"-(nothing more within %d s)\r\n" % LIMIT_S, True
+            return rest + b"-(no more bytes within %d s)\r\n" % LIMIT_S, True
 
     def scan(self, batch):
-        """All that a full iteration returns, as one reply."""
+        """The elements of a full iteration, as one reply."""
         connection = self.open(batch.connection)
         command = list(batch.commands[0])
         at = 2 if command[0] == b"HSCAN" else 1
@@ -156,7 +157,7 @@ class Side:
 
 
 def kind_of(reply):
-    """The first word of a push, or of what RESP2 sends in its place."""
+    """The first word of a push, or of the array that RESP2 sends in its place."""
     return reply[1][0][1] if reply[0] in (b"*", b">") and reply[1] and reply[1][0][0] == b"$" else None
 
 
@@ -169,7 +170,8 @@ def confirms(reply, name):
 
 
 def align(commands, replies):
-    """[(command or None, its replies)] in the order they came; None when the two do not add up."""
+    """Pairs (command or None, its replies) in the order of the replies; None if the numbers of commands and
+    replies do not match."""
     aligned, at = [], 0
     for command in commands:
         while at < len(replies) and is_out_of_band(replies[at]):
@@ -190,7 +192,7 @@ def align(commands, replies):
 
 
 class Duel:
-    """Two servers, the first of which is right."""
+    """Two servers. The replies of the first are the right ones."""
 
     def __init__(self, right, other):
         self.sides = (Side(right), Side(other))
@@ -199,8 +201,8 @@ class Duel:
         self.seen = Counter()
 
     def play(self, session):
-        """The first difference of a session that is not a listed one, or None. A server that dies is one
-        too, whichever it is: what kills stock Redis must not be sent."""
+        """The first difference of a session that is not a listed one, or None. A crash of either server is
+        also a difference: no session may send a command that crashes stock Redis."""
         for side in self.sides:
             side.begin(session.protocol)
         for index, batch in enumerate(session.batches):
@@ -252,8 +254,8 @@ class Duel:
 
     @staticmethod
     def compare_unaligned(rights, others, aligned):
-        """Where it is not known which reply is whose, all must be equal. A side that is in order tells
-        what command the first difference belongs to."""
+        """The first difference if replies cannot be matched with commands on both sides: then all replies
+        must be equal. If one side can be matched, it gives the command of the first difference."""
         at = next((i for i, (a, b) in enumerate(zip(rights, others)) if a != b),
                   min(len(rights), len(others)))
         if rights == others:
@@ -287,7 +289,8 @@ def shown(replies):
 
 
 def signature(difference):
-    """What makes two differences the same fault, most likely: the command's name and the replies' forms."""
+    """The key by which two differences probably have the same cause: the command's name, and the forms of
+    the replies."""
     command = difference.command
     name = b"?" if command is None else command.split(b" ")[0] if isinstance(command, bytes) else command[0]
     forms = [re.sub(r"[0-9a-f]{6,}|[0-9]+", "#", reply)[:60] for reply in shown(difference.replies)]
@@ -295,7 +298,7 @@ def signature(difference):
 
 
 def units_of(batch):
-    """A batch in pieces that can be left out: what opens a mode and what ends it go together."""
+    """The pieces of a batch that may be left out. Commands that begin and end a mode are in one piece."""
     if any(isinstance(command, tuple) and command[:2] == (b"CLIENT",
                                                           b"REPLY") for command in batch.commands):
         return [batch.commands]
@@ -368,7 +371,7 @@ class Shrinker:
 
 
 def report(session, difference, names):
-    """The commands that show a difference, and both replies."""
+    """The text of a difference: the commands that show it, and both replies."""
     lines = []
     for batch in session.batches[:difference.batch + 1]:
         text = wire_text if batch.how == "close" else command_text
@@ -379,7 +382,7 @@ def report(session, difference, names):
             lines[-1] += "   (to its end)"
     if len(lines) > 40:
         lines = lines[:5] + [f"  ... {len(lines) - 35} more"] + lines[-30:]
-    about = "(a push, or not known)" if difference.command is None else command_text(difference.command)
+    about = "(a push, or an unknown command)" if difference.command is None else command_text(difference.command)
     lines.append(f"  differs: {about}")
     width = max(map(len, names)) + 1
     lines += [f"    {name + ':':{width}} {reply}" for name, reply in zip(names, shown(difference.replies))]

@@ -19,7 +19,7 @@ def end_with_parent():
 
 
 class Server:
-    """A running server. `name` is what reports call it; `address` is where it listens."""
+    """A running server. `name` is its name in reports; `address` is the path of its socket."""
 
     def __init__(self, name, program, options):
         self.name, self.program, self.options = name, program, options
@@ -41,7 +41,7 @@ class Server:
             raise RuntimeError(f"{self.program} did not start:\n" + "".join(self.log[-20:]))
 
     def read_log(self, stream):
-        """Keeps the log's end: a pipe that nobody reads would stop the server in the end."""
+        """Keeps the end of the log. A full pipe would block the server."""
         for line in stream:
             self.log.append(line)
             del self.log[:-400]
@@ -50,7 +50,7 @@ class Server:
         self.ready.set()
 
     def restart_if_dead(self):
-        """True when the server had died: its log is kept, and another one runs in its place."""
+        """Starts the server again if it has ended, and keeps the log of its end. True if it had ended."""
         try:
             self.process.wait(0.2)
         except subprocess.TimeoutExpired:
@@ -62,7 +62,7 @@ class Server:
         return True
 
     def stop(self):
-        """Ends the server; false when it ended otherwise than well."""
+        """Ends the server. False if its exit status is not 0."""
         self.process.terminate()
         try:
             self.process.wait(LIMIT_S)

@@ -1,9 +1,11 @@
-"""Plans sessions: what each connection sends, in which pieces, and how the end of the replies is known.
+"""Plans sessions: the requests of each connection, their pieces, and the end of their replies.
 
-A session is a list of batches. `how` of a batch: "marker" ends it with a PING that comes back, however many
-replies and pushes came before; "count" waits for one reply a command, so that it may end inside of MULTI;
-"close" has a connection of its own, which the client half closes and the server ends; "scan" walks a cursor
-to its end. Each batch is answered before the next is sent: both servers see the same order.
+A session is a list of batches. `how` of a batch is one of:
+- "marker": a PING ends the batch. Its reply follows any number of replies and pushes.
+- "count": the client waits for one reply a command, so that the batch may end inside of MULTI.
+- "close": the batch has its own connection. The client half-closes it, and the server closes it.
+- "scan": the client follows a cursor to its end.
+The client gets all replies of a batch before it sends the next one, so both servers see the same order.
 """
 import hashlib
 from collections import namedtuple
@@ -20,7 +22,7 @@ ALL_KEYS = KEYS + (b"big1", b"big2")
 EVENTS = (
     b"KEA", b"KEA", b"KA", b"EA", b"Kg$", b"Eh", b"Exg", b"", b"KEg$lshxmn", b"K", b"A", b"En", b"KEA?",
     b"KEm")
-# What a script says of itself, and what it does.
+# Combined at random: the declaration of a script, and its body.
 SCRIPT_FLAGS = (b"", b"", b"#!lua\n", b"#!lua flags=no-writes\n", b"#!lua flags=allow-oom\n",
                 b"#!lua flags=no-writes,allow-oom\n", b"#!lua flags=nonsense\n")
 SCRIPT_BODIES = (b"return 1", b"return redis.call('get', 's1')", b"return redis.call('set', 's1', 'x')",
@@ -28,7 +30,7 @@ SCRIPT_BODIES = (b"return 1", b"return redis.call('get', 's1')", b"return redis.
                  b"redis.call('del', 's1') return redis.call('set', 's1', 1)",
                  b"redis.pcall('set', 's1', 1) return redis.pcall('append', 's1', 'z')",
                  b"return redis.call('hset', 'h1', 'f', 1)")
-# Errors in scripts: caught, handed on, made, and none.
+# Scripts that catch an error, pass it on, or make one; and scripts without errors.
 FAULTY = (b"return redis.call('incr', 's1')", b"return redis.pcall('incr', 's1')",
           b"redis.pcall('incr', 's1') return 1", b"redis.pcall('nosuch') redis.pcall('get') return 2",
           b"return redis.call('nosuch')", b"return redis.error_reply('MINE alone')", b"error('x')",
@@ -38,7 +40,7 @@ SHARDED = {b"SUBSCRIBE": b"SSUBSCRIBE", b"UNSUBSCRIBE": b"SUNSUBSCRIBE"}
 
 
 def inspection():
-    """What is left in the databases after all, so that a silent difference is not overlooked."""
+    """Reads the whole content of the databases, to find differences that no reply has shown."""
     for database in (b"0", b"1", b"2"):
         yield (b"SELECT", database)
         yield (b"DBSIZE",)
@@ -48,7 +50,7 @@ def inspection():
 
 
 class Planner:
-    """Plans one session after another; all is decided by the random source."""
+    """Plans one session after another. The random source determines all of them."""
 
     def __init__(self, random):
         self.words = Commands(random)
@@ -101,7 +103,7 @@ class Planner:
         return (b"SCAN", b"0", *options, *words.one(((), (b"TYPE", b"string"), (b"TYPE", b"hash"))))
 
     def inline(self):
-        """A command as a person types it: bare and quoted words, odd blanks, either line end."""
+        """A command as a person types it: bare and quoted words, several blanks, either line end."""
         words = self.words
         while True:
             command = words.called()
@@ -121,7 +123,7 @@ class Planner:
 
     def lua(self, _):
         words, scripts = self.words, self.scripts
-        shas = []  # the latest: of those used by EVAL alone, 500 are kept
+        shas = []  # the latest scripts: a server keeps at most 500 of those that only EVAL used
         for _ in range(14):
             commands = []
             del shas[:-200]
@@ -172,7 +174,7 @@ class Planner:
         return words.plain()
 
     def transactions(self, _):
-        """Three connections in turns, each watching, queueing and executing among the others' writes."""
+        """Three connections in turns: each watches, queues and executes between writes of the others."""
         words = self.words
         for _ in range(90):
             yield Batch(words.one("ABC"), self.several(1, 12, self.transaction_step), "count")
@@ -198,7 +200,7 @@ class Planner:
         return self.flagged() if luck < 0.65 else words.plain()
 
     def memory(self, _):
-        """Beyond maxmemory and below it in turns: what is refused at once and by EXEC, what scripts may."""
+        """Above and below maxmemory in turns: rejections at once and at EXEC, and the flags of scripts."""
         words = self.words
         for _ in range(80):
             yield Batch("B", [(b"CONFIG", b"SET", b"maxmemory", words.one((b"0", b"1")))], "count")
@@ -207,7 +209,7 @@ class Planner:
         yield Batch("A", [(b"DISCARD",), (b"UNWATCH",)], "count")
 
     def paused(self, _):
-        """What CLIENT PAUSE WRITE lets through, so that nothing has to wait."""
+        """Only commands that CLIENT PAUSE WRITE does not delay, so that the test never waits."""
         words = self.words
         for _ in range(10):
             yield Batch("B", [(b"CLIENT", b"PAUSE", b"3600000", b"WRITE")], "count")
@@ -221,7 +223,7 @@ class Planner:
             yield Batch("A", self.several(1, 4, words.plain), "count")
 
     def silent(self, protocol):
-        """Subscriptions of a client that wants no replies."""
+        """Subscriptions of a client with CLIENT REPLY OFF or SKIP."""
         words = self.words
         leave = [(b"UNSUBSCRIBE", *CHANNELS), (b"PUNSUBSCRIBE", *PATTERNS), (b"SUNSUBSCRIBE", *CHANNELS)]
         for _ in range(30):
@@ -231,7 +233,7 @@ class Planner:
             yield Batch("B", self.several(1, 3, self.publication), "marker")
 
     def errors(self, _):
-        """Errors are counted once each, also in EXEC and in scripts."""
+        """Error statistics: a server counts each error once, also in EXEC and in scripts."""
         words = self.words
         for _ in range(30):
             steps = self.several(1, 6, lambda: words.one((
@@ -278,7 +280,7 @@ class Planner:
                                        (b"CHANNELS", b"a", b"b"), (b"NUMPAT", b"x"))))
 
     def pubsub(self, protocol):
-        """Two subscribers, which may be publishers too in RESP3, and one that only publishes."""
+        """Two subscribers, and one connection that only publishes. In RESP3 the subscribers publish too."""
         words = self.words
         for _ in range(45):
             subscriber = words.one("ST")
@@ -317,7 +319,7 @@ class Planner:
         return options
 
     def tracking_switch(self, other):
-        """Sets tracking anew; now and then without the OFF that a change of mode asks for."""
+        """Sets tracking again; sometimes without the OFF that a change of mode requires."""
         words = self.words
         commands = [(b"CLIENT", b"TRACKING", b"OFF")] if words.chance(0.8) else []
         word = b"ON" if words.chance(0.95) else words.one((b"on", b"what", b"OFF"))
@@ -326,7 +328,7 @@ class Planner:
         return commands
 
     def reads(self):
-        """Reads of a tracking client, some with the CLIENT CACHING that OPTIN and OPTOUT ask for."""
+        """Reads of a tracking client, some after the CLIENT CACHING of OPTIN and OPTOUT."""
         words = self.words
         for _ in range(words.number(3, 15)):
             if words.chance(0.2):
@@ -342,7 +344,7 @@ class Planner:
         return self.words.called() if self.words.chance(0.9) else self.scripts.eval()
 
     def tracking(self, protocol):
-        """Two readers that track, one that is told what another tracked, and a writer."""
+        """Two readers with tracking, a connection that gets redirected invalidations, and a writer."""
         words = self.words
         yield Batch("R", [(b"SUBSCRIBE", b"__redis__:invalidate")], "marker")
         for turn in range(40):
@@ -358,7 +360,7 @@ class Planner:
                 yield Batch(connection, [], "marker")
 
     def broadcast(self, protocol):
-        """BCAST gathers the keys of a turn of the server's loop, so a writer sends one command a turn."""
+        """BCAST collects the keys of a turn of the server's loop, so a writer sends one command a turn."""
         words = self.words
         yield Batch("R", [(b"SUBSCRIBE", b"__redis__:invalidate")], "marker")
         for _ in range(12):
@@ -381,7 +383,7 @@ class Planner:
         return (self.words.case(b"CLIENT"), *self.words.one(CLIENTS))
 
     def quiet(self):
-        """Replies that are not sent: which reply is whose shows only as a whole, so no times are asked."""
+        """Suppressed replies. The test cannot match replies with commands, so no command asks for times."""
         words = self.words
         skip, called = (b"CLIENT", b"REPLY", b"SKIP"), words.called
         off, on = (b"CLIENT", b"REPLY", b"OFF"), (b"CLIENT", b"REPLY", b"ON")
@@ -414,7 +416,7 @@ class Planner:
                             "close")
 
     def frames(self, _):
-        """Frames that are odd or broken, among good ones; what follows a broken one is never answered."""
+        """Unusual and broken frames among good ones. A server answers no frame after a broken one."""
         words = self.words
         for turn in range(60):
             commands = (words.called() for _ in range(words.number(0, 3)))
@@ -425,7 +427,7 @@ class Planner:
             yield Batch(f"F{turn}", [before + broken + encode((b"PING", b"after"))], "close")
 
     def mutation(self):
-        """A good frame, cut short or with another byte in the part that says lengths."""
+        """A good frame that is cut, or has another byte in its lengths."""
         words = self.words
         frame = bytearray(encode((b"ECHO", b"text")))
         if words.chance(0.5):

@@ -1,12 +1,12 @@
-"""RESP on the wire: requests are encoded, replies are cut, parsed and shown.
+"""RESP on the wire: encodes requests; finds the ends of replies, parses them and prints them.
 
-A reply is a tuple (type, value): the type is RESP's own byte, so that replies of different types are never
-equal; arrays, sets and pushes hold a list of replies, a map its keys and values in turns.
+A reply is a tuple (type, value). The type is RESP's own byte, so that replies of different types are never
+equal. Arrays, sets and pushes have a list of replies; a map has a list of alternating keys and values.
 """
 
 
 class Id:
-    """Stands in a request for the client id of another connection: each server has numbers of its own."""
+    """A placeholder in a request for the client id of another connection. Each server has its own ids."""
 
     def __init__(self, connection):
         self.connection = connection
@@ -16,7 +16,7 @@ class Id:
 
 
 def encode(command, ids=None):
-    """The bytes of a command: of a tuple a frame, of plain bytes an inline line as it stands."""
+    """The bytes of a command: a frame for a tuple; plain bytes are an inline line, and stay unchanged."""
     if isinstance(command, bytes):
         return command
     if ids is not None:
@@ -29,7 +29,7 @@ def has_id(command):
 
 
 def reply_end(data, at):
-    """Where the reply that begins at `at` ends, or -1 as long as bytes of it are missing."""
+    """The end of the reply that begins at `at`; -1 if bytes of it are missing."""
     open_replies = 1
     while open_replies:
         line = data.find(b"\r\n", at)
@@ -51,7 +51,7 @@ def reply_end(data, at):
 
 
 def parse(data, at):
-    """The reply at `at`, which must be whole, and where it ends."""
+    """The reply at `at`, which must be complete, and its end."""
     line = data.index(b"\r\n", at)
     kind, head, at = data[at:at + 1], data[at + 1:line], line + 2
     if kind in (b"$", b"="):
@@ -71,7 +71,7 @@ def parse(data, at):
 
 
 def parse_all(data):
-    """All whole replies of `data`, and the bytes that are left over."""
+    """All complete replies of `data`, and the remaining bytes."""
     replies, at = [], 0
     try:
         while at < len(data):
@@ -86,7 +86,7 @@ def parse_all(data):
 
 
 def text(data):
-    """Bytes as a person can type them: plain words bare, all else quoted."""
+    """Bytes as a person can type them: plain words bare, all other bytes quoted."""
     if isinstance(data, Id):
         return repr(data)
     shown = repr(bytes(data))[2:-1]
@@ -101,7 +101,7 @@ def command_text(command):
 
 
 def wire_text(command):
-    """The bytes as they go over the wire, for frames that are none."""
+    """The bytes on the wire, for requests that are not valid frames."""
     data = repr(encode(command))[1:]
     return "bytes " + (data if len(data) < 300 else f"{data[:140]}...{data[-140:]}")
 

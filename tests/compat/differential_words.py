@@ -1,11 +1,11 @@
-"""The words that random commands are made of. There are few keys, so that commands meet on them.
+"""The words of random commands. There are few keys, so that many commands use the same key.
 
-Times are chosen so that nothing expires while the test runs, and so that EXPIRE's GT and LT never compare
-two instants that are a moment apart: what is counted from now ends in 2038..2044 or far after 2100, and the
-absolute times lie between, where they are also told from the others (see differences.py).
+No key expires while the test runs, and EXPIRE's GT and LT never compare two almost equal times. So times
+from now end in 2038..2044 or far after 2100. Absolute times are between these ranges, so that
+differences.py can recognise them.
 """
 KEYS = (b"s1", b"s2", b"s3", b"n1", b"n2", b"h1", b"h2", b"h3", b"x1", b"", b"a\x00\xff\r\n ", b"{tag}1")
-# Hashes over the limits of a listpack have no order that could be compared. They live in keys of their own.
+# A hash beyond the limits of a listpack has no defined order. Such hashes have their own keys.
 BIG_KEYS = (b"big1", b"big2")
 FIELDS = (b"f1", b"f2", b"f3", b"n", b"", b"\x00\xff", b"a b", b"12", b"f" * 64)
 LONG = b"L" * 64
@@ -30,7 +30,7 @@ ODD_FLOATS = (
     b"nan", b"inf", b"-inf", b"+inf", b"infinity", b"", b"abc", b" 1", b"1 ", b"1e4932", b"1e5000",
     b"1.5.5", b"1e", b".5", b"5.", b"-.5e1", b"1\x00", b"1e308", b"-1e308", b"9" * 300)
 CHANNELS = (b"c1", b"c2", b"c3", b"news.a", b"news.b", b"", b"\x00\xff")
-# At most one pattern fits a channel: in which order a client's patterns are served is not defined.
+# At most one pattern matches a channel, as a server may serve a client's patterns in any order.
 PATTERNS = (b"c1*", b"c[23]", b"news.*", b"h?llo", b"nothing*", b"\\c9", b"")
 GLOBS = (
     b"*", b"s*", b"?1", b"[sn]1", b"[^s]*", b"h[1-2]", b"\\s1", b"", b"s1", b"*1*", b"[a-", b"x\\", b"**",
@@ -77,7 +77,7 @@ class Words:
         return self.one(VALUES) if self.draw() < 0.93 else self.one(LONG_VALUES)
 
     def short(self):
-        """A value that a listpack takes: hashes that keep an order must get no other."""
+        """A value that fits into a listpack. Hashes whose order is compared must have only such values."""
         return self.one(VALUES)
 
     def integer(self):
@@ -93,7 +93,7 @@ class Words:
         return self.one(ODD_FLOATS) if luck < 0.85 else self.integer()
 
     def relative(self, unit):
-        """A time from now in seconds (unit 1) or ms (unit 1000); sometimes refused, or at once over."""
+        """A time from now in seconds (unit 1) or ms (unit 1000); sometimes an invalid or a past one."""
         luck = self.draw()
         if luck < 0.8:
             low, high = self.one(RELATIVE_S)
@@ -103,7 +103,7 @@ class Words:
     def absolute(self, unit):
         luck = self.draw()
         if luck < 0.8:
-            # Few distinct ones: GT and LT shall also see equal times.
+            # Few distinct values, so that GT and LT also compare equal times.
             return b"%d" % ((ABSOLUTE_S[0] + 100_000_000 * self.number(0, 6)) * unit + self.number(0, 1))
         return self.one(BAD_TIMES) if luck < 0.9 else self.one(EPOCH_PAST)
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the compatibility suite: each case once with Holdfast and once with stock Redis, at the same time.
 
-Redis is the oracle: the same steps must have the same outcomes, line by line. Prints what differs, a table
-of all cases, and closes with "N passed, N failed" and, if npm cannot reach its registry, ", N skipped".
+Redis is the oracle: the same steps must have the same outcomes, line by line. Prints the differences and a
+table of all cases. The last line is "N passed, N failed", with ", N skipped" if npm cannot reach its
+registry.
 HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
     run.py [--only NAME]... [--against redis]
 """
@@ -27,7 +28,7 @@ from cases_node import RegistryUnreachable
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOLDFAST = ROOT / os.environ.get("HOLDFAST_SERVER", "build/holdfast-server")
 REDIS = ROOT / os.environ.get("REDIS_SERVER", "build/redis-server")
-LIMIT_S = 60  # of one side of one case
+LIMIT_S = 60  # time limit of one side of one case
 AT_ONCE = 2
 
 
@@ -43,7 +44,7 @@ def free_port():
 
 
 class Server:
-    """A server for one side of one case alone: scripts, settings and databases start from nothing."""
+    """A server for one side of one case. It starts without scripts, settings and data."""
 
     def __init__(self, is_holdfast):
         self.name = "Holdfast" if is_holdfast else "Redis"
@@ -80,14 +81,14 @@ class Server:
             self.log += self.process.communicate(timeout=LIMIT_S)[0]
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.log += self.process.communicate()[0] + "\nit did not stop when asked to"
+            self.log += self.process.communicate()[0] + "\nit did not stop on SIGTERM"
         self.folder.cleanup()
         if self.process.returncode != 0:
             raise RuntimeError(f"{self.name} ended with status {self.process.returncode}:\n{self.log}")
 
 
 def command_output(case, command, environment):
-    """Exit status, output and errors; the whole group is ended with the time."""
+    """The exit status, output and errors of a command. After the time limit its process group ends."""
     process = subprocess.Popen(command, cwd=case.folder, env=os.environ | case.environment | environment,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors="backslashreplace", start_new_session=True,
@@ -97,12 +98,12 @@ def command_output(case, command, environment):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, errors = process.communicate()
-        errors += f"not done after {LIMIT_S} s"
+        errors += f"did not end within {LIMIT_S} s"
     return process.returncode, out, errors
 
 
 def play(case, is_holdfast):
-    """The lines of the steps."""
+    """Runs a case on one server, and returns the lines of its steps."""
     with Server(is_holdfast) as server:
         side = {"HOST": "127.0.0.1", "PORT": server.port} | ({"HOLDFAST": "1"} if is_holdfast else {})
         status, out, errors = command_output(case, case.command, side)
@@ -110,7 +111,7 @@ def play(case, is_holdfast):
         raise RuntimeError(f"with {server.name} it ended with status {status} after:\n{out}{errors}")
     lines = out.splitlines()
     if not lines:
-        raise RuntimeError(f"with {server.name} it told no step")
+        raise RuntimeError(f"with {server.name} it printed no step")
     return lines
 
 
@@ -119,13 +120,13 @@ def compared(lines):
 
 
 def result_of(case, against_redis):
-    """What stands in the table, and beneath it the reason if it failed."""
+    """The result for the table, and the reason if the case failed."""
     with concurrent.futures.ThreadPoolExecutor(2) as sides:
         ours = sides.submit(play, case, not against_redis)
         theirs = sides.submit(play, case, False)
     try:
         left, right = compared(ours.result()), compared(theirs.result())
-    except Exception as failure:  # whatever it is, the other cases run
+    except Exception as failure:  # after any failure the other cases still run
         return "failed", str(failure)
     difference = "\n".join(difflib.unified_diff(right, left, "Redis", "Holdfast", lineterm="", n=1))
     return ("failed", difference) if difference else ("passed", "")
@@ -139,8 +140,8 @@ def version_of(case):
 
 
 def run_case(case, broken, against_redis, last=False):
-    """Its row of the table. "again": it failed, and is to be tried alone, as some libraries have deadlines
-    of their own that a machine busy with the other cases does not keep."""
+    """Runs a case and returns its row of the table. The result "again" means that it failed beside other
+    cases: run_all() then runs it alone, as some libraries have deadlines that a busy machine misses."""
     began = time.monotonic()
     result, reason = broken.get(case.prepare) or result_of(case, against_redis)
     final = "again" if result == "failed" and not last and case.prepare not in broken else result
@@ -163,8 +164,8 @@ def run_all(cases, against_redis):
 
 
 def prepared(cases):
-    """Makes what the cases need. If that fails, so do the cases that need it; without the registry of npm
-    they are skipped."""
+    """Installs and compiles for the cases. If a step fails, the cases that need it fail too. Without the
+    registry of npm the suite skips them."""
     broken = {}
     for prepare in dict.fromkeys(case.prepare for case in cases if case.prepare):
         try:
@@ -172,7 +173,7 @@ def prepared(cases):
         except RegistryUnreachable as unreachable:
             broken[prepare] = ("skipped", str(unreachable))
         except Exception as failure:
-            broken[prepare] = ("failed", f"what it needs could not be made: {failure}")
+            broken[prepare] = ("failed", f"its preparation failed: {failure}")
     return broken
 
 
@@ -187,15 +188,15 @@ def print_table(rows):
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--only", metavar="NAME", action="append",
-                         help="the cases with this in their library's name")
+                         help="run the cases with NAME in their library's name")
     options.add_argument("--against", choices=["holdfast", "redis"], default="holdfast",
                          help="redis: both sides are stock Redis, to work at the suite itself")
     chosen = options.parse_args()
-    os.environ.pop("HOLDFAST", None)  # it tells a case on which side it is
+    os.environ.pop("HOLDFAST", None)  # a case reads it to learn its side
     names = [name.lower() for name in chosen.only or [""]]
     cases = [case for case in all_cases() if any(name in case.library.lower() for name in names)]
     if not cases:
-        sys.exit(f"no case is called like {chosen.only}")
+        sys.exit(f"no library's name contains any of {chosen.only}")
     rows = run_all(cases, chosen.against == "redis")
     print_table(rows)
     failed = sum(row[3] == "failed" for row in rows)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Plays the transcripts of lock libraries (wire/*.txt) over sockets: against Holdfast, and stock Redis.
 
-Each reply must be the bytes that the transcript says, on both servers. Prints a table and closes with
-"N passed, N failed", counting scenarios on each. HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
+On both servers each reply must have the bytes of the transcript. Prints a table. The last line is
+"N passed, N failed", counted in scenarios on each server. HOLDFAST_SERVER and REDIS_SERVER name the two
+binaries.
     wire_test.py [--only NAME]... [--server redis|holdfast] [--rewrite]
 """
 import argparse
@@ -18,7 +19,7 @@ from wire.transcript import Transcript, matches
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "wire"
 SERVERS = ("redis", "holdfast")
-# What the comparison itself is tested with: bytes and their text, texts that match and texts that do not.
+# Test data for the comparison itself: bytes and their text, texts that match and texts that do not.
 PARSED = {b"$2\r\n\r\n\r\n": '"\\r\\n"', b"$-1\r\n": "nil", b"*-1\r\n": "nil-array",
           b"_\r\n": "null", b"=5\r\ntxt:x\r\n": 'txt"x"', b"$1\r\n\xff\r\n": r'"\xff"',
           b"*2\r\n:1\r\n>0\r\n": "[1, >[]]", b"%1\r\n+a\r\n#t\r\n": "{+a: true}"}
@@ -30,7 +31,7 @@ UNLIKE = [("5..9", "4"), ("5..9", "10"), ("5..9", '"7"'), ("5..9", "+7"), ("1", 
 
 
 class Result:
-    """What became of one file on one server."""
+    """The result of one file on one server."""
 
     def __init__(self):
         self.passed, self.steps, self.faults = 0, 0, []
@@ -55,7 +56,7 @@ def play_file(player, transcript, rewrite=None):
 
 
 def play_all(server_name, transcripts):
-    """The results of all files on one server; a server that ends badly fails the last of them."""
+    """The results of all files on one server. If the server ends with an error, the last file fails."""
     results = []
     try:
         with Server(server_name == "holdfast") as server:
@@ -71,7 +72,7 @@ def play_all(server_name, transcripts):
 
 
 def rewrite_file(player, transcript):
-    """Writes what stock Redis says in the place of what does not match it, to be reviewed line by line."""
+    """Replaces the lines that do not match by the replies of stock Redis. Review each of them."""
     def rewrite(step, heard):
         line = transcript.lines[step.number - 1]
         transcript.lines[step.number - 1] = re.sub(r"<.*", lambda _: "< " + heard, line, count=1)
@@ -89,7 +90,7 @@ def rewrite_all(transcripts):
 
 
 def comparison_faults():
-    """Whether the comparison tells replies apart: one that lets all through would pass every server."""
+    """The faults of the comparison itself: one that accepts everything would pass every server."""
     faults = [f"{raw!r} is not read as {text}" for raw, text in PARSED.items() if reply_text(raw) != text]
     faults += [f"{raw!r} is taken for RESP" for raw in NOT_RESP if reply_text(raw)[:3] != "not"]
     faults += [f"{text} should match {heard}" for text, heard in ALIKE if not matches(text, heard)]
@@ -120,15 +121,15 @@ def test(transcripts, servers):
 
 def main():
     options = argparse.ArgumentParser()
-    options.add_argument("--only", metavar="NAME", action="append", help="files with this in their name")
-    options.add_argument("--server", choices=SERVERS, action="append", help="only this one")
+    options.add_argument("--only", metavar="NAME", action="append", help="files with NAME in their name")
+    options.add_argument("--server", choices=SERVERS, action="append", help="only this server")
     options.add_argument("--rewrite", action="store_true",
-                         help="write what Redis says into the transcripts, where they differ")
+                         help="replace lines that differ by the replies of Redis")
     chosen = options.parse_args()
     names = chosen.only or [""]
     paths = [path for path in sorted(FOLDER.glob("*.txt")) if any(name in path.name for name in names)]
     if not paths:
-        sys.exit(f"no transcript is called like {chosen.only}")
+        sys.exit(f"no transcript's name contains any of {chosen.only}")
     transcripts = [Transcript(path) for path in paths]
     return rewrite_all(transcripts) if chosen.rewrite else test(transcripts, chosen.server or SERVERS)
 

@@ -1,7 +1,7 @@
-"""Plays scenarios against a running server, over sockets: a connection for each name, and one to look with.
+"""Plays scenarios against a running server, over sockets: a connection for each name, and one for queries.
 
-Knows the transcript's steps and RESP. Never sleeps in the place of waiting: a reply is read when it comes,
-and what must become so (a key gone, a client blocked) is asked for until it is, or the time is over.
+Knows the transcript's steps and RESP. Has no fixed pauses: it reads a reply as soon as it arrives, and
+polls for a condition (a key no longer exists, a client is blocked) until it is true or the time limit ends.
 """
 import re
 import socket
@@ -11,15 +11,15 @@ from differential_wire import encode, parse, reply_end
 
 from wire.transcript import shown
 
-LIMIT_S = 10  # for one thing to happen; only what never happens takes so long
+LIMIT_S = 10  # time limit for one event; only a test that fails takes that long
 
 
 class Wrong(Exception):
-    """What was heard is not what should be heard."""
+    """A reply or a state that the transcript does not expect."""
 
 
 def wire_bytes(reply):
-    """The one way to send a reply: whoever sends it otherwise (`:01`) does not send the same bytes."""
+    """The canonical bytes of a reply. Another form of the same value, such as `:01`, has other bytes."""
     kind, value = reply
     if value is None:
         return kind + b"-1\r\n"
@@ -55,7 +55,7 @@ class Connection:
             try:
                 more = self.socket.recv(65536)
             except TimeoutError:
-                raise Wrong(f"nothing came in {LIMIT_S} s, after {self.heard!r}") from None
+                raise Wrong(f"no reply within {LIMIT_S} s, after {self.heard!r}") from None
             except ConnectionResetError:
                 more = b""
             if not more:
@@ -72,7 +72,7 @@ class Connection:
 
 
 class Player:
-    """One server's side. `side` is H for Holdfast, R for Redis."""
+    """Plays scenarios on one server. `side` is H for Holdfast, R for Redis."""
 
     def __init__(self, port, side):
         self.port, self.side = port, side
@@ -81,7 +81,8 @@ class Player:
         self.steps_played = 0
 
     def play(self, transcript, scenario, rewrite=None):
-        """Plays all steps; raises Wrong at the first that fails. `rewrite` is told replies that differ."""
+        """Plays all steps; raises Wrong at the first that fails. With `rewrite`, calls it instead for each
+        reply that differs."""
         self.begin()
         try:
             for step in scenario.steps:
@@ -111,7 +112,7 @@ class Player:
             return
         self.flush()
         if step.kind == "gone":
-            self.look("EXISTS", lambda heard: heard == "0", f"{step.text} to go", step.text, db=step.who)
+            self.look("EXISTS", lambda heard: heard == "0", f"the end of {step.text}", step.text, db=step.who)
         elif step.kind == "drop":
             self.end(step.who)
             self.connections.pop(step.who).socket.close()
@@ -121,7 +122,7 @@ class Player:
             self.expect(transcript, step, rewrite)
 
     def send(self, transcript, step):
-        """What one connection sends in lines that follow each other goes out at once, as a pipeline."""
+        """Sends consecutive lines of one connection at once, as a pipeline."""
         if step.who not in self.connections:
             self.connections[step.who] = Connection(self.port)
         self.flush(but=step.who)
@@ -138,11 +139,11 @@ class Player:
         if transcript.matches(step.text, heard):
             return
         if not rewrite:
-            raise Wrong(f"{step.who} should hear {step.text}\n    but hears {heard}")
+            raise Wrong(f"{step.who}: expected {step.text}\n    but received {heard}")
         rewrite(step, transcript.named(heard))
 
     def expect_wait(self, connection):
-        """The server says that the client is blocked, and it has told the client nothing."""
+        """Waits until CLIENT LIST shows the client as blocked. The client must have received nothing."""
         client = re.compile(rf"addr={re.escape(connection.address)} .*? flags=\w*b")
         self.look("CLIENT", client.search, f"{connection.address} to be blocked", "LIST")
         connection.socket.settimeout(0.001)
@@ -151,10 +152,10 @@ class Player:
         except TimeoutError:
             pass
         if connection.heard:
-            raise Wrong(f"it should wait, but hears {connection.heard!r}")
+            raise Wrong(f"it should wait, but received {connection.heard!r}")
 
     def look(self, command, is_so, what, *words, db="0"):
-        """Asks until it is so. The pause only spares the processor."""
+        """Polls until `is_so` accepts the reply. The pause only saves processor time."""
         self.looker.ask("SELECT", db)
         end_s = time.monotonic() + LIMIT_S
         while not is_so(heard := self.looker.ask(command, *words)):
@@ -163,11 +164,11 @@ class Player:
             time.sleep(0.003)
 
     def end(self, name):
-        """It has heard no more than the transcript says: the next that comes is the answer to this PING."""
+        """Checks that there is no reply beyond the transcript: the next one answers this PING."""
         connection = self.connections[name]
         heard = connection.ask("PING", "the end") if connection.is_open else '"the end"'
         if heard not in ('"the end"', '["pong", "the end"]'):
-            raise Wrong(f"at the end {name} also hears {heard}")
+            raise Wrong(f"at the end {name} also received {heard}")
 
     def close(self):
         for connection in self.connections.values():

@@ -1,6 +1,6 @@
-"""Reads a transcript of what a library sends and must hear. README.md beside it explains the lines.
+"""Reads a transcript: the requests of a library and the replies that it needs. README.md has the form.
 
-Knows nothing of sockets. Replies are compared as texts; a text says all about the bytes of its reply.
+Uses no sockets. Compares replies as texts: two replies have the same text only if their bytes are equal.
 """
 import dataclasses
 import hashlib
@@ -19,7 +19,7 @@ WILD = re.compile(r"\.\.\.|(?<![\w.])(-?\d+)\.\.(-?\d+)(?![\w.])")
 
 @dataclasses.dataclass
 class Step:
-    """A line. `side` is H or R when only Holdfast or only Redis plays it; `who` is the connection."""
+    """A line. `side` is H or R if only Holdfast or only Redis plays it; `who` is the connection."""
     number: int
     side: str
     kind: str
@@ -48,7 +48,7 @@ class Transcript:
             raise ValueError(f"{path}: a scenario without steps, or no scenario")
 
     def read(self, at):
-        """Takes the line at `at`, of a script all its lines; returns where the next one is."""
+        """Reads the line at `at`, or all lines of a script. Returns the position of the next line."""
         line = self.lines[at].strip()
         if line.startswith("script "):
             return self.read_script(line.removeprefix("script ").strip(), at + 1)
@@ -63,7 +63,7 @@ class Transcript:
         while end < len(self.lines) and self.lines[end].startswith(" "):
             end += 1
         if end == begin or name in self.scripts:
-            raise ValueError(f"{self.path}:{begin}: the script {name} is empty, or there are two")
+            raise ValueError(f"{self.path}:{begin}: the script {name} is empty, or defined twice")
         self.scripts[name] = textwrap.dedent("\n".join(self.lines[begin:end])).encode()
         return end
 
@@ -81,7 +81,7 @@ class Transcript:
         return hashlib.sha1(self.scripts[name]).hexdigest()
 
     def filled(self, text):
-        """The text with what stands in braces: a script, its SHA1, a time from now."""
+        """The text with the values of its braces: a script, its SHA1, a time from now."""
         def value(found):
             what, sign, rest = found.groups()
             if what in ("sha", "script"):
@@ -108,14 +108,14 @@ class Transcript:
         return matches(self.filled(expected), heard)
 
     def named(self, text):
-        """The text with the names of scripts where their SHA1s stood, for what is written back."""
+        """The text with {sha:name} in place of the SHA1s of scripts, for --rewrite."""
         for name in self.scripts:
             text = text.replace(self.sha(name), "{sha:" + name + "}")
         return text
 
 
 def matches(expected, heard):
-    """Whether a reply is as it should be: `...` is any text, `5..9` any integer from 5 to 9."""
+    """Whether a reply matches the expected text: `...` is any text, `5..9` any integer from 5 to 9."""
     pattern, limits, at = "", [], 0
     for wild in WILD.finditer(expected):
         pattern += re.escape(expected[at:wild.start()])
@@ -141,7 +141,7 @@ def quoted(data):
 
 
 def shown(reply):
-    """The text of a reply (a type and a value): two have one text only if their bytes are the same."""
+    """The text of a reply (a type and a value). Only replies with equal bytes have the same text."""
     kind, value = reply
     kind = kind.decode("latin-1")
     if value is None:
