@@ -382,7 +382,7 @@ def report(session, difference, names):
             lines[-1] += "   (to its end)"
     if len(lines) > 40:
         lines = lines[:5] + [f"  ... {len(lines) - 35} more"] + lines[-30:]
-    about = "(a push, or an unknown command)" if difference.command is None else command_text(difference.command)
+    about = "(a push, or unknown)" if difference.command is None else command_text(difference.command)
     lines.append(f"  differs: {about}")
     width = max(map(len, names)) + 1
     lines += [f"    {name + ':':{width}} {reply}" for name, reply in zip(names, shown(difference.replies))]

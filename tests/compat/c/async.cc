@@ -10,7 +10,7 @@
 
 namespace {
 
-// What the callbacks of one connection have heard.
+// The replies and messages that the callbacks of one connection have received.
 struct Heard {
   std::vector<std::string> replies;
   std::string end;

@@ -1,5 +1,5 @@
-// hiredis of Debian as a client, and the lock that C programs build with it. This hiredis speaks RESP2
-// only; what it says to RESP3 is a step too.
+// Debian's hiredis as a client, and the lock that C programs build with it. This hiredis speaks RESP2 only;
+// its reaction to RESP3 is also a step.
 #include <numeric>
 #include <string>
 #include <vector>
@@ -80,7 +80,7 @@ void test_hashes(redisContext* c) {
   expect(c, "[]", "HGETALL h");
 }
 
-// Words as an array of pointers and sizes, which no format stands between.
+// Sends words as an array of pointers and sizes, without a format.
 void test_words(redisContext* c) {
   std::vector<std::string> words = {"MSET"};
   for (int i = 0; i < 2000; ++i) {
@@ -114,7 +114,7 @@ void test_pipelines(redisContext* c) {
   for (int i = 0; i < 10'000; ++i) {
     last = next(c);
   }
-  step("10,000 in one go", last, "10000");
+  step("10,000 at once", last, "10000");
 }
 
 void test_transactions(redisContext* c) {
@@ -201,7 +201,7 @@ void test_locks(redisContext* c) {
   step("200 at once, of whom one gets it", std::to_string(granted), "1");
 }
 
-// A lock taken by SET NX meets LOCK.
+// A lock acquired by SET NX, and LOCK on the same key.
 void test_mixing(redisContext* c) {
   const Connection waiter = connect_to_server();
   step("native: the library holds it", ask(c, "SET mix lib NX PX 30000"), "OK");

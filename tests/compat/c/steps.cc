@@ -1,4 +1,4 @@
-// The helpers of steps.h. The program ends at the first step that is not as expected.
+// The helpers of steps.h. The program ends at the first step whose outcome is not the expected one.
 #include "steps.h"
 
 #include <array>
@@ -114,7 +114,7 @@ void until(std::string_view what, const std::function<bool()>& condition) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kEventLimitSeconds);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) {
-      fail(std::string(what) + ": has not come");
+      fail(std::string(what) + ": did not happen in time");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

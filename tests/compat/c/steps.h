@@ -1,5 +1,5 @@
-// What the hiredis case shares: connections, replies as text, steps that are printed and checked, waiting
-// for an event.
+// Helpers of the hiredis case: connections, replies as text, steps that print and check their outcome, and
+// waits for events.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -20,31 +20,31 @@ using Reply = std::unique_ptr<redisReply, ReplyFreer>;
 
 constexpr int kEventLimitSeconds = 20;
 
-// True where Holdfast is on the other side.
+// True if the server is Holdfast.
 bool on_holdfast();
 const char* host();
 int port();
 
-// Ends the program where there is no connection.
+// Ends the program if the connection fails.
 Connection connect_to_server();
 
-// A reply on one line: strings quoted, with all their bytes; "no reply: ..." where there is none.
+// Returns a reply on one line: strings quoted, with all their bytes; "no reply: ..." without a reply.
 std::string shown(const redisContext* c, const redisReply* reply);
 
-// Prints `name: outcome`, which must be the same on every run, and ends the program where it is another
-// one.
+// Prints `name: outcome`, which must be the same on every run. Ends the program if the outcome is not the
+// expected one.
 void step(std::string_view name, std::string_view got, std::string_view expected);
 
 // A step of one command, in hiredis's format.
 void expect(redisContext* c, std::string_view expected, const char* format, ...);
 
-// The next reply that was asked for before, or that a subscriber gets.
+// A step for the next reply to an earlier request, or for the next message of a subscriber.
 std::string next(redisContext* c);
 
-// Asks until the condition holds; ends the program where it does not come.
+// Polls until the condition is true. Ends the program if it does not become true in time.
 void until(std::string_view what, const std::function<bool()>& condition);
 
-// What a command answers, without a step of its own.
+// Returns the reply to a command, without a step.
 std::string ask(redisContext* c, const char* format, ...);
 
 // The same commands and pub/sub through hiredis's callbacks, on a libuv loop.

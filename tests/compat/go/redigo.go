@@ -1,4 +1,4 @@
-// redigo of Debian as a client, and the lock that Go programs build with it.
+// Debian's redigo as a client, and the lock that Go programs build with it.
 package main
 
 import (
@@ -48,7 +48,7 @@ func handshake(c redis.Conn) {
 	_, err = redis.Dial("tcp", address, redis.DialDatabase(99))
 	step("database 99", err, "error ERR DB index is out of range")
 	_, err = redis.Dial("tcp", address, redis.DialUsername("nobody"), redis.DialPassword("x"))
-	step("a user nobody knows", err, "error WRONGPASS invalid username-password pair or user is disabled.")
+	step("an unknown user", err, "error WRONGPASS invalid username-password pair or user is disabled.")
 	info, _ := redis.String(c.Do("INFO"))
 	step("info", strings.Contains(info, "\r\nrole:master\r\n"), "true")
 	send(byURL, "OK", "QUIT")
@@ -155,7 +155,7 @@ func pipelines(c redis.Conn) {
 		c.Send("INCR", "many")
 	}
 	all, _ := redis.Int64s(c.Do(""))
-	step("10,000 in one go", all[9999], "10000")
+	step("10,000 at once", all[9999], "10000")
 }
 
 func transactions(c redis.Conn) {
@@ -198,7 +198,7 @@ func scripts(c redis.Conn) {
 	compareAndDelete.Send(c, "k", "v")
 	step("in a pipeline", outcome(c.Do("")), "[0 0]")
 	all := redis.NewScript(1, "return {1, 3.99, true, false, {KEYS[1], ARGV[1]}, {ok='FINE'}}")
-	step("what Lua returns", outcome(all.Do(c, "k\x00", allBytes()[255:])),
+	step("values from Lua", outcome(all.Do(c, "k\x00", allBytes()[255:])),
 		`[1 3 1 nil ["k\x00" "\xff"] FINE]`)
 	own := redis.NewScript(0, "return redis.error_reply('MY own')")
 	step("an error", outcome(own.Do(c)), "error MY own")
@@ -293,7 +293,7 @@ func fight() {
 					atomic.StoreInt32(&most, now)
 				}
 				atomic.AddInt32(&entered, 1)
-				time.Sleep(time.Millisecond) // so that another that got in too would be seen
+				time.Sleep(time.Millisecond) // so that the test sees a second holder
 				atomic.AddInt32(&inside, -1)
 				compareAndDelete.Do(c, "fought", owner)
 			}

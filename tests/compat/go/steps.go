@@ -1,4 +1,4 @@
-// What the Go case shares: steps that are printed and checked, replies as text, waiting for an event.
+// Helpers of the Go case: steps that print and check their outcome, replies as text, waits for events.
 package main
 
 import (
@@ -22,7 +22,7 @@ func fail(format string, words ...interface{}) {
 	os.Exit(1)
 }
 
-// A value as redigo gives it, on one line: bulk strings quoted, statuses bare.
+// Returns a value from redigo on one line: bulk strings quoted, statuses bare.
 func shown(value interface{}) string {
 	switch v := value.(type) {
 	case nil:
@@ -44,7 +44,7 @@ func shown(value interface{}) string {
 	}
 }
 
-// A line `name: outcome`, the same on every run; ends the program where the outcome is another one.
+// Prints `name: outcome`, the same on every run. Ends the program if the outcome is not the expected one.
 func step(name string, got interface{}, expected string) {
 	text := shown(got)
 	fmt.Printf("%s: %s\n", name, text)
@@ -53,7 +53,7 @@ func step(name string, got interface{}, expected string) {
 	}
 }
 
-// A step with Holdfast's own commands, which only Holdfast's side of the comparison has.
+// A step with commands of Holdfast, which only its side of the comparison runs.
 func native(name string, got interface{}, expected string) {
 	step("native: "+name, got, expected)
 }
@@ -67,7 +67,7 @@ func send(c redis.Conn, expected string, command string, words ...interface{}) {
 	step(name, outcome(c.Do(command, words...)), expected)
 }
 
-// What a call gave: its value or its error.
+// Returns the value or the error of a call.
 func outcome(value interface{}, err error) interface{} {
 	if err != nil {
 		return err
@@ -84,12 +84,12 @@ func dial(options ...redis.DialOption) redis.Conn {
 	return c
 }
 
-// Asks until the condition holds.
+// Polls until the condition is true.
 func until(what string, condition func() bool) {
 	for end := time.Now().Add(eventLimit); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if condition() {
 			return
 		}
 	}
-	fail("%s: has not come in %v", what, eventLimit)
+	fail("%s: did not happen in %v", what, eventLimit)
 }

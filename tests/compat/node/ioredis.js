@@ -1,5 +1,5 @@
-// ioredis, the version whose package name is given: what a program does with a client, step by step.
-// Version 6 speaks RESP3; it does it once more in RESP2, and its RESP3 replies are looked at.
+// ioredis, in the version whose package name is the argument: all uses of a client, step by step. Version 6
+// speaks RESP3: it runs the steps once more in RESP2, and its RESP3 replies have steps of their own.
 "use strict";
 const { once } = require("events");
 const { server, labelled, step, refusal, run } = require("./steps");
@@ -73,7 +73,7 @@ async function errors(c) {
 
 async function servers(c) {
   await step(
-    "server: what tools ask for",
+    "server: commands of tools",
     [true, true, "0", 0, "string", ["k"], 2, ["timeout", "0"]],
     async () => {
       const info = await c.info();
@@ -141,7 +141,7 @@ async function resp3Replies() {
     await c.hset("m", "f", "v", "g", "");
     return [await c.hgetall("m"), await c.config("GET", "timeout"), (await c.call("HELLO")).proto];
   });
-  await step("maps and null out of scripts", [null, { map: [] }, true], async () => [
+  await step("maps and null from scripts", [null, { map: [] }, true], async () => [
     await c.eval("return false", 0),
     new Map(Object.entries(await c.eval("redis.setresp(3) return redis.call('hgetall', 'none')", 0))),
     await c.eval("redis.setresp(3) return true", 0),

@@ -26,7 +26,7 @@ async function pipelines(c) {
 
 async function transactions(c) {
   await step(
-    "MULTI: all together",
+    "MULTI: in one transaction",
     [
       [null, "OK"],
       [null, 2],
@@ -184,10 +184,10 @@ async function roughScripts(c) {
   );
 }
 
-// What else a subscriber lives through.
+// Further events in the life of a subscriber.
 async function subscribed(c, subscriber, heard) {
   await step(
-    "pub/sub: a key's expiry is told",
+    "pub/sub: a key's expiry causes an event",
     ["__keyevent@*__:expired", "__keyevent@0__:expired", "told"],
     async () => {
       heard.length = 0;
@@ -209,7 +209,7 @@ async function subscribed(c, subscriber, heard) {
     await until("it has come", async () => heard.length === 1);
     return heard;
   });
-  await step("pub/sub: unsubscribe and go on", [true, "PONG", "v"], async () => {
+  await step("pub/sub: unsubscribe and continue", [true, "PONG", "v"], async () => {
     await subscriber.unsubscribe("ch1", "ch2");
     const left = await subscriber.punsubscribe("p*", "q?", "ch2", "__keyevent@*__:expired");
     await c.set("after", "v");
@@ -227,7 +227,7 @@ async function subscribing(c, options) {
     await subscriber.subscribe("ch2"),
     await subscriber.psubscribe("p*", "q?"),
   ]);
-  await step("pub/sub: who listens", [["ch1", 1, "none", 0], ["ch1", "ch2"], 2], async () => [
+  await step("pub/sub: channels and subscribers", [["ch1", 1, "none", 0], ["ch1", "ch2"], 2], async () => [
     await c.pubsub("NUMSUB", "ch1", "none"),
     (await c.pubsub("CHANNELS")).sort(),
     await c.pubsub("NUMPAT"),

@@ -33,7 +33,7 @@ async function strings(c) {
     await refusal(c.incr("n")),
   ]);
   await step(
-    "strings: numbers to the last bit",
+    "strings: exact numbers",
     ["9223372036854775806", "ReplyError: ERR increment or decrement would overflow"],
     async () => {
       await c.set("n", "9223372036854775806");
@@ -93,7 +93,7 @@ async function parts(c) {
 }
 
 async function expiry(c) {
-  await step("expiry: set, seen, taken away", [1, true, 1, -1, -2, -2, 0, 1, 0], async () => {
+  await step("expiry: set, read, removed", [1, true, 1, -1, -2, -2, 0, 1, 0], async () => {
     await c.set("e", 1);
     return [
       await c.expire("e", 100),
@@ -213,7 +213,7 @@ async function hashes(c) {
   });
 }
 
-// All of them, in order, as later ones find what earlier ones left.
+// All steps, in order: later ones use the keys of earlier ones.
 async function values(c) {
   await strings(c);
   await parts(c);

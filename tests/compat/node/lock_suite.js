@@ -1,13 +1,13 @@
-// The steps that every lock library must pass, whichever it is. A library is given as an object:
-//   connect()         -> a party with a connection of its own:
-//     tryLock(resource, ttl) -> a lock, or null where it is taken; one attempt
-//     lock(resource, ttl)    -> a lock, by the library's own waiting
-//     extend(lock, ttl)      -> the lock, for ttl from now on
+// The steps that every lock library must pass. The caller describes the library by an object:
+//   connect()         -> a party with its own connection:
+//     tryLock(resource, ttl) -> a lock, or null if it is held; one attempt
+//     lock(resource, ttl)    -> a lock; the library waits for it
+//     extend(lock, ttl)      -> the lock, which then expires ttl from now
 //     unlock(lock), close()
-//   key(resource)     -> the key that the lock is
-//   value(lock)       -> what the key holds; left out where the library does not tell
-//   names             -> names that it can lock, if not all
-//   errors            -> outcomes that differ from library to library, see the steps below
+//   key(resource)     -> the key of the lock
+//   value(lock)       -> the value of the key; absent if the library does not tell it
+//   names             -> the names that the library can lock, if not all
+//   errors            -> outcomes that differ between libraries, see the steps below
 "use strict";
 const Redis = require("ioredis5");
 const { server, step, native, until } = require("./steps");
@@ -15,7 +15,7 @@ const { server, step, native, until } = require("./steps");
 const CROWD = 50;
 const NAMES = ["ключ 鍵 🔑", "x".repeat(5000), "{tag}:a%b", 'with blank, "quote" and\r\nline'];
 
-// Errors are outcomes here: a library may say that it failed by throwing or in silence.
+// Errors are outcomes: a library may report a failure by an exception, or not at all.
 async function outcome(promise) {
   try {
     await promise;
@@ -48,7 +48,7 @@ async function holding(library, eye, alice, bob) {
     lock = await alice.extend(lock, 20000);
     return (await eye.pttl(key)) > 19000;
   });
-  await step("extend keeps others out", null, () => bob.tryLock("r", 20000));
+  await step("other owners cannot acquire an extended lock", null, () => bob.tryLock("r", 20000));
   await step("release", ["done", 0], async () => [
     await outcome(alice.unlock(lock)),
     await eye.exists(key),
@@ -69,7 +69,7 @@ async function losing(library, eye, alice, bob) {
   });
   await eye.del(key);
   await step(
-    "release of a lock that another holds now",
+    "release of a lock that another owner holds now",
     [library.errors.releaseLost, "other"],
     async () => {
       const lock = await alice.tryLock("lost", 20000);
@@ -84,7 +84,7 @@ async function losing(library, eye, alice, bob) {
     return [await outcome(alice.extend(lock, 20000)), await eye.exists(key)];
   });
   await step(
-    "expiry: a waiter gets it then and not before, and it is the waiter's",
+    "expiry: a waiter gets the lock then and not before, and only it can release it",
     [true, null, 1],
     async () => {
       const began = Date.now();
@@ -131,7 +131,7 @@ async function rough(library, eye, alice, bob) {
   });
   const names = library.names ?? NAMES;
   await step(
-    "names of any kind",
+    "all kinds of names",
     names.map(() => [1, null, 0]),
     async () => {
       const outcomes = [];
@@ -154,7 +154,7 @@ async function rough(library, eye, alice, bob) {
   });
 }
 
-// The count is read and written in two steps, so whoever is not alone loses one.
+// Each holder reads and writes the count in two steps. With two holders at once, an increment is lost.
 async function crowded(library, eye) {
   await step(`${CROWD} clients fight for one lock`, { most: 1, counted: CROWD, left: 0 }, async () => {
     const parties = await Promise.all(Array.from({ length: CROWD }, () => library.connect()));
@@ -179,16 +179,16 @@ async function crowded(library, eye) {
   });
 }
 
-// The library and LOCK on one key: each keeps the other out, and the library's release wakes who waits.
+// The library and LOCK on one key exclude each other, and the library's release wakes a LOCK that waits.
 async function mixed(library, eye, alice) {
   const key = library.key("mixed");
-  await native("LOCK keeps the library out", [["other", true], null, 1], async () => {
+  await native("the library cannot acquire a lock of LOCK", [["other", true], null, 1], async () => {
     const [owner, token] = await eye.call("LOCK", key, "other", 10000);
     const refused = await alice.tryLock("mixed", 20000);
     return [[owner, token > 0], refused, await eye.call("UNLOCK", key, "other")];
   });
   let lock;
-  await native("the library keeps LOCK out", [null, 1], async () => {
+  await native("LOCK cannot acquire a lock of the library", [null, 1], async () => {
     lock = await alice.tryLock("mixed", 20000);
     return [await eye.call("LOCK", key, "me", 10000), await eye.exists(key)];
   });
@@ -230,7 +230,7 @@ async function mixed(library, eye, alice) {
 }
 
 async function lockSuite(library) {
-  const eye = new Redis(server); // looks on, and plays the others
+  const eye = new Redis(server); // reads the keys, and acts as the other clients
   let alice, bob;
   await step("handshake", 3, async () => {
     [alice, bob] = [await library.connect(), await library.connect()];

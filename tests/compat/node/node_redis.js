@@ -1,5 +1,5 @@
-// node-redis, the version whose package name is given: what a program does with a client, step by step.
-// Versions 5 and 6 do it in both protocols, and then keep a cache by the server's invalidations.
+// node-redis, in the version whose package name is the argument: all uses of a client, step by step.
+// Versions 5 and 6 run them in both protocols, and then use a cache with the server's invalidations.
 "use strict";
 const { server, labelled, step, refusal, until, run } = require("./steps");
 const { connected, isVersion4, message, ready, redis } = require("./node_redis_client");
@@ -27,7 +27,7 @@ async function handshake(options) {
 
 async function errors(c) {
   await step(
-    "errors, and the connection goes on",
+    "errors, and the connection continues",
     [
       WRONG_TYPE,
       "ERR wrong number of arguments for 'get' command",
@@ -50,7 +50,7 @@ async function errors(c) {
 }
 
 async function servers(c) {
-  await step("server: what tools ask for", [true, 0, ["k"], { timeout: "0" }, "master", true], async () => [
+  await step("server: commands of tools", [true, 0, ["k"], { timeout: "0" }, "master", true], async () => [
     /^redis_version:\d+\.\d+\.\d+\r$/m.test(await c.info("server")),
     await c.sendCommand(["WAIT", "0", "0"]),
     await c.commandGetKeys(["SET", "k", "v"]),
@@ -98,7 +98,7 @@ async function connections(c, options) {
   });
 }
 
-// CLIENT TRACKING: the client answers from its cache until the server says that a key changed or expired.
+// CLIENT TRACKING: the client answers from its cache until the server reports a change or an expiry.
 async function cache() {
   const kept = new redis.BasicClientSideCache({ ttl: 0, maxEntries: 0, evictPolicy: "LRU" });
   const [c, other] = [await connected({ RESP: 3, clientSideCache: kept }), await connected({})];
@@ -111,23 +111,23 @@ async function cache() {
     await invalidated;
     return [...before, await c.get(key)];
   };
-  await step("cache: a change is told", ["1", "1", "2"], async () => {
+  await step("cache: a change invalidates", ["1", "1", "2"], async () => {
     await other.set("c1", "1");
     return told("c1", () => other.set("c1", "2"));
   });
-  await step("cache: an expiry is told", ["1", "1", null], async () => {
+  await step("cache: an expiry invalidates", ["1", "1", null], async () => {
     await other.set("c2", "1", { PX: 60 });
     return told("c2", () => {});
   });
-  await step("cache: a script's write is told", ["1", "1", "3"], async () => {
+  await step("cache: a script's write invalidates", ["1", "1", "3"], async () => {
     await other.set("c3", "1");
     return told("c3", () => other.eval("return redis.call('set', KEYS[1], '3')", { keys: ["c3"] }));
   });
-  await step("cache: FLUSHALL is told", ["1", "1", null], async () => {
+  await step("cache: FLUSHALL invalidates", ["1", "1", null], async () => {
     await other.set("c4", "1");
     return told("c4", () => other.flushAll());
   });
-  await step("cache: what did not change was asked for once", [1, 9], async () => {
+  await step("cache: an unchanged key is read once", [1, 9], async () => {
     await other.set("c5", "1");
     const before = kept.stats();
     for (let i = 0; i < 10; i++) await c.get("c5");

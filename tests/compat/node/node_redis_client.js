@@ -1,4 +1,4 @@
-// node-redis, the version whose package name is given to the program, and what differs between versions.
+// node-redis, in the version whose package name is the argument, and the differences between versions.
 "use strict";
 const { server, refusal } = require("./steps");
 
@@ -7,7 +7,7 @@ const isVersion4 = process.argv[2] === "redis4";
 
 async function connected(options) {
   const client = redis.createClient({ ...options, socket: { ...server, reconnectStrategy: 5 } });
-  client.on("error", () => {}); // it is told of each lost connection, which some steps are about
+  client.on("error", () => {}); // lost connections cause errors, and some steps test that
   await client.connect();
   return client;
 }

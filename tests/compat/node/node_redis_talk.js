@@ -18,7 +18,7 @@ async function pipelines(c) {
 }
 
 async function transactions(c) {
-  await step("MULTI: all together", ["OK", 2, 1, { f: "v" }, 2], () =>
+  await step("MULTI: in one transaction", ["OK", 2, 1, { f: "v" }, 2], () =>
     c.multi().set("t", "1").incr("t").hSet("th", "f", "v").hGetAll("th").del(["t", "th"]).exec(),
   );
   await step("MULTI: an error when it runs", ["OK", WRONG_TYPE, "v"], async () => {
@@ -140,7 +140,7 @@ async function scripts(c, options) {
   ]);
 }
 
-// What else a subscriber lives through.
+// Further events in the life of a subscriber.
 async function subscribed(c, subscriber, heard, listener) {
   await step("pub/sub: sharded names", [["sh", "sharded"]], async () => {
     heard.length = 0;
@@ -150,7 +150,7 @@ async function subscribed(c, subscriber, heard, listener) {
     await subscriber.sUnsubscribe("sh");
     return heard;
   });
-  await step("pub/sub: a key's expiry is told", [["__keyevent@0__:expired", "told"]], async () => {
+  await step("pub/sub: a key's expiry causes an event", [["__keyevent@0__:expired", "told"]], async () => {
     heard.length = 0;
     await c.configSet("notify-keyspace-events", "Ex");
     await subscriber.pSubscribe("__keyevent@*__:expired", listener);
@@ -175,11 +175,11 @@ async function subscribed(c, subscriber, heard, listener) {
     await until("it has come", async () => heard.length === 1);
     return heard;
   });
-  await step("pub/sub: unsubscribe and go on", ["PONG", "v", 0], async () => {
+  await step("pub/sub: unsubscribe and continue", ["PONG", "v", 0], async () => {
     await subscriber.unsubscribe(["ch1", "ch2", "bytes"]);
     await subscriber.pUnsubscribe(["p*", "ch?", "__keyevent@*__:expired"]);
     await c.set("after", "v");
-    // Versions 5 and 6 go on giving the bytes of RESP2 strings.
+    // Versions 5 and 6 still return the bytes of RESP2 strings.
     const told = [await subscriber.ping(), await subscriber.get("after")].map(String);
     return [...told, await c.publish("ch1", "nobody")];
   });
@@ -211,7 +211,7 @@ async function subscribing(c) {
       return [counts, heard];
     },
   );
-  await step("pub/sub: who listens", [["ch1", "ch2"], { ch1: 1, none: 0 }, 2], async () => [
+  await step("pub/sub: channels and subscribers", [["ch1", "ch2"], { ch1: 1, none: 0 }, 2], async () => [
     (await c.pubSubChannels()).sort(),
     await c.pubSubNumSub(["ch1", "none"]),
     await c.pubSubNumPat(),

@@ -70,7 +70,7 @@ async function strings(c) {
 }
 
 async function expiry(c) {
-  await step("expiry: set, seen, taken away", [1, true, 1, -1, -2, -2, 0], async () => {
+  await step("expiry: set, read, removed", [1, true, 1, -1, -2, -2, 0], async () => {
     await c.set("e", "1");
     return [
       Number(await c.expire("e", 100)),
@@ -177,7 +177,7 @@ async function hashes(c) {
   });
 }
 
-// All of them, in order, as later ones find what earlier ones left.
+// All steps, in order: later ones use the keys of earlier ones.
 async function values(c) {
   await strings(c);
   await expiry(c);

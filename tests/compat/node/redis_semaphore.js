@@ -1,8 +1,8 @@
-// The party that redis-semaphore's Mutex and RedlockMutex make: both have one interface.
+// The party for redis-semaphore's Mutex and RedlockMutex, which have the same interface.
 "use strict";
 const { step, until } = require("./steps");
 
-// make(resource, options) gives a mutex of the party's own connection.
+// make(resource, options) returns a mutex on the party's own connection.
 function party(make, close) {
   const options = (ttl, more) => ({ lockTimeout: ttl, refreshInterval: 0, retryInterval: 5, ...more });
   const tryLock = async (resource, ttl) => {
@@ -26,7 +26,7 @@ function party(make, close) {
   return { tryLock, lock, extend, unlock: (mutex) => mutex.release(), close };
 }
 
-// make as above; eye looks on, key is the key of resource "auto".
+// make as above; eye reads the keys; key is the key of the resource "auto".
 async function refreshes(make, eye, key) {
   await step("refreshes by itself until it is released", [true, false, 0], async () => {
     const mutex = make("auto", { lockTimeout: 200, refreshInterval: 50 });
@@ -44,7 +44,7 @@ async function refreshes(make, eye, key) {
     await mutex.release();
     return [kept, mutex.isAcquired, await eye.exists(key)];
   });
-  await step("hears at the next refresh that the lock is lost", [true, false, "other"], async () => {
+  await step("the next refresh reports the lost lock", [true, false, "other"], async () => {
     let lost;
     const heard = new Promise((resolve) => {
       lost = resolve;

@@ -1,4 +1,4 @@
-// redis-semaphore's RedlockMutex over ioredis 5: on one server for what all locks do, then on three.
+// redis-semaphore's RedlockMutex over ioredis 5: the steps of all locks on one server, then on three.
 "use strict";
 const Redis = require("ioredis5");
 const { RedlockMutex } = require("redis-semaphore");

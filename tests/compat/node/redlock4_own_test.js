@@ -1,6 +1,6 @@
-// Runs the test file that redlock 4.2.0 ships, as it is. It asks for "redis" and "ioredis" at the default
-// port; it gets redis 3 and ioredis 4, as redlock's package.json says, at the port of the case. Its SADD is
-// only to make a key of a wrong type; Holdfast has no sets, so on both sides that key is a hash.
+// Runs the unchanged test file of redlock 4.2.0. It imports "redis" and "ioredis" and uses the default
+// port. It gets redis 3 and ioredis 4, as in redlock's package.json, at the port of the case. Its SADD only
+// makes a key of a wrong type. Holdfast has no sets, so that key is a hash on both sides.
 "use strict";
 const Module = require("module");
 const Mocha = require("mocha");

@@ -1,5 +1,5 @@
-// What the Redlock libraries have beyond one lock on one server: several resources at once, a majority of
-// servers, and from version 5 on a routine during which the lock extends itself.
+// Features of the Redlock libraries beyond one lock on one server: several resources at once, a majority of
+// servers, and from version 5 on a routine during which the library extends the lock.
 "use strict";
 const Redis = require("ioredis5");
 const { outcome } = require("./lock_suite");
@@ -34,7 +34,7 @@ async function severalResources(party, errors) {
   await eye.quit();
 }
 
-// Three name spaces stand for three servers: the clients put 1:, 2: and 3: before each key.
+// Three name spaces replace three servers: the clients put 1:, 2: and 3: before each key.
 async function majority(makeParty, ClientClass, key = "q") {
   const eye = new Redis(server);
   const party = makeParty([1, 2, 3].map((n) => new ClientClass({ ...server, keyPrefix: `${n}:` })));
@@ -74,7 +74,7 @@ async function majority(makeParty, ClientClass, key = "q") {
   await eye.quit();
 }
 
-// A party by the interface of version 5.
+// A party with the interface of version 5.
 function partyOf5(Redlock, clients) {
   const once = new Redlock(clients, { retryCount: 0 });
   const patient = new Redlock(clients, { retryCount: 5000, retryDelay: 8, retryJitter: 4 });
@@ -115,7 +115,7 @@ async function selfExtending(party) {
     return [result, await eye.exists("u")];
   });
   await step(
-    "using: the routine hears that the lock is lost",
+    "using: the routine gets the loss of the lock",
     [true, "ExecutionError", "other"],
     async () => {
       const settings = { automaticExtensionThreshold: 200 };

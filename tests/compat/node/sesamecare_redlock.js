@@ -1,4 +1,4 @@
-// @sesamecare-oss/redlock over ioredis 6: as redlock 5, and it selects a database inside its scripts.
+// @sesamecare-oss/redlock over ioredis 6: as redlock 5. Its scripts also select a database.
 "use strict";
 const Redis = require("ioredis");
 const { Redlock } = require("@sesamecare-oss/redlock");

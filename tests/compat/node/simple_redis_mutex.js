@@ -42,7 +42,7 @@ async function ownSteps() {
       refused.fencingToken,
     ];
   });
-  await step("a published release wakes 20 waiters one after the other", [20, 1], async () => {
+  await step("published releases wake 20 waiters one after another", [20, 1], async () => {
     let inside = 0;
     let most = 0;
     const release = await waiter({});

@@ -1,4 +1,4 @@
-// What every case here shares: steps that are told, checked and limited in time, and waits for events.
+// Helpers of all Node cases: steps that print and check their outcome, time limits, waits for events.
 "use strict";
 const assert = require("assert");
 const util = require("util");
@@ -12,7 +12,7 @@ function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-// Errors, maps and objects without a prototype in the same clothes whichever client made them.
+// Returns errors, maps and objects without a prototype in one form, independent of the client.
 function plain(value) {
   if (value instanceof Error) return `${value.name}: ${value.message}`;
   if (Buffer.isBuffer(value)) return { bytes: value.toString("latin1") };
@@ -41,17 +41,17 @@ async function told(prefix, name, wanted, act) {
   assert.deepStrictEqual(got, plain(wanted), `${name}: the outcome is not the promised one`);
 }
 
-// What stands before the names of the steps from now on, where they are done more than once.
+// Sets the prefix of the following steps' names, for steps that run more than once.
 function labelled(text) {
   label = text;
 }
 
-// Does a step, prints its outcome and holds it against the one wanted.
+// Runs a step, prints its outcome and compares it with the expected one.
 function step(name, wanted, act) {
   return told(label, name, wanted, act);
 }
 
-// A step that only Holdfast can do; nothing elsewhere.
+// A step that only Holdfast supports; does nothing on Redis.
 async function native(name, wanted, act) {
   if (onHoldfast) await told("native: ", name, wanted, act);
 }
@@ -64,19 +64,19 @@ async function refusal(promise) {
   } catch (error) {
     return error;
   }
-  throw new Error(`it should have been refused, but gave ${util.inspect(value)}`);
+  throw new Error(`it should have failed, but returned ${util.inspect(value)}`);
 }
 
-// Asks until the answer is yes.
+// Polls until the answer is true.
 async function until(what, ask) {
   const deadline = Date.now() + LIMIT_MS;
   while (!(await ask())) {
-    if (Date.now() > deadline) throw new Error(`waited in vain until ${what}`);
+    if (Date.now() > deadline) throw new Error(`did not happen in time: ${what}`);
     await pause(2);
   }
 }
 
-// A process that does not end by itself afterwards has left a connection open, and fails by its time limit.
+// A process with an open connection does not end by itself afterwards, and fails by its time limit.
 function run(main) {
   main().catch((error) => {
     console.error(error);

@@ -1,4 +1,4 @@
-// Outcomes and values that the steps of several clients have in common.
+// Outcomes and values that the steps of several clients share.
 "use strict";
 
 module.exports = {

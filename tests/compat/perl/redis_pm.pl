@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Redis.pm of Debian as a client, and the lock that Perl programs build with it.
+# Debian's Redis.pm as a client, and the lock that Perl programs build with it.
 use strict;
 use warnings;
 use Digest::SHA qw(sha1_hex);
@@ -19,7 +19,7 @@ use constant NO_SCRIPT  => 'NOSCRIPT No matching script. Please use EVAL.';
 my $all_bytes = pack('C*', 0 .. 255);
 $| = 1;
 
-# A value on one line, strings with all their bytes.
+# Returns a value on one line, strings with all their bytes.
 sub shown {
     my ($value) = @_;
     return 'undef' unless defined $value;
@@ -30,8 +30,8 @@ sub shown {
     return qq("$text");
 }
 
-# A line `name: outcome`, the same on every run; ends the program where the outcome is another one. The
-# outcome is a list.
+# Prints `name: outcome`, the same on every run. The outcome is a list. Ends the program if it is not the
+# expected one.
 sub step {
     my ($name, $got, @expected) = @_;
     my ($shown, $wanted) = map { join ', ', map { shown($_) } @$_ } $got, \@expected;
@@ -39,13 +39,13 @@ sub step {
     die "$name: expected $wanted, got $shown\n" if $shown ne $wanted;
 }
 
-# A step with Holdfast's own commands, which only Holdfast's side of the comparison has.
+# A step with commands of Holdfast, which only its side of the comparison runs.
 sub native {
     my ($name, @rest) = @_;
     step("native: $name", @rest);
 }
 
-# The error that a call ends with, without the place in this program.
+# Returns the error of a call, without the position in this program.
 sub error_of {
     my ($call) = @_;
     my @got = eval { $call->() };
@@ -61,7 +61,7 @@ sub until_true {
         return $got if $got;
         sleep 0.005;
     }
-    die "$what: has not come in @{[EVENT_LIMIT_S]} s\n";
+    die "$what: did not happen in @{[EVENT_LIMIT_S]} s\n";
 }
 
 sub client {
@@ -154,7 +154,7 @@ sub keys_and_hashes {
     step('flush', [$r->flushdb, $r->dbsize], 'OK', 0);
 }
 
-# The module's own hash bound to keys of the server.
+# The module's own hashes that are tied to keys of the server.
 sub tied_hash {
     my ($r) = @_;
     tie my %hash, 'Redis::Hash', 'tied', server => "$ENV{HOST}:$ENV{PORT}";
@@ -179,7 +179,7 @@ sub pipelines {
     my $last;
     $r->incr('many', sub { $last = $_[0] }) for 1 .. 10_000;
     $r->wait_all_responses;
-    step('10,000 in one go', [$last], 10_000);
+    step('10,000 at once', [$last], 10_000);
 }
 
 sub transactions {
@@ -229,7 +229,7 @@ sub pubsub {
         1, 1, 0);
     while (@heard < 2) { $listener->wait_for_messages(1) }
     step('messages', \@heard, ["a\r\n\0", 'one', 'one'], ['x', 'jobs.1', 'jobs.*']);
-    step('who listens', [$r->pubsub('numsub', 'one', 'none'), $r->pubsub('numpat')], 'one', 1, 'none', 0,
+    step('subscribers', [$r->pubsub('numsub', 'one', 'none'), $r->pubsub('numpat')], 'one', 1, 'none', 0,
         1);
     step('a command while subscribed', [error_of(sub { $listener->get('x') })],
         q(Cannot use command 'get' while in SUBSCRIBE mode));
@@ -244,7 +244,7 @@ sub acquire {
     return defined $r->set($name, $owner, 'NX', 'PX', $ttl_ms) ? 1 : 0;
 }
 
-# EVALSHA, and where the server does not know the script, EVAL.
+# EVALSHA; EVAL if the server does not know the script.
 sub script {
     my ($r, $text, @words) = @_;
     my $got = eval { $r->evalsha(sha1_hex($text), 1, @words) };
@@ -269,7 +269,7 @@ sub locks {
         script($other, COMPARE_AND_DELETE, 'res', "\0\xff")], 0, "\0\xff", 1);
 }
 
-# 8 processes; a counter on the server tells each whether it is alone inside.
+# 8 processes. A counter on the server shows each holder whether it is the only one.
 sub fight {
     my ($r) = @_;
     my @children;
@@ -300,7 +300,7 @@ sub contend {
     return $clashes ? 1 : 0;
 }
 
-# The connection that waits has no client, as a client would wait with it.
+# The waiting connection is a plain socket, as a client object would block this program.
 sub mixing {
     my ($r) = @_;
     my $waiter = IO::Socket::INET->new(PeerAddr => $ENV{HOST},

@@ -1,8 +1,8 @@
 <?php
 
 // Laravel's cache lock and cache store over Redis, as an application gets them from Cache::lock(). Debian
-// has illuminate/cache but not illuminate/redis, whose connection passes the calls on to phpredis or
-// Predis: what the lock and the store need of it stands here. Which of the two is the argument.
+// has illuminate/cache but not illuminate/redis, whose connection passes calls on to phpredis or Predis.
+// So this file has the part that the lock and the store need. The argument selects one of the clients.
 
 declare(strict_types=1);
 
@@ -14,7 +14,7 @@ use Illuminate\Cache\RedisLock;
 use Illuminate\Cache\RedisStore;
 use Illuminate\Contracts\Redis\Factory;
 
-// phpredis answers false where there is nothing and takes its options as an array.
+// phpredis returns false for an absent key, and takes its options as an array.
 final class PhpRedisGlue
 {
     private Redis $client;
@@ -142,7 +142,7 @@ function store(RedisStore $store, $one): void
     step('flush', [$store->flush(), $store->get('a')], [true, null]);
 }
 
-// 10 processes; a counter on the server tells each whether it is alone inside.
+// 10 processes. A counter on the server shows each holder whether it is the only one.
 function fight(string $kind, $one): void
 {
     $children = array_map(fn () => in_background(function () use ($kind) {

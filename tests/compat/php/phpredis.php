@@ -1,6 +1,6 @@
 <?php
 
-// phpredis of Debian: the extension as a client, a lock built with it, and its locking session handler.
+// Debian's phpredis: the extension as a client, a lock built with it, and its session handler with locks.
 
 declare(strict_types=1);
 
@@ -13,7 +13,7 @@ function client(): Redis
     return $r;
 }
 
-// What a call gave, and the error that phpredis kept of it (it keeps a zero byte behind some).
+// Returns the result of a call and the error that phpredis stored (some end with a zero byte).
 function with_error(Redis $r, callable $call): array
 {
     $r->clearLastError();
@@ -174,7 +174,7 @@ function pipelines(Redis $r): void
     for ($i = 0; $i < 10000; $i++) {
         $p->incr('many');
     }
-    step('10,000 in one go', $p->exec()[9999], 10000);
+    step('10,000 at once', $p->exec()[9999], 10000);
     step('multi', $r->multi()->set('m', 1)->incr('m')->get('m')->exec(), [true, 2, '2']);
     step('an error of execution', $r->multi()->incr('m')->hGet('m', 'f')->exec(), [3, false]);
     step('discard', [$r->multi()->set('m', 9)->discard(), $r->get('m')], [true, '3']);
@@ -227,7 +227,7 @@ function pubsub(Redis $r): void
     $told = function ($c, ...$parts) use (&$heard) {
         $heard[] = $parts;
         if (end($parts) === 'end') {
-            $c->close(); // which alone ends subscribe(), with an error
+            $c->close(); // the only way to end subscribe(); it causes an error
         }
     };
     step('subscribe', error_of(fn () => client()->subscribe(['one', 'two'], $told)),
@@ -237,7 +237,7 @@ function pubsub(Redis $r): void
         'RedisException: Connection closed');
     step('a pattern', end($heard), ['jobs.*', 'jobs.1', 'end']);
     step('the publisher was told how many', status_of($child), 0);
-    step('nobody is left', [$r->pubsub('numpat'), until('an end', fn () => $r->pubsub('channels') === [])],
+    step('no subscribers', [$r->pubsub('numpat'), until('an end', fn () => $r->pubsub('channels') === [])],
         [0, true]);
 }
 
@@ -289,7 +289,7 @@ function locks(Redis $r): void
         [0, "you\0\377", 1]);
 }
 
-// 12 processes; a counter on the server tells each whether it is alone inside.
+// 12 processes. A counter on the server shows each holder whether it is the only one.
 function fight(Redis $r): void
 {
     $children = array_map(fn ($number) => in_background(function () use ($number) {
@@ -309,7 +309,7 @@ function fight(Redis $r): void
         [0, '120']);
 }
 
-// phpredis's session handler holds a lock of its own on the session: SET NX PX, a script for the release.
+// phpredis's session handler has its own lock on the session: SET NX PX, and a script for the release.
 function sessions(Redis $r): void
 {
     ini_set('session.save_handler', 'redis');

@@ -1,6 +1,6 @@
 <?php
 
-// Predis of Debian as a client, and a lock built with it.
+// Debian's Predis as a client, and a lock built with it.
 
 declare(strict_types=1);
 
@@ -46,7 +46,7 @@ function client(array $parameters = [], array $options = []): Client
         $options);
 }
 
-// Replies of commands as plain values: Predis keeps a status as an object.
+// Returns replies as plain values: Predis makes a status an object.
 function plain(mixed $value): mixed
 {
     return match (true) {
@@ -164,7 +164,7 @@ function pipelines(Client $r): void
     step('an error in one', plain($quiet->pipeline(fn ($p) => [$p->incr('p'), $p->incr('ph'),
         $p->incr('p')])),
         [3, WRONG_TYPE, 4]);
-    step('10,000 in one go', $r->pipeline(function ($p) {
+    step('10,000 at once', $r->pipeline(function ($p) {
         for ($i = 0; $i < 10000; $i++) {
             $p->incr('many');
         }
@@ -240,7 +240,7 @@ function pubsub(Client $r): void
         [1, 1, 0]);
     step('messages', [$next(), $next()], [['message', 'one', "a\r\n\0"],
         ['pmessage', 'jobs.*', 'jobs.1', 'x']]);
-    step('who listens', [$r->pubsub('numsub', 'one', 'none'), $r->pubsub('numpat')],
+    step('channels and subscribers', [$r->pubsub('numsub', 'one', 'none'), $r->pubsub('numpat')],
         [['one' => 1, 'none' => 0], 1]);
     step('publish in a transaction', $r->transaction(fn ($t) => [$t->publish('one', '1'),
         $t->publish('two', '2')]),

@@ -1,7 +1,7 @@
 <?php
 
-// What the PHP cases share: steps that are printed and checked, errors as text, waiting for an event, the
-// scripts of the lock that PHP programs build themselves, and its meeting with LOCK.
+// Helpers of the PHP cases: steps that print and check their outcome, errors as text, waits for events, the
+// scripts of the lock that PHP programs build themselves, and its use beside LOCK.
 
 declare(strict_types=1);
 
@@ -18,7 +18,7 @@ define('HOST', getenv('HOST'));
 define('PORT', (int) getenv('PORT'));
 define('HOLDFAST', getenv('HOLDFAST') === '1');
 
-// A value on one line, strings with all their bytes.
+// Returns a value on one line, strings with all their bytes.
 function shown(mixed $value): string
 {
     if (is_string($value)) {
@@ -40,7 +40,7 @@ function fail(string $text): never
     exit(1);
 }
 
-// A line `name: outcome`, the same on every run; ends the program where the outcome is another one.
+// Prints `name: outcome`, the same on every run. Ends the program if the outcome is not the expected one.
 function step(string $name, mixed $got, mixed $expected): void
 {
     echo "$name: ", shown($got), "\n";
@@ -49,7 +49,7 @@ function step(string $name, mixed $got, mixed $expected): void
     }
 }
 
-// A step with Holdfast's own commands, which only Holdfast's side of the comparison has.
+// A step with commands of Holdfast, which only its side of the comparison runs.
 function native(string $name, mixed $got, mixed $expected): void
 {
     step("native: $name", $got, $expected);
@@ -64,7 +64,7 @@ function error_of(callable $call): string
     }
 }
 
-// Asks until the call gives something; returns that.
+// Polls until the call returns a value; returns that value.
 function until(string $what, callable $condition): mixed
 {
     $end = microtime(true) + EVENT_LIMIT_S;
@@ -74,10 +74,10 @@ function until(string $what, callable $condition): mixed
         }
         usleep(5000);
     }
-    fail("$what: has not come in " . EVENT_LIMIT_S . ' s');
+    fail("$what: did not happen in " . EVENT_LIMIT_S . ' s');
 }
 
-// A process of its own for the call; what it returns is its exit status.
+// Runs the call in a new process. Its return value is the exit status.
 function in_background(callable $call): int
 {
     $child = pcntl_fork();
@@ -93,7 +93,7 @@ function status_of(int $child): int
     return pcntl_wexitstatus($status);
 }
 
-// A connection without a client, for a command that waits while the program goes on.
+// A plain socket, for a command that waits while the program continues.
 final class Line
 {
     private mixed $socket;
@@ -109,7 +109,7 @@ final class Line
         fwrite($this->socket, "$command\r\n");
     }
 
-    // One reply, of those that lock commands have.
+    // Reads one reply of a form that lock commands use.
     public function reply(): mixed
     {
         $line = rtrim((string) fgets($this->socket), "\r\n");
@@ -130,7 +130,7 @@ final class Line
     }
 }
 
-// One lock, held by a library (by now) on the key, meets LOCK.
+// A lock that a library already holds on the key, and LOCK on the same key.
 function mixing(string $key, callable $acquire, callable $release): void
 {
     $line = new Line();
@@ -147,5 +147,5 @@ function mixing(string $key, callable $acquire, callable $release): void
     native('the library is refused', $acquire(), false);
     native('UNLOCK lets it in', [$line->ask("UNLOCK $key me"), $acquire()], [1, true]);
     $release();
-    native('nobody is left', $line->ask("EXISTS $key"), 0);
+    native('the key is free', $line->ask("EXISTS $key"), 0);
 }

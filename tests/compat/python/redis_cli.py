@@ -1,4 +1,4 @@
-"""redis-cli where no person types: scripts, pipes and files. Under a terminal it has a test of its own."""
+"""redis-cli without a terminal: scripts, pipes and files. Another test covers its use in a terminal."""
 import os
 import pathlib
 import subprocess
@@ -8,7 +8,7 @@ from steps import COMPARE_AND_DELETE, EVENT_LIMIT_S, HOLDFAST, HOST, PORT, nativ
 
 
 def cli(*arguments, given=b""):
-    """What redis-cli prints, both streams, and its status where that is not 0."""
+    """The output of redis-cli on both streams, and its exit status if that is not 0."""
     done = subprocess.run(["redis-cli", "-h", HOST, "-p", str(PORT), *arguments], input=given, check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=EVENT_LIMIT_S,
                           env=os.environ | {"REDISCLI_RCFILE": "/dev/null"})
@@ -118,7 +118,7 @@ def resp3():
 
 
 def pubsub():
-    """A redis-cli that subscribes, and what it prints until it has heard the last message."""
+    """Subscribes with redis-cli, and returns its output up to the last message."""
     with subprocess.Popen(["redis-cli", "-h", HOST, "-p", str(PORT), "--no-raw", "PSUBSCRIBE", "ch*",
                            "other"],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as subscriber:

@@ -1,4 +1,4 @@
-"""redis-py of Debian as a client: what an application calls, and what it gets back."""
+"""Debian's redis-py as a client: the calls of an application, and their results."""
 import datetime
 import hashlib
 import time
@@ -22,7 +22,7 @@ def handshake(r):
     step("client info knows the database", named.client_info()["db"], 3)
     step("database 99", error_of(redis.Redis(HOST, PORT, db=99).ping),
          "ResponseError: DB index is out of range")
-    step("a user nobody knows", error_of(redis.Redis(HOST, PORT, username="nobody", password="x").ping),
+    step("an unknown user", error_of(redis.Redis(HOST, PORT, username="nobody", password="x").ping),
          "ResponseError: WRONGPASS invalid username-password pair or user is disabled.")
     step("info: a version", int(r.info("server")["redis_version"].split(".")[0]) >= 7, True)
     step("info: role", r.info("replication")["role"], "master")
@@ -59,7 +59,7 @@ def strings(r):
 def expiry(r):
     step("set px", [r.set("e", "x", px=30_000), 29_000 < r.pttl("e") <= 30_000, r.ttl("e")],
          [True, True, 30])
-    step("set ex keeps with keepttl", [r.set("e", "y", keepttl=True), r.ttl("e"), r.set("e", "z"),
+    step("keepttl keeps the ttl of set ex", [r.set("e", "y", keepttl=True), r.ttl("e"), r.set("e", "z"),
                                        r.ttl("e")],
          [True, 30, True, -1])
     step("ttl of nothing", [r.ttl("none"), r.pttl("none")], [-2, -2])
@@ -143,7 +143,7 @@ def errors(r):
 def administration(r):
     step("config set, get", [r.config_set("slowlog-max-len", 7), r.config_get("slowlog-max-len")],
          [True, {"slowlog-max-len": "7"}])
-    step("an option nobody knows", error_of(r.config_set, "no-such", "1"),
+    step("an unknown option", error_of(r.config_set, "no-such", "1"),
          "ResponseError: Unknown option or number of arguments for CONFIG SET - 'no-such'")
     step("slowlog", [r.config_set("slowlog-log-slower-than", 0), r.slowlog_reset(), r.get("slow"),
                      r.slowlog_get(10)[0]["command"], r.config_set("slowlog-log-slower-than", 10000)],
@@ -165,7 +165,7 @@ def clients(r):
     row = [c for c in r.client_list() if c["name"] == "victim"][0]
     step("client list", [row["db"], row["flags"], row["cmd"]], ["0", "N", "ping"])
     step("client kill", r.client_kill_filter(_id=row["id"]), 1)
-    step("the killed one is told", error_of(victim.ping).split(":")[0], "ConnectionError")
+    step("the killed client gets an error", error_of(victim.ping).split(":")[0], "ConnectionError")
     step("and connects again", victim.client_id() != int(row["id"]), True)
     quitter = redis.Connection(HOST, PORT)
     quitter.send_command("PING")

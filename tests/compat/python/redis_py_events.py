@@ -23,7 +23,7 @@ def pubsub(r):
     step("messages", [heard(p), heard(p), heard(p)],
          [("message", None, b"news", b"a\r\n\x00"), ("pmessage", b"n?ws", b"news", b"a\r\n\x00"),
           ("pmessage", b"other.*", b"other.x", b"1")])
-    step("who listens", [sorted(r.pubsub_channels()), r.pubsub_numsub("news", "nobody"), r.pubsub_numpat()],
+    step("subscribers", [sorted(r.pubsub_channels()), r.pubsub_numsub("news", "nobody"), r.pubsub_numpat()],
          [[b"\x00\xff", b"news"], [(b"news", 1), (b"nobody", 0)], 2])
     p.ping("are you there")
     step("ping while subscribed", heard(p), ("pong", None, None, b"are you there"))
@@ -44,7 +44,7 @@ def pubsub(r):
     got = [heard(p) for _ in range(3)]
     step("unsubscribe from all", [sorted(name for _, _, name, _ in got), [left for _, _, _, left in got]],
          [[b"\x00\xff", b"n?ws", b"other.*"], [2, 1, 0]])
-    step("a name subscribed to by nobody", r.publish("news", "x"), 0)
+    step("a channel without subscribers", r.publish("news", "x"), 0)
     p.close()
     handlers(r)
 
@@ -69,7 +69,7 @@ def handlers(r):
     step("all of them hear it", {heard(listener)[3] for listener in listeners}, {b"x"})
     for listener in listeners:
         listener.close()
-    step("and go", until("an empty channel", lambda: r.pubsub_numsub("all") == [(b"all", 0)]), True)
+    step("unsubscribe", until("an empty channel", lambda: r.pubsub_numsub("all") == [(b"all", 0)]), True)
 
 
 def keyspace_events(r):
@@ -106,24 +106,24 @@ def tracking(r):
     listener = [int(c["id"]) for c in r.client_list() if c["sub"] == "1"][0]
     reader = redis.Redis(HOST, PORT, single_connection_client=True)
     step("tracking on", reader.client_tracking_on(clientid=listener), b"OK")
-    step("told of it", [reader.client_getredir() == listener, reader.client_trackinginfo()[:2]],
+    step("tracking info", [reader.client_getredir() == listener, reader.client_trackinginfo()[:2]],
          [True, ["flags", [b"on"]]])
     r.mset({"t1": "1", "t2": "2"})
     step("read", reader.mget("t1", "t2"), [b"1", b"2"])
     r.set("t1", "x")
-    step("a write is told", heard(p)[2:], (b"__redis__:invalidate", [b"t1"]))
+    step("a write causes an invalidation", heard(p)[2:], (b"__redis__:invalidate", [b"t1"]))
     r.set("t1", "y")
     r.delete("t2")
     step("once for each reading", heard(p)[2:], (b"__redis__:invalidate", [b"t2"]))
     step("read in a script", reader.eval("return redis.call('get', 't1')", 1, "t1"), b"y")
     r.pexpire("t1", 1_000_000)
-    step("a new ttl is told", heard(p)[2:], (b"__redis__:invalidate", [b"t1"]))
+    step("a new ttl causes an event", heard(p)[2:], (b"__redis__:invalidate", [b"t1"]))
     r.set("short", "x", px=300)
-    step("read what goes", reader.get("short"), b"x")
-    step("the expiry is told", heard(p)[2:], (b"__redis__:invalidate", [b"short"]))
+    step("read a key that expires", reader.get("short"), b"x")
+    step("the expiry causes an event", heard(p)[2:], (b"__redis__:invalidate", [b"short"]))
     reader.get("t1")
     r.flushall()
-    step("flushall is told", heard(p)[2:], (b"__redis__:invalidate", None))
+    step("flushall causes an invalidation", heard(p)[2:], (b"__redis__:invalidate", None))
     step("tracking off", reader.client_tracking_off(), b"OK")
     p.close()
 

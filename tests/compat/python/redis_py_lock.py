@@ -1,4 +1,4 @@
-"""redis-py's Lock: every method, with several clients fighting, and side by side with LOCK."""
+"""redis-py's Lock: every method, contention of several clients, and use beside LOCK."""
 import time
 
 import redis
@@ -50,7 +50,7 @@ def extension(r):
          [True, True])
     step("extend by a fraction", [lock.extend(0.25), 4_000 < r.pttl("res") <= 5_250], [True, True])
     step("reacquire", [lock.reacquire(), 9_000 < r.pttl("res") <= 10_000], [True, True])
-    step("extend what has no ttl", [r.persist("res"), error_of(lock.extend, 10), lock.reacquire()],
+    step("extend a lock without ttl", [r.persist("res"), error_of(lock.extend, 10), lock.reacquire()],
          [True, NOT_OWNED.format("extend", ""), True])
     lock.release()
     step("extend, unlocked", error_of(lock.extend, 1), "LockError: Cannot extend an unlocked lock")
@@ -67,12 +67,12 @@ def extension(r):
 def loss(r, other):
     lock = r.lock("res", timeout=30)
     lock.acquire()
-    r.set("res", "somebody else")
+    r.set("res", "another owner")
     step("lost: owned", [lock.owned(), lock.locked()], [False, True])
     step("lost: extend", error_of(lock.extend, 1), NOT_OWNED.format("extend", ""))
     step("lost: reacquire", error_of(lock.reacquire), NOT_OWNED.format("reacquire", ""))
     step("lost: release", error_of(lock.release), NOT_OWNED.format("release", ""))
-    step("the other's stays", [r.get("res"), r.delete("res")], [b"somebody else", 1])
+    step("the other owner's lock stays", [r.get("res"), r.delete("res")], [b"another owner", 1])
     short = r.lock("res", timeout=0.05)
     short.acquire()
     late = other.lock("res", timeout=30, sleep=0.005)
@@ -103,7 +103,7 @@ def context(r, other):
             pass
 
     r.lock("res", timeout=10).acquire()
-    step("with, taken", error_of(enter), "LockError: Unable to acquire lock within the time specified")
+    step("with, held", error_of(enter), "LockError: Unable to acquire lock within the time specified")
     local = r.lock("res", timeout=10, thread_local=True)
     r.delete("res")
     local.acquire()
@@ -122,7 +122,7 @@ def fights(r):
         return lock
 
     step("50 clients, one at a time", fight(50, 4, enter, lambda lock: lock.release()), (200, 1))
-    step("nobody is left", r.exists("fought"), 0)
+    step("the key is free", r.exists("fought"), 0)
 
 
 def blocked(r):

@@ -18,7 +18,7 @@ def pipelines(r):
          [3, "WRONGTYPE Operation against a key holding the wrong kind of value", 4])
     for i in range(10_000):
         p.set(f"many:{i}", i)
-    step("10,000 in one go", sum(p.execute()), 10_000)
+    step("10,000 at once", sum(p.execute()), 10_000)
     p.mget([f"many:{i}" for i in range(10_000)])
     step("10,000 keys of one command", [int(v) for v in p.execute()[0]] == list(range(10_000)), True)
     step("an empty one", p.execute(), [])
@@ -87,7 +87,7 @@ def watched_absence(r, p):
 
 
 def retries(r):
-    """transaction() tries again where somebody came between, here twice."""
+    """transaction() retries if another client changed the key in between, here twice."""
     tries = 0
 
     def body(p):
@@ -126,10 +126,10 @@ def scripts(r):
 
 def conversions(r):
     everything = "return {1, 3.99, 'a\\0b', true, false, {KEYS[1], ARGV[1]}, {ok='FINE'}, 'end'}"
-    step("what Lua returns", r.eval(everything, 1, b"\x00k", b"\xff"),
+    step("values from Lua", r.eval(everything, 1, b"\x00k", b"\xff"),
          [1, 3, b"a\x00b", 1, None, [b"\x00k", b"\xff"], b"FINE", b"end"])
     step("an array ends at nil", r.eval("return {1, nil, 3}", 0), [1])
-    step("what Lua gets", r.eval(
+    step("values in Lua", r.eval(
         "return {redis.call('set', 'l', 'v').ok, redis.call('get', 'none') == false,"
         " type(redis.call('incr', 'n')), #redis.call('mget', 'l', 'none'), redis.sha1hex('x')}", 0),
         [b"OK", 1, b"number", 2, b"11f6ad8ec52a2984abaafd7c3b516503785c2072"])

@@ -1,4 +1,4 @@
-"""What the Python cases share: steps that are printed and checked, waiting, a fight for a lock."""
+"""Helpers of the Python cases: steps that print and check their outcome, waits, contention for a lock."""
 import os
 import sys
 import threading
@@ -13,27 +13,27 @@ COMPARE_AND_DELETE = ("if redis.call('get', KEYS[1]) == ARGV[1] then return redi
 
 
 def step(name, got, expected):
-    """A line `name: outcome`, the same on every run; ends the program where the outcome is another one."""
+    """Prints `name: outcome`, the same on every run. Ends the program if it is not the expected one."""
     print(f"{name}: {got!r}", flush=True)
     if type(got) is not type(expected) or got != expected:
         sys.exit(f"{name}: expected {expected!r}, got {got!r}")
 
 
 def native(name, got, expected):
-    """A step with Holdfast's own commands, which only Holdfast's side of the comparison has."""
+    """A step with commands of Holdfast, which only its side of the comparison runs."""
     step(f"native: {name}", got, expected)
 
 
 def error_of(call, *args, **named):
-    """The error that a call ends with, as text."""
+    """The error of a call, as text."""
     try:
         return f"no error but {call(*args, **named)!r}"
-    except Exception as error:  # which one it is, the step compares
+    except Exception as error:  # the step compares its text
         return f"{type(error).__name__}: {error}"
 
 
 def until(what, condition):
-    """Asks until the condition holds; returns what it gave."""
+    """Polls until the condition is true; returns its value."""
     end = time.monotonic() + EVENT_LIMIT_S
     while time.monotonic() < end:
         if got := condition():
@@ -43,7 +43,7 @@ def until(what, condition):
 
 
 class Background(threading.Thread):
-    """A call in a thread of its own; result() waits for it and gives what it returned or raised."""
+    """Runs a call in a new thread; result() waits for it, and returns its value or its error."""
 
     def __init__(self, call, *args, **named):
         super().__init__(daemon=True)
@@ -53,7 +53,7 @@ class Background(threading.Thread):
     def run(self):
         try:
             self.value = self.call(*self.args, **self.named)
-        except Exception as error:  # shown in the place of the result
+        except Exception as error:  # result() returns its text
             self.value = f"{type(error).__name__}: {error}"
 
     def result(self):
@@ -62,8 +62,8 @@ class Background(threading.Thread):
 
 
 def fight(threads, rounds, enter, leave):
-    """Threads enter and leave a section by turns; enter(thread) returns what leave() gets. Returns how
-    often somebody was in it, and how many were at most at one time."""
+    """Threads enter and leave a critical section in turns; enter(thread) returns the argument of leave().
+    Returns the number of entries, and the largest number of threads inside at one time."""
     guard = threading.Lock()
     inside, most, entered = 0, 0, 0
 
@@ -75,7 +75,7 @@ def fight(threads, rounds, enter, leave):
                 inside += 1
                 entered += 1
                 most = max(most, inside)
-            time.sleep(0.001)  # so that another that got in too would be seen
+            time.sleep(0.001)  # so that the test sees a second holder
             with guard:
                 inside -= 1
             leave(key)

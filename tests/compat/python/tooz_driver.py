@@ -1,7 +1,7 @@
 """tooz over Redis as OpenStack's services use it: locks, heartbeats, members, leaders.
 
-A group's own list is a Redis set, which is no type of a lock server: create_group(), delete_group() and
-get_groups() are left out, and the group's hash is made here, as create_group() makes it.
+A group's own list is a Redis set, a type that Holdfast does not have. So this case does not call
+create_group(), delete_group() and get_groups(). It makes the group's hash itself, as create_group() does.
 """
 import logging
 import time
@@ -33,14 +33,14 @@ def locks(r, one, two):
     waiter = Background(theirs.acquire)
     step("release", [mine.release(), mine.acquired, mine.is_still_owner()], [True, False, False])
     step("the waiter gets it", [waiter.result(), theirs.is_still_owner()], [True, True])
-    step("release what is not one's own", mine.release(), False)
+    step("release a lock of another owner", mine.release(), False)
     step("break", [mine.break_(), mine.break_(), theirs.is_still_owner()], [True, False, False])
-    step("release what was broken", theirs.release(), False)
+    step("release a lock that was broken", theirs.release(), False)
     with one.get_lock(b"res") as held:
         step("with", [held.acquired, theirs.acquire(blocking=False)], [True, False])
     step("after with", r.exists(key), 0)
     mine.acquire()
-    step("with, taken", error_of(lambda: two.get_lock(b"res").__enter__(False)),
+    step("with, held", error_of(lambda: two.get_lock(b"res").__enter__(False)),
          "LockAcquireFailed: Acquiring lock b'_tooz'_b'res'_lock failed")
     mine.release()
 
@@ -63,14 +63,14 @@ def expiry(r):
     next_one = patient.get_lock(b"brief")
     step("expiry lets the next in", [next_one.acquire(blocking=15), lock.is_still_owner(), lock.release()],
          [True, False, False])
-    step("its heartbeat is gone too", until("an end", lambda: not r.exists("_tooz_beats:brief")), True)
+    step("its heartbeat is removed too", until("an end", lambda: not r.exists("_tooz_beats:brief")), True)
     step("stop releases", [patient.stop(), r.exists(next_one.name), r.exists("_tooz_beats:patient")],
          [None, 0, 0])
     brief.stop()
 
 
 def members(r, one, two):
-    step("join what is not there", error_of(one.join_group(GROUP).get),
+    step("join a group that does not exist", error_of(one.join_group(GROUP).get),
          "GroupNotCreated: Group b'group' does not exist")
     r.hset(b"_tooz_group:" + GROUP, "__created__", "1")
     step("join", [one.join_group(GROUP, b"able").get(), two.join_group(GROUP).get()], [None, None])
@@ -83,7 +83,7 @@ def members(r, one, two):
          [None, {"cpu": [1, 2]}])
     dead = start(b"dead", membership_timeout=0.05)
     dead.join_group(GROUP).get()
-    step("a member without heartbeat is put out",
+    step("a member without heartbeat is removed",
          until("its end", lambda: b"dead" not in one.get_members(GROUP).get()), True)
     step("leave", [two.leave_group(GROUP).get(), one.get_members(GROUP).get()], [None, {b"one"}])
     step("leave twice", error_of(two.leave_group(GROUP).get),
@@ -100,7 +100,7 @@ def leaders(one, two):
     step("one is elected", elected, [b"one"])
     one._get_leader_lock(GROUP).break_()
     two.run_elect_coordinator()
-    step("then the other", elected, [b"one", b"two"])
+    step("then the second", elected, [b"one", b"two"])
 
 
 def fights(crowd):
@@ -132,7 +132,7 @@ def mixing(r, one):
 
 
 def main():
-    logging.disable()  # what tooz logs where a release fails, which is wanted here
+    logging.disable()  # tooz logs failed releases, and this test causes them
     r = redis.Redis(HOST, PORT)
     one, two = start(b"one"), start(b"two")
     locks(r, one, two)

@@ -1,4 +1,4 @@
-# redis-rb of Debian as a client, and the lock that Ruby programs build of it: SET NX PX, and a script that
+# Debian's redis-rb as a client, and the lock that Ruby programs build with it: SET NX PX, and a script that
 # compares and deletes.
 require "digest"
 require "redis"
@@ -132,7 +132,7 @@ def pipelines(r)
   step "an error in it", error_of { r.pipelined { |p| p.incr("p"); p.incr("ph"); p.incr("p") } },
        "Redis::CommandError: #{WRONG_TYPE}"
   step "the rest was done", r.get("p"), "4"
-  step "10,000 in one go", r.pipelined { |p| 10_000.times { p.incr("many") } }.last, 10_000
+  step "10,000 at once", r.pipelined { |p| 10_000.times { p.incr("many") } }.last, 10_000
   step "futures", begin
     future = nil
     r.pipelined { |p| future = p.mapped_mget("p", "none") }
@@ -178,7 +178,7 @@ def scripts(r)
        "'nosuch'"
 end
 
-# A thread that subscribes to two patterns, and to two channels after it has heard "end".
+# A thread that subscribes to two patterns, and after the message "end" to two channels.
 def listener(heard)
   Thread.new do
     c = client
@@ -209,7 +209,7 @@ def pubsub(r)
   step "publish", [r.publish("news", "a\r\n\0"), r.publish("jobs.1", "x"), r.publish("none", "x")],
        [1, 1, 0]
   step "pmessages", [heard.pop, heard.pop], [["n?ws", "news", "a\r\n\0"], ["jobs.*", "jobs.1", "x"]]
-  step "who listens", [r.pubsub(:numpat), r.pubsub(:channels)], [2, []]
+  step "channels and subscribers", [r.pubsub(:numpat), r.pubsub(:channels)], [2, []]
   step "punsubscribe", [r.publish("news", "end"), heard.pop, heard.pop, heard.pop],
        [1, %w[n?ws news end], [:punsubscribe, "jobs.*", 1], [:punsubscribe, "n?ws", 0]]
   step "subscribe", [heard.pop, heard.pop], [[:subscribe, "one", 1], [:subscribe, "two", 2]]
@@ -264,7 +264,7 @@ def locks(r)
   step "release of a lost lock", [mine.unlock, r.get("res").b, theirs.unlock], [0, "you\0\xFF".b, 1]
 end
 
-# 40 threads, each with a connection of its own; never are two of them inside.
+# 40 threads, each with its own connection. At most one of them holds the lock at any time.
 def fight
   inside = most = entered = 0
   guard = Mutex.new

@@ -1,4 +1,4 @@
-# What the Ruby case shares: steps that are printed and checked, errors as text, waiting for an event.
+# Helpers of the Ruby case: steps that print and check their outcome, errors as text, waits for events.
 
 HOST = ENV.fetch("HOST")
 PORT = Integer(ENV.fetch("PORT"))
@@ -7,18 +7,18 @@ EVENT_LIMIT_S = 20
 
 $stdout.sync = true
 
-# A line `name: outcome`, the same on every run; ends the program where the outcome is another one.
+# Prints `name: outcome`, the same on every run. Ends the program if the outcome is not the expected one.
 def step(name, got, expected)
   puts "#{name}: #{got.inspect}"
   abort "#{name}: expected #{expected.inspect}, got #{got.inspect}" unless got.eql?(expected)
 end
 
-# A step with Holdfast's own commands, which only Holdfast's side of the comparison has.
+# A step with commands of Holdfast, which only its side of the comparison runs.
 def native(name, got, expected)
   step("native: #{name}", got, expected)
 end
 
-# The error that the block ends with, as text.
+# Returns the error of the block, as text.
 def error_of
   "no error but #{yield.inspect}"
 rescue StandardError => e
@@ -29,7 +29,7 @@ def now_s
   Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end
 
-# Asks until the block gives something; returns that.
+# Polls until the block returns a value; returns that value.
 def wait_for(what)
   deadline = now_s + EVENT_LIMIT_S
   while now_s < deadline
@@ -37,10 +37,10 @@ def wait_for(what)
     return got if got
     sleep 0.005
   end
-  abort "#{what}: has not come in #{EVENT_LIMIT_S} s"
+  abort "#{what}: did not happen in #{EVENT_LIMIT_S} s"
 end
 
-# What a thread returns, or that it does not.
+# Returns the value of a thread, or that the thread did not end.
 def result_of(thread)
   thread.join(EVENT_LIMIT_S) ? thread.value : "has not returned"
 end

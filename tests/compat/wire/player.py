@@ -112,7 +112,7 @@ class Player:
             return
         self.flush()
         if step.kind == "gone":
-            self.look("EXISTS", lambda heard: heard == "0", f"the end of {step.text}", step.text, db=step.who)
+            self.look("EXISTS", lambda heard: heard == "0", f"{step.text} to end", step.text, db=step.who)
         elif step.kind == "drop":
             self.end(step.who)
             self.connections.pop(step.who).socket.close()
