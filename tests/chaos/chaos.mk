@@ -1,10 +1,10 @@
-# Faults on purpose: part of the Makefile. Namespaces want root; without them fewer faults are tried.
+# The chaos test: part of the Makefile. Namespaces need root; without them there are fewer kinds of faults.
 CHAOS_DEPS = python3 iproute2 nftables libfaketime util-linux
 CHAOS_SECONDS = 120
 TEST_DEPS += $(CHAOS_DEPS)
 .PHONY: chaos
 
-chaos:  ## real servers and clients under faults for CHAOS_SECONDS=120, judged; SEED=n, ARGS='--servers 5'
+chaos:  ## check real servers and clients under faults; CHAOS_SECONDS=120, SEED=n, ARGS='--servers 5'
 	@$(call install,$(BUILD_DEPS) $(CHAOS_DEPS))
 	@$(MAKE) $(SILENT) build/holdfast-server build/chaos-client
 	@HOLDFAST_SERVER=build/holdfast-server tests/chaos/chaos.py --seconds $(CHAOS_SECONDS) \
@@ -14,7 +14,7 @@ build/chaos-client: $(call release,tests/chaos/client.cc $(CLIENT))
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
 
-# `make test` plays a short one.
+# `make test` has a short chaos test.
 build/asan/integration-tests: | build/asan/chaos-client
 build/asan/chaos-client: $(call asan,tests/chaos/client.cc $(CLIENT))
 	$(call say,LINK,$@)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Real servers and real clients in network namespaces, under faults drawn from a seed: partitions, loss,
-delay, processes that stand still or are killed, wall clocks that jump. What the clients did is recorded and
-judged (checker.py). Closes with figures and "N passed, N failed"; then the histories and logs of a run that
-failed are in build/chaos. HOLDFAST_SERVER names the server, beside which chaos-client stands."""
+"""Runs real servers and clients in network namespaces under faults: partitions, loss, delay, processes that
+are stopped or killed, wall clocks that jump. A seed determines the faults. The clients record their
+operations, and checker.py checks the records. The last lines are figures and "N passed, N failed". After a
+failure build/chaos has the histories and logs. HOLDFAST_SERVER names the server; chaos-client must be in
+its folder."""
 import argparse
 import collections
 import contextlib
@@ -20,20 +21,20 @@ from network import Loopback, make_network
 from processes import DURABILITY, FAKETIME, LIMIT_S, LOSING, Crowd, Server
 from schedule import CLOCK, KINDS, NETWORK, make_schedule
 
-RECOVERED_S = 5  # without faults, after which locks must be had again: a ttl, a recovery-wait
-SHOWN = 5        # findings of one sort that are printed
+RECOVERED_S = 5  # time without faults after which clients must get locks again: a ttl, a recovery-wait
+SHOWN = 5        # the largest number of printed findings for one promise
 KEPT = pathlib.Path("build/chaos")
 
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=120, help="of faults")
-    parser.add_argument("--settle", type=float, default=7, help="seconds without faults, at the end")
+    parser.add_argument("--seconds", type=float, default=120, help="duration of the faults")
+    parser.add_argument("--settle", type=float, default=7, help="seconds without faults at the end")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 20))
-    parser.add_argument("--servers", type=int, choices=range(1, 8), help="1, 3 or 5 unless given")
-    parser.add_argument("--durability", choices=DURABILITY, help="of all servers; mixed unless given")
-    parser.add_argument("--faults", default=",".join(KINDS), help="only these of " + ", ".join(KINDS))
-    parser.add_argument("--loopback", action="store_true", help="no namespaces")
+    parser.add_argument("--servers", type=int, choices=range(1, 8), help="default: 1, 3 or 5")
+    parser.add_argument("--durability", choices=DURABILITY, help="for all servers (default: mixed)")
+    parser.add_argument("--faults", default=",".join(KINDS), help="some of " + ", ".join(KINDS))
+    parser.add_argument("--loopback", action="store_true", help="use no namespaces")
     return parser.parse_args()
 
 
@@ -128,7 +129,7 @@ class Run:
         self.wrong.append(f"{process.node} ended with {status}: {process.text()[-900:]}")
 
     def finish(self):
-        """All ends by itself, and well."""
+        """Waits for the end of all processes. Each must have exit status 0 and no report of a sanitizer."""
         for name in self.clients + self.servers:
             process = self.processes[name]
             if name in self.servers:
@@ -147,12 +148,12 @@ class Run:
         return LOSING not in (self.durability.values() if place == "quorum" else [self.durability[place]])
 
     def verdict(self):
-        """What is wrong, by promise, and the figures."""
+        """Prints the figures, and returns the violations by promise."""
         history = load(self.folder.glob("*.history"))
         found = judge(history, self.durable)
         grants = [op for op in history.ops if op.op == "lock" and op.outcome == "ok"]
         after = {op.place for op in grants if op.invoked > self.healed_ns + RECOVERED_S * 1e9}
-        found["recovery"] = [f"nobody gets a lock at {place} after all faults"
+        found["recovery"] = [f"no client gets a lock at {place} after the end of the faults"
                              for place in ["quorum", *self.servers] if place not in after]
         found["processes"] = self.wrong
         by_quorum = sum(op.place == "quorum" for op in grants)
@@ -161,8 +162,8 @@ class Run:
         print(f"{len(history.ops)} operations ({unknown} of unknown outcome), {len(grants)} grants "
               f"({by_quorum} by quorum), {waited} known waits in a queue")
         print("faults: " + ", ".join(f"{kind} {n}" for kind, n in sorted(self.counts.items())))
-        print(f"{self.counts['kill']} kills of servers survived, {carried_over(history)} holds seen "
-              f"to live on; violations {sum(len(texts) for texts in found.values())}")
+        print(f"{self.counts['kill']} kills of servers, {carried_over(history)} holds confirmed "
+              f"after a kill; violations {sum(len(texts) for texts in found.values())}")
         return found
 
 
@@ -191,17 +192,17 @@ def chaos(args, network, kinds):
 
 def main():
     args = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # by an exception, so that all is removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # an exception, so that cleanup runs
     wanted = args.faults.split(",")
     if unknown := set(wanted) - set(KINDS):
         sys.exit(f"no such faults: {', '.join(sorted(unknown))}")
-    network, why = (Loopback(), "as asked for") if args.loopback else make_network()
+    network, why = (Loopback(), "--loopback") if args.loopback else make_network()
     with contextlib.closing(network):
         can = set(network.can) | set(KINDS) - set(NETWORK) - (set() if FAKETIME else set(CLOCK))
         left_out = [kind for kind in wanted if kind not in can]
         if why:
-            print(f"no namespaces ({why}): all on the loopback, whose network does not fail")
-        print(f"seed {args.seed}, {args.seconds:g} s of faults; not possible here: "
+            print(f"no namespaces ({why}): all nodes use the loopback, without faults of the network")
+        print(f"seed {args.seed}, {args.seconds:g} s of faults; unavailable faults: "
               f"{', '.join(left_out) or 'none'}", flush=True)
         found = chaos(args, network, [kind for kind in wanted if kind in can])
     for promise, texts in found.items():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A short chaos, which must find nothing; one on servers that forget their locks, which must be found; and
-that nothing of either is left behind. Closes with "N passed, N failed"."""
+"""Tests the chaos test. A short run finds no violation. A run on servers that lose their locks finds the
+violations. No run leaves network namespaces behind. The last line is "N passed, N failed"."""
 import os
 import pathlib
 import signal
@@ -21,7 +21,7 @@ def begin(*args):
 
 
 def chaos(*args):
-    """What it prints, and its status."""
+    """Runs chaos.py to its end. Returns its output and exit status."""
     run = begin(*args)
     told, _ = run.communicate(timeout=2 * LIMIT_S)
     equal(left_behind(run.pid), [])
@@ -33,7 +33,7 @@ def left_behind(pid):
 
 
 @test
-def a_short_chaos_finds_nothing(_):
+def a_short_run_finds_no_violation(_):
     told, status = chaos("--seconds", "7", "--servers", "3")
     print(told, end="")
     equal(status, 0)
@@ -41,29 +41,30 @@ def a_short_chaos_finds_nothing(_):
 
 
 @test
-def locks_that_a_server_forgets_are_found(_):
+def a_run_finds_the_locks_that_a_server_loses(_):
     told, status = chaos("--seconds", "9", "--servers", "1", "--durability", "forgetful", "--faults",
                          "kill", "--seed", "5", "--settle", "1")
     equal(status, 1)
-    if "FAILED durability: lost" not in told:  # else who was granted it again met its holder
+    # If no owner noticed its loss, another owner must have got the lock while the first relied on it.
+    if "FAILED durability: lost" not in told:
         has(told, "FAILED mutual exclusion")
 
 
 @test
-def nothing_is_left_of_a_chaos_that_is_interrupted(_):
+def an_interrupted_run_leaves_no_namespaces(_):
     for number in (signal.SIGINT, signal.SIGTERM):
         run = begin("--seconds", "60", "--servers", "1")
         for line in run.stdout:
             if "servers: " in line:
                 break
-        time.sleep(0.3)  # somewhere within its beginning
+        time.sleep(0.3)  # at some point of its start
         os.kill(run.pid, number)
         run.communicate(timeout=LIMIT_S)
         equal((run.returncode != 0, left_behind(run.pid)), (True, []))
 
 
 @test
-def a_seed_means_the_same_faults(_):
+def a_seed_determines_the_faults(_):
     def made(seed):
         return make_schedule(seed, 30, ["s0", "s1"], ["c0"], KINDS)
 

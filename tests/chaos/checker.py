@@ -1,6 +1,6 @@
-"""Judges a history (history.py): functions that take one and return what is wrong with it, as texts. They
-know no more than what the clients saw. What has no known outcome may have happened at any time since, so it
-never counts as a hold, and never excuses one either."""
+"""Checks a history (history.py): each function takes one, and returns its violations as texts. A history
+has only the observations of the clients. An operation of unknown outcome may have taken effect at any later
+time. So it never counts as a hold, and never excuses a violation."""
 import bisect
 import collections
 import operator
@@ -9,13 +9,13 @@ from history import NEVER
 
 MS = 1_000_000
 INVOKED = operator.attrgetter("invoked")
-SLACK_MS = 2000     # in which a server with a free lock and a waiter wakes up, and is heard of
-LATEST_MS = 30000   # after which a request does not arrive any more
+SLACK_MS = 2000     # time for a server to grant a free lock to a waiter, and for the reply to arrive
+LATEST_MS = 30000   # a request that has not arrived after this time never arrives
 
 
 class Hold:
-    """A grant, and for how long its client could be sure of it: from the answer until it was about to give
-    it back, or until its validity ended."""
+    """A grant, and the time in which its client could rely on it: from the reply until the client sent the
+    release, or until the end of its validity."""
 
     def __init__(self, lock):
         self.lock = lock
@@ -41,7 +41,7 @@ class Hold:
 
 
 def holds_of(history):
-    """By owner: each acquisition has one of its own."""
+    """All holds. Each acquisition has its own owner, so an owner has at most one hold."""
     holds = {}
     for op in history.ops:
         if op.op == "lock" and op.outcome == "ok":
@@ -65,7 +65,7 @@ def allowed(holds):
 
 
 def faults_of_exclusion(history):
-    """More clients that were sure of a lock at one moment than the smallest of their capacities."""
+    """Finds moments at which more clients could rely on a lock than the smallest of their capacities."""
     wrong = []
     for group in by_key(holds_of(history), lambda hold: hold.lock):
         active = []
@@ -80,12 +80,13 @@ def faults_of_exclusion(history):
 
 
 def faults_of_tokens(history):
-    """A grant that was asked for after another had been answered has the larger token, and no two exclusive
-    ones have the same. Readers' holds overlap on each server, so a quorum does not order them."""
+    """Finds grants whose token is not larger than that of an earlier grant. A grant is earlier if its reply
+    came before the request. Also finds two exclusive grants with the same token. A quorum does not order
+    readers among themselves, as their holds overlap on each server."""
     wrong = []
     for group in by_key([op for op in history.ops if op.op == "lock" and op.outcome == "ok"]):
         answered = collections.deque(sorted(group, key=lambda op: op.returned))
-        largest = {True: None, False: None}  # of the exclusive ones; of all
+        largest = {True: None, False: None}  # True: of the exclusive grants; False: of all grants
         seen = {}
         for op in group:  # in order of invocation
             while answered and answered[0].returned < op.invoked:
@@ -102,8 +103,8 @@ def faults_of_tokens(history):
 
 
 def faults_of_durability(history, durable=lambda place: True):
-    """A hold that a server denied while its client could be sure of it, at places that lose nothing; and
-    one that somebody else got after a kill, while it was held before that."""
+    """Finds lost holds at durable places: a server denied the hold while its client could rely on it; or
+    another client got the lock after a kill, while the hold from before the kill was still valid."""
     wrong = []
     holds = holds_of(history)
     for hold in holds:
@@ -127,7 +128,7 @@ def faults_of_durability(history, durable=lambda place: True):
 
 
 def carried_over(history):
-    """How many holds were there before a kill of their server and confirmed after it."""
+    """The number of holds from before a kill of their server that the server confirmed after it."""
     number = 0
     for hold in holds_of(history):
         confirmed = [op.invoked for op in hold.events if op.outcome == "ok" and op.op != "valid"]
@@ -138,19 +139,20 @@ def carried_over(history):
 
 
 def touched(op, faults, kind):
-    """Those faults of the kind at its place that may have come between its beginning and its end."""
+    """The faults of this kind at the operation's place that may have happened during the operation."""
     return [fault for fault in faults if fault.op == kind and fault.place == op.place and
             fault.invoked < op.returned and fault.returned > op.invoked]
 
 
 def asked_within(group, begin, end):
-    """Those that were invoked after `begin` and before `end`; the group is in that order."""
+    """The operations invoked after `begin` and before `end`. `group` is in order of invocation."""
     return group[bisect.bisect_right(group, begin, key=INVOKED):bisect.bisect_left(group, end, key=INVOKED)]
 
 
 def faults_of_fairness(history):
-    """On one server, whoever is known to have queued before another asked is granted before it: tokens of a
-    key tell the order of its grants. Queues end with the server's process."""
+    """Finds waiters that a later request has overtaken on one server: the waiter was in the queue before
+    the request began. The tokens of a key show the order of its grants. A crash of the server ends its
+    queues."""
     wrong = []
     for group in by_key([op for op in history.ops if op.op == "lock" and op.place != "quorum"]):
         grants = [op for op in group if op.outcome == "ok"]
@@ -164,18 +166,20 @@ def faults_of_fairness(history):
 
 
 def overtook(first, later):
-    """`later` asked when `first` was in the queue, and was granted. Was that before the wait had ended?"""
+    """Whether `later` was granted before the wait of `first` had ended. `first` was in the queue before
+    `later` was invoked."""
     if first.outcome == "ok":
         return later.token < first.token
     if first.outcome != "refused" or first.why != "busy":
-        return False  # what ended the wait, and when, is not known
+        return False  # the end of the wait and its cause are unknown
     end = first.returned if first.wait < 0 else min(first.returned, first.invoked + first.wait * MS)
     return later.returned < end - MS  # the server counts whole milliseconds
 
 
 def faults_of_starvation(history):
-    """Whoever is known to wait on a server is granted when all who may come before have had their time: no
-    span of a wait that was in vain is longer than that without a sign of somebody who has the lock."""
+    """Finds waits on a server that ended without a grant although the lock was free: in a span of the wait
+    there is no sign of a holder. The span must be longer than the ttls of all requests that the server may
+    have granted first, plus the time in which the server was stopped."""
     wrong = []
     for group in by_key([op for op in history.ops if op.place != "quorum"]):
         longest = max(op.ttl for op in group) * MS
@@ -191,12 +195,12 @@ def faults_of_starvation(history):
             before = 1 + len(asked_within(unknown, begin - LATEST_MS * MS, end))
             stopped = sum(stop.returned - stop.invoked for stop in touched(waiter, history.faults, "stop"))
             if gap > before * longest + stopped + SLACK_MS * MS:
-                wrong.append(f"starved: {waiter}, and for {gap / 1e9:.3f} s nobody had it")
+                wrong.append(f"starved: {waiter}, and for {gap / 1e9:.3f} s no client had the lock")
     return wrong
 
 
 def judge(history, durable=lambda place: True):
-    """By what was promised: the texts of what is wrong."""
+    """The violations of each promise, as texts."""
     return {"mutual exclusion": faults_of_exclusion(history),
             "order of tokens": faults_of_tokens(history),
             "durability": faults_of_durability(history, durable),

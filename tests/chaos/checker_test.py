@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The checker of the chaos test on histories that are right, and on such as are wrong in just one way,
-which must be found. Closes with "N passed, N failed"."""
+"""Tests the checker of the chaos test on correct histories, and on histories with one violation, which it
+must find. The last line is "N passed, N failed"."""
 import json
 import pathlib
 import sys
@@ -16,7 +16,7 @@ CHECKS = ("mutual exclusion", "order of tokens", "durability", "fairness", "star
 
 
 def op(name, owner, invoked, returned, outcome="ok", **more):
-    """Times in ms."""
+    """An operation. All times are in ms."""
     for at in ("valid", "queued"):
         if at in more:
             more[at] *= MS
@@ -39,7 +39,7 @@ def fault(kind, invoked, returned, place="s0"):
 
 
 def found(*ops, durable=lambda place: True):
-    """The names of the promises that are broken."""
+    """The names of the promises that a history violates."""
     return [name for name, texts in judge(History.of(ops), durable).items() if texts]
 
 
@@ -47,17 +47,17 @@ A = lock("a", 0, 10, 1, 100)
 
 
 @test
-def a_history_that_is_right_has_no_faults(_):
+def a_correct_history_has_no_violation(_):
     equal(found(), [])
     equal(found(A, op("unlock", "a", 50, 60), lock("b", 51, 55, 2, 151)), [])
-    equal(found(A, lock("b", 20, 100, 2, 120)), [])  # a's time is over
+    equal(found(A, lock("b", 20, 100, 2, 120)), [])  # a's hold has expired
     equal(found(A, lock("b", 20, 30, 2, 120, key="other"), lock("c", 20, 30, 2, 120, place="s1")), [])
     equal(found(A, op("renew", "a", 50, 60, valid=150), lock("b", 60, 151, 2, 200)), [])
-    equal(found(lock("a", 0, 200, 1, 100), lock("b", 120, 150, 2, 220)), [])  # a never could be sure
+    equal(found(lock("a", 0, 200, 1, 100), lock("b", 120, 150, 2, 220)), [])  # a never had a valid hold
 
 
 @test
-def two_holds_at_one_moment_are_found(_):
+def two_holds_at_the_same_time_are_found(_):
     equal(found(A, lock("b", 20, 99, 2, 120)), ["mutual exclusion"])
     equal(found(A, lock("b", 20, 30, 2, 120, place="s0")), ["mutual exclusion"])
     equal(found(A, op("unlock", "a", 50, 60), lock("b", 20, 49, 2, 120)), ["mutual exclusion"])
@@ -70,7 +70,7 @@ def two_holds_at_one_moment_are_found(_):
 
 
 @test
-def what_is_unknown_is_no_hold_and_ends_one(_):
+def an_operation_of_unknown_outcome_may_end_a_hold_but_is_not_one(_):
     equal(found(A, op("lock", "b", 20, 30, "unknown")), [])
     equal(found(A, op("lock", "b", 20, None, "unknown")), [])
     equal(found(A, op("renew", "a", 50, None, "unknown"), lock("b", 60, 101, 2, 160)), [])
@@ -79,7 +79,7 @@ def what_is_unknown_is_no_hold_and_ends_one(_):
 
 
 @test
-def readers_and_counted_holders_are_as_many_as_they_may_be(_):
+def readers_and_semaphore_holders_may_not_exceed_the_capacity(_):
     shared = [lock(name, 0, 10, number, 100, capacity=0) for number, name in enumerate("abc")]
     equal(found(*shared), [])
     equal(found(*shared, lock("w", 20, 30, 9, 120)), ["mutual exclusion"])
@@ -91,16 +91,16 @@ def readers_and_counted_holders_are_as_many_as_they_may_be(_):
 
 
 @test
-def tokens_out_of_order_and_tokens_twice_are_found(_):
+def tokens_out_of_order_and_duplicate_tokens_are_found(_):
     freed = (lock("a", 0, 10, 5, 100), op("unlock", "a", 20, 30))
     equal(found(*freed, lock("b", 15, 40, 6, 115)), [])
     equal(found(*freed, lock("b", 15, 40, 5, 115)), ["order of tokens"])
     equal(found(*freed, lock("b", 15, 40, 4, 115)), ["order of tokens"])
-    equal(found(*freed, lock("b", 5, 40, 4, 115)), [])  # b asked before a was answered
+    equal(found(*freed, lock("b", 5, 40, 4, 115)), [])  # b's request began before a's reply
     equal(found(*freed, lock("b", 5, 40, 5, 115)), ["order of tokens"])
     equal(found(*freed, lock("b", 15, 40, 4, 115, key="other")), [])
-    later = lock("c", 300, 310, 6, 400)
-    equal(found(*freed, lock("b", 15, 40, 7, 115), later), ["order of tokens"])  # not of its neighbour
+    later = lock("c", 300, 310, 6, 400)  # 6 is larger than a's 5, but smaller than b's 7
+    equal(found(*freed, lock("b", 15, 40, 7, 115), later), ["order of tokens"])
 
 
 @test
@@ -117,7 +117,7 @@ def a_quorum_does_not_order_readers_among_themselves(_):
 
 
 @test
-def a_hold_that_is_denied_while_it_is_valid_is_lost(_):
+def a_valid_hold_that_a_server_denies_is_lost(_):
     for name in ("renew", "check", "unlock"):
         equal(found(A, op(name, "a", 50, 99, "refused")), ["durability"])
         equal(found(A, op(name, "a", 50, 100, "refused")), [])
@@ -126,11 +126,11 @@ def a_hold_that_is_denied_while_it_is_valid_is_lost(_):
     renewed = op("renew", "a", 50, 60, valid=150)
     equal(found(A, renewed, op("check", "a", 120, 130, "refused")), ["durability"])
     equal(found(A, op("unlock", "a", 50, 60, "unknown"), op("unlock", "a", 70, 80, "refused")), [])
-    equal(found(A, op("valid", "a", 50, 50, "refused")), [])  # the client says itself that it is not sure
+    equal(found(A, op("valid", "a", 50, 50, "refused")), [])  # the client itself no longer relies on it
 
 
 @test
-def a_hold_that_another_gets_after_a_kill_is_lost(_):
+def a_hold_is_lost_if_another_owner_gets_the_lock_after_a_kill(_):
     kill = fault("kill", 20, 30)
     equal(found(A, kill, lock("b", 40, 50, 2, 140)), ["mutual exclusion", "durability"])
     equal(found(A, kill, lock("b", 40, 101, 2, 140)), [])
@@ -139,7 +139,7 @@ def a_hold_that_another_gets_after_a_kill_is_lost(_):
 
 
 @test
-def holds_that_live_on_after_a_kill_are_counted(_):
+def holds_that_survive_a_kill_are_counted(_):
     kill = fault("kill", 20, 30)
     equal(carried_over(History.of([A, kill, op("renew", "a", 40, 50, valid=150)])), 1)
     equal(carried_over(History.of([A, kill, op("renew", "a", 40, 50, "refused")])), 0)
@@ -148,11 +148,11 @@ def holds_that_live_on_after_a_kill_are_counted(_):
 
 
 @test
-def who_overtakes_in_a_queue_is_found(_):
+def a_request_that_overtakes_a_waiter_is_found(_):
     first = waits("b", 20, 25, 120, "ok", token=7, valid=220)
     equal(found(A, first, lock("c", 26, 240, 8, 340)), [])
     equal(found(A, first, lock("c", 26, 240, 6, 340)), ["fairness"])
-    equal(found(A, first, lock("c", 24, 240, 6, 340)), [])  # it may have been there before b
+    equal(found(A, first, lock("c", 24, 240, 6, 340)), [])  # c may have been in the queue before b
     equal(found(A, first, lock("c", 26, 240, 6, 340), fault("kill", 110, 115)), [])
     equal(found(A, first, lock("c", 26, 240, 6, 340), fault("kill", 110, 115, "s1")), ["fairness"])
     reader = waits("r", 30, 35, 120, "ok", token=6, valid=130, capacity=0)
@@ -160,16 +160,16 @@ def who_overtakes_in_a_queue_is_found(_):
 
 
 @test
-def who_is_overtaken_and_gets_nothing_is_found(_):
+def an_overtaken_waiter_without_a_grant_is_found(_):
     first = waits("b", 20, 25, 1025)
     equal(found(A, first, lock("c", 30, 130, 2, 230)), ["fairness"])
-    equal(found(A, first, lock("c", 30, 1020, 2, 1100)), [])  # perhaps the wait was over
+    equal(found(A, first, lock("c", 30, 1020, 2, 1100)), [])  # b's wait may have ended before
     equal(found(A, waits("b", 20, 25, 1025, "unknown", ""), lock("c", 30, 130, 2, 230)), [])
     equal(found(A, waits("b", 20, 25, 1025, wait=-1), lock("c", 30, 1020, 2, 1100)), ["fairness"])
 
 
 @test
-def who_waits_for_a_free_lock_is_found(_):
+def a_waiter_for_a_free_lock_is_found(_):
     long = waits("b", 20, 25, 3025, wait=3000)
     equal(found(A, long), ["starvation"])
     equal(found(A, waits("b", 20, 25, 2025, wait=2000)), [])
@@ -182,7 +182,7 @@ def who_waits_for_a_free_lock_is_found(_):
 
 
 @test
-def a_history_is_written_and_read_again(_):
+def a_history_is_written_and_read_back(_):
     with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
         path = pathlib.Path(folder, "h")
         recorder = Recorder(path, "c")
@@ -198,7 +198,7 @@ def a_history_is_written_and_read_again(_):
     equal((taken.op, taken.token, taken.ttl), ("lock", 3, 7))
     equal((taken.queued, taken.valid), (begun + 1, begun + 9))
     equal(taken.returned >= taken.invoked == begun, True)
-    equal((given.outcome, given.returned), ("unknown", NEVER))  # its end was cut off
+    equal((given.outcome, given.returned), ("unknown", NEVER))  # the line of its end was cut
     equal([kill.op for kill in history.faults], ["kill"])
 
 

@@ -1,7 +1,7 @@
-// Clients of a quorum for the chaos test: threads of one process, with the library, that take, keep and
-// give back a few locks and note all of it as history.py says. Arguments: where (quorum://...), the
-// process's name, the history (a path, appended to), threads, seed, and until when (CLOCK_MONOTONIC in
-// seconds).
+// Clients of a quorum for the chaos test. The threads of one process use the library to acquire, keep and
+// release a few locks, and record each operation in the form of history.py. Arguments: where
+// (quorum://...), the process's name, the history (a path, appended to), threads, seed, and the end
+// (CLOCK_MONOTONIC in seconds).
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -62,7 +62,7 @@ class Worker {
  private:
   unsigned below(unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random_); }
 
-  // A line at once, so that nothing is missing of a process that is killed.
+  // Writes each line at once, so that a killed process loses no line.
   void note(unsigned id, const std::string& fields) const {
     const std::string line =
         R"({"process": ")" + name_ + R"(", "id": )" + std::to_string(id) + ", " + fields + "}\n";
@@ -79,7 +79,7 @@ class Worker {
     note(id, R"("returned": )" + std::to_string(now_ns()) + R"(, "outcome": ")" + outcome + "\"" + more);
   }
 
-  // A few more exclusive locks than shared ones; counted ones need all servers.
+  // Chooses more exclusive locks than shared ones, and few semaphores: these need all servers.
   LockOptions choose() {
     static constexpr unsigned kTtlsMs[] = {500, 1000, 3000};
     LockOptions options;
@@ -106,7 +106,7 @@ class Worker {
                                     std::to_string(options.ttl.count()));
     auto [result, hold] = below(4) == 0 ? client_.try_lock(key_, options)
                                         : client_.lock_for(key_, milliseconds(1500), options);
-    // Read before the validity is: it ends no earlier than so.
+    // The clock is read first, so that the recorded validity never ends too late.
     const int64_t at_ns = now_ns();
     const int64_t valid_ns = at_ns + hold.validity().count() * kNsPerMs;
     if (!result) {
@@ -131,7 +131,7 @@ class Worker {
       return;
     }
     look(hold, owner);
-    // A loss is told some time before its end: then it is no server that denies the hold.
+    // The client reports a loss some time before the end of the validity. Then no server denied the hold.
     const bool sure = hold.validity() > std::max(ttl / 10, milliseconds(50));
     const unsigned id = invoked("unlock", owner);
     switch (hold.unlock().outcome) {
@@ -145,7 +145,7 @@ class Worker {
     }
   }
 
-  // Notes whether the client may rely on it. What was so once and is so again was so between.
+  // Records whether the client may rely on the hold. If it may at two moments, it may between them too.
   void look(const Hold& hold, const std::string& owner) {
     const unsigned id = invoked("valid", owner);
     const int64_t at_ns = now_ns();

@@ -1,7 +1,8 @@
-"""A process of clients, each with a connection to one server, that take, keep and give back its locks by
-the protocol itself, in every way in which it lets one wait, and note all of it (history.py). Its arguments
-come as JSON: name, servers (name: [host, port]), threads, seed, history (a path), and `until`, when to end:
-CLOCK_MONOTONIC in seconds. What a connection does not answer in time is unknown, and it is closed."""
+"""A process of clients, each with a connection to one server. They acquire, keep and release its locks by
+the protocol itself, with each form of waiting, and record each operation (history.py). The argument is
+JSON: name, servers (name: [host, port]), threads, seed, history (a path), and `until`, the end by
+CLOCK_MONOTONIC in seconds. A request without a reply in time has an unknown outcome; the client closes its
+connection."""
 import json
 import os
 import pathlib
@@ -18,11 +19,11 @@ from history import Recorder
 MS = 1_000_000
 PATIENCE_S = 0.8
 TTLS_MS = (300, 1000, 3000)
-KEYS = {"x0": (1,), "x1": (1,), "rw": (1, 0, 0), "sem": (3,)}  # and the capacities asked for
+KEYS = {"x0": (1,), "x1": (1,), "rw": (1, 0, 0), "sem": (3,)}  # and the capacities of requests
 
 
 class Push(list):
-    """What the server says unasked."""
+    """A push message of the server."""
 
 
 class Connection(Client):
@@ -48,7 +49,7 @@ class Connection(Client):
         return reply
 
     def push(self, owner, patience):
-        """What became of the ASYNC wait of this owner."""
+        """Waits for the end of the ASYNC wait of this owner: [owner, token], or None after a timeout."""
         deadline = time.monotonic() + patience
         while True:
             self.socket.settimeout(max(deadline - time.monotonic(), 0.001))
@@ -91,7 +92,7 @@ class Worker(threading.Thread):
         time.sleep(0.05)
 
     def ask(self, number, *words, patience=PATIENCE_S):
-        """The answer as a list of one; None: it is not known, and never will be, or nothing was asked."""
+        """The reply as a list of one element. None: the outcome stays unknown, or nothing was sent."""
         try:
             self.connected()
         except (OSError, EOFError):
@@ -111,13 +112,13 @@ class Worker(threading.Thread):
         about = {"place": self.place, "key": key, "owner": owner, "ttl": self.rng.choice(TTLS_MS)}
         taken = self.lock(about, self.rng.choice(KEYS[key]))
         if taken is None and self.rng.random() < 0.5:
-            return  # perhaps granted to nobody's good, until its ttl is over
+            return  # if the server granted the lock, it stays held until it expires
         if taken or taken is None:
             self.use(about, taken)
 
     def lock(self, about, capacity):
-        """Whether it was granted; None: that is not known. A wait that was granted is renewed, as only the
-        server knows when its time began."""
+        """Whether the lock was granted; None: unknown. After a grant to a waiter the client renews the
+        hold, as only the server knows the moment of the grant."""
         wait = self.rng.choice((None, 200, 1500))
         words = ["LOCK", about["key"], about["owner"], about["ttl"]]
         words += ["SHARED"] if capacity == 0 else ["LIMIT", capacity] if capacity > 1 else []
@@ -149,13 +150,13 @@ class Worker(threading.Thread):
     def check(self, about):
         number, _ = self.recorder.invoke(op="check", **about)
         got = self.ask(number, "LOCKS", "INFO", about["key"])
-        if got is not None and not isinstance(got[0], RuntimeError):  # as while it loads its files
+        if got is not None and not isinstance(got[0], RuntimeError):  # an error: the server loads its files
             rows = dict(zip(got[0][::2], got[0][1::2]))[b"holders"] if isinstance(got[0], list) else []
             got = [int(any(about["owner"].encode() in row for row in rows))]
         return self.judged(number, got)
 
     def judged(self, number, got, **more):
-        """Of an answer that is 1 where the hold is there."""
+        """Records the outcome of a request that replies 1 if the owner has the hold."""
         if got is None:
             return None
         if isinstance(got[0], RuntimeError):
@@ -165,7 +166,7 @@ class Worker(threading.Thread):
         return got[0] == 1
 
     def use(self, about, taken):
-        """For as long as it likes: mostly much shorter than the ttl, now and then longer."""
+        """Keeps the lock for a random time: mostly much shorter than the ttl, sometimes longer."""
         while taken and self.rng.random() < 0.5:
             time.sleep(self.rng.choice((0, 0.002, 0.01, 0.05, about["ttl"] / 2500, about["ttl"] / 900))
                        * self.rng.random())
@@ -176,7 +177,8 @@ class Worker(threading.Thread):
 
 
 def main():
-    threading.excepthook = lambda args: (sys.__excepthook__(*args[:3]), os._exit(1))  # not one thread alone
+    # An error in one thread ends the process.
+    threading.excepthook = lambda args: (sys.__excepthook__(*args[:3]), os._exit(1))
     spec = json.loads(sys.argv[1])
     workers = [Worker(spec, number) for number in range(spec["threads"])]
     for worker in workers:

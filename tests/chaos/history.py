@@ -1,18 +1,20 @@
-"""What clients did and what became of it, as JSON lines: one when an operation is invoked, one when it has
-returned, joined by process and id. So an operation of a process that was killed is there, too, without an
-end. Times are nanoseconds of CLOCK_MONOTONIC, which all processes of the machine share and no test sets.
+"""Operations of clients and their outcomes, as JSON lines: one at the invocation of an operation, one at
+its return. The process and the id join them. An operation of a killed process has no line for its return.
+Times are nanoseconds of CLOCK_MONOTONIC, which all processes of the machine share and no test sets.
 
     {"process": "c0.1", "id": 7, "op": "lock", "place": "s0", "key": "x0", "owner": "c0.1-7", "capacity": 1,
-     "wait": 500, "ttl": 80, "invoked": 10}           a capacity of 0: shared; wait in ms, -1: for ever
-    {"process": "c0.1", "id": 7, "queued": 12}        optional: the server has said that it waits
+     "wait": 500, "ttl": 80, "invoked": 10}           capacity 0: shared; wait in ms, -1: no limit
+    {"process": "c0.1", "id": 7, "queued": 12}        optional: the server replied that the request waits
     {"process": "c0.1", "id": 7, "returned": 20, "outcome": "ok", "token": 5, "valid": 90}
 
-`op` is lock, renew, check (is it still mine?), valid (what a client has without asking a server) or unlock.
-`place` is a server, or "quorum". `valid` is until when the client may rely on the hold. Outcomes: "ok";
-"refused", for a lock with `why`, where "busy" is: others have it, or the wait is over; "failed", if it was
-never sent; and "unknown", which is also that of an operation without an end: it may have happened, and may
-still happen. What the test did
-to a server is there as its operations "kill" and "stop", from before the signal until it answers again."""
+`op` is lock, renew, check (asks the server for the hold), valid (the client's own state) or unlock. `place`
+is a server, or "quorum". `valid` is the time until which the client may rely on the hold. Outcomes:
+- "ok"
+- "refused". For a lock `why` has the reason; "busy": other owners hold the lock, or the wait ended.
+- "failed": the request was never sent.
+- "unknown", also for an operation without a return: it may have taken effect, or may still take effect.
+The operations "kill" and "stop" are the test's faults of a server, from before the signal until the server
+answers again."""
 import json
 import os
 import threading
@@ -61,7 +63,7 @@ class History:
 
 
 class Recorder:
-    """Writes to a file, line by line, so that nothing is missing of a process that is killed."""
+    """Writes each line to the file at once, so that a killed process loses no line."""
 
     def __init__(self, path, process):
         self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -73,7 +75,7 @@ class Recorder:
         os.write(self.file, (json.dumps({"process": self.process, **event}) + "\n").encode())
 
     def invoke(self, **event):
-        """The id of what begins now, and when that is."""
+        """Records the begin of an operation. Returns its id and the time."""
         with self.lock:
             self.number += 1
             number = self.number
@@ -86,7 +88,7 @@ class Recorder:
 
 
 def load(paths):
-    """A line that was cut off by a kill counts as not there."""
+    """Reads a history. Ignores an incomplete line, which a kill has cut."""
     joined = {}
     for path in paths:
         with open(path, encoding="utf-8") as lines:

@@ -1,6 +1,6 @@
-"""A network of the test's own: a bridge in a network namespace, and a namespace for each node with one
-cable to it. Nothing of the machine's own network is touched; all names begin with PREFIX and the test's
-process id, and what a test that was killed has left behind is removed by the next one."""
+"""A private network of the test: a bridge in a network namespace, and for each node a namespace with one
+cable to the bridge. The network of the machine does not change. All names begin with PREFIX and the test's
+process id. The next test removes the namespaces of a test that was killed."""
 import os
 import pathlib
 import shutil
@@ -26,7 +26,7 @@ def remove_left_behind():
 
 
 class Loopback:
-    """Where no namespace can be made: all nodes on 127.0.0.1, whose network does not fail."""
+    """For a machine without namespaces: all nodes use 127.0.0.1, without faults of the network."""
 
     can = frozenset()
 
@@ -44,7 +44,7 @@ class Loopback:
 
 
 class Network:
-    """Nodes by name, at most 12 bytes. Used as a context, or closed."""
+    """The nodes, by names of at most 12 bytes. The caller must call close()."""
 
     def __init__(self):
         self.prefix = f"{PREFIX}{os.getpid()}-"
@@ -62,7 +62,7 @@ class Network:
             raise
 
     def find_out(self):
-        """Which faults this kernel and the installed tools have."""
+        """Finds the faults that this kernel and the installed tools support."""
         self.can = {"cable"}
         if shutil.which("nft"):
             try:
@@ -97,7 +97,8 @@ class Network:
         return f"10.77.0.{self.nodes.index(node) + 1}"
 
     def inside(self, node):
-        """What stands before a command that is to run there; it becomes the command, with its pid."""
+        """The words before a command that must run in the node. They are replaced by the command (exec), so
+        the pid stays the same."""
         return ["nsenter", f"--net={SPACES / (self.prefix + node)}"]
 
     def filter(self, rules):
@@ -122,7 +123,7 @@ class Network:
         self.slow_down({(fault.node, fault.kind) for fault in faults if fault.kind in ("delay", "slow")})
 
     def slow_down(self, wanted):
-        """On the hub's side of the cable: what the node hears is late, and what it says is not."""
+        """Slows the hub's side of the cable: messages to the node are late, messages from it are not."""
         for node, _ in self.slow - wanted:
             call("tc", "-n", self.hub, "qdisc", "del", "dev", node, "root")
         for node, kind in wanted - self.slow:
@@ -137,7 +138,7 @@ class Network:
 
 
 def make_network():
-    """The network, and why it is none that can fail (empty: it is)."""
+    """The network, and the reason if it cannot have faults; an empty reason if it can."""
     if not shutil.which("ip") or not shutil.which("nsenter"):
         return Loopback(), "no iproute2 here"
     remove_left_behind()

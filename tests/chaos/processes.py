@@ -1,5 +1,5 @@
-"""The servers and clients of the chaos test: processes on the nodes of a network, with files in one folder,
-whose wall clocks jump as files say (libfaketime). All of them end with the test."""
+"""The servers and clients of the chaos test: processes on the nodes of a network, with files in one folder.
+Files control the jumps of their wall clocks (libfaketime). All processes end with the test."""
 import json
 import os
 import pathlib
@@ -19,14 +19,14 @@ DURABILITY = {
     "always": ["--appendfsync", "always"],
     "everysec": ["--appendfsync", "everysec"],
     "no": ["--appendfsync", "no"],
-    "waiting": ["--appendonly", "no", "--recovery-wait", str(RECOVERY_MS)],  # forgets, and waits
-    "forgetful": ["--appendonly", "no", "--recovery-wait", "0"],             # breaks the promise
+    "waiting": ["--appendonly", "no", "--recovery-wait", str(RECOVERY_MS)],  # loses its locks, and waits
+    "forgetful": ["--appendonly", "no", "--recovery-wait", "0"],             # loses its locks: a violation
 }
 LOSING = "waiting"
 
 
 class Process:
-    """Of a node, which may be started again. Its log and its clock are files of its name."""
+    """The process of a node, which may start several times. Its log and clock are files with its name."""
 
     def __init__(self, network, node, folder):
         self.network, self.node = network, node
@@ -49,7 +49,7 @@ class Process:
         self.process.wait(LIMIT_S)
 
     def end(self, patience):
-        """Its status; None: it had to be killed."""
+        """The exit status; None: the test had to kill the process."""
         try:
             return self.process.wait(patience)
         except subprocess.TimeoutExpired:
@@ -71,7 +71,7 @@ class Server(Process):
         return [self.network.address(self.node), self.port]
 
     def start(self):
-        """Ready when this returns."""
+        """Starts the server, and waits until it is ready."""
         before = self.text().count("ready to accept")
         self.launch(self.words)
 
@@ -83,13 +83,13 @@ class Server(Process):
         until(ready)
 
     def stop_still(self):
-        """Stands still when this returns."""
+        """Stops the process by SIGSTOP, and waits until it is stopped."""
         self.signal(signal.SIGSTOP)
         until(lambda: pathlib.Path(f"/proc/{self.process.pid}/stat").read_text("utf-8").split()[2] == "T")
 
 
 class Crowd(Process):
-    """A process of clients. One that is started again has another name."""
+    """A process of clients. Each start gives it another name."""
 
     def __init__(self, network, node, folder, part):
         super().__init__(network, node, folder)
@@ -107,7 +107,7 @@ class Crowd(Process):
         else:
             words = [sys.executable, HERE / "direct.py",
                      json.dumps({**part, "seed": seed, "name": name, "history": str(history)})]
-        # Python's sleep and libfaketime do not go together, and the protocol itself needs no wall clock.
+        # Python's sleep does not work with libfaketime, and direct.py needs no wall clock.
         self.launch(words, clock="where" in part)
 
     def finish(self):

@@ -1,5 +1,5 @@
-"""What is to go wrong, and when: drawn from a seed before anything begins, so that a seed means the same
-faults at the same moments, whatever the servers and clients make of them."""
+"""The faults and their times, drawn from a seed before the run begins. So a seed always gives the same
+faults at the same moments, independent of the servers and clients."""
 import random
 from dataclasses import dataclass, field
 
@@ -29,8 +29,8 @@ def pairs_of(one, other, both=True):
 
 
 def jump(rng, client):
-    """A server may be days off. A client is not believed by servers for which its tokens are more than a
-    day ahead, so that it would get nothing."""
+    """Seconds by which a clock jumps. A server's clock may be days off. A client's jump is less than a day:
+    servers reject tokens that are more than a day ahead, so the client would get no lock."""
     sign = rng.choice((-1, 1))
     return sign * rng.choice((1, 60, HOUR, 9 * HOUR) if client else (1, 60, HOUR, 20 * HOUR, 72 * HOUR))
 
@@ -60,8 +60,8 @@ def make_fault(rng, kind, begin, servers, clients):
 
 
 def make_schedule(seed, seconds, servers, clients, kinds):
-    """In order of their beginning. What is done to one process does not overlap, nor do a node's faults of
-    one kind."""
+    """The faults in order of their begin. Faults of one process do not overlap, and faults of one kind at a
+    node do not overlap."""
     rng = random.Random(seed)
     kinds = [kind for kind in KINDS if kind in kinds]
     weights = [WEIGHTS.get(kind, 1) for kind in kinds]

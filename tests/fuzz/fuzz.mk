@@ -1,4 +1,4 @@
-# Fuzzing with libFuzzer: part of the Makefile. One program has all targets; its name says which.
+# Fuzzing with libFuzzer: part of the Makefile. One program has all targets; its name selects the target.
 FUZZ_DEPS = clang libclang-rt-dev llvm
 FUZZ_CXX = clang++
 FUZZ_SECONDS = 60
@@ -9,13 +9,13 @@ FUZZED = $(sort $(LIB) $(CLIENT) $(filter-out %_test.cc,$(FUZZ)) tests/fuzz/libf
 fuzz = $(patsubst %.cc,build/fuzz/%.o,$(1))
 .PHONY: fuzz fuzz-merge
 
-# `make test` plays the kept cases.
+# `make test` runs the kept inputs.
 build/asan/unit-tests: $(call asan,$(FUZZ))
 
-fuzz: fuzz-deps  ## random bytes for whatever reads bytes; FUZZ_SECONDS=60 each; ARGS='rdb meta' picks
+fuzz: fuzz-deps  ## fuzz all readers of bytes; FUZZ_SECONDS=60 for each target, ARGS='rdb meta' selects some
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run.sh $(ARGS)
 
-fuzz-merge: fuzz-deps  ## keep of what `make fuzz` has found the least that covers as much
+fuzz-merge: fuzz-deps  ## keep the fewest inputs of `make fuzz` with the same coverage
 	@tests/fuzz/run.sh --merge $(ARGS)
 
 .PHONY: fuzz-deps

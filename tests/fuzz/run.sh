@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Fuzzes the targets given, or all, one after the other for FUZZ_SECONDS each. What is found goes to
-# build/fuzz/corpus; an input that breaks something is kept in tests/fuzz/TARGET, where `make test` plays it
-# from then on, and ends all with status 1. --merge fuzzes nothing: it adds to tests/fuzz/TARGET the fewest
-# inputs of build/fuzz/corpus that reach what the kept ones do not.
+# Fuzzes the given targets, or all, one after another for FUZZ_SECONDS each. New inputs are in
+# build/fuzz/corpus. An input that finds a fault is kept in tests/fuzz/TARGET: `make test` runs it from then
+# on, and the status is 1. --merge does not fuzz: it adds the fewest inputs of build/fuzz/corpus to
+# tests/fuzz/TARGET that reach code which the kept inputs do not reach.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 
@@ -19,7 +19,7 @@ longest() {
   esac
 }
 
-# fuzz_target NAME: shows executions, edges and inputs; the log is kept.
+# fuzz_target NAME: prints executions, edges and inputs, and keeps the log.
 fuzz_target() {
   local name=$1 log=build/fuzz/$1.log status
   "build/fuzz/$name" "${kLimits[@]}" -max_len="$(longest "$name")" -max_total_time="$kSeconds" \

@@ -15,7 +15,7 @@ CASES = [
     ("src/core/state/a.cc", '"core/lock/b.h"', "src/core/state includes only itself"),
     ("src/core/state/a.cc", '"core/command/b.h"', None),
     ("src/core/handlers/a.cc", '"core/engine/b.h"', None),
-    ("src/core/a.cc", '"core/base/b.h"', "each file stands in one of them"),
+    ("src/core/a.cc", '"core/base/b.h"', "move the file into one of them"),
     ("src/core/lock/a.cc", '"io/os/b.h"', "the core includes only itself"),
     ("src/core/lock/a.cc", "<chrono>", "no clock"),
     ("src/core/lock/a.cc", "<lua.hpp>", "Lua belongs to"),

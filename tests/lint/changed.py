@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Prints the C++ files of src/ that clang-tidy is to check after a change, one a line.
+"""Prints the C++ files of src/ that clang-tidy must check after a change, one a line.
 
-A file counts as changed if the work tree changed it, or a commit of the last DAYS days before HEAD: so a
-fresh clone checks the same files, and each change is checked several times. The environment variable
-LINT_SINCE=COMMIT counts from that commit instead. clang-tidy reports a header with a file that includes it:
-for a changed header that is the file of its name, else the first file that includes it. Prints all files
-where git cannot tell, and where .clang-tidy changed.
+A file counts as changed if it differs from HEAD, or if a commit of the last DAYS days before HEAD changed
+it. So a fresh clone checks the same files, and each change is checked several times. With the environment
+variable LINT_SINCE=COMMIT the changes since that commit count instead. clang-tidy checks a header with a
+file that includes it. For a changed header that is the file of its name, else the first file that includes
+it. Prints all files if git cannot give the changes, or if .clang-tidy changed.
 """
 import os
 import pathlib
@@ -20,13 +20,13 @@ def git(*arguments):
 
 
 def changed_names():
-    """All names of files that changed; some may be there no more."""
+    """The names of all changed files; some of them may no longer exist."""
     since = os.environ.get("LINT_SINCE")
     if since:
         names = git("diff", "--name-only", since)
     else:
         if git("rev-parse", "--is-shallow-repository")[0] == "true":
-            raise OSError("a shallow clone does not tell what changed")
+            raise OSError("a shallow clone does not have the changes")
         newest = int(git("log", "-1", "--format=%ct")[0])
         names = git("log", f"--since=@{newest - DAYS * 86400}", "--name-only", "--format=")
         names += git("diff", "--name-only", "HEAD")
@@ -34,7 +34,7 @@ def changed_names():
 
 
 def checked_with(header, sources):
-    """The file that clang-tidy checks for a header, or None where none includes it."""
+    """The file that clang-tidy checks for a header, or None if no file includes it."""
     own = header.with_suffix(".cc")
     if own in sources:
         return own

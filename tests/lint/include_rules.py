@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks which files include which: the core stays free of the world, the shell stays outside it, and each
-room of the core, the shell and the client includes itself and the rooms before it only.
+"""Checks the includes of each file. The core (src/core) does not depend on the operating system, nor on the
+shell (src/io). Each room (folder) of the core, the shell and the client may include only itself and the
+rooms before it.
 
-Prints `file:line: ...` for each include that its room may not have, and fails if there is one. A header
-that no rule of the room names is an error, so that a new dependency is a decision and not an accident.
+Prints `file:line: ...` for each forbidden include, and fails if there is one. A header that no rule of the
+room names is an error, so that each new dependency is a decision.
 """
 import pathlib
 import re
@@ -18,7 +19,7 @@ IO = r'"io/[^"]+"'
 CLIENT = r'"client/[^"]+"'
 CLI = r'"cli/[^"]+"'
 
-# The rooms, in their order. A file in one includes its own room and those before it.
+# The rooms, in their order. A file may include its own room and the rooms before it.
 ROOMS = {
     "core": ["base", "keyspace", "codec", "command", "state", "events", "lock", "persist", "script",
              "engine", "handlers"],
@@ -26,7 +27,7 @@ ROOMS = {
     "client": ["base", "algorithm", "transport", "api"],
 }
 
-# The first row whose files match rules a file: which includes it may have, and the message for any other.
+# The first row that matches a file applies to it: the permitted includes, and the message for any other.
 AREAS = [
     (r"include/", [STD, PUBLIC],
      "the public API includes only the standard library and itself"),
@@ -50,7 +51,7 @@ AREAS = [
      "a main file includes the shell, the core, TLS and std"),
 ]
 
-# Headers that certain files may include, whatever their room, and no others.
+# Headers that only certain files may include, in any room.
 ONLY_IN = [
     (r"<boost/context/.*>", r"src/core/base/fiber\.cc$", "Boost.Context belongs to src/core/base/fiber.cc"),
     (r"<openssl/sha\.h>", r"src/core/base/sha(1|256)\.cc$", "SHA belongs to src/core/base/sha*.cc"),
@@ -68,7 +69,7 @@ ONLY_IN = [
      "gzip belongs to src/io/disk/gunzip and snapshot_writer"),
     (r"<liblzf/.*>", r"src/core/codec/rdb_packed\.cc$", "LZF belongs to src/core/codec/rdb_packed.cc"),
 ]
-# They bring a clock, a file, a thread or chance: the same input would no longer give the same bytes.
+# Headers of clocks, files, threads and random numbers: with them the same input could give other bytes.
 WORLD = (r"<(chrono|ctime|random|thread|mutex|shared_mutex|condition_variable|future|fstream|iostream"
          r"|filesystem)>")
 
@@ -77,13 +78,13 @@ PLACE = re.compile(r'(?:src/|")(core|io|client)/(?:([^/"]+)/)?[^/"]+"?$')
 
 
 def room_fault(path, header):
-    """Why the room of the file may not include that of the header, or None where it may."""
+    """The reason why the room of the file may not include the room of the header, or None if it may."""
     place = PLACE.match(path)
     if not place:
         return None
     area, room = place.groups()
     if room not in ROOMS[area]:
-        return f"src/{area} has the rooms {', '.join(ROOMS[area])}: each file stands in one of them"
+        return f"src/{area} has the rooms {', '.join(ROOMS[area])}: move the file into one of them"
     other = PLACE.match(header)
     if not other or other.group(1) != area:
         return None
@@ -94,12 +95,12 @@ def room_fault(path, header):
 
 
 def fault(path, header):
-    """Why the file may not include the header, or None where it may."""
+    """The reason why the file may not include the header, or None if it may."""
     for pattern, files, why in ONLY_IN:
         if re.fullmatch(pattern, header):
             return None if re.match(files, path) else why
     if path.startswith("src/core/") and re.fullmatch(WORLD, header):
-        return "the core has no clock, file, thread or chance of its own"
+        return "the core has no clock, files, threads or random numbers of its own"
     for files, allowed, why in AREAS:
         if re.match(files, path):
             return room_fault(path, header) if any(re.fullmatch(a, header) for a in allowed) else why

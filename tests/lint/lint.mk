@@ -23,13 +23,13 @@ lint-cppcheck:
 	  --suppressions-list=tests/lint/cppcheck.txt --error-exitcode=1 --cppcheck-build-dir=build/lint/cppcheck \
 	  -Isrc -Iinclude src include
 
-lint-all:  ## lint with clang-tidy on all files: for every night, as it takes a quarter of an hour on 2 cores
+lint-all:  ## lint with clang-tidy on all files, about 15 minutes on 2 cores; run it every night
 	@$(MAKE) $(SILENT) lint TIDY_FILES='$(TIDY_ALL)'
 
-lint-deep:  ## the same with clang-tidy's analyzer, which takes half as long again
+lint-deep:  ## the same with clang-tidy's analyzer, which takes 1.5 times as long
 	@$(MAKE) $(SILENT) -k -Otarget lint-tidy-files ANALYZER=1 TIDY_FILES='$(TIDY_ALL)'
 
-# The files that changed, see changed.py. A stamp for each file, so that only what has changed since is checked
+# The changed files, see changed.py. Each file has a stamp, so that only files changed since then are checked
 # again.
 TIDY_ALL = $(wildcard src/*.cc src/*/*.cc src/*/*/*.cc)
 TIDY_FILES = $(shell python3 tests/lint/changed.py)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks sizes: lines of a function, lines of a file, columns of a line.
 
-Prints `file:line: ...` for each that is too large, and fails if there is one. Universal Ctags tells where a
-function begins and ends.
+Prints `file:line: ...` for each size above its limit, and fails if there is one. Universal Ctags gives the
+begin and the end of each function.
 """
 import json
 import pathlib

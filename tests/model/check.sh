@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks redlock.pml and healing.pml with spin: each model holds in every state, and each flaw breaks it.
-# Prints states and depth of each run, and closes with "N passed, N failed".
+# Prints states and depth of each run. The last line is "N passed, N failed".
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 
@@ -10,7 +10,8 @@ passed=0
 failed=0
 mkdir -p "$kFolder"
 
-# check MODEL NAME EXPECTED MODEL-FLAGS...: EXPECTED is the number of errors. Without loss, by -DCOLLAPSE.
+# check MODEL NAME EXPECTED MODEL-FLAGS...: EXPECTED is the number of errors. The compression of -DCOLLAPSE
+# loses no states.
 check() {
   local model=$1 name=$2 expected=$3 log errors
   shift 3
@@ -20,7 +21,7 @@ check() {
       gcc -w -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=$kMemoryMb -o pan pan.c && ./pan -m100000
   ) >"$log" 2>&1
   errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$log")
-  # A search that has not ended has seen no error, and proves nothing.
+  # A search that was cut short proves nothing, even if it found no error.
   grep -Eq 'max search depth too small|Search not completed' "$log" && [ "$expected" = 0 ] && errors=unknown
   awk -v name="$name" '/depth reached/ { depth = $6 + 0 } / states, stored/ { states = $1 }
     END { printf "  %-44s %9d states, depth %4d: ", name, states, depth }' "$log"

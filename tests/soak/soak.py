@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A long run of mixed work on one server: locks of every kind, waits, leases, scripts, messages,
-transactions, hashes, expiry, snapshots, clients that come, go and vanish. Every so often all work ends
-orderly for a moment, and what the server then has is written down: memory, descriptors, clients, entries;
-and how long a request took meanwhile. Nothing of it may grow.
+transactions, hashes, expiry, snapshots, clients that connect, disconnect and vanish. At the end of each
+round all work stops in order, and the test takes a sample: memory, descriptors, clients, entries, and the
+latency of requests in the round. None of these values may grow.
     soak.py [--seconds N] [--valgrind memcheck|massif]
-Closes with "N passed, N failed". HOLDFAST_SERVER names the server."""
+The last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
 import argparse
 import collections
 import contextlib
@@ -23,7 +23,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "integration")
 from harness import Client, Server, end_with_parent, until  # noqa: E402
 
 WORKERS = 6
-ROUNDS = 20          # as many samples are taken
+ROUNDS = 20          # one sample each
 NAMES = 200          # keys that the workers share
 OPTIONS = ("--appendfsync", "everysec", "--autosave", "5000", "--journal-max-size", "16mb",
            "--max-ended-leases", "100")
@@ -31,7 +31,7 @@ Sample = collections.namedtuple("Sample", "requests rss_kib used descriptors p50
 
 
 class Worker:
-    """One client at a time, with random work; an error of a kind that the work can cause is fine."""
+    """Random work with one client at a time. Errors that the work can cause are expected."""
 
     def __init__(self, path, seed):
         self.path, self.random, self.requests = path, random.Random(seed), 0
@@ -170,8 +170,8 @@ def one_round(server, number, seconds):
 
 
 def faults_of(samples, valgrind):
-    """What has grown: the last quarter of the samples against the second, as the first warms up. A server
-    under valgrind is not asked for its memory."""
+    """The values that have grown from the second quarter of the samples to the last. The first quarter is
+    a warm-up. Ignores the memory of a server under valgrind."""
     quarter = len(samples) // 4
     early, late = samples[quarter:2 * quarter], samples[-quarter:]
     most = lambda part, field: max(getattr(sample, field) for sample in part)
@@ -186,7 +186,7 @@ def faults_of(samples, valgrind):
 
 
 def under_valgrind(tool, folder):
-    """A script that starts the server under valgrind, with its findings in the folder."""
+    """The path of a script that starts the server under valgrind, whose findings go to the folder."""
     server = os.path.abspath(os.environ.get("HOLDFAST_SERVER", "build/holdfast-server"))
     options = {"memcheck": "--leak-check=full --errors-for-leak-kinds=definite --error-exitcode=99",
                "massif": f"--massif-out-file={folder}/massif"}[tool]
@@ -213,7 +213,7 @@ def soak(options, folder):
     began = time.monotonic()
     try:
         with Server(os.path.join(folder, "data"), *OPTIONS, command=command) as server:
-            server.ask("CONFIG", "SET", "loglevel", "warning")  # nobody reads on, and a full pipe stops it
+            server.ask("CONFIG", "SET", "loglevel", "warning")  # no reader: a full pipe blocks the server
             for number in range(ROUNDS):
                 samples.append(one_round(server, number, options.seconds / ROUNDS))
                 print(f"{time.monotonic() - began:6.0f} s", *(f"{name} {value}" for name, value in
