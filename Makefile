@@ -1,6 +1,6 @@
-# Builds Holdfast: `make run` on a bare Debian is enough. Output goes to build/ and nowhere else; objects of
-# the release stand in build/release, those with sanitizers (which the tests use) in build/asan.
-# V=1 shows every command; OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS may be given.
+# Builds Holdfast. On a bare Debian `make run` is enough. All output is in build/: objects of the release in
+# build/release, objects with sanitizers (for the tests) in build/asan.
+# V=1 shows each command. OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS can be set.
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
   libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev libisal-dev \
   liblzf-dev libhiredis-dev nlohmann-json3-dev
@@ -13,14 +13,14 @@ RELEASE = $(OPT) -g $(LTO)
 ASAN = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
   -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
-# What the library for programs needs; and what the programs here need beside it.
+# The libraries that the library for programs needs, and those that the programs here need in addition.
 CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
   libssl libcrypto libisal 2>/dev/null) -lhiredis -llzf -lboost_context -lpthread
 LIBS = $(CLIENT_LIBS) $(shell pkg-config --libs spdlog) -lboost_program_options
 CCACHE := $(shell command -v ccache 2>/dev/null)
 
 LIB = $(wildcard src/core/*/*.cc src/tls/*.cc src/io/*/*.cc)
-# The library for programs, with an engine for those who want no server.
+# The library for programs. It contains an engine for programs without a server.
 CLIENT = $(wildcard src/client/*/*.cc src/core/*/*.cc src/tls/*.cc)
 include src/client/scripts.mk
 .DEFAULT_GOAL = all
@@ -39,33 +39,33 @@ endif
 .DELETE_ON_ERROR:
 
 # The libraries for programs.
-# LIBRARY=asan makes them with sanitizers, of what the tests have compiled.
+# LIBRARY=asan makes them with sanitizers, from the objects of the tests.
 LIBRARY = release
 LIBRARY_DIR = $(if $(filter asan,$(LIBRARY)),build/asan,build)
 LIBRARIES = $(LIBRARY_DIR)/libholdfast.a $(LIBRARY_DIR)/libholdfast.so
 SONAME = libholdfast.so.0
 VERSION = $(shell sed -n 's/.*kHoldfastVersion = "\(.*\)".*/\1/p' src/core/base/version.h)
 
-all: build/holdfast-server build/holdfast $(LIBRARIES)  ## build all that is installed (the default)
+all: build/holdfast-server build/holdfast $(LIBRARIES)  ## build the programs and libraries (the default)
 
-run:  ## install what is missing, build, start the server; ARGS='--port 7000' are its options
+run:  ## install missing packages, build, start the server; ARGS='--port 7000' are its options
 	@$(call install,$(BUILD_DEPS))
 	@$(MAKE) $(SILENT) build/holdfast-server
 	@exec build/holdfast-server $(ARGS)
 
-format:  ## put the C++ files into the form that lint asks for
+format:  ## format the C++ files as lint requires
 	$(Q)clang-format -i $(CXX_FILES)
 
 lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions and files
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
 	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-format lint-cppcheck lint-tidy
 
-deps:  ## install the Debian packages that are missing: to build, test, measure and lint
+deps:  ## install the missing Debian packages for build, tests, benchmarks and lint
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS))
 
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 
-install: all install-library  ## copy all, stripped, to $(DESTDIR)$(PREFIX): /usr/local unless given
+install: all install-library  ## copy all, stripped, to $(DESTDIR)$(PREFIX) (/usr/local)
 	$(Q)install -D -m 755 -s --strip-program=$(STRIP) -t $(DESTDIR)$(PREFIX)/bin build/holdfast \
 	  build/holdfast-server
 	$(Q)install -D -m 644 src/cli/holdfast.bash-completion \
@@ -82,7 +82,7 @@ install-library: $(LIBRARIES)
 	  src/client/holdfast.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
 	$(if $(DESTDIR),,@$(update_linker))
 
-uninstall:  ## remove what install has copied
+uninstall:  ## remove the installed files
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/holdfast
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/holdfast bin/holdfast-server lib/libholdfast.a \
 	  lib/libholdfast.so lib/$(SONAME) lib/pkgconfig/holdfast.pc share/bash-completion/completions/holdfast)
@@ -107,7 +107,7 @@ help:  ## this list
 	while IFS='	' read -r name what; do \
 	  printf '  make %-18s %s\n' "$$name" "$$what"; done
 
-# $(1): packages by Debian's names. Installs those not there; fetches apt's lists only when it must.
+# $(1): packages by Debian's names. Installs the missing ones; fetches apt's lists only if needed.
 define install
 missing=$$(printf '%s\n' $(1) | grep -vxF "$$(dpkg-query -W -f '$${db:Status-Status} $${Package}\n' $(1) \
     2>/dev/null | sed -n 's/^installed //p')"); \
@@ -138,7 +138,8 @@ $(LIBRARY_DIR)/libholdfast.so: $(call $(LIBRARY),$(CLIENT))
 	$(Q)$(CXX) $(if $(filter asan,$(LIBRARY)),$(ASAN),$(RELEASE)) $(LDFLAGS) -shared \
 	  -Wl,-soname,$(SONAME) -Wl,--as-needed -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
 
-# For the shared library. Programs have no use for what is in the engine, and may have names of their own.
+# For the shared library. It hides the symbols of the engine, which programs do not need, and which could
+# conflict with their own.
 $(foreach kind,release asan,\
   $(addprefix build/$(kind)/,src/core/%.o src/tls/%.o src/client/%.o build/%.o)): FLAGS += -fPIC
 build/release/src/core/%.o build/release/src/tls/%.o: FLAGS += -fvisibility=hidden
@@ -159,8 +160,8 @@ build/asan/%.o: %.cc Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(ASAN) $(PCH) $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
-# It changes stacks, which it tells AddressSanitizer; in its own code that would look for its frames on the
-# other one.
+# fiber.cc switches stacks, and reports that to AddressSanitizer. Instrumented code of this file would look
+# for its frames on the wrong stack.
 build/asan/src/core/base/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
 
 include bench/bench.mk $(addsuffix .mk,tests/tests tests/lint/lint tests/fuzz/fuzz tests/model/model \

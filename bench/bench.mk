@@ -5,16 +5,16 @@ BENCH = build/bench/load build/bench/null-server build/bench/micro build/bench/q
 BENCH_ENV = HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server
 .PHONY: bench bench-quick bench-scale bench-attacks bench-micro bench-instructions bench-deps
 
-bench: bench-deps  ## Holdfast beside its rivals, about 11 minutes; ARGS='--pairs 3 GET' for some lines
+bench: bench-deps  ## compare Holdfast with its rivals, about 11 minutes; ARGS='--pairs 3 GET' for some lines
 	@$(BENCH_ENV) bench/run.py $(ARGS)
 
-bench-quick: bench-deps  ## the same in two minutes: one run of each, 1 million locks
+bench-quick: bench-deps  ## the same in 2 minutes: one run of each line, 1 million locks
 	@$(BENCH_ENV) bench/run.py --pairs 1 --millions 1 $(ARGS)
 
-bench-scale: bench-deps  ## costs against numbers of entries, connections, waiters, holders; 2 servers
+bench-scale: bench-deps  ## cost by the number of entries, connections, waiters and holders; two servers
 	@$(BENCH_ENV) bench/scale.py $(ARGS)
 
-bench-attacks: bench-deps  ## what the others feel while one client attacks, beside Redis
+bench-attacks: bench-deps  ## latency of other clients while one client attacks, beside Redis
 	@$(BENCH_ENV) bench/under_attack.py $(ARGS)
 
 bench-micro: bench-deps  ## the core alone, in nanoseconds

@@ -1,11 +1,11 @@
-"""A chain of hand-overs on one connection, all of whose waits are ASYNC. What every reply and push has to
-be is known before, up to the tokens; one that is not ends the run with an error."""
+"""A chain of hand-overs on one connection, all of whose waits are ASYNC. Each reply and push is known in
+advance, except for its token. A wrong one ends the run with an error."""
 import re
 import socket
 
 LIMIT_S = 60
 KEY = b"key-of-35-bytes-and-so-%012d"
-TOKEN = b":0000000000000000\r\n"  # of this length, as tokens follow the clock
+TOKEN = b":0000000000000000\r\n"  # all tokens have this length, as they follow the clock
 QUEUED = b"+QUEUED\r\n"
 
 
@@ -18,8 +18,8 @@ def bulk(word):
 
 
 class Chain:
-    """Of each key one owner holds it and `waiters` wait, each owner for one key. The clients take turns:
-    who has released waits again."""
+    """Each key has one holder and `waiters` waiters, and each owner uses one key. After a release the owner
+    waits again, so all owners take turns."""
 
     def __init__(self, path, keys, waiters):
         self.turns, self.round = [0] * keys, waiters + 1
@@ -46,12 +46,12 @@ class Chain:
         return packed(b"LOCK", key, owner, b"0", b"WAIT", b"0", b"ASYNC")
 
     def add_others(self, number):
-        """Keys with one who holds it SHARED and one who waits to write."""
+        """Adds keys, each with a reader that holds it (SHARED) and a writer that waits."""
         for i in range(number):
             self.begin(b"other-%d" % i, [b"reader-%d" % i, b"writer-%d" % i], b"SHARED")
 
     def hand_over(self, keys):
-        """One hand-over for each of the keys, all sent at once."""
+        """Runs one hand-over of each key. Sends all requests at once."""
         out, expected = [], []
         for number in keys:
             key, turn = KEY % number, self.turns[number]

@@ -1,5 +1,5 @@
 """etcd's locks by its JSON gateway: each client has a lease and a connection, and locks and unlocks in
-turn. etcd syncs each change to disk; that is its only way."""
+turn. etcd always syncs each change to disk."""
 import base64
 import http.client
 import json

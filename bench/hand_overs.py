@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""hand_overs.py RIVAL PORT CLIENTS SECONDS: clients of a rival, a thread and a connection each, that take
-one lock and give it back in turn. Prints how often it changed hands a second, how often the clients that
-were served least and most had it, and what share of a core all this took here. A wrong reply ends it."""
+"""hand_overs.py RIVAL PORT CLIENTS SECONDS: clients of a rival, each with a thread and a connection,
+acquire and release one lock in turn. Prints the hand-overs a second, the fewest and the most grants of a
+client, and the share of a core that the clients used. A wrong reply ends the program."""
 import json
 import os
 import sys
@@ -23,7 +23,7 @@ def take_turns(client, shares, number, held):
         if not held.acquire(blocking=False):
             raise RuntimeError("two clients hold the lock at the same time")
         shares[number] += 1
-        time.sleep(0)  # so that a second holder, if there is one, comes to run
+        time.sleep(0)  # lets a second holder run, if there is one
         held.release()
         client.unlock(ticket)
 
@@ -50,7 +50,7 @@ def main():
     took, busy = time.monotonic() - began, time.process_time() - busy
     print(json.dumps({"rate": sum(gained) / took, "least": min(gained), "most": max(gained),
                       "busy": busy / took}), flush=True)
-    os._exit(0)  # with threads that wait
+    os._exit(0)  # ends threads that wait, too
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Instructions of the core for each unit of work: callgrind counts a case of build/bench/micro done N times
-and 2 N times; the difference is free of the preparation. The counts hardly change from run to run or from
-machine to machine, so that a change of the code shows. MICRO names the program."""
+"""Instructions of the core for each unit of work. callgrind counts a case of build/bench/micro with N and 2
+N repetitions, and the difference excludes the preparation. The counts hardly differ between runs and
+between machines, so they show the effect of a change. MICRO names the program."""
 import os
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What `make bench` measures: each line of the table, its rival and its budget."""
+"""The measurements of `make bench`: each line of the table, its rival and its budget."""
 import collections
 import contextlib
 import dataclasses
@@ -17,7 +17,7 @@ from servers import LIMIT_S, LOAD_CORE, Client, Server
 from zookeeper import ZooKeeper
 
 OWNER = "owner-of-forty-bytes-0123456789abcdefghi"
-# What the Redlock libraries send.
+# The scripts of the Redlock libraries.
 DELETE = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end'
 EXTEND = ('if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) '
           'else return 0 end')
@@ -28,8 +28,9 @@ SET = f"SET {{key}} {OWNER} PX {TTL_MS}"
 
 @dataclasses.dataclass
 class Line:
-    """`ours` and `theirs` each measure once; the budget is of ours / theirs, or (`limit`) of ours alone.
-    `once`: too long for pairs. `noise`: theirs is what the machine itself adds, which excuses so much."""
+    """A line of the table. `ours` and `theirs` measure once each. The budget is for the ratio ours /
+    theirs, or (`limit`) for ours alone. `once`: a measurement that takes too long for pairs. `noise`:
+    theirs is the machine's own delay; if it is above `limit`, it is the limit."""
 
     work: str
     rival: str
@@ -53,7 +54,7 @@ class Line:
 
 
 def pairs(kind, pipeline, *options, folder=None):
-    """Requests a second, of taking a lock and giving it back."""
+    """Requests a second of clients that acquire and release locks."""
     with Server(kind, *options, folder=folder) as server:
         cycle = [("LOCK {key} {owner} 30000", "*2"), ("UNLOCK {key} {owner}", ":1")]
         if kind == "Redis":
@@ -73,7 +74,8 @@ def hold_all(server, keys=KEYS, request=SET, connections=50, **options):
 
 
 def one(kind, request, expected):
-    """Requests a second at pipeline 64, on keys that are all held; `@delete` and `@extend`: the scripts."""
+    """Requests a second at pipeline 64, on keys that are all held. `@delete` and `@extend` are the
+    scripts."""
     with Server(kind) as server:
         delete, extend = (server.ask("SCRIPT", "LOAD", script).decode() for script in (DELETE, EXTEND))
         hold_all(server)
@@ -91,7 +93,7 @@ def fresh(kind):
 
 
 def contended(*settings, folder=None, **options):
-    """Of Holdfast, whose queue the clients wait in."""
+    """Contention for a lock of Holdfast, whose clients wait in its queue."""
     with Server("Holdfast", *settings, folder=folder) as server:
         return server.load("contended", ("LOCK {key} {owner} 30000 WAIT 0", "*2"),
                            ("UNLOCK {key} {owner}", ":1"), **options)
@@ -105,14 +107,16 @@ def polled(**options):
 
 
 class Shared:
-    """Runs that give several lines: each line has every run once, and the first to ask makes it."""
+    """Runs that several lines share: each line uses each run once, and the first line to need a run starts
+    it."""
 
     def __init__(self, make, *args, **options):
         self.make = lambda: make(*args, **options)
         self.runs, self.taken = [], collections.Counter()
 
     def __call__(self, *path, line=None):
-        """What the next run found, for whom that is new; lines that want the same say which they are."""
+        """The value at `path` in the next run that this line has not used. `line` distinguishes lines with
+        the same path."""
         number = self.taken[line, path]
         self.taken[line, path] += 1
         if number == len(self.runs):
@@ -124,7 +128,7 @@ class Shared:
 
 
 def bytes_a_lock(kind, locks):
-    """Resident memory, less that of an empty server."""
+    """Resident memory for each lock, without that of an empty server."""
     with Server(kind) as server:
         empty_kib = server.memory_kib()
         hold_all(server, locks)
@@ -133,7 +137,8 @@ def bytes_a_lock(kind, locks):
 
 @contextlib.contextmanager
 def probed(server, request=("PING", "+PONG"), rate=2000):
-    """Sends requests at a fixed rate meanwhile; what they waited for is in what it gives, afterwards."""
+    """Sends requests at a fixed rate during the block. Gives a dictionary, which has their latencies after
+    the block."""
     found = {}
     probe = server.begin_load("open", request, rate=rate, seconds=600)
     yield found
@@ -142,7 +147,7 @@ def probed(server, request=("PING", "+PONG"), rate=2000):
 
 
 def storm(kind):
-    """A million locks that expire within 100 ms, and a waiter for one of them: milliseconds."""
+    """A million locks that expire within 100 ms, and a waiter for one of them: delays in milliseconds."""
     waits = kind == "Holdfast"
     found = {}
     with Server(kind, pinned=False) as server:
@@ -165,24 +170,23 @@ def storm(kind):
 
 
 def noise():
-    """The longest wait of 5 s at a server that does nothing else and nearly nothing at all: the machine's
-    own, in milliseconds."""
+    """The machine's own delay in milliseconds: the longest wait within 5 s at a null server without other
+    work."""
     with Server("null server", pinned=False) as server, probed(server, ("PING", ":1")) as found:
         time.sleep(5)
     return found["longest"] / 1000
 
 
 def growth(locks):
-    """The longest wait of others while a server grows from nothing, in milliseconds, and how many of them
-    waited longer than one."""
+    """While a server grows from no keys: the longest wait of other requests in milliseconds, and the share
+    of requests that waited longer than 1 ms."""
     with Server("Holdfast", pinned=False) as server, probed(server) as found:
         hold_all(server, locks, connections=4)
     return late(found)
 
 
 def growth_of_nothing(locks):
-    """The same at a null server, which answers as many requests three times over, as it is that much
-    faster."""
+    """The same at a null server. It gets three times as many requests, as it is three times as fast."""
     with Server("null server", pinned=False) as server, probed(server, ("PING", ":1")) as found:
         server.load("closed", (SET, ":1"), pipeline=64, requests=3 * locks, in_order=True, connections=4)
     return late(found)
@@ -193,7 +197,7 @@ def late(probe):
 
 
 def publish(kind):
-    """Messages a second to 100 subscribers, who count what they get."""
+    """Messages a second to 100 subscribers, which count them."""
     messages = 51_200
     with Server(kind) as server:
         here = pathlib.Path(__file__).parent
@@ -208,8 +212,8 @@ def publish(kind):
 
 
 def save(kind, locks):
-    """A snapshot while others work, and the start from it. Redis saves in the foreground and plain, which
-    `gzip -1` then packs; it starts from the plain file."""
+    """A snapshot while other requests run, and the start from it. Redis saves in the foreground without
+    compression; then `gzip -1` packs the file. Redis starts from the plain file."""
     found = {}
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
         options = ["--journal-max-size", "0"] if kind == "Holdfast" else ["--appendonly", "no"]
@@ -255,8 +259,8 @@ def busily_contended(**options):
 
 
 def hand_overs():
-    """Beside those who sync each change to disk; first where Holdfast does so, too, as the disk is not the
-    same from one minute to the next: there the runs alternate."""
+    """Lines beside rivals that sync each change to disk. In the first lines Holdfast syncs too. These runs
+    alternate, as the speed of the disk changes from minute to minute."""
     many = {"connections": 100, "seconds": 2}
     ways = [("100 clients on a key: hand-overs, fsync", durably_contended, {}),
             ("100 clients on a key: hand-overs", contended, {"etcd": 50}),
@@ -275,8 +279,8 @@ def quorum(*args):
 
 
 def library(kind):
-    """Locks taken and given back a second, by 16 threads that share one client of the C++ library; on Redis
-    by its scripts."""
+    """Pairs of acquire and release a second, by 16 threads that share one client of the C++ library. On
+    Redis the library uses its scripts."""
     port = rivals.free_port()
     place = f"{'redis' if kind == 'Redis' else 'holdfast'}://127.0.0.1:{port}"
     with Server(kind, "--port", str(port)):
@@ -287,7 +291,7 @@ def library(kind):
 
 
 def table(millions):
-    """All lines. The long ones hold so many million locks."""
+    """All lines. The long ones hold `millions` million locks."""
     locks = millions * 1_000_000
     hand_over = Shared(contended, connections=1000, seconds=6)
     holds = Shared(contended, connections=10, hold_ms=1, seconds=2)

@@ -1,5 +1,5 @@
-"""Several Holdfast servers that are one lock service, on free ports; and the load on them, which is
-quorum.cc. All share the machine's cores. QUORUM_LOAD names the program."""
+"""Several Holdfast servers on free ports as one quorum, and the load on them (quorum.cc). All of them share
+the machine's cores. QUORUM_LOAD names the program."""
 import json
 import os
 import subprocess
@@ -26,7 +26,7 @@ class Quorum:
         return self
 
     def serves(self):
-        """Whether a lock can be had of all of them; they have just been started."""
+        """Whether all servers, which have just started, grant locks."""
         if any(process.poll() is not None for process in self.processes):
             raise RuntimeError("a server ended")
         place = f"{self.place()}?wquorum={len(self.ports)}"

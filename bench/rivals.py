@@ -1,5 +1,5 @@
-"""What rivals at handing one lock on have in common: a server on a free port and in a temporary folder, and
-the load on it, which is hand_overs.py. `bench/rivals.sh` has put them into build/bench/rivals."""
+"""The common part of the rivals for hand-overs: a server on a free port and in a temporary folder, and the
+load on it (hand_overs.py). `bench/rivals.sh` puts the programs into build/bench/rivals."""
 import json
 import pathlib
 import socket
@@ -19,8 +19,8 @@ def free_port():
 
 
 class Rival:
-    """One of these has its `name`, and says what starts it, `command(folder, port)`, and whether it serves,
-    `answers(port)`."""
+    """A subclass has `name`, `command(folder, port)`, which starts the server, and `answers(port)`: whether
+    the server is ready."""
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="holdfast-bench-")
@@ -56,6 +56,6 @@ class Rival:
 
 
 def hand_overs(rival, clients, seconds):
-    """A second, and of the clients that were served least and most."""
+    """The hand-overs a second, and the fewest and the most grants of a client."""
     with rival() as server:
         return server.hand_overs(clients, seconds)

@@ -1,22 +1,24 @@
 #!/bin/sh
-# Fetches the rivals that `make bench` measures from Debian to build/bench/rivals, without installing them:
-# that would start etcd as a service. What is there is not fetched again, what Debian lacks is left out.
+# Fetches the rivals of `make bench` from Debian to build/bench/rivals. It does not install them, as that
+# would start etcd as a service. It skips rivals that are already there, and rivals that Debian lacks.
 set -eu
 rivals=$PWD/build/bench/rivals
 
-# As whoever calls: apt's own user, which root's apt-get would else be, may not be let into the folder.
+# Runs apt-get as the caller. By default root's apt-get uses its own user, which may lack access to the
+# folder.
 get() {
   apt-get -qq -o APT::Sandbox::User=root "$@" 2>"$rivals/log"
 }
 
-# With new lists, for where the system's are old or missing; in a folder of their own that needs no root.
+# Downloads with new package lists, for a system whose lists are old or missing. The lists have their own
+# folder, so that this needs no root.
 get_anew() {
   mkdir -p "$rivals/lists/partial" "$rivals/cache/archives/partial"
   set -- -o Dir::State::Lists="$rivals/lists" -o Dir::Cache="$rivals/cache"
   get "$@" update && get "$@" download $packages
 }
 
-# $1: its name; then the packages that have it.
+# $1: the name of the rival; the other arguments: the packages that contain it.
 fetch() {
   name=$1
   shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holdfast beside its rivals: measures each line of lines.py in turn with its rival (A B A B), and prints a
-table with the medians, the median of the pairs' ratios with its spread, and whether the budget is met.
-Writes the same as JSON, and a chart (SVG, by gnuplot), to build/bench."""
+"""Compares Holdfast with its rivals: measures each line of lines.py in turn with its rival (A B A B).
+Prints a table with the medians, the median of the pairs' ratios with its spread, and whether the budget is
+met. Writes the same data as JSON, and a chart (SVG, by gnuplot), to build/bench."""
 import argparse
 import json
 import os
@@ -29,7 +29,7 @@ def text_of(value, unit):
 
 
 def measure(line, pairs):
-    """Medians of both, and of the ratios of each pair, with the least and the largest."""
+    """The medians of both sides; the median, the least and the largest ratio of the pairs."""
     ours, theirs, ratios = [], [], []
     for _ in range(1 if line.once else pairs):
         ours.append(line.ours())
@@ -60,7 +60,7 @@ def machine():
 
 
 def draw(rows):
-    """Bars of the ratios that are to be large."""
+    """A chart of the ratios for which larger is better."""
     bars = [row for row in rows if row["unit"] == "/s" and row["ratio"] is not None]
     if not bars:
         return
@@ -85,8 +85,8 @@ plot $rows using (0.5*$2):0:(0.5*$2):(0.35):ytic(1) with boxxyerror notitle lc r
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=5, help="runs of each side (5)")
-    parser.add_argument("--millions", type=int, default=10, help="of locks, for the long lines (10)")
-    parser.add_argument("only", nargs="?", default="", help="lines with this in their name")
+    parser.add_argument("--millions", type=int, default=10, help="million locks of the long lines (10)")
+    parser.add_argument("only", nargs="?", default="", help="run only lines with this in their name")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     rows = []

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What a request costs where there is much of everything: entries, connections, waiters, holders; and two
-servers behind one ring of clients. The cost is the server's own CPU time, user and system, for each
-request, so that who else works on the machine hardly shows. Prints tables, and writes them as JSON and as a
-chart (SVG, by gnuplot) to build/bench."""
+"""The cost of a request with many entries, connections, waiters or holders; and two servers with the keys
+divided between them. The cost is the server's own CPU time, user and system, for each request, so other
+work on the machine has little effect. Prints tables, and writes them as JSON and as a chart (SVG, by
+gnuplot) to build/bench."""
 import contextlib
 import itertools
 import json
@@ -21,19 +21,20 @@ from servers import Client, Server, until
 
 OUT = pathlib.Path("build/bench")
 WINDOWS, WINDOW_S = 3, 0.6
-CHAIN = 10_000  # hand-overs of a window
+CHAIN = 10_000  # hand-overs in a window
 OPEN_FILES = 11_000
 PAIR = [("LOCK {key} {owner} 30000", "*2"), ("UNLOCK {key} {owner}", ":1")]
 SHARED_PAIR = [("LOCK shared {key} 30000 SHARED", "*2"), ("UNLOCK shared {key}", ":1")]
 
 
 def cpu_s(pid):
-    """User and system time of all threads of a process: Linux's number for its clock."""
+    """User and system time of all threads of a process, by Linux's id for its CPU clock."""
     return time.clock_gettime(~pid << 3 | 2)
 
 
 class Gauge:
-    """What a server has used and done since the last look. `field`: of INFO, counts the units."""
+    """CPU time and units of work of a server since the last look. `field`: the field of INFO with the
+    number of units."""
 
     def __init__(self, server, field="total_commands_processed"):
         self.pid, self.field, self.client = server.process.pid, field, Client(server.socket)
@@ -43,21 +44,21 @@ class Gauge:
         return int(self.client.info(self.field, "all")), cpu_s(self.pid), time.monotonic()
 
     def since(self):
-        """Units, seconds of CPU, seconds."""
+        """The units, seconds of CPU and seconds since the last look."""
         before, self.last = self.last, self.look()
         return tuple(now - then for now, then in zip(self.last, before))
 
 
 def point(n, windows):
-    """The medians of the windows' microseconds of CPU a unit, and units a second."""
+    """The medians over the windows: microseconds of CPU for a unit, and units a second."""
     return {"n": n, "us": statistics.median(cpu / units * 1e6 for units, cpu, _ in windows),
             "rate": statistics.median(units / seconds for units, _, seconds in windows)}
 
 
 @contextlib.contextmanager
 def loaded(server, mode, *cycle, units=2000, **options):
-    """The generator runs, and has done its first requests, so that all connections are there. What is
-    measured must not outlast it; a wrong reply ends it with an error."""
+    """Runs the generator during the block. The block starts after the first requests, when all connections
+    exist. It must end before the generator does. A wrong reply ends the generator with an error."""
     start = Gauge(server)
     load = server.begin_load(mode, *cycle, seconds=WINDOWS * WINDOW_S + 0.5, warmup=0.3, **options)
     until(lambda: load.poll() is not None or start.look()[0] - start.last[0] > units)
@@ -77,7 +78,7 @@ def steady(server, n, mode, *cycle, field="total_commands_processed", **options)
 
 
 def fill(server, n, request, expected):
-    """So many requests, each with a key of its own."""
+    """Sends n requests, each with its own key."""
     server.load("closed", (request, expected), requests=n, pipeline=min(n, 100), in_order=True)
 
 
@@ -96,7 +97,8 @@ def connections(n):
 
 
 def waiters(n):
-    """A connection each. A unit is a hand-over: the release, the next grant, and the next wait."""
+    """n waiters, each with its own connection. A unit is a hand-over: the release, the next grant, and the
+    next wait."""
     with Server("Holdfast", "--maxclients", str(OPEN_FILES)) as server:
         cycle = [("LOCK {key} {owner} 30000 WAIT 0", "*2"), PAIR[1]]
         return steady(server, n, "contended", *cycle, connections=n + 1, units=2 * n, no_pings=True,
@@ -104,14 +106,14 @@ def waiters(n):
 
 
 def chained(n, keys, others=0):
-    """All waits on one connection (ASYNC): n for each key. `others`: that many more keys, each with a
-    holder of a counted lock, and one who waits for it."""
+    """n waiters for each key, all on one connection (ASYNC). `others`: the number of further keys, each
+    with a reader that holds it and a writer that waits."""
     with Server("Holdfast") as server:
         chain, gauge = Chain(server.socket, keys, n), Gauge(server, "lock_grants")
         chain.add_others(others)
         random.seed(1)
         windows = []
-        for _ in range(WINDOWS + 1):  # the first is for warming up
+        for _ in range(WINDOWS + 1):  # the first is a warm-up
             gauge.since()
             for _ in range(CHAIN // 500):
                 chain.hand_over(random.choices(range(keys), k=500))
@@ -129,8 +131,9 @@ def holders(n):
 
 
 def ring(n, pipeline):
-    """n servers, each with the keys whose number modulo n is its own, and one generator: nothing is bound
-    to a core. What each used of a core, too, and the rate at which servers or cores would be busy."""
+    """n servers, each with the keys whose number modulo n is its own, and one generator, none bound to a
+    core. Also gives the share of a core that each used, and the rate at which servers or cores are
+    saturated."""
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(Server("Holdfast", pinned=False)) for _ in range(n)]
         others = {"socket": servers[1].socket} if n > 1 else {}
@@ -156,7 +159,7 @@ def tens(first, last):
     return list(itertools.takewhile(lambda n: n <= last, (first * 10 ** i for i in itertools.count())))
 
 
-SWEEPS = [  # name, unit, numbers, what measures one
+SWEEPS = [  # name, unit, numbers, the function that measures one number
     ("entries held; other keys, pipeline 64", "request", tens(1000, 10_000_000), entries),
     ("connections, all at work, pipeline 1", "request", tens(10, 10_000), connections),
     ("waiters of a key, a connection each", "hand-over", tens(1, 10_000), waiters),
@@ -193,7 +196,8 @@ def run_ring(pipeline):
 
 
 def draw(sweeps, rings):
-    """One small chart a sweep; a flat line is a cost that does not grow. The last is the ring's."""
+    """One small chart for each sweep, and a last one for the ring. A flat line is a cost that does not
+    grow."""
     rows = (len(sweeps) + len(rings[:1]) + 1) // 2
     script = [f'set terminal svg size 900,{260 * rows} font "sans,11"', f'set output "{OUT}/scale.svg"',
               f"set multiplot layout {rows},2", "set logscale x", 'set format x "%.0s%c"', "set grid",

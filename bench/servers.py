@@ -1,5 +1,5 @@
-"""The servers that are compared, each started anew for a measurement: on a Unix socket in a temporary
-folder, on a core of its own where there are two; and the load generator, on another. HOLDFAST_SERVER,
+"""The compared servers and the load generator. Each measurement starts a new server on a Unix socket in a
+temporary folder. With two cores or more, the server and the generator have a core each. HOLDFAST_SERVER,
 REDIS_SERVER, NULL_SERVER and LOAD name the programs."""
 import json
 import os
@@ -25,8 +25,8 @@ LOAD_CORE = ["taskset", "-c", "1"] if TWO_CORES else []
 
 
 class Server:
-    """`kind`: of PROGRAMS. Without `folder` nothing is kept. `pinned`: to a core; a server that works
-    beside its loop wants them all."""
+    """`kind`: a key of PROGRAMS. Without `folder` the server keeps no data. `pinned`: bind it to one core.
+    A server with threads beside its loop needs all cores."""
 
     def __init__(self, kind, *options, folder=None, pinned=True):
         self.kind, self.options, self.folder, self.pinned = kind, options, folder, pinned
@@ -75,14 +75,14 @@ class Server:
         return reply
 
     def memory_kib(self, peak=False):
-        """What the process has in memory."""
+        """The resident memory of the process in KiB, or its peak."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             facts = dict(line.split(":", 1) for line in status)
         return int(facts["VmHWM" if peak else "VmRSS"].split()[0])
 
     def load(self, mode, *cycle, **options):
-        """Runs the generator to its end: what it found. `cycle`: pairs of a request and how its reply has
-        to begin."""
+        """Runs the generator to its end, and returns its results. `cycle`: pairs of a request and the begin
+        of its reply."""
         done = self.begin_load(mode, *cycle, **options)
         out = done.communicate(timeout=LIMIT_S)[0]
         if done.returncode != 0:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Subscribers that read and count: SOCKET CLIENTS MESSAGES. Says "ready" when all have subscribed to the
-channel `c`, and ends when each has got that many messages, with an error if none comes for 20 s."""
+"""subscribers.py SOCKET CLIENTS MESSAGES: subscribers that read and count messages. Prints "ready" when all
+have subscribed to the channel `c`. Ends when each has received MESSAGES messages, or with an error after 20
+s without a message."""
 import selectors
 import socket
 import sys

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What the others feel while one client does its worst: a request of theirs is sent every millisecond, in
-calm and then under each attack of tests/integration/attacks.py, to Holdfast and to Redis. Prints a table;
-the attacker has the load generator's core, so that the server's own work is what is measured.
+"""The latency of other clients while one client attacks the server. Sends a request every millisecond,
+first without an attack and then under each attack of tests/integration/attacks.py, to Holdfast and to
+Redis. Prints a table. The attacker uses the load generator's core, so that the table shows the server's own
+work.
     under_attack.py [--seconds N] [--rounds N] [NAME]..."""
 import argparse
 import os
@@ -26,8 +27,8 @@ def p99_us(server, seconds):
 
 
 def felt(kind, attack, seconds):
-    """The 99th of 100 waits in calm and under attack, in microseconds; the server's peak in MiB. A server
-    that does not live through it: what became of it instead."""
+    """The 99th percentile of the latency without and under attack, in microseconds, and the server's peak
+    of memory in MiB. If the server does not survive, a text with the reason."""
     with Server(kind, *LIMITS[kind]) as server:
         calm = p99_us(server, seconds)
         try:
@@ -39,7 +40,8 @@ def felt(kind, attack, seconds):
 
 
 def middle(results):
-    """The round with the median ratio, as a machine may have other work for a moment; a failure, if any."""
+    """The first failure; without one, the round with the median ratio, as the machine may have other
+    work."""
     failures = [result for result in results if isinstance(result, str)]
     return failures[0] if failures else sorted(results, key=lambda r: r[1] / r[0])[len(results) // 2]
 

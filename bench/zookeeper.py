@@ -1,6 +1,7 @@
-"""ZooKeeper's locks by its own recipe, and as much of its protocol as that takes: each client has a session
-and makes an ephemeral node with a number; it holds the lock when none has a smaller one, and else watches
-the next smaller one until that is gone. ZooKeeper syncs each change to disk (forceSync, as it comes)."""
+"""ZooKeeper's locks by its own recipe, and the part of its protocol that the recipe needs. Each client has
+a session and makes an ephemeral node with a number. The client with the smallest number holds the lock;
+each other client watches the node with the next smaller number until it is deleted. ZooKeeper syncs each
+change to disk (forceSync, its default)."""
 import pathlib
 import shutil
 import socket
@@ -41,7 +42,7 @@ class ZooKeeper(Rival):
                 settings]
 
     def answers(self, port):
-        """A connection that comes while it starts is never answered."""
+        """Whether the server is ready. ZooKeeper never answers a connection made during its start."""
         try:
             Client(port, PROBE_S)
         except (ConnectionError, TimeoutError):
@@ -50,7 +51,7 @@ class ZooKeeper(Rival):
 
 
 def packed(value):
-    """A text or bytes, behind their length."""
+    """A text or bytes, preceded by their length."""
     value = value.encode() if isinstance(value, str) else value
     return struct.pack(">i", len(value)) + value
 
@@ -75,7 +76,7 @@ class Client:
         return self.stream.read(*struct.unpack(">i", head))
 
     def call(self, kind, body):
-        """The error, and what the reply has behind it."""
+        """The error of a reply, and the bytes that follow it."""
         self.asked += 1
         self.send(struct.pack(">ii", self.asked, kind) + body)
         reply = self.receive()
@@ -104,7 +105,7 @@ class Client:
         while (ahead := (names := self.numbered()).index(mine)) > 0:
             error, _ = self.call(GET_DATA, packed(names[ahead - 1]) + b"\1")
             if error == 0 and struct.unpack_from(">i", self.receive())[0] != EVENT:
-                raise RuntimeError("ZooKeeper replied to nothing")
+                raise RuntimeError("ZooKeeper sent a reply without a request")
         return mine
 
     def unlock(self, mine):

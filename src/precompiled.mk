@@ -1,11 +1,11 @@
-# Precompiled headers, which save a third of the time of a build from nothing: part of the Makefile. g++ needs one
-# for each set of flags. ccache saves more, but cannot keep objects that were compiled with one.
+# Precompiled headers: part of the Makefile. They save a third of the time of a complete build. g++ needs one for
+# each set of flags. ccache saves more time, but cannot cache objects that use a precompiled header.
 ifeq ($(CXX)$(CCACHE),g++)
 CORE_CC = $(wildcard src/core/*/*.cc src/tls/*.cc)
 SHELL_CC = $(wildcard src/io/*/*.cc) src/server.cc $(CLI)
 
-# $(1): the name of the header's folder, $(2): the objects that take it. It is compiled with their flags, as a
-# target's own variables hold for what it needs.
+# $(1): the name of the header's folder, $(2): the objects that use it. Make compiles it with their flags, as a
+# target's variables also apply to its prerequisites.
 define precompiled
 $(2): PCH = -Winvalid-pch -include build/pch/$(1)/precompiled.h
 $(2): | build/pch/$(1)/precompiled.h.gch

@@ -22,12 +22,12 @@ test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS=
 	@HOLDFAST_SERVER=build/asan/holdfast-server REDIS_SERVER=build/redis-server \
 	  HOLDFAST_TRANSCRIPTS=tests/transcripts tests/run.sh $(TEST_PROGRAMS) -- $(ARGS)
 
-test-quick:  ## unit tests and transcripts alone, without sanitizers; ARGS='-tc=LOCK*' picks some
+test-quick:  ## unit tests and transcripts only, without sanitizers; ARGS='-tc=LOCK*' selects some
 	@$(call install,$(BUILD_DEPS) doctest-dev)
 	@$(MAKE) $(SILENT) build/quick-tests
 	@HOLDFAST_TRANSCRIPTS=tests/transcripts build/quick-tests $(ARGS)
 
-sim: build/sim  ## random schedules of clients on several servers, a million unless SCHEDULES=n says else
+sim: build/sim  ## random schedules of clients on several servers; SCHEDULES=1000000
 	@HOLDFAST_SCHEDULES=$(or $(SCHEDULES),1000000) $<
 
 build/sim: $(call release,$(sort $(LIB) $(CLIENT) $(SIM)))
@@ -35,13 +35,13 @@ build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT))) $(call quick,$(QUICK
 build/asan/unit-tests: $(call asan,$(sort $(LIB) $(CLIENT) $(UNIT)))
 build/asan/integration-tests: $(call asan,$(INTEGRATION) $(CLIENT) tests/unit/main.cc)
 
-# Tests that run once are compiled faster than they run.
+# Without optimisation: for tests that run once, the compilation takes longer than the run.
 build/quick/%.o: %.cc Makefile
 	$(call say,CXX,$< (quick))
 	@mkdir -p $(@D)
 	$(Q)$(CCACHE) $(CXX) $(FLAGS) -O0 $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
-# The program looks at its own name: called redis-server it is the server, called redis-check-rdb it is not.
+# The program's name selects its function: as redis-server it is the server, as redis-check-rdb it is not.
 build/redis-server:
 	@mkdir -p $(@D)
 	$(Q)ln -sf $(REDIS_SERVER) $@

@@ -1,16 +1,16 @@
-/* Who holds a lock on several servers while servers forget and renewals heal them: the rules of
- * src/client/algorithm/redlock_renewal.cc, for every order of events. Time is cut to what follows from it: a server keeps a
- * hold at least as long as the validity of the round in which it was last set lasts, and a client's validity is
- * that of its last confirmed round. So a server may end a hold by its time only if its client has no validity
- * that counts on that round or a later one.
+/* The holders of a lock on several servers, while servers lose holds and renewals restore them: the rules of
+ * src/client/algorithm/redlock_renewal.cc, in every order of events. The model has no clock, only two consequences
+ * of time. A server keeps a hold at least as long as the validity of the round in which the hold was last set. A
+ * client's validity is that of its last confirmed round. So a hold may expire only if its client has no validity
+ * from that round or a later one.
  *
- * A server may restart without memory if a quorum of servers has each valid hold afterwards, each set in a round
- * that is at least the confirmed one; or (RECOVERS) at any time, and then it grants nothing while what it lost is
- * valid. Whatever happens, two clients are never valid at once.
+ * A server may restart without its holds if afterwards a quorum of servers still has each valid hold, each set in
+ * the confirmed round or a later one. With RECOVERS a server may restart so at any time, but grants nothing while a
+ * hold that it lost is valid. In every order, two clients are never valid at once.
  *
  * Flaws, which the check must find:
  *   OLD_ROUND_COUNTS   answers of an earlier round count for a later one
- *   FORGETS            a server forgets at any time and grants at once
+ *   FORGETS            a server loses its holds at any time and grants at once
  */
 #ifndef SERVERS
 #define SERVERS 3
@@ -29,7 +29,7 @@ byte lost_owner[SERVERS];
 byte lost_round[SERVERS];
 
 /* Clients. A round: answers to it, by server. */
-byte round[CLIENTS]; /* the one under way, or the last; 0: none yet */
+byte round[CLIENTS]; /* the present round, or the last one; 0: none yet */
 bool open[CLIENTS];
 byte valid[CLIENTS]; /* the last confirmed round while its validity runs; 0: the client does not hold */
 bool over[CLIENTS];  /* it has given up or released: nothing more is sent */
@@ -79,7 +79,7 @@ inline end_of(c) {
   i = 0
 }
 
-/* The time of a hold that was set in round r may be over: its client neither counts on that round nor can yet. */
+/* A hold that was set in round r may have expired: its client does not rely on that round, and cannot later. */
 #define MAY_BE_OVER(c, r) ((valid[c] == 0 || r < valid[c]) && !(open[c] && r == round[c]))
 #define GRANTS(s) (!recovering[s] || MAY_BE_OVER(lost_owner[s], lost_round[s]))
 
@@ -164,9 +164,9 @@ end:
           :: else
           fi
         fi
-      /* the validity ends, or the client gives the lock back or gives up */
+      /* the validity ends, or the client releases the lock or gives up */
       :: !over[c] && round[c] > 0 -> d_step { end_of(c) }
-      /* its UNLOCK arrives, or what nobody counts on any more expires */
+      /* its UNLOCK arrives, or a hold that no client relies on expires */
       :: owner[s] != NOBODY && MAY_BE_OVER(owner[s], set_in[s]) -> owner[s] = NOBODY; set_in[s] = 0
       /* a restart without memory */
       :: restarts > 0 && owner[s] != NOBODY ->

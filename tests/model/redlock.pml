@@ -1,18 +1,17 @@
-/* Fencing tokens of a lock on several servers that do not agree among themselves: what src/client/algorithm/redlock.h
- * says of tokens, for every order of events. All attempts are for one key; each has an owner of its own, and
- * any of them may be of one client or of several, at once or one after the other.
+/* Fencing tokens of a lock on several independent servers: the rules of src/client/algorithm/redlock.h for
+ * tokens, in every order of events. All attempts are for one key, and each has its own owner. They may be of one
+ * client or of several, concurrent or in sequence.
  *
- * Nothing here keeps a holder alone in time, and nothing has to. Holds end when a server likes: early, late, or
- * by an UNLOCK. Servers crash and lose all holds, which is no more than that as long as the counter stays:
- * which it does, or jumps ahead (JUMPS). A message that is on its way may never arrive, or after any other,
- * also when its attempt is long over; a LOCK may arrive twice. A client may take any part of the answers for
- * all that it has heard. Whatever happens:
+ * The model does not keep a holder alone in time, and the tokens do not need that. A server may end a hold at any
+ * moment: early, late, or by an UNLOCK. A crash that loses all holds has the same effect if the counter stays. The
+ * counter stays, or jumps ahead (JUMPS). A message may never arrive, or arrive after any other, also long after the
+ * end of its attempt. A LOCK may arrive twice. A client may act on any subset of the replies. In every order:
  *   unique    two acquisitions never have one token
  *   ordered   an acquisition that began after another had succeeded has a larger token
  *
  * Flaws, which the check must find:
- *   COUNTER_RESET         a server that crashes forgets its counter
- *   LARGER_FENCE_COUNTS   a reply to FENCE counts that is larger than what was asked for
+ *   COUNTER_RESET         a crash resets the counter of a server
+ *   LARGER_FENCE_COUNTS   a client counts a reply to FENCE that is larger than its request
  */
 #ifndef SERVERS
 #define SERVERS 3
@@ -21,7 +20,7 @@
 #define ATTEMPTS 3
 #endif
 #ifndef HINT
-#define HINT 2 /* what a clock that is right says; another says 0 */
+#define HINT 2 /* the hint of a correct clock; another clock gives 0 */
 #endif
 #ifndef CRASHES
 #define CRASHES 1
@@ -45,10 +44,10 @@ byte counter[SERVERS];
 byte begun = 0;
 byte hint[ATTEMPTS];
 byte above[ATTEMPTS]; /* the largest token that had been acquired when it began */
-byte fence[ATTEMPTS]; /* what its FENCE asks for; 0: none yet */
+byte fence[ATTEMPTS]; /* the token in its FENCE; 0: no FENCE yet */
 bool over[ATTEMPTS];  /* it has acquired the lock */
 
-/* What has passed between an attempt and a server. */
+/* The messages between an attempt and a server. */
 bool arrived[ATTEMPTS * SERVERS]; /* its LOCK */
 byte granted[ATTEMPTS * SERVERS]; /* the token in the reply to that; 0: none */
 byte fenced[ATTEMPTS * SERVERS];  /* the token in the reply to FENCE */
@@ -129,19 +128,19 @@ inline acquire(a, t) {
 #if HEALS > 0
   own[a] = t;
 #endif
-  for (i : 0 .. SERVERS - 1) { /* nobody looks at them any more */
+  for (i : 0 .. SERVERS - 1) { /* no attempt reads them any more */
     granted[AT(a, i)] = 0;
     fenced[AT(a, i)] = 0
   };
   i = 0
 }
 
-/* A reply that is larger tells of a grant that the client did not know. */
+/* A larger reply shows a grant that the client did not know. */
 inline begin_fencing(a, m) {
   fence[a] = m;
   for (i : 0 .. SERVERS - 1) {
     fenced[AT(a, i)] = 0;
-    if /* from now on it only counts that there is one */
+    if /* from now on only its existence counts */
     :: granted[AT(a, i)] > 0 && granted[AT(a, i)] <= m -> granted[AT(a, i)] = 1
     :: else
     fi
@@ -149,7 +148,7 @@ inline begin_fencing(a, m) {
   i = 0
 }
 
-/* Servers are alike: those worlds are one that differ in the order of the servers only. */
+/* Servers are interchangeable: states that differ only in the order of the servers are one state. */
 #define SWAP(x, y) n = x; x = y; y = n
 
 inline sort_servers() {
@@ -215,12 +214,12 @@ end:
       :: arrived[AT(a, s)] && resent > 0 ->
         resent--;
         d_step { lock_arrives(a, s, m) };
-        if /* one of the two replies is heard */
+        if /* one of the two replies arrives */
         :: m > 0 && !over[a] -> granted[AT(a, s)] = m
         :: true
         fi
 #if HEALS > 0
-      :: over[a] && heals > 0 && owner[s] == NOBODY -> /* its client does not look at the token */
+      :: over[a] && heals > 0 && owner[s] == NOBODY -> /* its client ignores the token */
         heals--;
         d_step {
           owner[s] = a;
@@ -237,7 +236,7 @@ end:
         :: n >= QUORUM -> d_step { acquire(a, m) }
         :: else
         fi
-      :: !over[a] && granted[AT(a, s)] > fence[a] -> /* the largest of those heard */
+      :: !over[a] && granted[AT(a, s)] > fence[a] -> /* the largest of the received tokens */
         m = granted[AT(a, s)];
         d_step { count_grants(a, m) };
         if
@@ -256,7 +255,7 @@ end:
 #ifdef COUNTER_RESET
       :: crashes > 0 -> crashes--; owner[s] = NOBODY; token[s] = 0; counter[s] = 0
 #endif
-#ifdef JUMPS /* a crash that is not clean: the counter goes on from what was kept in reserve */
+#ifdef JUMPS /* after an unclean crash the counter continues from its reserve */
       :: crashes > 0 -> crashes--; owner[s] = NOBODY; token[s] = 0; counter[s] = counter[s] + 2
 #endif
       :: else /* nothing of this pair can happen now */
