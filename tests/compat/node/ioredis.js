@@ -68,7 +68,7 @@ async function errors(c) {
       await refusal(c.rename("none", "x")),
     ],
   );
-  await step("errors: the connection goes on", "PONG", () => c.ping());
+  await step("errors: the connection continues", "PONG", () => c.ping());
 }
 
 async function servers(c) {

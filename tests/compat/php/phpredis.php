@@ -236,7 +236,7 @@ function pubsub(Redis $r): void
     step('psubscribe', error_of(fn () => client()->psubscribe(['jobs.*'], $told)),
         'RedisException: Connection closed');
     step('a pattern', end($heard), ['jobs.*', 'jobs.1', 'end']);
-    step('the publisher was told how many', status_of($child), 0);
+    step('the publisher got the number', status_of($child), 0);
     step('no subscribers', [$r->pubsub('numpat'), until('an end', fn () => $r->pubsub('channels') === [])],
         [0, true]);
 }

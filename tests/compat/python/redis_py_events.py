@@ -66,7 +66,7 @@ def handlers(r):
         listener.subscribe("all")
         heard(listener)
     step("to 50 subscribers", r.publish("all", "x"), 50)
-    step("all of them hear it", {heard(listener)[3] for listener in listeners}, {b"x"})
+    step("all of them get the message", {heard(listener)[3] for listener in listeners}, {b"x"})
     for listener in listeners:
         listener.close()
     step("unsubscribe", until("an empty channel", lambda: r.pubsub_numsub("all") == [(b"all", 0)]), True)
@@ -141,5 +141,5 @@ def monitor(r):
 def pause(r):
     step("client pause, of writes", r.client_pause(1_000_000, all=False), True)
     writer = Background(r.set, "paused", "x")
-    step("reading goes on", [r.get("paused"), r.get("paused"), writer.is_alive()], [None, None, True])
+    step("reads continue", [r.get("paused"), r.get("paused"), writer.is_alive()], [None, None, True])
     step("client unpause", [r.client_unpause(), writer.result(), r.get("paused")], [b"OK", True, b"x"])

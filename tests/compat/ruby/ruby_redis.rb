@@ -213,7 +213,7 @@ def pubsub(r)
   step "punsubscribe", [r.publish("news", "end"), heard.pop, heard.pop, heard.pop],
        [1, %w[n?ws news end], [:punsubscribe, "jobs.*", 1], [:punsubscribe, "n?ws", 0]]
   step "subscribe", [heard.pop, heard.pop], [[:subscribe, "one", 1], [:subscribe, "two", 2]]
-  step "who listens now", [r.pubsub(:channels).sort, r.pubsub(:numsub, "one", "none")],
+  step "remaining subscribers", [r.pubsub(:channels).sort, r.pubsub(:numsub, "one", "none")],
        [%w[one two], ["one", 1, "none", 0]]
   step "publish in a transaction", r.multi { |t| t.publish("one", "1"); t.publish("two", "2") }, [1, 1]
   step "messages", [heard.pop, heard.pop], [%w[one 1], %w[two 2]]
@@ -221,7 +221,7 @@ def pubsub(r)
        [1, %w[one end], [:unsubscribe, "two", 1], [:unsubscribe, "one", 0]]
   step "commands again", result_of(thread), "PONG"
   quiet = error_of { client.subscribe_with_timeout(0.1, "quiet") { |on| on.message { |*| nil } } }
-  step "nothing to hear", quiet.split(": ")[0], "Redis::TimeoutError"
+  step "no message", quiet.split(": ")[0], "Redis::TimeoutError"
 end
 
 # The lock of many Ruby programs.
