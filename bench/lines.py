@@ -70,7 +70,7 @@ def hold_all(server, keys=KEYS, request=SET, connections=50, **options):
     server.load("closed", (request, "+OK"), pipeline=64, requests=keys, in_order=True,
                 connections=connections, **options)
     if server.ask("DBSIZE") != keys:
-        raise RuntimeError("not all keys are there")
+        raise RuntimeError("some keys are missing")
 
 
 def one(kind, request, expected):
@@ -207,7 +207,7 @@ def publish(kind):
                 raise RuntimeError("no subscribers")
             rate = server.load("closed", ("PUBLISH c m", ":100"), pipeline=64, requests=messages)["rate"]
             if subscribers.wait() != 0:
-                raise RuntimeError("messages got lost")
+                raise RuntimeError("some messages are missing")
     return rate
 
 
@@ -230,7 +230,7 @@ def save(kind, locks):
         with Server(kind, *options, folder=folder, pinned=False) as server:
             found["load"] = time.monotonic() - began
             if server.ask("DBSIZE") != locks:
-                raise RuntimeError("not all keys were loaded")
+                raise RuntimeError("the server did not load all keys")
     return found
 
 

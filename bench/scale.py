@@ -87,7 +87,7 @@ def entries(n):
         fill(server, n, f"LOCK {{key}} {{owner}} {TTL_MS}", "*2")
         found = steady(server, n, "closed", *PAIR, pipeline=64, first_key=n)
         if server.ask("DBSIZE") < n:
-            raise RuntimeError("keys got lost")
+            raise RuntimeError("some keys are missing")
     return found
 
 
@@ -119,7 +119,7 @@ def chained(n, keys, others=0):
                 chain.hand_over(random.choices(range(keys), k=500))
             windows.append(gauge.since())
         if any(units != CHAIN for units, _, _ in windows):
-            raise RuntimeError("the server counts other hand-overs")
+            raise RuntimeError("the server's count of hand-overs is wrong")
         chain.close()
     return point(others or n * keys, windows[1:])
 
@@ -147,7 +147,7 @@ def ring(n, pipeline):
         load_s, seconds = cpu_s(load.pid) - load_s, time.monotonic() - began
         load.communicate()
         if load.returncode != 0 or min(units for units, _, _ in used) == 0:
-            raise RuntimeError("the load failed, or a server had none")
+            raise RuntimeError("the load failed, or a server got no requests")
     requests = sum(units for units, _, _ in used)
     us, load_us = sum(cpu for _, cpu, _ in used) / requests * 1e6, load_s / requests * 1e6
     return {"n": n, "us": us, "load_us": load_us, "rate": requests / seconds,

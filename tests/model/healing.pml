@@ -95,8 +95,8 @@ inline lock_arrives(c, s, yes) {
   fi
 }
 
-/* Whether each valid hold is remembered by a quorum if server s forgets: n is 0 if not. An acquisition under way,
- * and a renewal, count as holds that need what they have been promised. */
+/* Whether a quorum still has each valid hold after server s loses its holds: n is 0 if not. An acquisition or a
+ * renewal in progress counts as a hold in its round if s has granted it. */
 inline quorum_remembers(s) {
   n = 1;
   for (c : 0 .. CLIENTS - 1) {
