@@ -10,8 +10,8 @@
 -- Times are milliseconds of the server's wall clock (TIME); -1 is no deadline. All numbers are at most
 -- 2^53, which Lua's doubles hold exactly.
 --
--- Redis 7 replicates the effects of a script. Redis 5 and 6 replicate the script unless it makes this call;
--- they require the call, because the scripts read the clock (TIME).
+-- Redis 7 replicates the effects of a script, not the script. Redis 5 and 6 need this call for that, because
+-- the scripts read the clock (TIME).
 if redis.replicate_commands then redis.replicate_commands() end
 
 local call = redis.call
@@ -169,7 +169,8 @@ local function expire(key, deadline)
 end
 
 -- Sets the expiry of the token key: a day after the end of the hold that it describes, and at least a day
--- after the last token. From then on the clock alone gives larger tokens.
+-- after the last token. From then on the clock alone gives larger tokens. While a hold without a deadline
+-- lasts, the token key does not expire.
 local function keep_record(s, deadline)
   if deadline < 0 then return expire(s.record, -1) end
   expire(s.record, math.max(s.ms, deadline, math.floor(s.last / 1000)) + DAY_MS)

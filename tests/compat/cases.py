@@ -15,7 +15,7 @@ class Case:
     # The steps of the case in a few words, for the table.
     how: str
     command: list[str]
-    # Where the command runs.
+    # The working directory of the command.
     folder: str
     # In addition to PORT, HOST and, if the server is Holdfast, HOLDFAST=1.
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
