@@ -10,7 +10,7 @@
 -- Times are milliseconds of the server's wall clock (TIME); -1 is no deadline. All numbers are at most
 -- 2^53, which Lua's doubles hold exactly.
 --
--- Redis 7 replicates the effects of a script, not the script. Redis 5 and 6 need this call for that, because
+-- Redis 7 replicates the effects of a script, not the script. Redis 5 and 6 need this call for that, as
 -- the scripts read the clock (TIME).
 if redis.replicate_commands then redis.replicate_commands() end
 

@@ -113,7 +113,7 @@ LeaseCore::~LeaseCore() {
 }
 
 void LeaseCore::forbid_after_fork() const {
-  if (getpid() != pid_) throw std::logic_error("this holdfast::Lease is of the parent process");
+  if (getpid() != pid_) throw std::logic_error("this holdfast::Lease belongs to the parent process");
 }
 
 void LeaseCore::forbid_to_wait() const {

@@ -17,20 +17,22 @@ namespace {
 void check_ttl(milliseconds ttl) {
   static_assert(LockOptions::kLongestTtl.count() == kMaxTtlMs);
   if (ttl < LockOptions::kShortestTtl || ttl > LockOptions::kLongestTtl)
-    throw std::invalid_argument("a ttl is 10 to 9007199254740991 ms, not " + std::to_string(ttl.count()));
+    throw std::invalid_argument("ttl must be 10 to 9007199254740991 ms, not " +
+                                std::to_string(ttl.count()));
 }
 
 void check(const RetryBackoff& backoff) {
   if (backoff.first < milliseconds(1) || backoff.longest < backoff.first)
-    throw std::invalid_argument("a backoff begins with at least 1 ms, and at most with its longest pause");
+    throw std::invalid_argument(
+        "backoff: the first pause must be at least 1 ms and at most the longest pause");
   if (!(backoff.factor >= 1 && backoff.factor <= RetryBackoff::kLargestFactor))
-    throw std::invalid_argument("the factor of a backoff is 1 to 100");
+    throw std::invalid_argument("backoff: the factor must be 1 to 100");
 }
 
 void check(const LockOptions& options) {
   check_ttl(options.ttl);
   if (options.mode == Mode::kCountedLock && (options.limit < 1 || options.limit > INT32_MAX))
-    throw std::invalid_argument("the limit of a counted lock is 1 to 2147483647");
+    throw std::invalid_argument("limit must be 1 to 2147483647, not " + std::to_string(options.limit));
   if (options.backoff) check(*options.backoff);
 }
 
@@ -73,7 +75,7 @@ Result Hold::extend(milliseconds ttl) {
 Result Hold::unlock(const UnlockOptions& options) {
   const milliseconds at_least = options.at_least;
   if (at_least.count() < 0 || at_least > LockOptions::kLongestTtl)
-    throw std::invalid_argument("at_least is 0 to 9007199254740991 ms, not " +
+    throw std::invalid_argument("at_least must be 0 to 9007199254740991 ms, not " +
                                 std::to_string(at_least.count()));
   if (core_ == nullptr) return {Outcome::kExpired, "this object holds no lock", {}};
   return core_->unlock(at_least);

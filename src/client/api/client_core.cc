@@ -36,7 +36,8 @@ ClientCore::~ClientCore() { assert(loop_owner_ == nullptr && "close() comes firs
 bool ClientCore::is_forked() const { return getpid() != pid_; }
 
 void ClientCore::forbid_after_fork() const {
-  if (is_forked()) throw std::logic_error("this holdfast::Client is of the parent process: make a new one");
+  if (is_forked())
+    throw std::logic_error("this holdfast::Client belongs to the parent process: make a new one");
 }
 
 void ClientCore::forbid_to_wait() {

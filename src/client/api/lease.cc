@@ -20,14 +20,16 @@ std::string text_of(const std::vector<std::string>& keys) {
 
 void check_ttl(milliseconds ttl) {
   if (ttl < LockOptions::kShortestTtl || ttl.count() > kMaxTtlMs)
-    throw std::invalid_argument("a lease's ttl is at least 10 ms");
+    throw std::invalid_argument("a lease's ttl must be 10 to 9007199254740991 ms, not " +
+                                std::to_string(ttl.count()));
 }
 
 void check(const std::vector<Document>& documents) {
-  if (documents.empty()) throw std::invalid_argument("a lease needs documents");
+  if (documents.empty()) throw std::invalid_argument("a lease needs at least one document");
   std::set<std::string_view> keys;
   for (const Document& document : documents) {
-    if (!keys.insert(document.key).second) throw std::invalid_argument("a key is given twice");
+    if (!keys.insert(document.key).second)
+      throw std::invalid_argument("two documents have the same key: " + document.key);
   }
 }
 

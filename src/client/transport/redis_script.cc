@@ -17,7 +17,7 @@ namespace {
 using Kind = Translation::Kind;
 
 constexpr const char* kUnknownLease =
-    "NOLEASE no such lease of this client; on Redis only the client that has granted it knows its keys";
+    "NOLEASE no such lease of this client; on Redis only the client that granted a lease knows its keys";
 
 constexpr int64_t kMaxListed = 1000;
 
