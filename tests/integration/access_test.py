@@ -1,20 +1,20 @@
 #!/usr/bin/python3
-"""Who gets into the real server: requirepass by file, flag and CONFIG SET, users in the config file and in
-an ACL file, clients' AUTH, protected mode, what a guest may send, and the audit lines in the log. Closes
-with "N passed, N failed". HOLDFAST_SERVER names the server."""
+"""Access control of the real server: requirepass by file, flag and CONFIG SET; users in the config file and
+in an ACL file; AUTH of clients; protected mode; the limits before login; the audit lines in the log. The
+last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
 import socket
 import subprocess
 
 import redis
 from harness import LIMIT_S, Client, Server, equal, has, other_addresses, refusal, run_tests, test
 
-# Of the password "x".
+# The SHA-256 hash of the password "x".
 HASH = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 PLAIN = "user default on nopass ~* &* +@all"
 
 
 def beside(folder, name, text):
-    """A file beside the data folder."""
+    """Writes a file beside the data folder and returns its path."""
     path = folder.parent / name
     path.write_text(text)
     return path
@@ -29,7 +29,7 @@ def redis_cli(path, *arguments):
                           text=True, check=False, timeout=LIMIT_S).stdout
 
 
-def another(server):
+def new_connection(server):
     return Client(server.path)
 
 
@@ -38,7 +38,7 @@ def is_closed(client):
 
 
 @test
-def a_password_by_flag_and_by_file_is_asked_for(folder):
+def requirepass_by_flag_or_by_file_makes_auth_necessary(folder):
     conf = beside(folder, "conf", "# a comment\nrequirepass = se#cret word  \n")
     for options, password in (["--requirepass", "pw"], "pw"), (["--config", str(conf)], "se#cret word"):
         with Server(folder, *options) as server:
@@ -68,7 +68,7 @@ def config_rewrite_keeps_password_and_users(folder):
 
 
 @test
-def config_rewrite_writes_no_users_where_there_are_none(folder):
+def config_rewrite_writes_no_users_if_none_are_defined(folder):
     conf = beside(folder, "conf", "requirepass = pw\n")
     with Server(folder, "--config", str(conf)) as server:
         equal(server.ask("AUTH", "pw"), "OK")
@@ -80,7 +80,7 @@ def config_rewrite_writes_no_users_where_there_are_none(folder):
 def an_acl_file_is_loaded_saved_and_loaded_again(folder):
     users = beside(folder, "users.acl", f"{PLAIN}\n\n# a comment\nuser alice on >x ~jobs:* +@lock\n")
     with Server(folder, "--aclfile", str(users)) as server:
-        alice = another(server)
+        alice = new_connection(server)
         equal(alice.ask("AUTH", "alice", "x"), "OK")
         has(alice.ask("GET", "jobs:1"), "NOPERM")
         equal(alice.ask("LOCK", "jobs:1", "alice", 1000)[0], b"alice")
@@ -92,15 +92,15 @@ def an_acl_file_is_loaded_saved_and_loaded_again(folder):
         equal(server.ask("ACL", "LOAD"), "OK")
         has(bob_before, "WRONGPASS")
         equal(texts(server.ask("ACL", "USERS")), ["alice", "bob", "default"])
-        equal(is_closed(alice), True)  # her rules are others
+        equal(is_closed(alice), True)  # the rules of alice have changed
         equal(server.ask("ACL", "LOAD"), "OK")
 
 
 @test
-def who_stays_the_same_in_the_acl_file_stays_connected(folder):
+def acl_load_keeps_the_connections_of_unchanged_users(folder):
     users = beside(folder, "users.acl", "user alice on >x ~* +@all\nuser bob on >x ~* +@all\n")
     with Server(folder, "--aclfile", str(users)) as server:
-        alice, bob = another(server), another(server)
+        alice, bob = new_connection(server), new_connection(server)
         equal(alice.ask("AUTH", "alice", "x"), "OK")
         equal(bob.ask("AUTH", "bob", "x"), "OK")
         users.write_text("user alice on >x ~* +@all\n")
@@ -110,15 +110,15 @@ def who_stays_the_same_in_the_acl_file_stays_connected(folder):
 
 
 @test
-def a_bad_acl_file_changes_nothing_and_lets_no_server_start(folder):
+def a_bad_acl_file_is_rejected_by_acl_load_and_at_startup(folder):
     users = beside(folder, "users.acl", "user alice on >x ~* +@all\n")
     wrong = f"{PLAIN}\nuser bob on +nosuch\nbob\nuser carl on #abc\nuser bob on (+get\nuser default off\n"
     with Server(folder, "--aclfile", str(users)) as server:
-        alice = another(server)
+        alice = new_connection(server)
         equal(alice.ask("AUTH", "alice", "x"), "OK")
         users.write_text(wrong)
-        told = str(server.ask("ACL", "LOAD"))
-        has(told, f"{users}:2: Error in applying operation '+nosuch': Unknown command",
+        error = server.ask("ACL", "LOAD")
+        has(error, f"{users}:2: Error in applying operation '+nosuch': Unknown command",
             f"{users}:3 should start with user", f"{users}:4: The password hash",
             f"{users}:5: Unmatched parenthesis", f"{users}:6: Duplicate user 'default'", "no change")
         users.unlink()
@@ -133,13 +133,13 @@ def a_bad_acl_file_changes_nothing_and_lets_no_server_start(folder):
 
 
 @test
-def requirepass_holds_where_the_acl_file_does_not_name_default(folder):
+def requirepass_applies_if_the_acl_file_does_not_name_default(folder):
     users = beside(folder, "users.acl", "user alice on >x ~* +@all\n")
     with Server(folder, "--aclfile", str(users), "--requirepass", "pw") as server:
         has(server.ask("PING"), "NOAUTH")
         equal(server.ask("AUTH", "pw"), "OK")
         equal(server.ask("ACL", "LOAD"), "OK")
-        has(another(server).ask("PING"), "NOAUTH")
+        has(new_connection(server).ask("PING"), "NOAUTH")
 
 
 @test
@@ -157,16 +157,16 @@ def clients_log_in(folder):
             client.close()
         try:
             redis.Redis(unix_socket_path=server.path, username="alice", password="bad").ping()
-            raise AssertionError("a wrong password was taken")
-        except redis.RedisError as refused:
-            has(refused, "WRONGPASS")
+            raise AssertionError("the server accepted a wrong password")
+        except redis.RedisError as error:
+            has(error, "WRONGPASS")
         equal(server.ask("AUTH", "pw"), "OK")
 
 
 @test
-def a_guest_may_send_little(folder):
+def input_before_login_is_limited(folder):
     with Server(folder, "--requirepass", "pw") as server:
-        for sent, told in ((b"*10\r\n" + b"$1\r\na\r\n" * 10, b"-ERR unknown command"),
+        for sent, want in ((b"*10\r\n" + b"$1\r\na\r\n" * 10, b"-ERR unknown command"),
                            (b"*11\r\n", b"-ERR Protocol error: unauthenticated multibulk length"),
                            (b"*2\r\n$4\r\nAUTH\r\n$16384\r\n" + b"a" * 16384 + b"\r\n",
                             b"-WRONGPASS"),
@@ -174,16 +174,16 @@ def a_guest_may_send_little(folder):
                             b"-ERR Protocol error: unauthenticated bulk length"),
                            (b"*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n*2\r\n$4\r\nECHO\r\n$20000\r\n" +
                             b"a" * 20000 + b"\r\n", b"+OK\r\n$20000\r\n")):
-            guest = another(server)
+            guest = new_connection(server)
             guest.socket.sendall(sent)
-            equal(guest.replies.read(len(told)), told)
+            equal(guest.replies.read(len(want)), want)
             guest.close()
         equal(server.ask("AUTH", "pw"), "OK")
 
 
 @test
-def protected_mode_keeps_others_out_as_long_as_there_is_no_password(folder):
-    """On a machine that has an address beside loopback; else there is nobody to keep out."""
+def protected_mode_denies_remote_clients_while_there_is_no_password(folder):
+    """Needs an address other than loopback. On a machine without one, the test checks nothing."""
     for address in other_addresses()[:1]:
         with socket.socket() as probe:
             probe.bind((address, 0))
@@ -207,7 +207,7 @@ def protected_mode_keeps_others_out_as_long_as_there_is_no_password(folder):
 
 
 @test
-def the_log_says_who_did_what_is_dangerous_and_no_password(folder):
+def dangerous_commands_are_logged_with_their_user_and_without_passwords(folder):
     with Server(folder, "--user", "alice on >x ~* +@all") as server:
         equal(server.ask("AUTH", "alice", "x"), "OK")
         server.lock("k")
@@ -217,7 +217,7 @@ def the_log_says_who_did_what_is_dangerous_and_no_password(folder):
         equal(server.ask("CONFIG", "SET", "timeout", "7", "requirepass", "hush"), "OK")
         equal(server.ask("ACL", "SETUSER", "bob", ">hush", "+get"), "OK")
         equal(server.ask("ACL", "DELUSER", "bob"), 1)
-        has(another(server).ask("FLUSHALL"), "NOAUTH")  # was not let in: no line
+        has(new_connection(server).ask("FLUSHALL"), "NOAUTH")  # rejected, so it has no audit line
         server.send(["SHUTDOWN"])
         server.ended()
     audit = [line.partition(": ")[2] for line in server.log.splitlines() if " audit: " in line]

@@ -1,6 +1,6 @@
-"""What a client may do to harm the others: each attack is a function that goes on until its process is
-killed. It is given the path of the server's Unix socket. Used by attack_test.py, which looks that the
-server keeps its limits, and by bench/under_attack.py, which measures what the others feel."""
+"""Attacks by which a client may harm other clients. Each attack is a function that takes the path of the
+server's Unix socket, and runs until its process is killed. attack_test.py checks that the server keeps its
+limits under each attack. bench/under_attack.py measures the latency of other clients."""
 import contextlib
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ import time
 from harness import Client, end_with_parent
 
 ATTACKS = []
-GONE = (BrokenPipeError, ConnectionResetError, EOFError, TimeoutError, BlockingIOError)
+DISCONNECTED = (BrokenPipeError, ConnectionResetError, EOFError, TimeoutError, BlockingIOError)
 
 
 def attack(function):
@@ -21,7 +21,7 @@ def attack(function):
 
 @contextlib.contextmanager
 def under(function, path, niceness=0):
-    """Runs the attack beside the block, which begins when the attack is at work."""
+    """Runs the attack during the `with` block. The block starts when the attack has begun."""
     began = multiprocessing.Event()
     process = multiprocessing.Process(target=run, args=(function, path, began, niceness))
     process.start()
@@ -41,7 +41,7 @@ def run(function, path, began, niceness):
     os.nice(niceness)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
-        with contextlib.suppress(*GONE):  # the server may close whoever goes too far
+        with contextlib.suppress(*DISCONNECTED):  # the server may disconnect a client that exceeds a limit
             for step in function(path):
                 if step == "began":
                     began.set()
@@ -56,10 +56,10 @@ def connections(path, number):
 
 
 def pour(client, data, seconds=60):
-    """Sends it again and again and reads nothing, until the server closes or takes no more."""
+    """Sends the data repeatedly and reads nothing, until the server disconnects or stops reading."""
     client.settimeout(0.2)
     end = time.monotonic() + seconds
-    with contextlib.suppress(*GONE):
+    with contextlib.suppress(*DISCONNECTED):
         while time.monotonic() < end:
             client.sendall(data)
     client.close()
@@ -94,7 +94,7 @@ def a_million_tiny_commands(path):
 
 @attack
 def tiny_commands_unread(path):
-    """Pipelines of locks, whose replies nobody reads."""
+    """Pipelines of LOCK and UNLOCK. The client never reads the replies."""
     yield "began"
     while True:
         pour(connections(path, 1)[0], b"LOCK mine me 1000\r\nUNLOCK mine me\r\n" * 1000)
@@ -102,7 +102,7 @@ def tiny_commands_unread(path):
 
 @attack
 def large_replies_unread(path):
-    """A value of 1 MB is asked for a thousand times, and not read."""
+    """Requests a value of 1 MB a thousand times, and never reads the replies."""
     Client(path).ask("SET", "large", "x" * 1_000_000)
     yield "began"
     while True:
@@ -111,20 +111,20 @@ def large_replies_unread(path):
 
 @attack
 def messages_unread(path):
-    """MONITOR, CLIENT TRACKING and SUBSCRIBE, whose messages nobody reads, with those who cause them."""
+    """MONITOR, CLIENT TRACKING and SUBSCRIBE: one client causes messages, two never read them."""
     yield "began"
-    causer = Client(path)
+    sender = Client(path)
     while True:
-        with contextlib.closing(Client(path)) as monitor, contextlib.closing(Client(path)) as hearer:
+        with contextlib.closing(Client(path)) as monitor, contextlib.closing(Client(path)) as subscriber:
             monitor.send(["MONITOR"])
-            hearer.send(["HELLO", 3], ["CLIENT", "TRACKING", "ON", "BCAST"], ["SUBSCRIBE", "c"])
+            subscriber.send(["HELLO", 3], ["CLIENT", "TRACKING", "ON", "BCAST"], ["SUBSCRIBE", "c"])
             for _ in range(20):
-                causer.ask_all([["SET", "mine", "x" * 1000], ["PUBLISH", "c", "x" * 10_000]] * 100)
+                sender.ask_all([["SET", "mine", "x" * 1000], ["PUBLISH", "c", "x" * 10_000]] * 100)
 
 
 @attack
 def endless_lists(path):
-    """WATCH, SUBSCRIBE, PSUBSCRIBE and waiters by the hundred thousand."""
+    """One client adds 100,000 each of watched keys, channels, patterns and waiters."""
     with contextlib.closing(Client(path)) as client:
         client.send(["HELLO", 3])
         owner = Client(path)
@@ -140,8 +140,8 @@ def endless_lists(path):
 
 
 @attack
-def an_owner_who_waits_everywhere(path):
-    """20,000 keys with one owner's waits, who is let in to all of them, and leaves."""
+def an_owner_that_waits_everywhere(path):
+    """One owner waits for 20,000 held locks, is granted all of them, and disconnects."""
     keys = [f"wanted:{n}" for n in range(20_000)]
     yield "began"
     while True:
@@ -156,7 +156,7 @@ def an_owner_who_waits_everywhere(path):
 
 @attack
 def a_crowd_behind_one_owner(path):
-    """20,000 wait for a key, and its holder asks for another again and again: is it a deadlock?"""
+    """20,000 owners wait for a key. Its holder repeatedly waits for another key: is it a deadlock?"""
     with contextlib.closing(Client(path)) as crowd, contextlib.closing(Client(path)) as holder:
         crowd.send(["HELLO", 3], ["LOCK", "busy", "crowd", 600_000, "SESSION"])
         holder.ask("LOCK", "mine", "holder", 600_000, "SESSION")
@@ -179,13 +179,13 @@ def read_all(client):
 
 @attack
 def exploding_patterns(path):
-    """Patterns that cost their size times that of the text, in KEYS, SCAN, HSCAN and PUBLISH."""
+    """Patterns that cost their size times the size of the text, in KEYS, SCAN, HSCAN and PUBLISH."""
     text, pattern = "a" * 32_000, "*" + "a?" * 8_000 + "b"
-    client, hearer = Client(path), Client(path)
+    client, subscriber = Client(path), Client(path)
     for n in range(20):
         client.ask("SET", text + str(n), "x")
         client.ask("HSET", "hash", text + str(n), "x")
-    hearer.ask_all([["PSUBSCRIBE", f"*{n}{pattern}"] for n in range(500)])
+    subscriber.ask_all([["PSUBSCRIBE", f"*{n}{pattern}"] for n in range(500)])
     while True:
         client.ask_all([["KEYS", pattern], ["SCAN", 0, "MATCH", pattern, "COUNT", 1000],
                         ["HSCAN", "hash", 0, "MATCH", pattern], ["PUBLISH", text, "x"]])
@@ -219,7 +219,7 @@ BOMBS = (
 
 @attack
 def many_scripts(path):
-    """Each request has a script of its own, which the server keeps."""
+    """Each request has a different script, which the server keeps."""
     client = Client(path)
     number = 0
     while True:
@@ -230,7 +230,7 @@ def many_scripts(path):
 
 @attack
 def connections_come_and_go(path):
-    """10,000 connections, opened and closed again, with and without a request."""
+    """Opens 100 connections, sends a PING on each and closes it, repeatedly."""
     yield "began"
     while True:
         for client in connections(path, 100):
@@ -240,7 +240,7 @@ def connections_come_and_go(path):
 
 @attack
 def large_announcements(path):
-    """1,000 clients announce a million arguments of 512 MB, and send as much as a reader takes."""
+    """1,000 clients announce a million arguments, the first of 512 MB, and send 1,000 bytes of it."""
     clients = connections(path, 1000)
     yield "began"
     for client in clients:
@@ -251,7 +251,7 @@ def large_announcements(path):
 
 @attack
 def transactions_that_never_end(path):
-    """MULTI, and commands behind it without an EXEC."""
+    """MULTI, and then commands without an EXEC."""
     yield "began"
     while True:
         pour(connections(path, 1)[0], b"MULTI\r\n" + b"SET mine 1\r\n" * 1000)
@@ -259,7 +259,7 @@ def transactions_that_never_end(path):
 
 @attack
 def logins(path):
-    """Passwords are tried as fast as they are answered; each refusal goes to ACL LOG."""
+    """Tries passwords as fast as the server replies. Each failed login adds an entry to ACL LOG."""
     client = Client(path)
     while True:
         client.ask_all([["AUTH", "nobody", f"guess {n}"] for n in range(100)])

@@ -1,5 +1,5 @@
-"""Certificates for tests, made by the openssl command: NAME.pem and NAME.key in a folder. All are good for
-localhost and 127.0.0.1, and for a day."""
+"""Certificates for tests, made by the openssl command: NAME.pem and NAME.key in a folder. All are valid
+for localhost and 127.0.0.1, for one day by default."""
 import subprocess
 
 NAMES = "subjectAltName=DNS:localhost,IP:127.0.0.1"
@@ -7,7 +7,7 @@ NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"
 
 
 class Certificates:
-    """Begins with the authority "ca", and "server" and "client" by it."""
+    """At first: the authority "ca", and the certificates "server" and "client" that it issued."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -27,7 +27,7 @@ class Certificates:
                      "-out", self.pem(name))
 
     def issue(self, name, by="ca", days=1):
-        """Of -1 days: it ended yesterday."""
+        """With days=-1 the certificate expired yesterday."""
         request = self.folder / f"{name}.csr"
         self.openssl("req", *NEW_KEY, self.key(name), "-subj", f"/CN={name}", "-addext", NAMES,
                      "-out", request)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The command `holdfast check` on folders that the real server has left behind: good, damaged and repaired.
-Closes with "N passed, N failed". HOLDFAST_SERVER names the server; the command stands beside it."""
+"""The command `holdfast check` on data folders of the real server: good, damaged and repaired. The last
+line is "N passed, N failed". HOLDFAST_SERVER names the server; the command is in the same folder."""
 import json
 import os
 import subprocess
@@ -11,7 +11,7 @@ COMMAND = os.path.join(os.path.dirname(HOLDFAST), "holdfast")
 
 
 def run(status, *args):
-    """What the command says, which has to end with this status."""
+    """Returns the output of the command, which must exit with this status."""
     done = subprocess.run([COMMAND, *map(str, args)], check=False, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=LIMIT_S)
     if done.returncode != status:
@@ -20,7 +20,7 @@ def run(status, *args):
 
 
 @test
-def a_good_folder_is_good_file_by_file(folder):
+def each_file_of_a_good_folder_is_reported_as_good(folder):
     left_behind(folder)
     with Server(folder) as server:
         server.ask("HSET", "h", "f", "v")
@@ -44,20 +44,20 @@ def json_has_a_value_for_each_file(folder):
 
 
 @test
-def wrong_use_is_64(folder):
+def wrong_usage_exits_with_64(folder):
     for words in ([], ["--frob", folder], ["--repair"]):
         has(run(64, "check", *words), "holdfast check --help")
     has(run(0, "check", "--help"), "\n    holdfast check ")
 
 
 @test
-def a_long_path_is_refused(folder):
+def a_long_path_is_rejected(folder):
     for path in (folder / ("x" * 250), "/".join(["x" * 200] * 500), "y" * 100_000):
         equal("Sanitizer" in run(1, "check", path), False)
 
 
 @test
-def a_tail_that_a_crash_cut_is_no_fault(folder):
+def a_tail_that_a_crash_cut_off_is_not_damage(folder):
     path = left_behind(folder)
     data = path.read_bytes()
     path.write_bytes(data[:-3])
@@ -66,7 +66,7 @@ def a_tail_that_a_crash_cut_is_no_fault(folder):
 
 
 @test
-def damage_in_a_journal_is_cut_on_request_and_the_original_kept(folder):
+def repair_truncates_a_damaged_journal_and_keeps_the_original(folder):
     path = left_behind(folder)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0x10
@@ -83,7 +83,7 @@ def damage_in_a_journal_is_cut_on_request_and_the_original_kept(folder):
 
 
 @test
-def a_damaged_head_is_made_anew_on_request_and_nothing_is_lost(folder):
+def repair_rebuilds_a_damaged_head_without_loss(folder):
     path = left_behind(folder)
     data = bytearray(path.read_bytes())
     for at in (0, 20, 30, 38):
@@ -101,7 +101,7 @@ def a_damaged_head_is_made_anew_on_request_and_nothing_is_lost(folder):
 
 
 @test
-def a_damaged_head_is_made_anew_and_damage_further_on_is_cut(folder):
+def repair_rebuilds_a_damaged_head_and_truncates_at_later_damage(folder):
     path = left_behind(folder)
     data = bytearray(path.read_bytes())
     data[7] ^= 1
@@ -113,11 +113,11 @@ def a_damaged_head_is_made_anew_and_damage_further_on_is_cut(folder):
 
 
 @test
-def a_head_that_cannot_be_made_anew_is_left_and_server_and_command_say_the_same(folder):
+def a_head_that_cannot_be_rebuilt_is_kept_and_server_and_command_give_the_same_advice(folder):
     path = left_behind(folder)
     data = bytearray(path.read_bytes())
-    data[7] ^= 1   # the head,
-    data[39] ^= 1  # and the first frame
+    data[7] ^= 1   # in the head
+    data[39] ^= 1  # in the first frame
     path.write_bytes(data)
     text = refusal(folder)
     has(text, "from a copy, or move it and all later journals away to start without them")
@@ -131,7 +131,7 @@ def a_head_that_cannot_be_made_anew_is_left_and_server_and_command_say_the_same(
 
 
 @test
-def a_head_is_not_made_anew_where_the_name_has_no_number(folder):
+def a_head_is_not_rebuilt_if_the_file_name_has_no_number(folder):
     path = left_behind(folder)
     data = bytearray(path.read_bytes())
     data[30] ^= 1
@@ -142,7 +142,7 @@ def a_head_is_not_made_anew_where_the_name_has_no_number(folder):
 
 
 @test
-def a_folder_without_our_files_is_no_good_folder(folder):
+def a_folder_without_holdfast_files_is_not_good(folder):
     folder.mkdir()
     has(run(1, "check", folder), "NOT good", "no files of Holdfast")
     (folder / "notes").write_text("text")
@@ -160,7 +160,7 @@ def a_folder_in_use_is_not_repaired(folder):
 
 
 @test
-def a_damaged_snapshot_and_meta_are_named_with_the_place(folder):
+def a_damaged_snapshot_and_meta_are_reported_with_the_position(folder):
     left_behind(folder)
     with Server(folder) as server:
         equal(server.ask("SAVE"), "OK")
@@ -179,7 +179,7 @@ def a_missing_journal_is_named(folder):
 
 
 @test
-def what_cannot_be_printed_is_74_and_told(folder):
+def a_failed_write_to_standard_output_exits_with_74_and_an_error(folder):
     left_behind(folder)
     for words in (["--help"], ["-h"], ["--version"], ["run", "--help"], ["elect", "-h"], ["check", "-h"],
                   ["list", "--help"], ["check", folder], ["check", "--json", folder]):
@@ -191,7 +191,7 @@ def what_cannot_be_printed_is_74_and_told(folder):
 
 
 @test
-def wrong_words_are_told_what_to_do(folder):
+def wrong_arguments_get_an_error_with_advice(folder):
     has(run(64), "Usage: holdfast VERB")
     has(run(0, "--help"), "check [--repair] PATH")
     has(run(0, "--version"), "holdfast 0")
@@ -206,13 +206,13 @@ def wrong_words_are_told_what_to_do(folder):
 
 
 @test
-def turns_that_are_missing_since_a_clean_stop_are_named_and_their_loss_can_be_accepted(folder):
+def records_missing_since_a_clean_stop_are_reported_and_repair_accepts_the_loss(folder):
     with Server(folder) as server:
         server.lock("kept")
         server.lock("lost")
     path = journals(folder)[0]
     data = path.read_bytes()
-    magic = data[39:43]  # behind the head
+    magic = data[39:43]  # the first bytes after the head
     path.write_bytes(data[:data.rindex(magic)])
     has(refusal(folder), "1 records are missing", f"holdfast check --repair {folder}/meta")
     has(run(1, "check", folder), "1 records are missing", "use `--repair`")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A server whose wall clock is set while it runs or does not run, and that is killed: its holds end when
-they would have ended (libfaketime). Closes with "N passed, N failed". HOLDFAST_SERVER names the server."""
+"""The wall clock is set while the server runs or is stopped, and the server is killed. Its holds expire at
+the same time as without the change (libfaketime). The last line is "N passed, N failed". HOLDFAST_SERVER
+names the server."""
 import pathlib
 import time
 
@@ -8,11 +9,11 @@ from harness import LIMIT_S, Clock, Server, crc32c, edit_meta, equal, has, journ
 
 HOUR = 3600
 TTL_MS = 4000
-SLACK_MS = 1500  # from what is read of a clock to what is done
+SLACK_MS = 1500  # allowed time between reading a clock and acting on it
 
 
 class Life(Server):
-    """A server on the folder, by a clock that is `ahead` seconds ahead from its start on."""
+    """A server on the folder. From its start, its wall clock is `ahead` seconds ahead."""
 
     def __init__(self, folder, *options, ahead=0):
         self.clock = Clock(folder.with_suffix(".clock"))
@@ -25,12 +26,12 @@ class Life(Server):
         self.sees(ahead)
 
     def sees(self, ahead):
-        """The clock is set, but for a server that does not take it from us."""
+        """Checks that the server uses the clock that the test has set."""
         equal(abs(int(self.ask("TIME")[0]) - time.time() - ahead) < LIMIT_S, True)
 
 
-def ends_in_time(server, began, key="k", ttl_ms=TTL_MS):
-    """The hold, asked for at `began`, is there until its ttl is over, and no longer."""
+def expires_at_its_ttl(server, began, key="k", ttl_ms=TTL_MS):
+    """Checks that the hold requested at `began` expires when its TTL ends, and not earlier."""
     left = began + ttl_ms / 1000 - time.monotonic()
     equal(0 < server.ask("PTTL", key) / 1000 <= left + SLACK_MS / 1000, True)
     has(str(server.ask("LOCK", key, "bob", TTL_MS, "WAIT", LIMIT_S * 1000)), "bob")
@@ -39,7 +40,7 @@ def ends_in_time(server, began, key="k", ttl_ms=TTL_MS):
 
 
 def set_and_killed(folder, before, after, *options):
-    """Locked at `before` seconds ahead, killed and started again at `after`."""
+    """Locks with the clock `before` seconds ahead; sets it to `after`, kills and restarts the server."""
     with Life(folder, *options, ahead=before) as server:
         began = time.monotonic()
         server.lock("k", "alice", TTL_MS)
@@ -52,28 +53,28 @@ def set_and_killed(folder, before, after, *options):
         left = server.ask("PTTL", "later")
         equal(500 * TTL_MS - 2 * TTL_MS < left <= 500 * TTL_MS, True)
         equal(abs(int(server.info("wall_clock_moved_ms")) / 1000 - (after - before)) < 1, True)
-        ends_in_time(server, began)
+        expires_at_its_ttl(server, began)
         has(str(server.ask("LOCK", "shared", "bob", TTL_MS, "WAIT", SLACK_MS)), "bob")
     has(server.log, "the wall clock was moved by")
 
 
 @test
-def a_clock_set_ahead_ends_no_hold_early(folder):
+def a_clock_set_ahead_expires_no_hold_early(folder):
     set_and_killed(folder, 0, HOUR)
 
 
 @test
-def a_clock_set_back_keeps_no_hold_longer(folder):
+def a_clock_set_back_extends_no_hold(folder):
     set_and_killed(folder, 0, -HOUR, "--appendfsync", "always")
 
 
 @test
-def a_clock_put_right_after_a_start_ahead_of_time_changes_nothing(folder):
+def a_clock_corrected_after_a_start_72_hours_ahead_changes_no_deadline(folder):
     set_and_killed(folder, 72 * HOUR, 0)
 
 
 @test
-def a_snapshot_and_a_journal_by_different_clocks(folder):
+def a_snapshot_and_a_journal_with_different_clocks_keep_their_deadlines(folder):
     with Life(folder) as server:
         server.lock("saved", "alice", 500 * TTL_MS)
         server.set_clock(HOUR)
@@ -84,11 +85,11 @@ def a_snapshot_and_a_journal_by_different_clocks(folder):
         server.kill()
     with Life(folder, ahead=9 * HOUR) as server:
         equal(500 * TTL_MS - 2 * TTL_MS < server.ask("PTTL", "saved") <= 500 * TTL_MS, True)
-        ends_in_time(server, began)
+        expires_at_its_ttl(server, began)
 
 
 @test
-def a_clock_set_while_no_server_runs_and_again_after_many_starts(folder):
+def a_clock_set_at_each_of_several_restarts_changes_no_deadline(folder):
     began = None
     for ahead in (0, HOUR, -HOUR, 20 * HOUR):
         with Life(folder, ahead=ahead) as server:
@@ -98,11 +99,11 @@ def a_clock_set_while_no_server_runs_and_again_after_many_starts(folder):
             equal(server.ask("GET", "k"), b"alice")
             server.kill()
     with Life(folder) as server:
-        ends_in_time(server, began, ttl_ms=3 * TTL_MS)
+        expires_at_its_ttl(server, began, ttl_ms=3 * TTL_MS)
 
 
-def of_another_start(folder):
-    """Has meta and the only journal say that the machine was started anew since."""
+def simulate_reboot(folder):
+    """Edits meta and the only journal so that they are from an earlier boot of the machine."""
     edit_meta(folder, "^clock-boot-id .*$", "clock-boot-id another")
     boot_id = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip().encode()
     path, head = journals(folder)[0], 39
@@ -115,11 +116,11 @@ def of_another_start(folder):
 
 
 @test
-def after_another_start_of_the_machine_the_wall_clock_decides_once(folder):
+def after_a_reboot_the_wall_clock_decides_once(folder):
     with Life(folder) as server:
         server.lock("k", "alice", 2 * HOUR * 1000)
         server.kill()
-    of_another_start(folder)
+    simulate_reboot(folder)
     for ahead in (HOUR, 0, -20 * HOUR, 72 * HOUR):
         with Life(folder, ahead=ahead) as server:
             equal(HOUR - LIMIT_S < server.ask("PTTL", "k") / 1000 <= HOUR, True)
@@ -134,7 +135,7 @@ def recovering_ms(folder, ahead):
 
 
 @test
-def a_recovery_wait_neither_ends_early_nor_begins_anew_by_a_clock_that_is_set(folder):
+def setting_the_clock_neither_shortens_nor_restarts_a_recovery_wait(folder):
     with Life(folder, "--appendonly", "no", "--recovery-wait", "5000") as server:
         server.lock("k", "alice", 60 * TTL_MS)
         server.kill()
@@ -146,7 +147,7 @@ def a_recovery_wait_neither_ends_early_nor_begins_anew_by_a_clock_that_is_set(fo
 
 
 @test
-def a_folder_of_before_there_were_clocks_is_read(folder):
+def a_folder_of_a_version_without_clock_data_is_read(folder):
     with Life(folder) as server:
         server.lock("k", "alice", 60 * TTL_MS)
         server.kill()

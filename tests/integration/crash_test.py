@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The server killed by SIGKILL at random under load, again and again on one data folder, with clients that
-record what was acknowledged: every hold that was granted must be there after the restart, none that was
-released may be back, and the tokens of a key must grow over all restarts. Closes with "N passed, N failed".
-HOLDFAST_SERVER names the server, HOLDFAST_CRASH_ROUNDS says how often, HOLDFAST_CRASH_SEED repeats a run's
-choices (though not its timing)."""
+"""Kills the server by SIGKILL at random times under load, repeatedly on one data folder. Clients record the
+acknowledged requests. After each restart every granted hold must exist, no released hold may exist, and the
+tokens of a key must grow over all restarts. The last line is "N passed, N failed". HOLDFAST_SERVER names
+the server. HOLDFAST_CRASH_ROUNDS is the number of kills. HOLDFAST_CRASH_SEED repeats the random choices of
+a run, but not its timing."""
 import collections
 import os
 import random
@@ -21,11 +21,11 @@ SEED = int(os.environ.get("HOLDFAST_CRASH_SEED", str(random.SystemRandom().randr
 LIMIT_S = 60
 CONNECTIONS = 4
 BATCH = 12            # requests that a connection sends at once
-TTL_STEP_MS = 600000  # ttls are multiples of it, so that an old deadline cannot be taken for the new one
-SLACK_MS = 5000       # between what two clocks say of one deadline
+TTL_STEP_MS = 600000  # TTLs are multiples of it, so that an old and a new deadline are far apart
+SLACK_MS = 5000       # allowed difference between two clocks for one deadline
 FOREVER = -1
-KINDS = {"exclusive": 40, "shared": 30, "hash": 8, "lease": 20}  # items of each connection
-SHOWN = 10            # findings of one sort that are printed
+KINDS = {"exclusive": 40, "shared": 30, "hash": 8, "lease": 20}  # number of items per connection
+SHOWN = 10            # number of findings printed per sort
 
 
 def now_ms():
@@ -33,7 +33,7 @@ def now_ms():
 
 
 class Findings:
-    """What was counted, and what must not be."""
+    """Counters of events, and the violations found."""
 
     def __init__(self):
         self.counts = collections.Counter()
@@ -44,7 +44,7 @@ class Findings:
 
 
 class Client:
-    """One connection; replies come as Python values, errors as Reply.Error."""
+    """One connection; replies come as Python values, errors as Client.Error."""
 
     class Error(str):
         pass
@@ -66,7 +66,7 @@ class Client:
         self.socket.sendall(b"".join(out))
 
     def fill(self):
-        """Reads what there is; False: the connection is over."""
+        """Reads the available bytes. Returns False if the connection is closed."""
         try:
             more = self.socket.recv(1 << 18)
         except ConnectionError:
@@ -76,11 +76,11 @@ class Client:
         return bool(more)
 
     def whole_reply(self):
-        """The next reply, as a list of one; None: it has not come whole."""
+        """The next reply in a list of one element, or None if the reply is incomplete."""
         before = self.at
         try:
             return [self.parse()]
-        except ValueError:  # the end of a line or of a text is not there
+        except ValueError:  # a line or a text is incomplete
             self.at = before
             return None
 
@@ -116,9 +116,9 @@ class Client:
 
 
 class Item:
-    """What one connection alone changes, and what it knows of it. `hold` is None or [owner, token, deadline
-    at the earliest, at the latest]; the token is None as long as nobody has asked for it. Of a hash, `hold`
-    is a dict of its fields. `pending`: requests on their way."""
+    """A hold, a lease or a hash that only one connection changes, and its acknowledged state. `hold` is
+    None or [owner, token, earliest deadline, latest deadline]. The token is None until a reply contains it.
+    For a hash, `hold` is a dict of its fields. `pending` is the number of requests without a reply."""
 
     def __init__(self, kind, keys, owner):
         self.kind, self.keys, self.owner = kind, keys, owner
@@ -134,7 +134,7 @@ class Model:
     def __init__(self, findings, rng):
         self.findings = findings
         self.rng = rng
-        self.last = collections.Counter()  # the largest token that was told of each key
+        self.last = collections.Counter()  # the largest token in a reply, for each key
         self.leases = 0
         self.items = [[self.make(kind, c, i) for kind, n in KINDS.items() for i in range(n)]
                       for c in range(CONNECTIONS)]
@@ -145,7 +145,7 @@ class Model:
         return Item(kind, keys.get(kind, [f"{kind}:{connection}:{i}"]), f"client-{connection}")
 
     def request(self, connection):
-        """A request to send, and what to call with its reply."""
+        """A request to send, and the function to call with its reply."""
         item = self.rng.choice(self.items[connection])
         args, apply = getattr(self, item.kind)(item)
         floor = max(item.last, *(self.last[key] for key in item.keys))
@@ -165,21 +165,21 @@ class Model:
         return self.rng.randint(1, 100) * TTL_STEP_MS
 
     def granted(self, item, owner, token, ttl, sent, floor):
-        """A reply told of a hold with this token (None: it did not tell)."""
+        """Records a hold that a reply acknowledged. The token is None if the reply has none."""
         span = [sent + ttl, now_ms() + ttl]
         again = item.hold is not None and item.hold[0] == owner
         if not again:
             self.findings.counts["grants acknowledged"] += 1
         if again and item.hold[1] is not None:
             if token != item.hold[1]:
-                self.findings.wrong("out of order", f"{item.keys}: {owner} repeats, token {item.hold[1]} "
-                                                    f"became {token}")
+                self.findings.wrong("out of order", f"{item.keys}: {owner} acquires again, token "
+                                                    f"{item.hold[1]} became {token}")
         elif token is not None and token <= floor:
             self.findings.wrong("out of order", f"{item.keys}: token {token} after {floor}")
         item.hold = [owner, token, *span]
-        self.told(item, token)
+        self.record_token(item, token)
 
-    def told(self, item, token):
+    def record_token(self, item, token):
         if token is None:
             return
         item.last = max(item.last, token)
@@ -253,7 +253,8 @@ class Model:
 
 
 class Checker:
-    """Compares what a restarted server has with the model, and takes over what the model could not know."""
+    """Compares the state of a restarted server with the model. Copies to the model the outcome of requests
+    without a reply."""
 
     def __init__(self, model, findings):
         self.model, self.findings = model, findings
@@ -289,23 +290,23 @@ class Checker:
             for field in item.hold.keys() | there.keys():
                 if item.hold.get(field) != there.get(field):
                     self.findings.wrong("lost" if field in item.hold else "resurrected",
-                                        f"{item.keys[0]} {field}: {there.get(field)}, and "
-                                        f"{item.hold.get(field)} was acknowledged")
+                                        f"{item.keys[0]} {field}: found {there.get(field)}, "
+                                        f"acknowledged {item.hold.get(field)}")
         item.hold, item.pending = there, 0
 
     def check_hold(self, item, holders, asked):
         found = [holders[key] for key in item.keys]
-        if item.kind == "shared":  # the others' holds are looked at as theirs
+        if item.kind == "shared":  # other items have the holds of the other owners
             found = [{item.owner: held[item.owner]} if item.owner in held else {} for held in found]
         if len({tuple((owner, row["token"]) for owner, row in held.items()) for held in found}) != 1:
-            self.findings.wrong("lost", f"{item.keys}: half of a lease: {found}")
+            self.findings.wrong("lost", f"{item.keys}: only a part of a lease: {found}")
         row = next(iter(found[0].values()), None)
         if not item.pending:
             self.compare(item, row, asked)
         self.adopt(item, row, asked)
 
     def compare(self, item, row, asked):
-        name = f"{item.keys}: {row}, and acknowledged was {item.hold}"
+        name = f"{item.keys}: found {row}, acknowledged {item.hold}"
         if item.hold is None:
             if row is not None:
                 self.findings.wrong("resurrected", name)
@@ -319,30 +320,30 @@ class Checker:
         if (row["ttl"] == FOREVER) != (earliest == FOREVER):
             self.findings.wrong("lost", name)
         elif earliest != FOREVER and not (earliest - SLACK_MS <= asked + row["ttl"] <= latest + SLACK_MS):
-            self.findings.wrong("lost", f"{name}; its deadline is another")
+            self.findings.wrong("lost", f"{name}; the deadlines differ")
 
     def adopt(self, item, row, asked):
-        """Takes the server's word for an item whose last requests were never answered."""
+        """Copies the server's state of an item to the model: its last requests may have no reply."""
         if row is not None:
             token = row["token"]
             before = item.hold if item.hold is not None and item.hold[0] == row["owner"] else None
             new = before is None or before[1] is None
-            # A hold of before may be found again with its token; other owners have told of theirs.
+            # A shared hold keeps its token over the restart, even if other owners have got larger ones.
             floor = item.last if item.kind == "shared" else max(self.model.last[key] for key in item.keys)
             if token < floor or (token == floor and new and not item.pending):
                 self.findings.wrong("out of order", f"{item.keys}: found {token} after {floor}")
             if new or before[1] != token:
-                item.lease = None  # not that of before, which may still be ended
+                item.lease = None  # the lease of an earlier hold, which a request may still end
             span = [FOREVER] * 2 if row["ttl"] == FOREVER else [asked + row["ttl"]] * 2
             item.hold = [row["owner"], token, *span]
-            self.model.told(item, token)
+            self.model.record_token(item, token)
         else:
             item.hold = None
         item.pending = 0
 
 
 class Process:
-    """The server on the folder, from its start to its death."""
+    """One run of the server on the folder, from its start to its end."""
 
     def __init__(self, folder, options):
         self.path = os.path.join(folder, "socket")
@@ -359,7 +360,7 @@ class Process:
                 break
         else:
             self.process.wait(LIMIT_S)
-            raise AssertionError(f"the server did not start again:\n{self.log}")
+            raise AssertionError(f"the server did not restart:\n{self.log}")
         client = Client(self.path)
         while client.ask(("PING",))[0] != "PONG":
             pass
@@ -377,7 +378,7 @@ class Process:
 
 
 class Load:
-    """Connections that keep the server busy, each with a batch of requests on its way."""
+    """Connections that keep the server busy, each with one batch of requests in flight."""
 
     def __init__(self, model, path):
         self.model = model
@@ -405,14 +406,14 @@ class Load:
 
     @staticmethod
     def take(client, waiting):
-        """Hears the replies that are there; False: no more will come."""
+        """Handles the replies received so far. Returns False if the connection is closed."""
         more = client.fill()
         while more and waiting and (reply := client.whole_reply()) is not None:
             waiting.popleft()(reply[0])
         return more
 
     def drain(self):
-        """What a dead server had sent is acknowledged, too."""
+        """Handles the replies that the server sent before it was killed: they are acknowledged, too."""
         for key in list(self.selector.get_map().values()):
             while self.take(*key.data[1:]):
                 pass
@@ -427,7 +428,7 @@ def options_of(number, rng):
 
 def one_round(number, folder, model, checker, rng):
     findings = model.findings
-    if rng.random() < 0.1:  # a death while it starts changes nothing
+    if rng.random() < 0.1:  # a kill during the start must change nothing
         process = Process(folder, options_of(number, rng))
         try:
             process.process.wait(rng.uniform(0, 0.04))
@@ -441,7 +442,7 @@ def one_round(number, folder, model, checker, rng):
         checker.check(client)
         seconds = rng.uniform(0.02, 0.2)
         load = Load(model, process.path)
-        if rng.random() < 0.4:  # somewhere within the load, so that the kill may come within the save
+        if rng.random() < 0.4:  # at a random time, so that the kill may hit the save
             before = rng.uniform(0, seconds)
             load.run(before)
             client.send(("BGSAVE",))
@@ -476,7 +477,7 @@ def main():
     started = time.monotonic()
     try:
         run(findings)
-    except Exception as why:  # what was found until then is told all the same
+    except Exception as why:  # the findings so far are printed all the same
         findings.wrong("unhealthy", f"{type(why).__name__}: {why}")
     sorts = ("lost", "resurrected", "out of order", "unhealthy")
     for sort in sorts:
