@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.dont_write_bytecode = True  # only build/ has generated files
 from attacks import ATTACKS, BOMBS, under
 from harness import Client, Server, equal, has, peak_mib, run_tests, test, until
 

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Holds the pages to their form, without a server: each link leads to a file and a heading that exist, each
-page of docs/ has a title and a first paragraph and is found from README.md, and what README.md once had
-is found in docs/ (moved_sections.txt). Closes with "N passed, N failed"."""
+"""Checks the form of the pages, without a server. Each link leads to an existing file and heading. Each
+page of docs/ has a title and a first paragraph, and links lead to it from README.md. Each section that
+README.md once had has a place in the pages (moved_sections.txt). The last line is "N passed, N failed"."""
 import contextlib
 import pathlib
 import re
 import sys
 
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.dont_write_bytecode = True  # only build/ has generated files
 from harness import run_tests, test
 from pages import ROOT, Page, all_pages, manual, without_code
 
 README_LINES = 200
-OPENING_LINES = 5  # within which the first paragraph of a page begins
+OPENING_LINES = 5  # the first paragraph of a page begins in these lines
 REQUIRED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "src/README.md", "tests/README.md",
             "tests/compat/README.md", "bench/README.md", "redis-scripts/README.md",
             *(f"docs/{name}.md" for name in
@@ -24,7 +24,7 @@ REQUIRED = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "src/README.md", "te
 MOVED_SECTIONS = 134  # entries of moved_sections.txt
 MOVED = pathlib.Path(__file__).with_name("moved_sections.txt")
 URL = re.compile(r"https?://[\w-]+(\.[\w-]+)*(:\d+)?([/?#][^\s<>\"]*)?")
-# Paths of a machine on which somebody worked, and what stands outside of the project.
+# Paths of the machine of an author, and paths outside the project.
 FOREIGN = re.compile(r"(?<![\w.*-])/(?:work|root|Users)/[\w.-]*|/home/[a-z][\w.-]*/[\w.-]*"
                      r"|(?:\.\./)+shared\b")
 
@@ -40,7 +40,7 @@ def docs():
 
 
 def link_fault(page, link, anchors):
-    """What is wrong with a link, or None. `anchors` is those of each page by its path."""
+    """The fault of a link, or None. `anchors` has the anchors of each page by its path."""
     if re.match(r"[a-z]+:", link.target):
         return None if URL.fullmatch(link.target) else "is not a well-formed http or https address"
     if not link.target or re.search(r"\s", link.target):
@@ -51,7 +51,7 @@ def link_fault(page, link, anchors):
     if not path.exists():
         return "leads to a file that does not exist"
     if "#" in link.target and path not in anchors:
-        return "has an anchor in a file that is no page"
+        return "has an anchor, but leads to a file that is not a page"
     if "#" in link.target and anchor not in anchors[path]:
         return "leads to a heading that does not exist"
     return None
@@ -91,7 +91,7 @@ def each_page_of_docs_is_reached_from_the_readme(_):
 
 
 @test
-def every_page_that_the_project_promises_is_there(_):
+def every_required_page_exists(_):
     no_faults(f"{name} does not exist" for name in REQUIRED if not (ROOT / name).is_file())
 
 
@@ -134,17 +134,17 @@ def moved_faults(moved):
         if not places or not all(re.fullmatch(r"[^#\s]+#\S+", place) for place in places):
             yield f"not `old heading -> page#anchor, ...`: {line}"
         elif old in seen:
-            yield f"twice: {line}"
+            yield f"the line occurs twice: {line}"
         for page, _, anchor in (place.partition("#") for place in places):
             if anchor not in anchors.get(page, ()):
                 yield f"no such page or heading: {line}"
         seen.add(old)
     if len(moved) < MOVED_SECTIONS:
-        yield f"only {len(moved)} sections are left, of {MOVED_SECTIONS}"
+        yield f"{MOVED.name} has {len(moved)} sections; {MOVED_SECTIONS} are needed"
 
 
 @test
-def what_the_readme_once_had_is_in_the_pages(_):
+def each_former_section_of_the_readme_has_a_place_in_the_pages(_):
     lines = MOVED.read_text(encoding="utf-8").splitlines()
     no_faults(moved_faults([line for line in lines if line and line[0] != "#"]))
 
@@ -156,7 +156,7 @@ def no_page_names_a_path_of_the_machine_it_was_written_on(_):
 
 
 @test
-def anchors_are_those_of_github(_):
+def anchors_are_the_same_as_on_github(_):
     page = Page(ROOT / "README.md", """# A `B|C` & [d](e.md): *f*?
 ## From C++
 ```sh

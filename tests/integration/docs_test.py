@@ -1,14 +1,13 @@
 #!/usr/bin/python3
-"""Holds README.md and the pages of docs/ to their word: their redis-cli sessions and examples are run as
-they are written and must print what the pages show, and the pages must describe every command and option of
-the server. Closes with "N passed, N failed".
+"""Runs the redis-cli sessions and the examples of README.md and docs/ as they are written, and compares
+their output with the pages. Checks that the pages describe every command and option of the server. The last
+line is "N passed, N failed".
 
-pages.py says how a page marks what to run. Each page with a session has a server of its own, each example
-too. Tokens differ from run to run: each in a page stands for one of the run. Blocks of the kind `shell` in
-docs/tutorials belong to tutorials_test.py, those of tls_test.py say so. Needs python3-redis, nodejs,
-node-redis, golang-go, golang-github-gomodule-redigo-dev, ruby, php, perl and redis-tools; without them it
-fails. HOLDFAST_SERVER is the server to test.
-"""
+pages.py describes the markers of code blocks. Each page with a session has its own server, and so has each
+example. Tokens differ from run to run: each token of a page stands for one token of the run. Other blocks:
+tutorials_test.py runs the kind `shell` in docs/tutorials, and a marker names the blocks of tls_test.py.
+Needs python3-redis, nodejs, node-redis, golang-go, golang-github-gomodule-redigo-dev, ruby, php, perl and
+redis-tools; the test fails without them. HOLDFAST_SERVER names the server."""
 import contextlib
 import os
 import pathlib
@@ -18,18 +17,18 @@ import subprocess
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.dont_write_bytecode = True  # only build/ has generated files
 from harness import HOLDFAST, Skipped, end_with_parent, equal, run_tests, test
 from pages import CODE_SPAN, ENVIRONMENT, MARKER, ROOT, Page, Tokens, manual
 
 SERVER = ROOT / HOLDFAST
 PROMPT = "127.0.0.1:7379> "
-# How many blocks of each kind the pages have at least.
+# The minimum number of blocks of each kind in the pages.
 BLOCKS = {"redis-cli": 6, "cpp": 2, "python": 3, "node": 1, "node-npm": 1, "go": 1, "ruby": 1, "php": 1,
           "perl": 1}
-TERMINALS = 3  # into which the sessions are typed, at least
+TERMINALS = 3  # the minimum number of terminals in the sessions
 
-# As the library is installed here: with sanitizers.
+# With sanitizers, because the installed library has them.
 COMPILE = "g++ -std=c++20 -Wall -Wextra -Werror -fsanitize=address,undefined"
 EXAMPLES = {
     "python": ("example.py", ["/usr/bin/python3"]),
@@ -52,8 +51,8 @@ EMBEDDED = 'Client client(port != nullptr ? "embedded:" : "");'
 
 
 class Server:
-    """A server on a port of its own, for one page or one example. Its tables are seeded, as the tokens
-    depend on them."""
+    """A server on its own port, for one page or one example. The seed of its hash tables is fixed, because
+    the tokens depend on it."""
 
     def __enter__(self):
         self.process = subprocess.Popen(
@@ -63,7 +62,7 @@ class Server:
             if match := re.search(r"ready to accept connections on 127\.0\.0\.1:(\d+)", line):
                 self.port = match.group(1)
                 return self
-        raise AssertionError("the server did not get ready")
+        raise AssertionError("the server did not become ready")
 
     def __exit__(self, *_):
         self.process.terminate()
@@ -72,8 +71,8 @@ class Server:
 
 
 class Terminal:
-    """A redis-cli as in a terminal. The end of an answer is told by an ECHO sent behind the command.
-    `waits` is whether the command sent last has no answer yet."""
+    """A redis-cli that prints as in a terminal. An ECHO after each command marks the end of the answer.
+    `waits` is whether the last command has no answer yet."""
     MARK = "--end of the answer--"
 
     def __init__(self, port):
@@ -92,7 +91,7 @@ class Terminal:
             if line == f'"{self.MARK}"\n':
                 self.waits = False
                 return "".join(lines)
-            if not re.fullmatch(r"\(\d+\.\d\ds\)\n", line):  # how long it took
+            if not re.fullmatch(r"\(\d+\.\d\ds\)\n", line):  # the duration
                 lines.append(line)
         raise AssertionError(f"redis-cli ended after: {lines}")
 
@@ -102,7 +101,7 @@ class Terminal:
 
 
 def wait_until_blocked(port, number):
-    """Returns when so many clients of the server wait for a lock."""
+    """Returns when `number` clients of the server wait for a lock."""
     with socket.create_connection(("127.0.0.1", int(port))) as s, s.makefile("rwb") as f:
         while True:
             f.write(b"INFO clients\r\n")
@@ -119,7 +118,7 @@ def marked(*kinds):
 
 @contextlib.contextmanager
 def at(page, block):
-    """Says of a failure which block it is of."""
+    """Adds the page and the line of the block to a failure."""
     try:
         yield
     except (AssertionError, EOFError, TimeoutError) as failure:
@@ -127,7 +126,7 @@ def at(page, block):
 
 
 def play(terminals, name, text, port, tokens):
-    """Types a block of a session. The text before the first prompt answers the command sent last."""
+    """Types a block of a session. The text before the first prompt is the answer to the last command."""
     terminal = terminals[name]
     answer, *commands = text.split(PROMPT)
     if answer:
@@ -159,16 +158,16 @@ def run_examples(*kinds):
 
 
 @test
-def no_kind_of_block_has_lost_one(_):
+def the_pages_have_enough_blocks_of_each_kind(_):
     for kind, number in BLOCKS.items():
         found = len(marked(kind))
         assert found >= number, f"the pages have {found} blocks of the kind {kind}, fewer than {number}"
     terminals = {(page.name, block.name) for page, block in marked("redis-cli")}
-    assert len(terminals) >= TERMINALS, f"the sessions have only the terminals {terminals}"
+    assert len(terminals) >= TERMINALS, f"fewer than {TERMINALS} terminals: {terminals}"
 
 
 def marker_faults(page):
-    """Markers by which nothing is run. A tutorial may have kinds of its own."""
+    """Markers that mark no block to run. A tutorial may have other kinds."""
     tutorial = page.name.startswith("docs/tutorials/")
     known = {block.line for block in page.blocks if block.kind in BLOCKS}
     for match in MARKER.finditer(page.text):
@@ -218,7 +217,7 @@ def the_examples_with_packages_of_npm_print_what_is_shown(_):
         cases_node.install()
     except cases_node.RegistryUnreachable as reason:
         raise Skipped(str(reason)) from reason
-    with tempfile.TemporaryDirectory() as folder:  # there, versions have names of their own
+    with tempfile.TemporaryDirectory() as folder:  # links the names in the examples to the pinned versions
         for name, pinned in (("redlock", "redlock5"), ("ioredis", "ioredis5")):
             pathlib.Path(folder, name).symlink_to(cases_node.BUILD / "node_modules" / pinned)
         ENVIRONMENT["NODE_PATH"] += f":{folder}"
@@ -242,7 +241,7 @@ def the_ruby_php_and_perl_examples_print_what_is_shown(_):
 
 @contextlib.contextmanager
 def installed_library():
-    """What `make install` installs of the library, in a folder of its own; then uninstalls."""
+    """Installs the library by `make` in a temporary folder, and uninstalls it afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         make = ["make", "-s", "-C", ROOT, f"PREFIX={folder}", "LIBRARY=asan",
                 f"LDCONFIG=touch {folder}/cached"]
@@ -251,13 +250,13 @@ def installed_library():
         yield installed
         subprocess.run([*make, "uninstall"], check=True, stdout=subprocess.DEVNULL)
         left = [path for path in installed.rglob("*") if not path.is_dir() and path.name != "cached"]
-        assert not left, f"uninstall has left {left}"
+        assert not left, f"make uninstall did not remove {left}"
 
 
 @test
-def the_cpp_examples_print_what_is_shown_with_both_libraries_and_the_engine_inside(_):
+def the_cpp_examples_print_what_is_shown_with_both_libraries_and_an_embedded_engine(_):
     with installed_library() as installed:
-        assert (installed / "cached").exists() == (os.geteuid() == 0), "ldconfig is for root, and always"
+        assert (installed / "cached").exists() == (os.geteuid() == 0), "make runs ldconfig for root only"
         for library in ("libholdfast.a", "libholdfast.so.0"):
             sections = subprocess.run(["readelf", "-SW", installed / "lib" / library], check=True,
                                       capture_output=True, text=True).stdout
@@ -272,7 +271,8 @@ def the_cpp_examples_print_what_is_shown_with_both_libraries_and_the_engine_insi
                 embedded += 1
                 run_example(page, block, "cpp", text)
                 run_example(page, block, "cpp-static", text)
-        assert embedded >= BLOCKS["cpp"], f"{embedded} examples have the engine inside"
+        assert embedded >= BLOCKS["cpp"], \
+            f"{embedded} examples have an embedded engine, fewer than {BLOCKS['cpp']}"
 
 
 def described(page):
@@ -288,7 +288,7 @@ def every_command_is_described(_):
         listed = subprocess.run(["redis-cli", "-p", server.port, *command], capture_output=True, text=True,
                                 check=True).stdout.upper().split()
     assert "LOCK" in listed and "LOCKS|INFO" in listed
-    # A lock command has a heading in the protocol; the words of another one stand together in a page.
+    # A lock command has a heading in docs/protocol.md. The words of another command are in one passage.
     headings = {heading.text for heading in Page(ROOT / "docs/protocol.md").headings if heading.level == 3}
     passages = [words for page in manual() if page.name != "README.md" for words in described(page)]
     missing = []
@@ -303,9 +303,9 @@ def every_command_is_described(_):
 
 @test
 def the_table_of_options_has_those_of_help_with_their_defaults(_):
-    told = subprocess.run([SERVER, "--help"], capture_output=True, text=True, check=True).stdout
-    told = re.sub(r"\s+", " ", told)
-    options = re.findall(r"--([a-z-]+) [A-Z]+ [^(]*\(default ([^)]*)\)", told)
+    help_text = subprocess.run([SERVER, "--help"], capture_output=True, text=True, check=True).stdout
+    help_text = re.sub(r"\s+", " ", help_text)
+    options = re.findall(r"--([a-z-]+) [A-Z]+ [^(]*\(default ([^)]*)\)", help_text)
     page = Page(ROOT / "docs/configuration.md")
     table = re.findall(r"^\| `--([a-z-]+)` \| ([^|]+) \|", page.text, re.MULTILINE)
     assert len(options) > 20 and options == table, f"--help: {options}\n{page.name}: {table}"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The command `holdfast elect` against real servers: who leads and when that changes, that no two commands
-ever run at once where the lock was given back or ran out, and its exit statuses. Closes with "N passed, N
-failed". HOLDFAST_SERVER names the server; the command stands beside it."""
+"""The command `holdfast elect` against real servers: leaders, changes of the leader, and exit statuses. The
+commands of two leaders never run at once, whether the lock was released or expired. The last line is
+"N passed, N failed". HOLDFAST_SERVER names the server; the command is in the same folder."""
 import contextlib
 import fcntl
 import json
@@ -19,7 +19,7 @@ from job import (COMMAND, IGNORES_TERM, NAME, RECORDS, RECORDS_AND_IGNORES_TERM,
 UNTIL_TERM = "trap 'echo told; exit 0' TERM; echo up; sleep 1000 & wait"
 
 
-STARTED = []  # candidates; those that live are ended with the test
+STARTED = []  # candidates; those that still run are killed after the test
 
 
 @contextlib.contextmanager
@@ -53,7 +53,7 @@ class Candidate:
                 if line.endswith("\n")]
 
     def names(self):
-        """Of all its progress, but for what a wait says of itself, which comes by time."""
+        """The names of its events, except `waiting`, which depends on time."""
         return [event["event"] for event in self.events() if event["event"] != "waiting"]
 
     def lines(self):
@@ -63,14 +63,14 @@ class Candidate:
         return [event["token"] for event in self.events() if event["event"] == "leader"]
 
     def leads(self, terms=1):
-        """Waits for so many terms, and until the command of the last one said something: its token."""
+        """Waits until it has led `terms` times, and returns the token of the last term."""
         until(lambda: len(self.tokens()) >= terms)
         return self.tokens()[-1]
 
     def says(self, *lines):
         until(lambda: self.lines()[-len(lines):] == list(lines))
 
-    def tell(self, name):
+    def signal_it(self, name):
         self.process.send_signal(getattr(signal, "SIG" + name))
 
     def ended(self, status):
@@ -92,7 +92,7 @@ def waiters(server):
 
 
 @test
-def the_end_of_the_command_gives_back_and_is_our_end(server):
+def elect_releases_the_lock_and_exits_with_the_status_of_its_command(server):
     candidate = elect(3, ["--ttl", "20s"], "env | grep ^HOLDFAST_; exit 3")
     equal(info(server), None)
     standing, leader, stopped = candidate.events()
@@ -105,7 +105,7 @@ def the_end_of_the_command_gives_back_and_is_our_end(server):
 
 
 @test
-def progress_is_told_for_people(_):
+def progress_is_printed_as_text(_):
     candidate = Candidate([], "", words=[NAME, "--", "sh", "-c", "kill -9 $$"])
     lines = candidate.ended(137).splitlines()
     equal([re.sub(r"\d{9,}", "T", line) for line in lines],
@@ -113,7 +113,7 @@ def progress_is_told_for_people(_):
 
 
 @test
-def what_cannot_be_run_ends_it_and_gives_back(server):
+def a_command_that_cannot_be_run_ends_elect_and_releases_the_lock(server):
     for status, command in ((127, "no-such-command"), (126, "/etc/passwd")):
         candidate = Candidate([], "", words=["--restart", NAME, "--", command])
         has(candidate.ended(status), command)
@@ -121,60 +121,60 @@ def what_cannot_be_run_ends_it_and_gives_back(server):
 
 
 @test
-def with_restart_it_stands_again_with_a_larger_token(server):
+def with_restart_elect_campaigns_again_and_gets_a_larger_token(server):
     again = Candidate(["--restart"], "echo up; exit 1")
     again.leads(2)
     first, second = again.tokens()[:2]
     equal(first < second, True)
-    again.tell("TERM")
+    again.signal_it("TERM")
     equal(again.process.wait(LIMIT_S) in (128 + 15, 1), True)
     equal(info(server), None)
 
 
 @test
-def a_signal_ends_the_standing(server):
+def a_signal_ends_the_campaign(server):
     server.lock(NAME)
     for name in ("INT", "TERM", "HUP", "QUIT", "USR1"):
         candidate = Candidate([], "echo up")
         until(lambda: waiters(server) == 1)
-        candidate.tell(name)
+        candidate.signal_it(name)
         candidate.ended(128 + getattr(signal, "SIG" + name))
         equal((candidate.lines(), candidate.names()), ([], ["standing", "stopped"]))
         until(lambda: waiters(server) == 0)
 
 
 @test
-def a_signal_to_the_leader_is_forwarded_and_its_end_is_ours(server):
+def a_signal_to_the_leader_is_forwarded_and_elect_exits_with_its_command(server):
     for name in ("INT", "TERM", "QUIT"):
         script = f"trap 'echo told; exit 7' {name}; echo up; sleep 1000 & wait"
         leader = Candidate(["--restart"], script)
         leader.says("up")
-        leader.tell(name)
+        leader.signal_it(name)
         leader.ended(7)
         equal(leader.lines(), ["up", "told"])
         equal(info(server), None)
     hung_up = Candidate(["--restart"], "echo up; exec sleep 1000")
     hung_up.says("up")
-    hung_up.tell("HUP")
+    hung_up.signal_it("HUP")
     hung_up.ended(129)
 
 
 @test
-def a_hangup_that_the_command_lives_through_is_no_end(_):
+def elect_continues_if_its_command_survives_a_hangup(_):
     leader = Candidate(["--restart"], "trap 'echo reloaded' HUP; trap 'exit 0' USR1; echo up;"
                                       " while :; do sleep 0.1 & wait; done")
     leader.says("up")
-    leader.tell("HUP")
+    leader.signal_it("HUP")
     leader.says("up", "reloaded")
-    leader.tell("USR1")
+    leader.signal_it("USR1")
     leader.leads(2)
     leader.says("reloaded", "up")
-    leader.tell("TERM")
+    leader.signal_it("TERM")
     leader.ended(128 + 15)
 
 
 @test
-def the_next_leads_when_the_first_is_revoked_and_that_stands_again(server):
+def a_revoked_leader_hands_over_and_campaigns_again(server):
     first = Candidate([], UNTIL_TERM)
     first.says("up")
     second = Candidate([], UNTIL_TERM)
@@ -190,8 +190,8 @@ def the_next_leads_when_the_first_is_revoked_and_that_stands_again(server):
 
 
 @test
-def a_lock_is_given_back_only_when_the_whole_group_has_gone(server):
-    # The first process ends at once, another of its group takes its time.
+def the_lock_is_released_only_after_the_whole_process_group_has_ended(server):
+    # The first process ends at once. Another process of its group waits for the gate.
     script = "(trap 'echo told; cat gate; echo gone; exit' TERM; echo up; sleep 1000 & wait) & wait"
     with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
         gate = pathlib.Path(folder, "gate")
@@ -211,14 +211,14 @@ def a_lock_is_given_back_only_when_the_whole_group_has_gone(server):
 
 
 @test
-def what_the_command_leaves_running_is_ended_before_the_lock_is_given_back(server):
+def processes_that_the_command_leaves_are_ended_before_the_release(server):
     leader = elect(4, ["--grace", "0.2"], "trap '' TERM; sleep 1000 & echo $!; exit 4")
     equal(alive(int(leader.lines()[0])), False)
     equal(info(server), None)
 
 
 @test
-def who_ignores_term_is_killed_after_the_grace(server):
+def a_command_that_ignores_term_is_killed_after_the_grace(server):
     leader = Candidate(["--grace", "0.2"], IGNORES_TERM)
     leader.says("up")
     equal(server.ask("LOCKS", "REVOKE", NAME), 1)
@@ -231,7 +231,7 @@ def who_ignores_term_is_killed_after_the_grace(server):
 
 
 @test
-def a_broken_lock_moves_and_its_leader_stands_again(server):
+def a_leader_whose_lock_is_broken_hands_over_and_campaigns_again(server):
     first = Candidate([], UNTIL_TERM)
     first.says("up")
     second = Candidate([], UNTIL_TERM)
@@ -245,20 +245,20 @@ def a_broken_lock_moves_and_its_leader_stands_again(server):
 
 
 @test
-def a_term_during_a_loss_is_an_end(server):
+def a_term_signal_after_a_loss_ends_elect(server):
     script = "trap 'echo told' TERM; trap 'exit 6' USR1; echo up; while :; do sleep 0.1 & wait; done"
     leader = Candidate(["--ttl", "1h", "--grace", "10m"], script)
     leader.says("up")
     equal(server.ask("LOCKS", "BREAK", NAME), 1)
     leader.says("up", "told")
-    leader.tell("TERM")
+    leader.signal_it("TERM")
     leader.says("told", "told")
-    leader.tell("USR1")
+    leader.signal_it("USR1")
     leader.ended(6)
 
 
 @test
-def of_three_candidates_never_two_commands_live_at_once(server):
+def the_commands_of_three_candidates_never_overlap(server):
     with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
         record = pathlib.Path(folder, "record")
         three = [Candidate(["--ttl", "2s"], RECORDS, record) for _ in range(3)]
@@ -273,7 +273,7 @@ def of_three_candidates_never_two_commands_live_at_once(server):
             if how == "revoke":
                 equal(server.ask("LOCKS", "REVOKE", NAME), 1)
                 continue
-            leader.tell(how)
+            leader.signal_it(how)
             leader.ended(-signal.SIGKILL if how == "KILL" else 0)
             three[three.index(leader)] = Candidate(["--ttl", "2s"], RECORDS, record)
         started(7)
@@ -285,7 +285,7 @@ def of_three_candidates_never_two_commands_live_at_once(server):
 
 
 @test
-def without_a_server_it_goes_on_and_says_so(_):
+def without_a_server_elect_reports_it_and_retries(_):
     with data_folder() as folder:
         with Server(folder, "--port", "auto") as server:
             port = port_of(server)
@@ -295,12 +295,12 @@ def without_a_server_it_goes_on_and_says_so(_):
         with Server(folder, "--port", port):
             waiting.says("up")
             equal(list(dict.fromkeys(waiting.names())), ["standing", "unreachable", "leader"])
-            waiting.tell("TERM")
+            waiting.signal_it("TERM")
             waiting.ended(0)
 
 
 @test
-def a_leader_lives_through_a_restart_of_its_server(_):
+def a_leader_survives_a_restart_of_its_server(_):
     with data_folder() as folder:
         with Server(folder, "--port", "auto") as server:
             where = ["--servers", f"holdfast://127.0.0.1:{port_of(server)}"]
@@ -311,7 +311,7 @@ def a_leader_lives_through_a_restart_of_its_server(_):
         with Server(folder, "--port", where[1].rpartition(":")[2]) as server:
             until(lambda: waiters(server) == 1)
             equal([holder["token"] for holder in info(server)["holders"]], [token])
-            leader.tell("TERM")
+            leader.signal_it("TERM")
             leader.ended(0)
             equal(leader.lines(), ["up", "told"])
             second.says("up")
@@ -319,7 +319,7 @@ def a_leader_lives_through_a_restart_of_its_server(_):
 
 
 @test
-def who_cannot_renew_ends_the_command_before_the_lock_ends(_):
+def a_leader_that_cannot_renew_ends_its_command_before_the_lock_expires(_):
     with data_folder() as folder, tempfile.TemporaryDirectory(prefix="holdfast-test-") as own:
         record = pathlib.Path(own, "record")
         with Server(folder, "--port", "auto") as server:
@@ -327,9 +327,9 @@ def who_cannot_renew_ends_the_command_before_the_lock_ends(_):
             first, second = (Candidate(where, RECORDS, record) for _ in range(2))
             until(lambda: recorded(record) and waiters(server) == 1)
             leader = first if first.tokens() else second
-            leader.tell("STOP")  # its clock, and that of the lock, goes on
+            leader.signal_it("STOP")  # its clock and the TTL of the lock continue
             server.process.send_signal(signal.SIGSTOP)
-            leader.tell("CONT")
+            leader.signal_it("CONT")
             until(lambda: "lost" in leader.names())
             until(lambda: [line[0] for line in recorded(record)] == ["start", "stop"])
             server.process.send_signal(signal.SIGCONT)
@@ -337,7 +337,7 @@ def who_cannot_renew_ends_the_command_before_the_lock_ends(_):
 
 
 @test
-def the_command_of_a_leader_that_stands_still_ends_before_another_leads(server):
+def the_command_of_a_stopped_leader_ends_before_another_candidate_leads(server):
     for script in (RECORDS, RECORDS_AND_IGNORES_TERM):
         with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
             record = pathlib.Path(folder, "record")
@@ -346,11 +346,11 @@ def the_command_of_a_leader_that_stands_still_ends_before_another_leads(server):
             until(lambda: recorded(record))
             second = Candidate(["--ttl", "2s"], script, record)
             until(lambda: waiters(server) == 1)
-            first.tell("STOP")
+            first.signal_it("STOP")
             second.leads()
             until(lambda: [line[0] for line in recorded(record)].count("start") == 2)
             equal([line for line in recorded(record) if line == ["overlap"]], [])
-            first.tell("CONT")
+            first.signal_it("CONT")
             until(lambda: first.names() == ["standing", "leader", "lost", "standing"])
             for candidate in (first, second):
                 candidate.process.kill()
@@ -359,7 +359,7 @@ def the_command_of_a_leader_that_stands_still_ends_before_another_leads(server):
 
 
 @test
-def on_a_quorum_the_others_come_first(_):
+def on_a_quorum_a_revoked_leader_yields_to_other_candidates(_):
     with contextlib.ExitStack() as stack:
         folders = [stack.enter_context(data_folder()) for _ in range(3)]
         servers = [stack.enter_context(Server(folder, "--port", "auto")) for folder in folders]
@@ -381,25 +381,25 @@ def on_a_quorum_the_others_come_first(_):
 
 
 @test
-def it_leads_also_where_nobody_reads_its_progress(server):
-    ours, its = os.pipe()
-    fcntl.fcntl(its, fcntl.F_SETFL, os.O_NONBLOCK)
+def elect_leads_even_if_its_progress_is_not_read(server):
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETFL, os.O_NONBLOCK)
     with contextlib.suppress(BlockingIOError):
-        while os.write(its, b"." * 4096):
+        while os.write(writer, b"." * 4096):
             continue
-    fcntl.fcntl(its, fcntl.F_SETFL, 0)
-    leader = Candidate([], UNTIL_TERM, stderr=its)
+    fcntl.fcntl(writer, fcntl.F_SETFL, 0)
+    leader = Candidate([], UNTIL_TERM, stderr=writer)
     leader.says("up")
     equal(server.ask("LOCKS", "BREAK", NAME), 1)
     leader.says("up", "told", "up")
-    leader.tell("TERM")
+    leader.signal_it("TERM")
     leader.ended(0)
-    os.close(ours)
-    os.close(its)
+    os.close(reader)
+    os.close(writer)
 
 
 @test
-def wrong_use_is_64_with_one_line(server):
+def wrong_usage_exits_with_64_and_one_line(server):
     for words in ([], [NAME], [NAME, "--"], ["--", "true"], ["a", "b", "--", "true"],
                   ["-n", NAME, "--", "true"], ["--ttl", "9ms", NAME, "--", "true"],
                   ["--ttl", "9s", "--grace", "4501ms", NAME, "--", "true"],

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The data folder of the real server: who may use it, what a stop keeps, what is saved when, and what is
-said where it is damaged, newer, gone, full, or may have lost holds. Closes with "N passed, N failed".
-HOLDFAST_SERVER names the server."""
+"""The data folder of the real server: its lock against a second server, the data that survives a stop, and
+the times of snapshots. Also the errors if the folder is damaged, of a newer version, removed or full, or
+may have lost holds. The last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
 import contextlib
 import gzip
 import re
@@ -14,7 +14,7 @@ from harness import (LIMIT_S, TTL_MS, Client, Server, edit_meta, equal, has, jou
 
 
 @test
-def a_second_server_is_refused_and_told_the_pid_of_the_first(folder):
+def a_second_server_is_rejected_with_the_pid_of_the_first(folder):
     with Server(folder) as server:
         has(refusal(folder), str(server.process.pid), str(folder))
         equal(server.ask("PING"), "PONG")
@@ -23,7 +23,7 @@ def a_second_server_is_refused_and_told_the_pid_of_the_first(folder):
 
 
 @test
-def locks_outlive_every_graceful_stop_and_tokens_grow_on(folder):
+def locks_survive_every_graceful_stop_and_tokens_continue_to_grow(folder):
     last = 0
     for i, stop in enumerate([None, ["SHUTDOWN"], ["SHUTDOWN", "NOSAVE"], ["SHUTDOWN", "SAVE"], None]):
         with Server(folder) as server:
@@ -34,15 +34,15 @@ def locks_outlive_every_graceful_stop_and_tokens_grow_on(folder):
             last = server.lock(f"other:{i}")
             if stop is None:
                 server.process.terminate()
-                server.process.wait(LIMIT_S)  # as a second signal would end it at once
+                server.process.wait(LIMIT_S)  # a second signal would end the server at once
             else:
                 with contextlib.suppress(EOFError, ConnectionError):
                     equal(server.ask(*stop), "closed")
-                server.process.wait(LIMIT_S)  # as a signal would end it at once
+                server.process.wait(LIMIT_S)  # a signal would end the server at once
 
 
 @test
-def a_stop_in_order_is_marked_as_clean_and_a_kill_is_not(folder):
+def a_graceful_stop_is_marked_as_clean_and_a_kill_is_not(folder):
     for stop in (None, ["SHUTDOWN"], ["SHUTDOWN", "NOSAVE"], ["SHUTDOWN", "SAVE"]):
         with Server(folder) as server:
             server.lock("k")
@@ -50,14 +50,14 @@ def a_stop_in_order_is_marked_as_clean_and_a_kill_is_not(folder):
             if stop is not None:
                 with contextlib.suppress(EOFError, ConnectionError):
                     equal(server.ask(*stop), "closed")
-                server.process.wait(LIMIT_S)  # as a signal would end it at once
+                server.process.wait(LIMIT_S)  # a signal would end the server at once
         has((folder / "meta").read_text(), "\nclean yes\n")
     left_behind(folder, 1)
     has((folder / "meta").read_text(), "\nclean no\n")
 
 
 @test
-def a_large_snapshot_is_loaded_while_clients_hear_loading(folder):
+def clients_get_loading_while_a_large_snapshot_is_loaded(folder):
     number = 500_000
     with Server(folder) as server:
         for start in range(0, number, 20_000):
@@ -67,7 +67,7 @@ def a_large_snapshot_is_loaded_while_clients_hear_loading(folder):
                 equal(server.replies.readline(), b"+OK\r\n")
         equal(server.ask("SAVE"), "OK")
     with Server(folder, loaded=False) as server:
-        server.socket.sendall(b"GET key:1\r\nINFO persistence\r\n")  # at once, as it does not take long
+        server.socket.sendall(b"GET key:1\r\nINFO persistence\r\n")  # at once, because the load is short
         has(server.reply(), "LOADING")
         text = server.reply().decode()
         facts = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
@@ -83,7 +83,7 @@ def a_large_snapshot_is_loaded_while_clients_hear_loading(folder):
 
 
 @test
-def snapshots_by_command_are_told_by_info_and_lastsave(folder):
+def snapshots_by_command_are_shown_by_info_and_lastsave(folder):
     with Server(folder) as server:
         begun = int(time.time())
         server.lock("a")
@@ -106,7 +106,7 @@ def snapshots_by_command_are_told_by_info_and_lastsave(folder):
 
 
 @test
-def grants_go_on_through_snapshots_and_the_syncs_behind_them(folder):
+def grants_continue_during_snapshots_and_the_syncs_after_them(folder):
     for policy in ("everysec", "always"):
         with Server(folder, "--appendfsync", policy, "--fsync-interval", "50") as server:
             for save in ("SAVE", "BGSAVE"):
@@ -128,22 +128,22 @@ def saves_by_itself(folder, *options):
 
 
 @test
-def save_makes_a_snapshot_after_so_many_seconds_and_changes(folder):
+def save_makes_a_snapshot_after_n_seconds_with_n_changes(folder):
     saves_by_itself(folder, "--save", "1 5")
 
 
 @test
-def write_threshold_makes_a_snapshot_after_so_many_changes(folder):
+def write_threshold_makes_a_snapshot_after_n_changes(folder):
     saves_by_itself(folder, "--write-threshold", "5")
 
 
 @test
-def autosave_makes_a_snapshot_every_so_many_milliseconds(folder):
+def autosave_makes_a_snapshot_every_n_milliseconds(folder):
     saves_by_itself(folder, "--autosave", "500")
 
 
 @test
-def a_torn_journal_is_cut_with_a_warning_of_how_many_bytes(folder):
+def a_torn_journal_is_truncated_with_the_number_of_bytes_in_a_warning(folder):
     path = left_behind(folder)
     data = path.read_bytes()
     path.write_bytes(data[:-3])
@@ -161,7 +161,7 @@ def a_torn_journal_is_cut_with_a_warning_of_how_many_bytes(folder):
 
 
 @test
-def a_flipped_byte_in_the_middle_of_a_journal_refuses_to_start_and_is_left(folder):
+def a_journal_with_a_flipped_byte_prevents_the_start_and_stays_unchanged(folder):
     path = left_behind(folder)
     data = bytearray(path.read_bytes())
     at = len(data) // 2
@@ -175,7 +175,7 @@ def a_flipped_byte_in_the_middle_of_a_journal_refuses_to_start_and_is_left(folde
 
 
 @test
-def a_damaged_meta_is_refused_by_name(folder):
+def a_damaged_meta_is_rejected_by_name(folder):
     left_behind(folder)
     meta = folder / "meta"
     text = meta.read_bytes()
@@ -190,14 +190,14 @@ def a_damaged_meta_is_refused_by_name(folder):
 
 
 @test
-def a_meta_of_a_newer_version_is_refused(folder):
+def a_meta_of_a_newer_version_is_rejected(folder):
     left_behind(folder)
     edit_meta(folder, "^version 3$", "version 5")
     has(refusal(folder), f"{folder}/meta: ", "newer", "5")
 
 
 @test
-def a_removed_folder_stops_grants_until_it_is_back(folder):
+def a_removed_folder_stops_grants_until_it_exists_again(folder):
     with Server(folder) as server:
         server.lock("mine")
         shutil.rmtree(folder)
@@ -222,7 +222,7 @@ def a_full_disk_stops_grants_and_nothing_else_until_there_is_space(folder):
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
-        print(f"skipped, as a tmpfs cannot be mounted here: {done.stdout.strip()}")
+        print(f"skipped: a tmpfs cannot be mounted: {done.stdout.strip()}")
         return
     try:
         fill_the_disk(folder)
@@ -237,7 +237,7 @@ def fill_the_disk(folder):
         with contextlib.suppress(OSError), open(folder / "filler", "wb", buffering=0) as filler:
             while True:
                 filler.write(bytes(4096))
-        for i in range(400):  # more than the rest of the journal's last page has room for
+        for i in range(400):  # more records than fit in the rest of the journal's last page
             equal(server.ask("UNLOCK", f"key:{i}", "alice"), 1)
         equal(server.info("aof_last_write_status"), "err")
         has(server.ask("LOCK", "key:0", "bob", TTL_MS), "MISCONF", "No space left on device")
@@ -252,8 +252,8 @@ def fill_the_disk(folder):
 
 
 def probe(server, *args):
-    """The reply on a connection of its own; None: it is held back, as those are that were granted something
-    in the turn in which the disk failed."""
+    """The reply on a new connection, or None if the server withholds it: the disk failed in the iteration
+    of the loop that granted the lock."""
     client = Client(server.path)
     client.socket.settimeout(1)
     try:
@@ -265,7 +265,7 @@ def probe(server, *args):
 @test
 def a_folder_that_becomes_read_only_stops_grants_and_heals(folder):
     with Server(folder) as server:
-        server.lock("mine", ttl=600_000)  # `meta` covers this, and not what lasts much longer
+        server.lock("mine", ttl=600_000)  # `meta` covers this TTL, but not a much longer one
         server.lock("yours", ttl=600_000)
         folder.chmod(0o500)
         waiting = Client(server.path)
@@ -289,7 +289,7 @@ def a_folder_that_becomes_read_only_stops_grants_and_heals(folder):
 
 
 @test
-def a_session_hold_ends_at_a_restart_after_its_grace(folder):
+def after_a_restart_a_session_hold_ends_after_its_grace(folder):
     with Server(folder, "--session-grace", "700") as server:
         server.lock("session", "alice", TTL_MS, "SESSION")
         server.lock("plain")
@@ -301,7 +301,7 @@ def a_session_hold_ends_at_a_restart_after_its_grace(folder):
 
 
 def recovers(folder, *options):
-    """A server that may have lost holds grants nothing for 1500 ms, and releases and reads all the same."""
+    """A server that may have lost holds grants nothing for 1500 ms, but still releases and reads."""
     with Server(folder, "--recovery-wait", "1500", *options) as server:
         has(server.log + str(server.ask("LOCK", "k", "bob", TTL_MS)), "RECOVERING")
         equal(0 < int(server.info("recovering_ms")) <= 1500, True)
@@ -313,7 +313,7 @@ def recovers(folder, *options):
 
 
 @test
-def a_kill_without_a_journal_grants_nothing_for_the_recovery_wait(folder):
+def after_a_kill_without_a_journal_the_server_grants_nothing_for_the_recovery_wait(folder):
     with Server(folder, "--appendonly", "no", "--recovery-wait", "1500") as server:
         server.lock("a")
         equal(server.ask("SAVE"), "OK")
@@ -323,7 +323,7 @@ def a_kill_without_a_journal_grants_nothing_for_the_recovery_wait(folder):
 
 
 @test
-def a_boot_of_the_machine_grants_nothing_for_the_recovery_wait(folder):
+def after_a_reboot_the_server_grants_nothing_for_the_recovery_wait(folder):
     with Server(folder, "--recovery-wait", "1500") as server:
         server.lock("a")
         server.kill()

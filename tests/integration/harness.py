@@ -1,6 +1,6 @@
-"""What the scripts of this folder share: the server as a process on a data folder, a connection to it, and
-how tests are named, chosen, run and summed up. HOLDFAST_SERVER and REDIS_SERVER name the servers. No wait
-is for a time: each ends at what it waits for, or fails after LIMIT_S."""
+"""Shared by the scripts of this folder: the server as a process on a data folder, a connection to it, and
+the selection, run and summary of tests. HOLDFAST_SERVER and REDIS_SERVER name the servers. No wait has a
+fixed duration: each ends when its condition is true, or fails after LIMIT_S."""
 import contextlib
 import ctypes
 import glob
@@ -17,8 +17,8 @@ import traceback
 
 HOLDFAST = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
 REDIS = os.environ.get("REDIS_SERVER", "build/redis-server")
-LIMIT_S = 60        # of one wait
-TEST_LIMIT_S = 300  # of one test
+LIMIT_S = 60        # timeout of one wait
+TEST_LIMIT_S = 300  # timeout of one test
 TTL_MS = 50_000_000
 POLL_S = 0.01
 FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
@@ -26,7 +26,7 @@ TESTS = []
 
 
 def end_with_parent():
-    """For a process about to begin; root's right to pass over permissions is given up, too."""
+    """For preexec_fn: the process is killed with its parent, and obeys file permissions even as root."""
     pr_set_pdeathsig, pr_capbset_drop, cap_dac_override, cap_dac_read_search = 1, 24, 1, 2
     prctl = ctypes.CDLL(None).prctl
     prctl(pr_set_pdeathsig, signal.SIGKILL)
@@ -45,33 +45,33 @@ def equal(got, wanted):
 
 
 def has(text, *parts):
-    """`text` is bytes, or what shows as a text: an error, too."""
+    """`text` is bytes, or any object with a text: an error, too."""
     text = text if isinstance(text, bytes) else str(text)
     for part in parts:
         if part not in text:
             raise AssertionError(f"got {text!r}, wanted {part!r} in it")
 
 
-def until(what):
-    """The first true value of what(), which asks again and again."""
+def until(condition):
+    """Calls condition() repeatedly until its value is true, and returns the value."""
     deadline = time.monotonic() + LIMIT_S
-    while not (value := what()):
+    while not (value := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"not so within {LIMIT_S} s")
+            raise AssertionError(f"the condition is not true within {LIMIT_S} s")
         time.sleep(POLL_S)
     return value
 
 
 class Clock:
-    """A wall clock as a file says, for the processes that begin with its environment (libfaketime). Their
-    other clocks go on as they are."""
+    """A wall clock with its offset in a file, for processes that start with its environment (libfaketime).
+    The other clocks of these processes do not change."""
 
     def __init__(self, path):
         self.path = path
         self.set(0)
 
     def set(self, ahead):
-        """By how many seconds it is ahead, of what runs and of what will."""
+        """Sets the clock `ahead` seconds ahead, for running and for future processes."""
         aside = self.path.with_suffix(".new")
         aside.write_text(f"{ahead:+d}\n", "utf-8")
         aside.replace(self.path)
@@ -83,7 +83,7 @@ class Clock:
 
 
 def free_port():
-    """Nobody listens there, unless somebody takes it first."""
+    """A port on which no process listens. Another process may take it before the caller does."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -102,7 +102,7 @@ class Client:
         return self.ask_all([args])[0]
 
     def ask_all(self, requests):
-        """The replies to all of them, sent at once."""
+        """Sends all requests at once, and returns their replies."""
         self.send(*requests)
         return [self.reply() for _ in requests]
 
@@ -141,12 +141,12 @@ class Client:
 
 
 class Server(Client):
-    """A server on a folder, and a connection to it. `loaded` is whether to wait until it has read its
-    folder, which is when it says that it is ready; it listens before that."""
+    """A server on a folder, and a connection to it. If `loaded`, the constructor waits until the server has
+    read its folder and logs that it is ready. The server listens before that."""
 
     def __init__(self, folder, *options, command=HOLDFAST, loaded=True, status=0, env=None):
         self.status = status
-        self.own = tempfile.TemporaryDirectory(prefix="holdfast-test-")  # of the socket
+        self.own = tempfile.TemporaryDirectory(prefix="holdfast-test-")  # the socket's folder
         self.path = os.path.join(self.own.name, "s")
         self.process = subprocess.Popen(
             [command, "--port", "0", "--unixsocket", self.path, "--dir", folder, "--save", "", *options],
@@ -159,13 +159,13 @@ class Server(Client):
             if not line:
                 self.process.wait(LIMIT_S)
                 self.own.cleanup()
-                raise AssertionError(f"it did not start: {self.log}")
+                raise AssertionError(f"the server did not start: {self.log}")
         until(self.connected)
 
     def connected(self):
         try:
             super().__init__(self.path)
-        except (FileNotFoundError, ConnectionRefusedError):  # it does not listen yet
+        except (FileNotFoundError, ConnectionRefusedError):  # the server does not listen yet
             equal(self.process.poll(), None)
             return False
         return True
@@ -180,7 +180,7 @@ class Server(Client):
         equal(self.process.returncode, self.status)
 
     def ended(self):
-        """Waits for the end; `log` has all of the log then."""
+        """Waits until the server has ended. After that, `log` has the whole log."""
         if not self.process.stdout.closed:
             self.log += self.process.communicate(timeout=LIMIT_S)[0]
             self.close()
@@ -193,7 +193,7 @@ class Server(Client):
         self.ended()
 
     def lock(self, key, owner="alice", ttl=TTL_MS, *more):
-        """The token of a lock that is granted at once."""
+        """Acquires a lock, which must be granted at once, and returns its token."""
         reply = self.ask("LOCK", key, owner, ttl, *more)
         if not isinstance(reply, list) or reply[0] != owner.encode():
             raise AssertionError(f"LOCK {key} {owner}: {reply!r}")
@@ -201,13 +201,13 @@ class Server(Client):
 
 
 def peak_mib(server):
-    """The most memory that the server's process ever had."""
+    """The peak memory of the server's process."""
     text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii")
     return int(re.search(r"VmHWM:\s+(\d+) kB", text).group(1)) // 1024
 
 
 def refusal(folder, *options):
-    """What a server says that must not start on the folder."""
+    """The output of a server that must fail to start on the folder."""
     done = subprocess.run([HOLDFAST, "--port", "auto", "--dir", folder, *options], check=False, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S,
                           preexec_fn=end_with_parent)
@@ -216,7 +216,7 @@ def refusal(folder, *options):
 
 
 def other_addresses():
-    """Those of this machine that are not loopback."""
+    """The IPv4 addresses of this machine except loopback."""
     listed = subprocess.run(["hostname", "-I"], capture_output=True, text=True, check=False).stdout.split()
     return [a for a in listed if ":" not in a]
 
@@ -235,7 +235,7 @@ def crc32c(data):
 
 
 def edit_meta(folder, old, new):
-    """Replaces what matches `old` in the folder's meta, with the right checksum at the end."""
+    """Replaces the first match of `old` in the folder's meta, and corrects the checksum at its end."""
     path = folder / "meta"
     text = path.read_text().rpartition("crc ")[0]
     edited = re.sub(old, new, text, count=1, flags=re.MULTILINE)
@@ -245,7 +245,7 @@ def edit_meta(folder, old, new):
 
 
 def left_behind(folder, number=50):
-    """A folder that a killed server has left behind, with holds key:0 and so on; its only journal."""
+    """Makes the folder of a killed server with the holds key:0, key:1, ...; returns its only journal."""
     with Server(folder) as server:
         for i in range(number):
             server.lock(f"key:{i}")
@@ -256,22 +256,22 @@ def left_behind(folder, number=50):
 
 @contextlib.contextmanager
 def data_folder():
-    """The path of one that is not there yet."""
+    """The path of a data folder that does not exist yet."""
     with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
         yield pathlib.Path(folder, "data")
 
 
 def over_time(*_):
-    raise TimeoutError(f"not done after {TEST_LIMIT_S} s")
+    raise TimeoutError(f"the test took more than {TEST_LIMIT_S} s")
 
 
 class Skipped(Exception):
-    """A test cannot run here; its text is the reason."""
+    """A test cannot run on this machine. The text is the reason."""
 
 
 def run_tests(around=data_folder):
-    """Runs the tests, each with what around() gives; those whose names have the script's first argument in
-    them, if there is one. Ends the script."""
+    """Runs the tests, each with the value of around(), and ends the script. If the script has an argument,
+    only the tests whose names contain it run."""
     failed = skipped = 0
     signal.signal(signal.SIGALRM, over_time)
     chosen = [function for function in TESTS if len(sys.argv) < 2 or sys.argv[1] in function.__name__]
@@ -283,10 +283,10 @@ def run_tests(around=data_folder):
         except Skipped as reason:
             skipped += 1
             print(f"SKIPPED {function.__name__}: {reason}")
-        except Exception as failure:  # one broken promise must not keep the others from being looked at
+        except Exception as failure:  # the other tests run even if one fails
             failed += 1
             print(f"FAILED {function.__name__}: {failure!r}\n{traceback.format_exc(limit=-3)}")
         signal.alarm(0)
-    told = f"{len(chosen) - failed - skipped} passed, {failed} failed"
-    print(told + f", {skipped} skipped" * (skipped > 0))
+    summary = f"{len(chosen) - failed - skipped} passed, {failed} failed"
+    print(summary + f", {skipped} skipped" * (skipped > 0))
     sys.exit(1 if failed else 0)

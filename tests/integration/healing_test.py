@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A hold on a quorum of real servers that restart one after the other: it must not end while a majority has
-it. Closes with "N passed, N failed". HOLDFAST_SERVER names the server; the command stands beside it."""
+"""A hold on a quorum of real servers that restart one after the other. The hold must not end while a
+majority has it. The last line is "N passed, N failed". HOLDFAST_SERVER names the server; the command is in
+the same folder."""
 import contextlib
 import os
 import subprocess
@@ -10,12 +11,12 @@ from harness import Server, data_folder, end_with_parent, equal, free_port, has,
 from job import COMMAND, NAME, Run, ended, run
 
 TTL_S = 1.5
-# Says "up", then waits until its input ends; its status is its own.
+# Prints "up", waits until its input ends, and exits with a status that only it has.
 COMMAND_OF_ITS_OWN = ["sh", "-c", "echo up; cat >/dev/null; exit 7"]
 
 
 class Service:
-    """Servers of a quorum on ports that they keep; with data each has a folder that it keeps, too."""
+    """The servers of a quorum. Each keeps its port over restarts and, with `data`, its folder."""
 
     def __init__(self, stack, size, data):
         self.stack = stack
@@ -41,7 +42,7 @@ class Service:
             server.__exit__()
 
     def holders(self, i):
-        """The owners that have the lock there."""
+        """The owners that hold the lock on this server."""
         info = self.servers[i].ask("LOCKS", "INFO", NAME)
         if info is None:
             return []
@@ -73,20 +74,20 @@ def held(*options):
     return first
 
 
-def stay_away(seconds=TTL_S * 1.2):
+def wait_beyond_ttl(seconds=TTL_S * 1.2):
     over = time.monotonic() + seconds
     until(lambda: time.monotonic() > over)
 
 
-def rolls(size, kill, *options):
+def rolling_restart(size, kill, *options):
     with quorum(size) as service:
         first = held(*options)
         for i in range(size):
             service.stop(i, kill)
-            stay_away()
+            wait_beyond_ttl()
             service.start(i)
             equal(first.process.poll(), None)
-        # The last one is healed, too: all have the hold of one owner, and after the end none.
+        # The last server is healed, too: all have the hold of one owner. After the end none has a hold.
         until(lambda: all(service.holders(i) for i in range(size)))
         equal(len({owner for i in range(size) for owner in service.holders(i)}), 1)
         err = first.ended(7)[1]
@@ -95,33 +96,33 @@ def rolls(size, kill, *options):
 
 
 @test
-def three_servers_restart_one_after_the_other_each_away_longer_than_the_ttl(_):
-    rolls(3, False)
+def three_servers_restart_one_after_the_other_each_down_longer_than_the_ttl(_):
+    rolling_restart(3, False)
 
 
 @test
 def three_servers_are_killed_and_started_again_one_after_the_other(_):
-    rolls(3, True)
+    rolling_restart(3, True)
 
 
 @test
 def five_servers_restart_one_after_the_other(_):
-    rolls(5, False)
+    rolling_restart(5, False)
 
 
 @test
-def a_shared_hold_outlives_a_rolling_restart(_):
-    rolls(3, False, "--shared")
+def a_shared_hold_survives_a_rolling_restart(_):
+    rolling_restart(3, False, "--shared")
 
 
 @test
-def a_hold_outlives_a_rolling_restart_while_others_wait_for_it(_):
+def a_hold_survives_a_rolling_restart_while_other_clients_wait(_):
     with quorum(3) as service:
         first = held()
         others = [Run(["--ttl", f"{TTL_S}s"], ["sh", "-c", "echo granted; exit 0"]) for _ in range(3)]
         for i in range(3):
             service.stop(i)
-            stay_away()
+            wait_beyond_ttl()
             service.start(i)
             equal(first.process.poll(), None)
         first.ended(7)
@@ -148,7 +149,7 @@ def servers_without_data_restart_one_after_the_other_each_healed_before_the_next
 
 
 @test
-def where_a_majority_forgets_at_once_the_hold_is_lost(_):
+def a_hold_is_lost_if_a_majority_loses_it_at_once(_):
     with quorum(3) as service:
         first = held()
         for i in range(2):
@@ -158,7 +159,7 @@ def where_a_majority_forgets_at_once_the_hold_is_lost(_):
 
 
 @test
-def LOCKS_BREAK_of_the_command_ends_a_hold_on_a_quorum(_):
+def holdfast_break_ends_a_hold_on_a_quorum(_):
     with quorum(3):
         first = held()
         breaks = subprocess.run([COMMAND, "break", NAME], stdin=subprocess.DEVNULL, capture_output=True,
@@ -168,7 +169,7 @@ def LOCKS_BREAK_of_the_command_ends_a_hold_on_a_quorum(_):
 
 
 @test
-def run_tells_once_when_renewals_begin_to_fail_and_when_they_succeed_again(_):
+def run_reports_once_when_renewals_begin_to_fail_and_when_they_succeed_again(_):
     with quorum(3) as service:
         first = Run(["--ttl", "6s"], COMMAND_OF_ITS_OWN)
         equal(first.line(), "up")
@@ -184,7 +185,7 @@ def run_tells_once_when_renewals_begin_to_fail_and_when_they_succeed_again(_):
 
 
 @test
-def elect_tells_when_renewals_begin_to_fail(_):
+def elect_reports_when_renewals_begin_to_fail(_):
     with quorum(3) as service:
         leader = subprocess.Popen([COMMAND, "elect", "--ttl", "6s", NAME, "--", "sleep", "1000"],
                                   stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
@@ -204,7 +205,7 @@ def elect_tells_when_renewals_begin_to_fail(_):
 
 
 @test
-def one_server_that_forgets_is_a_loss(_):
+def a_hold_on_one_server_is_lost_with_its_data(_):
     with data_folder() as folder, Server(folder, "--port", str(port := free_port())) as server:
         os.environ["HOLDFAST_SERVERS"] = f"holdfast://127.0.0.1:{port}"
         first = held()

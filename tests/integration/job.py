@@ -1,5 +1,5 @@
-"""What the tests of the command share: a server that it finds, the command as a process, and what the
-server knows of its lock."""
+"""Shared by the tests of the command: a server that the command finds, the command as a process, and the
+state of its lock on the server."""
 import contextlib
 import json
 import os
@@ -11,8 +11,8 @@ from harness import HOLDFAST, LIMIT_S, Server, data_folder, end_with_parent, equ
 
 COMMAND = os.path.join(os.path.dirname(os.path.abspath(HOLDFAST)), "holdfast")
 NAME = "job"
-# Appends "start TOKEN" and "stop TOKEN" to the file $0. While any process of its group lives, so does a
-# flock, which whoever finds it taken reports as "overlap".
+# Appends "start TOKEN" and "stop TOKEN" to the file $0. All processes of its group share a flock. If the
+# script starts while another group has the flock, it appends "overlap".
 RECORDS = """exec 9>"$0.lock"; flock -n 9 || echo overlap >>"$0"
 trap 'echo "stop $HOLDFAST_TOKEN" >>"$0"; exit 0' TERM
 echo "start $HOLDFAST_TOKEN" >>"$0"; sleep 1000 & wait"""
@@ -44,13 +44,13 @@ def service():
 
 
 def start(*words):
-    """The command with these words, without input."""
+    """Starts the command with these words and without input."""
     return subprocess.Popen([COMMAND, *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, text=True, preexec_fn=end_with_parent)
 
 
 def ended(process, status):
-    """Both outputs, after the end of its input; it has to end with this status."""
+    """Ends the input of the process, which must exit with this status, and returns both outputs."""
     out, err = process.communicate(timeout=LIMIT_S)
     if process.returncode != status or "Sanitizer" in err:
         raise AssertionError(f"status {process.returncode}, wanted {status}: {out!r} {err!r}")
@@ -61,8 +61,8 @@ def call(status, *words):
     return ended(start(*words), status)
 
 
-def told(*words, status=0):
-    """What it says as JSON, on one line."""
+def call_json(*words, status=0):
+    """The JSON value that the command prints, on one line."""
     out = call(status, *words, "--json")[0]
     equal(out.count("\n"), 1)
     return json.loads(out)
@@ -91,11 +91,11 @@ def run(status, options, command):
 
 
 def info(server):
-    """LOCKS INFO as a dict, with holders and waiters as lists of dicts; or None."""
+    """LOCKS INFO as a dict, with holders and waiters as lists of dicts; None if the lock is free."""
     def pairs(flat):
         return {flat[i].decode(): flat[i + 1] for i in range(0, len(flat), 2)}
     flat = server.ask("LOCKS", "INFO", NAME)
     if flat is None:
         return None
     all_of_it = pairs(flat)
-    return all_of_it | {who: [pairs(one) for one in all_of_it[who]] for who in ("holders", "waiters")}
+    return all_of_it | {role: [pairs(one) for one in all_of_it[role]] for role in ("holders", "waiters")}

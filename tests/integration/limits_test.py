@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Every command of the table and every function that scripts can see, called with sizes and counts at their
-limits, on a server whose memory is limited. The calls are made from what the server itself lists, so that
-a new command or function is among them. Nothing may end the process or take more memory than its limits
-come to, and another client is answered all the time: how long it waits is shown, and is no question of a
-test. Closes with "N passed, N failed". HOLDFAST_SERVER names the server."""
+"""Calls every command of the table and every function that scripts can see, with sizes and counts at their
+limits, on a server with limited memory. The names come from the server itself, so that the test includes
+new commands and functions. No call may end the process or use more memory than the sum of its limits.
+Another client must always get replies: the test prints its longest wait, but does not limit it. The last
+line is "N passed, N failed". HOLDFAST_SERVER names the server."""
 import contextlib
 import os
 import random
@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.dont_write_bytecode = True  # only build/ has generated files
 from harness import Client, Server, equal, peak_mib, run_tests, test, until
 
 LIMITS = ("--client-output-buffer-limit", "8mb", "--client-output-buffer-limit-pubsub", "8mb",
@@ -20,15 +20,15 @@ LIMITS = ("--client-output-buffer-limit", "8mb", "--client-output-buffer-limit-p
           "--script-run-memory-limit", "8mb", "--maxmemory", "64mb",
           "--busy-reply-threshold", "50", "--script-timeout", "500",
           "--appendonly", "no", "--logfile", os.devnull)
-# The limits above come to 128 MiB for one client that does its worst; a sanitizer's overhead is the rest.
-# The process is killed beyond.
+# The sum of the limits above is 128 MiB for one malicious client; the rest is the overhead of a sanitizer.
+# The sanitizer kills the process if it uses more.
 MOST_MIB = 640
-ENDS = {"shutdown", "quit", "monitor", "failover"}  # of the server, or of what the connection is for
+ENDS = {"shutdown", "quit", "monitor", "failover"}  # they end the server, or the use of the connection
 EXTREMES = ["", "0", "-1", "1", "2147483647", "-2147483648", "4294967295", "9223372036854775807",
             "-9223372036854775808", "18446744073709551615", "1e400", "nan", "*", "k", "k2", "h",
             "x" * 100_000, "\r\n", "\0", "COUNT", "WAIT", "TOKEN", "PX", "SESSION"]
 
-# Calls the functions of a table with each combination of extreme values, and with more by chance.
+# Calls one function without arguments, with each extreme value, and with random combinations of them.
 LUA = r"""
 local path, seed = ARGV[1], tonumber(ARGV[2])
 local f = loadstring('return ' .. path)()
@@ -85,7 +85,7 @@ def limited_server(folder):
 
 
 class Watch(threading.Thread):
-    """Another client, which pings all the time; and the longest that it had to wait."""
+    """Another client, which sends PING all the time and records its longest wait."""
 
     def __init__(self, path):
         super().__init__(daemon=True)
@@ -109,7 +109,7 @@ class Watch(threading.Thread):
 
 
 class Caller:
-    """A client that is replaced where the server closes its connection, or does not reply for long."""
+    """A client that reconnects if the server disconnects it, or does not reply in `patience_s` seconds."""
 
     def __init__(self, path, patience_s):
         self.path, self.patience_s = path, patience_s
@@ -131,7 +131,7 @@ class Caller:
 
 
 def command_names(client):
-    """Of all commands and subcommands, as lists of words."""
+    """The names of all commands and subcommands, as lists of words."""
     for row in client.ask("COMMAND"):
         name = row[0].decode()
         inner = [sub[0].decode().split("|") for sub in row[9]] if len(row) > 9 else []
@@ -146,7 +146,7 @@ def every_command_with_arguments_at_their_limits(folder):
     with limited_server(folder) as server:
         names = list(command_names(server))
         equal(len(names) > 100, True)
-        caller = Caller(server.path, 1)  # some commands wait for others
+        caller = Caller(server.path, 1)  # some commands wait for other clients
         calls = 0
         with Watch(server.path) as watch:
             for words in names:
@@ -187,10 +187,10 @@ def every_function_of_scripts_with_arguments_at_their_limits(folder):
         equal(server.ask("EVAL", "return cjson.encode({1,2})", 0), b"[1,2]")
 
 
-# Each goes on for ever, most of it in C.
+# Scripts that never end. Most of them run in C code.
 ENDLESS = {
     "string.find": "string.find(('a'):rep(3000), ('a-'):rep(60) .. 'b')",
-    "pcall of it": "while true do pcall(string.find, ('a'):rep(3000), ('a-'):rep(60) .. 'b') end",
+    "pcall of string.find": "while true do pcall(string.find, ('a'):rep(3000), ('a-'):rep(60) .. 'b') end",
     "redis.call": "while true do redis.call('KEYS', '*') end",
     "sha1hex": "local s = ('x'):rep(1e6) while true do redis.sha1hex(s) end",
     "collectgarbage": "while true do collectgarbage() end",
@@ -211,7 +211,7 @@ ENDLESS = {
 
 
 @test
-def endless_scripts_are_killed_and_a_signal_ends_the_server_beside_them(folder):
+def script_kill_ends_endless_scripts_and_sigterm_ends_the_server_during_them(folder):
     for name, script in ENDLESS.items():
         with Server(folder, *LIMITS[:-2], "--script-timeout", "0") as server:
             other = Client(server.path)

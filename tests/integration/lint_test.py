@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checks of `make lint` that are scripts of this project refuse what they are for: a wrong include."""
+"""Tests the checks of `make lint` that are scripts of this project: they must report a wrong include."""
 import pathlib
 import sys
 import tempfile
@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/lint"))
 import include_rules  # noqa: E402
 
-# A file, an include in it, and words of the message; None: it is allowed.
+# A file, an include in it, and a part of the message, or None if the include is allowed.
 CASES = [
     ("src/core/base/a.h", '"core/base/b.h"', None),
     ("src/core/base/a.h", '"core/keyspace/b.h"', "src/core/base includes only itself"),
@@ -30,7 +30,7 @@ CASES = [
 
 
 def test_include_rules():
-    """a wrong include is named with its file, line and reason, a right one is not"""
+    """a wrong include is reported with its file, line and reason, and a right include is not reported"""
     for name, header, words in CASES:
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, name)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""The command `holdfast` with a login: from the address, the environment and a file, which nothing shows;
-what it tells of servers that it cannot reach, and how often it tries. Closes with "N passed, N failed". The
-command stands beside HOLDFAST_SERVER; REDIS_SERVER is Redis."""
+"""The command `holdfast` with a login from the address, the environment or a file. No output shows the
+password. Also its messages about unreachable servers, and its number of attempts. The last line is "N
+passed, N failed". The command is in the folder of HOLDFAST_SERVER; REDIS_SERVER is Redis."""
 import contextlib
 import os
 import pathlib
 import subprocess
 
 from harness import LIMIT_S, REDIS, Server, data_folder, equal, free_port, has, refusal, run_tests, test
-from job import COMMAND, call, ended, port_of, start, told
+from job import COMMAND, call, call_json, ended, port_of, start
 
 PASSWORD = "s3cret"
 RULES = ("~* &__lock__:* +lock +renew +unlock +fence +lease +subscribe +unsubscribe "
@@ -20,7 +20,8 @@ ALL_VERBS = {"lock": ["k"], "unlock": ["k", "alice"], "renew": ["k", "alice"], "
 
 @contextlib.contextmanager
 def guarded():
-    """A server with a password and the user `app`; `bare` is its address, `place` with the login."""
+    """A server with a password and the user `app`. `bare` is its address, and `place` has the login,
+    too."""
     with data_folder() as folder, Server(folder, "--port", "auto", "--requirepass", "admin") as server:
         equal(server.ask("AUTH", "admin"), "OK")
         equal(server.ask("ACL", "SETUSER", "app", "on", f">{PASSWORD}", *RULES), "OK")
@@ -48,11 +49,11 @@ def environment(**variables):
 
 
 def works(server, *options):
-    """All verbs, with these options."""
+    """Checks that all verbs work with these options."""
     owner = call(0, "lock", *options, "--ttl", "1m", "k")[0].split()[0]
-    equal(told("info", *options, "k")[0]["holders"][0]["owner"], owner)
+    equal(call_json("info", *options, "k")[0]["holders"][0]["owner"], owner)
     call(0, "renew", *options, "k", owner)
-    equal([row["key"] for row in told("list", *options)], ["k"])
+    equal([row["key"] for row in call_json("list", *options)], ["k"])
     call(0, "revoke", *options, "k")
     call(0, "unlock", *options, "k", owner)
     call(0, "lock", *options, "k")
@@ -91,7 +92,7 @@ def every_verb_logs_in_by_a_file(server):
 
 
 @test
-def a_password_comes_by_standard_input(server):
+def a_password_can_come_from_standard_input(server):
     words = [COMMAND, "run", "--user", "app", "--password-file", "-", "k", "--", "cat"]
     done = subprocess.run(words, text=True, input=f"{PASSWORD}\nthe rest\n", capture_output=True,
                           timeout=LIMIT_S, check=True)
@@ -99,7 +100,7 @@ def a_password_comes_by_standard_input(server):
 
 
 @test
-def a_file_without_a_password_is_refused_with_its_name(server):
+def a_file_without_a_password_is_rejected_with_its_name(server):
     empty = server.file.with_name("empty")
     empty.write_text("\n", "utf-8")
     for file, why in ((server.file.with_name("none"), "No such file"), (empty, "is empty"),
@@ -136,7 +137,7 @@ def the_arguments_of_the_server_do_not_show_a_password(server):
 
 
 @test
-def a_command_has_the_login_of_the_environment_and_of_the_address_but_no_files(server):
+def a_child_command_gets_the_login_of_the_environment_and_of_the_address_but_no_files(server):
     show = ["--", "sh", "-c", f'env; "{COMMAND}" info k']
     out = call(0, "run", "--servers", server.place, "k", *show)[0]
     has(out, f"HOLDFAST_SERVERS={server.place}", "held by")
@@ -149,7 +150,7 @@ def a_command_has_the_login_of_the_environment_and_of_the_address_but_no_files(s
 
 
 @test
-def wrong_use_shows_no_password(server):
+def wrong_usage_shows_no_password(server):
     for words in (["--servers", f"holdfast://:{PASSWORD}"], ["--servers", f"holdfast://:{PASSWORD}@h:x"],
                   ["--servers", f"holdfast://a:{PASSWORD}@h,i"],
                   ["--servers", f"holdfast://a:b,{PASSWORD}@h"],
@@ -165,7 +166,7 @@ def wrong_use_shows_no_password(server):
 
 
 @test
-def a_rejected_login_is_told_at_once_by_every_verb_and_is_final(server):
+def every_verb_reports_a_rejected_login_at_once_and_does_not_retry(server):
     for verb, words in ALL_VERBS.items():
         out, err = call(69, verb, "--servers", server.bare, *words)
         has(out + err, "NOAUTH", "HOLDFAST_PASSWORD")
@@ -175,23 +176,23 @@ def a_rejected_login_is_told_at_once_by_every_verb_and_is_final(server):
 
 
 @test
-def a_missing_right_is_told_at_once_and_is_final(server):
+def every_verb_reports_a_missing_permission_at_once_and_does_not_retry(server):
     server.ask("ACL", "SETUSER", "small", "on", f">{PASSWORD}", "+ping")
     for verb, words in ALL_VERBS.items():
         out, err = call(69, verb, "--servers", f"holdfast://small:{PASSWORD}@{server.host}", *words)
         has(out + err, "NOPERM", "docs/security.md")
 
 
-# --- servers that are away ---
+# --- unreachable servers ---
 
-def nowhere():
+def unused_address():
     return f"holdfast://127.0.0.1:{free_port()}"
 
 
 @test
-def run_and_lock_tell_at_once_which_server_cannot_be_reached_and_why(_):
+def run_and_lock_report_an_unreachable_server_at_once_with_the_reason(_):
     for verb, words in (("run", ["k", "--", "true"]), ("lock", ["k"])):
-        where = nowhere()
+        where = unused_address()
         waiting = start(verb, "--servers", where, *words)
         has(waiting.stderr.readline(), f"k: cannot reach {where[11:]}: connection refused; retrying")
         waiting.terminate()
@@ -199,8 +200,8 @@ def run_and_lock_tell_at_once_which_server_cannot_be_reached_and_why(_):
 
 
 @test
-def elect_tells_at_once_which_server_cannot_be_reached_and_why(_):
-    where = nowhere()
+def elect_reports_an_unreachable_server_at_once_with_the_reason(_):
+    where = unused_address()
     waiting = start("elect", "--servers", where, "k", "--", "true")
     has(waiting.stderr.readline(), "standing")
     has(waiting.stderr.readline(), f"unreachable: cannot reach {where[11:]}: connection refused; retrying")
@@ -209,7 +210,7 @@ def elect_tells_at_once_which_server_cannot_be_reached_and_why(_):
 
 
 @test
-def watch_tells_of_a_server_that_went_away_and_goes_on_when_it_is_back(_):
+def watch_reports_a_disconnect_and_resumes_after_the_restart(_):
     with data_folder() as folder:
         with Server(folder, "--port", "auto") as server:
             port = port_of(server)
@@ -223,18 +224,18 @@ def watch_tells_of_a_server_that_went_away_and_goes_on_when_it_is_back(_):
 
 
 @test
-def of_a_quorum_each_server_that_cannot_be_reached_is_named(server):
-    away = [nowhere()[11:] for _ in range(2)]
-    where = f"quorum://app:{PASSWORD}@{server.host},{away[0]},{away[1]}"
+def each_unreachable_server_of_a_quorum_is_named(server):
+    unreachable = [unused_address()[11:] for _ in range(2)]
+    where = f"quorum://app:{PASSWORD}@{server.host},{unreachable[0]},{unreachable[1]}"
     waiting = start("run", "--servers", where, "k", "--", "true")
-    has(waiting.stderr.readline(), *(f"cannot reach {host}: connection refused" for host in away))
+    has(waiting.stderr.readline(), *(f"cannot reach {host}: connection refused" for host in unreachable))
     waiting.terminate()
     ended(waiting, 128 + 15)
 
 
 @test
-def a_wait_with_an_end_fails_with_the_server_and_the_reason(_):
-    where = nowhere()
+def a_limited_wait_fails_with_the_server_and_the_reason(_):
+    where = unused_address()
     for words in (["-w", "300ms"], ["-n"], ["--attempts", "3"],
                   ["--attempts", "2", "--backoff", "5ms,2,20ms"]):
         err = call(69, "run", "--servers", where, *words, "k", "--", "true")[1]
@@ -261,7 +262,7 @@ def counted_on(where):
 
 
 @test
-def a_backoff_that_is_none_is_refused(_):
+def an_invalid_backoff_is_rejected(_):
     for text in ("", "x", "0", "1,0.5", "1,101", "1,2,0.5", "1,2,3,4", "1,x", "1,,5", ",2"):
         has(call(64, "run", "--backoff", text, "k", "--", "true")[1], "--backoff must be")
     has(call(64, "run", "-n", "--attempts", "2", "k", "--", "true")[1], "exclude each other")

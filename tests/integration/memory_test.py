@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""What one client can make the server take: by one reply, before it logs in, by flushing faster than memory
-is given back, and by the journal. Each is measured by the most that the process ever had. Closes with "N
-passed, N failed". HOLDFAST_SERVER names the server."""
+"""The memory that one client can make the server use: by one reply, before login, by FLUSHALL faster than
+the server frees memory, and by the journal. Each test measures the peak memory of the process. The last
+line is "N passed, N failed". HOLDFAST_SERVER names the server."""
 import contextlib
 import os
 import socket
 import sys
 import time
 
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.dont_write_bytecode = True  # only build/ has generated files
 from harness import Client, Server, equal, has, peak_mib, run_tests, test, until
 
 os.environ["ASAN_OPTIONS"] = "quarantine_size_mb=1:" + os.environ.get("ASAN_OPTIONS", "")
 
 
-def began(server):
-    """MiB that the server has at most had so far."""
+def peak_so_far(server):
+    """The peak memory of the server so far, in MiB."""
     server.ask("PING")
     return peak_mib(server)
 
@@ -25,7 +25,7 @@ def one_reply_takes_no_more_than_the_output_limit(folder):
     with Server(folder, "--appendonly", "no", "--client-output-buffer-limit", "8mb") as server:
         server.ask("SET", "k", "x" * 1_000_000)
         server.ask("HSET", "h", "f", "x" * 1_000_000)
-        before = began(server)
+        before = peak_so_far(server)
         asked = {
             "MGET": [["MGET", *["k"] * 1500]],
             "HMGET": [["HMGET", "h", *["f"] * 1500]],
@@ -51,7 +51,7 @@ def one_reply_takes_no_more_than_the_output_limit(folder):
 def a_client_that_has_not_logged_in_takes_little(folder):
     with Server(folder, "--appendonly", "no", "--requirepass", "secret") as server:
         server.ask("AUTH", "secret")
-        before = began(server)
+        before = peak_so_far(server)
         guest = socket.socket(socket.AF_UNIX)
         guest.connect(server.path)
         guest.settimeout(10)
@@ -64,10 +64,10 @@ def a_client_that_has_not_logged_in_takes_little(folder):
 
 
 @test
-def flushing_does_not_outrun_the_memory_given_back(folder):
+def flushing_does_not_outrun_the_freeing_of_memory(folder):
     with Server(folder, "--appendonly", "no", "--maxmemory", "50mb") as server:
-        server.ask("CONFIG", "SET", "loglevel", "warning")  # each FLUSHALL is a line, which nobody reads
-        before = began(server)
+        server.ask("CONFIG", "SET", "loglevel", "warning")  # each FLUSHALL logs a line, which is not read
+        before = peak_so_far(server)
         for _ in range(30):
             server.ask_all([["SET", "k", "v"], ["FLUSHALL"]] * 100)
         script = "for i = 1, 1000 do redis.call('SET', 'k', i) redis.call('FLUSHALL') end"
@@ -77,10 +77,10 @@ def flushing_does_not_outrun_the_memory_given_back(folder):
 
 
 @test
-def the_journal_has_a_large_value_once_a_turn(folder):
+def the_journal_buffers_a_large_value_once_per_iteration_of_the_loop(folder):
     with Server(folder, "--maxmemory", "100mb", "--appendfsync", "no") as server:
         server.ask("SET", "large", "x" * 12_000_000)
-        before = began(server)
+        before = peak_so_far(server)
         start = time.monotonic()
         changes = [["COPY", "large", "other", "REPLACE"], ["SET", "k", "v"]] * 100
         server.ask_all([["MULTI"], *changes, ["EXEC"]])
@@ -89,7 +89,7 @@ def the_journal_has_a_large_value_once_a_turn(folder):
 
 
 @test
-def prefixes_of_client_tracking_cost_neither_their_client_nor_others_much(folder):
+def prefixes_of_client_tracking_are_limited_and_slow_no_client(folder):
     with Server(folder, "--appendonly", "no") as server:
         start = time.monotonic()
         clients = []

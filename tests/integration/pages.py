@@ -1,8 +1,8 @@
-"""What the tests of the pages share: README.md, the pages of docs/ and the other Markdown files as they are
-written, with their headings, links and marked code blocks.
+"""Shared by the tests of the pages: README.md, the pages of docs/ and the other Markdown files, with their
+headings, links and marked code blocks.
 
 In a page, `<!-- run: KIND -->` or `<!-- run: KIND NAME -->` before a code block says how to run it, and
-`<!-- prints -->` marks what the block before it prints."""
+`<!-- prints -->` marks the output of the block before it."""
 import functools
 import os
 import pathlib
@@ -24,7 +24,7 @@ LINK = re.compile(r"\]\(([^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)"  # [text](target)
                   r"|\b(?:href|src)=\"([^\"]*)\"", re.MULTILINE)
 TITLE = re.compile(r"""[ \t]+(?:"[^"]*"|'[^']*')$""")
 
-# Where Debian keeps the packages of Node and Go; another folder for Go's cache, as there may be no HOME.
+# Debian's folders for packages of Node and Go. Go's cache has its own folder, as HOME may be unset.
 ENVIRONMENT = {
     "NODE_PATH": "/usr/share/nodejs",
     "GO111MODULE": "off",
@@ -36,8 +36,8 @@ ENVIRONMENT = {
 
 
 class Block(typing.NamedTuple):
-    """A marked code block. `name` is the terminal that it is typed into, or "". `prints` is None where the
-    page does not say what the block prints. `line` is that of its marker."""
+    """A marked code block. `name` is the terminal of a session, or "". `prints` is the output of the block,
+    or None if the page does not show it. `line` is the line of the marker."""
     kind: str
     name: str
     text: str
@@ -46,7 +46,7 @@ class Block(typing.NamedTuple):
 
 
 class Heading(typing.NamedTuple):
-    """`anchor` is what a link to the heading has behind `#`."""
+    """`anchor` is the part after `#` in a link to the heading."""
     level: int
     text: str
     anchor: str
@@ -60,9 +60,9 @@ class Link(typing.NamedTuple):
 
 
 def blocks(text):
-    """The marked blocks of a page, each with what it prints."""
+    """The marked blocks of a page, each with its output."""
     found = []
-    end = 0  # of the marked block before
+    end = 0  # the end of the previous marked block
     for match in BLOCK.finditer(text):
         if match["kind"]:
             line = text.count("\n", 0, match.start()) + 1
@@ -74,7 +74,7 @@ def blocks(text):
 
 
 class Tokens:
-    """Which token of the run stands for a token of the page."""
+    """The token of the run for each token of the page."""
     PATTERN = re.compile(r"\b\d{16}\b")
 
     def __init__(self):
@@ -84,12 +84,12 @@ class Tokens:
         return self.PATTERN.sub(lambda m: self.of_run.get(m.group(), m.group()), text)
 
     def check(self, shown, printed):
-        """Both texts must be the same but for tokens. Equal tokens in one must be equal in the other."""
-        told = f"the page shows:\n{shown}\nbut this was printed:\n{printed}"
-        assert self.PATTERN.sub("TOKEN", shown) == self.PATTERN.sub("TOKEN", printed), told
+        """Both texts must be equal except for tokens. Equal tokens in one must be equal in the other."""
+        message = f"the page shows:\n{shown}\nbut this was printed:\n{printed}"
+        assert self.PATTERN.sub("TOKEN", shown) == self.PATTERN.sub("TOKEN", printed), message
         for mine, theirs in zip(self.PATTERN.findall(shown), self.PATTERN.findall(printed)):
-            assert self.of_run.setdefault(mine, theirs) == theirs, told
-        assert len(set(self.of_run.values())) == len(self.of_run), told
+            assert self.of_run.setdefault(mine, theirs) == theirs, message
+        assert len(set(self.of_run.values())) == len(self.of_run), message
 
 
 def newlines_of(match):
@@ -99,7 +99,7 @@ def newlines_of(match):
 def without_code(text):
     """The text with its code blocks and comments as empty lines, so that the lines keep their numbers."""
     kept = []
-    fence = ""  # that closes the code block
+    fence = ""  # the fence that closes the code block
     in_list = blank = indented = False
     for line in text.splitlines():
         match = FENCE.match(line)
@@ -118,7 +118,7 @@ def without_code(text):
 
 
 def slug(heading):
-    """The anchor that GitHub gives to a heading, before it tells repeated ones apart."""
+    """The anchor that GitHub gives to a heading, before it adds numbers to repeated ones."""
     shown = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", heading)
     shown = re.sub(r"`([^`]*)`|<[^>]*>", lambda match: match[1] or "", shown)
     return re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
@@ -144,7 +144,7 @@ class Page:
     @functools.cached_property
     def headings(self):
         found = []
-        times = {}  # that a slug was given
+        times = {}  # how often a slug occurred
         for number, line in enumerate(self.prose.splitlines(), 1):
             if match := HEADING.fullmatch(line):
                 first = anchor = slug(match[2])
@@ -181,5 +181,5 @@ def all_pages():
 
 
 def manual():
-    """README.md and the pages of docs/: what a user reads."""
+    """The pages for users: README.md and docs/."""
     return [page for page in all_pages() if page.name == "README.md" or page.name.startswith("docs/")]

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """redis-cli 7 and redis-benchmark as clients of the real server, as a person at a terminal uses them.
 
-Prints each promise that is not kept, and closes with "N passed, N failed". HOLDFAST_SERVER names the
-server. Nothing here depends on how fast anything is: each wait ends at what it waits for, or after LIMIT_S.
-"""
+Prints each failed test; the last line is "N passed, N failed". HOLDFAST_SERVER names the server. The
+results do not depend on speed: each wait ends when its condition is true, or fails after LIMIT_S."""
 import fcntl
 import json
 import os
@@ -26,7 +25,7 @@ def matches(pattern, text):
 
 
 class Server:
-    """The server on a free port and a Unix socket; a test fails that leaves it other than healthy."""
+    """The server on a free port and a Unix socket. The test fails if it does not stop with status 0."""
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="holdfast-test-")
@@ -51,12 +50,12 @@ class Server:
             raise AssertionError(f"the server ended with status {self.process.returncode}: {rest}")
 
     def cli(self, *args, stdin=b""):
-        """What redis-cli prints, with its errors."""
+        """The output of redis-cli, with its errors."""
         return subprocess.run(["redis-cli", "-p", self.port, *args], input=stdin, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False, timeout=LIMIT_S).stdout.decode()
 
     def session(self, commands, *args):
-        """The answers to a session that is typed in, one line a command."""
+        """The output of a session; each line of `commands` is a command."""
         return self.cli("--no-raw", *args, stdin=commands.encode())
 
 
@@ -72,7 +71,7 @@ class Terminal:
         self.raw = b""
 
     def screen(self):
-        """What has come since the last typing, colours and cursor moves left out."""
+        """The output since the last call of type(), without colours and cursor moves."""
         return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", self.raw.decode(errors="replace"))
 
     def type(self, text):
@@ -171,7 +170,7 @@ PONG
 
 
 @test
-def async_without_resp3_is_told_what_to_do(server):
+def async_without_resp3_gets_an_error_with_advice(server):
     has(server.cli("LOCK", "k", "alice", "0", "WAIT", "0", "ASYNC"), "HELLO 3")
 
 
@@ -187,7 +186,7 @@ def a_wait_ends_when_another_redis_cli_unlocks(server):
 
 
 @test
-def databases_are_apart(server):
+def databases_are_separate(server):
     server.cli("-n", "3", "LOCK", "k", "alice", "0")
     equal(server.cli("GET", "k"), "\n")
     equal(server.cli("-n", "3", "GET", "k"), "alice\n")

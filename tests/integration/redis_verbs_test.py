@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The verbs of `holdfast` on stock Redis, and `run` and `elect`: what they print and their exit statuses.
-Closes with "N passed, N failed". The command stands beside HOLDFAST_SERVER; REDIS_SERVER is Redis."""
+"""The verbs of `holdfast`, with `run` and `elect`, on stock Redis: their output and their exit statuses.
+The last line is "N passed, N failed". The command is in the folder of HOLDFAST_SERVER; REDIS_SERVER is
+Redis."""
 import contextlib
 import json
 import os
@@ -10,18 +11,18 @@ import signal
 import sys
 import tempfile
 
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.dont_write_bytecode = True  # only build/ has generated files
 from harness import LIMIT_S, REDIS, Server, equal, free_port, has, run_tests, test, until
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "conformance"))
 from servers import Cluster  # noqa: E402
-from job import call, ended, start, told
+from job import call, call_json, ended, start
 
 OWNED = ("unlock", "renew")
 
 
 @contextlib.contextmanager
 def redis():
-    """A server that the command finds unless told."""
+    """A Redis server, which the command uses by default."""
     with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
         port = free_port()
         with Server(folder, "--port", str(port), "--bind", "127.0.0.1", command=REDIS) as server:
@@ -31,13 +32,13 @@ def redis():
 
 
 @test
-def a_lock_goes_from_lock_by_renew_to_unlock(server):
+def lock_renew_info_and_unlock_work_on_one_lock(server):
     owner, token = re.fullmatch(r"([0-9a-f]{32}) (\d+)\n", call(0, "lock", "--ttl", "1m", "k")[0]).groups()
     equal(server.ask("GET", "k"), owner.encode())
     has(call(75, "lock", "-n", "k")[1], "k: busy")
     has(call(0, "renew", "--ttl", "1h", "k", owner)[0], "renewed on 1 of 1 server")
     equal(server.ask("PTTL", "k") > 3_500_000, True)
-    [row] = told("info", "k")
+    [row] = call_json("info", "k")
     equal((row["server"], row["mode"], row["waiters"]), (server.name, "exclusive", []))
     equal([(holder["owner"], holder["token"]) for holder in row["holders"]], [(owner, int(token))])
     has(call(0, "unlock", "k", owner)[0], "released on 1 of 1 server")
@@ -58,7 +59,7 @@ def lock_waits_for_the_release(server):
 
 
 @test
-def a_signal_ends_the_wait_and_leaves_nobody(server):
+def a_signal_ends_the_wait_and_its_subscription(server):
     call(0, "lock", "--ttl", "1h", "k")
     waiting = start("lock", "k")
     until(lambda: server.ask("PUBSUB", "CHANNELS", "__lock__:k"))
@@ -68,10 +69,10 @@ def a_signal_ends_the_wait_and_leaves_nobody(server):
 
 
 @test
-def lock_takes_shared_and_counted_locks(_):
+def lock_acquires_shared_locks_and_semaphores(_):
     for options in (["--shared"], ["--limit", "2"]):
         name = options[0][2:]
-        equal(len({told("lock", "-n", *options, name)["owner"] for _ in range(2)}), 2)
+        equal(len({call_json("lock", "-n", *options, name)["owner"] for _ in range(2)}), 2)
         call(75, "lock", "-n", name)
         has(call(0, "break", name)[0], "2 holds broken")
         call(0, "lock", "-n", name)
@@ -103,16 +104,16 @@ def watch_shows_all_locks_that_match_a_pattern(server):
 
 
 @test
-def ping_tells_redis_and_its_clock(server):
+def ping_shows_the_version_of_redis_and_its_clock_offset(server):
     has(call(0, "ping")[0], server.name, "Redis 7.", "enough for a lock")
-    [row] = told("ping")["servers"]
+    [row] = call_json("ping")["servers"]
     equal((row["reachable"], row["holdfast_version"], row["token_lead_ms"]), (True, None, None))
     equal(abs(row["clock_offset_ms"]) < 1000, True)
     has(call(69, "ping", "--servers", f"holdfast://{server.name}")[0], "not a Holdfast server")
 
 
 def fill(server, number):
-    """So many locks, among as much that is none."""
+    """Creates `number` locks, and as many hashes and lists, which are not locks."""
     for i in range(number):
         equal(server.ask("SET", f"job:{i:04}", "tom", "NX", "PX", 60_000_000), "OK")
         server.ask("HSET", f"hash:{i:04}", "f", "v")
@@ -124,7 +125,7 @@ def list_pages_through_all_locks_in_order(server):
     fill(server, 1500)
     owner, token = call(0, "lock", "--ttl", "1h", "mine")[0].split()
     for _ in range(3):
-        last = told("lock", "-n", "--limit", "5", "counted")
+        last = call_json("lock", "-n", "--limit", "5", "counted")
     call(0, "lock", "--ttl", "20ms", "short")
     until(lambda: not server.ask("EXISTS", "short"))
     rows = [line.split() for line in call(0, "list")[0].splitlines()]
@@ -132,20 +133,20 @@ def list_pages_through_all_locks_in_order(server):
     equal([row[0] for row in rows[1:]], ["counted", *(f"job:{i:04}" for i in range(1500)), "mine"])
     equal(rows[1][1:5], ["limit", "3", "0", str(last["token"])])
     equal(rows[-1][1:], ["exclusive", "1", "0", token, rows[-1][5]])
-    found = told("list", "--match", "job:000?")
+    found = call_json("list", "--match", "job:000?")
     equal([row["key"] for row in found], [f"job:000{i}" for i in range(10)])
     equal((found[0]["server"], found[0]["mode"], found[0]["token"]), (server.name, "exclusive", 0))
     equal(0 < found[0]["ttl"] <= 60_000_000, True)
-    equal(told("list", "--match", "none"), [])
-    equal(server.ask("KEYS", "holdfast:token:{job*"), [])  # to look at a string writes nothing
+    equal(call_json("list", "--match", "none"), [])
+    equal(server.ask("KEYS", "holdfast:token:{job*"), [])  # listing a string writes no token
     call(0, "unlock", "mine", owner)
-    equal(told("list", "--match", "mine"), [])
+    equal(call_json("list", "--match", "mine"), [])
 
 
 @test
 def list_sends_a_script_once_however_many_keys_there_are(server):
     fill(server, 500)
-    equal(len(told("list")), 500)
+    equal(len(call_json("list")), 500)
     calls = server.ask("INFO", "commandstats").decode()
     equal(re.search(r"cmdstat_eval:calls=(\d+)", calls)[1], "1")
     equal(re.search(r"cmdstat_scan:calls=(\d+)", calls)[1], "2")
@@ -178,17 +179,17 @@ def the_verbs_reach_all_nodes_of_a_cluster(_):
         names = [f"job:{i:02}" for i in range(40)]
         for name in names:
             equal(cluster.ask(name.encode(), "SET", name, "tom", "PX", 600_000), "OK")
-        cluster.ask(b"a}b", "SET", "a}b", "v")  # for which no lock can be: its token key would be elsewhere
-        equal([row["key"] for row in told("list")], names)
-        equal(all(row["server"] == seeds for row in told("list")), True)
-        equal([row["key"] for row in told("list", "--match", "job:3?")], names[30:])
+        cluster.ask(b"a}b", "SET", "a}b", "v")  # no lock: its token key would be on another node
+        equal([row["key"] for row in call_json("list")], names)
+        equal(all(row["server"] == seeds for row in call_json("list")), True)
+        equal([row["key"] for row in call_json("list", "--match", "job:3?")], names[30:])
         running = start("elect", "lead", "--", "sh", "-c", "echo leads; exec sleep 600")
         equal(running.stdout.readline(), "leads\n")
-        # Who has got the lock listens soon after.
+        # The new leader subscribes soon after the grant.
         until(lambda: any(node.client.ask("PUBSUB", "CHANNELS", "__lock__:lead")
                           for node in cluster.nodes.values()))
         has(call(0, "revoke", "lead")[0], "1 hold asked to end")
-        equal(running.stdout.readline(), "leads\n")  # as nobody else stands
+        equal(running.stdout.readline(), "leads\n")  # there is no other candidate
         running.send_signal(signal.SIGTERM)
         has(running.communicate(timeout=LIMIT_S)[1], "asked to step down")
         owner = call(0, "lock", "k")[0].split()[0]
@@ -203,16 +204,16 @@ def the_verbs_reach_all_nodes_of_a_cluster(_):
 
 
 @test
-def list_says_why_a_server_does_not_tell(server):
+def list_shows_the_error_of_a_server(server):
     call(0, "lock", "k")
     server.ask("CONFIG", "SET", "requirepass", "secret")
     has(call(69, "list")[1], server.name, "NOAUTH")
-    [row] = told("list", "--servers", f"redis://:secret@{server.name}")
+    [row] = call_json("list", "--servers", f"redis://:secret@{server.name}")
     equal(row["key"], "k")
 
 
 @test
-def a_place_that_is_none_is_wrong_use(_):
+def an_invalid_address_is_wrong_usage(_):
     for place, why in (("rediss://h?cacert=/none", "cannot read"), ("redis://h/1", "database 0"),
                        ("redis://a,b", "-cluster:")):
         has(call(64, "info", "--servers", place, "k")[1], why)
@@ -241,7 +242,7 @@ def run_ends_its_command_when_the_lock_is_lost(server):
 
 
 @test
-def elect_hands_the_lead_over(server):
+def elect_hands_over_to_the_next_candidate(server):
     script = "echo leads $0; exec sleep 600"
     first = start("elect", "k", "--", "sh", "-c", script, "first")
     equal(first.stdout.readline(), "leads first\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`holdfast run` on a terminal, as a job of a shell with job control and without any shell: who has the
-terminal when, Ctrl-C, Ctrl-Z and fg. Closes with "N passed, N failed". HOLDFAST_SERVER names the server;
-the command stands beside it."""
+"""`holdfast run` on a terminal, as a job of a shell with job control and without any shell: the owner of
+the terminal, Ctrl-C, Ctrl-Z and fg. The last line is "N passed, N failed". HOLDFAST_SERVER names the
+server; the command is in the same folder."""
 import fcntl
 import os
 import pty
@@ -15,7 +15,7 @@ from harness import LIMIT_S, end_with_parent, equal, run_tests, test, until
 from job import COMMAND, info, service
 
 RUN = f"{COMMAND} run job --"
-# Tells whether the terminal is its own, and how many SIGINTs came until a line was read.
+# Prints whether it owns the terminal, and how many SIGINTs it has received when it reads a line.
 COUNTS = ("import os, signal as s, sys; s.pthread_sigmask(s.SIG_BLOCK, [s.SIGINT]);"
           " print('now mine' if os.tcgetpgrp(0) == os.getpgrp() else 'not mine', flush=True);"
           " s.sigwait([s.SIGINT]); print('got', flush=True);"
@@ -23,7 +23,7 @@ COUNTS = ("import os, signal as s, sys; s.pthread_sigmask(s.SIG_BLOCK, [s.SIGINT
 
 
 class Screen:
-    """A terminal of its own, and a program as its session's leader."""
+    """A new terminal, and a program as the leader of its session."""
 
     def __init__(self, *words):
         def prepare():
@@ -48,26 +48,26 @@ class Screen:
         os.write(self.master, text.encode())
 
     def wait_for(self, pattern):
-        """Until the pattern shows behind what was waited for before; gives its match."""
+        """Waits for the pattern in the output after the previous match, and returns its match."""
         while not (match := re.search(pattern.encode(), self.shown)):
             if not select.select([self.master], [], [], LIMIT_S)[0]:
                 raise AssertionError(f"no {pattern!r} in {self.shown!r}")
             try:
                 self.shown += os.read(self.master, 4096)
             except OSError as closed:
-                raise AssertionError(f"ended without {pattern!r}: {self.shown!r}") from closed
+                raise AssertionError(f"the program ended without {pattern!r}: {self.shown!r}") from closed
         self.shown = self.shown[match.end():]
         return match
 
-    def until_goes_on(self):
-        """Until the job in the foreground is that of the command, and runs: a Ctrl-Z that comes between the
-        shell's `fg` and the SIGCONT that belongs to it is lost, whatever the job is."""
-        def goes_on():
+    def wait_until_it_runs(self):
+        """Waits until the command's job is in the foreground and runs. A Ctrl-Z between the shell's `fg`
+        and its SIGCONT is lost, for any job."""
+        def runs():
             group = os.tcgetpgrp(self.master)
             with open(f"/proc/{group}/stat", encoding="ascii") as stat:
                 name, state = re.search(r"\((.*)\) (.)", stat.read()).groups()
             return name == "sh" and state != "T"
-        until(goes_on)
+        until(runs)
 
     def ended(self, status):
         equal(self.process.wait(LIMIT_S), status)
@@ -90,7 +90,7 @@ def the_command_has_the_terminal_and_ctrl_c_reaches_it_once(server):
 
 
 @test
-def ctrl_c_ends_a_command_that_does_not_look_after_it(server):
+def ctrl_c_ends_a_command_that_does_not_handle_it(server):
     with shell() as screen:
         screen.type(f"{RUN} sh -c 'echo u''p; exec cat'; echo status=$?\n")
         screen.wait_for(r"up\r\n")
@@ -100,7 +100,7 @@ def ctrl_c_ends_a_command_that_does_not_look_after_it(server):
 
 
 @test
-def ctrl_z_stops_the_job_and_fg_goes_on_with_it(_):
+def ctrl_z_stops_the_job_and_fg_resumes_it(_):
     with shell() as screen:
         screen.type(f"{RUN} sh -c 'echo u''p; read x; echo read-$x'\n")
         screen.wait_for(r"up\r\n")
@@ -111,7 +111,7 @@ def ctrl_z_stops_the_job_and_fg_goes_on_with_it(_):
             screen.wait_for("the shell")
             screen.type("fg\n")
             screen.wait_for(r"run job")
-            screen.until_goes_on()
+            screen.wait_until_it_runs()
         screen.type("hello\n")
         screen.wait_for("read-hello")
         screen.type("echo status=$?\n")
@@ -119,7 +119,7 @@ def ctrl_z_stops_the_job_and_fg_goes_on_with_it(_):
 
 
 @test
-def bg_lets_the_command_go_on_without_the_terminal(_):
+def bg_resumes_the_command_without_the_terminal(_):
     with shell() as screen:
         command = "echo u''p; kill -TSTP 0; echo go''ne-on; read x; echo read-$x"
         screen.type(f"set -b; {RUN} sh -c '{command}'\n")
@@ -127,7 +127,7 @@ def bg_lets_the_command_go_on_without_the_terminal(_):
         screen.wait_for("Stopped")
         screen.type("bg\n")
         screen.wait_for(r"gone-on")
-        screen.wait_for(r"Stopped")  # as it reads; an `fg` just before that would find it stopped
+        screen.wait_for(r"Stopped")  # because it reads; only after that, `fg` resumes it
         screen.type("fg\n")
         screen.wait_for(r"run job.*\n")
         screen.type("hello\n")
@@ -165,7 +165,7 @@ def in_a_pipe_the_command_gets_the_terminal_when_it_asks_for_it(_):
 
 
 @test
-def ctrl_c_in_a_pipe_reaches_the_command_and_once(_):
+def ctrl_c_in_a_pipe_reaches_the_command_once(_):
     with shell() as screen:
         again = "s.sigtimedwait([s.SIGINT], 0.3) and s.raise_signal(s.SIGINT)"
         counts = COUNTS.replace("sys.stdin.readline()", again)
@@ -176,7 +176,7 @@ def ctrl_c_in_a_pipe_reaches_the_command_and_once(_):
 
 
 @test
-def the_terminal_is_taken_back_at_the_end(_):
+def run_takes_the_terminal_back_after_its_command(_):
     for command, status in (("true", 0), ("sh -c 'kill -KILL $$'", 137), ("no-such-command", 127)):
         with Screen("sh", "-c", f"{RUN} {command}; echo up-$?; read x; echo read-$x") as screen:
             screen.wait_for(rf"up-{status}\r\n")
@@ -193,7 +193,7 @@ def the_modes_of_the_terminal_are_restored_after_a_command_that_was_killed(_):
 
 
 @test
-def where_nobody_could_go_on_with_it_ctrl_z_does_not_stop_it(_):
+def ctrl_z_does_not_stop_a_job_that_no_shell_can_resume(_):
     with Screen(COMMAND, "run", "job", "--", "sh", "-c", "echo up; read x; echo read-$x") as screen:
         screen.wait_for(r"up\r\n")
         screen.type("\x1a")
@@ -204,7 +204,7 @@ def where_nobody_could_go_on_with_it_ctrl_z_does_not_stop_it(_):
 
 
 @test
-def a_command_that_would_wait_for_the_terminal_for_ever_is_hung_up(server):
+def a_command_that_would_wait_for_the_terminal_for_ever_gets_a_hangup(server):
     inner = f"set -m; (exec 3<&0; {RUN} sh -c 'read x <&3' & :); read x"
     with Screen("bash", "-c", inner) as screen:
         until(lambda: server.info("lock_grants", "locks") == "1")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The command `holdfast run` against the real server: its exit statuses, what the command under it gets and
-finds, and that nothing of it outlives its lock. Closes with "N passed, N failed". HOLDFAST_SERVER names the
-server; the command stands beside it. Terminals are in run_terminal_test.py."""
+"""The command `holdfast run` against the real server: its exit statuses, and the signals, files and
+environment of the command that it runs. No process of that command may outlive its lock. The last line is
+"N passed, N failed". HOLDFAST_SERVER names the server; the command is in the same folder.
+run_terminal_test.py tests terminals."""
 import contextlib
 import os
 import pathlib
@@ -18,7 +19,7 @@ from job import (COMMAND, NAME, RECORDS, RECORDS_AND_IGNORES_TERM, Run, alive, c
                  service, start)
 
 FORWARDED = ["INT", "TERM", "HUP", "QUIT", "USR1", "USR2"]
-# Says "up", then waits until its input ends.
+# Prints "up", then waits until its input ends.
 UNTIL_EOF = ["sh", "-c", "echo up; cat >&2; echo down"]
 
 
@@ -36,7 +37,7 @@ def children(pid):
 
 
 @test
-def the_exit_status_is_the_commands(server):
+def run_exits_with_the_status_of_its_command(server):
     run(0, [], ["true"])
     run(3, [], ["sh", "-c", "exit 3"])
     run(128 + 15, [], ["sh", "-c", "kill -TERM $$"])
@@ -44,7 +45,7 @@ def the_exit_status_is_the_commands(server):
 
 
 @test
-def the_lock_is_held_while_the_command_runs_and_given_back(server):
+def the_lock_is_held_while_the_command_runs_and_then_released(server):
     held = Run([], UNTIL_EOF)
     equal(held.line(), "up")
     equal(len(info(server)["holders"]), 1)
@@ -53,7 +54,7 @@ def the_lock_is_held_while_the_command_runs_and_given_back(server):
 
 
 @test
-def a_busy_lock_is_75_or_what_E_says_and_starts_nothing(server):
+def a_busy_lock_exits_with_75_or_the_busy_status_and_starts_nothing(server):
     server.lock(NAME)
     for status, options in ((75, ["-n"]), (75, ["-w", "0"]), (75, ["--wait", "50ms"]), (9, ["-n", "-E", 9]),
                             (0, ["-w", "0.05", "--busy-status", 0]), (75, ["-n", "--shared"])):
@@ -74,7 +75,7 @@ def a_wait_ends_with_the_grant(server):
 
 
 @test
-def a_grant_that_is_seen_too_late_starts_nothing_and_is_given_back(server):
+def a_grant_that_is_seen_too_late_starts_nothing_and_is_released(server):
     server.lock(NAME)
     late = Run(["--wait", "1s"], ["echo", "started"])
     until(lambda: waits(server))
@@ -100,7 +101,7 @@ def a_signal_ends_the_wait(server):
 
 
 @test
-def shared_and_counted_holders_are_let_in_together(server):
+def shared_holders_and_semaphore_holders_run_together(server):
     for options in (["--shared"], ["--limit", 2]):
         first = Run(["-n", *options], UNTIL_EOF)
         equal(first.line(), "up")
@@ -133,7 +134,7 @@ def a_lost_lock_ends_the_command_by_term(server):
 
 
 @test
-def a_lost_lock_ends_by_kill_what_ignores_term(server):
+def after_a_loss_processes_that_ignore_term_are_killed(server):
     script = "trap '' TERM; sleep 1000 & echo $$ $!; while :; do sleep 1000; done"
     held = Run(["--ttl", "300ms", "--grace", "0.2"], ["sh", "-c", script])
     pids = held.line().split()
@@ -142,7 +143,7 @@ def a_lost_lock_ends_by_kill_what_ignores_term(server):
 
 
 @test
-def a_lost_lock_ends_by_kill_what_is_left_of_the_group(server):
+def after_a_loss_the_rest_of_the_process_group_is_killed(server):
     script = "(trap '' TERM; echo up >&2; exec sleep 1000) & echo $!; wait"
     held = Run(["--ttl", "300ms", "--grace", "0.2"], ["sh", "-c", script])
     left = int(held.line())
@@ -152,7 +153,7 @@ def a_lost_lock_ends_by_kill_what_is_left_of_the_group(server):
 
 
 @test
-def a_lost_lock_leaves_all_of_the_group_its_grace(server):
+def after_a_loss_the_whole_process_group_has_the_grace(server):
     cleans = ("import signal as s, sys; s.pthread_sigmask(s.SIG_BLOCK, [s.SIGTERM]); print(1, flush=True);"
               " s.sigwait([s.SIGTERM]); print(2, file=sys.stderr, flush=True); open(sys.argv[1]).read();"
               " print(3, flush=True)")
@@ -168,14 +169,14 @@ def a_lost_lock_leaves_all_of_the_group_its_grace(server):
 
 
 @test
-def a_lost_lock_ends_a_command_that_stands_still(server):
+def a_lost_lock_ends_a_stopped_command(server):
     held = Run(["--ttl", "300ms"], ["sh", "-c", "echo $$; exec cat"])
     os.kill(int(held.line()), signal.SIGSTOP)
     breaks(server, held)
 
 
 @test
-def with_end_before_lock_the_command_ends_before_the_lock_while_we_stand_still(server):
+def with_end_before_lock_the_command_of_a_stopped_run_ends_before_the_lock(server):
     for script in (RECORDS, RECORDS_AND_IGNORES_TERM):
         with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
             record = pathlib.Path(folder, "record")
@@ -195,7 +196,7 @@ def with_end_before_lock_the_command_ends_before_the_lock_while_we_stand_still(s
 
 
 @test
-def with_end_before_lock_the_command_runs_for_as_long_as_the_lock_is_renewed(server):
+def with_end_before_lock_the_command_runs_while_the_lock_is_renewed(server):
     held = Run(["--ttl", "1s", "--end-before-expiry"], UNTIL_EOF)
     equal(held.line(), "up")
     until(lambda: info(server)["holders"][0]["held"] > 2500)
@@ -229,13 +230,13 @@ def at_least_makes_a_long_ttl_shorter_and_the_lock_expires_by_itself(server):
 
 
 @test
-def at_least_counts_from_the_grant_and_a_longer_command_gives_back_at_once(server):
+def at_least_counts_from_the_grant_and_a_longer_command_releases_at_once(server):
     run(0, ["--ttl", "1h", "--at-least", "100ms"], ["sleep", "0.2"])
     equal((info(server), server.info("lock_releases", "locks")), (None, "1"))
 
 
 @test
-def at_least_holds_for_no_command_that_could_not_be_started(server):
+def at_least_is_ignored_if_the_command_could_not_be_started(server):
     run(127, ["--at-least", "1h"], ["no-such-command"])
     equal(info(server), None)
 
@@ -250,7 +251,7 @@ def at_least_without_a_server_leaves_the_lock_to_its_ttl(server):
 
 
 @test
-def a_loss_during_our_own_standstill_is_seen_before_the_command_goes_on(server):
+def a_loss_while_run_is_stopped_is_seen_when_run_resumes(server):
     script = "trap 'exit 0' TERM; echo up; sleep 1000 & wait"
     held = Run(["--ttl", "300ms", "--grace", "1h"], ["sh", "-c", script])
     equal(held.line(), "up")
@@ -261,9 +262,9 @@ def a_loss_during_our_own_standstill_is_seen_before_the_command_goes_on(server):
 
 
 @test
-def without_a_server_it_is_69(_):
+def without_a_server_run_exits_with_69(_):
     with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))  # and nobody listens
+        unused.bind(("127.0.0.1", 0))  # no process listens
         where = f"holdfast://127.0.0.1:{unused.getsockname()[1]}"
         for options in (["-n"], ["-w", "0.1"]):
             out, err = run(69, ["--servers", where, *options], ["echo", "started"])
@@ -272,12 +273,12 @@ def without_a_server_it_is_69(_):
 
 
 @test
-def a_wait_for_a_server_that_stands_still_ends_in_time(server):
+def a_wait_for_a_stopped_server_ends_in_time(server):
     server.process.send_signal(signal.SIGSTOP)
     for options in (["-w", "0.5"], ["-n"]):
         begun = time.monotonic()
         equal(run(69, options, ["echo", "started"])[0], "")
-        equal(time.monotonic() - begun < 15, True)  # the wait, and some times the timeout of 1 s
+        equal(time.monotonic() - begun < 15, True)  # the wait and several timeouts of 1 s
     server.process.send_signal(signal.SIGCONT)
     server.lock(NAME)
     waiting = Run(["-w", "2s"], ["echo", "started"])
@@ -292,7 +293,7 @@ def a_wait_for_a_server_that_stands_still_ends_in_time(server):
 
 
 @test
-def wrong_use_is_64_with_one_line(server):
+def wrong_usage_exits_with_64_and_one_line(server):
     wrong = (["-n", "-w", "1"], ["--shared", "--limit", "2"], ["-E", "256"], ["-E", "-1"], ["--limit", "0"],
              ["-w", "1x"], ["-w", "-1"], ["-w", "inf"], ["-w", ""], ["--ttl", "9ms"], ["--grace", "11y"],
              ["--frob"], ["--wai", "1"], ["another"], ["--servers", "ftp://x"], ["--wait"],
@@ -321,7 +322,7 @@ def errors_say_what_is_wrong_with_which_value(_):
 
 
 @test
-def the_longest_times_are_taken(server):
+def the_longest_times_are_accepted(server):
     for options in (["--ttl", "100000h"], ["--ttl", "9007199254740991ms"], ["-w", "9007199254740991ms"],
                     ["--grace", "87600h"]):
         run(0, options, ["true"])
@@ -334,7 +335,7 @@ def the_longest_times_are_taken(server):
 
 
 @test
-def limits_of_options_are_in(server):
+def option_values_at_their_limits_are_accepted(server):
     server.lock(NAME)
     for options in (["-n", "-E", 255, "--ttl", "10ms"], ["-w", ".05", "-E", 255, "--limit", 2147483647],
                     ["-n", "--ttl", "0.5h", "--grace", "0", "-E", 255]):
@@ -344,7 +345,7 @@ def limits_of_options_are_in(server):
 
 
 @test
-def what_cannot_be_run_is_told_as_a_shell_does(server):
+def a_command_that_cannot_be_run_gets_the_status_and_message_of_a_shell(server):
     has(run(127, [], ["no-such-command"])[1], "no-such-command: command not found")
     has(run(127, [], ["./no/such"])[1], "./no/such: No such file")
     has(run(126, [], ["/etc/passwd"])[1], "/etc/passwd: Permission denied")
@@ -352,7 +353,7 @@ def what_cannot_be_run_is_told_as_a_shell_does(server):
     equal(info(server), None)
 
 
-# Takes one signal, and has the status 5 if no more of them came until its input ended.
+# Waits for one signal. Its status is 5 if no other signal comes before its input ends.
 TAKES = """
 import signal, sys
 numbers = {int(n) for n in sys.argv[1:]}
@@ -400,18 +401,18 @@ def the_command_finds_the_lock_in_its_environment(server):
 
 
 @test
-def input_and_outputs_are_the_commands(_):
+def input_and_outputs_belong_to_the_command(_):
     held = Run([], ["sh", "-c", "tr a-z A-Z; echo wrong >&2"])
     held.process.stdin.write("some text\n")
     equal(held.ended(0), ("SOME TEXT\n", "wrong\n"))
 
 
 @test
-def the_command_inherits_nothing_of_ours(_):
+def the_command_inherits_no_files_and_no_signal_settings_of_run(_):
     script = "import os\nfor fd in range(3, 256):\n try: os.fstat(fd); print(fd)\n except OSError: pass"
     equal(run(0, [], [sys.executable, "-c", script])[0], "")
     out = run(0, [], ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"])[0]
-    c_librarys_own = 3 << 31  # signals 32 and 33, which make leaves ignored and nobody may change
+    c_librarys_own = 3 << 31  # signals 32 and 33: make ignores them, and no program may change that
     equal([int(line.split()[1], 16) & ~c_librarys_own for line in out.splitlines()], [0, 0])
 
 
@@ -424,13 +425,13 @@ def a_hangup_that_nohup_ignores_is_ignored(_):
 
 
 @test
-def children_that_nobody_waited_for_are_no_obstacle(_):
+def an_inherited_ignored_sigchld_does_no_harm(_):
     ignored = Run([], ["sh", "-c", "exit 3"], lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     ignored.ended(3)
 
 
 @test
-def nothing_outlives_a_wrapper_that_is_killed(server):
+def no_process_outlives_a_killed_run(server):
     script = "trap '' TERM HUP INT; sleep 1000 & (sleep 1000 & echo $!; sleep 1000) & echo $! $$; wait"
     held = Run(["--ttl", "500ms"], ["sh", "-c", script])
     pids = [int(pid) for line in (held.line(), held.line()) for pid in line.split()]
@@ -443,7 +444,7 @@ def nothing_outlives_a_wrapper_that_is_killed(server):
 
 
 @test
-def the_guardian_outlives_other_signals_and_keeps_nothing_open(_):
+def the_guardian_survives_other_signals_and_keeps_nothing_open(_):
     held = Run([], ["sh", "-c", "echo $$; exec cat"])
     child = int(held.line())
     [guardian] = set(children(held.process.pid)) - {child}
@@ -457,28 +458,28 @@ def the_guardian_outlives_other_signals_and_keeps_nothing_open(_):
 
 
 @test
-def a_wrapper_killed_at_any_moment_leaves_nothing(server):
-    mark = f"{time.monotonic()}"  # found in the command line of what is left
+def a_run_killed_at_any_moment_leaves_no_process(server):
+    mark = f"{time.monotonic()}"  # to find the processes that are left by their command line
     for step in range(40):
         started = Run(["--ttl", "100ms"], ["sh", "-c", "sleep 1000; :", mark])
         begun = time.monotonic()
-        until(lambda: time.monotonic() > begun + step / 200)  # from its beginning to after exec
+        until(lambda: time.monotonic() > begun + step / 200)  # kills between its start and after exec
         started.process.kill()
         started.ended(-signal.SIGKILL)
-    gone = re.compile(re.escape(mark).encode())
+    marked = re.compile(re.escape(mark).encode())
 
     def left():
         found = []
         for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                found += [path] if gone.search(path.read_bytes()) else []
+                found += [path] if marked.search(path.read_bytes()) else []
         return found
     until(lambda: not left())
     until(lambda: info(server) is None)
 
 
 @test
-def what_a_command_leaves_running_is_let_alone(server):
+def processes_that_a_command_leaves_running_are_not_killed(server):
     held = Run([], ["sh", "-c", "sleep 1000 & echo $!"])
     left = int(held.line())
     held.process.wait(LIMIT_S)

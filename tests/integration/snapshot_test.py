@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Snapshots both ways between Holdfast and stock Redis: Redis and redis-check-rdb read what Holdfast saved,
-plain and through zcat; Holdfast reads what Redis saved, or says which key or byte it cannot. Prints each
-promise that is not kept and closes with "N passed, N failed". HOLDFAST_SERVER and REDIS_SERVER name the
-servers."""
+"""Snapshots in both directions between Holdfast and stock Redis. Redis and redis-check-rdb read the
+snapshots of Holdfast, plain and through zcat. Holdfast reads the snapshots of Redis, or names the key or
+byte that it cannot read. Prints each failed test; the last line is "N passed, N failed". HOLDFAST_SERVER
+and REDIS_SERVER name the servers."""
 import gzip
 import random
 import struct
@@ -11,7 +11,7 @@ import time
 
 from harness import LIMIT_S, REDIS, TTL_MS, Server, equal, has, refusal, run_tests, test
 
-SLACK_MS = LIMIT_S * 1000  # that a test may take between a save and the question for the ttl
+SLACK_MS = LIMIT_S * 1000  # allowed time between a save and the query of the TTL
 
 def holdfast(folder, *options):
     folder.mkdir(parents=True, exist_ok=True)
@@ -24,8 +24,8 @@ def redis(folder, *options):
 
 
 def texts():
-    """Strings in each form that a snapshot may give them: integers, texts that pack well and badly, binary,
-    and lengths around each step of the length's own form."""
+    """Strings for each encoding in a snapshot: integers, texts that compress well and badly, binary data,
+    and lengths around each step of the encoding of lengths."""
     rng = random.Random(4)
     found = {b"empty": b"", b"": b"of the empty key", b"\x00\r\n\xff key": bytes(range(256)),
              b"almost 1": b"007", b"almost 2": b"-0", b"almost 3": b"1.0", b"pack": b"holdfast " * 2000}
@@ -48,7 +48,7 @@ def hashes():
 
 
 def fill(server):
-    """Strings, hashes and deadlines in database 0, and a little in others."""
+    """Creates strings, hashes and deadlines in database 0, and a few keys in other databases."""
     requests = [("SET", key, value) for key, value in texts().items()]
     for key, fields in hashes().items():
         requests.append(("HSET", key, *(text for pair in fields.items() for text in pair)))
@@ -62,11 +62,11 @@ def fill(server):
 
 def near(ttl, wanted):
     if not wanted - SLACK_MS <= ttl <= wanted:
-        raise AssertionError(f"{ttl} ms are left, of {wanted}")
+        raise AssertionError(f"the TTL is {ttl} ms, wanted about {wanted} ms")
 
 
 def compare(server, extra=0):
-    """The server has what fill() made, and so many keys more in database 0."""
+    """Checks that the server has the keys of fill(), and `extra` more keys in database 0."""
     strings, tables = texts(), hashes()
     equal(dict(zip(strings, server.ask_all([("GET", key) for key in strings]))), strings)
     equal(set(server.ask_all([("PTTL", key) for key in [*strings, *tables]])), {-1})
@@ -85,7 +85,7 @@ def compare(server, extra=0):
 
 
 def saved_by_holdfast(folder, compress, more=()):
-    """The RDB file, unpacked, of a server with fill() and these requests."""
+    """The decompressed RDB file of a server after fill() and these requests."""
     with holdfast(folder, "--compress", compress) as server:
         fill(server)
         for request in more:
@@ -110,7 +110,7 @@ def saved_by_redis(folder, *requests):
 
 
 def put(folder, name, data):
-    """A data folder with nothing but this snapshot."""
+    """Makes a data folder with only this snapshot."""
     folder.mkdir(parents=True)
     (folder / name).write_bytes(data)
     return folder
@@ -124,7 +124,7 @@ def stock_redis_loads_a_plain_snapshot(folder):
 
 
 @test
-def stock_redis_loads_a_packed_snapshot_through_zcat(folder):
+def stock_redis_loads_a_compressed_snapshot_through_zcat(folder):
     rdb = saved_by_holdfast(folder / "ours", "yes")
     with redis(put(folder / "theirs", "dump.rdb", rdb)) as server:
         compare(server)
@@ -169,7 +169,7 @@ def a_shared_lock_is_a_hash_with_a_marker_and_its_owners_on_stock_redis(folder):
 
 
 @test
-def a_snapshot_that_went_through_stock_redis_has_its_locks_back(folder):
+def a_snapshot_that_stock_redis_saved_again_still_has_its_locks(folder):
     more = [("LOCK", "lock", "alice", TTL_MS), ("LOCK", "readers", "alice", TTL_MS, "SHARED"),
             ("LOCK", "readers", "bob", 0, "SHARED")]
     rdb = saved_by_holdfast(folder / "ours", "yes", more)
@@ -185,19 +185,19 @@ def a_snapshot_that_went_through_stock_redis_has_its_locks_back(folder):
 
 
 @test
-def a_snapshot_of_stock_redis_is_loaded_plain_and_packed(folder):
+def a_snapshot_of_stock_redis_is_loaded_plain_and_compressed(folder):
     rdb = saved_by_redis(folder / "theirs")
     for name, data in (("dump.rdb", rdb), ("dump.rdb.gz", gzip.compress(rdb))):
         with holdfast(put(folder / f"ours {name}", name, data)) as server:
             compare(server)
             equal(server.ask("LOCK", "only here", "alice", TTL_MS)[0], b"alice")
             equal(server.ask("LOCK", "int 1", "other", TTL_MS), None)
-        with holdfast(folder / f"ours {name}") as server:  # what was loaded stays when it is started again
+        with holdfast(folder / f"ours {name}") as server:  # a restart keeps the loaded keys
             compare(server, extra=1)
 
 
 @test
-def a_snapshot_of_stock_redis_without_packing_or_checksum_is_loaded(folder):
+def a_snapshot_of_stock_redis_without_compression_or_checksum_is_loaded(folder):
     for i, option in enumerate((("--rdbcompression", "no"), ("--rdbchecksum", "no"))):
         theirs = folder / f"theirs {i}"
         with redis(theirs, *option) as server:
@@ -216,7 +216,7 @@ def keys_that_have_expired_are_not_loaded(folder):
         server.ask("PEXPIREAT", "long", int(time.time() * 1000) + TTL_MS)
         equal(server.ask("PEXPIREAT", "short", int(time.time() * 1000) + 200), 1)
         equal(server.ask("SAVE"), "OK")
-        while server.ask("EXISTS", "short"):  # until its time is over
+        while server.ask("EXISTS", "short"):  # until it expires
             pass
     rdb = (theirs / "dump.rdb").read_bytes()
     has(rdb, b"short")
@@ -228,7 +228,7 @@ UNKNOWN = {"list": ("RPUSH", "a", "b"), "set": ("SADD", "a", "b"), "sorted set":
 
 
 @test
-def types_that_only_redis_has_are_refused_by_their_name(folder):
+def unsupported_types_are_rejected_by_their_name(folder):
     for kind, (command, *values) in UNKNOWN.items():
         rdb = saved_by_redis(folder / f"theirs {kind}", (command, "jobs 7", *values))
         said = refusal(put(folder / f"ours {kind}", "dump.rdb", rdb))
@@ -236,7 +236,7 @@ def types_that_only_redis_has_are_refused_by_their_name(folder):
 
 
 @test
-def types_that_only_redis_has_are_left_out_on_request(folder):
+def unsupported_types_are_skipped_on_request(folder):
     large = [("RPUSH", "large list", *range(5000)), ("SADD", "large set", *(f"m{i}" for i in range(5000))),
              ("ZADD", "large sorted set", *(x for i in range(5000) for x in (i / 7, f"m{i}")))]
     small = [(command, f"a {kind}", *values) for kind, (command, *values) in UNKNOWN.items()]
@@ -246,7 +246,7 @@ def types_that_only_redis_has_are_left_out_on_request(folder):
 
 
 def ziplist(*entries):
-    """Texts and numbers, each in the shortest form that old versions of Redis gave it."""
+    """A ziplist of texts and numbers, each in its shortest encoding in old versions of Redis."""
     body, previous = b"", 0
     for entry in entries:
         head = bytes([previous]) if previous < 254 else b"\xfe" + previous.to_bytes(4, "little")
@@ -304,7 +304,7 @@ def hashes_of_old_versions_of_redis_are_read_as_redis_reads_them(folder):
 
 
 @test
-def a_snapshot_of_a_newer_version_is_refused(folder):
+def a_snapshot_of_a_newer_version_is_rejected(folder):
     rdb = saved_by_redis(folder / "theirs")
     equal(rdb[:5], b"REDIS")
     newer = rdb[:5] + b"0099" + rdb[9:]
@@ -313,7 +313,7 @@ def a_snapshot_of_a_newer_version_is_refused(folder):
 
 
 @test
-def a_damaged_snapshot_is_refused_by_file_and_byte_and_stays_as_it_is(folder):
+def a_damaged_snapshot_is_rejected_by_file_and_byte_and_stays_unchanged(folder):
     rdb = saved_by_holdfast(folder / "ours", "no")
     packed = gzip.compress(rdb)
     middle = len(rdb) // 2

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What the server keeps or logs of clients' texts: within limits, and without passwords. Closes with
-"N passed, N failed". HOLDFAST_SERVER names the server."""
+"""Texts of clients that the server keeps or logs: their size is limited, and they have no passwords. The
+last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
 import re
 import sys
 import time
 
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.dont_write_bytecode = True  # only build/ has generated files
 from harness import Client, Server, equal, has, run_tests, test
 
 MB = 1 << 20
@@ -19,7 +19,7 @@ def as_user(server, *rules):
 
 
 @test
-def refusals_with_long_names_and_keys_take_little_memory(folder):
+def rejected_requests_with_long_names_and_keys_use_little_memory(folder):
     with Server(folder) as server:
         worker = as_user(server, "~mine:*", "+@lock", "+@connection", "-@dangerous")
         has(worker.ask("CLIENT", "SETNAME", "n" * 20 * MB), "longer than 512 bytes")
@@ -34,7 +34,7 @@ def refusals_with_long_names_and_keys_take_little_memory(folder):
 
 
 @test
-def monitor_shows_of_each_request_a_megabyte(folder):
+def monitor_shows_at_most_a_megabyte_of_each_request(folder):
     with Server(folder) as server:
         watcher = Client(server.path)
         equal(watcher.ask("MONITOR"), "OK")
@@ -60,7 +60,7 @@ SECRETS = (["CONFIG", "SET", "user", "bob on >{}"], ["CONFIG", "SET", "maxmemory
 
 
 @test
-def passwords_are_kept_nowhere_also_where_the_request_is_refused(folder):
+def passwords_are_kept_nowhere_even_if_the_request_is_rejected(folder):
     with Server(folder) as server:
         watcher = Client(server.path)
         watcher.ask("MONITOR")
@@ -83,7 +83,7 @@ def passwords_are_kept_nowhere_also_where_the_request_is_refused(folder):
 
 
 @test
-def a_user_without_a_name_cannot_be_made(folder):
+def a_user_without_a_name_cannot_be_created(folder):
     config = folder.parent / "config"
     config.write_text("", "ascii")
     with Server(folder, "--config", str(config)) as server:
@@ -117,7 +117,7 @@ def a_script_cannot_fill_the_log(folder):
 
 
 @test
-def no_option_can_be_set_so_small_that_nobody_can_set_it_back(folder):
+def no_option_can_be_set_so_small_that_it_cannot_be_set_back(folder):
     with Server(folder) as server:
         for name in ("proto-max-bulk-len", "client-query-buffer-limit"):
             has(server.ask("CONFIG", "SET", name, MB - 1), "ERR CONFIG SET failed")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The command `holdfast` over TLS, on Holdfast and on Redis, which want a certificate of their clients:
-what it prints and its exit statuses. Closes with "N passed, N failed". The command stands beside
-HOLDFAST_SERVER; REDIS_SERVER is Redis."""
+"""The command `holdfast` over TLS, with Holdfast and with Redis, which require a certificate of their
+clients: its output and its exit statuses. The last line is "N passed, N failed". The command is in the
+folder of HOLDFAST_SERVER; REDIS_SERVER is Redis."""
 import contextlib
 import functools
 import json
@@ -12,13 +12,13 @@ import tempfile
 
 from certificates import Certificates
 from harness import HOLDFAST, REDIS, Server, equal, free_port, has, run_tests, test, until
-from job import call, ended, start, told
+from job import call, call_json, ended, start
 
 
 @contextlib.contextmanager
 def one_of_each():
-    """A Holdfast and a Redis, each with `place`, how the command names it, `ours`, with what a client needs
-    of its own, and `all`, with all that it needs."""
+    """A Holdfast server and a Redis server. `place` is the address, `ours` has the settings for the
+    client's certificate and key, and `all` is the address with all settings."""
     with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder, contextlib.ExitStack() as stack:
         files = Certificates(pathlib.Path(folder, "files"))
         files.authority("other")
@@ -41,7 +41,7 @@ def one_of_each():
 
 
 def on_each(function):
-    """A test with each of the servers, which the command then finds unless told."""
+    """A test that runs with each server, which the command then uses by default."""
     @functools.wraps(function)
     def run(servers):
         for server in servers:
@@ -56,16 +56,16 @@ def ping_reaches_the_server(server):
 
 
 @on_each
-def a_lock_goes_from_lock_by_info_to_unlock(server):
+def lock_info_and_unlock_work_on_one_lock(server):
     owner = call(0, "lock", "--ttl", "1m", "k")[0].split()[0]
     has(call(75, "lock", "-n", "k")[1], "k: busy")
-    equal([holder["owner"] for holder in told("info", "k")[0]["holders"]], [owner])
+    equal([holder["owner"] for holder in call_json("info", "k")[0]["holders"]], [owner])
     has(call(0, "unlock", "k", owner)[0], "released on 1 of 1 server")
     equal(server.ask("EXISTS", "k"), 0)
 
 
 @on_each
-def run_holds_the_lock_and_hands_the_servers_on(server):
+def run_holds_the_lock_and_passes_the_servers_to_its_command(server):
     inner = f"{os.environ['HOLDFAST_SERVERS']}\n"
     del os.environ["HOLDFAST_SERVERS"]
     files = server.files
@@ -79,7 +79,7 @@ def run_holds_the_lock_and_hands_the_servers_on(server):
 
 
 @on_each
-def flags_say_the_same_as_the_text(server):
+def flags_have_the_same_effect_as_settings_in_the_address(server):
     files = server.files
     flags = ["--cacert", files.pem("ca"), "--cert", files.pem("client"), "--key", files.key("client")]
     for place in (server.place, server.place.replace("s://", "://") + "?tls=yes"):
@@ -96,7 +96,7 @@ def list_shows_the_locks(servers):
 
 
 @test
-def a_quorum_has_some_servers_of_each(servers):
+def a_quorum_can_have_holdfast_and_redis_servers(servers):
     places = ",".join(server.place for server in servers)
     settings = servers[0].all.partition("?")[2]
     call(0, "run", "--servers", f"quorum://{places}?{settings}", "k", "--", "true")
@@ -105,7 +105,7 @@ def a_quorum_has_some_servers_of_each(servers):
 
 
 @on_each
-def a_file_of_any_name_can_be_named(server):
+def a_file_can_have_any_name(server):
     odd = str(server.files.folder / "a&b=c%20d@e?f.pem")
     pathlib.Path(odd).write_bytes(pathlib.Path(server.files.pem("ca")).read_bytes())
     call(0, "ping", "--servers", f"{server.place}?{server.ours}", "--cacert", odd)
@@ -131,7 +131,7 @@ def elect_leads_and_steps_down(server):
 
 
 @on_each
-def what_cannot_be_trusted_is_not_spoken_to(server):
+def a_server_that_cannot_be_trusted_is_rejected(server):
     place, files = server.place, server.files
     for settings in ("timeout=1000", f"cacert={files.pem('other')}"):
         has(call(69, "ping", "--servers", f"{place}?{settings}&{server.ours}")[0],
@@ -145,7 +145,7 @@ def what_cannot_be_trusted_is_not_spoken_to(server):
 
 
 @on_each
-def files_that_are_no_good_are_wrong_use(server):
+def unusable_files_are_wrong_usage(server):
     for words in (["ping"], ["run", "k", "--", "true"]):
         verb, *rest = words
         has(call(64, verb, "--servers", f"{server.place}?cacert=/none.pem", *rest)[1],

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Tokens that a client has moved ahead of the clock: the keys of others stay where they were, also after
-restarts, and a quorum agrees where one server is ahead. Closes with "N passed, N failed". HOLDFAST_SERVER
-names the server."""
+"""Tokens that a client has moved ahead of the clock. The tokens of other keys do not move, even after
+restarts, and a quorum agrees even if one server is ahead. The last line is "N passed, N failed".
+HOLDFAST_SERVER names the server."""
 import sys
 import time
 
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.dont_write_bytecode = True  # only build/ has generated files
 from harness import Client, Server, equal, has, run_tests, test
 
 HOUR_US = 3600 * 10**6
 DAY_US = 24 * HOUR_US
-LEAD_US = DAY_US  # --max-token-lead
+LEAD_US = DAY_US  # the default of --max-token-lead
 
 
 def clock_us():
@@ -27,7 +27,7 @@ def as_worker(server):
 
 
 def granted(client, key, owner, *more):
-    """The token of a grant that is released at once; or the error."""
+    """Acquires a lock and releases it at once. Returns its token, or the error."""
     reply = client.ask("LOCK", key, owner, 60_000, *more)
     if isinstance(reply, RuntimeError):
         return reply
@@ -36,7 +36,7 @@ def granted(client, key, owner, *more):
 
 
 def push_ahead(server, key, times=5):
-    """The furthest token that a limited user gets for a key."""
+    """Moves a key's token as far ahead as a limited user can, and returns the token."""
     worker, furthest = as_worker(server), clock_us()
     for n in range(times):
         reply = granted(worker, key, f"o{n}", "TOKEN", furthest + LEAD_US - 10**6)
@@ -47,14 +47,14 @@ def push_ahead(server, key, times=5):
 
 
 @test
-def the_lead_is_counted_from_the_clock_however_often_a_client_asks_for_more(folder):
+def repeated_requests_do_not_increase_the_lead_over_the_clock(folder):
     with Server(folder) as server:
         before = clock_us()
         equal(push_ahead(server, "mine:1") - before < LEAD_US + HOUR_US, True)
 
 
 @test
-def other_keys_keep_their_tokens_when_a_client_moves_those_of_its_own_also_after_restarts(folder):
+def tokens_ahead_on_one_key_do_not_move_other_keys_even_after_restarts(folder):
     with Server(folder) as server:
         furthest = push_ahead(server, "mine:1")
         equal(granted(server, "other", "o") < clock_us() + HOUR_US, True)
@@ -69,7 +69,7 @@ def other_keys_keep_their_tokens_when_a_client_moves_those_of_its_own_also_after
 
 
 @test
-def tokens_ahead_do_not_go_back_where_a_snapshot_is_all_that_is_left(folder):
+def tokens_ahead_do_not_go_back_if_only_a_snapshot_is_left(folder):
     with Server(folder) as server:
         furthest = push_ahead(server, "mine:1")
         equal(server.ask("SAVE"), "OK")
@@ -82,7 +82,7 @@ def tokens_ahead_do_not_go_back_where_a_snapshot_is_all_that_is_left(folder):
 
 
 @test
-def one_client_can_move_few_keys_ahead_and_is_refused_then(folder):
+def one_client_can_move_at_most_256_keys_ahead(folder):
     with Server(folder) as server:
         worker = as_worker(server)
         hint = clock_us() + LEAD_US // 2
@@ -95,11 +95,11 @@ def one_client_can_move_few_keys_ahead_and_is_refused_then(folder):
 
 
 @test
-def a_quorum_agrees_where_one_server_is_ahead_and_another_is_away(folder):
+def a_quorum_agrees_if_one_server_is_ahead_and_another_is_down(folder):
     folder.mkdir()
     with Server(folder / "ahead") as ahead, Server(folder / "behind") as behind:
         worker = as_worker(ahead)
-        # What a restart after a crash and clocks that differ may come to.
+        # A restart after a crash, or clocks that differ, can cause such a token.
         token = granted(worker, "mine:1", "o", "TOKEN", clock_us() + LEAD_US - 10**6) + 1
         equal(worker.ask("LOCK", "mine:1", "p", 60_000), [b"p", token])
         other = as_worker(behind)
@@ -110,7 +110,7 @@ def a_quorum_agrees_where_one_server_is_ahead_and_another_is_away(folder):
 
 
 @test
-def a_server_that_is_further_ahead_than_the_lead_is_followed_with_the_right_to_it(folder):
+def a_client_with_the_permission_can_raise_tokens_beyond_the_lead(folder):
     far = clock_us() + 30 * DAY_US
     with Server(folder) as server:
         worker = as_worker(server)
@@ -130,7 +130,7 @@ def a_server_that_is_further_ahead_than_the_lead_is_followed_with_the_right_to_i
 
 
 @test
-def a_lease_follows_a_key_that_is_ahead_unless_too_many_keys_would(folder):
+def a_lease_moves_its_keys_ahead_unless_there_are_too_many(folder):
     with Server(folder) as server:
         furthest = push_ahead(server, "mine:1")
         worker = as_worker(server)

@@ -1,21 +1,20 @@
 #!/usr/bin/python3
-"""Runs each command, program and file of docs/tutorials as a reader types it, and compares what is printed
-with the page. Closes with "N passed, N failed".
+"""Runs each command, program and file of docs/tutorials as a reader types it, and compares the output with
+the page. The last line is "N passed, N failed".
 
-A marker stands before each code block:
-  <!-- run: shell NAME -->  lines `$ COMMAND`, each followed by what it prints. Each NAME is one terminal
-                            with a shell of its own. A block without `$` at its start continues the
+A marker precedes each code block:
+  <!-- run: shell NAME -->  lines `$ COMMAND`, each followed by its output. Each NAME is one terminal
+                            with its own shell. A block without `$` at its start continues the
                             command that still runs there; `^C` as its first line presses Ctrl-C.
-                            `(keeps running)` behind the NAME: the last command does not end in this block.
+                            `(keeps running)` after the NAME: the last command does not end in this block.
   <!-- file: NAME -->       the content of a file in the folder of the tutorial. The commands of a file
                             `crontab` and the ExecStart of a file `*.service` are run, too.
   <!-- not run: REASON -->  neither run nor compared; this test counts and names these blocks.
 
 The ports 7379, 7380 and 7381 of the pages become free ports of this machine, and folders of the system
 become folders of the test. DIFFERS lists what may differ between a page and a run. HOLDFAST_SERVER names
-the server, the command stands beside it. Needs python3-redis and redis-tools; systemd-analyze is used where
-it is installed.
-"""
+the server; the command is in the same folder. Needs python3-redis and redis-tools; systemd-analyze is used
+where it is installed."""
 import contextlib
 import fcntl
 import os
@@ -41,20 +40,20 @@ BINARIES = (ROOT / os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server
 PAGES = ["cron-on-three-machines", "python-fencing-token", "quorum-of-three", "run-as-a-service",
          "who-holds-my-lock"]
 PORTS = ["7379", "7380", "7381"]
-LIMIT_S = 60        # of one output
-PAGE_LIMIT_S = 300  # of one page
+LIMIT_S = 60        # timeout of one output
+PAGE_LIMIT_S = 300  # timeout of one page
 
-# A token or owner of the page stands for one of the run: the same for the same.
+# Each token or owner of the page stands for one of the run: equal names stand for equal names.
 NAMES = re.compile(r"\b(?:\d{16}|[0-9a-f]{32})\b")
-# What else may differ, and what it is compared as.
+# Other differences, and the texts that replace them before the comparison.
 DIFFERS = [
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.\d{3}Z?"), "TIME"),
     (re.compile(r"\(pid \d+\)"), "(pid PID)"),
     (re.compile(r"-?\d+(\.\d+)? m?s\b|\b\d+m\d+s\b"), "DURATION"),
-    (re.compile(r"^id=\d+$", re.MULTILINE), "id=ID"),  # of a connection
+    (re.compile(r"^id=\d+$", re.MULTILINE), "id=ID"),  # the id of a connection
     (re.compile(r"^addr=127\.0\.0\.1:\d+$", re.MULTILINE), "addr=ADDRESS"),
-    (re.compile(r", \[::1\]:\d+"), ""),  # where the machine has IPv6
-    (re.compile(r" {2,}"), "  "),  # columns are as wide as what stands in them
+    (re.compile(r", \[::1\]:\d+"), ""),  # only if the machine has IPv6
+    (re.compile(r" {2,}"), "  "),  # the width of columns depends on their contents
 ]
 BLOCK = re.compile(r"(?:^<!-- (run: shell|file:|not run:) ([^\n]+) -->\n)?^```[^\n]*\n(.*?)^```$",
                    re.DOTALL | re.MULTILINE)
@@ -65,13 +64,13 @@ def blocks_of(text):
     found = [(m[1], m[2], m[3]) for m in BLOCK.finditer(text)]
     for kind, _, block in found:
         if kind is None:
-            raise AssertionError(f"no marker stands before this block:\n{block}")
+            raise AssertionError(f"no marker precedes this block:\n{block}")
     equal(len(found) * 2, len(re.findall(r"^```", text, re.MULTILINE)))
     return found
 
 
 def parts_of(block):
-    """(command, what it prints) of a block; command "" for what goes on."""
+    """The pairs (command, output) of a block. The command is "" if an earlier command still runs."""
     parts = []
     for line in block.splitlines(keepends=True):
         if line.startswith("$ "):
@@ -85,7 +84,7 @@ def parts_of(block):
 
 
 class Names:
-    """What of the page stands for what of the run."""
+    """The ports, folders, tokens and owners of the run for those of the page."""
 
     def __init__(self, folder):
         self.folder = str(folder)
@@ -105,13 +104,13 @@ class Names:
         return text.replace(str(BINARIES), "/usr/local/bin").replace(self.folder, "")
 
     def compare(self, shown, printed):
-        """Both must be the same but for DIFFERS, and equal names in one must be equal in the other."""
+        """Both must be equal except for DIFFERS, and equal names in one must be equal in the other."""
         printed = self.for_page(printed)
-        told = f"the page shows:\n{shown}\nbut this was printed:\n{printed}"
-        assert plain(shown) == plain(printed), told
+        message = f"the page shows:\n{shown}\nbut this was printed:\n{printed}"
+        assert plain(shown) == plain(printed), message
         for mine, theirs in zip(NAMES.findall(shown), NAMES.findall(printed)):
-            assert self.of_run.setdefault(mine, theirs) == theirs, told
-        assert len(set(self.of_run.values())) == len(self.of_run), told
+            assert self.of_run.setdefault(mine, theirs) == theirs, message
+        assert len(set(self.of_run.values())) == len(self.of_run), message
 
 
 def plain(text):
@@ -122,7 +121,7 @@ def plain(text):
 
 
 class Shell:
-    """A terminal with bash in it. It does not echo, and shows a prompt that nothing else prints."""
+    """A terminal that runs bash, without echo, and with a prompt that no command prints."""
     PROMPT = "--prompt--\n"
 
     def __init__(self, folder, environment):
@@ -142,7 +141,7 @@ class Shell:
             start_new_session=True, preexec_fn=prepare)
         os.close(inside)
         self.unread = ""
-        self.runs = False  # a command that has not ended yet
+        self.runs = False  # whether a command has not ended yet
         self.until_prompt()
 
     def write(self, text):
@@ -153,25 +152,25 @@ class Shell:
         deadline = time.monotonic() + LIMIT_S
         while not (value := done(self.unread)):
             if not select.select([self.terminal], [], [], max(0, deadline - time.monotonic()))[0]:
-                raise AssertionError(f"not within {LIMIT_S} s, but this was printed:\n{self.unread}")
+                raise AssertionError(f"not found within {LIMIT_S} s, but this was printed:\n{self.unread}")
             self.unread += os.read(self.terminal, 65536).decode()
         return value
 
     def until_prompt(self):
-        """What the command has printed, up to its end."""
+        """Waits for the end of the command, and returns its output."""
         end = self.read_until(lambda text: text.find(self.PROMPT) + 1) - 1
         printed, self.unread = self.unread[:end], self.unread[end + len(self.PROMPT):]
         return printed
 
     def lines(self, number):
-        """So many lines of a command that goes on."""
+        """The next `number` lines of a command that still runs."""
         self.read_until(lambda text: text.count("\n") >= number or self.PROMPT in text)
         lines = self.unread.splitlines(keepends=True)
         self.unread = "".join(lines[number:])
         return "".join(lines[:number])
 
     def close(self):
-        """Ends all that runs in it, in the background or stopped, too."""
+        """Kills all processes of the terminal, also those that are in the background or stopped."""
         listed = subprocess.run(["ps", "-o", "pid=", "-s", str(self.process.pid)], capture_output=True,
                                 text=True, check=False)
         for pid in map(int, listed.stdout.split()):
@@ -182,7 +181,7 @@ class Shell:
 
 
 class Tutorial:
-    """A page that is played in a folder of its own."""
+    """A page, and its run in a temporary folder."""
 
     def __init__(self, name, text):
         self.name = name
@@ -198,7 +197,7 @@ class Tutorial:
         self.environment = {
             "PATH": f"{BINARIES}:/usr/bin:/bin:/usr/sbin:/sbin", "HOME": str(self.path),
             "LC_ALL": "C.UTF-8", "TERM": "dumb", "NO_COLOR": "1", "REDISCLI_RCFILE": "/dev/null",
-            "HOLDFAST_SERVERS": f"holdfast://127.0.0.1:{self.names.ports['7379']}",  # as the default is
+            "HOLDFAST_SERVERS": f"holdfast://127.0.0.1:{self.names.ports['7379']}",  # like the default
             **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}}
 
     def __enter__(self):
@@ -210,7 +209,7 @@ class Tutorial:
         self.folder.cleanup()
 
     def total(self, field, section):
-        """Of all servers of the page, the sum of a field of INFO; 0 where it is not there."""
+        """The sum of a field of INFO over all servers of the page; a missing field counts as 0."""
         number = 0
         for port in self.names.ports.values():
             with contextlib.suppress(ConnectionError), \
@@ -233,35 +232,35 @@ class Tutorial:
             else:
                 name = argument.split()[0]
                 later = [b[2] for b in self.blocks[i + 1:] if b[0] == kind and b[1].split()[0] == name]
-                goes_on = bool(later) and not later[0].startswith("$ ")
-                self.play_block(name, text, goes_on or argument.endswith("(keeps running)"))
+                keeps_running = bool(later) and not later[0].startswith("$ ")
+                self.play_block(name, text, keeps_running or argument.endswith("(keeps running)"))
         for name, shell in self.shells.items():
-            assert not shell.unread, f"terminal {name} has printed, too:\n{shell.unread}"
+            assert not shell.unread, f"terminal {name} has more output:\n{shell.unread}"
 
-    def play_block(self, name, text, goes_on):
+    def play_block(self, name, text, keeps_running):
         if name not in self.shells:
             self.shells[name] = Shell(self.path, self.environment)
         shell = self.shells[name]
         parts = parts_of(text)
         for i, (command, shown) in enumerate(parts):
             interrupts = False
-            may_wait = goes_on and i + 1 == len(parts) and not shown
+            may_wait = keeps_running and i + 1 == len(parts) and not shown
             waiters = self.waiters() if may_wait else 0
             if command:
                 self.commands += 1
-                if shell.runs:  # what another terminal has ended meanwhile
+                if shell.runs:  # another terminal has ended it meanwhile
                     self.names.compare("", shell.until_prompt())
                 shell.write(self.names.for_run(command))
             elif interrupts := shown.startswith("^C\n"):
                 shell.write("\x03")
-            shell.runs = goes_on and i + 1 == len(parts)
-            if interrupts:  # bash ends the line of the ^C where the signal has ended the command
+            shell.runs = keeps_running and i + 1 == len(parts)
+            if interrupts:  # bash ends the line of ^C if the signal has ended the command
                 self.names.compare(shown.removeprefix("^C\n"), shell.until_prompt().removeprefix("\n"))
             elif not shell.runs:
                 self.names.compare(shown, shell.until_prompt())
             elif shown:
                 self.names.compare(shown, shell.lines(shown.count("\n")))
-            else:  # it waits for a lock
+            else:  # the command waits for a lock
                 until(lambda before=waiters: self.waiters() > before)
 
     def write_file(self, name, text):
@@ -274,7 +273,7 @@ class Tutorial:
             self.run_unit(path)
 
     def run_crontab(self, path):
-        """As cron does: the shell, with the variables of the file."""
+        """Runs the jobs like cron: by the shell, with the variables of the file."""
         variables = {}
         jobs = []
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -287,7 +286,7 @@ class Tutorial:
             self.commands += 1
             done = subprocess.run(["/bin/sh", "-c", job], cwd=self.path, env=self.environment | variables,
                                   capture_output=True, text=True, timeout=LIMIT_S, check=False)
-            until(lambda: self.total("keys", "keyspace") == 0)  # until --at-least is over
+            until(lambda: self.total("keys", "keyspace") == 0)  # until the time of --at-least ends
             assert done.returncode == 0, f"{job}: status {done.returncode}\n{done.stdout}{done.stderr}"
 
     def run_unit(self, path):
@@ -315,9 +314,9 @@ def test_page(name):
     path = ROOT / f"docs/tutorials/{name}.md"
     text = path.read_text(encoding="utf-8")
     lines = text.count("\n")
-    assert 60 <= lines <= 150, f"{lines} lines, not 60 to 150"
+    assert 60 <= lines <= 150, f"the page has {lines} lines; 60 to 150 are allowed"
     for page in ("cli", "protocol", "safety", "operations", "clients"):
-        assert f"(../{page}.md" in text, f"no link to ../{page}.md"
+        assert f"(../{page}.md" in text, f"the page has no link to ../{page}.md"
     assert "\n## What happens when" in text
     with Tutorial(name, text) as tutorial:
         tutorial.play()
@@ -332,11 +331,12 @@ def fails(text, wanted):
     except AssertionError as failure:
         assert wanted in str(failure), f"{wanted!r} is not in {failure}"
         return
-    raise AssertionError(f"this page passes:\n{text}")
+    raise AssertionError(f"this page must fail, but passes:\n{text}")
 
 
 def test_differences(_):
-    """a page that shows another text, more or less than is printed fails, as does a block without marker"""
+    """A page fails if it shows more, less or other text than the output, or has a block without a
+    marker."""
     def page(shown):
         return f"<!-- run: shell a -->\n```\n$ echo one; echo 1795236859406446\n{shown}```\n"
     with Tutorial("", page("one\n1795236859406447\n")) as tutorial:
@@ -349,7 +349,7 @@ def test_differences(_):
 
 
 def over_time(*_):
-    raise TimeoutError(f"not done after {PAGE_LIMIT_S} s")
+    raise TimeoutError(f"the page took more than {PAGE_LIMIT_S} s")
 
 
 def main():
@@ -361,7 +361,7 @@ def main():
         signal.alarm(PAGE_LIMIT_S)
         try:
             function(name)
-        except Exception:  # the other pages are run whatever it is
+        except Exception:  # the other pages run even if one fails
             failed += 1
             print(f"FAILED: tutorials: {name}")
             traceback.print_exc(file=sys.stdout)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The verbs of `holdfast` but for run and check, against one real server and against three that are a
-quorum: what they print for people and as JSON, and their exit statuses. Closes with "N passed, N failed".
-HOLDFAST_SERVER names the server; the command stands beside it."""
+"""The verbs of `holdfast` except run and check, against one real server and against a quorum of three:
+their output as text and as JSON, and their exit statuses. The last line is "N passed, N failed".
+HOLDFAST_SERVER names the server; the command is in the same folder."""
 import contextlib
 import json
 import os
@@ -14,7 +14,7 @@ import subprocess
 import threading
 
 from harness import LIMIT_S, Server, data_folder, equal, has, run_tests, test, until
-from job import COMMAND, call, ended, start, told
+from job import COMMAND, call, call_json, ended, start
 
 VERBS = ["lock", "unlock", "renew", "info", "list", "break", "revoke", "watch", "ping"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ def address(server):
 
 
 class Places:
-    """Three servers, which are a quorum; the first alone is what the command finds unless told."""
+    """Three servers, which are a quorum. By default the command uses only the first."""
 
     def __init__(self, servers):
         self.servers = servers
@@ -49,12 +49,12 @@ def three_servers():
 
 
 def words_for(verb):
-    """A right use of it, as far as its arguments go."""
+    """The verb with correct arguments."""
     return [verb, *([] if verb in UNNAMED else ["k", "alice"] if verb in OWNED else ["k"])]
 
 
 @test
-def lock_leaves_the_lock_held_and_says_owner_and_token(places):
+def lock_leaves_the_lock_held_and_prints_owner_and_token(places):
     server, _ = places.first()
     out = call(0, "lock", "--ttl", "1h", "k")[0]
     owner, token = re.fullmatch(r"([0-9a-f]{32}) (\d+)\n", out).groups()
@@ -62,14 +62,14 @@ def lock_leaves_the_lock_held_and_says_owner_and_token(places):
     equal(server.ask("LOCKS", "CHECK", "k", token), 1)
     equal(3_500_000 < server.ask("PTTL", "k") <= 3_600_000, True)
     equal(server.info("lock_renewals", "locks"), "0")
-    found = told("lock", "--ttl", "30s", "j")
+    found = call_json("lock", "--ttl", "30s", "j")
     equal((found["key"], found["ttl_ms"]), ("j", 30000))
     equal(server.ask("GET", "j"), found["owner"].encode())
     equal(server.ask("LOCKS", "CHECK", "j", found["token"]), 1)
 
 
 @test
-def lock_ends_at_its_ttl(places):
+def a_lock_expires_at_its_ttl(places):
     server, _ = places.first()
     call(0, "lock", "--ttl", "100ms", "k")
     until(lambda: server.ask("EXISTS", "k") == 0)
@@ -77,7 +77,7 @@ def lock_ends_at_its_ttl(places):
 
 
 @test
-def lock_waits_or_says_busy(places):
+def lock_waits_or_reports_busy(places):
     server, _ = places.first()
     server.lock("k")
     for options in (["-n"], ["-w", "50ms"], ["-n", "--shared"], ["-n", "--limit", 2]):
@@ -100,16 +100,16 @@ def a_signal_ends_the_wait_of_lock(places):
 
 
 @test
-def lock_takes_shared_and_counted_locks(places):
+def lock_acquires_shared_locks_and_semaphores(places):
     for options in (["--shared"], ["--limit", "2"]):
         name = options[0][2:]
-        equal(len({told("lock", "-n", *options, name)["owner"] for _ in range(2)}), 2)
+        equal(len({call_json("lock", "-n", *options, name)["owner"] for _ in range(2)}), 2)
         call(75, "lock", "-n", name)
     call(75, "lock", "-n", "--limit", "2", "limit")
 
 
 @test
-def a_grant_that_cannot_be_printed_is_given_back(places):
+def a_grant_that_cannot_be_printed_is_released(places):
     server, _ = places.first()
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run([COMMAND, "lock", "k"], check=False, stdout=full, timeout=LIMIT_S)
@@ -118,7 +118,7 @@ def a_grant_that_cannot_be_printed_is_given_back(places):
 
 
 @test
-def a_lock_goes_from_lock_by_renew_to_unlock_on_a_quorum(places):
+def lock_renew_and_unlock_work_on_one_server_and_on_a_quorum(places):
     for where, number in ((places.one, 1), (places.quorum, 3)):
         at = ["--servers", where]
         owner = call(0, "lock", *at, "k")[0].split()[0]
@@ -126,23 +126,23 @@ def a_lock_goes_from_lock_by_renew_to_unlock_on_a_quorum(places):
         has(call(0, "renew", *at, "--ttl", "1h", "k", owner)[0], f"renewed on {number} of {number} server")
         for server in places.servers[:number]:
             equal(server.ask("PTTL", "k") > 3_500_000, True)
-        found = told("renew", *at, "k", owner)
+        found = call_json("renew", *at, "k", owner)
         equal((found["key"], found["owner"], found["renewed"]), ("k", owner, True))
         equal(found["servers"], [{"server": name, "reply": 1} for name in places.names[:number]])
         has(call(0, "unlock", *at, "k", owner)[0], f"released on {number} of {number} server")
-        equal(told("unlock", *at, "k", owner, status=1)["released"], False)
+        equal(call_json("unlock", *at, "k", owner, status=1)["released"], False)
         equal([server.ask("EXISTS", "k") for server in places.servers], [0, 0, 0])
 
 
 @test
-def who_does_not_hold_it_is_told_by_status_1(places):
+def an_owner_that_does_not_hold_the_lock_gets_status_1(places):
     server, name = places.first()
     for verb in OWNED:
         equal(call(1, verb, "k", "bob"), ("", "holdfast: k: bob does not hold it: the lock is free\n"))
     server.lock("k")
     for verb in OWNED:
         equal(call(1, verb, "k", "bob"), ("", "holdfast: k: another owner holds it, not bob\n"))
-        equal(told(verb, "k", "bob", status=1)["servers"], [{"server": name, "reply": -1}])
+        equal(call_json(verb, "k", "bob", status=1)["servers"], [{"server": name, "reply": -1}])
     equal(server.ask("GET", "k"), b"alice")
 
 
@@ -165,14 +165,14 @@ def a_minority_of_servers_makes_no_quorum(places):
 
 
 @test
-def the_mode_of_the_hold_says_how_many_servers_are_enough(places):
+def the_mode_of_the_hold_determines_the_quorum(places):
     for settings, options, status in (
             ("?wquorum=3&rquorum=2", ["--shared"], 0), ("?wquorum=2&rquorum=3", ["--shared"], 69),
             ("?wquorum=2", ["--limit", "2"], 69), ("?wquorum=2", [], 0), ("?wquorum=3", [], 69)):
         for verb in ("renew", "unlock"):
             at = ["--servers", places.quorum + settings]
-            owner = told("lock", *at, *options, "k")["owner"]
-            for server in places.servers:  # a quorum is enough for lock, and the last may grant it later
+            owner = call_json("lock", *at, *options, "k")["owner"]
+            for server in places.servers:  # lock needs only a quorum: the last server may grant later
                 until(lambda server=server: server.ask("EXISTS", "k") == 1)
             places.servers[2].process.send_signal(signal.SIGSTOP)
             call(status, verb, *at, "k", owner)
@@ -182,7 +182,7 @@ def the_mode_of_the_hold_says_how_many_servers_are_enough(places):
 
 
 @test
-def too_few_servers_are_69(places):
+def too_few_servers_exit_with_69(places):
     at = ["--servers", places.quorum]
     for server in places.servers[1:]:
         server.kill()
@@ -211,7 +211,7 @@ def info_shows_holders_and_waiters(places):
     has(lines[1], f"held by alice  token {token}  ttl for ever  held for ")
     has(lines[2], "held by an\\x20owner\\x1b[1m  token ", "  ttl 1m")
     has(lines[3], "waiting ", "limit 2  for ")
-    [row] = told("info", "k")
+    [row] = call_json("info", "k")
     equal((row["server"], row["key"], row["mode"], row["limit"]), (name, "k", "limit", 2))
     equal([holder["owner"] for holder in row["holders"]], ["alice", "an owner\x1b[1m"])
     equal((row["holders"][0]["token"], row["holders"][0]["ttl"], len(row["waiters"])), (token, -1, 1))
@@ -226,7 +226,7 @@ def info_of_a_free_lock_and_of_each_server_of_a_quorum(places):
     lines = call(0, "info", "--servers", places.quorum, "k")[0].splitlines()
     equal((lines[0], lines[1]), (places.names[0] + ": free", places.names[1] + ": exclusive"))
     has(lines[3], places.names[2] + ": WRONGTYPE")
-    free, held, wrong = told("info", "--servers", places.quorum, "k")
+    free, held, wrong = call_json("info", "--servers", places.quorum, "k")
     equal(free, {"server": places.names[0], "key": "k", "mode": "free", "limit": 0, "delay": 0,
                  "holders": [], "waiters": []})
     equal((held["holders"][0]["owner"], wrong["error"][:9]), ("alice", "WRONGTYPE"))
@@ -242,35 +242,35 @@ def list_pages_through_all_locks_in_order(places):
     equal(rows[0], ["KEY", "MODE", "HOLDERS", "WAITERS", "TOKEN", "TTL"])
     equal([row[0] for row in rows[1:]], [f"job:{i:04}" for i in range(2500)] + ["other"])
     equal((rows[-1][1:4], rows[-1][5:]), (["exclusive", "1", "0"], ["for", "ever"]))
-    found = told("list", "--match", "job:000?")
+    found = call_json("list", "--match", "job:000?")
     equal([row["key"] for row in found], [f"job:{i:04}" for i in range(10)])
     equal((found[0]["server"], found[0]["holders"]), (name, 1))
-    equal(told("list", "--match", "none"), [])
+    equal(call_json("list", "--match", "none"), [])
 
 
 @test
-def list_has_a_row_a_server(places):
+def list_has_a_row_for_each_server(places):
     for server in places.servers[1:]:
         server.lock("k")
     rows = [line.split() for line in call(0, "list", "--servers", places.quorum)[0].splitlines()]
     equal(rows[0][:2], ["SERVER", "KEY"])
     equal([row[:2] for row in rows[1:]], [[name, "k"] for name in places.names[1:]])
     places.servers[1].kill()
-    found = told("list", "--servers", places.quorum)
+    found = call_json("list", "--servers", places.quorum)
     equal([set(row) & {"error", "key"} for row in found], [{"error"}, {"key"}])
 
 
 @test
-def break_ends_all_holds_and_revoke_asks(places):
+def break_ends_all_holds_and_revoke_asks_the_holders_to_release(places):
     for server in places.servers[:2]:
         server.lock("k", "alice", 0, "SHARED")
     places.servers[0].lock("k", "bob", 0, "SHARED")
     at = ["--servers", places.quorum]
     holds = [f"{name}: {n} hold{'' if n == 1 else 's'} " for name, n in zip(places.names, (2, 1, 0))]
     equal(call(0, "revoke", *at, "k")[0], "".join(f"{line}asked to end\n" for line in holds))
-    equal([row["holds"] for row in told("revoke", *at, "k")], [2, 1, 0])
+    equal([row["holds"] for row in call_json("revoke", *at, "k")], [2, 1, 0])
     equal(call(0, "break", *at, "k")[0], "".join(f"{line}broken\n" for line in holds))
-    equal(told("break", *at, "k"), [{"server": name, "holds": 0} for name in places.names])
+    equal(call_json("break", *at, "k"), [{"server": name, "holds": 0} for name in places.names])
 
 
 @test
@@ -297,7 +297,7 @@ def watch_shows_events_as_they_come(places):
 
 
 @test
-def watch_hears_all_servers_and_says_when_one_comes_back_into_sight(places):
+def watch_follows_all_servers_and_reports_a_reconnect(places):
     watching = start("watch", "--servers", places.quorum, "k")
     seen = sorted(watching.stdout.readline().split()[1:] for _ in places.names)
     equal(seen, sorted([name, "watching"] for name in places.names))
@@ -331,7 +331,7 @@ def watch_shows_all_locks_that_match_a_pattern(places):
 
 
 @test
-def watch_by_pattern_hears_all_servers(places):
+def watch_by_pattern_follows_all_servers(places):
     watching = start("watch", "--servers", places.quorum + "?rfactor=1", "--match", "*")
     seen = sorted(watching.stdout.readline().split()[1:] for _ in places.names)
     equal(seen, sorted([name, "watching"] for name in places.names))
@@ -343,7 +343,7 @@ def watch_by_pattern_hears_all_servers(places):
 
 
 @test
-def watch_takes_no_pattern_for_a_name(places):
+def watch_rejects_a_pattern_as_a_name(places):
     server, name = places.first()
     for pattern in ("job:*", "job:?", "job[1]"):
         escaped = re.sub(r"([]*?[])", r"\\\1", pattern)
@@ -360,7 +360,7 @@ def watch_takes_no_pattern_for_a_name(places):
 
 
 @test
-def what_cannot_be_printed_is_74_and_told(places):
+def a_failed_write_to_standard_output_exits_with_74_and_an_error(places):
     server, _ = places.first()
     for verb in VERBS:
         if verb in OWNED:
@@ -373,7 +373,7 @@ def what_cannot_be_printed_is_74_and_told(places):
 
 
 @test
-def an_empty_name_or_owner_is_no_name(places):
+def an_empty_name_or_owner_is_rejected(places):
     for verb in VERBS:
         right = words_for(verb)
         for i in range(1, len(right)):
@@ -394,7 +394,7 @@ def run_keeps_a_lock_for_at_least_on_all_servers_of_a_quorum(places):
 
 
 @test
-def watch_ends_where_nobody_reads(places):
+def watch_ends_if_its_output_has_no_reader(places):
     server, _ = places.first()
     watching = start("watch", "k")
     has(watching.stdout.readline(), "watching")
@@ -414,7 +414,7 @@ def ping_shows_each_server_and_whether_there_is_a_quorum(places):
     has(lines[1], name, " 0.", " ms")
     places.servers[2].kill()
     at = ["--servers", places.quorum]
-    found = told("ping", *at)
+    found = call_json("ping", *at)
     equal((found["quorum"], [row["reachable"] for row in found["servers"]]), (True, [True, True, False]))
     first = found["servers"][0]
     equal((first["server"], first["holdfast_version"][:2], first["redis_version"][:2]), (name, "0.", "7."))
@@ -422,12 +422,12 @@ def ping_shows_each_server_and_whether_there_is_a_quorum(places):
     equal(-60_000 < first["token_lead_ms"] < 1000, True)
     has(found["servers"][2]["error"], "no answer")
     places.servers[1].kill()
-    equal(told("ping", *at, status=69)["quorum"], False)
+    equal(call_json("ping", *at, status=69)["quorum"], False)
     has(call(69, "ping", *at)[0], "1 of 3 servers usable: too few for a lock")
 
 
 def answer_as_redis(listener):
-    """One connection, with what Redis says to PING, TIME and INFO."""
+    """Accepts one connection, and replies to PING, TIME and INFO as Redis does."""
     with listener.accept()[0] as peer:
         words = peer.makefile("rb")
         for line in words:
@@ -437,23 +437,24 @@ def answer_as_redis(listener):
 
 
 @test
-def ping_tells_a_redis_from_a_holdfast(_):
+def ping_distinguishes_redis_from_holdfast(_):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=answer_as_redis, args=[listener], daemon=True).start()
-        found = told("ping", "--servers", f"holdfast://127.0.0.1:{listener.getsockname()[1]}", status=69)
+        place = f"holdfast://127.0.0.1:{listener.getsockname()[1]}"
+        found = call_json("ping", "--servers", place, status=69)
     equal((found["quorum"], found["servers"][0]["reachable"]), (False, True))
     has(found["servers"][0]["error"], "not a Holdfast server", "7.0")
 
 
 @test
-def with_rfactor_all_keys_must_be_within_reach(places):
+def with_rfactor_all_keys_must_be_reachable(places):
     places.servers[2].kill()
     call(69, "ping", "--servers", places.quorum + "?rfactor=2")
-    equal(len(told("info", "--servers", places.quorum + "?rfactor=2", "k")), 2)
+    equal(len(call_json("info", "--servers", places.quorum + "?rfactor=2", "k")), 2)
 
 
 @test
-def wrong_use_is_64_with_one_line(places):
+def wrong_usage_exits_with_64_and_one_line(places):
     for verb in VERBS:
         right = words_for(verb)
         few = [right[:-1]] if verb not in UNNAMED else []
@@ -470,7 +471,7 @@ def wrong_use_is_64_with_one_line(places):
 
 
 @test
-def help_is_there_for_every_verb(_):
+def every_verb_has_help(_):
     all_verbs = call(0, "--help")[0]
     for verb in VERBS:
         has(all_verbs, f"\n  {verb}")
@@ -482,7 +483,7 @@ def help_is_there_for_every_verb(_):
 
 
 def completed(*words):
-    """What bash offers for the last of the words."""
+    """The completions that bash offers for the last word."""
     script = ('source src/cli/holdfast.bash-completion; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
               ' _holdfast; echo "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-c", script, "bash", "holdfast", *words], check=True, text=True,
@@ -496,12 +497,12 @@ def bash_completes_all_verbs_and_all_their_options(_):
     equal(set(verbs), {*VERBS, "run", "elect", "check"})
     equal(completed(""), {*verbs, "--help", "--version"})
     for verb in verbs:
-        told_of = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", call(0, verb, "--help")[0], re.MULTILINE)
-        equal(completed(verb, "--") - {"--"}, set(told_of))
+        documented = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", call(0, verb, "--help")[0], re.MULTILINE)
+        equal(completed(verb, "--") - {"--"}, set(documented))
 
 
 @test
-def headings_are_bold_on_a_terminal_that_wants_it(places):
+def headings_are_bold_only_on_a_terminal_that_supports_it(places):
     places.servers[0].lock("k")
     for variables, bold in (({"TERM": "xterm"}, True), ({"TERM": "dumb"}, False),
                             ({"TERM": "xterm", "NO_COLOR": "1"}, False)):
@@ -515,10 +516,10 @@ def headings_are_bold_on_a_terminal_that_wants_it(places):
 
 
 @test
-def a_name_that_is_no_text_is_shown_without_harm(places):
+def a_name_with_control_bytes_is_shown_escaped(places):
     server, _ = places.first()
-    server.lock(b"\xff\x1b\xc2\x9b")  # the last two are a terminal's CSI, too
-    [row] = told("list")
+    server.lock(b"\xff\x1b\xc2\x9b")  # the last two bytes are also a terminal's CSI
+    [row] = call_json("list")
     equal(row["key"], "\ufffd\x1b\x9b")
     done = subprocess.run([COMMAND, "list"], check=True, capture_output=True, timeout=LIMIT_S)
     has(done.stdout, b"\\x1b\\xc2\\x9b")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What `holdfast run`, `elect`, `lock` and `watch` say on standard error while they wait: who holds the
-lock, the place in the queue, and which server cannot be reached and why; and that --servers needs no
-scheme. Closes with "N passed, N failed". HOLDFAST_SERVER names the server; the command stands beside it;
-REDIS_SERVER is Redis."""
+"""The messages of `holdfast run`, `elect`, `lock` and `watch` on standard error while they wait: the
+holder, the place in the queue, and each unreachable server with the reason. Also addresses in --servers
+without a scheme. The last line is "N passed, N failed". HOLDFAST_SERVER names the server; the command is in
+the same folder; REDIS_SERVER is Redis."""
 import contextlib
 import http.server
 import json
@@ -17,17 +17,17 @@ import tempfile
 import threading
 import time
 
-sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.dont_write_bytecode = True  # only build/ has generated files
 from harness import (LIMIT_S, REDIS, Server, data_folder, end_with_parent, equal, free_port, has, run_tests,
                      test, until)
-from job import COMMAND, NAME, call, ended, info, port_of, service, told
+from job import COMMAND, NAME, call, call_json, ended, info, port_of, service
 
-SOON_S = 3  # what is to be told within a second or two, with time for a slow machine
+SOON_S = 3  # limit for messages that are due in 1 s or 2 s, with time for a slow machine
 WAITERS = {"run": [NAME, "--", "true"], "elect": [NAME, "--", "true"], "lock": [NAME]}
 
 
 class Waiting:
-    """The command with these words; its standard error is read by lines, each with a deadline."""
+    """The command with these words; the test reads its standard error by lines, each with a deadline."""
 
     def __init__(self, *words):
         self.began = time.monotonic()
@@ -44,7 +44,7 @@ class Waiting:
                 raise AssertionError(f"no line within {limit_s} s, only {self.rest!r}")
             more = os.read(self.process.stderr.fileno(), 65536)
             if not more:
-                raise AssertionError(f"the end, after {self.rest!r}")
+                raise AssertionError(f"standard error ended after {self.rest!r}")
             self.rest += more
         line, _, self.rest = self.rest.partition(b"\n")
         return line.decode()
@@ -56,7 +56,7 @@ class Waiting:
         return line
 
     def end(self, status=128 + 15):
-        """Ends it; what was not read yet of both outputs."""
+        """Ends the command, and returns the unread part of both outputs."""
         self.process.terminate()
         out, err = self.process.communicate(timeout=LIMIT_S)
         err = (self.rest + err).decode()
@@ -93,7 +93,7 @@ def an_address_without_a_scheme_is_one_holdfast_server(server):
     has(call(0, "ping", "--servers", one)[0], one, "enough for a lock")
     equal(call(0, "run", "--servers", one, NAME, "--", "sh", "-c", "echo $HOLDFAST_SERVERS")[0], f"{one}\n")
     os.environ["HOLDFAST_SERVERS"] = one
-    equal(told("ping")["servers"][0]["server"], one)
+    equal(call_json("ping")["servers"][0]["server"], one)
     has(call(0, "ping", "--servers", f"{one}?timeout=5000")[0], "enough for a lock")
 
 
@@ -122,7 +122,7 @@ def a_login_works_without_a_scheme_and_is_not_shown_in_ps(_):
 
 
 @test
-def a_wrong_address_is_64_and_names_the_wrong_part_and_an_example(_):
+def a_wrong_address_exits_with_64_and_shows_the_wrong_part_and_an_example(_):
     for text, part in (("a:7379, b:7379", '" b" has a blank'),
                        ("a,b:x", "behind the host of server 2 is not a port"),
                        ("ftp://a", '"ftp://" is not a scheme'), (":7379", "has no host"),
@@ -132,10 +132,10 @@ def a_wrong_address_is_64_and_names_the_wrong_part_and_an_example(_):
         equal(err.count("\n"), 1)
 
 
-# --- who holds it ---
+# --- the holder ---
 
 @test
-def each_verb_that_waits_says_who_holds_the_lock_and_its_place(server):
+def each_verb_that_waits_shows_the_holder_and_its_place_in_the_queue(server):
     owner = call(0, "lock", "--ttl", "10m", NAME)[0].split()[0]
     for verb, words in WAITERS.items():
         waiting = Waiting(verb, *words)
@@ -146,7 +146,7 @@ def each_verb_that_waits_says_who_holds_the_lock_and_its_place(server):
 
 
 @test
-def the_connection_of_the_holder_is_named_and_the_place_among_others(server):
+def the_message_shows_the_connection_of_the_holder_and_the_place_among_waiters(server):
     holder = Waiting("run", NAME, "--", "sh", "-c", "echo up; exec sleep 1000")
     has(holder.process.stdout.readline().decode(), "up")
     first = Waiting("lock", NAME)
@@ -163,7 +163,7 @@ def the_connection_of_the_holder_is_named_and_the_place_among_others(server):
 
 
 @test
-def it_is_said_again_after_five_seconds_and_then_the_lock_is_taken(server):
+def the_message_repeats_after_five_seconds_and_then_the_lock_is_acquired(server):
     owner, _ = call(0, "lock", "--ttl", "10m", NAME)[0].split()
     waiting = Waiting("run", NAME, "--", "echo", "ran")
     waiting.line_with("waiting: ", SOON_S)
@@ -176,7 +176,7 @@ def it_is_said_again_after_five_seconds_and_then_the_lock_is_taken(server):
 
 
 @test
-def a_server_that_comes_back_with_the_lock_held_is_asked_soon(_):
+def a_server_that_restarts_with_the_lock_held_is_queried_soon(_):
     with data_folder() as folder:
         with Server(folder, "--port", "auto") as server:
             port = port_of(server)
@@ -189,7 +189,7 @@ def a_server_that_comes_back_with_the_lock_held_is_asked_soon(_):
 
 
 @test
-def elect_says_it_as_json(_):
+def elect_prints_the_message_as_json(_):
     owner, _ = call(0, "lock", "--ttl", "10m", NAME)[0].split()
     waiting = Waiting("elect", "--json", NAME, "--", "true")
     equal(json.loads(waiting.line(SOON_S))["event"], "standing")
@@ -204,7 +204,7 @@ def elect_says_it_as_json(_):
 
 
 @test
-def a_free_lock_costs_no_question(server):
+def a_free_lock_is_acquired_without_further_queries(server):
     before = commands(server)
     for words in (["run", NAME, "--", "true"], ["lock", "--ttl", "10ms", NAME],
                   ["elect", NAME, "--", "true"]):
@@ -222,16 +222,16 @@ def commands(server):
 
 
 @test
-def quiet_silences_all_of_it(server):
+def quiet_suppresses_all_messages(server):
     owner, _ = call(0, "lock", "--ttl", "10m", NAME)[0].split()
-    nobody = f"127.0.0.1:{free_port()}"
-    aside = Waiting("lock", NAME)
+    unused = f"127.0.0.1:{free_port()}"
+    control = Waiting("lock", NAME)
     waiting = [Waiting(verb, "--quiet", *words) for verb, words in WAITERS.items()]
-    away = [Waiting(verb, "-q", "--servers", nobody, *words) for verb, words in WAITERS.items()]
-    aside.line_with("waiting: ", SOON_S)
-    aside.end()
+    unreachable = [Waiting(verb, "-q", "--servers", unused, *words) for verb, words in WAITERS.items()]
+    control.line_with("waiting: ", SOON_S)
+    control.end()
     until(lambda: len(info(server)["waiters"]) == 3)
-    for process in waiting + away:
+    for process in waiting + unreachable:
         lines = [line for line in process.end()[1].splitlines()
                  if not re.fullmatch(rf"holdfast: {NAME}: (standing|stopped, status 143)", line)]
         equal(lines, [])
@@ -239,7 +239,7 @@ def quiet_silences_all_of_it(server):
 
 
 @test
-def watch_is_silent_of_a_server_that_went_away_with_quiet(_):
+def watch_with_quiet_does_not_report_a_disconnect(_):
     with data_folder() as folder:
         with Server(folder, "--port", "auto") as server:
             port = port_of(server)
@@ -256,7 +256,7 @@ def watch_is_silent_of_a_server_that_went_away_with_quiet(_):
 
 
 @test
-def of_a_quorum_those_that_name_the_holder_are_named_and_those_away(_):
+def on_a_quorum_the_message_names_servers_with_the_holder_and_unreachable_servers(_):
     with quorum() as servers:
         names = [where(server) for server in servers]
         owner, _ = call(0, "lock", "--ttl", "10m", "--servers", ",".join(names), NAME)[0].split()
@@ -265,13 +265,13 @@ def of_a_quorum_those_that_name_the_holder_are_named_and_those_away(_):
         line = waiting.line_with("waiting: ", SOON_S)
         has(line, f"held by {owner}", names[0], names[1], "place 1 of 1",
             f"cannot reach {names[2]}: connection refused")
-        # It has looked at the other servers meanwhile, and kept its place.
+        # The waiter has queried the other servers meanwhile, and kept its place.
         has(waiting.line_with("waiting: "), f"held by {owner}", "place 1 of 1")
         waiting.end()
 
 
 @test
-def a_silent_server_of_a_quorum_does_not_delay_the_news(_):
+def a_silent_server_of_a_quorum_does_not_delay_the_message(_):
     with quorum(2) as servers, silent() as third:
         names = [*map(where, servers), third]
         owner, _ = call(0, "lock", "--ttl", "10m", "--servers", ",".join(names), NAME)[0].split()
@@ -281,7 +281,7 @@ def a_silent_server_of_a_quorum_does_not_delay_the_news(_):
 
 
 @test
-def a_user_without_the_right_to_ask_waits_all_the_same_and_says_so(server):
+def a_user_without_the_permission_to_query_still_waits_and_the_message_says_so(server):
     server.ask("ACL", "SETUSER", "small", "on", ">pw", "~*", "&*", "+lock", "+unlock", "+renew", "+fence",
                "+subscribe", "+unsubscribe")
     owner, _ = call(0, "lock", "--ttl", "10m", NAME)[0].split()
@@ -300,7 +300,7 @@ def a_user_without_the_right_to_ask_waits_all_the_same_and_says_so(server):
 
 
 @test
-def on_redis_the_owner_and_the_rest_of_its_time_are_told(_):
+def on_redis_the_message_shows_the_owner_and_its_remaining_ttl(_):
     with redis() as server:
         owner = call(0, "lock", "--ttl", "10m", "--servers", f"redis://{server.name}", NAME)[0].split()[0]
         for options in ([], ["--attempts", "100000"]):
@@ -313,11 +313,11 @@ def on_redis_the_owner_and_the_rest_of_its_time_are_told(_):
         waiting.end()
 
 
-# --- which server cannot be reached ---
+# --- unreachable servers ---
 
 @contextlib.contextmanager
 def silent():
-    """Accepts, and never answers."""
+    """A server that accepts connections and never replies."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield "127.0.0.1:%d" % listener.getsockname()[1]
 
@@ -342,7 +342,7 @@ def web():
 
 @contextlib.contextmanager
 def dropping():
-    """What comes is dropped, as by a firewall: the queue of a listener that accepts nobody is full."""
+    """New connections are dropped, as by a firewall: the queue of a listener without accept() is full."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.socket())
         listener.bind(("127.0.0.1", 0))
@@ -365,11 +365,11 @@ FAULTS = {closed: ("connection refused",), web: ("protocol error", "check host a
 
 
 @test
-def each_wrong_server_is_told_within_two_seconds_with_its_reason(_):
+def each_unreachable_server_is_reported_within_two_seconds_with_the_reason(_):
     for make, reasons in FAULTS.items():
         with make() as name:
             for scheme in ("", "redis://"):
-                # A name that is looked up can take its time: that it is not there yet is told then.
+                # The lookup of a name can be slow: then the message says that the result is missing.
                 waiting = [Waiting(verb, "--servers", scheme + name, *words)
                            for verb, words in WAITERS.items()]
                 for one in waiting:
@@ -382,7 +382,7 @@ def each_wrong_server_is_told_within_two_seconds_with_its_reason(_):
 
 
 @test
-def a_long_timeout_of_the_address_does_not_make_it_silent(_):
+def a_long_timeout_in_the_address_does_not_delay_the_message(_):
     with silent() as name:
         waiting = Waiting("run", "--servers", f"{name}?timeout=600000", NAME, "--", "true")
         has(waiting.line(SOON_S), f"cannot reach {name}: no answer so far")
@@ -390,7 +390,7 @@ def a_long_timeout_of_the_address_does_not_make_it_silent(_):
 
 
 @test
-def of_a_quorum_the_reason_of_each_is_told_and_not_again_and_again(_):
+def on_a_quorum_each_reason_is_reported_and_not_repeated_at_once(_):
     with closed() as first, silent() as second, web() as third:
         waiting = Waiting("run", "--servers", f"{first},{second},{third}", NAME, "--", "true")
         has(waiting.line_with(second, SOON_S + 2), f"cannot reach {first}: connection refused",
