@@ -1,4 +1,4 @@
-// The part is given by environment variables, as the arguments are doctest's.
+// Environment variables have the settings of the process, because the arguments belong to doctest.
 #include "chaos_client.h"
 
 #include <doctest/doctest.h>
@@ -87,7 +87,7 @@ class Counter {
     if (!value) {
       ++tally_["stale reads"];
     } else if (!storage_.write(held.token, *value)) {
-      // Once the target is reached the storage refuses everybody: that is not counted as stale.
+      // After the target is reached the storage rejects all writes: these are not counted as stale.
       ++tally_[storage_.value() < storage_.target() ? "stale writes" : "after the end"];
     } else {
       ++tally_["written"];
@@ -95,7 +95,7 @@ class Counter {
     note_validity(hold, held);
   }
 
-  // Now and then the holder is not there for longer than its ttl, or is stopped until somebody wakes it.
+  // Sometimes the holder sleeps for longer than its TTL, or is stopped until another process resumes it.
   void stand_still(milliseconds ttl) {
     const uint64_t chance = dice_.below(200);
     if (chance >= 2) return;
@@ -107,7 +107,7 @@ class Counter {
     }
   }
 
-  // The time is read before the question, so that it was valid then, however late the answer comes.
+  // Reads the time before the query: the hold was valid at that time, however late the answer comes.
   static void note_validity(const Hold& hold, Held& held) {
     const int64_t now_ns = true_now_ns();
     if (hold.is_locked()) held.valid_ns = now_ns;
@@ -155,7 +155,7 @@ Tally tally_of(const std::string& output) {
     if (line.starts_with("tally ") && colon != std::string::npos)
       tally[line.substr(6, colon - 6)] = std::stoull(line.substr(colon + 2));
   }
-  if (tally.empty()) throw std::runtime_error("a client told nothing: " + output);
+  if (tally.empty()) throw std::runtime_error("a client printed no tally: " + output);
   return tally;
 }
 

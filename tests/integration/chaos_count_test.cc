@@ -1,7 +1,7 @@
-// Many processes count under one quorum lock while servers die, stand still and come back, messages are
-// lost, late and cut, clocks are wrong, and holders stand still beyond their time.
-// HOLDFAST_CHAOS_INCREMENTS says how far, HOLDFAST_CHAOS_SEED repeats a run's choices, though not their
-// timing.
+// Many processes increment a counter under one quorum lock. Meanwhile servers crash, stop and restart;
+// messages are lost, delayed and cut; clocks are wrong; and holders stop for longer than their TTL.
+// HOLDFAST_CHAOS_INCREMENTS is the number of increments. HOLDFAST_CHAOS_SEED repeats the random choices of
+// a run, but not their timing.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 using std::chrono::microseconds;
 
 constexpr size_t kServers = 5;
-constexpr size_t kMayBeDown = 2;  // without harm
+constexpr size_t kMayBeDown = 2;  // with these down, the others are a quorum
 constexpr size_t kClients = 50;
 
 uint64_t number_from_environment(const char* name, uint64_t otherwise) {
@@ -37,10 +37,10 @@ uint64_t number_from_environment(const char* name, uint64_t otherwise) {
   return value != nullptr ? std::stoull(value) : otherwise;
 }
 
-// All within max-token-lead of one another, or nobody could raise the tokens of those far behind.
+// All differ by less than max-token-lead. Otherwise a client could not raise the tokens of slow clocks.
 std::vector<microseconds> clocks_of_servers() { return {0h, 6h, -6h, 0h, -1h}; }
 
-// Brings servers down and up again. At most two are down, but for outages, of which it keeps book.
+// Takes servers down and restarts them. At most two are down, except in outages, which it records.
 class Faults {
  public:
   Faults(ChaosServers& servers, uint64_t seed)
@@ -86,12 +86,12 @@ class Faults {
     up_at_[which] = later(100, 1200);
   }
 
-  // Three are down: nobody may get the lock.
+  // Three servers are down: no client may acquire the lock.
   void outage() {
     while (down() <= kMayBeDown) take_down();
     const int64_t from_ns = true_now_ns();
     holdfast::Client client(servers_.place("timeout=200"));
-    // A key of its own: of an earlier one a server may hold what it was not told to give back.
+    // Each outage has its own key: a server may still hold an earlier one, if it did not get the release.
     const std::string key = "outage " + std::to_string(outages_.size());
     CHECK(client.try_lock(key).result.outcome == holdfast::Outcome::kUnreachable);
     std::this_thread::sleep_for(milliseconds(dice_.between(0, 500)));
@@ -109,7 +109,7 @@ class Faults {
   uint64_t stops_ = 0;
 };
 
-// The processes that count, which are stopped and woken.
+// The processes that count. They are stopped and resumed.
 class Crew {
  public:
   Crew(const std::string& place, const TempFolder& folder, uint64_t target, uint64_t seed) : dice_(seed) {
@@ -120,7 +120,7 @@ class Crew {
     }
   }
 
-  // Stops one, and wakes all who are stopped, in turns.
+  // Alternately stops one process, and resumes all stopped processes.
   void step() {
     if (Clock::now() < next_) return;
     if (wakes_ = !wakes_; wakes_) {
@@ -132,7 +132,7 @@ class Crew {
     next_ = Clock::now() + milliseconds(dice_.between(200, 1500));
   }
 
-  // Only those who stand still: LeakSanitizer, at the end of a process, hangs by a SIGCONT that it did not
+  // Only stopped processes: at the end of a process, LeakSanitizer hangs after a SIGCONT that it did not
   // send.
   void wake() const {
     for (const auto& member : members_) {
@@ -142,7 +142,7 @@ class Crew {
 
   uint64_t stops() const { return stops_; }
 
-  // Waits for the end of all, some of which may stop themselves before.
+  // Waits for the end of all processes. Some of them may stop themselves before.
   Tally wait() {
     until("the end of the clients", [&] {
       wake();
@@ -158,8 +158,8 @@ class Crew {
   }
 
  private:
-  // LeakSanitizer stops all threads while it looks, and others stop and wake the process meanwhile: what it
-  // says then is told, but is no proof of a leak.
+  // LeakSanitizer stops all threads during its check, while the test stops and resumes the process. Its
+  // report is printed, but does not prove a leak.
   static void check_end(Process& member) {
     const int status = member.wait();
     const std::string said = member.err().whole();
@@ -170,9 +170,10 @@ class Crew {
     }
   }
 
-  // Days behind, hours ahead, or so far ahead that the servers refuse its tokens. Time itself runs a fifth
-  // too slowly with every tenth and a fifth too fast with another: the slow ones rely on a lock for too
-  // long, and only the tokens save the counter from them. With the others it is within what is allowed for.
+  // Days behind, hours ahead, or so far ahead that the servers reject its tokens. In every tenth process
+  // the clock is 20 % slow, and in another tenth 20 % fast. Slow processes rely on a lock for too long, and
+  // only the tokens protect the counter from them. In other processes the clock rate is within the allowed
+  // drift.
   std::string wrong_clock(size_t number, bool& is_right) {
     const int64_t hours = dice_.one_in(5) ? dice_.between(48, 72) : dice_.between(-72, 10);
     is_right = number % 10 != 0;
@@ -198,13 +199,13 @@ std::string text_of(const ProxyCounts& counts) {
   std::ostringstream text;
   text << counts.swallowed << " replies swallowed, " << counts.cut_requests << " requests and "
        << counts.cut_replies << " replies cut, " << counts.delayed << " pieces delayed, "
-       << counts.turned_away << " connections turned away";
+       << counts.turned_away << " connections rejected";
   return text.str();
 }
 
 }  // namespace
 
-TEST_CASE("chaos: 50 processes count while servers die and messages vanish, and no step is lost") {
+TEST_CASE("chaos: 50 processes count while servers crash and messages are lost, and no increment is lost") {
   const uint64_t target = number_from_environment("HOLDFAST_CHAOS_INCREMENTS", 100);
   const uint64_t seed = number_from_environment("HOLDFAST_CHAOS_SEED", std::random_device()());
   std::cout << "chaos: seed " << seed << std::endl;
@@ -230,18 +231,18 @@ TEST_CASE("chaos: 50 processes count while servers die and messages vanish, and 
       last = value;
       moved = Clock::now();
     }
-    REQUIRE_MESSAGE(Clock::now() - moved < 2 * kPatience, "the counter stands at " << last);
+    REQUIRE_MESSAGE(Clock::now() - moved < 2 * kPatience,
+                    "the counter makes no progress; its value is " << last);
   }
   const auto took = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begun);
   Tally tally = crew.wait();
   const std::vector<Held> holds = Storage::holds(folder.path());
   std::cout << "chaos: " << last << " increments by " << kClients << " processes in " << took.count()
             << " s: " << tally["attempts"] << " lock attempts, " << tally["ok"] << " acquired, "
-            << tally["stood still"] << " holders stood still, " << tally["stale writes"]
-            << " stale writes and " << tally["stale reads"]
-            << " stale reads refused; servers: " << faults.kills() << " killed, " << faults.stops()
-            << " stopped, " << faults.outages().size() << " times three at once; " << crew.stops()
-            << " clients stopped; " << text_of(servers.proxy().counts()) << std::endl;
+            << tally["stood still"] << " holders stopped, " << tally["stale writes"] << " stale writes and "
+            << tally["stale reads"] << " stale reads rejected; servers: " << faults.kills() << " killed, "
+            << faults.stops() << " stopped, " << faults.outages().size() << " times three at once; "
+            << crew.stops() << " clients stopped; " << text_of(servers.proxy().counts()) << std::endl;
   CHECK(tally["written"] == target);
   CHECK(storage.value() == target);
   check_none(faults_of_writes(Storage::writes(folder.path()), storage.value()));

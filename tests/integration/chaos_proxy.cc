@@ -1,5 +1,5 @@
-// Level by level: epoll with edges wakes a pair, which reads all there is, decides the fate of each piece,
-// and writes what is due. A pair that is to do something later has an alarm.
+// Edge-triggered epoll wakes a pair. The pair reads all available bytes, decides what happens to each
+// piece, and writes the pieces that are due. A pair with work at a later time has an alarm.
 #include "chaos_proxy.h"
 
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ namespace holdfast::integration {
 
 namespace {
 
-// What epoll tells of: 0 is the order to stop, then come the doors, then the pairs.
+// The ids of epoll events: 0 is the order to stop, then the doors, and from this value on the pairs.
 constexpr uint64_t kFirstPair = 1000;
 
 sockaddr_in loopback(int port) {
@@ -52,7 +52,7 @@ Fd listen_on_free_port(int& port) {
   return socket;
 }
 
-// So that closing it sends RST.
+// After this, closing the socket sends RST.
 void make_abrupt(int fd) {
   const linger now{1, 0};
   setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -85,9 +85,9 @@ uint64_t replies_in(std::string_view bytes) {
 struct ChaosProxy::Pair {
   uint64_t id = 0;
   std::array<Fd, 2> ends;
-  std::array<std::deque<Piece>, 2> under_way;  // to that end
-  bool swallows = false;                       // what the server says
-  bool ended = false;                          // one end has closed: the rest is delivered, then both are
+  std::array<std::deque<Piece>, 2> under_way;  // the bytes in flight to that end
+  bool swallows = false;                       // drops the bytes of the server
+  bool ended = false;                          // one end has closed: both close after the rest is delivered
   Clock::time_point cut_at = Clock::time_point::max();
   bool over = false;
 };
@@ -205,7 +205,7 @@ void ChaosProxy::read(Pair& pair, bool from_server) {
     } else if (n < 0 && (errno == EAGAIN || errno == ENOTCONN)) {
       return;
     } else {
-      // Nobody is left to hear the rest, but a server that is slow is still to get its requests.
+      // The client cannot receive the rest, but a slow server must still get its requests.
       if (from_server) return close(pair, n < 0);
       pair.ended = true;
       return;
@@ -213,7 +213,7 @@ void ChaosProxy::read(Pair& pair, bool from_server) {
   }
 }
 
-// Decides what becomes of a piece.
+// Decides what happens to a piece: it is swallowed, cut, delayed or passed on.
 void ChaosProxy::take(Pair& pair, bool from_server, std::string_view bytes) {
   const Clock::time_point now = Clock::now();
   auto& under_way = pair.under_way.at(from_server ? 0 : 1);
@@ -243,7 +243,7 @@ void ChaosProxy::take(Pair& pair, bool from_server, std::string_view bytes) {
   under_way.push_back(std::move(piece));
 }
 
-// Whether nothing is left to be written there.
+// Whether all bytes to that end are written.
 bool ChaosProxy::write(Pair& pair, bool to_server) {
   auto& under_way = pair.under_way.at(to_server ? 1 : 0);
   const int fd = pair.ends.at(to_server ? 1 : 0).get();

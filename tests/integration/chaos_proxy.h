@@ -1,7 +1,7 @@
-// A network that fails, between clients and servers: a TCP proxy in a thread of its own. By chance, and as
-// often as its intensity says, it swallows what a server says, holds back bytes on their way, cuts
-// connections in the middle of a message, and turns away who connects. One seed decides all choices, though
-// not their timing. Bytes that it lets through stay in order: it behaves as TCP does.
+// A network with faults between clients and servers: a TCP proxy in its own thread. At random, as often as
+// its Intensity says, it swallows replies, delays bytes, cuts connections in the middle of a message, and
+// rejects new connections. One seed determines all choices, but not their timing. Bytes that it passes on
+// stay in order, as in TCP.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@
 
 namespace holdfast::integration {
 
-// How often what happens; each to one of so many pieces that arrive, 0: never.
+// How often each fault happens: to one of this many pieces that arrive; 0 means never.
 struct Intensity {
-  uint64_t swallow_one_in = 0;  // this and all that follows on the connection, until it is cut
+  uint64_t swallow_one_in = 0;  // this piece and all later bytes, until the connection is cut
   uint64_t cut_one_in = 0;
   uint64_t delay_one_in = 0;
-  uint64_t shut_one_in = 0;  // a server turns everybody away for a while: of connections that are opened
+  uint64_t shut_one_in = 0;  // per new connection: a server rejects all connections for a while
   int64_t longest_delay_ms = 20;
 };
 
@@ -36,23 +36,23 @@ struct ProxyCounts {
 
 class ChaosProxy {
  public:
-  // In front of so many servers, each of which has yet to be named.
+  // A proxy for this many servers. lead_to() sets the port of each.
   ChaosProxy(size_t servers, uint64_t seed, const Intensity& intensity);
   ~ChaosProxy();
   ChaosProxy(const ChaosProxy&) = delete;
   ChaosProxy& operator=(const ChaosProxy&) = delete;
 
   int port(size_t server) const { return doors_.at(server).port; }
-  // Where new connections to it go from now on.
+  // Sets the port for all later connections to this server.
   void lead_to(size_t server, int port);
   ProxyCounts counts() const;
 
  private:
-  // Bytes under way in one direction.
+  // Bytes in flight in one direction.
   struct Piece {
     Clock::time_point due;
     std::string bytes;
-    bool last = false;  // then the connection is cut
+    bool last = false;  // the connection is cut after it
   };
   struct Pair;
   struct Door {
@@ -78,8 +78,8 @@ class ChaosProxy {
   Fd stop_;
   std::vector<Door> doors_;
   std::map<uint64_t, std::unique_ptr<Pair>> pairs_;
-  std::multimap<Clock::time_point, uint64_t> alarms_;  // when which pair has something to do
-  std::vector<uint64_t> over_;                         // pairs to be forgotten after this turn
+  std::multimap<Clock::time_point, uint64_t> alarms_;  // the times at which pairs have work
+  std::vector<uint64_t> over_;                         // pairs to delete after this iteration
   uint64_t last_pair_ = 0;
   mutable std::mutex mutex_;  // guards counts_ and Door::leads_to
   ProxyCounts counts_;

@@ -1,4 +1,5 @@
-// Lists are text, a line an entry, each appended by one write(): a process that stops leaves whole lines.
+// Lists are text with one line per entry. One write() appends a line, so that a stopped process leaves only
+// whole lines.
 #include "chaos_record.h"
 
 #include <fcntl.h>
@@ -28,7 +29,7 @@ std::string text(uint64_t number) { return std::to_string(number); }
 
 }  // namespace
 
-// Nobody else has the counter while one of these lives.
+// While a Guard exists, no other process can lock the counter.
 class Storage::Guard {
  public:
   explicit Guard(const Fd& file) : file_(file) {
@@ -107,7 +108,7 @@ std::vector<std::string> faults_of_writes(const std::vector<Write>& writes, uint
   Write before;
   for (const Write& w : writes) {
     const std::string what = "the write of " + text(w.value) + " with token " + text(w.token);
-    if (w.based_on != before.value) faults.push_back(what + " did not know of " + text(before.value));
+    if (w.based_on != before.value) faults.push_back(what + " is not based on " + text(before.value));
     if (w.value != before.value + 1) faults.push_back(what + " comes after " + text(before.value));
     if (w.token <= before.token) faults.push_back(what + " comes after token " + text(before.token));
     before = w;
@@ -126,11 +127,12 @@ using Faults = std::vector<std::string>;
 void find_repeated_tokens(std::vector<Held> holds, Faults& faults) {
   std::sort(holds.begin(), holds.end(), [](const Held& a, const Held& b) { return a.token < b.token; });
   for (size_t i = 1; i < holds.size(); ++i) {
-    if (holds[i].token == holds[i - 1].token) faults.push_back("twice: token " + text(holds[i].token));
+    if (holds[i].token == holds[i - 1].token)
+      faults.push_back("two holds have the token " + text(holds[i].token));
   }
 }
 
-// In the order in which they were asked for; beside it those that were acquired by then.
+// Visits the holds in the order of their requests, and with each the holds that were acquired before.
 void find_tokens_out_of_order(std::vector<Held> asked, Faults& faults) {
   std::vector<Held> acquired = asked;
   std::sort(asked.begin(), asked.end(),
@@ -143,8 +145,8 @@ void find_tokens_out_of_order(std::vector<Held> asked, Faults& faults) {
     for (; next != acquired.end() && next->acquired_ns < hold.asked_ns; ++next)
       largest = std::max(largest, next->token);
     if (hold.token <= largest)
-      faults.push_back("token " + text(hold.token) + " was asked for after " + text(largest) +
-                       " was there");
+      faults.push_back("token " + text(hold.token) + " was requested after " + text(largest) +
+                       " was acquired");
   }
 }
 
@@ -155,7 +157,8 @@ void find_overlaps(std::vector<Held> holds, Faults& faults) {
   Held longest;
   for (const Held& hold : holds) {
     if (hold.acquired_ns < longest.valid_ns)
-      faults.push_back("valid at one moment: tokens " + text(longest.token) + " and " + text(hold.token));
+      faults.push_back("two holds are valid at the same time: tokens " + text(longest.token) + " and " +
+                       text(hold.token));
     if (hold.valid_ns > longest.valid_ns) longest = hold;
   }
 }
@@ -170,7 +173,7 @@ std::vector<std::string> faults_of_holds(const std::vector<Held>& holds, const s
   for (const Span& outage : outages) {
     for (const Held& hold : holds) {
       if (hold.asked_ns > outage.from_ns && hold.acquired_ns < outage.to_ns)
-        faults.push_back("without a quorum: token " + text(hold.token));
+        faults.push_back("acquired without a quorum: token " + text(hold.token));
     }
   }
   return faults;

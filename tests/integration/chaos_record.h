@@ -1,5 +1,6 @@
-// What clients of a lock have done, in a folder that all of them write to, and whether it was right: the
-// counter that a token guards, the list of its writes, and the list of holds. Times are true_now_ns().
+// The record of what clients of a lock have done, and its checks. All clients write to one folder, which
+// has the counter that a token guards, the list of its writes, and the list of holds. Times are
+// true_now_ns().
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,19 @@
 
 namespace holdfast::integration {
 
-// A write that the storage took, in the order in which it took them.
+// A write that the storage accepted. The list has the order of acceptance.
 struct Write {
   uint64_t value = 0;
-  uint64_t based_on = 0;  // what the writer had read
+  uint64_t based_on = 0;  // the value that the writer had read
   uint64_t token = 0;
 };
 
 struct Held {
   uint64_t token = 0;
-  int64_t asked_ns = 0;         // before the lock was asked for
+  int64_t asked_ns = 0;         // before the lock was requested
   int64_t acquired_ns = 0;      // after it was granted
-  int64_t valid_ns = 0;         // the last time at which it was known to be valid; acquired_ns: never
-  bool clock_is_right = false;  // of the holder: within the drift that the library allows for
+  int64_t valid_ns = 0;         // the last time at which the hold was known to be valid; acquired_ns: never
+  bool clock_is_right = false;  // whether the holder's drift is within what the library allows for
 };
 
 struct Span {
@@ -32,18 +33,18 @@ struct Span {
   int64_t to_ns = 0;
 };
 
-// A counter in a file, which refuses whoever comes with a token smaller than the largest that it has seen.
-// To read counts as seeing: otherwise a late writer could come between the next holder's read and write.
-// Each process has one of its own, on one folder; a process that stands still may keep the others waiting.
+// A counter in a file. It rejects a token that is smaller than the largest that it has seen. Reads count,
+// too: otherwise a late writer could write between the next holder's read and write. Each process has its
+// own Storage on the same folder. A stopped process may make the other processes wait.
 class Storage {
  public:
-  // Nobody may write beyond `target`.
+  // The storage rejects writes after `target`.
   Storage(const std::filesystem::path& folder, uint64_t target);
 
-  // As it is now; waits for nobody.
+  // The current value, without waiting for other processes.
   uint64_t value() const;
   uint64_t target() const { return target_; }
-  // Nothing: the token is too old.
+  // nullopt: the token is too old.
   std::optional<uint64_t> read(uint64_t token);
   // Makes it based_on + 1; false: the token is too old, or the target is reached.
   bool write(uint64_t token, uint64_t based_on);
@@ -67,11 +68,12 @@ class Storage {
   uint64_t target_;
 };
 
-// What is wrong, in words; empty: nothing.
-// Each write is one more than the write before it, knew of that, and has a larger token.
+// The faults as texts; empty if there are none.
+// Each write must be one more than the previous write, be based on it, and have a larger token.
 std::vector<std::string> faults_of_writes(const std::vector<Write>& writes, uint64_t final_value);
-// No token twice; who asked after another had acquired has a larger one; no two whose clocks are right were
-// valid at one moment; nobody asked and acquired within an outage, when no quorum was there.
+// Each token must occur once. A hold that was requested after another was acquired must have a larger
+// token. Two holds with right clocks must not be valid at the same time. No hold may be requested and
+// acquired within an outage, because there was no quorum.
 std::vector<std::string> faults_of_holds(const std::vector<Held>& holds, const std::vector<Span>& outages);
 
 }  // namespace holdfast::integration

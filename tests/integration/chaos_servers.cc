@@ -1,4 +1,4 @@
-// Folders lie where temporary files do; the library that skews a server's clock is compiled once a folder.
+// Data folders are temporary. The library that skews a server's clock is compiled once per folder.
 #include "chaos_servers.h"
 
 #include <csignal>
@@ -26,7 +26,8 @@ std::vector<std::string> with_clock(const TempFolder& folder, std::chrono::micro
       "g++ -std=c++20 -O1 -shared -fPIC -o " + library + " tests/integration/skewed_clock.cc";
   if (!std::filesystem::exists(library) && std::system(command.c_str()) != 0)
     throw std::runtime_error("cannot build the library that skews clocks");
-  // AddressSanitizer wants to be the first library. It need not be: this one has nothing of what it has.
+  // AddressSanitizer checks that it is the first library. The check is off: this library defines none of
+  // its functions.
   return {"LD_PRELOAD=" + library, clock_setting(ahead),
           "ASAN_OPTIONS=" + environment("ASAN_OPTIONS") + ":verify_asan_link_order=0"};
 }
@@ -75,7 +76,7 @@ void ChaosServers::kill(size_t server) {
 void ChaosServers::stop(size_t server) {
   Place& place = servers_.at(server);
   ::kill(place.process->pid(), SIGSTOP);
-  until("the server stands still", [&] { return place.process->process().state() == 'T'; });
+  until("the server is stopped", [&] { return place.process->process().state() == 'T'; });
   place.stopped = true;
 }
 

@@ -1,5 +1,5 @@
-// Real servers with data folders behind a network that fails; they are killed and started again, stopped
-// and woken.
+// Real servers with data folders behind a network with faults. Tests kill and restart them, stop and resume
+// them.
 #pragma once
 
 #include <filesystem>
@@ -16,17 +16,18 @@ namespace holdfast::integration {
 
 // HOLDFAST_TEST_CLOCK for a process, as skewed_clock.cc reads it.
 std::string clock_setting(std::chrono::microseconds ahead, int64_t rate_ppm = 0);
-// The settings with which a server has such a clock; the library for that is built in the folder.
+// The environment of a server with such a clock. Builds the necessary library in the folder.
 std::vector<std::string> with_clock(const TempFolder& folder, std::chrono::microseconds ahead);
 
 class ChaosServers {
  public:
-  // `clocks` are how far each one's wall clock is ahead. May only be used by the thread that made it.
+  // `clocks` has how far the wall clock of each server is ahead. Only the thread that made it may use it.
   ChaosServers(const std::vector<std::chrono::microseconds>& clocks, uint64_t seed,
                const Intensity& intensity);
   ~ChaosServers();
 
-  // quorum://..., through the proxy or past it. Past it a server that starts again has another port.
+  // The address quorum://... of the servers through the proxy. After a restart a server has another port
+  // behind the proxy.
   std::string place(const std::string& settings) const;
   size_t size() const { return servers_.size(); }
   bool is_up(size_t server) const;
@@ -34,14 +35,14 @@ class ChaosServers {
   const ChaosProxy& proxy() const { return proxy_; }
 
   void kill(size_t server);  // SIGKILL; it must be up
-  void stop(size_t server);  // SIGSTOP; stands still when this returns
-  // Up again: started on the same folder, or woken.
+  void stop(size_t server);  // SIGSTOP; the server is stopped when this returns
+  // Restarts the server on the same folder, or resumes it.
   void revive(size_t server);
 
  private:
   struct Place {
     std::vector<std::string> env;
-    std::unique_ptr<Server> process;  // none: killed
+    std::unique_ptr<Server> process;  // null: killed
     bool stopped = false;
   };
   void start(size_t server);

@@ -1,5 +1,5 @@
-// Five servers of which too many are away, and come back; and that the judge of the chaos tests finds
-// fault.
+// Five servers, of which too many are down and come up again. Also tests that the checks of the chaos tests
+// find faults.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -24,7 +24,9 @@ bool is_free(const Server& server, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("chaos: with three of five away nobody gets the lock, and who waits does when one is back") {
+TEST_CASE(
+    "chaos: with three of five servers down no client gets the lock, and a waiter does when one is up "
+    "again") {
   for (const bool killed : {true, false}) {
     ChaosServers servers({0h, 0h, 0h, 0h, 0h}, 1, {});
     Locks client(servers.place("timeout=300"));
@@ -40,7 +42,7 @@ TEST_CASE("chaos: with three of five away nobody gets the lock, and who waits do
   }
 }
 
-TEST_CASE("chaos: servers that are woken hold what they missed no longer than its ttl") {
+TEST_CASE("chaos: resumed servers keep a hold whose release they missed no longer than its TTL") {
   ChaosServers servers({0h, 0h, 0h, 0h, 0h}, 1, {});
   {
     Locks client(servers.place("timeout=300"));
@@ -62,7 +64,7 @@ TEST_CASE("chaos: servers that are woken hold what they missed no longer than it
   }
 }
 
-TEST_CASE("chaos: tokens grow where servers are killed and their clocks set back") {
+TEST_CASE("chaos: tokens grow although servers are killed and their clocks are set back") {
   const TempFolder folder;
   uint64_t last = 0;
   for (const auto hours : {0h, -30h, 12h, -300h}) {
@@ -80,14 +82,14 @@ TEST_CASE("chaos: tokens grow where servers are killed and their clocks set back
   }
 }
 
-TEST_CASE("chaos: the judge finds lost updates and tokens out of order") {
+TEST_CASE("chaos: the checks find lost updates and tokens out of order") {
   CHECK(faults_of_writes({{1, 0, 5}, {2, 1, 6}}, 2).empty());
   CHECK_FALSE(faults_of_writes({{1, 0, 5}, {1, 0, 6}}, 1).empty());  // both had read 0
   CHECK_FALSE(faults_of_writes({{1, 0, 5}, {2, 1, 5}}, 2).empty());
   CHECK_FALSE(faults_of_writes({{1, 0, 5}}, 2).empty());
 }
 
-TEST_CASE("chaos: the judge finds holds at one moment, tokens twice, and holds without a quorum") {
+TEST_CASE("chaos: the checks find overlapping holds, repeated tokens, and holds without a quorum") {
   const Held first{5, 0, 10, 20, true};
   CHECK(faults_of_holds({first, {6, 5, 21, 30, true}}, {{40, 50}}).empty());
   CHECK_FALSE(faults_of_holds({first, {6, 5, 15, 30, true}}, {}).empty());

@@ -76,7 +76,7 @@ Fd connect_tcp(int port, const std::string& address) {
     inet_pton(AF_INET6, address.c_str(), &in.sin6_addr);
     fd = connect_to(&in, sizeof in, AF_INET6);
   }
-  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // each send() leaves at once
+  setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // each send() sends at once
   return fd;
 }
 
@@ -126,7 +126,7 @@ bool Client::try_send(std::string_view bytes) {
     } else if (errno != EAGAIN) {
       return false;
     } else if (!wait(POLLOUT, deadline)) {
-      throw std::runtime_error("the server takes no more bytes");
+      throw std::runtime_error("the server reads no more bytes");
     }
   }
   return true;
@@ -137,12 +137,13 @@ bool Client::wait(short events, Clock::time_point deadline) {
   return poll(&ready, 1, left_ms(deadline)) == 1;
 }
 
-// False: the connection has ended.
+// Returns false if the connection has ended.
 bool Client::read_more(Clock::time_point deadline) {
   if (ended_) return false;
   if (!wait(POLLIN, deadline)) {
     const std::string_view rest = std::string_view(inbox_).substr(at_, 200);
-    throw std::runtime_error("no answer came; so far: " + transcript::in_quotes(rest));
+    throw std::runtime_error("no whole reply within kPatience; received so far: " +
+                             transcript::in_quotes(rest));
   }
   std::array<char, 65536> block;
   const ssize_t n = recv(fd(), block.data(), block.size(), MSG_DONTWAIT);
@@ -184,7 +185,7 @@ std::string Client::exchange(std::string_view input, std::string_view expected) 
   size_t come = 0;
   while (come < expected.size() || !input.empty()) {
     if (!wait(static_cast<short>(input.empty() ? POLLIN : POLLIN | POLLOUT), deadline)) {
-      return "nothing more came after " + std::to_string(come) + " bytes";
+      return "no more bytes came after " + std::to_string(come) + " bytes";
     }
     if (!input.empty()) {
       const ssize_t n = ::send(fd(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -200,7 +201,8 @@ std::string Client::exchange(std::string_view input, std::string_view expected) 
     if (got == wanted) continue;
     const auto at =
         std::mismatch(wanted.begin(), wanted.end(), got.begin(), got.end()).second - got.begin();
-    return "it differs from here: " + transcript::in_quotes(got.substr(static_cast<size_t>(at), 200));
+    return "the bytes differ from here on: " +
+           transcript::in_quotes(got.substr(static_cast<size_t>(at), 200));
   }
   return "";
 }

@@ -10,7 +10,7 @@
 namespace holdfast::integration {
 namespace {
 
-TEST_CASE("transport: what was posted runs in its order, also from within, before the loop's end") {
+TEST_CASE("transport: posted functions, also those posted by others, run in order before the loop ends") {
   std::vector<int> order;
   {
     Loop loop;
@@ -22,7 +22,7 @@ TEST_CASE("transport: what was posted runs in its order, also from within, befor
   for (int i = 0; i <= 100; ++i) CHECK(order[static_cast<size_t>(i)] == i);
 }
 
-TEST_CASE("transport: a timer fires once, at its time, and the last set() holds") {
+TEST_CASE("transport: a timer fires once, at the time of the last set()") {
   Inbox<int64_t> inbox;
   Loop loop;
   std::unique_ptr<LoopTimer> timer;
@@ -39,7 +39,7 @@ TEST_CASE("transport: a timer fires once, at its time, and the last set() holds"
   run_on(loop, [&] { timer.reset(); });
 }
 
-TEST_CASE("transport: a timer may destroy itself, and one that is destroyed does not fire") {
+TEST_CASE("transport: a timer may destroy itself, and a destroyed timer does not fire") {
   Inbox<int> inbox;
   Loop loop;
   std::unique_ptr<LoopTimer> timer;
@@ -55,7 +55,8 @@ TEST_CASE("transport: a timer may destroy itself, and one that is destroyed does
   CHECK(inbox.take() == 1);
 }
 
-TEST_CASE("transport: the loop's thread takes no signals, and the program's threads are as before") {
+TEST_CASE(
+    "transport: the loop's thread blocks signals, and does not change those of the program's threads") {
   sigset_t before{};
   sigset_t after{};
   sigset_t inside{};

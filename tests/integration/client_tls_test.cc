@@ -1,5 +1,5 @@
-// The client's transport over TLS: against stock Redis, and against servers that do what a handshake must
-// not meet: wrong certificates, silence, ends in the middle, bytes one by one.
+// The client's transport over TLS, against servers that a handshake must survive: wrong certificates,
+// silence, disconnects in the middle, single bytes.
 #include <doctest/doctest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -49,7 +49,7 @@ class TlsPeer {
   TlsPeer(Listener& listener, std::shared_ptr<const TlsContext> context, size_t piece = SIZE_MAX)
       : raw_(listener.accept()), session_(std::move(context)), piece_(piece) {}
 
-  // Until so much of the client's plaintext has come, or the end; then "(closed)" stands behind it.
+  // The next `n` bytes of the client's plaintext. If the connection ends before, "(closed)" follows them.
   std::string read(size_t n) {
     while (plain_.size() < n) {
       if (!read_more()) return std::string(plain_.view()) + "(closed)";
@@ -65,7 +65,7 @@ class TlsPeer {
     REQUIRE(session_.write(plaintext, out_));
     flush();
   }
-  // Half of the record only.
+  // Sends only half of the record.
   void send_half(std::string_view plaintext) {
     REQUIRE(session_.write(plaintext, out_));
     out_.truncate(out_.size() / 2);
@@ -108,7 +108,7 @@ std::string trusting() { return "cacert=" + certificates().pem("ca"); }
 
 const std::string kPing = frame({"PING"});
 
-// What comes of a request to a server with this certificate, by a client with these settings.
+// The outcome of a request to a server with this certificate by a client with these settings.
 std::string ping(const std::string& certificate, const std::string& settings,
                  const std::string& clients = "", size_t piece = SIZE_MAX,
                  const std::string& host = "127.0.0.1") {
@@ -121,17 +121,17 @@ std::string ping(const std::string& certificate, const std::string& settings,
   return text(inbox.take());
 }
 
-TEST_CASE("tls: a server whose certificate is good is spoken to, by name and by address") {
+TEST_CASE("tls: a server with a valid certificate is accepted, by name and by address") {
   CHECK(ping("server", trusting()) == "text 0 PONG");
   CHECK(ping("server", trusting(), "", SIZE_MAX, "localhost") == "text 0 PONG");
   CHECK(ping("server", trusting() + "&sni=localhost") == "text 0 PONG");
 }
 
-TEST_CASE("tls: a handshake and replies that come byte by byte are as good") {
+TEST_CASE("tls: a handshake and replies that come byte by byte work") {
   CHECK(ping("server", trusting(), "", 1) == "text 0 PONG");
 }
 
-TEST_CASE("tls: a certificate that cannot be verified ends it, and what to do is said") {
+TEST_CASE("tls: a certificate that cannot be verified ends the connection, and the error says what to do") {
   const std::string failed = "lost 0 TLS: certificate verify failed: ";
   const std::string give = "; name the authority of the server's certificate by cacert=FILE";
   CHECK(ping("server", "cacert=" + certificates().pem("other-ca")) ==
@@ -146,7 +146,7 @@ TEST_CASE("tls: a certificate that cannot be verified ends it, and what to do is
 
 TEST_CASE("tls: insecure verifies nothing") { CHECK(ping("server", "insecure") == "text 0 PONG"); }
 
-TEST_CASE("tls: a server that wants a certificate gets one, or says why it refuses") {
+TEST_CASE("tls: a server that requires a certificate gets one, or gives the reason for the rejection") {
   const auto own = [](const std::string& name) {
     return trusting() + "&cert=" + certificates().pem(name) + "&key=" + certificates().key(name);
   };
@@ -157,7 +157,7 @@ TEST_CASE("tls: a server that wants a certificate gets one, or says why it refus
       "certificate required; the server may require a certificate: give cert=FILE and key=FILE"));
 }
 
-TEST_CASE("tls: a server that ends the connection in the handshake is a loss with a reason") {
+TEST_CASE("tls: if a server ends the connection in the handshake, the request is lost with a reason") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(address_of(listener.port(), trusting()));
@@ -170,7 +170,7 @@ TEST_CASE("tls: a server that ends the connection in the handshake is a loss wit
   CHECK(text(inbox.take()) == "lost 0 TLS: the peer does not speak TLS (wrong version number)");
 }
 
-TEST_CASE("tls: a handshake counts as connecting, for which there are five seconds") {
+TEST_CASE("tls: the handshake is a part of connecting, which has a timeout of five seconds") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(address_of(listener.port(), trusting()));
@@ -179,7 +179,7 @@ TEST_CASE("tls: a handshake counts as connecting, for which there are five secon
   CHECK(text(inbox.take()) == "lost 0 TLS: no handshake in time; does this port speak TLS?");
 }
 
-TEST_CASE("tls: a stream that is cut in a record is a loss, and the next connection is as good") {
+TEST_CASE("tls: a request is lost if its stream is cut in a record, and the next connection works") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(address_of(listener.port(), trusting()));
@@ -200,10 +200,10 @@ TEST_CASE("tls: a stream that is cut in a record is a loss, and the next connect
   TlsPeer peer(listener, context);
   CHECK(peer.read(kPing.size()) == kPing);
   peer.send("+PONG\r\n");
-  while (text(inbox.take()) != "text 0 PONG") continue;  // what was asked in the pause was lost
+  while (text(inbox.take()) != "text 0 PONG") continue;  // requests during the pause are lost
 }
 
-TEST_CASE("tls: the server is told of the end") {
+TEST_CASE("tls: the client tells the server the end by close_notify") {
   Listener listener;
   Inbox<Reply> inbox;
   const auto rig = std::make_unique<Rig>(address_of(listener.port(), trusting()));
@@ -217,7 +217,7 @@ TEST_CASE("tls: the server is told of the end") {
   CHECK(peer.session().state() == TlsSession::State::kEnded);
 }
 
-TEST_CASE("tls: a link may be dropped by what it tells, and in the handshake") {
+TEST_CASE("tls: a link may be destroyed by its own callback, and during the handshake") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(address_of(listener.port(), trusting()));

@@ -1,5 +1,5 @@
-// The client's transport against servers that are silent, faulty or no servers at all: whatever they say,
-// the program goes on.
+// The client's transport against servers that are silent or faulty, and against programs that are not Redis
+// servers. The client survives all of their replies.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <linux/tcp.h>
@@ -20,14 +20,14 @@
 namespace holdfast::integration {
 namespace {
 
-TEST_CASE("transport: what gives no sign for five seconds is given up: a server, and one to be connected") {
+TEST_CASE("transport: a server that is silent for five seconds is lost, also while the client connects") {
   Inbox<Reply> inbox;
   const Server server;
   Rig rig(server);
   rig.send({"PING"});
   kill(server.pid(), SIGSTOP);
   Listener deaf;
-  const Fd accepted_by_the_system = connect_tcp(deaf.port());  // and more it does not accept
+  const Fd accepted_by_the_system = connect_tcp(deaf.port());  // the queue of the listener is full now
   Rig unheard(deaf.port());
   unheard.run([&] { unheard.link().send({"PING"}, kLong, [&](const Reply& reply) { inbox.put(reply); }); });
   CHECK(text(rig.send({"PING"})) == "lost 0 no answer in 5000 ms");
@@ -36,7 +36,7 @@ TEST_CASE("transport: what gives no sign for five seconds is given up: a server,
   until("the server answers", [&] { return rig.send({"PING"}).kind == Kind::kText; });
 }
 
-TEST_CASE("transport: what is no Redis server is a loss with a reason") {
+TEST_CASE("transport: a request to a program that is not a Redis server is lost with a reason") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(listener.port());
@@ -45,7 +45,7 @@ TEST_CASE("transport: what is no Redis server is a loss with a reason") {
   CHECK(text(inbox.take()) == "lost 0 protocol error, got \"S\" as reply type byte");
 }
 
-TEST_CASE("transport: an array of more elements than memory has is a loss with a reason") {
+TEST_CASE("transport: a request is lost with a reason if its reply has more elements than fit in memory") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(listener.port());
@@ -57,7 +57,7 @@ TEST_CASE("transport: an array of more elements than memory has is a loss with a
   CHECK(peer.reply() == "(closed)");
 }
 
-TEST_CASE("transport: what is asked in one turn of the loop is sent at once") {
+TEST_CASE("transport: the requests of one iteration of the loop are sent at once") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(listener.port());
@@ -77,7 +77,7 @@ TEST_CASE("transport: what is asked in one turn of the loop is sent at once") {
   CHECK(info.tcpi_data_segs_in == 2);
 }
 
-TEST_CASE("transport: what the server does not take at once is sent when it does, in its order") {
+TEST_CASE("transport: bytes that the server does not read at once are sent later, in order") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(listener.port());
@@ -96,7 +96,9 @@ TEST_CASE("transport: what the server does not take at once is sent when it does
   for (const std::string number : {"1", "2", "3", "4"}) CHECK(text(inbox.take()) == "text 0 " + number);
 }
 
-TEST_CASE("transport: a server that takes nothing is left before what is to be sent fills the memory") {
+TEST_CASE(
+    "transport: the client disconnects from a server that reads nothing before unsent bytes fill the "
+    "memory") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(listener.port());
@@ -114,7 +116,7 @@ TEST_CASE("transport: a server that takes nothing is left before what is to be s
   CHECK(text(inbox.take()) == "lost 0 the server does not take what is sent");
 }
 
-TEST_CASE("transport: a server that answers what nobody asked is left") {
+TEST_CASE("transport: the client disconnects from a server that sends a reply without a request") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(listener.port());
@@ -128,7 +130,7 @@ TEST_CASE("transport: a server that answers what nobody asked is left") {
   }
 }
 
-TEST_CASE("transport: a server that tells a subscriber something odd is left, and tried again") {
+TEST_CASE("transport: a subscriber disconnects after an unexpected message, and connects again") {
   Listener listener;
   Inbox<std::string> inbox;
   Rig rig(listener.port());
@@ -148,7 +150,7 @@ TEST_CASE("transport: a server that tells a subscriber something odd is left, an
   }
 }
 
-TEST_CASE("transport: a silent subscription is asked whether it lives, and made anew where it does not") {
+TEST_CASE("transport: a silent subscription is checked, and made again if the server does not reply") {
   Listener listener;
   const Address address{"127.0.0.1", listener.port()};
   Inbox<std::string> inbox;
@@ -160,22 +162,22 @@ TEST_CASE("transport: a silent subscription is asked whether it lives, and made 
   });
   const std::string confirmed = "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n";
   Client first = listener.accept();
-  for (int asked = 0; asked < 3; ++asked) {  // the first subscribes, the others only ask
+  for (int asked = 0; asked < 3; ++asked) {  // the first subscribes, the others only check the connection
     CHECK(first.reply() == "[\"SUBSCRIBE\", \"c\"]");
     first.send(confirmed);
   }
   CHECK(inbox.take() == "");
   CHECK(first.reply() == "[\"SUBSCRIBE\", \"c\"]");
-  CHECK(first.reply() == "(closed)");  // as nobody answered
+  CHECK(first.reply() == "(closed)");  // because no reply came
   Client second = listener.accept();
   CHECK(second.reply() == "[\"SUBSCRIBE\", \"c\"]");
   second.send(confirmed + "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
-  CHECK(inbox.take() == "");  // told once a connection: messages may have been missed
+  CHECK(inbox.take() == "");  // once per connection: the watch may have missed messages
   CHECK(inbox.take() == "m");
   run_on(loop, [&] { watcher.reset(); });
 }
 
-TEST_CASE("transport: the pause doubles from 10 ms to 250 ms, and begins anew after a success") {
+TEST_CASE("transport: the pause doubles from 10 ms to 250 ms, and starts at 10 ms again after a success") {
   client::Backoff backoff;
   CHECK(is_due(backoff.until(), TimeMs{0}));
   for (const int64_t pause_ms : {10, 20, 40, 80, 160, 250, 250}) {

@@ -1,5 +1,5 @@
-// The client's transport against real servers: replies in their order, time limits, servers that stop, die
-// and come back, and what is torn down while it is under way.
+// The client's transport against real servers: the order of replies, timeouts, servers that stop, crash and
+// restart, and objects that are destroyed while requests are in flight.
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@
 namespace holdfast::integration {
 namespace {
 
-// On the port of one that has ended.
+// A server on the port of a server that has ended.
 Server restarted(int port) { return Server({"--port", std::to_string(port)}); }
 
-TEST_CASE("transport: each kind of reply is told from the others") {
+TEST_CASE("transport: the client distinguishes all kinds of replies") {
   const Server server;
   Rig rig(server);
   const Reply grant = rig.send({"LOCK", "k", "alice", "60000"});
@@ -38,7 +38,7 @@ TEST_CASE("transport: each kind of reply is told from the others") {
   CHECK(rig.send({"LOCKS", "INFO", "k"}).kind == Kind::kError);
 }
 
-TEST_CASE("transport: ask() hands over replies of any shape") {
+TEST_CASE("transport: ask() returns replies of any shape") {
   const Server server;
   Rig rig(server);
   rig.send({"LOCK", "k", "alice", "60000"});
@@ -53,7 +53,7 @@ TEST_CASE("transport: ask() hands over replies of any shape") {
   CHECK(rig.ask({"PING"}).kind == Value::Kind::kStatus);
 }
 
-TEST_CASE("transport: a thousand requests at once are answered in their order") {
+TEST_CASE("transport: a thousand requests at once get their replies in order") {
   const Server server;
   Inbox<Reply> inbox;
   Rig rig(server);
@@ -64,7 +64,7 @@ TEST_CASE("transport: a thousand requests at once are answered in their order") 
   for (int i = 1; i <= 1000; ++i) REQUIRE(inbox.take().number == i);
 }
 
-TEST_CASE("transport: beyond so many unanswered requests one is lost at once, and the others are not") {
+TEST_CASE("transport: a request beyond the limit of unanswered requests is lost at once, and no other is") {
   const Server server;
   Inbox<Reply> inbox;
   Rig rig(server);
@@ -81,7 +81,7 @@ TEST_CASE("transport: beyond so many unanswered requests one is lost at once, an
   CHECK(rig.send({"INCR", "n"}).number == static_cast<int64_t>(client::kMaxUnanswered + 1));
 }
 
-TEST_CASE("transport: a reply that comes too late is not taken for the next one's") {
+TEST_CASE("transport: a reply that comes too late is not used for the next request") {
   const Server server;
   Inbox<Reply> inbox;
   Rig rig(server);
@@ -98,7 +98,7 @@ TEST_CASE("transport: a reply that comes too late is not taken for the next one'
   CHECK(text(rig.send({"ECHO", "next"})) == "text 0 next");
 }
 
-TEST_CASE("transport: a server that was killed and comes back is reached again") {
+TEST_CASE("transport: the client reconnects to a server that was killed and restarted") {
   int port = 0;
   Inbox<Reply> inbox;
   std::unique_ptr<Rig> rig;
@@ -113,12 +113,13 @@ TEST_CASE("transport: a server that was killed and comes back is reached again")
     CHECK(server.stop(SIGKILL) == 128 + SIGKILL);
   }
   CHECK(inbox.take().kind == Kind::kLost);
-  until("the death is noticed", [&] { return text(rig->send({"PING"})) == "lost 0 connection refused"; });
+  until("the client notices the crash",
+        [&] { return text(rig->send({"PING"})) == "lost 0 connection refused"; });
   const Server again = restarted(port);
   until("the server answers", [&] { return rig->send({"PING"}).kind == Kind::kText; });
 }
 
-TEST_CASE("transport: where nobody listens requests are lost at once, but not within send()") {
+TEST_CASE("transport: without a listening server requests are lost at once, but not within send()") {
   int port = 0;
   { port = Server().port(); }
   Inbox<Reply> inbox;
@@ -138,20 +139,20 @@ TEST_CASE("transport: where nobody listens requests are lost at once, but not wi
   CHECK(text(inbox.take()) == "lost 0 connection refused");
 }
 
-TEST_CASE("transport: a name is looked up, and each of its addresses tried") {
+TEST_CASE("transport: the client looks up a name, and tries each of its addresses") {
   const Server server;  // at 127.0.0.1 only, while localhost is ::1 too
   Rig rig(server.port(), "localhost");
   CHECK(text(rig.send({"PING"})) == "text 0 PONG");
 }
 
-TEST_CASE("transport: a name that means nothing is a loss with a reason") {
+TEST_CASE("transport: a request to an unknown name is lost with a reason") {
   Rig rig(7379, "no such host");
   const Reply reply = rig.send({"PING"});
   CHECK(reply.kind == Kind::kLost);
   CHECK(reply.text != "");
 }
 
-TEST_CASE("transport: a wait is granted when its turn comes, and its session lasts until end()") {
+TEST_CASE("transport: a waiter gets the lock in its turn, and its session lasts until end()") {
   const Server server;
   Inbox<Reply> inbox;
   Rig rig(server);
@@ -166,7 +167,7 @@ TEST_CASE("transport: a wait is granted when its turn comes, and its session las
   until("the session's hold has ended", [&] { return other.ask("EXISTS k") == "0"; });
 }
 
-TEST_CASE("transport: an ended wait leaves the server's queue, and is never told") {
+TEST_CASE("transport: an ended wait leaves the server's queue, and its callback is not called") {
   const Server server;
   Inbox<Reply> inbox;
   Rig rig(server);
@@ -184,7 +185,7 @@ TEST_CASE("transport: an ended wait leaves the server's queue, and is never told
   CHECK(inbox.empty());
 }
 
-TEST_CASE("transport: a watch hears of releases") {
+TEST_CASE("transport: a watch receives the message of a release") {
   const Server server;
   Inbox<std::string> inbox;
   Inbox<std::string> other;
@@ -204,7 +205,7 @@ TEST_CASE("transport: a watch hears of releases") {
   CHECK(inbox.empty());
 }
 
-TEST_CASE("transport: a second watch of a channel is told of its own beginning, and the first is not") {
+TEST_CASE("transport: a second watch of a channel is told of its start, and the first watch is not") {
   const Server server;
   Inbox<std::string> first;
   Inbox<std::string> second;
@@ -222,7 +223,7 @@ TEST_CASE("transport: a second watch of a channel is told of its own beginning, 
   CHECK(first.empty());
 }
 
-TEST_CASE("transport: a watch may end and begin again before anything is confirmed") {
+TEST_CASE("transport: a watch may end and start again before the server confirms") {
   const Server server;
   Inbox<std::string> gone;
   Inbox<std::string> inbox;
@@ -243,7 +244,7 @@ TEST_CASE("transport: a watch may end and begin again before anything is confirm
   CHECK(gone.empty());
 }
 
-TEST_CASE("transport: with the last watch its connection closes, and with the next there is one again") {
+TEST_CASE("transport: the connection closes with the last watch, and the next watch opens it again") {
   const Server server;
   Inbox<std::string> inbox;
   Rig rig(server);
@@ -253,12 +254,12 @@ TEST_CASE("transport: with the last watch its connection closes, and with the ne
     CHECK(inbox.take() == "");
     CHECK(info(other, "clients", "connected_clients") == 2);
     rig.run([&] { rig.link().unwatch(watch); });
-    until("it has closed", [&] { return info(other, "clients", "connected_clients") == 1; });
+    until("the connection has closed", [&] { return info(other, "clients", "connected_clients") == 1; });
   }
 }
 
 TEST_CASE(
-    "transport: a watch survives the server's restart, and is told that it may have missed something") {
+    "transport: a watch survives the server's restart, and is told that it may have missed messages") {
   int port = 0;
   Inbox<std::string> inbox;
   std::unique_ptr<Rig> rig;
@@ -327,7 +328,7 @@ TEST_CASE("transport: a link may be destroyed by the first of several losses") {
   CHECK(others == 0);
 }
 
-TEST_CASE("transport: a loop ends with everything under way, and nothing is told") {
+TEST_CASE("transport: a loop ends while requests are in flight, and calls no callback") {
   const Server server;
   std::atomic<int> told = 0;
   const auto note = [&](const Reply& /*reply*/) { ++told; };
