@@ -1,4 +1,4 @@
-// One epoll for all; each member's bytes are cut into replies as they come.
+// One epoll serves all connections. The bytes of each are split into replies as they come.
 #include "crowd.h"
 
 #include <sys/epoll.h>
@@ -21,7 +21,8 @@ void allow_open_files(rlim_t files) {
   if (limit.rlim_cur >= files) return;
   limit.rlim_cur = files;
   limit.rlim_max = std::max(limit.rlim_max, files);
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) throw std::runtime_error("raise the limit of open files");
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    throw std::runtime_error("cannot raise the limit of open files; raise its hard limit");
 }
 
 Crowd::Crowd(const Server& server, size_t size) : poll_(epoll_create1(EPOLL_CLOEXEC)) {
@@ -40,7 +41,8 @@ void Crowd::send(size_t who, std::string_view line) {
   const std::string bytes = std::string(line) + "\r\n";
   const int fd = members_[who].socket.get();
   const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (n != static_cast<ssize_t>(bytes.size())) throw std::runtime_error("one of the crowd cannot send");
+  if (n != static_cast<ssize_t>(bytes.size()))
+    throw std::runtime_error("a connection of the crowd cannot send");
 }
 
 std::optional<Heard> Crowd::hear(Clock::time_point deadline) {
@@ -58,7 +60,7 @@ std::optional<Heard> Crowd::hear(Clock::time_point deadline) {
 
 Heard Crowd::hear() {
   std::optional<Heard> heard = hear(Clock::now() + kPatience);
-  if (!heard) throw std::runtime_error("nobody in the crowd hears anything");
+  if (!heard) throw std::runtime_error("no connection of the crowd has received a reply");
   return std::move(*heard);
 }
 

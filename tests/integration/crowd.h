@@ -1,4 +1,4 @@
-// Very many connections in one loop, for tests that ask who hears what, and in which order.
+// Many connections in one loop, for tests that check which connection gets which reply, and in which order.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace holdfast::integration {
 
-// Lets this process open so many files; throws std::runtime_error where the system does not allow it.
+// Lets this process open this many files. Throws std::runtime_error if the system does not allow it.
 void allow_open_files(rlim_t files);
 
-// A reply, or "(closed)", and on which connection it came.
+// A reply, or "(closed)", and the number of its connection.
 struct Heard {
   size_t who;
   std::string reply;
@@ -25,15 +25,14 @@ class Crowd {
   Crowd(const Server& server, size_t size);
 
   size_t size() const { return members_.size(); }
-  // Requests are short: they always fit into the socket's buffer.
+  // Requests must be short: they always fit into the socket's buffer.
   void send(size_t who, std::string_view line);
-  // What anybody heard next, in the order in which it came; nothing where nobody hears anything until the
-  // deadline.
+  // The next reply on any connection, in the order of arrival. nullopt: no reply came until the deadline.
   std::optional<Heard> hear(Clock::time_point deadline);
-  // The same where something has to come; throws std::runtime_error after kPatience.
+  // The same for a reply that must come. Throws std::runtime_error after kPatience.
   Heard hear();
-  // Whether nobody has heard anything more. It tells something only after a later request of somebody else
-  // was answered.
+  // Whether no connection has more replies. This is conclusive only after another client got a reply to a
+  // later request.
   bool heard_nothing() { return !hear(Clock::now()); }
   void close(size_t who) { members_[who].socket.close(); }
   void reset(size_t who);
@@ -47,7 +46,7 @@ class Crowd {
 
   Fd poll_;
   std::vector<Member> members_;
-  std::vector<Heard> heard_;  // to be returned from next_ on
+  std::vector<Heard> heard_;  // replies to return, from next_ on
   size_t next_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The engine inside the program: what is different where there is no server. What is the same is in
-// locks_single_test.cc.
+// The engine inside the program: the differences from a server. locks_single_test.cc tests the common
+// behavior.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,12 +30,12 @@ LockOptions brief() {
   return options;
 }
 
-// Whether the child that `work` is called in, made by fork(), found nothing wrong.
+// Calls `work` in a child made by fork(). Whether the child found no fault.
 template <typename Work>
 bool child_succeeds(Work work) {
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);  // rather than for ever
+    alarm(60);  // so that the child cannot hang for ever
     _exit(work() ? 0 : 1);
   }
   int status = -1;
@@ -44,7 +44,7 @@ bool child_succeeds(Work work) {
 
 }  // namespace
 
-TEST_CASE("embedded: the clients of a program meet at one engine, and reports name it") {
+TEST_CASE("embedded: all clients of a program share one engine, and results name it") {
   const EmbeddedServer server;
   Locks one(server.place());
   Locks other(server.place());
@@ -57,14 +57,16 @@ TEST_CASE("embedded: the clients of a program meet at one engine, and reports na
   CHECK(unnamed.try_lock("k").result.servers.at(0).server == "embedded");
 }
 
-TEST_CASE("embedded: a wait tells its holder and its place where its options ask for that") {
+TEST_CASE("embedded: with on_waiting, a wait reports the holder and its place in the queue") {
   const EmbeddedServer server;
   Locks locks(server.place());
   const Acquired held = locks.lock("k");
   std::promise<WaitStatus> told;
   holdfast::Client client(server.place());
   LockOptions options;
-  options.on_waiting = [&](const WaitStatus& status) { told.set_value(status); };  // again only after 5 s
+  options.on_waiting = [&](const WaitStatus& status) {
+    told.set_value(status);
+  };  // the next call is only after 5 s
   client.lock_async("k", milliseconds(0), options, [](const Acquired&) {});
   auto answer = told.get_future();
   REQUIRE(answer.wait_for(kPatience) == std::future_status::ready);
@@ -78,7 +80,7 @@ TEST_CASE("embedded: a wait tells its holder and its place where its options ask
   CHECK(status.servers.at(0).outcome == Verdict::kOk);
 }
 
-TEST_CASE("embedded: engines of two names know nothing of one another") {
+TEST_CASE("embedded: engines with different names are independent") {
   const EmbeddedServer a;
   const EmbeddedServer b;
   Locks one(a.place());
@@ -89,7 +91,7 @@ TEST_CASE("embedded: engines of two names know nothing of one another") {
   CHECK(second.result.ok());
 }
 
-TEST_CASE("embedded: readers share, and keep a writer out") {
+TEST_CASE("embedded: readers share a lock, and a writer does not get it") {
   const EmbeddedServer server;
   Locks client(server.place());
   Acquired one = client.try_lock("k", of_mode(Mode::kSharedLock));
@@ -102,7 +104,7 @@ TEST_CASE("embedded: readers share, and keep a writer out") {
   CHECK(client.try_lock("k").result.ok());
 }
 
-TEST_CASE("embedded: who waits is served in the order of coming, by clients of their own") {
+TEST_CASE("embedded: waiters of different clients are granted in FIFO order") {
   EmbeddedServer server;
   Locks first(server.place());
   Acquired acquired = first.lock("k");
@@ -123,7 +125,7 @@ TEST_CASE("embedded: who waits is served in the order of coming, by clients of t
   }
 }
 
-TEST_CASE("embedded: a hold ends when its time is over, with no request, and the waiter has it") {
+TEST_CASE("embedded: a hold expires without a request, and the waiter gets the lock") {
   const EmbeddedServer server;
   Locks client(server.place());
   Locks other(server.place());
@@ -131,10 +133,11 @@ TEST_CASE("embedded: a hold ends when its time is over, with no request, and the
   client.lock("k", with_ttl(500ms)).hold.leave();
   const Acquired next = other.lock("k");
   CHECK(next.result.ok());
-  CHECK(std::chrono::steady_clock::now() - began >= 499ms);  // another clock, and whole milliseconds
+  CHECK(std::chrono::steady_clock::now() - began >=
+        499ms);  // the engine uses another clock, with whole milliseconds
 }
 
-TEST_CASE("embedded: a hold that nobody renews is told as lost") {
+TEST_CASE("embedded: a hold that is not renewed is reported as lost") {
   const EmbeddedServer server;
   Locks client(server.place());
   std::promise<void> lost;
@@ -145,7 +148,7 @@ TEST_CASE("embedded: a hold that nobody renews is told as lost") {
   CHECK_FALSE(acquired.hold.is_locked());
 }
 
-TEST_CASE("embedded: a holder is warned before its time is over") {
+TEST_CASE("embedded: a holder is warned before its hold expires") {
   const EmbeddedServer server;
   Locks client(server.place());
   std::promise<void> warned;
@@ -158,7 +161,7 @@ TEST_CASE("embedded: a holder is warned before its time is over") {
   CHECK(acquired.hold.is_locked());
 }
 
-TEST_CASE("embedded: a wait that could never end is refused") {
+TEST_CASE("embedded: a wait that would be a deadlock is rejected") {
   EmbeddedServer server;
   Inbox<Reply> inbox;
   Inbox<Reply> refused;
@@ -173,7 +176,7 @@ TEST_CASE("embedded: a wait that could never end is refused") {
   CHECK(inbox.take().kind == Kind::kGrant);
 }
 
-TEST_CASE("embedded: a connection that is ended by the engine is opened anew") {
+TEST_CASE("embedded: a connection that the engine closes is opened again") {
   const EmbeddedServer server;
   Rig rig(server.address());
   CHECK(rig.send({"QUIT"}).text == "OK");
@@ -192,7 +195,7 @@ TEST_CASE("embedded: the engine ends with its last client, and the next one's to
   }
 }
 
-TEST_CASE("embedded: a client that has done nothing yet keeps the engine, and what was left there") {
+TEST_CASE("embedded: an idle client keeps the engine alive, with the holds in it") {
   Locks idle("embedded:kept");
   {
     Locks client("embedded:kept");
@@ -201,7 +204,7 @@ TEST_CASE("embedded: a client that has done nothing yet keeps the engine, and wh
   CHECK(idle.try_lock("k").result.outcome == Verdict::kBusy);
 }
 
-TEST_CASE("embedded: threads of two clients count under a lock, and no step is lost") {
+TEST_CASE("embedded: threads of two clients count under a lock, and no increment is lost") {
   const EmbeddedServer server;
   Locks one(server.place());
   Locks other(server.place());
@@ -224,7 +227,7 @@ TEST_CASE("embedded: threads of two clients count under a lock, and no step is l
   CHECK(count == 800);
 }
 
-TEST_CASE("embedded: many clients at once, with waits that are given up, leave nothing behind") {
+TEST_CASE("embedded: many clients at once, with abandoned waits, leave no hold and no waiter") {
   EmbeddedServer server;
   std::vector<std::thread> threads;
   for (int i = 0; i < 6; ++i) {
@@ -237,11 +240,11 @@ TEST_CASE("embedded: many clients at once, with waits that are given up, leave n
     });
   }
   for (std::thread& thread : threads) thread.join();
-  until("it is free", [&] { return server.is_free("k"); });
+  until("the lock is free", [&] { return server.is_free("k"); });
   server.await_waiting(0);
 }
 
-TEST_CASE("embedded: a child of fork() has an engine of its own, whatever the parent's is doing") {
+TEST_CASE("embedded: a child of fork() has its own engine, even if the parent's engine is busy") {
   const EmbeddedServer server;
   Locks client(server.place());
   Acquired acquired = client.lock("k");
@@ -249,7 +252,7 @@ TEST_CASE("embedded: a child of fork() has an engine of its own, whatever the pa
   Rig rig(server.address());
   std::promise<void> begins;
   rig.loop().post([&] {
-    begins.set_value();  // from here on the engine is busy, and its mutex held
+    begins.set_value();  // from now on the engine is busy and holds its mutex
     rig.link().send({"EVAL", "local n = 0 for i = 1, 1e7 do n = n + i end return 'over'", "0"}, kLong,
                     [&](const Reply& reply) { done.put(reply); });
   });

@@ -1,5 +1,5 @@
-// Leases of the C++ library in real servers: collisions, races, lost answers, servers that stand still or
-// die.
+// Leases of the C++ library in real servers: collisions, races, lost replies, servers that are stopped or
+// killed.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ std::string place_of(const Server& server, const std::string& settings = "") {
   return "holdfast://127.0.0.1:" + std::to_string(server.port()) + settings;
 }
 
-// A server, a program that leases in it, and somebody who looks.
+// A server, a program with leases in it, and a client that inspects the server.
 struct Rig {
   explicit Rig(const std::string& settings = "") : program(place_of(server, settings)) {}
   std::string ask(const std::string& line) { return control.ask(line); }
@@ -43,7 +43,7 @@ struct Rig {
   Client control{server};
 };
 
-// The server stands still while `work` runs, and goes on with what it was sent.
+// Stops the server while `work` runs. After that, the server processes the requests that it got meanwhile.
 template <class Work>
 void while_stopped(const Rig& rig, Work work) {
   rig.signal(SIGSTOP);
@@ -76,13 +76,13 @@ TEST_CASE("leases: confirmed documents stay, and their etag is the lease's token
   CHECK(later[0] > etags[0]);
 }
 
-TEST_CASE("leases: a collision tells all keys that are not free, and puts nothing") {
+TEST_CASE("leases: a collision names all keys that are not free, and writes no document") {
   Rig rig;
   rig.ask("SET a x");
   rig.ask("LOCK d somebody 60000");
   try {
     rig.leases.lease({{"a", ""}, {"b", ""}, {"c", ""}, {"d", ""}});
-    FAIL("granted");
+    FAIL("the lease was granted");
   } catch (const Collision& e) {
     CHECK(e.keys() == std::vector<std::string>{"a", "d"});
     CHECK_FALSE(e.cause());
@@ -90,7 +90,7 @@ TEST_CASE("leases: a collision tells all keys that are not free, and puts nothin
   CHECK(rig.ask("EXISTS b c") == "0");
 }
 
-TEST_CASE("leases: cancelled documents are gone at once") {
+TEST_CASE("leases: cancelled documents are deleted at once") {
   Rig rig;
   Lease lease = rig.leases.lease(kTwo);
   lease.cancel();
@@ -100,7 +100,7 @@ TEST_CASE("leases: cancelled documents are gone at once") {
   CHECK_THROWS_AS(lease.renew(), Cancelled);
 }
 
-TEST_CASE("leases: renewed, documents live longer than their first ttl") {
+TEST_CASE("leases: renewed documents live longer than their first TTL") {
   Rig rig;
   Lease lease = rig.leases.lease(kTwo, 60s);
   lease.renew(200s);
@@ -111,10 +111,10 @@ TEST_CASE("leases: renewed, documents live longer than their first ttl") {
   CHECK(lease.validity() <= 60s);
 }
 
-TEST_CASE("leases: after its time a lease is over here no later than in the server") {
+TEST_CASE("leases: a lease expires in the client no later than in the server") {
   Rig rig;
   Lease lease = rig.leases.lease(kTwo, 300ms);
-  until("the documents are gone", [&] { return rig.ask("EXISTS a b") == "0"; });
+  until("the documents have expired", [&] { return rig.ask("EXISTS a b") == "0"; });
   CHECK(lease.is_expired());
   CHECK_THROWS_AS(lease.confirm(), Expired);
   CHECK_THROWS_AS(lease.renew(), Expired);
@@ -122,7 +122,7 @@ TEST_CASE("leases: after its time a lease is over here no later than in the serv
   CHECK(lease.is_expired());
 }
 
-TEST_CASE("leases: who overwrites or deletes a document ends the lease, and the others go with it") {
+TEST_CASE("leases: overwriting or deleting a document ends the lease, and deletes its other documents") {
   Rig rig;
   Lease one = rig.leases.lease(kTwo, 60s);
   rig.ask("SET a other");
@@ -151,7 +151,7 @@ TEST_CASE("leases: keys and values may be any bytes, and empty") {
   CHECK_THROWS_AS(rig.leases.lease({{bytes, ""}}), Collision);
 }
 
-TEST_CASE("leases: of programs that race for overlapping documents exactly one gets them") {
+TEST_CASE("leases: exactly one of the programs that race for overlapping documents gets them") {
   Rig rig;
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> granted = 0;
@@ -177,10 +177,10 @@ TEST_CASE("leases: of programs that race for overlapping documents exactly one g
   }
 }
 
-TEST_CASE("leases: destroyed unconfirmed, a lease is cancelled, also where its client ends at once") {
+TEST_CASE("leases: a lease that is destroyed unconfirmed is cancelled, even if its client ends at once") {
   Rig rig;
   { const Lease lease = rig.leases.lease(kTwo, 1h); }
-  until("it is free", [&] { return rig.ask("EXISTS a b") == "0"; });
+  until("the documents are deleted", [&] { return rig.ask("EXISTS a b") == "0"; });
   for (int i = 0; i < 20; ++i) {
     {
       Program program(place_of(rig.server));
@@ -190,7 +190,8 @@ TEST_CASE("leases: destroyed unconfirmed, a lease is cancelled, also where its c
   }
 }
 
-TEST_CASE("leases: destroyed as its connection is cut, a lease is cancelled on the next one") {
+TEST_CASE(
+    "leases: a lease that is destroyed while its connection is cut is cancelled on the next connection") {
   Rig rig("?timeout=500");
   for (int i = 0; i < 10; ++i) {
     std::optional<Lease> lease;
@@ -204,11 +205,11 @@ TEST_CASE("leases: destroyed as its connection is cut, a lease is cancelled on t
     rig.control.send("CLIENT KILL TYPE normal SKIPME yes\r\n");
     lease.reset();
     CHECK(rig.control.reply() != "0");
-    until("it is free", [&] { return rig.ask("EXISTS a b") == "0"; });
+    until("the documents are deleted", [&] { return rig.ask("EXISTS a b") == "0"; });
   }
 }
 
-TEST_CASE("leases: where the client is destroyed first, the documents go with their ttl") {
+TEST_CASE("leases: if the client is destroyed first, the documents expire at their TTL") {
   Rig rig;
   std::optional<Lease> lease;
   {
@@ -219,26 +220,27 @@ TEST_CASE("leases: where the client is destroyed first, the documents go with th
   CHECK_THROWS_AS(lease->confirm(), StoreError);
   CHECK(lease->state() == State::kInDoubt);
   lease.reset();
-  until("their time is over", [&] { return rig.ask("EXISTS a b") == "0"; });
+  until("the documents have expired", [&] { return rig.ask("EXISTS a b") == "0"; });
 }
 
-TEST_CASE("leases: a grant whose answer is lost leaves nothing behind") {
+TEST_CASE("leases: a grant whose reply is lost leaves no documents") {
   Rig rig("?timeout=100");
   rig.leases.lease({{"other", ""}}).confirm();  // connected
   while_stopped(rig, [&] {
     try {
       rig.leases.lease(kTwo, 1h);
-      FAIL("granted");
+      FAIL("the lease was granted");
     } catch (const StoreError& e) {
       CHECK(std::string(e.what()).find("no answer in 100 ms") != std::string::npos);
       CHECK(e.cause());
     }
   });
-  until("it was granted and cancelled", [&] { return info(rig.control, "locks", "lease_outcomes") == 2; });
+  until("the lease was granted and cancelled",
+        [&] { return info(rig.control, "locks", "lease_outcomes") == 2; });
   CHECK(rig.ask("EXISTS a b") == "0");
 }
 
-TEST_CASE("leases: a confirm whose answer is lost is in doubt; asked again, it succeeds") {
+TEST_CASE("leases: a confirm whose reply is lost is in doubt, and succeeds if repeated") {
   Rig rig("?timeout=100");
   Lease lease = rig.leases.lease(kTwo, 60s);
   while_stopped(rig, [&] {
@@ -246,9 +248,9 @@ TEST_CASE("leases: a confirm whose answer is lost is in doubt; asked again, it s
     CHECK(lease.state() == State::kInDoubt);
     CHECK_THROWS_AS(lease.renew(), StoreError);
   });
-  until("it is confirmed", [&] { return rig.ask("PTTL a") == "-1"; });
+  until("the lease is confirmed", [&] { return rig.ask("PTTL a") == "-1"; });
   std::vector<uint64_t> etags;
-  until("an answer", [&] {
+  until("a reply", [&] {
     try {
       etags = lease.confirm();
       return true;
@@ -261,12 +263,12 @@ TEST_CASE("leases: a confirm whose answer is lost is in doubt; asked again, it s
   CHECK_THROWS_AS(lease.confirm(), Confirmed);
 }
 
-TEST_CASE("leases: a cancel behind a confirm whose answer was lost tells that it was confirmed") {
+TEST_CASE("leases: a cancel after a confirm whose reply was lost reports that the lease is confirmed") {
   Rig rig("?timeout=100");
   Lease lease = rig.leases.lease(kTwo, 60s);
   while_stopped(rig, [&] { CHECK_THROWS_AS(lease.confirm(), StoreError); });
-  until("it is confirmed", [&] { return rig.ask("PTTL a") == "-1"; });
-  until("an answer", [&] {
+  until("the lease is confirmed", [&] { return rig.ask("PTTL a") == "-1"; });
+  until("a reply", [&] {
     try {
       lease.cancel();
     } catch (const StoreError&) {
@@ -279,11 +281,11 @@ TEST_CASE("leases: a cancel behind a confirm whose answer was lost tells that it
   CHECK(rig.ask("EXISTS a b") == "2");
 }
 
-TEST_CASE("leases: a connection that is cut in between is no loss") {
+TEST_CASE("leases: a connection that is cut between requests does not end the lease") {
   Rig rig;
   Lease lease = rig.leases.lease(kTwo, 60s);
   CHECK(rig.ask("CLIENT KILL TYPE normal SKIPME yes") != "0");
-  until("an answer", [&] {
+  until("a reply", [&] {
     try {
       lease.renew();
       return true;
@@ -294,7 +296,7 @@ TEST_CASE("leases: a connection that is cut in between is no loss") {
   CHECK(lease.confirm().size() == 2);
 }
 
-TEST_CASE("leases: a server that is killed is told, and what is in doubt stays so") {
+TEST_CASE("leases: a killed server is reported, and a lease in doubt stays in doubt") {
   Rig rig("?timeout=500");
   Lease confirmed = rig.leases.lease({{"x", ""}}, 60s);
   Lease cancelled = rig.leases.lease(kTwo, 60s);
@@ -309,7 +311,7 @@ TEST_CASE("leases: a server that is killed is told, and what is in doubt stays s
   CHECK_THROWS_AS(rig.leases.lease({{"y", ""}}), StoreError);
 }
 
-TEST_CASE("leases: others who end a lease by its id are told apart") {
+TEST_CASE("leases: a lease that another client ended by its id reports confirm and cancel differently") {
   Rig rig;
   const auto others = [&](const std::string& verb) {
     rig.ask("FLUSHALL");
@@ -331,7 +333,7 @@ TEST_CASE("leases: others who end a lease by its id are told apart") {
   CHECK(two.is_cancelled());
 }
 
-TEST_CASE("leases: of several threads that confirm one lease one succeeds, and states are told meanwhile") {
+TEST_CASE("leases: one of several threads that confirm one lease succeeds, and state() works meanwhile") {
   Rig rig;
   Lease lease = rig.leases.lease(kTwo, 60s);
   std::atomic<int> done = 0;
@@ -356,7 +358,7 @@ TEST_CASE("leases: of several threads that confirm one lease one succeeds, and s
 }
 
 TEST_CASE(
-    "leases: a callback of the client may not wait for a lease, and one with several servers has none") {
+    "leases: a callback of the client may not wait for a lease, and a client of a quorum has no leases") {
   Rig rig;
   Lease lease = rig.leases.lease(kTwo, 60s);
   std::promise<bool> refused;

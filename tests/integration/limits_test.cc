@@ -1,4 +1,5 @@
-// Every limit by its option, over real sockets: before, at and after; who is over one harms nobody else.
+// Every limit by its option, over real sockets: below, at and above it. A client above a limit does not
+// disturb other clients.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
@@ -18,7 +19,7 @@ bool lists(Client& client, const std::string& id, const std::string& field) {
   return client.ask("CLIENT LIST ID " + id).find(" " + field + " ") != std::string::npos;
 }
 
-// A holder of k and so many that wait for it.
+// A holder of k, and `waiting` waiters for it.
 struct Queue {
   Queue(const Server& server, size_t waiting) : holder(server) {
     REQUIRE(token_of(holder.ask("LOCK k alice 0"), "alice") > 0);
@@ -31,7 +32,9 @@ struct Queue {
   std::vector<Client> waiters;
 };
 
-TEST_CASE("maxclients: one more than the limit is told so and closed, and comes in when another has gone") {
+TEST_CASE(
+    "maxclients: a client above the limit gets an error and is closed; after a disconnect the next one is "
+    "served") {
   const Server server({"--maxclients", "5"});
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 5; ++i) {
@@ -49,7 +52,7 @@ TEST_CASE("maxclients: one more than the limit is told so and closed, and comes 
   until("room for one", [&] { return Client(server).ask("PING") == "+PONG"; });
 }
 
-TEST_CASE("proto-max-bulk-len: an argument before, at and after") {
+TEST_CASE("proto-max-bulk-len: an argument below, at and above the limit") {
   const Server server({"--proto-max-bulk-len", "1mb"});
   for (const size_t size : {1048575U, 1048576U}) {
     Client client(server);
@@ -62,7 +65,7 @@ TEST_CASE("proto-max-bulk-len: an argument before, at and after") {
   CHECK(client.reply() == "(closed)");
 }
 
-TEST_CASE("max-arguments: a command before, at and after") {
+TEST_CASE("max-arguments: a command below, at and above the limit") {
   const Server server({"--max-arguments", "4"});
   Client client(server);
   client.send(frame({"DEL", "a", "b"}) + frame({"DEL", "a", "b", "c"}) +
@@ -73,7 +76,7 @@ TEST_CASE("max-arguments: a command before, at and after") {
   CHECK(client.reply() == "(closed)");
 }
 
-TEST_CASE("max-inline-size: a line before, at and after") {
+TEST_CASE("max-inline-size: a line below, at and above the limit") {
   const Server server({"--max-inline-size", "100"});
   Client client(server);
   CHECK(client.ask("ECHO " + std::string(93, 'x')) == "\"" + std::string(93, 'x') + "\"");
@@ -82,7 +85,7 @@ TEST_CASE("max-inline-size: a line before, at and after") {
   CHECK(client.reply() == "(closed)");
 }
 
-TEST_CASE("max-inline-size: a line that never ends is refused without its end") {
+TEST_CASE("max-inline-size: a line without an end is rejected at the limit") {
   const Server server({"--max-inline-size", "100"});
   Client client(server);
   client.send(std::string(101, 'x'));
@@ -90,7 +93,9 @@ TEST_CASE("max-inline-size: a line that never ends is refused without its end") 
   CHECK(client.reply() == "(closed)");
 }
 
-TEST_CASE("client-query-buffer-limit: half a request before, at and after; then its client is closed") {
+TEST_CASE(
+    "client-query-buffer-limit: half a request below, at and above the limit; above it the client is "
+    "closed") {
   const Server server({"--client-query-buffer-limit", "1mb"});
   Client other(server);
   Client client(server);
@@ -105,7 +110,7 @@ TEST_CASE("client-query-buffer-limit: half a request before, at and after; then 
   CHECK(other.ask("PING") == "+PONG");
 }
 
-TEST_CASE("client-query-buffer-limit: commands behind a LOCK that waits count") {
+TEST_CASE("client-query-buffer-limit: commands after a waiting LOCK count") {
   const Server server({"--client-query-buffer-limit", "1mb"});
   Queue queue(server, 1);
   Client& waiter = queue.waiters[0];
@@ -117,24 +122,27 @@ TEST_CASE("client-query-buffer-limit: commands behind a LOCK that waits count") 
   until_waiting(queue.holder, 0);
 }
 
-TEST_CASE("client-output-buffer-limit: who reads too slowly is closed, and another feels nothing") {
+TEST_CASE(
+    "client-output-buffer-limit: a client that reads too slowly is closed, and others are served as "
+    "before") {
   const Server server({"--client-output-buffer-limit", "1mb"});
   Client slow(server);
   Client other(server);
   REQUIRE(other.ask("SET k " + std::string(50000, 'x')) == "+OK");
-  // More replies than the sockets' own buffers can take besides the limit.
+  // More replies than fit into the sockets' buffers and the limit.
   const std::string request = frame({"GET", "k"});
   size_t asked = 0;
   while (asked < 2000 && slow.try_send(request)) {
     ++asked;
     REQUIRE(other.ask("PING") == "+PONG");
   }
-  until("the slow one is gone", [&] { return info(other, "clients", "connected_clients") == 1; });
+  until("the slow client is disconnected",
+        [&] { return info(other, "clients", "connected_clients") == 1; });
   CHECK(slow.read_to_end().size() < 2000U * 50000U);
   CHECK(server.log().wait_for("client-output-buffer-limit"));
 }
 
-TEST_CASE("client-output-buffer-limit: as long as replies stay below it, nobody has to read") {
+TEST_CASE("client-output-buffer-limit: a client need not read while its replies are below the limit") {
   const Server server({"--client-output-buffer-limit", "1mb"});
   Client slow(server);
   std::string expected;
@@ -150,7 +158,7 @@ TEST_CASE("client-output-buffer-limit: as long as replies stay below it, nobody 
   CHECK(slow.exchange("", expected) == "");
 }
 
-TEST_CASE("max-waiters: the last one waits, one more is refused, and comes in when another has gone") {
+TEST_CASE("max-waiters: one more waiter is rejected, and may wait after another has disconnected") {
   const Server server({"--max-waiters", "3"});
   Queue queue(server, 3);
   Client one_more(server);
@@ -162,7 +170,7 @@ TEST_CASE("max-waiters: the last one waits, one more is refused, and comes in wh
   until_waiting(queue.holder, 3);
 }
 
-TEST_CASE("max-waiters-per-key: the last one waits, one more is refused, another key is not") {
+TEST_CASE("max-waiters-per-key: one more waiter is rejected, but not for another key") {
   const Server server({"--max-waiters-per-key", "3"});
   Queue queue(server, 3);
   REQUIRE(token_of(queue.holder.ask("LOCK k2 alice 0"), "alice") > 0);
@@ -173,7 +181,7 @@ TEST_CASE("max-waiters-per-key: the last one waits, one more is refused, another
   until_waiting(queue.holder, 4);
 }
 
-TEST_CASE("max-owner-size: an owner before, at and after, by default and as set") {
+TEST_CASE("max-owner-size: an owner below, at and above the limit, by default and as set") {
   for (const size_t limit : {size_t{512}, size_t{20}}) {
     CAPTURE(limit);
     const Server server(limit == 512 ? std::vector<std::string>{}
@@ -190,7 +198,7 @@ TEST_CASE("max-owner-size: an owner before, at and after, by default and as set"
   }
 }
 
-TEST_CASE("maxmemory: what needs more is refused, what reads or releases works and makes room again") {
+TEST_CASE("maxmemory: requests that need memory are rejected; reads and releases work, and free memory") {
   const Server server({"--maxmemory", "64mb"});
   Client client(server);
   REQUIRE(token_of(client.ask("LOCK mine me 0"), "me") > 0);
@@ -208,7 +216,7 @@ TEST_CASE("maxmemory: what needs more is refused, what reads or releases works a
   };
   const int stored = fill("key:", value);
   REQUIRE(stored > 0);
-  // What a request itself takes counts, so that after a large one was refused small ones still fit.
+  // The memory of a request itself counts, so that small requests still fit after a large one was rejected.
   REQUIRE(fill("small:", "v") >= 0);
   CHECK(client.ask("LOCK other me 0") == oom);
   CHECK(client.ask("LOCK mine you 0 WAIT 0") == oom);
@@ -219,7 +227,9 @@ TEST_CASE("maxmemory: what needs more is refused, what reads or releases works a
   CHECK(token_of(client.ask("LOCK other me 0"), "me") > 0);
 }
 
-TEST_CASE("more connections than open files: the server lives, and serves again when there is room") {
+TEST_CASE(
+    "more connections than open files: the server survives, and serves new clients after others "
+    "disconnect") {
   const Server server({"--maxclients", "1000"});
   Client first(server);
   REQUIRE(first.ask("PING") == "+PONG");
@@ -237,7 +247,7 @@ TEST_CASE("more connections than open files: the server lives, and serves again 
   CHECK(served < 40);
   CHECK(first.ask("PING") == "+PONG");
   clients.clear();
-  until("somebody is served again", [&] { return Client(server).ask("PING") == "+PONG"; });
+  until("a new client is served again", [&] { return Client(server).ask("PING") == "+PONG"; });
 }
 
 TEST_CASE("maxclients is lowered to what the system allows, with a warning") {

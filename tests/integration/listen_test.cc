@@ -1,4 +1,4 @@
-// Where the server listens, how it says that it cannot, and how it ends.
+// The server's addresses, its errors if it cannot listen, and its end.
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -25,7 +25,7 @@ bool lacks_ipv6() {
   return lacks;
 }
 
-// A start that fails: status 1, nothing on stdout that looks ready, one line on stderr with these words.
+// Checks that the start fails: status 1, no ready line on stdout, one line on stderr with these words.
 void check_refused(const Launch& launch, std::initializer_list<const char*> words) {
   const Outcome outcome = run_server(launch);
   INFO("stderr: ", outcome.err);
@@ -44,7 +44,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What a server that was killed leaves behind: a socket file that nobody listens on.
+// Makes the socket file of a killed server, on which no process listens.
 void leave_stale_socket(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -66,7 +66,7 @@ TEST_CASE("the server is reached by IPv4, IPv6 and a Unix socket, and all see th
   CHECK(v6.ask({"UNLOCK", "k", "alice"}) == "1");
 }
 
-TEST_CASE("CLIENT LIST shows whence each kind of connection comes") {
+TEST_CASE("CLIENT INFO shows the address of each kind of connection") {
   const TempFolder folder;
   const Server server({"--unixsocket", folder.file("s")});
   Client v4(server);
@@ -78,14 +78,14 @@ TEST_CASE("CLIENT LIST shows whence each kind of connection comes") {
   CHECK(v6.ask("CLIENT INFO").find(" addr=[::1]:") != std::string::npos);
 }
 
-TEST_CASE("--bind says which addresses, and the others refuse") {
+TEST_CASE("--bind selects the addresses, and other addresses refuse connections") {
   const Server server({"--bind", "127.0.0.2"});
   Client there(connect_tcp(server.port(), "127.0.0.2"));
   CHECK(there.ask("PING") == "+PONG");
   CHECK_THROWS(connect_tcp(server.port(), "127.0.0.1"));
 }
 
-TEST_CASE("without TCP a Unix socket is enough, with the permissions asked for") {
+TEST_CASE("a Unix socket works without TCP, with the permissions of --unixsocketperm") {
   const TempFolder folder;
   const Server server({"--port", "0", "--unixsocket", folder.file("s"), "--unixsocketperm", "700"});
   CHECK(server.port() == 0);
@@ -96,7 +96,7 @@ TEST_CASE("without TCP a Unix socket is enough, with the permissions asked for")
   CHECK((found.st_mode & 0777U) == 0700U);
 }
 
-TEST_CASE("a port in use is one line on stderr, and the server that has it goes on") {
+TEST_CASE("a port in use is one line on stderr, and the server on that port continues") {
   const Server server;
   const std::string port = std::to_string(server.port());
   check_refused({{"--port", port}}, {port.c_str(), "Address already in use"});
@@ -108,7 +108,7 @@ TEST_CASE("no permission for a low port is one line on stderr") {
   int first_open_port = 1024;
   std::ifstream("/proc/sys/net/ipv4/ip_unprivileged_port_start") >> first_open_port;
   if (first_open_port <= 1) {
-    MESSAGE("this machine gives low ports to everybody");
+    MESSAGE("this machine allows low ports to all users");
     return;
   }
   Launch launch{{"--port", "1"}};
@@ -125,7 +125,7 @@ TEST_CASE("no permission for the Unix socket's folder is one line on stderr") {
   check_refused(launch, {"d/s", "Permission denied"});
 }
 
-TEST_CASE("an address that this machine has not is one line on stderr, unless it may be missing") {
+TEST_CASE("an address that this machine does not have is one line on stderr, unless it is optional") {
   check_refused({{"--port", "auto", "--bind", "203.0.113.1"}}, {"203.0.113.1", "--bind"});
   const Server server({"--bind", "127.0.0.1 -203.0.113.1"});
   Client client(server);
@@ -140,7 +140,7 @@ TEST_CASE("a path that is too long for a Unix socket is one line on stderr") {
   check_refused({{"--port", "auto", "--unixsocket", longest + "x"}}, {"too long"});
 }
 
-TEST_CASE("SIGTERM and SIGINT end the server with status 0, its socket is removed, clients are closed") {
+TEST_CASE("SIGTERM and SIGINT end the server with status 0, remove its socket and close all connections") {
   for (const int number : {SIGTERM, SIGINT}) {
     CAPTURE(number);
     const TempFolder folder;
@@ -152,12 +152,12 @@ TEST_CASE("SIGTERM and SIGINT end the server with status 0, its socket is remove
     until_blocked(holder, 1);
     CHECK(server.stop(number) == 0);
     CHECK_FALSE(std::filesystem::exists(folder.file("s")));
-    CHECK(waiter.reply() == "(closed)");  // and it was not told of a lock that nobody guards any more
+    CHECK(waiter.reply() == "(closed)");  // and it got no grant from a server that ends
     CHECK(holder.reply() == "(closed)");
   }
 }
 
-TEST_CASE("what was answered before SIGTERM arrives") {
+TEST_CASE("a reply that was sent before SIGTERM arrives") {
   Server server;
   Client client(server);
   client.send("PING\r\n");
@@ -166,7 +166,7 @@ TEST_CASE("what was answered before SIGTERM arrives") {
   CHECK(client.read_to_end() == "");
 }
 
-TEST_CASE("SIGTERM in the midst of large pipelines ends the server with status 0") {
+TEST_CASE("SIGTERM during large pipelines ends the server with status 0") {
   Server server;
   std::string input;
   for (int i = 0; i < 100000; ++i) input += "PING\r\n";
@@ -177,21 +177,22 @@ TEST_CASE("SIGTERM in the midst of large pipelines ends the server with status 0
   CHECK(server.stop(SIGTERM) == 0);
 }
 
-TEST_CASE("--logfile is opened anew on SIGHUP, after somebody has moved it away") {
+TEST_CASE("--logfile is opened again on SIGHUP, after it was renamed") {
   const TempFolder folder;
   Process server(server_program(),
                  {{"--port", "0", "--unixsocket", folder.file("s"), "--logfile", folder.file("log")}});
-  until("it is ready", [&] { return read_file(folder.file("log")).find("ready") != std::string::npos; });
+  until("the server is ready",
+        [&] { return read_file(folder.file("log")).find("ready") != std::string::npos; });
   std::filesystem::rename(folder.file("log"), folder.file("old"));
   server.signal(SIGHUP);
-  until("there is a new one", [&] { return std::filesystem::exists(folder.file("log")); });
+  until("there is a new log file", [&] { return std::filesystem::exists(folder.file("log")); });
   server.signal(SIGTERM);
   CHECK(server.wait() == 0);
   CHECK(read_file(folder.file("log")).find("stopped") != std::string::npos);
   CHECK(read_file(folder.file("old")).find("stopped") == std::string::npos);
 }
 
-TEST_CASE("--timeout: an idle client is closed, one that waits for a lock is not") {
+TEST_CASE("--timeout: an idle client is closed, a waiter for a lock is not") {
   const Server server({"--timeout", "3"});
   Client waiter(server);
   Client idle(server);
@@ -232,7 +233,7 @@ TEST_CASE("a stale socket is replaced") {
   CHECK(client.ask("PING") == "+PONG");
 }
 
-TEST_CASE("a socket that a server listens on is left to it") {
+TEST_CASE("a socket on which another server listens is not replaced") {
   const TempFolder folder;
   const Server server({"--unixsocket", folder.file("s")});
   check_refused({{"--port", "auto", "--unixsocket", folder.file("s")}}, {"another server", "--unixsocket"});
@@ -240,14 +241,14 @@ TEST_CASE("a socket that a server listens on is left to it") {
   CHECK(client.ask("PING") == "+PONG");
 }
 
-TEST_CASE("a file that is no socket is never removed") {
+TEST_CASE("a file that is not a socket is never removed") {
   const TempFolder folder;
   write_file(folder.file("s"), "precious");
   check_refused({{"--port", "auto", "--unixsocket", folder.file("s")}}, {"not a socket"});
   CHECK(read_file(folder.file("s")) == "precious");
 }
 
-TEST_CASE("another server's socket file of the same name outlives this server's end") {
+TEST_CASE("at its end, a server does not remove another server's socket file of the same name") {
   const TempFolder folder;
   Server first({"--unixsocket", folder.file("s")});
   std::filesystem::remove(folder.file("s"));
@@ -293,7 +294,7 @@ TEST_CASE("a config file is read, with comments, and the command line wins") {
   CHECK(client.ask({"CONFIG", "GET", "proto-max-bulk-len"}) == R"(["proto-max-bulk-len", "2097152"])");
 }
 
-TEST_CASE("a config file that cannot be read, or is wrong, is one line on stderr") {
+TEST_CASE("a config file that is unreadable or wrong is one line on stderr") {
   const TempFolder folder;
   check_refused({{"--config", folder.file("none")}}, {"none", "No such file"});
   check_refused({{"--config", folder.file("")}}, {"cannot read", "Is a directory"});
@@ -307,7 +308,7 @@ TEST_CASE("a config file that cannot be read, or is wrong, is one line on stderr
   check_refused(launch, {"Permission denied"});
 }
 
-TEST_CASE("--help explains every option by group, --version tells the version") {
+TEST_CASE("--help explains every option by group, --version prints the version") {
   const Outcome help = run_server({{"--help"}});
   CHECK(help.status == 0);
   CHECK(help.err.empty());

@@ -1,4 +1,4 @@
-// A server that says what the test says.
+// A server whose replies the test sends.
 #pragma once
 
 #include <arpa/inet.h>

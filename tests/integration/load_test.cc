@@ -1,4 +1,4 @@
-// Very much at once: 5,000 connections, and 200,000 keys that expire in the same 100 ms.
+// High load: 5,000 connections, and 200,000 keys that expire in the same 100 ms.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 std::string key_of(size_t number) { return "key:" + std::to_string(number); }
 
-// Each of the crowd sends its line; each hears one reply that passes.
+// Each connection of the crowd sends its line, and gets one reply that passes.
 template <typename Line, typename Passes>
 void everybody(Crowd& crowd, const Line& line, const Passes& passes) {
   for (size_t who = 0; who < crowd.size(); ++who) crowd.send(who, line(who));
@@ -25,7 +25,8 @@ void everybody(Crowd& crowd, const Line& line, const Passes& passes) {
   CHECK(heard == std::vector<size_t>(crowd.size(), 1));
 }
 
-TEST_CASE("5,000 connections at once lock and unlock; when they vanish, only SESSION locks go") {
+TEST_CASE(
+    "5,000 connections at once lock and unlock; when they disconnect, only SESSION locks are released") {
   const Server server({"--maxclients", "6000"});
   Client control(server);
   Crowd crowd(server, 5000);
@@ -41,12 +42,12 @@ TEST_CASE("5,000 connections at once lock and unlock; when they vanish, only SES
   everybody(
       crowd, [&](size_t who) { return lock(who) + (who % 2 == 0 ? " SESSION" : ""); }, granted);
   for (size_t who = 0; who < crowd.size(); ++who) who % 3 == 0 ? crowd.reset(who) : crowd.close(who);
-  until("all are gone", [&] { return info(control, "clients", "connected_clients") == 1; });
+  until("all connections are closed", [&] { return info(control, "clients", "connected_clients") == 1; });
   CHECK(control.ask("DBSIZE") == "2500");
   CHECK(control.ask("EXISTS key:0 key:1 key:4998 key:4999") == "2");
 }
 
-TEST_CASE("5,000 connections wait for one lock and vanish: the queue is empty, the lock is well") {
+TEST_CASE("5,000 connections wait for one lock and disconnect: the queue is empty, and the lock works") {
   const Server server({"--maxclients", "6000"});
   Client control(server);
   REQUIRE(token_of(control.ask("LOCK k me 0"), "me") > 0);
@@ -62,8 +63,8 @@ TEST_CASE("5,000 connections wait for one lock and vanish: the queue is empty, t
 
 constexpr size_t kStorm = 200000;
 
-// Writes kStorm keys that expire within 100 ms from `due_ms` of the wall clock on, the lock `hot` in their
-// midst.
+// Writes kStorm keys that expire within 100 ms after `due_ms` of the wall clock. The lock `hot` expires
+// after half of them.
 void load_storm(Client& client, int64_t due_ms) {
   std::string input = frame({"SET", "hot", "alice", "PXAT", std::to_string(due_ms + 50)});
   std::string expected = "+OK\r\n";
@@ -79,7 +80,7 @@ int64_t wall_ms(Client& client) {
   return std::stoll(reply.substr(2)) * 1000 + std::stoll(reply.substr(reply.find(", \"") + 3)) / 1000;
 }
 
-// On a slow machine the first keys may be due before the last is written: then once more, with more time.
+// On a slow machine the first keys may expire before the last is written: then retries with more time.
 void load_storm_before_it_breaks(Client& client) {
   const std::string all = std::to_string(kStorm + 2);
   for (int64_t lead_ms = 2000; lead_ms < 60000; lead_ms *= 2) {
@@ -88,10 +89,11 @@ void load_storm_before_it_breaks(Client& client) {
     REQUIRE(client.ask("FLUSHALL") == "+OK");
     REQUIRE(client.ask("SET stays here") == "+OK");
   }
-  FAIL("200,000 keys cannot be written in time");
+  FAIL("200,000 keys cannot be written before the first expires");
 }
 
-TEST_CASE("200,000 keys expire in the same 100 ms: others are served, and then all are gone") {
+TEST_CASE(
+    "200,000 keys expire in the same 100 ms: other requests are served, and then all keys are deleted") {
   const Server server;
   Client loader(server);
   REQUIRE(loader.ask("SET stays here") == "+OK");
@@ -101,7 +103,7 @@ TEST_CASE("200,000 keys expire in the same 100 ms: others are served, and then a
   waiter.send("LOCK hot bob 0 WAIT 0\r\n");
   until_waiting(other, 1);
   size_t pings = 0;
-  until("the storm is over", [&] {
+  until("all keys have expired", [&] {
     ++pings;
     REQUIRE(other.ask("PING") == "+PONG");
     return other.ask("DBSIZE") == "2";

@@ -1,4 +1,4 @@
-// Locks over real connections: who is granted, in which order, and what becomes of those that vanish.
+// Locks over real connections: the order of grants, and the holds and waits of clients that disconnect.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -18,7 +18,7 @@ void wait_for_lock(Crowd& crowd, size_t who, const std::string& options = "") {
   crowd.send(who, "LOCK k " + owner_of(who) + " 0 " + options + " WAIT 0");
 }
 
-// All of the crowd in the queue of k, in the order of their numbers.
+// Puts all connections of the crowd into the queue of k, in the order of their numbers.
 void queue_up(Crowd& crowd, Client& control) {
   for (size_t who = 0; who < crowd.size(); ++who) {
     wait_for_lock(crowd, who);
@@ -26,7 +26,7 @@ void queue_up(Crowd& crowd, Client& control) {
   }
 }
 
-// The next that anybody hears is this one's grant. Returns its token.
+// Checks that the next reply of the crowd is a grant to this connection. Returns its token.
 int64_t hear_grant(Crowd& crowd, size_t who) {
   const Heard heard = crowd.hear();
   CHECK(heard.who == who);
@@ -54,7 +54,7 @@ TEST_CASE("1,000 connections in LOCK k WAIT 0: each UNLOCK grants exactly the ne
   CHECK(info(control, "locks", "lock_queued_grants") == 1000);
 }
 
-TEST_CASE("waiters that close or reset leave the queue, the others keep their order") {
+TEST_CASE("waiters that close or reset their connections leave the queue, the others keep their order") {
   const Server server;
   Client control(server);
   Crowd crowd(server, 90);
@@ -74,7 +74,8 @@ TEST_CASE("waiters that close or reset leave the queue, the others keep their or
   CHECK(control.ask("GET k") == "nil");
 }
 
-TEST_CASE("a run of readers is granted together, and the writer behind them only after the last") {
+TEST_CASE(
+    "consecutive readers are granted together, and the writer behind them only after the last release") {
   const Server server;
   Client control(server);
   Crowd crowd(server, 101);
@@ -92,7 +93,7 @@ TEST_CASE("a run of readers is granted together, and the writer behind them only
   CHECK(hear_grant(crowd, 100) > 0);
 }
 
-TEST_CASE("a waiter that vanishes at the moment of its grant does not take a SESSION lock along") {
+TEST_CASE("a waiter that disconnects at the moment of its grant does not keep a SESSION lock") {
   const Server server;
   Client control(server);
   for (int round = 0; round < 50; ++round) {
@@ -103,7 +104,7 @@ TEST_CASE("a waiter that vanishes at the moment of its grant does not take a SES
     wait_for_lock(pair, 1, "SESSION");
     until_waiting(control, 2);
     control.send("UNLOCK k first\r\n");
-    pair.reset(0);  // before or after it was granted, as it happens
+    pair.reset(0);  // before or after its grant, by chance
     REQUIRE(control.reply() == "1");
     REQUIRE(hear_grant(pair, 1) > 0);
     REQUIRE(control.ask("DEL k") == "1");
@@ -158,7 +159,7 @@ TEST_CASE("a SESSION hold ends when its connection is killed, though it reads no
   });
 }
 
-TEST_CASE("CLIENT KILL of oneself is answered before the end") {
+TEST_CASE("a client that kills itself by CLIENT KILL gets the reply before the connection closes") {
   const Server server;
   Client client(server);
   client.send("CLIENT KILL ID " + client.ask("CLIENT ID") + " SKIPME no\r\nPING\r\n");
@@ -179,12 +180,13 @@ TEST_CASE("session-grace: an owner that reconnects in time keeps its hold") {
     Client holder(server);
     token = token_of(holder.ask("LOCK k alice 0 SESSION"), "alice");
   }
-  until("the first connection is gone", [&] { return info(control, "clients", "connected_clients") == 2; });
+  until("the first connection is closed",
+        [&] { return info(control, "clients", "connected_clients") == 2; });
   CHECK(control.ask("LOCK k bob 0") == "nil-array");
   CHECK(token_of(again.ask("LOCK k alice 0 SESSION"), "alice") == token);
 }
 
-TEST_CASE("session-grace: a hold ends when its grace is over, and the waiter is granted") {
+TEST_CASE("session-grace: a hold ends after its grace, and the waiter is granted") {
   const Server server({"--session-grace", "100"});
   Client waiter(server);
   Client holder(server);
@@ -193,14 +195,14 @@ TEST_CASE("session-grace: a hold ends when its grace is over, and the waiter is 
   CHECK(token_of(waiter.ask("LOCK k bob 0 WAIT 0"), "bob") > 0);
 }
 
-TEST_CASE("a waiter is granted when the hold expires, though nobody sends anything") {
+TEST_CASE("a waiter is granted when the hold expires, without any request") {
   const Server server;
   Client waiter(server);
   REQUIRE(token_of(waiter.ask("LOCK k alice 100"), "alice") > 0);
   CHECK(token_of(waiter.ask("LOCK k bob 0 WAIT 0"), "bob") > 0);
 }
 
-// How often the server's loop has gone to sleep.
+// How often the server's loop has slept.
 long sleeps(const Server& server) {
   std::ifstream status("/proc/" + std::to_string(server.pid()) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -209,7 +211,7 @@ long sleeps(const Server& server) {
   return -1;
 }
 
-TEST_CASE("busy-poll: the server does not sleep while it may come, sees to what is due, and ends") {
+TEST_CASE("busy-poll: the server does not sleep while it polls, handles expiry on time, and stops") {
   const Server server;
   Client client(server);
   REQUIRE(token_of(client.ask("LOCK k alice 0"), "alice") > 0);
@@ -226,7 +228,7 @@ TEST_CASE("busy-poll: the server does not sleep while it may come, sees to what 
   CHECK(token_of(client.ask("LOCK k bob 0 WAIT 0"), "bob") > 0);
 }
 
-TEST_CASE("a wait that is over is answered, though nobody sends anything") {
+TEST_CASE("a wait gets its reply at its timeout, without any request") {
   const Server server;
   Client client(server);
   REQUIRE(token_of(client.ask("LOCK k alice 0"), "alice") > 0);
@@ -253,7 +255,7 @@ TEST_CASE("commands pipelined behind a LOCK that waits run after it, in order") 
   CHECK(client.reply() == "1");
 }
 
-TEST_CASE("a chain of 500 pipelined waits, each woken by the one before") {
+TEST_CASE("a chain of 500 pipelined waits, each granted by the release before it") {
   const Server server;
   Client control(server);
   Crowd crowd(server, 500);
@@ -270,7 +272,7 @@ TEST_CASE("a chain of 500 pipelined waits, each woken by the one before") {
   CHECK(control.ask("EXISTS k") == "0");
 }
 
-TEST_CASE("CLIENT UNBLOCK ends a wait as a timeout or with an error, and the connection goes on") {
+TEST_CASE("CLIENT UNBLOCK ends a wait as a timeout or with an error, and the connection continues") {
   const Server server;
   Client control(server);
   Client client(server);
@@ -287,7 +289,7 @@ TEST_CASE("CLIENT UNBLOCK ends a wait as a timeout or with an error, and the con
   CHECK(client.reply() == "+PONG");
 }
 
-TEST_CASE("ASYNC: one connection carries 1,000 waits and is told of each grant as it comes") {
+TEST_CASE("ASYNC: one connection has 1,000 waits, and gets a message for each grant") {
   const Server server;
   Client control(server);
   Client client(server);
@@ -307,7 +309,7 @@ TEST_CASE("ASYNC: one connection carries 1,000 waits and is told of each grant a
   CHECK(client.reply() == R"(>["lock", "lost", "k7", "bob"])");
 }
 
-TEST_CASE("ASYNC: a wait that is over and a hold that expires are told, though nobody sends anything") {
+TEST_CASE("ASYNC: a timeout and an expired hold are reported, without any request") {
   const Server server;
   Client client(server);
   CHECK(client.ask("HELLO 3").starts_with("{"));
@@ -317,7 +319,7 @@ TEST_CASE("ASYNC: a wait that is over and a hold that expires are told, though n
   CHECK(client.reply() == R"(>["lock", "lost", "k", "alice"])");
 }
 
-TEST_CASE("LOCKS REVOKE reaches the holder, who decides") {
+TEST_CASE("LOCKS REVOKE sends a message to the holder, and the hold continues") {
   const Server server;
   Client control(server);
   Client holder(server);
@@ -328,7 +330,7 @@ TEST_CASE("LOCKS REVOKE reaches the holder, who decides") {
   CHECK(control.ask("GET k") == "\"alice\"");
 }
 
-TEST_CASE("two owners who wait for each other: the second is told so at once") {
+TEST_CASE("two owners that wait for each other: the second gets DEADLOCK at once") {
   const Server server;
   Client control(server);
   Client alice(server);

@@ -1,5 +1,5 @@
-// What tests of the C++ library share: one server to take locks from, wherever it is, and how to look at
-// it.
+// Shared by tests of the C++ library: one server for locks, in a process or embedded, and requests to
+// inspect it.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ inline LockOptions with_ttl(milliseconds ttl) {
   return options;
 }
 
-// How often something that is called from the client's thread has happened, to be waited for.
+// Counts the calls of a function on the client's thread. A test can wait for a number of calls.
 class Counter {
  public:
   void add() { ++count_; }
@@ -41,7 +41,7 @@ class Counter {
   std::atomic<int> count_ = 0;
 };
 
-// Asks one server aside of the library; words are separated by blanks.
+// Sends requests to one server past the library. Blanks separate the words of a request.
 class LockServer {
  public:
   LockServer() = default;
@@ -70,7 +70,7 @@ inline Words words_of(const std::string& line) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-// A process.
+// A server in its own process.
 class SocketServer final : public LockServer {
  public:
   std::string place() const override { return "holdfast://127.0.0.1:" + std::to_string(server_.port()); }
@@ -81,7 +81,7 @@ class SocketServer final : public LockServer {
   Rig rig_{server_};
 };
 
-// Inside this process, by a name that no other test has.
+// An engine inside this process, with a name that no other test has.
 class EmbeddedServer final : public LockServer {
  public:
   std::string place() const override { return "embedded:" + name_; }
@@ -94,7 +94,8 @@ class EmbeddedServer final : public LockServer {
     return "test-" + std::to_string(++last);
   }
   const std::string name_ = fresh_name();
-  const std::shared_ptr<void> engine_ = client::server_of(address());  // else it would go with its clients
+  const std::shared_ptr<void> engine_ =
+      client::server_of(address());  // otherwise the engine would end with its clients
   Rig rig_{address()};
 };
 

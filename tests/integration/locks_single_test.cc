@@ -1,5 +1,5 @@
-// The C++ library on one server: the same promises whether that is a process of its own, or inside this
-// one, or a stock Redis.
+// The C++ library on one server: its behavior is the same with a server process, an embedded engine, and
+// stock Redis.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@
 
 namespace holdfast::integration {
 
-TEST_CASE_TEMPLATE("library: a lock is held, kept alive and given back", Where, SocketServer,
+TEST_CASE_TEMPLATE("library: a lock is acquired, extended and released", Where, SocketServer,
                    EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
@@ -37,7 +37,7 @@ TEST_CASE_TEMPLATE("library: a lock is held, kept alive and given back", Where, 
   CHECK(server.is_free("k"));
 }
 
-TEST_CASE_TEMPLATE("library: who waits is granted by the release", Where, SocketServer, EmbeddedServer,
+TEST_CASE_TEMPLATE("library: a waiter is granted by the release", Where, SocketServer, EmbeddedServer,
                    RedisServer) {
   Where server;
   Locks client(server.place());
@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE("library: who waits is granted by the release", Where, Socket
   server.await_waiting(0);
 }
 
-TEST_CASE_TEMPLATE("library: a lock that nobody holds any more is free at once", Where, SocketServer,
+TEST_CASE_TEMPLATE("library: a lock whose hold is destroyed is free at once", Where, SocketServer,
                    EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
@@ -62,7 +62,7 @@ TEST_CASE_TEMPLATE("library: a lock that nobody holds any more is free at once",
   CHECK(again.result.ok());
 }
 
-TEST_CASE_TEMPLATE("library: the watchdog keeps a lock far beyond its ttl", Where, SocketServer,
+TEST_CASE_TEMPLATE("library: the watchdog keeps a lock far beyond its TTL", Where, SocketServer,
                    EmbeddedServer) {
   Where server;
   Locks client(server.place());
@@ -72,7 +72,7 @@ TEST_CASE_TEMPLATE("library: the watchdog keeps a lock far beyond its ttl", Wher
   CHECK(acquired.hold.is_locked());
 }
 
-TEST_CASE_TEMPLATE("library: a lock that is broken is told as lost, once, and is not held any more", Where,
+TEST_CASE_TEMPLATE("library: a broken lock is reported as lost, once, and is no longer held", Where,
                    SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
@@ -92,8 +92,8 @@ TEST_CASE_TEMPLATE("library: a lock that is broken is told as lost, once, and is
   CHECK(lost.count() == 1);
 }
 
-TEST_CASE_TEMPLATE("library: LOCKS REVOKE asks the holder, and the hold goes on", Where, SocketServer,
-                   EmbeddedServer) {
+TEST_CASE_TEMPLATE("library: LOCKS REVOKE calls the holder's callback, and the hold continues", Where,
+                   SocketServer, EmbeddedServer) {
   Where server;
   Locks client(server.place());
   Counter asked;
@@ -131,8 +131,8 @@ TEST_CASE_TEMPLATE("library: the standard library's locks work on a Mutex", Wher
   a.unlock();
 }
 
-TEST_CASE_TEMPLATE("library: at most so many hold a counted lock", Where, SocketServer, EmbeddedServer,
-                   RedisServer) {
+TEST_CASE_TEMPLATE("library: a semaphore has at most as many holders as permits", Where, SocketServer,
+                   EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   LockOptions options;
@@ -145,8 +145,8 @@ TEST_CASE_TEMPLATE("library: at most so many hold a counted lock", Where, Socket
   CHECK(client.try_lock("k", options).result.outcome == Verdict::kBusy);
 }
 
-TEST_CASE_TEMPLATE("library: a client that is destroyed gives back what it holds and ends what waits",
-                   Where, SocketServer, EmbeddedServer, RedisServer) {
+TEST_CASE_TEMPLATE("library: a destroyed client releases its holds and cancels its waits", Where,
+                   SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Hold orphan;
   std::future<Acquired> waiting;
@@ -159,16 +159,15 @@ TEST_CASE_TEMPLATE("library: a client that is destroyed gives back what it holds
   CHECK(waiting.get().result.outcome == Verdict::kCancelled);
   CHECK_FALSE(orphan.is_locked());
   CHECK(orphan.unlock().outcome != Verdict::kOk);
-  until("it is free", [&] { return server.is_free("k"); });
+  until("the lock is free", [&] { return server.is_free("k"); });
 }
 
-TEST_CASE_TEMPLATE(
-    "library: a lock that is unlocked before at_least is over stays held, and expires by itself", Where,
-    SocketServer, EmbeddedServer, RedisServer) {
+TEST_CASE_TEMPLATE("library: a lock that is unlocked before at_least stays held, and then expires", Where,
+                   SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   LockOptions options = with_ttl(20s);
-  options.on_lost = [](const Result&) { FAIL_CHECK("nothing was lost"); };
+  options.on_lost = [](const Result&) { FAIL_CHECK("on_lost was called, but the hold was not lost"); };
   Hold longer = client.lock("longer", options).hold;
   CHECK(longer.unlock({.at_least = 1h}).ok());
   CHECK_FALSE(longer.is_locked());
@@ -177,10 +176,10 @@ TEST_CASE_TEMPLATE(
   CHECK(client.try_lock("longer").result.outcome == Verdict::kBusy);
   Hold shorter = client.lock("shorter", options).hold;
   CHECK(shorter.unlock({.at_least = 500ms}).ok());
-  CHECK(server.ask("PTTL shorter").integer <= 508);  // 1 % and 2 ms more
-  until("its time is over", [&] { return server.is_free("shorter"); });
+  CHECK(server.ask("PTTL shorter").integer <= 508);  // at_least plus 1 % and 2 ms
+  until("the TTL is over", [&] { return server.is_free("shorter"); });
   Hold over = client.lock("over", options).hold;
-  until("its time is over", [&] { return over.validity() < 20s - 250ms; });
+  until("the TTL is over", [&] { return over.validity() < 20s - 250ms; });
   CHECK(over.unlock({.at_least = 1ms}).ok());
   CHECK(server.is_free("over"));
   Hold wrong = client.lock("wrong", options).hold;
@@ -190,11 +189,11 @@ TEST_CASE_TEMPLATE(
   CHECK(wrong.unlock({.at_least = LockOptions::kLongestTtl}).ok());
 }
 
-TEST_CASE_TEMPLATE("library: a hold that is left goes on until its ttl is over", Where, SocketServer,
+TEST_CASE_TEMPLATE("library: a hold after leave() lasts until its TTL is over", Where, SocketServer,
                    EmbeddedServer) {
   Where server;
   LockOptions options = with_ttl(2s);
-  options.on_lost = [](const Result&) { FAIL_CHECK("nothing was lost"); };
+  options.on_lost = [](const Result&) { FAIL_CHECK("on_lost was called, but the hold was not lost"); };
   {
     Locks client(server.place());
     Hold left = client.lock("k", options).hold;
@@ -206,12 +205,12 @@ TEST_CASE_TEMPLATE("library: a hold that is left goes on until its ttl is over",
   const int64_t renewals =
       server.lock_info("lock_renewals");  // one where it was still to be told of losses
   CHECK_FALSE(server.is_free("k"));
-  until("its time is over", [&] { return server.is_free("k"); });
+  until("the TTL is over", [&] { return server.is_free("k"); });
   CHECK(server.lock_info("lock_renewals") == renewals);
   CHECK(server.lock_info("lock_releases") == 0);
 }
 
-TEST_CASE_TEMPLATE("library: a child of fork() may not use its parent's client, and leaves it unharmed",
+TEST_CASE_TEMPLATE("library: a child of fork() may not use its parent's client, and does not change it",
                    Where, SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
@@ -233,7 +232,7 @@ TEST_CASE_TEMPLATE("library: a child of fork() may not use its parent's client, 
   CHECK(acquired.hold.unlock().ok());
 }
 
-TEST_CASE_TEMPLATE("library: a thread whose lock was lost neither sees nor gives back the next thread's",
+TEST_CASE_TEMPLATE("library: a thread whose lock was lost neither sees nor releases the next thread's lock",
                    Where, SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
@@ -242,7 +241,7 @@ TEST_CASE_TEMPLATE("library: a thread whose lock was lost neither sees nor gives
   Mutex mutex(client, "k", brief);
   Mutex same(client, "k");
   mutex.lock();
-  until("it is lost", [&] { return !mutex.is_locked(); });
+  until("the lock is lost", [&] { return !mutex.is_locked(); });
   std::promise<void> held;
   std::promise<void> done;
   std::thread other([&] {
@@ -261,8 +260,8 @@ TEST_CASE_TEMPLATE("library: a thread whose lock was lost neither sees nor gives
   other.join();
 }
 
-TEST_CASE_TEMPLATE("library: a lock that is broken before anybody listens is told as lost, too", Where,
-                   SocketServer, EmbeddedServer, RedisServer) {
+TEST_CASE_TEMPLATE("library: a lock that is broken before the client subscribes is reported as lost, too",
+                   Where, SocketServer, EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
   std::promise<void> lost;
@@ -273,7 +272,7 @@ TEST_CASE_TEMPLATE("library: a lock that is broken before anybody listens is tol
   CHECK(lost.get_future().wait_for(kPatience) == std::future_status::ready);
 }
 
-TEST_CASE_TEMPLATE("library: a wait that is over before it begins is one attempt", Where, SocketServer,
+TEST_CASE_TEMPLATE("library: a wait with a timeout of zero or less is one attempt", Where, SocketServer,
                    EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());

@@ -1,4 +1,4 @@
-// The C++ library against real servers: one, and a quorum of which some are killed or paused.
+// The C++ library against real servers: one, and a quorum with some servers killed or stopped.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ std::string place_of(const Server& server) {
   return "holdfast://127.0.0.1:" + std::to_string(server.port());
 }
 
-// Several servers, of which some may be killed or paused.
+// Several servers; some may be killed or stopped.
 class Quorum {
  public:
   explicit Quorum(size_t n) {
@@ -55,7 +55,7 @@ bool is_free(const Server& server, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("library: a server that does not answer loses the lock in time, told before its validity ends") {
+TEST_CASE("library: with a silent server the lock is reported as lost before its validity ends") {
   Quorum servers(1);
   Locks client(place_of(servers.at(0)) + "?timeout=100");
   std::promise<milliseconds> left;
@@ -76,8 +76,7 @@ TEST_CASE("library: a server that does not answer loses the lock in time, told b
   servers.signal(0, SIGCONT);
 }
 
-TEST_CASE(
-    "library: whose lock ends by time keeps others out for as long as the validity that it was told") {
+TEST_CASE("library: an expiring lock excludes other clients at least for its reported validity") {
   Quorum servers(3);
   Locks client(servers.place());
   Locks other(servers.place());
@@ -106,11 +105,10 @@ TEST_CASE("library: five servers, of which none, one or two are killed") {
   }
   Acquired none = client.lock_for("k", 300ms);
   CHECK(none.result.outcome == Verdict::kUnreachable);
-  for (size_t i = 3; i < 5; ++i)
-    until("no hold is left behind", [&] { return is_free(servers.at(i), "k"); });
+  for (size_t i = 3; i < 5; ++i) until("no hold is left", [&] { return is_free(servers.at(i), "k"); });
 }
 
-TEST_CASE("library: five servers, of which two stand still; woken, they hold nothing that was given back") {
+TEST_CASE("library: five servers, two of them stopped; after they resume, they hold no released lock") {
   Quorum servers(5);
   Locks client(servers.place("timeout=200"));
   servers.signal(0, SIGSTOP);
@@ -120,10 +118,10 @@ TEST_CASE("library: five servers, of which two stand still; woken, they hold not
   CHECK(acquired.hold.unlock().ok());
   servers.signal(0, SIGCONT);
   servers.signal(3, SIGCONT);
-  for (size_t i = 0; i < 5; ++i) until("it is free", [&] { return is_free(servers.at(i), "k"); });
+  for (size_t i = 0; i < 5; ++i) until("the lock is free", [&] { return is_free(servers.at(i), "k"); });
 }
 
-// The server on which so many wait; nullopt: none.
+// The server with this many waiters; nullopt if there is none.
 std::optional<size_t> where_they_wait(const Quorum& servers, size_t waiters) {
   for (size_t i = 0; i < servers.size(); ++i) {
     const std::string told = Client(servers.at(i)).ask("INFO clients");
@@ -132,7 +130,7 @@ std::optional<size_t> where_they_wait(const Quorum& servers, size_t waiters) {
   return std::nullopt;
 }
 
-TEST_CASE("library: on a quorum all wait in one queue, and are served in its order") {
+TEST_CASE("library: on a quorum all waiters are in one queue, and are granted in its order") {
   Quorum servers(5);
   Locks holder(servers.place());
   Acquired held = holder.lock("k");
@@ -142,7 +140,7 @@ TEST_CASE("library: on a quorum all wait in one queue, and are served in its ord
   for (size_t n = 1; n <= 6; ++n) {
     clients.push_back(std::make_unique<Locks>(servers.place()));
     waits.push_back(clients.back()->lock_future("k", 0ms));
-    until("it stands in the queue", [&] { return where_they_wait(servers, n).has_value(); });
+    until("the waiter is in the queue", [&] { return where_they_wait(servers, n).has_value(); });
   }
   uint64_t token = held.hold.token();
   CHECK(held.hold.unlock().ok());
@@ -155,7 +153,7 @@ TEST_CASE("library: on a quorum all wait in one queue, and are served in its ord
   }
 }
 
-TEST_CASE("library: who waits at a server that stands still or dies is granted by the others") {
+TEST_CASE("library: a waiter at a server that is stopped or killed is granted by the other servers") {
   for (const int fault : {SIGSTOP, SIGKILL}) {
     Quorum servers(5);
     Locks client(servers.place("timeout=200&max-wait=20"));
@@ -163,7 +161,7 @@ TEST_CASE("library: who waits at a server that stands still or dies is granted b
     REQUIRE(first.result.ok());
     std::future<Acquired> next = client.lock_future("k", 0ms);
     std::optional<size_t> there;
-    until("it waits", [&] { return (there = where_they_wait(servers, 1)).has_value(); });
+    until("the client waits", [&] { return (there = where_they_wait(servers, 1)).has_value(); });
     if (fault == SIGKILL) servers.end(*there);
     if (fault == SIGSTOP) servers.signal(*there, SIGSTOP);
     CHECK(first.hold.unlock().ok());
@@ -174,12 +172,12 @@ TEST_CASE("library: who waits at a server that stands still or dies is granted b
     CHECK(second.hold.unlock().ok());
     for (size_t i = 0; i < servers.size(); ++i) {
       if (fault == SIGKILL && i == *there) continue;
-      until("nothing is left behind", [&] { return is_free(servers.at(i), "k"); });
+      until("no hold is left", [&] { return is_free(servers.at(i), "k"); });
     }
   }
 }
 
-TEST_CASE("library: threads count under a Mutex on three servers, and no step is lost") {
+TEST_CASE("library: threads count under a Mutex on three servers, and no increment is lost") {
   Quorum servers(3);
   Locks client(servers.place());
   Mutex mutex(client, "counter");
@@ -200,7 +198,7 @@ TEST_CASE("library: threads count under a Mutex on three servers, and no step is
   CHECK(count == 80);
 }
 
-TEST_CASE("library: a hold that is left lies on all servers, also on those that granted it last") {
+TEST_CASE("library: a hold after leave() is on all servers, also on those that granted it last") {
   const Quorum quorum(3);
   {
     Locks client(quorum.place());
@@ -209,7 +207,7 @@ TEST_CASE("library: a hold that is left lies on all servers, also on those that 
   for (size_t i = 0; i < quorum.size(); ++i) CHECK_FALSE(is_free(quorum.at(i), "k"));
 }
 
-TEST_CASE("library: nobody there, and a wrong text, are told") {
+TEST_CASE("library: an unreachable server and a wrong address are reported") {
   Locks client("holdfast://127.0.0.1:1");
   const Acquired none = client.try_lock("k");
   CHECK(none.result.outcome == Verdict::kUnreachable);
@@ -220,7 +218,7 @@ TEST_CASE("library: nobody there, and a wrong text, are told") {
   CHECK_THROWS_AS(client.try_lock("k", with_ttl(9ms)), std::invalid_argument);
 }
 
-TEST_CASE("library: extends that come together are all answered") {
+TEST_CASE("library: concurrent extends all get a result") {
   Quorum servers(1);
   Locks client(place_of(servers.at(0)));
   Acquired acquired = client.lock("k");
@@ -235,7 +233,7 @@ TEST_CASE("library: extends that come together are all answered") {
   CHECK(two.get());
 }
 
-TEST_CASE("library: a shorter time counts from when it is asked for, whatever is answered") {
+TEST_CASE("library: a shorter TTL counts from its request, whatever the reply") {
   Quorum servers(1);
   Locks client(place_of(servers.at(0)) + "?timeout=100");
   Acquired acquired = client.lock("k", with_ttl(60s));
@@ -245,7 +243,7 @@ TEST_CASE("library: a shorter time counts from when it is asked for, whatever is
   servers.signal(0, SIGCONT);
 }
 
-TEST_CASE("library: who waits on a quorum asks now and then, and not without pause") {
+TEST_CASE("library: a waiter on a quorum pauses between its attempts") {
   Quorum servers(3);
   Locks client(servers.place());
   for (size_t i = 1; i < 3; ++i) Client(servers.at(i)).ask("LOCK k other 60000");
@@ -257,7 +255,7 @@ TEST_CASE("library: who waits on a quorum asks now and then, and not without pau
   CHECK(info(control, "stats", "total_commands_processed") - before < 3000);
 }
 
-TEST_CASE("library: a lock is given back when a quorum says so, however slow the others are") {
+TEST_CASE("library: a lock is released when a quorum replies, however slow the other servers are") {
   Quorum servers(3);
   Locks client(servers.place("timeout=30000"));
   CHECK(client.lock("other").hold.unlock().ok());  // connected
@@ -269,7 +267,7 @@ TEST_CASE("library: a lock is given back when a quorum says so, however slow the
   CHECK(given_back.get());
 }
 
-TEST_CASE("library: what a callback asks of a client that ends is cancelled") {
+TEST_CASE("library: the requests of a callback to a client that ends are cancelled") {
   for (int i = 0; i < 20; ++i) {
     auto client = std::make_unique<Locks>("holdfast://127.0.0.1:1");
     Locks* const asked = client.get();

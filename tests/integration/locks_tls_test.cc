@@ -1,5 +1,5 @@
-// The library over TLS, on Holdfast and on stock Redis, one and a cluster; all want a certificate of their
-// clients.
+// The library over TLS, on Holdfast, on stock Redis and on a Redis cluster. All servers require a
+// certificate of their clients.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -14,7 +14,7 @@
 namespace holdfast::integration {
 namespace {
 
-// A Redis with one port for TLS and one without, by which tests look at it.
+// A Redis server with a TLS port, and a plain port by which tests inspect it.
 class TlsRedis {
  public:
   explicit TlsRedis(const Certificates& certificates, int tls_port = 0, const Words& more = {},
@@ -34,7 +34,7 @@ class TlsRedis {
   std::unique_ptr<RedisProcess> redis_;
 };
 
-// A Holdfast with one port for TLS and one without, by which tests look at it.
+// A Holdfast server with a TLS port, and a plain port by which tests inspect it.
 class TlsServer {
  public:
   explicit TlsServer(const Certificates& certificates, const std::string& port = "auto")
@@ -66,7 +66,7 @@ struct Set {
   Certificates certificates;
 };
 
-TEST_CASE("holdfast over tls: who waits is let in when the holder gives back") {
+TEST_CASE("holdfast over tls: a waiter is granted when the holder releases") {
   const Set set;
   TlsServer server(set.certificates);
   Locks locks("holdfasts://" + server.address() + set.settings());
@@ -78,7 +78,7 @@ TEST_CASE("holdfast over tls: who waits is let in when the holder gives back") {
   CHECK(second.get().hold.token() > 1);
 }
 
-TEST_CASE("holdfast over tls: a hold that is broken by force is told to its holder") {
+TEST_CASE("holdfast over tls: the holder of a broken lock is notified") {
   const Set set;
   TlsServer server(set.certificates);
   Counter lost;
@@ -87,14 +87,14 @@ TEST_CASE("holdfast over tls: a hold that is broken by force is told to its hold
   options.on_lost = [&](const Result&) { lost.add(); };
   const Acquired lock = locks.lock("k", options);
   REQUIRE(lock.result.ok());
-  until("he listens",
+  until("the client is subscribed",
         [&] { return server.plain().ask("PUBSUB NUMSUB __lock__:k") == "[\"__lock__:k\", 1]"; });
   CHECK(server.plain().ask("LOCKS BREAK k") == "1");
   lost.await(1);
 }
 
 TEST_CASE(
-    "holdfast over tls: a quorum goes on without one of its servers, and has it again when it is back") {
+    "holdfast over tls: a quorum works without one of its servers, and uses it again after its restart") {
   const Set set;
   TlsServer first(set.certificates);
   TlsServer second(set.certificates);
@@ -107,13 +107,13 @@ TEST_CASE(
   third.reset();
   CHECK(locks.lock("k").result.ok());
   third = std::make_unique<TlsServer>(set.certificates, port);
-  until("all three have it", [&] {
+  until("all three servers have the lock", [&] {
     const Acquired lock = locks.lock("k");
     return third->plain().ask("EXISTS k") == "1";
   });
 }
 
-TEST_CASE("redis over tls: requests, large ones, waits, watches") {
+TEST_CASE("redis over tls: requests, large requests, waits and watches work") {
   const Set set;
   TlsRedis redis(set.certificates);
   Inbox<Reply> waited;
@@ -127,13 +127,13 @@ TEST_CASE("redis over tls: requests, large ones, waits, watches") {
   CHECK(rig.send({"LOCK", "k", "alice", "60000"}).kind == Kind::kGrant);
   CHECK(heard.take().starts_with("granted alice "));
   rig.wait({"LOCK", "k", "bob", "60000", "WAIT", "0"}, waited);
-  until("he listens",
+  until("the client is subscribed",
         [&] { return redis.plain().ask("PUBSUB NUMSUB __lock__:k").elements.at(1).integer == 1; });
   CHECK(text(rig.send({"UNLOCK", "k", "alice"})) == "integer 1 ");
   CHECK(waited.take().text == "bob");
 }
 
-TEST_CASE("redis over tls: a server whose certificate has expired is not spoken to, unless insecurely") {
+TEST_CASE("redis over tls: a server with an expired certificate is rejected, except with `insecure`") {
   Set set;
   set.certificates.issue("old", "ca", -1);
   const TlsRedis redis(set.certificates, 0, {"--tls-auth-clients", "no"}, "old");
@@ -144,7 +144,7 @@ TEST_CASE("redis over tls: a server whose certificate has expired is not spoken 
   CHECK(text(insecure.send({"PING"})) == "text 0 PONG");
 }
 
-TEST_CASE("redis over tls: a thousand requests at once are answered in their order") {
+TEST_CASE("redis over tls: a thousand requests at once get their replies in order") {
   const Set set;
   const TlsRedis redis(set.certificates);
   Inbox<Value> inbox;
@@ -156,19 +156,19 @@ TEST_CASE("redis over tls: a thousand requests at once are answered in their ord
   for (int i = 1; i <= 1000; ++i) REQUIRE(inbox.take().integer == i);
 }
 
-TEST_CASE("redis over tls: one that was killed and comes back is reached again") {
+TEST_CASE("redis over tls: the client reconnects to a server that was killed and restarted") {
   const Set set;
   auto redis = std::make_unique<TlsRedis>(set.certificates);
   const int port = redis->port();
   Rig rig(client::open_place("rediss://" + redis->address() + set.settings()).servers.at(0));
   CHECK(text(rig.send({"PING"})) == "text 0 PONG");
   redis.reset();
-  until("the end is noticed", [&] { return rig.send({"PING"}).kind == Kind::kLost; });
+  until("the client notices the end", [&] { return rig.send({"PING"}).kind == Kind::kLost; });
   redis = std::make_unique<TlsRedis>(set.certificates, port);
-  until("it answers", [&] { return rig.send({"PING"}).kind == Kind::kText; });
+  until("the server replies", [&] { return rig.send({"PING"}).kind == Kind::kText; });
 }
 
-TEST_CASE("redis over tls: a lock on a quorum of which two of three servers have TLS") {
+TEST_CASE("redis over tls: a lock works on a quorum with TLS on two of three servers") {
   const Set set;
   TlsRedis first(set.certificates);
   TlsRedis second(set.certificates);
@@ -179,12 +179,12 @@ TEST_CASE("redis over tls: a lock on a quorum of which two of three servers have
   REQUIRE(lock.result.outcome == Verdict::kOk);
   CHECK(lock.hold.is_locked());
   for (const RedisProcess* redis : {&first.plain(), &second.plain(), &third}) {
-    until("it has the lock everywhere", [&] { return redis->ask("EXISTS k").integer == 1; });
+    until("the server has the lock", [&] { return redis->ask("EXISTS k").integer == 1; });
   }
   CHECK(lock.hold.unlock().outcome == Verdict::kOk);
 }
 
-TEST_CASE("redis over tls: a node of a cluster that a MOVED names is spoken to over TLS") {
+TEST_CASE("redis over tls: the client uses TLS to a cluster node that a MOVED names") {
   const Set set;
   const Words cluster{"--cluster-enabled", "yes", "--tls-cluster", "yes"};
   TlsRedis low(set.certificates, 0, cluster);
@@ -198,10 +198,10 @@ TEST_CASE("redis over tls: a node of a cluster that a MOVED names is spoken to o
     });
   }
   Locks locks("rediss-cluster://" + low.address() + set.settings());
-  for (const std::string key : {"a", "b", "c", "d"})  // of both
+  for (const std::string key : {"a", "b", "c", "d"})  // keys of both nodes
     CHECK(locks.try_lock(key).result.outcome == Verdict::kOk);
   Locks one("rediss://" + low.address() + set.settings());
-  CHECK(one.try_lock("a").result.outcome == Verdict::kRefused);  // "a" is of the other
+  CHECK(one.try_lock("a").result.outcome == Verdict::kRefused);  // "a" is on the other node
 }
 
 }  // namespace

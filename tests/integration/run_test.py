@@ -176,7 +176,7 @@ def a_lost_lock_ends_a_stopped_command(server):
 
 
 @test
-def with_end_before_lock_the_command_of_a_stopped_run_ends_before_the_lock(server):
+def with_end_before_expiry_the_command_of_a_stopped_run_ends_before_the_lock(server):
     for script in (RECORDS, RECORDS_AND_IGNORES_TERM):
         with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
             record = pathlib.Path(folder, "record")
@@ -196,7 +196,7 @@ def with_end_before_lock_the_command_of_a_stopped_run_ends_before_the_lock(serve
 
 
 @test
-def with_end_before_lock_the_command_runs_while_the_lock_is_renewed(server):
+def with_end_before_expiry_the_command_runs_while_the_lock_is_renewed(server):
     held = Run(["--ttl", "1s", "--end-before-expiry"], UNTIL_EOF)
     equal(held.line(), "up")
     until(lambda: info(server)["holders"][0]["held"] > 2500)
@@ -204,7 +204,7 @@ def with_end_before_lock_the_command_runs_while_the_lock_is_renewed(server):
 
 
 @test
-def with_end_before_lock_a_lock_that_cannot_be_renewed_ends_the_command_in_time(server):
+def with_end_before_expiry_a_lock_that_cannot_be_renewed_ends_the_command_in_time(server):
     script = "trap 'echo told; exit 0' TERM; echo up; sleep 1000 & wait"
     held = Run(["--ttl", "4s", "--grace", "2s", "--end-before-expiry"], ["sh", "-c", script])
     equal(held.line(), "up")
