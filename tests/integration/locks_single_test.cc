@@ -203,7 +203,7 @@ TEST_CASE_TEMPLATE("library: a hold after leave() lasts until its TTL is over", 
     CHECK(left.extend(1s).outcome == Verdict::kExpired);
   }
   const int64_t renewals =
-      server.lock_info("lock_renewals");  // one where it was still to be told of losses
+      server.lock_info("lock_renewals");  // 1 if the client still had to check for a loss
   CHECK_FALSE(server.is_free("k"));
   until("the TTL is over", [&] { return server.is_free("k"); });
   CHECK(server.lock_info("lock_renewals") == renewals);

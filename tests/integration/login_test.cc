@@ -1,5 +1,5 @@
-// The library as a user of the server: every kind of lock with a login, with the rights that
-// docs/security.md lists and no more, and what a rejected login comes to.
+// The library with a login: every kind of lock with only the permissions that docs/security.md lists, and
+// the result of a rejected login.
 #include <doctest/doctest.h>
 
 #include <future>
@@ -29,12 +29,12 @@ class GuardedServer {
     words.insert(words.end(), kRules.begin(), kRules.end());
     REQUIRE(ask(words).text == "OK");
   }
-  // Whether the server has refused the user anything.
+  // Whether the server has rejected any request of the user.
   bool has_refused() { return !ask({"ACL", "LOG"}).elements.empty(); }
-  // Closes the connections of all but the administrator, who has to log in again.
+  // Closes all connections except the administrator's. The clients must log in again.
   void cut() { ask({"CLIENT", "KILL", "SKIPME", "yes"}); }
   void await_waiting() {
-    until("the queue", [&] {
+    until("one waiter is in the queue", [&] {
       return ask({"INFO", "locks"}).text.find("lock_waiters:1") != std::string::npos;
     });
   }
@@ -71,7 +71,8 @@ void take_and_release(Locks& client, const LockOptions& options) {
 
 }  // namespace
 
-TEST_CASE("login: a user with the rights of the manual acquires, renews and releases every kind of lock") {
+TEST_CASE(
+    "login: a user with the permissions of the manual acquires, renews and releases every kind of lock") {
   GuardedServer server;
   Locks client(server.place());
   take_and_release(client, {});
@@ -83,7 +84,8 @@ TEST_CASE("login: a user with the rights of the manual acquires, renews and rele
   CHECK_FALSE(server.has_refused());
 }
 
-TEST_CASE("login: such a user waits in the queue, and hears of a revoke and a loss") {
+TEST_CASE(
+    "login: a user with these permissions waits in the queue, and is notified of a revoke and a loss") {
   GuardedServer server;
   Locks client(server.place());
   Counter revoked;
@@ -107,7 +109,7 @@ TEST_CASE("login: such a user waits in the queue, and hears of a revoke and a lo
   CHECK_FALSE(server.has_refused());
 }
 
-TEST_CASE("login: such a user takes a lock on a quorum, with FENCE where tokens differ") {
+TEST_CASE("login: a user with these permissions acquires a lock on a quorum, with FENCE if tokens differ") {
   GuardedServer a;
   GuardedServer b;
   GuardedServer c;
@@ -122,7 +124,7 @@ TEST_CASE("login: such a user takes a lock on a quorum, with FENCE where tokens 
   for (GuardedServer* server : {&a, &b, &c}) CHECK_FALSE(server->has_refused());
 }
 
-TEST_CASE("login: such a user leases, renews, confirms and cancels") {
+TEST_CASE("login: a user with these permissions leases, renews, confirms and cancels") {
   GuardedServer server;
   Locks client(server.place());
   Leases leases(client);
@@ -135,7 +137,7 @@ TEST_CASE("login: such a user leases, renews, confirms and cancels") {
   CHECK_FALSE(server.has_refused());
 }
 
-TEST_CASE("login: a connection that broke is made again with the login") {
+TEST_CASE("login: the client logs in again after a disconnect") {
   GuardedServer server;
   Locks client(server.place());
   for (int i = 0; i < 4; ++i) {
@@ -165,7 +167,7 @@ TEST_CASE("login: a rejected login ends a wait at once, and the result says what
   }
 }
 
-TEST_CASE("login: a password that changes in the middle of a wait ends it") {
+TEST_CASE("login: a wait ends if the password changes meanwhile and the client must log in again") {
   GuardedServer server;
   Locks client(server.place());
   Locks other("holdfast://:admin@" + server.host());
@@ -179,7 +181,7 @@ TEST_CASE("login: a password that changes in the middle of a wait ends it") {
   CHECK_MESSAGE(result.message.starts_with("WRONGPASS"), result.message);
 }
 
-TEST_CASE("login: a login for a server without a password is refused with what to do") {
+TEST_CASE("login: a login for a server without a password is rejected with advice") {
   const Server open;
   const Result result = Locks("holdfast://:pw@127.0.0.1:" + std::to_string(open.port())).lock("k").result;
   CHECK(result.outcome == Verdict::kRefused);

@@ -1,4 +1,4 @@
-// Linux only, as the server's own host facts are: pidfd, prctl and close_range.
+// Linux only, like the host information of the server: uses pidfd, prctl and close_range.
 #include "process.h"
 
 #include <fcntl.h>
@@ -26,20 +26,20 @@ struct Pipe {
 
 Pipe make_pipe() {
   std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("cannot make a pipe");
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
-// What a root without these may not do is what other users may not do.
+// Without these capabilities, root has the same restrictions as other users.
 void drop_privileges() {
   for (const int capability :
        {CAP_NET_BIND_SERVICE, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_SYS_RESOURCE}) {
-    prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);  // a user who is not root has none of them anyway
+    prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);  // other users than root do not have them
   }
 }
 
-// In the child, between fork and exec: only what is safe there. Whatever else is open here must not live on
-// in the child, or a connection that a test closes would not end.
+// Runs in the child between fork and exec: only calls that are safe there. Closes all other files:
+// otherwise a connection that a test closes would stay open in the child.
 [[noreturn]] void become(char* const* argv, char* const* env, const Launch& launch, int out, int err) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   dup2(out, STDOUT_FILENO);
@@ -151,7 +151,7 @@ void Process::signal(int number) const {
   if (running_) kill(pid_, number);
 }
 
-// The program's name stands before it, in brackets, and may have any bytes.
+// The program's name precedes the state, in brackets, and may have any bytes.
 char Process::state() const {
   std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
   std::string line;

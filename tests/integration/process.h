@@ -1,5 +1,5 @@
-// A child process under test: started with given arguments and limits, its output caught, its end awaited
-// for a bounded time. Knows nothing of servers and protocols.
+// A child process under test: starts with given arguments and limits, captures its output, and waits a
+// limited time for its end. Independent of servers and protocols.
 #pragma once
 
 #include <sys/resource.h>
@@ -19,20 +19,21 @@ namespace holdfast::integration {
 
 using Clock = std::chrono::steady_clock;
 
-// How long anything may take before a test calls it hung. Nothing here asserts speed, so this is far more
-// than a loaded machine with sanitizers needs.
+// The timeout after which a test fails as hung. No test checks speed, so this is far more than a loaded
+// machine with sanitizers needs.
 inline constexpr std::chrono::seconds kPatience{60};
 
-// Milliseconds left until then, for poll(); never negative.
+// The milliseconds until the deadline, for poll(); never negative.
 int left_ms(Clock::time_point deadline);
 
-// Asks again and again until the answer is true; throws std::runtime_error after kPatience. For conditions
-// that talk to the server, whose answers set the pace.
+// Calls condition() repeatedly until it is true. Throws std::runtime_error after kPatience. There is no
+// sleep between calls: the condition must send a request to the server or sleep.
 template <typename Condition>
 void until(std::string_view what, Condition condition) {
   const Clock::time_point deadline = Clock::now() + kPatience;
   while (!condition()) {
-    if (Clock::now() > deadline) throw std::runtime_error("never happened: " + std::string(what));
+    if (Clock::now() > deadline)
+      throw std::runtime_error("condition not true in time: " + std::string(what));
   }
 }
 
@@ -52,16 +53,16 @@ class Fd {
   int fd_;
 };
 
-// Reads a pipe to its end in a thread of its own, so that whoever writes never blocks.
+// Reads a pipe to its end in its own thread, so that the writer never blocks.
 class Capture {
  public:
   explicit Capture(Fd fd);
   ~Capture();
 
   std::string text() const;
-  // Whether `part` came before the pipe ended or kPatience was over.
+  // Waits for `part`. Returns false if the pipe ends or kPatience is over before.
   bool wait_for(std::string_view part) const;
-  // Everything, once the pipe has ended.
+  // Waits for the end of the pipe, and returns the whole text.
   std::string whole() const;
 
  private:
@@ -76,20 +77,20 @@ class Capture {
 };
 
 struct Launch {
-  std::vector<std::string> args;  // behind the program's name
-  std::vector<std::string> env =
-      {};                // NAME=value, beside or instead of what stands in the environment here
-  rlim_t max_files = 0;  // soft and hard limit of open files; 0: as it is here
-  bool weak = false;     // without what root may do beyond others: low ports, any file, more files
+  std::vector<std::string> args;      // after the program's name
+  std::vector<std::string> env = {};  // NAME=value, added to or replacing variables of this environment
+  rlim_t max_files = 0;               // soft and hard limit of open files; 0: unchanged
+  bool weak = false;                  // without root's privileges: low ports, any file, more files
 };
 
 class Process {
  public:
-  // Throws std::runtime_error if the process cannot be made. It never outlives the thread that made it.
+  // Throws std::runtime_error if it cannot start the process. The process ends with the thread that made
+  // it.
   Process(const std::string& program, const Launch& launch);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
-  // Kills it if it still runs.
+  // Kills the process if it still runs.
   ~Process();
 
   pid_t pid() const { return pid_; }
@@ -97,10 +98,10 @@ class Process {
   const Capture& err() const { return *err_; }
 
   void signal(int number) const;
-  // As /proc has it: 'T' stands still, 'Z' has ended.
+  // The state in /proc: 'T' is stopped, 'Z' has ended.
   char state() const;
-  // Waits for its end and returns its exit status, or 128 and the signal's number, as a shell does. One
-  // that does not end within kPatience is killed.
+  // Waits for the end and returns the exit status, or 128 plus the signal's number, as a shell does. Kills
+  // the process if it does not end within kPatience.
   int wait();
 
  private:

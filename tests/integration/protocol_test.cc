@@ -1,4 +1,5 @@
-// The protocol over real sockets: requests split anywhere, very many at once, and bytes that are none.
+// The protocol over real sockets: requests split at any byte, many requests at once, and bytes that are not
+// requests.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -11,7 +12,7 @@
 namespace holdfast::integration {
 namespace {
 
-// The same in both: what a client frames and what a person types, with a LOCK WAIT that has to wait inside.
+// The same requests twice: framed by a client, and typed by a person. They contain a LOCK that must wait.
 const std::string kFramed = frame({"ECHO", "one"}) + frame({"LOCK", "k", "bob", "60000", "WAIT", "0"}) +
                             frame({"ECHO", "two"}) + frame({"UNLOCK", "k", "bob"}) + frame({"ECHO", ""});
 const std::string kTyped =
@@ -25,8 +26,8 @@ void check_replies(Client& client) {
   CHECK(client.reply() == "\"\"");
 }
 
-// Splits the bytes at `at`, with an answer of another client between the two parts: so the server has read
-// the first by itself.
+// Sends the bytes in two parts, split at `at`. Another client gets a reply between the two, so that the
+// server has read the first part alone.
 void send_in_two(Client& client, Client& other, const std::string& bytes, size_t at) {
   client.send(bytes.substr(0, at));
   REQUIRE(other.ask("PING") == "+PONG");
@@ -91,7 +92,7 @@ TEST_CASE("200,000 commands may be written before the first reply is read") {
   CHECK(client.exchange("", expected) == "");
 }
 
-TEST_CASE("who sends no more still gets all replies, and then the end") {
+TEST_CASE("a client that shuts down sending still gets all replies, and then the end") {
   const Server server;
   Client client(server);
   std::string expected;
@@ -100,7 +101,8 @@ TEST_CASE("who sends no more still gets all replies, and then the end") {
   CHECK(client.read_to_end() == expected);
 }
 
-TEST_CASE("who sends no more still gets what goes in slices, and what stands behind it") {
+TEST_CASE(
+    "a client that shuts down sending still gets replies to requests in slices, and to those after them") {
   const Server server;
   std::string names;
   for (int i = 0; i < 1000; ++i) names += " n" + std::to_string(i);
@@ -114,7 +116,7 @@ TEST_CASE("who sends no more still gets what goes in slices, and what stands beh
   CHECK(hearer.read_to_end().ends_with("$4\r\nn999\r\n:1000\r\n"));
 }
 
-TEST_CASE("who sends no more and waits for a lock has given up") {
+TEST_CASE("a waiter that shuts down sending leaves the queue") {
   const Server server;
   Client client(server);
   Client other(server);
@@ -125,7 +127,7 @@ TEST_CASE("who sends no more and waits for a lock has given up") {
   until_waiting(other, 0);
 }
 
-TEST_CASE("one large pipeline does not keep another client from its answer") {
+TEST_CASE("one large pipeline does not block the replies to another client") {
   const Server server;
   Client greedy(server);
   Client other(server);
@@ -143,7 +145,7 @@ TEST_CASE("an argument of 64 MB arrives and comes back") {
   CHECK(client.exchange(frame({"GET", "k"}), "$67108864\r\n" + value + "\r\n") == "");
 }
 
-TEST_CASE("HELLO 3 in the middle of a pipeline changes the replies behind it, and no others") {
+TEST_CASE("HELLO 3 in the middle of a pipeline changes only the replies after it") {
   const Server server;
   Client client(server);
   client.send("GET none\r\nHELLO 3\r\nGET none\r\nHELLO 2\r\nGET none\r\n");
@@ -154,7 +156,7 @@ TEST_CASE("HELLO 3 in the middle of a pipeline changes the replies behind it, an
   CHECK(client.reply() == "nil");
 }
 
-TEST_CASE("a broken frame is answered and ends its connection, after the requests in front of it") {
+TEST_CASE("a broken frame gets an error and ends its connection, after the replies to earlier requests") {
   const Server server;
   for (const char* broken :
        {"*x\r\n", "*1\r\n+PING\r\n", "*1\r\n$-1\r\n", "*2147483648\r\n", "*1\r\n$99999999999\r\n",
@@ -168,14 +170,14 @@ TEST_CASE("a broken frame is answered and ends its connection, after the request
   }
 }
 
-TEST_CASE("QUIT is answered, and what is pipelined behind it is not") {
+TEST_CASE("QUIT gets a reply, and requests pipelined after it do not") {
   const Server server;
   Client client(server);
   client.send("PING\r\nQUIT\r\nPING\r\n");
   CHECK(client.read_to_end() == "+PONG\r\n+OK\r\n");
 }
 
-// Requests whose replies are more than the sockets' own buffers take.
+// Requests whose replies do not fit into the sockets' buffers.
 std::string ask_for_large_replies(Client& client) {
   REQUIRE(client.ask("SET large " + std::string(60000, 'x')) == "+OK");
   std::string requests;
@@ -183,7 +185,7 @@ std::string ask_for_large_replies(Client& client) {
   return requests;
 }
 
-TEST_CASE("QUIT behind large replies: all of them arrive before the end") {
+TEST_CASE("QUIT after large replies: all replies arrive before the end") {
   const Server server;
   Client other(server);
   Client client(server);
@@ -194,16 +196,17 @@ TEST_CASE("QUIT behind large replies: all of them arrive before the end") {
   CHECK(heard.ends_with("+OK\r\n"));
 }
 
-TEST_CASE("a broken frame behind large replies: all of them arrive, and its error") {
+TEST_CASE("a broken frame after large replies: all replies arrive, and its error") {
   const Server server;
   Client other(server);
   Client client(server);
   client.send(ask_for_large_replies(client) + "*x\r\n");
-  until("all has been read", [&] { return info(other, "stats", "total_commands_processed") > 500; });
+  until("the server has read all requests",
+        [&] { return info(other, "stats", "total_commands_processed") > 500; });
   CHECK(client.read_to_end().ends_with("-ERR Protocol error: invalid multibulk length\r\n"));
 }
 
-TEST_CASE("a peer that resets in the midst of its replies harms nobody") {
+TEST_CASE("a client that resets its connection during its replies does not disturb other clients") {
   const Server server;
   Client other(server);
   for (int round = 0; round < 20; ++round) {
@@ -213,10 +216,11 @@ TEST_CASE("a peer that resets in the midst of its replies harms nobody") {
     client.reset();
     REQUIRE(other.ask("PING") == "+PONG");
   }
-  until("the others are gone", [&] { return info(other, "clients", "connected_clients") == 1; });
+  until("the other clients are disconnected",
+        [&] { return info(other, "clients", "connected_clients") == 1; });
 }
 
-// Half of the bytes are what frames are made of, so that the parser gets further than the first.
+// Half of the bytes are those of frames, so that the parser gets beyond the first byte.
 std::string random_bytes(std::mt19937_64& random) {
   static constexpr std::string_view kLikely = "*$0123456789\r\n\r\n-+\"'\\ LOCKPINGSET";
   std::string bytes;
@@ -227,11 +231,11 @@ std::string random_bytes(std::mt19937_64& random) {
   return bytes;
 }
 
-TEST_CASE("random bytes harm nobody but their own connection") {
+TEST_CASE("random bytes affect only their own connection") {
   const Server server;
   Client bystander(server);
   REQUIRE(token_of(bystander.ask("LOCK mine me 0 SESSION"), "me") > 0);
-  std::mt19937_64 random(20260731);  // fixed: a failure comes again
+  std::mt19937_64 random(20260731);  // fixed, so that a failure repeats
   for (int stream = 0; stream < 1000; ++stream) {
     CAPTURE(stream);
     Client client(server);
@@ -243,7 +247,7 @@ TEST_CASE("random bytes harm nobody but their own connection") {
   CHECK(bystander.ask("GET mine") == "\"me\"");
 }
 
-TEST_CASE("frames with random bytes in them are answered one by one") {
+TEST_CASE("frames with random bytes as arguments get their replies one by one") {
   const Server server;
   Client client(server);
   std::mt19937_64 random(20260801);
@@ -255,7 +259,7 @@ TEST_CASE("frames with random bytes in them are answered one by one") {
   }
 }
 
-TEST_CASE("a peer may vanish at any byte of its requests, and take nothing along") {
+TEST_CASE("a client may disconnect at any byte of its requests, and leaves no connection behind") {
   const Server server;
   Client other(server);
   for (size_t at = 0; at <= kFramed.size(); ++at) {
@@ -265,7 +269,8 @@ TEST_CASE("a peer may vanish at any byte of its requests, and take nothing along
     resets.send(kFramed.substr(0, at));
     resets.reset();
   }
-  until("the others are gone", [&] { return info(other, "clients", "connected_clients") == 1; });
+  until("the other clients are disconnected",
+        [&] { return info(other, "clients", "connected_clients") == 1; });
   CHECK(token_of(other.ask("LOCK k2 me 0"), "me") > 0);
 }
 

@@ -1,4 +1,5 @@
-// Channels and caches on the real server: who reads slowly, and who has gone.
+// Channels, client tracking and CLIENT PAUSE on the real server: slow subscribers, and the order of
+// messages.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -13,7 +14,7 @@ namespace {
 // Enough to fill the sockets' buffers many times over.
 const std::string kMessage(100000, 'm');
 
-TEST_CASE("a slow subscriber is cut by its own limit, and nobody else is") {
+TEST_CASE("a slow subscriber is disconnected at its own limit, and other clients are not") {
   const Server server({"--client-output-buffer-limit-pubsub", "1mb"});
   Client slow(server);
   Client quick(server);
@@ -34,7 +35,7 @@ TEST_CASE("a slow subscriber is cut by its own limit, and nobody else is") {
   CHECK(quick.ask("PING") == "[\"pong\", \"\"]");
 }
 
-TEST_CASE("the limit of subscribers is not that of others: a large reply of theirs is delivered") {
+TEST_CASE("the limit of subscribers does not apply to other clients: their large replies arrive") {
   const Server server({"--client-output-buffer-limit-pubsub", "64kb"});
   Client client(server);
   client.send(frame({"SET", "k", kMessage}));
@@ -42,7 +43,7 @@ TEST_CASE("the limit of subscribers is not that of others: a large reply of thei
   CHECK(client.ask("GET k") == "\"" + kMessage + "\"");
 }
 
-TEST_CASE("a thousand messages to a hundred subscribers: each hears all of them, in their order") {
+TEST_CASE("a thousand messages to a hundred subscribers: each gets all of them in order") {
   const Server server;
   Client publisher(server);
   std::vector<Client> subscribers;
@@ -62,7 +63,8 @@ TEST_CASE("a thousand messages to a hundred subscribers: each hears all of them,
   for (Client& subscriber : subscribers) CHECK(subscriber.exchange("", messages) == "");
 }
 
-TEST_CASE("tracking: the expiry of a key is told when it happens, without anybody asking for the key") {
+TEST_CASE(
+    "tracking: the invalidation of an expired key is sent at its expiry, without any request for the key") {
   const Server server;
   Client cache(server);
   Client other(server);

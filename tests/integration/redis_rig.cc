@@ -14,7 +14,7 @@
 namespace holdfast::integration {
 namespace {
 
-// With their bus ports below those that the system gives to outgoing connections.
+// These ports and their bus ports are below the ports that the system uses for outgoing connections.
 constexpr int kFirstPort = 11000;
 constexpr int kLastPort = 22000;
 constexpr int kBusOffset = 10000;
@@ -50,7 +50,7 @@ std::string redis_program() {
   return named != nullptr ? named : "build/redis-server";
 }
 
-// Somebody else may take a free port before it does.
+// Another process may take a free port before Redis does: then tries another port.
 RedisProcess::RedisProcess(const Words& args, int port) : port_(port) {
   for (int attempt = 0; process_ == nullptr && attempt < 5; ++attempt) {
     if (port == 0) port_ = free_redis_port();
@@ -60,7 +60,7 @@ RedisProcess::RedisProcess(const Words& args, int port) : port_(port) {
 }
 
 Value RedisProcess::ask(const std::string& line) const {
-  Rig rig(port_);  // as a Holdfast: nothing is made a script
+  Rig rig(port_);  // addressed like Holdfast: sends commands unchanged, not as scripts
   return rig.ask(words_of(line));
 }
 
@@ -90,9 +90,10 @@ RedisCluster::RedisCluster() {
   }
   create.insert(create.end(), {"--cluster-replicas", "1", "--cluster-yes"});
   Process maker("/usr/bin/env", Launch{create});
-  if (maker.wait() != 0) throw std::runtime_error("no cluster: " + maker.out().text() + maker.err().text());
+  if (maker.wait() != 0)
+    throw std::runtime_error("cannot create the cluster: " + maker.out().text() + maker.err().text());
   for (const auto& node : nodes_) {
-    until("the cluster", [&] {
+    until("the cluster is ready", [&] {
       const bool whole = node->ask("CLUSTER INFO").text.find("cluster_state:ok") != std::string::npos;
       const bool replica = node->info("replication", "role") == "slave";
       return whole && (!replica || node->info("replication", "master_link_status") == "up");
@@ -115,7 +116,7 @@ RedisProcess& RedisCluster::master_of(const std::string& key) {
       }
     }
   }
-  throw std::runtime_error("nobody has the slot");
+  throw std::runtime_error("no node has the slot");
 }
 
 RedisProcess* RedisCluster::replica_of(const RedisProcess& master) {
@@ -133,7 +134,7 @@ void RedisCluster::await_master(const std::string& key, const RedisProcess& want
 
 void RedisCluster::fail_over(const std::string& key, const RedisProcess& replica) {
   Clock::time_point next = Clock::now();
-  until("the failover that was asked for", [&] {
+  until("the requested failover", [&] {
     if (Clock::now() >= next) {
       replica.ask("CLUSTER FAILOVER");
       next = Clock::now() + std::chrono::seconds(6);

@@ -1,4 +1,4 @@
-// Stock Redis for tests of the library: one server, with replicas if wanted, and a real cluster of six
+// Stock Redis for tests of the library: one server, with optional replicas, and a real cluster of six
 // processes. REDIS_SERVER names the binary.
 #pragma once
 
@@ -15,10 +15,10 @@ namespace holdfast::integration {
 
 // build/redis-server unless REDIS_SERVER says otherwise.
 std::string redis_program();
-// Nobody listens there, nor at the port of a cluster's bus that belongs to it.
+// A port on which no process listens, nor on the cluster bus port that belongs to it.
 int free_redis_port();
 
-// On a free port, with nothing on disk. Ends with this object.
+// A Redis server on a free port, without data on disk. It ends with this object.
 class RedisProcess {
  public:
   explicit RedisProcess(const Words& args = {}, int port = 0);
@@ -28,11 +28,11 @@ class RedisProcess {
   int port() const { return port_; }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   void signal(int number) const { process_->signal(number); }
-  void end() { process_.reset(); }  // as a machine that goes down
+  void end() { process_.reset(); }  // kills the server, like a machine that fails
   bool runs() const { return process_ != nullptr; }
-  // Over a connection of its own; words are separated by blanks.
+  // Sends the request on a new connection. Blanks separate its words.
   Value ask(const std::string& line) const;
-  // Of INFO; empty: it is not there.
+  // A field of INFO; empty if it does not exist.
   std::string info(const std::string& section, const std::string& name) const;
 
  private:
@@ -46,13 +46,13 @@ class RedisServer final : public LockServer {
   explicit RedisServer(const Words& args = {}) : redis_(args), rig_(address_of(redis_)) {}
 
   std::string place() const override { return "redis://" + redis_.address(); }
-  // As the library asks: LOCK and the like are scripts.
+  // Sends the request as the library does: LOCK and similar commands become scripts.
   Value ask(const std::string& line) override { return rig_.ask(words_of(line)); }
-  // Who waits listens.
+  // A waiter subscribes to the lock's channel: checks whether any channel has a subscriber.
   void await_waiting(int64_t n) override {
     until("the waiters", [&] { return ask("PUBSUB CHANNELS __lock__:*").elements.empty() == (n == 0); });
   }
-  // How many scripts were run yet.
+  // The number of scripts that the server has run.
   int64_t scripts() const;
 
   RedisProcess& process() { return redis_; }
@@ -78,8 +78,8 @@ class RedisCluster {
   // A replica of the master, or null.
   RedisProcess* replica_of(const RedisProcess& master);
   void await_master(const std::string& key, const RedisProcess& wanted);
-  // CLUSTER FAILOVER, asked for until it is done: Redis gives one up after 5 s, which a loaded machine
-  // needs.
+  // Repeats CLUSTER FAILOVER until it succeeds: Redis aborts a failover after 5 s, which is too short for a
+  // loaded machine.
   void fail_over(const std::string& key, const RedisProcess& replica);
   const std::vector<std::unique_ptr<RedisProcess>>& nodes() const { return nodes_; }
 

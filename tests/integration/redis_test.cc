@@ -1,5 +1,5 @@
-// The C++ library on stock Redis: what is not as on Holdfast, or could go wrong there. What is the same is
-// in locks_single_test.cc.
+// The C++ library on stock Redis: the differences from Holdfast, and possible faults with Redis.
+// locks_single_test.cc tests the common behavior.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -31,10 +31,10 @@ LockOptions of_mode(Mode mode, uint32_t limit = 1) {
   return options;
 }
 
-// Long enough for somebody who polls to be seen.
+// Long enough to detect a client that polls.
 void let_time_pass() { std::this_thread::sleep_for(1s); }
 
-// Of its first holder.
+// The token of the first holder in a reply to LOCKS INFO.
 uint64_t token_in(const Value& info) {
   return static_cast<uint64_t>(info.elements.at(9).elements.at(0).elements.at(3).integer);
 }
@@ -43,7 +43,7 @@ std::string error_of(const Value& value) { return value.kind == Value::Kind::kEr
 
 }  // namespace
 
-TEST_CASE("redis: readers are together and keep a writer out, who is let in by the last") {
+TEST_CASE("redis: readers share a lock, and a writer gets it after the last reader's release") {
   RedisServer server;
   Locks client(server.place());
   Acquired one = client.try_lock("k", of_mode(Mode::kSharedLock));
@@ -61,7 +61,7 @@ TEST_CASE("redis: readers are together and keep a writer out, who is let in by t
   CHECK(granted.hold.token() > two.hold.token());
 }
 
-TEST_CASE("redis: who waits sends nothing until the release, and few requests then") {
+TEST_CASE("redis: a waiter sends no request until the release, and few requests after it") {
   RedisServer server;
   Locks client(server.place());
   Acquired first = client.lock("k", unrenewed());
@@ -74,10 +74,10 @@ TEST_CASE("redis: who waits sends nothing until the release, and few requests th
   CHECK(first.hold.unlock().ok());
   const Acquired second = next.get();
   REQUIRE(second.result.ok());
-  CHECK(server.scripts() - before <= 4);  // the release, an attempt, and the LOCK that takes it over
+  CHECK(server.scripts() - before <= 4);  // the release, an attempt, and the LOCK that takes over the grant
 }
 
-TEST_CASE("redis: of many that wait in one program for the same, one tries at each release") {
+TEST_CASE("redis: of many waiters for one lock in a program, only one tries at each release") {
   RedisServer server;
   Locks client(server.place());
   constexpr int kWaiting = 20;
@@ -85,12 +85,12 @@ TEST_CASE("redis: of many that wait in one program for the same, one tries at ea
   std::vector<std::future<Acquired>> waiting;
   const int64_t at_first = server.scripts();
   for (int i = 0; i < kWaiting; ++i) waiting.push_back(client.lock_future("k", 0ms, unrenewed()));
-  until("each has tried once", [&] { return server.scripts() - at_first >= 2 * kWaiting; });
+  until("each waiter has tried once", [&] { return server.scripts() - at_first >= 2 * kWaiting; });
   for (int i = 0; i < kWaiting; ++i) {
     const int64_t before = server.scripts();
     CHECK(holder.hold.unlock().ok());
     std::future<Acquired>* ready = nullptr;
-    until("the next has it", [&] {
+    until("the next waiter has the lock", [&] {
       for (auto& one : waiting) {
         if (one.valid() && one.wait_for(0s) == std::future_status::ready) ready = &one;
       }
@@ -98,11 +98,13 @@ TEST_CASE("redis: of many that wait in one program for the same, one tries at ea
     });
     holder = ready->get();
     REQUIRE(holder.result.ok());
-    CHECK(server.scripts() - before <= 5);  // and the one that is the first now looks when to try
+    CHECK(server.scripts() - before <=
+          5);  // one more: the new first waiter reads the TTL to know when to try
   }
 }
 
-TEST_CASE("redis: those who wait behind one that gives up, or that the server left, go on") {
+TEST_CASE(
+    "redis: waiters continue after the first waiter times out, and after an expiry without a message") {
   RedisServer server;
   Locks client(server.place());
   server.ask("LOCK k alice 600000");
@@ -111,7 +113,7 @@ TEST_CASE("redis: those who wait behind one that gives up, or that the server le
   std::future<Acquired> second = client.lock_future("k", 0ms, unrenewed());
   std::future<Acquired> readers = client.lock_future("k", 0ms, of_mode(Mode::kSharedLock));
   CHECK(first.get().result.outcome == Verdict::kTimeout);
-  CHECK(server.ask("RENEW k alice 200").integer == 1);  // nobody tells when it is over
+  CHECK(server.ask("RENEW k alice 200").integer == 1);  // no message follows when it expires
   const bool writer_first = second.wait_for(20s) == std::future_status::ready;
   REQUIRE(writer_first == (readers.wait_for(0s) != std::future_status::ready));
   std::future<Acquired>& then = writer_first ? readers : second;
@@ -121,7 +123,7 @@ TEST_CASE("redis: those who wait behind one that gives up, or that the server le
   CHECK(then.get().result.ok());
 }
 
-TEST_CASE("redis: a request that waits for replicas holds up no renewal") {
+TEST_CASE("redis: a request that waits for replicas delays no renewal") {
   RedisServer server;
   Address address = RedisServer::address_of(server.process());
   address.acks = 1;
@@ -138,11 +140,11 @@ TEST_CASE("redis: a request that waits for replicas holds up no renewal") {
   CHECK(answers.take().integer == 1);  // the renewal
   CHECK(server.ask("UNLOCK other me").integer == 1);
   const Value unlocked = answers.take();
-  CHECK(unlocked.integer == 1);  // behind its LOCK, of which it is not known whether replicas have it
+  CHECK(unlocked.integer == 1);  // it ran after its LOCK, whose reply still waits for replicas
   CHECK(error_of(answers.take()).find("only 0 of 1") != std::string::npos);
 }
 
-TEST_CASE("redis: of a holder that has died the ttl lets the next one in, without polling") {
+TEST_CASE("redis: after a crash of the holder, the next waiter is granted at the TTL, without polling") {
   RedisServer server;
   Locks client(server.place());
   REQUIRE(server.ask("LOCK k alice 2000").elements.size() == 2);
@@ -154,7 +156,7 @@ TEST_CASE("redis: of a holder that has died the ttl lets the next one in, withou
   CHECK(server.scripts() - before <= 6);
 }
 
-TEST_CASE("redis: a wait that is over is told, and leaves nobody listening") {
+TEST_CASE("redis: a wait that times out is reported, and ends its subscription") {
   RedisServer server;
   Locks client(server.place());
   const Acquired first = client.lock("k", unrenewed());
@@ -162,7 +164,7 @@ TEST_CASE("redis: a wait that is over is told, and leaves nobody listening") {
   server.await_waiting(0);
 }
 
-TEST_CASE("redis: an owner who ends sooner than was said is told to those who wait") {
+TEST_CASE("redis: waiters are notified if a renewal shortens the hold") {
   RedisServer server;
   Locks client(server.place());
   server.ask("LOCK k alice 600000");
@@ -172,7 +174,7 @@ TEST_CASE("redis: an owner who ends sooner than was said is told to those who wa
   CHECK(next.wait_for(kPatience) == std::future_status::ready);
 }
 
-TEST_CASE("redis: what a wait has got is released by its end, unless a LOCK has taken it over") {
+TEST_CASE("redis: the end of a wait releases its grant, unless a LOCK has taken it over") {
   for (const bool taken : {false, true}) {
     CAPTURE(taken);
     RedisServer server;
@@ -185,11 +187,11 @@ TEST_CASE("redis: what a wait has got is released by its end, unless a LOCK has 
     CHECK(inbox.take().kind == Kind::kGrant);
     if (taken) CHECK(rig.send({"LOCK", "k", "bob", "50000"}).kind == Kind::kGrant);
     rig.run([&] { rig.link().end(wait); });
-    CHECK(server.ask("EXISTS k").integer == (taken ? 1 : 0));  // in the order of the requests
+    CHECK(server.ask("EXISTS k").integer == (taken ? 1 : 0));  // because requests run in order
   }
 }
 
-TEST_CASE("redis: a link that goes with a grant releases it first") {
+TEST_CASE("redis: a link that is destroyed with a grant releases the grant first") {
   RedisServer server;
   Inbox<Reply> inbox;
   server.ask("LOCK k alice 60000");
@@ -203,7 +205,7 @@ TEST_CASE("redis: a link that goes with a grant releases it first") {
   CHECK(server.ask("EXISTS k").integer == 0);
 }
 
-TEST_CASE("redis: scripts that the server has forgotten are sent again, and nobody notices") {
+TEST_CASE("redis: scripts that the server has flushed are sent again, without an error") {
   RedisServer server;
   Locks client(server.place());
   Acquired acquired = client.lock("k");
@@ -214,7 +216,7 @@ TEST_CASE("redis: scripts that the server has forgotten are sent again, and nobo
   CHECK(server.is_free("k"));
 }
 
-TEST_CASE("redis: a server that is away is unreachable, and who waits goes on when it is back") {
+TEST_CASE("redis: a server that is down is unreachable, and a waiter continues after its restart") {
   RedisServer server;
   Locks client(server.place());
   const Acquired lost = client.lock("k", unrenewed());
@@ -223,13 +225,13 @@ TEST_CASE("redis: a server that is away is unreachable, and who waits goes on wh
   const int port = server.process().port();
   server.process().end();
   CHECK(client.try_lock("other").result.outcome == Verdict::kUnreachable);
-  const RedisProcess again({}, port);  // and it has nothing
+  const RedisProcess again({}, port);  // it has no data
   const Acquired acquired = waiting.get();
   REQUIRE(acquired.result.ok());
   CHECK(acquired.hold.token() > lost.hold.token());
 }
 
-TEST_CASE("redis: the watchdog keeps a lock far beyond its ttl, and tells when it is gone") {
+TEST_CASE("redis: the watchdog keeps a lock far beyond its TTL, and reports a deleted lock") {
   RedisServer server;
   Locks client(server.place());
   Counter lost;
@@ -239,12 +241,12 @@ TEST_CASE("redis: the watchdog keeps a lock far beyond its ttl, and tells when i
   until("ten renewals", [&] { return server.scripts() >= 12; });
   CHECK(acquired.hold.is_locked());
   CHECK(lost.count() == 0);
-  server.ask("DEL k");  // of which nobody is told
+  server.ask("DEL k");  // DEL sends no message
   lost.await(1);
   CHECK_FALSE(acquired.hold.is_locked());
 }
 
-TEST_CASE("redis: tokens grow, also when the server has lost all") {
+TEST_CASE("redis: tokens grow, even after the server has lost all data") {
   RedisServer server;
   Locks client(server.place());
   uint64_t last = 0;
@@ -284,20 +286,20 @@ TEST_CASE("redis: leases are granted whole or not at all, renewed, confirmed and
   other.cancel();
   CHECK(server.is_free("c"));
   { const Lease dropped = leases.lease({{"d", "4"}}); }
-  until("it is cancelled", [&] { return server.is_free("d"); });
+  until("the lease is cancelled", [&] { return server.is_free("d"); });
   Lease stolen = leases.lease({{"e", "5"}, {"f", "6"}});
   server.ask("DEL e");
   CHECK_THROWS_AS(stolen.confirm(), Expired);
   CHECK(server.is_free("f"));
 }
 
-TEST_CASE("redis: a lease of somebody else is not known") {
+TEST_CASE("redis: a lease with an unknown id is rejected") {
   RedisServer server;
   CHECK(error_of(server.ask("LEASE CONFIRM other")).starts_with("NOLEASE"));
   CHECK(error_of(server.ask("LEASE GRANT id 1000 k")).starts_with("ERR wrong number"));
 }
 
-TEST_CASE("redis: LOCKS REVOKE is told to whoever holds the lock, and its hold goes on") {
+TEST_CASE("redis: LOCKS REVOKE notifies the holder, and its hold continues") {
   RedisServer server;
   Locks client(server.place());
   Counter asked;
@@ -313,7 +315,7 @@ TEST_CASE("redis: LOCKS REVOKE is told to whoever holds the lock, and its hold g
   CHECK(asked.count() == 1);
 }
 
-TEST_CASE("redis: LOCKS LIST refuses what the server's refuses, with its words") {
+TEST_CASE("redis: LOCKS LIST rejects the same requests as Holdfast, with the same errors") {
   RedisServer server;
   SocketServer holdfast;
   for (const char* line :
@@ -325,7 +327,7 @@ TEST_CASE("redis: LOCKS LIST refuses what the server's refuses, with its words")
   }
 }
 
-TEST_CASE("redis: what it cannot do is said") {
+TEST_CASE("redis: unsupported commands get an error") {
   RedisServer server;
   for (const char* line : {"LOCKS OWNED alice", "LOCKS CHECK k 1", "LEASE INFO l"}) {
     CAPTURE(line);
@@ -336,8 +338,7 @@ TEST_CASE("redis: what it cannot do is said") {
   CHECK(error_of(server.ask("LOCK")).starts_with("ERR wrong number"));
 }
 
-TEST_CASE(
-    "redis: a grant counts where enough replicas have it, else it is given back and the reason told") {
+TEST_CASE("redis: a grant that too few replicas acknowledge is released, and the reason is reported") {
   RedisServer server;
   const std::string place = server.place() + "?acks=1&ack-timeout=300";
   Locks alone(place);
@@ -350,7 +351,8 @@ TEST_CASE(
   CHECK(server.is_free("k"));
   const RedisProcess replica({"--replicaof", "127.0.0.1", std::to_string(server.process().port()),
                               "--repl-diskless-sync-delay", "0"});
-  until("the replica", [&] { return replica.info("replication", "master_link_status") == "up"; });
+  until("the replica is in sync",
+        [&] { return replica.info("replication", "master_link_status") == "up"; });
   Locks client(server.place() + "?acks=1&timeout=20000");
   Acquired acquired = client.try_lock("k");
   REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
@@ -363,7 +365,7 @@ TEST_CASE(
   CHECK(replica.ask("GET k").text == waited.hold.owner());
 }
 
-TEST_CASE("redis: a password lets in, for requests and for waiting; a wrong one is told") {
+TEST_CASE("redis: a password works for requests and for waiting; a wrong password is reported") {
   RedisProcess redis({"--requirepass", "a@b"});
   const std::string address = redis.address();
   Locks client("redis://:a%40b@" + address);
@@ -383,7 +385,8 @@ TEST_CASE("redis: a password lets in, for requests and for waiting; a wrong one 
   }
 }
 
-TEST_CASE("redis: a quorum of two Holdfasts and a Redis has one token, and goes on without one of them") {
+TEST_CASE(
+    "redis: a quorum of two Holdfasts and a Redis has one token, and works without one of the servers") {
   RedisServer redis;
   SocketServer one;
   auto two = std::make_unique<SocketServer>();
@@ -397,7 +400,7 @@ TEST_CASE("redis: a quorum of two Holdfasts and a Redis has one token, and goes 
   until("Redis has granted it, too", [&] { return !redis.is_free("k"); });
   CHECK(redis.ask("LOCK k other 1000").kind == Value::Kind::kNull);
   std::future<Acquired> next = client.lock_future("k", 0ms, unrenewed());
-  until("the wait at one of them", [&] {
+  until("the client waits at one of the servers", [&] {
     return one.lock_info("lock_waiters") + two->lock_info("lock_waiters") + redis.listeners("k") > 0;
   });
   CHECK(first.hold.unlock().ok());
@@ -407,8 +410,8 @@ TEST_CASE("redis: a quorum of two Holdfasts and a Redis has one token, and goes 
   last = second.hold.token();
   CHECK(second.hold.unlock().ok());
   two.reset();
-  last = 0;  // of another key, for which nobody stands in a queue that would lead the others
-  // Redis gives tokens by its own clock, mostly ahead of those that Holdfast was told: they are fenced.
+  last = 0;  // the next key has no waiter whose queue would determine the order of servers
+  // Redis makes tokens by its own clock, mostly ahead of the tokens of Holdfast: the library fences them.
   for (int i = 0; i < 3; ++i) {
     Acquired acquired = client.lock("fresh", unrenewed());
     REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
@@ -418,13 +421,13 @@ TEST_CASE("redis: a quorum of two Holdfasts and a Redis has one token, and goes 
       CHECK(token_in(server->ask("LOCKS INFO fresh")) == last);
     CHECK(acquired.hold.unlock().ok());
   }
-  // Whichever of them was behind.
+  // The server with the smaller token was fenced: either may be that server.
   const std::string digest = client::evalsha_of({"fence", {}, {}})[1];
   CHECK((one.ask("INFO commandstats").text.find("cmdstat_fence:") != std::string::npos ||
          redis.ask("SCRIPT EXISTS " + digest).elements.at(0).integer == 1));
 }
 
-TEST_CASE("redis: a hold on a cluster follows its slot, through a failover that is asked for and a death") {
+TEST_CASE("redis: a hold on a cluster follows its slot, through a requested failover and a crash") {
   RedisCluster cluster;
   Locks client(cluster.place() + "?timeout=2000");
   Counter lost;
@@ -436,7 +439,7 @@ TEST_CASE("redis: a hold on a cluster follows its slot, through a failover that 
   RedisProcess& master = cluster.master_of("k");
   RedisProcess* replica = cluster.replica_of(master);
   REQUIRE(replica != nullptr);
-  until("it is replicated", [&] {
+  until("the lock is replicated", [&] {
     return master.ask("WAIT 1 0").integer >= 0 &&
            replica->info("replication", "master_link_status") == "up";
   });
@@ -444,18 +447,19 @@ TEST_CASE("redis: a hold on a cluster follows its slot, through a failover that 
   CHECK(acquired.hold.extend(60s).ok());  // MOVED
   CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
   std::future<Acquired> waiting = client.lock_future("k", 0ms);
-  until("it is a replica", [&] { return master.info("replication", "master_link_status") == "up"; });
+  until("the old master is a replica",
+        [&] { return master.info("replication", "master_link_status") == "up"; });
   CHECK(acquired.hold.unlock().ok());
   Acquired second = waiting.get();
   REQUIRE(second.result.ok());
   CHECK(second.hold.token() > token);
-  until("the replica has it", [&] {
+  until("the replica has the lock", [&] {
     return replica->info("replication", "connected_slaves") == "1" && second.hold.extend(60s).ok();
   });
-  let_time_pass();  // beyond what is sent behind the answer
+  let_time_pass();  // so that replication, which follows the reply, is done
   replica->end();
   cluster.await_master("k", master);
-  until("it is renewed there", [&] { return second.hold.extend(60s).ok(); });
+  until("the hold is renewed on the new master", [&] { return second.hold.extend(60s).ok(); });
   CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
   CHECK(second.hold.unlock().ok());
   CHECK(client.lock("k").hold.token() > second.hold.token());
@@ -482,9 +486,9 @@ TEST_CASE("redis: a slot of a cluster moves to another node while a lock in it i
   }
   CHECK(acquired.hold.extend(60s).ok());  // ASK
   CHECK(client.try_lock("k").result.outcome == Verdict::kBusy);
-  // A new lock has keys that are nowhere yet, which Redis takes only when the move is over.
+  // A new lock needs keys that do not exist yet. Redis accepts them only after the move.
   std::future<Acquired> fresh = client.lock_future("{k}new", std::nullopt, unrenewed());
-  // It is tried again and again, but not longer than asked for.
+  // The client retries, but not longer than its timeout.
   const auto began = Clock::now();
   const Result late = Locks(cluster.place() + "?timeout=300").try_lock("{k}late").result;
   CHECK(late.outcome == Verdict::kUnreachable);
@@ -496,7 +500,7 @@ TEST_CASE("redis: a slot of a cluster moves to another node while a lock in it i
   CHECK(acquired.hold.unlock().ok());  // MOVED
 }
 
-TEST_CASE("redis: who listens at a node of a cluster that dies, hears the release at another one") {
+TEST_CASE("redis: a waiter whose cluster node crashes is notified of the release by another node") {
   RedisCluster cluster;
   Locks client(cluster.place() + "?timeout=2000");
   Acquired acquired = client.lock("k", with_ttl(60s));
@@ -508,16 +512,16 @@ TEST_CASE("redis: who listens at a node of a cluster that dies, hears the releas
     }
     return nullptr;
   };
-  until("somebody listens", [&] { return listener() != nullptr; });
-  let_time_pass();  // the lock reaches the replica, as the node may be its master
+  until("a client is subscribed", [&] { return listener() != nullptr; });
+  let_time_pass();  // the lock reaches the replica: the node may be the master of the lock
   listener()->end();
-  until("it listens elsewhere", [&] { return listener() != nullptr; });
-  until("it is renewed", [&] { return acquired.hold.extend(60s).ok(); });
+  until("the client is subscribed on another node", [&] { return listener() != nullptr; });
+  until("the hold is renewed", [&] { return acquired.hold.extend(60s).ok(); });
   CHECK(acquired.hold.unlock().ok());
   CHECK(waiting.get().result.ok());
 }
 
-TEST_CASE("redis: keys of a cluster are found at whichever node, also by a link to a single one") {
+TEST_CASE("redis: keys of a cluster are found on any node; a link to a single node gets advice") {
   RedisCluster cluster;
   Locks client(cluster.place());
   std::vector<Acquired> held;

@@ -1,5 +1,5 @@
-// Scripts on the real server: those that take too long, those that mean harm, and those that locks wait
-// for.
+// Scripts on the real server: long scripts, malicious scripts, and scripts that release a lock with
+// waiters.
 #include <doctest/doctest.h>
 #include <csignal>
 
@@ -15,32 +15,33 @@ namespace {
 const std::string kBusy =
     "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
 
-// A server whose scripts give way soon.
+// A server that replies -BUSY to other clients soon during a script.
 Server impatient() { return Server({"--busy-reply-threshold", "20"}); }
 
-// SCRIPT KILL, asked until there is a script that is over its time.
+// Repeats SCRIPT KILL until a script exceeds the busy threshold.
 std::string kill_when_busy(Client& client) {
   std::string answer;
-  until("a script is over its time", [&] {
+  until("a script exceeds the busy threshold", [&] {
     answer = client.ask("SCRIPT KILL");
     return answer.find("NOTBUSY") == std::string::npos;
   });
   return answer;
 }
 
-TEST_CASE("a script over its time: others hear -BUSY until SCRIPT KILL ends it, and its client is told") {
+TEST_CASE(
+    "a script over its time: other clients get -BUSY until SCRIPT KILL, and its client gets an error") {
   const Server server = impatient();
   Client looping(server);
   Client other(server);
   looping.send("EVAL 'while true do end' 0\r\nPING\r\n");
-  until("others are answered", [&] { return other.ask("PING") == kBusy; });
+  until("other clients get replies", [&] { return other.ask("PING") == kBusy; });
   CHECK(other.ask("GET k") == kBusy);
   CHECK(other.ask("MULTI") == "+OK");
   CHECK(other.ask("SET k v") == kBusy);
   CHECK(other.ask("EXEC").find("-EXECABORT Transaction discarded because of: BUSY") == 0);
   CHECK(other.ask("SCRIPT KILL") == "+OK");
   CHECK(looping.reply().find("-ERR Script killed by user with SCRIPT KILL... script: ") == 0);
-  CHECK(looping.reply() == "+PONG");  // what it had sent behind the script was only kept waiting
+  CHECK(looping.reply() == "+PONG");  // the requests after the script only waited
   CHECK(other.ask("PING") == "+PONG");
 }
 
@@ -63,7 +64,8 @@ TEST_CASE("SCRIPT KILL: no pcall, coroutine or error handler of a script outlive
   }
 }
 
-TEST_CASE("a script that has written cannot be killed: it goes on, and is whole when others see it") {
+TEST_CASE(
+    "a script that has written cannot be killed: it continues, and other clients see all of its writes") {
   const Server server = impatient();
   Client writing(server);
   Client other(server);
@@ -84,7 +86,7 @@ TEST_CASE("script-timeout: a script that has not written ends by itself") {
   CHECK(client.ask("PING") == "+PONG");
 }
 
-TEST_CASE("a script in a transaction gives way too, and the transaction is whole") {
+TEST_CASE("a script in a transaction can be killed too, and the rest of the transaction runs") {
   const Server server = impatient();
   Client client(server);
   Client other(server);
@@ -97,14 +99,14 @@ TEST_CASE("a script in a transaction gives way too, and the transaction is whole
   CHECK(other.ask("MGET a b") == "[\"1\", \"2\"]");
 }
 
-TEST_CASE("a client that goes while its script runs takes nothing along but its session") {
+TEST_CASE("a client that disconnects while its script runs loses only its session") {
   const Server server = impatient();
   Client other(server);
   {
     Client looping(server);
     REQUIRE(token_of(looping.ask("LOCK k alice 0 SESSION"), "alice") > 0);
     looping.send("EVAL 'while true do end' 0\r\n");
-    until("others are answered", [&] { return other.ask("PING") == kBusy; });
+    until("other clients get replies", [&] { return other.ask("PING") == kBusy; });
     looping.reset();
   }
   CHECK(other.ask("PING") == kBusy);
@@ -117,11 +119,11 @@ TEST_CASE("SIGTERM ends a server whose script does not end") {
   Client looping(server);
   Client other(server);
   looping.send("EVAL 'while true do end' 0\r\n");
-  until("others are answered", [&] { return other.ask("PING") == kBusy; });
+  until("other clients get replies", [&] { return other.ask("PING") == kBusy; });
   CHECK(server.stop(SIGTERM) == 0);
 }
 
-TEST_CASE("script bombs: each is an error, and the server and the next script are as before") {
+TEST_CASE("script bombs: each gets an error, and does not affect the server or the next script") {
   const Server server({"--script-memory-limit", "32mb"});
   Client client(server);
   for (const std::string body : {

@@ -16,7 +16,7 @@ Launch on_free_port(Launch launch) {
   return launch;
 }
 
-// 0: the first address is a Unix socket's path.
+// The port of the first address; 0 if that is the path of a Unix socket.
 int port_of_first(std::string_view log) {
   constexpr std::string_view kReady = "ready to accept connections on ";
   const std::string_view rest = log.substr(log.find(kReady) + kReady.size());
@@ -44,7 +44,7 @@ Server::~Server() {
   if (stopped_) return;
   const int status = stop(SIGTERM);
   INFO("the server's log: ", log().text(), process_.err().text());
-  CHECK_MESSAGE(status == 0, "the server ends with status 0");
+  CHECK_MESSAGE(status == 0, "the server must end with status 0");
 }
 
 int Server::stop(int signal_number) {

@@ -1,5 +1,5 @@
-// The real server as a child process: on a free port, ready when the constructor returns, stopped cleanly
-// by the destructor. HOLDFAST_SERVER names the binary.
+// The real server as a child process, on a free port. It is ready when the constructor returns. The
+// destructor stops it cleanly. HOLDFAST_SERVER names the binary.
 #pragma once
 
 #include <string>
@@ -14,19 +14,19 @@ std::string server_program();
 
 class Server {
  public:
-  // `args` come behind "--port auto". Throws std::runtime_error, with what the server said, if it is not
+  // `args` follow "--port auto". Throws std::runtime_error with the server's output if the server is not
   // ready within kPatience.
   explicit Server(std::vector<std::string> args = {}) : Server(Launch{std::move(args)}) {}
   explicit Server(Launch launch);
-  // Stops it; a test in which the server did not end well fails.
+  // Stops the server. The test fails if its status is not 0.
   ~Server();
 
-  int port() const { return port_; }  // 0: no TCP
+  int port() const { return port_; }  // 0: the server has no TCP port
   pid_t pid() const { return process_.pid(); }
   const Process& process() const { return process_; }
   const Capture& log() const { return process_.out(); }
 
-  // Sends the signal, awaits the end, and returns the exit status as a shell shows it.
+  // Sends the signal, waits for the end, and returns the exit status as in a shell.
   int stop(int signal_number);
 
  private:
@@ -35,7 +35,7 @@ class Server {
   bool stopped_ = false;
 };
 
-// A server that is expected to end by itself.
+// The result of a server that must end by itself.
 struct Outcome {
   int status = 0;
   std::string out;

@@ -1,7 +1,7 @@
-// The clocks of a process, wrong as a test wants them: the program that this is linked into has it stand
-// before libc's clock_gettime, and built as a shared library it does the same for one that is started with
-// LD_PRELOAD. HOLDFAST_TEST_CLOCK="wall_us rate_ppm" says how far the wall clock is ahead, and by how many
-// millionths time goes faster here; without it the clocks are right. Must not use what asks for the time.
+// Wrong clocks for a process under test. This file replaces libc's clock_gettime: linked into a program, or
+// as a shared library for a program that starts with LD_PRELOAD. HOLDFAST_TEST_CLOCK="wall_us rate_ppm" has
+// the microseconds by which the wall clock is ahead, and by how many millionths the clocks run too fast.
+// Without the variable the clocks are right. The code must not call functions that read the time.
 #include "skewed_clock.h"
 
 #include <sys/syscall.h>
@@ -22,8 +22,8 @@ int64_t read_ns(clockid_t clock) {
 
 struct Skew {
   int64_t wall_ns = 0;
-  double rate = 0;           // what is gained in each unit of time
-  int64_t monotonic_ns = 0;  // when it began
+  double rate = 0;           // the time gained per unit of time
+  int64_t monotonic_ns = 0;  // the clocks at the start of the process
   int64_t boottime_ns = 0;
 
   Skew() : monotonic_ns(read_ns(CLOCK_MONOTONIC)), boottime_ns(read_ns(CLOCK_BOOTTIME)) {

@@ -1,11 +1,11 @@
-// Wrong clocks for processes under test, and the right one to judge them by.
+// Wrong clocks for processes under test, and the right clock for their checks.
 #pragma once
 
 #include <cstdint>
 
 namespace holdfast::integration {
 
-// Of a clock that all processes of the machine share and that no HOLDFAST_TEST_CLOCK changes.
+// The time of a clock that all processes of the machine share. HOLDFAST_TEST_CLOCK does not change it.
 int64_t true_now_ns();
 
 }  // namespace holdfast::integration

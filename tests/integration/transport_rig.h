@@ -1,4 +1,5 @@
-// The client's loop and links for tests: a test's thread asks, the loop's thread answers into an Inbox.
+// The client's loop and links for tests: the test's thread sends requests, and the loop's thread puts the
+// replies into an Inbox.
 #pragma once
 
 #include <condition_variable>
@@ -26,7 +27,7 @@ using Kind = Reply::Kind;
 
 inline constexpr DurationMs kLong{60000};
 
-// What callbacks bring, taken in their order by the test's thread.
+// The values of callbacks. The test's thread takes them in order.
 template <typename T>
 class Inbox {
  public:
@@ -38,12 +39,12 @@ class Inbox {
   T take() {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, kPatience, [this] { return !items_.empty(); }))
-      throw std::runtime_error("nothing came");
+      throw std::runtime_error("no value came into the inbox");
     T item = std::move(items_.front());
     items_.pop_front();
     return item;
   }
-  // Takes until `item` has come.
+  // Takes values up to and including `item`.
   void take_until(const T& item) {
     while (take() != item) continue;
   }
@@ -68,7 +69,7 @@ void run_on(Loop& loop, Work work) {
   done.take();
 }
 
-// A loop with a link to one server. Inboxes that callbacks fill have to be made before it.
+// A loop with a link to one server. A test must create the inboxes of its callbacks before the rig.
 class Rig {
  public:
   explicit Rig(const Server& server) : Rig(server.port()) {}

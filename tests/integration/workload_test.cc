@@ -1,6 +1,6 @@
-// The acceptance workload of an older lock framework: 1,655 jobs, 566 of them at a time, each holding one
-// lock for 35 ms, waiting for it without limit, and touching a shared counter. It lasts 1,655 x 35 ms = 58
-// s, so it runs beside the other tests, in a thread of its own with a server of its own.
+// The acceptance workload of an older lock framework: 1,655 jobs, 566 at a time. Each waits without limit
+// for one lock, holds it for 35 ms, and increments a shared counter. The workload lasts 1,655 x 35 ms = 58
+// s, so it runs concurrently with the other tests, in its own thread and with its own server.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr size_t kAtATime = 566;
 constexpr std::chrono::milliseconds kHold{35};
 
 struct WorkloadResult {
-  std::string fault;  // the first thing that went wrong; empty: nothing
+  std::string fault;  // the first fault; empty if there is none
   size_t jobs_done = 0;
   std::string counter;
   Clock::duration took{};
@@ -47,7 +47,7 @@ class Workload {
  private:
   static std::string owner_of(size_t job) { return "job" + std::to_string(job); }
 
-  // One after the other, so that the order in which the server got the requests is known.
+  // Sends the requests one after the other, so that their order in the server is known.
   void start_first_jobs() {
     control_.ask("SET counter 0");
     for (size_t worker = 0; worker < kAtATime; ++worker) {
@@ -64,18 +64,18 @@ class Workload {
     queue_.emplace_back(worker, next_job_++);
   }
 
-  // Whoever hears of the lock has to be the one that has waited longest. He reads the counter, waits, and
-  // writes it back: two at a time would lose a count.
+  // The worker that has waited longest must get the lock. It reads the counter, waits, and writes it back:
+  // two holders at a time would lose an increment.
   void do_next_job() {
     const auto [worker, job] = queue_.front();
     queue_.pop_front();
     const int64_t token = token_of(expect(worker), owner_of(job));
-    if (token <= last_token_) return fail("no grant to " + owner_of(job) + ", or no newer token");
+    if (token <= last_token_) return fail("no grant to " + owner_of(job) + ", or its token is not larger");
     last_token_ = token;
     crowd_.send(worker, "GET counter");
     const std::string counter = expect(worker);
     const std::optional<Heard> early = crowd_.hear(Clock::now() + kHold);
-    if (early) return fail("heard while held: " + early->reply);
+    if (early) return fail("a reply came while the lock was held: " + early->reply);
     finish_job(worker, job, std::stoul("0" + counter.substr(std::min<size_t>(1, counter.size()))));
   }
 
@@ -87,14 +87,15 @@ class Workload {
     unlock_and_go_on(worker, job);
   }
 
-  // The worker's next job asks at once. No other request is under way, so its place is known: the last.
+  // The worker's next job requests the lock at once. No other request is in flight, so its place is the
+  // last.
   void unlock_and_go_on(size_t worker, size_t job) {
     crowd_.send(worker, "UNLOCK lock " + owner_of(job));
     if (next_job_ < kJobs) start_job(worker);
-    if (!hears_own_release(worker)) fail("UNLOCK of " + owner_of(job) + " was not answered with 1");
+    if (!hears_own_release(worker)) fail("UNLOCK of " + owner_of(job) + " did not get the reply 1");
   }
 
-  // The release's reply and the next grant come on two connections: which is read first says nothing.
+  // The reply to the release and the next grant come on two connections, in any order.
   bool hears_own_release(size_t worker) {
     const Heard first = crowd_.hear();
     if (first.who == worker) return first.reply == "1";
@@ -106,7 +107,7 @@ class Workload {
   std::string expect(size_t worker) {
     const Heard heard = early_grant_ ? *std::exchange(early_grant_, std::nullopt) : crowd_.hear();
     if (heard.who == worker) return heard.reply;
-    fail("connection " + std::to_string(heard.who) + " heard " + heard.reply + " out of turn");
+    fail("connection " + std::to_string(heard.who) + " got " + heard.reply + " out of turn");
     return "";
   }
 
@@ -117,7 +118,7 @@ class Workload {
   Server server_;
   Client control_{server_};
   Crowd crowd_{server_, kAtATime};
-  std::deque<std::pair<size_t, size_t>> queue_;  // worker and job, in the order of their requests
+  std::deque<std::pair<size_t, size_t>> queue_;  // pairs of worker and job, in the order of their requests
   size_t next_job_ = 0;
   int64_t last_token_ = 0;
   std::optional<Heard> early_grant_;
@@ -151,7 +152,7 @@ void start_workload() {
   background().result = std::async(std::launch::async, run_workload, background().stop.get_token());
 }
 
-// Starts the workload with the first test that runs, whichever that is.
+// Starts the workload with the first test that runs.
 struct EarlyStart : doctest::IReporter {
   explicit EarlyStart(const doctest::ContextOptions&) {}
   void report_query(const doctest::QueryData&) override {}
@@ -169,7 +170,7 @@ struct EarlyStart : doctest::IReporter {
 };
 REGISTER_LISTENER("early-start", 1, EarlyStart);
 
-TEST_CASE("1,655 jobs, 566 at a time, hold one lock for 35 ms each: serial, first come first served") {
+TEST_CASE("1,655 jobs, 566 at a time, hold one lock for 35 ms each: one at a time, in FIFO order") {
   start_workload();
   const WorkloadResult result = background().result.get();
   CHECK(result.fault == "");
