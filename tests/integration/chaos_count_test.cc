@@ -37,7 +37,8 @@ uint64_t number_from_environment(const char* name, uint64_t otherwise) {
   return value != nullptr ? std::stoull(value) : otherwise;
 }
 
-// All differ by less than max-token-lead. Otherwise a client could not raise the tokens of slow clocks.
+// All differ by less than max-token-lead. Otherwise no client could raise the tokens of a server far
+// behind.
 std::vector<microseconds> clocks_of_servers() { return {0h, 6h, -6h, 0h, -1h}; }
 
 // Takes servers down and restarts them. At most two are down, except in outages, which it records.

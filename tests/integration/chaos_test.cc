@@ -25,8 +25,7 @@ bool is_free(const Server& server, const std::string& key) {
 }  // namespace
 
 TEST_CASE(
-    "chaos: with three of five servers down no client gets the lock, and a waiter does when one is up "
-    "again") {
+    "chaos: with three of five servers down no client gets the lock; with one up again a waiter does") {
   for (const bool killed : {true, false}) {
     ChaosServers servers({0h, 0h, 0h, 0h, 0h}, 1, {});
     Locks client(servers.place("timeout=300"));

@@ -96,9 +96,7 @@ TEST_CASE("transport: bytes that the server does not read at once are sent later
   for (const std::string number : {"1", "2", "3", "4"}) CHECK(text(inbox.take()) == "text 0 " + number);
 }
 
-TEST_CASE(
-    "transport: the client disconnects from a server that reads nothing before unsent bytes fill the "
-    "memory") {
+TEST_CASE("transport: the client disconnects from a server that does not read before memory is full") {
   Listener listener;
   Inbox<Reply> inbox;
   Rig rig(listener.port());

@@ -70,7 +70,7 @@ class Candidate:
     def says(self, *lines):
         until(lambda: self.lines()[-len(lines):] == list(lines))
 
-    def signal_it(self, name):
+    def send_signal(self, name):
         self.process.send_signal(getattr(signal, "SIG" + name))
 
     def ended(self, status):
@@ -126,7 +126,7 @@ def with_restart_elect_campaigns_again_and_gets_a_larger_token(server):
     again.leads(2)
     first, second = again.tokens()[:2]
     equal(first < second, True)
-    again.signal_it("TERM")
+    again.send_signal("TERM")
     equal(again.process.wait(LIMIT_S) in (128 + 15, 1), True)
     equal(info(server), None)
 
@@ -137,7 +137,7 @@ def a_signal_ends_the_campaign(server):
     for name in ("INT", "TERM", "HUP", "QUIT", "USR1"):
         candidate = Candidate([], "echo up")
         until(lambda: waiters(server) == 1)
-        candidate.signal_it(name)
+        candidate.send_signal(name)
         candidate.ended(128 + getattr(signal, "SIG" + name))
         equal((candidate.lines(), candidate.names()), ([], ["standing", "stopped"]))
         until(lambda: waiters(server) == 0)
@@ -149,13 +149,13 @@ def a_signal_to_the_leader_is_forwarded_and_elect_exits_with_its_command(server)
         script = f"trap 'echo told; exit 7' {name}; echo up; sleep 1000 & wait"
         leader = Candidate(["--restart"], script)
         leader.says("up")
-        leader.signal_it(name)
+        leader.send_signal(name)
         leader.ended(7)
         equal(leader.lines(), ["up", "told"])
         equal(info(server), None)
     hung_up = Candidate(["--restart"], "echo up; exec sleep 1000")
     hung_up.says("up")
-    hung_up.signal_it("HUP")
+    hung_up.send_signal("HUP")
     hung_up.ended(129)
 
 
@@ -164,12 +164,12 @@ def elect_continues_if_its_command_survives_a_hangup(_):
     leader = Candidate(["--restart"], "trap 'echo reloaded' HUP; trap 'exit 0' USR1; echo up;"
                                       " while :; do sleep 0.1 & wait; done")
     leader.says("up")
-    leader.signal_it("HUP")
+    leader.send_signal("HUP")
     leader.says("up", "reloaded")
-    leader.signal_it("USR1")
+    leader.send_signal("USR1")
     leader.leads(2)
     leader.says("reloaded", "up")
-    leader.signal_it("TERM")
+    leader.send_signal("TERM")
     leader.ended(128 + 15)
 
 
@@ -251,9 +251,9 @@ def a_term_signal_after_a_loss_ends_elect(server):
     leader.says("up")
     equal(server.ask("LOCKS", "BREAK", NAME), 1)
     leader.says("up", "told")
-    leader.signal_it("TERM")
+    leader.send_signal("TERM")
     leader.says("told", "told")
-    leader.signal_it("USR1")
+    leader.send_signal("USR1")
     leader.ended(6)
 
 
@@ -273,7 +273,7 @@ def the_commands_of_three_candidates_never_overlap(server):
             if how == "revoke":
                 equal(server.ask("LOCKS", "REVOKE", NAME), 1)
                 continue
-            leader.signal_it(how)
+            leader.send_signal(how)
             leader.ended(-signal.SIGKILL if how == "KILL" else 0)
             three[three.index(leader)] = Candidate(["--ttl", "2s"], RECORDS, record)
         started(7)
@@ -295,7 +295,7 @@ def without_a_server_elect_reports_it_and_retries(_):
         with Server(folder, "--port", port):
             waiting.says("up")
             equal(list(dict.fromkeys(waiting.names())), ["standing", "unreachable", "leader"])
-            waiting.signal_it("TERM")
+            waiting.send_signal("TERM")
             waiting.ended(0)
 
 
@@ -311,7 +311,7 @@ def a_leader_survives_a_restart_of_its_server(_):
         with Server(folder, "--port", where[1].rpartition(":")[2]) as server:
             until(lambda: waiters(server) == 1)
             equal([holder["token"] for holder in info(server)["holders"]], [token])
-            leader.signal_it("TERM")
+            leader.send_signal("TERM")
             leader.ended(0)
             equal(leader.lines(), ["up", "told"])
             second.says("up")
@@ -327,9 +327,9 @@ def a_leader_that_cannot_renew_ends_its_command_before_the_lock_expires(_):
             first, second = (Candidate(where, RECORDS, record) for _ in range(2))
             until(lambda: recorded(record) and waiters(server) == 1)
             leader = first if first.tokens() else second
-            leader.signal_it("STOP")  # its clock and the TTL of the lock continue
+            leader.send_signal("STOP")  # its clock and the TTL of the lock continue
             server.process.send_signal(signal.SIGSTOP)
-            leader.signal_it("CONT")
+            leader.send_signal("CONT")
             until(lambda: "lost" in leader.names())
             until(lambda: [line[0] for line in recorded(record)] == ["start", "stop"])
             server.process.send_signal(signal.SIGCONT)
@@ -346,11 +346,11 @@ def the_command_of_a_stopped_leader_ends_before_another_candidate_leads(server):
             until(lambda: recorded(record))
             second = Candidate(["--ttl", "2s"], script, record)
             until(lambda: waiters(server) == 1)
-            first.signal_it("STOP")
+            first.send_signal("STOP")
             second.leads()
             until(lambda: [line[0] for line in recorded(record)].count("start") == 2)
             equal([line for line in recorded(record) if line == ["overlap"]], [])
-            first.signal_it("CONT")
+            first.send_signal("CONT")
             until(lambda: first.names() == ["standing", "leader", "lost", "standing"])
             for candidate in (first, second):
                 candidate.process.kill()
@@ -392,7 +392,7 @@ def elect_leads_even_if_its_progress_is_not_read(server):
     leader.says("up")
     equal(server.ask("LOCKS", "BREAK", NAME), 1)
     leader.says("up", "told", "up")
-    leader.signal_it("TERM")
+    leader.send_signal("TERM")
     leader.ended(0)
     os.close(reader)
     os.close(writer)

@@ -1,5 +1,5 @@
 // The engine inside the program: the differences from a server. locks_single_test.cc tests the common
-// behavior.
+// behaviour.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,9 +64,8 @@ TEST_CASE("embedded: with on_waiting, a wait reports the holder and its place in
   std::promise<WaitStatus> told;
   holdfast::Client client(server.place());
   LockOptions options;
-  options.on_waiting = [&](const WaitStatus& status) {
-    told.set_value(status);
-  };  // the next call is only after 5 s
+  // The next call is only after 5 s.
+  options.on_waiting = [&](const WaitStatus& status) { told.set_value(status); };
   client.lock_async("k", milliseconds(0), options, [](const Acquired&) {});
   auto answer = told.get_future();
   REQUIRE(answer.wait_for(kPatience) == std::future_status::ready);
@@ -133,8 +132,8 @@ TEST_CASE("embedded: a hold expires without a request, and the waiter gets the l
   client.lock("k", with_ttl(500ms)).hold.leave();
   const Acquired next = other.lock("k");
   CHECK(next.result.ok());
-  CHECK(std::chrono::steady_clock::now() - began >=
-        499ms);  // the engine uses another clock, with whole milliseconds
+  // The engine uses another clock, with whole milliseconds.
+  CHECK(std::chrono::steady_clock::now() - began >= 499ms);
 }
 
 TEST_CASE("embedded: a hold that is not renewed is reported as lost") {

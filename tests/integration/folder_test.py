@@ -34,11 +34,11 @@ def locks_survive_every_graceful_stop_and_tokens_continue_to_grow(folder):
             last = server.lock(f"other:{i}")
             if stop is None:
                 server.process.terminate()
-                server.process.wait(LIMIT_S)  # a second signal would end the server at once
+                server.process.wait(LIMIT_S)  # because a second signal would end it at once
             else:
                 with contextlib.suppress(EOFError, ConnectionError):
                     equal(server.ask(*stop), "closed")
-                server.process.wait(LIMIT_S)  # a signal would end the server at once
+                server.process.wait(LIMIT_S)  # because a signal would end it at once
 
 
 @test
@@ -50,7 +50,7 @@ def a_graceful_stop_is_marked_as_clean_and_a_kill_is_not(folder):
             if stop is not None:
                 with contextlib.suppress(EOFError, ConnectionError):
                     equal(server.ask(*stop), "closed")
-                server.process.wait(LIMIT_S)  # a signal would end the server at once
+                server.process.wait(LIMIT_S)  # because a signal would end it at once
         has((folder / "meta").read_text(), "\nclean yes\n")
     left_behind(folder, 1)
     has((folder / "meta").read_text(), "\nclean no\n")

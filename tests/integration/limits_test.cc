@@ -33,8 +33,7 @@ struct Queue {
 };
 
 TEST_CASE(
-    "maxclients: a client above the limit gets an error and is closed; after a disconnect the next one is "
-    "served") {
+    "maxclients: a client above the limit gets an error; after a disconnect the next client is served") {
   const Server server({"--maxclients", "5"});
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 5; ++i) {
@@ -94,8 +93,7 @@ TEST_CASE("max-inline-size: a line without an end is rejected at the limit") {
 }
 
 TEST_CASE(
-    "client-query-buffer-limit: half a request below, at and above the limit; above it the client is "
-    "closed") {
+    "client-query-buffer-limit: half a request closes its client above the limit, not at or below it") {
   const Server server({"--client-query-buffer-limit", "1mb"});
   Client other(server);
   Client client(server);
@@ -122,9 +120,7 @@ TEST_CASE("client-query-buffer-limit: commands after a waiting LOCK count") {
   until_waiting(queue.holder, 0);
 }
 
-TEST_CASE(
-    "client-output-buffer-limit: a client that reads too slowly is closed, and others are served as "
-    "before") {
+TEST_CASE("client-output-buffer-limit: a client that reads too slowly is closed, and no other client is") {
   const Server server({"--client-output-buffer-limit", "1mb"});
   Client slow(server);
   Client other(server);
@@ -228,8 +224,7 @@ TEST_CASE("maxmemory: requests that need memory are rejected; reads and releases
 }
 
 TEST_CASE(
-    "more connections than open files: the server survives, and serves new clients after others "
-    "disconnect") {
+    "more connections than open files: the server survives, and serves new clients after disconnects") {
   const Server server({"--maxclients", "1000"});
   Client first(server);
   REQUIRE(first.ask("PING") == "+PONG");

@@ -1,4 +1,4 @@
-// The C++ library on one server: its behavior is the same with a server process, an embedded engine, and
+// The C++ library on one server: its behaviour is the same with a server process, an embedded engine, and
 // stock Redis.
 #include <doctest/doctest.h>
 #include <sys/wait.h>

@@ -26,8 +26,8 @@ inline constexpr std::chrono::seconds kPatience{60};
 // The milliseconds until the deadline, for poll(); never negative.
 int left_ms(Clock::time_point deadline);
 
-// Calls condition() repeatedly until it is true. Throws std::runtime_error after kPatience. There is no
-// sleep between calls: the condition must send a request to the server or sleep.
+// Calls condition() repeatedly until it is true. Throws std::runtime_error after kPatience. For conditions
+// that send requests to the server: its replies limit the rate of the calls.
 template <typename Condition>
 void until(std::string_view what, Condition condition) {
   const Clock::time_point deadline = Clock::now() + kPatience;

@@ -1,5 +1,5 @@
 // The C++ library on stock Redis: the differences from Holdfast, and possible faults with Redis.
-// locks_single_test.cc tests the common behavior.
+// locks_single_test.cc tests the common behaviour.
 #include <doctest/doctest.h>
 
 #include <csignal>
@@ -98,8 +98,8 @@ TEST_CASE("redis: of many waiters for one lock in a program, only one tries at e
     });
     holder = ready->get();
     REQUIRE(holder.result.ok());
-    CHECK(server.scripts() - before <=
-          5);  // one more: the new first waiter reads the TTL to know when to try
+    // One more than above: the new first waiter reads the TTL to know when to try.
+    CHECK(server.scripts() - before <= 5);
   }
 }
 
