@@ -205,7 +205,7 @@ TEST_CASE("transport: a watch receives the message of a release") {
   CHECK(inbox.empty());
 }
 
-TEST_CASE("transport: a second watch of a channel is told of its start, and the first watch is not") {
+TEST_CASE("transport: a second watch of a channel gets a start message, and the first watch does not") {
   const Server server;
   Inbox<std::string> first;
   Inbox<std::string> second;
@@ -258,8 +258,7 @@ TEST_CASE("transport: the connection closes with the last watch, and the next wa
   }
 }
 
-TEST_CASE(
-    "transport: a watch survives the server's restart, and is told that it may have missed messages") {
+TEST_CASE("transport: a watch survives the server's restart, and is notified of possible missed messages") {
   int port = 0;
   Inbox<std::string> inbox;
   std::unique_ptr<Rig> rig;
