@@ -204,7 +204,7 @@ class Client {
   // for that server. Servers without a login in the text get the login of the environment: HOLDFAST_USER
   // and HOLDFAST_PASSWORD. If a server rejects the login, the result is kRefused, also during a wait.
   // Settings follow a `?`, as in ?timeout=50&rfactor=3 (not for embedded:; default values in parentheses):
-  //   timeout     a server that has not answered after so many ms counts as refusing (1000)
+  //   timeout     a server that has not answered after so many ms counts as unreachable (1000)
   //   min-wait, max-wait   random pause in ms between attempts, where no queue is available (10, 100)
   //   attempts    the most attempts that a wait makes, where no queue is available (no limit)
   //   backoff, backoff-factor, backoff-max   growing pauses between attempts, instead of min-wait and
