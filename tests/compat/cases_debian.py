@@ -46,7 +46,7 @@ CASES = [
     row("redis-py", "python3-redis", "client: types, pipelines, WATCH, scripts, pub/sub, tracking",
         "python",
         *PYTHON, "redis_py.py"),
-    row("redis-py Lock", "python3-redis", "lock: all of its methods, contention, mixing with LOCK", "python",
+    row("redis-py Lock", "python3-redis", "lock: all methods, contention, mixing with LOCK", "python",
         *PYTHON, "redis_py_lock.py"),
     row("tooz", "python3-tooz", "redis driver: locks, heartbeat, members; no groups' sets", "python",
         *PYTHON, "tooz_driver.py"),
