@@ -101,7 +101,7 @@ def a_quorum_can_have_holdfast_and_redis_servers(servers):
     settings = servers[0].all.partition("?")[2]
     call(0, "run", "--servers", f"quorum://{places}?{settings}", "k", "--", "true")
     plain = ",".join(server.place.replace("s://", "://") for server in servers)
-    has(call(0, "ping", "--servers", f"quorum://{plain}?{settings}", "--tls")[0], "2 of 2 servers there")
+    has(call(0, "ping", "--servers", f"quorum://{plain}?{settings}", "--tls")[0], "2 of 2 servers usable")
 
 
 @on_each
