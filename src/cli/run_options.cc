@@ -41,7 +41,8 @@ to COMMAND. While Ctrl-Z stops COMMAND, the lock is not renewed.
 
 While it waits, this program reports on standard error: the holder of the lock, how long it has held it,
 the rest of its TTL, the place of this wait in the queue, and each server that cannot be reached, with the
-reason. The first report comes within about 1 s, the next ones after 5 s, 10 s, 20 s ... up to every 60 s.
+reason. The first report comes 0.3 to 1.6 s after the wait began, the next ones after 5 s, 10 s, 20 s ... up
+to every 60 s.
 
 With --at-least this program does not wait: it sets the rest of that time as the lock's TTL, and exits. The
 lock then expires by itself. If no server can be reached at that moment, the lock expires after --ttl, as
@@ -55,7 +56,8 @@ Exit status: COMMAND's own; 128 + n if signal n ended it; 64 wrong use; 69 no se
 rejected the request; 71 no process could be started; 75 lock not acquired; 76 the lock was lost;
 126 COMMAND cannot be run; 127 there is no such COMMAND.
 
-  A cron job on several machines: one of them runs it, the others exit with 0:
+  A cron job on several machines: one of them runs it, and the other machines exit with 0. The variable
+  HOLDFAST_SERVERS in the crontab names their server:
     holdfast run -n -E 0 --at-least 10s nightly-report -- /usr/local/bin/report
   CI jobs that share one test database: each waits in a FIFO queue, for at most ten minutes:
     holdfast run --wait 10m test-db -- make integration-test
