@@ -77,6 +77,6 @@ end
 
 if on_holdfast then return grant_on_holdfast() end
 if ARGV[1] == '*' then
-  return redis.error_reply('ERR the id * is not possible on Redis: choose one that nobody else uses')
+  return redis.error_reply('ERR the id * is not possible on Redis: choose a unique name')
 end
 return check_lease_keys(ARGV[1]) or grant()

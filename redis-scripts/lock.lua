@@ -149,7 +149,7 @@ end
 local function lock()
   local owner = ARGV[1]
   if owner == '*' then
-    return redis.error_reply('ERR the owner * is not possible on Redis: choose one that nobody else uses')
+    return redis.error_reply('ERR the owner * is not possible on Redis: choose a unique name')
   end
   if #owner < 1 or #owner > 512 then return redis.error_reply('ERR owner must be 1 to 512 bytes') end
   local ttl, wrong_ttl = read_number(ARGV[2], 'ttl', 0, MAX)

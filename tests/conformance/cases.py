@@ -308,7 +308,7 @@ case("LEFT: how long the refused will have to wait",
      ("RENEW @k a 0", 1), ("LOCK @k b 60000 SHARED LEFT", -1), ("LOCK @k b 60000 LEFT LEFT", SYNTAX),
      ("LOCK @s a 0 LIMIT 2", ["a", T("s1")]), ("LOCK @s b 60000 LIMIT 2 LEFT", ["b", T("s2")]),
      ("LOCK @s c 90000 LEFT LIMIT 2", LEFT), on=BY_SCRIPT)
-STAR = "* is not possible on Redis: choose one that nobody else uses"
+STAR = "* is not possible on Redis: choose a unique name"
 case("options that only Holdfast has are named as such",
      *((f"LOCK @k a 60000 {option}", Error(f"ERR {option.split()[0]} is not possible on Redis: {why}"))
        for option, why in (("WAIT 0", "the client waits, for the events of the key and LEFT"),

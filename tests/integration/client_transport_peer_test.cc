@@ -53,7 +53,7 @@ TEST_CASE("transport: a request is lost with a reason if its reply has more elem
   Client peer = listener.accept();
   CHECK(peer.reply() == "[\"PING\"]");
   peer.send("*2147483647\r\n:1\r\n");
-  CHECK(text(inbox.take()) == "lost 0 a reply of more elements than anybody asks for");
+  CHECK(text(inbox.take()) == "lost 0 the reply has more elements than the limit");
   CHECK(peer.reply() == "(closed)");
 }
 
@@ -110,8 +110,8 @@ TEST_CASE("transport: the client disconnects from a server that does not read be
     for (int i = 0; i < 2; ++i)
       rig.link().send({"ECHO", half}, kLong, [&](const Reply& reply) { inbox.put(reply); });
   });
-  CHECK(text(inbox.take()) == "lost 0 the server does not take what is sent");
-  CHECK(text(inbox.take()) == "lost 0 the server does not take what is sent");
+  CHECK(text(inbox.take()) == "lost 0 the server does not read the requests");
+  CHECK(text(inbox.take()) == "lost 0 the server does not read the requests");
 }
 
 TEST_CASE("transport: the client disconnects from a server that sends a reply without a request") {

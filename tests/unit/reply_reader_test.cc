@@ -70,7 +70,7 @@ TEST_CASE("replies: bytes that are no reply end the reading, with a reason") {
 }
 
 TEST_CASE("replies: more elements than the limit are rejected at their announcement") {
-  const std::string refused = "a reply of more elements than anybody asks for";
+  const std::string refused = "the reply has more elements than the limit";
   CHECK(read("*2147483647\r\n") == refused);
   CHECK(read("*1048577\r\n") == refused);
   CHECK(read("*1048576\r\n") == "");
@@ -83,7 +83,7 @@ TEST_CASE("replies: more elements than the limit are rejected at their announcem
 }
 
 TEST_CASE("replies: more bytes than the limit are rejected, announced or sent") {
-  const std::string refused = "a reply of more bytes than anybody asks for";
+  const std::string refused = "the reply has more bytes than the limit";
   const ReplyLimits limits{.bytes = 20};
   const std::string bulk = "$14\r\n01234567890123\r\n";
   CHECK(read(bulk, 1, limits) == "'01234567890123'\n");

@@ -32,11 +32,11 @@ const char* words_of(Outcome outcome) {
     case Outcome::kExpired:
       return "the hold expired or was ended by force; another owner may hold the lock now";
     case Outcome::kUnreachable:
-      return "too few servers answered; see the result of each";
+      return "too few servers answered; see each server's result";
     case Outcome::kDeadlock:
-      return "deadlock detected: this owner would have waited for itself; release another lock, then retry";
+      return "deadlock detected: the owner would wait for itself; release its other locks and retry";
     case Outcome::kRefused:
-      return "servers answered with errors; see the error of each";
+      return "servers answered with errors; see each server's error";
     case Outcome::kCancelled:
       return "the caller cancelled the request";
     case Outcome::kNotOwner:

@@ -83,7 +83,7 @@ void Redlock::end_renewal(Outcome outcome) {
   renewing_ = false;
   renewal_ = result_for(outcome);
   if (outcome == Outcome::kBusy)
-    renewal_->message = "too few servers have the hold; see the answer of each";
+    renewal_->message = "too few servers have the hold; see each server's answer";
 }
 
 Outcome Redlock::why_not_renewed() const {

@@ -92,8 +92,7 @@ Translation lease_of(const Argv& argv, const LeaseKeys& lease_keys) {
     if (keys == nullptr) return refused(kUnknownLease);
     return {Kind::kScript, {script, *keys, {argv.begin() + 2, argv.end()}}, {}};
   }
-  return refused("ERR LEASE " + what +
-                 " is not possible on Redis: it only knows GRANT, CONFIRM, RENEW, CANCEL");
+  return refused("ERR LEASE " + what + " is not possible on Redis: use GRANT, CONFIRM, RENEW or CANCEL");
 }
 
 // Translates LOCKS LIST cursor [MATCH pattern] [COUNT n]. SCAN has the same options, with the same errors.

@@ -41,8 +41,8 @@ struct ReplyReader::Core {
 
 namespace {
 
-constexpr const char* kTooManyElements = "a reply of more elements than anybody asks for";
-constexpr const char* kTooManyBytes = "a reply of more bytes than anybody asks for";
+constexpr const char* kTooManyElements = "the reply has more elements than the limit";
+constexpr const char* kTooManyBytes = "the reply has more bytes than the limit";
 constexpr const char* kLongLine = "protocol error, a line without end";
 
 // Changes "Protocol error, ..." to "protocol error, ...", because the text becomes part of a sentence.

@@ -52,7 +52,7 @@ class Stream {
   // Writes bytes; only while the stream is open, from stream_open() on.
   void write(std::string_view bytes);
   // Ends the stream soon, because too many bytes wait to be sent.
-  void give_up() { end_soon("the server does not take what is sent"); }
+  void give_up() { end_soon("the server does not read the requests"); }
 
  private:
   Stream(Loop& loop, const StreamTls& tls, StreamUser& user);
