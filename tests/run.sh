@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the doctest programs given (options for them stand after --), then every executable script in
-# tests/integration, compat and conformance, and the tests of tests/chaos: LANES suites at once (default: one
-# for each processor). Prints the output of each suite when the suite ends, and how long it took. Repeats at
-# the end what failed or was skipped, and closes with "N passed, N failed" summed over all suites, and ", N
-# skipped" if tests could not run on this machine. Fails if a test failed, or if a suite ended without its
-# sum (a crash, or its time limit).
+# tests/integration, compat and conformance, and the tests of tests/chaos: LANES suites at once (default:
+# one for each processor). Prints the output of each suite when the suite ends, and how long it took.
+# Repeats at the end what failed or was skipped, and closes with "N passed, N failed" summed over all
+# suites, and ", N skipped" if tests could not run on this machine. Fails if a test failed, or if a suite
+# ended without its sum (a crash, or its time limit).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -43,8 +43,8 @@ run_suite() {
 }
 
 # report NAME SUM: prints the output of a suite that ended, and adds up its tests. SUM is the sed expression
-# that makes "passed failed skipped" of the suite's closing line. A script's own closing line is not printed:
-# only the sum over all suites may stand alone on a line.
+# that makes "passed failed skipped" of the suite's closing line. A script's own closing line is not
+# printed: only the sum over all suites may stand alone on a line.
 report() {
   local name=$1 sum=$2 log=$kLogs/$1.log status took counts ok bad left
   read -r status took <"$log.end"

@@ -1,7 +1,7 @@
-// The parts of one engine's state, and the context of a loop iteration. Private to the core. The large parts
-// are references to types that this header only declares: a file includes the headers of the parts that it
-// uses, and sees no other. engine/engine_parts.h owns them. The small parts that nearly every request uses
-// are members, because a reference costs each access one more load.
+// The parts of one engine's state, and the context of a loop iteration. Private to the core. Large parts
+// are references to types that this header only declares: a file includes the headers of the parts that
+// it uses, and sees no other. engine/engine_parts.h owns them. The small parts that nearly every request
+// uses are members, because a reference costs each access one more load.
 #pragma once
 
 #include <array>
