@@ -38,8 +38,8 @@ const std::array kRows{
     Row{"Network", "tcp-keepalive", "300", When::kStart, Kind::kNumber, &O::tcp_keepalive_s, 0, 32767,
         "seconds of silence after which the server probes the peer; 0: never"},
     Row{"Network", "timeout", "0", When::kAnyTime, Kind::kNumber, &O::idle_timeout_s, 0, kMaxI32,
-        "seconds after which the server closes an idle client, unless the client waits for a lock or has "
-        "subscribed; 0: never"},
+        "seconds after which the server closes an idle client, unless the client waits for a lock, has "
+        "subscribed or monitors; 0: never"},
     Row{"Network", "busy-poll", "0", When::kAnyTime, Kind::kNumber, &O::busy_poll_us, 0, 1000000,
         "microseconds for which the server polls for the next request before it sleeps: saves the time "
         "of a wake-up, and uses a whole core; 0: off"},
