@@ -20,6 +20,7 @@
 #include "io/os/clock.h"
 #include "io/os/host_info.h"
 #include "io/os/log.h"
+#include "io/os/standard_streams.h"
 
 namespace holdfast {
 namespace {
@@ -150,6 +151,7 @@ int serve(Options& options) {
 constexpr int kOwnMappingBytes = 256 << 10;
 
 int main(int argc, char** argv) {
+  holdfast::open_closed_streams(holdfast::ClosedOutput::kDiscards);
   mallopt(M_MMAP_THRESHOLD, kOwnMappingBytes);
   // Disables fastbins. With them glibc merges all freed small blocks at once at the next allocation of a
   // kilobyte: for a hundred thousand blocks that takes 5 to 17 ms.

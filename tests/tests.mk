@@ -10,6 +10,7 @@ REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
 QUICK = $(wildcard tests/unit/*.cc tests/transcripts/*.cc)
 UNIT = $(QUICK) $(wildcard tests/simulation/*.cc)
+CLI_PARTS = src/cli/printable.cc
 INTEGRATION = $(wildcard tests/integration/*.cc)
 quick = $(patsubst %.cc,build/quick/%.o,$(1))
 TEST_PROGRAMS = build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
@@ -31,8 +32,8 @@ sim: build/sim  ## random schedules of clients on several servers; SCHEDULES=100
 	@HOLDFAST_SCHEDULES=$(or $(SCHEDULES),1000000) $<
 
 build/sim: $(call release,$(sort $(LIB) $(CLIENT) $(SIM)))
-build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT))) $(call quick,$(QUICK))
-build/asan/unit-tests: $(call asan,$(sort $(LIB) $(CLIENT) $(UNIT)))
+build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT)) $(CLI_PARTS)) $(call quick,$(QUICK))
+build/asan/unit-tests: $(call asan,$(sort $(LIB) $(CLIENT) $(UNIT)) $(CLI_PARTS))
 build/asan/integration-tests: $(call asan,$(INTEGRATION) $(CLIENT) tests/unit/main.cc)
 
 # Without optimisation: for tests that run once, the compilation takes longer than the run.

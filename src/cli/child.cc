@@ -233,7 +233,9 @@ void Child::stop_with_command(const Supervision& how, bool by_user) {
   terminal_.reclaim(pid_);
   // A shell gives this process the terminal before it resumes it: its SIGCONT may already have arrived.
   const auto is_continued = [&] { return !by_user && terminal_.is_foreground(); };
-  if (stop_process(is_continued)) return;  // the handler of SIGCONT does the rest
+  const bool sigcont_follows = stop_process(is_continued);
+  if (is_too_late(how)) lose(how);  // during the stop the guardian ended the command
+  if (sigcont_follows) return;      // its handler resumes the command
   if (by_user) return resume(how);
   if (std::exchange(hup_sent_, true)) return;
   kill(-pid_, SIGHUP);

@@ -15,6 +15,7 @@
 #include "cli/status.h"
 #include "cli/verbs.h"
 #include "core/base/version.h"
+#include "io/os/standard_streams.h"
 
 namespace holdfast {
 namespace {
@@ -82,6 +83,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace holdfast
 
 int main(int argc, char** argv) {
+  holdfast::open_closed_streams(holdfast::ClosedOutput::kFails);
   const std::vector<std::string> words(argv + 1, argv + argc);
   holdfast::hide_arguments(argc, argv);
   const int status = holdfast::run(words);

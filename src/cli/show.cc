@@ -17,6 +17,9 @@ namespace {
 
 using Kind = client::Value::Kind;
 
+// A longer cell pushes the rest of its own row to the right, not those of all rows.
+constexpr size_t kWidestColumn = 60;
+
 Json json_of(const client::Value& value) {
   if (value.kind == Kind::kNull) return nullptr;
   if (value.kind == Kind::kInteger) return value.integer;
@@ -35,20 +38,6 @@ std::string json_line(const Json& json) {
 bool print_json(const Json& json) {
   print("{}\n", json_line(json));
   return flush();
-}
-
-std::string printable(std::string_view bytes, bool word) {
-  std::string text;
-  bool c1 = false;  // the second byte of U+0080 to U+009F, which are control characters, too
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(bytes[i]);
-    const auto next = static_cast<unsigned char>(i + 1 < bytes.size() ? bytes[i + 1] : 0);
-    const bool order = byte < ' ' || byte == 0x7f || c1;
-    c1 = byte == 0xc2 && next >= 0x80 && next < 0xa0;
-    const bool harmless = !order && !c1 && byte != '\\' && (byte != ' ' || !word);
-    text += harmless ? std::string(1, bytes[i]) : fmt::format("\\x{:02x}", byte);
-  }
-  return text.empty() && word ? "\"\"" : text;
 }
 
 std::string time_text(int64_t ms) {
@@ -82,7 +71,8 @@ std::string heading(const std::string& text) {
 void print_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths(rows.front().size());
   for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (size_t i = 0; i < row.size(); ++i)
+      widths[i] = std::max(widths[i], std::min(row[i].size(), kWidestColumn));
   }
   for (const auto& row : rows) {
     std::string line;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/printable.h"
 #include "cli/servers.h"
 #include "client/base/value.h"
 
@@ -18,9 +19,6 @@ using Json = nlohmann::ordered_json;
 std::string json_line(const Json& json);
 // Writes that line and flushes. Returns false if standard output cannot be written.
 bool print_json(const Json& json);
-// Returns the bytes with all control characters as \xNN, which a terminal could execute. With `word`, a
-// blank becomes \x20 too, and an empty text becomes "".
-std::string printable(std::string_view bytes, bool word = false);
 // Formats a duration in ms: "812 ms", "29.5 s", "5m12s", "3h05m"; -1 means no end.
 std::string time_text(int64_t ms);
 // Returns the wall clock time in UTC: 2026-11-21T17:38:26.123Z.
@@ -28,7 +26,8 @@ std::string time_now();
 // Returns the text in bold if standard output is a terminal, unless it is dumb or the variable NO_COLOR is
 // set. The command uses no other colour or style.
 std::string heading(const std::string& text);
-// Prints the rows; the first row is the heading. Each column is as wide as its widest cell.
+// Prints the rows; the first row is the heading. Each column is as wide as its widest cell, up to 60
+// bytes.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
 using client::field;

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/printable.h"
+
 namespace holdfast {
 
 inline constexpr int kNotHeld = 1;  // unlock, renew: other owners hold the lock, or it is free
@@ -20,10 +22,13 @@ inline constexpr int kFailed = 71;  // no process or descriptor could be allocat
 inline constexpr int kNoOutput = 74;
 inline constexpr int kLost = 76;
 
+// Prints one line on standard error, and returns the status. Never throws, even if standard error is
+// closed.
 template <typename... Args>
 int fail(int status, fmt::format_string<Args...> format, Args&&... args) {
-  const std::string text = fmt::format(format, std::forward<Args>(args)...);
-  std::fputs(("holdfast: " + text + "\n").c_str(), stderr);  // never throws, even if stderr is closed
+  const std::string line =
+      "holdfast: " + safe_line(fmt::format(format, std::forward<Args>(args)...)) + "\n";
+  std::fputs(line.c_str(), stderr);
   return status;
 }
 

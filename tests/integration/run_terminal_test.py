@@ -118,6 +118,40 @@ def ctrl_z_stops_the_job_and_fg_resumes_it(_):
         screen.wait_for("status=0")
 
 
+def stop_until_the_guardian_has_ended_the_command(screen):
+    """Ctrl-Z, and a wait until the command is a zombie: its lock is about to expire."""
+    pid = screen.wait_for(r"up-(\d+)\r\n")[1].decode()
+    screen.type("\x1a")
+    screen.wait_for("Stopped")
+
+    def ended():
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return ") Z " in stat.read()
+    until(ended)
+
+
+@test
+def after_a_stop_during_which_the_guardian_ended_the_command_run_reports_the_loss(_):
+    with shell() as screen:
+        screen.type(f"{COMMAND} run --ttl 3s --grace 1s --end-before-expiry job --"
+                    " sh -c 'echo u''p-$$; exec sleep 1000'\n")
+        stop_until_the_guardian_has_ended_the_command(screen)
+        screen.type("fg; echo status=$?\n")
+        screen.wait_for("the lock was lost")
+        screen.wait_for("status=76")
+
+
+@test
+def after_a_stop_during_which_the_guardian_ended_the_command_elect_campaigns_again(_):
+    with shell() as screen:
+        screen.type(f"{COMMAND} elect --ttl 3s --grace 1s job -- sh -c 'echo u''p-$$; exec sleep 1000'\n")
+        screen.wait_for("leader")
+        stop_until_the_guardian_has_ended_the_command(screen)
+        screen.type("fg\n")
+        screen.wait_for("job: lost")
+        screen.wait_for("job: leader")
+
+
 @test
 def bg_resumes_the_command_without_the_terminal(_):
     with shell() as screen:
