@@ -213,6 +213,7 @@ TEST_CASE("--timeout: a client that waits with ASYNC, has subscribed or monitors
   Client monitor(server);
   Client idle(server);
   REQUIRE(token_of(waiter.ask("LOCK k alice 0"), "alice") > 0);
+  REQUIRE(waiter.ask("HELLO 3").starts_with("{"));
   REQUIRE(waiter.ask("LOCK k bob 0 WAIT 0 ASYNC") == "+QUEUED");
   REQUIRE(subscriber.ask("PSUBSCRIBE news*").find("psubscribe") != std::string::npos);
   REQUIRE(monitor.ask("MONITOR") == "+OK");
