@@ -18,7 +18,7 @@ namespace {
 
 int lost_status(const RunOptions& run, const Result& why) {
   return fail(kLost, "{}: the lock was lost: {}", run.name,
-              why.message.empty() ? "it expired" : answers_of(why));
+              why.message.empty() ? "it expired" : reason_of(why));
 }
 
 // Releases the lock. --at-least does not apply to a command that did not start: it has done no work.
@@ -35,7 +35,7 @@ int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<
   if (!end.started) return end.status;
   // The lock may have been broken since the last renewal, while the command relied on it.
   if (released.outcome == Outcome::kExpired) return lost_status(run, released);
-  if (!released) fail(0, "{}: not released, it expires by itself: {}", run.name, answers_of(released));
+  if (!released) fail(0, "{}: not released, it expires by itself: {}", run.name, reason_of(released));
   return end.status;
 }
 
