@@ -193,4 +193,59 @@ TEST_CASE("store: journals after one that a crash has cut leave no gap in the nu
   CHECK(last.ask({"EXISTS", "a", "b", "x", "y"}) == ":3\r\n");
 }
 
+TEST_CASE("store: a crash during the start keeps the name of a journal that has no head") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", ""});
+      CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+      server.kill();
+    }
+    disk.put("journal.2", disk.bytes("journal.2").substr(0, 6));
+    reboot(disk, seed);
+    Process(disk, {"--appendfsync", "no"}).kill();
+    reboot(disk, seed);
+    Process again(disk, {});
+    CHECK(again.failure() == "");
+  }
+}
+
+TEST_CASE("store: a crash after a start loses nothing that the start has read in earlier journals") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    leave_two_journals(disk);
+    {
+      Process server(disk, {"--appendfsync", "always"});
+      CHECK(is_granted(server.ask({"LOCK", "d", "alice", "600000"})));
+      server.kill();
+    }
+    reboot(disk, seed);
+    Process again(disk, {});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"EXISTS", "a", "b", "c", "d"}) == ":4\r\n");
+  }
+}
+
+TEST_CASE("store: a crash after a clean stop without a journal keeps the journal that the start has read") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", ""});
+      CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+      server.kill();
+    }
+    CHECK(Process(disk, {"--appendonly", "no"}).stop());
+    reboot(disk, seed);
+    Process again(disk, {});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"EXISTS", "a"}) == ":1\r\n");
+  }
+}
+
 }  // namespace holdfast

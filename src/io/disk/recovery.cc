@@ -232,6 +232,8 @@ Result<bool> Recovery::close_journal() {
         return Failure{done.error()};
     }
     journals_.resize(at_ + 1);
+  } else if (Result<Done> done = sync(name); !done) {
+    return Failure{done.error()};
   }
   read_bytes_ += bytes_.size();
   scanned_bytes_ = 0;
@@ -255,11 +257,21 @@ std::string Recovery::remedy(const JournalVerdict& verdict, const std::string& n
                      verdict.offset == 0 ? "rewrites the file's head" : "cuts it there");
 }
 
+// A killed process may have left bytes that are not on disk. New replies rely on them.
+Result<Done> Recovery::sync(const std::string& name) {
+  auto file = files_.append(name);
+  if (!file) return Failure{file.error()};
+  const int error = (*file)->sync();
+  if (error == 0) return Done{};
+  return Failure{fmt::format("{} cannot be synced: {}", name, std::strerror(error))};
+}
+
 Result<Done> Recovery::cut(const std::string& name, const JournalVerdict& verdict) {
   log_line(LogLevel::kWarning, fmt::format("{}: cut off its last {} bytes, from byte {} on: a crash left "
                                            "them incomplete, and no reply relied on them: {}",
                                            name, verdict.bytes, verdict.offset, verdict.why));
-  if (verdict.offset == 0) return files_.remove(name);
+  // The file keeps its name, which the snapshot may need: the next journal of this number replaces it.
+  if (verdict.offset == 0) return Done{};
   auto file = files_.append(name);
   if (!file) return Failure{file.error()};
   if (const int error = (*file)->truncate(verdict.offset); error != 0) {

@@ -1,6 +1,6 @@
-// Reads the data folder at the start, in steps: the snapshot, then the journals after it. Of these files it
-// changes only journals that a crash of the machine cut off: it cuts a torn tail, and removes or renames
-// the journals after it.
+// Reads the data folder at the start, in steps: the snapshot, then the journals after it. It syncs the
+// journals that it reads. Of these files it changes only journals that a crash of the machine cut off: it
+// cuts a torn tail, and removes or renames the journals after it.
 #pragma once
 
 #include <algorithm>
@@ -68,6 +68,7 @@ class Recovery {
   Result<bool> end_before_gap();
   Result<Done> set_aside(size_t from, const std::string& why);
   Result<bool> close_journal();
+  Result<Done> sync(const std::string& name);
   Result<Done> cut(const std::string& name, const JournalVerdict& verdict);
   std::string remedy(const JournalVerdict& verdict, const std::string& name) const;
 
