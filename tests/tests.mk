@@ -13,8 +13,8 @@ UNIT = $(QUICK) $(wildcard tests/simulation/*.cc)
 CLI_PARTS = src/cli/printable.cc
 INTEGRATION = $(wildcard tests/integration/*.cc)
 quick = $(patsubst %.cc,build/quick/%.o,$(1))
-TEST_PROGRAMS = build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
-.PHONY: test test-quick sim
+TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
+.PHONY: test test-quick sim sim-server
 
 # Not at once with lint, when both are asked for: tests with deadlines want a quiet machine.
 test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS='-tc=LOCK*' picks some
@@ -30,6 +30,23 @@ test-quick:  ## unit tests and transcripts only, without sanitizers; ARGS='-tc=L
 
 sim: build/sim  ## random schedules of clients on several servers; SCHEDULES=1000000
 	@HOLDFAST_SCHEDULES=$(or $(SCHEDULES),1000000) $<
+
+sim-server: build/sim-server  ## the whole server on a simulated disk; SEED=n is the first seed, STEPS=m the steps
+	@$< '$(SEED)' '$(or $(STEPS),1000000)'
+
+# The server with a simulated libuv, clock and machine.
+SIM_SERVER = $(filter-out src/io/os/clock.cc src/io/os/host_info.cc,$(LIB)) \
+  $(filter-out %/server_sim.cc %_test.cc,$(wildcard tests/simulation/server/*.cc)) tests/simulation/frame.cc
+SIM_LIBS = -Wl,--wrap=pthread_mutex_lock $(filter-out -luv,$(LIBS))
+build/release/tests/simulation/%.o: INCLUDES += -Itests
+build/sim-server: $(call release,$(SIM_SERVER) tests/simulation/server/server_sim.cc)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(SIM_LIBS)
+
+build/asan/server-simulation: $(call asan,$(SIM_SERVER) tests/simulation/server/server_sim_test.cc \
+  tests/unit/main.cc)
+	$(call say,LINK,$@)
+	$(Q)$(CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(SIM_LIBS)
 
 build/sim: $(call release,$(sort $(LIB) $(CLIENT) $(SIM)))
 build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT)) $(CLI_PARTS)) $(call quick,$(QUICK))

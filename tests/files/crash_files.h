@@ -83,6 +83,12 @@ class CrashFiles : public Files {
     const std::scoped_lock guard(mutex_);
     capacity_bytes_ = bytes;
   }
+  // The total size of all files, in bytes.
+  uint64_t used_bytes() const {
+    uint64_t used = 0;
+    for (const auto& [name, node] : names_) used += node->bytes.size();
+    return used;
+  }
   void set_read_only(bool read_only) {
     const std::scoped_lock guard(mutex_);
     read_only_ = read_only;
@@ -326,8 +332,7 @@ class CrashFiles : public Files {
 
   uint64_t free_bytes() const {
     if (!capacity_bytes_) return UINT64_MAX;
-    uint64_t used = 0;
-    for (const auto& [name, node] : names_) used += node->bytes.size();
+    const uint64_t used = used_bytes();
     return *capacity_bytes_ > used ? *capacity_bytes_ - used : 0;
   }
   void keep_image() {

@@ -1,0 +1,68 @@
+// Reads replies as far as it needs them.
+#include "client.h"
+
+#include <fmt/format.h>
+#include <strings.h>
+
+#include <charconv>
+#include <optional>
+
+#include "../frame.h"
+
+namespace holdfast::simulation {
+namespace {
+
+// Returns the flat list of strings and integers in an array or push; nullopt for other replies.
+std::optional<std::vector<std::string>> elements(std::string_view reply) {
+  if (reply.empty() || (reply[0] != '*' && reply[0] != '>')) return std::nullopt;
+  std::vector<std::string> all;
+  reply.remove_prefix(reply.find("\r\n") + 2);
+  while (!reply.empty()) {
+    const size_t length = reply_length(reply);
+    if (length == 0) return std::nullopt;
+    const std::string_view one = reply.substr(0, length);
+    const size_t head = one.find("\r\n") + 2;
+    all.emplace_back(one[0] == '$' && head < one.size() ? one.substr(head, one.size() - head - 2)
+                                                        : one.substr(1, head - 3));
+    reply.remove_prefix(length);
+  }
+  return all;
+}
+
+uint64_t number(const std::string& text) {
+  uint64_t n = 0;
+  std::from_chars(text.data(), text.data() + text.size(), n);
+  return n;
+}
+
+}  // namespace
+
+void Client::send(const std::vector<std::string>& words) {
+  std::string& bytes = socket_->to_server;
+  bytes += fmt::format("*{}\r\n", words.size());
+  for (const std::string& word : words) bytes += fmt::format("${}\r\n{}\r\n", word.size(), word);
+  requests_.push_back(words);
+}
+
+void Client::read(const std::function<void(const Grant&)>& got) {
+  std::string& bytes = socket_->to_client;
+  while (const size_t length = reply_length(bytes)) {
+    const std::string reply = bytes.substr(0, length);
+    bytes.erase(0, length);
+    const auto parts = elements(reply);
+    if (reply[0] == '>') {
+      constexpr size_t kParts = 5;
+      if (parts && parts->size() == kParts && (*parts)[1] == "granted")
+        got({(*parts)[2], (*parts)[3], number((*parts)[4])});
+      continue;
+    }
+    last_reply_ = reply;
+    if (requests_.empty()) continue;
+    const std::vector<std::string> request = std::move(requests_.front());
+    requests_.pop_front();
+    const bool locks = request.size() > 2 && strcasecmp(request[0].c_str(), "LOCK") == 0;
+    if (locks && parts && parts->size() == 2) got({request[1], (*parts)[0], number((*parts)[1])});
+  }
+}
+
+}  // namespace holdfast::simulation

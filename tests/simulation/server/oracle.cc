@@ -1,0 +1,200 @@
+// States and promises.
+#include "oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace holdfast::simulation {
+namespace {
+
+constexpr int64_t kMsUs = 1000;
+constexpr int64_t kShortGraceMs = 10000;
+
+const Record* find(const View& view, const Record& record) {
+  const auto at = std::ranges::find_if(view, [&](const Record& r) { return r.is_same(record); });
+  return at == view.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+void Oracle::begin(const Options& options, int64_t now_us) {
+  options_ = &options;
+  loaded_ = no_save_ = unsynced_name_ = false;
+  const int64_t end_ms = now_us / kMsUs + static_cast<int64_t>(options.recovery_wait_ms);
+  wait_end_ms_ = std::min(wait_end_ms_.value_or(end_ms), end_ms);
+  grace_ends_sessions_ = static_cast<int64_t>(options.session_grace_ms) < kShortGraceMs;
+  made_.clear();
+}
+
+std::string Oracle::loaded(View view, int64_t now_us) {
+  loaded_ = true;
+  std::string wrong = compare(view, now_us);
+  if (wrong.empty()) wrong = find_lost(view, now_us);
+  tokens_known_.clear();
+  for (const Record& record : view) tokens_known_.insert({record.key, record.token});
+  for (const auto& [key, token] : std::exchange(largest_now_, {}))
+    largest_[key] = std::max(largest_[key], token);
+  if (history_.empty() || history_.back().view != view) history_.push_back({std::move(view), now_us});
+  for (size_t i = synced_ + 1; i < history_.size(); ++i) history_[i].at_us = now_us;
+  written_ = answered_ = placed_ = pending_ = last();
+  if (crashed_ || forgotten_) synced_ = last();
+  crashed_ = forgotten_ = fuzzy_ = false;
+  return wrong;
+}
+
+// Finds the state that the server has restored, and forgets the later ones.
+std::string Oracle::compare(const View& found, int64_t now_us) {
+  if (forgotten_) {
+    history_.clear();
+    return "";
+  }
+  const int64_t now_ms = now_us / kMsUs;
+  for (size_t i = highest_ + 1; i > lowest_; --i) {
+    if (!matches(history_[i - 1].view, found, now_ms)) continue;
+    history_.resize(i);
+    synced_ = std::min(synced_, last());
+    return "";
+  }
+  return describe_mismatch(found, now_ms);
+}
+
+bool Oracle::matches(const View& before, const View& found, int64_t now_ms) const {
+  const auto counts = [&](const Record& r) {
+    return !r.ends_by(now_ms) && !(r.session && grace_ends_sessions_);
+  };
+  for (const Record& record : before) {
+    if (!counts(record)) continue;
+    const Record* same = find(found, record);
+    if (same == nullptr && fuzzy_ && record.deadline_ms >= 0) continue;
+    if (same == nullptr || (!fuzzy_ && same->deadline_ms != record.deadline_ms)) return false;
+  }
+  return std::ranges::all_of(found, [&](const Record& r) {
+    return !counts(r) || (fuzzy_ && r.deadline_ms >= 0) || find(before, r) != nullptr;
+  });
+}
+
+std::string Oracle::describe_mismatch(const View& found, int64_t now_ms) const {
+  std::string text =
+      fmt::format("the server restored a state that none of the {} states {} to {} is, at {} ms:",
+                  highest_ + 1 - lowest_, lowest_, highest_, now_ms);
+  const View& before = history_[highest_].view;
+  for (const Record& record : before) {
+    const Record* same = find(found, record);
+    if (same == nullptr || same->deadline_ms != record.deadline_ms)
+      text += "\n#   before: " + record.text();
+  }
+  for (const Record& record : found) {
+    const Record* same = find(before, record);
+    if (same == nullptr || same->deadline_ms != record.deadline_ms)
+      text += "\n#   now:    " + record.text();
+  }
+  return text;
+}
+
+// Holds that clients rely on and that the restart has lost: an error, or protected for a while.
+std::string Oracle::find_lost(const View& found, int64_t now_us) {
+  const int64_t now_ms = now_us / kMsUs;
+  const int64_t end_ms = std::exchange(wait_end_ms_, std::nullopt).value_or(now_ms);
+  for (Lost& lost : lost_) lost.until_ms = std::min(lost.until_ms, end_ms);
+  for (const Record& hold : std::exchange(promised_, {})) {
+    // It may have another deadline, or be where a change that was lost had moved it from.
+    const bool is_there = std::ranges::any_of(
+        found, [&](const Record& r) { return r.owner == hold.owner && r.token == hold.token; });
+    if (hold.ends_by(now_ms) || is_there) continue;
+    if (promised_all_ && !fuzzy_) return "a hold is lost that its holder relies on: " + hold.text();
+    const int64_t until_ms = hold.deadline_ms < 0 ? end_ms : std::min(end_ms, hold.deadline_ms);
+    lost_.push_back({hold, until_ms});
+  }
+  if (fuzzy_) lost_.clear();
+  return "";
+}
+
+std::string Oracle::observe(View view, int64_t now_us) {
+  if (!history_.empty() && history_.back().view == view) return "";
+  std::string wrong = check_new_holds(view);
+  history_.push_back({std::move(view), now_us});
+  return wrong;
+}
+
+// A hold that moved to another key keeps its token, and FENCE raises that of a hold. Neither is a grant.
+std::string Oracle::check_new_holds(const View& view) {
+  for (const Record& hold : view) {
+    if (hold.token == 0 || !tokens_known_.insert({hold.key, hold.token}).second) continue;
+    const bool is_old =
+        !history_.empty() && std::ranges::any_of(history_.back().view, [&](const Record& r) {
+          return r.owner == hold.owner && (r.token == hold.token || r.key == hold.key);
+        });
+    if (is_old) continue;
+    const auto before = largest_.find(hold.key);
+    if (before != largest_.end() && hold.token <= before->second) {
+      return fmt::format("a token is not above {}, which an earlier process gave to this key: {}",
+                         before->second, hold.text());
+    }
+    if (std::string wrong = check_alone(view, hold); !wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+std::string Oracle::check_alone(const View& view, const Record& hold) const {
+  size_t holders = 0;
+  uint32_t smallest = hold.capacity;
+  const Record* other = nullptr;
+  for (const Record& record : view) holders += record.db == hold.db && record.key == hold.key ? 1 : 0;
+  for (const Lost& lost : lost_) {
+    const Record& r = lost.hold;
+    if (r.db != hold.db || r.key != hold.key || r.owner == hold.owner || lost.until_ms <= hold.since_ms)
+      continue;
+    ++holders;
+    smallest = std::min(smallest, r.capacity);
+    other = &r;
+  }
+  if (other == nullptr || holders <= smallest) return "";
+  return fmt::format(
+      "a lock is granted that another holder still uses, whose hold was lost:\n#   holder: {}\n"
+      "#   granted: {}",
+      other->text(), hold.text());
+}
+
+void Oracle::made_replies(uint64_t serial, uint64_t bytes) {
+  std::vector<Made>& made = made_[serial];
+  if (made.empty() || made.back().bytes < bytes) made.push_back({last(), bytes});
+}
+
+void Oracle::sent(uint64_t serial, uint64_t bytes, bool refusing) {
+  std::vector<Made>& made = made_[serial];
+  size_t state = last();
+  const auto at = std::ranges::find_if(made, [&](const Made& m) { return m.bytes >= bytes; });
+  if (at != made.end()) state = at->state;
+  made.erase(made.begin(), at == made.end() || at->bytes > bytes ? at : at + 1);
+  if (refusing) return;
+  answered_ = std::max(answered_, state);
+  if (options_->appendonly != "yes") return;
+  written_ = std::max(written_, state);
+  if (options_->appendfsync == "always") synced_ = std::max(synced_, state);
+}
+
+void Oracle::told(const Grant& grant) {
+  told_.insert(grant);
+  largest_now_[grant.key] = std::max(largest_now_[grant.key], grant.token);
+}
+
+void Oracle::snapshot_placed() {
+  placed_ = pending_;
+  unsynced_name_ = true;
+}
+
+void Oracle::folder_synced() {
+  if (std::exchange(unsynced_name_, false)) synced_ = std::max(synced_, placed_);
+}
+
+void Oracle::forget() {
+  forgotten_ = true;
+  largest_.clear();
+  largest_now_.clear();
+  promised_.clear();
+  lost_.clear();
+}
+
+}  // namespace holdfast::simulation

@@ -1,0 +1,120 @@
+// Judges what a server keeps across its ends, by docs/persistence.md ("What survives a stop"). It remembers
+// each state that the engine had, which of them a reply has promised, and the tokens and holds that clients
+// have seen.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "client.h"
+#include "io/config/options.h"
+#include "view.h"
+
+namespace holdfast::simulation {
+
+// How a process ended.
+enum class End : uint8_t { kStopped, kFailed, kKilled, kCrashed };
+
+class Oracle {
+ public:
+  // A process begins. `options` must live until ended().
+  void begin(const Options& options, int64_t now_us);
+  // The process has read the folder. Returns the fault; empty if there is none.
+  std::string loaded(View view, int64_t now_us);
+  bool is_loaded() const { return loaded_; }
+  // The engine's state at this moment.
+  std::string observe(View view, int64_t now_us);
+  // The replies of a connection made so far, in bytes: they belong to the present state.
+  void made_replies(uint64_t serial, uint64_t bytes);
+  // So many bytes of a connection have left. `refusing`: the server rejects grants, as the disk fails.
+  void sent(uint64_t serial, uint64_t bytes, bool refusing);
+  // A client was told that it has a lock.
+  void told(const Grant& grant);
+
+  // A snapshot of the present state begins, gets its name, and is certain to keep it.
+  void snapshot_begins() { pending_ = last(); }
+  void snapshot_placed();
+  void folder_synced();
+
+  // A fault of the disk is active from now on, or was until now.
+  void trouble() { trouble_ = true; }
+  // A client asked the server to stop without a snapshot.
+  void stop_without_save() { no_save_ = true; }
+  // A client changed `appendfsync`.
+  void fsync_changed(int64_t now_us) { fsync_since_us_ = now_us; }
+  // The folder lost data that the server cannot know.
+  void forget();
+  // The machine's wall clock was set.
+  void wall_set() {
+    wall_set_ = true;
+    fuzzy_ = fuzzy_ || crashed_;
+  }
+  std::string ended(End end, int64_t now_us, int64_t sync_us);
+
+  const View& view() const { return history_.back().view; }
+  size_t states() const { return history_.size(); }
+
+ private:
+  struct State {
+    View view;
+    int64_t at_us = 0;
+  };
+  struct Lost {
+    Record hold;
+    int64_t until_ms = 0;
+  };
+  size_t last() const { return history_.empty() ? 0 : history_.size() - 1; }
+  size_t synced_by_time(int64_t now_us, int64_t sync_us) const;
+  void allow_after_stop();
+  void allow_after_crash();
+  bool may_lose(End end) const;
+  bool matches(const View& before, const View& found, int64_t now_ms) const;
+  std::string describe_mismatch(const View& found, int64_t now_ms) const;
+  std::string compare(const View& found, int64_t now_us);
+  std::string find_lost(const View& found, int64_t now_us);
+  std::string check_new_holds(const View& view);
+  std::string check_alone(const View& view, const Record& hold) const;
+  void keep_promised_holds(End end);
+  int64_t promised_deadline_ms(const Record& hold) const;
+
+  const Options* options_ = nullptr;
+  bool loaded_ = false;
+  bool no_save_ = false;
+  bool trouble_ = false;
+  bool wall_set_ = false;  // since the last boot
+  bool fuzzy_ = false;     // times of an earlier boot are off by an unknown amount
+  bool crashed_ = false;   // since the last state was loaded
+  bool forgotten_ = true;
+  bool grace_ends_sessions_ = true;
+  std::optional<int64_t> wait_end_ms_;  // of the recovery wait that began with the first start since
+
+  int64_t fsync_since_us_ = 0;
+  std::vector<State> history_;
+  size_t answered_ = 0;         // the last state that a reply of this process relied on
+  size_t written_ = 0;          // the last state that a reply promised to keep
+  size_t synced_ = 0;           // the last state that a crash of the machine cannot undo
+  size_t pending_ = 0;          // the state in the unfinished snapshot
+  size_t placed_ = 0;           // the state in the snapshot
+  bool unsynced_name_ = false;  // of the snapshot
+  size_t lowest_ = 0;           // the states that the next start may find
+  size_t highest_ = 0;
+  struct Made {
+    size_t state;
+    uint64_t bytes;
+  };
+  std::map<uint64_t, std::vector<Made>> made_;  // by connection; not sent yet
+
+  std::set<Grant> told_;
+  std::set<std::pair<std::string, uint64_t>> tokens_known_;  // key and token, found or made by this process
+  std::map<std::string, uint64_t> largest_;                  // told before this process began, by key
+  std::map<std::string, uint64_t> largest_now_;
+  std::vector<Record> promised_;  // holds that clients had at the end of the last process
+  bool promised_all_ = false;     // none of them may be lost
+  std::vector<Lost> lost_;
+};
+
+}  // namespace holdfast::simulation

@@ -1,0 +1,106 @@
+// Which states the next start may find, after each kind of end.
+#include <algorithm>
+
+#include "oracle.h"
+
+namespace holdfast::simulation {
+namespace {
+
+constexpr int64_t kMsUs = 1000;
+
+}  // namespace
+
+// The last state that a sync in each `fsync-interval` has covered, if the disk did not fail.
+size_t Oracle::synced_by_time(int64_t now_us, int64_t sync_us) const {
+  if (trouble_ || !loaded_ || options_->appendonly != "yes" || options_->appendfsync == "no")
+    return synced_;
+  constexpr int64_t kSlackUs = 500'000;
+  const int64_t by_us =
+      now_us - static_cast<int64_t>(options_->fsync_interval_ms) * kMsUs - 4 * sync_us - kSlackUs;
+  if (by_us < fsync_since_us_) return synced_;
+  size_t state = synced_;
+  while (state < last() && history_[state + 1].at_us <= by_us) ++state;
+  return state;
+}
+
+std::string Oracle::ended(End end, int64_t now_us, int64_t sync_us) {
+  if (!history_.empty()) {
+    synced_ = std::max(synced_, synced_by_time(now_us, sync_us));
+    keep_promised_holds(end);
+    if (loaded_) allow_after_stop();
+    if (loaded_ && end == End::kStopped && !may_lose(end)) {
+      lowest_ = highest_ = synced_ = last();
+      trouble_ = false;
+    }
+    if (end == End::kCrashed) allow_after_crash();
+  }
+  if (end == End::kCrashed) {
+    crashed_ = true;
+    fuzzy_ = fuzzy_ || wall_set_;
+    wall_set_ = trouble_ = false;
+  }
+  options_ = nullptr;
+  loaded_ = false;
+  return "";
+}
+
+// What the kernel has: with a journal all that a reply promised, else the snapshot.
+void Oracle::allow_after_stop() {
+  highest_ = last();
+  lowest_ = written_;
+  if (options_ == nullptr || options_->appendonly == "yes") return;
+  lowest_ = placed_;
+  if (!no_save_ || options_->save.empty()) highest_ = placed_;
+}
+
+void Oracle::allow_after_crash() { lowest_ = std::min(lowest_, synced_); }
+
+// Whether the settings allow that an end like this loses something.
+bool Oracle::may_lose(End end) const {
+  const bool journal = options_ != nullptr && options_->appendonly == "yes";
+  switch (end) {
+    case End::kStopped:
+      return !journal && (no_save_ || options_->save.empty());
+    case End::kFailed:
+    case End::kKilled:
+      return !journal;
+    case End::kCrashed:
+      return !journal || options_->appendfsync != "always";
+  }
+  return true;
+}
+
+// The earliest deadline since the last reply: a later one may not have been promised.
+int64_t Oracle::promised_deadline_ms(const Record& hold) const {
+  int64_t deadline_ms = hold.deadline_ms;
+  for (size_t i = answered_; i < history_.size(); ++i) {
+    for (const Record& r : history_[i].view) {
+      if (r.owner != hold.owner || r.token != hold.token || r.deadline_ms < 0) continue;
+      deadline_ms = deadline_ms < 0 ? r.deadline_ms : std::min(deadline_ms, r.deadline_ms);
+    }
+  }
+  return deadline_ms;
+}
+
+void Oracle::keep_promised_holds(End end) {
+  if (options_ == nullptr) {  // the machine crashes while no server runs: unsynced data of the last one
+    if (end == End::kCrashed && synced_ < last()) promised_all_ = false;
+    return;
+  }
+  if (!loaded_) {
+    if (end == End::kCrashed) promised_all_ = false;
+    return;
+  }
+  promised_.clear();
+  for (const Record& record : view()) {
+    const bool told = told_.contains({record.key, record.owner, record.token});
+    if (!told || record.session) continue;
+    promised_.push_back(record);
+    promised_.back().deadline_ms = promised_deadline_ms(record);
+  }
+  promised_all_ = !may_lose(end);
+  // Without a recovery wait the server does not write down until when lost holds last.
+  if (!promised_all_ && options_->recovery_wait_ms == 0) promised_.clear();
+}
+
+}  // namespace holdfast::simulation

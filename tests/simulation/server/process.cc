@@ -1,0 +1,79 @@
+// Puts the parts of the server together.
+#include "process.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "disk.h"
+#include "io/os/clock.h"
+#include "io/os/host_info.h"
+#include "loop.h"
+#include "scheduler.h"
+
+namespace holdfast::simulation {
+
+Process::Process(const Words& arguments) {
+  std::vector<const char*> argv{"holdfast-server", "--dir", "folder", "--protected-mode", "no"};
+  for (const std::string& word : arguments) argv.push_back(word.c_str());
+  Result<Options> options = read_options(static_cast<int>(argv.size()), argv.data());
+  if (!options) {
+    std::fprintf(stderr, "%s\n", options.error().c_str());
+    std::abort();
+  }
+  options_ = std::make_unique<Options>(*options);
+  Scheduler& scheduler = Scheduler::get();
+  scheduler.start(
+      [this] {
+        run();
+        server_.reset();
+        engine_.reset();
+        store_.reset();
+        ended_ = true;
+      },
+      scheduler.now_us());
+}
+
+void Process::run() {
+  auto opened = Store::open(*options_, Disk::get().folder(), read_clock);
+  if (!opened) {
+    failure_ = opened.error();
+    return;
+  }
+  store_ = std::move(*opened);
+  engine_ = std::make_unique<Engine>(config());
+  std::vector<ListenSocket> sockets(1);
+  sockets[0].name = "simulation";
+  server_ = std::make_unique<Server>(*engine_, *options_, std::move(sockets), store_.get(), tls_);
+  engine_->availability().loading = true;
+  started_ = true;
+  if (Result<Done> served = server_->run(); !served) failure_ = served.error();
+}
+
+// As complete_config() of src/server.cc.
+Config Process::config() {
+  Config config = engine_config(*options_);
+  config.limits.clients = static_cast<uint32_t>(options_->maxclients);
+  config.hash_seed = random_number();
+  config.token_floor = store_->token_floor();
+  config.tokens_ahead = store_->tokens_ahead();
+  config.boot_id = store_->clock().boot_id;
+  config.first_ahead_ms = store_->clock().ahead_ms;
+  config.random = fill_random;
+  config.clock_us = read_stopwatch_us;
+  config.change = [this](const ConfigChanges& changes, Config& c) -> std::optional<ConfigRefusal> {
+    if (auto refused = change_options(*options_, changes)) return refused;
+    adopt_changes(*options_, c);
+    return std::nullopt;
+  };
+  config.host_facts = [] { return HostFacts{}; };
+  config.storage = store_->door();
+  config.storage.shut_down = [this](ShutdownMode mode) {
+    std::string why = store_->prepare_stop(mode);
+    if (why.empty()) server_->ask_to_stop();
+    return why;
+  };
+  return config;
+}
+
+}  // namespace holdfast::simulation

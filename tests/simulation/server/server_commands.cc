@@ -1,0 +1,188 @@
+// The requests that the generator sends.
+#include <string>
+
+#include "server_generator.h"
+
+namespace holdfast::simulation {
+
+// Returns an owner, in most cases one that holds the key.
+std::string ServerGenerator::holder_of(const std::string& key) {
+  if (!world_->has_view() && dice_.one_in(4)) return owner();
+  std::vector<std::string> holders;
+  if (world_->has_view()) {
+    for (const Record& record : world_->view()) {
+      if (record.key == key && !record.hash) holders.push_back(record.owner);
+    }
+  }
+  return holders.empty() || dice_.one_in(4) ? owner() : dice_.pick(holders);
+}
+
+std::string ServerGenerator::ttl() {
+  const uint64_t choice = dice_.below(100);
+  if (choice < 12) return "0";
+  if (choice < 25) return std::to_string(dice_.between(1, 50));
+  if (choice < 50) return std::to_string(dice_.between(100, 5000));
+  if (choice < 80) return std::to_string(dice_.between(10, 120) * 1000);
+  if (choice < 95) return std::to_string(dice_.pick<int64_t>({200'000, 600'000, 3'600'000}));
+  return std::to_string(dice_.pick<int64_t>({86'400'000, 9007199254740991}));
+}
+
+Words ServerGenerator::lock() {
+  const std::string k = key();
+  Words words = {"LOCK", k, dice_.one_in(5) ? holder_of(k) : owner(), ttl()};
+  if (dice_.one_in(40)) words[2] = "*";
+  if (dice_.one_in(4)) {
+    words.emplace_back("SHARED");
+  } else if (dice_.one_in(4)) {
+    words.insert(words.end(), {"LIMIT", std::to_string(dice_.between(1, 3))});
+  }
+  if (dice_.one_in(3)) {
+    words.insert(words.end(), {"WAIT", std::to_string(dice_.between(1, 3000))});
+    if (dice_.one_in(2)) words.emplace_back("ASYNC");
+  }
+  if (dice_.one_in(5)) words.emplace_back("SESSION");
+  if (dice_.one_in(6)) words.insert(words.end(), {"DELAY", std::to_string(dice_.pick<int>({0, 5, 3000}))});
+  if (dice_.one_in(8)) {
+    const int64_t ahead_us = dice_.pick<int64_t>({0, 1000, 600'000'000, 1'200'000'000, 20'000'000'000});
+    words.insert(words.end(), {"TOKEN", std::to_string(world_->now_us() + ahead_us)});
+  }
+  return words;
+}
+
+Words ServerGenerator::renew() {
+  const std::string k = key();
+  if (dice_.one_in(2)) return {"RENEW", k, holder_of(k)};
+  return {"RENEW", k, holder_of(k), ttl()};
+}
+
+Words ServerGenerator::unlock() {
+  const std::string k = key();
+  return {"UNLOCK", k, holder_of(k)};
+}
+
+Words ServerGenerator::fence() {
+  const std::string k = key();
+  return {"FENCE", k, holder_of(k), std::to_string(world_->now_us() + dice_.between(0, 1'000'000))};
+}
+
+Words ServerGenerator::break_lock() {
+  const uint64_t choice = dice_.below(4);
+  if (choice == 0) return {"LOCKS", "BREAK", key()};
+  if (choice == 1) return {"LOCKS", "REVOKE", key()};
+  return {"LOCKS", "INFO", key()};
+}
+
+Words ServerGenerator::lease() {
+  const std::string id = dice_.pick<std::string>({"L1", "L2", "L3"});
+  const uint64_t choice = dice_.below(10);
+  if (choice < 5) {
+    Words words = {"LEASE", "GRANT", id, std::to_string(dice_.between(100, 200'000)), key(), owner()};
+    if (dice_.one_in(2)) words.insert(words.end(), {"extra", owner()});
+    return words;
+  }
+  if (choice < 6) return {"LEASE", "CONFIRM", id};
+  if (choice < 7) return {"LEASE", "CANCEL", id};
+  if (choice < 8) return {"LEASE", "INFO", id};
+  return {"LEASE", "RENEW", id};
+}
+
+Words ServerGenerator::set() {
+  Words words = {"SET", key(), dice_.one_in(2) ? owner() : value()};
+  if (dice_.one_in(3)) words.emplace_back(dice_.one_in(2) ? "NX" : "XX");
+  if (dice_.one_in(3)) {
+    words.insert(words.end(), {"PX", std::to_string(dice_.between(1, 100'000))});
+  } else if (dice_.one_in(6)) {
+    words.emplace_back("KEEPTTL");
+  }
+  if (dice_.one_in(12)) return {"APPEND", key(), value()};
+  if (dice_.one_in(12)) return {"SETRANGE", key(), std::to_string(dice_.below(3000)), value()};
+  if (dice_.one_in(12)) return {"GETDEL", key()};
+  return words;
+}
+
+Words ServerGenerator::hash() {
+  const std::string k = dice_.one_in(2) ? "h" : key();
+  const std::string field = "f" + std::to_string(dice_.below(12));
+  const uint64_t choice = dice_.below(8);
+  if (choice < 4) return {"HSET", k, field, dice_.one_in(20) ? std::string(100, 'x') : value()};
+  if (choice < 5) return {"HDEL", k, field};
+  if (choice < 6) return {"HINCRBY", k, "n", "1"};
+  if (choice < 7) return {"HSETNX", k, field, value()};
+  return {"HGETALL", k};
+}
+
+Words ServerGenerator::counter() {
+  const std::string k = dice_.one_in(3) ? key() : "count";
+  if (dice_.one_in(3)) return {"DECRBY", k, std::to_string(dice_.below(9))};
+  return {dice_.one_in(4) ? "DECR" : "INCR", k};
+}
+
+Words ServerGenerator::expire() {
+  const uint64_t choice = dice_.below(5);
+  if (choice == 0) return {"PERSIST", key()};
+  if (choice == 1) return {"EXPIRE", key(), std::to_string(dice_.between(0, 500))};
+  return {"PEXPIRE", key(), ttl()};
+}
+
+Words ServerGenerator::move() {
+  const uint64_t choice = dice_.below(6);
+  if (choice < 2) return {"RENAME", key(), key()};
+  if (choice < 3) return {"RENAMENX", key(), key()};
+  if (choice < 4) return {"SWAPDB", "0", "1"};
+  Words words = {"COPY", key(), key()};
+  if (dice_.one_in(2)) words.emplace_back("REPLACE");
+  return words;
+}
+
+Words ServerGenerator::flush() {
+  if (!dice_.one_in(3)) return del();
+  return {dice_.one_in(2) ? "FLUSHALL" : "FLUSHDB"};
+}
+
+Words ServerGenerator::script() {
+  const std::string k = key();
+  switch (dice_.below(4)) {
+    case 0:
+      return {"EVAL", "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 5000)", "1", k, owner()};
+    case 1:
+      return {
+          "EVAL",
+          "redis.call('INCR', 'count') redis.call('HSET', 'h', 's', 1) return redis.call('DEL', KEYS[1])",
+          "1", k};
+    case 2:
+      return {"EVAL", "return redis.call('LOCK', KEYS[1], ARGV[1], 30000)", "1", k, owner()};
+    default:
+      return {"EVAL", "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end",
+              "1", k, holder_of(k)};
+  }
+}
+
+Words ServerGenerator::del() { return {dice_.one_in(2) ? "DEL" : "UNLINK", key()}; }
+
+Words ServerGenerator::look() {
+  const uint64_t choice = dice_.below(6);
+  if (choice == 0) return {"GET", key()};
+  if (choice == 1) return {"PTTL", key()};
+  if (choice == 2) return {"LOCKS", "OWNED", owner()};
+  if (choice == 3) return {"INFO", "persistence"};
+  if (choice == 4) return {"DBSIZE"};
+  return {"LOCKS", "INFO", key()};
+}
+
+Words ServerGenerator::save() {
+  if (dice_.one_in(5)) return {"SAVE"};
+  return {dice_.one_in(3) ? "BGREWRITEAOF" : "BGSAVE"};
+}
+
+Words ServerGenerator::config() {
+  const std::string name = dice_.pick<std::string>({"save", "appendfsync", "session-grace", "journal-max"});
+  return {"CONFIG", "SET", name, pick_option(name)};
+}
+
+Words ServerGenerator::pause() {
+  return {"CLIENT", "PAUSE", std::to_string(dice_.between(1, 500)), dice_.one_in(2) ? "WRITE" : "ALL"};
+}
+
+Words ServerGenerator::transaction() { return {"MULTI"}; }
+
+}  // namespace holdfast::simulation

@@ -1,0 +1,82 @@
+// Makes the next step of a run. Each run uses a random subset of the commands, options and faults ("swarm
+// testing"), so that rare combinations are common.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../dice.h"
+#include "script.h"
+#include "server_world.h"
+
+namespace holdfast::simulation {
+
+class ServerGenerator {
+ public:
+  explicit ServerGenerator(uint64_t seed);
+
+  ScriptStep next(const ServerWorld& world);
+
+ private:
+  using Maker = std::vector<std::string> (ServerGenerator::*)();
+
+  void choose_commands();
+  ScriptStep start();
+  ScriptStep end(const ServerWorld& world);
+  ScriptStep fault(const ServerWorld& world);
+  ScriptStep silence();
+  ScriptStep request();
+  int64_t pause_us();
+  Words options();
+  std::string pick_option(const std::string& name);
+
+  std::string key() { return dice_.pick(keys_); }
+  std::string owner() { return dice_.pick(owners_); }
+  std::string holder_of(const std::string& key);
+  std::string ttl();
+  std::string value() { return "v" + std::to_string(dice_.below(1000)); }
+
+  Words lock();
+  Words renew();
+  Words unlock();
+  Words fence();
+  Words break_lock();
+  Words lease();
+  Words set();
+  Words hash();
+  Words counter();
+  Words expire();
+  Words move();
+  Words flush();
+  Words script();
+  Words del();
+  Words look();
+  Words save();
+  Words config();
+  Words pause();
+  Words transaction();
+
+  Dice dice_;
+  std::vector<std::string> keys_;
+  std::vector<std::string> owners_;
+  std::vector<Maker> makers_;  // repeated in proportion to their probability
+  std::vector<std::string> fixed_options_;
+  bool changes_options_ = false;
+  bool long_silence_ = false;
+  bool kills_ = false;
+  bool crashes_ = false;
+  bool stops_ = false;
+  bool shutdowns_ = false;
+  bool sets_clock_ = false;
+  std::vector<std::string> disk_faults_;  // that this run uses
+  uint64_t end_weight_ = 0;               // of 1000 steps
+  uint64_t fault_weight_ = 0;
+  uint64_t silence_weight_ = 0;
+  int clients_ = 4;
+  const ServerWorld* world_ = nullptr;
+  std::vector<bool> in_multi_;
+  bool long_fault_ = false;
+};
+
+}  // namespace holdfast::simulation

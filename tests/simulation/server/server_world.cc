@@ -1,0 +1,238 @@
+// The steps, and what must be true after each.
+#include "server_world.h"
+
+#include <fmt/format.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <utility>
+
+#include "core/engine/engine_parts.h"
+
+namespace holdfast::simulation {
+namespace {
+
+constexpr int64_t kSecondUs = 1'000'000;
+
+uint64_t number(const std::vector<std::string>& words, size_t at) {
+  return at < words.size() ? std::strtoull(words[at].c_str(), nullptr, 10) : 0;
+}
+
+}  // namespace
+
+ServerWorld::ServerWorld(uint64_t seed) : disk_(seed * 7 + 1) {
+  scheduler_.spend(kFirstUs);
+  Machine& machine = Machine::get();
+  machine = Machine{};
+  machine.dice = Dice(seed * 7 + 2);
+  machine.booted_us = kFirstUs - 100 * kSecondUs;
+}
+
+ServerWorld::~ServerWorld() {
+  if (process_ != nullptr) end_at("kill", 0, 0);
+}
+
+std::string ServerWorld::play(const ScriptStep& step) {
+  ++counts_.steps;
+  act(step.words);
+  run_for(step.run_us);
+  counts_.disk_operations = disk_.operations();
+  counts_.simulated_s = static_cast<uint64_t>((scheduler_.now_us() - kFirstUs) / kSecondUs);
+  return wrong_;
+}
+
+void ServerWorld::act(const std::vector<std::string>& words) {
+  if (words.empty()) return;
+  const std::string& verb = words[0];
+  const std::vector<std::string> rest(words.begin() + 1, words.end());
+  if (verb == "start") begin_process(rest);
+  if (verb == "send" && rest.size() > 1)
+    send(static_cast<int>(number(rest, 0)), {rest.begin() + 1, rest.end()});
+  if (verb == "drop") drop(static_cast<int>(number(rest, 0)));
+  if (verb == "kill" || verb == "crash") end_at(verb, number(rest, 0), number(rest, 1));
+  if (verb == "disk") disk_fault(rest);
+  if (verb == "folder" && !rest.empty()) folder(rest[0]);
+  if (verb == "check") check();
+  if (verb == "term" && process_ != nullptr) {
+    Loop::get().raise_signal(SIGTERM);
+    if (told_to_stop_us_ == 0) told_to_stop_us_ = scheduler_.now_us();
+  }
+  if (verb == "wall" && !rest.empty()) {
+    Machine::get().wall_ahead_ms += std::strtoll(rest[0].c_str(), nullptr, 10);
+    oracle_.wall_set();
+  }
+}
+
+void ServerWorld::begin_process(const std::vector<std::string>& options) {
+  if (process_ != nullptr) return;
+  ++counts_.starts;
+  if (disk_.files().folder_gone()) {  // the server makes the folder if it is missing
+    disk_.files().restore_folder();
+    static_cast<void>(disk_.files().reopen_folder());
+  }
+  Loop::get().begin_process(loop_events());
+  watch_disk();
+  std::vector<std::string> arguments;
+  for (size_t i = 0; i + 1 < options.size(); i += 2) {
+    arguments.push_back("--" + options[i]);
+    arguments.push_back(options[i + 1]);
+  }
+  process_ = std::make_unique<Process>(arguments);
+  oracle_.begin(process_->options(), scheduler_.now_us());
+  fault_since_start_ = disk_fails();
+  started_us_ = scheduler_.now_us();
+  told_to_stop_us_ = 0;
+  stop_wanted_ = false;
+  last_signature_ = 0;
+}
+
+LoopEvents ServerWorld::loop_events() {
+  LoopEvents events;
+  events.before_poll = [this] { before_poll(); };
+  events.before_send = [this] {
+    if (process_->options().appendonly != "yes") observe();
+  };
+  events.sent = [this](const Socket& socket) { sent(socket); };
+  return events;
+}
+
+// The journal's frame has the state of this moment, and so has a new snapshot.
+void ServerWorld::watch_disk() {
+  DiskEvents events;
+  events.before = [this](DiskWork work, const std::string& name) {
+    const bool snapshot = name == "dump.rdb.gz.tmp" || name == "dump.rdb.tmp";
+    if (work == DiskWork::kWrite && name.starts_with("journal.")) observe();
+    if (work != DiskWork::kCreate || !snapshot || !oracle_.is_loaded()) return;
+    observe();
+    oracle_.snapshot_begins();
+  };
+  events.after = [this](DiskWork work, const std::string& name) {
+    if (work == DiskWork::kRename && name.starts_with("dump.rdb")) oracle_.snapshot_placed();
+    if (work == DiskWork::kSyncFolder) oracle_.folder_synced();
+  };
+  disk_.watch(std::move(events));
+}
+
+void ServerWorld::observe() {
+  if (process_ == nullptr || !oracle_.is_loaded() || process_->engine() == nullptr) return;
+  Engine& engine = *process_->engine();
+  if (!engine.at_rest()) return;
+  fail(oracle_.observe(view_of(engine, Machine::get().true_time()), scheduler_.now_us()));
+  engine.state().conns.for_each([&](const Conn& c) {
+    if (c.out.size() == 0) return;
+    for (const auto& [id, client] : clients_) {
+      if (client->socket().serial == c.id.serial)
+        oracle_.made_replies(c.id.serial, client->socket().taken_bytes + c.out.size());
+    }
+  });
+}
+
+void ServerWorld::before_poll() {
+  if (process_ == nullptr || !process_->loaded()) return;
+  Engine& engine = *process_->engine();
+  if (!oracle_.is_loaded()) {
+    fail(oracle_.loaded(view_of(engine, Machine::get().true_time()), scheduler_.now_us()));
+    return;
+  }
+  uint64_t signature = engine.largest_token() + counts_.requests * 1000;
+  for (const auto& keys : engine.state().dbs) signature = signature * 31 + keys->live();
+  if (std::exchange(last_signature_, signature) != signature) observe();
+}
+
+void ServerWorld::sent(const Socket& socket) {
+  const bool refusing = !process_->engine()->availability().refusal.empty();
+  oracle_.sent(socket.serial, socket.sent_bytes, refusing);
+  for (auto& [id, client] : clients_) {
+    if (&client->socket() == &socket) client->read([this](const Grant& grant) { oracle_.told(grant); });
+  }
+}
+
+Client& ServerWorld::connected(int id) {
+  std::unique_ptr<Client>& client = clients_[id];
+  if (client != nullptr && client->is_open()) return *client;
+  auto socket = std::make_shared<Socket>();
+  Loop::get().connect(socket);
+  client = std::make_unique<Client>(std::move(socket));
+  return *client;
+}
+
+void ServerWorld::send(int id, const std::vector<std::string>& words) {
+  if (process_ == nullptr) return;
+  ++counts_.requests;
+  connected(id).send(words);
+  Loop::get().poke();
+  if (words.size() > 2 && words[2] == "appendfsync") oracle_.fsync_changed(scheduler_.now_us() + kSecondUs);
+  if (strcasecmp(words[0].c_str(), "SHUTDOWN") != 0) return;
+  stop_wanted_ = true;
+  if (words.size() > 1 && strcasecmp(words[1].c_str(), "NOSAVE") == 0) oracle_.stop_without_save();
+}
+
+void ServerWorld::drop(int id) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return;
+  found->second->socket().client_ended = true;
+  Loop::get().poke();
+}
+
+void ServerWorld::run_for(int64_t us) {
+  const int64_t until_us = scheduler_.now_us() + us;
+  // In pieces, so that limits are checked on the way.
+  while (scheduler_.now_us() < until_us && wrong_.empty()) {
+    scheduler_.run_until(process_ == nullptr ? until_us
+                                             : std::min(until_us, scheduler_.now_us() + 10 * kSecondUs));
+    if (scheduler_.take_halt()) continue;
+    note_end();
+    check_limits();
+  }
+  note_end();
+}
+
+// Ends the process once it has done so many operations on the disk. The next one has not happened.
+void ServerWorld::end_at(const std::string& kind, uint64_t operations, uint64_t seed) {
+  if (process_ != nullptr && operations > 0) {
+    disk_.halt_before(operations);
+    scheduler_.run_until(scheduler_.now_us() + 2 * kSecondUs);
+    scheduler_.take_halt();
+    disk_.halt_before(0);
+    note_end();
+  }
+  const bool crashes = kind == "crash";
+  if (process_ == nullptr && !crashes) return;
+  ++(crashes ? counts_.crashes : counts_.kills);
+  Loop::get().die();
+  if (crashes) {
+    disk_.files().crash(seed);
+  } else {
+    disk_.files().kill();
+  }
+  scheduler_.drain();
+  oracle_.ended(crashes ? End::kCrashed : End::kKilled, scheduler_.now_us(), disk_.sync_us());
+  process_.reset();
+  clients_.clear();
+  if (folder_changed_) oracle_.forget();
+  if (crashes) Machine::get().reboot();
+}
+
+// The process may have ended by itself.
+void ServerWorld::note_end() {
+  if (process_ == nullptr || !process_->ended()) return;
+  const std::string failure = process_->failure();
+  const bool asked = told_to_stop_us_ != 0 || stop_wanted_;
+  if (!oracle_.is_loaded() && !failure.empty() && !fault_since_start_) fail("the start failed: " + failure);
+  if (oracle_.is_loaded() && !asked) fail("the server ended by itself: " + failure);
+  if (oracle_.is_loaded() && asked && !failure.empty() && !fault_since_start_)
+    fail("the stop failed: " + failure);
+  const bool keeps_nothing = process_->options().appendonly != "yes";
+  ++counts_.stops;
+  oracle_.ended(failure.empty() ? End::kStopped : End::kFailed, scheduler_.now_us(), disk_.sync_us());
+  Loop::get().die();
+  disk_.files().kill();
+  scheduler_.drain();
+  process_.reset();
+  clients_.clear();
+  if (folder_changed_ && (!failure.empty() || keeps_nothing)) oracle_.forget();
+}
+
+}  // namespace holdfast::simulation

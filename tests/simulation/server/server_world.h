@@ -1,0 +1,102 @@
+// A machine with a server, its disk and its clients. Plays the steps of a script:
+//   start OPTION VALUE ...     a process begins, if none runs
+//   send CLIENT WORD ...       a client sends a request; it connects first if it must
+//   drop CLIENT                a client disconnects
+//   run                        only time passes
+//   term, kill N, crash N SEED  SIGTERM; SIGKILL or a crash of the machine just before the N-th of the next
+//                              operations on the disk (0: at once), or when two seconds have passed
+//   wall MS                    the wall clock is set so much ahead, or back
+//   disk FAULT ...             capacity BYTES, readonly, failwrite N, failsync N, failfolder N, slow US,
+//   works folder remove|restore      the folder is removed; an empty one is put in its place check the
+//   server must answer PING, and grant if the disk works
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client.h"
+#include "disk.h"
+#include "loop.h"
+#include "machine.h"
+#include "oracle.h"
+#include "process.h"
+#include "scheduler.h"
+#include "script.h"
+
+namespace holdfast::simulation {
+
+struct Counts {
+  uint64_t steps = 0;
+  uint64_t starts = 0;
+  uint64_t requests = 0;
+  uint64_t kills = 0;
+  uint64_t crashes = 0;
+  uint64_t stops = 0;
+  uint64_t disk_operations = 0;
+  uint64_t simulated_s = 0;
+};
+
+class ServerWorld {
+ public:
+  explicit ServerWorld(uint64_t seed);
+  ~ServerWorld();
+  ServerWorld(const ServerWorld&) = delete;
+  ServerWorld& operator=(const ServerWorld&) = delete;
+
+  // Plays one step. Returns the fault; empty if there is none.
+  std::string play(const ScriptStep& step);
+
+  // For the generator:
+  bool runs() const { return process_ != nullptr; }
+  bool is_loaded() const { return oracle_.is_loaded(); }
+  bool disk_fails() const { return !faults_.empty(); }
+  int64_t now_us() const { return scheduler_.now_us(); }
+  const View& view() const { return oracle_.view(); }
+  bool has_view() const { return oracle_.states() > 0; }
+  const Counts& counts() const { return counts_; }
+
+ private:
+  void act(const std::vector<std::string>& words);
+  void begin_process(const std::vector<std::string>& options);
+  LoopEvents loop_events();
+  void watch_disk();
+  void send(int client, const std::vector<std::string>& words);
+  Client& connected(int client);
+  void drop(int client);
+  void end_at(const std::string& kind, uint64_t operations, uint64_t seed);
+  void disk_fault(const std::vector<std::string>& words);
+  void folder(const std::string& what);
+  void check();
+  std::string ask(const std::vector<std::string>& words, int64_t limit_us);
+
+  void run_for(int64_t us);
+  void observe();
+  void before_poll();
+  void sent(const Socket& socket);
+  void note_end();
+  void check_limits();
+  void fail(const std::string& why) {
+    if (wrong_.empty() && !why.empty()) wrong_ = why;
+  }
+
+  Scheduler scheduler_;
+  Disk disk_;
+  Oracle oracle_;
+  std::unique_ptr<Process> process_;
+  std::map<int, std::unique_ptr<Client>> clients_;
+  std::vector<std::string> faults_;  // of the disk, active
+  bool folder_changed_ = false;      // since the last start: data may be lost that the server cannot know
+  bool fault_since_start_ = false;
+  int64_t healthy_since_us_ = 0;
+  int64_t started_us_ = 0;
+  int64_t told_to_stop_us_ = 0;  // 0: not yet
+  bool stop_wanted_ = false;     // a client has sent SHUTDOWN
+  uint64_t last_signature_ = 0;
+  Counts counts_;
+  std::string wrong_;
+};
+
+}  // namespace holdfast::simulation

@@ -1,0 +1,109 @@
+// Walks the keyspaces.
+#include "view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/codec/hold_codec.h"
+#include "core/engine/engine_parts.h"
+#include "core/lock/hash_changes.h"
+#include "core/lock/keys.h"
+
+namespace holdfast::simulation {
+namespace {
+
+void put_hold(Record& record, const SavedHold& hold) {
+  record.token = hold.token.value;
+  record.since_ms = hold.held_since_ms;
+  record.session = hold.session;
+  record.lease = hold.lease;
+  record.rest = fmt::format("ttl {} delay {} lease {}", hold.ttl.count, hold.delay.count, hold.lease);
+}
+
+class Walk {
+ public:
+  Walk(EngineState& state, const Now& clock) : state_(state), clock_(clock) {}
+
+  View records() {
+    for (int db = 0; db < kDatabases; ++db) {
+      const DbIndex place = state_.db_at[static_cast<size_t>(db)];
+      Keyspace& keys = *state_.dbs[place];
+      if (keys.live() == 0) continue;
+      keys.scan(0, SIZE_MAX, [&](const Entry& entry) {
+        if (type_of(entry) != EntryType::kNone) add(db, place, keys.find(keys.key(key_of(entry))));
+      });
+    }
+    end_with_leases();
+    std::ranges::sort(view_, [](const Record& a, const Record& b) {
+      return std::tie(a.db, a.key, a.owner) < std::tie(b.db, b.key, b.owner);
+    });
+    return std::move(view_);
+  }
+
+ private:
+  void add(int db, DbIndex place, const Keyspace::Found& found) {
+    Record record;
+    record.db = db;
+    record.key = std::string(key_of(*found));
+    record.deadline_ms = saved_deadline(deadline_of(*found), clock_);
+    if (type_of(*found) == EntryType::kString) {
+      record.owner = std::string(value_of(*found));
+      put_hold(record, saved_hold(token_of(*found), ttl_of(*found), held_since(*found),
+                                  attachment_of(state_.attachments, place, found), clock_));
+      view_.push_back(std::move(record));
+    } else if (type_of(*found) == EntryType::kLock) {
+      add_holders(record, *found);
+    } else {
+      add_hash(std::move(record), *found);
+    }
+  }
+  // A hold of a lease ends with it.
+  void end_with_leases() {
+    std::map<uint64_t, int64_t> deadlines;
+    state_.leases.for_each(
+        [&](const LiveLease& lease) { deadlines[lease.serial] = saved_deadline(lease.at(), clock_); });
+    for (Record& record : view_) {
+      const auto lease = deadlines.find(record.lease);
+      if (lease == deadlines.end() || lease->second < 0) continue;
+      record.deadline_ms =
+          record.deadline_ms < 0 ? lease->second : std::min(record.deadline_ms, lease->second);
+    }
+  }
+  void add_holders(const Record& key, const Entry& entry) {
+    lock_body_of(entry)->for_each([&](const Holder& holder) {
+      const SavedHolder saved = saved_holder(holder, clock_);
+      Record record = key;
+      record.owner = std::string(saved.owner);
+      record.capacity = saved.capacity.count;
+      record.deadline_ms = saved.deadline_ms;
+      put_hold(record, saved.hold);
+      view_.push_back(std::move(record));
+    });
+  }
+  void add_hash(Record record, const Entry& entry) {
+    std::map<std::string, std::string> fields;
+    HashView(entry).for_each(
+        [&](std::string_view field, std::string_view value) { fields[std::string(field)] = value; });
+    record.hash = true;
+    for (const auto& [field, value] : fields) record.rest += fmt::format("[{}: {}]", field, value);
+    view_.push_back(std::move(record));
+  }
+
+  EngineState& state_;
+  const Now& clock_;
+  View view_;
+};
+
+}  // namespace
+
+std::string Record::text() const {
+  return fmt::format("{} '{}' {} {} token {} of {} until {}{}", db, key, hash ? "hash" : "'" + owner + "'",
+                     rest, token, capacity, deadline_ms, session ? " session" : "");
+}
+
+View view_of(Engine& engine, const Now& clock) { return Walk(engine.state(), clock).records(); }
+
+}  // namespace holdfast::simulation
