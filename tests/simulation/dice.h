@@ -8,9 +8,25 @@
 
 namespace holdfast::simulation {
 
-class Dice {
+// A source that is made in no time, for choices that have a seed each (splitmix64).
+class QuickSource {
  public:
-  explicit Dice(uint64_t seed) : source_(seed) {}
+  explicit QuickSource(uint64_t seed) : state_(seed) {}
+  uint64_t operator()() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31U);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+template <class Source>
+class DiceOf {
+ public:
+  explicit DiceOf(uint64_t seed) : source_(seed) {}
 
   uint64_t below(uint64_t n) { return source_() % n; }
   int64_t between(int64_t lowest, int64_t highest) {
@@ -27,7 +43,10 @@ class Dice {
   }
 
  private:
-  std::mt19937_64 source_;
+  Source source_;
 };
+
+using Dice = DiceOf<std::mt19937_64>;
+using QuickDice = DiceOf<QuickSource>;
 
 }  // namespace holdfast::simulation

@@ -1,10 +1,29 @@
-// Clients that acquire one lock on several engines, in a world that one seed decides: delays, losses,
-// resent requests, crashes, and separate clocks. It owns the engines, the clients and the messages between
-// them, and judges the results that the clients got.
+// Clients that acquire one lock on several engines, in a world that a plan decides. It owns the servers,
+// the clients and the messages between them, and judges the results that the clients got.
+//
+// What it checks, and under which assumptions:
+// - Support: when a client gets a hold or a renewal, a quorum of servers has granted or renewed it with a
+//   deadline at or after the end of the validity. So only answers of one round count together. Always.
+// - Exclusion: at most one exclusive holder, or `limit` counted holders, is within its validity at any true
+//   time. Promised while clocks differ by no more than the drift, and as long as a quorum of the servers
+//   that gave a hold remembers it until the end of its validity. For counted holds one server must remember
+//   all of them. A server forgets a hold if it restarts without it, or if its clock jumps. A recovery wait
+//   counts as memory while it lasts. The promise returns with the next confirmed renewal.
+// - Tokens: no two acquisitions have one token, and a later acquisition has a larger one. Always: servers
+//   lose holds, but never their counters.
+// - A hold that its holder renews is not lost. Promised in a calm world (Parameters::calm()), if at each
+//   moment since the last confirmed renewal at most `servers - quorum` servers are bad for it. A server is
+//   bad if it is down, cut off, LOADING or RECOVERING without the hold, and for kHealing() after that.
+// - A server that is without such a hold is healed: within kHealing(), or within 20 TTLs if other
+//   owners hold the lock or wait on that server.
+// - No client waits for ever: in a calm world a wait without a limit ends with the lock. In every world
+// each
+//   lock settles.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,173 +32,168 @@
 #include <vector>
 
 #include "client/algorithm/redlock.h"
-#include "core/engine/engine.h"
-#include "core/state/tokens.h"
 #include "dice.h"
+#include "redlock_plan.h"
+#include "redlock_server.h"
 
-namespace holdfast::simulation {
+namespace holdfast::simulation::redlock {
 
-// A violation of the assumptions by the world, to see that the judge detects it.
-enum class Flaw : uint8_t {
-  kNone,
-  kCounterReset,  // a crash resets a server's counters
-  kClocksAstray,  // rates of clocks differ by more than the allowed drift
-  kNoHealing,     // the LOCKs of renewals never arrive
-};
-
-// The fate of the servers: chance, or restarts of one after the other while one client keeps its hold. In
-// a restart a server is down for longer than the ttl. It keeps its data or loses all of it, but loses it
-// only while a quorum of the other servers surely keeps all holds.
-enum class Story : uint8_t { kChance, kRestarts, kForgets };
-
-// The parameters of a run, chosen by the seed. Times of the world are in microseconds, of its clocks in
-// milliseconds.
-struct RedlockProfile {
-  RedlockProfile(Dice& dice, Flaw flaw, Story story);
-
-  size_t servers;
-  size_t clients;
-  int sessions;  // per client, one after the other
-  int64_t ttl_ms;
-  int64_t server_timeout_ms;
-  int64_t slowest_us;    // the longest delay of a message
-  uint64_t lost_one_in;  // 0: never; the next ones too
-  uint64_t resent_one_in;
-  uint64_t overtaken_one_in;  // LOCKs that later requests overtake
-  uint64_t shared_one_in;
-  int crashes;
-  int jumps;              // forward, of a server's clock: holds end early
-  bool recovers;          // after a crash a server grants only once lost holds have expired
-  bool clocks_agree;      // so that hints give equal tokens
-  bool good_in_time;      // none of the above breaks exclusion in time
-  uint32_t limit = 0;     // of holders; 0: locks are not counted
-  uint64_t ahead_us = 0;  // lead of one server's tokens over the others'
-};
-
-struct RedlockTally {
+struct Tally {
   uint64_t acquired = 0;
   uint64_t fenced = 0;  // of the acquired ones, by FENCE
   uint64_t renewed = 0;
   uint64_t failed = 0;
-  uint64_t lost = 0;    // holds whose validity ended before the release
-  uint64_t healed = 0;  // LOCKs that renewals sent
+  uint64_t lost = 0;       // holds whose validity ended before the release
+  uint64_t excused = 0;    // of these, holds that were renewed, but too few servers worked
+  uint64_t healed = 0;     // LOCKs that renewals sent
+  uint64_t restarts = 0;   // of servers
+  uint64_t forgotten = 0;  // times that a hold was remembered by less than a quorum
   uint64_t steps = 0;
 };
 
-class RedlockWorld {
+class World {
  public:
-  RedlockWorld(uint64_t seed, Flaw flaw, RedlockTally& tally, Story story = Story::kChance);
-  // Plays to the end. Returns the fault; empty if there is none.
+  // Takes each line of the story of a run.
+  using Teller = std::function<void(const std::string&)>;
+  World(const Plan& plan, Tally& tally, Teller teller = nullptr);
+  // Returns the fault; empty if there is none.
   std::string run();
 
  private:
-  // A clock: its offset and its rate relative to the world's time.
-  struct Clock {
-    int64_t start_ms = 0;
-    int64_t rate_ppm = 1000000;
-    int64_t at(int64_t us) const { return start_ms + us * rate_ppm / 1000000000; }
-    // Returns the first moment of the world, in us, at which the clock shows this.
-    int64_t when(int64_t ms) const { return ((ms - start_ms) * 1000000000 + rate_ppm - 1) / rate_ppm; }
+  // What a server has promised to a session, on the server's clock: 0 if nothing.
+  struct Proof {
+    int64_t given_us = 0;        // the deadline in its last reply, in the world's time
+    int64_t refuses_ms = 0;      // it refuses other holders until then
+    int64_t holds_ms = 0;        // it has the hold until then
+    int64_t lacks_us = -1;       // since when it is without the hold, but could have it; -1: it is not
+    int64_t lacks_long_us = -1;  // the same, whether or not others are in the way
   };
-  struct Client;
   // One Redlock from its start to its end.
   struct Session {
+    const Step* step = nullptr;
     std::unique_ptr<client::Redlock> lock;
-    size_t client = 0;
-    bool shared = false;
+    QuickDice dice{0};
+    std::string owner;          // of the present attempt
+    std::vector<Proof> proofs;  // by server, for that owner
     bool fenced = false;
     bool counted = false;  // its outcome is in the tally
     bool holds = false;
+    bool releases = false;  // its user has decided to end it
     bool renewing = false;
-    bool keeps = false;            // its hold must survive until the last restart
     bool forgotten = false;        // a renewal found that too many servers lack it
+    bool unsupported = false;      // a quorum of servers does not remember it any more
     uint64_t above_all = 0;        // the largest token at its start
     uint64_t above_exclusive = 0;  // the same of exclusive locks
     int64_t act_us = 0;            // time of its user's next action
+    int64_t end_us = 0;            // a holder that renews releases then
+    int64_t round_us = 0;          // begin of the present round
+    int64_t confirmed_us = 0;      // begin of the last confirmed round
+    int64_t shaky_us = -1;         // when too many servers were bad for the hold
+    int64_t unhealable_us = -1;    // when too many servers were bad for healing
+    Mode mode() const { return step->mode; }
   };
   struct Client {
     Clock clock;
     int64_t wall_skew_us = 0;
-    int left = 0;  // sessions to start
+    std::deque<const Step*> steps;  // sessions to start
     size_t session = 0;
     bool busy = false;
     int64_t next_us = 0;
-  };
-  // A client's connection, or the connection of a wait.
-  struct Link {
-    ConnId id;
-    int64_t asked_us = 0;  // the latest arrival at the server: no request overtakes it
-    int64_t received_us = 0;
-  };
-  struct Server {
-    std::unique_ptr<Engine> engine;
-    Clock clock;
-    std::map<std::pair<size_t, uint64_t>, Link> links;      // by session, and by send id for waits, else 0
-    std::map<uint64_t, std::pair<size_t, uint64_t>> waits;  // by serial: the receiver
-    bool away = false;
+    int64_t stalled_us = 0;  // it stands still until then
   };
   struct Event {
-    enum class Kind : uint8_t { kRequest, kReply, kEnd, kCrash, kJump, kLeave, kReturn };
-    Kind kind = Kind::kCrash;
+    enum class Kind : uint8_t { kRequest, kReply, kEnd, kStep, kReturn, kLoaded, kDrain };
+    Kind kind = Kind::kStep;
     size_t server = 0;
     size_t session = 0;
     uint64_t id = 0;
     bool waits = false;
+    const Step* step = nullptr;
     std::vector<std::string> argv;
     client::Reply reply;
   };
 
-  void start_engine(Server& server, const IssuedTokens& before);
-  Now server_now(const Server& server) const;
   TimeMs client_now(size_t client) const { return TimeMs{clients_[client].clock.at(now_us_)}; }
   uint64_t wall_us(size_t client) const;
   void schedule(int64_t at_us, Event event);
-  int64_t on_the_way() { return dice_.between(50, profile_.slowest_us); }
-  bool chance(uint64_t one_in) { return one_in != 0 && dice_.one_in(one_in); }
+  void schedule_step(int64_t at_us, Event::Kind kind, const Step& step);
+  int64_t ttl_us() const { return world_.ttl_ms * 1000; }
+  void wrong(const std::string& what);
+  void tell(const std::string& what);
+  std::string name_of(const Session& session) const;
 
+  // Time and clients, in redlock_world.cc:
+  void plan_faults();
   bool step();
-  bool step_client(size_t client);
-  bool step_server(Server& server);
+  void step_client(size_t client);
+  void step_server(Server& server);
   std::optional<int64_t> next_of(size_t client) const;
   std::optional<int64_t> next_of(const Server& server) const;
   void begin(Client& client, size_t index);
   void use(Session& session);
+  void keep(Session& session);
+  void renew(Session& session, int64_t ttl_ms);
+  void release(Session& session);
   void play(const Event& event);
-  void request(const Event& event);
-  void crash(Server& server);
-  void collect(size_t server, Effects& fx);
-  void deliver(size_t server, std::pair<size_t, uint64_t> link, uint64_t id, client::Reply reply);
+  void drain();
+  void finish();
+
+  // Messages, in redlock_messages.cc:
+  QuickDice fate_of(size_t session, size_t server, uint64_t id, uint64_t what) const;
+  int64_t delay(QuickDice& dice) const { return dice.between(50, world_.slowest_us); }
+  bool is_cut(size_t client, size_t server) const { return now_us_ < cut_us_[client][server]; }
   void carry(size_t session);
   void send(size_t session, client::Send&& send);
-  void judge(size_t session);
-  void judge_token(const Session& session);
-  void judge_exclusion();
-  void judge_renewal(Session& session);
-  // Restarts, in redlock_restarts.cc:
-  bool may_leave(size_t server);
-  bool may_forget(size_t server);
-  void leave(size_t server);
-  void come_back(size_t server);
-  void keep(Session& session);
-  void schedule_leave(size_t server, int64_t after_us);
-  std::vector<std::string> holders_on(Server& server);
-  std::optional<int64_t> left_on(Server& server, const std::string& owner);
-  bool is_free(Server& server);
-  void wrong(const std::string& what);
+  void end_wait(size_t session, uint64_t id);
+  void request(const Event& event);
+  void reply(const Event& event);
+  void close(const Event& event);
+  void collect(size_t server, Effects& fx);
+  void deliver(size_t server, Server::LinkName link, uint64_t id, client::Reply reply);
+  void record(size_t server, const Event& event, const client::Reply& reply);
 
-  Flaw flaw_;
-  Story story_;
-  Dice dice_;
-  RedlockProfile profile_;
-  RedlockTally& tally_;
+  // Faults of servers, in redlock_faults.cc:
+  void begin_step(const Step& step);
+  bool may_leave(const Step& step);
+  void leave(const Step& step);
+  void come_back(const Step& step);
+  void finish_loading(const Step& step);
+  void jump(const Step& step);
+  KeyState look(size_t server);
+  bool is_free(size_t server);
+
+  // The judge, in redlock_judge.cc:
+  size_t quorum_of(const Session& session) const;
+  int64_t valid_until_us(const Session& session) const;
+  bool is_valid(const Session& session) const;
+  size_t supporters(const Session& session) const;
+  void judge(size_t session);
+  void judge_acquired(Session& session);
+  void judge_token(const Session& session);
+  void judge_support(Session& session);
+  void judge_renewal(Session& session);
+  void judge_end(Session& session);
+  void judge_exclusion();
+  void judge_counted(const std::vector<const Session*>& holders);
+  void judge_health();
+  void judge_health(Session& session);
+  bool is_good(Session& session, size_t server);
+  void judge_lack(Session& session, size_t server);
+  bool obstructed(const Session& session, const KeyState& state) const;
+  int64_t healing_us() const;
+
+  const Parameters world_;
+  const std::vector<Step> steps_;
+  Tally& tally_;
+  Teller teller_;
   int64_t now_us_ = 0;
+  int64_t last_us_ = 0;  // no step has effects after it
+  bool drained_ = false;
   uint64_t last_event_ = 0;
-  bool restarts_begun_ = false;
-  bool restarts_over_ = false;
-  int64_t returned_us_ = 0;  // when the last restarted server came back
   std::map<std::pair<int64_t, uint64_t>, Event> events_;
   std::vector<Server> servers_;
   std::vector<Client> clients_;
+  std::vector<std::vector<int64_t>> cut_us_;  // by client and server: until when no message passes
   std::deque<Session> sessions_;
   std::map<uint64_t, bool> tokens_;  // issued so far; whether for an exclusive lock
   uint64_t largest_ = 0;
@@ -187,4 +201,4 @@ class RedlockWorld {
   std::string wrong_;
 };
 
-}  // namespace holdfast::simulation
+}  // namespace holdfast::simulation::redlock

@@ -3,17 +3,11 @@
 // (with one run, if the number of runs is not given). One seed decides a whole run. A run that fails is
 // reduced to the necessary steps.
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
 
+#include "apart.h"
 #include "generator.h"
 #include "step.h"
 #include "world.h"
@@ -24,58 +18,6 @@ namespace {
 uint64_t from_environment(const char* name, uint64_t otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
-
-// Memory that a child process writes and its parent reads, even after an assertion has ended the child.
-class SharedText {
- public:
-  SharedText() {
-    void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    REQUIRE(memory != MAP_FAILED);
-    bytes_ = static_cast<char*>(memory);
-  }
-  ~SharedText() { munmap(bytes_, kBytes); }
-  SharedText(const SharedText&) = delete;
-  SharedText& operator=(const SharedText&) = delete;
-
-  void replace(std::string_view text) {
-    set_size(0);
-    append(text);
-  }
-  void append(std::string_view text) {
-    const size_t at = size();
-    if (at + text.size() + sizeof(size_t) > kBytes) return;
-    std::memcpy(bytes_ + sizeof(size_t) + at, text.data(), text.size());
-    set_size(at + text.size());
-  }
-  std::string_view view() const { return {bytes_ + sizeof(size_t), size()}; }
-
- private:
-  static constexpr size_t kBytes = 64U << 20U;
-  size_t size() const {
-    size_t n = 0;
-    std::memcpy(&n, bytes_, sizeof n);
-    return n;
-  }
-  void set_size(size_t n) { std::memcpy(bytes_, &n, sizeof n); }
-  char* bytes_ = nullptr;
-};
-
-// Whether `work` returns true in a process of its own. With `quiet` that process has no stderr.
-template <class Work>
-bool succeeds_apart(bool quiet, Work work) {
-  std::cout.flush();
-  const pid_t child = fork();
-  if (child == 0) {
-    std::signal(SIGABRT, SIG_DFL);  // without doctest's own handler
-    if (quiet) dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
-    const bool good = work();
-    std::cout.flush();
-    _exit(good ? 0 : 1);
-  }
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 // Plays the steps. Returns the first fault; empty if there is none. Writes the transcript so far to
@@ -95,27 +37,6 @@ std::string play(const Profile& profile, const std::vector<Step>& steps, SharedT
 
 bool fails(const Profile& profile, const std::vector<Step>& steps) {
   return !succeeds_apart(true, [&] { return play(profile, steps, nullptr).empty(); });
-}
-
-// Removes the steps that the failure does not need: halves, quarters and so on down to single steps.
-std::vector<Step> shortened(const Profile& profile, std::vector<Step> steps) {
-  for (size_t chunk = steps.size() / 2; chunk > 0;) {
-    bool changed = false;
-    for (size_t at = 0; at < steps.size();) {
-      std::vector<Step> fewer = steps;
-      const size_t end = std::min(at + chunk, steps.size());
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at),
-                  fewer.begin() + static_cast<std::ptrdiff_t>(end));
-      if (fails(profile, fewer)) {
-        steps = std::move(fewer);
-        changed = true;
-      } else {
-        at += chunk;
-      }
-    }
-    if (chunk > 1 || !changed) chunk /= 2;
-  }
-  return steps;
 }
 
 // Plays one run. It writes each step to `trace` before it plays it.
@@ -146,7 +67,9 @@ bool check_seed(uint64_t seed, uint64_t steps) {
   SharedText trace;
   SharedText report;
   if (succeeds_apart(false, [&] { return run_seed(profile, steps, trace, report); })) return true;
-  explain(profile, shortened(profile, read_steps(trace.view())), report.view());
+  explain(profile,
+          shortened(read_steps(trace.view()), [&](const auto& steps) { return fails(profile, steps); }),
+          report.view());
   return false;
 }
 
