@@ -28,8 +28,8 @@ test-quick:  ## unit tests and transcripts only, without sanitizers; ARGS='-tc=L
 	@$(MAKE) $(SILENT) build/quick-tests
 	@HOLDFAST_TRANSCRIPTS=tests/transcripts build/quick-tests $(ARGS)
 
-sim: build/sim  ## random schedules of clients on several servers; SCHEDULES=1000000
-	@HOLDFAST_SCHEDULES=$(or $(SCHEDULES),1000000) $<
+sim: build/sim  ## random schedules of clients on several servers; SCHEDULES=1000000, SEED=n is the first
+	@HOLDFAST_SEED='$(SEED)' HOLDFAST_SCHEDULES=$(or $(SCHEDULES),$(if $(SEED),1,1000000)) $<
 
 sim-server: build/sim-server  ## the whole server on a simulated disk; SEED=n is the first seed, STEPS=m the steps
 	@$< '$(SEED)' '$(or $(STEPS),1000000)'

@@ -15,13 +15,15 @@ void World::begin_step(const Step& step) {
     case Step::Kind::kJump:
       return jump(step);
     case Step::Kind::kCut:
-      tell("no message between client " + std::to_string(step.client) + " and server " +
-           std::to_string(step.server));
+      tell([&] {
+        return "no message between client " + std::to_string(step.client) + " and server " +
+               std::to_string(step.server);
+      });
       cut_us_[step.client][step.server] =
           std::max(cut_us_[step.client][step.server], now_us_ + step.for_us);
       return;
     case Step::Kind::kStall: {
-      tell("client " + std::to_string(step.client) + " stands still");
+      tell([&] { return "client " + std::to_string(step.client) + " stands still"; });
       int64_t& until_us = clients_[step.client].stalled_us;
       until_us = std::max(until_us, now_us_ + step.for_us);
       return;
@@ -52,8 +54,8 @@ void World::leave(const Step& step) {
   // judge_lack() reports a server that is never healed.
   const bool patient = now_us_ < step.at_us + 25 * ttl_us();
   if (step.once_healed && patient && !may_leave(step))
-    return schedule_step(now_us_ + 1000, Event::Kind::kStep, step);
-  tell("server " + std::to_string(step.server) + " stops");
+    return schedule_step(now_us_ + ttl_us() / 50, Event::Kind::kStep, step);
+  tell([&] { return "server " + std::to_string(step.server) + " stops"; });
   for (const auto& [serial, link] : server.stop(now_us_))
     deliver(step.server, link, link.second, {Reply::Kind::kLost, 0, "the server stops"});
   schedule_step(now_us_ + step.for_us, Event::Kind::kReturn, step);
@@ -61,7 +63,7 @@ void World::leave(const Step& step) {
 
 void World::come_back(const Step& step) {
   Server& server = servers_[step.server];
-  tell("server " + std::to_string(step.server) + " starts");
+  tell([&] { return "server " + std::to_string(step.server) + " starts"; });
   ++tally_.restarts;
   server.restart(now_us_, step, world_.flaw == Flaw::kCounterReset);
   const TimeMs recovered{server.clock.at(now_us_ + step.loading_us) + step.recovery_ms};
@@ -88,12 +90,12 @@ void World::come_back(const Step& step) {
 void World::finish_loading(const Step& step) {
   Server& server = servers_[step.server];
   if (!server.up()) return;
-  tell("server " + std::to_string(step.server) + " is loaded");
+  tell([&] { return "server " + std::to_string(step.server) + " is loaded"; });
   server.loading = server.engine().availability().loading = false;
 }
 
 void World::jump(const Step& step) {
-  tell("the clock of server " + std::to_string(step.server) + " jumps");
+  tell([&] { return "the clock of server " + std::to_string(step.server) + " jumps"; });
   servers_[step.server].clock.start_ms += step.for_us / 1000;
 }
 

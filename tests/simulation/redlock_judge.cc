@@ -39,7 +39,9 @@ void World::judge(size_t index) {
 
 void World::judge_acquired(Session& session) {
   session.holds = true;
-  tell(name_of(session) + " holds the lock with token " + std::to_string(session.lock->token()));
+  tell([&] {
+    return name_of(session) + " holds the lock with token " + std::to_string(session.lock->token());
+  });
   session.act_us = now_us_ + session.dice.between(100, world_.ttl_ms * 700);
   session.end_us = now_us_ + session.step->for_us;
   if (session.step->renews) session.act_us = now_us_ + session.dice.between(100, world_.ttl_ms * 1000 / 3);
@@ -84,12 +86,12 @@ void World::judge_renewal(Session& session) {
   if (!session.lock->renewal()) return;
   const Outcome outcome = session.lock->renewal()->outcome;
   if (outcome == Outcome::kExpired && !std::exchange(session.forgotten, true)) {
-    tell(name_of(session) + " finds the lock lost");
+    tell([&] { return name_of(session) + " finds the lock lost"; });
     session.act_us = now_us_;
   }
   if (!std::exchange(session.renewing, false)) return;
   if (outcome == Outcome::kOk) {
-    tell(name_of(session) + " has renewed");
+    tell([&] { return name_of(session) + " has renewed"; });
     ++tally_.renewed;
     session.confirmed_us = session.round_us;
     judge_support(session);
@@ -111,7 +113,7 @@ void World::judge_end(Session& session) {
       session.forgotten || (session.lock->result().outcome == Outcome::kExpired && !session.releases);
   if (!session.holds || !lost) return;
   ++tally_.lost;
-  tell(name_of(session) + " has lost the lock");
+  tell([&] { return name_of(session) + " has lost the lock"; });
   if (!session.step->renews || !world_.calm()) return;
   if (session.shaky_us >= session.confirmed_us) return void(++tally_.excused);
   wrong(name_of(session) + " lost a lock that it renewed, though at most " +
@@ -173,20 +175,18 @@ void World::judge_health(Session& session) {
 bool World::is_good(Session& session, size_t index) {
   Server& server = servers_[index];
   Proof& proof = session.proofs[index];
-  const bool works = server.up() && !server.loading && !is_cut(session.step->client, index);
-  if (!works) proof.lacks_us = proof.lacks_long_us = -1;
-  if (!works) return false;
-  if (server.clock.when(proof.holds_ms) > now_us_) {
+  const bool reachable = server.up() && !server.loading && !is_cut(session.step->client, index);
+  const bool has = reachable && server.clock.when(proof.holds_ms) > now_us_;
+  if (!reachable || has || server.recovering(now_us_)) {
     proof.lacks_us = proof.lacks_long_us = -1;
-    return true;
+    return has;
   }
-  if (server.recovering(now_us_)) proof.lacks_us = proof.lacks_long_us = -1;
-  if (server.recovering(now_us_)) return false;
   if (proof.lacks_long_us == -1) proof.lacks_long_us = now_us_;
-  if (obstructed(session, look(index)))
+  if (obstructed(session, look(index))) {
     proof.lacks_us = -1;
-  else if (proof.lacks_us == -1)
+  } else if (proof.lacks_us == -1) {
     proof.lacks_us = now_us_;
+  }
   return proof.lacks_us != -1 && now_us_ - proof.lacks_us >= healing_us();
 }
 

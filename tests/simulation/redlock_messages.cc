@@ -85,7 +85,9 @@ void World::send(size_t index, client::Send&& send) {
   event.id = send.id;
   event.waits = send.waits;
   event.argv = std::move(send.argv);
-  tell(name_of(session) + " > server " + std::to_string(send.server) + ": " + text_of(event.argv));
+  tell([&] {
+    return name_of(session) + " > server " + std::to_string(send.server) + ": " + text_of(event.argv);
+  });
   Server::Link& link = servers_[send.server].links[{index, send.waits ? send.id : 0}];
   if (chance(fate, world_.lost_one_in) || is_cut(session.step->client, send.server)) {
     event.kind = Event::Kind::kReply;
@@ -130,7 +132,9 @@ void World::request(const Event& event) {
   if (!output.empty()) {
     Reply answer = parsed(output);
     if (!event.waits) record(event.server, event, answer);
-    tell("server " + std::to_string(event.server) + ": " + text_of(event.argv) + ": " + text_of(answer));
+    tell([&] {
+      return "server " + std::to_string(event.server) + ": " + text_of(event.argv) + ": " + text_of(answer);
+    });
     deliver(event.server, name, event.id, std::move(answer));
   }
   collect(event.server, fx);
@@ -147,8 +151,10 @@ void World::collect(size_t index, Effects& fx) {
     const Server::LinkName name = wait->second;
     server.waits.erase(wait);
     Reply answer = parsed(output);
-    tell("server " + std::to_string(index) + ": the wait of " + name_of(sessions_[name.first]) +
-         " ends: " + text_of(answer));
+    tell([&] {
+      return "server " + std::to_string(index) + ": the wait of " + name_of(sessions_[name.first]) +
+             " ends: " + text_of(answer);
+    });
     deliver(index, name, name.second, std::move(answer));
   }
 }
@@ -174,7 +180,9 @@ void World::reply(const Event& event) {
   Session& session = sessions_[event.session];
   const size_t client = session.step->client;
   if (now_us_ < clients_[client].stalled_us) return schedule(clients_[client].stalled_us, event);
-  tell(name_of(session) + " < server " + std::to_string(event.server) + ": " + text_of(event.reply));
+  tell([&] {
+    return name_of(session) + " < server " + std::to_string(event.server) + ": " + text_of(event.reply);
+  });
   session.lock->on_reply(event.id, event.reply, client_now(client), wall_us(client));
   if (session.lock->state() == Redlock::State::kPausing && session.dice.one_in(8))
     session.lock->on_freed(client_now(client), wall_us(client));

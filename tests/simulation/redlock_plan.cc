@@ -22,7 +22,7 @@ class Planner {
   Plan draw() {
     draw_times();
     draw_world();
-    span_us_ = ttl_us() * dice_.between(3, 12);
+    span_us_ = ttl_us() * dice_.between(2, 9);
     const bool keeps = dice_.one_in(2);
     if (keeps) add_keeper();
     add_sessions(keeps);
@@ -44,7 +44,7 @@ class Planner {
       w.slowest_us = dice_.pick({int64_t{500}, int64_t{3000}, int64_t{20000}});
     } else {
       w.slowest_us = dice_.pick({int64_t{500}, int64_t{2000}});
-      w.ttl_ms = dice_.between(100, 1000);
+      w.ttl_ms = dice_.one_in(4) ? dice_.between(500, 1000) : dice_.between(100, 300);
       w.server_timeout_ms = dice_.between(5, std::max<int64_t>(w.ttl_ms / 8, 5));
     }
   }
@@ -77,7 +77,7 @@ class Planner {
                 : shares_ && !dice_.one_in(3) ? Mode::kShared
                                               : Mode::kExclusive;
     step.contended = feature();
-    step.max_wait_ms = dice_.between(2, 40);
+    step.max_wait_ms = dice_.between(2, std::max<int64_t>(plan_.world.ttl_ms / 5, 40));
     if (!dice_.one_in(4)) step.wait_ms = dice_.one_in(2) ? 0 : dice_.between(1, 200);
     if (!feature()) step.cancel_us = dice_.between(1000, 200000);
   }

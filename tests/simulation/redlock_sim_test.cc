@@ -2,8 +2,10 @@
 // HOLDFAST_SEED the first seed (with one schedule, if their number is not given). A schedule that fails is
 // reduced to the necessary steps, and printed with all its messages.
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -27,73 +29,110 @@ std::string play(const Plan& plan, Tally& tally, World::Teller teller = nullptr)
   return World(plan, tally, std::move(teller)).run();
 }
 
-bool fails(const Plan& plan) {
+// The words of a fault, without numbers and names. Empty if an assertion ended the run.
+std::string kind_of(const std::string& wrong) {
+  std::string kind;
+  for (const char c : wrong.substr(std::min(wrong.find(": "), wrong.size())))
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) kind += c;
+  return kind;
+}
+
+// Whether the plan fails with a fault of this kind.
+bool fails(const Plan& plan, const std::string& kind) {
   Tally tally;
-  return !succeeds_apart(true, [&] { return play(plan, tally).empty(); });
-}
-
-// Returns the plan with one change, unless the failure needs the state before.
-template <class Change>
-bool change(Plan& plan, Change apply) {
-  Plan changed = plan;
-  apply(changed);
-  if (written(changed) == written(plan) || !fails(changed)) return false;
-  plan = std::move(changed);
-  return true;
-}
-
-void simplify_world(Plan& plan) {
-  change(plan, [](Plan& p) { p.world.lost_one_in = 0; });
-  change(plan, [](Plan& p) { p.world.resent_one_in = 0; });
-  change(plan, [](Plan& p) { p.world.overtaken_one_in = 0; });
-  change(plan, [](Plan& p) { p.world.ahead_us = 0; });
-  change(plan, [](Plan& p) { p.world.clocks_differ = false; });
-  change(plan, [](Plan& p) { p.world.clocks_agree = true; });
-  change(plan, [](Plan& p) {
-    size_t clients = 1;
-    for (const Step& s : p.steps) clients = std::max(clients, s.client + 1);
-    p.world.clients = clients;
+  SharedText found;
+  const bool good = succeeds_apart(true, [&] {
+    const std::string wrong = play(plan, tally);
+    found.replace(kind_of(wrong));
+    return wrong.empty();
   });
+  return !good && found.view() == kind;
 }
 
-// Round times are easier to read, and short ones have fewer messages.
-void simplify_step(Plan& plan, size_t at) {
-  change(plan,
-         [at](Plan& p) { p.steps[at].mode = p.world.limit == 0 ? Mode::kExclusive : p.steps[at].mode; });
-  change(plan, [at](Plan& p) { p.steps[at].cancel_us = 0; });
-  change(plan, [at](Plan& p) { p.steps[at].contended = false; });
-  change(plan, [at](Plan& p) { p.steps[at].wait_ms = -1; });
-  change(plan, [at](Plan& p) { p.steps[at].loading_us = 0; });
-  change(plan, [at](Plan& p) { p.steps[at].recovery_ms = 0; });
-  change(plan, [at](Plan& p) { p.steps[at].once_healed = false; });
-  change(plan, [at](Plan& p) { p.steps[at].memory = Memory::kAll; });
-  change(plan, [at](Plan& p) { p.steps[at].memory = Memory::kNone; });
-  for (int64_t unit_us : {100000, 10000, 1000}) {
-    const auto round = [unit_us](int64_t& us) { us = us < unit_us ? us : us / unit_us * unit_us; };
-    change(plan, [&](Plan& p) { round(p.steps[at].at_us); });
-    change(plan, [&](Plan& p) { round(p.steps[at].for_us); });
-    change(plan, [&](Plan& p) { round(p.steps[at].behind_us); });
-  }
-  while (change(plan, [at](Plan& p) { p.steps[at].for_us /= 2; })) {
-  }
-}
+// Reduces a plan to what its fault needs: first the fewest steps, then the simplest ones.
+class Reducer {
+ public:
+  Reducer(Plan plan, std::string kind) : plan_(std::move(plan)), kind_(std::move(kind)) {}
 
-Plan reduced(Plan plan) {
-  for (int round = 0; round < 3; ++round) {
-    const std::string before = written(plan);
-    plan.steps = shortened(std::move(plan.steps), [&](const std::vector<Step>& steps) {
-      return fails({plan.world, steps});
+  Plan reduce() {
+    for (std::string before; before != written(plan_);) {
+      before = written(plan_);
+      plan_.steps = shortened(std::move(plan_.steps), [&](const std::vector<Step>& steps) {
+        return fails({plan_.world, steps}, kind_);
+      });
+      simplify_world();
+      for (size_t at = 0; at < plan_.steps.size(); ++at) simplify_step(at);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  // Makes one change, unless the fault needs the state before.
+  template <class Change>
+  bool change(Change apply) {
+    Plan changed = plan_;
+    apply(changed);
+    if (written(changed) == written(plan_) || !fails(changed, kind_)) return false;
+    plan_ = std::move(changed);
+    return true;
+  }
+
+  void simplify_world() {
+    change([](Plan& p) { p.world.lost_one_in = 0; });
+    change([](Plan& p) { p.world.resent_one_in = 0; });
+    change([](Plan& p) { p.world.overtaken_one_in = 0; });
+    change([](Plan& p) { p.world.ahead_us = 0; });
+    change([](Plan& p) { p.world.clocks_differ = false; });
+    change([](Plan& p) { p.world.clocks_agree = true; });
+    change([](Plan& p) {
+      p.world.clients = 1;
+      for (const Step& s : p.steps) p.world.clients = std::max(p.world.clients, s.client + 1);
     });
-    simplify_world(plan);
-    for (size_t at = 0; at < plan.steps.size(); ++at) simplify_step(plan, at);
-    if (written(plan) == before) break;
+    change([](Plan& p) {
+      const bool fits =
+          std::all_of(p.steps.begin(), p.steps.end(), [](const Step& s) { return s.server < 3; });
+      if (fits && p.world.servers > 3) p.world.servers = 3;
+    });
   }
-  return plan;
-}
+
+  void simplify_step(size_t at) {
+    change([at](Plan& p) { p.steps[at].mode = p.world.limit == 0 ? Mode::kExclusive : Mode::kCounted; });
+    change([at](Plan& p) { p.steps[at].cancel_us = 0; });
+    change([at](Plan& p) { p.steps[at].contended = false; });
+    change([at](Plan& p) { p.steps[at].wait_ms = -1; });
+    change([at](Plan& p) { p.steps[at].loading_us = 0; });
+    change([at](Plan& p) { p.steps[at].recovery_ms = 0; });
+    change([at](Plan& p) { p.steps[at].once_healed = false; });
+    change([at](Plan& p) { p.steps[at].memory = Memory::kAll; });
+    change([at](Plan& p) { p.steps[at].memory = Memory::kNone; });
+    for (const auto time : {&Step::at_us, &Step::for_us, &Step::behind_us}) shorten(at, time);
+  }
+
+  // Round times are easier to read, and short ones have fewer messages.
+  void shorten(size_t at, int64_t Step::*time) {
+    while (change([&](Plan& p) { p.steps[at].*time /= 2; })) {
+    }
+    for (const int64_t unit_us : {100000, 10000, 1000}) {
+      change([&](Plan& p) {
+        int64_t& us = p.steps[at].*time;
+        if (us >= unit_us) us = us / unit_us * unit_us;
+      });
+    }
+  }
+
+  Plan plan_;
+  const std::string kind_;
+};
 
 void explain(uint64_t seed, Flaw flaw) {
-  const Plan plan = reduced(plan_of(seed, flaw));
   SharedText text;
+  succeeds_apart(true, [&] {
+    Tally tally;
+    text.replace(kind_of(play(plan_of(seed, flaw), tally)));
+    return true;
+  });
+  const Plan plan = Reducer(plan_of(seed, flaw), std::string(text.view())).reduce();
+  text.replace("");
   succeeds_apart(false, [&] {
     Tally tally;
     return play(plan, tally, [&](const std::string& line) { text.append(line); }).empty();
@@ -111,6 +150,8 @@ uint64_t first_failure(uint64_t first, uint64_t last, Tally& tally) {
     state.append({reinterpret_cast<const char*>(&tally), sizeof tally});
   };
   const bool good = succeeds_apart(false, [&] {
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);  // a new engine gets the memory of a former one, not new pages
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
     for (uint64_t seed = first; seed < last; ++seed) {
       save(seed);
       const std::string wrong = play(plan_of(seed, Flaw::kNone), tally);

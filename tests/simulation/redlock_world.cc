@@ -81,11 +81,10 @@ void World::schedule_step(int64_t at_us, Event::Kind kind, const Step& step) {
 void World::wrong(const std::string& what) {
   if (!wrong_.empty()) return;
   wrong_ = "at " + std::to_string(now_us_) + " us: " + what;
-  tell("wrong: " + what);
+  tell([&] { return "wrong: " + what; });
 }
 
-void World::tell(const std::string& what) {
-  if (!teller_) return;
+void World::tell_line(const std::string& what) {
   const std::string us = std::to_string(now_us_);
   teller_(std::string(us.size() < 9 ? 9 - us.size() : 0, ' ') + us + " us  " + what + "\n");
 }
@@ -240,7 +239,7 @@ void World::keep(Session& session) {
 }
 
 void World::renew(Session& session, int64_t ttl_ms) {
-  tell(name_of(session) + " renews");
+  tell([&] { return name_of(session) + " renews"; });
   session.renewing = true;
   session.round_us = now_us_;
   session.lock->renew(client_now(session.step->client), {ttl_ms});
@@ -248,7 +247,7 @@ void World::renew(Session& session, int64_t ttl_ms) {
 
 void World::release(Session& session) {
   if (session.lock->state() == Redlock::State::kReleasing) return;
-  tell(name_of(session) + (session.holds ? " releases" : " cancels"));
+  tell([&] { return name_of(session) + (session.holds ? " releases" : " cancels"); });
   session.releases = true;
   session.lock->release(client_now(session.step->client));
 }
@@ -278,7 +277,7 @@ void World::drain() {
   const bool steps_left = std::any_of(clients_.begin(), clients_.end(),
                                       [](const Client& c) { return c.busy || !c.steps.empty(); });
   if (!steps_left) return;
-  const int64_t patience_us = 60 * ttl_us() + 20000000;
+  const int64_t patience_us = world_.calm() ? 60 * ttl_us() + 4000000 : 4 * ttl_us();
   for (const Client& client : clients_) {
     if (!client.busy || now_us_ < last_us_ + patience_us) continue;
     Session& session = sessions_[client.session];

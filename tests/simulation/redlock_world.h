@@ -1,24 +1,23 @@
 // Clients that acquire one lock on several engines, in a world that a plan decides. It owns the servers,
 // the clients and the messages between them, and judges the results that the clients got.
 //
-// What it checks, and under which assumptions:
+// What it checks, and when that is promised. tests/README.md explains the words.
 // - Support: when a client gets a hold or a renewal, a quorum of servers has granted or renewed it with a
-//   deadline at or after the end of the validity. So only answers of one round count together. Always.
-// - Exclusion: at most one exclusive holder, or `limit` counted holders, is within its validity at any true
-//   time. Promised while clocks differ by no more than the drift, and as long as a quorum of the servers
-//   that gave a hold remembers it until the end of its validity. For counted holds one server must remember
-//   all of them. A server forgets a hold if it restarts without it, or if its clock jumps. A recovery wait
-//   counts as memory while it lasts. The promise returns with the next confirmed renewal.
+//   deadline at or after the end of the validity. So only replies of one round count together. Always.
+// - Exclusion: one exclusive holder, or `limit` counted holders, are within their validity at any true
+// time.
+//   Promised if clocks differ by at most the drift, and a quorum of servers refuses other holders until the
+//   end of the validity. For counted holds one server must refuse, which remembers all of them. A server
+//   stops to refuse if it restarts without the hold, or if its clock jumps; a recovery wait refuses, too. A
+//   hold without such a quorum is judged again after its next confirmed renewal.
 // - Tokens: no two acquisitions have one token, and a later acquisition has a larger one. Always: servers
 //   lose holds, but never their counters.
 // - A hold that its holder renews is not lost. Promised in a calm world (Parameters::calm()), if at each
-//   moment since the last confirmed renewal at most `servers - quorum` servers are bad for it. A server is
-//   bad if it is down, cut off, LOADING or RECOVERING without the hold, and for kHealing() after that.
-// - A server that is without such a hold is healed: within kHealing(), or within 20 TTLs if other
-//   owners hold the lock or wait on that server.
-// - No client waits for ever: in a calm world a wait without a limit ends with the lock. In every world
-// each
-//   lock settles.
+//   moment since the last confirmed renewal at most `servers - quorum` servers were bad for it: down, cut
+//   off, LOADING, or without the hold. A server without the hold counts as good after healing_us().
+// - A server without such a hold gets it. Promised in a calm world while a majority is good: within 4 times
+//   healing_us(), or within 20 TTLs if other owners hold the lock or wait on that server.
+// - A wait without a limit ends with the lock. Promised in a calm world. In every world each lock settles.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +59,7 @@ class World {
   std::string run();
 
  private:
-  // What a server has promised to a session, on the server's clock: 0 if nothing.
+  // The promises of a server to a session. Times in ms are on the server's clock; 0: nothing.
   struct Proof {
     int64_t given_us = 0;        // the deadline in its last reply, in the world's time
     int64_t refuses_ms = 0;      // it refuses other holders until then
@@ -119,7 +118,12 @@ class World {
   void schedule_step(int64_t at_us, Event::Kind kind, const Step& step);
   int64_t ttl_us() const { return world_.ttl_ms * 1000; }
   void wrong(const std::string& what);
-  void tell(const std::string& what);
+  // `text()` returns the line. Without a teller it is not called.
+  template <class Text>
+  void tell(Text text) {
+    if (teller_) tell_line(text());
+  }
+  void tell_line(const std::string& what);
   std::string name_of(const Session& session) const;
 
   // Time and clients, in redlock_world.cc:
