@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 """Tests the chaos test. A short run finds no violation. A run on servers that lose their locks finds the
-violations. No run leaves network namespaces behind. The last line is "N passed, N failed"."""
+violations. No run leaves namespaces, folders, mounts or processes behind. The last line is "N passed,
+N failed"."""
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 from harness import LIMIT_S, equal, has, run_tests, test
+from chaos import FOLDER
+from disk import HOWS
 from network import PREFIX, SPACES
-from schedule import KINDS, make_schedule
+from schedule import KINDS, choose_kinds, make_schedule
 
 
 def begin(*args):
@@ -29,15 +33,21 @@ def chaos(*args):
 
 
 def left_behind(pid):
-    return [path.name for path in SPACES.glob(f"{PREFIX}{pid}-*")]
+    """The namespaces of a test, its folders, and the processes that use them."""
+    spaces = [path.name for path in SPACES.glob(f"{PREFIX}{pid}-*")]
+    folders = [path.name for path in pathlib.Path(tempfile.gettempdir()).glob(f"{FOLDER}{pid}-*")]
+    words = [path.read_bytes() for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    processes = [text for text in words if f"{FOLDER}{pid}-".encode() in text]
+    mounts = f"{FOLDER}{pid}-" in pathlib.Path("/proc/mounts").read_text("utf-8")
+    return [*spaces, *folders, *processes, *(["a mount"] if mounts else [])]
 
 
 @test
 def a_short_run_finds_no_violation(_):
-    told, status = chaos("--seconds", "7", "--servers", "3")
+    told, status = chaos("--seconds", "8", "--servers", "3", "--faults", "all")
     print(told, end="")
     equal(status, 0)
-    has(told, "violations 0", "7 passed, 0 failed")
+    has(told, "violations 0", "8 passed, 0 failed")
 
 
 @test
@@ -51,9 +61,9 @@ def a_run_finds_the_locks_that_a_server_loses(_):
 
 
 @test
-def an_interrupted_run_leaves_no_namespaces(_):
+def an_interrupted_run_leaves_nothing_behind(_):
     for number in (signal.SIGINT, signal.SIGTERM):
-        run = begin("--seconds", "60", "--servers", "1")
+        run = begin("--seconds", "60", "--servers", "1", "--faults", "full")
         for line in run.stdout:
             if "servers: " in line:
                 break
@@ -71,6 +81,16 @@ def a_seed_determines_the_faults(_):
     equal(made(7), made(7))
     equal(made(7) == made(8), False)
     equal({fault.kind for seed in range(20) for fault in made(seed)}, set(KINDS))
+    equal({fault.how for seed in range(90) for fault in made(seed) if fault.kind == "folder"}, set(HOWS))
+
+
+@test
+def a_seed_chooses_the_kinds_of_faults(_):
+    chosen = [choose_kinds(seed, KINDS) for seed in range(50)]
+    equal(chosen, [choose_kinds(seed, KINDS) for seed in range(50)])
+    equal({kind for kinds in chosen for kind in kinds}, set(KINDS))
+    equal(min(map(len, chosen)) >= 3 and max(map(len, chosen)) < len(KINDS), True)
+    equal(choose_kinds(1, ["kill"]), ["kill"])
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@ import collections
 import operator
 
 from history import NEVER
+from silence import faults_of_silence
 
 MS = 1_000_000
 INVOKED = operator.attrgetter("invoked")
 SLACK_MS = 2000     # time for a server to grant a free lock to a waiter, and for the reply to arrive
 LATEST_MS = 30000   # a request that has not arrived after this time never arrives
+RESTARTS = ("kill", "term")
 
 
 class Hold:
@@ -102,24 +104,33 @@ def faults_of_tokens(history):
     return wrong
 
 
-def faults_of_durability(history, durable=lambda place: True):
-    """Finds lost holds at durable places: a server denied the hold while its client could rely on it; or
-    another client got the lock after a kill, while the hold from before the kill was still valid."""
+def lost_between(history, place, begin, end):
+    """Whether the server of this place, or any server of a quorum, may have lost data in this time."""
+    return any(fault.why == "loses" and place in (fault.place, "quorum") and
+               fault.invoked < end and fault.returned > begin for fault in history.faults)
+
+
+def faults_of_durability(history):
+    """Finds lost holds: a server denied the hold while its client could rely on it; or another client got
+    the lock after a restart, while the hold from before the restart was still valid. A stop that may lose
+    data by the promises of the server's settings excuses a lost hold, but not a second grant: that is a
+    violation of the exclusion."""
     wrong = []
     holds = holds_of(history)
     for hold in holds:
         valid, released = hold.lock.valid, False
         for op in hold.events:
             denied = op.outcome == "refused" and op.op != "valid"
-            if denied and op.returned < valid and not released and durable(op.place):
+            if denied and op.returned < valid and not released and \
+                    not lost_between(history, op.place, hold.lock.invoked, op.returned):
                 wrong.append(f"lost: {hold.lock}; then {op}")
                 break
             released = released or op.op == "unlock"
             valid = max(valid, op.valid if op.outcome == "ok" else 0)
-    for kill in (fault for fault in history.faults if fault.op == "kill" and durable(fault.place)):
-        before = [hold for hold in holds if hold.lock.place == kill.place and
-                  hold.begin < kill.invoked < hold.certain()[1]]
-        after = [hold for hold in holds if hold.lock.place == kill.place and hold.begin > kill.invoked]
+    for stop in (fault for fault in history.faults if fault.op in RESTARTS and fault.why != "loses"):
+        before = [hold for hold in holds if hold.lock.place == stop.place and
+                  hold.begin < stop.invoked < hold.certain()[1]]
+        after = [hold for hold in holds if hold.lock.place == stop.place and hold.begin > stop.invoked]
         wrong += [f"lost, and granted again: {hold.lock}; {other.lock}"
                   for hold in before for other in after
                   if hold.lock.key == other.lock.key and hold.overlaps(other) and
@@ -128,19 +139,19 @@ def faults_of_durability(history, durable=lambda place: True):
 
 
 def carried_over(history):
-    """The number of holds from before a kill of their server that the server confirmed after it."""
+    """The number of holds from before a restart of their server that the server confirmed after it."""
     number = 0
     for hold in holds_of(history):
         confirmed = [op.invoked for op in hold.events if op.outcome == "ok" and op.op != "valid"]
-        number += any(kill.op == "kill" and kill.place == hold.lock.place and
-                      hold.begin < kill.invoked and any(at > kill.returned for at in confirmed)
-                      for kill in history.faults)
+        number += any(stop.op in RESTARTS and stop.place == hold.lock.place and
+                      hold.begin < stop.invoked and any(at > stop.returned for at in confirmed)
+                      for stop in history.faults)
     return number
 
 
-def touched(op, faults, kind):
-    """The faults of this kind at the operation's place that may have happened during the operation."""
-    return [fault for fault in faults if fault.op == kind and fault.place == op.place and
+def touched(op, faults, kinds):
+    """The faults of these kinds at the operation's place that may have happened during the operation."""
+    return [fault for fault in faults if fault.op in kinds and fault.place == op.place and
             fault.invoked < op.returned and fault.returned > op.invoked]
 
 
@@ -151,13 +162,13 @@ def asked_within(group, begin, end):
 
 def faults_of_fairness(history):
     """Finds waiters that a later request has overtaken on one server: the waiter was in the queue before
-    the request began. The tokens of a key show the order of its grants. A crash of the server ends its
+    the request began. The tokens of a key show the order of its grants. A stop of the server ends its
     queues."""
     wrong = []
     for group in by_key([op for op in history.ops if op.op == "lock" and op.place != "quorum"]):
         grants = [op for op in group if op.outcome == "ok"]
         for first in group:
-            if first.queued is None or touched(first, history.faults, "kill"):
+            if first.queued is None or touched(first, history.faults, RESTARTS):
                 continue
             wrong += [f"overtaken: {first}; by {later}"
                       for later in asked_within(grants, first.queued, first.returned)
@@ -179,7 +190,8 @@ def overtook(first, later):
 def faults_of_starvation(history):
     """Finds waits on a server that ended without a grant although the lock was free: in a span of the wait
     there is no sign of a holder. The span must be longer than the ttls of all requests that the server may
-    have granted first, plus the time in which the server was stopped."""
+    have granted first, plus the time in which the server was stopped. While its disk fails, a server grants
+    nothing to waiters."""
     wrong = []
     for group in by_key([op for op in history.ops if op.place != "quorum"]):
         longest = max(op.ttl for op in group) * MS
@@ -187,22 +199,24 @@ def faults_of_starvation(history):
         unknown = [op for op in group if op.op in ("lock", "renew") and op.outcome == "unknown"]
         for waiter in group:
             vain = waiter.queued is not None and waiter.outcome == "refused" and waiter.why == "busy"
-            if not vain or touched(waiter, history.faults, "kill"):
+            if not vain or touched(waiter, history.faults, (*RESTARTS, "disk", "fsync")):
                 continue
             begin, end = waiter.queued, waiter.returned
             marks = [begin, *signs[bisect.bisect_right(signs, begin):bisect.bisect_left(signs, end)], end]
             gap = max(after - before for before, after in zip(marks, marks[1:]))
             before = 1 + len(asked_within(unknown, begin - LATEST_MS * MS, end))
-            stopped = sum(stop.returned - stop.invoked for stop in touched(waiter, history.faults, "stop"))
+            stops = touched(waiter, history.faults, ("stop",))
+            stopped = sum(stop.returned - stop.invoked for stop in stops)
             if gap > before * longest + stopped + SLACK_MS * MS:
                 wrong.append(f"starved: {waiter}, and for {gap / 1e9:.3f} s no client had the lock")
     return wrong
 
 
-def judge(history, durable=lambda place: True):
+def judge(history):
     """The violations of each promise, as texts."""
     return {"mutual exclusion": faults_of_exclusion(history),
             "order of tokens": faults_of_tokens(history),
-            "durability": faults_of_durability(history, durable),
+            "durability": faults_of_durability(history),
             "fairness": faults_of_fairness(history),
-            "starvation": faults_of_starvation(history)}
+            "starvation": faults_of_starvation(history),
+            "answers": faults_of_silence(history)}

@@ -12,7 +12,6 @@ from harness import equal, run_tests, test
 from history import NEVER, History, Op, Recorder, load
 
 MS = 1_000_000
-CHECKS = ("mutual exclusion", "order of tokens", "durability", "fairness", "starvation")
 
 
 def op(name, owner, invoked, returned, outcome="ok", **more):
@@ -34,13 +33,25 @@ def waits(owner, invoked, queued, returned, outcome="refused", why="busy", **mor
     return op("lock", owner, invoked, returned, outcome, why=why, queued=queued, **{"wait": 1000, **more})
 
 
-def fault(kind, invoked, returned, place="s0"):
-    return op(kind, "", invoked, returned, place=place)
+def fault(kind, invoked, returned, place="s0", **more):
+    return op(kind, "", invoked, returned, place=place, **more)
 
 
-def found(*ops, durable=lambda place: True):
+def restart(kind, invoked, launched, returned, **more):
+    return fault(kind, invoked, returned, launched=launched * MS, **more)
+
+
+def ping(invoked, returned, outcome="ok", place="s0"):
+    return op("ping", "", invoked, returned, outcome, place=place)
+
+
+def late(invoked, returned):
+    return op("late", "", invoked, returned, place="prober")
+
+
+def found(*ops):
     """The names of the promises that a history violates."""
-    return [name for name, texts in judge(History.of(ops), durable).items() if texts]
+    return [name for name, texts in judge(History.of(ops)).items() if texts]
 
 
 A = lock("a", 0, 10, 1, 100)
@@ -122,11 +133,29 @@ def a_valid_hold_that_a_server_denies_is_lost(_):
         equal(found(A, op(name, "a", 50, 99, "refused")), ["durability"])
         equal(found(A, op(name, "a", 50, 100, "refused")), [])
         equal(found(A, op(name, "a", 50, 99, "unknown")), [])
-        equal(found(A, op(name, "a", 50, 99, "refused"), durable=lambda place: place != "s0"), [])
     renewed = op("renew", "a", 50, 60, valid=150)
     equal(found(A, renewed, op("check", "a", 120, 130, "refused")), ["durability"])
     equal(found(A, op("unlock", "a", 50, 60, "unknown"), op("unlock", "a", 70, 80, "refused")), [])
     equal(found(A, op("valid", "a", 50, 50, "refused")), [])  # the client itself no longer relies on it
+
+
+@test
+def only_a_stop_that_may_lose_data_excuses_a_lost_hold(_):
+    denied = op("check", "a", 50, 99, "refused")
+    for kind in ("kill", "term"):
+        equal(found(A, denied, fault(kind, 20, 30, why="loses")), [])
+        equal(found(A, denied, fault(kind, 20, 30)), ["durability"])
+        equal(found(A, denied, fault(kind, 20, 30, "s1", why="loses")), ["durability"])
+        equal(found(denied, fault(kind, 20, 30, why="loses"), lock("a", 31, 40, 1, 131)), ["durability"])
+        equal(found(A, denied, fault(kind, 100, 110, why="loses")), ["durability"])
+        # After the loss the server must wait until the lost hold has expired.
+        equal(found(A, fault(kind, 20, 30, why="loses"), lock("b", 40, 50, 2, 140)), ["mutual exclusion"])
+    for kind in ("stop", "disk", "fsync"):
+        equal(found(A, denied, fault(kind, 20, 30)), ["durability"])
+    by_quorum = (lock("a", 0, 10, 1, 100, place="quorum"),
+                 op("unlock", "a", 50, 60, "refused", place="quorum"))
+    equal(found(*by_quorum), ["durability"])
+    equal(found(*by_quorum, fault("kill", 20, 30, "s1", why="loses")), [])
 
 
 @test
@@ -136,6 +165,7 @@ def a_hold_is_lost_if_another_owner_gets_the_lock_after_a_kill(_):
     equal(found(A, kill, lock("b", 40, 101, 2, 140)), [])
     equal(found(A, fault("kill", 20, 30, "s1"), lock("b", 40, 50, 2, 140)), ["mutual exclusion"])
     equal(found(A, kill, lock("b", 40, 50, 1, 140)), ["mutual exclusion", "order of tokens", "durability"])
+    equal(found(A, fault("term", 20, 30), lock("b", 40, 50, 2, 140)), ["mutual exclusion", "durability"])
 
 
 @test
@@ -177,8 +207,90 @@ def a_waiter_for_a_free_lock_is_found(_):
     equal(found(A, op("renew", "b", 10, None, "unknown", ttl=2000), long), [])
     equal(found(A, long, fault("stop", 30, 2000)), [])
     equal(found(A, long, fault("stop", 30, 130)), ["starvation"])
-    equal(found(A, long, fault("kill", 30, 130)), [])
+    for kind in ("kill", "term", "disk", "fsync"):
+        equal(found(A, long, fault(kind, 30, 130)), [])
+        equal(found(A, long, fault(kind, 30, 130, "s1")), ["starvation"])
     equal(found(A, waits("b", 20, 25, 3025, why="RECOVERING")), [])
+
+
+@test
+def a_late_answer_is_found(_):
+    equal(found(ping(0, 1000)), [])
+    equal(found(ping(0, 1001)), ["answers"])
+    equal(found(ping(0, 1001, "sent")), ["answers"])
+    equal(found(ping(0, 900, "sent")), [])  # the run ended
+    equal(found(ping(0, 100), ping(100, 1101), ping(200, 300)), ["answers"])  # the server forgot one client
+
+
+@test
+def a_server_that_does_not_listen_is_found(_):
+    for outcome in ("down", "closed", "full"):
+        equal(found(ping(50, 50, outcome)), ["answers"])
+        for kind in ("kill", "term"):
+            equal(found(ping(50, 51, outcome), restart(kind, 20, 60, 90)), [])
+            equal(found(ping(10, 21, outcome), restart(kind, 20, 60, 90)), [])
+            equal(found(ping(10, 18, outcome), restart(kind, 20, 60, 90)), ["answers"])
+            equal(found(ping(3050, 3050, outcome), restart(kind, 20, 60, 90)), [])
+            equal(found(ping(3070, 3070, outcome), restart(kind, 20, 60, 9000)), ["answers"])
+            equal(found(ping(50, 51, outcome), fault(kind, 20, 60, "s1", launched=50 * MS)), ["answers"])
+        for kind in ("stop", "disk", "fsync"):
+            equal(found(ping(50, 51, outcome), fault(kind, 20, 90)), ["answers"])
+
+
+@test
+def a_server_that_loads_its_data_too_long_without_an_answer_is_found(_):
+    equal(found(ping(100, 4060), restart("kill", 20, 60, 9000)), [])
+    equal(found(ping(100, 4062), restart("kill", 20, 60, 9000)), ["answers"])
+    equal(found(ping(3100, 4200), restart("kill", 20, 60, 9000)), ["answers"])
+    slow = fault("fsync", 0, 50, delay=100)
+    equal(found(ping(3600, 3600, "down"), restart("kill", 20, 60, 90), slow), [])
+    equal(found(ping(3800, 3800, "down"), restart("kill", 20, 60, 90), slow), ["answers"])
+
+
+@test
+def a_stopped_server_need_not_answer_until_a_second_after_it_continues(_):
+    stop = fault("stop", 500, 3000)
+    equal(found(ping(400, 3900), stop), [])
+    equal(found(ping(400, 3901), stop), ["answers"])
+    equal(found(ping(3000, 4001), stop), ["answers"])
+    equal(found(ping(400, 3900), fault("stop", 500, 3000, "s1")), ["answers"])
+    equal(found(ping(400, 3900), fault("stop", 500, 2000), fault("stop", 1500, 3000)), [])
+    equal(found(ping(400, 3900), fault("stop", 500, 1500), fault("stop", 2000, 3000)), ["answers"])
+
+
+@test
+def the_time_in_which_the_machine_is_slow_does_not_count(_):
+    slow = ping(0, 1500)
+    equal(found(slow, ping(100, 600, place="null")), [])
+    equal(found(slow, ping(100, 599, place="null")), ["answers"])
+    equal(found(slow, ping(100, 400, place="null"), ping(200, 500, place="null")), ["answers"])
+    equal(found(slow, *(ping(at, at + 49, place="null") for at in range(0, 1500, 50))), ["answers"])
+    equal(found(slow, ping(1500, 2500, place="null")), ["answers"])
+    equal(found(slow, late(100, 600)), [])
+    equal(found(slow, late(100, 599)), ["answers"])
+    equal(found(slow, late(100, 400), ping(300, 600, place="null")), [])
+    equal(found(ping(0, 1500, place="null")), [])
+
+
+@test
+def slow_syncs_delay_an_answer_by_no_more_than_six_of_them(_):
+    equal(found(ping(0, 1600), fault("fsync", 0, 2000, delay=100)), [])
+    equal(found(ping(0, 1601), fault("fsync", 0, 2000, delay=100)), ["answers"])
+    equal(found(ping(100, 1600), fault("fsync", 0, 50, delay=100)), [])  # a sync of before
+    equal(found(ping(200, 1600), fault("fsync", 0, 50, delay=100)), ["answers"])
+    equal(found(ping(0, 1600), fault("fsync", 0, 2000, "s1", delay=100)), ["answers"])
+
+
+@test
+def a_server_may_withhold_an_answer_when_the_disk_fails_but_must_answer_the_next_one(_):
+    disk = fault("disk", 50, 3000)
+    equal(found(disk, ping(0, 3500), ping(100, 110)), [])
+    equal(found(disk, ping(0, 3500), ping(100, 1200), ping(200, 210)), [])
+    equal(found(disk, ping(0, 3500)), ["answers"])
+    equal(found(disk, ping(0, 3500), ping(1001, 1010)), ["answers"])
+    equal(found(disk, ping(0, 3500), ping(100, 1200)), ["answers"])
+    equal(found(fault("disk", 50, 3000, "s1"), ping(0, 3500), ping(100, 110)), ["answers"])
+    equal(found(fault("disk", 3600, 4000), ping(0, 3500), ping(100, 110)), ["answers"])
 
 
 @test
@@ -191,6 +303,8 @@ def a_history_is_written_and_read_back(_):
         recorder.returned(number, "ok", token=3, valid=begun + 9)
         recorder.invoke(op="unlock", place="s0", key="k", owner="o")
         recorder.invoke(op="kill", place="s0")
+        recorder.write(id=3, why="loses")
+        recorder.write(id=4, op="ping", place="s0", invoked=5, returned=6, outcome="ok")
         cut_off = json.dumps({"process": "c", "id": 2, "returned": 1})
         path.write_text(path.read_text("utf-8") + cut_off, "utf-8")
         history = load([path])
@@ -199,7 +313,8 @@ def a_history_is_written_and_read_back(_):
     equal((taken.queued, taken.valid), (begun + 1, begun + 9))
     equal(taken.returned >= taken.invoked == begun, True)
     equal((given.outcome, given.returned), ("unknown", NEVER))  # the line of its end was cut
-    equal([kill.op for kill in history.faults], ["kill"])
+    equal([(kill.op, kill.why) for kill in history.faults], [("kill", "loses")])
+    equal([(probe.op, probe.returned) for probe in history.probes], [("ping", 6)])
 
 
 if __name__ == "__main__":

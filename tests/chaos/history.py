@@ -13,8 +13,16 @@ is a server, or "quorum". `valid` is the time until which the client may rely on
 - "refused". For a lock `why` has the reason; "busy": other owners hold the lock, or the wait ended.
 - "failed": the request was never sent.
 - "unknown", also for an operation without a return: it may have taken effect, or may still take effect.
-The operations "kill" and "stop" are the test's faults of a server, from before the signal until the server
-answers again."""
+The test's own operations are the faults of a server:
+- "kill" and "term", from before the signal until the server has read its folder again; `launched` is the
+  time of its start. `why` is "loses" if the server may have lost data, by the promises of its settings.
+- "stop", from before SIGSTOP until SIGCONT.
+- "disk", while the server cannot save its data, or must save them in another folder.
+- "fsync", while each sync takes `delay` ms longer.
+
+The prober (prober.py) records "ping", a PING, and "late", a span in which the prober itself did not run.
+The place of a PING is a server, or "null", the null server. Outcomes: "ok", any answer; "sent", no answer;
+"closed", "down" or "full": the server closed the connection, did not listen, or did not accept it."""
 import json
 import os
 import threading
@@ -23,7 +31,8 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 NEVER = 1 << 62
-FAULTS = ("kill", "stop")
+FAULTS = ("kill", "term", "stop", "disk", "fsync")
+PROBES = ("ping", "late")
 
 
 @dataclass
@@ -44,6 +53,8 @@ class Op:
     why: str = ""
     token: int = 0
     valid: int = 0
+    launched: int = NEVER
+    delay: int = 0  # ms
 
     def __str__(self):
         end = "?" if self.returned == NEVER else f"{self.returned / 1e9:.6f}"
@@ -54,12 +65,14 @@ class Op:
 @dataclass
 class History:
     ops: list = field(default_factory=list)      # of clients, in order of their invocation
-    faults: list = field(default_factory=list)   # kill and stop
+    faults: list = field(default_factory=list)   # of servers
+    probes: list = field(default_factory=list)   # of the prober, in order of their invocation
 
     @staticmethod
     def of(ops):
         ops = sorted(ops, key=lambda op: op.invoked)
-        return History([op for op in ops if op.op not in FAULTS], [op for op in ops if op.op in FAULTS])
+        return History([op for op in ops if op.op not in FAULTS + PROBES],
+                       [op for op in ops if op.op in FAULTS], [op for op in ops if op.op in PROBES])
 
 
 class Recorder:

@@ -1,8 +1,10 @@
 """The servers and clients of the chaos test: processes on the nodes of a network, with files in one folder.
 Files control the jumps of their wall clocks (libfaketime). All processes end with the test."""
+import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -10,19 +12,32 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
-from harness import FAKETIME, HOLDFAST, LIMIT_S, Clock, end_with_parent, free_port, until
+from harness import FAKETIME, HOLDFAST, LIMIT_S, Client, Clock, end_with_parent, free_port, until
+from network import Loopback
 
-CLIENT = os.environ.get("HOLDFAST_CHAOS_CLIENT", os.path.join(os.path.dirname(HOLDFAST), "chaos-client"))
+FOLDER = os.path.dirname(HOLDFAST)
+CLIENT = os.environ.get("HOLDFAST_CHAOS_CLIENT", os.path.join(FOLDER, "chaos-client"))
+SLOW_FSYNC = os.path.abspath(os.environ.get("HOLDFAST_SLOW_FSYNC", os.path.join(FOLDER, "slow-fsync.so")))
 PORT = 7379
+STARTS = "starts with the data folder"
+READY = "ready to accept"
 RECOVERY_MS = 4000  # longer than any ttl of the clients
+WAIT = ["--recovery-wait", str(RECOVERY_MS)]
 DURABILITY = {
-    "always": ["--appendfsync", "always"],
-    "everysec": ["--appendfsync", "everysec"],
-    "no": ["--appendfsync", "no"],
-    "waiting": ["--appendonly", "no", "--recovery-wait", str(RECOVERY_MS)],  # loses its locks, and waits
-    "forgetful": ["--appendonly", "no", "--recovery-wait", "0"],             # loses its locks: a violation
-}
-LOSING = "waiting"
+    "always": [*WAIT, "--save", "", "--appendfsync", "always"],
+    "everysec": [*WAIT, "--save", "", "--appendfsync", "everysec"],
+    "no": [*WAIT, "--save", "", "--appendfsync", "no"],
+    "snapshots": [*WAIT, "--save", "1 1", "--appendonly", "no"],  # a kill loses locks, SIGTERM does not
+    "waiting": [*WAIT, "--save", "", "--appendonly", "no"],  # each stop loses locks; the next start waits
+    "forgetful": ["--save", "", "--appendonly", "no", "--recovery-wait", "0"],  # the same without a wait:
+}                                                                               # a violation
+LOSING = {"snapshots": ("kill", "failed"), "waiting": ("kill", "term", "failed")}  # stops that lose locks
+FILL_S = 0.7  # for the values that make a load take long
+
+
+def prepare():
+    end_with_parent()
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write over the limit of the size of files fails
 
 
 class Process:
@@ -35,11 +50,14 @@ class Process:
         self.process = None
 
     def launch(self, words, clock=True):
-        env = self.clock.environment() if FAKETIME and clock else None
+        env = self.environment() if clock else None
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [*self.network.inside(self.node), *(str(word) for word in words)], env=env, stdout=log,
-                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent)
+                stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, preexec_fn=prepare)
+
+    def environment(self):
+        return self.clock.environment() if FAKETIME else dict(os.environ)
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -61,31 +79,68 @@ class Process:
 
 
 class Server(Process):
-    def __init__(self, network, node, folder, options):
+    def __init__(self, network, node, folder, options, disk):
         super().__init__(network, node, folder)
+        self.disk = disk
+        disk.server = self
+        self.socket = folder / f"{node}.socket"
         self.port = PORT if network.can else free_port()
-        self.words = [HOLDFAST, "--port", self.port, "--bind", "0.0.0.0", "--protected-mode", "no", "--dir",
-                      folder / node, "--save", "", *options]
+        self.words = [HOLDFAST, "--port", self.port, "--bind", "0.0.0.0", "--protected-mode", "no",
+                      "--unixsocket", self.socket, "--dir", disk.path, *options]
+        self.ready = self.old_log = self.begun = 0
 
     def address(self):
         return [self.network.address(self.node), self.port]
 
-    def start(self):
-        """Starts the server, and waits until it is ready."""
-        before = self.text().count("ready to accept")
+    def environment(self):
+        env = super().environment()
+        if pathlib.Path(SLOW_FSYNC).exists():
+            before = [env["LD_PRELOAD"]] if FAKETIME else []
+            env |= {"LD_PRELOAD": ":".join([*before, SLOW_FSYNC]),
+                    "HOLDFAST_FSYNC_DELAY": str(self.disk.delay),
+                    "ASAN_OPTIONS": env.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+        return env
+
+    def begin(self):
+        """Starts the server. Does not wait until it is ready."""
+        text = self.text()
+        self.ready, self.old_log, self.begun = text.count(READY), len(text), time.monotonic()
         self.launch(self.words)
 
-        def ready():
-            if self.process.poll() is not None:
-                raise AssertionError(f"{self.node} did not start: {self.text()[-600:]}")
-            return self.text().count("ready to accept") > before
+    def has_opened(self):
+        """Whether the server runs, and has opened its folder."""
+        return self.process.poll() is None and STARTS in self.text()[self.old_log:]
 
-        until(ready)
+    def is_ready(self):
+        """Whether the server is ready. Returns None if it has ended."""
+        if self.text().count(READY) > self.ready:
+            return True
+        return None if self.process.poll() is not None else False
+
+    def is_recovering(self):
+        """Whether a recovery wait runs."""
+        wait = re.search(r"no new locks are granted for (\d+) ms", self.text()[self.old_log:])
+        return wait is not None and time.monotonic() < self.begun + int(wait[1]) / 1000
+
+    def start(self):
+        """Starts the server, and waits until it is ready."""
+        self.begin()
+        if until(lambda: self.is_ready() is not False) and not self.is_ready():
+            raise AssertionError(f"{self.node} did not start: {self.text()[-600:]}")
 
     def stop_still(self):
         """Stops the process by SIGSTOP, and waits until it is stopped."""
         self.signal(signal.SIGSTOP)
         until(lambda: pathlib.Path(f"/proc/{self.process.pid}/stat").read_text("utf-8").split()[2] == "T")
+
+    def fill(self):
+        """Sets values until some time has passed, and saves them, so that the next starts take longer."""
+        with contextlib.closing(Client(str(self.socket))) as client:
+            value, number, end = "v" * 60, 0, time.monotonic() + FILL_S
+            while time.monotonic() < end:
+                client.ask_all([("SET", f"fill:{number + i}", value, "PX", 86400000) for i in range(1000)])
+                number += 1000
+            client.ask("SAVE")
 
 
 class Crowd(Process):
@@ -110,5 +165,21 @@ class Crowd(Process):
         # Python's sleep does not work with libfaketime, and direct.py needs no wall clock.
         self.launch(words, clock="where" in part)
 
-    def finish(self):
-        return self.end(max(self.part["until"] - time.monotonic(), 0) + LIMIT_S / 2)
+
+class Helper(Process):
+    """prober.py as the prober, or as the null server: on no node of the network."""
+
+    def __init__(self, node, folder, words):
+        super().__init__(Loopback(), node, folder)
+        self.words = [word if isinstance(word, str) else json.dumps(word) for word in words]
+
+    def start(self):
+        self.launch([sys.executable, HERE / "prober.py", *self.words], clock=False)
+
+    def until_listening(self, path):
+        def listens():
+            with contextlib.suppress(OSError), contextlib.closing(Client(path)):
+                return True
+            return False
+
+        until(listens)

@@ -1,0 +1,114 @@
+"""Measures whether servers answer. Sends PING to each server every PERIOD_MS over a Unix socket, so that
+faults of the network have no influence, and records the outcome (history.py). Each PING has its own
+connection, because a held reply holds all later ones of its connection. An error such as -LOADING is an
+answer, too. The prober also records the moments at which it ran too late. The argument is JSON: servers
+(name: socket), name, history (a path), and `until`, the end by CLOCK_MONOTONIC in seconds.
+
+With a path as the argument the program is a null server: it only answers PING. Its answers come as late as
+the machine itself makes any process."""
+import json
+import selectors
+import socket
+import sys
+import time
+
+from history import Recorder
+
+MS = 1_000_000
+PERIOD_MS = 100
+LATE_MS = 20   # the prober records that it ran later than planned by more than this
+MOST = 150     # PINGs without an answer at one server; then the prober closes the oldest
+
+
+class Ping:
+    def __init__(self, place, path):
+        self.place = place
+        self.invoked = time.monotonic_ns()
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.setblocking(False)
+        self.outcome = "sent"
+        try:
+            self.socket.connect(path)
+            self.socket.send(b"PING\r\n")
+        except BlockingIOError:
+            self.outcome = "full"  # the queue of connections that the server has not accepted
+        except OSError:
+            self.outcome = "down"
+
+    def read(self):
+        try:
+            self.outcome = "ok" if self.socket.recv(256) else "closed"
+        except OSError:
+            self.outcome = "closed"
+
+
+class Prober:
+    def __init__(self, spec):
+        self.servers = spec["servers"]
+        self.until = int(spec["until"] * 1e9)
+        self.recorder = Recorder(spec["history"], spec["name"])
+        self.open = {place: [] for place in self.servers}
+        self.selector = selectors.DefaultSelector()
+        self.number = 0
+
+    def run(self):
+        due = time.monotonic_ns()
+        while due < self.until:
+            self.wait(due)
+            for place, path in self.servers.items():
+                self.begin(place, path)
+            due = max(due + PERIOD_MS * MS, time.monotonic_ns())
+        for ping in [ping for pings in self.open.values() for ping in pings]:
+            self.end(ping)
+
+    def wait(self, due):
+        """Receives answers until this time."""
+        while (now := time.monotonic_ns()) < due:
+            wake = due
+            for key, _ in self.selector.select((due - now) / 1e9):
+                key.data.read()
+                self.end(key.data)
+                wake = 0
+            if wake and time.monotonic_ns() > wake + LATE_MS * MS:
+                self.write(op="late", place="prober", invoked=wake, outcome="ok")
+
+    def begin(self, place, path):
+        ping = Ping(place, path)
+        if ping.outcome != "sent":
+            return self.write_end(ping)
+        self.open[place].append(ping)
+        self.selector.register(ping.socket, selectors.EVENT_READ, ping)
+        if len(self.open[place]) > MOST:
+            self.end(self.open[place][0])
+        return None
+
+    def end(self, ping):
+        self.open[ping.place].remove(ping)
+        self.selector.unregister(ping.socket)
+        self.write_end(ping)
+
+    def write_end(self, ping):
+        ping.socket.close()
+        self.write(op="ping", place=ping.place, invoked=ping.invoked, outcome=ping.outcome)
+
+    def write(self, **event):
+        self.number += 1
+        self.recorder.write(id=self.number, returned=time.monotonic_ns(), **event)
+
+
+def answer(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(512)
+    while True:
+        client, _ = listener.accept()
+        if client.recv(256):
+            client.send(b"+PONG\r\n")
+        client.close()
+
+
+if __name__ == "__main__":
+    if sys.argv[1].startswith("{"):
+        Prober(json.loads(sys.argv[1])).run()
+    else:
+        answer(sys.argv[1])
