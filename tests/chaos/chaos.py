@@ -46,6 +46,7 @@ def arguments():
     parser.add_argument("--durability", choices=DURABILITY, help="for all servers (default: mixed)")
     parser.add_argument("--faults", help=f"all, or some of {', '.join(KINDS)}; default: the seed chooses")
     parser.add_argument("--loopback", action="store_true", help="use no namespaces")
+    parser.add_argument("--keep", action="store_true", help="keep the files of each round, not of failures only")
     parser.add_argument("--no-mounts", action="store_true", help="mount no disks: limit the size of files")
     return parser.parse_args()
 
@@ -269,9 +270,9 @@ class Run:
         print(f"{len(history.ops)} operations ({unknown} of unknown outcome), {len(grants)} grants "
               f"({by_quorum} by quorum), {waited} known waits in a queue")
         print("faults: " + ", ".join(f"{kind} {n}" for kind, n in sorted(self.counts.items())))
-        answers, longest_s, slow_s = slowest(history)
-        print(f"{answers} answers to PING; the latest after {longest_s:.3f} s without the faults of the "
-              f"process and {slow_s:.1f} s in which the machine was slow")
+        answers, longest_s, synced_s, slow_s = slowest(history)
+        print(f"{answers} answers to PING: the latest after {longest_s:.3f} s, with slow syncs after "
+              f"{synced_s:.3f} s; the machine was slow for {slow_s:.1f} s")
         restarts = sum(fault.op in ("kill", "term") for fault in history.faults)
         print(f"{restarts} restarts of servers, {carried_over(history)} holds confirmed after a restart; "
               f"violations {sum(len(texts) for texts in found.values())}")
@@ -299,7 +300,7 @@ def chaos(args, seed, network, kinds):
         finally:
             run.kill_all()
         found = run.verdict()
-        if any(found.values()):
+        if any(found.values()) or args.keep:
             keep(folder, seed)
     for promise, texts in found.items():
         for text in texts[:SHOWN]:

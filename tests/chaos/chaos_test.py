@@ -2,6 +2,7 @@
 """Tests the chaos test. A short run finds no violation. A run on servers that lose their locks finds the
 violations. No run leaves namespaces, folders, mounts or processes behind. The last line is "N passed,
 N failed"."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -15,8 +16,11 @@ sys.path.insert(0, str(HERE.parent / "integration"))
 from harness import LIMIT_S, equal, has, run_tests, test
 from chaos import FOLDER
 from disk import HOWS
+from history import Recorder, load
 from network import PREFIX, SPACES
+from processes import Helper
 from schedule import KINDS, choose_kinds, make_schedule
+from silence import faults_of_silence
 
 
 def begin(*args):
@@ -44,7 +48,8 @@ def left_behind(pid):
 
 @test
 def a_short_run_finds_no_violation(_):
-    told, status = chaos("--seconds", "8", "--servers", "3", "--faults", "all")
+    told, status = chaos("--seconds", "7", "--settle", "6", "--servers",
+                         "3", "--faults", "all")
     print(told, end="")
     equal(status, 0)
     has(told, "violations 0", "8 passed, 0 failed")
@@ -52,12 +57,37 @@ def a_short_run_finds_no_violation(_):
 
 @test
 def a_run_finds_the_locks_that_a_server_loses(_):
-    told, status = chaos("--seconds", "9", "--servers", "1", "--durability", "forgetful", "--faults",
+    told, status = chaos("--seconds", "7", "--servers", "1", "--durability", "forgetful", "--faults",
                          "kill", "--seed", "5", "--settle", "1")
     equal(status, 1)
     # If no owner noticed its loss, another owner must have got the lock while the first relied on it.
     if "FAILED durability: lost" not in told:
         has(told, "FAILED mutual exclusion")
+
+
+@test
+def the_prober_notices_a_server_that_stops(_):
+    with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder, contextlib.ExitStack() as ends:
+        folder = pathlib.Path(folder)
+        sockets = {name: str(folder / name) for name in ("s0", "null")}
+        servers = {name: Helper(name, folder, [path]) for name, path in sockets.items()}
+        prober = Helper("prober", folder, [{"servers": sockets, "name": "prober", "history":
+                                            str(folder / "h"), "until": time.monotonic() + 2.2}])
+        for process in (*servers.values(), prober):
+            process.start()
+            ends.callback(process.kill)
+            if process is not prober:
+                process.until_listening(sockets[process.node])
+        time.sleep(0.3)
+        faults = Recorder(folder / "f", "faults")
+        number = faults.invoke(op="stop", place="s0")[0]
+        servers["s0"].signal(signal.SIGSTOP)
+        time.sleep(1.2)
+        servers["s0"].signal(signal.SIGCONT)
+        faults.returned(number, "ok")
+        equal(prober.process.wait(LIMIT_S), 0)
+        equal(len(faults_of_silence(load([folder / "h"]))) > 0, True)
+        equal(faults_of_silence(load([folder / "h", folder / "f"])), [])
 
 
 @test

@@ -110,6 +110,8 @@ class Keeper(threading.Thread):
         failing = self.disk.is_failing()
         self.server.signal(SIGNALS[name])
         status = self.server.end(LIMIT_S)
+        if status == -signal.SIGTERM and not self.server.took_signals():
+            status, name = 0, "kill"
         failed = status == 1 and (failing or self.disk.is_failing())
         if status not in (0, -signal.SIGKILL) and not failed:
             self.ended_badly(status)

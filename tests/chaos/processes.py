@@ -111,6 +111,10 @@ class Server(Process):
         """Whether the server runs, and has opened its folder."""
         return self.process.poll() is None and STARTS in self.text()[self.old_log:]
 
+    def took_signals(self):
+        """Whether the server has got far enough to end by itself at SIGTERM."""
+        return any(text in self.text()[self.old_log:] for text in (READY, "stopping after"))
+
     def is_ready(self):
         """Whether the server is ready. Returns None if it has ended."""
         if self.text().count(READY) > self.ready:

@@ -63,7 +63,7 @@ def early_stops(rng):
 def make_disk_fault(rng, fault, servers):
     fault.node = rng.choice(servers)
     if fault.kind == "full":
-        fault.free = rng.choice((0, rng.randrange(1, 4096), rng.randrange(1 << 16)))
+        fault.free = rng.choice((0, rng.randrange(1, 4096), rng.randrange(1 << 14)))
     elif fault.kind == "fsync":
         fault.delay = rng.choice((50, 200, 500))
     else:
@@ -75,6 +75,8 @@ def make_disk_fault(rng, fault, servers):
 def make_fault(rng, kind, begin, servers, clients):
     nodes = servers + clients
     fault = Fault(kind, begin, begin + rng.uniform(0.1, LONGEST_S.get(kind, 4)))
+    if kind in ("term", "kill") and rng.random() < 0.5:  # holds outlive a short restart
+        fault.end = begin + rng.uniform(0.01, 0.3)
     if kind == "rolling":
         fault.order = rng.sample(servers, len(servers))
         fault.away = rng.choice((rng.uniform(0, 0.5), rng.uniform(0, 0.5), rng.uniform(3, 4)))

@@ -117,12 +117,14 @@ def faults_of_silence(history):
 
 
 def slowest(history):
-    """The number of PINGs that servers answered, the longest of these answers without the spans that do not
-    count, in seconds, and the seconds in which the machine was slow."""
+    """Figures: the number of PINGs that servers answered; the longest of these answers without the spans that
+    do not count, in seconds, with fast and with slow syncs; the seconds in which the machine was slow."""
     slow = slow_spans(history.probes)
-    waits = [0]
+    waits = {False: [0], True: [0]}
     for place in {probe.place for probe in history.probes} - {"null", "prober"}:
         silence = Silence.of(place, history.faults, slow)
-        waits += [silence.waited(probe) for probe in history.probes
-                  if probe.place == place and probe.outcome == "ok"]
-    return len(waits) - 1, max(waits) / 1e9, sum(end - begin for begin, end in slow) / 1e9
+        for probe in history.probes:
+            if probe.place == place and probe.outcome == "ok":
+                waits[silence.syncs(probe.invoked, probe.returned) > 0].append(silence.waited(probe) / 1e9)
+    return (sum(map(len, waits.values())) - 2, max(waits[False]), max(waits[True]),
+            sum(end - begin for begin, end in slow) / 1e9)
