@@ -46,7 +46,7 @@ def arguments():
     parser.add_argument("--durability", choices=DURABILITY, help="for all servers (default: mixed)")
     parser.add_argument("--faults", help=f"all, or some of {', '.join(KINDS)}; default: the seed chooses")
     parser.add_argument("--loopback", action="store_true", help="use no namespaces")
-    parser.add_argument("--keep", action="store_true", help="keep the files of each round, not of failures only")
+    parser.add_argument("--keep", action="store_true", help="keep the files of all rounds")
     parser.add_argument("--no-mounts", action="store_true", help="mount no disks: limit the size of files")
     return parser.parse_args()
 

@@ -13,7 +13,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
-from harness import LIMIT_S, equal, has, run_tests, test
+from harness import LIMIT_S, equal, has, run_tests, test, until
 from chaos import FOLDER
 from disk import HOWS
 from history import Recorder, load
@@ -71,23 +71,24 @@ def the_prober_notices_a_server_that_stops(_):
         folder = pathlib.Path(folder)
         sockets = {name: str(folder / name) for name in ("s0", "null")}
         servers = {name: Helper(name, folder, [path]) for name, path in sockets.items()}
-        prober = Helper("prober", folder, [{"servers": sockets, "name": "prober", "history":
-                                            str(folder / "h"), "until": time.monotonic() + 2.2}])
+        history = folder / "h"
+        prober = Helper("prober", folder, [{"servers": sockets, "name": "prober", "history": str(history),
+                                            "until": time.monotonic() + LIMIT_S}])
         for process in (*servers.values(), prober):
             process.start()
             ends.callback(process.kill)
             if process is not prober:
                 process.until_listening(sockets[process.node])
-        time.sleep(0.3)
+        until(history.exists)
+        until(lambda: any(probe.place == "s0" for probe in load([history]).probes))
         faults = Recorder(folder / "f", "faults")
         number = faults.invoke(op="stop", place="s0")[0]
         servers["s0"].signal(signal.SIGSTOP)
-        time.sleep(1.2)
+        time.sleep(1.8)
         servers["s0"].signal(signal.SIGCONT)
         faults.returned(number, "ok")
-        equal(prober.process.wait(LIMIT_S), 0)
-        equal(len(faults_of_silence(load([folder / "h"]))) > 0, True)
-        equal(faults_of_silence(load([folder / "h", folder / "f"])), [])
+        until(lambda: faults_of_silence(load([history])))
+        equal(faults_of_silence(load([history, folder / "f"])), [])
 
 
 @test

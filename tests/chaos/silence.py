@@ -117,8 +117,9 @@ def faults_of_silence(history):
 
 
 def slowest(history):
-    """Figures: the number of PINGs that servers answered; the longest of these answers without the spans that
-    do not count, in seconds, with fast and with slow syncs; the seconds in which the machine was slow."""
+    """Figures: the number of PINGs that servers answered; the longest of these answers without the spans
+    that do not count, in seconds, with fast and with slow syncs; the seconds in which the machine was
+    slow."""
     slow = slow_spans(history.probes)
     waits = {False: [0], True: [0]}
     for place in {probe.place for probe in history.probes} - {"null", "prober"}:
