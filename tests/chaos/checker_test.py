@@ -231,6 +231,8 @@ def a_server_that_does_not_listen_is_found(_):
             equal(found(ping(10, 21, outcome), restart(kind, 20, 60, 90)), [])
             equal(found(ping(10, 18, outcome), restart(kind, 20, 60, 90)), ["answers"])
             equal(found(ping(3050, 3050, outcome), restart(kind, 20, 60, 90)), [])
+            equal(found(ping(3050, 3050, outcome), restart(kind, 20, 60, 90), ping(3051, 3060)), [])
+            equal(found(ping(3050, 3050, outcome), restart(kind, 20, 60, 90), ping(3040, 3045)), ["answers"])
             equal(found(ping(3070, 3070, outcome), restart(kind, 20, 60, 9000)), ["answers"])
             equal(found(ping(50, 51, outcome), fault(kind, 20, 60, "s1", launched=50 * MS)), ["answers"])
         for kind in ("stop", "disk", "fsync"):
@@ -239,9 +241,10 @@ def a_server_that_does_not_listen_is_found(_):
 
 @test
 def a_server_that_loads_its_data_too_long_without_an_answer_is_found(_):
-    equal(found(ping(100, 4060), restart("kill", 20, 60, 9000)), [])
-    equal(found(ping(100, 4062), restart("kill", 20, 60, 9000)), ["answers"])
-    equal(found(ping(3100, 4200), restart("kill", 20, 60, 9000)), ["answers"])
+    equal(found(ping(100, 1100), restart("kill", 20, 60, 9000)), [])
+    equal(found(ping(100, 1101), restart("kill", 20, 60, 9000)), ["answers"])
+    equal(found(ping(50, 1061), restart("kill", 20, 60, 9000)), [])  # sent before the start
+    equal(found(ping(100, 110), ping(200, 1201), restart("kill", 20, 60, 9000)), ["answers"])
     slow = fault("fsync", 0, 50, delay=100)
     equal(found(ping(3600, 3600, "down"), restart("kill", 20, 60, 90), slow), [])
     equal(found(ping(3800, 3800, "down"), restart("kill", 20, 60, 90), slow), ["answers"])

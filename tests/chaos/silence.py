@@ -11,7 +11,7 @@ MS = 1_000_000
 INVOKED = operator.attrgetter("invoked")
 LIMIT_MS = 1000
 SLOW_MS = 50    # an answer of the null server that takes longer shows that the machine is slow
-START_MS = 3000  # from the start of the process until it listens
+START_MS = 3000  # from the start of the process until it listens, at most
 # Syncs that a reply may wait for: one that runs and one of the journal, and four of `meta`: each of its
 # writes syncs a file and the folder, and a write that runs may be followed by another one.
 SYNCS = 6
@@ -59,19 +59,24 @@ class Silence:
     disk: list
 
     @staticmethod
-    def of(place, faults, slow):
+    def of(place, faults, slow, pings):
         mine = [fault for fault in faults if fault.place == place]
         result = Silence([], [], [fault for fault in mine if fault.op == "fsync"],
                          [fault for fault in mine if fault.op == "disk"])
-        result.down = union(result.down_span(fault, slow) for fault in mine if fault.op in RESTARTS)
+        connected = [ping.invoked for ping in pings if ping.outcome not in REJECTED]
+        result.down = union(result.down_span(fault, slow, connected)
+                            for fault in mine if fault.op in RESTARTS)
         stops = [(fault.invoked, fault.returned) for fault in mine if fault.op == "stop"]
         result.held = union([*result.down, *stops, *slow])
         return result
 
-    def down_span(self, fault, slow):
+    def down_span(self, fault, slow, connected):
+        """From the signal until the server that starts then listens. `connected` are the times of the PINGs
+        that found a server."""
         begun = fault.launched + START_MS * MS
         begun += self.syncs(fault.launched, begun) + common(fault.launched, begun, slow)
-        return fault.invoked, begun
+        first = bisect.bisect_right(connected, fault.launched)
+        return fault.invoked, min([begun, *connected[first:first + 1]])
 
     def syncs(self, begin, end):
         """The time that slow syncs may take."""
@@ -102,8 +107,8 @@ def faults_of_silence(history):
     wrong = []
     slow = slow_spans(history.probes)
     for place in sorted({probe.place for probe in history.probes} - {"null", "prober"}):
-        silence = Silence.of(place, history.faults, slow)
         pings = [probe for probe in history.probes if probe.place == place]
+        silence = Silence.of(place, history.faults, slow, pings)
         for ping in pings:
             if not silence.is_late(ping):
                 continue
@@ -123,9 +128,10 @@ def slowest(history):
     slow = slow_spans(history.probes)
     waits = {False: [0], True: [0]}
     for place in {probe.place for probe in history.probes} - {"null", "prober"}:
-        silence = Silence.of(place, history.faults, slow)
-        for probe in history.probes:
-            if probe.place == place and probe.outcome == "ok":
+        pings = [probe for probe in history.probes if probe.place == place]
+        silence = Silence.of(place, history.faults, slow, pings)
+        for probe in pings:
+            if probe.outcome == "ok":
                 waits[silence.syncs(probe.invoked, probe.returned) > 0].append(silence.waited(probe) / 1e9)
     return (sum(map(len, waits.values())) - 2, max(waits[False]), max(waits[True]),
             sum(end - begin for begin, end in slow) / 1e9)
