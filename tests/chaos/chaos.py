@@ -188,8 +188,9 @@ class Run:
 
     def begin_disk_fault(self, fault):
         disk, server = self.disks[fault.node], self.processes[fault.node]
+        beside = self.durability[fault.node] != "always" and not set(CLOCK) & set(self.kinds)
         number = self.recorder.invoke(op="fsync" if fault.kind == "fsync" else "disk", place=fault.node,
-                                      delay=fault.delay)[0]
+                                      delay=fault.delay, why="beside" if beside else "")[0]
         if fault.kind == "full":
             disk.fill(server.process.pid, fault.free)
         elif fault.kind == "fsync":

@@ -231,8 +231,9 @@ def a_server_that_does_not_listen_is_found(_):
             equal(found(ping(10, 21, outcome), restart(kind, 20, 60, 90)), [])
             equal(found(ping(10, 18, outcome), restart(kind, 20, 60, 90)), ["answers"])
             equal(found(ping(3050, 3050, outcome), restart(kind, 20, 60, 90)), [])
-            equal(found(ping(3050, 3050, outcome), restart(kind, 20, 60, 90), ping(3051, 3060)), [])
-            equal(found(ping(3050, 3050, outcome), restart(kind, 20, 60, 90), ping(3040, 3045)), ["answers"])
+            end = ping(3050, 3050, outcome)
+            equal(found(end, restart(kind, 20, 60, 90), ping(3051, 3060)), [])
+            equal(found(end, restart(kind, 20, 60, 90), ping(3040, 3045)), ["answers"])
             equal(found(ping(3070, 3070, outcome), restart(kind, 20, 60, 9000)), ["answers"])
             equal(found(ping(50, 51, outcome), fault(kind, 20, 60, "s1", launched=50 * MS)), ["answers"])
         for kind in ("stop", "disk", "fsync"):
@@ -282,6 +283,24 @@ def slow_syncs_delay_an_answer_by_no_more_than_six_of_them(_):
     equal(found(ping(100, 1600), fault("fsync", 0, 50, delay=100)), [])  # a sync of before
     equal(found(ping(200, 1600), fault("fsync", 0, 50, delay=100)), ["answers"])
     equal(found(ping(0, 1600), fault("fsync", 0, 2000, "s1", delay=100)), ["answers"])
+
+
+@test
+def syncs_beside_the_work_delay_no_answer_except_after_a_start(_):
+    def beside(delay=1000):
+        return fault("fsync", 0, 30000, delay=delay, why="beside")
+
+    grant = lock("a", 0, 10, 1, 100)
+    equal(found(beside(), grant, ping(20, 1020)), [])
+    equal(found(beside(), grant, ping(20, 1021)), ["answers"])
+    equal(found(beside(), ping(20, 7020)), [])  # no lock was granted since the start
+    equal(found(beside(), ping(20, 7021)), ["answers"])
+    start = restart("term", 20, 60, 90)
+    equal(found(beside(), grant, start, ping(70, 7070)), [])
+    equal(found(beside(), grant, start, lock("b", 70, 200, 2, 300), ping(199, 7000)), [])
+    equal(found(beside(), grant, start, lock("b", 110, 200, 2, 300), ping(201, 1202)), ["answers"])
+    equal(found(beside(), grant, fault("disk", 50, 500), ping(400, 7400)), [])
+    equal(found(beside(), grant, fault("disk", 50, 500), ping(501, 1502)), ["answers"])
 
 
 @test

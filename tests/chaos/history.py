@@ -18,7 +18,8 @@ The test's own operations are the faults of a server:
   time of its start. `why` is "loses" if the server may have lost data, by the promises of its settings.
 - "stop", from before SIGSTOP until SIGCONT.
 - "disk", while the server cannot save its data, or must save them in another folder.
-- "fsync", while each sync takes `delay` ms longer.
+- "fsync", while each sync takes `delay` ms longer. `why` is "beside" if no answer need wait for syncs,
+  except after a start and while the server saves its data in another folder.
 
 The prober (prober.py) records "ping", a PING, and "late", a span in which the prober itself did not run.
 The place of a PING is a server, or "null", the null server. Outcomes: "ok", any answer; "sent", no answer;

@@ -65,7 +65,7 @@ def make_disk_fault(rng, fault, servers):
     if fault.kind == "full":
         fault.free = rng.choice((0, rng.randrange(1, 4096), rng.randrange(1 << 14)))
     elif fault.kind == "fsync":
-        fault.delay = rng.choice((50, 200, 500))
+        fault.delay = rng.choice((100, 500, 2000))
     else:
         others = [server for server in servers if server != fault.node]
         fault.how = rng.choice(HOWS if others else HOWS[:-1])

@@ -13,7 +13,8 @@ LIMIT_MS = 1000
 SLOW_MS = 50    # an answer of the null server that takes longer shows that the machine is slow
 START_MS = 3000  # from the start of the process until it listens, at most
 # Syncs that a reply may wait for: one that runs and one of the journal, and four of `meta`: each of its
-# writes syncs a file and the folder, and a write that runs may be followed by another one.
+# writes syncs a file and the folder, and a write that runs may be followed by another one. With an
+# `appendfsync` other than always, and without jumps of wall clocks, the server syncs beside its work.
 SYNCS = 6
 RESTARTS = ("kill", "term")
 REJECTED = ("closed", "down", "full")
@@ -41,6 +42,11 @@ def common(begin, end, spans):
     return total
 
 
+def next_of(times, begin):
+    """The first of these times, which are in order, after `begin`."""
+    return next(iter(times[bisect.bisect_right(times, begin):][:1]), NEVER)
+
+
 def slow_spans(probes):
     """The spans in which the machine was slow."""
     return union((probe.invoked, probe.returned) for probe in probes
@@ -51,18 +57,25 @@ def slow_spans(probes):
 @dataclass
 class Silence:
     """The reasons for late answers of one server, as disjoint spans: `down`, in which no process listened;
-    `held`, in which none listened, or the process was stopped, or the machine was slow. And its faults
-    `fsync` and `disk`."""
+    `held`, in which none listened, or the process was stopped, or the machine was slow; `saving`, in which
+    any server may wait for syncs of `meta`: from a start to the first grant after it, and while the disk
+    fails or the folder is another one. And its faults `fsync` and `disk`."""
     down: list
     held: list
+    saving: list
     fsync: list
     disk: list
 
     @staticmethod
-    def of(place, faults, slow, pings):
-        mine = [fault for fault in faults if fault.place == place]
-        result = Silence([], [], [fault for fault in mine if fault.op == "fsync"],
+    def of(place, history, slow, pings):
+        mine = [fault for fault in history.faults if fault.place == place]
+        result = Silence([], [], [], [fault for fault in mine if fault.op == "fsync"],
                          [fault for fault in mine if fault.op == "disk"])
+        grants = sorted(op.returned for op in history.ops
+                        if op.place == place and op.op == "lock" and op.outcome == "ok")
+        starts = [0, *(fault.launched for fault in mine if fault.op in RESTARTS)]
+        result.saving = union([(at, next_of(grants, at)) for at in starts] +
+                              [(fault.invoked, fault.returned) for fault in result.disk])
         connected = [ping.invoked for ping in pings if ping.outcome not in REJECTED]
         result.down = union(result.down_span(fault, slow, connected)
                             for fault in mine if fault.op in RESTARTS)
@@ -75,14 +88,14 @@ class Silence:
         that found a server."""
         begun = fault.launched + START_MS * MS
         begun += self.syncs(fault.launched, begun) + common(fault.launched, begun, slow)
-        first = bisect.bisect_right(connected, fault.launched)
-        return fault.invoked, min([begun, *connected[first:first + 1]])
+        return fault.invoked, min(begun, next_of(connected, fault.launched))
 
     def syncs(self, begin, end):
-        """The time that slow syncs may take."""
+        """The time for which slow syncs may delay an answer."""
+        saving = common(begin, end, self.saving) > 0
         return SYNCS * MS * max((fault.delay for fault in self.fsync
-                                 if fault.invoked < end and fault.returned + fault.delay * MS > begin),
-                                default=0)
+                                 if fault.invoked < end and fault.returned + fault.delay * MS > begin and
+                                 (saving or fault.why != "beside")), default=0)
 
     def waited(self, ping):
         """The time for which the server itself delayed the answer."""
@@ -108,7 +121,7 @@ def faults_of_silence(history):
     slow = slow_spans(history.probes)
     for place in sorted({probe.place for probe in history.probes} - {"null", "prober"}):
         pings = [probe for probe in history.probes if probe.place == place]
-        silence = Silence.of(place, history.faults, slow, pings)
+        silence = Silence.of(place, history, slow, pings)
         for ping in pings:
             if not silence.is_late(ping):
                 continue
@@ -129,7 +142,7 @@ def slowest(history):
     waits = {False: [0], True: [0]}
     for place in {probe.place for probe in history.probes} - {"null", "prober"}:
         pings = [probe for probe in history.probes if probe.place == place]
-        silence = Silence.of(place, history.faults, slow, pings)
+        silence = Silence.of(place, history, slow, pings)
         for probe in pings:
             if probe.outcome == "ok":
                 waits[silence.syncs(probe.invoked, probe.returned) > 0].append(silence.waited(probe) / 1e9)
