@@ -6,7 +6,7 @@ import collections
 import operator
 
 from history import NEVER
-from silence import faults_of_silence
+from silence import common, faults_of_silence, slow_spans
 
 MS = 1_000_000
 INVOKED = operator.attrgetter("invoked")
@@ -190,9 +190,10 @@ def overtook(first, later):
 def faults_of_starvation(history):
     """Finds waits on a server that ended without a grant although the lock was free: in a span of the wait
     there is no sign of a holder. The span must be longer than the ttls of all requests that the server may
-    have granted first, plus the time in which the server was stopped. While its disk fails, a server grants
-    nothing to waiters."""
+    have granted first, plus the time in which the server was stopped or the machine was slow. While its
+    disk fails, a server grants nothing to waiters."""
     wrong = []
+    slow = slow_spans(history.probes)
     for group in by_key([op for op in history.ops if op.place != "quorum"]):
         longest = max(op.ttl for op in group) * MS
         signs = sorted(at for op in group if op.outcome == "ok" for at in (op.invoked, op.returned))
@@ -206,7 +207,7 @@ def faults_of_starvation(history):
             gap = max(after - before for before, after in zip(marks, marks[1:]))
             before = 1 + len(asked_within(unknown, begin - LATEST_MS * MS, end))
             stops = touched(waiter, history.faults, ("stop",))
-            stopped = sum(stop.returned - stop.invoked for stop in stops)
+            stopped = sum(stop.returned - stop.invoked for stop in stops) + common(begin, end, slow)
             if gap > before * longest + stopped + SLACK_MS * MS:
                 wrong.append(f"starved: {waiter}, and for {gap / 1e9:.3f} s no client had the lock")
     return wrong

@@ -41,8 +41,8 @@ def restart(kind, invoked, launched, returned, **more):
     return fault(kind, invoked, returned, launched=launched * MS, **more)
 
 
-def ping(invoked, returned, outcome="ok", place="s0"):
-    return op("ping", "", invoked, returned, outcome, place=place)
+def ping(invoked, returned, outcome="ok", place="s0", stalled=0):
+    return op("ping", "", invoked, returned, outcome, place=place, stalled=stalled * MS)
 
 
 def late(invoked, returned):
@@ -207,6 +207,8 @@ def a_waiter_for_a_free_lock_is_found(_):
     equal(found(A, op("renew", "b", 10, None, "unknown", ttl=2000), long), [])
     equal(found(A, long, fault("stop", 30, 2000)), [])
     equal(found(A, long, fault("stop", 30, 130)), ["starvation"])
+    equal(found(A, long, late(30, 2000)), [])
+    equal(found(A, long, late(30, 130)), ["starvation"])
     for kind in ("kill", "term", "disk", "fsync"):
         equal(found(A, long, fault(kind, 30, 130)), [])
         equal(found(A, long, fault(kind, 30, 130, "s1")), ["starvation"])
@@ -274,6 +276,9 @@ def the_time_in_which_the_machine_is_slow_does_not_count(_):
     equal(found(slow, late(100, 599)), ["answers"])
     equal(found(slow, late(100, 400), ping(300, 600, place="null")), [])
     equal(found(ping(0, 1500, place="null")), [])
+    equal(found(ping(0, 1500, stalled=500)), [])
+    equal(found(ping(0, 1500, stalled=499)), ["answers"])
+    equal(found(ping(0, 1500, stalled=400), late(1400, 1500)), [])
 
 
 @test

@@ -56,11 +56,17 @@ def remove(path):
 
 
 def copy(folder, to):
-    """Copies the files of a folder that a server uses. A file may end while it is copied."""
+    """Copies the files of a folder that a server uses: it may remove a file before its copy. Returns False
+    if the copy is not complete, because the disk is full."""
     to.mkdir(mode=0o700)
-    for name in os.listdir(folder):
-        with contextlib.suppress(OSError):
-            shutil.copy(folder / name, to / name)
+    try:
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copy(folder / name, to / name)
+    except OSError:
+        remove(to)
+        return False
+    return True
 
 
 class Disk:
@@ -125,15 +131,15 @@ class Disk:
 
     def replace(self, how, other):
         """Moves the folder away, and puts another one at its path. Returns False if the server does not
-        run, or has not yet saved its data after the fault before this one."""
+        run, has not yet saved its data after the fault before this one, or has no space for a copy."""
         with self.lock:
             if not self.is_settled() or not self.server.has_opened():
                 return False
             self.number += 1
             new = self.base / f"new{self.number}"
             self.id = id_line(self.path)
-            if how in ("copy", "foreign"):
-                copy(self.path if how == "copy" else other, new)
+            if how in ("copy", "foreign") and not copy(self.path if how == "copy" else other, new):
+                return False
             self.seen = self.counts()
             self.original = self.base / f"original{self.number}"
             self.returned_at = None

@@ -22,6 +22,7 @@ The test's own operations are the faults of a server:
   except after a start and while the server saves its data in another folder.
 
 The prober (prober.py) records "ping", a PING, and "late", a span in which the prober itself did not run.
+`stalled` is the time for which the server waited for a processor during the PING.
 The place of a PING is a server, or "null", the null server. Outcomes: "ok", any answer; "sent", no answer;
 "closed", "down" or "full": the server closed the connection, did not listen, or did not accept it."""
 import json
@@ -56,6 +57,7 @@ class Op:
     valid: int = 0
     launched: int = NEVER
     delay: int = 0  # ms
+    stalled: int = 0
 
     def __str__(self):
         end = "?" if self.returned == NEVER else f"{self.returned / 1e9:.6f}"

@@ -1,14 +1,18 @@
 """Measures whether servers answer. Sends PING to each server every PERIOD_MS over a Unix socket, so that
 faults of the network have no influence, and records the outcome (history.py). Each PING has its own
 connection, because a held reply holds all later ones of its connection. An error such as -LOADING is an
-answer, too. The prober also records the moments at which it ran too late. The argument is JSON: servers
-(name: socket), name, history (a path), and `until`, the end by CLOCK_MONOTONIC in seconds.
+answer, too. The prober also records the spans in which it ran too late, and for each PING the time for
+which the server waited for a processor. The argument is JSON: servers (name: socket), name, history (a
+path), and `until`, the end by CLOCK_MONOTONIC in seconds.
 
 With a path as the argument the program is a null server: it only answers PING. Its answers come as late as
 the machine itself makes any process."""
+import contextlib
 import json
+import pathlib
 import selectors
 import socket
+import struct
 import sys
 import time
 
@@ -20,6 +24,15 @@ LATE_MS = 20   # the prober records that it ran later than planned by more than 
 MOST = 150     # PINGs without an answer at one server; then the prober closes the oldest
 
 
+def run_delay(pid):
+    """The time for which the threads of a process have waited for a processor, in ns."""
+    total = 0
+    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            total += int(path.read_text("ascii").split()[1])
+    return total
+
+
 class Ping:
     def __init__(self, place, path):
         self.place = place
@@ -27,8 +40,12 @@ class Ping:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.setblocking(False)
         self.outcome = "sent"
+        self.process, self.delay = 0, 0
         try:
             self.socket.connect(path)
+            self.process = struct.unpack("iII", self.socket.getsockopt(
+                socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+            self.delay = run_delay(self.process)
             self.socket.send(b"PING\r\n")
         except BlockingIOError:
             self.outcome = "full"  # the queue of connections that the server has not accepted
@@ -89,7 +106,9 @@ class Prober:
 
     def write_end(self, ping):
         ping.socket.close()
-        self.write(op="ping", place=ping.place, invoked=ping.invoked, outcome=ping.outcome)
+        stalled = max(run_delay(ping.process) - ping.delay, 0) if ping.process else 0
+        self.write(op="ping", place=ping.place, invoked=ping.invoked, outcome=ping.outcome,
+                   stalled=stalled)
 
     def write(self, **event):
         self.number += 1

@@ -1,6 +1,6 @@
 """Checks a history (history.py) for PINGs that a running server did not answer in time. Spans in which the
-test stopped the server do not count, nor do spans in which the machine was slow: the prober ran late, or
-the null server answered late."""
+test stopped the server do not count, nor do spans in which the machine was slow: the prober ran late, the
+null server answered late, or the server waited for a processor."""
 import bisect
 import operator
 from dataclasses import dataclass
@@ -99,7 +99,8 @@ class Silence:
 
     def waited(self, ping):
         """The time for which the server itself delayed the answer."""
-        return ping.returned - ping.invoked - common(ping.invoked, ping.returned, self.held)
+        held = common(ping.invoked, ping.returned, self.held)
+        return ping.returned - ping.invoked - held - ping.stalled
 
     def is_late(self, ping):
         if ping.outcome in REJECTED:
