@@ -7,10 +7,10 @@ import ctypes
 import os
 import resource
 import shutil
+import tempfile
 import threading
 import time
 
-MIB = 1 << 20
 SIZE_MIB = 64
 HOWS = ("away", "empty", "link", "copy", "foreign")
 SAVED = "all data is saved in the new folder"
@@ -33,6 +33,9 @@ def make_private_mounts():
     try:
         libc_call("unshare", new_namespace)
         libc_call("mount", None, b"/", None, recursive | private, None)
+        with tempfile.TemporaryDirectory(prefix="holdfast-test-") as folder:
+            mount_tmpfs(folder)
+            unmount(folder)
     except OSError as why:
         return str(why)
     return ""

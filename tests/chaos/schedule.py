@@ -14,8 +14,9 @@ KINDS = NETWORK + PROCESS + CLOCK + DISK
 WEIGHTS = {"kill": 8, "term": 4, "early": 4, "stop": 3, "partition": 2, "clock": 2, "loss": 2, "full": 2,
            "fsync": 2, "folder": 3}
 LONGEST_S = {"kill": 1.5, "term": 4.5, "early": 1.5, "kill client": 1, "cable": 2, "fsync": 8}
-LAST_S = 3  # faults that need time to heal end this long before the others
+LAST_S = {"full": 3, "fsync": 3, "folder": 3, "early": 3, "rolling": 3, "kill": 1, "term": 1}  # to heal
 HOUR = 3600
+TRIES = 2  # to find a fault that is possible at a moment
 
 
 @dataclass
@@ -118,12 +119,13 @@ def make_schedule(seed, seconds, servers, clients, kinds):
     faults = []
     at = 0.0
     while kinds and (at := at + rng.uniform(0.05, 1.0)) < seconds:
-        kind = rng.choices(kinds, weights)[0]
-        fault = make_fault(rng, kind, at, servers, clients)
-        latest = seconds - (LAST_S if kind in DISK + ("early", "rolling") else 0)
-        fault.end = min(fault.end, latest)
-        about = (fault.node, "process" if kind in PROCESS else kind)
-        if fault.end > at and (not (fault.node or kind == "rolling") or busy.get(about, 0) < at):
-            faults.append(fault)
-            busy[about] = fault.end + 0.5
+        for kind in rng.choices(kinds, weights, k=TRIES):
+            fault = make_fault(rng, kind, at, servers, clients)
+            fault.end = min(fault.end, seconds - LAST_S.get(kind, 0))
+            about = (fault.node, "process" if kind in PROCESS else kind)
+            alone = fault.node or kind == "rolling"
+            if fault.end > at and (not alone or busy.get(about, 0) < at):
+                faults.append(fault)
+                busy[about] = fault.end + 0.5
+                break
     return faults
