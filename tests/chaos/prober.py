@@ -9,7 +9,7 @@ With a path as the argument the program is a null server: it only answers PING. 
 the machine itself makes any process."""
 import contextlib
 import json
-import pathlib
+import os
 import selectors
 import socket
 import struct
@@ -25,11 +25,13 @@ MOST = 150     # PINGs without an answer at one server; then the prober closes t
 
 
 def run_delay(pid):
-    """The time for which the threads of a process have waited for a processor, in ns."""
+    """The time for which the threads of a process have waited for a processor, in ns. The process, or a
+    thread, may end at any moment."""
     total = 0
-    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError):
-            total += int(path.read_text("ascii").split()[1])
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as text:
+                total += int(text.read().split()[1])
     return total
 
 
