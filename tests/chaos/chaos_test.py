@@ -60,9 +60,8 @@ def a_run_finds_the_locks_that_a_server_loses(_):
     for _ in range(TRIES):
         told, status = chaos("--seconds", "7", "--servers", "1", "--durability", "forgetful", "--faults",
                              "kill", "--seed", "1194", "--settle", "1")
-        equal(status, 1)
         # If no owner noticed its loss, another owner must have got the lock while the first relied on it.
-        if "FAILED durability: lost" in told or "FAILED mutual exclusion" in told:
+        if status == 1 and ("FAILED durability: lost" in told or "FAILED mutual exclusion" in told):
             return
     raise AssertionError(told)
 
