@@ -58,7 +58,7 @@ format:  ## format the C++ files as lint requires
 
 lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions and files
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
-	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-format lint-cppcheck lint-tidy
+	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-mutations lint-format lint-cppcheck lint-tidy
 
 deps:  ## install the missing Debian packages for build, tests, benchmarks and lint
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS))
@@ -165,5 +165,5 @@ build/asan/%.o: %.cc Makefile
 build/asan/src/core/base/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
 
 include bench/bench.mk $(addsuffix .mk,tests/tests tests/lint/lint tests/fuzz/fuzz tests/model/model \
-  tests/chaos/chaos tests/soak/soak src/precompiled)
+  tests/chaos/chaos tests/soak/soak tests/mutation/mutation src/precompiled)
 -include $(shell find build -name '*.d' -type f 2>/dev/null)

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""Shows that the tests detect wrong code: changes the source by one mutation of the list after the other,
+and runs the tests, which must fail.
+
+mutate.py [--jobs N] [WORD ...]   runs all mutations, or those with one of the words in their name or file
+mutate.py --named [WORD ...]      runs only the test that the list names for each mutation
+mutate.py --check                 checks the list only: every old text must be in its file exactly once
+mutate.py --table                 prints the rows of the table in docs/safety.md
+
+A mutation is applied in a copy of the project, build/mutations/tree. The test that the list names runs
+first. If it does not fail, all other tests run until one fails: then the list should name that test. The
+script fails if a test other than the named one detects a mutation, or if no test does (a survivor).
+"""
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import typing
+
+import mutations
+
+ROOT = mutations.ROOT
+BUILD = ROOT / "build/mutations"
+TREE = BUILD / "tree"
+NOTE = BUILD / "mutated-object"  # exists while an object of a mutation is in the copy
+BUILD_LIMIT_S = 3600
+NOT_COPIED = ("docs/", "bench/results/")
+
+
+class Suite(typing.NamedTuple):
+    """The tests of a kind. `target`: what to build. `covers`: the folders of src/ that the tests execute."""
+    target: str
+    command: list
+    limit_s: int
+    covers: tuple
+    settings: dict = {}
+
+
+QUICK = "build/quick-tests"
+EVERYTHING = ("src/",)
+SUITES = {
+    "unit": Suite(QUICK, [QUICK, "-tce=transcripts*"], 300, EVERYTHING),
+    "transcript": Suite(QUICK, [QUICK, "-tc=transcripts*"], 60, ("src/core/",)),
+    "simulation": Suite("build/quick-simulation", ["build/quick-simulation"], 300, ("src/core/",)),
+    "sim": Suite("build/sim", ["build/sim"], 300, ("src/core/", "src/client/"),
+                 {"HOLDFAST_SCHEDULES": "5000"}),
+    "sim-server": Suite("build/sim-server", ["build/sim-server", "1", "300000"], 600,
+                        ("src/core/", "src/io/")),
+    "integration": Suite("build/quick-integration-tests build/holdfast-server",
+                         ["build/quick-integration-tests", "-tce=chaos*,1?655*"], 600, EVERYTHING),
+}
+SCRIPTS = ("tests/integration/folder_test.py", "tests/integration/crash_test.py",
+           "tests/integration/clock_test.py", "tests/integration/snapshot_test.py",
+           "tests/integration/waiting_test.py", "tests/integration/healing_test.py")
+SCRIPT_TARGET = "build/holdfast-server build/holdfast build/redis-server"
+SCRIPT_LIMIT_S = 300
+
+
+class Outcome(typing.NamedTuple):
+    """`failed`: the tests failed, or exceeded their time. `by` is the first test that failed."""
+    failed: bool
+    by: str
+    output: str
+
+
+def environment(settings):
+    inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    return {**inherited, "HOLDFAST_TRANSCRIPTS": "tests/transcripts", "REDIS_SERVER": "build/redis-server",
+            "HOLDFAST_SERVER": "build/holdfast-server", **settings}
+
+
+def run(command, limit_s, settings=None):
+    """Runs a command in the copy. Returns its exit status, or None if it did not end in time, and its
+    output."""
+    with subprocess.Popen(command, cwd=TREE, env=environment(settings or {}), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          start_new_session=True) as process:
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+            return process.returncode, output
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, process.communicate()[0]
+
+
+def project_files():
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
+                            check=True, capture_output=True, text=True).stdout
+    names = [name for name in listed.split("\0") if name and not name.startswith(NOT_COPIED)]
+    return [name for name in names if (ROOT / name).is_file()]
+
+
+def make_copy():
+    """Makes the copy equal to the project. Its objects stay, except one that a mutation has left."""
+    if NOTE.exists():
+        (TREE / NOTE.read_text(encoding="utf-8")).unlink(missing_ok=True)
+        NOTE.unlink()
+    names = project_files()
+    for name in names:
+        source, copy = ROOT / name, TREE / name
+        if copy.is_file() and copy.read_bytes() == source.read_bytes():
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, copy)
+        shutil.copymode(source, copy)
+    known = {TREE / name for name in names}
+    for folder in ("src", "include", "tests"):
+        for path in (TREE / folder).rglob("*"):
+            if path.is_file() and path not in known and "__pycache__" not in path.parts:
+                path.unlink()
+
+
+def build(targets, jobs, mutated):
+    """Builds in the copy. An object of a mutation is compiled without optimisation: it runs only once."""
+    command = ["make", "--silent", "--no-print-directory", f"-j{jobs}", *targets.split()]
+    status, output = run(command + ["OPT=-O0"] * mutated, BUILD_LIMIT_S)
+    if status != 0:
+        raise RuntimeError(f"make {targets} failed:\n{output[-3000:]}")
+
+
+def is_there(suite):
+    """Whether the project has the program of the suite."""
+    program = SUITES[suite].target.split()[0]
+    return any(f"{program}:" in path.read_text(encoding="utf-8") for path in TREE.glob("tests/**/*.mk"))
+
+
+def first_failure(output):
+    """The name of the first test that failed, or the last line of the output."""
+    for pattern in (r"^TEST CASE:\s*(.*(?:\n  .*)*)", r"^FAILED (\S+)", r"^(seed \d+ fails: .*)$",
+                    r"^(redlock simulation.*: seed \d+: .*)$", r"(Assertion .* failed)"):
+        if match := re.search(pattern, output, re.MULTILINE):
+            return " ".join(match[1].split())
+    return (output.strip().splitlines() or ["no output"])[-1]
+
+
+def outcome(what, command, limit_s, settings=None):
+    status, output = run(command, limit_s, settings)
+    if status is None:
+        return Outcome(True, f"{what}: it did not end within {limit_s} s", output)
+    return Outcome(status != 0, f"{what}: {first_failure(output)}", output)
+
+
+def filter_of(name):
+    """A filter of doctest for this name: in a filter a comma separates names."""
+    return name.replace(",", "?")
+
+
+def run_named(mutation, jobs, mutated):
+    """Runs the test that the list names."""
+    kind, name = mutation.kind, mutation.test_name
+    if kind == "script":
+        build(SCRIPT_TARGET, jobs, mutated)
+        return outcome(kind, ["python3", *name.split()], SCRIPT_LIMIT_S)
+    suite = SUITES[kind]
+    build(suite.target, jobs, mutated)
+    options = []
+    if kind == "transcript":
+        options = ["-tc=transcripts*", f"-sc={filter_of(name)}"]
+    elif name:
+        options = [f"-tc={filter_of(name)}"]
+    return outcome(kind, suite.command[:1] + options if options else suite.command, suite.limit_s,
+                   suite.settings)
+
+
+def run_others(mutation, jobs):
+    """Runs all other tests of the mutated file until one fails. Returns the last outcome."""
+    last = Outcome(False, "", "")
+    for kind, suite in SUITES.items():
+        if last.failed or not mutation.file.startswith(suite.covers) or not is_there(kind):
+            continue
+        build(suite.target, jobs, True)
+        last = outcome(kind, suite.command, suite.limit_s, suite.settings)
+    for script in SCRIPTS:
+        if last.failed:
+            break
+        build(SCRIPT_TARGET, jobs, True)
+        last = outcome(script, ["python3", script], SCRIPT_LIMIT_S)
+    return last
+
+
+class Applied:
+    """The mutation in the copy, while the object lives. Afterwards its file and the object of that file are
+    the ones from before, with their times, so that nothing is compiled again."""
+
+    def __init__(self, mutation):
+        self.mutation = mutation
+        self.source = TREE / mutation.file
+        self.object = TREE / "build/release" / pathlib.Path(mutation.file).with_suffix(".o")
+        self.kept = BUILD / "kept.o"
+
+    def __enter__(self):
+        self.text = self.source.read_text(encoding="utf-8")
+        self.times = self.source.stat()
+        NOTE.write_text(str(self.object.relative_to(TREE)), encoding="utf-8")
+        shutil.copy2(self.object, self.kept)
+        self.source.write_text(mutations.changed(self.mutation, self.text), encoding="utf-8")
+
+    def __exit__(self, *_):
+        self.source.write_text(self.text, encoding="utf-8")
+        os.utime(self.source, ns=(self.times.st_atime_ns, self.times.st_mtime_ns))
+        shutil.copy2(self.kept, self.object)
+        NOTE.unlink()
+
+
+def verdict_of(mutation, jobs, alone):
+    """The verdict on one mutation, and what detected it."""
+    try:
+        with Applied(mutation):
+            named = run_named(mutation, jobs, True)
+            if named.failed:
+                return "detected", named.by
+            if alone:
+                return "not detected", mutation.test
+            other = run_others(mutation, jobs)
+            return ("other test", other.by) if other.failed else ("SURVIVOR", "no test failed")
+    except RuntimeError as error:
+        return "no program", str(error)
+
+
+def check_clean(chosen, jobs):
+    """Runs the named tests without a mutation. Returns those that fail: they detect nothing."""
+    failed = []
+    for mutation in {mutation.test: mutation for mutation in chosen}.values():
+        clean = run_named(mutation, jobs, False)
+        if clean.failed:
+            failed.append(f"{mutation.test} fails without a mutation: {clean.by}\n{clean.output[-2000:]}")
+    return failed
+
+
+def report(chosen, jobs, alone):
+    """Runs the mutations, and prints a line for each. Returns the number of those not detected by the named
+    test."""
+    wrong = []
+    for mutation in chosen:
+        began = time.monotonic()
+        verdict, by = verdict_of(mutation, jobs, alone)
+        print(f"{verdict:12} | {mutation.name} | {by} | {time.monotonic() - began:.0f} s", flush=True)
+        if verdict != "detected":
+            wrong.append((verdict, mutation))
+    print(f"{len(chosen) - len(wrong)} of {len(chosen)} mutations are detected by their tests")
+    for verdict, mutation in wrong:
+        print(f"FAILED ({verdict}): {mutation.name}, in {mutation.file}; its test is '{mutation.test}'")
+    return len(wrong)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="check the list only")
+    parser.add_argument("--table", action="store_true", help="print the rows of the table of the page")
+    parser.add_argument("--named", action="store_true", help="run the named tests only, not all others")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at once")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="a part of a name or of a file")
+    options = parser.parse_args()
+    every = mutations.load()
+    if options.table:
+        print("\n".join(mutations.table(every)))
+        return 0
+    if faults := list(mutations.faults(every)):
+        print("\n".join(f"tests/mutation: {fault}" for fault in faults))
+        return 1
+    if options.check:
+        return 0
+    chosen = [m for m in every
+              if not options.words or any(word in m.name or word in m.file for word in options.words)]
+    make_copy()
+    if failed := check_clean(chosen, options.jobs):
+        print("\n".join(failed))
+        return 1
+    return 1 if report(chosen, options.jobs, options.named) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
