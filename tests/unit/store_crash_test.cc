@@ -4,6 +4,7 @@
 #include <uv.h>
 
 #include <algorithm>
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "io/disk/meta_keeper.h"
 #include "io/disk/recovery.h"
 #include "io/disk/snapshot_writer.h"
+#include "io/os/jobs.h"
 #include "session.h"
 #include "state_text.h"
 
@@ -221,6 +223,24 @@ TEST_CASE("store: a failed sync is final for its journal, until a snapshot repla
   CHECK(journal.all_synced());
 }
 
+TEST_CASE("store: a failed sync of the journal before a snapshot counts until the snapshot is in place") {
+  CrashFiles files;
+  Loop loop;
+  JournalWriter journal(files, &loop.loop);
+  REQUIRE(journal.begin(1));
+  REQUIRE(journal.commit("one"));
+  REQUIRE(journal.begin(2));  // the snapshot begins
+  const uint64_t snapshot = journal.generation();
+  REQUIRE(journal.commit("two"));
+  files.fail_sync(1, EIO);  // of the first journal
+  journal.start_sync([] {});
+  loop.run();
+  CHECK(journal.sync_failed());
+  CHECK_FALSE(journal.all_synced());
+  journal.forget_before(snapshot);
+  CHECK(journal.failure().empty());
+}
+
 TEST_CASE("store: a failed write is kept whole, in its order, until the disk accepts it") {
   CrashFiles files;
   Loop loop;
@@ -238,6 +258,27 @@ TEST_CASE("store: a failed write is kept whole, in its order, until the disk acc
   CHECK(scanner.next()->payload == "two");
   CHECK_FALSE(scanner.next());
   CHECK(scanner.verdict().state == JournalState::kClean);
+}
+
+TEST_CASE("store: a late write of meta does not undo the stop") {
+  CrashFiles files;
+  Loop loop;
+  MetaKeeper meta(files, &loop.loop);
+  REQUIRE(meta.begin(std::string(kFolderIdDigits, 'a'), IssuedTokens{1, {}, 0}, {}, "boot", {"boot", 7}));
+  std::promise<void> stopped;
+  const std::shared_future<void> stop = stopped.get_future().share();
+  constexpr int kThreads = 8;  // more than the pool has by default
+  for (int i = 0; i < kThreads; ++i)
+    run_job(
+        &loop.loop, [stop] { stop.wait(); }, [] {});
+  meta.keep_ahead(Tokens(100'000'000), {}, 0, [] {});
+  REQUIRE(meta.end(IssuedTokens{100'000'000, {}, 0}, true, {}, 5));
+  stopped.set_value();
+  loop.run();
+  auto found = meta.read();
+  REQUIRE(found);
+  CHECK((*found)->clean);
+  CHECK((*found)->journal_sequence == 5);
 }
 
 TEST_CASE("crash: no token covered by meta is issued again, and no lost hold is granted too early") {

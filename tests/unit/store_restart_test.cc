@@ -1,0 +1,180 @@
+// The promises of the store about the loss of power, the recovery wait and waiters, each on a disk in
+// memory that loses unsynced data.
+#include <string>
+
+#include "store_rig.h"
+
+namespace holdfast {
+namespace {
+
+using Words = Process::Words;
+
+constexpr uint64_t kSeeds = 8;  // each decides another fate of unsynced data
+
+bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
+bool is_recovering(const std::string& reply) { return reply.starts_with("-RECOVERING"); }
+
+// The token in the reply of a grant.
+uint64_t token_in(const std::string& reply) {
+  REQUIRE(is_granted(reply));
+  return std::stoull(reply.substr(reply.rfind(':') + 1));
+}
+
+}  // namespace
+
+TEST_CASE("store: with appendfsync always no reply leaves before its record is synced") {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", "", "--appendfsync", "always"});
+      const size_t set = server.send({"SET", "k", "v"});
+      CHECK(server.reply(set) == "held");
+      server.settle();
+      CHECK(server.reply(set) == "+OK\r\n");
+      server.kill();
+    }
+    reboot(disk, seed);
+    Process again(disk, {});
+    CHECK(again.ask({"GET", "k"}) == "$1\r\nv\r\n");
+  }
+}
+
+TEST_CASE("store: after a power loss everysec has all changes but those of the last interval") {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", "", "--appendfsync", "everysec"});
+      CHECK(server.ask({"SET", "early", "v"}) == "+OK\r\n");
+      server.idle(1);
+      CHECK(server.ask({"SET", "late", "v"}) == "+OK\r\n");
+      server.kill();
+    }
+    reboot(disk, seed);
+    Process again(disk, {});
+    CHECK(again.ask({"GET", "early"}) == "$1\r\nv\r\n");
+  }
+}
+
+TEST_CASE("store: a crash of the machine after a clean stop loses nothing") {
+  for (const char* policy : {"always", "everysec", "no"}) {
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      CAPTURE(policy);
+      CAPTURE(seed);
+      set_rig_clock(0);
+      CrashFiles disk;
+      {
+        Process server(disk, {"--save", "", "--appendfsync", policy});
+        CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+        CHECK(server.stop());
+      }
+      reboot(disk, seed);
+      Process again(disk, {});
+      REQUIRE(again.failure() == "");
+      CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+      CHECK(is_granted(again.ask({"LOCK", "free", "bob", "600000"})));
+    }
+  }
+}
+
+TEST_CASE("store: after a power loss tokens continue above all that replies had") {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    uint64_t before = 0;
+    for (int life = 0; life < 3; ++life) {
+      CAPTURE(life);
+      Process server(disk, {"--save", "", "--recovery-wait", "0"});
+      const uint64_t token = token_in(server.ask({"LOCK", "k", "alice", "1"}));
+      CHECK(token > before);
+      before = token;
+      server.kill();
+      reboot(disk, seed);
+    }
+  }
+}
+
+TEST_CASE("store: a stop or a kill during the recovery wait does not end it, with a journal") {
+  const Words options{"--save", "", "--recovery-wait", "30000"};
+  for (const bool killed : {false, true}) {
+    CAPTURE(killed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, options);
+      CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+      server.kill();
+    }
+    reboot(disk, 1);
+    for (const int seconds : {10, 15}) {  // 25 s of 30
+      Process server(disk, options);
+      server.idle(seconds);
+      CHECK(is_recovering(server.ask({"LOCK", "free", "bob", "600000"})));
+      if (killed) {
+        server.kill();
+      } else {
+        server.stop();
+      }
+    }
+    Process last(disk, options);
+    last.idle(4);
+    CHECK(is_recovering(last.ask({"LOCK", "free", "bob", "600000"})));
+    last.idle(1);
+    CHECK(is_granted(last.ask({"LOCK", "free", "bob", "600000"})));
+  }
+}
+
+TEST_CASE("store: after a reboot the wall clock says how long the recovery wait is") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "60000"})));
+    server.kill();
+  }
+  reboot(disk, 1);
+  rig_now().mono = TimeMs{5000};  // the other clock begins anew
+  rig_now().wall_us += 10'000'000;
+  Process again(disk, {"--recovery-wait", "900000"});
+  const int64_t left_ms = std::stoll(again.fact("recovering_ms"));
+  CHECK(left_ms >= 50'000);
+  CHECK(left_ms <= 110'000);  // the lead of meta is one minute
+}
+
+TEST_CASE("store: the expiry horizon covers each holder of a shared lock") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "5000", "SHARED"})));
+    CHECK(is_granted(server.ask({"LOCK", "k", "bob", "600000", "SHARED"})));
+    server.kill();
+  }
+  reboot(disk, 1);
+  Process again(disk, {"--recovery-wait", "900000"});
+  CHECK(std::stoll(again.fact("recovering_ms")) >= 600'000);
+}
+
+TEST_CASE("store: waiters are not granted while the disk fails, and are as soon as it works") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {"--save", ""});
+  CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+  server.ask_in_session({"LOCK", "k", "bob", "600000", "WAIT", "0"});
+  disk.set_capacity(0);
+  const size_t lost = server.send({"SET", "x", "y"});
+  server.settle();
+  CHECK(server.reply(lost) == "held");
+  CHECK(server.ask({"UNLOCK", "k", "alice"}) == ":1\r\n");
+  server.idle(2);
+  CHECK(server.ask({"GET", "k"}) == "$-1\r\n");
+  disk.set_capacity(std::nullopt);
+  server.idle(2);
+  CHECK(server.ask({"GET", "k"}) == "$3\r\nbob\r\n");
+}
+
+}  // namespace holdfast
