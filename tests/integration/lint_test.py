@@ -5,8 +5,9 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/lint"))
+sys.path[:0] = [str(ROOT / "tests/lint"), str(ROOT / "tests/mutation")]
 import include_rules  # noqa: E402
+import mutations  # noqa: E402
 
 # A file, an include in it, and a part of the message, or None if the include is allowed.
 CASES = [
@@ -50,9 +51,31 @@ def test_project_is_clean():
     assert not found, found
 
 
+def test_mutations_fit():
+    """each mutation of tests/mutation fits the source, the tests and the pages"""
+    found = list(mutations.faults(mutations.load()))
+    assert not found, "\n".join(found)
+
+
+def test_unfit_mutations():
+    """a mutation is reported if its old text is not in the file exactly once, or its test does not exist"""
+    good = mutations.load()[0]
+    elsewhere = mutations.Promise("no such promise", good.promise.page)
+    cases = [(good._replace(old="no such text"), "occurs 0 times"),
+             (good._replace(old="\n"), "instead of once"),
+             (good._replace(new=good.old), "the new text is the old text"),
+             (good._replace(test="unit: no such test"), "the test does not exist"),
+             (good._replace(test="guess: a test"), "unknown kind of test"),
+             (good._replace(file="src/core/no_such_file.cc"), "that exists"),
+             (good._replace(promise=elsewhere), "is not in docs/")]
+    for mutation, words in cases:
+        found = list(mutations.faults([mutation]))
+        assert any(words in fault for fault in found), f"wanted '{words}': {found}"
+
+
 def main():
     failed = 0
-    tests = [test_include_rules, test_project_is_clean]
+    tests = [test_include_rules, test_project_is_clean, test_mutations_fit, test_unfit_mutations]
     for test in tests:
         try:
             test()

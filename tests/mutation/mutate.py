@@ -33,7 +33,7 @@ NOT_COPIED = ("docs/", "bench/results/")
 
 
 class Suite(typing.NamedTuple):
-    """The tests of a kind. `target`: what to build. `covers`: the folders of src/ that the tests execute."""
+    """The tests of a kind. `target`: what to build. `covers`: the folders of src/ that they execute."""
     target: str
     command: list
     limit_s: int
@@ -89,8 +89,8 @@ def run(command, limit_s, settings=None):
 
 
 def project_files():
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
-                            check=True, capture_output=True, text=True).stdout
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     names = [name for name in listed.split("\0") if name and not name.startswith(NOT_COPIED)]
     return [name for name in names if (ROOT / name).is_file()]
 
@@ -129,9 +129,12 @@ def is_there(suite):
     return any(f"{program}:" in path.read_text(encoding="utf-8") for path in TREE.glob("tests/**/*.mk"))
 
 
-def first_failure(output):
-    """The name of the first test that failed, or the last line of the output."""
-    for pattern in (r"^TEST CASE:\s*(.*(?:\n  .*)*)", r"^FAILED (\S+)", r"^(seed \d+ fails: .*)$",
+def failures(output):
+    """The names of the doctest cases that failed, of the first other test that failed, or the last line."""
+    cases = re.findall(r"^TEST CASE:  (.*(?:\n  \S.*)*)", output, re.MULTILINE)
+    if cases:
+        return "; ".join(dict.fromkeys(" ".join(case.split()) for case in cases))
+    for pattern in (r"^FAILED (\S+)", r"^(seed \d+ fails: .*)$",
                     r"^(redlock simulation.*: seed \d+: .*)$", r"(Assertion .* failed)"):
         if match := re.search(pattern, output, re.MULTILINE):
             return " ".join(match[1].split())
@@ -142,7 +145,7 @@ def outcome(what, command, limit_s, settings=None):
     status, output = run(command, limit_s, settings)
     if status is None:
         return Outcome(True, f"{what}: it did not end within {limit_s} s", output)
-    return Outcome(status != 0, f"{what}: {first_failure(output)}", output)
+    return Outcome(status != 0, f"{what}: {failures(output)}", output)
 
 
 def filter_of(name):
@@ -150,14 +153,16 @@ def filter_of(name):
     return name.replace(",", "?")
 
 
-def run_named(mutation, jobs, mutated):
+def target_of(mutation):
+    return SCRIPT_TARGET if mutation.kind == "script" else SUITES[mutation.kind].target
+
+
+def run_named(mutation):
     """Runs the test that the list names."""
     kind, name = mutation.kind, mutation.test_name
     if kind == "script":
-        build(SCRIPT_TARGET, jobs, mutated)
         return outcome(kind, ["python3", *name.split()], SCRIPT_LIMIT_S)
     suite = SUITES[kind]
-    build(suite.target, jobs, mutated)
     options = []
     if kind == "transcript":
         options = ["-tc=transcripts*", f"-sc={filter_of(name)}"]
@@ -211,7 +216,8 @@ def verdict_of(mutation, jobs, alone):
     """The verdict on one mutation, and what detected it."""
     try:
         with Applied(mutation):
-            named = run_named(mutation, jobs, True)
+            build(target_of(mutation), jobs, True)
+            named = run_named(mutation)
             if named.failed:
                 return "detected", named.by
             if alone:
@@ -224,9 +230,10 @@ def verdict_of(mutation, jobs, alone):
 
 def check_clean(chosen, jobs):
     """Runs the named tests without a mutation. Returns those that fail: they detect nothing."""
+    build(" ".join(dict.fromkeys(map(target_of, chosen))), jobs, False)
     failed = []
     for mutation in {mutation.test: mutation for mutation in chosen}.values():
-        clean = run_named(mutation, jobs, False)
+        clean = run_named(mutation)
         if clean.failed:
             failed.append(f"{mutation.test} fails without a mutation: {clean.by}\n{clean.output[-2000:]}")
     return failed

@@ -129,7 +129,7 @@ def faults(mutations):
     missing = [row for row in table(mutations) if row not in page.splitlines()]
     listed = re.findall(r"^\| \[", page, re.MULTILINE)
     if missing or len(listed) != len(table(mutations)):
-        yield f"{TABLE_PAGE}: its table is not that of the list; `tests/mutation/mutate.py --table` prints it"
+        yield f"{TABLE_PAGE}: its table is not that of `tests/mutation/mutate.py --table`"
 
 
 def shown_test(mutation):
