@@ -45,12 +45,15 @@ std::vector<Sample> samples() {
   const std::vector<std::string> lease = {"LEASE", "GRANT", "id", "5000", "doc1", "a", "doc2", "b"};
   return {
       {Record::kString, {}, {"LOCK", "k", "alice", "5000", "DELAY", "70", "SESSION"}},
+      {Record::kString, {{"LOCK", "k", "alice", "5000"}}, {"FENCE", "k", "alice", "500000"}},
+      {Record::kString, {{"LOCK", "k", "alice", "5000"}}, {"RENEW", "k", "alice", "7000"}},
       {Record::kHash, {}, {"HSET", "h", "f", "1", "g", ""}},
       {Record::kLock, {}, lock},
       {Record::kErase, {{"SET", "k", "v"}}, {"DEL", "k"}},
       {Record::kSetFields, {large_hash()}, {"HSET", "h", "f1", "new", "g", "2"}},
       {Record::kEraseFields, {large_hash()}, {"HDEL", "h", "f1", "f2"}},
       {Record::kPutHolder, {lock}, {"LOCK", "k", "bob", "0", "SHARED"}},
+      {Record::kPutHolder, {lock}, {"FENCE", "k", "alice", "500000"}},
       {Record::kEraseHolder, {lock, {"LOCK", "k", "bob", "0", "SHARED"}}, {"UNLOCK", "k", "bob"}},
       {Record::kDelay, {{"LOCK", "k", "alice", "5000", "DELAY", "70"}}, {"LOCKS", "BREAK", "k"}},
       {Record::kFlush, {{"SET", "k", "v"}}, {"FLUSHDB"}},

@@ -260,6 +260,25 @@ TEST_CASE("store: a failed write is kept whole, in its order, until the disk acc
   CHECK(scanner.verdict().state == JournalState::kClean);
 }
 
+TEST_CASE("store: a record of which a full disk accepted a part is cut off, and written whole later") {
+  CrashFiles files;
+  Loop loop;
+  JournalWriter journal(files, &loop.loop);
+  REQUIRE(journal.begin(1));
+  REQUIRE(journal.commit("one"));
+  const size_t whole = files.bytes("journal.1").size();
+  files.set_capacity(whole + 5);
+  CHECK_FALSE(journal.commit("two"));
+  CHECK(files.bytes("journal.1").size() == whole);
+  files.set_capacity(std::nullopt);
+  CHECK(journal.retry());
+  JournalScanner scanner(files.bytes("journal.1"));
+  CHECK(scanner.next()->payload == "one");
+  CHECK(scanner.next()->payload == "two");
+  CHECK_FALSE(scanner.next());
+  CHECK(scanner.verdict().state == JournalState::kClean);
+}
+
 TEST_CASE("store: a late write of meta does not undo the stop") {
   CrashFiles files;
   Loop loop;

@@ -77,6 +77,7 @@ TEST_CASE("store: a grant during a write of meta gets its reply as soon as meta 
     CHECK(is_granted(server.reply(second)));
     const size_t brief = server.send({"LOCK", "p", "a", "5"});
     const size_t lasting = server.send({"LOCK", "q", "b", "6000000"});
+    CHECK(server.reply(lasting) == "held");
     server.settle();
     CHECK(is_granted(server.reply(brief)));
     CHECK(is_granted(server.reply(lasting)));
