@@ -76,7 +76,7 @@ class ProcessFiles : public Files {
     return change(DiskWork::kSyncFolder, "", [&] { return files_.sync_folder(); });
   }
   Result<Done> lock() override { return files_.lock(); }
-  bool folder_gone() override { return files_.folder_gone(); }
+  bool folder_removed() override { return files_.folder_removed(); }
   Result<Done> reopen_folder() override {
     if (Loop::get().dead()) return killed();
     return files_.reopen_folder();

@@ -68,7 +68,7 @@ void ServerWorld::act(const std::vector<std::string>& words) {
 void ServerWorld::begin_process(const std::vector<std::string>& options) {
   if (process_ != nullptr) return;
   ++counts_.starts;
-  if (disk_.files().folder_gone()) {  // the server makes the folder if it is missing
+  if (disk_.files().folder_removed()) {  // the server makes the folder if it is missing
     disk_.files().restore_folder();
     static_cast<void>(disk_.files().reopen_folder());
   }

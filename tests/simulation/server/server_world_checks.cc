@@ -84,7 +84,7 @@ void ServerWorld::check() {
   const std::string refusal = process_->engine()->availability().refusal;
   if (!refusal.empty()) return fail("the disk works, and the server rejects locks: " + refusal);
   fault_since_start_ = false;
-  if (!disk_.files().folder_gone()) folder_changed_ = false;
+  if (!disk_.files().folder_removed()) folder_changed_ = false;
 }
 
 // A start and a stop must not take long.
