@@ -68,7 +68,7 @@ bool check_seed(uint64_t seed, uint64_t steps) {
   SharedText report;
   if (succeeds_apart(false, [&] { return run_seed(profile, steps, trace, report); })) return true;
   explain(profile,
-          shortened(read_steps(trace.view()), [&](const auto& steps) { return fails(profile, steps); }),
+          shortened(read_steps(trace.view()), [&](const auto& fewer) { return fails(profile, fewer); }),
           report.view());
   return false;
 }
