@@ -142,13 +142,15 @@ class Planner {
   }
 
   void add_faults() {
-    const bool leaves = feature();
+    // For these flaws the judge needs restarts.
+    const bool flawed = plan_.world.flaw == Flaw::kCounterReset || plan_.world.flaw == Flaw::kNoRecovery;
+    const bool leaves = feature() || flawed;
     const bool jumps = rare_feature();
     const bool cuts = feature();
     const bool stalls = rare_feature();
     loads_ = feature();
-    recovers_ = feature();
-    forgets_ = rare_feature();
+    recovers_ = feature() || flawed;
+    forgets_ = rare_feature() || flawed;
     for (int64_t n = dice_.between(1, 4); n > 0; --n) {
       if (leaves) add_leave();
       if (jumps) add_jump();
