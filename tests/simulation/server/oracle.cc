@@ -36,10 +36,12 @@ std::string Oracle::loaded(View view, int64_t now_us) {
   for (const Record& record : view) tokens_known_.insert({record.key, record.token});
   for (const auto& [key, token] : std::exchange(largest_now_, {}))
     largest_[key] = std::max(largest_[key], token);
+  // Sessions may have ended since. Like other changes, that is not on disk yet.
+  const size_t matched = last();
   if (history_.empty() || history_.back().view != view) history_.push_back({std::move(view), now_us});
   for (size_t i = synced_ + 1; i < history_.size(); ++i) history_[i].at_us = now_us;
-  written_ = answered_ = placed_ = pending_ = last();
-  if (crashed_ || forgotten_) synced_ = last();
+  written_ = answered_ = placed_ = pending_ = matched;
+  if (crashed_ || forgotten_) synced_ = matched;
   crashed_ = forgotten_ = fuzzy_ = false;
   return wrong;
 }

@@ -2,6 +2,7 @@
 #include "server_generator.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace holdfast::simulation {
 namespace {
@@ -26,10 +27,10 @@ ServerGenerator::ServerGenerator(uint64_t seed) : dice_(seed * 2 + 11) {
   stops_ = dice_.one_in(2) || (!kills_ && !crashes_);
   shutdowns_ = dice_.one_in(6);
   sets_clock_ = dice_.one_in(5);
-  if (dice_.one_in(3)) {
+  if (dice_.one_in(2)) {
     for (const char* fault :
          {"capacity", "readonly", "failwrite", "failsync", "failfolder", "slow", "folder"}) {
-      if (dice_.one_in(3)) disk_faults_.emplace_back(fault);
+      if (dice_.one_in(2)) disk_faults_.emplace_back(fault);
     }
   }
   end_weight_ = dice_.pick<uint64_t>({3, 10, 30, 80});
@@ -62,6 +63,7 @@ ScriptStep ServerGenerator::next(const ServerWorld& world) {
     if (crashes_ && dice_.one_in(20)) return {0, {"crash", "0", std::to_string(dice_.below(1'000'000))}};
     return start();
   }
+  if (std::exchange(check_next_, false) && dice_.one_in(2)) return {0, {"check"}};
   const uint64_t choice = dice_.below(1000);
   if (choice < end_weight_ || (!world.is_loaded() && dice_.one_in(10))) return end(world);
   if (choice < end_weight_ + fault_weight_) return fault(world);
@@ -129,6 +131,7 @@ ScriptStep ServerGenerator::end(const ServerWorld&) {
 // Faults last for a few steps, or through some silence.
 ScriptStep ServerGenerator::fault(const ServerWorld& world) {
   if (world.disk_fails() && !dice_.one_in(4)) {
+    check_next_ = true;
     return {dice_.one_in(2) ? 25 * kSecondUs : pause_us(), {"disk", "works"}};
   }
   const std::string kind = dice_.pick(disk_faults_);
@@ -137,11 +140,12 @@ ScriptStep ServerGenerator::fault(const ServerWorld& world) {
   }
   std::string amount = std::to_string(dice_.between(1, 4));
   if (kind == "capacity") amount = std::to_string(dice_.below(dice_.one_in(2) ? 100 : 1500));
-  if (kind == "slow") amount = std::to_string(dice_.between(10, 800) * kMsUs);
+  if (kind == "slow") amount = std::to_string(dice_.between(10, 3000) * kMsUs);
   return {pause_us(), {"disk", kind, amount}};
 }
 
 ScriptStep ServerGenerator::silence() {
+  check_next_ = true;
   const uint64_t choice = dice_.below(100);
   int64_t us = dice_.between(kSecondUs, 20 * kSecondUs);
   if (choice > 60) us = dice_.between(20 * kSecondUs, 200 * kSecondUs);

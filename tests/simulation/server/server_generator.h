@@ -76,7 +76,7 @@ class ServerGenerator {
   int clients_ = 4;
   const ServerWorld* world_ = nullptr;
   std::vector<bool> in_multi_;
-  bool long_fault_ = false;
+  bool check_next_ = false;
 };
 
 }  // namespace holdfast::simulation

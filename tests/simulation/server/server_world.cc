@@ -118,7 +118,7 @@ void ServerWorld::watch_disk() {
 void ServerWorld::observe() {
   if (process_ == nullptr || !oracle_.is_loaded() || process_->engine() == nullptr) return;
   Engine& engine = *process_->engine();
-  if (!engine.at_rest()) return;
+  if (!engine.at_rest() || Loop::get().prepares.empty()) return;  // the server's stop drops its clients
   fail(oracle_.observe(view_of(engine, Machine::get().true_time()), scheduler_.now_us()));
   engine.state().conns.for_each([&](const Conn& c) {
     if (c.out.size() == 0) return;
