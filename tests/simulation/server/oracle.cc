@@ -12,6 +12,12 @@ namespace {
 constexpr int64_t kMsUs = 1000;
 constexpr int64_t kShortGraceMs = 10000;
 
+// The server bounds a deadline after a move of the wall clock; in hundred thousand years that shows.
+bool is_same_time(int64_t a_ms, int64_t b_ms) {
+  constexpr int64_t kFarMs = 1'000'000'000'000'000;
+  return a_ms == b_ms || std::min(a_ms, b_ms) > kFarMs;
+}
+
 const Record* find(const View& view, const Record& record) {
   const auto at = std::ranges::find_if(view, [&](const Record& r) { return r.is_same(record); });
   return at == view.end() ? nullptr : &*at;
@@ -37,6 +43,7 @@ std::string Oracle::loaded(View view, int64_t now_us) {
   for (const auto& [key, token] : std::exchange(largest_now_, {}))
     largest_[key] = std::max(largest_[key], token);
   // Sessions may have ended since. Like other changes, that is not on disk yet.
+  if (fuzzy_ && !history_.empty()) history_.back().view = view;
   const size_t matched = last();
   if (history_.empty() || history_.back().view != view) history_.push_back({std::move(view), now_us});
   for (size_t i = synced_ + 1; i < history_.size(); ++i) history_[i].at_us = now_us;
@@ -70,7 +77,7 @@ bool Oracle::matches(const View& before, const View& found, int64_t now_ms) cons
     if (!counts(record)) continue;
     const Record* same = find(found, record);
     if (same == nullptr && fuzzy_ && record.deadline_ms >= 0) continue;
-    if (same == nullptr || (!fuzzy_ && same->deadline_ms != record.deadline_ms)) return false;
+    if (same == nullptr || (!fuzzy_ && !is_same_time(same->deadline_ms, record.deadline_ms))) return false;
   }
   return std::ranges::all_of(found, [&](const Record& r) {
     return !counts(r) || (fuzzy_ && r.deadline_ms >= 0) || find(before, r) != nullptr;
