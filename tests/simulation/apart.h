@@ -1,5 +1,4 @@
-// For runs that may fail: a process of its own for each, so that a failed assertion ends only that process,
-// and the reduction of a failed run to the necessary steps.
+// For runs that may fail: a process of its own for each, so that a failed assertion ends only that process.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -8,13 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <iostream>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace holdfast::simulation {
 
@@ -68,29 +64,6 @@ bool succeeds_apart(bool quiet, Work work) {
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-// Removes the steps that the failure does not need: halves, quarters and so on down to single steps.
-// `fails(steps)` plays the remaining ones.
-template <class Step, class Fails>
-std::vector<Step> shortened(std::vector<Step> steps, Fails fails) {
-  for (size_t chunk = std::max<size_t>(steps.size() / 2, 1); chunk > 0;) {
-    bool changed = false;
-    for (size_t at = 0; at < steps.size();) {
-      std::vector<Step> fewer = steps;
-      const size_t end = std::min(at + chunk, steps.size());
-      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(at),
-                  fewer.begin() + static_cast<std::ptrdiff_t>(end));
-      if (fails(fewer)) {
-        steps = std::move(fewer);
-        changed = true;
-      } else {
-        at += chunk;
-      }
-    }
-    if (chunk > 1 || !changed) chunk /= 2;
-  }
-  return steps;
 }
 
 }  // namespace holdfast::simulation

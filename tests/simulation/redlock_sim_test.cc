@@ -13,6 +13,7 @@
 
 #include "apart.h"
 #include "redlock_world.h"
+#include "shorten.h"
 
 namespace holdfast::simulation::redlock {
 

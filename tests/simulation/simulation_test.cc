@@ -9,6 +9,7 @@
 
 #include "apart.h"
 #include "generator.h"
+#include "shorten.h"
 #include "step.h"
 #include "world.h"
 

@@ -16,6 +16,7 @@
 
 #include "io/os/log.h"
 #include "server_generator.h"
+#include "simulation/shorten.h"
 
 namespace holdfast::simulation {
 namespace {
@@ -113,26 +114,6 @@ std::string text_of(const std::vector<ScriptStep>& steps) {
   return text;
 }
 
-// Removes the steps that the failure does not need: halves, quarters and so on down to single steps.
-std::vector<ScriptStep> shortened(uint64_t seed, std::vector<ScriptStep> steps, const std::string& kind) {
-  for (size_t chunk = std::max<size_t>(steps.size() / 2, 1); chunk > 0;) {
-    bool changed = false;
-    for (size_t at = 0; at < steps.size();) {
-      std::vector<ScriptStep> fewer = steps;
-      const auto from = fewer.begin() + static_cast<std::ptrdiff_t>(at);
-      fewer.erase(from, from + static_cast<std::ptrdiff_t>(std::min(chunk, steps.size() - at)));
-      if (kind_of(play_steps(seed, fewer)) == kind) {
-        steps = std::move(fewer);
-        changed = true;
-      } else {
-        at += chunk;
-      }
-    }
-    if (chunk > 1 || !changed) chunk /= 2;
-  }
-  return steps;
-}
-
 }  // namespace
 
 RunResult run_server_seed(uint64_t seed, uint64_t steps) {
@@ -147,7 +128,8 @@ RunResult run_server_seed(uint64_t seed, uint64_t steps) {
   RunResult result{fault, "", report->counts};
   if (fault.empty()) return result;
   const std::vector<ScriptStep> all = read_script(report.script());
-  const std::vector<ScriptStep> few = shortened(seed, all, kind_of(fault));
+  const std::vector<ScriptStep> few =
+      shortened(all, [&](const auto& fewer) { return kind_of(play_steps(seed, fewer)) == kind_of(fault); });
   result.script = text_of(few);
   const std::string now = play_steps(seed, few);
   if (!now.empty()) result.fault = now;
