@@ -90,7 +90,7 @@ void Process::turn() {
 
 // See Server::handle_effects. Each connection has one reply, so no reply waits for another.
 void Process::end_turn() {
-  store_->commit(rig_now());
+  store_->commit();
   if (store_->may_reply(rig_now())) {
     release(false);
   } else if (store_->may_reply_to_others()) {
@@ -98,7 +98,7 @@ void Process::end_turn() {
   }
   fresh_from_ = replies_.size();
   effects_.clear();
-  store_->settle();
+  store_->settle(rig_now());
 }
 
 void Process::settle() {
@@ -109,6 +109,12 @@ void Process::settle() {
     if (std::exchange(turn_wanted_, false)) turn();
     uv_run(&loop_, loop_.active_reqs.count > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
   }
+}
+
+void Process::finish_job() {
+  const unsigned before = loop_.active_reqs.count;
+  REQUIRE(before > 0);
+  while (loop_.active_reqs.count >= before) uv_run(&loop_, UV_RUN_ONCE);
 }
 
 std::string Process::fact(const std::string& name) const {

@@ -58,6 +58,10 @@ class Process {
   void finish_save();
   // Runs jobs and the loop iterations that they cause until no work is left.
   void settle();
+  // Runs the loop until a job is done, and no iteration of the server after it.
+  void finish_job();
+  // One iteration of the server without a request.
+  void turn();
   // Lets this many seconds pass without a request; the timers fire.
   void idle(int seconds);
   // Ends the process by SIGTERM. Returns the result of stop().
@@ -73,7 +77,6 @@ class Process {
     bool marked = false;
     bool closes = true;
   };
-  void turn();
   size_t apply(ConnId conn, const Words& words, bool closes);
   void end_turn();
   void release(bool marked_only);

@@ -84,6 +84,34 @@ TEST_CASE("store: a grant during a write of meta gets its reply as soon as meta 
   }
 }
 
+TEST_CASE(
+    "store: a reply leaves after the write of meta that covers it, although later grants need another") {
+  for (const Words& options : {Words{}, Words{"--appendfsync", "no"}, Words{"--appendonly", "no"}}) {
+    CAPTURE(options);
+    set_rig_clock(0);
+    CrashFiles disk;
+    Process server(disk, options);
+    const int64_t minute_us = 60'000'000;
+    const auto send_far = [&](int64_t minutes) {
+      const auto far = std::to_string(rig_now().wall_us + minutes * minute_us);
+      return server.send({"LOCK", "k" + std::to_string(minutes), "a", "600000", "TOKEN", far});
+    };
+    size_t covered = send_far(10);
+    for (const int64_t minutes : {20, 30, 40, 50}) {  // a request during each write
+      CAPTURE(minutes);
+      const size_t later = send_far(minutes);
+      CHECK(server.reply(covered) == "held");
+      server.finish_job();
+      CHECK(is_granted(server.reply(covered)));
+      CHECK(server.reply(later) == "held");
+      server.turn();  // begins the next write
+      covered = later;
+    }
+    server.settle();
+    CHECK(is_granted(server.reply(covered)));
+  }
+}
+
 TEST_CASE("store: growing ttls do not make each grant wait for the disk") {
   set_rig_clock(0);
   CrashFiles disk;

@@ -48,9 +48,11 @@ class MetaKeeper {
   // Sets the kernel that the next write names.
   void set_boot_id(const std::string& id) { boot_id_ = id; }
   // Covers the issued tokens and the holds: `holds` is their latest deadline, which is `left_ms` from now.
-  // Begins a write if the lead is small. `done` is called on the loop. Begins no write while another runs:
-  // call it again after `done`.
-  void keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms, const std::function<void()>& done);
+  // Begins a write if the lead is small, and returns whether it did. `done` is called on the loop, with
+  // whether the file on disk now covers both. Begins no write while another runs: call it again after
+  // `done`.
+  bool keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms,
+                  const std::function<void(bool written)>& done);
   // Whether the file on disk covers both.
   bool covers(const Tokens& tokens, Horizon holds) const {
     return tokens.largest() <= on_disk_.token_reserve && tokens.ahead_serial() <= ahead_on_disk_ &&

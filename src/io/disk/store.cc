@@ -114,16 +114,29 @@ Horizon Store::holds_to_keep(const Now& now) const {
   return {now.to_wall_ms(latest), latest.count};
 }
 
+// The replies that are held when the write begins may leave after it, although later ones need a further
+// write: else clients whose tokens are ahead of the clock could hold up all replies for as long as they
+// request new keys. Not with appendfsync always, where replies wait for the sync of the journal too.
 void Store::keep_meta_ahead(const Now& now) {
   const int64_t left_ms = std::max<int64_t>(0, (engine_->latest_deadline() - now.mono).count);
-  meta_.keep_ahead(engine_->tokens(), holds_to_keep(now), left_ms, hooks_.end_turn);
+  const uint64_t mark = always() ? 0 : marks_ + 1;
+  const bool begun =
+      meta_.keep_ahead(engine_->tokens(), holds_to_keep(now), left_ms, [this, mark](bool written) {
+        if (stopped_) return;
+        hooks_.end_turn();  // first, because sending replies may begin a loop iteration
+        const bool in_journal = !journals() || (!always() && journal_->all_written());
+        if (written && in_journal && marks_ == mark) hooks_.release_held();
+      });
+  if (!begun || mark == 0) return;
+  marks_ = mark;
+  hooks_.mark_held();
 }
 
 bool Store::is_recovering(const Now& now) const {
   return !is_due(engine_->availability().recovering_until, now.mono);
 }
 
-void Store::commit(const Now& now) {
+void Store::commit() {
   if (recovery_ != nullptr || stopped_) return;
   granted_ = engine_->recorded_grants();
   if (const std::string_view records = engine_->journal_records(); !records.empty()) {
@@ -131,15 +144,15 @@ void Store::commit(const Now& now) {
     if (journals()) journal_->commit(records);
     engine_->clear_journal_records();
   }
-  // In every iteration: a running write may not cover this iteration's grants, and the wall clock may have
-  // been set. After a failure the retry is once a second.
-  if (meta_.failure().empty()) keep_meta_ahead(now);
   update_service();
 }
 
-void Store::settle() {
-  if (recovery_ != nullptr || stopped_ || !always()) return;
-  if (journal_->needs_sync()) sync();
+void Store::settle(const Now& now) {
+  if (recovery_ != nullptr || stopped_) return;
+  // In every iteration: a running write may not cover this iteration's grants, and the wall clock may have
+  // been set. After a failure the retry is once a second.
+  if (meta_.failure().empty()) keep_meta_ahead(now);
+  if (always() && journal_->needs_sync()) sync();
 }
 
 bool Store::may_reply(const Now& now) const {
@@ -156,11 +169,14 @@ bool Store::may_reply_to_others() const { return !granted_ && !engine_->availabi
 void Store::sync() {
   const bool covers_held =
       always() && journal_->all_written() && meta_.covers(engine_->tokens(), holds_to_keep(read_clock_()));
-  if (covers_held) hooks_.mark_held();
-  journal_->start_sync([this, covers_held] {
+  if (covers_held) {
+    ++marks_;
+    hooks_.mark_held();
+  }
+  journal_->start_sync([this, covers_held, mark = marks_] {
     if (stopped_) return;
     hooks_.end_turn();  // first, because sending replies may begin a loop iteration
-    if (covers_held && !journal_->sync_failed()) hooks_.release_held();
+    if (covers_held && marks_ == mark && !journal_->sync_failed()) hooks_.release_held();
   });
 }
 
@@ -230,7 +246,7 @@ Result<Done> Store::stop() {
   Result<Done> kept = Done{};
   if (recovery_ == nullptr && engine_ != nullptr) {
     check_folder();
-    commit(read_clock_());
+    commit();
     kept = keep_all();
     // After a failure meta is unchanged: the next start uses its horizon and its reserve.
     Result<Done> ended = kept ? end_meta() : Result<Done>(Done{});

@@ -27,8 +27,9 @@ class Store {
  public:
   // The functions of the server that the store calls, on the loop's thread.
   struct Hooks {
-    std::function<void()> mark_held;  // a sync begins: marks the replies held now, which may leave after it
-    std::function<void()> release_held;                // that sync is done: sends the marked replies
+    std::function<void()>
+        mark_held;  // a write begins: marks the replies held now, which may leave after it
+    std::function<void()> release_held;                // that write is done: sends the marked replies
     std::function<void()> end_turn;                    // state has changed: checks the held replies again
     std::function<void(const std::string& why)> fail;  // the start failed
     std::function<void()> loaded;
@@ -57,9 +58,9 @@ class Store {
   void start(Engine& engine, uv_loop_t* loop, Hooks hooks);
 
   // The end of a loop iteration: commit() writes the records of the engine. settle() follows after the
-  // server holds the replies that may_reply() forbids, and begins the sync that they wait for.
-  void commit(const Now& now);
-  void settle();
+  // server holds the replies that may_reply() forbids, and begins the writes that they wait for.
+  void commit();
+  void settle(const Now& now);
   // Whether all replies may leave: the data that they promise is as safe as the settings require.
   bool may_reply(const Now& now) const;
   // Whether the replies since the last commit() may leave although may_reply() is false: the disk fails,
@@ -149,6 +150,7 @@ class Store {
   int64_t load_logged_ms_ = 0;  // time of the last progress line in the log
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<SnapshotWriter> writer_;
+  uint64_t marks_ = 0;    // how often held replies were marked; each mark replaces the one before it
   bool granted_ = false;  // the records of the last commit() contain a grant
   bool snapshot_walked_ = false;
   bool save_wanted_ = false;

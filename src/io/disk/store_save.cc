@@ -28,7 +28,7 @@ std::string Store::begin_save() {
   }
   save_wanted_ = false;
   const Now now = read_clock_();
-  commit(now);
+  commit();
   save_began_ms_ = now.wall_us / 1000;
   save_failed_at_ms_ = save_began_ms_;  // reset if it succeeds
   snapshot_journal_ = next_journal_;

@@ -334,7 +334,7 @@ void Server::end_turn() {
   do {
     handle_effects();
   } while (++round < kMaxRounds && !effects_.empty());
-  if (store_ != nullptr) store_->settle();
+  if (store_ != nullptr) store_->settle(now_);
   engine_.record_traffic(read_bytes_, written_bytes_);
   read_bytes_ = written_bytes_ = 0;
   turn_bytes_ = 0;
@@ -372,7 +372,7 @@ void Server::make_spare_pages() {
 // Handles the effects in the order that Effects requires. Skips connections that closed meanwhile. Replies
 // leave when they are as safe as the settings require; a held reply holds all later ones of its connection.
 void Server::handle_effects() {
-  if (store_ != nullptr) store_->commit(now_);
+  if (store_ != nullptr) store_->commit();
   const bool all_may = store_ == nullptr || store_->may_reply(now_);
   const bool others_may = all_may || store_->may_reply_to_others();
   std::swap(effects_, handled_);
