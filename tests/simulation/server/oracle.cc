@@ -10,7 +10,6 @@ namespace holdfast::simulation {
 namespace {
 
 constexpr int64_t kMsUs = 1000;
-constexpr int64_t kShortGraceMs = 10000;
 
 // The server bounds a deadline after a move of the wall clock; in hundred thousand years that shows.
 bool is_same_time(int64_t a_ms, int64_t b_ms) {
@@ -30,7 +29,6 @@ void Oracle::begin(const Options& options, int64_t now_us) {
   loaded_ = no_save_ = unsynced_name_ = false;
   const int64_t end_ms = now_us / kMsUs + static_cast<int64_t>(options.recovery_wait_ms);
   wait_end_ms_ = std::min(wait_end_ms_.value_or(end_ms), end_ms);
-  grace_ends_sessions_ = static_cast<int64_t>(options.session_grace_ms) < kShortGraceMs;
   made_.clear();
 }
 
@@ -69,10 +67,9 @@ std::string Oracle::compare(const View& found, int64_t now_us) {
   return describe_mismatch(found, now_ms);
 }
 
+// Holds of sessions end at a start, and what ends them may be lost again: they are not compared.
 bool Oracle::matches(const View& before, const View& found, int64_t now_ms) const {
-  const auto counts = [&](const Record& r) {
-    return !r.ends_by(now_ms) && !(r.session && grace_ends_sessions_);
-  };
+  const auto counts = [&](const Record& r) { return !r.ends_by(now_ms) && !r.session; };
   for (const Record& record : before) {
     if (!counts(record)) continue;
     const Record* same = find(found, record);

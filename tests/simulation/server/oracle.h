@@ -89,7 +89,6 @@ class Oracle {
   bool fuzzy_ = false;     // times of an earlier boot are off by an unknown amount
   bool crashed_ = false;   // since the last state was loaded
   bool forgotten_ = true;
-  bool grace_ends_sessions_ = true;
   std::optional<int64_t> wait_end_ms_;  // of the recovery wait that began with the first start since
 
   int64_t fsync_since_us_ = 0;

@@ -70,12 +70,15 @@ bool Oracle::may_lose(End end) const {
   return true;
 }
 
-// The earliest deadline since the last reply: a later one may not have been promised.
+// The earliest deadline since the last reply: a later one may not have been promised. 0: the hold was one
+// of a session.
 int64_t Oracle::promised_deadline_ms(const Record& hold) const {
   int64_t deadline_ms = hold.deadline_ms;
   for (size_t i = answered_; i < history_.size(); ++i) {
     for (const Record& r : history_[i].view) {
-      if (r.owner != hold.owner || r.token != hold.token || r.deadline_ms < 0) continue;
+      if (r.owner != hold.owner || r.token != hold.token) continue;
+      if (r.session) return 0;
+      if (r.deadline_ms < 0) continue;
       deadline_ms = deadline_ms < 0 ? r.deadline_ms : std::min(deadline_ms, r.deadline_ms);
     }
   }

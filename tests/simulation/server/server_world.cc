@@ -86,6 +86,7 @@ void ServerWorld::begin_process(const std::vector<std::string>& options) {
   told_to_stop_us_ = 0;
   stop_wanted_ = false;
   last_signature_ = 0;
+  restored_.reset();
 }
 
 LoopEvents ServerWorld::loop_events() {
@@ -102,6 +103,7 @@ LoopEvents ServerWorld::loop_events() {
 void ServerWorld::watch_disk() {
   DiskEvents events;
   events.before = [this](DiskWork work, const std::string& name) {
+    if (work == DiskWork::kCreate && name.starts_with("journal.")) note_restored();
     const bool snapshot = name == "dump.rdb.gz.tmp" || name == "dump.rdb.tmp";
     if (work == DiskWork::kWrite && name.starts_with("journal.")) observe();
     if (work != DiskWork::kCreate || !snapshot || !oracle_.is_loaded()) return;
@@ -113,6 +115,12 @@ void ServerWorld::watch_disk() {
     if (work == DiskWork::kSyncFolder) oracle_.folder_synced();
   };
   disk_.watch(std::move(events));
+}
+
+// The journal is opened at the end of a start, before requests that came meanwhile change the state.
+void ServerWorld::note_restored() {
+  if (oracle_.is_loaded() || process_ == nullptr || process_->engine() == nullptr) return;
+  restored_ = view_of(*process_->engine(), Machine::get().true_time());
 }
 
 void ServerWorld::observe() {
@@ -133,8 +141,9 @@ void ServerWorld::before_poll() {
   if (process_ == nullptr || !process_->loaded()) return;
   Engine& engine = *process_->engine();
   if (!oracle_.is_loaded()) {
-    fail(oracle_.loaded(view_of(engine, Machine::get().true_time()), scheduler_.now_us()));
-    return;
+    const View now = view_of(engine, Machine::get().true_time());
+    fail(oracle_.loaded(std::exchange(restored_, std::nullopt).value_or(now), scheduler_.now_us()));
+    return observe();
   }
   uint64_t signature = engine.largest_token() + counts_.requests * 1000;
   for (const auto& keys : engine.state().dbs) signature = signature * 31 + keys->live();

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,7 @@ class ServerWorld {
   std::string ask(const std::vector<std::string>& words, int64_t limit_us);
 
   void run_for(int64_t us);
+  void note_restored();
   void observe();
   void before_poll();
   void sent(const Socket& socket);
@@ -95,6 +97,7 @@ class ServerWorld {
   int64_t told_to_stop_us_ = 0;  // 0: not yet
   bool stop_wanted_ = false;     // a client has sent SHUTDOWN
   uint64_t last_signature_ = 0;
+  std::optional<View> restored_;  // by the start
   Counts counts_;
   std::string wrong_;
 };
