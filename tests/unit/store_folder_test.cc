@@ -8,8 +8,6 @@ namespace {
 
 using Words = Process::Words;
 
-bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
-
 void replace_folder(CrashFiles& disk) {
   disk.remove_folder();
   disk.restore_folder();

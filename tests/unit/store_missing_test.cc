@@ -10,8 +10,6 @@ namespace {
 
 using Words = Process::Words;
 
-bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
-
 // Removes the last `frames` frames.
 void cut_frames(std::string& journal, size_t frames) {
   std::vector<size_t> ends;

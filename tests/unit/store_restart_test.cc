@@ -11,9 +11,6 @@ using Words = Process::Words;
 
 constexpr uint64_t kSeeds = 8;  // each decides another fate of unsynced data
 
-bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
-bool is_recovering(const std::string& reply) { return reply.starts_with("-RECOVERING"); }
-
 // The token in the reply of a grant.
 uint64_t token_in(const std::string& reply) {
   REQUIRE(is_granted(reply));
@@ -121,10 +118,7 @@ TEST_CASE("store: a stop or a kill during the recovery wait does not end it, wit
       }
     }
     Process last(disk, options);
-    last.idle(4);
-    CHECK(is_recovering(last.ask({"LOCK", "free", "bob", "600000"})));
-    last.idle(1);
-    CHECK(is_granted(last.ask({"LOCK", "free", "bob", "600000"})));
+    check_wait_ends_after(5, last);
   }
 }
 

@@ -164,6 +164,14 @@ void Process::end() {
   uv_run(&loop_, UV_RUN_DEFAULT);
 }
 
+void check_wait_ends_after(int seconds, Process& server) {
+  const Process::Words lock{"LOCK", "free", "bob", "600000"};
+  server.idle(seconds - 1);
+  CHECK(is_recovering(server.ask(lock)));
+  server.idle(1);
+  CHECK(is_granted(server.ask(lock)));
+}
+
 void reboot(CrashFiles& disk, uint64_t seed) {
   disk.crash(seed);
   Meta meta = meta_of(disk);

@@ -107,4 +107,9 @@ inline Meta meta_of(CrashFiles& disk) {
 // The machine crashes and starts again in another boot; `seed` decides the fate of unsynced data.
 void reboot(CrashFiles& disk, uint64_t seed);
 
+inline bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
+inline bool is_recovering(const std::string& reply) { return reply.starts_with("-RECOVERING"); }
+// Lets `seconds` pass, and checks that the server grants a free lock then, and not a second earlier.
+void check_wait_ends_after(int seconds, Process& server);
+
 }  // namespace holdfast

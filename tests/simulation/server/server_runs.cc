@@ -93,14 +93,18 @@ bool play_step(ServerWorld& world, SharedReport& report, const ScriptStep& step)
   return wrong.empty();
 }
 
-std::string play_steps(uint64_t seed, const std::vector<ScriptStep>& steps) {
-  SharedReport report;
+std::string play_steps(SharedReport& report, uint64_t seed, const std::vector<ScriptStep>& steps) {
   return play_apart(report, [&] {
     ServerWorld world(seed);
     for (const ScriptStep& step : steps) {
       if (!play_step(world, report, step)) return;
     }
   });
+}
+
+std::string play_steps(uint64_t seed, const std::vector<ScriptStep>& steps) {
+  SharedReport report;
+  return play_steps(report, seed, steps);
 }
 
 // The kind of a fault, so that a shorter script fails for the same reason.
@@ -138,13 +142,7 @@ RunResult run_server_seed(uint64_t seed, uint64_t steps) {
 
 RunResult play_server_script(uint64_t seed, const std::string& script) {
   SharedReport report;
-  const std::vector<ScriptStep> steps = read_script(script);
-  const std::string fault = play_apart(report, [&] {
-    ServerWorld world(seed);
-    for (const ScriptStep& step : steps) {
-      if (!play_step(world, report, step)) return;
-    }
-  });
+  const std::string fault = play_steps(report, seed, read_script(script));
   return {fault, script, report->counts};
 }
 
