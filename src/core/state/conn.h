@@ -141,7 +141,7 @@ struct Conn {
   int protocol = 2;
   bool dirty = false;  // is in Effects::dirty
   bool closing = false;
-  bool leaving = false;  // disconnected; its cleanup goes on: see disconnect.h
+  bool leaving = false;  // disconnected; its cleanup continues: see disconnect.h
   bool checked = true;   // its user's rights are limited, or it must still authenticate: see acl.h
   bool authenticated = false;
   bool running = false;          // one of its requests runs now: pushes go behind the reply

@@ -76,7 +76,7 @@ struct EngineState {
   Availability availability = {};
   Pause pause = {};
   SearchSteps search_steps = {};
-  std::optional<ConnId> leaving = {};  // disconnected, and its cleanup goes on: see disconnect.h
+  std::optional<ConnId> leaving = {};  // disconnected; its cleanup continues: see disconnect.h
   std::deque<ConnId> unfinished = {};  // connections with a chunked request: see chunked_requests.h
   std::vector<ConnId> monitors = {};
   DbIndex next_db_to_expire = 0;  // rotates, so that many expiries in one database do not starve the others
