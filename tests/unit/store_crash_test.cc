@@ -290,7 +290,7 @@ TEST_CASE("store: a late write of meta does not undo the stop") {
   for (int i = 0; i < kThreads; ++i)
     run_job(
         &loop.loop, [stop] { stop.wait(); }, [] {});
-  meta.keep_ahead(Tokens(100'000'000), {}, 0, [](bool) {});
+  meta.keep_ahead(Tokens(100'000'000), {}, 0, [] {});
   REQUIRE(meta.end(IssuedTokens{100'000'000, {}, 0}, true, {}, 5));
   stopped.set_value();
   loop.run();
@@ -336,7 +336,7 @@ TEST_CASE("crash: no token covered by meta is issued again, and no lost hold is 
         Horizon holds = until;  // the wall clock may have been set in the meantime
         holds.wall_ms += dice.between(-90'000, 90'000);
         holds.boot_ms += static_cast<int64_t>(dice.below(90'000));
-        meta.keep_ahead(tokens, holds, static_cast<int64_t>(dice.below(90'000)), [](bool) {});
+        meta.keep_ahead(tokens, holds, static_cast<int64_t>(dice.below(90'000)), [] {});
         if (dice.one_in(2)) loop.run();
         if (!meta.covers(tokens, holds)) continue;
         given = token;

@@ -28,10 +28,7 @@ Process::Process(CrashFiles& disk, const Words& arguments) : disk_(disk) {
   config.storage = store_->door();
   engine_ = std::make_unique<Engine>(std::move(config));
   Store::Hooks hooks;
-  hooks.mark_held = [this] {
-    for (Sent& r : replies_) r.marked = r.marked || !r.sent;
-  };
-  hooks.release_held = [this] { release(true); };
+  hooks.release_held = [this] { release(held_.take_kept(*store_, rig_now())); };
   hooks.end_turn = [this] { turn_wanted_ = true; };
   hooks.fail = [this](const std::string& why) { failure_ = why; };
   hooks.loaded = [this] { loaded_ = true; };
@@ -51,7 +48,7 @@ size_t Process::apply(ConnId conn, const Words& words, bool closes) {
   const std::vector<std::string_view> argv(words.begin(), words.end());
   engine_->apply(conn, argv, rig_now(), effects_);
   Buffer& out = engine_->output(conn);
-  replies_.push_back({conn, std::string(out.view()), false, false, closes});
+  replies_.push_back({conn, std::string(out.view()), false, closes});
   out.consume(out.size());
   const size_t number = replies_.size() - 1;
   end_turn();
@@ -79,8 +76,10 @@ std::string Process::ask_in_session(const Words& words) {
   return reply(number);
 }
 
-void Process::release(bool marked_only) {
-  for (Sent& r : replies_) r.sent = r.sent || r.marked || !marked_only;
+void Process::release(const std::vector<HeldReplies::Reply>& replies) {
+  for (const HeldReplies::Reply& held : replies) {
+    for (Sent& r : replies_) r.sent = r.sent || r.conn == held.id;
+  }
 }
 
 void Process::turn() {
@@ -91,10 +90,11 @@ void Process::turn() {
 // See Server::handle_effects. Each connection has one reply, so no reply waits for another.
 void Process::end_turn() {
   store_->commit();
-  if (store_->may_reply(rig_now())) {
-    release(false);
-  } else if (store_->may_reply_to_others()) {
-    for (size_t i = fresh_from_; i < replies_.size(); ++i) replies_[i].sent = true;
+  const bool all_may = store_->may_reply(rig_now());
+  release(all_may ? held_.take_all() : held_.take_kept(*store_, rig_now()));
+  for (size_t i = fresh_from_; i < replies_.size(); ++i) {
+    replies_[i].sent = all_may || store_->may_reply_to_others();
+    if (!replies_[i].sent) held_.add(store_->promise(rig_now()), replies_[i].conn, 1, 0);
   }
   fresh_from_ = replies_.size();
   effects_.clear();
@@ -115,6 +115,10 @@ void Process::finish_job() {
   const unsigned before = loop_.active_reqs.count;
   REQUIRE(before > 0);
   while (loop_.active_reqs.count >= before) uv_run(&loop_, UV_RUN_ONCE);
+}
+
+void Process::finish_jobs() {
+  while (running_jobs() > 0) finish_job();
 }
 
 std::string Process::fact(const std::string& name) const {

@@ -17,6 +17,7 @@
 #include "files/borrowed_files.h"
 #include "files/crash_files.h"
 #include "io/disk/store.h"
+#include "io/net/held_replies.h"
 
 namespace holdfast {
 
@@ -60,6 +61,8 @@ class Process {
   void settle();
   // Runs the loop until a job is done, and no iteration of the server after it.
   void finish_job();
+  void finish_jobs();  // the same with all jobs
+  unsigned running_jobs() const { return loop_.active_reqs.count; }
   // One iteration of the server without a request.
   void turn();
   // Lets this many seconds pass without a request; the timers fire.
@@ -74,12 +77,11 @@ class Process {
     ConnId conn;
     std::string text;
     bool sent = false;
-    bool marked = false;
     bool closes = true;
   };
   size_t apply(ConnId conn, const Words& words, bool closes);
   void end_turn();
-  void release(bool marked_only);
+  void release(const std::vector<HeldReplies::Reply>& replies);
   void end();
 
   CrashFiles& disk_;
@@ -89,6 +91,7 @@ class Process {
   std::unique_ptr<Store> store_;
   std::unique_ptr<Engine> engine_;
   Effects effects_;
+  HeldReplies held_;
   std::vector<Sent> replies_;
   size_t fresh_from_ = 0;  // replies_ from this index on belong to the current iteration
   bool turn_wanted_ = false;

@@ -47,6 +47,7 @@ Result<Done> JournalWriter::begin(uint64_t number) {
     return Failure{fmt::format("{} cannot be written: {}", name, std::strerror(error))};
   }
   if (std::exchange(left_folder_, false)) {
+    written_ += unwritten_.size();
     unwritten_.clear();
     awaits_snapshot_ = true;
   } else if (file_ != nullptr && !sync_failed_) {
@@ -92,6 +93,8 @@ bool JournalWriter::retry() {
 
 void JournalWriter::start_sync(std::function<void()> done) {
   syncing_ = true;
+  ++syncs_;
+  syncing_to_ = written_;
   auto files = std::make_shared<std::vector<Generation>>(std::exchange(earlier_, {}));
   files->push_back({generation_, file_});
   run_job(
@@ -104,7 +107,7 @@ void JournalWriter::start_sync(std::function<void()> done) {
           n.file.reset();  // in the job, because closing a removed file is slow
         }
       },
-      [this, files, upto = written_, done = std::move(done)] {
+      [this, files, upto = syncing_to_, done = std::move(done)] {
         syncing_ = false;
         for (const Generation& n : *files) {
           if (n.error == 0 || n.generation < needless_before_) continue;

@@ -54,6 +54,15 @@ class JournalWriter {
   uint64_t bytes() const { return bytes_; }  // size of this journal
   uint64_t next_sequence() const { return next_sequence_; }
   bool syncing() const { return syncing_; }
+  // The end of the frames so far, those not yet written included: see is_written(). Grows only.
+  uint64_t position() const { return written_ + unwritten_.size(); }
+  // Whether everything up to a position is written (synced), or a snapshot has its data.
+  bool is_written(uint64_t position) const {
+    return position <= written_ && !left_folder_ && !awaits_snapshot_;
+  }
+  bool is_synced(uint64_t position) const { return is_written(position) && position <= synced_; }
+  // The number of the sync that covers a position: the last one begun, or else the one after it.
+  uint64_t sync_for(uint64_t position) const { return syncs_ + (position <= syncing_to_ ? 0 : 1); }
   bool all_written() const { return unwritten_.empty() && !left_folder_ && !awaits_snapshot_; }
   bool all_synced() const { return all_written() && synced_ == written_ && !sync_failed_; }
   // Whether there are bytes to sync, and a sync can begin now.
@@ -82,7 +91,9 @@ class JournalWriter {
   std::string unwritten_;  // frames not yet in the file
   uint64_t written_ = 0;   // bytes of all journals since the start
   uint64_t synced_ = 0;
-  bool unnamed_ = false;  // the folder has not been synced since the journal was made
+  uint64_t syncs_ = 0;       // number of syncs begun
+  uint64_t syncing_to_ = 0;  // what the last of them covers
+  bool unnamed_ = false;     // the folder has not been synced since the journal was made
   bool syncing_ = false;
   bool sync_failed_ = false;
   bool left_folder_ = false;      // see leave_folder()

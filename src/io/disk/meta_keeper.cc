@@ -58,6 +58,7 @@ Result<Done> MetaKeeper::begin(const std::string& id, const IssuedTokens& issued
   if (written) {
     on_disk_ = meta;
     ahead_on_disk_ = issued.ahead_serial;
+    begun_ = covered_by(meta, ahead_on_disk_);
     failure_.clear();
   }
   boot_id_ = boot_id;
@@ -75,8 +76,8 @@ Result<Done> MetaKeeper::write(const Meta& meta, uint64_t serial) {
 
 // Writes well before the lead is used up, so that no reply waits for the disk. The lead of the horizon is
 // at least the time left, so that longer holds need fewer writes.
-bool MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms,
-                            const std::function<void(bool written)>& done) {
+void MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms,
+                            const std::function<void()>& done) {
   const uint64_t token = tokens.largest();
   const bool tokens_end =
       token + kTokenLead / 2 > on_disk_.token_reserve && on_disk_.token_reserve < kMaxToken;
@@ -84,7 +85,7 @@ bool MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms
   const bool horizon_ends = holds.boot_ms > 0 && !covers(led(holds, kHorizonLeadMs / 2));
   const bool booted = boot_id_ != on_disk_.boot_id;
   const bool failed = !failure_.empty();
-  if (writing_ || (!tokens_end && !ahead_ends && !horizon_ends && !booted && !failed)) return false;
+  if (writing_ || (!tokens_end && !ahead_ends && !horizon_ends && !booted && !failed)) return;
   auto meta = std::make_shared<Meta>(on_disk_);
   IssuedTokens issued = tokens.issued();
   meta->token_max = token;
@@ -98,6 +99,7 @@ bool MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms
   }
   auto why = std::make_shared<std::string>();
   writing_ = true;
+  begun_ = covered_by(*meta, issued.ahead_serial);
   const uint64_t serial = ++last_serial_;
   run_job(
       loop_,
@@ -107,16 +109,15 @@ bool MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms
       },
       [this, meta, serial, why, done, ahead = issued.ahead_serial] {
         writing_ = false;
-        if (serial != last_serial_) return done(false);  // begin() or end() has written a newer text
+        if (serial != last_serial_) return done();  // begin() or end() has written a newer text
         if (why->empty()) {
           on_disk_ = *meta;
           ahead_on_disk_ = ahead;
         }
         if (!why->empty() && *why != failure_) log_line(LogLevel::kWarning, *why);
         failure_ = *why;
-        done(why->empty());
+        done();
       });
-  return true;
 }
 
 Result<Done> MetaKeeper::end(const IssuedTokens& issued, bool clean, Horizon lost,

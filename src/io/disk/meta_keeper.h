@@ -28,6 +28,18 @@ struct Horizon {
   static Horizon never() { return {kNever.count, kNever.count}; }
 };
 
+// The issued tokens and the holds of some moment. Or those that a file covers.
+struct Issued {
+  uint64_t token = 0;
+  uint64_t ahead_serial = 0;  // see Tokens
+  Horizon holds;
+
+  bool covers(const Issued& other) const {
+    return other.token <= token && other.ahead_serial <= ahead_serial &&
+           other.holds.wall_ms <= holds.wall_ms && other.holds.boot_ms <= holds.boot_ms;
+  }
+};
+
 class MetaKeeper {
  public:
   MetaKeeper(Files& files, uv_loop_t* loop = nullptr) : files_(files), loop_(loop) {}
@@ -48,16 +60,16 @@ class MetaKeeper {
   // Sets the kernel that the next write names.
   void set_boot_id(const std::string& id) { boot_id_ = id; }
   // Covers the issued tokens and the holds: `holds` is their latest deadline, which is `left_ms` from now.
-  // Begins a write if the lead is small, and returns whether it did. `done` is called on the loop, with
-  // whether the file on disk now covers both. Begins no write while another runs: call it again after
-  // `done`.
-  bool keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms,
-                  const std::function<void(bool written)>& done);
+  // Begins a write if the lead is small. `done` is called on the loop. Begins no write while another runs:
+  // call it again after `done`.
+  void keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms, const std::function<void()>& done);
   // Whether the file on disk covers both.
   bool covers(const Tokens& tokens, Horizon holds) const {
-    return tokens.largest() <= on_disk_.token_reserve && tokens.ahead_serial() <= ahead_on_disk_ &&
-           covers(holds);
+    return covers({tokens.largest(), tokens.ahead_serial(), holds});
   }
+  bool covers(const Issued& issued) const { return covered_by(on_disk_, ahead_on_disk_).covers(issued); }
+  // The number of the write that covers `issued`: the last one begun, or else the one after it.
+  uint64_t write_for(const Issued& issued) const { return last_serial_ + (begun_.covers(issued) ? 0 : 1); }
   // The last write of a stop: exactly the issued tokens. `clean`: all data is on disk. Otherwise the next
   // start waits for the holds that last until `lost`, and the file keeps the kernel that it names now.
   // `journal_sequence`: see Meta.
@@ -68,14 +80,16 @@ class MetaKeeper {
 
  private:
   Result<Done> write(const Meta& meta, uint64_t serial);
-  bool covers(Horizon holds) const {
-    return holds.wall_ms <= on_disk_.horizon_ms && holds.boot_ms <= on_disk_.horizon_boot_ms;
+  bool covers(Horizon holds) const { return covers({0, 0, holds}); }
+  static Issued covered_by(const Meta& meta, uint64_t ahead_serial) {
+    return {meta.token_reserve, ahead_serial, {meta.horizon_ms, meta.horizon_boot_ms}};
   }
 
   Files& files_;
   uv_loop_t* loop_;
   Meta on_disk_;
   uint64_t ahead_on_disk_ = 0;  // Tokens::ahead_serial() of the file on disk
+  Issued begun_;                // what the last write begun covers
   std::string boot_id_;
   bool writing_ = false;
   uint64_t last_serial_ = 0;  // number of the last write begun; they are numbered in order

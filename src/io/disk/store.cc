@@ -114,22 +114,13 @@ Horizon Store::holds_to_keep(const Now& now) const {
   return {now.to_wall_ms(latest), latest.count};
 }
 
-// The replies that are held when the write begins may leave after it, although later ones need a further
-// write: else clients whose tokens are ahead of the clock could hold up all replies for as long as they
-// request new keys. Not with appendfsync always, where replies wait for the sync of the journal too.
 void Store::keep_meta_ahead(const Now& now) {
   const int64_t left_ms = std::max<int64_t>(0, (engine_->latest_deadline() - now.mono).count);
-  const uint64_t mark = always() ? 0 : marks_ + 1;
-  const bool begun =
-      meta_.keep_ahead(engine_->tokens(), holds_to_keep(now), left_ms, [this, mark](bool written) {
-        if (stopped_) return;
-        hooks_.end_turn();  // first, because sending replies may begin a loop iteration
-        const bool in_journal = !journals() || (!always() && journal_->all_written());
-        if (written && in_journal && marks_ == mark) hooks_.release_held();
-      });
-  if (!begun || mark == 0) return;
-  marks_ = mark;
-  hooks_.mark_held();
+  meta_.keep_ahead(engine_->tokens(), holds_to_keep(now), left_ms, [this] {
+    if (stopped_) return;
+    hooks_.end_turn();  // first, because sending replies may begin a loop iteration
+    hooks_.release_held();
+  });
 }
 
 bool Store::is_recovering(const Now& now) const {
@@ -164,19 +155,34 @@ bool Store::may_reply(const Now& now) const {
 
 bool Store::may_reply_to_others() const { return !granted_ && !engine_->availability().refusal.empty(); }
 
-// Held replies may leave after this sync only if they wait for nothing else: not if records are unwritten,
-// or meta does not cover a grant.
+Store::Promise Store::promise(const Now& now) const {
+  const Tokens& tokens = engine_->tokens();
+  Promise promise;
+  promise.meta = {tokens.largest(), tokens.ahead_serial(), holds_to_keep(now)};
+  promise.meta_write = meta_.write_for(promise.meta);
+  if (!journals()) return promise;
+  promise.journal = journal_->position();
+  const bool unwritten = !journal_->is_written(promise.journal);
+  promise.journal_write = always() ? journal_->sync_for(promise.journal) : uint64_t{unwritten};
+  return promise;
+}
+
+// Holds that ended since need no horizon, and no later write of meta may cover them.
+bool Store::is_kept(const Promise& promise, const Now& now) const {
+  const Horizon holds = holds_to_keep(now);
+  Issued issued = promise.meta;
+  issued.holds.wall_ms = std::min(issued.holds.wall_ms, holds.wall_ms);
+  issued.holds.boot_ms = std::min(issued.holds.boot_ms, holds.boot_ms);
+  if (!meta_.covers(issued)) return false;
+  if (!journals()) return true;
+  return always() ? journal_->is_synced(promise.journal) : journal_->is_written(promise.journal);
+}
+
 void Store::sync() {
-  const bool covers_held =
-      always() && journal_->all_written() && meta_.covers(engine_->tokens(), holds_to_keep(read_clock_()));
-  if (covers_held) {
-    ++marks_;
-    hooks_.mark_held();
-  }
-  journal_->start_sync([this, covers_held, mark = marks_] {
+  journal_->start_sync([this] {
     if (stopped_) return;
     hooks_.end_turn();  // first, because sending replies may begin a loop iteration
-    if (covers_held && marks_ == mark && !journal_->sync_failed()) hooks_.release_held();
+    hooks_.release_held();
   });
 }
 

@@ -27,10 +27,8 @@ class Store {
  public:
   // The functions of the server that the store calls, on the loop's thread.
   struct Hooks {
-    std::function<void()>
-        mark_held;  // a write begins: marks the replies held now, which may leave after it
-    std::function<void()> release_held;                // that write is done: sends the marked replies
-    std::function<void()> end_turn;                    // state has changed: checks the held replies again
+    std::function<void()> release_held;  // a write is done: sends the held replies that may leave
+    std::function<void()> end_turn;      // state has changed: checks the held replies again
     std::function<void(const std::string& why)> fail;  // the start failed
     std::function<void()> loaded;
   };
@@ -57,12 +55,25 @@ class Store {
   // -LOADING.
   void start(Engine& engine, uv_loop_t* loop, Hooks hooks);
 
+  // What the replies of one loop iteration promise: the data that must be on disk before they leave.
+  struct Promise {
+    uint64_t journal = 0;  // a position of the journal
+    Issued meta;
+    // The numbers of the writes that bring it to the disk. Replies with equal numbers wait equally long.
+    uint64_t journal_write = 0;
+    uint64_t meta_write = 0;
+  };
+
   // The end of a loop iteration: commit() writes the records of the engine. settle() follows after the
   // server holds the replies that may_reply() forbids, and begins the writes that they wait for.
   void commit();
   void settle(const Now& now);
   // Whether all replies may leave: the data that they promise is as safe as the settings require.
   bool may_reply(const Now& now) const;
+  // What the replies made since the last commit() promise. Once it is kept, they may leave, although later
+  // replies may not: else clients whose grants need one write of meta after another would hold up all.
+  Promise promise(const Now& now) const;
+  bool is_kept(const Promise& promise, const Now& now) const;
   // Whether the replies since the last commit() may leave although may_reply() is false: the disk fails,
   // and nothing was granted. Then a crash may restore a hold that was released, if the disk lacks the
   // release.
@@ -150,7 +161,6 @@ class Store {
   int64_t load_logged_ms_ = 0;  // time of the last progress line in the log
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<SnapshotWriter> writer_;
-  uint64_t marks_ = 0;    // how often held replies were marked; each mark replaces the one before it
   bool granted_ = false;  // the records of the last commit() contain a grant
   bool snapshot_walked_ = false;
   bool save_wanted_ = false;

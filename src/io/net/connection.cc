@@ -224,20 +224,19 @@ void Connection::flush() {
   send();
 }
 
-bool Connection::hold() {
+void Connection::hold(HeldReplies& replies, const Store::Promise& promise) {
   output_ = &server_.engine().output(id_);
-  const bool first = !std::exchange(held_, true);
+  held_ = true;
+  held_number_ = replies.add(promise, id_, left_ + output_->size(), held_number_);
   is_reader_too_slow();  // last, because it may close
-  return first;
 }
 
-bool Connection::release() {
-  allowed_ = std::max(allowed_, std::exchange(marked_, 0));
+void Connection::release(uint64_t end) {
+  const uint64_t may = std::min<uint64_t>(end - std::min(end, left_), output_->size());
+  allowed_ = std::max(allowed_, static_cast<size_t>(may));
   held_ = output_->size() > allowed_;
-  const bool more = held_;
   last_active_ = server_.now().mono;
   send();  // last, because it may close
-  return !more;
 }
 
 void Connection::send() {
@@ -280,7 +279,7 @@ bool Connection::write_now() {
 // Updates the counts after `bytes` have left output_.
 void Connection::record_left(size_t bytes) {
   allowed_ -= bytes;
-  marked_ -= std::min(marked_, bytes);
+  left_ += bytes;
 }
 
 void Connection::take_allowed() {

@@ -12,6 +12,7 @@
 #include "core/base/buffer.h"
 #include "core/codec/resp.h"
 #include "core/engine/engine.h"
+#include "io/net/held_replies.h"
 #include "io/net/tls_stream.h"
 
 namespace holdfast {
@@ -50,12 +51,11 @@ class Connection {
   // reads too slowly.
   void flush();
 
-  // Delays the replies: hold() keeps all unsent replies. mark() marks those that are unsent now. release()
-  // sends the marked ones, and returns true if no reply is held any more.
-  bool hold();  // true if no reply was held before
+  // Delays the replies: hold() keeps all unsent replies, and adds them to `replies`. release() sends those
+  // up to a position that it added.
+  void hold(HeldReplies& replies, const Store::Promise& promise);
   bool held() const { return held_; }
-  void mark() { marked_ = output_->size(); }
-  bool release();
+  void release(uint64_t end);
 
   // Continues to parse the buffered input.
   void resume();
@@ -131,8 +131,9 @@ class Connection {
   uv_write_t write_request_;
   std::unique_ptr<TlsStream> tls_;  // null: no TLS
   TimeMs last_active_;
-  size_t allowed_ = 0;  // bytes of output_ that may leave
-  size_t marked_ = 0;   // bytes of output_ that may leave with the next release()
+  size_t allowed_ = 0;        // bytes of output_ that may leave
+  uint64_t left_ = 0;         // bytes that have left output_ so far
+  uint64_t held_number_ = 0;  // see HeldReplies::add()
   bool held_ = false;
   bool read_was_full_ = false;  // the last read filled its buffer, so libuv is about to read again
   bool writing_ = false;        // the loop is writing in_flight_

@@ -139,11 +139,6 @@ void Server::ask_to_stop() { uv_async_send(&stop_request_); }
 
 Store::Hooks Server::store_hooks() {
   Store::Hooks hooks;
-  hooks.mark_held = [this] {
-    for (const ConnId id : held_) {
-      if (Connection* connection = find(id)) connection->mark();
-    }
-  };
   hooks.release_held = [this] { release_held(); };
   hooks.end_turn = [this] { now(); };  // an open iteration ends before the loop polls again
   hooks.fail = [this](const std::string& why) {
@@ -162,28 +157,26 @@ void Server::begin_to_serve() {
   log_line(LogLevel::kNotice, ready_text_);
 }
 
-void Server::hold(Connection& connection) {
-  if (connection.hold()) held_.push_back(connection.id());
-}
-
-// Sends the replies that were held when the sync began.
+// Sends the held replies whose data is as safe as the settings require.
 void Server::release_held() {
-  const std::vector<ConnId> held = std::exchange(held_, {});
-  for (const ConnId id : held) {
-    Connection* connection = find(id);
-    if (connection != nullptr && !connection->release()) held_.push_back(id);
+  for (const auto [id, end] : held_.take_kept(*store_, now())) {
+    if (Connection* connection = find(id)) connection->release(end);
+    finish_if_closing(id);
   }
 }
 
-// Sends all held replies: their data is as safe as the settings require.
+// Sends all held replies: all data is as safe as the settings require.
 void Server::flush_held() {
-  for (const ConnId id : std::exchange(held_, {})) {
+  for (const auto [id, end] : held_.take_all()) {
     if (Connection* connection = find(id)) connection->flush();
+    finish_if_closing(id);
   }
-  for (const ConnId id : std::exchange(held_closes_, {})) {
-    if (Connection* connection = find(id)) connection->flush();
-    if (Connection* connection = find(id)) connection->finish();
-  }
+}
+
+// A connection closes after its held replies have left.
+void Server::finish_if_closing(ConnId id) {
+  Connection* connection = find(id);
+  if (connection != nullptr && !connection->held() && engine_.closing(id)) connection->finish();
 }
 
 Result<Done> Server::listen(Listener& listener) {
@@ -375,13 +368,15 @@ void Server::handle_effects() {
   if (store_ != nullptr) store_->commit();
   const bool all_may = store_ == nullptr || store_->may_reply(now_);
   const bool others_may = all_may || store_->may_reply_to_others();
+  const Store::Promise promise = all_may ? Store::Promise{} : store_->promise(now_);
   std::swap(effects_, handled_);
   if (all_may) flush_held();
+  if (!all_may) release_held();
   for (const ConnId id : handled_.closes) {
     Connection* connection = find(id);
     if (connection == nullptr) continue;
-    if (!others_may || connection->held()) {
-      held_closes_.push_back(id);
+    if (!all_may && (!others_may || connection->held())) {
+      connection->hold(held_, promise);
       continue;
     }
     connection->flush();
@@ -390,7 +385,8 @@ void Server::handle_effects() {
   for (const ConnId id : handled_.dirty) {
     Connection* connection = find(id);
     if (connection == nullptr) continue;
-    others_may && !connection->held() ? connection->flush() : hold(*connection);
+    const bool may = all_may || (others_may && !connection->held());
+    may ? connection->flush() : connection->hold(held_, promise);
   }
   for (const ConnId id : handled_.wakes) {
     if (Connection* connection = find(id)) connection->resume();

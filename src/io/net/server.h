@@ -15,6 +15,7 @@
 #include "io/config/options.h"
 #include "io/disk/store.h"
 #include "io/net/connection.h"
+#include "io/net/held_replies.h"
 #include "io/net/listen.h"
 
 namespace holdfast {
@@ -103,9 +104,9 @@ class Server {
   void handle_effects();
   Store::Hooks store_hooks();
   void begin_to_serve();
-  void hold(Connection& connection);
   void release_held();
   void flush_held();
+  void finish_if_closing(ConnId id);
   void run_backlog();
   void accept_waiting();
   void arm_timer();
@@ -144,10 +145,9 @@ class Server {
   bool turn_open_ = false;
   bool making_pages_ = false;  // a job makes spare pages
   Now now_;
-  Effects effects_;                  // effects to be handled
-  Effects handled_;                  // effects being handled; a member to reuse its memory
-  std::vector<ConnId> held_;         // their replies wait for the disk
-  std::vector<ConnId> held_closes_;  // connections that close after their held replies have left
+  Effects effects_;  // effects to be handled
+  Effects handled_;  // effects being handled; a member to reuse its memory
+  HeldReplies held_;
   std::vector<ConnId> backlog_;
   std::vector<ConnId> runnable_;  // the part of the backlog that runs now
   size_t turn_bytes_ = 0;         // read since the iteration began

@@ -1,0 +1,147 @@
+// When replies leave that wait for the disk: each reply waits for the writes that its own promise needs,
+// and for no later ones.
+#include <algorithm>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "store_rig.h"
+
+namespace holdfast {
+namespace {
+
+using Words = Process::Words;
+
+// Each write of meta waits, before it replaces the file, until the test opens the gate.
+class SlowMeta : public CrashFiles {
+ public:
+  void open() { gate_.set_value(); }
+  Result<Done> rename(const std::string& from, const std::string& to) override {
+    if (to == "meta" && waits) opened_.wait();
+    return CrashFiles::rename(from, to);
+  }
+  bool waits = false;  // the test sets it while no write of meta runs
+
+ private:
+  std::promise<void> gate_;
+  std::shared_future<void> opened_ = gate_.get_future();
+};
+
+// Acquires a new lock with a token so far ahead of the clock that meta must name the key.
+size_t send_far(Process& server, int minutes) {
+  const auto far = std::to_string(rig_now().wall_us + (60 + minutes) * int64_t{60'000'000});
+  return server.send({"LOCK", "far" + std::to_string(minutes), "a", "600000", "TOKEN", far});
+}
+
+const std::vector<Words> kPolicies{{"--save", "", "--appendfsync", "always"},
+                                   {"--save", "", "--appendfsync", "everysec"},
+                                   {"--save", "", "--appendfsync", "no"},
+                                   {"--save", "", "--appendonly", "no"}};
+
+}  // namespace
+
+TEST_CASE("store: replies leave while new grants need one write of meta after the other") {
+  for (const Words& options : kPolicies) {
+    CAPTURE(options);
+    set_rig_clock(0);
+    CrashFiles disk;
+    Process server(disk, options);
+    size_t grant = send_far(server, 1);
+    size_t ping = server.send({"PING"});
+    for (int minutes = 2; minutes < 20; ++minutes) {
+      CAPTURE(minutes);
+      const size_t later_grant = send_far(server, minutes);
+      const size_t later_ping = server.send({"PING"});
+      CHECK(server.reply(grant) == "held");
+      CHECK(server.reply(ping) == "held");
+      server.finish_jobs();
+      CHECK(is_granted(server.reply(grant)));
+      CHECK(server.reply(ping) == "+PONG\r\n");
+      CHECK(server.reply(later_grant) == "held");
+      CHECK(server.reply(later_ping) == "held");
+      server.turn();  // begins the next writes
+      grant = later_grant;
+      ping = later_ping;
+    }
+    server.settle();
+    CHECK(is_granted(server.reply(grant)));
+  }
+}
+
+TEST_CASE("store: with appendfsync always a reply waits for the sync and for the write of meta") {
+  set_rig_clock(0);
+  SlowMeta disk;
+  Process server(disk, kPolicies[0]);
+  disk.waits = true;
+  const size_t grant = send_far(server, 1);
+  server.finish_job();  // the sync
+  server.turn();
+  CHECK(server.reply(grant) == "held");
+  disk.open();
+  server.finish_job();
+  CHECK(is_granted(server.reply(grant)));
+}
+
+TEST_CASE("store: with appendfsync always a reply whose sync failed waits for a snapshot") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, kPolicies[0]);
+  disk.fail_sync(1, EIO);
+  const size_t grant = server.send({"LOCK", "k", "a", "600000"});
+  server.settle();
+  server.turn();
+  CHECK(server.reply(grant) == "held");
+  server.idle(1);  // begins a snapshot
+  server.finish_save();
+  server.idle(1);
+  CHECK(is_granted(server.reply(grant)));
+}
+
+TEST_CASE("store: replies that wait for a slow write of meta leave after it, in any number of syncs") {
+  constexpr int kRounds = 3 * static_cast<int>(HeldReplies::kMaxGroups);
+  for (const int far : {0, 1, 10, kRounds - 1}) {  // this request needs a second write of meta
+    CAPTURE(far);
+    set_rig_clock(0);
+    SlowMeta disk;
+    Process server(disk, kPolicies[0]);
+    disk.waits = true;
+    const size_t first = send_far(server, 1);
+    std::vector<size_t> sent;
+    for (int i = 0; i < kRounds; ++i) {
+      sent.push_back(i == far ? send_far(server, 2) : server.send({"SET", "k" + std::to_string(i), "v"}));
+      server.finish_job();  // a sync
+      server.turn();        // begins the next one
+    }
+    while (server.running_jobs() > 1) server.finish_job();
+    disk.open();
+    server.finish_job();
+    disk.waits = false;
+    CHECK(is_granted(server.reply(first)));
+    // The number of groups between that of `first` and the last one, which waits for the second write.
+    const int between = static_cast<int>(HeldReplies::kMaxGroups) - 2;
+    for (int i = 0; i < std::min(far, between); ++i)
+      CHECK(server.reply(sent[static_cast<size_t>(i)]) != "held");
+    for (int i = far; i < kRounds; ++i) CHECK(server.reply(sent[static_cast<size_t>(i)]) == "held");
+    server.turn();
+    server.settle();
+    for (const size_t number : sent) CHECK(server.reply(number) != "held");
+  }
+}
+
+TEST_CASE(
+    "store: a reply does not wait for the horizon of a hold that ended, while other grants need meta") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, kPolicies[1]);
+  send_far(server, 1);  // a write of meta begins
+  const size_t grant = server.send({"LOCK", "long", "a", "0"});
+  server.send({"UNLOCK", "long", "a"});
+  for (int minutes = 2; minutes < 5; ++minutes) {
+    send_far(server, minutes);
+    server.finish_jobs();
+    server.turn();
+  }
+  CHECK(is_granted(server.reply(grant)));
+}
+
+}  // namespace holdfast
