@@ -24,7 +24,7 @@ namespace holdfast {
 //   garbage instead. Synced bytes survive. An unsynced truncate() may have happened or not.
 // - Each name that was created, changed or removed since the last sync_folder() is as before or as after,
 //   independently of the others. So a synced file without a synced folder may have no name.
-// - After a failed sync a file never reaches the disk again, even where a later sync reports success.
+// - After a failed sync a file never reaches the disk again, and each later sync reports success.
 class CrashFiles : public Files {
  public:
   // The machine crashes and starts again: open files become unusable, the lock is free, and pending faults
@@ -269,8 +269,7 @@ class CrashFiles : public Files {
     int sync() override {
       const std::scoped_lock guard(files_.mutex_);
       if (!is_open()) return EBADF;
-      if (sync_error_ == 0) sync_error_ = files_.sync(node_);
-      return sync_error_;
+      return files_.sync(node_);
     }
     int truncate(uint64_t size) override {
       const std::scoped_lock guard(files_.mutex_);
@@ -299,7 +298,6 @@ class CrashFiles : public Files {
     std::shared_ptr<Node> node_;
     bool writes_;
     uint64_t process_;
-    int sync_error_ = 0;
   };
 
   Failure failure(const std::string& what, const std::string& name, int error) const {

@@ -123,16 +123,28 @@ TEST_CASE("store: a folder replaced by another server's is not changed") {
 }
 
 TEST_CASE("store: a server without a journal does not change another server's folder at its stop") {
+  for (const char* save : {"3600 1", ""}) {
+    CAPTURE(save);
+    set_rig_clock(0);
+    CrashFiles disk;
+    Process server(disk, {"--appendonly", "no", "--save", save});
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+    replace_folder(disk);
+    disk.put("dump.rdb.gz", "theirs");
+    server.idle(3);
+    CHECK_FALSE(server.stop());
+    CHECK(*disk.list() == std::vector<std::string>{"dump.rdb.gz"});
+    CHECK(disk.bytes("dump.rdb.gz") == "theirs");
+  }
+}
+
+TEST_CASE("store: a removed folder makes the stop a failure, also of a server that saves nothing") {
   set_rig_clock(0);
   CrashFiles disk;
-  Process server(disk, {"--appendonly", "no"});
+  Process server(disk, {"--appendonly", "no", "--save", ""});
   CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
-  replace_folder(disk);
-  disk.put("dump.rdb.gz", "theirs");
-  server.idle(3);
+  disk.remove_folder();
   CHECK_FALSE(server.stop());
-  CHECK(*disk.list() == std::vector<std::string>{"dump.rdb.gz"});
-  CHECK(disk.bytes("dump.rdb.gz") == "theirs");
 }
 
 TEST_CASE("store: a folder replaced by an older copy of itself gets the whole state") {

@@ -38,6 +38,118 @@ TEST_CASE("store: with appendfsync always no reply leaves before its record is s
   }
 }
 
+TEST_CASE("store: a start without a journal after a kill with one needs no recovery wait") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+    server.kill();
+  }
+  Process again(disk, {"--appendonly", "no"});
+  CHECK(again.ask({"EXISTS", "a"}) == ":1\r\n");
+  CHECK(is_granted(again.ask({"LOCK", "b", "bob", "600000"})));
+}
+
+TEST_CASE("store: a start writes the journal again that the last process could not sync") {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    const Words always = {"--save", "", "--appendfsync", "always"};
+    {
+      Process server(disk, always);
+      CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+      disk.fail_sync(1, EIO);
+      CHECK(server.ask({"LOCK", "b", "alice", "600000"}) == "held");
+      server.kill();
+    }
+    {
+      Process server(disk, always);
+      CHECK(server.ask({"EXISTS", "a", "b"}) == ":2\r\n");
+      CHECK(is_granted(server.ask({"LOCK", "c", "alice", "600000"})));
+      server.kill();
+    }
+    reboot(disk, seed);
+    Process again(disk, {});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"EXISTS", "a", "b", "c"}) == ":3\r\n");
+  }
+}
+
+TEST_CASE(
+    "store: a start that cannot write the journal again grants nothing until a snapshot replaces it") {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    const Words always = {"--save", "", "--appendfsync", "always"};
+    {
+      Process server(disk, always);
+      CHECK(server.ask({"SET", "v", std::string(10'000, 'x')}) == "+OK\r\n");
+      disk.fail_sync(1, EIO);
+      CHECK(server.ask({"LOCK", "b", "alice", "600000"}) == "held");
+      server.kill();
+    }
+    disk.set_capacity(disk.used_bytes() + 5000);
+    {
+      Process server(disk, always);
+      REQUIRE(server.failure() == "");
+      CHECK(server.ask({"LOCK", "c", "alice", "600000"}).starts_with("-MISCONF"));
+      disk.set_capacity(std::nullopt);
+      server.idle(10);
+      CHECK(is_granted(server.ask({"LOCK", "c", "alice", "600000"})));
+      server.kill();
+    }
+    reboot(disk, seed);
+    Process again(disk, {});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"EXISTS", "v", "b", "c"}) == ":3\r\n");
+  }
+}
+
+TEST_CASE("store: a stop after a failed sync saves a snapshot, as a later sync reports success") {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", ""});
+      CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+      disk.fail_sync(1, EIO);
+      server.store().sync_if_due();
+      server.settle();
+      CHECK(server.stop());
+    }
+    reboot(disk, seed);
+    Process again(disk, {});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"EXISTS", "a"}) == ":1\r\n");
+  }
+}
+
+TEST_CASE("store: a stop waits for the sync of earlier journals that has begun, and sees its failure") {
+  for (const bool fails : {false, true}) {
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      CAPTURE(seed);
+      CAPTURE(fails);
+      set_rig_clock(0);
+      CrashFiles disk;
+      {
+        Process server(disk, {"--save", ""});
+        CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+        if (fails) disk.fail_sync(1, EIO);
+        server.store().sync_if_due();  // its job has not begun, or has not reported yet
+        CHECK(server.stop());
+      }
+      reboot(disk, seed);
+      Process again(disk, {});
+      REQUIRE(again.failure() == "");
+      CHECK(again.ask({"EXISTS", "a"}) == ":1\r\n");
+    }
+  }
+}
+
 TEST_CASE("store: after a power loss everysec has all changes but those of the last interval") {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     CAPTURE(seed);

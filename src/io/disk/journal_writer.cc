@@ -91,32 +91,52 @@ bool JournalWriter::retry() {
   return true;
 }
 
+std::shared_ptr<JournalWriter::Sync> JournalWriter::make_sync() {
+  auto sync = std::make_shared<Sync>();
+  sync->unnamed = std::exchange(unnamed_, false);
+  sync->files = std::exchange(earlier_, {});
+  sync->files.push_back({generation_, file_});
+  return sync;
+}
+
+// Runs in a job, or on the loop's thread at a stop.
+void JournalWriter::run(Sync& sync) {
+  const std::scoped_lock guard(sync.mutex);
+  if (std::exchange(sync.done, true)) return;
+  // A crash loses a file and its data if its name is not on disk.
+  const bool named = !sync.unnamed || files_.sync_folder();
+  for (Generation& n : sync.files) {
+    n.error = named ? n.file->sync() : EIO;
+    n.file.reset();  // in the job, because closing a removed file is slow
+  }
+}
+
+void JournalWriter::note_errors(const Sync& sync) {
+  for (const Generation& n : sync.files) {
+    if (n.error == 0 || n.generation < needless_before_) continue;
+    sync_failed_ = true;
+    fail("syncing", n.error);
+  }
+}
+
 void JournalWriter::start_sync(std::function<void()> done) {
   syncing_ = true;
   ++syncs_;
   syncing_to_ = written_;
-  auto files = std::make_shared<std::vector<Generation>>(std::exchange(earlier_, {}));
-  files->push_back({generation_, file_});
+  sync_ = make_sync();
   run_job(
-      loop_,
-      [this, files, unnamed = std::exchange(unnamed_, false)] {
-        // A crash loses a file and its data if its name is not on disk.
-        const bool named = !unnamed || files_.sync_folder();
-        for (Generation& n : *files) {
-          n.error = named ? n.file->sync() : EIO;
-          n.file.reset();  // in the job, because closing a removed file is slow
-        }
-      },
-      [this, files, upto = syncing_to_, done = std::move(done)] {
+      loop_, [this, sync = sync_] { run(*sync); },
+      [this, sync = sync_, upto = syncing_to_, done = std::move(done)] {
         syncing_ = false;
-        for (const Generation& n : *files) {
-          if (n.error == 0 || n.generation < needless_before_) continue;
-          sync_failed_ = true;
-          fail("syncing", n.error);
-        }
+        note_errors(*sync);
         if (!sync_failed_) synced_ = upto;
         done();
       });
+}
+
+void JournalWriter::distrust() {
+  sync_failed_ = true;
+  failure_ = fmt::format("{} may not be on disk", journal_name(number_));
 }
 
 void JournalWriter::leave_folder() {
@@ -136,12 +156,14 @@ void JournalWriter::forget_before(uint64_t generation) {
 
 bool JournalWriter::sync_now() {
   if (!retry() || left_folder_ || awaits_snapshot_) return false;
-  if (unnamed_ && !files_.sync_folder()) return fail("syncing the folder of", EIO), false;
-  unnamed_ = false;
-  earlier_.push_back({generation_, file_});
-  for (const Generation& n : std::exchange(earlier_, {})) {
-    if (const int error = n.file->sync(); error != 0) return fail("syncing", error), false;
+  if (syncing_) {
+    run(*sync_);
+    note_errors(*sync_);
   }
+  const std::shared_ptr<Sync> last = make_sync();
+  run(*last);
+  note_errors(*last);
+  if (sync_failed_) return false;
   synced_ = written_;
   return true;
 }

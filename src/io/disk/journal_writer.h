@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,9 @@ class JournalWriter {
   // frame and all later ones are kept in memory until retry() succeeds.
   bool commit(std::string_view records);
   bool retry();
+
+  // Bytes of the journals that the start has read may not be on disk: as after a failed sync.
+  void distrust();
 
   // Begins to sync everything written so far. `done` is called on the loop.
   void start_sync(std::function<void()> done);
@@ -72,15 +76,25 @@ class JournalWriter {
   bool sync_failed() const { return sync_failed_; }
 
  private:
-  void fail(std::string_view what, int error);
-
-  Files& files_;
-  uv_loop_t* loop_;
   struct Generation {
     uint64_t generation;
     std::shared_ptr<File> file;
     int error = 0;  // errno of its sync
   };
+  // The system reports a failure to the first sync only: so a stop needs the result of a sync under way.
+  struct Sync {
+    std::mutex mutex;
+    bool done = false;
+    bool unnamed = false;
+    std::vector<Generation> files;
+  };
+  void fail(std::string_view what, int error);
+  std::shared_ptr<Sync> make_sync();
+  void run(Sync& sync);
+  void note_errors(const Sync& sync);
+
+  Files& files_;
+  uv_loop_t* loop_;
   std::shared_ptr<File> file_;
   std::vector<Generation> earlier_;  // ended journals, not yet synced: synced before file_
   uint64_t needless_before_ = 0;     // a snapshot replaces earlier generations
@@ -95,6 +109,7 @@ class JournalWriter {
   uint64_t syncing_to_ = 0;  // what the last of them covers
   bool unnamed_ = false;     // the folder has not been synced since the journal was made
   bool syncing_ = false;
+  std::shared_ptr<Sync> sync_;  // the last one begun
   bool sync_failed_ = false;
   bool left_folder_ = false;      // see leave_folder()
   bool awaits_snapshot_ = false;  // frames were dropped; only the unfinished snapshot has their data

@@ -232,7 +232,7 @@ Result<bool> Recovery::close_journal() {
         return Failure{done.error()};
     }
     journals_.resize(at_ + 1);
-  } else if (Result<Done> done = sync(name); !done) {
+  } else if (Result<Done> done = keep(name, bytes_); !done) {
     return Failure{done.error()};
   }
   read_bytes_ += bytes_.size();
@@ -257,8 +257,19 @@ std::string Recovery::remedy(const JournalVerdict& verdict, const std::string& n
                      verdict.offset == 0 ? "rewrites the file's head" : "cuts it there");
 }
 
-// A killed process may have left bytes that are not on disk. New replies rely on them.
-Result<Done> Recovery::sync(const std::string& name) {
+// Makes the bytes durable, because new replies rely on them. A killed process may have left bytes that are
+// only in the system's memory. If a sync of them has failed, a sync of this file reports success and does
+// not write them: so they are written to a new file.
+Result<Done> Recovery::keep(const std::string& name, std::string_view bytes) {
+  if (!rules_.clean) {
+    // One name for all: what a crash leaves of it the next start replaces.
+    Result<Done> replaced = files_.replace(name, bytes, "journal.tmp");
+    if (replaced) return replaced;
+    log_line(LogLevel::kWarning, fmt::format("{} cannot be written again: {}; a snapshot must replace it",
+                                             name, replaced.error()));
+    may_lack_bytes_ = true;
+    return Done{};
+  }
   auto file = files_.append(name);
   if (!file) return Failure{file.error()};
   const int error = (*file)->sync();
@@ -277,10 +288,7 @@ Result<Done> Recovery::cut(const std::string& name, const JournalVerdict& verdic
   if (const int error = (*file)->truncate(verdict.offset); error != 0) {
     return Failure{fmt::format("{} cannot be cut: {}", name, std::strerror(error))};
   }
-  if (const int error = (*file)->sync(); error != 0) {
-    return Failure{fmt::format("{} cannot be synced: {}", name, std::strerror(error))};
-  }
-  return Done{};
+  return keep(name, std::string_view(bytes_).substr(0, verdict.offset));
 }
 
 }  // namespace holdfast

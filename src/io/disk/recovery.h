@@ -1,6 +1,6 @@
 // Reads the data folder at the start, in steps: the snapshot, then the journals after it. It syncs the
-// journals that it reads. Of these files it changes only journals that a crash of the machine cut off: it
-// cuts a torn tail, and removes or renames the journals after it.
+// journals that it reads, or writes them again. Of these files it changes only journals that a crash of the
+// machine cut off: it cuts a torn tail, and removes or renames the journals after it.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +31,7 @@ class Recovery {
     bool lossless = true;
     // The folder has its file `meta`. A snapshot alone may be a copy from elsewhere, without its journal.
     bool has_meta = true;
+    bool clean = false;  // the last stop was clean: its sync of the journals succeeded
   };
   // `now`: the files have deadlines on the wall clock; the engine counts them on its own clock
   // (SavedClock).
@@ -48,6 +49,8 @@ class Recovery {
     return journals_.empty() ? std::max<uint64_t>(first_, 1) : journals_.back() + 1;
   }
   uint64_t next_sequence() const { return next_sequence_; }
+  // Whether bytes of the journals may not be on disk, although a later sync of these files succeeds.
+  bool may_lack_bytes() const { return may_lack_bytes_; }
   bool found_nothing() const { return restore_ == nullptr && journals_.empty(); }
   uint64_t keys() const { return restore_ == nullptr ? 0 : restore_->keys(); }
   uint64_t skipped_keys() const { return restore_ == nullptr ? 0 : restore_->skipped_keys(); }
@@ -68,7 +71,7 @@ class Recovery {
   Result<bool> end_before_gap();
   Result<Done> set_aside(size_t from, const std::string& why);
   Result<bool> close_journal();
-  Result<Done> sync(const std::string& name);
+  Result<Done> keep(const std::string& name, std::string_view bytes);
   Result<Done> cut(const std::string& name, const JournalVerdict& verdict);
   std::string remedy(const JournalVerdict& verdict, const std::string& name) const;
 
@@ -88,6 +91,7 @@ class Recovery {
   uint64_t journal_ = 0;
   uint64_t first_ = 0;  // the journal that the snapshot names
   uint64_t next_sequence_ = 1;
+  bool may_lack_bytes_ = false;
   uint64_t frames_ = 0;
   uint64_t total_bytes_ = 0;
   uint64_t read_bytes_ = 0;     // in completed files

@@ -53,12 +53,13 @@ Result<Done> Store::prepare() {
   token_floor_ = static_cast<uint64_t>(now.wall_us);
   if (found_) token_floor_ = found_->clean ? found_->token_max : found_->token_reserve;
   // Written data survives the end of the process, but without a journal nothing is written.
-  boot_id_ = journals() ? read_boot_id() : "";
+  const std::string kernel = read_boot_id();
+  boot_id_ = journals() ? kernel : "";
   const std::string id = found_ ? found_->id : random_hex(kFolderIdDigits);
   clock_id_ = read_clock_id();
   first_ahead_ms_ = is_clock_found() ? found_->clock_ms : now.ahead_ms();
   // While lost holds may be alive, another crash must not make the loss invisible.
-  lossless_ = !found_ || found_->clean || (!found_->boot_id.empty() && found_->boot_id == boot_id_);
+  lossless_ = !found_ || found_->clean || (!found_->boot_id.empty() && found_->boot_id == kernel);
   Horizon horizon = horizon_found(now);
   if (!lossless_) {  // bounds the total wait, even if the process stops during it several times
     const TimeMs until = now.mono + DurationMs{static_cast<int64_t>(options_.recovery_wait_ms)};
@@ -101,8 +102,9 @@ void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
   const Now now = read_clock_();
   load_began_ms_ = load_logged_ms_ = now.mono.count;
   saved_at_ms_ = now.wall_us / 1000;
-  recovery_ = std::make_unique<Recovery>(
-      *files_, engine, now, Recovery::Rules{options_.skip_unknown == "yes", lossless_, found_.has_value()});
+  recovery_ = std::make_unique<Recovery>(*files_, engine, now,
+                                         Recovery::Rules{options_.skip_unknown == "yes", lossless_,
+                                                         found_.has_value(), found_ && found_->clean});
   uv_idle_start(&load_idle_, on_load);
 }
 
@@ -265,20 +267,25 @@ Result<Done> Store::stop() {
   return kept;
 }
 
-// The journal has all data. Without a journal a snapshot must have it, if the options ask for snapshots.
+// The journal has all data. A snapshot must have it if the journal failed, or if there is none and the
+// options ask for snapshots.
 Result<Done> Store::keep_all() {
   const bool wanted = journals() || (keep_on_stop_ && !options_.save.empty());
-  if (rebuild_ == Rebuild::kSave || (!journals() && wanted && unsaved() > 0)) {
+  bool synced = journals() && journal_->sync_now();
+  const bool unsure = journal_->sync_failed() || (!journals() && unsaved() > 0);
+  if (rebuild_ == Rebuild::kSave || (wanted && unsure)) {
     abandon_save("it was replaced by the snapshot of the stop");
     if (const std::string why = save_now(); !why.empty()) {
+      const char* lost = journal_->sync_failed() ? "the last changes may not be on disk"
+                                                 : "the changes since the last snapshot are lost";
       return Failure{
-          fmt::format("{}/{} was not written, and the changes since the last snapshot are lost: {}",
-                      files_->path(), kSnapshotName, why)};
+          fmt::format("{}/{} was not written, and {}: {}", files_->path(), kSnapshotName, lost, why)};
     }
+    synced = journals() && journal_->sync_now();
   }
-  if (!folder_failure_.empty() && wanted)
+  if (!folder_failure_.empty())
     return Failure{fmt::format("the last changes are not on disk: {}", folder_failure_)};
-  if (journals() && !journal_->sync_now())
+  if (journals() && !synced)
     return Failure{fmt::format("the last changes are not in the journal: {}", journal_->failure())};
   return Done{};
 }

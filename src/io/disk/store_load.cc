@@ -54,6 +54,7 @@ Result<Done> Store::finish_load() {
                              : journal_->begin(next_journal_++);
     if (!begun) return begun;
   }
+  if (recovery_->may_lack_bytes()) journal_->distrust();
   for (const uint64_t number : recovery_->stale()) static_cast<void>(files_->remove(journal_name(number)));
   log_line(LogLevel::kNotice,
            fmt::format("{}: loaded {} keys, {} journal records in {} ms", files_->path(), recovery_->keys(),
@@ -66,6 +67,7 @@ Result<Done> Store::finish_load() {
   recover_if_needed(now);
   recovery_.reset();
   engine_->availability().loading = false;
+  update_service();  // before the first request: the journal may need a new snapshot
   // Tokens in a snapshot may be ahead of the reserve. No reply leaves before the reserve covers them.
   keep_meta_ahead(now);
   constexpr uint64_t kSecondMs = 1000;

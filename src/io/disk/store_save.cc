@@ -84,7 +84,7 @@ void Store::end_save() {
     saved_bytes_ = writer_->written_bytes();
     saved_at_ms_ = save_began_ms_;
     save_failed_at_ms_ = 0;
-    if (journals()) journal_->forget_before(snapshot_generation_);
+    journal_->forget_before(snapshot_generation_);
     remove_journals_below(snapshot_journal_);
     log_line(LogLevel::kNotice, fmt::format("snapshot saved: {} keys, {} bytes, {} ms", snapshot_->saved(),
                                             saved_bytes_, last_save_took_ms_));
