@@ -115,6 +115,12 @@ class CrashFiles : public Files {
     node->sync();
     names_[name] = disk_names_[name] = node;
   }
+  // The names and bytes of all files, as the processes see them.
+  std::map<std::string, std::string> contents() const {
+    std::map<std::string, std::string> all;
+    for (const auto& [name, node] : names_) all[name] = node->bytes;
+    return all;
+  }
   // Another process has the lock; 0: it released the lock.
   void lock_by_process(int pid) {
     const std::scoped_lock guard(mutex_);

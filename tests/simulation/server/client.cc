@@ -29,6 +29,14 @@ std::optional<std::vector<std::string>> elements(std::string_view reply) {
   return all;
 }
 
+// The key that a request locks, by itself or in a script; empty if it locks none.
+std::string locked_key(const std::vector<std::string>& request) {
+  constexpr size_t kKey = 3;
+  if (request.size() > 2 && strcasecmp(request[0].c_str(), "LOCK") == 0) return request[1];
+  if (request.size() <= kKey || strcasecmp(request[0].c_str(), "EVAL") != 0) return "";
+  return request[1].find("call('LOCK'") == std::string::npos ? "" : request[kKey];
+}
+
 uint64_t number(const std::string& text) {
   uint64_t n = 0;
   std::from_chars(text.data(), text.data() + text.size(), n);
@@ -60,8 +68,9 @@ void Client::read(const std::function<void(const Grant&)>& got) {
     if (requests_.empty()) continue;
     const std::vector<std::string> request = std::move(requests_.front());
     requests_.pop_front();
-    const bool locks = request.size() > 2 && strcasecmp(request[0].c_str(), "LOCK") == 0;
-    if (locks && parts && parts->size() == 2) got({request[1], (*parts)[0], number((*parts)[1])});
+    if (!parts || parts->size() != 2) continue;
+    const std::string key = locked_key(request);
+    if (!key.empty()) got({key, (*parts)[0], number((*parts)[1])});
   }
 }
 

@@ -37,7 +37,7 @@ std::string Oracle::loaded(View view, int64_t now_us) {
   std::string wrong = compare(view, now_us);
   if (wrong.empty()) wrong = find_lost(view, now_us);
   tokens_known_.clear();
-  for (const Record& record : view) tokens_known_.insert({record.key, record.token});
+  for (const Record& record : view) tokens_known_.insert({record.db, record.key, record.token});
   for (const auto& [key, token] : std::exchange(largest_now_, {}))
     largest_[key] = std::max(largest_[key], token);
   // Sessions may have ended since. Like other changes, that is not on disk yet.
@@ -67,9 +67,11 @@ std::string Oracle::compare(const View& found, int64_t now_us) {
   return describe_mismatch(found, now_ms);
 }
 
-// Holds of sessions end at a start, and what ends them may be lost again: they are not compared.
+// Without a session grace, holds of sessions end at a start, and what ends them may be lost again: then
+// they are not compared.
 bool Oracle::matches(const View& before, const View& found, int64_t now_ms) const {
-  const auto counts = [&](const Record& r) { return !r.ends_by(now_ms) && !r.session; };
+  const bool sessions = options_ != nullptr && options_->session_grace_ms > 0;
+  const auto counts = [&](const Record& r) { return !r.ends_by(now_ms) && (sessions || !r.session); };
   for (const Record& record : before) {
     if (!counts(record)) continue;
     const Record* same = find(found, record);
@@ -127,7 +129,7 @@ std::string Oracle::observe(View view, int64_t now_us) {
 // A hold that moved to another key keeps its token, and FENCE raises that of a hold. Neither is a grant.
 std::string Oracle::check_new_holds(const View& view) {
   for (const Record& hold : view) {
-    if (hold.token == 0 || !tokens_known_.insert({hold.key, hold.token}).second) continue;
+    if (hold.token == 0 || !tokens_known_.insert({hold.db, hold.key, hold.token}).second) continue;
     const bool is_old =
         !history_.empty() && std::ranges::any_of(history_.back().view, [&](const Record& r) {
           return r.owner == hold.owner && (r.token == hold.token || r.key == hold.key);
@@ -181,6 +183,15 @@ void Oracle::sent(uint64_t serial, uint64_t bytes, bool refusing) {
   if (options_->appendfsync == "always") synced_ = std::max(synced_, state);
 }
 
+// The wait is allowed until a process has worked without one for a while.
+std::string Oracle::check_wait(int64_t left_ms) const {
+  if (left_ms <= 0) return "";
+  if (!may_wait_) return fmt::format("a recovery wait of {} ms after a stop that lost nothing", left_ms);
+  const auto most_ms = static_cast<int64_t>(options_->recovery_wait_ms);
+  if (left_ms <= most_ms) return "";
+  return fmt::format("a recovery wait of {} ms, longer than {} ms", left_ms, most_ms);
+}
+
 void Oracle::told(const Grant& grant) {
   told_.insert(grant);
   largest_now_[grant.key] = std::max(largest_now_[grant.key], grant.token);
@@ -196,7 +207,7 @@ void Oracle::folder_synced() {
 }
 
 void Oracle::forget() {
-  forgotten_ = true;
+  forgotten_ = may_wait_ = true;
   largest_.clear();
   largest_now_.clear();
   promised_.clear();

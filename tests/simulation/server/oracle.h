@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "client.h"
@@ -32,6 +33,10 @@ class Oracle {
   void made_replies(uint64_t serial, uint64_t bytes);
   // So many bytes of a connection have left. `refusing`: the server rejects grants, as the disk fails.
   void sent(uint64_t serial, uint64_t bytes, bool refusing);
+  // At the end of a start, a recovery wait of so many ms is left.
+  std::string check_wait(int64_t left_ms) const;
+  // The server has worked without a recovery wait for a while.
+  void wait_is_over() { may_wait_ = false; }
   // A client was told that it has a lock.
   void told(const Grant& grant);
 
@@ -41,7 +46,7 @@ class Oracle {
   void folder_synced();
 
   // A fault of the disk is active from now on, or was until now.
-  void trouble() { trouble_ = true; }
+  void trouble() { trouble_ = may_wait_ = true; }
   // A client asked the server to stop without a snapshot.
   void stop_without_save() { no_save_ = true; }
   // A client changed `appendfsync`.
@@ -89,9 +94,11 @@ class Oracle {
   bool fuzzy_ = false;     // times of an earlier boot are off by an unknown amount
   bool crashed_ = false;   // since the last state was loaded
   bool forgotten_ = true;
+  bool may_wait_ = false;  // something may have been lost since the server last worked without a wait
   std::optional<int64_t> wait_end_ms_;  // of the recovery wait that began with the first start since
 
   int64_t fsync_since_us_ = 0;
+  bool fsync_is_new_ = false;  // at an end: data from before the change may be unsynced
   std::vector<State> history_;
   size_t answered_ = 0;         // the last state that a reply of this process relied on
   size_t written_ = 0;          // the last state that a reply promised to keep
@@ -108,8 +115,8 @@ class Oracle {
   std::map<uint64_t, std::vector<Made>> made_;  // by connection; not sent yet
 
   std::set<Grant> told_;
-  std::set<std::pair<std::string, uint64_t>> tokens_known_;  // key and token, found or made by this process
-  std::map<std::string, uint64_t> largest_;                  // told before this process began, by key
+  std::set<std::tuple<int, std::string, uint64_t>> tokens_known_;  // found or made by this process
+  std::map<std::string, uint64_t> largest_;                        // told before this process began, by key
   std::map<std::string, uint64_t> largest_now_;
   std::vector<Record> promised_;  // holds that clients had at the end of the last process
   bool promised_all_ = false;     // none of them may be lost

@@ -24,6 +24,9 @@ size_t Oracle::synced_by_time(int64_t now_us, int64_t sync_us) const {
 }
 
 std::string Oracle::ended(End end, int64_t now_us, int64_t sync_us) {
+  constexpr int64_t kFirstSyncUs = 1'000'000;  // of a server that begins to sync, at most
+  fsync_is_new_ = now_us < fsync_since_us_ + kFirstSyncUs + 4 * sync_us;
+  may_wait_ = may_wait_ || end == End::kCrashed || may_lose(end);
   if (!history_.empty()) {
     synced_ = std::max(synced_, synced_by_time(now_us, sync_us));
     keep_promised_holds(end);
@@ -65,7 +68,7 @@ bool Oracle::may_lose(End end) const {
     case End::kKilled:
       return !journal;
     case End::kCrashed:
-      return !journal || options_->appendfsync != "always";
+      return !journal || options_->appendfsync != "always" || fsync_is_new_;
   }
   return true;
 }

@@ -27,6 +27,7 @@ ServerGenerator::ServerGenerator(uint64_t seed) : dice_(seed * 2 + 11) {
   stops_ = dice_.one_in(2) || (!kills_ && !crashes_);
   shutdowns_ = dice_.one_in(6);
   sets_clock_ = dice_.one_in(5);
+  slow_readers_ = dice_.one_in(5);
   if (dice_.one_in(2)) {
     for (const char* fault :
          {"capacity", "readonly", "failwrite", "failsync", "failfolder", "slow", "folder"}) {
@@ -63,6 +64,7 @@ ScriptStep ServerGenerator::next(const ServerWorld& world) {
     if (crashes_ && dice_.one_in(20)) return {0, {"crash", "0", std::to_string(dice_.below(1'000'000))}};
     return start();
   }
+  if (world.is_stopping() && dice_.one_in(3)) return {dice_.between(0, 5 * kMsUs), {"term"}};
   if (std::exchange(check_next_, false) && dice_.one_in(2)) return {0, {"check"}};
   const uint64_t choice = dice_.below(1000);
   if (choice < end_weight_ || (!world.is_loaded() && dice_.one_in(10))) return end(world);
@@ -136,7 +138,8 @@ ScriptStep ServerGenerator::fault(const ServerWorld& world) {
   }
   const std::string kind = dice_.pick(disk_faults_);
   if (kind == "folder") {
-    return {pause_us(), {"folder", dice_.one_in(2) ? "remove" : "restore"}};
+    return {pause_us(),
+            {"folder", dice_.pick<std::string>({"remove", "remove", "restore", "copy", "old", "foreign"})}};
   }
   std::string amount = std::to_string(dice_.between(1, 4));
   if (kind == "capacity") amount = std::to_string(dice_.below(dice_.one_in(2) ? 100 : 1500));
@@ -165,6 +168,8 @@ ScriptStep ServerGenerator::request() {
     in_multi_[client] = false;
     return {pause_us(), {"drop", name}};
   }
+  if (slow_readers_ && dice_.one_in(20))
+    return {pause_us(), {"room", name, std::to_string(dice_.one_in(2) ? 0 : dice_.between(1, 200))}};
   Words words = (this->*dice_.pick(makers_))();
   if (words[0] == "MULTI" || words[0] == "EXEC" || words[0] == "DISCARD") {
     if (in_multi_[client]) words = {dice_.one_in(8) ? "DISCARD" : "EXEC"};

@@ -69,6 +69,7 @@ class ServerGenerator {
   bool stops_ = false;
   bool shutdowns_ = false;
   bool sets_clock_ = false;
+  bool slow_readers_ = false;
   std::vector<std::string> disk_faults_;  // that this run uses
   uint64_t end_weight_ = 0;               // of 1000 steps
   uint64_t fault_weight_ = 0;

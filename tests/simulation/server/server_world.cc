@@ -55,14 +55,29 @@ void ServerWorld::act(const std::vector<std::string>& words) {
   if (verb == "disk") disk_fault(rest);
   if (verb == "folder" && !rest.empty()) folder(rest[0]);
   if (verb == "check") check();
-  if (verb == "term" && process_ != nullptr) {
-    Loop::get().raise_signal(SIGTERM);
-    if (told_to_stop_us_ == 0) told_to_stop_us_ = scheduler_.now_us();
-  }
+  if (verb == "term") terminate();
+  if (verb == "room" && rest.size() > 1) set_room(static_cast<int>(number(rest, 0)), number(rest, 1));
   if (verb == "wall" && !rest.empty()) {
     Machine::get().wall_ahead_ms += std::strtoll(rest[0].c_str(), nullptr, 10);
     oracle_.wall_set();
   }
+}
+
+// At the end of a stop the server has no handler: the signal kills the process.
+void ServerWorld::terminate() {
+  if (process_ == nullptr) return;
+  if (told_to_stop_us_ != 0 && process_->engine() != nullptr && Loop::get().signals.empty())
+    return end_at("kill", 0, 0);
+  Loop::get().raise_signal(SIGTERM);
+  if (told_to_stop_us_ == 0) told_to_stop_us_ = scheduler_.now_us();
+}
+
+// Lets the client take only so many bytes until the next such step; 0: all.
+void ServerWorld::set_room(int id, uint64_t bytes) {
+  const auto found = clients_.find(id);
+  if (found == clients_.end()) return;
+  found->second->socket().room = bytes == 0 ? SIZE_MAX : bytes - 1;
+  Loop::get().poke();
 }
 
 void ServerWorld::begin_process(const std::vector<std::string>& options) {
@@ -72,6 +87,7 @@ void ServerWorld::begin_process(const std::vector<std::string>& options) {
     disk_.files().restore_folder();
     static_cast<void>(disk_.files().reopen_folder());
   }
+  foreign_.clear();
   Loop::get().begin_process(loop_events());
   watch_disk();
   std::vector<std::string> arguments;
@@ -143,11 +159,16 @@ void ServerWorld::before_poll() {
   if (!oracle_.is_loaded()) {
     const View now = view_of(engine, Machine::get().true_time());
     fail(oracle_.loaded(std::exchange(restored_, std::nullopt).value_or(now), scheduler_.now_us()));
+    fail(oracle_.check_wait(recovery_left_ms()));
     return observe();
   }
   uint64_t signature = engine.largest_token() + counts_.requests * 1000;
   for (const auto& keys : engine.state().dbs) signature = signature * 31 + keys->live();
   if (std::exchange(last_signature_, signature) != signature) observe();
+}
+
+int64_t ServerWorld::recovery_left_ms() {
+  return process_->engine()->availability().recovering_until.count - Machine::get().now().mono.count;
 }
 
 void ServerWorld::sent(const Socket& socket) {
@@ -209,6 +230,7 @@ void ServerWorld::end_at(const std::string& kind, uint64_t operations, uint64_t 
   }
   const bool crashes = kind == "crash";
   if (process_ == nullptr && !crashes) return;
+  check_foreign();
   ++(crashes ? counts_.crashes : counts_.kills);
   Loop::get().die();
   if (crashes) {
@@ -227,6 +249,7 @@ void ServerWorld::end_at(const std::string& kind, uint64_t operations, uint64_t 
 // The process may have ended by itself.
 void ServerWorld::note_end() {
   if (process_ == nullptr || !process_->ended()) return;
+  check_foreign();
   const std::string failure = process_->failure();
   const bool asked = told_to_stop_us_ != 0 || stop_wanted_;
   if (!oracle_.is_loaded() && !failure.empty() && !fault_since_start_) fail("the start failed: " + failure);

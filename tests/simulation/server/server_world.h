@@ -2,13 +2,17 @@
 //   start OPTION VALUE ...     a process begins, if none runs
 //   send CLIENT WORD ...       a client sends a request; it connects first if it must
 //   drop CLIENT                a client disconnects
+//   room CLIENT BYTES          a client reads BYTES - 1 bytes and no more; 0: it reads all again
 //   run                        only time passes
 //   term, kill N, crash N SEED  SIGTERM; SIGKILL or a crash of the machine just before the N-th of the next
 //                              operations on the disk (0: at once), or when two seconds have passed
 //   wall MS                    the wall clock is set so much ahead, or back
 //   disk FAULT ...             capacity BYTES, readonly, failwrite N, failsync N, failfolder N, slow US,
-//   works folder remove|restore      the folder is removed; an empty one is put in its place check the
-//   server must answer PING, and grant if the disk works
+//                              works
+//   folder WHAT                remove: the folder is removed. restore: an empty one is put in its place.
+//                              copy: it is copied. old, foreign: that copy, or the folder of another
+//                              server, is put in its place
+//   check                      the server must answer PING, and grant if the disk works
 #pragma once
 
 #include <cstdint>
@@ -52,6 +56,7 @@ class ServerWorld {
 
   // For the generator:
   bool runs() const { return process_ != nullptr; }
+  bool is_stopping() const { return told_to_stop_us_ != 0; }
   bool is_loaded() const { return oracle_.is_loaded(); }
   bool disk_fails() const { return !faults_.empty(); }
   int64_t now_us() const { return scheduler_.now_us(); }
@@ -70,6 +75,11 @@ class ServerWorld {
   void end_at(const std::string& kind, uint64_t operations, uint64_t seed);
   void disk_fault(const std::vector<std::string>& words);
   void folder(const std::string& what);
+  void change_folder(const std::map<std::string, std::string>& contents);
+  void check_foreign();
+  void terminate();
+  void set_room(int client, uint64_t bytes);
+  int64_t recovery_left_ms();
   void check();
   std::string ask(const std::vector<std::string>& words, int64_t limit_us);
 
@@ -89,8 +99,10 @@ class ServerWorld {
   Oracle oracle_;
   std::unique_ptr<Process> process_;
   std::map<int, std::unique_ptr<Client>> clients_;
-  std::vector<std::string> faults_;  // of the disk, active
-  bool folder_changed_ = false;      // since the last start: data may be lost that the server cannot know
+  std::vector<std::string> faults_;             // of the disk, active
+  std::map<std::string, std::string> copy_;     // of the folder, from an earlier moment
+  std::map<std::string, std::string> foreign_;  // the folder of another server, at the path of this one's
+  bool folder_changed_ = false;  // since the last start: data may be lost that the server cannot know
   bool fault_since_start_ = false;
   int64_t healthy_since_us_ = 0;
   int64_t started_us_ = 0;

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/codec/journal_frame.h"
+#include "core/codec/meta.h"
 #include "core/state/availability.h"
 #include "server_world.h"
 
@@ -14,6 +16,25 @@ namespace {
 constexpr int64_t kSecondUs = 1'000'000;
 constexpr int kProbe = 1000;  // the client that asks for the check
 
+using Contents = std::map<std::string, std::string>;
+
+// The id of the server to which a folder belongs; empty if it belongs to none.
+std::string id_of(const Contents& folder) {
+  Meta meta;
+  const auto found = folder.find("meta");
+  return found != folder.end() && parse_meta(found->second, meta).empty() ? meta.id : "";
+}
+
+Contents folder_of_another_server() {
+  Meta meta;
+  meta.id = std::string(kFolderIdDigits, 'f');
+  meta.clean = true;
+  meta.journal_sequence = 1;
+  std::string journal;
+  append_journal_head(journal, 1, 1);
+  return {{"meta", format_meta(meta)}, {"journal.1", journal}};
+}
+
 }  // namespace
 
 void ServerWorld::disk_fault(const std::vector<std::string>& words) {
@@ -21,6 +42,9 @@ void ServerWorld::disk_fault(const std::vector<std::string>& words) {
   const uint64_t n = words.size() > 1 ? std::strtoull(words[1].c_str(), nullptr, 10) : 0;
   CrashFiles& files = disk_.files();
   if (words[0] == "works") {
+    check_foreign();
+    if (!foreign_.empty()) files.remove_folder();
+    foreign_.clear();
     files.set_capacity(std::nullopt);
     files.set_read_only(false);
     files.fail_write(0, 0);
@@ -44,15 +68,40 @@ void ServerWorld::disk_fault(const std::vector<std::string>& words) {
 }
 
 void ServerWorld::folder(const std::string& what) {
+  CrashFiles& files = disk_.files();
+  if (what == "copy") copy_ = files.contents();
   if (what == "remove") {
-    disk_.files().remove_folder();
-    folder_changed_ = true;
-    faults_.push_back("folder");
-    fault_since_start_ = true;
-    oracle_.trouble();
-    if (process_ == nullptr) oracle_.forget();
+    change_folder({});
+    faults_.emplace_back("folder");
   }
-  if (what == "restore") disk_.files().restore_folder();
+  if (what == "restore") files.restore_folder();
+  if (what == "old" && foreign_.empty() && !id_of(copy_).empty() &&
+      id_of(copy_) == id_of(files.contents())) {
+    change_folder(copy_);
+    files.restore_folder();
+  }
+  if (what == "foreign") {
+    change_folder(folder_of_another_server());
+    if (process_ != nullptr) foreign_ = files.contents();
+    files.restore_folder();
+    faults_.emplace_back("folder");
+  }
+}
+
+// Replaces the folder by one with these files, which is not at the server's path yet.
+void ServerWorld::change_folder(const std::map<std::string, std::string>& contents) {
+  disk_.files().remove_folder();
+  for (const auto& [name, bytes] : contents) disk_.files().put(name, bytes);
+  foreign_.clear();
+  folder_changed_ = fault_since_start_ = true;
+  healthy_since_us_ = scheduler_.now_us();
+  oracle_.trouble();
+  if (process_ == nullptr) oracle_.forget();
+}
+
+void ServerWorld::check_foreign() {
+  if (!foreign_.empty() && disk_.files().contents() != foreign_)
+    fail("the server has changed the folder of another server");
 }
 
 // Asks on a connection of its own. Returns the reply; empty if there is none within the time.
@@ -71,7 +120,7 @@ std::string ServerWorld::ask(const std::vector<std::string>& words, int64_t limi
 }
 
 void ServerWorld::check() {
-  if (process_ == nullptr || told_to_stop_us_ != 0 || stop_wanted_ || !oracle_.is_loaded()) return;
+  if (process_ == nullptr || told_to_stop_us_ != 0 || stop_wanted_) return;
   const int64_t limit_us = 2 * kSecondUs + 20 * disk_.sync_us();
   const auto stays = [this] { return process_ != nullptr && wrong_.empty() && told_to_stop_us_ == 0; };
   std::string pong = ask({"PING"}, limit_us);
@@ -80,9 +129,11 @@ void ServerWorld::check() {
   if (stays() && pong.empty()) fail(fmt::format("PING is not answered within {} ms", limit_us / 1000));
   constexpr int64_t kHealUs = 20 * kSecondUs;
   const int64_t since_us = std::max(healthy_since_us_, started_us_);
-  if (!stays() || disk_fails() || scheduler_.now_us() - since_us < kHealUs) return;
+  if (!stays() || !oracle_.is_loaded()) return;
+  if (disk_fails() || scheduler_.now_us() - since_us < kHealUs) return;
   const std::string refusal = process_->engine()->availability().refusal;
   if (!refusal.empty()) return fail("the disk works, and the server rejects locks: " + refusal);
+  if (recovery_left_ms() < -kHealUs / 1000) oracle_.wait_is_over();
   fault_since_start_ = false;
   if (!disk_.files().folder_removed()) folder_changed_ = false;
 }
