@@ -256,7 +256,10 @@ void ServerWorld::note_end() {
   if (oracle_.is_loaded() && !asked) fail("the server ended by itself: " + failure);
   if (oracle_.is_loaded() && asked && !failure.empty() && !fault_since_start_)
     fail("the stop failed: " + failure);
-  const bool keeps_nothing = process_->options().appendonly != "yes";
+  const bool gone = disk_.files().folder_removed();
+  if (oracle_.is_loaded() && failure.empty() && gone && folder_changed_us_ < told_to_stop_us_)
+    fail("the stop of a server without a folder exits with status 0");
+  const bool keeps_nothing = gone || process_->options().appendonly != "yes";
   ++counts_.stops;
   oracle_.ended(failure.empty() ? End::kStopped : End::kFailed, scheduler_.now_us(), disk_.sync_us());
   Loop::get().die();

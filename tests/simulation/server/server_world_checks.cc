@@ -94,7 +94,7 @@ void ServerWorld::change_folder(const std::map<std::string, std::string>& conten
   for (const auto& [name, bytes] : contents) disk_.files().put(name, bytes);
   foreign_.clear();
   folder_changed_ = fault_since_start_ = true;
-  healthy_since_us_ = scheduler_.now_us();
+  healthy_since_us_ = folder_changed_us_ = scheduler_.now_us();
   oracle_.trouble();
   if (process_ == nullptr) oracle_.forget();
 }
