@@ -137,8 +137,7 @@ void Redlock::answer_heal(const Request& request, const Reply& reply, TimeMs now
     server.token = std::max(server.token, static_cast<uint64_t>(reply.number));
     if (may_be_shortened(request.server)) server.round = Vote::kLost;
   } else if (reply.kind == Reply::Kind::kError && reply.text.starts_with("RECOVERING")) {
-    server.without = false;  // it grants the lock to no other client either
-    server.round = Vote::kLost;
+    server.round = Vote::kLost;  // as no answer: it grants the lock to no other client either
   }
 }
 
