@@ -1,8 +1,11 @@
-// The reduction of a failed run to the necessary steps.
+// The reduction of a failed run to the necessary steps. HOLDFAST_SIM_SHORTEN=0 omits it: it can take many
+// times as long as the run.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,8 @@ namespace holdfast::simulation {
 // `fails(steps)` plays the remaining ones.
 template <class Step, class Fails>
 std::vector<Step> shortened(std::vector<Step> steps, Fails fails) {
+  if (const char* wanted = std::getenv("HOLDFAST_SIM_SHORTEN"); wanted && std::string_view(wanted) == "0")
+    return steps;
   for (size_t chunk = std::max<size_t>(steps.size() / 2, 1); chunk > 0;) {
     bool changed = false;
     for (size_t at = 0; at < steps.size();) {

@@ -101,6 +101,16 @@ TEST_CASE("store: a replaced folder that is unusable makes the stop a failure") 
   CHECK_FALSE(server.stop());
 }
 
+TEST_CASE("store: without a journal a stop fails if the folder with the last snapshot was removed") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {"--appendonly", "no"});
+  CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+  CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+  disk.remove_folder();
+  CHECK_FALSE(server.stop());
+}
+
 TEST_CASE("store: a folder replaced by another server's is not changed") {
   set_rig_clock(0);
   CrashFiles disk;

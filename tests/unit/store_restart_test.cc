@@ -207,6 +207,43 @@ TEST_CASE("store: after a power loss tokens continue above all that replies had"
   }
 }
 
+TEST_CASE("store: where meta was removed, tokens continue above those of the restored holds") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  const std::string ahead = std::to_string(rig_now().wall_us + 1'800'000'000);
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(token_in(server.ask({"LOCK", "a", "alice", "600000", "TOKEN", ahead})) == std::stoull(ahead));
+    CHECK(token_in(server.ask({"LOCK", "s", "alice", "600000", "SHARED", "TOKEN", ahead})) ==
+          std::stoull(ahead));
+    server.kill();
+  }
+  REQUIRE(disk.remove("meta"));
+  Process again(disk, {});
+  REQUIRE(again.failure() == "");
+  for (const char* key : {"a", "s"}) {
+    CAPTURE(key);
+    CHECK(again.ask({"UNLOCK", key, "alice"}) == ":1\r\n");
+    CHECK(token_in(again.ask({"LOCK", key, "bob", "600000"})) > std::stoull(ahead));
+  }
+}
+
+TEST_CASE("store: a grant above the token reserve gets its reply when a higher reserve is on disk") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {"--save", "", "--recovery-wait", "0"});
+  const uint64_t reserve = meta_of(disk).token_reserve;
+  const size_t below = server.send({"LOCK", "a", "alice", "1", "TOKEN", std::to_string(reserve)});
+  CHECK(is_granted(server.reply(below)));
+  server.settle();
+  const uint64_t next = meta_of(disk).token_reserve;
+  const size_t above = server.send({"LOCK", "b", "alice", "1", "TOKEN", std::to_string(next + 1)});
+  CHECK(server.reply(above) == "held");
+  server.settle();
+  CHECK(token_in(server.reply(above)) == next + 1);
+  CHECK(meta_of(disk).token_reserve > next);
+}
+
 TEST_CASE("store: a stop or a kill during the recovery wait does not end it, with a journal") {
   const Words options{"--save", "", "--recovery-wait", "30000"};
   for (const bool killed : {false, true}) {

@@ -1,0 +1,177 @@
+// The options that make snapshots, and the journals and folders that reject a start or a lock.
+#include <optional>
+#include <string>
+
+#include "core/codec/journal_frame.h"
+#include "store_rig.h"
+
+namespace holdfast {
+namespace {
+
+using Words = Process::Words;
+
+// Whether the server has made a snapshot.
+bool has_saved(CrashFiles& disk, Process& server) {
+  server.finish_save();
+  return *disk.exists("dump.rdb.gz");
+}
+
+void set_keys(Process& server, int from, int to) {
+  for (int i = from; i < to; ++i) CHECK(server.ask({"SET", "k:" + std::to_string(i), "v"}) == "+OK\r\n");
+}
+
+}  // namespace
+
+TEST_CASE("store: save makes a snapshot after its time, if there were as many changes") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {"--save", "3 2"});
+  set_keys(server, 0, 1);
+  server.idle(4);
+  CHECK_FALSE(has_saved(disk, server));
+  set_keys(server, 1, 2);
+  server.idle(1);
+  CHECK(has_saved(disk, server));
+  REQUIRE(disk.remove("dump.rdb.gz"));
+  set_keys(server, 2, 4);
+  server.idle(2);
+  CHECK_FALSE(has_saved(disk, server));
+  server.idle(1);
+  CHECK(has_saved(disk, server));
+}
+
+TEST_CASE("store: write-threshold makes a snapshot after so many changes") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {"--save", "", "--write-threshold", "3"});
+  set_keys(server, 0, 2);
+  server.idle(1);
+  CHECK_FALSE(has_saved(disk, server));
+  set_keys(server, 2, 3);
+  server.idle(1);
+  CHECK(has_saved(disk, server));
+}
+
+TEST_CASE("store: autosave makes a snapshot after so many milliseconds, if there was a change") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {"--save", "", "--autosave", "3000"});
+  server.idle(4);
+  CHECK_FALSE(has_saved(disk, server));
+  set_keys(server, 0, 1);
+  server.idle(1);
+  CHECK(has_saved(disk, server));
+  REQUIRE(disk.remove("dump.rdb.gz"));
+  set_keys(server, 1, 2);
+  server.idle(2);
+  CHECK_FALSE(has_saved(disk, server));
+  server.idle(1);
+  CHECK(has_saved(disk, server));
+}
+
+TEST_CASE("store: journal-max-size makes a snapshot when the journal is larger, and a new journal begins") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  size_t of_two = 0;
+  {
+    Process server(disk, {"--save", ""});
+    set_keys(server, 0, 2);
+    of_two = disk.bytes("journal.1").size();
+    server.kill();
+  }
+  for (const size_t below : {size_t{0}, size_t{1}}) {
+    CAPTURE(below);
+    CrashFiles other;
+    Process server(other, {"--save", "", "--journal-max-size", std::to_string(of_two - below)});
+    set_keys(server, 0, 2);
+    server.idle(1);
+    CHECK(has_saved(other, server) == (below == 1));
+    CHECK(*other.exists("journal.2") == (below == 1));
+  }
+}
+
+TEST_CASE("store: without a journal SHUTDOWN is an error if the snapshot fails, unless it is forced") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {"--appendonly", "no"});
+  CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+  disk.set_capacity(0);
+  CHECK(server.store().prepare_stop({}).starts_with("ERR"));
+  CHECK(server.store().prepare_stop({.save = true}).starts_with("ERR"));
+  CHECK(server.store().prepare_stop({.force = true}) == "");
+  disk.set_capacity(std::nullopt);
+  CHECK(server.store().prepare_stop({}) == "");
+  CHECK(server.stop());
+}
+
+TEST_CASE("store: a journal of a newer version refuses the start, and stays as it is") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    set_keys(server, 0, 1);
+    server.kill();
+  }
+  const std::string before = "HOLDFAST JOURNAL 2\na head and records of a newer version";
+  disk.put("journal.1", before);
+  Process refused(disk, {});
+  CHECK(refused.failure().find("newer version") != std::string::npos);
+  CHECK(disk.bytes("journal.1") == before);
+}
+
+TEST_CASE("store: a journal with damage before good records refuses the start, and stays as it is") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    set_keys(server, 0, 9);
+    server.kill();
+  }
+  const std::string good = disk.bytes("journal.1");
+  for (const size_t at : {size_t{1}, kJournalHeadBytes + 1}) {
+    CAPTURE(at);
+    std::string& journal = disk.bytes("journal.1");
+    journal = good;
+    journal[at] = static_cast<char>(~journal[at]);
+    const std::string before = journal;
+    Process refused(disk, {});
+    CHECK(refused.failure().find("damaged at byte") != std::string::npos);
+    CHECK(disk.bytes("journal.1") == before);
+  }
+}
+
+TEST_CASE("store: the recovery wait rejects LOCK, but not RENEW, UNLOCK and GET") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+    server.idle(1);
+    server.kill();
+  }
+  reboot(disk, 1);
+  Process again(disk, {"--save", "", "--recovery-wait", "60000"});
+  CHECK(is_recovering(again.ask({"LOCK", "free", "bob", "600000"})));
+  CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+  CHECK(again.ask({"RENEW", "k", "alice", "600000"}) == ":1\r\n");
+  CHECK(again.ask({"UNLOCK", "k", "alice"}) == ":1\r\n");
+}
+
+TEST_CASE("store: a removed folder rejects locks until it is back, and until a snapshot is in it") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {});
+  for (int i = 0; i < 30; ++i) server.ask({"SET", "large:" + std::to_string(i), std::string(50'000, 'x')});
+  disk.remove_folder();
+  server.idle(2);
+  CHECK(server.ask({"LOCK", "x", "bob", "600000"}).find("moved or removed") != std::string::npos);
+  disk.restore_folder();
+  server.store().every_second();  // detects the folder, and starts a snapshot
+  CHECK(server.ask({"LOCK", "x", "bob", "600000"}).find("a snapshot of all data") != std::string::npos);
+  server.finish_save();
+  server.idle(1);
+  CHECK(is_granted(server.ask({"LOCK", "x", "bob", "600000"})));
+  server.kill();
+}
+
+}  // namespace holdfast
