@@ -4,6 +4,9 @@ and runs the tests, which must fail.
 
 mutate.py [--jobs N] [WORD ...]   runs all mutations, or those with one of the words in their name or file
 mutate.py --named [WORD ...]      runs only the test that the list names for each mutation
+mutate.py --simulations [WORD ...]
+                                  runs only the simulations: prints for each mutation the first seed that
+                                  fails, and the number of steps until then
 mutate.py --check                 checks the list only: every old text must be in its file exactly once
 mutate.py --table                 prints the rows of the table in docs/safety.md
 
@@ -42,18 +45,23 @@ class Suite(typing.NamedTuple):
 
 
 QUICK = "build/quick-tests"
+SERVER_STEPS = 300_000  # of the simulation of the server
 EVERYTHING = ("src/",)
 SUITES = {
     "unit": Suite(QUICK, [QUICK, "-tce=transcripts*"], 300, EVERYTHING),
     "transcript": Suite(QUICK, [QUICK, "-tc=transcripts*"], 60, ("src/core/",)),
     "simulation": Suite("build/quick-simulation", ["build/quick-simulation"], 300, ("src/core/",)),
-    "sim": Suite("build/sim", ["build/sim"], 300, ("src/core/", "src/client/"),
-                 {"HOLDFAST_SCHEDULES": "5000"}),
-    "sim-server": Suite("build/sim-server", ["build/sim-server", "1", "300000"], 600,
-                        ("src/core/", "src/io/")),
+    "sim": Suite("build/sim", ["build/sim", "-tc=*clients on several*"], 300,
+                 ("src/core/lock/", "src/client/"), {"HOLDFAST_SCHEDULES": "5000"}),
+    "sim-server": Suite("build/sim-server", ["build/sim-server", "1", str(SERVER_STEPS), "1000", "1"], 600,
+                        ("src/core/", "src/io/disk/", "src/io/net/", "src/io/os/")),
     "integration": Suite("build/quick-integration-tests build/holdfast-server",
                          ["build/quick-integration-tests", "-tce=chaos*,1?655*"], 600, EVERYTHING),
 }
+# The simulations, and what the output of each says about its first fault: the seed and the step.
+SIMULATIONS = {"simulation": (r"seed (\d+) fails", r"fails, step (\d+)"),
+               "sim": (r"seed (\d+): ", None),
+               "sim-server": (r"seed (\d+) fails", r"(\d+) steps,")}
 SCRIPTS = ("tests/integration/folder_test.py", "tests/integration/crash_test.py",
            "tests/integration/clock_test.py", "tests/integration/snapshot_test.py",
            "tests/integration/waiting_test.py", "tests/integration/healing_test.py")
@@ -71,7 +79,7 @@ class Outcome(typing.NamedTuple):
 def environment(settings):
     inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     return {**inherited, "HOLDFAST_TRANSCRIPTS": "tests/transcripts", "REDIS_SERVER": "build/redis-server",
-            "HOLDFAST_SERVER": "build/holdfast-server", **settings}
+            "HOLDFAST_SERVER": "build/holdfast-server", "HOLDFAST_SIM_SHORTEN": "0", **settings}
 
 
 def run(command, limit_s, settings=None):
@@ -228,6 +236,34 @@ def verdict_of(mutation, jobs, alone):
         return "no program", str(error)
 
 
+def simulations_of(mutation):
+    """The simulations that execute the mutated file, the one of the server first."""
+    return [kind for kind in reversed(SIMULATIONS) if mutation.file.startswith(SUITES[kind].covers)]
+
+
+def found_by(kind, output):
+    """The seed and the step of the first fault, as far as the simulation printed them."""
+    seed, step = (pattern and re.search(pattern, output) for pattern in SIMULATIONS[kind])
+    return f"{kind}" + (f": seed {seed[1]}" if seed else "") + (f", {int(step[1]):,} steps" if step else "")
+
+
+def simulate(mutation, jobs):
+    """Runs the simulations of a mutation. Returns the verdict, and what each of them found."""
+    found, detected = [], False
+    try:
+        with Applied(mutation):
+            for kind in simulations_of(mutation):
+                suite = SUITES[kind]
+                build(suite.target, jobs, True)
+                result = outcome(kind, suite.command, suite.limit_s, suite.settings)
+                detected |= result.failed
+                by = f"{found_by(kind, result.output)} ({result.by})"
+                found.append(by if result.failed else f"not {kind}")
+    except RuntimeError as error:
+        return "no program", str(error)
+    return "detected" if detected else "not detected", "; ".join(found)
+
+
 def check_clean(chosen, jobs):
     """Runs the named tests without a mutation. Returns those that fail: they detect nothing."""
     build(" ".join(dict.fromkeys(map(target_of, chosen))), jobs, False)
@@ -239,13 +275,13 @@ def check_clean(chosen, jobs):
     return failed
 
 
-def report(chosen, jobs, alone):
+def report(chosen, run_one):
     """Runs the mutations, and prints a line for each. Returns the number of those not detected by the named
     test."""
     wrong = []
     for mutation in chosen:
         began = time.monotonic()
-        verdict, by = verdict_of(mutation, jobs, alone)
+        verdict, by = run_one(mutation)
         print(f"{verdict:12} | {mutation.name} | {by} | {time.monotonic() - began:.0f} s", flush=True)
         if verdict != "detected":
             wrong.append((verdict, mutation))
@@ -260,6 +296,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="check the list only")
     parser.add_argument("--table", action="store_true", help="print the rows of the table of the page")
     parser.add_argument("--named", action="store_true", help="run the named tests only, not all others")
+    parser.add_argument("--simulations", action="store_true", help="run the simulations only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at once")
     parser.add_argument("words", nargs="*", metavar="WORD", help="a part of a name or of a file")
     options = parser.parse_args()
@@ -275,10 +312,15 @@ def main():
     chosen = [m for m in every
               if not options.words or any(word in m.name or word in m.file for word in options.words)]
     make_copy()
+    if options.simulations:
+        chosen = [m for m in chosen if simulations_of(m)]
+        build(" ".join(SUITES[kind].target for kind in SIMULATIONS), options.jobs, False)
+        report(chosen, lambda mutation: simulate(mutation, options.jobs))
+        return 0
     if failed := check_clean(chosen, options.jobs):
         print("\n".join(failed))
         return 1
-    return 1 if report(chosen, options.jobs, options.named) else 0
+    return 1 if report(chosen, lambda mutation: verdict_of(mutation, options.jobs, options.named)) else 0
 
 
 if __name__ == "__main__":

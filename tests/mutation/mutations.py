@@ -1,7 +1,7 @@
 """The list of mutations (*.toml), its check, and its table in docs/safety.md."""
 import functools
+import itertools
 import pathlib
-import re
 import tomllib
 import typing
 
@@ -9,6 +9,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LISTS = pathlib.Path(__file__).resolve().parent
 TABLE_PAGE = "docs/safety.md"
 FIELDS = {"name", "file", "old", "new", "test"}
+OPTIONAL = {"simulation"}
+HEAD = ["| promise | mutation | test | simulation |", "|---|---|---|---|"]
 # Kinds of tests in the field `test`, and the sources with the names of these tests. A test of the last two
 # kinds is the whole program.
 SOURCES = {"unit": "tests/unit/*.cc", "simulation": "tests/simulation/*_test.cc",
@@ -24,13 +26,15 @@ class Promise(typing.NamedTuple):
 
 
 class Mutation(typing.NamedTuple):
-    """`test` is the test that must detect the mutation: "unit: NAME", "transcript: FILE: NAME", ..."""
+    """`test` is the test that must detect the mutation: "unit: NAME", "transcript: FILE: NAME", ...
+    `simulation` is the result of `mutate.py --simulations`: "server: seed 2, 1,400 steps", or "no"."""
     promise: Promise
     name: str
     file: str
     old: str
     new: str
     test: str
+    simulation: str = ""
 
     @property
     def kind(self):
@@ -44,7 +48,7 @@ class Mutation(typing.NamedTuple):
 def of_promise(entry, path):
     promise = Promise(entry["quote"], entry["page"])
     for fields in entry["mutation"]:
-        if set(fields) != FIELDS:
+        if set(fields) - OPTIONAL != FIELDS:
             raise ValueError(f"{path}: {fields.get('name', fields)}: the fields must be {sorted(FIELDS)}")
         yield Mutation(promise, **fields)
 
@@ -125,10 +129,7 @@ def faults(mutations):
         yield from faults_of_promise(promise)
     for mutation in mutations:
         yield from (f"{mutation.name}: {fault}" for fault in faults_of(mutation))
-    page = text_of(ROOT / TABLE_PAGE)
-    missing = [row for row in table(mutations) if row not in page.splitlines()]
-    listed = re.findall(r"^\| \[", page, re.MULTILINE)
-    if missing or len(listed) != len(table(mutations)):
+    if shown_table() != table(mutations):
         yield f"{TABLE_PAGE}: its table is not that of `tests/mutation/mutate.py --table`"
 
 
@@ -137,13 +138,22 @@ def shown_test(mutation):
     return f"`{mutation.kind}: {name}`" if name else f"`make {mutation.kind}`"
 
 
+def shown_table():
+    """The lines of the table on the page."""
+    lines = text_of(ROOT / TABLE_PAGE).splitlines()
+    if HEAD[0] not in lines:
+        return []
+    return list(itertools.takewhile(lambda line: line.startswith("|"), lines[lines.index(HEAD[0]):]))
+
+
 def table(mutations):
-    """The rows of the table: a promise, the tests that check it, the mutations that these detect."""
+    """The lines of the table: a promise, a mutation that breaks it, the test and the simulation that detect
+    the mutation. The first mutation of a promise has its text."""
     own = TABLE_PAGE.rpartition("/")[2]
-    rows = []
-    for promise in dict.fromkeys(mutation.promise for mutation in mutations):
-        of_it = [mutation for mutation in mutations if mutation.promise == promise]
-        tests = "<br>".join(dict.fromkeys(map(shown_test, of_it)))
-        names = "<br>".join(mutation.name for mutation in of_it)
-        rows.append(f"| [{promise.quote}]({promise.page.removeprefix(own)}) | {tests} | {names} |")
+    rows = list(HEAD)
+    for promise, of_it in itertools.groupby(mutations, lambda mutation: mutation.promise):
+        shown = f"[{promise.quote}]({promise.page.removeprefix(own)})"
+        for mutation in of_it:
+            rows.append(f"| {shown} | {mutation.name} | {shown_test(mutation)} | {mutation.simulation} |")
+            shown = ""
     return rows
