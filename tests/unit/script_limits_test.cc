@@ -127,6 +127,20 @@ TEST_CASE("script limits: script-timeout ends the compiling of a long script") {
   CHECK(eval(c, "return 1") == ":1\r\n");
 }
 
+TEST_CASE("script limits: the first script makes the Lua state, also after a flush") {
+  Engine engine(small_config());
+  TestClient c(engine);
+  const std::string none = "used_memory_scripts:0\r\n";
+  CHECK(c.ask({"INFO", "memory"}).find(none) != std::string::npos);
+  CHECK(c.ask({"SCRIPT", "FLUSH"}) == "+OK\r\n");
+  CHECK(c.ask({"EVALSHA", std::string(40, '0'), "0"}).starts_with("-NOSCRIPT"));
+  Effects fx;
+  engine.tick(session_time(0), fx);
+  CHECK(c.ask({"INFO", "memory"}).find(none) != std::string::npos);
+  CHECK(eval(c, "return 7") == ":7\r\n");
+  CHECK(c.ask({"INFO", "memory"}).find(none) == std::string::npos);
+}
+
 TEST_CASE("script limits: memory that C allocates for a script counts as the script's memory") {
   const std::vector<Case> cases = {
       {"cmsgpack.pack",

@@ -168,6 +168,7 @@ const Script* ScriptHost::load(std::string_view sha, std::string_view body, bool
     error = "ERR Error compiling script (new function): user_script:1: unexpected symbol near 'char(27)'";
     return nullptr;
   }
+  if (!open()) return error = kNoRoom, nullptr;
   if (!keep && by_use_.size() >= kEvictable) evict(1);
   compile(body, script, error);
   while (error == kNoRoom && !by_use_.empty()) {
@@ -222,7 +223,7 @@ void ScriptHost::flush() {
   by_use_.clear();
   kept_bytes_ = 0;
   live_bytes_ = 0;  // unknown until the next collection
-  collecting_ = true;
+  collecting_ = lua_ != nullptr;
 }
 
 }  // namespace holdfast

@@ -106,7 +106,7 @@ void ScriptHost::set_memory_limits(uint64_t all_bytes, uint64_t run_bytes) {
   if (all_bytes == limit_bytes_ && run_bytes == run_bytes_) return;
   limit_bytes_ = ceiling_bytes_ = all_bytes;
   run_bytes_ = run_bytes;
-  set_pace();
+  if (lua_ != nullptr) set_pace();
 }
 
 void ScriptHost::end_collection() {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <lua.hpp>
+#include <utility>
 
 #include "core/command/command.h"
 #include "core/script/api.h"
@@ -71,17 +72,26 @@ struct ScriptSandbox {
   }
 };
 
-// The state comes last, as it allocates.
 ScriptHost::ScriptHost(uint64_t all_bytes, uint64_t run_bytes)
-    : limit_bytes_(all_bytes),
-      run_bytes_(run_bytes),
-      ceiling_bytes_(all_bytes),
-      lua_(lua_newstate(allocate, this)) {
-  if (lua_ == nullptr || lua_cpcall(lua_, ScriptSandbox::open, nullptr) != 0) std::abort();
-  end_collection();
+    : limit_bytes_(all_bytes), run_bytes_(run_bytes), ceiling_bytes_(all_bytes) {}
+
+ScriptHost::~ScriptHost() {
+  if (lua_ != nullptr) lua_close(lua_);
 }
 
-ScriptHost::~ScriptHost() { lua_close(lua_); }
+// Makes the Lua state, which a server without scripts does not need. Returns false if there is not enough
+// memory.
+bool ScriptHost::open() {
+  if (lua_ != nullptr) return true;
+  lua_ = lua_newstate(allocate, this);
+  if (lua_ == nullptr) return false;
+  if (lua_cpcall(lua_, ScriptSandbox::open, nullptr) != 0) {
+    lua_close(std::exchange(lua_, nullptr));
+    return false;
+  }
+  end_collection();
+  return true;
+}
 
 // "<error> script: <sha>, on <source>:<line>." The error object is on top of the stack.
 void ScriptHost::write_error(Request& r, lua_State* lua) {

@@ -1,8 +1,8 @@
-// Scripts: Lua 5.1 in a sandbox, and its interface to the engine. Owns the Lua state and the cache of
-// compiled scripts. Users of this header need no Lua header. Split over script.cc (state, runs), cache.cc
-// (compiled scripts), time_limit.cc (the clock), memory.cc (limits, garbage), sandbox.cc (the available
-// parts of Lua), api.cc (redis.call() and so on), value.cc (conversion of values and replies), and one file
-// for each library.
+// Scripts: Lua 5.1 in a sandbox, and its interface to the engine. Owns the Lua state, which the first
+// script makes, and the cache of compiled scripts. Users of this header need no Lua header. Split over
+// script.cc (state, runs), cache.cc (compiled scripts), time_limit.cc (the clock), memory.cc (limits,
+// garbage), sandbox.cc (the available parts of Lua), api.cc (redis.call() and so on), value.cc (conversion
+// of values and replies), and one file for each library.
 #pragma once
 
 #include <algorithm>
@@ -153,6 +153,7 @@ class ScriptHost {
   static void* allocate(void* host, void* block, size_t old_size, size_t new_size);
   void* reallocate(void* block, size_t old_size, size_t new_size);
   void write_error(Request& r, lua_State* lua);
+  bool open();
   void begin_call();
   void end_call();
   void set_steps(lua_State* lua, int64_t steps);
@@ -177,8 +178,8 @@ class ScriptHost {
   uint64_t fast_collection_bytes_ = UINT64_MAX;  // use beyond which the collector runs faster
   uint64_t live_bytes_ = 0;                      // memory in use after the last collection
   bool collecting_ = false;                      // there is too much garbage
-  int work_ = 0;  // pace of Lua's collector, in percent of the allocated bytes
-  lua_State* lua_;
+  int work_ = 0;                      // pace of Lua's collector, in percent of the allocated bytes
+  lua_State* lua_ = nullptr;          // null before the first script
   lua_State* current_ = nullptr;      // the running coroutine
   int64_t steps_ = 0;                 // steps between two checks of the clock
   int64_t steps_left_ = 0;            // steps left for C code until the next check
