@@ -134,6 +134,26 @@ TEST_CASE("tokens: each stripe grows independently, above the floor, and to a la
   CHECK(tokens.ahead_keys() == 0);
 }
 
+TEST_CASE("tokens: raise_all raises the stripes below it, with and without a grant, and no other") {
+  Tokens tokens(100);
+  const Key used{"a", 1};
+  const Key ahead{"b", 2};
+  const Key fresh{"c", 3};
+  CHECK(tokens.next(used, 0, 600).value == 101);
+  CHECK(tokens.next(ahead, 301, 600).value == 301);
+  CHECK(tokens.last(fresh) == 100);
+  tokens.raise_all({99});
+  CHECK(tokens.last(fresh) == 100);
+  CHECK(tokens.next(used, 0, 600).value == 102);
+  tokens.raise_all({300});
+  CHECK(tokens.last(used) == 300);
+  CHECK(tokens.last(ahead) == 301);
+  CHECK(tokens.next(ahead, 0, 600).value == 302);
+  CHECK(tokens.next(fresh, 300, 600).value == 301);
+  CHECK(tokens.next(used, 0, 600).value == 301);
+  CHECK(tokens.largest() == 302);
+}
+
 TEST_CASE("tokens: above the limit a token is counted for its key alone: below, at and above the limit") {
   Tokens tokens(100);
   const Key a{"a", 1};

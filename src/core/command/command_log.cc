@@ -39,9 +39,7 @@ uint64_t TimeHistogram::percentile_us(double percent) const {
   return 0;
 }
 
-CommandLog::CommandLog() : commands_(all_commands().data()), counts_(all_commands().size()) {
-  reset_counts();
-}
+CommandLog::CommandLog() : commands_(all_commands().data()) { reset_counts(); }
 
 CommandCounts& CommandLog::counts(const Command& command) {
   return counts_[static_cast<size_t>(&command - commands_)];
@@ -104,10 +102,8 @@ void CommandLog::record_latency(const std::string& event, int64_t at_s, int64_t 
 }
 
 void CommandLog::reset_counts() {
-  for (const Command& c : all_commands()) {
-    counts(c) = {};
-    counts(c).sampled = is_cheap(c) ? kSampled : 1;
-  }
+  counts_.assign(all_commands().size(), {});
+  for (const Command& c : all_commands()) counts(c).sampled = is_cheap(c) ? kSampled : 1;
   errors_.clear();
   all_errors_ = 0;
 }

@@ -58,9 +58,14 @@ Keyspace::Found Keyspace::find(const Key& key) {
   return f;
 }
 
+void Keyspace::make_tables() {
+  tables_.reserve(kTables);
+  while (tables_.size() < kTables) tables_.emplace_back(0, Hash{this}, Equal{this});
+}
+
 std::pair<Keyspace::Found, bool> Keyspace::find_or_insert(const Key& key, EntryType type,
                                                           std::string_view value, TimeMs now) {
-  if (tables_.empty()) tables_.assign(kTables, Table(0, Hash{this}, Equal{this}));
+  if (tables_.empty()) make_tables();
   Found f;
   f.table_ = &tables_[table_index(key.hash)];
   bool made = false;

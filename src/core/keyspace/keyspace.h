@@ -165,6 +165,7 @@ class Keyspace {
   uint64_t hash_of(Handle h) const { return hash_bytes(key_of(entry(h)), seed_); }
   static size_t table_index(uint64_t hash);
   static uint64_t cursor_of(uint64_t hash) { return hash >> (64 - kCursorBits); }
+  void make_tables();
   Handle make(std::string_view key, EntryType type, std::string_view value);
   void destroy_value(Handle h);
   void set_type(Handle h, EntryType type);

@@ -1,6 +1,8 @@
 // The counters of single keys.
 #include "core/state/tokens.h"
 
+#include <new>
+
 #include "core/base/hash.h"
 
 namespace holdfast {
@@ -12,6 +14,14 @@ namespace {
 constexpr uint64_t kReserve = 60'000'000;
 
 }  // namespace
+
+// calloc() takes so much memory from the system as pages that are zero and exist only after a write.
+Tokens::Tokens(uint64_t floor)
+    : counters_(static_cast<uint64_t*>(std::calloc(kStripes, sizeof(uint64_t)))),
+      floor_(floor),
+      largest_(floor) {
+  if (counters_ == nullptr) throw std::bad_alloc();
+}
 
 Token Tokens::next_ahead(const Key& key, uint64_t hint, uint64_t limit) {
   const uint64_t after = last(key) + 1;
@@ -65,7 +75,7 @@ bool Tokens::make_room(const Key& key, uint64_t limit) {
 }
 
 void Tokens::raise_all(Token token) {
-  for (uint64_t& counter : counters_) counter = std::max(counter, token.value);
+  floor_ = std::max(floor_, token.value);
   largest_ = std::max(largest_, token.value);
 }
 

@@ -1,13 +1,15 @@
 // Fencing tokens. Each stripe of keys has a counter, so that a key's tokens grow with every grant, also
-// after the key was deleted. Owns 512 KiB of counters. A stripe does not depend on the database. If a
-// client moves a token far ahead of the clock, the token counts for its key alone: a few keys have a
-// counter of their own.
+// after the key was deleted. Owns 512 KiB of counters, of which only the pages in use take memory. A stripe
+// does not depend on the database. If a client moves a token far ahead of the clock, the token counts for
+// its key alone: a few keys have a counter of their own.
 #pragma once
 
 #include <absl/container/btree_map.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,7 +37,7 @@ class Tokens {
   static constexpr size_t kMaxAheadKeyBytes = 512;
 
   // No token at or below `floor` is ever granted.
-  explicit Tokens(uint64_t floor) : counters_(kStripes, floor), largest_(floor) {}
+  explicit Tokens(uint64_t floor);
 
   // Returns the token of a new grant: max(last + 1, hint). A hint that is not near counts only if the key
   // has, or can have, a counter of its own.
@@ -62,7 +64,7 @@ class Tokens {
   void restore(const AheadToken& saved) { ahead_[saved.key] = {saved.token, saved.token}; }
 
   uint64_t last(const Key& key) const {
-    const uint64_t counter = counters_[key.hash % kStripes];
+    const uint64_t counter = std::max(counters_[key.hash % kStripes], floor_);
     if (ahead_.empty()) [[likely]]
       return counter;
     const auto own = ahead_.find(key.bytes);
@@ -82,12 +84,20 @@ class Tokens {
     uint64_t token = 0;
     uint64_t reserve = 0;  // the value that issued() returns: at least `token`
   };
-  uint64_t& stripe(const Key& key) { return counters_[key.hash % kStripes]; }
+  struct Free {
+    void operator()(uint64_t* counters) const { std::free(counters); }
+  };
+  uint64_t& stripe(const Key& key) {
+    uint64_t& counter = counters_[key.hash % kStripes];
+    counter = std::max(counter, floor_);
+    return counter;
+  }
   Token next_ahead(const Key& key, uint64_t hint, uint64_t limit);
   void raise_stripe(const Key& key, uint64_t token);
   bool make_room(const Key& key, uint64_t limit);
 
-  std::vector<uint64_t> counters_;
+  std::unique_ptr<uint64_t[], Free> counters_;  // a stripe without a grant may be below the floor
+  uint64_t floor_;                              // no stripe's token is below it
   uint64_t largest_;
   absl::btree_map<std::string, Own, std::less<>> ahead_;
   uint64_t ahead_serial_ = 0;
