@@ -65,18 +65,28 @@ void World::come_back(const Step& step) {
   Server& server = servers_[step.server];
   tell([&] { return "server " + std::to_string(step.server) + " starts"; });
   ++tally_.restarts;
+  if (step.reboots) ++tally_.reboots;
+  const Clock before = server.clock;
   server.restart(now_us_, step, world_.flaw == Flaw::kCounterReset);
   const TimeMs recovered{server.clock.at(now_us_ + step.loading_us) + step.recovery_ms};
   const bool recovers = step.recovery_ms != 0 && world_.flaw != Flaw::kNoRecovery;
   if (recovers) server.engine().availability().recovering_until = recovered;
   // Nobody asks a server that loads. So the holds of the judge end with the recovery, also before it
   // begins.
-  const KeyState state = look(step.server);
+  std::vector<KeyState> states;
+  for (size_t key = 0; key < world_.keys; ++key) states.push_back(look(step.server, key));
   for (Session& session : sessions_) {
+    if (is_valid(session)) session.restarted |= uint64_t{1} << step.server;
     Proof& proof = session.proofs[step.server];
+    if (step.reboots) {  // the same moments on the new clock
+      for (int64_t* ms : {&proof.holds_ms, &proof.refuses_ms})
+        *ms = *ms == 0 ? 0 : server.clock.at(before.when(*ms));
+    }
+    const KeyState& state = states[session.key()];
     const auto found = std::find_if(state.holders.begin(), state.holders.end(),
                                     [&](const auto& h) { return h.first == session.lock->owner(); });
     const int64_t until = found == state.holders.end() ? 0 : server.clock.at(now_us_) + found->second;
+    judge_memory(session, step, until);
     proof.holds_ms = std::min(proof.holds_ms, until);
     proof.refuses_ms =
         std::min(proof.refuses_ms, step.recovery_ms == 0 ? until : std::max(until, recovered.count));
@@ -99,9 +109,19 @@ void World::jump(const Step& step) {
   servers_[step.server].clock.start_ms += step.for_us / 1000;
 }
 
-KeyState World::look(size_t index) {
+// Judges what a restarted server still has of a session's hold: `until_ms` on its clock; 0: nothing.
+void World::judge_memory(const Session& session, const Step& step, int64_t until_ms) {
+  const int64_t holds_ms = session.proofs[step.server].holds_ms;
+  const bool promised = step.memory == Memory::kAll && !step.reboots;
+  if (!promised || until_ms >= holds_ms || holds_ms <= servers_[step.server].clock.at(now_us_)) return;
+  wrong("server " + std::to_string(step.server) + " restarts with all its memory, but has the hold of " +
+        name_of(session) + " until " + std::to_string(until_ms) + " ms, not " + std::to_string(holds_ms) +
+        " ms");
+}
+
+KeyState World::look(size_t index, size_t key) {
   Effects fx;
-  const KeyState state = servers_[index].look(now_us_, fx);
+  const KeyState state = servers_[index].look(kKeys[key], now_us_, fx);
   collect(index, fx);
   return state;
 }
@@ -112,7 +132,10 @@ bool World::is_free(size_t index) {
   if (world_.lost_one_in != 0 || world_.resent_one_in != 0) return true;
   const bool faults = std::any_of(steps_.begin(), steps_.end(),
                                   [](const Step& s) { return s.kind != Step::Kind::kSession; });
-  return faults || look(index).holders.empty();
+  for (size_t key = 0; key < world_.keys && !faults; ++key) {
+    if (!look(index, key).holders.empty()) return false;
+  }
+  return true;
 }
 
 }  // namespace holdfast::simulation::redlock

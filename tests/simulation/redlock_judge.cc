@@ -33,7 +33,7 @@ void World::judge(size_t index) {
   Session& session = sessions_[index];
   if (session.lock->state() == Redlock::State::kHeld && !session.holds) judge_acquired(session);
   judge_renewal(session);
-  judge_exclusion();
+  judge_exclusion(session.key());
   if (session.lock->state() == Redlock::State::kOver && !session.counted) judge_end(session);
 }
 
@@ -51,9 +51,10 @@ void World::judge_acquired(Session& session) {
   judge_token(session);
   judge_support(session);
   const bool alone = session.mode() == Mode::kExclusive;
-  tokens_[session.lock->token()] |= alone;
-  largest_ = std::max(largest_, session.lock->token());
-  if (alone) largest_exclusive_ = std::max(largest_exclusive_, session.lock->token());
+  Issued& issued = issued_[session.key()];
+  issued.tokens[session.lock->token()] |= alone;
+  issued.largest = std::max(issued.largest, session.lock->token());
+  if (alone) issued.largest_exclusive = std::max(issued.largest_exclusive, session.lock->token());
 }
 
 // Shared and counted locks have several holders: the order of their tokens is unspecified.
@@ -65,8 +66,9 @@ void World::judge_token(const Session& session) {
     wrong("token " + std::to_string(token) + " is not above " + std::to_string(above) +
           ", which was given before it began");
   }
-  const auto same = tokens_.find(token);
-  if (same != tokens_.end() && (alone || same->second))
+  const auto& tokens = issued_[session.key()].tokens;
+  const auto same = tokens.find(token);
+  if (same != tokens.end() && (alone || same->second))
     wrong("token " + std::to_string(token) + " is given twice");
 }
 
@@ -111,6 +113,7 @@ void World::judge_end(Session& session) {
   if (!session.holds) ++tally_.failed;
   const bool lost =
       session.forgotten || (session.lock->result().outcome == Outcome::kExpired && !session.releases);
+  if (session.holds && !lost && session.restarted + 1 == uint64_t{1} << world_.servers) ++tally_.kept;
   if (!session.holds || !lost) return;
   ++tally_.lost;
   tell([&] { return name_of(session) + " has lost the lock"; });
@@ -120,13 +123,14 @@ void World::judge_end(Session& session) {
         std::to_string(world_.servers - quorum_of(session)) + " servers were bad at any time");
 }
 
-void World::judge_exclusion() {
+void World::judge_exclusion(size_t key) {
   std::vector<const Session*> holders;
   size_t exclusive = 0;
   size_t counted = 0;
   for (const Client& client : clients_) {
     if (!client.busy || !is_valid(sessions_[client.session])) continue;
     const Session& session = sessions_[client.session];
+    if (session.key() != key) continue;
     if (session.mode() == Mode::kCounted) ++counted;
     const bool supported = !session.unsupported && supporters(session) >= quorum_of(session);
     if (!supported && session.mode() != Mode::kCounted) continue;
@@ -182,7 +186,7 @@ bool World::is_good(Session& session, size_t index) {
     return has;
   }
   if (proof.lacks_long_us == -1) proof.lacks_long_us = now_us_;
-  if (obstructed(session, look(index))) {
+  if (obstructed(session, look(index, session.key()))) {
     proof.lacks_us = -1;
   } else if (proof.lacks_us == -1) {
     proof.lacks_us = now_us_;

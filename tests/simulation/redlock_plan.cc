@@ -60,8 +60,11 @@ class Planner {
     w.clocks_agree = rare_feature();
     // Below the lead that a client may name, above it, and above the lead that only some may name.
     if (rare_feature()) w.ahead_us = dice_.pick({kHourUs / 2, 2 * kHourUs, 1000 * kHourUs});
+    if (feature()) w.keys = 2;
     if (rare_feature()) w.limit = static_cast<uint32_t>(dice_.between(1, 3));
-    shares_ = w.limit == 0 && rare_feature();
+    shares_ = rare_feature();
+    reboots_ = rare_feature();
+    sets_walls_ = rare_feature();
   }
 
   Step& add(Step::Kind kind, int64_t at_us) {
@@ -73,7 +76,8 @@ class Planner {
   }
 
   void draw_session(Step& step) {
-    step.mode = plan_.world.limit != 0        ? Mode::kCounted
+    step.key = dice_.below(plan_.world.keys);
+    step.mode = plan_.world.counts(step.key)  ? Mode::kCounted
                 : shares_ && !dice_.one_in(3) ? Mode::kShared
                                               : Mode::kExclusive;
     step.contended = feature();
@@ -106,9 +110,18 @@ class Planner {
   void draw_restart(Step& step, Memory memory) {
     step.memory = memory;
     if (memory == Memory::kSnapshot) step.behind_us = dice_.between(0, ttl_us());
+    step.reboots = reboots_ && dice_.one_in(2);
+    if (sets_walls_) draw_wall_clock(step);
     if (loads_) step.loading_us = dice_.between(0, ttl_us() / 4);
     if (recovers_)
       step.recovery_ms = dice_.pick({plan_.world.ttl_ms / 2, std::max<int64_t>(plan_.world.ttl_ms, 130)});
+  }
+
+  // After a reboot deadlines follow the wall clock. So in plans with reboots it moves by a TTL at most:
+  // otherwise old holds would stay for hours.
+  void draw_wall_clock(Step& step) {
+    const int64_t most_us = reboots_ ? ttl_us() : dice_.pick({ttl_us(), 2 * static_cast<int64_t>(kHourUs)});
+    step.wall_moves_us = dice_.between(-most_us, most_us);
   }
 
   Memory any_memory() {
@@ -116,7 +129,8 @@ class Planner {
     return dice_.pick({Memory::kAll, Memory::kSnapshot, Memory::kNone});
   }
 
-  // Away for shorter and for longer than the ttl, with gaps in which a renewal heals, or does not.
+  // Each server in turn. Half of these restarts have each server down for longer than the ttl; the others
+  // shorter or longer, with gaps in which a renewal heals, or does not.
   void add_rolling_restart() {
     loads_ = rare_feature();
     recovers_ = rare_feature();
@@ -124,13 +138,14 @@ class Planner {
     const Memory memory = any_memory();
     const bool mixed = dice_.one_in(4);
     const bool once_healed = feature();
-    const int64_t longest_us = dice_.pick({ttl_us() / 4, ttl_us() * 2});
+    const bool all_long = feature();
+    const int64_t longest_us = all_long ? ttl_us() * 3 : dice_.pick({ttl_us() / 4, ttl_us() * 2});
     const int64_t longest_gap_us = dice_.pick({ttl_us() / 2, ttl_us() * 3 / 2});
     int64_t at_us = dice_.between(0, ttl_us());
     for (size_t server = 0; server < plan_.world.servers; ++server) {
       Step& step = add(Step::Kind::kLeave, at_us);
       step.server = server;
-      step.for_us = dice_.between(0, longest_us);
+      step.for_us = dice_.between(all_long ? ttl_us() + 1000 : 0, longest_us);
       step.once_healed = once_healed;
       draw_restart(step, mixed ? any_memory() : memory);
       at_us += step.for_us + dice_.between(0, longest_gap_us);
@@ -190,6 +205,8 @@ class Planner {
   uint64_t last_id_ = 0;
   int64_t span_us_ = 0;
   bool shares_ = false;
+  bool reboots_ = false;
+  bool sets_walls_ = false;
   bool loads_ = false;
   bool recovers_ = false;
   bool forgets_ = false;
@@ -200,8 +217,10 @@ std::string ms(int64_t us) {
   return std::to_string(us / 1000) + "." + std::string(3 - part.size(), '0') + part + " ms";
 }
 
+std::string signed_ms(int64_t us) { return us < 0 ? "-" + ms(-us) : "+" + ms(us); }
+
 std::string written_session(const Step& s) {
-  std::string out = "client " + std::to_string(s.client) + " acquires";
+  std::string out = "client " + std::to_string(s.client) + " acquires key " + std::to_string(s.key);
   out += s.mode == Mode::kShared ? " SHARED" : s.mode == Mode::kCounted ? " LIMIT" : "";
   out += s.wait_ms < 0 ? ", one attempt" : s.wait_ms == 0 ? ", waits" : ", waits " + ms(s.wait_ms * 1000);
   if (s.cancel_us != 0) out += ", cancels after " + ms(s.cancel_us);
@@ -212,6 +231,8 @@ std::string written_session(const Step& s) {
 std::string written_leave(const Step& s) {
   std::string out = "server " + std::to_string(s.server) + " stops for " + ms(s.for_us);
   if (s.once_healed) out += ", once all others have the hold";
+  if (s.reboots) out += "; its machine restarts";
+  if (s.wall_moves_us != 0) out += "; its wall clock is set by " + signed_ms(s.wall_moves_us);
   if (s.memory == Memory::kNone) out += "; forgets all";
   if (s.memory == Memory::kSnapshot) out += "; forgets the last " + ms(s.behind_us);
   if (s.loading_us != 0) out += "; LOADING for " + ms(s.loading_us);
@@ -245,6 +266,8 @@ bool Parameters::calm() const {
          server_timeout_ms * 1000 > 2 * slowest_us;
 }
 
+bool Parameters::counts(size_t key) const { return limit != 0 && key == 0; }
+
 int64_t Step::end_us() const { return at_us + for_us + loading_us + recovery_ms * 1000 + cancel_us; }
 
 Plan plan_of(uint64_t seed, Flaw flaw) { return Planner(seed, flaw).draw(); }
@@ -255,7 +278,7 @@ std::string written(const Plan& plan) {
   std::string out = number(w.servers) + " servers, " + number(w.clients) + " clients, ttl " +
                     number(w.ttl_ms) + " ms, timeout of a server " + number(w.server_timeout_ms) +
                     " ms, delays up to " + ms(w.slowest_us);
-  if (w.limit != 0) out += ", limit " + number(w.limit);
+  if (w.limit != 0) out += ", limit of key 0 " + number(w.limit);
   if (w.lost_one_in != 0) out += ", 1 message in " + number(w.lost_one_in) + " lost";
   if (w.resent_one_in != 0) out += ", 1 LOCK in " + number(w.resent_one_in) + " arrives twice";
   if (w.overtaken_one_in != 0) out += ", 1 LOCK in " + number(w.overtaken_one_in) + " overtaken";

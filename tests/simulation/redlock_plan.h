@@ -39,10 +39,13 @@ struct Parameters {
   bool clocks_differ = true;      // within the allowed drift
   bool clocks_agree = false;      // wall clocks: so that hints give equal tokens
   uint64_t ahead_us = 0;          // lead of one server's tokens over the others'
-  uint32_t limit = 0;             // of holders; 0: locks are not counted
+  size_t keys = 1;
+  uint32_t limit = 0;  // of holders of the first key; 0: its locks are not counted
 
   // Whether a renewal surely completes in time if enough servers work.
   bool calm() const;
+  // Whether locks of the key are counted.
+  bool counts(size_t key) const;
 };
 
 struct Step {
@@ -57,6 +60,7 @@ struct Step {
   uint64_t id = 0;  // decides the random choices of the step; the plan's other steps do not matter
   int64_t at_us = 0;
   size_t client = 0;  // kSession, kCut, kStall
+  size_t key = 0;     // kSession
   size_t server = 0;  // kLeave, kJump, kCut
   // The duration: of the hold, of the server's absence, of the cut. kJump: the width.
   int64_t for_us = 0;
@@ -69,13 +73,17 @@ struct Step {
   int64_t max_wait_ms = 2;  // the longest pause between attempts
   // kLeave:
   Memory memory = Memory::kAll;
-  int64_t behind_us = 0;     // kSnapshot: its age at the stop
-  int64_t loading_us = 0;    // the server answers -LOADING for this time
-  int64_t recovery_ms = 0;   // after that -RECOVERING, on the server's clock
-  bool once_healed = false;  // waits until all other servers work and have the holds of holders that renew
+  int64_t behind_us = 0;      // kSnapshot: its age at the stop
+  int64_t loading_us = 0;     // the server answers -LOADING for this time
+  int64_t recovery_ms = 0;    // after that -RECOVERING, on the server's clock
+  bool once_healed = false;   // waits until all other servers work and have the holds of holders that renew
+  bool reboots = false;       // the machine starts again: its monotonic clock begins near 0
+  int64_t wall_moves_us = 0;  // the wall clock is set by this much meanwhile
 
   int64_t end_us() const;
 };
+
+inline const std::string kKeys[] = {"k", "l"};
 
 struct Plan {
   Parameters world;

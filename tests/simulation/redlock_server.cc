@@ -20,7 +20,8 @@ std::string_view behind(std::string_view text, std::string_view field) {
 
 void Server::start(int64_t now_us, const IssuedTokens& before) {
   Config config;
-  config.boot_id = "boot";
+  config.boot_id = "boot " + std::to_string(boots_);
+  config.first_ahead_ms = first_ahead_ms_;
   config.token_floor = before.largest;
   config.tokens_ahead = before.ahead;
   engine_ = std::make_unique<Engine>(std::move(config));
@@ -46,6 +47,13 @@ void Server::restart(int64_t now_us, const Step& step, bool reset) {
   if (step.memory == Memory::kNone) sizes_.clear();
   if (step.memory == Memory::kSnapshot) sizes_.erase(last, sizes_.end());
   journal_.resize(sizes_.empty() ? 0 : sizes_.back().second);
+  wall_moved_us_ += step.wall_moves_us;
+  if (step.reboots) {
+    constexpr int64_t kBootMs = 7;  // from the start of the machine to that of the server
+    clock.start_ms += kBootMs - clock.at(now_us);
+    ++boots_;
+    first_ahead_ms_ = now(now_us).ahead_ms();
+  }
   start(now_us, reset ? IssuedTokens{} : issued_);
 }
 
@@ -75,8 +83,8 @@ void Server::collect(int64_t now_us) {
   engine_->clear_journal_records();
 }
 
-KeyState Server::look(int64_t now_us, Effects& fx) {
-  const std::string all = apply(probe_, {"LOCKS", "INFO", "k"}, now_us, fx);
+KeyState Server::look(const std::string& key, int64_t now_us, Effects& fx) {
+  const std::string all = apply(probe_, {"LOCKS", "INFO", key}, now_us, fx);
   const size_t waiters = all.find("$7\r\nwaiters\r\n*");
   KeyState state;
   state.waiters = waiters != std::string::npos && !all.substr(waiters).starts_with("$7\r\nwaiters\r\n*0");

@@ -92,6 +92,11 @@ class Reducer {
     change([](Plan& p) { p.world.clocks_differ = false; });
     change([](Plan& p) { p.world.clocks_agree = true; });
     change([](Plan& p) {
+      if (p.world.limit != 0) return;
+      p.world.keys = 1;
+      for (Step& s : p.steps) s.key = 0;
+    });
+    change([](Plan& p) {
       p.world.clients = 1;
       for (const Step& s : p.steps) p.world.clients = std::max(p.world.clients, s.client + 1);
     });
@@ -103,13 +108,17 @@ class Reducer {
   }
 
   void simplify_step(size_t at) {
-    change([at](Plan& p) { p.steps[at].mode = p.world.limit == 0 ? Mode::kExclusive : Mode::kCounted; });
+    change([at](Plan& p) {
+      p.steps[at].mode = p.world.counts(p.steps[at].key) ? Mode::kCounted : Mode::kExclusive;
+    });
     change([at](Plan& p) { p.steps[at].cancel_us = 0; });
     change([at](Plan& p) { p.steps[at].contended = false; });
     change([at](Plan& p) { p.steps[at].wait_ms = -1; });
     change([at](Plan& p) { p.steps[at].loading_us = 0; });
     change([at](Plan& p) { p.steps[at].recovery_ms = 0; });
     change([at](Plan& p) { p.steps[at].once_healed = false; });
+    change([at](Plan& p) { p.steps[at].reboots = false; });
+    change([at](Plan& p) { p.steps[at].wall_moves_us = 0; });
     change([at](Plan& p) { p.steps[at].memory = Memory::kAll; });
     change([at](Plan& p) { p.steps[at].memory = Memory::kNone; });
     for (const auto time : {&Step::at_us, &Step::for_us, &Step::behind_us}) shorten(at, time);
@@ -215,9 +224,10 @@ TEST_CASE("redlock simulation: clients on several servers keep all promises unde
   std::cout << "redlock simulation: seeds " << first << " to " << first + schedules - 1 << ": "
             << tally.acquired << " acquired, " << tally.fenced << " of them by FENCE, " << tally.failed
             << " not acquired, " << tally.renewed << " renewals, " << tally.healed << " LOCKs to heal, "
-            << tally.restarts << " restarts, " << tally.forgotten << " holds without a quorum, "
-            << tally.lost << " lost, " << tally.excused << " of them in spite of renewals, " << tally.steps
-            << " events\n";
+            << tally.restarts << " restarts, " << tally.reboots << " of them of the machine, " << tally.kept
+            << " holds kept while every server restarted, " << tally.forgotten
+            << " holds without a quorum, " << tally.lost << " lost, " << tally.excused
+            << " of them in spite of renewals, " << tally.steps << " events\n";
   CHECK(found == 0);
   if (schedules < 1000) return;  // enough schedules to reach the checked cases
   CHECK(tally.acquired > schedules);
@@ -225,6 +235,8 @@ TEST_CASE("redlock simulation: clients on several servers keep all promises unde
   CHECK(tally.renewed > schedules);
   CHECK(tally.healed > schedules / 10);
   CHECK(tally.restarts > schedules);
+  CHECK(tally.reboots > schedules / 10);
+  CHECK(tally.kept > schedules / 50);
 }
 
 TEST_CASE("redlock simulation: the judge detects a hold that ends because renewals do not heal") {

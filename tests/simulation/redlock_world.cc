@@ -30,8 +30,10 @@ World::World(const Plan& plan, Tally& tally, Teller teller)
     server.clock = clock_of(dice, world_);
     const uint64_t ahead = &server == servers_.data() ? world_.ahead_us : 0;
     const uint64_t counter = dice.below(40);
-    server.start(0, {ahead + (world_.clocks_agree ? 0 : counter), {}, 0});
+    const uint64_t floor = ahead == 0 ? 0 : static_cast<uint64_t>(kWallStartUs) + ahead;
+    server.start(0, {floor + (world_.clocks_agree ? 0 : counter), {}, 0});
   }
+  issued_.resize(world_.keys);
   clients_.resize(world_.clients);
   cut_us_.assign(world_.clients, std::vector<int64_t>(world_.servers, 0));
   for (Client& client : clients_) {
@@ -63,7 +65,7 @@ void World::plan_faults() {
 // Clocks that disagree give useless hints: the servers' counters decide.
 uint64_t World::wall_us(size_t client) const {
   const int64_t skew = clients_[client].wall_skew_us;
-  return skew == -1 ? 1 : static_cast<uint64_t>(1000000 + now_us_ + skew);
+  return skew == -1 ? 1 : static_cast<uint64_t>(kWallStartUs + now_us_ + skew);
 }
 
 void World::schedule(int64_t at_us, Event event) {
@@ -205,12 +207,12 @@ void World::begin(Client& client, size_t index) {
     mode = {"LIMIT", std::to_string(world_.limit)};
     config.breach = std::exchange(config.quorum, config.servers);
   }
-  session.above_all = largest_;
-  session.above_exclusive = largest_exclusive_;
+  session.above_all = issued_[session.key()].largest;
+  session.above_exclusive = issued_[session.key()].largest_exclusive;
   session.proofs.resize(world_.servers);
   session.confirmed_us = now_us_;
   session.act_us = session.step->cancel_us == 0 ? INT64_MAX : now_us_ + session.step->cancel_us;
-  session.lock = std::make_unique<Redlock>(config, "k", mode,
+  session.lock = std::make_unique<Redlock>(config, kKeys[session.key()], mode,
                                            [&session](uint64_t n) { return session.dice.below(n); });
   session.lock->acquire(client_now(index), wall_us(index), session.step->contended);
   client.busy = true;

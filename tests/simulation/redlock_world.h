@@ -1,4 +1,4 @@
-// Clients that acquire one lock on several engines, in a world that a plan decides. It owns the servers,
+// Clients that acquire a few locks on several engines, in a world that a plan decides. It owns the servers,
 // the clients and the messages between them, and judges the results that the clients got.
 //
 // What it checks, and when that is promised. tests/README.md explains the words.
@@ -17,6 +17,8 @@
 //   off, LOADING, or without the hold. A server without the hold counts as good after healing_us().
 // - A server without such a hold gets it. Promised in a calm world while a majority is good: within 4 times
 //   healing_us(), or within 20 TTLs if other owners hold the lock or wait on that server.
+// - A server that restarts with all its memory has each hold until its deadline, or longer. Promised if its
+//   machine did not restart, however its wall clock was set.
 // - A wait without a limit ends with the lock. Promised in a calm world. In every world each lock settles.
 #pragma once
 
@@ -46,6 +48,8 @@ struct Tally {
   uint64_t excused = 0;    // of these, holds that were renewed, but too few servers worked
   uint64_t healed = 0;     // LOCKs that renewals sent
   uint64_t restarts = 0;   // of servers
+  uint64_t reboots = 0;    // of these, with their machine
+  uint64_t kept = 0;       // holds during which every server restarted, and that were not lost
   uint64_t forgotten = 0;  // times that a hold was remembered by less than a quorum
   uint64_t steps = 0;
 };
@@ -80,6 +84,7 @@ class World {
     bool releases = false;  // its user has decided to end it
     bool renewing = false;
     bool forgotten = false;        // a renewal found that too many servers lack it
+    uint64_t restarted = 0;        // servers that restarted since it holds the lock: a bit for each
     bool unsupported = false;      // a quorum of servers does not remember it any more
     uint64_t above_all = 0;        // the largest token at its start
     uint64_t above_exclusive = 0;  // the same of exclusive locks
@@ -90,6 +95,13 @@ class World {
     int64_t shaky_us = -1;         // when too many servers were bad for the hold
     int64_t unhealable_us = -1;    // when too many servers were bad for healing
     Mode mode() const { return step->mode; }
+    size_t key() const { return step->key; }
+  };
+  // The tokens of a key.
+  struct Issued {
+    std::map<uint64_t, bool> tokens;  // whether for an exclusive lock
+    uint64_t largest = 0;
+    uint64_t largest_exclusive = 0;
   };
   struct Client {
     Clock clock;
@@ -163,7 +175,8 @@ class World {
   void come_back(const Step& step);
   void finish_loading(const Step& step);
   void jump(const Step& step);
-  KeyState look(size_t server);
+  KeyState look(size_t server, size_t key);
+  void judge_memory(const Session& session, const Step& step, int64_t until_ms);
   bool is_free(size_t server);
 
   // The judge, in redlock_judge.cc:
@@ -177,7 +190,7 @@ class World {
   void judge_support(Session& session);
   void judge_renewal(Session& session);
   void judge_end(Session& session);
-  void judge_exclusion();
+  void judge_exclusion(size_t key);
   void judge_counted(const std::vector<const Session*>& holders);
   void judge_health();
   void judge_health(Session& session);
@@ -199,9 +212,7 @@ class World {
   std::vector<Client> clients_;
   std::vector<std::vector<int64_t>> cut_us_;  // by client and server: until when no message passes
   std::deque<Session> sessions_;
-  std::map<uint64_t, bool> tokens_;  // issued so far; whether for an exclusive lock
-  uint64_t largest_ = 0;
-  uint64_t largest_exclusive_ = 0;
+  std::vector<Issued> issued_;  // by key
   std::string wrong_;
 };
 
