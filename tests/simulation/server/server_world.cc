@@ -57,6 +57,7 @@ void ServerWorld::act(const std::vector<std::string>& words) {
   if (verb == "check") check();
   if (verb == "term") terminate();
   if (verb == "room" && rest.size() > 1) set_room(static_cast<int>(number(rest, 0)), number(rest, 1));
+  if (verb == "cpu") Machine::get().stopwatch_us = static_cast<int64_t>(number(rest, 0));
   if (verb == "wall" && !rest.empty()) {
     Machine::get().wall_ahead_ms += std::strtoll(rest[0].c_str(), nullptr, 10);
     oracle_.wall_set();

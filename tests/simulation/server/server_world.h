@@ -12,6 +12,7 @@
 //   folder WHAT                remove: the folder is removed. restore: an empty one is put in its place.
 //                              copy: it is copied. old, foreign: that copy, or the folder of another
 //                              server, is put in its place
+//   cpu US                     work between two looks at the stopwatch takes so long; 20 at first
 //   check                      the server must answer PING, and grant if the disk works
 #pragma once
 
