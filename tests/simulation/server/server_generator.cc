@@ -37,6 +37,7 @@ ServerGenerator::ServerGenerator(uint64_t seed) : dice_(seed * 2 + 11) {
   end_weight_ = dice_.pick<uint64_t>({3, 10, 30, 80});
   fault_weight_ = disk_faults_.empty() ? 0 : dice_.pick<uint64_t>({5, 20});
   silence_weight_ = dice_.pick<uint64_t>({2, 10, 40});
+  story_weight_ = dice_.pick<uint64_t>({0, 5, 20});
 }
 
 // Each run omits some commands and repeats others often.
@@ -59,6 +60,7 @@ void ServerGenerator::choose_commands() {
 
 ScriptStep ServerGenerator::next(const ServerWorld& world) {
   world_ = &world;
+  if (std::optional<ScriptStep> step = story_step()) return *step;
   if (!world.runs()) {
     if (dice_.one_in(8)) return silence();
     if (crashes_ && dice_.one_in(20)) return {0, {"crash", "0", std::to_string(dice_.below(1'000'000))}};

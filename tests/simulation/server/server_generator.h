@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,6 +80,20 @@ class ServerGenerator {
   const ServerWorld* world_ = nullptr;
   std::vector<bool> in_multi_;
   bool check_next_ = false;
+
+  // server_stories.cc
+  std::optional<ScriptStep> story_step();
+  std::vector<ScriptStep> story();
+  ScriptStep lossy_end();
+  Words long_lock(const std::string& key, const std::string& owner);
+  std::vector<ScriptStep> silence_before_end();
+  std::vector<ScriptStep> stop_in_recovery_wait();
+  std::vector<ScriptStep> sessions_across_starts();
+  std::vector<ScriptStep> stop_after_save_began();
+  std::vector<ScriptStep> full_disk_before_end();
+  std::vector<ScriptStep> new_folder_in_save();
+  std::deque<ScriptStep> story_;  // the steps that follow
+  uint64_t story_weight_ = 0;     // of 1000 steps
 };
 
 }  // namespace holdfast::simulation
