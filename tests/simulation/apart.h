@@ -12,6 +12,8 @@
 #include <iostream>
 #include <string_view>
 
+#include "end_child.h"
+
 namespace holdfast::simulation {
 
 // Memory that a child process writes and its parent reads, even after an assertion has ended the child.
@@ -59,7 +61,7 @@ bool succeeds_apart(bool quiet, Work work) {
     if (quiet) dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
     const bool good = work();
     std::cout.flush();
-    _exit(good ? 0 : 1);
+    end_child(good ? 0 : 1);
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);

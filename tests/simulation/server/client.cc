@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 #include <strings.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "../frame.h"
 
@@ -43,13 +46,37 @@ uint64_t number(const std::string& text) {
   return n;
 }
 
+std::string bytes_of(const std::vector<std::string>& words) {
+  std::string bytes = fmt::format("*{}\r\n", words.size());
+  for (const std::string& word : words) bytes += fmt::format("${}\r\n{}\r\n", word.size(), word);
+  return bytes;
+}
+
+// Whether the server may answer later requests with more or fewer replies than one.
+bool changes_replies(const std::vector<std::string>& words) {
+  constexpr std::array kCommands = {"MONITOR",     "SUBSCRIBE",    "PSUBSCRIBE",   "SSUBSCRIBE",
+                                    "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE", "CLIENT"};
+  const auto is = [&](const char* name) { return strcasecmp(words[0].c_str(), name) == 0; };
+  if (!std::ranges::any_of(kCommands, is)) return words[0].empty();
+  return !is("CLIENT") || (words.size() > 1 && strcasecmp(words[1].c_str(), "REPLY") == 0);
+}
+
 }  // namespace
 
-void Client::send(const std::vector<std::string>& words) {
-  std::string& bytes = socket_->to_server;
-  bytes += fmt::format("*{}\r\n", words.size());
-  for (const std::string& word : words) bytes += fmt::format("${}\r\n{}\r\n", word.size(), word);
+void Client::send(const std::vector<std::string>& words) { send_part(words, SIZE_MAX); }
+
+void Client::send_part(const std::vector<std::string>& words, size_t bytes) {
+  socket_->to_server += std::exchange(rest_, "");
+  const std::string all = bytes_of(words);
+  socket_->to_server += all.substr(0, bytes);
+  if (bytes < all.size()) rest_ = all.substr(bytes);
+  if (changes_replies(words)) in_order_ = false;
   requests_.push_back(words);
+}
+
+void Client::send_bytes(const std::string& bytes) {
+  socket_->to_server += bytes;
+  in_order_ = false;
 }
 
 void Client::read(const std::function<void(const Grant&)>& got) {
@@ -65,7 +92,7 @@ void Client::read(const std::function<void(const Grant&)>& got) {
       continue;
     }
     last_reply_ = reply;
-    if (requests_.empty()) continue;
+    if (requests_.empty() || !in_order_) continue;
     const std::vector<std::string> request = std::move(requests_.front());
     requests_.pop_front();
     if (!parts || parts->size() != 2) continue;

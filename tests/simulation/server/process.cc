@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "disk.h"
+#include "io/config/acl_file.h"
 #include "io/os/clock.h"
 #include "io/os/host_info.h"
+#include "io/os/log.h"
 #include "loop.h"
 #include "scheduler.h"
 
@@ -59,6 +61,7 @@ Config Process::config() {
   config.tokens_ahead = store_->tokens_ahead();
   config.boot_id = store_->clock().boot_id;
   config.first_ahead_ms = store_->clock().ahead_ms;
+  config.run_id = random_hex(40);
   config.random = fill_random;
   config.clock_us = read_stopwatch_us;
   config.change = [this](const ConfigChanges& changes, Config& c) -> std::optional<ConfigRefusal> {
@@ -66,7 +69,20 @@ Config Process::config() {
     adopt_changes(*options_, c);
     return std::nullopt;
   };
+  config.rewrite = [this](const std::vector<std::string>& users) -> std::string {
+    const Result<Done> done = rewrite_config_file(*options_, users);
+    return done ? "" : done.error();
+  };
+  config.audit = [](std::string_view line) { log_line(LogLevel::kNotice, "audit: " + std::string(line)); };
+  config.log = [](int level, std::string_view text) {
+    log_script_line(static_cast<LogLevel>(level), text);
+  };
+  config.sleep = [](int64_t us) { Scheduler::get().spend(us); };
   config.host_facts = [] { return HostFacts{}; };
+  config.allocator_report = read_allocator_report;
+  const UsersText users = users_of(*options_);
+  config.acl_text = users.text;
+  config.acl_source = users.source;
   config.storage = store_->door();
   config.storage.shut_down = [this](ShutdownMode mode) {
     std::string why = store_->prepare_stop(mode);

@@ -1,19 +1,44 @@
-// Words with blanks stand in double quotes, where \" and \\ are a quote and a backslash.
+// Words with blanks stand in double quotes, where \" and \\ are a quote and a backslash, and \xHH is a
+// byte.
 #include "script.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <charconv>
 
 namespace holdfast::simulation {
 namespace {
 
 std::string quoted(const std::string& word) {
-  if (!word.empty() && word.find_first_of(" \"\\#") == std::string::npos) return word;
+  const auto is_plain = [](unsigned char c) { return c >= ' ' && c < 0x7f; };
+  if (!word.empty() && std::ranges::all_of(word, is_plain) &&
+      word.find_first_of(" \"\\#") == std::string::npos)
+    return word;
   std::string text = "\"";
   for (const char c : word) {
     if (c == '"' || c == '\\') text += '\\';
-    text += c;
+    text += is_plain(static_cast<unsigned char>(c))
+                ? std::string(1, c)
+                : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
   }
   return text + '"';
+}
+
+// Takes the character after a backslash, or the byte of \xHH.
+char take_escaped(std::string_view& line) {
+  constexpr size_t kDigits = 2;
+  if (line[0] == 'x' && line.size() > kDigits) {
+    unsigned byte = 0;
+    const char* end = line.data() + 1 + kDigits;
+    if (std::from_chars(line.data() + 1, end, byte, 16).ptr == end) {
+      line.remove_prefix(1 + kDigits);
+      return static_cast<char>(byte);
+    }
+  }
+  const char c = line[0];
+  line.remove_prefix(1);
+  return c;
 }
 
 std::string take_word(std::string_view& line) {
@@ -21,9 +46,9 @@ std::string take_word(std::string_view& line) {
   const bool quotes = line.front() == '"';
   if (quotes) line.remove_prefix(1);
   while (!line.empty() && line.front() != (quotes ? '"' : ' ')) {
-    if (quotes && line.front() == '\\' && line.size() > 1) line.remove_prefix(1);
-    word += line.front();
+    const char c = line.front();
     line.remove_prefix(1);
+    word += quotes && c == '\\' && !line.empty() ? take_escaped(line) : c;
   }
   if (!line.empty()) line.remove_prefix(1);
   return word;

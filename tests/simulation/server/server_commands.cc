@@ -29,20 +29,21 @@ std::string ServerGenerator::ttl() {
 
 Words ServerGenerator::lock() {
   const std::string k = key();
-  Words words = {"LOCK", k, dice_.one_in(5) ? holder_of(k) : owner(), ttl()};
+  Words words = {"LOCK", k, dice_.one_in(5) ? holder_of(k) : owner(), happens(odds_.forever) ? "0" : ttl()};
   if (dice_.one_in(40)) words[2] = "*";
-  if (dice_.one_in(4)) {
+  if (happens(odds_.shared)) {
     words.emplace_back("SHARED");
-  } else if (dice_.one_in(4)) {
+  } else if (happens(odds_.limit)) {
     words.insert(words.end(), {"LIMIT", std::to_string(dice_.between(1, 3))});
   }
-  if (dice_.one_in(3)) {
+  if (happens(odds_.wait)) {
     words.insert(words.end(), {"WAIT", std::to_string(dice_.between(1, 3000))});
     if (dice_.one_in(2)) words.emplace_back("ASYNC");
   }
-  if (dice_.one_in(5)) words.emplace_back("SESSION");
-  if (dice_.one_in(6)) words.insert(words.end(), {"DELAY", std::to_string(dice_.pick<int>({0, 5, 3000}))});
-  if (dice_.one_in(8)) {
+  if (happens(odds_.session)) words.emplace_back("SESSION");
+  if (happens(odds_.delay))
+    words.insert(words.end(), {"DELAY", std::to_string(dice_.pick<int>({0, 5, 3000}))});
+  if (happens(odds_.token)) {
     const int64_t ahead_us = dice_.pick<int64_t>({0, 1000, 600'000'000, 1'200'000'000, 20'000'000'000});
     words.insert(words.end(), {"TOKEN", std::to_string(world_->now_us() + ahead_us)});
   }
@@ -73,7 +74,7 @@ Words ServerGenerator::break_lock() {
 }
 
 Words ServerGenerator::lease() {
-  const std::string id = dice_.pick<std::string>({"L1", "L2", "L3"});
+  const std::string id = lease_id();
   const uint64_t choice = dice_.below(10);
   if (choice < 5) {
     Words words = {"LEASE", "GRANT", id, std::to_string(dice_.between(100, 200'000)), key(), owner()};
@@ -172,11 +173,6 @@ Words ServerGenerator::look() {
 Words ServerGenerator::save() {
   if (dice_.one_in(5)) return {"SAVE"};
   return {dice_.one_in(3) ? "BGREWRITEAOF" : "BGSAVE"};
-}
-
-Words ServerGenerator::config() {
-  const std::string name = dice_.pick<std::string>({"save", "appendfsync", "session-grace", "journal-max"});
-  return {"CONFIG", "SET", name, pick_option(name)};
 }
 
 // Not during a start: a paused request would run before the oracle sees what was restored.

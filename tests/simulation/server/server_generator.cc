@@ -19,6 +19,7 @@ ServerGenerator::ServerGenerator(uint64_t seed) : dice_(seed * 2 + 11) {
   owners_.assign(owners.begin(), owners.begin() + dice_.between(2, 4));
   clients_ = static_cast<int>(dice_.between(2, 6));
   in_multi_.resize(static_cast<size_t>(clients_));
+  choose_features();
   choose_commands();
   changes_options_ = dice_.one_in(4);
   long_silence_ = dice_.one_in(3);
@@ -27,7 +28,6 @@ ServerGenerator::ServerGenerator(uint64_t seed) : dice_(seed * 2 + 11) {
   stops_ = dice_.one_in(2) || (!kills_ && !crashes_);
   shutdowns_ = dice_.one_in(6);
   sets_clock_ = dice_.one_in(5);
-  slow_readers_ = dice_.one_in(5);
   if (dice_.one_in(2)) {
     for (const char* fault :
          {"capacity", "readonly", "failwrite", "failsync", "failfolder", "slow", "folder"}) {
@@ -43,12 +43,18 @@ ServerGenerator::ServerGenerator(uint64_t seed) : dice_(seed * 2 + 11) {
 // Each run omits some commands and repeats others often.
 void ServerGenerator::choose_commands() {
   const std::vector<std::pair<Maker, int>> kinds = {
-      {&ServerGenerator::renew, 4},   {&ServerGenerator::fence, 2},       {&ServerGenerator::break_lock, 2},
-      {&ServerGenerator::lease, 6},   {&ServerGenerator::set, 6},         {&ServerGenerator::hash, 6},
-      {&ServerGenerator::counter, 4}, {&ServerGenerator::expire, 4},      {&ServerGenerator::move, 4},
-      {&ServerGenerator::flush, 1},   {&ServerGenerator::script, 4},      {&ServerGenerator::del, 4},
-      {&ServerGenerator::look, 4},    {&ServerGenerator::save, 2},        {&ServerGenerator::config, 1},
-      {&ServerGenerator::pause, 1},   {&ServerGenerator::transaction, 4},
+      {&ServerGenerator::renew, 4},       {&ServerGenerator::fence, 2},
+      {&ServerGenerator::break_lock, 2},  {&ServerGenerator::lease, 6},
+      {&ServerGenerator::set, 6},         {&ServerGenerator::hash, 6},
+      {&ServerGenerator::counter, 4},     {&ServerGenerator::expire, 4},
+      {&ServerGenerator::move, 4},        {&ServerGenerator::flush, 1},
+      {&ServerGenerator::script, 4},      {&ServerGenerator::del, 4},
+      {&ServerGenerator::look, 4},        {&ServerGenerator::save, 2},
+      {&ServerGenerator::config, 1},      {&ServerGenerator::pause, 1},
+      {&ServerGenerator::transaction, 4}, {&ServerGenerator::any_command, 20},
+      {&ServerGenerator::any_script, 4},  {&ServerGenerator::user, 2},
+      {&ServerGenerator::watch, 3},       {&ServerGenerator::tracking, 3},
+      {&ServerGenerator::large, 2},       {&ServerGenerator::debug, 1},
   };
   makers_.assign(20, &ServerGenerator::lock);
   makers_.insert(makers_.end(), 10, &ServerGenerator::unlock);
@@ -67,6 +73,7 @@ ScriptStep ServerGenerator::next(const ServerWorld& world) {
     return start();
   }
   if (world.is_stopping() && dice_.one_in(3)) return {dice_.between(0, 5 * kMsUs), {"term"}};
+  if (std::optional<ScriptStep> step = stop_in_save(world)) return *step;
   if (std::exchange(check_next_, false) && dice_.one_in(2)) return {0, {"check"}};
   const uint64_t choice = dice_.below(1000);
   if (choice < end_weight_ || (!world.is_loaded() && dice_.one_in(10))) return end(world);
@@ -106,6 +113,7 @@ Words ServerGenerator::options() {
     options.emplace_back(name);
     options.push_back(pick_option(name));
   }
+  options.insert(options.end(), more_options_.begin(), more_options_.end());
   fixed_options_ = options;
   return options;
 }
@@ -126,8 +134,8 @@ ScriptStep ServerGenerator::end(const ServerWorld&) {
   if (crashes_) ends.push_back({0, {"crash", operations, seed}});
   if (stops_) ends.push_back({dice_.one_in(3) ? dice_.between(0, 5 * kMsUs) : kSecondUs, {"term"}});
   if (shutdowns_) {
-    ends.push_back({kSecondUs, {"send", "900", "SHUTDOWN"}});
-    if (dice_.one_in(2)) ends.back().words.push_back(dice_.pick<std::string>({"NOSAVE", "SAVE", "NOW"}));
+    ends.push_back({kSecondUs, {"send", "900"}});
+    for (const std::string& word : shutdown_words()) ends.back().words.push_back(word);
   }
   return dice_.pick(ends);
 }
@@ -170,8 +178,7 @@ ScriptStep ServerGenerator::request() {
     in_multi_[client] = false;
     return {pause_us(), {"drop", name}};
   }
-  if (slow_readers_ && dice_.one_in(20))
-    return {pause_us(), {"room", name, std::to_string(dice_.one_in(2) ? 0 : dice_.between(1, 200))}};
+  if (dice_.below(1000) < network_weight_) return network_step(name);
   Words words = (this->*dice_.pick(makers_))();
   if (words[0] == "MULTI" || words[0] == "EXEC" || words[0] == "DISCARD") {
     if (in_multi_[client]) words = {dice_.one_in(8) ? "DISCARD" : "EXEC"};
@@ -181,7 +188,7 @@ ScriptStep ServerGenerator::request() {
   }
   ScriptStep step{pause_us(), {"send", name}};
   step.words.insert(step.words.end(), words.begin(), words.end());
-  return step;
+  return delivered(std::move(step));
 }
 
 }  // namespace holdfast::simulation

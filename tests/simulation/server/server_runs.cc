@@ -16,6 +16,7 @@
 
 #include "io/os/log.h"
 #include "server_generator.h"
+#include "simulation/end_child.h"
 #include "simulation/shorten.h"
 
 namespace holdfast::simulation {
@@ -74,7 +75,7 @@ std::string play_apart(SharedReport& report, const std::function<void()>& play) 
     play();
     report->done = true;
     std::fflush(nullptr);
-    _exit(0);
+    end_child(0);
   }
   int status = 0;
   waitpid(child, &status, 0);

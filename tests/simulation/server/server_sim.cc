@@ -22,14 +22,15 @@ void add(Counts& to, const Counts& more) {
   to.stops += more.stops;
   to.disk_operations += more.disk_operations;
   to.simulated_s += more.simulated_s;
+  to.rare.add(more.rare);
 }
 
 void print(const Counts& c, uint64_t runs, uint64_t failed) {
   std::printf("%" PRIu64 " runs, %" PRIu64 " steps, %" PRIu64 " starts, %" PRIu64 " requests, %" PRIu64
               " kills, %" PRIu64 " crashes, %" PRIu64 " stops, %" PRIu64 " disk operations, %" PRIu64
-              " simulated days; %" PRIu64 " failed\n",
+              " simulated days; %" PRIu64 " failed\n%s\n",
               runs, c.steps, c.starts, c.requests, c.kills, c.crashes, c.stops, c.disk_operations,
-              c.simulated_s / 86400, failed);
+              c.simulated_s / 86400, failed, c.rare.text().c_str());
   std::fflush(stdout);
 }
 

@@ -38,6 +38,7 @@ std::string ServerWorld::play(const ScriptStep& step) {
   ++counts_.steps;
   act(step.words);
   run_for(step.run_us);
+  counts_.rare = combinations_.counts();
   counts_.disk_operations = disk_.operations();
   counts_.simulated_s = static_cast<uint64_t>((scheduler_.now_us() - kFirstUs) / kSecondUs);
   return wrong_;
@@ -50,13 +51,15 @@ void ServerWorld::act(const std::vector<std::string>& words) {
   if (verb == "start") begin_process(rest);
   if (verb == "send" && rest.size() > 1)
     send(static_cast<int>(number(rest, 0)), {rest.begin() + 1, rest.end()});
+  for (const char* name : {"raw", "cut", "room", "read", "reset"}) {
+    if (verb == name) act_on_client(verb, rest);
+  }
   if (verb == "drop") drop(static_cast<int>(number(rest, 0)));
   if (verb == "kill" || verb == "crash") end_at(verb, number(rest, 0), number(rest, 1));
   if (verb == "disk") disk_fault(rest);
   if (verb == "folder" && !rest.empty()) folder(rest[0]);
   if (verb == "check") check();
   if (verb == "term") terminate();
-  if (verb == "room" && rest.size() > 1) set_room(static_cast<int>(number(rest, 0)), number(rest, 1));
   if (verb == "cpu") Machine::get().stopwatch_us = static_cast<int64_t>(number(rest, 0));
   if (verb == "wall" && !rest.empty()) {
     Machine::get().wall_ahead_ms += std::strtoll(rest[0].c_str(), nullptr, 10);
@@ -69,16 +72,9 @@ void ServerWorld::terminate() {
   if (process_ == nullptr) return;
   if (told_to_stop_us_ != 0 && process_->engine() != nullptr && Loop::get().signals.empty())
     return end_at("kill", 0, 0);
+  combinations_.note_end(process_->engine());
   Loop::get().raise_signal(SIGTERM);
   if (told_to_stop_us_ == 0) told_to_stop_us_ = scheduler_.now_us();
-}
-
-// Lets the client take only so many bytes until the next such step; 0: all.
-void ServerWorld::set_room(int id, uint64_t bytes) {
-  const auto found = clients_.find(id);
-  if (found == clients_.end()) return;
-  found->second->socket().room = bytes == 0 ? SIZE_MAX : bytes - 1;
-  Loop::get().poke();
 }
 
 void ServerWorld::begin_process(const std::vector<std::string>& options) {
@@ -103,6 +99,7 @@ void ServerWorld::begin_process(const std::vector<std::string>& options) {
   told_to_stop_us_ = 0;
   stop_wanted_ = false;
   last_signature_ = 0;
+  fsync_.clear();
   restored_.reset();
 }
 
@@ -156,6 +153,7 @@ void ServerWorld::observe() {
 
 void ServerWorld::before_poll() {
   if (process_ == nullptr || !process_->loaded()) return;
+  note_options();
   Engine& engine = *process_->engine();
   if (!oracle_.is_loaded()) {
     const View now = view_of(engine, Machine::get().true_time());
@@ -192,12 +190,15 @@ Client& ServerWorld::connected(int id) {
 void ServerWorld::send(int id, const std::vector<std::string>& words) {
   if (process_ == nullptr) return;
   ++counts_.requests;
+  combinations_.note_request(words);
   connected(id).send(words);
   Loop::get().poke();
-  if (words.size() > 2 && words[2] == "appendfsync") oracle_.fsync_changed(scheduler_.now_us() + kSecondUs);
   if (strcasecmp(words[0].c_str(), "SHUTDOWN") != 0) return;
   stop_wanted_ = true;
-  if (words.size() > 1 && strcasecmp(words[1].c_str(), "NOSAVE") == 0) oracle_.stop_without_save();
+  combinations_.note_end(process_->engine());
+  for (const std::string& word : words) {
+    if (strcasecmp(word.c_str(), "NOSAVE") == 0) oracle_.stop_without_save();
+  }
 }
 
 void ServerWorld::drop(int id) {
@@ -229,6 +230,7 @@ void ServerWorld::end_at(const std::string& kind, uint64_t operations, uint64_t 
     disk_.halt_before(0);
     note_end();
   }
+  if (process_ != nullptr) combinations_.note_end(process_->engine());
   const bool crashes = kind == "crash";
   if (process_ == nullptr && !crashes) return;
   check_foreign();
@@ -240,6 +242,7 @@ void ServerWorld::end_at(const std::string& kind, uint64_t operations, uint64_t 
     disk_.files().kill();
   }
   scheduler_.drain();
+  if (process_ != nullptr) note_options();
   oracle_.ended(crashes ? End::kCrashed : End::kKilled, scheduler_.now_us(), disk_.sync_us());
   process_.reset();
   clients_.clear();
@@ -262,6 +265,7 @@ void ServerWorld::note_end() {
     fail("the stop of a server without a folder exits with status 0");
   const bool keeps_nothing = gone || process_->options().appendonly != "yes";
   ++counts_.stops;
+  note_options();
   oracle_.ended(failure.empty() ? End::kStopped : End::kFailed, scheduler_.now_us(), disk_.sync_us());
   Loop::get().die();
   disk_.files().kill();

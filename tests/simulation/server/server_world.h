@@ -2,7 +2,10 @@
 //   start OPTION VALUE ...     a process begins, if none runs
 //   send CLIENT WORD ...       a client sends a request; it connects first if it must
 //   drop CLIENT                a client disconnects
-//   room CLIENT BYTES          a client reads BYTES - 1 bytes and no more; 0: it reads all again
+//   cut CLIENT N WORD ...      as send, but the bytes from the N-th on arrive before its next request
+//   raw CLIENT BYTES           a client sends these bytes
+//   room CLIENT N, read CLIENT  a client reads only N more bytes of replies; reads all
+//   reset CLIENT               a connection breaks
 //   run                        only time passes
 //   term, kill N, crash N SEED  SIGTERM; SIGKILL or a crash of the machine just before the N-th of the next
 //                              operations on the disk (0: at once), or when two seconds have passed
@@ -24,6 +27,7 @@
 #include <vector>
 
 #include "client.h"
+#include "combinations.h"
 #include "disk.h"
 #include "loop.h"
 #include "machine.h"
@@ -43,6 +47,7 @@ struct Counts {
   uint64_t stops = 0;
   uint64_t disk_operations = 0;
   uint64_t simulated_s = 0;
+  Combinations rare;
 };
 
 class ServerWorld {
@@ -59,6 +64,7 @@ class ServerWorld {
   bool runs() const { return process_ != nullptr; }
   bool is_stopping() const { return told_to_stop_us_ != 0; }
   bool is_loaded() const { return oracle_.is_loaded(); }
+  bool recovers() const;
   bool disk_fails() const { return !faults_.empty(); }
   int64_t now_us() const { return scheduler_.now_us(); }
   const View& view() const { return oracle_.view(); }
@@ -71,6 +77,8 @@ class ServerWorld {
   LoopEvents loop_events();
   void watch_disk();
   void send(int client, const std::vector<std::string>& words);
+  void act_on_client(const std::string& verb, const std::vector<std::string>& words);
+  void note_options();
   Client& connected(int client);
   void drop(int client);
   void end_at(const std::string& kind, uint64_t operations, uint64_t seed);
@@ -79,7 +87,6 @@ class ServerWorld {
   void change_folder(const std::map<std::string, std::string>& contents);
   void check_foreign();
   void terminate();
-  void set_room(int client, uint64_t bytes);
   int64_t recovery_left_ms();
   void check();
   std::string ask(const std::vector<std::string>& words, int64_t limit_us);
@@ -113,6 +120,8 @@ class ServerWorld {
   uint64_t last_signature_ = 0;
   std::optional<View> restored_;  // by the start
   Counts counts_;
+  CombinationCounter combinations_;
+  std::string fsync_;  // the option appendfsync, as seen last
   std::string wrong_;
 };
 
