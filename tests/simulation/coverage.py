@@ -36,20 +36,21 @@ def collect(files):
     """Returns {file: {line: (count, function)}} from gcov's report of these files with counters."""
     lines = collections.defaultdict(dict)
     for start in range(0, len(files), 20):
-        command = ["gcov", "--json-format", "--stdout", "--relative-only", "--demangled-names"]
+        command = ["gcov", "--json-format", "--stdout", "--relative-only"]
         some = files[start:start + 20]
         report = subprocess.run(command + some, check=True, capture_output=True, text=True)
         for text in report.stdout.splitlines():
             for entry in json.loads(text)["files"]:
                 if entry["file"].startswith(ROOMS):
-                    add(lines[entry["file"]], entry["lines"])
+                    add(lines[entry["file"]], entry)
     return lines
 
 
-def add(known, lines):
-    for line in lines:
+def add(known, entry):
+    names = {function["name"]: function["demangled_name"] for function in entry["functions"]}
+    for line in entry["lines"]:
         number = line["line_number"]
-        count, function = known.get(number, (0, line.get("function_name", "")))
+        count, function = known.get(number, (0, names.get(line.get("function_name"), "")))
         known[number] = (count + line["count"], function)
 
 
@@ -100,8 +101,8 @@ def write_uncovered(lines):
 
 
 def short(function):
-    name = function.split("(")[0].split("<")[0]
-    return name.rsplit("::", 1)[-1] or function
+    name = function.replace("(anonymous namespace)::", "").split("(")[0].split("<")[0]
+    return name.rsplit("::", 1)[-1] or "(several functions)"
 
 
 def main():
