@@ -134,9 +134,22 @@ Words ServerGenerator::large() {
   return words;
 }
 
+// A slow server, and what it records of slow requests.
 Words ServerGenerator::debug() {
-  return dice_.one_in(3) ? Words{"DEBUG", "HELP"}
-                         : Words{"DEBUG", "SLEEP", dice_.one_in(2) ? "0.01" : "0.2"};
+  switch (dice_.below(8)) {
+    case 0:
+      return {"DEBUG", "HELP"};
+    case 1:
+      return {"CONFIG", "SET", "slowlog-log-slower-than", "0", "latency-monitor-threshold", "1"};
+    case 2:
+      return {"SLOWLOG", "GET", std::to_string(dice_.between(-1, 9))};
+    case 3:
+      return {"LATENCY", "LATEST"};
+    case 4:
+      return {"LATENCY", dice_.one_in(2) ? "HISTORY" : "GRAPH", "command"};
+    default:
+      return {"DEBUG", "SLEEP", dice_.one_in(2) ? "0.01" : "0.2"};
+  }
 }
 
 Words ServerGenerator::shutdown_words() {

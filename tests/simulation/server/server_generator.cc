@@ -13,7 +13,7 @@ constexpr int64_t kSecondUs = 1'000'000;
 }  // namespace
 
 ServerGenerator::ServerGenerator(uint64_t seed) : dice_(seed * 2 + 11) {
-  const std::vector<std::string> keys = {"k", "job", "pool", "a:1", "doc", "n"};
+  const std::vector<std::string> keys = {"k", "job", "pool{k}", "a:1", "doc", "n"};
   const std::vector<std::string> owners = {"ann", "bob", "cy", "dan"};
   keys_.assign(keys.begin(), keys.begin() + dice_.between(1, 6));
   owners_.assign(owners.begin(), owners.begin() + dice_.between(2, 4));
