@@ -132,6 +132,24 @@ TEST_CASE("store: a folder replaced by another server's is not changed") {
   CHECK(*disk.list() == std::vector<std::string>{"journal.7", "meta"});
 }
 
+TEST_CASE("store: a write of meta that failed is not retried in another server's folder") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process server(disk, {});
+  CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+  disk.remove_folder();
+  server.ask({"LOCK", "ahead", "bob", "600000", "TOKEN", "1700000600000000"});
+  Meta meta;
+  meta.id = "0123456789012345678901234567890123456789";
+  disk.put("meta", format_meta(meta));
+  disk.put("journal.7", "theirs");
+  disk.restore_folder();
+  server.idle(3);
+  CHECK_FALSE(server.stop());
+  CHECK(meta_of(disk) == meta);
+  CHECK(disk.bytes("journal.7") == "theirs");
+}
+
 TEST_CASE("store: a server without a journal does not change another server's folder at its stop") {
   for (const char* save : {"3600 1", ""}) {
     CAPTURE(save);

@@ -120,6 +120,11 @@ void MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms
       });
 }
 
+void MetaKeeper::leave_folder() {
+  const std::scoped_lock guard(write_mutex_);
+  written_serial_ = ++last_serial_;
+}
+
 Result<Done> MetaKeeper::end(const IssuedTokens& issued, bool clean, Horizon lost,
                              uint64_t journal_sequence) {
   Meta meta = on_disk_;

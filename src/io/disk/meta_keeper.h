@@ -75,6 +75,9 @@ class MetaKeeper {
   // `journal_sequence`: see Meta.
   Result<Done> end(const IssuedTokens& issued, bool clean, Horizon lost, uint64_t journal_sequence);
 
+  // The folder is about to be replaced: waits for a write under way, and drops writes that have not begun.
+  void leave_folder();
+
   const Meta& on_disk() const { return on_disk_; }
   const std::string& failure() const { return failure_; }
 

@@ -117,6 +117,7 @@ Horizon Store::holds_to_keep(const Now& now) const {
 }
 
 void Store::keep_meta_ahead(const Now& now) {
+  if (rebuild_ == Rebuild::kClaim) return;  // the folder may be another server's
   const int64_t left_ms = std::max<int64_t>(0, (engine_->latest_deadline() - now.mono).count);
   meta_.keep_ahead(engine_->tokens(), holds_to_keep(now), left_ms, [this] {
     if (stopped_) return;

@@ -24,6 +24,7 @@ void Store::check_folder() {
 }
 
 bool Store::enter_new_folder() {
+  meta_.leave_folder();  // first: a job must not write to a folder that is not claimed
   if (Result<Done> back = files_->reopen_folder(); !back) {
     folder_failure_ = fmt::format("the data folder was moved or removed: {}", back.error());
     return false;
