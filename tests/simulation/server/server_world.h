@@ -112,6 +112,8 @@ class ServerWorld {
   std::map<std::string, std::string> foreign_;  // the folder of another server, at the path of this one's
   bool folder_changed_ = false;  // since the last start: data may be lost that the server cannot know
   int64_t folder_changed_us_ = 0;
+  uint64_t foreign_folders_ = 0;
+  int64_t slow_until_us_ = 0;
   bool fault_since_start_ = false;
   int64_t healthy_since_us_ = 0;
   int64_t started_us_ = 0;

@@ -25,9 +25,9 @@ std::string id_of(const Contents& folder) {
   return found != folder.end() && parse_meta(found->second, meta).empty() ? meta.id : "";
 }
 
-Contents folder_of_another_server() {
+Contents folder_of_another_server(uint64_t number) {
   Meta meta;
-  meta.id = std::string(kFolderIdDigits, 'f');
+  meta.id = fmt::format("{:0>{}}", number, kFolderIdDigits);
   meta.clean = true;
   meta.journal_sequence = 1;
   std::string journal;
@@ -51,6 +51,7 @@ void ServerWorld::disk_fault(const std::vector<std::string>& words) {
     files.fail_sync(0, 0);
     files.fail_folder_sync(0, 0);
     files.restore_folder();
+    slow_until_us_ = scheduler_.now_us() + 20 * disk_.sync_us();
     disk_.set_sync_us(Disk::kUsualSyncUs);
     faults_.clear();
     healthy_since_us_ = scheduler_.now_us();
@@ -81,7 +82,7 @@ void ServerWorld::folder(const std::string& what) {
     files.restore_folder();
   }
   if (what == "foreign") {
-    change_folder(folder_of_another_server());
+    change_folder(folder_of_another_server(++foreign_folders_));
     if (process_ != nullptr) foreign_ = files.contents();
     files.restore_folder();
     faults_.emplace_back("folder");
@@ -121,6 +122,7 @@ std::string ServerWorld::ask(const std::vector<std::string>& words, int64_t limi
 
 void ServerWorld::check() {
   if (process_ == nullptr || told_to_stop_us_ != 0 || stop_wanted_) return;
+  if (scheduler_.now_us() < slow_until_us_) return;  // an operation on the slow disk may still run
   const int64_t limit_us = 2 * kSecondUs + 20 * disk_.sync_us();
   const auto stays = [this] { return process_ != nullptr && wrong_.empty() && told_to_stop_us_ == 0; };
   std::string pong = ask({"PING"}, limit_us);
