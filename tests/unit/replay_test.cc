@@ -229,6 +229,27 @@ TEST_CASE("replay: does not read the clock; past deadlines are restored and expi
   again.check_invariants();
 }
 
+TEST_CASE("replay: a WATCH during the load does not expire a hold whose end is in a later record") {
+  Engine engine(session_config());
+  engine.keep_journal();
+  TestClient c(engine);
+  c.must({"LOCK", "k", "alice", "100", "SHARED"});
+  c.must({"LOCK", "k", "bob", "5000", "SHARED"});
+  const std::string before = taken(engine);
+  c.must({"UNLOCK", "k", "alice"});
+  const std::string after = taken(engine);
+  const Now late = session_time(1000);
+  Engine again(session_config());
+  again.availability().loading = true;
+  REQUIRE(again.replay(before, late).empty());
+  TestClient watcher(again, late);
+  CHECK(watcher.ask({"WATCH", "k"}) == "+OK\r\n");
+  CHECK(again.replay(after, late) == "");
+  again.availability().loading = false;
+  finish_restore(again, late);
+  CHECK(watcher.ask({"UNLOCK", "k", "bob"}) == ":1\r\n");
+}
+
 TEST_CASE("replay: records that no server writes are rejected with a reason") {
   const auto wrong = [](const std::string& records) {
     Engine engine(session_config());

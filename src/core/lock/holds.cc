@@ -146,6 +146,10 @@ void remove_key(Context& ctx, KeyRef k, End why, TimeMs at) {
 }
 
 void expire_key(Context& ctx, KeyRef k) {
+  // While the server loads, a later record of the journal may be the end of this hold. Few commands run
+  // then; WATCH is one of them.
+  if (ctx.s.availability.loading) [[unlikely]]
+    return;
   ++ctx.s.stats.expired_keys;
   if (type_of(*k) != EntryType::kLock) {
     end_exclusive(ctx, k, End::kExpired, deadline_of(*k));

@@ -24,7 +24,7 @@ enum class End : uint8_t { kReleased, kExpired, kDisconnected, kBroken, kDeleted
 // ends. `at` is the time at which the holds ended, which may be in the past.
 void remove_key(Context& ctx, KeyRef k, End why, TimeMs at);
 inline void remove_key(Context& ctx, KeyRef k, End why) { remove_key(ctx, k, why, ctx.due); }
-// Ends the expired holds, or the expired value, of a key whose deadline has passed.
+// Ends the expired holds, or the expired value, of a key whose deadline has passed. Not while loading.
 void expire_key(Context& ctx, KeyRef k);
 
 // Ends one hold of a lock. The last hold removes the key.
