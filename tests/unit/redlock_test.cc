@@ -408,6 +408,37 @@ TEST_CASE("redlock: a release is kOk by a quorum, kExpired or kUnreachable witho
   CHECK(released(-2, -2, 1) == Outcome::kUnreachable);
 }
 
+TEST_CASE("redlock: a release that a server rejects does not mean that the lock was lost") {
+  const auto released = [](const std::vector<int64_t>& answers) {  // -2: lost; -3: rejected
+    RedlockConfig config = three_servers();
+    config.servers = answers.size();
+    config.quorum = answers.size() / 2 + 1;
+    Script s(config);
+    for (size_t server = 0; server < config.quorum; ++server) s.grant(server, 500);
+    REQUIRE(s.held());
+    s.lock.release(TimeMs{s.now});
+    s.sent();
+    for (size_t server = 0; server < answers.size() && !s.over(); ++server) {
+      const int64_t n = answers[server];
+      n == -3 ? s.error(server, "LOADING") : n == -2 ? s.lost(server) : s.number(server, n);
+    }
+    REQUIRE(s.over());
+    return s.outcome();
+  };
+  CHECK(released({1, 1, 0, 0, -3}) == Outcome::kRefused);
+  CHECK(released({1, 1, -1, 0, -3}) == Outcome::kRefused);
+  CHECK(released({-3, 1, 1, 0, 0}) == Outcome::kRefused);
+  CHECK(released({1, 0, -3}) == Outcome::kRefused);
+  CHECK(released({-3, -3, 1}) == Outcome::kRefused);
+  CHECK(released({-3}) == Outcome::kRefused);
+  CHECK(released({1, 1, 0, 0, 0}) == Outcome::kExpired);
+  CHECK(released({1, -3, 0, 0, 0}) == Outcome::kExpired);
+  CHECK(released({-3, 0, 0}) == Outcome::kExpired);
+  CHECK(released({-2, 0, 0}) == Outcome::kExpired);
+  CHECK(released({1, -2, 0, 0, -3}) == Outcome::kUnreachable);
+  CHECK(released({1, 1, 1, 0, -3}) == Outcome::kOk);
+}
+
 TEST_CASE("redlock: a release waits for each server until its timeout, and no longer") {
   for (const int64_t past : {-1, 0, 1}) {
     Script s(three_servers());

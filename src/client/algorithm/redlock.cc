@@ -259,19 +259,18 @@ void Redlock::lose() {
   finish(Outcome::kExpired);
 }
 
-Outcome Redlock::why_no_quorum() const {
-  const size_t spare = config_.servers - config_.quorum;
-  if (count(&ServerState::round, Vote::kNo) > spare) return Outcome::kExpired;
-  if (count(&ServerState::round, Vote::kLost) > 0) return Outcome::kUnreachable;
-  return count(&ServerState::round, Vote::kRefused) > spare ? Outcome::kRefused : Outcome::kExpired;
-}
-
-// Returns the outcome of the present round of release(); nullopt while it is open.
+// Returns the outcome of the present round of release(); nullopt while it is open. The lock was lost if so
+// many servers answer that they are without the hold that no quorum can have it. A server that rejects the
+// request, for example with LOADING, may have the hold.
 std::optional<Outcome> Redlock::round_outcome() const {
+  const size_t spare = config_.servers - config_.quorum;
   const size_t yes = count(&ServerState::round, Vote::kYes);
+  const size_t no = count(&ServerState::round, Vote::kNo);
+  const size_t pending = count(&ServerState::round, Vote::kPending);
   if (yes >= config_.quorum) return Outcome::kOk;
-  if (yes + count(&ServerState::round, Vote::kPending) >= config_.quorum) return std::nullopt;
-  return why_no_quorum();
+  if (no > spare) return Outcome::kExpired;
+  if (yes + pending >= config_.quorum || no + pending > spare) return std::nullopt;
+  return count(&ServerState::round, Vote::kLost) > 0 ? Outcome::kUnreachable : Outcome::kRefused;
 }
 
 void Redlock::judge_release() {

@@ -222,7 +222,6 @@ class Redlock {
   size_t count_without() const;
   Outcome why_not_renewed() const;
   void judge_release();
-  Outcome why_no_quorum() const;
   std::optional<Outcome> round_outcome() const;
   static bool is_of_far_hint(const Reply& reply);
 
