@@ -172,7 +172,8 @@ int64_t ServerWorld::recovery_left_ms() {
 
 void ServerWorld::sent(const Socket& socket) {
   const bool refusing = !process_->engine()->availability().refusal.empty();
-  oracle_.sent(socket.serial, socket.sent_bytes, refusing);
+  // Without a number the server has rejected the client: that text promises nothing, and waits for no sync.
+  if (socket.serial != 0) oracle_.sent(socket.serial, socket.sent_bytes, refusing);
   for (auto& [id, client] : clients_) {
     if (&client->socket() == &socket) client->read([this](const Grant& grant) { oracle_.told(grant); });
   }
