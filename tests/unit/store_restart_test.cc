@@ -51,6 +51,28 @@ TEST_CASE("store: a start without a journal after a kill with one needs no recov
   CHECK(is_granted(again.ask({"LOCK", "b", "bob", "600000"})));
 }
 
+TEST_CASE("store: a start without a journal loses nothing before it serves requests") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+    server.kill();
+  }
+  const std::string journal = disk.bytes("journal.1");
+  disk.bytes("journal.1")[0] ^= 1;
+  CHECK(Process(disk, {"--appendonly", "no"}).failure() != "");
+  disk.bytes("journal.1") = journal;
+  {
+    Process server(disk, {"--appendonly", "no"});
+    CHECK(server.ask({"EXISTS", "a"}) == ":1\r\n");
+    CHECK(is_granted(server.ask({"LOCK", "b", "bob", "600000"})));
+    server.kill();
+  }
+  Process again(disk, {});
+  CHECK(is_recovering(again.ask({"LOCK", "b", "carol", "600000"})));
+}
+
 TEST_CASE("store: a start writes the journal again that the last process could not sync") {
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     CAPTURE(seed);

@@ -66,10 +66,12 @@ Result<Done> Store::prepare() {
     horizon.boot_ms = std::min(horizon.boot_ms, until.count);
     horizon.wall_ms = std::min(horizon.wall_ms, now.to_wall_ms(until));
   }
-  // Kept until the journal has been read: if this start fails, the next one must check it too.
+  // Both are kept until the journal has been read. If this start fails or is stopped, it has lost nothing,
+  // and the next one must check the journal, too.
+  const std::string boot_id = lossless_ ? kernel : "";
   const uint64_t sequence = found_ ? found_->journal_sequence : 0;
   const IssuedTokens before{token_floor_, tokens_ahead(), 0};
-  return meta_.begin(id, before, horizon, lossless_ ? boot_id_ : "", clock(), sequence);
+  return meta_.begin(id, before, horizon, boot_id, clock(), sequence);
 }
 
 // Whether the times of the previous run are on the same engine clock as this run's.

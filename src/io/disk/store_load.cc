@@ -77,13 +77,15 @@ Result<Done> Store::finish_load() {
 }
 
 // A clean stop records the end of the journal. So the start detects a journal that was removed, or cut
-// between two frames. From here on a crash of the machine may cut the journal again.
+// between two frames. From here on a crash of the machine may cut the journal again, and without a journal
+// even the end of the process loses changes.
 Result<Done> Store::check_end() {
   const Meta meta = meta_.on_disk();
   if (recovery_->next_sequence() >= meta.journal_sequence) {
-    if (meta.journal_sequence == 0) return Done{};
+    const std::string boot_id = lossless_ ? boot_id_ : "";
+    if (meta.journal_sequence == 0 && meta.boot_id == boot_id) return Done{};
     return meta_.begin(meta.id, engine_->tokens().issued(), {meta.horizon_ms, meta.horizon_boot_ms},
-                       meta.boot_id, clock());
+                       boot_id, clock());
   }
   return Failure{fmt::format(
       "{}: the journal ends before record {}, but the last stop left it at record {}: {} records are "
