@@ -43,12 +43,15 @@ Result<Done> JournalWriter::begin(uint64_t number) {
     return unnamed_ = true,
            Failure{fmt::format("the folder of {} cannot be synced", journal_name(number_))};
   const std::string name = journal_name(number);
+  Result<bool> existed = files_.exists(name);
   auto file = files_.create(name, "");
   if (!file) return Failure{file.error()};
   std::string head;
   append_journal_head(head, number, next_sequence_);
   if (const int error = write_all(**file, head); error != 0) {
-    static_cast<void>(files_.remove(name));
+    // The snapshot may need a file of this name, although a crash cut off its head.
+    const bool is_new = existed && !*existed;
+    if (is_new) static_cast<void>(files_.remove(name));
     return Failure{fmt::format("{} cannot be written: {}", name, std::strerror(error))};
   }
   if (std::exchange(left_folder_, false)) {
