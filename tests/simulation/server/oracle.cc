@@ -42,7 +42,7 @@ std::string Oracle::loaded(View view, int64_t now_us) {
     largest_[key] = std::max(largest_[key], token);
   // Sessions may have ended since. Like other changes, that is not on disk yet.
   if (fuzzy_ && !history_.empty()) history_.back().view = view;
-  const size_t matched = last();
+  const size_t matched = restored_ = last();
   if (history_.empty() || history_.back().view != view) history_.push_back({std::move(view), now_us});
   for (size_t i = synced_ + 1; i < history_.size(); ++i) history_[i].at_us = now_us;
   written_ = answered_ = placed_ = pending_ = matched;
@@ -53,6 +53,7 @@ std::string Oracle::loaded(View view, int64_t now_us) {
 
 // Finds the state that the server has restored, and forgets the later ones.
 std::string Oracle::compare(const View& found, int64_t now_us) {
+  restored_from_ = 0;
   if (forgotten_) {
     history_.clear();
     return "";
@@ -60,6 +61,8 @@ std::string Oracle::compare(const View& found, int64_t now_us) {
   const int64_t now_ms = now_us / kMsUs;
   for (size_t i = highest_ + 1; i > lowest_; --i) {
     if (!matches(history_[i - 1].view, found, now_ms)) continue;
+    restored_from_ = lowest_;
+    while (!matches(history_[restored_from_].view, found, now_ms)) ++restored_from_;
     history_.resize(i);
     synced_ = std::min(synced_, last());
     return "";

@@ -106,7 +106,11 @@ class Oracle {
   size_t pending_ = 0;          // the state in the unfinished snapshot
   size_t placed_ = 0;           // the state in the snapshot
   bool unsynced_name_ = false;  // of the snapshot
-  size_t lowest_ = 0;           // the states that the next start may find
+  // What this process has restored is one of these states. They may differ in holds of sessions, which end
+  // at a start, but which a later start restores again if nothing was written meanwhile.
+  size_t restored_from_ = 0;
+  size_t restored_ = 0;
+  size_t lowest_ = 0;  // the states that the next start may find
   size_t highest_ = 0;
   struct Made {
     size_t state;

@@ -36,6 +36,7 @@ std::string Oracle::ended(End end, int64_t now_us, int64_t sync_us) {
       trouble_ = false;
     }
     if (end == End::kCrashed) allow_after_crash();
+    if (lowest_ == restored_) lowest_ = restored_from_;
   }
   if (end == End::kCrashed) {
     crashed_ = true;
