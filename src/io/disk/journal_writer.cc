@@ -39,9 +39,11 @@ Result<Done> JournalWriter::begin(uint64_t number) {
   if (!unwritten_.empty() && !left_folder_) return Failure{failure_};
   // A crash of the machine can lose the name of a journal that was never synced. It must not lose that of
   // this journal and keep that of the next one.
-  if (std::exchange(unnamed_, false) && !left_folder_ && !files_.sync_folder())
-    return unnamed_ = true,
-           Failure{fmt::format("the folder of {} cannot be synced", journal_name(number_))};
+  if (unnamed_ && !left_folder_) {
+    if (!files_.sync_folder())
+      return Failure{fmt::format("the folder of {} cannot be synced", journal_name(number_))};
+    unnamed_ = false;
+  }
   const std::string name = journal_name(number);
   Result<bool> existed = files_.exists(name);
   auto file = files_.create(name, "");

@@ -67,7 +67,7 @@ class JournalWriter {
   bool is_synced(uint64_t position) const { return is_written(position) && position <= synced_; }
   // The number of the sync that covers a position: the last one begun, or else the one after it.
   uint64_t sync_for(uint64_t position) const { return syncs_ + (position <= syncing_to_ ? 0 : 1); }
-  bool all_written() const { return unwritten_.empty() && !left_folder_ && !awaits_snapshot_; }
+  bool all_written() const { return is_written(position()); }
   bool all_synced() const { return all_written() && synced_ == written_ && !sync_failed_; }
   // Whether there are bytes to sync, and a sync can begin now.
   bool needs_sync() const { return synced_ != written_ && !sync_failed_ && !syncing_ && !left_folder_; }

@@ -370,8 +370,7 @@ void Server::handle_effects() {
   const bool others_may = all_may || store_->may_reply_to_others();
   const Store::Promise promise = all_may ? Store::Promise{} : store_->promise(now_);
   std::swap(effects_, handled_);
-  if (all_may) flush_held();
-  if (!all_may) release_held();
+  all_may ? flush_held() : release_held();
   for (const ConnId id : handled_.closes) {
     Connection* connection = find(id);
     if (connection == nullptr) continue;
