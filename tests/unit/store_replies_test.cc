@@ -28,10 +28,7 @@ class SlowMeta : public CrashFiles {
 };
 
 // Acquires a new lock with a token so far ahead of the clock that meta must name the key.
-size_t send_far(Process& server, int minutes) {
-  const auto far = std::to_string(rig_now().wall_us + (60 + minutes) * int64_t{60'000'000});
-  return server.send({"LOCK", "far" + std::to_string(minutes), "a", "600000", "TOKEN", far});
-}
+size_t send_far(Process& server, int minutes) { return send_ahead(server, 60 + minutes); }
 
 const std::vector<Words> kPolicies{{"--save", "", "--appendfsync", "always"},
                                    {"--save", "", "--appendfsync", "everysec"},

@@ -168,6 +168,12 @@ void Process::end() {
   uv_run(&loop_, UV_RUN_DEFAULT);
 }
 
+size_t send_ahead(Process& server, int64_t minutes) {
+  constexpr int64_t kMinuteUs = 60'000'000;
+  const std::string token = std::to_string(rig_now().wall_us + minutes * kMinuteUs);
+  return server.send({"LOCK", "ahead" + std::to_string(minutes), "a", "600000", "TOKEN", token});
+}
+
 void check_wait_ends_after(int seconds, Process& server) {
   const Process::Words lock{"LOCK", "free", "bob", "600000"};
   server.idle(seconds - 1);

@@ -88,15 +88,10 @@ TEST_CASE(
     set_rig_clock(0);
     CrashFiles disk;
     Process server(disk, options);
-    const int64_t minute_us = 60'000'000;
-    const auto send_far = [&](int64_t minutes) {
-      const auto far = std::to_string(rig_now().wall_us + minutes * minute_us);
-      return server.send({"LOCK", "k" + std::to_string(minutes), "a", "600000", "TOKEN", far});
-    };
-    size_t covered = send_far(10);
+    size_t covered = send_ahead(server, 10);
     for (const int64_t minutes : {20, 30, 40, 50}) {  // a request during each write
       CAPTURE(minutes);
-      const size_t later = send_far(minutes);
+      const size_t later = send_ahead(server, minutes);
       CHECK(server.reply(covered) == "held");
       server.finish_job();
       CHECK(is_granted(server.reply(covered)));

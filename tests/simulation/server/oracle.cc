@@ -1,5 +1,6 @@
 // States and promises.
 #include "oracle.h"
+#include "durations.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +9,6 @@
 
 namespace holdfast::simulation {
 namespace {
-
-constexpr int64_t kMsUs = 1000;
 
 // The server bounds a deadline after a move of the wall clock; in hundred thousand years that shows.
 bool is_same_time(int64_t a_ms, int64_t b_ms) {

@@ -1,15 +1,10 @@
 // Which states the next start may find, after each kind of end.
 #include <algorithm>
 
+#include "durations.h"
 #include "oracle.h"
 
 namespace holdfast::simulation {
-namespace {
-
-constexpr int64_t kMsUs = 1000;
-
-}  // namespace
-
 // The last state that a sync in each `fsync-interval` has covered, if the disk did not fail.
 size_t Oracle::synced_by_time(int64_t now_us, int64_t sync_us) const {
   if (trouble_ || !loaded_ || options_->appendonly != "yes" || options_->appendfsync == "no")

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <utility>
 
 namespace holdfast::simulation {
 namespace {
@@ -60,6 +62,15 @@ std::string ScriptStep::text() const {
   std::string line = "+" + std::to_string(run_us);
   for (const std::string& word : words) line += " " + quoted(word);
   return line;
+}
+
+uint64_t number(const std::vector<std::string>& words, size_t at) {
+  return at < words.size() ? std::strtoull(words[at].c_str(), nullptr, 10) : 0;
+}
+
+ScriptStep step_of(int64_t run_us, std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return {run_us, std::move(words)};
 }
 
 std::vector<ScriptStep> read_script(std::string_view text) {

@@ -189,10 +189,9 @@ ScriptStep ServerGenerator::network_step(const std::string& client) {
     case 4:
       return {pause_us(), {"raw", "71", std::string(dice_.below(70'000), 'i')}};
     default: {
-      ScriptStep step{pause_us(), {"cut", client, std::to_string(dice_.below(40))}};
-      const Words words = any_command();
-      step.words.insert(step.words.end(), words.begin(), words.end());
-      return step;
+      const int64_t us = pause_us();
+      const std::string size = std::to_string(dice_.below(40));
+      return step_of(us, {"cut", client, size}, any_command());
     }
   }
 }
@@ -202,7 +201,7 @@ ScriptStep ServerGenerator::delivered(ScriptStep step) {
   if (dice_.below(100) < odds_.damage) {
     const Words words = damaged({step.words.begin() + 2, step.words.end()}, dice_);
     step.words.resize(2);
-    step.words.insert(step.words.end(), words.begin(), words.end());
+    step = step_of(step.run_us, std::move(step.words), words);
   }
   if (pipelines_ && !dice_.one_in(4)) step.run_us = 0;
   return step;

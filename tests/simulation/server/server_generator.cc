@@ -5,13 +5,6 @@
 #include <utility>
 
 namespace holdfast::simulation {
-namespace {
-
-constexpr int64_t kMsUs = 1000;
-constexpr int64_t kSecondUs = 1'000'000;
-
-}  // namespace
-
 ServerGenerator::ServerGenerator(uint64_t seed) : dice_(seed * 2 + 11) {
   const std::vector<std::string> keys = {"k", "job", "pool{k}", "a:1", "doc", "n"};
   const std::vector<std::string> owners = {"ann", "bob", "cy", "dan"};
@@ -120,9 +113,8 @@ Words ServerGenerator::options() {
 
 ScriptStep ServerGenerator::start() {
   std::fill(in_multi_.begin(), in_multi_.end(), false);
-  ScriptStep step{dice_.one_in(4) ? dice_.between(0, 3 * kMsUs) : kSecondUs, {"start"}};
-  for (const std::string& word : options()) step.words.push_back(word);
-  return step;
+  const int64_t us = dice_.one_in(4) ? dice_.between(0, 3 * kMsUs) : kSecondUs;
+  return step_of(us, {"start"}, options());
 }
 
 ScriptStep ServerGenerator::end(const ServerWorld&) {
@@ -134,8 +126,7 @@ ScriptStep ServerGenerator::end(const ServerWorld&) {
   if (crashes_) ends.push_back({0, {"crash", operations, seed}});
   if (stops_) ends.push_back({dice_.one_in(3) ? dice_.between(0, 5 * kMsUs) : kSecondUs, {"term"}});
   if (shutdowns_) {
-    ends.push_back({kSecondUs, {"send", "900"}});
-    for (const std::string& word : shutdown_words()) ends.back().words.push_back(word);
+    ends.push_back(step_of(kSecondUs, {"send", "900"}, shutdown_words()));
   }
   return dice_.pick(ends);
 }
@@ -186,9 +177,8 @@ ScriptStep ServerGenerator::request() {
   } else if (dice_.one_in(40)) {
     words = dice_.one_in(2) ? Words{"HELLO", "3"} : Words{"SELECT", std::to_string(dice_.below(2))};
   }
-  ScriptStep step{pause_us(), {"send", name}};
-  step.words.insert(step.words.end(), words.begin(), words.end());
-  return delivered(std::move(step));
+  const int64_t us = pause_us();
+  return delivered(step_of(us, {"send", name}, words));
 }
 
 }  // namespace holdfast::simulation

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../dice.h"
+#include "durations.h"
 #include "io/config/options_table.h"
 #include "script.h"
 #include "server_world.h"

@@ -3,20 +3,16 @@
 #include <array>
 
 #include "io/config/options_table.h"
+#include "named_values.h"
 #include "server_generator.h"
 
 namespace holdfast::simulation {
 namespace {
 
-struct Values {
-  std::string_view name;
-  std::vector<std::string_view> values;
-};
-
 // Values that the kind of the option does not give, and those that the simulation can bear: a script must
 // end, and a client must be able to connect.
-const std::vector<Values>& special_values() {
-  static const std::vector<Values> all = {
+const std::vector<NamedValues>& special_values() {
+  static const std::vector<NamedValues> all = {
       {"autosave", {"0", "500", "60000"}},
       {"busy-poll", {"0", "50"}},
       {"busy-reply-threshold", {"5", "20", "5000"}},
@@ -71,8 +67,7 @@ std::string_view limit_for_scripts(std::string_view name) {
 std::string ServerGenerator::option_value(const Row& row) {
   if (std::string value = pick_option(row.name); !value.empty() || std::string_view(row.name) == "save")
     return value;
-  const auto special = std::ranges::find(special_values(), std::string_view(row.name), &Values::name);
-  if (special != special_values().end()) return std::string(dice_.pick(special->values));
+  if (const auto* special = values_of(special_values(), row.name)) return std::string(dice_.pick(*special));
   if (row.kind == Kind::kYesNo) return dice_.one_in(2) ? "yes" : "no";
   if (row.kind == Kind::kNumber || row.kind == Kind::kSize) {
     constexpr uint64_t kSmall = 100;

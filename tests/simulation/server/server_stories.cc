@@ -9,13 +9,8 @@
 namespace holdfast::simulation {
 namespace {
 
-constexpr int64_t kMsUs = 1000;
-constexpr int64_t kSecondUs = 1'000'000;
-
 ScriptStep sent(int64_t run_us, const std::string& client, const Words& request) {
-  ScriptStep step{run_us, {"send", client}};
-  step.words.insert(step.words.end(), request.begin(), request.end());
-  return step;
+  return step_of(run_us, {"send", client}, request);
 }
 
 }  // namespace

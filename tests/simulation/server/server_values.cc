@@ -5,19 +5,15 @@
 
 #include "core/base/sha1.h"
 #include "io/config/options_table.h"
+#include "named_values.h"
 #include "server_generator.h"
 #include "server_scripts.h"
 
 namespace holdfast::simulation {
 namespace {
 
-struct Choices {
-  std::string_view name;
-  std::vector<std::string_view> values;
-};
-
-const std::vector<Choices>& choices() {
-  static const std::vector<Choices> all = {
+const std::vector<NamedValues>& choices() {
+  static const std::vector<NamedValues> all = {
       {"ADDR", {"127.0.0.1:1", ""}},
       {"address", {"127.0.0.1:1", "", "unix"}},
       {"bits", {"1", "64", "4096", "5000"}},
@@ -94,8 +90,7 @@ std::string number_text(int64_t n) { return std::to_string(n); }
 std::string ServerGenerator::value_of(const ArgNode& argument) {
   const std::string& name = argument.name;
   if (argument.type == ArgType::kKey) return dice_.one_in(60) ? std::string("odd \x01 key") : key();
-  const auto known = std::ranges::find(choices(), name, &Choices::name);
-  if (known != choices().end()) return std::string(dice_.pick(known->values));
+  if (const auto* known = values_of(choices(), name)) return std::string(dice_.pick(*known));
   if (name == "owner" || name == "comparison-value" || name == "value")
     return dice_.one_in(3) ? value() : owner();
   if (name == "id") return lease_id();
@@ -106,7 +101,6 @@ std::string ServerGenerator::value_of(const ArgNode& argument) {
 }
 
 std::string ServerGenerator::time_of(const ArgNode& argument) {
-  constexpr int64_t kSecondUs = 1'000'000;
   const std::string& name = argument.name;
   const int64_t now_s = world_->now_us() / kSecondUs;
   if (name == "ttl" || name == "milliseconds") return dice_.one_in(20) ? "-1" : ttl();

@@ -10,17 +10,10 @@
 #include <utility>
 
 #include "core/engine/engine_parts.h"
+#include "durations.h"
 
 namespace holdfast::simulation {
-namespace {
-
-constexpr int64_t kSecondUs = 1'000'000;
-
-uint64_t number(const std::vector<std::string>& words, size_t at) {
-  return at < words.size() ? std::strtoull(words[at].c_str(), nullptr, 10) : 0;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 ServerWorld::ServerWorld(uint64_t seed) : disk_(seed * 7 + 1) {
   scheduler_.spend(kFirstUs);

@@ -8,12 +8,12 @@
 #include "core/codec/journal_frame.h"
 #include "core/codec/meta.h"
 #include "core/state/availability.h"
+#include "durations.h"
 #include "server_world.h"
 
 namespace holdfast::simulation {
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
 constexpr int kProbe = 1000;  // the client that asks for the check
 
 using Contents = std::map<std::string, std::string>;

@@ -1,20 +1,17 @@
 // What clients and the network do, beside plain requests.
-#include <cstdlib>
-
 #include "server_world.h"
 
 namespace holdfast::simulation {
 
 void ServerWorld::act_on_client(const std::string& verb, const std::vector<std::string>& words) {
   if (process_ == nullptr || words.empty()) return;
-  Client& client = connected(static_cast<int>(std::strtol(words[0].c_str(), nullptr, 10)));
-  const auto number = [&] { return words.size() > 1 ? std::strtoull(words[1].c_str(), nullptr, 10) : 0; };
+  Client& client = connected(static_cast<int>(number(words, 0)));
   if (verb == "raw" && words.size() > 1) client.send_bytes(words[1]);
   if (verb == "cut" && words.size() > 2) {
     ++counts_.requests;
-    client.send_part({words.begin() + 2, words.end()}, number());
+    client.send_part({words.begin() + 2, words.end()}, number(words, 1));
   }
-  if (verb == "room") client.socket().room = number();
+  if (verb == "room") client.socket().room = number(words, 1);
   if (verb == "read") client.socket().room = SIZE_MAX;
   if (verb == "reset") client.socket().reset = true;
   Loop::get().poke();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "disk.h"
+#include "durations.h"
 #include "loop.h"
 #include "scheduler.h"
 
@@ -19,7 +20,6 @@ namespace {
 
 constexpr unsigned kActive = 1;
 constexpr unsigned kClosing = 2;
-constexpr int64_t kMsUs = 1000;
 
 template <class Handle>
 void init(uv_loop_t* loop, Handle* handle, uv_handle_type type) {
