@@ -255,7 +255,7 @@ const Config& Engine::config() const { return s_->config; }
 
 void Engine::keep_journal() { s_->journal.on = true; }
 std::string_view Engine::journal_records() {
-  if (s_->task.fiber.under_way()) return {};
+  if (s_->task.fiber.under_way()) return std::string_view(s_->journal.out).substr(0, s_->journal.settled);
   if (!s_->journal.large.empty()) {
     Effects none;
     Context ctx{*s_, s_->journal.changed_at, none};
@@ -263,9 +263,17 @@ std::string_view Engine::journal_records() {
   }
   return s_->journal.out;
 }
-bool Engine::recorded_grants() const { return s_->journal.grants; }
+bool Engine::recorded_grants() const {
+  return s_->task.fiber.under_way() ? s_->journal.settled_grants : s_->journal.grants;
+}
+bool Engine::withholds_records() const { return s_->task.fiber.under_way() && s_->journal.withholds; }
 void Engine::clear_journal_records() {
   constexpr size_t kKeptBytes = size_t{1} << 20U;
+  if (s_->task.fiber.under_way()) {
+    s_->journal.out.erase(0, std::exchange(s_->journal.settled, 0));
+    s_->journal.settled_grants = false;
+    return;
+  }
   s_->journal.out.clear();
   if (s_->journal.out.capacity() > kKeptBytes) s_->journal.out.shrink_to_fit();
   s_->journal.grants = false;

@@ -107,9 +107,11 @@ class Engine {
 
   // Records all changes from now on, in the format of journal.h.
   void keep_journal();
-  // The records since the last clear; the shell clears them after it has copied them. Empty while a
-  // resumable request is deferred, as its changes are atomic.
+  // The records since the last clear; the shell clears them after it has copied them. While a resumable
+  // request is deferred: only those recorded before it began, as its changes are atomic.
   std::string_view journal_records();
+  // Whether changes from before a deferred request have no record yet: replies that rely on them must wait.
+  bool withholds_records() const;
   // Whether the records contain a change that a client relies on, not only releases.
   bool recorded_grants() const;
   void clear_journal_records();

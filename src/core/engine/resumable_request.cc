@@ -5,10 +5,12 @@
 
 #include "core/codec/reply.h"
 #include "core/command/command.h"
+#include "core/events/record_changes.h"
 #include "core/events/run_command.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
 #include "core/state/effects.h"
+#include "core/state/journal.h"
 #include "core/state/request.h"
 
 namespace holdfast {
@@ -67,6 +69,11 @@ bool start_resumable_request(Context& ctx, Conn& c, const Command& command,
   task.command = &command;
   task.argv = argv;
   task.out.set_limit(c.out.limit());
+  Journal& journal = ctx.s.journal;
+  finish_journal(ctx);
+  journal.settled = journal.out.size();
+  journal.settled_grants = journal.grants;
+  journal.withholds = !journal.large.empty();
   const bool ended = task.fiber.start();
   move_effects(task, ctx.fx);
   if (ended) {

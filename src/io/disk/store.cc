@@ -155,6 +155,7 @@ bool Store::may_reply(const Now& now) const {
   if (recovery_ != nullptr) return true;
   if (!meta_.covers(engine_->tokens(), holds_to_keep(now))) return false;
   if (!journals()) return true;
+  if (engine_->withholds_records()) return false;
   return always() ? journal_->all_synced() : journal_->all_written();
 }
 
@@ -166,7 +167,8 @@ Store::Promise Store::promise(const Now& now) const {
   promise.meta = {tokens.largest(), tokens.ahead_serial(), holds_to_keep(now)};
   promise.meta_write = meta_.write_for(promise.meta);
   if (!journals()) return promise;
-  promise.journal = journal_->position();
+  // Records that the engine withholds are behind the present position.
+  promise.journal = journal_->position() + (engine_->withholds_records() ? 1 : 0);
   const bool unwritten = !journal_->is_written(promise.journal);
   promise.journal_write = always() ? journal_->sync_for(promise.journal) : uint64_t{unwritten};
   return promise;
