@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-from harness import LIMIT_S, equal, has, run_tests, test, until
+from harness import LIMIT_S, TTL_MS, equal, has, run_tests, test, until
 from job import (COMMAND, NAME, RECORDS, RECORDS_AND_IGNORES_TERM, Run, alive, call, info, recorded, run,
                  service, start)
 
@@ -281,7 +281,7 @@ def a_wait_for_a_stopped_server_ends_in_time(server):
         equal(run(69, options, ["echo", "started"])[0], "")
         equal(time.monotonic() - begun < 15, True)  # the wait and several timeouts of 1 s
     server.process.send_signal(signal.SIGCONT)
-    server.lock(NAME)
+    server.lock(NAME, "alice", TTL_MS, "WAIT", LIMIT_S * 1000)  # behind what the ended runs have sent
     waiting = Run(["-w", "2s"], ["echo", "started"])
     until(lambda: waits(server))
     begun = time.monotonic()
