@@ -141,4 +141,47 @@ TEST_CASE(
   CHECK(is_granted(server.reply(grant)));
 }
 
+TEST_CASE("store: a grant in the iteration in which a long script begins survives the script and a kill") {
+  for (const Words& options : {kPolicies[0], kPolicies[1], kPolicies[2]}) {
+    CAPTURE(options);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Words all = options;
+      all.insert(all.end(), {"--busy-reply-threshold", "10", "--script-timeout", "0"});
+      Process server(disk, all);
+      const auto sent = server.send_together(
+          {{"LOCK", "k", "a", "600000"}, {"EVAL", "redis.call('SET', 'half', 1) while true do end", "0"}});
+      server.settle();
+      CHECK(is_granted(server.reply(sent[0])));
+      server.kill();
+    }
+    Process server(disk, options);
+    CHECK(server.ask({"LOCK", "k", "b", "600000"}) == "*-1\r\n");
+    CHECK(server.ask({"EXISTS", "half"}) == ":0\r\n");
+  }
+}
+
+TEST_CASE("store: a reply whose record waits for a long script leaves after the script") {
+  for (const Words& options : {kPolicies[0], kPolicies[1], kPolicies[2]}) {
+    CAPTURE(options);
+    set_rig_clock(0);
+    CrashFiles disk;
+    Words all = options;
+    all.insert(all.end(), {"--busy-reply-threshold", "10", "--script-timeout", "0"});
+    Process server(disk, all);
+    // The records of large values are written at the end of the iteration.
+    const auto sent = server.send_together({{"HSET", "large", "field", std::string(100'000, 'v')},
+                                            {"HSET", "large", "other", "v"},
+                                            {"EVAL", "for i = 1, 1e7 do end", "0"}});
+    server.settle();
+    CHECK(server.reply(sent[1]) == "held");
+    for (int turns = 0; server.reply(sent[1]) == "held" && turns < 10'000; ++turns) {
+      server.turn();
+      server.settle();
+    }
+    CHECK(server.reply(sent[1]) == ":1\r\n");
+  }
+}
+
 }  // namespace holdfast

@@ -26,6 +26,7 @@ Process::Process(CrashFiles& disk, const Words& arguments) : disk_(disk) {
   config.first_ahead_ms = store_->clock().ahead_ms;
   config.random = [](std::span<uint8_t> bytes) { std::ranges::fill(bytes, uint8_t{7}); };
   config.storage = store_->door();
+  config.clock_us = [us = int64_t{0}]() mutable { return us += 1000; };  // scripts are slow
   engine_ = std::make_unique<Engine>(std::move(config));
   Store::Hooks hooks;
   hooks.release_held = [this] { release(held_.take_kept(*store_, rig_now())); };
@@ -43,17 +44,29 @@ Process::~Process() {
   CHECK(uv_loop_close(&loop_) == 0);
 }
 
-size_t Process::apply(ConnId conn, const Words& words, bool closes) {
+size_t Process::handle(ConnId conn, const Words& words, bool closes) {
   engine_->tick(rig_now(), effects_);
   const std::vector<std::string_view> argv(words.begin(), words.end());
   engine_->apply(conn, argv, rig_now(), effects_);
   Buffer& out = engine_->output(conn);
   replies_.push_back({conn, std::string(out.view()), false, closes});
   out.consume(out.size());
-  const size_t number = replies_.size() - 1;
+  return replies_.size() - 1;
+}
+
+size_t Process::apply(ConnId conn, const Words& words, bool closes) {
+  const size_t number = handle(conn, words, closes);
   end_turn();
   if (closes) engine_->drop(conn, rig_now(), effects_);
   return number;
+}
+
+std::vector<size_t> Process::send_together(const std::vector<Words>& requests) {
+  std::vector<size_t> numbers;
+  for (const Words& words : requests)
+    numbers.push_back(handle(engine_->open("127.0.0.1:1", "127.0.0.1:2", rig_now()), words, false));
+  end_turn();
+  return numbers;
 }
 
 size_t Process::send(const Words& words) {

@@ -49,6 +49,8 @@ class Process {
   std::string ask(const Words& words);
   // Sends a request without waiting for jobs. Returns a number for reply().
   size_t send(const Words& words);
+  // Sends requests in one loop iteration, each on a connection that stays open until the process ends.
+  std::vector<size_t> send_together(const std::vector<Words>& requests);
   std::string reply(size_t number) const;
   // Sends a request on a connection that stays open until the process ends.
   std::string ask_in_session(const Words& words);
@@ -79,6 +81,7 @@ class Process {
     bool sent = false;
     bool closes = true;
   };
+  size_t handle(ConnId conn, const Words& words, bool closes);
   size_t apply(ConnId conn, const Words& words, bool closes);
   void end_turn();
   void release(const std::vector<HeldReplies::Reply>& replies);

@@ -17,8 +17,8 @@ struct Journal {
   bool on = false;
   std::string out;      // records of this loop iteration
   bool grants = false;  // a record grants something that a client may rely on (not only ends)
-  // While a resumable request is deferred: the bytes of `out`, and their `grants`, that were recorded before it
-  // began. The shell takes them meanwhile, as replies rely on them.
+  // While a resumable request is deferred: the bytes of `out`, and their `grants`, that were recorded
+  // before it began. The shell takes them meanwhile, as replies rely on them.
   size_t settled = 0;
   bool settled_grants = false;
   // Large values changed before it, so their records wait for its end, and so must the replies.
