@@ -1,4 +1,5 @@
 // A data folder that is replaced while the server runs.
+#include <future>
 #include <string>
 
 #include "store_rig.h"
@@ -13,7 +14,44 @@ void replace_folder(CrashFiles& disk) {
   disk.restore_folder();
 }
 
+// The removal of a journal waits until the test opens the gate.
+class SlowRemoval : public CrashFiles {
+ public:
+  void open() { gate_.set_value(); }
+  Result<Done> remove(const std::string& name) override {
+    if (name.starts_with("journal.")) opened_.wait();
+    return CrashFiles::remove(name);
+  }
+
+ private:
+  std::promise<void> gate_;
+  std::shared_future<void> opened_ = gate_.get_future();
+};
+
 }  // namespace
+
+TEST_CASE("store: a slow removal of old journals does not remove those of another server's folder") {
+  set_rig_clock(0);
+  SlowRemoval disk;
+  Process server(disk, {});
+  CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+  server.send({"BGSAVE"});
+  server.store().every_second();
+  server.run_save();
+  CHECK(server.running_jobs() == 1);
+  replace_folder(disk);
+  Meta meta;
+  meta.id = "0123456789012345678901234567890123456789";
+  disk.put("meta", format_meta(meta));
+  disk.put("journal.1", "theirs");
+  server.store().every_second();
+  const size_t rejected = server.send({"LOCK", "x", "bob", "600000"});
+  CHECK(server.reply(rejected).find("moved or removed") != std::string::npos);
+  disk.open();
+  server.idle(3);
+  CHECK(server.ask({"LOCK", "x", "bob", "600000"}).find("another server") != std::string::npos);
+  CHECK(disk.bytes("journal.1") == "theirs");
+}
 
 TEST_CASE("store: a folder replaced during a snapshot gets the whole state") {
   for (const char* policy : {"always", "everysec", "no"}) {

@@ -141,12 +141,16 @@ std::string Process::fact(const std::string& name) const {
   return "";
 }
 
-void Process::finish_save() {
+void Process::run_save() {
   constexpr int kMost = 10000;
   for (int rounds = 0; fact("rdb_bgsave_in_progress") == "1"; ++rounds) {
     REQUIRE_MESSAGE(rounds < kMost, "the snapshot never ends");
     uv_run(&loop_, UV_RUN_NOWAIT);
   }
+}
+
+void Process::finish_save() {
+  run_save();
   settle();
 }
 

@@ -58,7 +58,8 @@ class Process {
   // Returns the value of a field of INFO persistence.
   std::string fact(const std::string& name) const;
   // Runs the loop until the snapshot in progress has ended.
-  void finish_save();
+  void run_save();
+  void finish_save();  // the same, and the work that it causes
   // Runs jobs and the loop iterations that they cause until no work is left.
   void settle();
   // Runs the loop until a job is done, and no iteration of the server after it.

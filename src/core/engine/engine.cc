@@ -266,7 +266,7 @@ std::string_view Engine::journal_records() {
 bool Engine::recorded_grants() const {
   return s_->task.fiber.under_way() ? s_->journal.settled_grants : s_->journal.grants;
 }
-bool Engine::withholds_records() const { return s_->task.fiber.under_way() && s_->journal.withholds; }
+bool Engine::withholds_records() const { return s_->journal.withholds && s_->task.fiber.under_way(); }
 void Engine::clear_journal_records() {
   constexpr size_t kKeptBytes = size_t{1} << 20U;
   if (s_->task.fiber.under_way()) {

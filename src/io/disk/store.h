@@ -169,6 +169,7 @@ class Store {
   uint64_t snapshot_folder_ = 0;
   uint64_t next_journal_ = 1;
   uint64_t folder_ = 0;  // count of replacements of the folder
+  int removals_ = 0;     // jobs that remove old journals
   // The next step in a replaced folder: claim it, then save everything there.
   enum class Rebuild { kNone, kClaim, kSave } rebuild_ = Rebuild::kNone;
   std::string folder_failure_;

@@ -24,6 +24,10 @@ void Store::check_folder() {
 }
 
 bool Store::enter_new_folder() {
+  if (removals_ > 0) {  // the job would remove files of the same names in the new folder
+    folder_failure_ = "the data folder was moved or removed while old journals are removed from it";
+    return false;
+  }
   meta_.leave_folder();  // first: a job must not write to a folder that is not claimed
   if (Result<Done> back = files_->reopen_folder(); !back) {
     folder_failure_ = fmt::format("the data folder was moved or removed: {}", back.error());

@@ -121,6 +121,7 @@ uint64_t Store::unsaved() const { return changes_ + (snapshot_ == nullptr ? 0 : 
 
 // Removes the files in a job: the file system is slow to free a large file, which would block the loop.
 void Store::remove_journals_below(uint64_t number) {
+  ++removals_;
   run_job(
       loop_,
       [files = files_.get(), number] {
@@ -130,7 +131,7 @@ void Store::remove_journals_below(uint64_t number) {
           if (old < number) static_cast<void>(files->remove(journal_name(old)));
         }
       },
-      [] {});
+      [this] { --removals_; });
 }
 
 // Whether kRetryMs have passed since the last failure.
