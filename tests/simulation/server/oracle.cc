@@ -178,7 +178,7 @@ void Oracle::sent(uint64_t serial, uint64_t bytes, bool refusing) {
   const auto at = std::ranges::find_if(made, [&](const Made& m) { return m.bytes >= bytes; });
   if (at != made.end()) state = at->state;
   made.erase(made.begin(), at == made.end() || at->bytes > bytes ? at : at + 1);
-  if (refusing) return;
+  if (refusing || !loaded_) return;  // a start has promised nothing yet
   answered_ = std::max(answered_, state);
   if (options_->appendonly != "yes") return;
   written_ = std::max(written_, state);
