@@ -157,6 +157,28 @@ TEST_CASE("store: the recovery wait rejects LOCK, but not RENEW, UNLOCK and GET"
   CHECK(again.ask({"UNLOCK", "k", "alice"}) == ":1\r\n");
 }
 
+TEST_CASE("store: without a journal the start loads the newer of two snapshots that a crash has left") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  std::string older;
+  for (const char* compress : {"no", "yes"}) {
+    Process server(disk, {"--appendonly", "no", "--compress", compress});
+    CHECK(server.ask({"SET", "compress", compress}) == "+OK\r\n");
+    CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+    CHECK(server.stop());
+    if (older.empty()) older = disk.bytes("dump.rdb");
+  }
+  REQUIRE_FALSE(*disk.exists("dump.rdb"));
+  disk.put("dump.rdb", older);
+  for (const char* appendonly : {"no", "yes"}) {
+    CAPTURE(appendonly);
+    Process last(disk, {"--appendonly", appendonly});
+    REQUIRE(last.failure() == "");
+    CHECK(last.ask({"GET", "compress"}) == "$3\r\nyes\r\n");
+    last.kill();
+  }
+}
+
 TEST_CASE("store: a removed folder rejects locks until it is back, and until a snapshot is in it") {
   set_rig_clock(0);
   CrashFiles disk;

@@ -38,7 +38,8 @@ Result<std::vector<uint64_t>> list_journals(Files& files) {
 }
 
 // There are two snapshots only if a crash came between the rename and the removal of the old file, after a
-// change of `compress`. Then the older one is obsolete.
+// change of `compress`. Then the older one is obsolete. It has the lower journal number: each snapshot
+// takes a new one, also without journals.
 Result<std::string> find_snapshot(Files& files) {
   std::string found;
   uint64_t journal = 0;

@@ -53,6 +53,8 @@ Result<Done> Store::finish_load() {
                              ? journal_->resume(recovery_->journal(), recovery_->next_sequence())
                              : journal_->begin(next_journal_++);
     if (!begun) return begun;
+  } else {
+    ++next_journal_;  // the next snapshot's number is above that of the loaded one, as with journals
   }
   if (recovery_->may_lack_bytes()) journal_->distrust();
   for (const uint64_t number : recovery_->stale()) static_cast<void>(files_->remove(journal_name(number)));

@@ -35,9 +35,9 @@ std::string Store::begin_save() {
   if (journals()) {
     if (Result<Done> begun = journal_->begin(next_journal_); !begun)
       return save_failure_ = "ERR " + begun.error();
-    ++next_journal_;
     engine_->begin_journal_file();
   }
+  ++next_journal_;
   changes_before_ = std::exchange(changes_, 0);
   snapshot_generation_ = journals() ? journal_->generation() : 0;
   snapshot_folder_ = folder_;
