@@ -179,6 +179,25 @@ TEST_CASE("store: without a journal the start loads the newer of two snapshots t
   }
 }
 
+TEST_CASE("store: a snapshot is not written to a file of which a sync has failed") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    auto left = disk.create("dump.rdb.gz.tmp", "");
+    REQUIRE(left);
+    disk.fail_sync(1, EIO);
+    CHECK((*left)->sync() == EIO);
+  }
+  Process server(disk, {});
+  CHECK(server.ask({"SET", "k", "alice"}) == "+OK\r\n");
+  CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+  server.kill();
+  reboot(disk, 1);
+  Process again(disk, {});
+  REQUIRE(again.failure() == "");
+  CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+}
+
 TEST_CASE("store: a removed folder rejects locks until it is back, and until a snapshot is in it") {
   set_rig_clock(0);
   CrashFiles disk;

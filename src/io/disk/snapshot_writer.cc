@@ -20,6 +20,8 @@ namespace holdfast {
 class SnapshotWriter::Sink {
  public:
   Sink(Files& files, int level) : files_(files), level_(level) {
+    // Of a file that an earlier process left, a sync may have failed: see File::sync().
+    static_cast<void>(files_.remove(temporary()));
     auto file = files_.create(temporary(), name());
     if (!file) {
       failure_ = file.error();
