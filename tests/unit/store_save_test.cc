@@ -157,6 +157,28 @@ TEST_CASE("store: the recovery wait rejects LOCK, but not RENEW, UNLOCK and GET"
   CHECK(again.ask({"UNLOCK", "k", "alice"}) == ":1\r\n");
 }
 
+// A name in another database, or a new name, may be that of a lost hold.
+TEST_CASE("store: the recovery wait rejects commands that give a hold another name") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+    server.idle(1);
+    server.kill();
+  }
+  reboot(disk, 1);
+  Process again(disk, {"--save", "", "--recovery-wait", "60000"});
+  CHECK(is_recovering(again.ask({"RENAME", "k", "free"})));
+  CHECK(is_recovering(again.ask({"RENAMENX", "k", "free"})));
+  CHECK(is_recovering(again.ask({"COPY", "k", "free"})));
+  CHECK(is_recovering(again.ask({"SWAPDB", "0", "1"})));
+  CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+  again.idle(60);
+  CHECK(again.ask({"RENAME", "k", "free"}) == "+OK\r\n");
+  CHECK(again.ask({"SWAPDB", "0", "1"}) == "+OK\r\n");
+}
+
 TEST_CASE("store: without a journal the start loads the newer of two snapshots that a crash has left") {
   set_rig_clock(0);
   CrashFiles disk;

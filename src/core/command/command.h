@@ -38,6 +38,7 @@ enum CommandFlag : uint32_t {
   kKeyspace = 1U << 19U,    // the ACL category of commands on keys of any type
   kNoMulti = 1U << 20U,     // not allowed in a transaction
   kRelease = 1U << 21U,     // ends holds and frees memory only: runs while the disk cannot store grants
+  kRename = 1U << 22U,      // gives a hold another name, as a grant does: rejected during the recovery wait
 };
 
 using Handler = void (*)(Request&);

@@ -138,7 +138,7 @@ constexpr Command kRows[] = {
     {"slowlog|reset", cmd_slowlog_reset, 2, kAdmin | kLoading | kStale | kDangerous, 0, 0, 0, "server",
      "2.2.12", "O(N) where N is the number of entries in the slowlog",
      "Clear all entries from the slow log.", ""},
-    {"swapdb", cmd_swapdb, 3, kWrite | kFast | kDangerous | kKeyspace, 0, 0, 0, "server", "4.0.0",
+    {"swapdb", cmd_swapdb, 3, kWrite | kFast | kDangerous | kKeyspace | kRename, 0, 0, 0, "server", "4.0.0",
      "O(N) where N is the count of clients watching or blocking on keys from both databases",
      "Swaps two Redis databases.", "index1 index2"},
     {"time", cmd_time, 1, kLoading | kStale | kFast, 0, 0, 0, "server", "2.6.0", "O(1)",

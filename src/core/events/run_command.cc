@@ -27,7 +27,8 @@ bool refuse_promise(Request& r) {
   const Availability& availability = r.s().availability;
   if ((r.command.flags & kWrite) == 0 || (r.command.flags & kRelease) != 0) return false;
   if (!availability.refusal.empty()) return r.reply.error(availability.refusal), true;
-  if (is_due(availability.recovering_until, r.now()) || (r.command.flags & kDenyOom) == 0) return false;
+  if (is_due(availability.recovering_until, r.now())) return false;
+  if ((r.command.flags & (kDenyOom | kRename)) == 0) return false;
   r.reply.error("RECOVERING locks held before the restart may still be in use; retry in " +
                 std::to_string((availability.recovering_until - r.now()).count) + " ms");
   return true;
