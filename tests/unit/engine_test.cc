@@ -312,6 +312,22 @@ TEST_CASE("engine: APPEND and SETRANGE change a large value in place") {
   CHECK(engine.state().dbs[0]->used_bytes() < 1000);
 }
 
+TEST_CASE("engine: a lock-delay that ends in a recovery wait keeps the invariants") {
+  Engine engine(config());
+  Client c(engine);
+  c.ask({"LOCK", "k", "alice", "1000", "DELAY", "100"});
+  c.ask({"LOCKS", "BREAK", "k"});
+  const TimeMs delay_end = c.now.mono + DurationMs{100};
+  engine.availability().recovering_until = delay_end + DurationMs{50};
+  for (const int64_t after_ms : {0, 49, 50}) {
+    CAPTURE(after_ms);
+    c.now.mono = delay_end + DurationMs{after_ms};
+    engine.tick(c.now, c.fx);
+    engine.check_invariants();
+    CHECK(c.ask({"LOCK", "k", "bob", "1000"}).starts_with(after_ms < 50 ? "-RECOVERING" : "*2"));
+  }
+}
+
 TEST_CASE("engine: the journal has a large value once a loop iteration, however often it changes") {
   Engine engine(config());
   Engine twin(config());
