@@ -84,6 +84,7 @@ class Oracle {
   std::string check_new_holds(const View& view);
   std::string check_alone(const View& view, const Record& hold) const;
   void keep_promised_holds(End end);
+  void may_lose_promised();
   int64_t promised_deadline_ms(const Record& hold) const;
 
   const Options* options_ = nullptr;
@@ -124,6 +125,7 @@ class Oracle {
   std::map<std::string, uint64_t> largest_now_;
   std::vector<Record> promised_;  // holds that clients had at the end of the last process
   bool promised_all_ = false;     // none of them may be lost
+  bool has_horizon_ = false;      // that process kept until when they last
   std::vector<Lost> lost_;
 };
 

@@ -85,14 +85,11 @@ int64_t Oracle::promised_deadline_ms(const Record& hold) const {
 }
 
 void Oracle::keep_promised_holds(End end) {
-  if (options_ == nullptr) {  // the machine crashes while no server runs: unsynced data of the last one
-    if (end == End::kCrashed && synced_ < last()) promised_all_ = false;
+  if (!loaded_) {  // without a server, the machine's crash loses unsynced data of the last one
+    if (end == End::kCrashed && (options_ != nullptr || synced_ < last())) may_lose_promised();
     return;
   }
-  if (!loaded_) {
-    if (end == End::kCrashed) promised_all_ = false;
-    return;
-  }
+  has_horizon_ = options_->recovery_wait_ms > 0;
   promised_.clear();
   for (const Record& record : view()) {
     const bool told = told_.contains({record.key, record.owner, record.token});
@@ -100,9 +97,14 @@ void Oracle::keep_promised_holds(End end) {
     promised_.push_back(record);
     promised_.back().deadline_ms = promised_deadline_ms(record);
   }
-  promised_all_ = !may_lose(end);
-  // Without a recovery wait the server does not write down until when lost holds last.
-  if (!promised_all_ && options_->recovery_wait_ms == 0) promised_.clear();
+  promised_all_ = true;
+  if (may_lose(end)) may_lose_promised();
+}
+
+// Without a recovery wait the server does not write down until when lost holds last.
+void Oracle::may_lose_promised() {
+  promised_all_ = false;
+  if (!has_horizon_) promised_.clear();
 }
 
 }  // namespace holdfast::simulation
