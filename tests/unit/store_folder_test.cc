@@ -27,6 +27,12 @@ class SlowRemoval : public CrashFiles {
   std::promise<void> gate_;
   std::shared_future<void> opened_ = gate_.get_future();
 };
+// Puts the folder's files of now into a new folder.
+void replace_folder_by_copy(CrashFiles& disk) {
+  const auto copy = disk.contents();
+  replace_folder(disk);
+  for (const auto& [name, bytes] : copy) disk.put(name, bytes);
+}
 
 }  // namespace
 
@@ -252,6 +258,43 @@ TEST_CASE("store: the stop of a server with a just replaced folder saves the who
     Process again(disk, {"--appendonly", journal});
     REQUIRE(again.failure() == "");
     CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+  }
+}
+
+TEST_CASE("store: a folder replaced during the recovery wait does not end the wait") {
+  for (const char* journal : {"yes", "no"}) {
+    for (const bool copied : {false, true}) {
+      for (const char* end : {"kill", "crash", "stop"}) {
+        CAPTURE(journal);
+        CAPTURE(copied);
+        CAPTURE(end);
+        const Words options{"--appendonly", journal, "--recovery-wait", "30000"};
+        set_rig_clock(0);
+        CrashFiles disk;
+        {
+          Process server(disk, options);
+          CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+          server.kill();
+        }
+        reboot(disk, 1);
+        {
+          Process server(disk, options);
+          copied ? replace_folder_by_copy(disk) : replace_folder(disk);
+          server.idle(9);
+          server.finish_save();
+          server.idle(1);
+          CHECK(is_recovering(server.ask({"LOCK", "free", "bob", "600000"})));
+          if (end == std::string("stop")) {
+            CHECK(server.stop());
+          } else {
+            server.kill();
+          }
+        }
+        if (end == std::string("crash")) reboot(disk, 1);
+        Process last(disk, options);
+        check_wait_ends_after(20, last);
+      }
+    }
   }
 }
 

@@ -132,6 +132,13 @@ bool Store::is_recovering(const Now& now) const {
   return !is_due(engine_->availability().recovering_until, now.mono);
 }
 
+// Adds the holds for which this run waits. The next start must wait for them, too.
+Horizon Store::with_lost_holds(Horizon holds, const Now& now) const {
+  if (!is_recovering(now)) return holds;
+  const TimeMs until = engine_->availability().recovering_until;
+  return {std::max(holds.wall_ms, now.to_wall_ms(until)), std::max(holds.boot_ms, until.count)};
+}
+
 void Store::commit() {
   if (recovery_ != nullptr || stopped_) return;
   granted_ = engine_->recorded_grants();
@@ -298,15 +305,8 @@ Result<Done> Store::keep_all() {
 // The stop is not clean if lost holds may be alive: holds lost before the last start, or by this stop.
 Result<Done> Store::end_meta() {
   const Now now = read_clock_();
-  const bool recovering = is_recovering(now);
-  const bool clean = !recovering && (journals() || unsaved() == 0);
-  Horizon lost;
-  if (!journals()) lost = holds_to_keep(now);
-  if (recovering) {
-    const TimeMs until = engine_->availability().recovering_until;
-    lost.boot_ms = std::max(lost.boot_ms, until.count);
-    lost.wall_ms = std::max(lost.wall_ms, now.to_wall_ms(until));
-  }
+  const bool clean = !is_recovering(now) && (journals() || unsaved() == 0);
+  const Horizon lost = with_lost_holds(journals() ? Horizon{} : holds_to_keep(now), now);
   return meta_.end(engine_->tokens().issued(true), clean, lost, journals() ? journal_->next_sequence() : 0);
 }
 

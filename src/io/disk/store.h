@@ -130,6 +130,7 @@ class Store {
   Result<Done> keep_all();
   Result<Done> end_meta();
   Horizon holds_to_keep(const Now& now) const;
+  Horizon with_lost_holds(Horizon holds, const Now& now) const;
   Horizon horizon_found(const Now& now) const;
   bool is_clock_found() const;
   bool journals() const { return options_.appendonly == "yes"; }

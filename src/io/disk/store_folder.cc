@@ -85,8 +85,8 @@ void Store::save_in_new_folder() {
 void Store::end_rebuild() {
   const Now now = read_clock_();
   const std::string boot_id = is_recovering(now) ? "" : boot_id_;
-  Result<Done> begun =
-      meta_.begin(meta_.on_disk().id, engine_->tokens().issued(), holds_to_keep(now), boot_id, clock());
+  Result<Done> begun = meta_.begin(meta_.on_disk().id, engine_->tokens().issued(),
+                                   with_lost_holds(holds_to_keep(now), now), boot_id, clock());
   folder_failure_ = begun ? "" : begun.error();
   if (!begun) return;
   rebuild_ = Rebuild::kNone;
