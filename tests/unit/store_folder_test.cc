@@ -27,6 +27,7 @@ class SlowRemoval : public CrashFiles {
   std::promise<void> gate_;
   std::shared_future<void> opened_ = gate_.get_future();
 };
+
 // Puts the folder's files of now into a new folder.
 void replace_folder_by_copy(CrashFiles& disk) {
   const auto copy = disk.contents();

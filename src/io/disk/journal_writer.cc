@@ -21,6 +21,13 @@ void JournalWriter::fail(std::string_view what, int error) {
   failure_ = std::move(why);
 }
 
+void JournalWriter::stay_closed(uint64_t next_sequence, const std::string& why) {
+  leave_folder();
+  next_sequence_ = next_sequence;
+  sync_failed_ = true;
+  failure_ = why;
+}
+
 Result<Done> JournalWriter::resume(uint64_t number, uint64_t next_sequence) {
   auto file = files_.append(journal_name(number));
   if (!file) return Failure{file.error()};
@@ -49,7 +56,9 @@ Result<Done> JournalWriter::begin(uint64_t number) {
   auto file = files_.create(name, "");
   if (!file) return Failure{file.error()};
   std::string head;
-  append_journal_head(head, number, next_sequence_);
+  // Frames that are dropped leave no gap in the sequence: a start would look for them.
+  const uint64_t first = next_sequence_ - (left_folder_ ? unwritten_frames_ : 0);
+  append_journal_head(head, number, first);
   if (const int error = write_all(**file, head); error != 0) {
     // The snapshot may need a file of this name, although a crash cut off its head.
     const bool is_new = existed && !*existed;
@@ -59,6 +68,8 @@ Result<Done> JournalWriter::begin(uint64_t number) {
   if (std::exchange(left_folder_, false)) {
     written_ += unwritten_.size();
     unwritten_.clear();
+    unwritten_frames_ = 0;
+    next_sequence_ = first;
     awaits_snapshot_ = true;
   } else if (file_ != nullptr && !sync_failed_) {
     earlier_.push_back({generation_, std::move(file_)});
@@ -78,6 +89,7 @@ bool JournalWriter::commit(std::string_view records) {
     unwritten_.append(records);
     if (end_frame(unwritten_, frame, next_sequence_)) {
       ++next_sequence_;
+      ++unwritten_frames_;
     } else {
       fail("more than 4 GiB of changes at once: writing", EFBIG);
     }
@@ -97,6 +109,7 @@ bool JournalWriter::retry() {
   bytes_ += unwritten_.size();
   written_ += unwritten_.size();
   unwritten_.clear();
+  unwritten_frames_ = 0;
   if (!sync_failed_) failure_.clear();
   return true;
 }

@@ -26,6 +26,9 @@ class JournalWriter {
   JournalWriter(const JournalWriter&) = delete;
   JournalWriter& operator=(const JournalWriter&) = delete;
 
+  // There is no journal yet, and `why` says the reason. The frames wait in memory for begin(), and a
+  // snapshot must have their data: as after leave_folder().
+  void stay_closed(uint64_t next_sequence, const std::string& why);
   // Continues an existing journal. `next_sequence` is the sequence of its next frame.
   Result<Done> resume(uint64_t number, uint64_t next_sequence);
   // Begins a new journal; all later frames go to it. On an error the old journal stays in use.
@@ -103,7 +106,8 @@ class JournalWriter {
   uint64_t next_sequence_ = 1;
   uint64_t bytes_ = 0;
   std::string unwritten_;  // frames not yet in the file
-  uint64_t written_ = 0;   // bytes of all journals since the start
+  uint64_t unwritten_frames_ = 0;
+  uint64_t written_ = 0;  // bytes of all journals since the start
   uint64_t synced_ = 0;
   uint64_t syncs_ = 0;       // number of syncs begun
   uint64_t syncing_to_ = 0;  // what the last of them covers

@@ -54,14 +54,21 @@ Result<Done> MetaKeeper::begin(const std::string& id, const IssuedTokens& issued
   meta.clock_ms = clock.ahead_ms;
   meta.horizon_boot_ms = horizon.boot_ms;
   meta.journal_sequence = journal_sequence;
-  Result<Done> written = write(meta, ++last_serial_);
-  if (written) {
-    on_disk_ = meta;
-    ahead_on_disk_ = issued.ahead_serial;
-    begun_ = covered_by(meta, ahead_on_disk_);
-    failure_.clear();
-  }
+  ahead_on_disk_ = issued.ahead_serial;
   boot_id_ = boot_id;
+  return put(meta);
+}
+
+Result<Done> MetaKeeper::begin_again() {
+  return begin_failed_ ? put(Meta(on_disk_)) : Result<Done>(Done{});
+}
+
+Result<Done> MetaKeeper::put(const Meta& meta) {
+  Result<Done> written = write(meta, ++last_serial_);
+  on_disk_ = meta;
+  begin_failed_ = !written;
+  begun_ = begin_failed_ ? Issued{} : covered_by(meta, ahead_on_disk_);
+  failure_ = begin_failed_ ? written.error() : "";
   return written;
 }
 
@@ -113,6 +120,7 @@ void MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms
         if (why->empty()) {
           on_disk_ = *meta;
           ahead_on_disk_ = ahead;
+          begin_failed_ = false;
         }
         if (!why->empty() && *why != failure_) log_line(LogLevel::kWarning, *why);
         failure_ = *why;

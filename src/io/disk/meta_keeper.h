@@ -53,9 +53,13 @@ class MetaKeeper {
   Result<std::optional<Meta>> read();
   // The first write of this run: reserves tokens above `issued`. `boot_id` names the kernel; empty if even
   // the end of the process may lose written data. `clock` is the clock of this boot, as it was when the
-  // folder was first read after the boot. `journal_sequence`: see Meta.
+  // folder was first read after the boot. `journal_sequence`: see Meta. After a failure keep_ahead() and
+  // begin_again() write the same text.
   Result<Done> begin(const std::string& id, const IssuedTokens& issued, Horizon horizon,
                      const std::string& boot_id, const SavedClock& clock, uint64_t journal_sequence = 0);
+  // Whether the last begin() failed, and nothing was written since: an older text is on disk.
+  bool begin_failed() const { return begin_failed_; }
+  Result<Done> begin_again();
 
   // Sets the kernel that the next write names.
   void set_boot_id(const std::string& id) { boot_id_ = id; }
@@ -67,7 +71,9 @@ class MetaKeeper {
   bool covers(const Tokens& tokens, Horizon holds) const {
     return covers({tokens.largest(), tokens.ahead_serial(), holds});
   }
-  bool covers(const Issued& issued) const { return covered_by(on_disk_, ahead_on_disk_).covers(issued); }
+  bool covers(const Issued& issued) const {
+    return !begin_failed_ && covered_by(on_disk_, ahead_on_disk_).covers(issued);
+  }
   // The number of the write that covers `issued`: the last one begun, or else the one after it.
   uint64_t write_for(const Issued& issued) const { return last_serial_ + (begun_.covers(issued) ? 0 : 1); }
   // The last write of a stop: exactly the issued tokens. `clean`: all data is on disk. Otherwise the next
@@ -78,10 +84,12 @@ class MetaKeeper {
   // The folder is about to be replaced: waits for a write under way, and drops writes that have not begun.
   void leave_folder();
 
+  // The text of the last write that succeeded, or of a begin() that failed since.
   const Meta& on_disk() const { return on_disk_; }
   const std::string& failure() const { return failure_; }
 
  private:
+  Result<Done> put(const Meta& meta);
   Result<Done> write(const Meta& meta, uint64_t serial);
   bool covers(Horizon holds) const { return covers({0, 0, holds}); }
   static Issued covered_by(const Meta& meta, uint64_t ahead_serial) {
@@ -90,9 +98,10 @@ class MetaKeeper {
 
   Files& files_;
   uv_loop_t* loop_;
-  Meta on_disk_;
+  Meta on_disk_;                // see on_disk()
   uint64_t ahead_on_disk_ = 0;  // Tokens::ahead_serial() of the file on disk
   Issued begun_;                // what the last write begun covers
+  bool begin_failed_ = false;
   std::string boot_id_;
   bool writing_ = false;
   uint64_t last_serial_ = 0;  // number of the last write begun; they are numbered in order

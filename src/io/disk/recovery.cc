@@ -262,20 +262,17 @@ std::string Recovery::remedy(const JournalVerdict& verdict, const std::string& n
 // only in the system's memory. If a sync of them has failed, a sync of this file reports success and does
 // not write them: so they are written to a new file.
 Result<Done> Recovery::keep(const std::string& name, std::string_view bytes) {
-  if (!rules_.clean) {
-    // One name for all: what a crash leaves of it the next start replaces.
-    Result<Done> replaced = files_.replace(name, bytes, "journal.tmp");
-    if (replaced) return replaced;
-    log_line(LogLevel::kWarning, fmt::format("{} cannot be written again: {}; a snapshot must replace it",
-                                             name, replaced.error()));
-    may_lack_bytes_ = true;
-    return Done{};
+  if (rules_.clean) {
+    auto file = files_.append(name);
+    if (file && (*file)->sync() == 0) return Done{};
   }
-  auto file = files_.append(name);
-  if (!file) return Failure{file.error()};
-  const int error = (*file)->sync();
-  if (error == 0) return Done{};
-  return Failure{fmt::format("{} cannot be synced: {}", name, std::strerror(error))};
+  // One name for all: what a crash leaves of it the next start replaces.
+  Result<Done> replaced = files_.replace(name, bytes, "journal.tmp");
+  if (replaced) return replaced;
+  log_line(LogLevel::kWarning, fmt::format("{} cannot be written again: {}; a snapshot must replace it",
+                                           name, replaced.error()));
+  may_lack_bytes_ = true;
+  return Done{};
 }
 
 Result<Done> Recovery::cut(const std::string& name, const JournalVerdict& verdict) {

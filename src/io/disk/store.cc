@@ -71,7 +71,16 @@ Result<Done> Store::prepare() {
   const std::string boot_id = lossless_ ? kernel : "";
   const uint64_t sequence = found_ ? found_->journal_sequence : 0;
   const IssuedTokens before{token_floor_, tokens_ahead(), 0};
-  return meta_.begin(id, before, horizon, boot_id, clock(), sequence);
+  Result<Done> begun = meta_.begin(id, before, horizon, boot_id, clock(), sequence);
+  if (begun || !found_) return begun;
+  warn_of_no_grants(begun.error());
+  return Done{};
+}
+
+// On a full disk a start serves the data that it can read, and leaves the folder as it is until meta is
+// written: the text on disk may say that all data was synced by the last stop.
+void Store::warn_of_no_grants(const std::string& why) const {
+  log_line(LogLevel::kWarning, fmt::format("{}; no new locks are granted until it works", why));
 }
 
 // Whether the times of the previous run are on the same engine clock as this run's.

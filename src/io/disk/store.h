@@ -91,6 +91,7 @@ class Store {
  private:
   Store(std::unique_ptr<Files> files, const Options& options, ReadClock time);
   Result<Done> prepare();
+  void warn_of_no_grants(const std::string& why) const;
   void close_handles();
 
   // store_load.cc
@@ -101,6 +102,7 @@ class Store {
   void log_clock(const Now& now) const;
   void recover_if_needed(const Now& now);
   Result<Done> check_end();
+  void open_journal();
 
   // store_save.cc
   static void on_save(uv_idle_t* idle) noexcept;

@@ -44,19 +44,18 @@ void Store::log_progress(int64_t now_ms) {
 
 Result<Done> Store::finish_load() {
   const Now now = read_clock_();
+  // A folder of which only meta is left has lost all holds. A new journal must not hide that.
+  if (found_ && !found_->clean && recovery_->found_nothing()) lossless_ = false;
   if (Result<Done> whole = check_end(); !whole) return whole;
   engine_->keep_journal();  // first, because the ends of SESSION holds are changes, too
   engine_->finish_loading(now);
   next_journal_ = recovery_->next_journal();
   if (journals()) {
-    Result<Done> begun = recovery_->journal() != 0
-                             ? journal_->resume(recovery_->journal(), recovery_->next_sequence())
-                             : journal_->begin(next_journal_++);
-    if (!begun) return begun;
+    open_journal();
   } else {
     ++next_journal_;  // the next snapshot's number is above that of the loaded one, as with journals
   }
-  if (recovery_->may_lack_bytes()) journal_->distrust();
+  if (recovery_->may_lack_bytes() && !journal_->sync_failed()) journal_->distrust();
   for (const uint64_t number : recovery_->stale()) static_cast<void>(files_->remove(journal_name(number)));
   log_line(LogLevel::kNotice,
            fmt::format("{}: loaded {} keys, {} journal records in {} ms", files_->path(), recovery_->keys(),
@@ -78,6 +77,22 @@ Result<Done> Store::finish_load() {
   return Done{};
 }
 
+// A journal that cannot be opened is replaced by a new one, with a snapshot, as soon as the disk works.
+void Store::open_journal() {
+  Result<Done> opened = Done{};
+  if (meta_.begin_failed()) {
+    opened = Failure{meta_.failure()};
+  } else if (recovery_->journal() != 0) {
+    opened = journal_->resume(recovery_->journal(), recovery_->next_sequence());
+  } else {
+    opened = journal_->begin(next_journal_);
+    if (opened) ++next_journal_;
+  }
+  if (opened) return;
+  if (!meta_.begin_failed()) warn_of_no_grants(opened.error());
+  journal_->stay_closed(recovery_->next_sequence(), opened.error());
+}
+
 // A clean stop records the end of the journal. So the start detects a journal that was removed, or cut
 // between two frames. From here on a crash of the machine may cut the journal again, and without a journal
 // even the end of the process loses changes.
@@ -85,9 +100,12 @@ Result<Done> Store::check_end() {
   const Meta meta = meta_.on_disk();
   if (recovery_->next_sequence() >= meta.journal_sequence) {
     const std::string boot_id = lossless_ ? boot_id_ : "";
-    if (meta.journal_sequence == 0 && meta.boot_id == boot_id) return Done{};
-    return meta_.begin(meta.id, engine_->tokens().issued(), {meta.horizon_ms, meta.horizon_boot_ms},
-                       boot_id, clock());
+    const bool is_on_disk = !meta_.begin_failed() && meta.journal_sequence == 0 && meta.boot_id == boot_id;
+    if (is_on_disk) return Done{};
+    Result<Done> begun = meta_.begin(meta.id, engine_->tokens().issued(),
+                                     {meta.horizon_ms, meta.horizon_boot_ms}, boot_id, clock());
+    if (!begun) warn_of_no_grants(begun.error());
+    return Done{};
   }
   return Failure{fmt::format(
       "{}: the journal ends before record {}, but the last stop left it at record {}: {} records are "
@@ -111,10 +129,8 @@ void Store::log_clock(const Now& now) const {
 // expired.
 void Store::recover_if_needed(const Now& now) {
   if (!found_ || found_->clean || options_.recovery_wait_ms == 0) return;
-  const bool emptied = recovery_->found_nothing();  // meta exists, but its data files were removed
   const int64_t left_ms = meta_.on_disk().horizon_boot_ms - now.mono.count;
-  if ((lossless_ && !emptied) || left_ms <= 0) return;
-  if (lossless_) meta_.set_boot_id("");  // a stop during the wait counts as a loss, too
+  if (lossless_ || left_ms <= 0) return;
   const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
   engine_->availability().recovering_until = now.mono + DurationMs{wait_ms};
   log_line(LogLevel::kWarning, fmt::format("recovery wait: the last stop may have lost locks that are "

@@ -31,6 +31,7 @@ std::string Store::begin_save() {
   commit();
   save_began_ms_ = now.wall_us / 1000;
   save_failed_at_ms_ = save_began_ms_;  // reset if it succeeds
+  if (Result<Done> begun = meta_.begin_again(); !begun) return save_failure_ = "ERR " + begun.error();
   snapshot_journal_ = next_journal_;
   if (journals()) {
     if (Result<Done> begun = journal_->begin(next_journal_); !begun)
