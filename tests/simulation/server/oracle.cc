@@ -47,6 +47,7 @@ std::string Oracle::loaded(View view, int64_t now_us) {
   written_ = answered_ = placed_ = pending_ = matched;
   if (crashed_ || forgotten_) synced_ = matched;
   crashed_ = forgotten_ = fuzzy_ = false;
+  unseen_.reset();
   return wrong;
 }
 
@@ -66,14 +67,22 @@ std::string Oracle::compare(const View& found, int64_t now_us) {
     synced_ = std::min(synced_, last());
     return "";
   }
-  return describe_mismatch(found, now_ms);
+  if (!unseen_ || *unseen_ < lowest_ || *unseen_ > highest_) return describe_mismatch(found, now_ms);
+  history_.resize(*unseen_ + 1);
+  history_.push_back({found, now_us});
+  restored_from_ = last();
+  synced_ = std::min(synced_, last());
+  return "";
 }
 
 // Without a session grace, holds of sessions end at a start, and what ends them may be lost again: then
 // they are not compared.
 bool Oracle::matches(const View& before, const View& found, int64_t now_ms) const {
   const bool sessions = options_ != nullptr && options_->session_grace_ms > 0;
-  const auto counts = [&](const Record& r) { return !r.ends_by(now_ms) && (sessions || !r.session); };
+  const auto counts = [&](const Record& r) {
+    if (r.ends_by(now_ms)) return false;
+    return r.delay ? !begins_delay(before, r, now_ms) : sessions || !r.session;
+  };
   for (const Record& record : before) {
     if (!counts(record)) continue;
     const Record* same = find(found, record);
@@ -82,6 +91,16 @@ bool Oracle::matches(const View& before, const View& found, int64_t now_ms) cons
   }
   return std::ranges::all_of(found, [&](const Record& r) {
     return !counts(r) || (fuzzy_ && r.deadline_ms >= 0) || find(before, r) != nullptr;
+  });
+}
+
+// Whether a hold of the key ends until the start, or by it: the lock-delay after it may replace the one
+// before.
+bool Oracle::begins_delay(const View& before, const Record& delay, int64_t now_ms) const {
+  const bool sessions = options_ != nullptr && options_->session_grace_ms > 0;
+  return std::ranges::any_of(before, [&](const Record& r) {
+    const bool is_there = r.db == delay.db && r.key == delay.key && r.delay_ms > 0;
+    return is_there && (r.ends_by(now_ms) || (r.session && !sessions));
   });
 }
 
@@ -151,7 +170,8 @@ std::string Oracle::check_alone(const View& view, const Record& hold) const {
   size_t holders = 0;
   uint32_t smallest = hold.capacity;
   const Record* other = nullptr;
-  for (const Record& record : view) holders += record.db == hold.db && record.key == hold.key ? 1 : 0;
+  for (const Record& record : view)
+    holders += record.db == hold.db && record.key == hold.key && !record.delay ? 1 : 0;
   for (const Lost& lost : lost_) {
     const Record& r = lost.hold;
     if (r.db != hold.db || r.key != hold.key || r.owner == hold.owner || lost.until_ms <= hold.since_ms)

@@ -29,6 +29,8 @@ class Oracle {
   bool is_loaded() const { return loaded_; }
   // The engine's state at this moment.
   std::string observe(View view, int64_t now_us);
+  // The journal gets a state that follows the last observed one, and that cannot be observed.
+  void unseen() { unseen_ = last(); }
   // The replies of a connection made so far, in bytes: they belong to the present state.
   void made_replies(uint64_t serial, uint64_t bytes);
   // So many bytes of a connection have left. `refusing`: the server rejects grants, as the disk fails.
@@ -78,6 +80,7 @@ class Oracle {
   void allow_after_crash();
   bool may_lose(End end) const;
   bool matches(const View& before, const View& found, int64_t now_ms) const;
+  bool begins_delay(const View& before, const Record& delay, int64_t now_ms) const;
   std::string describe_mismatch(const View& found, int64_t now_ms) const;
   std::string compare(const View& found, int64_t now_us);
   std::string find_lost(const View& found, int64_t now_us);
@@ -101,12 +104,13 @@ class Oracle {
   int64_t fsync_since_us_ = 0;
   bool fsync_is_new_ = false;  // at an end: data from before the change may be unsynced
   std::vector<State> history_;
-  size_t answered_ = 0;         // the last state that a reply of this process relied on
-  size_t written_ = 0;          // the last state that a reply promised to keep
-  size_t synced_ = 0;           // the last state that a crash of the machine cannot undo
-  size_t pending_ = 0;          // the state in the unfinished snapshot
-  size_t placed_ = 0;           // the state in the snapshot
-  bool unsynced_name_ = false;  // of the snapshot
+  std::optional<size_t> unseen_;  // an unknown state may follow this one
+  size_t answered_ = 0;           // the last state that a reply of this process relied on
+  size_t written_ = 0;            // the last state that a reply promised to keep
+  size_t synced_ = 0;             // the last state that a crash of the machine cannot undo
+  size_t pending_ = 0;            // the state in the unfinished snapshot
+  size_t placed_ = 0;             // the state in the snapshot
+  bool unsynced_name_ = false;    // of the snapshot
   // What this process has restored is one of these states. They may differ in holds of sessions, which end
   // at a start, but which a later start restores again if nothing was written meanwhile.
   size_t restored_from_ = 0;

@@ -11,7 +11,7 @@ std::string ServerGenerator::holder_of(const std::string& key) {
   std::vector<std::string> holders;
   if (world_->has_view()) {
     for (const Record& record : world_->view()) {
-      if (record.key == key && !record.hash) holders.push_back(record.owner);
+      if (record.key == key && !record.hash && !record.delay) holders.push_back(record.owner);
     }
   }
   return holders.empty() || dice_.one_in(4) ? owner() : dice_.pick(holders);
@@ -42,7 +42,7 @@ Words ServerGenerator::lock() {
   }
   if (happens(odds_.session)) words.emplace_back("SESSION");
   if (happens(odds_.delay))
-    words.insert(words.end(), {"DELAY", std::to_string(dice_.pick<int>({0, 5, 3000}))});
+    words.insert(words.end(), {"DELAY", std::to_string(dice_.pick<int>({0, 5, 3000, 60'000}))});
   if (happens(odds_.token)) {
     const int64_t ahead_us = dice_.pick<int64_t>({0, 1000, 600'000'000, 1'200'000'000, 20'000'000'000});
     words.insert(words.end(), {"TOKEN", std::to_string(world_->now_us() + ahead_us)});

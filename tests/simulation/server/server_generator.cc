@@ -30,7 +30,7 @@ ServerGenerator::ServerGenerator(uint64_t seed) : dice_(seed * 2 + 11) {
   end_weight_ = dice_.pick<uint64_t>({3, 10, 30, 80});
   fault_weight_ = disk_faults_.empty() ? 0 : dice_.pick<uint64_t>({5, 20});
   silence_weight_ = dice_.pick<uint64_t>({2, 10, 40});
-  story_weight_ = dice_.pick<uint64_t>({0, 5, 20});
+  story_weight_ = dice_.pick<uint64_t>({0, 10, 30});
 }
 
 // Each run omits some commands and repeats others often.
@@ -62,6 +62,7 @@ ScriptStep ServerGenerator::next(const ServerWorld& world) {
   if (std::optional<ScriptStep> step = story_step()) return *step;
   if (!world.runs()) {
     if (dice_.one_in(8)) return silence();
+    if (world.disk_fails() && dice_.one_in(3)) return fault(world);  // it may prevent each start
     if (crashes_ && dice_.one_in(20)) return {0, {"crash", "0", std::to_string(dice_.below(1'000'000))}};
     return start();
   }
@@ -69,7 +70,10 @@ ScriptStep ServerGenerator::next(const ServerWorld& world) {
   if (std::optional<ScriptStep> step = stop_in_save(world)) return *step;
   if (std::exchange(check_next_, false) && dice_.one_in(2)) return {0, {"check"}};
   const uint64_t choice = dice_.below(1000);
-  if (choice < end_weight_ || (!world.is_loaded() && dice_.one_in(10))) return end(world);
+  if (choice < end_weight_ || (!world.is_loaded() && dice_.one_in(10))) {
+    const bool may_lose = world.is_loaded() && (kills_ || crashes_);
+    return may_lose && dice_.one_in(3) ? first_of(end_behind_replies()) : end(world);
+  }
   if (choice < end_weight_ + fault_weight_) return fault(world);
   if (choice < end_weight_ + fault_weight_ + silence_weight_) return silence();
   if (dice_.one_in(25)) return {0, {"check"}};
@@ -86,7 +90,7 @@ int64_t ServerGenerator::pause_us() {
 
 std::string ServerGenerator::pick_option(const std::string& name) {
   if (name == "appendonly") return dice_.pick<std::string>({"yes", "yes", "no"});
-  if (name == "appendfsync") return dice_.pick<std::string>({"everysec", "always", "no"});
+  if (name == "appendfsync") return dice_.pick<std::string>({"everysec", "always", "always", "no"});
   if (name == "save") return dice_.pick<std::string>({"3600 1 300 100", "", "5 1", "60 3"});
   if (name == "session-grace") return dice_.pick<std::string>({"0", "0", "1000", "60000"});
   if (name == "recovery-wait") return dice_.pick<std::string>({"60000", "30000", "3600000", "0"});

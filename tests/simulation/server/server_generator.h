@@ -129,10 +129,13 @@ class ServerGenerator {
   // server_stories.cc
   std::optional<ScriptStep> story_step();
   std::vector<ScriptStep> story();
+  ScriptStep first_of(const std::vector<ScriptStep>& steps);
   ScriptStep lossy_end();
   Words long_lock(const std::string& key, const std::string& owner);
   std::vector<ScriptStep> silence_before_end();
   std::vector<ScriptStep> stop_in_recovery_wait();
+  std::vector<ScriptStep> end_behind_replies();
+  std::vector<ScriptStep> lock_delay_before_end();
   std::vector<ScriptStep> sessions_across_starts();
   std::vector<ScriptStep> stop_after_save_began();
   std::vector<ScriptStep> full_disk_before_end();

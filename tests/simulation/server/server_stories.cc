@@ -19,8 +19,7 @@ ScriptStep sent(int64_t run_us, const std::string& client, const Words& request)
 // steps come between.
 std::optional<ScriptStep> ServerGenerator::story_step() {
   if (story_.empty() && world_->is_loaded() && dice_.below(1000) < story_weight_) {
-    const std::vector<ScriptStep> steps = story();
-    story_.assign(steps.begin(), steps.end());
+    return first_of(story());
   }
   while (!story_.empty() && !dice_.one_in(6)) {
     ScriptStep step = std::move(story_.front());
@@ -30,8 +29,14 @@ std::optional<ScriptStep> ServerGenerator::story_step() {
   return std::nullopt;
 }
 
+// Begins a story, in the place of another one that is under way.
+ScriptStep ServerGenerator::first_of(const std::vector<ScriptStep>& steps) {
+  story_.assign(steps.begin() + 1, steps.end());
+  return steps.front();
+}
+
 std::vector<ScriptStep> ServerGenerator::story() {
-  switch (dice_.below(disk_faults_.empty() ? 4 : 6)) {
+  switch (dice_.below(disk_faults_.empty() ? 6 : 8)) {
     case 0:
       return silence_before_end();
     case 1:
@@ -41,6 +46,10 @@ std::vector<ScriptStep> ServerGenerator::story() {
     case 3:
       return stop_after_save_began();
     case 4:
+      return end_behind_replies();
+    case 5:
+      return lock_delay_before_end();
+    case 6:
       return full_disk_before_end();
     default:
       return new_folder_in_save();
@@ -79,6 +88,38 @@ std::vector<ScriptStep> ServerGenerator::stop_in_recovery_wait() {
   return steps;
 }
 
+// What a reply promised must be there after the next start, also if nothing happened between them.
+std::vector<ScriptStep> ServerGenerator::end_behind_replies() {
+  std::vector<ScriptStep> steps = {sent(0, "0", long_lock(key(), owner()))};
+  for (uint64_t more = dice_.below(3); more > 0; --more) {
+    steps.push_back(request());
+    steps.back().run_us = 0;
+  }
+  ScriptStep end = lossy_end();
+  end.words[1] = std::to_string(dice_.between(1, 3));
+  end.words.emplace_back("replies");
+  steps.push_back(end);
+  steps.push_back(start());
+  return steps;
+}
+
+// A lock-delay that still runs at the next start.
+std::vector<ScriptStep> ServerGenerator::lock_delay_before_end() {
+  const std::string k = key();
+  const uint64_t why = dice_.below(3);
+  Words lock = {"LOCK", k, owners_[0], why == 0 ? "200" : "600000"};
+  if (dice_.one_in(3)) lock.insert(lock.end(), {"LIMIT", "2"});
+  if (why == 1) lock.emplace_back("SESSION");
+  lock.insert(lock.end(), {"DELAY", dice_.pick<std::string>({"30000", "600000"})});
+  std::vector<ScriptStep> steps = {sent(why == 0 ? kSecondUs : pause_us(), "0", lock)};
+  if (why == 1) steps.push_back({pause_us(), {"drop", "0"}});
+  if (why == 2) steps.push_back(sent(pause_us(), "1", {"LOCKS", "BREAK", k}));
+  steps.push_back(lossy_end());
+  steps.push_back(start());
+  steps.push_back(sent(kSecondUs, "1", long_lock(k, owners_[1])));
+  return steps;
+}
+
 // The end of a session leaves room for another holder, in each later start, too.
 std::vector<ScriptStep> ServerGenerator::sessions_across_starts() {
   const std::string k = key();
@@ -107,11 +148,17 @@ std::vector<ScriptStep> ServerGenerator::stop_after_save_began() {
 
 std::vector<ScriptStep> ServerGenerator::full_disk_before_end() {
   const std::string k = key();
-  return {sent(pause_us(), "0", {"INCR", "count"}),
-          {pause_us(), {"disk", "capacity", std::to_string(dice_.below(100))}},
+  std::vector<std::string> fault = {"disk", "capacity", std::to_string(dice_.below(100))};
+  if (dice_.one_in(2))
+    fault = {"disk", dice_.pick<std::string>({"readonly", "readonly", "failwrite"}), "1"};
+  // A kill keeps all that was written, and so a hold that is lost had no record.
+  const ScriptStep end = kills_ && !dice_.one_in(4) ? ScriptStep{0, {"kill", "0"}} : lossy_end();
+  return {sent(pause_us(), "0", {"DEL", k}),
+          sent(dice_.one_in(2) ? kSecondUs : pause_us(), "0", {"INCR", "count"}),
+          {pause_us(), fault},
           sent(dice_.between(0, 2 * kSecondUs), "0", long_lock(k, owners_[0])),
           sent(dice_.between(0, 2 * kSecondUs), "1", {"INCR", "count"}),
-          lossy_end(),
+          end,
           {0, {"disk", "works"}},
           start(),
           sent(kSecondUs, "1", long_lock(k, owners_[1]))};

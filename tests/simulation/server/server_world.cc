@@ -13,7 +13,16 @@
 #include "durations.h"
 
 namespace holdfast::simulation {
-namespace {}  // namespace
+namespace {
+
+// Whether the engine shows a state between two requests. A deferred script may have changed some of it.
+bool is_between_requests(Engine& engine) {
+  const Journal& journal = engine.state().journal;
+  return engine.at_rest() ||
+         (journal.out.size() == journal.settled && !journal.pending && journal.large.empty());
+}
+
+}  // namespace
 
 ServerWorld::ServerWorld(uint64_t seed) : disk_(seed * 7 + 1) {
   scheduler_.spend(kFirstUs);
@@ -24,7 +33,7 @@ ServerWorld::ServerWorld(uint64_t seed) : disk_(seed * 7 + 1) {
 }
 
 ServerWorld::~ServerWorld() {
-  if (process_ != nullptr) end_at("kill", 0, 0);
+  if (process_ != nullptr) end_at("kill", 0);
 }
 
 std::string ServerWorld::play(const ScriptStep& step) {
@@ -48,7 +57,7 @@ void ServerWorld::act(const std::vector<std::string>& words) {
     if (verb == name) act_on_client(verb, rest);
   }
   if (verb == "drop") drop(static_cast<int>(number(rest, 0)));
-  if (verb == "kill" || verb == "crash") end_at(verb, number(rest, 0), number(rest, 1));
+  if (verb == "kill" || verb == "crash") end_by(words);
   if (verb == "disk") disk_fault(rest);
   if (verb == "folder" && !rest.empty()) folder(rest[0]);
   if (verb == "check") check();
@@ -64,7 +73,7 @@ void ServerWorld::act(const std::vector<std::string>& words) {
 void ServerWorld::terminate() {
   if (process_ == nullptr) return;
   if (told_to_stop_us_ != 0 && process_->engine() != nullptr && Loop::get().signals.empty())
-    return end_at("kill", 0, 0);
+    return end_at("kill", 0);
   combinations_.note_end(process_->engine());
   Loop::get().raise_signal(SIGTERM);
   if (told_to_stop_us_ == 0) told_to_stop_us_ = scheduler_.now_us();
@@ -112,7 +121,7 @@ void ServerWorld::watch_disk() {
   events.before = [this](DiskWork work, const std::string& name) {
     if (work == DiskWork::kCreate && name.starts_with("journal.")) note_restored();
     const bool snapshot = name == "dump.rdb.gz.tmp" || name == "dump.rdb.tmp";
-    if (work == DiskWork::kWrite && name.starts_with("journal.")) observe();
+    if (work == DiskWork::kWrite && name.starts_with("journal.")) observe_written();
     if (work != DiskWork::kCreate || !snapshot || !oracle_.is_loaded()) return;
     observe();
     oracle_.snapshot_begins();
@@ -133,7 +142,8 @@ void ServerWorld::note_restored() {
 void ServerWorld::observe() {
   if (process_ == nullptr || !oracle_.is_loaded() || process_->engine() == nullptr) return;
   Engine& engine = *process_->engine();
-  if (!engine.at_rest() || Loop::get().prepares.empty()) return;  // the server's stop drops its clients
+  if (Loop::get().prepares.empty()) return;  // the server's stop drops its clients
+  if (!is_between_requests(engine)) return;
   fail(oracle_.observe(view_of(engine, Machine::get().true_time()), scheduler_.now_us()));
   engine.state().conns.for_each([&](const Conn& c) {
     if (c.out.size() == 0) return;
@@ -142,6 +152,13 @@ void ServerWorld::observe() {
         oracle_.made_replies(c.id.serial, client->socket().taken_bytes + c.out.size());
     }
   });
+}
+
+// The journal gets the state from before a deferred script.
+void ServerWorld::observe_written() {
+  observe();
+  const bool runs = process_ != nullptr && oracle_.is_loaded() && process_->engine() != nullptr;
+  if (runs && !is_between_requests(*process_->engine())) oracle_.unseen();
 }
 
 void ServerWorld::before_poll() {
@@ -164,6 +181,7 @@ int64_t ServerWorld::recovery_left_ms() {
 }
 
 void ServerWorld::sent(const Socket& socket) {
+  if (halt_after_replies_ > 0 && --halt_after_replies_ == 0) scheduler_.halt();
   const bool refusing = !process_->engine()->availability().refusal.empty();
   // Without a number the server has rejected the client: that text promises nothing, and waits for no sync.
   if (socket.serial != 0) oracle_.sent(socket.serial, socket.sent_bytes, refusing);
@@ -215,15 +233,21 @@ void ServerWorld::run_for(int64_t us) {
   note_end();
 }
 
-// Ends the process once it has done so many operations on the disk. The next one has not happened.
-void ServerWorld::end_at(const std::string& kind, uint64_t operations, uint64_t seed) {
-  if (process_ != nullptr && operations > 0) {
-    disk_.halt_before(operations);
+// Ends the process before an operation on the disk, or behind a reply.
+void ServerWorld::end_by(const std::vector<std::string>& words) {
+  const uint64_t count = number(words, 1);
+  if (process_ != nullptr && count > 0) {
+    words.back() == "replies" ? void(halt_after_replies_ = count) : disk_.halt_before(count);
     scheduler_.run_until(scheduler_.now_us() + 2 * kSecondUs);
     scheduler_.take_halt();
     disk_.halt_before(0);
+    halt_after_replies_ = 0;
     note_end();
   }
+  end_at(words[0], number(words, 2));
+}
+
+void ServerWorld::end_at(const std::string& kind, uint64_t seed) {
   if (process_ != nullptr) combinations_.note_end(process_->engine());
   const bool crashes = kind == "crash";
   if (process_ == nullptr && !crashes) return;

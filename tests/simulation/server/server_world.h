@@ -8,7 +8,8 @@
 //   reset CLIENT               a connection breaks
 //   run                        only time passes
 //   term, kill N, crash N SEED  SIGTERM; SIGKILL or a crash of the machine just before the N-th of the next
-//                              operations on the disk (0: at once), or when two seconds have passed
+//                              operations on the disk (0: at once), or when two seconds have passed.
+//                              With a further word `replies`: when the N-th of the next replies has left
 //   wall MS                    the wall clock is set so much ahead, or back
 //   disk FAULT ...             capacity BYTES, readonly, failwrite N, failsync N, failfolder N, slow US,
 //                              works
@@ -81,7 +82,8 @@ class ServerWorld {
   void note_options();
   Client& connected(int client);
   void drop(int client);
-  void end_at(const std::string& kind, uint64_t operations, uint64_t seed);
+  void end_by(const std::vector<std::string>& words);
+  void end_at(const std::string& kind, uint64_t seed);
   void disk_fault(const std::vector<std::string>& words);
   void folder(const std::string& what);
   void change_folder(const std::map<std::string, std::string>& contents);
@@ -94,6 +96,7 @@ class ServerWorld {
   void run_for(int64_t us);
   void note_restored();
   void observe();
+  void observe_written();
   void before_poll();
   void sent(const Socket& socket);
   void note_end();
@@ -114,6 +117,7 @@ class ServerWorld {
   int64_t folder_changed_us_ = 0;
   uint64_t foreign_folders_ = 0;
   int64_t slow_until_us_ = 0;
+  uint64_t halt_after_replies_ = 0;  // 0: never
   bool fault_since_start_ = false;
   int64_t healthy_since_us_ = 0;
   int64_t started_us_ = 0;

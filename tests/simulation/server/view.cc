@@ -20,6 +20,7 @@ void put_hold(Record& record, const SavedHold& hold) {
   record.since_ms = hold.held_since_ms;
   record.session = hold.session;
   record.lease = hold.lease;
+  record.delay_ms = hold.delay.count;
   record.rest = fmt::format("ttl {} delay {} lease {}", hold.ttl.count, hold.delay.count, hold.lease);
 }
 
@@ -37,6 +38,7 @@ class Walk {
       });
     }
     end_with_leases();
+    add_delays();
     std::ranges::sort(view_, [](const Record& a, const Record& b) {
       return std::tie(a.db, a.key, a.owner) < std::tie(b.db, b.key, b.owner);
     });
@@ -71,6 +73,19 @@ class Walk {
       record.deadline_ms =
           record.deadline_ms < 0 ? lease->second : std::min(record.deadline_ms, lease->second);
     }
+  }
+  // The key may have no holder, and then no value either.
+  void add_delays() {
+    state_.queues.for_each([&](const WaitQueue& q) {
+      if (q.delay_until.count == 0) return;
+      Record record;
+      record.db = state_.db_name[q.db];
+      record.key = q.key_bytes;
+      record.rest = "lock-delay";
+      record.deadline_ms = saved_deadline(q.delay_until, clock_);
+      record.delay = true;
+      view_.push_back(std::move(record));
+    });
   }
   void add_holders(const Record& key, const Entry& entry) {
     lock_body_of(entry)->for_each([&](const Holder& holder) {

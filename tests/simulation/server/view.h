@@ -1,5 +1,5 @@
 // All data of an engine that a restart must keep, as records that can be compared: one for each hold, for
-// each value and for each hash.
+// each value, for each hash and for each lock-delay.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,16 @@ struct Record {
   uint32_t capacity = 1;
   int64_t since_ms = 0;  // in true time
   bool session = false;
-  uint64_t lease = 0;  // 0: none
+  uint64_t lease = 0;    // 0: none
+  int64_t delay_ms = 0;  // the lock-delay that follows the hold
   bool hash = false;
+  bool delay = false;  // a lock-delay: its deadline is its end
 
   bool ends_by(int64_t at_ms) const { return deadline_ms >= 0 && deadline_ms <= at_ms; }
   // Whether it is the same hold or value, whatever its deadline.
   bool is_same(const Record& other) const {
     return db == other.db && key == other.key && owner == other.owner && token == other.token &&
-           rest == other.rest && session == other.session && hash == other.hash;
+           rest == other.rest && session == other.session && hash == other.hash && delay == other.delay;
   }
   bool operator==(const Record& other) const { return is_same(other) && deadline_ms == other.deadline_ms; }
   std::string text() const;
