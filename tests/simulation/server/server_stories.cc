@@ -149,16 +149,13 @@ std::vector<ScriptStep> ServerGenerator::stop_after_save_began() {
 std::vector<ScriptStep> ServerGenerator::full_disk_before_end() {
   const std::string k = key();
   std::vector<std::string> fault = {"disk", "capacity", std::to_string(dice_.below(100))};
-  if (dice_.one_in(2))
-    fault = {"disk", dice_.pick<std::string>({"readonly", "readonly", "failwrite"}), "1"};
-  // A kill keeps all that was written, and so a hold that is lost had no record.
-  const ScriptStep end = kills_ && !dice_.one_in(4) ? ScriptStep{0, {"kill", "0"}} : lossy_end();
+  if (dice_.one_in(3)) fault = {"disk", dice_.pick<std::string>({"readonly", "failwrite"}), "1"};
   return {sent(pause_us(), "0", {"DEL", k}),
           sent(dice_.one_in(2) ? kSecondUs : pause_us(), "0", {"INCR", "count"}),
           {pause_us(), fault},
           sent(dice_.between(0, 2 * kSecondUs), "0", long_lock(k, owners_[0])),
           sent(dice_.between(0, 2 * kSecondUs), "1", {"INCR", "count"}),
-          end,
+          lossy_end(),
           {0, {"disk", "works"}},
           start(),
           sent(kSecondUs, "1", long_lock(k, owners_[1]))};
