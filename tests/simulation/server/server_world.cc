@@ -97,6 +97,7 @@ void ServerWorld::begin_process(const std::vector<std::string>& options) {
   process_ = std::make_unique<Process>(arguments);
   oracle_.begin(process_->options(), scheduler_.now_us());
   fault_since_start_ = disk_fails();
+  if (fault_since_start_) oracle_.trouble();
   started_us_ = scheduler_.now_us();
   told_to_stop_us_ = 0;
   stop_wanted_ = false;
