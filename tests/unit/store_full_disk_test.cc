@@ -139,6 +139,19 @@ TEST_CASE("store: a new snapshot that fails after a start without a journal leav
   CHECK(last.ask({"EXISTS", "b"}) == ":0\r\n");
 }
 
+TEST_CASE("store: a kill just after a start with only meta left, which had no holds, loses nothing") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  { Process server(disk, {"--save", ""}); }
+  REQUIRE(disk.remove("journal.1"));
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+  }
+  Process again(disk, {"--save", ""});
+  CHECK(is_granted(again.ask({"LOCK", "b", "bob", "600000"})));
+}
+
 TEST_CASE("store: a kill just after a start with only meta left does not hide the loss") {
   set_rig_clock(0);
   CrashFiles disk;

@@ -184,4 +184,23 @@ TEST_CASE("store: a reply whose record waits for a long script leaves after the 
   }
 }
 
+TEST_CASE("store: a grant before a SAVE in the same iteration gets no reply if its record is not written") {
+  for (const Words& options : {kPolicies[0], kPolicies[1], kPolicies[2]}) {
+    CAPTURE(options);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, options);
+      disk.set_read_only(true);
+      const auto sent = server.send_together({{"LOCK", "k", "a", "600000"}, {"SAVE"}});
+      server.settle();
+      CHECK(server.reply(sent[0]) == "held");
+      server.kill();
+    }
+    disk.set_read_only(false);
+    Process server(disk, options);
+    CHECK(is_granted(server.ask({"LOCK", "k", "b", "600000"})));
+  }
+}
+
 }  // namespace holdfast

@@ -150,7 +150,7 @@ Horizon Store::with_lost_holds(Horizon holds, const Now& now) const {
 
 void Store::commit() {
   if (recovery_ != nullptr || stopped_) return;
-  granted_ = engine_->recorded_grants();
+  granted_ = granted_ || engine_->recorded_grants();  // SAVE commits, too
   if (const std::string_view records = engine_->journal_records(); !records.empty()) {
     ++changes_;
     if (journals()) journal_->commit(records);
@@ -160,6 +160,7 @@ void Store::commit() {
 }
 
 void Store::settle(const Now& now) {
+  granted_ = false;
   if (recovery_ != nullptr || stopped_) return;
   // In every iteration: a running write may not cover this iteration's grants, and the wall clock may have
   // been set. After a failure the retry is once a second.

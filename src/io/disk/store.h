@@ -164,7 +164,7 @@ class Store {
   int64_t load_logged_ms_ = 0;  // time of the last progress line in the log
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<SnapshotWriter> writer_;
-  bool granted_ = false;  // the records of the last commit() contain a grant
+  bool granted_ = false;  // the records of this iteration contain a grant
   bool snapshot_walked_ = false;
   bool save_wanted_ = false;
   uint64_t snapshot_journal_ = 0;  // the journal that began with the unfinished snapshot

@@ -45,7 +45,8 @@ void Store::log_progress(int64_t now_ms) {
 Result<Done> Store::finish_load() {
   const Now now = read_clock_();
   // A folder of which only meta is left has lost all holds. A new journal must not hide that.
-  if (found_ && !found_->clean && recovery_->found_nothing()) lossless_ = false;
+  const bool held = meta_.on_disk().horizon_boot_ms > now.mono.count;
+  if (found_ && !found_->clean && held && recovery_->found_nothing()) lossless_ = false;
   if (Result<Done> whole = check_end(); !whole) return whole;
   engine_->keep_journal();  // first, because the ends of SESSION holds are changes, too
   engine_->finish_loading(now);

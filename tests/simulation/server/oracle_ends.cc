@@ -33,10 +33,9 @@ std::string Oracle::ended(End end, int64_t now_us, int64_t sync_us) {
     if (end == End::kCrashed) allow_after_crash();
     if (lowest_ == restored_) lowest_ = restored_from_;
   }
-  // A journal on a disk that fails may lack the new clock; after a crash it is that of another boot.
-  if (end == End::kCrashed || trouble_) fuzzy_ = fuzzy_ || wall_set_;
   if (end == End::kCrashed) {
     crashed_ = true;
+    fuzzy_ = fuzzy_ || wall_set_;
     wall_set_ = trouble_ = false;
   }
   options_ = nullptr;
