@@ -1,6 +1,8 @@
 // The options that make snapshots, and the journals and folders that reject a start or a lock.
+#include <future>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "core/codec/journal_frame.h"
 #include "store_rig.h"
@@ -19,6 +21,23 @@ bool has_saved(CrashFiles& disk, Process& server) {
 void set_keys(Process& server, int from, int to) {
   for (int i = from; i < to; ++i) CHECK(server.ask({"SET", "k:" + std::to_string(i), "v"}) == "+OK\r\n");
 }
+
+// A sync of the folder in a job takes until the test ends it, and fails then.
+class SlowFolderSync : public CrashFiles {
+ public:
+  void end() { gate_.set_value(); }
+  Result<Done> sync_folder() override {
+    if (!waits || std::this_thread::get_id() == loop_) return CrashFiles::sync_folder();
+    ended_.wait();
+    return Failure{"the machine has crashed"};
+  }
+  bool waits = false;
+
+ private:
+  const std::thread::id loop_ = std::this_thread::get_id();
+  std::promise<void> gate_;
+  std::shared_future<void> ended_ = gate_.get_future();
+};
 
 }  // namespace
 
@@ -235,6 +254,35 @@ TEST_CASE("store: a removed folder rejects locks until it is back, and until a s
   server.idle(1);
   CHECK(is_granted(server.ask({"LOCK", "x", "bob", "600000"})));
   server.kill();
+}
+
+TEST_CASE(
+    "store: a crash during the first sync of a journal does not lose its name and keep the next one's") {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    SlowFolderSync disk;
+    {
+      Process server(disk, {"--appendonly", "no"});
+      CHECK(server.ask({"SET", "k", "v"}) == "+OK\r\n");
+      CHECK(server.stop());
+    }
+    {
+      Process server(disk, {});
+      disk.waits = true;
+      server.store().sync_if_due();
+      CHECK(server.running_jobs() > 0);
+      server.send({"BGSAVE"});
+      server.store().every_second();  // begins the next journal
+      disk.end();
+      server.kill();
+    }
+    disk.waits = false;
+    reboot(disk, seed);
+    Process again(disk, {});
+    CHECK(again.failure() == "");
+    CHECK(again.ask({"GET", "k"}) == "$1\r\nv\r\n");
+  }
 }
 
 }  // namespace holdfast

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -37,7 +38,7 @@ Result<Done> JournalWriter::resume(uint64_t number, uint64_t next_sequence) {
   number_ = number;
   bytes_ = *size;
   written_ += *size;  // a killed process may not have synced it
-  ++generation_;
+  named_ = ++generation_;
   next_sequence_ = next_sequence;
   return Done{};
 }
@@ -46,10 +47,10 @@ Result<Done> JournalWriter::begin(uint64_t number) {
   if (!unwritten_.empty() && !left_folder_) return Failure{failure_};
   // A crash of the machine can lose the name of a journal that was never synced. It must not lose that of
   // this journal and keep that of the next one.
-  if (unnamed_ && !left_folder_) {
+  if (named_ < generation_ && !left_folder_) {
     if (!files_.sync_folder())
       return Failure{fmt::format("the folder of {} cannot be synced", journal_name(number_))};
-    unnamed_ = false;
+    named_ = generation_;
   }
   const std::string name = journal_name(number);
   Result<bool> existed = files_.exists(name);
@@ -79,7 +80,6 @@ Result<Done> JournalWriter::begin(uint64_t number) {
   number_ = number;
   bytes_ = head.size();
   written_ += head.size();
-  unnamed_ = true;
   return Done{};
 }
 
@@ -116,7 +116,7 @@ bool JournalWriter::retry() {
 
 std::shared_ptr<JournalWriter::Sync> JournalWriter::make_sync() {
   auto sync = std::make_shared<Sync>();
-  sync->unnamed = std::exchange(unnamed_, false);
+  sync->unnamed = named_ < generation_;
   sync->files = std::exchange(earlier_, {});
   sync->files.push_back({generation_, file_});
   return sync;
@@ -136,6 +136,7 @@ void JournalWriter::run(Sync& sync) {
 
 void JournalWriter::note_errors(const Sync& sync) {
   for (const Generation& n : sync.files) {
+    if (n.error == 0) named_ = std::max(named_, n.generation);
     if (n.error == 0 || n.generation < needless_before_) continue;
     sync_failed_ = true;
     fail("syncing", n.error);

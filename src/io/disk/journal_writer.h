@@ -102,6 +102,7 @@ class JournalWriter {
   std::vector<Generation> earlier_;  // ended journals, not yet synced: synced before file_
   uint64_t needless_before_ = 0;     // a snapshot replaces earlier generations
   uint64_t generation_ = 0;
+  uint64_t named_ = 0;  // the last generation whose file's name is on disk
   uint64_t number_ = 0;
   uint64_t next_sequence_ = 1;
   uint64_t bytes_ = 0;
@@ -111,7 +112,6 @@ class JournalWriter {
   uint64_t synced_ = 0;
   uint64_t syncs_ = 0;       // number of syncs begun
   uint64_t syncing_to_ = 0;  // what the last of them covers
-  bool unnamed_ = false;     // the folder has not been synced since the journal was made
   bool syncing_ = false;
   std::shared_ptr<Sync> sync_;  // the last one begun
   bool sync_failed_ = false;
