@@ -203,4 +203,34 @@ TEST_CASE("store: a grant before a SAVE in the same iteration gets no reply if i
   }
 }
 
+TEST_CASE("store: a grant that ends in the same iteration gets no reply if its token is not written") {
+  for (const Words& options : kPolicies) {
+    CAPTURE(options);
+    set_rig_clock(0);
+    CrashFiles disk;
+    Process server(disk, options);
+    disk.set_read_only(true);
+    const std::string token = std::to_string(rig_now().wall_us + int64_t{3'600'000'000});
+    const auto sent = server.send_together(
+        {{"LOCK", "k", "a", "600000", "TOKEN", token}, {"UNLOCK", "k", "a"}, {"SAVE"}});
+    server.settle();
+    CHECK(server.reply(sent[0]) == "held");
+  }
+}
+
+TEST_CASE("store: a stop that cannot write meta sends no reply that waits for it") {
+  for (const bool works : {true, false}) {
+    set_rig_clock(0);
+    SlowMeta disk;
+    Process server(disk, {"--save", "", "--appendonly", "no"});
+    disk.waits = true;
+    const size_t grant = send_far(server, 1);
+    CHECK(server.reply(grant) == "held");
+    disk.open();
+    disk.set_read_only(!works);
+    server.stop();
+    CHECK(is_granted(server.reply(grant)) == works);
+  }
+}
+
 }  // namespace holdfast

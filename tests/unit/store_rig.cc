@@ -169,6 +169,7 @@ void Process::idle(int seconds) {
 bool Process::stop() {
   turn();
   const bool kept = static_cast<bool>(store_->stop());
+  release(store_->all_kept() ? held_.take_all() : held_.take_kept(*store_, rig_now()));
   end();
   return kept;
 }

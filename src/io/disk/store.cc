@@ -150,7 +150,8 @@ Horizon Store::with_lost_holds(Horizon holds, const Now& now) const {
 
 void Store::commit() {
   if (recovery_ != nullptr || stopped_) return;
-  granted_ = granted_ || engine_->recorded_grants();  // SAVE commits, too
+  // SAVE commits, too. A grant that ended in the same iteration has no record, but it gave a token.
+  granted_ = granted_ || engine_->recorded_grants() || has_new_tokens();
   if (const std::string_view records = engine_->journal_records(); !records.empty()) {
     ++changes_;
     if (journals()) journal_->commit(records);
@@ -159,9 +160,20 @@ void Store::commit() {
   update_service();
 }
 
-void Store::settle(const Now& now) {
+bool Store::has_new_tokens() const {
+  const Tokens& tokens = engine_->tokens();
+  return tokens.largest() != settled_token_ || tokens.ahead_serial() != settled_ahead_;
+}
+
+void Store::end_iteration() {
   granted_ = false;
+  settled_token_ = engine_->tokens().largest();
+  settled_ahead_ = engine_->tokens().ahead_serial();
+}
+
+void Store::settle(const Now& now) {
   if (recovery_ != nullptr || stopped_) return;
+  end_iteration();
   // In every iteration: a running write may not cover this iteration's grants, and the wall clock may have
   // been set. After a failure the retry is once a second.
   if (meta_.failure().empty()) keep_meta_ahead(now);
@@ -281,6 +293,7 @@ Result<Done> Store::stop() {
     // After a failure meta is unchanged: the next start uses its horizon and its reserve.
     Result<Done> ended = kept ? end_meta() : Result<Done>(Done{});
     if (!ended) log_line(LogLevel::kWarning, ended.error());
+    all_kept_ = kept && ended;
   }
   stopped_ = true;
   snapshot_.reset();  // they refer to the engine, which is destroyed before the store

@@ -87,6 +87,8 @@ class Store {
 
   // The last call: no callback follows. A failure says what data could not be written, and why.
   Result<Done> stop();
+  // After stop(): whether it wrote all that held replies promise.
+  bool all_kept() const { return all_kept_; }
 
  private:
   Store(std::unique_ptr<Files> files, const Options& options, ReadClock time);
@@ -127,6 +129,8 @@ class Store {
   static void on_sync_timer(uv_timer_t* timer) noexcept;
   void sync();
   void update_service();
+  bool has_new_tokens() const;
+  void end_iteration();
   void keep_meta_ahead(const Now& now);
   bool is_recovering(const Now& now) const;
   Result<Done> keep_all();
@@ -164,7 +168,10 @@ class Store {
   int64_t load_logged_ms_ = 0;  // time of the last progress line in the log
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<SnapshotWriter> writer_;
-  bool granted_ = false;  // the records of this iteration contain a grant
+  bool granted_ = false;        // this iteration has granted a lock
+  uint64_t settled_token_ = 0;  // of the tokens, at the end of the last iteration
+  uint64_t settled_ahead_ = 0;
+  bool all_kept_ = true;
   bool snapshot_walked_ = false;
   bool save_wanted_ = false;
   uint64_t snapshot_journal_ = 0;  // the journal that began with the unfinished snapshot

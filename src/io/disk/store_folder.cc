@@ -66,7 +66,9 @@ Result<Done> Store::claim_folder() {
   for (const char* name : {kSnapshotName, kPlainSnapshotName}) {
     if (Result<Done> done = files_->remove(name); !done) return done;
   }
-  next_journal_ = 1;
+  // Not 1: without the snapshot, which follows, the records have no meaning. A start sets such journals
+  // aside.
+  next_journal_ = 2;
   save_failed_at_ms_ = 0;
   return Done{};
 }

@@ -68,6 +68,7 @@ Result<Done> Store::finish_load() {
   log_clock(now);
   recover_if_needed(now);
   recovery_.reset();
+  end_iteration();
   engine_->availability().loading = false;
   update_service();  // before the first request: the journal may need a new snapshot
   // Tokens in a snapshot may be ahead of the reserve. No reply leaves before the reserve covers them.

@@ -443,7 +443,7 @@ void Server::stop(const char* signal_name) {
   end_turn();
   turn_open_ = true;  // prevents another iteration: its grants would not be on disk
   Result<Done> kept = store_ == nullptr ? Result<Done>(Done{}) : store_->stop();
-  if (kept) flush_held();
+  store_ == nullptr || store_->all_kept() ? flush_held() : release_held();
   if (!kept && failure_.empty()) failure_ = kept.error();
   stopping_ = true;
   for (const auto& listener : listeners_) {
