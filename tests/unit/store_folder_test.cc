@@ -60,6 +60,23 @@ TEST_CASE("store: a slow removal of old journals does not remove those of anothe
   CHECK(disk.bytes("journal.1") == "theirs");
 }
 
+TEST_CASE("store: a kill before the first snapshot in a new folder leaves a folder that a start accepts") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000", "SHARED"})));
+    CHECK(is_granted(server.ask({"LOCK", "k", "bob", "600000", "SHARED"})));
+    replace_folder(disk);
+    server.store().every_second();  // begins the snapshot, and the journal after it
+    server.send({"UNLOCK", "k", "bob"});
+    server.kill();
+  }
+  Process again(disk, {"--save", ""});
+  CHECK(again.failure() == "");
+  CHECK(is_recovering(again.ask({"LOCK", "k", "carol", "600000"})));
+}
+
 TEST_CASE("store: a folder replaced during a snapshot gets the whole state") {
   for (const char* policy : {"always", "everysec", "no"}) {
     CAPTURE(policy);
