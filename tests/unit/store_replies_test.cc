@@ -191,8 +191,10 @@ TEST_CASE("store: a grant before a SAVE in the same iteration gets no reply if i
     CrashFiles disk;
     {
       Process server(disk, options);
+      CHECK(server.ask({"SET", "gone", "v"}) == "+OK\r\n");
       disk.set_read_only(true);
-      const auto sent = server.send_together({{"LOCK", "k", "a", "600000"}, {"SAVE"}});
+      const auto sent =
+          server.send_together({{"SET", "k", "a", "NX", "PX", "600000"}, {"SAVE"}, {"DEL", "gone"}});
       server.settle();
       CHECK(server.reply(sent[0]) == "held");
       server.kill();

@@ -150,10 +150,9 @@ Horizon Store::with_lost_holds(Horizon holds, const Now& now) const {
 
 void Store::commit() {
   if (recovery_ != nullptr || stopped_) return;
-  // SAVE commits, too. A grant that ended in the same iteration has no record, but it gave a token.
-  granted_ = granted_ || engine_->recorded_grants() || has_new_tokens();
   if (const std::string_view records = engine_->journal_records(); !records.empty()) {
     ++changes_;
+    granted_ = granted_ || engine_->recorded_grants();  // SAVE commits, too
     if (journals()) journal_->commit(records);
     engine_->clear_journal_records();
   }
@@ -188,7 +187,10 @@ bool Store::may_reply(const Now& now) const {
   return always() ? journal_->all_synced() : journal_->all_written();
 }
 
-bool Store::may_reply_to_others() const { return !granted_ && !engine_->availability().refusal.empty(); }
+// A grant that ended in the same iteration has no record, but it gave a token.
+bool Store::may_reply_to_others() const {
+  return !granted_ && !has_new_tokens() && !engine_->availability().refusal.empty();
+}
 
 Store::Promise Store::promise(const Now& now) const {
   const Tokens& tokens = engine_->tokens();
