@@ -241,6 +241,26 @@ TEST_CASE("store: a failed sync of the journal before a snapshot counts until th
   CHECK(journal.failure().empty());
 }
 
+TEST_CASE("store: a failed sync of the journal after a snapshot is not mended by that snapshot") {
+  CrashFiles files;
+  Loop loop;
+  JournalWriter journal(files, &loop.loop);
+  REQUIRE(journal.begin(1));
+  REQUIRE(journal.begin(2));  // the snapshot begins
+  const uint64_t snapshot = journal.generation();
+  REQUIRE(journal.commit("after"));
+  files.fail_sync(2, EIO);
+  journal.start_sync([] {});
+  loop.run();
+  journal.forget_before(snapshot);
+  CHECK(journal.sync_failed());
+  CHECK(journal.failure().find("journal.2") != std::string::npos);
+  CHECK_FALSE(journal.all_synced());
+  REQUIRE(journal.begin(3));
+  journal.forget_before(journal.generation());
+  CHECK(journal.failure().empty());
+}
+
 TEST_CASE("store: a failed write is kept whole, in its order, until the disk accepts it") {
   CrashFiles files;
   Loop loop;

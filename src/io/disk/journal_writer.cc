@@ -26,6 +26,7 @@ void JournalWriter::stay_closed(uint64_t next_sequence, const std::string& why) 
   leave_folder();
   next_sequence_ = next_sequence;
   sync_failed_ = true;
+  failed_ = generation_;
   failure_ = why;
 }
 
@@ -139,6 +140,7 @@ void JournalWriter::note_errors(const Sync& sync) {
     if (n.error == 0) named_ = std::max(named_, n.generation);
     if (n.error == 0 || n.generation < needless_before_) continue;
     sync_failed_ = true;
+    failed_ = std::max(failed_, n.generation);
     fail("syncing", n.error);
   }
 }
@@ -160,6 +162,7 @@ void JournalWriter::start_sync(std::function<void()> done) {
 
 void JournalWriter::distrust() {
   sync_failed_ = true;
+  failed_ = generation_;
   failure_ = fmt::format("{} may not be on disk", journal_name(number_));
 }
 
@@ -173,7 +176,8 @@ void JournalWriter::forget_before(uint64_t generation) {
   needless_before_ = generation;
   const bool recovered = std::exchange(awaits_snapshot_, false) || sync_failed_;
   std::erase_if(earlier_, [generation](const Generation& n) { return n.generation < generation; });
-  if (!recovered) return;
+  // The journal after the snapshot may have failed meanwhile.
+  if (!recovered || (sync_failed_ && failed_ >= generation)) return;
   sync_failed_ = false;
   failure_.clear();
 }
