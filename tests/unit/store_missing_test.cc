@@ -246,4 +246,32 @@ TEST_CASE("store: a crash after a clean stop without a journal keeps the journal
   }
 }
 
+TEST_CASE("store: a second crash does not bring back a journal that the start after the first dropped") {
+  for (const bool torn : {true, false}) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      CAPTURE(torn);
+      CAPTURE(seed);
+      set_rig_clock(0);
+      CrashFiles disk;
+      leave_two_journals(disk);
+      std::string& first = disk.bytes("journal.1");
+      torn ? first.resize(first.size() - 3) : cut_frames(first, 1);
+      CrashFiles cut;  // nothing in it is unsynced
+      for (const auto& [name, bytes] : disk.contents()) cut.put(name, bytes);
+      reboot(cut, seed);
+      {
+        Process server(cut, {"--appendfsync", "always", "--recovery-wait", "0"});
+        REQUIRE(server.failure() == "");
+        CHECK(is_granted(server.ask({"LOCK", "d", "alice", "600000"})));  // the record that "b" had
+        server.kill();
+      }
+      reboot(cut, seed);
+      Process again(cut, {});
+      REQUIRE(again.failure() == "");
+      CHECK(again.ask({"EXISTS", "a", "d"}) == ":2\r\n");
+      CHECK(again.ask({"EXISTS", "b", "c"}) == ":0\r\n");
+    }
+  }
+}
+
 }  // namespace holdfast

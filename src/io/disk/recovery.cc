@@ -173,6 +173,7 @@ Result<bool> Recovery::end_before_gap() {
 }
 
 // Renames the journals from index `from` on and does not read them. Their bytes stay under the new name.
+// Syncs the folder: else a second crash could bring the old names back, behind records of this run.
 Result<Done> Recovery::set_aside(size_t from, const std::string& why) {
   for (size_t i = from; i < journals_.size(); ++i) {
     const std::string name = journal_name(journals_[i]);
@@ -184,7 +185,7 @@ Result<Done> Recovery::set_aside(size_t from, const std::string& why) {
     if (Result<Done> done = files_.rename(name, name + ".damaged"); !done) return done;
   }
   journals_.resize(from);
-  return Done{};
+  return files_.sync_folder();
 }
 
 Result<bool> Recovery::step_journals() {
@@ -226,13 +227,7 @@ Result<bool> Recovery::close_journal() {
   if (!lacks_head && scanner_->number() != journals_[at_]) return failed("it has another journal's number");
   if (verdict.state == JournalState::kTorn) {
     if (Result<Done> done = cut(name, verdict); !done) return Failure{done.error()};
-    for (size_t i = at_ + 1; i < journals_.size(); ++i) {
-      log_line(LogLevel::kWarning, fmt::format("{} removed: it follows a journal that a crash cut off",
-                                               journal_name(journals_[i])));
-      if (Result<Done> done = files_.remove(journal_name(journals_[i])); !done)
-        return Failure{done.error()};
-    }
-    journals_.resize(at_ + 1);
+    if (Result<Done> done = remove_from(at_ + 1); !done) return Failure{done.error()};
   } else if (Result<Done> done = keep(name, bytes_); !done) {
     return Failure{done.error()};
   }
@@ -248,6 +243,19 @@ Result<bool> Recovery::close_journal() {
   if (++at_ >= journals_.size()) return true;
   if (Result<Done> done = open_journal(); !done) return Failure{done.error()};
   return false;
+}
+
+// Removes the journals from index `from` on, as set_aside() renames them.
+Result<Done> Recovery::remove_from(size_t from) {
+  if (from >= journals_.size()) return Done{};
+  for (size_t i = from; i < journals_.size(); ++i) {
+    const std::string name = journal_name(journals_[i]);
+    log_line(LogLevel::kWarning,
+             fmt::format("{} removed: it follows a journal that a crash cut off", name));
+    if (Result<Done> done = files_.remove(name); !done) return done;
+  }
+  journals_.resize(from);
+  return files_.sync_folder();
 }
 
 // Returns the advice for a damaged journal: the use of `holdfast check`, if it can repair the file.

@@ -70,6 +70,7 @@ class Recovery {
   bool misses_frames() const;
   Result<bool> end_before_gap();
   Result<Done> set_aside(size_t from, const std::string& why);
+  Result<Done> remove_from(size_t from);
   Result<bool> close_journal();
   Result<Done> keep(const std::string& name, std::string_view bytes);
   Result<Done> cut(const std::string& name, const JournalVerdict& verdict);
