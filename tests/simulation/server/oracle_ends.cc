@@ -31,7 +31,7 @@ std::string Oracle::ended(End end, int64_t now_us, int64_t sync_us) {
       trouble_ = false;
     }
     if (end == End::kCrashed) allow_after_crash();
-    if (lowest_ == restored_) lowest_ = restored_from_;
+    if (lowest_ <= restored_) lowest_ = std::min(lowest_, restored_from_);
   }
   if (end == End::kCrashed) {
     crashed_ = true;
@@ -64,7 +64,9 @@ bool Oracle::may_lose(End end) const {
     case End::kKilled:
       return !journal;
     case End::kCrashed:
-      return !journal || options_->appendfsync != "always" || fsync_is_new_;
+      // On a disk that fails a start cannot make durable what it restores, and grants nothing.
+      return !journal || options_->appendfsync != "always" || fsync_is_new_ ||
+             (trouble_ && synced_ < restored_);
   }
   return true;
 }
