@@ -172,14 +172,47 @@ TEST_CASE("store: a journal of which a crash left only the name is created again
   }
 }
 
+TEST_CASE(
+    "store: damage at the end of a journal with another after it refuses the start, and changes nothing") {
+  for (const bool clean : {false, true}) {
+    CAPTURE(clean);
+    set_rig_clock(0);
+    CrashFiles disk;
+    leave_two_journals(disk);
+    if (clean) {
+      Meta meta = meta_of(disk);
+      meta.clean = true;
+      disk.put("meta", format_meta(meta));
+    }
+    std::string& first = disk.bytes("journal.1");
+    const std::string whole = first;
+    first.resize(first.size() - 3);
+    const std::string cut = first, second = disk.bytes("journal.2");
+    {
+      Process again(disk, {"--save", ""});
+      CHECK(again.failure().find("journal.1: damaged at byte") != std::string::npos);
+      CHECK(again.failure().find("journal.2 follows") != std::string::npos);
+    }
+    CHECK(disk.bytes("journal.1") == cut);
+    CHECK(disk.bytes("journal.2") == second);
+    disk.bytes("journal.1") = whole;
+    Process last(disk, {"--save", ""});
+    CHECK(last.failure() == "");
+    CHECK(last.ask({"EXISTS", "a", "b"}) == ":2\r\n");
+  }
+}
+
 TEST_CASE("store: journals after one that a crash has cut leave no gap in the numbers") {
   set_rig_clock(0);
   CrashFiles disk;
   leave_two_journals(disk);
   std::string& first = disk.bytes("journal.1");
   first.resize(first.size() - 3);
+  Meta meta = meta_of(disk);
+  meta.boot_id = "another";
+  disk.put("meta", format_meta(meta));
   for (const char* key : {"x", "y"}) {
-    Process again(disk, {"--save", ""});
+    Process again(disk, {"--save", "", "--recovery-wait", "0"});
     REQUIRE(again.failure() == "");
     CHECK(is_granted(again.ask({"LOCK", key, "alice", "0"})));
     disk.fail_write(2, EIO);

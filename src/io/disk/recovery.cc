@@ -225,6 +225,13 @@ Result<bool> Recovery::close_journal() {
   }
   const bool lacks_head = verdict.state == JournalState::kTorn && scanner_->number() == 0;
   if (!lacks_head && scanner_->number() != journals_[at_]) return failed("it has another journal's number");
+  if (verdict.state == JournalState::kTorn && rules_.lossless && at_ + 1 < journals_.size()) {
+    const std::string next = journal_name(journals_[at_ + 1]);
+    return failed(
+        fmt::format("damaged at byte {}: {}. {} follows, so the end of the process did not cause "
+                    "this. Restore {}, or move the later journals away to start without their changes",
+                    verdict.offset, verdict.why, next, name));
+  }
   if (verdict.state == JournalState::kTorn) {
     if (Result<Done> done = cut(name, verdict); !done) return Failure{done.error()};
     if (Result<Done> done = remove_from(at_ + 1); !done) return Failure{done.error()};
