@@ -115,7 +115,7 @@ class JournalWriter {
   bool syncing_ = false;
   std::shared_ptr<Sync> sync_;  // the last one begun
   bool sync_failed_ = false;
-  uint64_t failed_ = 0;  // the last generation whose sync failed
+  uint64_t failed_ = 0;           // the last generation whose sync failed
   bool left_folder_ = false;      // see leave_folder()
   bool awaits_snapshot_ = false;  // frames were dropped; only the unfinished snapshot has their data
   std::string failure_;
