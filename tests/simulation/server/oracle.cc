@@ -200,6 +200,9 @@ void Oracle::sent(uint64_t serial, uint64_t bytes, bool refusing) {
   size_t state = last();
   const auto at = std::ranges::find_if(made, [&](const Made& m) { return m.bytes >= bytes; });
   if (at != made.end()) state = at->state;
+  // A reply from before a deferred request, which no observation saw alone: it promises what the one before
+  // does.
+  if (at != made.end() && at->bytes > bytes) state = at == made.begin() ? answered_ : (at - 1)->state;
   made.erase(made.begin(), at == made.end() || at->bytes > bytes ? at : at + 1);
   if (refusing || !loaded_) return;  // a start has promised nothing yet
   answered_ = std::max(answered_, state);
