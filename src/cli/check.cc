@@ -117,6 +117,21 @@ std::string_view advice_of(const JournalVerdict& v, bool head_can_be_made) {
          "file from a copy, or move it and all later journals away to start without them";
 }
 
+// Before records are cut from a journal: after a stop that was not clean, the next start shall wait as long
+// as lost holds may be in use. A start after a clean stop detects by itself that records are missing.
+Result<Done> expect_loss(Files& files) {
+  Result<bool> there = files.exists("meta");
+  if (!there) return Failure{there.error()};
+  if (!*there) return Done{};  // a copy of a journal
+  Result<std::string> text = files.read("meta");
+  if (!text) return Failure{text.error()};
+  Meta meta;
+  if (const std::string wrong = parse_meta(*text, meta); !wrong.empty()) return Failure{"meta: " + wrong};
+  if (meta.clean) return Done{};
+  meta.boot_id.clear();
+  return files.replace("meta", format_meta(meta));
+}
+
 // Writes the new head, if there is one, and cuts the file at the first damage.
 bool repair_journal(Check& run, Files& files, const std::string& name, const std::string& path,
                     std::string_view bytes, const std::optional<std::string>& headed) {
@@ -124,6 +139,9 @@ bool repair_journal(Check& run, Files& files, const std::string& name, const std
   JournalScanner scanner(whole);
   while (scanner.next()) continue;
   const std::string_view good = whole.substr(0, scanner.verdict().offset);
+  if (good.size() < whole.size()) {
+    if (Result<Done> done = expect_loss(files); !done) return run.report(false, path, done.error());
+  }
   return put_in_place(run, files, name, path, good,
                       headed ? "the head is rebuilt; the file has" : "cut to");
 }

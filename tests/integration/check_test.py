@@ -5,7 +5,8 @@ import json
 import os
 import subprocess
 
-from harness import HOLDFAST, LIMIT_S, Server, equal, has, journals, left_behind, refusal, run_tests, test
+from harness import (HOLDFAST, LIMIT_S, TTL_MS, Server, equal, has, journals, left_behind, refusal,
+                     run_tests, test)
 
 COMMAND = os.path.join(os.path.dirname(HOLDFAST), "holdfast")
 
@@ -80,6 +81,7 @@ def repair_truncates_a_damaged_journal_and_keeps_the_original(folder):
     with Server(folder) as server:
         equal(server.ask("GET", "key:0"), b"alice")
         equal(server.ask("GET", "key:49"), None)
+        has(str(server.ask("LOCK", "key:49", "bob", TTL_MS)), "RECOVERING")  # alice may still use it
 
 
 @test
