@@ -69,6 +69,36 @@ TEST_CASE("redlock queue: a silent first server gets a short time to reply, and 
   }
 }
 
+// Server 0 rejects the hint and gets a second LOCK. Server 1 refuses. Server 2 grants after its timeout.
+TEST_CASE("redlock queue: a late grant that makes a quorum possible again ends the short time") {
+  Script s(three_servers(DurationMs{5000}));
+  const uint64_t late = s.asked(2);
+  s.null(1);
+  s.now = 1500;
+  s.error(0, "ERR token is further ahead than max-token-lead allows");
+  s.sent();
+  s.at(2000);  // server 2 is lost: no quorum is possible, and server 0 has not replied
+  CHECK(s.lock.next_deadline()->count == 2010);
+  s.now = 2005;
+  s.reply_to(late, {Reply::Kind::kGrant, 500, ""});
+  CHECK(s.lock.next_deadline()->count == 2500);
+  s.at(2010);
+  CHECK(s.lock.next_deadline()->count == 2500);
+  CHECK(s.sent().empty());
+  SUBCASE("the first server grants") {
+    s.grant(0, 500);
+    CHECK(s.held());
+  }
+  SUBCASE("it refuses") {
+    s.null(0);
+    CHECK(s.sent().ends_with("0w:LOCK k B 10000 WAIT 3990 SESSION TOKEN 501"));
+  }
+  SUBCASE("it is silent") {
+    s.at(2500);
+    CHECK(s.sent().ends_with("1w:LOCK k B 10000 WAIT 3500 SESSION TOKEN 501"));
+  }
+}
+
 TEST_CASE(
     "redlock queue: at its turn a waiter sends LOCK with its token to all, and takes over its own grant") {
   Waiting s;

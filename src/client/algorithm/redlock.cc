@@ -96,6 +96,7 @@ void Redlock::judge_locks(TimeMs now) {
   const size_t yes = count(&ServerState::lock, Vote::kYes);
   const size_t pending = count(&ServerState::lock, Vote::kPending);
   if (yes + pending < config_.quorum) return miss(now);
+  settle_at_ = kNever;  // after a miss, a late answer can make a quorum possible again
   if (yes >= config_.quorum && same + pending < config_.quorum) begin_fencing(largest, now);
 }
 
