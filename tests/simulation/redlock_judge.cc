@@ -44,8 +44,11 @@ void World::judge_acquired(Session& session) {
   });
   session.act_us = now_us_ + session.dice.between(100, world_.ttl_ms * 700);
   session.end_us = now_us_ + session.step->for_us;
-  if (session.step->renews) session.act_us = now_us_ + session.dice.between(100, world_.ttl_ms * 1000 / 3);
+  const int64_t half_us = (valid_until_us(session) - now_us_) / 2;
+  const int64_t pause_us = std::max<int64_t>(std::min(ttl_us() / 3, half_us), 1000);
+  if (session.step->renews) session.act_us = now_us_ + session.dice.between(100, pause_us);
   session.confirmed_us = now_us_;
+  if (half_us < renewal_us()) session.shaky_us = now_us_;
   ++tally_.acquired;
   if (session.fenced) ++tally_.fenced;
   judge_token(session);
@@ -150,6 +153,9 @@ void World::judge_counted(const std::vector<const Session*>& holders) {
     if (all) return wrong("too many hold the lock");
   }
 }
+
+// How long a renewal takes at most if a quorum works: RENEW, and LOCK where a server is without the hold.
+int64_t World::renewal_us() const { return 4 * world_.slowest_us + 2000; }
 
 // How long a server may be without a hold that is renewed, although the server works: a round that missed
 // the server, the pause after it, and a round that waits for another server that does not answer.

@@ -239,6 +239,38 @@ TEST_CASE("redlock simulation: clients on several servers keep all promises unde
   CHECK(tally.kept > schedules / 50);
 }
 
+// The client stands still between the replies of two servers and the timeout of the third one.
+TEST_CASE("redlock simulation: a client that stands still while it acquires renews the lock in time") {
+  Plan plan;
+  plan.world.clocks_differ = false;
+  plan.world.ttl_ms = 733;
+  plan.world.server_timeout_ms = 20;
+  plan.steps.resize(3);
+  Step& session = plan.steps[0];
+  session.id = 1;
+  session.renews = true;
+  session.for_us = 1000000;
+  Step& cut = plan.steps[1];
+  cut.kind = Step::Kind::kCut;
+  cut.id = 2;
+  cut.server = 1;
+  cut.for_us = 70000;
+  Step& stall = plan.steps[2];
+  stall.kind = Step::Kind::kStall;
+  stall.id = 3;
+  stall.at_us = 5000;
+  Tally tally;
+  for (int64_t ms = 70; ms < plan.world.ttl_ms; ++ms) {
+    plan.world.seed = static_cast<uint64_t>(ms);
+    stall.for_us = ms * 1000;
+    const std::string wrong = play(plan, tally);
+    CHECK_MESSAGE(wrong.empty(), ms << " ms: " << wrong);
+  }
+  CHECK(tally.acquired > 600);
+  CHECK(tally.lost < 3);  // the client stood still almost until the end of the validity
+  CHECK(tally.lost == tally.excused);
+}
+
 TEST_CASE("redlock simulation: the judge detects a hold that ends because renewals do not heal") {
   CHECK(finds(Flaw::kNoHealing, 3000, "lost a lock"));
   CHECK(finds(Flaw::kNoHealing, 3000, "does not heal"));

@@ -15,6 +15,7 @@
 // - A hold that its holder renews is not lost. Promised in a calm world (Parameters::calm()), if at each
 //   moment since the last confirmed renewal at most `servers - quorum` servers were bad for it: down, cut
 //   off, LOADING, or without the hold. A server without the hold counts as good after healing_us().
+//   Before the first renewal: if half of the validity that the acquisition left is enough for a renewal.
 // - A server without such a hold gets it. Promised in a calm world while a majority is good: within 4 times
 //   healing_us(), or within 20 TTLs if other owners hold the lock or wait on that server.
 // - A server that restarts with all its memory has each hold until its deadline, or longer. Promised if its
@@ -197,6 +198,7 @@ class World {
   bool is_good(Session& session, size_t server);
   void judge_lack(Session& session, size_t server);
   bool obstructed(const Session& session, const KeyState& state) const;
+  int64_t renewal_us() const;
   int64_t healing_us() const;
 
   const Parameters world_;
