@@ -20,6 +20,7 @@
 #include "core/codec/rdb_reader.h"
 #include "io/disk/gunzip.h"
 #include "io/disk/journal_writer.h"
+#include "io/disk/meta_keeper.h"
 #include "io/disk/recovery.h"
 #include "io/os/files.h"
 
@@ -120,14 +121,10 @@ std::string_view advice_of(const JournalVerdict& v, bool head_can_be_made) {
 // Before records are cut from a journal: after a stop that was not clean, the next start shall wait as long
 // as lost holds may be in use. A start after a clean stop detects by itself that records are missing.
 Result<Done> expect_loss(Files& files) {
-  Result<bool> there = files.exists("meta");
-  if (!there) return Failure{there.error()};
-  if (!*there) return Done{};  // a copy of a journal
-  Result<std::string> text = files.read("meta");
-  if (!text) return Failure{text.error()};
-  Meta meta;
-  if (const std::string wrong = parse_meta(*text, meta); !wrong.empty()) return Failure{"meta: " + wrong};
-  if (meta.clean) return Done{};
+  Result<std::optional<Meta>> found = MetaKeeper(files).read();
+  if (!found) return Failure{found.error()};
+  if (!*found || (*found)->clean) return Done{};  // no meta: the journal is a copy
+  Meta meta = **found;
   meta.boot_id.clear();
   return files.replace("meta", format_meta(meta));
 }

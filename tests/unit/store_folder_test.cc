@@ -28,6 +28,15 @@ class SlowRemoval : public CrashFiles {
   std::shared_future<void> opened_ = gate_.get_future();
 };
 
+// Puts files of another server into the folder. Returns their meta.
+Meta put_foreign(CrashFiles& disk, const std::string& journal) {
+  Meta meta;
+  meta.id = "0123456789012345678901234567890123456789";
+  disk.put("meta", format_meta(meta));
+  disk.put(journal, "theirs");
+  return meta;
+}
+
 // Puts the folder's files of now into a new folder.
 void replace_folder_by_copy(CrashFiles& disk) {
   const auto copy = disk.contents();
@@ -47,10 +56,7 @@ TEST_CASE("store: a slow removal of old journals does not remove those of anothe
   server.run_save();
   CHECK(server.running_jobs() == 1);
   replace_folder(disk);
-  Meta meta;
-  meta.id = "0123456789012345678901234567890123456789";
-  disk.put("meta", format_meta(meta));
-  disk.put("journal.1", "theirs");
+  put_foreign(disk, "journal.1");
   server.store().every_second();
   const size_t rejected = server.send({"LOCK", "x", "bob", "600000"});
   CHECK(server.reply(rejected).find("moved or removed") != std::string::npos);
@@ -179,10 +185,7 @@ TEST_CASE("store: a folder replaced by another server's is not changed") {
   Process server(disk, {});
   CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
   replace_folder(disk);
-  Meta meta;
-  meta.id = "0123456789012345678901234567890123456789";
-  disk.put("meta", format_meta(meta));
-  disk.put("journal.7", "theirs");
+  const Meta meta = put_foreign(disk, "journal.7");
   server.idle(3);
   CHECK(server.ask({"LOCK", "x", "bob", "600000"}).find("another server") != std::string::npos);
   CHECK(server.ask({"SAVE"}).starts_with("-ERR"));
@@ -201,10 +204,7 @@ TEST_CASE("store: a write of meta that failed is not retried in another server's
   CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
   disk.remove_folder();
   server.ask({"LOCK", "ahead", "bob", "600000", "TOKEN", "1700000600000000"});
-  Meta meta;
-  meta.id = "0123456789012345678901234567890123456789";
-  disk.put("meta", format_meta(meta));
-  disk.put("journal.7", "theirs");
+  const Meta meta = put_foreign(disk, "journal.7");
   disk.restore_folder();
   server.idle(3);
   CHECK_FALSE(server.stop());

@@ -139,39 +139,4 @@ TEST_CASE("store: a new snapshot that fails after a start without a journal leav
   CHECK(last.ask({"EXISTS", "b"}) == ":0\r\n");
 }
 
-TEST_CASE("store: a kill just after a start with only meta left, which had no holds, loses nothing") {
-  set_rig_clock(0);
-  CrashFiles disk;
-  { Process server(disk, {"--save", ""}); }
-  REQUIRE(disk.remove("journal.1"));
-  {
-    Process server(disk, {"--save", ""});
-    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
-  }
-  Process again(disk, {"--save", ""});
-  CHECK(is_granted(again.ask({"LOCK", "b", "bob", "600000"})));
-}
-
-TEST_CASE("store: a kill just after a start with only meta left does not hide the loss") {
-  set_rig_clock(0);
-  CrashFiles disk;
-  {
-    Process server(disk, {"--save", ""});
-    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
-    server.kill();
-  }
-  REQUIRE(disk.remove("journal.1"));
-  disk.keep_images([] { return uint64_t{0}; });
-  {
-    Process server(disk, {"--save", ""});
-    REQUIRE(server.failure() == "");
-  }
-  for (auto& image : disk.take_images()) {
-    image.files->kill();
-    Process again(*image.files, {"--save", ""});
-    REQUIRE(again.failure() == "");
-    CHECK(is_recovering(again.ask({"LOCK", "a", "bob", "600000"})));
-  }
-}
-
 }  // namespace holdfast

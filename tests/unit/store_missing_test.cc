@@ -31,6 +31,16 @@ void leave_two_journals(CrashFiles& disk) {
   REQUIRE(disk.bytes("journal.2").size() > kJournalHeadBytes);
 }
 
+// A process acquires a lock and is killed; then all its files but meta are removed.
+void leave_only_meta(CrashFiles& disk) {
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+    server.kill();
+  }
+  REQUIRE(disk.remove("journal.1"));
+}
+
 }  // namespace
 
 TEST_CASE("store: a missing journal that the snapshot names refuses the start") {
@@ -133,15 +143,40 @@ TEST_CASE("store: a crash of the machine may cut a journal between two frames be
 TEST_CASE("store: a folder with only meta left makes the start wait") {
   set_rig_clock(0);
   CrashFiles disk;
-  {
-    Process server(disk, {"--save", ""});
-    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
-    server.kill();
-  }
-  REQUIRE(disk.remove("journal.1"));
+  leave_only_meta(disk);
   Process again(disk, {});
   REQUIRE(again.failure() == "");
   CHECK(is_recovering(again.ask({"LOCK", "a", "bob", "600000"})));
+}
+
+TEST_CASE("store: a kill just after a start with only meta left, which had no holds, loses nothing") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  { Process server(disk, {"--save", ""}); }
+  REQUIRE(disk.remove("journal.1"));
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+  }
+  Process again(disk, {"--save", ""});
+  CHECK(is_granted(again.ask({"LOCK", "b", "bob", "600000"})));
+}
+
+TEST_CASE("store: a kill just after a start with only meta left does not hide the loss") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  leave_only_meta(disk);
+  disk.keep_images([] { return uint64_t{0}; });
+  {
+    Process server(disk, {"--save", ""});
+    REQUIRE(server.failure() == "");
+  }
+  for (auto& image : disk.take_images()) {
+    image.files->kill();
+    Process again(*image.files, {"--save", ""});
+    REQUIRE(again.failure() == "");
+    CHECK(is_recovering(again.ask({"LOCK", "a", "bob", "600000"})));
+  }
 }
 
 TEST_CASE("store: a journal of which a crash left only the name is created again under its number") {

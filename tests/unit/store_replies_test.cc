@@ -35,6 +35,12 @@ const std::vector<Words> kPolicies{{"--save", "", "--appendfsync", "always"},
                                    {"--save", "", "--appendfsync", "no"},
                                    {"--save", "", "--appendonly", "no"}};
 
+// Other requests run beside a script soon, and no script is ended.
+Words with_long_scripts(Words options) {
+  options.insert(options.end(), {"--busy-reply-threshold", "10", "--script-timeout", "0"});
+  return options;
+}
+
 }  // namespace
 
 TEST_CASE("store: replies leave while new grants need one write of meta after the other") {
@@ -147,9 +153,7 @@ TEST_CASE("store: a grant in the iteration in which a long script begins survive
     set_rig_clock(0);
     CrashFiles disk;
     {
-      Words all = options;
-      all.insert(all.end(), {"--busy-reply-threshold", "10", "--script-timeout", "0"});
-      Process server(disk, all);
+      Process server(disk, with_long_scripts(options));
       const auto sent = server.send_together(
           {{"LOCK", "k", "a", "600000"}, {"EVAL", "redis.call('SET', 'half', 1) while true do end", "0"}});
       server.settle();
@@ -167,9 +171,7 @@ TEST_CASE("store: a reply whose record waits for a long script leaves after the 
     CAPTURE(options);
     set_rig_clock(0);
     CrashFiles disk;
-    Words all = options;
-    all.insert(all.end(), {"--busy-reply-threshold", "10", "--script-timeout", "0"});
-    Process server(disk, all);
+    Process server(disk, with_long_scripts(options));
     // The records of large values are written at the end of the iteration.
     const auto sent = server.send_together({{"HSET", "large", "field", std::string(100'000, 'v')},
                                             {"HSET", "large", "other", "v"},
@@ -212,7 +214,7 @@ TEST_CASE("store: a grant that ends in the same iteration gets no reply if its t
     CrashFiles disk;
     Process server(disk, options);
     disk.set_read_only(true);
-    const std::string token = std::to_string(rig_now().wall_us + int64_t{3'600'000'000});
+    const std::string token = token_ahead(60);
     // Only the last state of a key is recorded: here that it is free.
     const size_t grant =
         server.send({"EVAL",

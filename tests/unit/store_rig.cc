@@ -186,10 +186,14 @@ void Process::end() {
   uv_run(&loop_, UV_RUN_DEFAULT);
 }
 
-size_t send_ahead(Process& server, int64_t minutes) {
+std::string token_ahead(int64_t minutes) {
   constexpr int64_t kMinuteUs = 60'000'000;
-  const std::string token = std::to_string(rig_now().wall_us + minutes * kMinuteUs);
-  return server.send({"LOCK", "ahead" + std::to_string(minutes), "a", "600000", "TOKEN", token});
+  return std::to_string(rig_now().wall_us + minutes * kMinuteUs);
+}
+
+size_t send_ahead(Process& server, int64_t minutes) {
+  const std::string key = "ahead" + std::to_string(minutes);
+  return server.send({"LOCK", key, "a", "600000", "TOKEN", token_ahead(minutes)});
 }
 
 void check_wait_ends_after(int seconds, Process& server) {

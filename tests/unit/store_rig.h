@@ -116,6 +116,8 @@ void reboot(CrashFiles& disk, uint64_t seed);
 
 inline bool is_granted(const std::string& reply) { return reply.starts_with("*2"); }
 inline bool is_recovering(const std::string& reply) { return reply.starts_with("-RECOVERING"); }
+// Returns a token so many minutes ahead of the clock.
+std::string token_ahead(int64_t minutes);
 // Sends a LOCK of a new key with a token so many minutes ahead of the clock, which meta must cover.
 size_t send_ahead(Process& server, int64_t minutes);
 // Lets `seconds` pass, and checks that the server grants a free lock then, and not a second earlier.

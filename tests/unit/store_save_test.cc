@@ -39,6 +39,17 @@ class SlowFolderSync : public CrashFiles {
   std::shared_future<void> ended_ = gate_.get_future();
 };
 
+// A process acquires the lock k; a second later the machine crashes.
+void crash_with_lock(CrashFiles& disk) {
+  {
+    Process server(disk, {"--save", ""});
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+    server.idle(1);
+    server.kill();
+  }
+  reboot(disk, 1);
+}
+
 }  // namespace
 
 TEST_CASE("store: save makes a snapshot after its time, if there were as many changes") {
@@ -162,13 +173,7 @@ TEST_CASE("store: a journal with damage before good records refuses the start, a
 TEST_CASE("store: the recovery wait rejects LOCK, but not RENEW, UNLOCK and GET") {
   set_rig_clock(0);
   CrashFiles disk;
-  {
-    Process server(disk, {"--save", ""});
-    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
-    server.idle(1);
-    server.kill();
-  }
-  reboot(disk, 1);
+  crash_with_lock(disk);
   Process again(disk, {"--save", "", "--recovery-wait", "60000"});
   CHECK(is_recovering(again.ask({"LOCK", "free", "bob", "600000"})));
   CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
@@ -180,13 +185,7 @@ TEST_CASE("store: the recovery wait rejects LOCK, but not RENEW, UNLOCK and GET"
 TEST_CASE("store: the recovery wait rejects commands that give a hold another name") {
   set_rig_clock(0);
   CrashFiles disk;
-  {
-    Process server(disk, {"--save", ""});
-    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
-    server.idle(1);
-    server.kill();
-  }
-  reboot(disk, 1);
+  crash_with_lock(disk);
   Process again(disk, {"--save", "", "--recovery-wait", "60000"});
   CHECK(is_recovering(again.ask({"RENAME", "k", "free"})));
   CHECK(is_recovering(again.ask({"RENAMENX", "k", "free"})));

@@ -25,7 +25,6 @@ void JournalWriter::fail(std::string_view what, int error) {
 void JournalWriter::stay_closed(uint64_t next_sequence, const std::string& why) {
   leave_folder();
   next_sequence_ = next_sequence;
-  sync_failed_ = true;
   failed_ = generation_;
   failure_ = why;
 }
@@ -73,7 +72,7 @@ Result<Done> JournalWriter::begin(uint64_t number) {
     unwritten_frames_ = 0;
     next_sequence_ = first;
     awaits_snapshot_ = true;
-  } else if (file_ != nullptr && !sync_failed_) {
+  } else if (file_ != nullptr && !failed_) {
     earlier_.push_back({generation_, std::move(file_)});
   }
   file_ = std::move(*file);
@@ -111,7 +110,7 @@ bool JournalWriter::retry() {
   written_ += unwritten_.size();
   unwritten_.clear();
   unwritten_frames_ = 0;
-  if (!sync_failed_) failure_.clear();
+  if (!failed_) failure_.clear();
   return true;
 }
 
@@ -139,8 +138,7 @@ void JournalWriter::note_errors(const Sync& sync) {
   for (const Generation& n : sync.files) {
     if (n.error == 0) named_ = std::max(named_, n.generation);
     if (n.error == 0 || n.generation < needless_before_) continue;
-    sync_failed_ = true;
-    failed_ = std::max(failed_, n.generation);
+    failed_ = std::max(failed_.value_or(0), n.generation);
     fail("syncing", n.error);
   }
 }
@@ -155,13 +153,12 @@ void JournalWriter::start_sync(std::function<void()> done) {
       [this, sync = sync_, upto = syncing_to_, done = std::move(done)] {
         syncing_ = false;
         note_errors(*sync);
-        if (!sync_failed_) synced_ = upto;
+        if (!failed_) synced_ = upto;
         done();
       });
 }
 
 void JournalWriter::distrust() {
-  sync_failed_ = true;
   failed_ = generation_;
   failure_ = fmt::format("{} may not be on disk", journal_name(number_));
 }
@@ -174,11 +171,11 @@ void JournalWriter::leave_folder() {
 
 void JournalWriter::forget_before(uint64_t generation) {
   needless_before_ = generation;
-  const bool recovered = std::exchange(awaits_snapshot_, false) || sync_failed_;
+  const bool recovered = std::exchange(awaits_snapshot_, false) || failed_;
   std::erase_if(earlier_, [generation](const Generation& n) { return n.generation < generation; });
   // The journal after the snapshot may have failed meanwhile.
-  if (!recovered || (sync_failed_ && failed_ >= generation)) return;
-  sync_failed_ = false;
+  if (!recovered || failed_ >= generation) return;
+  failed_.reset();
   failure_.clear();
 }
 
@@ -191,7 +188,7 @@ bool JournalWriter::sync_now() {
   const std::shared_ptr<Sync> last = make_sync();
   run(*last);
   note_errors(*last);
-  if (sync_failed_) return false;
+  if (failed_) return false;
   synced_ = written_;
   return true;
 }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,12 +72,12 @@ class JournalWriter {
   // The number of the sync that covers a position: the last one begun, or else the one after it.
   uint64_t sync_for(uint64_t position) const { return syncs_ + (position <= syncing_to_ ? 0 : 1); }
   bool all_written() const { return is_written(position()); }
-  bool all_synced() const { return all_written() && synced_ == written_ && !sync_failed_; }
+  bool all_synced() const { return all_written() && synced_ == written_ && !failed_; }
   // Whether there are bytes to sync, and a sync can begin now.
-  bool needs_sync() const { return synced_ != written_ && !sync_failed_ && !syncing_ && !left_folder_; }
+  bool needs_sync() const { return synced_ != written_ && !failed_ && !syncing_ && !left_folder_; }
   // Why the journal cannot be written or synced now. Empty if it can.
   const std::string& failure() const { return failure_; }
-  bool sync_failed() const { return sync_failed_; }
+  bool sync_failed() const { return failed_.has_value(); }
 
  private:
   struct Generation {
@@ -113,11 +114,10 @@ class JournalWriter {
   uint64_t syncs_ = 0;       // number of syncs begun
   uint64_t syncing_to_ = 0;  // what the last of them covers
   bool syncing_ = false;
-  std::shared_ptr<Sync> sync_;  // the last one begun
-  bool sync_failed_ = false;
-  uint64_t failed_ = 0;           // the last generation whose sync failed
-  bool left_folder_ = false;      // see leave_folder()
-  bool awaits_snapshot_ = false;  // frames were dropped; only the unfinished snapshot has their data
+  std::shared_ptr<Sync> sync_;      // the last one begun
+  std::optional<uint64_t> failed_;  // the last generation whose sync failed; nullopt: none
+  bool left_folder_ = false;        // see leave_folder()
+  bool awaits_snapshot_ = false;    // frames were dropped; only the unfinished snapshot has their data
   std::string failure_;
 };
 
