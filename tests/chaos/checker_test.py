@@ -309,6 +309,18 @@ def syncs_beside_the_work_delay_no_answer_except_after_a_start(_):
 
 
 @test
+def a_reply_with_a_token_above_the_reserve_may_wait_for_the_write_of_meta(_):
+    def reserve(at, end, us):
+        return op("reserve", "", at, end, token=(1 << 50) + us)
+
+    beside, grant = fault("fsync", 0, 30000, delay=1000, why="beside"), lock("a", 0, 10, 1, 100)
+    for raised, wrong in ((60_000_000, []), (59_999_999, ["answers"])):
+        equal(found(beside, grant, reserve(15, 16, 0), ping(20, 4000), reserve(30, 4000, raised)), wrong)
+    early = (reserve(15, 16, 0), reserve(17, 18, 60_000_000), reserve(30, 4000, 60_000_001))
+    equal(found(beside, grant, ping(20, 4000), *early), ["answers"])
+
+
+@test
 def a_server_may_withhold_an_answer_when_the_disk_fails_but_must_answer_the_next_one(_):
     disk = fault("disk", 50, 3000)
     equal(found(disk, ping(0, 3500), ping(100, 110)), [])

@@ -19,10 +19,12 @@ The test's own operations are the faults of a server:
 - "stop", from before SIGSTOP until SIGCONT.
 - "disk", while the server cannot save its data, or must save them in another folder.
 - "fsync", while each sync takes `delay` ms longer. `why` is "beside" if no answer need wait for syncs,
-  except after a start and while the server saves its data in another folder.
+  except after a start, after a token above the reserve, and while the server saves its data in another
+  folder.
 
 The prober (prober.py) records "ping", a PING, and "late", a span in which the prober itself did not run.
 `stalled` is the time for which the server waited for a processor during the PING.
+"reserve" asks a server for its token reserve, and `token` is the answer.
 The place of a PING is a server, or "null", the null server. Outcomes: "ok", any answer; "sent", no answer;
 "closed", "down" or "full": the server closed the connection, did not listen, or did not accept it."""
 import json
@@ -34,7 +36,7 @@ from typing import Optional
 
 NEVER = 1 << 62
 FAULTS = ("kill", "term", "stop", "disk", "fsync")
-PROBES = ("ping", "late")
+PROBES = ("ping", "reserve", "late")
 
 
 @dataclass

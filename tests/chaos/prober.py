@@ -2,14 +2,16 @@
 faults of the network have no influence, and records the outcome (history.py). Each PING has its own
 connection, because a held reply holds all later ones of its connection. An error such as -LOADING is an
 answer, too. The prober also records the spans in which it ran too late, and for each PING the time for
-which the server waited for a processor. The argument is JSON: servers (name: socket), name, history (a
-path), and `until`, the end by CLOCK_MONOTONIC in seconds.
+which the server waited for a processor. Each RESERVE_MS it asks each server for its token reserve. The
+argument is JSON: servers (name: socket), name, history (a path), and `until`, the end by CLOCK_MONOTONIC in
+seconds.
 
 With a path as the argument the program is a null server: it only answers PING. Its answers come as late as
 the machine itself makes any process."""
 import contextlib
 import json
 import os
+import re
 import selectors
 import socket
 import struct
@@ -20,6 +22,7 @@ from history import Recorder
 
 MS = 1_000_000
 PERIOD_MS = 100
+RESERVE_MS = 500
 LATE_MS = 20   # the prober records that it ran later than planned by more than this
 MOST = 150     # PINGs without an answer at one server; then the prober closes the oldest
 
@@ -36,8 +39,11 @@ def run_delay(pid):
 
 
 class Ping:
-    def __init__(self, place, path):
-        self.place = place
+    """A PING, or another request with an answer of at most 4 KiB."""
+
+    def __init__(self, place, path, op="ping", request=b"PING\r\n"):
+        self.place, self.op = place, op
+        self.token = 0
         self.invoked = time.monotonic_ns()
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.setblocking(False)
@@ -48,7 +54,7 @@ class Ping:
             self.process = struct.unpack("iII", self.socket.getsockopt(
                 socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
             self.delay = run_delay(self.process)
-            self.socket.send(b"PING\r\n")
+            self.socket.send(request)
         except BlockingIOError:
             self.outcome = "full"  # the queue of connections that the server has not accepted
         except OSError:
@@ -56,7 +62,10 @@ class Ping:
 
     def read(self):
         try:
-            self.outcome = "ok" if self.socket.recv(256) else "closed"
+            answer = self.socket.recv(4096)
+            self.outcome = "ok" if answer else "closed"
+            if found := re.search(rb"token_reserve:(\d+)", answer):
+                self.token = int(found[1])
         except OSError:
             self.outcome = "closed"
 
@@ -71,11 +80,14 @@ class Prober:
         self.number = 0
 
     def run(self):
-        due = time.monotonic_ns()
+        due, periods = time.monotonic_ns(), 0
         while due < self.until:
             self.wait(due)
             for place, path in self.servers.items():
-                self.begin(place, path)
+                self.begin(Ping(place, path))
+                if periods % (RESERVE_MS // PERIOD_MS) == 0 and place != "null":
+                    self.begin(Ping(place, path, "reserve", b"INFO persistence\r\n"))
+            periods += 1
             due = max(due + PERIOD_MS * MS, time.monotonic_ns())
         for ping in [ping for pings in self.open.values() for ping in pings]:
             self.end(ping)
@@ -91,14 +103,14 @@ class Prober:
             if wake and time.monotonic_ns() > wake + LATE_MS * MS:
                 self.write(op="late", place="prober", invoked=wake, outcome="ok")
 
-    def begin(self, place, path):
-        ping = Ping(place, path)
+    def begin(self, ping):
         if ping.outcome != "sent":
             return self.write_end(ping)
-        self.open[place].append(ping)
+        mine = self.open[ping.place]
+        mine.append(ping)
         self.selector.register(ping.socket, selectors.EVENT_READ, ping)
-        if len(self.open[place]) > MOST:
-            self.end(self.open[place][0])
+        if len(mine) > MOST:
+            self.end(mine[0])
         return None
 
     def end(self, ping):
@@ -109,8 +121,8 @@ class Prober:
     def write_end(self, ping):
         ping.socket.close()
         stalled = max(run_delay(ping.process) - ping.delay, 0) if ping.process else 0
-        self.write(op="ping", place=ping.place, invoked=ping.invoked, outcome=ping.outcome,
-                   stalled=stalled)
+        self.write(op=ping.op, place=ping.place, invoked=ping.invoked, outcome=ping.outcome,
+                   stalled=stalled, token=ping.token)
 
     def write(self, **event):
         self.number += 1

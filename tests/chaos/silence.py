@@ -2,6 +2,7 @@
 test stopped the server do not count, nor do spans in which the machine was slow: the prober ran late, the
 null server answered late, or the server waited for a processor."""
 import bisect
+import itertools
 import operator
 from dataclasses import dataclass
 
@@ -16,6 +17,9 @@ START_MS = 3000  # from the start of the process until it listens, at most
 # writes syncs a file and the folder, and a write that runs may be followed by another one. With an
 # `appendfsync` other than always, and without jumps of wall clocks, the server syncs beside its work.
 SYNCS = 6
+# A write of `meta` moves the token reserve by less than this, in microseconds, unless a reply waits for it
+# because its token is above the reserve: as when a quorum raises the tokens after another server's crash.
+RESERVE_US = 60_000_000
 RESTARTS = ("kill", "term")
 REJECTED = ("closed", "down", "full")
 
@@ -54,12 +58,20 @@ def slow_spans(probes):
                  probe.place == "null" and probe.returned - probe.invoked > SLOW_MS * MS)
 
 
+def raises(place, history):
+    """The spans in which a token of the server was above its reserve."""
+    reserves = [probe for probe in history.probes if probe.place == place and probe.token]
+    return [(before.invoked, after.returned) for before, after in itertools.pairwise(reserves)
+            if after.token - before.token >= RESERVE_US]
+
+
 @dataclass
 class Silence:
     """The reasons for late answers of one server, as disjoint spans: `down`, in which no process listened;
     `held`, in which none listened, or the process was stopped, or the machine was slow; `saving`, in which
-    any server may wait for syncs of `meta`: from a start to the first grant after it, and while the disk
-    fails or the folder is another one. And its faults `fsync` and `disk`."""
+    any server may wait for syncs of `meta`: from a start to the first grant after it, when a token was
+    above the reserve, and while the disk fails or the folder is another one. And its faults `fsync` and
+    `disk`."""
     down: list
     held: list
     saving: list
@@ -74,7 +86,7 @@ class Silence:
         grants = sorted(op.returned for op in history.ops
                         if op.place == place and op.op == "lock" and op.outcome == "ok")
         starts = [0, *(fault.launched for fault in mine if fault.op in RESTARTS)]
-        result.saving = union([(at, next_of(grants, at)) for at in starts] +
+        result.saving = union([(at, next_of(grants, at)) for at in starts] + raises(place, history) +
                               [(fault.invoked, fault.returned) for fault in result.disk])
         connected = [ping.invoked for ping in pings if ping.outcome not in REJECTED]
         result.down = union(result.down_span(fault, slow, connected)
@@ -121,7 +133,7 @@ def faults_of_silence(history):
     wrong = []
     slow = slow_spans(history.probes)
     for place in sorted({probe.place for probe in history.probes} - {"null", "prober"}):
-        pings = [probe for probe in history.probes if probe.place == place]
+        pings = [probe for probe in history.probes if probe.op == "ping" and probe.place == place]
         silence = Silence.of(place, history, slow, pings)
         for ping in pings:
             if not silence.is_late(ping):
@@ -142,7 +154,7 @@ def slowest(history):
     slow = slow_spans(history.probes)
     waits = {False: [0], True: [0]}
     for place in {probe.place for probe in history.probes} - {"null", "prober"}:
-        pings = [probe for probe in history.probes if probe.place == place]
+        pings = [probe for probe in history.probes if probe.op == "ping" and probe.place == place]
         silence = Silence.of(place, history, slow, pings)
         for probe in pings:
             if probe.outcome == "ok":
