@@ -224,11 +224,16 @@ void Store::sync() {
   });
 }
 
+// Why changes cannot be kept at present: the reason in -MISCONF. Empty if they can.
+std::string Store::failure() const {
+  if (!folder_failure_.empty()) return folder_failure_;
+  if (journals() && journal_ && !journal_->failure().empty()) return journal_->failure();
+  return meta_.failure();
+}
+
 // Rejects grants while they cannot be written to disk.
 void Store::update_service() {
-  std::string why = folder_failure_;
-  if (why.empty() && journals()) why = journal_->failure();
-  if (why.empty()) why = meta_.failure();
+  std::string why = failure();
   if (!why.empty())
     why = "MISCONF persistence failed (" + why + "): no new locks are granted until it works again";
   Availability& availability = engine_->availability();

@@ -123,11 +123,13 @@ class Store {
   bool enter_new_folder();
   Result<Done> claim_folder();
   void save_in_new_folder();
+  std::string unsaved_folder() const;
   void end_rebuild();
 
   static void on_second(uv_timer_t* timer) noexcept;
   static void on_sync_timer(uv_timer_t* timer) noexcept;
   void sync();
+  std::string failure() const;
   void update_service();
   bool has_new_tokens() const;
   void end_iteration();

@@ -15,8 +15,9 @@ void Store::check_folder() {
   if (rebuild_ == Rebuild::kClaim) {
     Result<Done> claimed = claim_folder();
     if (claimed) rebuild_ = Rebuild::kSave;
-    const std::string why = claimed ? "" : claimed.error();
-    if (!why.empty() && why != folder_failure_) log_line(LogLevel::kWarning, why);
+    // The snapshot may have to wait for the end of an unfinished one.
+    const std::string why = claimed ? unsaved_folder() : claimed.error();
+    if (!claimed && why != folder_failure_) log_line(LogLevel::kWarning, why);
     folder_failure_ = why;
   }
   if (rebuild_ == Rebuild::kSave) return save_in_new_folder();
@@ -76,11 +77,13 @@ Result<Done> Store::claim_folder() {
 void Store::save_in_new_folder() {
   if (snapshot_ != nullptr || !may_retry_save(read_clock_().wall_us / 1000)) return;
   const std::string why = begin_save();
-  folder_failure_ =
-      why.empty()
-          ? fmt::format("{} was replaced; a snapshot of all data is being written to the new folder",
-                        files_->path())
-          : why;
+  folder_failure_ = why.empty() ? unsaved_folder() : why;
+}
+
+// Why the server grants nothing until the snapshot in the new folder is in place.
+std::string Store::unsaved_folder() const {
+  return fmt::format("{} was replaced; a snapshot of all data is being written to the new folder",
+                     files_->path());
 }
 
 // Called when the snapshot in the new folder is in place.

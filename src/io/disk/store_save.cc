@@ -172,6 +172,7 @@ std::string Store::save_now() {
 std::vector<std::pair<std::string, std::string>> Store::facts() const {
   const auto n = [](auto value) { return std::to_string(value); };
   const bool loading = recovery_ != nullptr;
+  const bool saves = save_failure_.empty() && folder_failure_.empty();
   const Now now = read_clock_();
   const int64_t now_ms = now.wall_us / 1000;
   std::vector<std::pair<std::string, std::string>> facts{
@@ -183,14 +184,14 @@ std::vector<std::pair<std::string, std::string>> Store::facts() const {
       {"rdb_changes_since_last_save", n(changes_)},
       {"rdb_bgsave_in_progress", snapshot_ == nullptr && !save_wanted_ ? "0" : "1"},
       {"rdb_last_save_time", n(saved_at_ms_ / 1000)},
-      {"rdb_last_bgsave_status", save_failure_.empty() ? "ok" : "err"},
+      {"rdb_last_bgsave_status", saves ? "ok" : "err"},
       {"rdb_last_bgsave_time_sec", n(last_save_took_ms_ < 0 ? -1 : last_save_took_ms_ / 1000)},
       {"rdb_current_bgsave_time_sec", n(snapshot_ == nullptr ? -1 : (now_ms - save_began_ms_) / 1000)},
       {"rdb_last_bgsave_bytes", n(saved_bytes_)},
       {"aof_enabled", journals() ? "1" : "0"},
       {"aof_rewrite_in_progress", snapshot_ == nullptr || !journals() ? "0" : "1"},
-      {"aof_last_bgrewrite_status", save_failure_.empty() ? "ok" : "err"},
-      {"aof_last_write_status", journal_ && !journal_->failure().empty() ? "err" : "ok"}};
+      {"aof_last_bgrewrite_status", saves ? "ok" : "err"},
+      {"aof_last_write_status", failure().empty() ? "ok" : "err"}};
   if (loading) {
     facts.emplace_back("loading_start_time", n((now_ms - (now.mono.count - load_began_ms_)) / 1000));
     facts.emplace_back("loading_total_bytes", n(recovery_->total_bytes()));
