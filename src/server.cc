@@ -57,7 +57,7 @@ std::string rewrite(const Options& options, const std::vector<std::string>& user
 // Returns the engine's config with the values that differ from start to start: random numbers, the clock,
 // the process.
 Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls, uint32_t clients,
-                       uint16_t tcp_port, const Store* store) {
+                       uint16_t tcp_port, Store* store) {
   Config config = engine_config(options);
   const Now now = read_clock();
   config.limits.clients = clients;
@@ -72,7 +72,7 @@ Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls,
   }
   config.run_id = random_hex(40);
   config.random = fill_random;
-  config.clock_us = read_stopwatch_us;
+  config.clock_us = store != nullptr ? store->script_clock(read_stopwatch_us) : read_stopwatch_us;
   config.change = [&options, &tls](const ConfigChanges& changes, Config& c) {
     return change(options, tls, changes, c);
   };

@@ -188,6 +188,32 @@ TEST_CASE("store: after a power loss everysec has all changes but those of the l
   }
 }
 
+TEST_CASE("store: a script that holds the loop does not delay the sync of everysec") {
+  const Words script{"EVAL", "for i = 1, 1e5 do end", "0"};
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", "", "--appendfsync", "everysec"});
+      server.store().sync_if_due();
+      server.settle();
+      CHECK(server.ask({"SET", "early", "v"}) == "+OK\r\n");
+      set_rig_clock(999);
+      server.send(script);
+      CHECK(server.running_jobs() == 0);
+      set_rig_clock(1000);
+      server.send(script);
+      CHECK(server.running_jobs() == 1);
+      server.finish_jobs();
+      server.kill();
+    }
+    reboot(disk, seed);
+    Process again(disk, {});
+    CHECK(again.ask({"GET", "early"}) == "$1\r\nv\r\n");
+  }
+}
+
 TEST_CASE("store: a crash of the machine after a clean stop loses nothing") {
   for (const char* policy : {"always", "everysec", "no"}) {
     for (uint64_t seed = 1; seed <= kSeeds; ++seed) {

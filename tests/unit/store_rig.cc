@@ -26,7 +26,8 @@ Process::Process(CrashFiles& disk, const Words& arguments) : disk_(disk) {
   config.first_ahead_ms = store_->clock().ahead_ms;
   config.random = [](std::span<uint8_t> bytes) { std::ranges::fill(bytes, uint8_t{7}); };
   config.storage = store_->door();
-  config.clock_us = [us = int64_t{0}]() mutable { return us += 1000; };  // scripts are slow
+  // Scripts are slow.
+  config.clock_us = store_->script_clock([us = int64_t{0}]() mutable { return us += 1000; });
   engine_ = std::make_unique<Engine>(std::move(config));
   Store::Hooks hooks;
   hooks.release_held = [this] { release(held_.take_kept(*store_, rig_now())); };

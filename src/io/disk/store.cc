@@ -263,7 +263,23 @@ void Store::every_second() {
 void Store::on_sync_timer(uv_timer_t* timer) noexcept { static_cast<Store*>(timer->data)->sync_if_due(); }
 
 void Store::sync_if_due() {
+  sync_looked_at_ = read_clock_().mono;
   if (journals() && options_.appendfsync == "everysec" && journal_->needs_sync()) sync();
+}
+
+std::function<int64_t()> Store::script_clock(std::function<int64_t()> clock_us) {
+  return [this, clock_us = std::move(clock_us)] {
+    sync_in_script();
+    return clock_us();
+  };
+}
+
+// To begin a sync is safe in the middle of a script: a job gets the files, and the loop handles its end.
+void Store::sync_in_script() {
+  if (stopped_ || engine_ == nullptr || engine_->at_rest() || !journals() || !journal_->needs_sync())
+    return;
+  const DurationMs interval{static_cast<int64_t>(options_.fsync_interval_ms)};
+  if (is_due(sync_looked_at_ + interval, read_clock_().mono)) sync_if_due();
 }
 
 StorageHooks Store::door() {

@@ -46,6 +46,9 @@ class Store {
   }
   // For Config: the clock that relates the times in the folder to the engine's clock.
   SavedClock clock() const { return {clock_id_, first_ahead_ms_}; }
+  // For Config: the clock that limits scripts. A script holds the loop, and with it the timer of
+  // `everysec`. So each reading during a script begins a sync that is due.
+  std::function<int64_t()> script_clock(std::function<int64_t()> clock_us);
   // Returns the hooks for Config. The server adds shut_down.
   StorageHooks door();
   // Does the saves that SHUTDOWN requires before the stop. Returns the error to reply, or an empty string.
@@ -128,6 +131,7 @@ class Store {
 
   static void on_second(uv_timer_t* timer) noexcept;
   static void on_sync_timer(uv_timer_t* timer) noexcept;
+  void sync_in_script();
   void sync();
   std::string failure() const;
   void update_service();
@@ -166,6 +170,7 @@ class Store {
   uv_timer_t sync_timer_;
 
   std::unique_ptr<Recovery> recovery_;
+  TimeMs sync_looked_at_{0};  // the last call of sync_if_due()
   int64_t load_began_ms_ = 0;
   int64_t load_logged_ms_ = 0;  // time of the last progress line in the log
   std::unique_ptr<Snapshot> snapshot_;

@@ -63,7 +63,7 @@ Config Process::config() {
   config.first_ahead_ms = store_->clock().ahead_ms;
   config.run_id = random_hex(40);
   config.random = fill_random;
-  config.clock_us = read_stopwatch_us;
+  config.clock_us = store_->script_clock(read_stopwatch_us);
   config.change = [this](const ConfigChanges& changes, Config& c) -> std::optional<ConfigRefusal> {
     if (auto refused = change_options(*options_, changes)) return refused;
     adopt_changes(*options_, c);
