@@ -281,6 +281,46 @@ TEST_CASE("store: a stop that failed to save says so, and the next start waits f
   }
 }
 
+TEST_CASE("store: a stop ends a script that has not written, and keeps the whole state") {
+  for (const char* journal : {"yes", "no"}) {
+    CAPTURE(journal);
+    const Words options{"--appendonly",           journal, "--recovery-wait",  "30000",
+                        "--busy-reply-threshold", "10",    "--script-timeout", "0"};
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, options);
+      CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+      server.send_together(
+          {{"LOCK", "same", "alice", "600000"}, {"EVAL", "redis.call('GET', 'k') while true do end", "0"}});
+      CHECK(server.stop());
+    }
+    CHECK(meta_of(disk).clean);
+    Process again(disk, options);
+    CHECK(again.ask({"GET", "k"}) == "$5\r\nalice\r\n");
+    CHECK(again.ask({"GET", "same"}) == "$5\r\nalice\r\n");
+    CHECK(is_granted(again.ask({"LOCK", "free", "bob", "600000"})));
+  }
+}
+
+TEST_CASE("store: without a journal a stop saves no part of a script's changes") {
+  const Words options{"--appendonly",           "no", "--recovery-wait",  "30000",
+                      "--busy-reply-threshold", "10", "--script-timeout", "0"};
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, options);
+    CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+    CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+    server.send_together({{"EVAL", "redis.call('SET', 'half', 1) while true do end", "0"}});
+    CHECK_FALSE(server.stop());
+  }
+  CHECK_FALSE(meta_of(disk).clean);
+  Process again(disk, options);
+  CHECK(again.ask({"EXISTS", "half"}) == ":0\r\n");
+  CHECK(is_recovering(again.ask({"LOCK", "k", "bob", "600000"})));
+}
+
 TEST_CASE("store: a stop without saving is no clean stop where it loses holds") {
   for (const bool nosave : {false, true}) {
     CAPTURE(nosave);

@@ -7,6 +7,7 @@
 #include "core/command/command.h"
 #include "core/events/record_changes.h"
 #include "core/events/run_command.h"
+#include "core/script/script.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
 #include "core/state/effects.h"
@@ -94,6 +95,16 @@ bool resume_resumable_request(EngineState& s, Effects& fx) {
   c.in_script = false;
   answer(task, c);
   return true;
+}
+
+void end_unwritten_request(EngineState& s) {
+  Effects none;  // the connection of its client closes
+  while (s.task.fiber.under_way() && !s.scripts.has_written()) {
+    s.scripts.kill("ERR Script killed: the server stops.");
+    if (!resume_resumable_request(s, none)) continue;  // the next script of a transaction
+    Context ctx{s, s.task.context->now, none};
+    finish_journal(ctx);
+  }
 }
 
 }  // namespace holdfast

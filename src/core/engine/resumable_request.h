@@ -46,5 +46,8 @@ bool start_resumable_request(Context& ctx, Conn& c, const Command& command,
                              std::span<const std::string_view> argv);
 // Resumes the deferred request. Returns the same as start_resumable_request().
 bool resume_resumable_request(EngineState& s, Effects& fx);
+// For a stop: ends the deferred request, as SCRIPT KILL does, unless its script has written. Then the state
+// has a part of the script's changes, and must not be saved.
+void end_unwritten_request(EngineState& s);
 
 }  // namespace holdfast

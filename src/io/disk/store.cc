@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/engine/resumable_request.h"
 #include "io/os/clock.h"
 #include "io/os/handles.h"
 #include "io/os/host_info.h"
@@ -310,6 +311,7 @@ std::string Store::prepare_stop(ShutdownMode mode) {
 Result<Done> Store::stop() {
   Result<Done> kept = Done{};
   if (recovery_ == nullptr && engine_ != nullptr) {
+    end_unwritten_request(engine_->state());
     check_folder();
     commit();
     kept = keep_all();
@@ -333,7 +335,8 @@ Result<Done> Store::keep_all() {
   const bool unsure = journal_->sync_failed() || (!journals() && unsaved() > 0);
   if (rebuild_ == Rebuild::kSave || (wanted && unsure)) {
     abandon_save("it was replaced by the snapshot of the stop");
-    if (const std::string why = save_now(); !why.empty()) {
+    const std::string why = engine_->at_rest() ? save_now() : "a script that has written has not ended";
+    if (!why.empty()) {
       const char* lost = journal_->sync_failed() ? "the last changes may not be on disk"
                                                  : "the changes since the last snapshot are lost";
       return Failure{
