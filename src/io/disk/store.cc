@@ -73,7 +73,12 @@ Result<Done> Store::prepare() {
   const uint64_t sequence = found_ ? found_->journal_sequence : 0;
   const IssuedTokens before{token_floor_, tokens_ahead(), 0};
   Result<Done> begun = meta_.begin(id, before, horizon, boot_id, clock(), sequence);
-  if (begun || !found_) return begun;
+  if (begun) return begun;
+  if (!found_) {
+    return Failure{fmt::format(
+        "{}; a start in a folder without meta must write it: free space, or choose another --dir",
+        begun.error())};
+  }
   warn_of_no_grants(begun.error());
   return Done{};
 }
