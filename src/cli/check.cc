@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,8 +22,11 @@
 #include "io/disk/gunzip.h"
 #include "io/disk/journal_writer.h"
 #include "io/disk/meta_keeper.h"
+#include "io/disk/meta_repair.h"
 #include "io/disk/recovery.h"
+#include "io/os/clock.h"
 #include "io/os/files.h"
+#include "io/os/host_info.h"
 
 namespace holdfast {
 namespace {
@@ -45,6 +49,12 @@ using Json = nlohmann::ordered_json;
 struct Check {
   bool repair = false;
   bool json = false;
+  bool folder = false;  // the path is a folder, not one of its files
+  struct Journal {
+    uint64_t first = 0;
+    uint64_t next = 0;
+  };
+  std::map<uint64_t, Journal> journals;  // those with a head: the sequences of their records
   Json rows = Json::array();
 
   bool report(bool good, const std::string& path, std::string_view what) {
@@ -57,18 +67,92 @@ struct Check {
   }
 };
 
+constexpr std::string_view kWaits = "the next start grants no locks during its recovery-wait";
+
+// The folder as the next start of the server on this machine finds it.
+struct Folder {
+  bool has_meta = false;
+  bool lossless = true;  // see Recovery::Rules
+  std::optional<uint64_t> snapshot;
+  JournalChain chain;
+
+  bool is_behind(uint64_t journal) const { return snapshot && journal < *snapshot; }
+};
+
+Result<Folder> read_folder(Files& files) {
+  Folder folder;
+  Result<bool> has_meta = files.exists("meta");
+  if (!has_meta) return Failure{has_meta.error()};
+  folder.has_meta = *has_meta;
+  Result<std::vector<uint64_t>> journals = list_journals(files);
+  if (!journals) return Failure{journals.error()};
+  Result<SnapshotFile> snapshot = find_snapshot(files);
+  const bool readable = snapshot && !snapshot->name.empty();
+  if (readable) folder.snapshot = snapshot->journal.number;
+  folder.chain =
+      chain_journals(*journals, folder.snapshot, *has_meta && readable && snapshot->journal.follows);
+  // If meta is damaged, no start reads the journals.
+  Result<std::optional<Meta>> meta = MetaKeeper(files).read();
+  if (!meta || !*meta) return folder;
+  const std::string& boot_id = (*meta)->boot_id;
+  folder.lossless = (*meta)->clean || (!boot_id.empty() && boot_id == read_boot_id());
+  return folder;
+}
+
+// Changes meta before records are dropped: the next start accepts the journals as they are, and waits as
+// long as lost holds may be in use. Rebuilds a damaged meta, and keeps the original.
+Result<Done> mark_loss(Files& files) {
+  Result<bool> there = files.exists("meta");
+  if (!there) return Failure{there.error()};
+  Result<std::string> text = *there ? files.read("meta") : Result<std::string>("");
+  if (!text) return Failure{text.error()};
+  if (is_newer_meta(*text)) return Failure{"meta was written by a newer version of Holdfast"};
+  Meta meta;
+  if (parse_meta(*text, meta).empty()) {
+    expect_loss(meta);
+  } else {
+    meta = rebuild_meta(*text, static_cast<uint64_t>(read_clock().wall_us), random_hex(kFolderIdDigits));
+    if (*there) {
+      if (Result<Done> done = files.rename("meta", "meta.damaged"); !done) return done;
+    }
+  }
+  return files.replace("meta", format_meta(meta));
+}
+
+// Moves a damaged snapshot away. The next start then renames the journals that need it.
+bool drop_snapshot(Check& run, Files& files, const std::string& name, const std::string& path,
+                   const std::string& why) {
+  Result<Folder> folder = read_folder(files);
+  const bool used = folder && (name == "dump.rdb" || name == "dump.rdb.gz") &&
+                    (folder->has_meta || !folder->chain.journals.empty());
+  if (!used) return run.report(false, path, why);
+  if (!run.repair || run.folder) {
+    return run.report(
+        false, path,
+        fmt::format("{}; restore it from a copy, or use `--repair {}` to start without its data "
+                    "and that of the journals after it",
+                    why, path));
+  }
+  run.report(false, path, why);
+  if (Result<Done> done = mark_loss(files); !done) return run.report(false, path, done.error());
+  if (Result<Done> done = files.rename(name, name + ".damaged"); !done)
+    return run.report(false, path, done.error());
+  if (Result<Done> done = files.sync_folder(); !done) return run.report(false, path, done.error());
+  return run.report(true, path, fmt::format("renamed to {}.damaged; {}", name, kWaits));
+}
+
 bool check_snapshot(Check& run, Files& files, const std::string& name, const std::string& path) {
   auto file = Gunzip::open(files, name);
-  if (!file) return run.report(false, path, file.error());
+  if (!file) return drop_snapshot(run, files, name, path, file.error());
   Counter counter;
   RdbReader reader(counter, true);
   while (true) {
     auto bytes = (*file)->next();
-    if (!bytes) return run.report(false, path, bytes.error());
+    if (!bytes) return drop_snapshot(run, files, name, path, bytes.error());
     if (bytes->empty()) break;
-    if (!reader.feed(*bytes)) return run.report(false, path, reader.error());
+    if (!reader.feed(*bytes)) return drop_snapshot(run, files, name, path, reader.error());
   }
-  if (!reader.finish()) return run.report(false, path, reader.error());
+  if (!reader.finish()) return drop_snapshot(run, files, name, path, reader.error());
   return run.report(
       true, path,
       fmt::format("a snapshot of {} bytes unpacked, with {} strings and locks, {} hashes and locks with "
@@ -109,26 +193,6 @@ std::optional<std::string> with_new_head(const std::string& name, std::string_vi
   return whole.append(bytes.substr(kJournalHeadBytes));
 }
 
-std::string_view advice_of(const JournalVerdict& v, bool head_can_be_made) {
-  if (v.state == JournalState::kTorn)
-    return "no good record follows: a crash cut it, and the server drops the rest when it starts";
-  if (v.offset > 0) return "`--repair` cuts the file there, and the records behind it are lost";
-  if (head_can_be_made) return "`--repair` rebuilds the head, and no record is lost";
-  return "`--repair` cannot rebuild the head, as no good record directly follows it; restore the "
-         "file from a copy, or move it and all later journals away to start without them";
-}
-
-// Before records are cut from a journal: after a stop that was not clean, the next start shall wait as long
-// as lost holds may be in use. A start after a clean stop detects by itself that records are missing.
-Result<Done> expect_loss(Files& files) {
-  Result<std::optional<Meta>> found = MetaKeeper(files).read();
-  if (!found) return Failure{found.error()};
-  if (!*found || (*found)->clean) return Done{};  // no meta: the journal is a copy
-  Meta meta = **found;
-  meta.boot_id.clear();
-  return files.replace("meta", format_meta(meta));
-}
-
 // Writes the new head, if there is one, and cuts the file at the first damage.
 bool repair_journal(Check& run, Files& files, const std::string& name, const std::string& path,
                     std::string_view bytes, const std::optional<std::string>& headed) {
@@ -136,11 +200,56 @@ bool repair_journal(Check& run, Files& files, const std::string& name, const std
   JournalScanner scanner(whole);
   while (scanner.next()) continue;
   const std::string_view good = whole.substr(0, scanner.verdict().offset);
-  if (good.size() < whole.size()) {
-    if (Result<Done> done = expect_loss(files); !done) return run.report(false, path, done.error());
+  Result<bool> has_meta = files.exists("meta");  // without meta the journal is a copy
+  if (!has_meta) return run.report(false, path, has_meta.error());
+  if (good.size() < whole.size() && *has_meta) {
+    if (Result<Done> done = mark_loss(files); !done) return run.report(false, path, done.error());
   }
   return put_in_place(run, files, name, path, good,
                       headed ? "the head is rebuilt; the file has" : "cut to");
+}
+
+std::string_view advice_of(const JournalVerdict& v, bool head_can_be_made, bool has_number) {
+  if (v.offset > 0) return "`--repair` cuts the file there, and the records behind it are lost";
+  if (head_can_be_made) return "`--repair` rebuilds the head, and no record is lost";
+  if (has_number)
+    return "the head cannot be rebuilt, as no good record directly follows it; restore the file from a "
+           "copy, "
+           "or use `--repair`, which drops its records and those of all later journals";
+  return "`--repair` cannot rebuild the head, as no good record directly follows it, and the file's name "
+         "has "
+         "no number";
+}
+
+// A journal that ends early. Only a crash of the machine leaves such a journal with another after it.
+std::optional<std::string> torn_end(const Folder& folder, uint64_t number) {
+  const std::vector<uint64_t>& journals = folder.chain.journals;
+  const bool is_last = journals.empty() || number >= journals.back();
+  if (!is_last && folder.lossless) return std::nullopt;
+  const std::string what =
+      "no good record follows: a crash cut it, and the server drops the rest when it starts";
+  return is_last ? what : what + ", and renames the later journals";
+}
+
+bool check_bad_journal(Check& run, Files& files, const std::string& name, const std::string& path,
+                       std::string_view bytes, const JournalVerdict& v, const std::string& what) {
+  Result<Folder> folder = read_folder(files);
+  if (!folder) return run.report(false, path, folder.error());
+  const std::optional<uint64_t> number = number_of_journal(name);
+  if (v.state == JournalState::kTorn && (number || v.offset > 0)) {
+    if (const auto end = torn_end(*folder, number.value_or(UINT64_MAX)))
+      return run.report(true, path, fmt::format("{}{}", what, *end));
+  }
+  const std::optional<std::string> headed = with_new_head(name, bytes, v);
+  const bool can_be_repaired = v.offset > 0 || headed || number;
+  const std::string follows =
+      v.state == JournalState::kTorn
+          ? "another journal follows, so the end of the process did not cause this; "
+      : v.next_offset == 0 ? ""
+                           : fmt::format("good records follow at byte {}; ", v.next_offset);
+  run.report(false, path,
+             fmt::format("{}{}{}", what, follows, advice_of(v, headed.has_value(), number.has_value())));
+  return run.repair && can_be_repaired && repair_journal(run, files, name, path, bytes, headed);
 }
 
 bool check_journal(Check& run, Files& files, const std::string& name, const std::string& path) {
@@ -150,57 +259,54 @@ bool check_journal(Check& run, Files& files, const std::string& name, const std:
   uint64_t frames = 0;
   while (scanner.next()) ++frames;
   const JournalVerdict& v = scanner.verdict();
+  if (v.state == JournalState::kNewer) {
+    return run.report(false, path, fmt::format("written by a newer version ({}) of Holdfast", v.version));
+  }
+  const std::optional<uint64_t> number = number_of_journal(name);
+  if (number && scanner.number() != 0) {
+    run.journals[*number] = {scanner.first_sequence(), scanner.next_sequence()};
+    if (scanner.number() != *number)
+      return run.report(false, path, fmt::format("its head is that of journal {}", scanner.number()));
+  }
   if (v.state == JournalState::kClean) {
     return run.report(true, path,
                       fmt::format("journal {}, with {} records from sequence {} on", scanner.number(),
                                   frames, scanner.first_sequence()));
   }
-  if (v.state == JournalState::kNewer) {
-    return run.report(false, path, fmt::format("written by a newer version ({}) of Holdfast", v.version));
-  }
-  const std::optional<std::string> headed = with_new_head(name, *bytes, v);
-  const bool torn = v.state == JournalState::kTorn;
-  const std::string follows =
-      torn || v.next_offset == 0 ? "" : fmt::format("good records follow at byte {}; ", v.next_offset);
-  const std::string what = fmt::format("{} records are good; at byte {} of {}: {}; {}{}", frames, v.offset,
-                                       bytes->size(), v.why, follows, advice_of(v, headed.has_value()));
-  const bool can_be_repaired = v.offset > 0 || headed;
-  if (!run.repair || !can_be_repaired) return run.report(torn && v.offset > 0, path, what);
-  run.report(false, path, what);
-  return repair_journal(run, files, name, path, *bytes, headed);
+  return check_bad_journal(
+      run, files, name, path, *bytes, v,
+      fmt::format("{} records are good; at byte {} of {}: {}; ", frames, v.offset, bytes->size(), v.why));
 }
 
 // Returns the sequence that follows the last frame of the folder; 0 if its journals cannot be read.
 uint64_t next_sequence_of(Files& files) {
   Result<std::vector<uint64_t>> journals = list_journals(files);
   if (!journals) return 0;
-  if (journals->empty()) return 1;
-  Result<std::string> bytes = files.read(journal_name(journals->back()));
-  if (!bytes) return 0;
-  JournalScanner scanner(*bytes);
-  while (scanner.next()) continue;
-  return scanner.next_sequence();
+  for (; !journals->empty(); journals->pop_back()) {
+    Result<std::string> bytes = files.read(journal_name(journals->back()));
+    if (!bytes) return 0;
+    JournalScanner scanner(*bytes);
+    while (scanner.next()) continue;
+    if (scanner.number() != 0) return scanner.next_sequence();
+  }
+  return 1;
 }
 
-// Changes the meta file so that the next start accepts the journals as they are. The server then waits as
-// long as lost holds may be in use.
-bool accept_loss(Check& run, Files& files, const std::string& name, const std::string& path, Meta meta) {
-  meta.clean = false;
-  meta.journal_sequence = 0;
-  meta.boot_id.clear();
-  meta.horizon_ms = meta.horizon_boot_ms = kNever.count;
-  if (Result<Done> done = files.replace(name, format_meta(meta)); !done)
-    return run.report(false, path, done.error());
-  return run.report(true, path,
-                    "the server will start without them, and grant no locks during its recovery-wait");
+bool accept_loss(Check& run, Files& files, const std::string& path, std::string_view what) {
+  if (Result<Done> done = mark_loss(files); !done) return run.report(false, path, done.error());
+  return run.report(true, path, fmt::format("{}; {}", what, kWaits));
 }
 
 bool check_meta(Check& run, Files& files, const std::string& name, const std::string& path) {
   Result<std::string> text = files.read(name);
   if (!text) return run.report(false, path, text.error());
   Meta meta;
-  if (const std::string wrong = parse_meta(*text, meta); !wrong.empty())
-    return run.report(false, path, wrong);
+  if (const std::string wrong = parse_meta(*text, meta); !wrong.empty()) {
+    const bool can_be_repaired = name == "meta" && !is_newer_meta(*text);
+    run.report(false, path, can_be_repaired ? wrong + "; `--repair` rebuilds it" : wrong);
+    return run.repair && can_be_repaired &&
+           accept_loss(run, files, path, "rebuilt; the original is kept as meta.damaged");
+  }
   const uint64_t next = next_sequence_of(files);
   if (name == "meta" && next != 0 && next < meta.journal_sequence) {
     run.report(
@@ -209,7 +315,7 @@ bool check_meta(Check& run, Files& files, const std::string& name, const std::st
             "the last stop left the journal at record {}, and it ends before record {}: {} records are "
             "missing; put the journals back, or use `--repair` to start without them",
             meta.journal_sequence, next, meta.journal_sequence - next));
-    return run.repair && accept_loss(run, files, name, path, meta);
+    return run.repair && accept_loss(run, files, path, "the server will start without them");
   }
   return run.report(true, path,
                     fmt::format("tokens up to {}, {}", meta.token_reserve,
@@ -231,35 +337,81 @@ bool check_file(Check& run, Files& files, const std::string& name, const std::st
   return check_snapshot(run, files, name, path);
 }
 
-// The numbers of a folder's journals must be consecutive. Journals older than the snapshot do no harm.
+// A journal is missing, or records at the end of one with another after it.
+bool check_gap(Check& run, Files& files, const std::string& path, const Folder& folder, uint64_t journal,
+               const std::string& what) {
+  const bool missing = journal != 0;
+  if (missing ? !folder.chain.refuses(folder.lossless) : !folder.lossless) {
+    return run.report(
+        true, path, what + ": a crash of the machine lost them, and the server renames the later journals");
+  }
+  run.report(false, path,
+             what + "; restore the file, or use `--repair` to start without these and all later changes");
+  if (!run.repair) return false;
+  // The snapshot does not count without its journal: an empty one takes its place.
+  const bool replaced = missing && folder.chain.needed;
+  if (!accept_loss(run, files, path, "the server will start without them")) return false;
+  if (!replaced) return true;
+  Result<Done> done = files.replace(journal_name(journal), "");
+  return done || run.report(false, path, done.error());
+}
+
+// The journals after the snapshot must be complete, as at a start of the server.
+bool check_chain(Check& run, Files& files, const std::string& path) {
+  Result<Folder> folder = read_folder(files);
+  if (!folder) return run.report(false, path, folder.error());
+  const JournalChain& chain = folder->chain;
+  if (chain.missing != 0) {
+    return check_gap(run, files, path, *folder, chain.missing,
+                     fmt::format("{} is missing", journal_name(chain.missing)));
+  }
+  for (size_t i = 1; i < chain.journals.size(); ++i) {
+    const auto before = run.journals.find(chain.journals[i - 1]);
+    const auto after = run.journals.find(chain.journals[i]);
+    if (before == run.journals.end() || after == run.journals.end()) continue;
+    if (before->second.next == after->second.first) continue;
+    return check_gap(
+        run, files, path, *folder, 0,
+        fmt::format("{} ends before record {}, and {} begins with record {}", journal_name(before->first),
+                    before->second.next, journal_name(after->first), after->second.first));
+  }
+  return true;
+}
+
+// A start does not read journals older than the snapshot.
 bool check_folder(Check& run, Files& files, const std::string& path) {
   bool good = true;
   bool any = false;
   Result<std::vector<std::string>> names = files.list();
   if (!names) return run.report(false, path, names.error());
+  Result<Folder> folder = read_folder(files);
+  if (!folder) return run.report(false, path, folder.error());
   for (const std::string& name : *names) {
-    const bool known = name == "meta" || name == "dump.rdb" || name == "dump.rdb.gz" ||
-                       (name.starts_with("journal.") && !name.ends_with(".damaged"));
+    const bool known =
+        name == "meta" || name == "dump.rdb" || name == "dump.rdb.gz" ||
+        (name.starts_with("journal.") && !name.ends_with(".damaged") && !name.ends_with(".tmp"));
     if (!known) continue;
     any = true;
-    good = check_file(run, files, name, fmt::format("{}/{}", path, name)) && good;
+    const std::string file_path = fmt::format("{}/{}", path, name);
+    const std::optional<uint64_t> number = number_of_journal(name);
+    if (number && folder->is_behind(*number)) {
+      run.report(true, file_path, "older than the snapshot; the server removes it when it starts");
+    } else {
+      good = check_file(run, files, name, file_path) && good;
+    }
   }
   if (!any) {
     return run.report(false, path,
                       "this folder has no files of Holdfast; give the folder of the server's --dir");
   }
-  Result<std::vector<uint64_t>> journals = list_journals(files);
-  for (size_t i = 1; journals && i < journals->size(); ++i) {
-    if ((*journals)[i] == (*journals)[i - 1] + 1) continue;
-    good = run.report(false, path, fmt::format("{} is missing", journal_name((*journals)[i - 1] + 1)));
-  }
-  return good;
+  return check_chain(run, files, path) && good;
 }
 
 bool check_path(Check& run, const std::string& path) {
   struct stat facts {};
   if (stat(path.c_str(), &facts) != 0) return run.report(false, path, std::strerror(errno));
-  const bool folder = S_ISDIR(facts.st_mode);
+  const bool folder = run.folder = S_ISDIR(facts.st_mode);
+  run.journals.clear();
   const size_t slash = path.find_last_of('/');
   const std::string in = folder ? path : slash == std::string::npos ? "." : path.substr(0, slash + 1);
   auto files = open_folder(in);
@@ -274,7 +426,9 @@ bool check_path(Check& run, const std::string& path) {
 }  // namespace
 
 int check_files(const std::vector<std::string>& paths, bool repair, bool json) {
-  Check run{repair, json};
+  Check run;
+  run.repair = repair;
+  run.json = json;
   bool good = true;
   for (const std::string& path : paths) good = check_path(run, path) && good;
   if (json) print("{}\n", run.rows.dump(-1, ' ', false, Json::error_handler_t::replace));

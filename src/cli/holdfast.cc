@@ -25,13 +25,15 @@ constexpr const char* kCheckHelp =
 
 Verifies data folders, or single files of one: snapshot, journal, meta.
 
-  --repair            cut a journal at its first damage, or rebuild its damaged head; the original stays
-                      as NAME.damaged
+  --repair            cut a journal at its first damage, rebuild its damaged head or a damaged meta, start
+                      without missing journals; move a damaged snapshot away if PATH names it. Originals
+                      stay as NAME.damaged. After a loss the next start has a recovery wait
   --json              for programs
   --help              this text
 
-Exit status: 0 all files are good (a tail that a crash cut off counts as good); 1 a file is damaged, and the
-line says where, or a folder has no files of Holdfast; 64 wrong use; 74 the result could not be written.
+Exit status: 0 all files are good (a tail that a crash cut off counts as good); 1 a file is damaged or
+missing, and the line says which and where, or a folder has no files of Holdfast; 64 wrong use; 74 the
+result could not be written.
 
   Check a folder after a crash, before the server starts:
     holdfast check /var/lib/holdfast

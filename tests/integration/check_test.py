@@ -3,10 +3,11 @@
 line is "N passed, N failed". HOLDFAST_SERVER names the server; the command is in the same folder."""
 import json
 import os
+import shutil
 import subprocess
 
 from harness import (HOLDFAST, LIMIT_S, TTL_MS, Server, equal, has, journals, left_behind, refusal,
-                     run_tests, test)
+                     run_tests, test, until)
 
 COMMAND = os.path.join(os.path.dirname(HOLDFAST), "holdfast")
 
@@ -18,6 +19,160 @@ def run(status, *args):
     if done.returncode != status:
         raise AssertionError(f"status {done.returncode}, wanted {status}: {done.stdout}")
     return done.stdout
+
+
+def waits(server):
+    """The server must grant no lock, for at least half of the usual recovery wait."""
+    has(str(server.ask("LOCK", "free", "bob", TTL_MS)), "RECOVERING")
+    equal(int(server.info("recovering_ms")) > 30_000, True)
+
+
+def saved(folder, *options, clean=False):
+    """Makes a folder with a lock in the snapshot and one in journal.2."""
+    with Server(folder, "--save", "", *options) as server:
+        server.lock("saved")
+        equal(server.ask("SAVE"), "OK")
+        server.lock("later")
+        until(lambda: [path.name for path in journals(folder)] == ["journal.2"])
+        if not clean:
+            server.kill()
+
+
+def three_journals(folder):
+    """Makes the folder of a killed server whose snapshots failed: a lock in each of three journals."""
+    with Server(folder, "--save", "") as server:
+        (folder / "dump.rdb.gz").mkdir()  # no snapshot can get this name
+        for i in (1, 2, 3):
+            server.lock(f"key:{i}")
+            if i < 3:
+                has(str(server.ask("SAVE")), "ERR")
+        server.kill()
+    (folder / "dump.rdb.gz").rmdir()
+    equal(len(journals(folder)), 3)
+
+
+def refused_and_reported(folder, text):
+    has(refusal(folder), text, "holdfast check --repair")
+    has(run(1, "check", folder), text)
+
+
+@test
+def a_missing_journal_that_the_snapshot_names_is_reported_and_the_start_after_the_repair_waits(folder):
+    kinds = [((), False), (("--appendfsync", "always"), False), ((), True)]
+    for number, (options, clean) in enumerate(kinds):
+        data = folder / str(number)
+        folder.mkdir(exist_ok=True)
+        saved(data, *options, clean=clean)
+        (data / "journal.2").unlink()
+        refused_and_reported(data, "journal.2 is missing")
+        has(run(0, "check", "--repair", data), "will start without them", "recovery-wait")
+        run(0, "check", data)
+        with Server(data, *options) as server:
+            equal((server.ask("GET", "saved"), server.ask("GET", "later")), (b"alice", None))
+            waits(server)
+
+
+@test
+def a_missing_journal_between_two_others_is_reported_and_the_start_after_the_repair_waits(folder):
+    three_journals(folder)
+    (folder / "journal.2").unlink()
+    refused_and_reported(folder, "journal.2 is missing")
+    run(0, "check", "--repair", folder)
+    run(0, "check", folder)
+    with Server(folder) as server:
+        equal([server.ask("GET", f"key:{i}") for i in (1, 2, 3)], [b"alice", None, None])
+        waits(server)
+    equal((folder / "journal.3.damaged").exists(), True)
+
+
+@test
+def a_damaged_end_with_another_journal_after_it_is_reported_and_the_start_after_the_repair_waits(folder):
+    three_journals(folder)
+    path = folder / "journal.2"
+    path.write_bytes(path.read_bytes()[:-3])
+    refused_and_reported(folder, "journal.3" if "journal.3" in refusal(folder) else "journal.2")
+    has(run(0, "check", "--repair", folder), "cut to")
+    run(0, "check", folder)
+    with Server(folder) as server:
+        equal([server.ask("GET", f"key:{i}") for i in (1, 2, 3)], [b"alice", None, None])
+        waits(server)
+
+
+@test
+def records_missing_between_two_journals_are_reported(folder):
+    three_journals(folder)
+    path = folder / "journal.2"
+    data = path.read_bytes()
+    path.write_bytes(data[:data.rindex(data[39:43])])
+    refused_and_reported(folder, "record")
+    run(0, "check", "--repair", folder)
+    with Server(folder) as server:
+        equal([server.ask("GET", f"key:{i}") for i in (1, 2, 3)], [b"alice", None, None])
+        waits(server)
+
+
+@test
+def a_snapshot_removed_after_a_clean_stop_is_reported_and_the_start_after_the_repair_waits(folder):
+    saved(folder, clean=True)
+    (folder / "dump.rdb.gz").unlink()
+    refused_and_reported(folder, "journal.1 is missing")
+    run(0, "check", "--repair", folder)
+    with Server(folder) as server:
+        equal(server.ask("GET", "later"), None)
+        waits(server)
+
+
+@test
+def a_damaged_snapshot_is_moved_away_by_its_name_only_and_the_start_waits(folder):
+    saved(folder, "--appendfsync", "always")
+    path = folder / "dump.rdb.gz"
+    data = path.read_bytes()
+    path.write_bytes(data[:-9])
+    has(refusal(folder), "Restore the file from a copy", f"holdfast check --repair {path}")
+    has(run(1, "check", "--repair", folder), "dump.rdb.gz: NOT good", f"`--repair {path}`")
+    equal(path.read_bytes(), data[:-9])
+    has(run(0, "check", "--repair", path), "renamed to dump.rdb.gz.damaged")
+    with Server(folder, "--appendfsync", "always") as server:
+        equal((server.ask("GET", "saved"), server.ask("GET", "later")), (None, None))
+        waits(server)
+
+
+@test
+def a_last_journal_without_a_whole_head_is_good_as_for_the_server(folder):
+    path = left_behind(folder)
+    for size in (0, 1, 38):
+        data = folder.parent / f"{folder.name}-{size}"
+        shutil.copytree(folder, data)
+        (data / path.name).write_bytes(path.read_bytes()[:size])
+        has(run(0, "check", data), "a crash cut it")
+        with Server(data) as server:
+            has(server.log, f"dropped its {size} bytes")
+            equal("cut off its last 0" in server.log, False)
+        shutil.rmtree(data)
+
+
+@test
+def a_damaged_meta_is_rebuilt_with_a_wait_and_larger_tokens(folder):
+    with Server(folder) as server:
+        server.lock("kept")
+        server.kill()
+    with Server(folder) as server:
+        token = server.lock("later")
+        server.kill()
+    meta = folder / "meta"
+    whole = meta.read_text()
+    for damaged in ("", whole[:60], whole.replace("clean no", "clean n"), "x" * 100):
+        meta.write_text(damaged)
+        has(refusal(folder), f"holdfast check --repair {meta}", "recovery wait")
+        has(run(1, "check", folder), "meta: NOT good", "`--repair` rebuilds it")
+        has(run(0, "check", "--repair", meta), "rebuilt", "meta.damaged")
+        equal((folder / "meta.damaged").read_text(), damaged)
+        run(0, "check", folder)
+        with Server(folder) as server:
+            equal((server.ask("GET", "kept"), server.ask("GET", "later")), (b"alice", b"alice"))
+            waits(server)
+            equal(int(server.info("token_largest")) > token + 500_000_000, True)
+            server.kill()
 
 
 @test
@@ -36,7 +191,7 @@ def each_file_of_a_good_folder_is_reported_as_good(folder):
 @test
 def json_has_a_value_for_each_file(folder):
     path = left_behind(folder)
-    path.write_bytes(path.read_bytes()[:10])
+    path.write_bytes(b"?" + path.read_bytes()[1:])
     out = run(1, "check", "--json", folder)
     equal(out.count("\n"), 1)
     rows = {row["path"]: row for row in json.loads(out)}
@@ -115,21 +270,23 @@ def repair_rebuilds_a_damaged_head_and_truncates_at_later_damage(folder):
 
 
 @test
-def a_head_that_cannot_be_rebuilt_is_kept_and_server_and_command_give_the_same_advice(folder):
+def a_journal_whose_head_cannot_be_rebuilt_is_dropped_by_the_repair_and_the_start_waits(folder):
     path = left_behind(folder)
     data = bytearray(path.read_bytes())
     data[7] ^= 1   # in the head
     data[39] ^= 1  # in the first frame
     path.write_bytes(data)
     text = refusal(folder)
-    has(text, "from a copy, or move it and all later journals away to start without them")
-    equal("--repair" in text, False)
-    has(run(1, "check", "--repair", path), "cannot rebuild the head",
-        "from a copy, or move it and all later journals away to start without them")
+    has(text, "Restore the file from a copy, or `holdfast check --repair", "drops its records")
+    has(run(1, "check", path), "the head cannot be rebuilt",
+        "restore the file from a copy, or use `--repair`")
     equal(path.read_bytes(), bytes(data))
-    path.unlink()
+    has(run(0, "check", "--repair", path), "cut to 0 bytes")
+    equal((path.parent / (path.name + ".damaged")).read_bytes(), bytes(data))
+    run(0, "check", folder)
     with Server(folder) as server:
         equal(server.ask("GET", "key:0"), None)
+        waits(server)
 
 
 @test

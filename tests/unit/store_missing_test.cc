@@ -65,10 +65,110 @@ TEST_CASE("store: a missing journal that the snapshot names refuses the start") 
     REQUIRE(copy.failure() == "");
     CHECK(copy.ask({"EXISTS", "a", "b"}) == ":1\r\n");
   }
-  disk.put("journal.2", "");  // the correction that the error names
-  Process again(disk, {});
+}
+
+TEST_CASE("store: an empty file in place of the journal that the snapshot names makes the start wait") {
+  for (const char* fsync : {"everysec", "always"}) {
+    CAPTURE(fsync);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", "", "--appendfsync", fsync});
+      CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+      CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+      CHECK(is_granted(server.ask({"LOCK", "b", "alice", "600000"})));
+      server.kill();
+    }
+    disk.bytes("journal.2").clear();
+    for (int start = 0; start < 2; ++start) {
+      Process again(disk, {"--save", "", "--appendfsync", fsync});
+      REQUIRE(again.failure() == "");
+      CHECK(again.ask({"EXISTS", "a", "b"}) == ":1\r\n");
+      CHECK(is_recovering(again.ask({"LOCK", "b", "bob", "600000"})));
+      again.kill();
+    }
+    Process last(disk, {"--save", "", "--appendfsync", fsync});
+    check_wait_ends_after(60, last);
+  }
+}
+
+TEST_CASE("store: a journal that a crash of the machine left without its head is no loss after the wait") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  {
+    Process server(disk, {"--save", "", "--appendfsync", "always"});
+    CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+    server.kill();
+  }
+  disk.put("journal.2", "");
+  reboot(disk, 1);
+  Process again(disk, {"--save", "", "--appendfsync", "always"});
   REQUIRE(again.failure() == "");
-  CHECK(again.ask({"EXISTS", "a", "b"}) == ":1\r\n");
+  CHECK(is_granted(again.ask({"LOCK", "b", "bob", "600000"})));
+}
+
+TEST_CASE("store: data without meta makes the start wait, with tokens ahead of the clock") {
+  for (const bool saved : {false, true}) {
+    CAPTURE(saved);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {"--save", ""});
+      CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+      if (saved) CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+      CHECK(server.stop());
+    }
+    REQUIRE(disk.remove("meta"));
+    Process again(disk, {"--save", ""});
+    REQUIRE(again.failure() == "");
+    CHECK(again.ask({"EXISTS", "a"}) == ":1\r\n");
+    CHECK(is_recovering(again.ask({"LOCK", "b", "bob", "600000"})));
+    CHECK(std::stoull(again.fact("token_largest")) >= std::stoull(token_ahead(10)));
+    again.kill();
+    Process last(disk, {"--save", ""});
+    check_wait_ends_after(60, last);
+  }
+}
+
+TEST_CASE("store: an empty folder, and a dump of Redis alone, need no recovery wait") {
+  for (const bool redis : {false, true}) {
+    CAPTURE(redis);
+    set_rig_clock(0);
+    CrashFiles disk;
+    if (redis) disk.put("dump.rdb", std::string("REDIS0010\xFF\0\0\0\0\0\0\0\0", 18));
+    Process server(disk, {"--save", ""});
+    REQUIRE(server.failure() == "");
+    CHECK(is_granted(server.ask({"LOCK", "a", "alice", "600000"})));
+  }
+}
+
+TEST_CASE("store: a refused start on data without meta leaves no meta") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  leave_two_journals(disk);
+  REQUIRE(disk.remove("meta"));
+  const std::string second = disk.bytes("journal.2");
+  cut_frames(disk.bytes("journal.1"), 1);
+  for (int start = 0; start < 2; ++start) {
+    Process again(disk, {});
+    CHECK(again.failure().find("run `holdfast check --repair") != std::string::npos);
+  }
+  CHECK(disk.bytes("journal.2") == second);
+  CHECK(disk.contents().count("meta") == 0);
+}
+
+TEST_CASE("store: a damaged meta refuses the start, and the error names the repair") {
+  set_rig_clock(0);
+  CrashFiles disk;
+  Process(disk, {}).stop();
+  for (const char* text : {"", "version 3\n", "version 9\n"}) {
+    CAPTURE(text);
+    disk.put("meta", text);
+    Process again(disk, {});
+    const std::string advice =
+        std::string(text) == "version 9\n" ? "use that version" : "/meta` rebuilds it";
+    CHECK(again.failure().find(advice) != std::string::npos);
+  }
 }
 
 TEST_CASE("store: a snapshot of a server without a journal needs no journal") {
@@ -193,7 +293,7 @@ TEST_CASE("store: a journal of which a crash left only the name is created again
     }
     disk.bytes("journal.2").clear();
     for (const char* key : {"b", "c", "d"}) {
-      Process again(disk, {"--save", ""});
+      Process again(disk, {"--save", "", "--recovery-wait", "0"});
       REQUIRE(again.failure() == "");
       CHECK(again.ask({"EXISTS", "a"}) == ":1\r\n");
       CHECK(is_granted(again.ask({"LOCK", key, "alice", "0"})));

@@ -265,7 +265,7 @@ TEST_CASE("store: where meta was removed, tokens continue above those of the res
     server.kill();
   }
   REQUIRE(disk.remove("meta"));
-  Process again(disk, {});
+  Process again(disk, {"--recovery-wait", "0"});
   REQUIRE(again.failure() == "");
   for (const char* key : {"a", "s"}) {
     CAPTURE(key);

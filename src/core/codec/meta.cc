@@ -20,10 +20,6 @@ std::string crc_line(std::string_view before) {
   return line + "\n";
 }
 
-bool is_folder_id(std::string_view text) {
-  return text.size() == kFolderIdDigits && text.find_first_not_of(kHexDigits) == std::string_view::npos;
-}
-
 bool read_hex(std::string_view digits, std::string& out) {
   if (digits.size() % 2 != 0) return false;
   for (size_t i = 0; i < digits.size(); i += 2) {
@@ -146,6 +142,10 @@ std::string read_fields(std::string_view text, Meta& meta) {
 
 }  // namespace
 
+bool is_folder_id(std::string_view text) {
+  return text.size() == kFolderIdDigits && text.find_first_not_of(kHexDigits) == std::string_view::npos;
+}
+
 std::string format_meta(const Meta& meta) {
   const uint32_t version =
       meta.tokens_ahead.empty() ? meta.version : std::max(meta.version, kAheadMetaVersion);
@@ -168,6 +168,11 @@ std::string format_meta(const Meta& meta) {
   }
   text += meta.clean ? "\nclean yes\n" : "\nclean no\n";
   return text + crc_line(text);
+}
+
+bool is_newer_meta(std::string_view text) {
+  uint32_t version = 0;
+  return is_newer(text, version);
 }
 
 std::string parse_meta(std::string_view text, Meta& meta) {

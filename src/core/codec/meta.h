@@ -26,6 +26,7 @@ inline constexpr uint32_t kFirstMetaVersion = 1;
 inline constexpr uint32_t kSequenceMetaVersion = 3;  // the first version with the journal's sequence
 inline constexpr uint32_t kAheadMetaVersion = 4;     // the first version with keys whose tokens are ahead
 inline constexpr size_t kFolderIdDigits = 40;
+bool is_folder_id(std::string_view text);
 
 struct Meta {
   uint32_t version = kSequenceMetaVersion;
@@ -50,6 +51,9 @@ struct Meta {
 };
 
 std::string format_meta(const Meta& meta);
+
+// Whether a newer version of Holdfast wrote the text.
+bool is_newer_meta(std::string_view text);
 
 // Reads the text into `meta`. Returns the error with its line, or an empty text on success. On an error
 // `meta` is unchanged.

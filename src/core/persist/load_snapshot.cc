@@ -26,17 +26,18 @@ uint64_t number_of(std::string_view text) {
 
 class Peek : public RdbSink {
  public:
-  uint64_t journal = 0;
+  PeekedJournal journal;
 
  private:
   void aux(std::string_view name, std::string_view value) override {
-    if (name == kAuxJournal) journal = number_of(value);
+    if (name == kAuxJournal) journal.number = number_of(value);
+    if (name == kAuxFollows) journal.follows = true;
   }
 };
 
 }  // namespace
 
-uint64_t peek_journal(std::string_view first_bytes) {
+PeekedJournal peek_journal(std::string_view first_bytes) {
   Peek peek;
   RdbReader reader(peek, true);
   static_cast<void>(reader.feed(first_bytes));

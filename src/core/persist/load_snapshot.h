@@ -69,8 +69,12 @@ class Restore : private RdbSink {
   bool own_ = false;                // a Holdfast file: it contains the issued tokens
 };
 
-// Returns the number of the journal that begins with a snapshot, from the file's first bytes. Returns 0 if
-// they do not contain it.
-uint64_t peek_journal(std::string_view first_bytes);
+// The journal that begins with a snapshot.
+struct PeekedJournal {
+  uint64_t number = 0;   // 0: the file has none, so it is not of Holdfast
+  bool follows = false;  // see Restore::journal_follows()
+};
+// Reads it from the file's first bytes.
+PeekedJournal peek_journal(std::string_view first_bytes);
 
 }  // namespace holdfast

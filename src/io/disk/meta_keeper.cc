@@ -35,7 +35,13 @@ Result<std::optional<Meta>> MetaKeeper::read() {
   if (!text) return Failure{text.error()};
   Meta meta;
   if (const std::string wrong = parse_meta(*text, meta); !wrong.empty()) {
-    return Failure{fmt::format("{}/{}: {}", files_.path(), kName, wrong)};
+    const std::string advice = is_newer_meta(*text)
+                                   ? "use that version"
+                                   : fmt::format(
+                                         "`holdfast check --repair {}/{}` rebuilds it, and the next "
+                                         "start has a recovery wait",
+                                         files_.path(), kName);
+    return Failure{fmt::format("{}/{}: {}. {}", files_.path(), kName, wrong, advice)};
   }
   return std::optional(meta);
 }

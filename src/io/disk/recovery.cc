@@ -40,9 +40,8 @@ Result<std::vector<uint64_t>> list_journals(Files& files) {
 // There are two snapshots only if a crash came between the rename and the removal of the old file, after a
 // change of `compress`. Then the older one is obsolete. It has the lower journal number: each snapshot
 // takes a new one, also without journals.
-Result<std::string> find_snapshot(Files& files) {
-  std::string found;
-  uint64_t journal = 0;
+Result<SnapshotFile> find_snapshot(Files& files) {
+  SnapshotFile found;
   for (const char* name : {kSnapshotName, kPlainSnapshotName}) {
     Result<bool> there = files.exists(name);
     if (!there) return Failure{there.error()};
@@ -50,12 +49,24 @@ Result<std::string> find_snapshot(Files& files) {
     auto file = Gunzip::open(files, name);
     if (!file) return Failure{fmt::format("{}: {}", name, file.error())};
     auto bytes = (*file)->next();
-    const uint64_t number = bytes ? peek_journal(*bytes) : 0;
-    if (!found.empty() && number < journal) continue;
-    found = name;
-    journal = number;
+    const PeekedJournal journal = bytes ? peek_journal(*bytes) : PeekedJournal{};
+    if (!found.name.empty() && journal.number < found.journal.number) continue;
+    found = {name, journal};
   }
   return found;
+}
+
+JournalChain chain_journals(const std::vector<uint64_t>& all, std::optional<uint64_t> snapshot,
+                            bool named) {
+  JournalChain chain;
+  const uint64_t first = std::max<uint64_t>(snapshot.value_or(1), 1);
+  for (const uint64_t number : all)
+    (number < snapshot.value_or(0) ? chain.stale : chain.journals).push_back(number);
+  while (chain.gap < chain.journals.size() && chain.journals[chain.gap] == first + chain.gap) ++chain.gap;
+  if (chain.gap < chain.journals.size() || (named && chain.journals.empty()))
+    chain.missing = first + chain.gap;
+  chain.needed = chain.gap == 0 && snapshot;
+  return chain;
 }
 
 Recovery::Recovery(Files& files, Engine& engine, Now now, Rules rules)
@@ -63,11 +74,11 @@ Recovery::Recovery(Files& files, Engine& engine, Now now, Rules rules)
 
 Result<Done> Recovery::begin() {
   begun_ = true;
-  Result<std::string> name = find_snapshot(files_);
-  if (!name) return Failure{name.error()};
-  if (!name->empty()) {
-    snapshot_name_ = *name;
-    auto file = Gunzip::open(files_, *name);
+  Result<SnapshotFile> found = find_snapshot(files_);
+  if (!found) return Failure{found.error()};
+  if (!found->name.empty()) {
+    snapshot_name_ = found->name;
+    auto file = Gunzip::open(files_, snapshot_name_);
     if (!file) return Failure{file.error()};
     snapshot_ = std::move(*file);
     total_bytes_ += snapshot_->size();
@@ -88,7 +99,9 @@ Result<bool> Recovery::step() {
 Result<bool> Recovery::step_snapshot() {
   const auto failed = [&](const std::string& why) {
     return Failure{
-        fmt::format("{}/{}: {}. Restore the file from a copy, or move it away to start without it",
+        fmt::format("{0}/{1}: {2}. Restore the file from a copy. If it is damaged, `holdfast check "
+                    "--repair {0}/{1}` moves it away, and the next start has neither its data nor that of "
+                    "the journals after it",
                     files_.path(), snapshot_name_, why)};
   };
   for (int i = 0; i < kChunksAStep; ++i) {
@@ -114,26 +127,21 @@ Result<bool> Recovery::step_snapshot() {
 Result<Done> Recovery::choose_journals() {
   Result<std::vector<uint64_t>> all = list_journals(files_);
   if (!all) return Failure{all.error()};
-  first_ = restore_ == nullptr ? 0 : restore_->journal();
-  for (const uint64_t number : *all) (number < first_ ? stale_ : journals_).push_back(number);
-  const uint64_t expected = restore_ == nullptr ? 1 : std::max<uint64_t>(first_, 1);
-  if (journals_.empty() && rules_.has_meta && restore_ != nullptr && restore_->journal_follows()) {
+  std::optional<uint64_t> snapshot;
+  if (restore_ != nullptr) snapshot = first_ = restore_->journal();
+  JournalChain chain =
+      chain_journals(*all, snapshot, rules_.has_meta && restore_ != nullptr && restore_->journal_follows());
+  stale_ = std::move(chain.stale);
+  journals_ = std::move(chain.journals);
+  if (chain.refuses(rules_.lossless)) {
     return Failure{
-        fmt::format("{}: {} is missing, which follows the snapshot {}. Restore it, or create an empty file "
-                    "of that name to start without its changes",
-                    files_.path(), journal_name(expected), snapshot_name_)};
+        fmt::format("{}: {} is missing, and its changes with it. Restore it, or run {} to start "
+                    "without them and all later changes",
+                    files_.path(), journal_name(chain.missing), repair_of_folder())};
   }
-  for (size_t i = 0; i < journals_.size(); ++i) {
-    if (journals_[i] == expected + i) continue;
-    // A crash of the machine may lose the name of a journal that was never synced.
-    if (!rules_.lossless && (i > 0 || restore_ == nullptr)) {
-      if (Result<Done> done = set_aside(i, journal_name(expected + i) + " is missing"); !done) return done;
-      break;
-    }
-    return Failure{
-        fmt::format("{}: {} is missing, and its changes with it. Restore it, or move {} away to start "
-                    "without the later changes",
-                    files_.path(), journal_name(expected + i), journal_name(journals_[i]))};
+  if (chain.missing != 0) {
+    if (Result<Done> done = set_aside(chain.gap, journal_name(chain.missing) + " is missing"); !done)
+      return done;
   }
   return journals_.empty() ? Done{} : open_journal();
 }
@@ -162,9 +170,9 @@ Result<bool> Recovery::end_before_gap() {
     return Failure{
         fmt::format("{}/{}: it begins with record {}, but the journal before it ends with record {}: the "
                     "records between are missing, and a crash of the process does not cause that. Restore "
-                    "{}, or move {} away to start without the later changes",
+                    "{}, or run {} to start without the later changes",
                     files_.path(), name, scanner_->first_sequence(), next_sequence_ - 1,
-                    journal_name(journals_[at_] - 1), name)};
+                    journal_name(journals_[at_] - 1), repair_of_folder())};
   }
   const std::string why = fmt::format("the end of {} is missing, from record {} on",
                                       journal_name(journals_[at_] - 1), next_sequence_);
@@ -175,13 +183,12 @@ Result<bool> Recovery::end_before_gap() {
 // Renames the journals from index `from` on and does not read them. Their bytes stay under the new name.
 // Syncs the folder: else a second crash could bring the old names back, behind records of this run.
 Result<Done> Recovery::set_aside(size_t from, const std::string& why) {
+  if (from >= journals_.size()) return Done{};
   for (size_t i = from; i < journals_.size(); ++i) {
     const std::string name = journal_name(journals_[i]);
-    log_line(
-        LogLevel::kWarning,
-        fmt::format(
-            "{} skipped and renamed to {}.damaged: a crash of the machine cut off records before it: {}",
-            name, name, why));
+    log_line(LogLevel::kWarning,
+             fmt::format("{} skipped and renamed to {}.damaged: records before it are missing: {}", name,
+                         name, why));
     if (Result<Done> done = files_.rename(name, name + ".damaged"); !done) return done;
   }
   journals_.resize(from);
@@ -229,18 +236,20 @@ Result<bool> Recovery::close_journal() {
     const std::string next = journal_name(journals_[at_ + 1]);
     return failed(
         fmt::format("damaged at byte {}: {}. {} follows, so the end of the process did not cause "
-                    "this. Restore {}, or move the later journals away to start without their changes",
-                    verdict.offset, verdict.why, next, name));
+                    "this. Restore {}, or run {} to start without the later changes",
+                    verdict.offset, verdict.why, next, name, repair_of_folder()));
   }
   if (verdict.state == JournalState::kTorn) {
     if (Result<Done> done = cut(name, verdict); !done) return Failure{done.error()};
-    if (Result<Done> done = remove_from(at_ + 1); !done) return Failure{done.error()};
+    const std::string why = fmt::format("the end of {} is missing", name);
+    if (Result<Done> done = set_aside(at_ + 1, why); !done) return Failure{done.error()};
   } else if (Result<Done> done = keep(name, bytes_); !done) {
     return Failure{done.error()};
   }
   read_bytes_ += bytes_.size();
   scanned_bytes_ = 0;
   if (lacks_head) {
+    misses_named_ = at_ == 0 && restore_ != nullptr && restore_->journal_follows();
     journals_.pop_back();  // it has no head: a new journal of this number begins
     journal_ = at_ == 0 ? 0 : journals_[at_ - 1];
     return true;
@@ -252,25 +261,20 @@ Result<bool> Recovery::close_journal() {
   return false;
 }
 
-// Removes the journals from index `from` on, as set_aside() renames them.
-Result<Done> Recovery::remove_from(size_t from) {
-  if (from >= journals_.size()) return Done{};
-  for (size_t i = from; i < journals_.size(); ++i) {
-    const std::string name = journal_name(journals_[i]);
-    log_line(LogLevel::kWarning,
-             fmt::format("{} removed: it follows a journal that a crash cut off", name));
-    if (Result<Done> done = files_.remove(name); !done) return done;
-  }
-  journals_.resize(from);
-  return files_.sync_folder();
-}
-
 // Returns the advice for a damaged journal: the use of `holdfast check`, if it can repair the file.
 std::string Recovery::remedy(const JournalVerdict& verdict, const std::string& name) const {
-  if (verdict.offset == 0 && verdict.next_offset != kJournalHeadBytes)
-    return "Restore the file from a copy, or move it and all later journals away to start without them";
-  return fmt::format("`holdfast check --repair {}/{}` {}, and keeps the original", files_.path(), name,
-                     verdict.offset == 0 ? "rewrites the file's head" : "cuts it there");
+  const bool has_head = verdict.offset > 0;
+  const bool head_can_be_made = !has_head && verdict.next_offset == kJournalHeadBytes;
+  return fmt::format("{}`holdfast check --repair {}/{}` {}, and keeps the original",
+                     has_head || head_can_be_made ? "" : "Restore the file from a copy, or ", files_.path(),
+                     name,
+                     has_head           ? "cuts it there"
+                     : head_can_be_made ? "rewrites the file's head"
+                                        : "drops its records and those of all later journals");
+}
+
+std::string Recovery::repair_of_folder() const {
+  return fmt::format("`holdfast check --repair {}`", files_.path());
 }
 
 // Makes the bytes durable, because new replies rely on them. A killed process may have left bytes that are
@@ -291,11 +295,16 @@ Result<Done> Recovery::keep(const std::string& name, std::string_view bytes) {
 }
 
 Result<Done> Recovery::cut(const std::string& name, const JournalVerdict& verdict) {
+  // The file keeps its name, which the snapshot may need: the next journal of this number replaces it.
+  if (verdict.offset == 0) {
+    log_line(LogLevel::kWarning,
+             fmt::format("{}: dropped its {} bytes: a crash left it without a complete head: {}", name,
+                         verdict.bytes, verdict.why));
+    return Done{};
+  }
   log_line(LogLevel::kWarning, fmt::format("{}: cut off its last {} bytes, from byte {} on: a crash left "
                                            "them incomplete, and no reply relied on them: {}",
                                            name, verdict.bytes, verdict.offset, verdict.why));
-  // The file keeps its name, which the snapshot may need: the next journal of this number replaces it.
-  if (verdict.offset == 0) return Done{};
   auto file = files_.append(name);
   if (!file) return Failure{file.error()};
   if (const int error = (*file)->truncate(verdict.offset); error != 0) {

@@ -1,11 +1,12 @@
 // Reads the data folder at the start, in steps: the snapshot, then the journals after it. It syncs the
 // journals that it reads, or writes them again. Of these files it changes only journals that a crash of the
-// machine cut off: it cuts a torn tail, and removes or renames the journals after it.
+// machine cut off: it cuts a torn tail, and renames the journals after it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,27 @@ namespace holdfast {
 
 // Returns the numbers of the journals in the folder, in ascending order.
 Result<std::vector<uint64_t>> list_journals(Files& files);
-// A snapshot may have one of two names. Returns the name that exists; the newer of two; empty if there is
-// none.
-Result<std::string> find_snapshot(Files& files);
+struct SnapshotFile {
+  std::string name;       // empty: there is none
+  PeekedJournal journal;  // as far as the file can be read
+};
+// A snapshot may have one of two names. Returns the one that exists; the newer of two.
+Result<SnapshotFile> find_snapshot(Files& files);
+
+// The journals of a folder, as a start reads them.
+struct JournalChain {
+  std::vector<uint64_t> stale;     // the snapshot replaces them
+  std::vector<uint64_t> journals;  // in ascending order
+  uint64_t missing = 0;            // the first number that is missing; 0: none
+  size_t gap = 0;                  // the index in `journals` of the first one behind it
+  bool needed = false;             // the snapshot does not count without the missing journal
+
+  // Whether a start fails. A crash of the machine may lose the name of a journal that was never synced.
+  bool refuses(bool lossless) const { return missing != 0 && (lossless || needed); }
+};
+// `all`: the numbers of all journals. `snapshot`: the journal that the snapshot names; nullopt without a
+// snapshot. `named`: that journal must exist.
+JournalChain chain_journals(const std::vector<uint64_t>& all, std::optional<uint64_t> snapshot, bool named);
 
 class Recovery {
  public:
@@ -51,6 +70,8 @@ class Recovery {
   uint64_t next_sequence() const { return next_sequence_; }
   // Whether bytes of the journals may not be on disk, although a later sync of these files succeeds.
   bool may_lack_bytes() const { return may_lack_bytes_; }
+  // Whether the journal that the snapshot names has no head. It had one when the snapshot was saved.
+  bool misses_named_journal() const { return misses_named_; }
   bool found_nothing() const { return restore_ == nullptr && journals_.empty(); }
   uint64_t keys() const { return restore_ == nullptr ? 0 : restore_->keys(); }
   uint64_t skipped_keys() const { return restore_ == nullptr ? 0 : restore_->skipped_keys(); }
@@ -70,11 +91,11 @@ class Recovery {
   bool misses_frames() const;
   Result<bool> end_before_gap();
   Result<Done> set_aside(size_t from, const std::string& why);
-  Result<Done> remove_from(size_t from);
   Result<bool> close_journal();
   Result<Done> keep(const std::string& name, std::string_view bytes);
   Result<Done> cut(const std::string& name, const JournalVerdict& verdict);
   std::string remedy(const JournalVerdict& verdict, const std::string& name) const;
+  std::string repair_of_folder() const;
 
   Files& files_;
   Engine& engine_;
@@ -93,6 +114,7 @@ class Recovery {
   uint64_t first_ = 0;  // the journal that the snapshot names
   uint64_t next_sequence_ = 1;
   bool may_lack_bytes_ = false;
+  bool misses_named_ = false;
   uint64_t frames_ = 0;
   uint64_t total_bytes_ = 0;
   uint64_t read_bytes_ = 0;     // in completed files

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/engine/resumable_request.h"
+#include "io/disk/meta_repair.h"
 #include "io/os/clock.h"
 #include "io/os/handles.h"
 #include "io/os/host_info.h"
@@ -44,14 +45,16 @@ Store::Store(std::unique_ptr<Files> files, const Options& options, ReadClock tim
     : options_(options), read_clock_(time), files_(std::move(files)), meta_(*files_) {}
 
 // Without data of an earlier run the floor is the clock, because no run issues more than one token in a
-// microsecond.
+// microsecond. If only meta is missing, the past is unknown: its tokens, its last stop, and lost holds.
 Result<Done> Store::prepare() {
   if (Result<Done> locked = files_->lock(); !locked) return locked;
   auto found = meta_.read();
   if (!found) return Failure{found.error()};
   found_ = *found;
   const Now now = read_clock_();
-  token_floor_ = static_cast<uint64_t>(now.wall_us);
+  Result<bool> unknown = lacks_meta();
+  if (!unknown) return Failure{unknown.error()};
+  token_floor_ = static_cast<uint64_t>(now.wall_us) + (*unknown ? kUnknownTokenLead : 0);
   if (found_) token_floor_ = found_->clean ? found_->token_max : found_->token_reserve;
   // Written data survives the end of the process, but without a journal nothing is written.
   const std::string kernel = read_boot_id();
@@ -61,12 +64,10 @@ Result<Done> Store::prepare() {
   first_ahead_ms_ = is_clock_found() ? found_->clock_ms : now.ahead_ms();
   // While lost holds may be alive, another crash must not make the loss invisible.
   lossless_ = !found_ || found_->clean || (!found_->boot_id.empty() && found_->boot_id == kernel);
+  if (*unknown) lossless_ = false;
   Horizon horizon = horizon_found(now);
-  if (!lossless_) {  // bounds the total wait, even if the process stops during it several times
-    const TimeMs until = now.mono + DurationMs{static_cast<int64_t>(options_.recovery_wait_ms)};
-    horizon.boot_ms = std::min(horizon.boot_ms, until.count);
-    horizon.wall_ms = std::min(horizon.wall_ms, now.to_wall_ms(until));
-  }
+  if (!lossless_) horizon = bounded(horizon, now);
+  if (*unknown) return Done{};  // if the load fails, the next start must find the past unknown, too
   // Both are kept until the journal has been read. If this start fails or is stopped, it has lost nothing,
   // and the next one must check the journal, too.
   const std::string boot_id = lossless_ ? kernel : "";
@@ -87,6 +88,26 @@ Result<Done> Store::prepare() {
 // written: the text on disk may say that all data was synced by the last stop.
 void Store::warn_of_no_grants(const std::string& why) const {
   log_line(LogLevel::kWarning, fmt::format("{}; no new locks are granted until it works", why));
+}
+
+// Whether the folder has the data of a server, but no meta. A dump of Redis alone is no such data.
+Result<bool> Store::lacks_meta() {
+  if (found_) return false;
+  Result<std::vector<uint64_t>> journals = list_journals(*files_);
+  if (!journals) return Failure{journals.error()};
+  Result<SnapshotFile> snapshot = find_snapshot(*files_);
+  if (!snapshot) return Failure{snapshot.error()};
+  if (journals->empty() && snapshot->journal.number == 0) return false;
+  log_line(LogLevel::kWarning, fmt::format("{} has data, but no file `meta`: tokens begin {} minutes ahead "
+                                           "of the clock",
+                                           files_->path(), kUnknownTokenLead / 60'000'000));
+  return true;
+}
+
+// Bounds the total recovery wait, even if the process stops during it several times.
+Horizon Store::bounded(Horizon horizon, const Now& now) const {
+  const TimeMs until = now.mono + DurationMs{static_cast<int64_t>(options_.recovery_wait_ms)};
+  return {std::min(horizon.wall_ms, now.to_wall_ms(until)), std::min(horizon.boot_ms, until.count)};
 }
 
 // Whether the times of the previous run are on the same engine clock as this run's.
@@ -119,9 +140,11 @@ void Store::start(Engine& engine, uv_loop_t* loop, Hooks hooks) {
   const Now now = read_clock_();
   load_began_ms_ = load_logged_ms_ = now.mono.count;
   saved_at_ms_ = now.wall_us / 1000;
-  recovery_ = std::make_unique<Recovery>(*files_, engine, now,
-                                         Recovery::Rules{options_.skip_unknown == "yes", lossless_,
-                                                         found_.has_value(), found_ && found_->clean});
+  // Without meta a crash of the machine is possible, too, but the start drops no journal on that ground.
+  recovery_ =
+      std::make_unique<Recovery>(*files_, engine, now,
+                                 Recovery::Rules{options_.skip_unknown == "yes", lossless_ || !found_,
+                                                 found_.has_value(), found_ && found_->clean});
   uv_idle_start(&load_idle_, on_load);
 }
 

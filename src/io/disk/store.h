@@ -106,7 +106,7 @@ class Store {
   Result<Done> finish_load();
   void log_clock(const Now& now) const;
   void recover_if_needed(const Now& now);
-  Result<Done> check_end();
+  Result<Done> check_end(Horizon horizon);
   void open_journal();
 
   // store_save.cc
@@ -144,6 +144,8 @@ class Store {
   Horizon holds_to_keep(const Now& now) const;
   Horizon with_lost_holds(Horizon holds, const Now& now) const;
   Horizon horizon_found(const Now& now) const;
+  Horizon bounded(Horizon horizon, const Now& now) const;
+  Result<bool> lacks_meta();
   bool is_clock_found() const;
   bool journals() const { return options_.appendonly == "yes"; }
   bool always() const { return journals() && options_.appendfsync == "always"; }

@@ -49,8 +49,8 @@ Result<Done> Store::claim_folder() {
   if (!meta) return Failure{meta.error()};
   Result<std::vector<uint64_t>> journals = list_journals(*files_);
   if (!journals) return Failure{journals.error()};
-  Result<std::string> snapshot = find_snapshot(*files_);
-  const bool has_data = !snapshot || !snapshot->empty() || !journals->empty();
+  Result<SnapshotFile> snapshot = find_snapshot(*files_);
+  const bool has_data = !snapshot || !snapshot->name.empty() || !journals->empty();
   if (*meta ? (*meta)->id != meta_.on_disk().id : has_data) {
     return Failure{
         fmt::format("{} was replaced by a folder with the data of another server. Move that folder away, "

@@ -6,6 +6,7 @@
 
 #include "io/disk/store.h"
 #include "io/os/clock.h"
+#include "io/os/host_info.h"
 #include "io/os/log.h"
 
 namespace holdfast {
@@ -47,7 +48,12 @@ Result<Done> Store::finish_load() {
   // A folder of which only meta is left has lost all holds. A new journal must not hide that.
   const bool held = meta_.on_disk().horizon_boot_ms > now.mono.count;
   if (found_ && !found_->clean && held && recovery_->found_nothing()) lossless_ = false;
-  if (Result<Done> whole = check_end(); !whole) return whole;
+  Horizon horizon{meta_.on_disk().horizon_ms, meta_.on_disk().horizon_boot_ms};
+  // An empty file in place of the journal that the snapshot names: its records are lost.
+  const bool emptied = lossless_ && recovery_->misses_named_journal();
+  if (emptied) lossless_ = false;
+  if (emptied || (!lossless_ && !found_)) horizon = bounded(Horizon::never(), now);
+  if (Result<Done> whole = check_end(horizon); !whole) return whole;
   engine_->keep_journal();  // first, because the ends of SESSION holds are changes, too
   engine_->finish_loading(now);
   next_journal_ = recovery_->next_journal();
@@ -98,14 +104,15 @@ void Store::open_journal() {
 // A clean stop records the end of the journal. So the start detects a journal that was removed, or cut
 // between two frames. From here on a crash of the machine may cut the journal again, and without a journal
 // even the end of the process loses changes.
-Result<Done> Store::check_end() {
+Result<Done> Store::check_end(Horizon horizon) {
   const Meta meta = meta_.on_disk();
   if (recovery_->next_sequence() >= meta.journal_sequence) {
     const std::string boot_id = lossless_ ? boot_id_ : "";
-    const bool is_on_disk = !meta_.begin_failed() && meta.journal_sequence == 0 && meta.boot_id == boot_id;
+    const bool is_on_disk =
+        !meta.id.empty() && !meta_.begin_failed() && meta.journal_sequence == 0 && meta.boot_id == boot_id;
     if (is_on_disk) return Done{};
-    Result<Done> begun = meta_.begin(meta.id, engine_->tokens().issued(),
-                                     {meta.horizon_ms, meta.horizon_boot_ms}, boot_id, clock());
+    const std::string id = meta.id.empty() ? random_hex(kFolderIdDigits) : meta.id;
+    Result<Done> begun = meta_.begin(id, engine_->tokens().issued(), horizon, boot_id, clock());
     if (!begun) warn_of_no_grants(begun.error());
     return Done{};
   }
@@ -130,7 +137,7 @@ void Store::log_clock(const Now& now) const {
 // Holders may still use holds that a crash of the machine has lost. Grants nothing until these have
 // expired.
 void Store::recover_if_needed(const Now& now) {
-  if (!found_ || found_->clean || options_.recovery_wait_ms == 0) return;
+  if (options_.recovery_wait_ms == 0) return;
   const int64_t left_ms = meta_.on_disk().horizon_boot_ms - now.mono.count;
   if (lossless_ || left_ms <= 0) return;
   const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
