@@ -135,7 +135,7 @@ class Engine {
   const Tokens& tokens() const;
   // The latest deadline of all holds granted since the start, on the engine's clock.
   TimeMs latest_deadline() const;
-  // For Snapshot and Restore only.
+  // For Snapshot and Restore, and for the Store at a stop.
   EngineState& state() { return *s_; }
 
   // Asserts every invariant of every structure. Slow: for tests and the simulation.
