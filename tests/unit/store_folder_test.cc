@@ -261,6 +261,32 @@ TEST_CASE("store: a folder replaced by an older copy of itself gets the whole st
   CHECK(again.ask({"EXISTS", "gone", "k", "x"}) == ":2\r\n");
 }
 
+TEST_CASE(
+    "store: a crash while an older copy in place of the folder is removed leaves one that a start "
+    "accepts") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    {
+      Process server(disk, {});
+      CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
+      CHECK(server.ask({"SAVE"}) == "+OK\r\n");
+      const std::vector<std::string> names{"meta", "dump.rdb.gz", "journal.2"};
+      std::vector<std::string> copies;
+      for (const std::string& name : names) copies.push_back(disk.bytes(name));
+      replace_folder(disk);
+      for (size_t i = 0; i < names.size(); ++i) disk.put(names[i], copies[i]);
+      server.store().every_second();  // removes the copies, and begins the snapshot
+      server.kill();
+    }
+    disk.crash(seed);
+    Process again(disk, {"--appendonly", "no"});
+    CHECK(again.failure() == "");
+    CHECK(is_recovering(again.ask({"LOCK", "k", "bob", "600000"})));
+  }
+}
+
 TEST_CASE("store: the stop of a server with a just replaced folder saves the whole state there") {
   for (const char* journal : {"yes", "no"}) {
     CAPTURE(journal);

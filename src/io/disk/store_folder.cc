@@ -61,11 +61,13 @@ Result<Done> Store::claim_folder() {
   Result<Done> begun =
       meta_.begin(meta_.on_disk().id, engine_->tokens().issued(), Horizon::never(), "", clock());
   if (!begun) return begun;
-  for (const uint64_t number : *journals) {
-    if (Result<Done> done = files_->remove(journal_name(number)); !done) return done;
-  }
+  // The snapshot first: a start refuses a snapshot without the journal that it names.
   for (const char* name : {kSnapshotName, kPlainSnapshotName}) {
     if (Result<Done> done = files_->remove(name); !done) return done;
+  }
+  if (Result<Done> done = files_->sync_folder(); !done) return done;
+  for (const uint64_t number : *journals) {
+    if (Result<Done> done = files_->remove(journal_name(number)); !done) return done;
   }
   // Not 1: without the snapshot, which follows, the records have no meaning. A start sets such journals
   // aside.

@@ -30,6 +30,7 @@ void Oracle::begin(const Options& options, int64_t now_us) {
   const int64_t end_ms = now_us / kMsUs + static_cast<int64_t>(options.recovery_wait_ms);
   wait_end_ms_ = std::min(wait_end_ms_.value_or(end_ms), end_ms);
   made_.clear();
+  authors_.clear();
 }
 
 std::string Oracle::loaded(View view, int64_t now_us) {
@@ -144,7 +145,8 @@ std::string Oracle::find_lost(const View& found, int64_t now_us) {
 }
 
 std::string Oracle::observe(View view, int64_t now_us) {
-  if (!history_.empty() && history_.back().view == view) return "";
+  is_new_ = history_.empty() || history_.back().view != view;
+  if (!is_new_) return "";
   std::string wrong = check_new_holds(view);
   history_.push_back({std::move(view), now_us});
   return wrong;
@@ -192,18 +194,25 @@ std::string Oracle::check_alone(const View& view, const Record& hold) const {
 
 void Oracle::made_replies(uint64_t serial, uint64_t bytes) {
   std::vector<Made>& made = made_[serial];
-  if (made.empty() || made.back().bytes < bytes) made.push_back({last(), bytes});
+  if (!made.empty() && made.back().bytes >= bytes) return;
+  const bool shares = is_new_ && last() > 0;
+  made.push_back({last(), bytes, shares});
+  if (shares) ++authors_[last()];
 }
 
 void Oracle::sent(uint64_t serial, uint64_t bytes, bool refusing) {
   std::vector<Made>& made = made_[serial];
-  size_t state = last();
-  const auto at = std::ranges::find_if(made, [&](const Made& m) { return m.bytes >= bytes; });
-  if (at != made.end()) state = at->state;
-  // A reply from before a deferred request, which no observation saw alone: it promises what the one before
-  // does.
-  if (at != made.end() && at->bytes > bytes) state = at == made.begin() ? answered_ : (at - 1)->state;
-  made.erase(made.begin(), at == made.end() || at->bytes > bytes ? at : at + 1);
+  // A reply that no observation saw as the last one promises what the one before does.
+  size_t state = answered_;
+  bool was_seen = false;
+  while (!made.empty() && made.front().bytes <= bytes) {
+    const Made reply = made.front();
+    made.erase(made.begin());
+    was_seen = reply.bytes == bytes;
+    const bool others_left = reply.shares && --authors_[reply.state] > 0;
+    state = reply.state - (others_left ? 1 : 0);
+  }
+  if (made.empty() && !was_seen) state = last();
   if (refusing || !loaded_) return;  // a start has promised nothing yet
   answered_ = std::max(answered_, state);
   if (options_->appendonly != "yes") return;

@@ -31,7 +31,8 @@ class Oracle {
   std::string observe(View view, int64_t now_us);
   // The journal gets a state that follows the last observed one, and that cannot be observed.
   void unseen() { unseen_ = last(); }
-  // The replies of a connection made so far, in bytes: they belong to the present state.
+  // The replies of a connection made so far, in bytes: they belong to the present state. Call it after
+  // observe().
   void made_replies(uint64_t serial, uint64_t bytes);
   // So many bytes of a connection have left. `refusing`: the server rejects grants, as the disk fails.
   void sent(uint64_t serial, uint64_t bytes, bool refusing);
@@ -120,8 +121,13 @@ class Oracle {
   struct Made {
     size_t state;
     uint64_t bytes;
+    bool shares;  // see authors_
   };
   std::map<uint64_t, std::vector<Made>> made_;  // by connection; not sent yet
+  bool is_new_ = false;                         // the last observation found a new state
+  // By state: the replies not sent yet that were first seen with it. At least one of them belongs to the
+  // request that changed the state. The others may be of requests before it.
+  std::map<size_t, size_t> authors_;
 
   std::set<Grant> told_;
   std::set<std::tuple<int, std::string, uint64_t>> tokens_known_;  // found or made by this process

@@ -100,6 +100,7 @@ class ServerWorld {
   void before_poll();
   void sent(const Socket& socket);
   void note_end();
+  bool in_script(const std::string& failure) const;
   void check_limits();
   void fail(const std::string& why) {
     if (wrong_.empty() && !why.empty()) wrong_ = why;
