@@ -64,6 +64,13 @@ TEST_CASE("address: several servers decide by majority, unless the address says 
   CHECK(parse_address("quorum://a,b,c?rquorum=1").write_quorum == 3);  // so that quorums overlap
 }
 
+TEST_CASE("address: exclusive locks need wquorum servers, shared ones rquorum, semaphores all") {
+  const ClientConfig place = parse_address("quorum://a,b,c,d,e?wquorum=4&rquorum=2");
+  CHECK(quorum_of(place, Mode::kExclusiveLock) == 4);
+  CHECK(quorum_of(place, Mode::kSharedLock) == 2);
+  CHECK(quorum_of(place, Mode::kCountedLock) == 5);
+}
+
 TEST_CASE("address: an embedded engine, with and without a name") {
   const ClientConfig place = parse_address("embedded:");
   CHECK(place.servers.size() == 1);

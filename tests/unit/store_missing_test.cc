@@ -43,6 +43,32 @@ void leave_only_meta(CrashFiles& disk) {
 
 }  // namespace
 
+TEST_CASE("store: a missing journal between two others refuses the start, unless the machine has crashed") {
+  for (const bool crashed : {false, true}) {
+    CAPTURE(crashed);
+    set_rig_clock(0);
+    CrashFiles disk;
+    leave_two_journals(disk);
+    {
+      Process server(disk, {"--save", ""});
+      disk.fail_write(2, EIO);  // makes a third journal, but no snapshot
+      CHECK(server.ask({"SAVE"}).starts_with("-ERR"));
+      CHECK(is_granted(server.ask({"LOCK", "d", "alice", "600000"})));
+      server.kill();
+    }
+    REQUIRE(disk.remove("journal.2"));
+    const std::string third = disk.bytes("journal.3");
+    Meta meta = meta_of(disk);
+    if (crashed) meta.boot_id = meta.clock_boot_id = "another";
+    disk.put("meta", format_meta(meta));
+    Process again(disk, {"--recovery-wait", "0"});
+    CHECK((again.failure() == "") == crashed);
+    CHECK(disk.bytes(crashed ? "journal.3.damaged" : "journal.3") == third);
+    if (crashed) CHECK(again.ask({"EXISTS", "a", "b", "c", "d"}) == ":2\r\n");
+    if (!crashed) CHECK(again.failure().find("journal.2 is missing") != std::string::npos);
+  }
+}
+
 TEST_CASE("store: a missing journal that the snapshot names refuses the start") {
   set_rig_clock(0);
   CrashFiles disk;
