@@ -76,7 +76,7 @@ def tokens_ahead_do_not_go_back_if_only_a_snapshot_is_left(folder):
     for path in folder.iterdir():
         if not path.name.startswith("dump"):
             path.unlink()
-    with Server(folder) as server:
+    with Server(folder, "--recovery-wait", "0") as server:  # a server without meta waits
         equal(server.lock("mine:1") > furthest, True)
         equal(server.lock("other") < clock_us() + HOUR_US, True)
 
