@@ -1,5 +1,6 @@
 // A data folder that is replaced while the server runs.
 #include <future>
+#include <map>
 #include <string>
 
 #include "store_rig.h"
@@ -9,9 +10,10 @@ namespace {
 
 using Words = Process::Words;
 
-void replace_folder(CrashFiles& disk) {
+void replace_folder(CrashFiles& disk, const std::map<std::string, std::string>& files = {}) {
   disk.remove_folder();
   disk.restore_folder();
+  for (const auto& [name, bytes] : files) disk.put(name, bytes);
 }
 
 // The removal of a journal waits until the test opens the gate.
@@ -35,13 +37,6 @@ Meta put_foreign(CrashFiles& disk, const std::string& journal) {
   disk.put("meta", format_meta(meta));
   disk.put(journal, "theirs");
   return meta;
-}
-
-// Puts the folder's files of now into a new folder.
-void replace_folder_by_copy(CrashFiles& disk) {
-  const auto copy = disk.contents();
-  replace_folder(disk);
-  for (const auto& [name, bytes] : copy) disk.put(name, bytes);
 }
 
 }  // namespace
@@ -244,13 +239,10 @@ TEST_CASE("store: a folder replaced by an older copy of itself gets the whole st
     Process server(disk, {});
     CHECK(is_granted(server.ask({"LOCK", "gone", "alice", "600000"})));
     CHECK(server.ask({"SAVE"}) == "+OK\r\n");
-    const std::vector<std::string> names{"meta", "dump.rdb.gz", "journal.2"};
-    std::vector<std::string> copies;
-    for (const std::string& name : names) copies.push_back(disk.bytes(name));
+    const std::map<std::string, std::string> copy = disk.contents();
     CHECK(server.ask({"UNLOCK", "gone", "alice"}) == ":1\r\n");
     CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
-    replace_folder(disk);
-    for (size_t i = 0; i < names.size(); ++i) disk.put(names[i], copies[i]);
+    replace_folder(disk, copy);
     server.idle(2);
     server.finish_save();
     CHECK(is_granted(server.ask({"LOCK", "x", "alice", "600000"})));
@@ -272,11 +264,7 @@ TEST_CASE(
       Process server(disk, {});
       CHECK(is_granted(server.ask({"LOCK", "k", "alice", "600000"})));
       CHECK(server.ask({"SAVE"}) == "+OK\r\n");
-      const std::vector<std::string> names{"meta", "dump.rdb.gz", "journal.2"};
-      std::vector<std::string> copies;
-      for (const std::string& name : names) copies.push_back(disk.bytes(name));
-      replace_folder(disk);
-      for (size_t i = 0; i < names.size(); ++i) disk.put(names[i], copies[i]);
+      replace_folder(disk, disk.contents());
       server.store().every_second();  // removes the copies, and begins the snapshot
       server.kill();
     }
@@ -323,7 +311,7 @@ TEST_CASE("store: a folder replaced during the recovery wait does not end the wa
         reboot(disk, 1);
         {
           Process server(disk, options);
-          copied ? replace_folder_by_copy(disk) : replace_folder(disk);
+          copied ? replace_folder(disk, disk.contents()) : replace_folder(disk);
           server.idle(9);
           server.finish_save();
           server.idle(1);
