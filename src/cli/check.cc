@@ -94,8 +94,7 @@ Result<Folder> read_folder(Files& files) {
   // If meta is damaged, no start reads the journals.
   Result<std::optional<Meta>> meta = MetaKeeper(files).read();
   if (!meta || !*meta) return folder;
-  const std::string& boot_id = (*meta)->boot_id;
-  folder.lossless = (*meta)->clean || (!boot_id.empty() && boot_id == read_boot_id());
+  folder.lossless = kept_writes(**meta, read_boot_id());
   return folder;
 }
 

@@ -146,6 +146,10 @@ bool is_folder_id(std::string_view text) {
   return text.size() == kFolderIdDigits && text.find_first_not_of(kHexDigits) == std::string_view::npos;
 }
 
+bool kept_writes(const Meta& meta, std::string_view boot_id) {
+  return meta.clean || (!meta.boot_id.empty() && meta.boot_id == boot_id);
+}
+
 std::string format_meta(const Meta& meta) {
   const uint32_t version =
       meta.tokens_ahead.empty() ? meta.version : std::max(meta.version, kAheadMetaVersion);

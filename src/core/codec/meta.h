@@ -52,6 +52,10 @@ struct Meta {
 
 std::string format_meta(const Meta& meta);
 
+// Whether the disk kept all that the writer of `meta` wrote: it stopped cleanly, or the machine has not
+// started again since. `boot_id` is that of the running kernel; empty: not known.
+bool kept_writes(const Meta& meta, std::string_view boot_id);
+
 // Whether a newer version of Holdfast wrote the text.
 bool is_newer_meta(std::string_view text);
 

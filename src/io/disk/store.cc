@@ -63,7 +63,7 @@ Result<Done> Store::prepare() {
   clock_id_ = read_clock_id();
   first_ahead_ms_ = is_clock_found() ? found_->clock_ms : now.ahead_ms();
   // While lost holds may be alive, another crash must not make the loss invisible.
-  lossless_ = !found_ || found_->clean || (!found_->boot_id.empty() && found_->boot_id == kernel);
+  lossless_ = !found_ || kept_writes(*found_, kernel);
   if (*unknown) lossless_ = false;
   Horizon horizon = horizon_found(now);
   if (!lossless_) horizon = bounded(horizon, now);
