@@ -28,6 +28,7 @@ struct Limits {
   uint32_t waiters_per_key = 100000;
   uint32_t owner_bytes = 512;
   uint64_t memory_bytes = 0;                   // 0: no limit
+  uint32_t history_events = 10000;             // events of LOCKS HISTORY; 0: none
   uint32_t max_ended_leases = 100000;          // ended leases whose outcome is remembered
   uint64_t pubsub_output_bytes = 32ULL << 20;  // unsent messages and replies of a subscriber; 0: no limit
   uint32_t patterns = 1000;                    // different patterns that PSUBSCRIBE has named

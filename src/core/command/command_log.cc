@@ -57,6 +57,7 @@ void CommandLog::record_time(const Command& command, int64_t us, bool tracked) {
   CommandCounts& c = counts(command);
   ++c.timed;
   c.timed_us += static_cast<uint64_t>(us);
+  c.durations.record_us(static_cast<uint64_t>(us));
   if (tracked) c.histogram.add(static_cast<uint64_t>(us));
 }
 

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/duration_histogram.h"
+
 namespace holdfast {
 
 struct Command;
@@ -56,7 +58,8 @@ struct CommandCounts {
   uint64_t failed = 0;    // the reply was an error
   uint64_t timed = 0;
   uint64_t timed_us = 0;
-  TimeHistogram histogram;  // timed calls only
+  TimeHistogram histogram;      // timed calls only
+  DurationHistogram durations;  // the same, with the bounds of the metrics
 
   // The estimated time of all calls, from the timed ones, in microseconds.
   uint64_t us() const {

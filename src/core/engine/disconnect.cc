@@ -11,6 +11,7 @@
 #include "core/lock/waiting.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
+#include "core/state/history.h"
 #include "core/state/memory_use.h"
 #include "core/state/watches.h"
 
@@ -23,7 +24,7 @@ constexpr size_t kStepEntries = 25;
 
 // Runs one step. Returns true if it was the last; the connection is then destroyed.
 bool leave_some(Context& ctx, Conn& c) {
-  cancel_waits(ctx, c, kStepEntries);
+  cancel_waits(ctx, c, WaitEnd::kDisconnected, kStepEntries);
   unsubscribe_all(ctx, c, kStepEntries);
   ctx.s.watches.clear(c, kStepEntries);
   if (!c.waiters.empty() || c.subscriptions() > 0 || !c.watched.empty()) return false;
@@ -32,6 +33,7 @@ bool leave_some(Context& ctx, Conn& c) {
   ctx.s.deferred_free.take(c.out);
   for (std::string* text : {&c.name, &c.lib_name, &c.lib_version}) set_text(ctx.s.memory, *text, "");
   ctx.s.memory.buffer_bytes -= c.unparsed_bytes;
+  if (c.in_history) ctx.s.history.keep_address(c.id, c.peer);
   const ConnId id = c.id;
   const uint32_t session = c.session;
   absl::btree_set<HoldName> holds = std::move(c.session_holds);

@@ -32,6 +32,7 @@
 #include "core/state/conn.h"
 #include "core/state/context.h"
 #include "core/state/effects.h"
+#include "core/state/history.h"
 #include "core/state/journal.h"
 #include "core/state/lease_table.h"
 #include "core/state/memory_use.h"
@@ -181,6 +182,7 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
   }
   Context ctx{*s_, now, fx};
   fire_due_timers(ctx);
+  if (s_->stats.rates.due(now.mono)) s_->stats.rates.take(s_->stats.traffic, now.mono);
   if (is_due(s_->memory.looked_at + MemoryUse::kBetweenLooks, now.mono)) record_memory_use(ctx);
   expire_due_entries(ctx, budget);
   forget_surplus_keys(ctx);
@@ -246,8 +248,8 @@ void Engine::record_input(ConnId conn, size_t unparsed_bytes) {
 }
 
 void Engine::record_traffic(uint64_t read_bytes, uint64_t written_bytes) {
-  s_->stats.read_bytes += read_bytes;
-  s_->stats.written_bytes += written_bytes;
+  s_->stats.traffic.read_bytes += read_bytes;
+  s_->stats.traffic.written_bytes += written_bytes;
 }
 
 void Engine::record_rejected_connection() { ++s_->stats.refused_connections; }
@@ -296,6 +298,7 @@ void Engine::finish_loading(Now now) {
   finish_restoring(ctx);
   serve_ready_queues(ctx);
   s_->stats = {};
+  s_->history.clear();
 }
 
 Availability& Engine::availability() { return s_->availability; }

@@ -9,13 +9,15 @@
 namespace holdfast {
 
 EngineParts::EngineParts(Config c)
-    : state{pages,  holders, flushed,  tokens,  conns, queues, leases, journal, attachments,  session_ends,
-            pubsub, watches, tracking, scripts, task,  log,    acl,    acl_log, std::move(c), {}},
+    : state{pages,       holders,      flushed, tokens,    conns,        queues,  leases, journal,
+            attachments, session_ends, pubsub,  watches,   tracking,     scripts, task,   log,
+            acl,         acl_log,      history, contended, std::move(c), {}},
       tokens(state.config.token_floor),
       leases(state.config.limits.max_ended_leases),
       scripts(state.config.limits.script_memory_bytes, state.config.limits.script_run_bytes),
       task(state),
-      acl(state.config.requirepass) {
+      acl(state.config.requirepass),
+      history(state.config.limits.history_events) {
   // The shell has validated the text before it made the engine.
   const std::string wrong = acl.load(state.config.acl_text, state.config.acl_source);
   assert(wrong.empty());

@@ -14,7 +14,9 @@
 #include "core/script/script.h"
 #include "core/state/attachments.h"
 #include "core/state/conn.h"
+#include "core/state/contended_keys.h"
 #include "core/state/context.h"
+#include "core/state/history.h"
 #include "core/state/journal.h"
 #include "core/state/lease_table.h"
 #include "core/state/pubsub.h"
@@ -54,6 +56,8 @@ struct EngineParts {
   CommandLog log;
   Acl acl;
   std::deque<AclLogEntry> acl_log;
+  History history;
+  ContendedKeys contended;
 };
 
 }  // namespace holdfast

@@ -82,7 +82,7 @@ void call(Request& r) {
 }  // namespace
 
 void run_command(Request& r) {
-  ++r.s().stats.commands;
+  ++r.s().stats.traffic.commands;
   const bool script = (r.command.flags & kMovableKeys) != 0;
   if (script && !r.s().monitors.empty()) [[unlikely]]
     feed_monitors(r.ctx, r.c, r.command, r.argv, r.from_script);

@@ -190,7 +190,7 @@ void cmd_client_unblock(Request& r) {
   if (with_error) {
     mark_dirty(r.ctx, *c);
     Reply(c->out, c->protocol).error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
-    cancel_wait(r.ctx, c->blocked_on);
+    cancel_wait(r.ctx, c->blocked_on, WaitEnd::kUnblocked);
   } else {
     end_wait_by_timeout(r.ctx, c->blocked_on);
   }

@@ -12,6 +12,7 @@
 #include "core/events/acl_check.h"
 #include "core/events/request_text.h"
 #include "core/state/conn.h"
+#include "core/state/contended_keys.h"
 #include "core/state/context.h"
 #include "core/state/output.h"
 #include "core/state/request.h"
@@ -91,6 +92,7 @@ void cmd_config_rewrite(Request& r) {
 
 void cmd_config_resetstat(Request& r) {
   r.s().stats = Stats{};
+  r.s().contended.clear();
   r.s().log.reset_counts();
   r.reply.ok();
 }

@@ -90,7 +90,8 @@ void cmd_hello(Request& r) {
   }
   if (options->protocol) r.c.protocol = static_cast<int>(*options->protocol);
   if (r.c.protocol < 3)
-    cancel_waits(r.ctx, r.c);  // ASYNC waits: RESP2 cannot distinguish their pushes from replies
+    cancel_waits(r.ctx, r.c,
+                 WaitEnd::kReset);  // ASYNC waits: RESP2 cannot distinguish their pushes from replies
   if (options->name) set_text(r.s().memory, r.c.name, *options->name);
   Reply reply(r.reply.out(), r.c.protocol);  // the reply already uses the new protocol
   reply.map(7);
@@ -141,7 +142,7 @@ void cmd_quit(Request& r) {
 
 // Resets the connection to the state of a new one. Its SESSION holds end, as on a disconnect.
 void cmd_reset(Request& r) {
-  cancel_waits(r.ctx, r.c);
+  cancel_waits(r.ctx, r.c, WaitEnd::kReset);
   end_session(r.ctx, r.c.id, r.c.session++, std::exchange(r.c.session_holds, {}));
   unsubscribe_all(r.ctx, r.c);
   stop_tracking(r.ctx, r.c);

@@ -162,9 +162,9 @@ void errorstats_section(const Request& r, const HostFacts&, std::string& out) {
 void stats_section(const Request& r, const HostFacts&, std::string& out) {
   const Stats& s = r.s().stats;
   line(out, "total_connections_received", r.s().conns.opened() + s.refused_connections);
-  line(out, "total_commands_processed", s.commands);
-  line(out, "total_net_input_bytes", s.read_bytes);
-  line(out, "total_net_output_bytes", s.written_bytes);
+  line(out, "total_commands_processed", s.traffic.commands);
+  line(out, "total_net_input_bytes", s.traffic.read_bytes);
+  line(out, "total_net_output_bytes", s.traffic.written_bytes);
   line(out, "rejected_connections", s.refused_connections);
   line(out, "expired_keys", s.expired_keys);
   line(out, "evicted_keys", uint64_t{0});
@@ -188,17 +188,18 @@ void cpu_section(const Request&, const HostFacts& host, std::string& out) {
 // A field that was renamed keeps its old name on the next line, for one version.
 void locks_section(const Request& r, const HostFacts&, std::string& out) {
   const Stats& s = r.s().stats;
-  line(out, "lock_grants", s.grants);
-  line(out, "lock_queued_grants", s.queued_grants);
-  line(out, "lock_rejections", s.refusals);
-  line(out, "lock_refusals", s.refusals);
-  line(out, "lock_releases", s.releases);
-  line(out, "lock_renewals", s.renewals);
-  line(out, "lock_timeouts", s.timeouts);
-  line(out, "lock_deadlocks", s.deadlocks);
+  const LockStats& l = s.locks;
+  line(out, "lock_grants", l.grants.sum());
+  line(out, "lock_queued_grants", l.wait_ends[WaitEnd::kGranted]);
+  line(out, "lock_rejections", l.refusals[Refusal::kHeld]);
+  line(out, "lock_refusals", l.refusals[Refusal::kHeld]);
+  line(out, "lock_releases", l.ends[End::kReleased]);
+  line(out, "lock_renewals", l.renewals);
+  line(out, "lock_timeouts", l.wait_ends[WaitEnd::kTimeout]);
+  line(out, "lock_deadlocks", l.refusals[Refusal::kDeadlock]);
   line(out, "lock_deadlock_searches_aborted", s.deadlock_searches_given_up);
   line(out, "lock_deadlock_searches_given_up", s.deadlock_searches_given_up);
-  line(out, "lock_broken", s.broken_holds);
+  line(out, "lock_broken", l.ends[End::kBroken]);
   line(out, "lock_waiters", uint64_t{r.s().queues.waiting()});
   line(out, "lock_queues", uint64_t{r.s().queues.queues()});
   line(out, "leases", uint64_t{r.s().leases.size()});

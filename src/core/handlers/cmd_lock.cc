@@ -209,7 +209,7 @@ void cmd_renew(Request& r) {
   OwnHold own = find_own_hold(r, r.keys().key(r.arg(1)), r.arg(2));
   if (!own.held) return;
   renew_hold(r.ctx, {r.c.db, own.entry}, own.holder, ttl, r.c.id);
-  ++r.s().stats.renewals;
+  ++r.s().stats.locks.renewals;
   r.reply.integer(1);
 }
 

@@ -160,7 +160,13 @@ Handle Keyspace::make(std::string_view key, EntryType type, std::string_view val
 
 void Keyspace::set_type(Handle h, EntryType type) {
   entry(h).type = static_cast<uint64_t>(type) & 7U;
-  if (type == EntryType::kLock) locks_.insert(h);
+  if (type <= EntryType::kString) [[likely]]
+    return;
+  if (type == EntryType::kLock) {
+    locks_.insert(h);
+  } else {
+    ++hashes_;
+  }
 }
 
 // Writes key and value to the place that e.large selects. The block must be large enough.
@@ -182,15 +188,22 @@ void Keyspace::fill(Entry& e, std::string_view key, std::string_view value) {
   if (!value.empty()) std::memcpy(to + key.size(), value.data(), value.size());
 }
 
-void Keyspace::destroy_value(Handle h) {
-  Entry& e = entry(h);
+void Keyspace::destroy_body(Handle h, const Entry& e) {
   if (type_of(e) == EntryType::kLock) {
     locks_.erase(h);
     delete lock_body_of(e);
-  } else if (type_of(e) == EntryType::kBigHash) {
-    outside_bytes_ -= hash_body_of(e)->bytes();
-    delete hash_body_of(e);
+    return;
   }
+  --hashes_;
+  if (type_of(e) != EntryType::kBigHash) return;
+  outside_bytes_ -= hash_body_of(e)->bytes();
+  delete hash_body_of(e);
+}
+
+void Keyspace::destroy_value(Handle h) {
+  Entry& e = entry(h);
+  if (type_of(e) > EntryType::kString) [[unlikely]]
+    destroy_body(h, e);
   if (!e.large) return;
   const LargeRef ref = large_ref(e);
   outside_bytes_ -= ref.room;
@@ -251,6 +264,7 @@ void Keyspace::make_large(Found& f) {
   const std::string value(value_of(*f));
   const EntryType type = type_of(*f);
   locks_.erase(f.handle_);
+  if (is_hash(*f)) --hashes_;
   f->type = static_cast<uint64_t>(EntryType::kString);  // so that a body outlives the block
   replace_block(f, type, value, true);
 }
@@ -269,6 +283,14 @@ void Keyspace::set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs re
   if (deadline == kNever) return set_untimed(*f, renewed);
   f->timed = 1;
   wheel_.add(f.handle_);
+}
+
+void Keyspace::release_hash_body(Found& f) {
+  assert(type_of(*f) == EntryType::kBigHash);
+  outside_bytes_ -= hash_body_of(*f)->bytes();
+  --hashes_;
+  f->type = static_cast<uint64_t>(EntryType::kString) & 7U;  // so that rewrite() does not free the body
+  rewrite(f, EntryType::kHash, {});
 }
 
 char* Keyspace::resize(Found& f, size_t size) {
@@ -332,12 +354,14 @@ void Keyspace::check_invariants() const {
   size_t size = 0;
   size_t placeholders = 0;
   size_t timed = 0;
+  size_t hashes = 0;
   for (size_t t = 0; t < tables_.size(); ++t) {
     for (const Handle h : tables_[t]) {
       const Entry& e = entry(h);
       ++size;
       placeholders += type_of(e) == EntryType::kNone ? 1 : 0;
       timed += e.timed;
+      hashes += is_hash(e) ? 1 : 0;
       assert(table_index(hash_of(h)) == t);
       assert(static_cast<bool>(e.timed) == (deadline_of(e) != kNever));
       if (type_of(e) == EntryType::kNone) assert(e.has_queue && !e.timed);
@@ -352,7 +376,7 @@ void Keyspace::check_invariants() const {
              lock_body_of(e)->first_to_expire()->deadline == deadline_of(e));
     }
   }
-  assert(size == size_ && placeholders == placeholders_ && timed == wheel_.size());
+  assert(size == size_ && placeholders == placeholders_ && timed == wheel_.size() && hashes == hashes_);
 }
 
 }  // namespace holdfast

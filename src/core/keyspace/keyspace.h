@@ -85,6 +85,8 @@ class Keyspace {
   // the value, which moves rarely.
   char* resize(Found& f, size_t size);
 
+  // Makes the entry an empty small hash without freeing its HashBody, which now belongs to the caller.
+  void release_hash_body(Found& f);
   // Counts the growth of a HashBody, which may be negative, in used_bytes(). A new body grows from 0 bytes.
   void add_body_growth(int64_t bytes) { outside_bytes_ += static_cast<uint64_t>(bytes); }
 
@@ -107,6 +109,7 @@ class Keyspace {
   size_t size() const { return size_; }  // entries, placeholders included
   size_t live() const { return size_ - placeholders_; }
   size_t timed() const { return wheel_.size(); }  // entries that will expire
+  size_t strings() const { return live() - locks_.size() - hashes_; }
   // The entries of type kLock. The order is arbitrary, so it must not be visible to clients.
   const absl::flat_hash_set<Handle>& locks() const { return locks_; }
   uint64_t used_bytes() const { return arena_.used_bytes() + outside_bytes_ + table_bytes_; }
@@ -168,6 +171,7 @@ class Keyspace {
   void make_tables();
   Handle make(std::string_view key, EntryType type, std::string_view value);
   void destroy_value(Handle h);
+  void destroy_body(Handle h, const Entry& e);
   void set_type(Handle h, EntryType type);
   void free_block(Handle h);
   static size_t block_bytes(const Entry& e);
@@ -184,6 +188,7 @@ class Keyspace {
   absl::flat_hash_set<Handle> locks_;
   size_t size_ = 0;
   size_t placeholders_ = 0;
+  size_t hashes_ = 0;           // entries of both types of hashes
   uint64_t outside_bytes_ = 0;  // of LargeRefs
   uint64_t table_bytes_ = 0;
   SaveEntry save_;               // null: no snapshot runs

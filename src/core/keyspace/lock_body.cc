@@ -7,6 +7,8 @@ namespace holdfast {
 
 LockBody::~LockBody() {
   for (const auto& [owner, holder] : by_owner_) counts_.remove(owner);
+  capacities_.clear();
+  count_mode();
 }
 
 const Holder* LockBody::find(std::string_view owner) const {
@@ -21,13 +23,26 @@ const Holder* LockBody::add(Holder holder) {
   by_owner_.emplace(std::string_view(h->owner), std::move(owned));
   counts_.add(h->owner);
   index(h);
+  count_mode();
   return h;
+}
+
+void LockBody::count_mode() {
+  Counted mode = Counted::kNot;
+  if (!capacities_.empty()) {
+    mode = capacities_.begin()->first == kShared ? Counted::kAsShared : Counted::kAsSemaphore;
+  }
+  if (mode == counted_) return;
+  if (counted_ != Counted::kNot) --(counted_ == Counted::kAsShared ? counts_.shared : counts_.semaphores);
+  if (mode != Counted::kNot) ++(mode == Counted::kAsShared ? counts_.shared : counts_.semaphores);
+  counted_ = mode;
 }
 
 void LockBody::remove(const Holder* holder) {
   unindex(holder);
   counts_.remove(holder->owner);
   by_owner_.erase(std::string_view(holder->owner));
+  count_mode();
 }
 
 // Returns the holder for changes. Callers have only a pointer to const, because the indexes must follow
@@ -71,6 +86,7 @@ void LockBody::set_capacity(const Holder* holder, Capacity capacity) {
   unindex(h);
   h->capacity = capacity;
   index(h);
+  count_mode();
 }
 
 void LockBody::set_attachment(const Holder* holder, const Attachment& a, ConnId client) {

@@ -42,7 +42,7 @@ struct Holder {
 };
 
 // The number of holds in LockBodies per owner, by the hash of its name. Owners with the same hash are
-// counted together: a count of zero is exact.
+// counted together: a count of zero is exact. Also counts the locks.
 class OwnerCounts {
  public:
   void add(std::string_view owner) { ++counts_[hash(owner)]; }
@@ -51,6 +51,9 @@ class OwnerCounts {
     if (--it->second == 0) counts_.erase(it);
   }
   bool any(std::string_view owner) const { return counts_.contains(hash(owner)); }
+  // The locks with holders, by mode.
+  size_t shared = 0;
+  size_t semaphores = 0;
 
  private:
   static uint64_t hash(std::string_view owner) { return std::hash<std::string_view>{}(owner); }
@@ -105,6 +108,9 @@ class LockBody {
   Holder* own(const Holder* holder);
   void index(Holder* holder);
   void unindex(const Holder* holder);
+  enum class Counted : uint8_t { kNot, kAsShared, kAsSemaphore };
+  // Counts the lock by its present mode.
+  void count_mode();
 
   OwnerCounts& counts_;
   absl::flat_hash_map<std::string_view, std::unique_ptr<Holder>> by_owner_;  // keys: views of Holder::owner
@@ -112,6 +118,7 @@ class LockBody {
   absl::btree_map<Rank, Holder*> by_token_;
   absl::btree_map<Capacity, size_t> capacities_;  // number of holders with each capacity
   size_t listeners_ = 0;
+  Counted counted_ = Counted::kNot;
 };
 
 }  // namespace holdfast

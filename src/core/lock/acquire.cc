@@ -9,6 +9,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/lock/keys.h"
+#include "core/lock/record_events.h"
 #include "core/lock/sessions.h"
 #include "core/lock/waiting.h"
 #include "core/state/conn.h"
@@ -93,10 +94,10 @@ std::string_view pointer_bytes(LockBody* const& body) {
 // Makes an entry without holders an exclusive hold of the request's owner.
 Token grant_exclusive(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
   if (type_of(*k) != EntryType::kString) ctx.keys(k.db).rewrite(k.f, EntryType::kString, r.owner);
-  ++ctx.s.stats.grants;
   const Token token = ctx.s.tokens.next(r.key, r.hint, near_token(ctx.s.config, ctx.now));
   k->token = token.value & kMaxToken;
   set_held_since(*k, ctx.now.mono);
+  record_grant(ctx, k, token, client, r);
   set_exclusive_attributes(ctx, k, client, r);
   record_new_holder(ctx, k, r);
   lock_event(ctx, r.key.bytes, "granted", r.owner, token);
@@ -105,7 +106,6 @@ Token grant_exclusive(Context& ctx, KeyRef k, ConnId client, const LockRequest& 
 
 // Adds the request's owner to the holders of a lock. It must not be a holder yet.
 Token join_lock(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
-  ++ctx.s.stats.grants;
   Holder h;
   h.owner = r.owner;
   h.token = ctx.s.tokens.next(r.key, r.hint, near_token(ctx.s.config, ctx.now));
@@ -113,6 +113,7 @@ Token join_lock(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
   h.deadline = hold_of(ctx, client, r).deadline;
   h.held_since = ctx.now.mono;
   const Token token = h.token;
+  record_grant(ctx, k, token, client, r);
   set_holder_attributes(ctx, k, lock_body_of(*k)->add(std::move(h)), client, r);
   record_new_holder(ctx, k, r);
   lock_event(ctx, r.key.bytes, "granted", r.owner, token);
@@ -247,7 +248,7 @@ Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
     if (const auto token = admit(ctx, {c.db, f}, c.id, r)) return granted(*token);
   }
   if (!r.wait) {
-    ++ctx.s.stats.refusals;
+    ++ctx.s.stats.locks.refusals[Refusal::kHeld];
     return {Admission::kBusy, {}};
   }
   return wait_for(ctx, c, r, f, upgrade);

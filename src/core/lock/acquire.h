@@ -16,6 +16,8 @@ struct LockRequest : LockTerms {
   Key key;
   std::string_view owner;
   std::optional<DurationMs> wait;  // nullopt: do not wait; 0: wait without a timeout
+  bool queued = false;             // it has waited
+  DurationMs waited;
 };
 
 enum class Admission : uint8_t {

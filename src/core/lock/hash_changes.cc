@@ -143,9 +143,7 @@ void put_big_hash(Context& ctx, KeyRef k, const Key& key, std::unique_ptr<HashBo
 std::unique_ptr<HashBody> release_big_hash(Keyspace& keys, Keyspace::Found& f) {
   assert(type_of(*f) == EntryType::kBigHash);
   std::unique_ptr<HashBody> body(hash_body_of(*f));
-  keys.add_body_growth(-static_cast<int64_t>(body->bytes()));
-  f->type = static_cast<uint64_t>(EntryType::kString) & 7U;  // so that rewrite() does not free the body
-  keys.rewrite(f, EntryType::kHash, {});
+  keys.release_hash_body(f);
   return body;
 }
 

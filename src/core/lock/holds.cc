@@ -9,6 +9,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/lock/keys.h"
+#include "core/lock/record_events.h"
 #include "core/lock/sessions.h"
 #include "core/lock/waiting.h"
 #include "core/state/attachments.h"
@@ -58,14 +59,8 @@ std::string_view end_event(End why) {
   return "broken";
 }
 
-void count_end(Context& ctx, End why) {
-  if (why == End::kReleased) ++ctx.s.stats.releases;
-  if (why == End::kBroken) ++ctx.s.stats.broken_holds;
-}
-
-// The effects of the end of a hold beside the key: push, session, lock-delay, counters.
+// The effects of the end of a hold beside the key: push, session, lock-delay.
 void finish_hold(Context& ctx, KeyRef k, const Attachment& a, std::string_view owner, End why, TimeMs at) {
-  count_end(ctx, why);
   if (why != End::kReleased) notify_loss(ctx, a, key_of(*k), owner);
   leave_session(ctx, k.db, key_of(*k), owner, a);
   lock_event(ctx, key_of(*k), end_event(why), owner);
@@ -95,8 +90,9 @@ void drop_entry(Context& ctx, KeyRef k) {
 
 void end_exclusive(Context& ctx, KeyRef k, End why, TimeMs at) {
   if (!is_hold(*k)) return;
+  record_exclusive_end(ctx, k, why, at);
   if (!k->attached && ctx.s.pubsub.empty()) [[likely]]
-    return count_end(ctx, why);  // no listener, no attachment
+    return;  // no listener, no attachment
   finish_hold(ctx, k, take_attachment(ctx, k), value_of(*k), why, at);
 }
 
@@ -174,6 +170,7 @@ void expire_key(Context& ctx, KeyRef k) {
 }
 
 void end_holder(Context& ctx, KeyRef k, const Holder* holder, End why, TimeMs at) {
+  record_holder_end(ctx, k, *holder, why, at);
   finish_hold(ctx, k, holder->attachment, holder->owner, why, at);
   LockBody* body = lock_body_of(*k);
   if (body->size() > 1) journal_erased_holder(ctx, k.db, key_of(*k), holder->owner);

@@ -11,14 +11,11 @@
 #include "core/keyspace/lock_body.h"
 #include "core/state/context.h"
 #include "core/state/key_ref.h"
+#include "core/state/lock_stats.h"
 
 namespace holdfast {
 
 struct Conn;
-
-// Why a hold ends. A lock-delay follows kExpired, kDisconnected and kBroken. After kReleased the owner gets
-// no push about a loss.
-enum class End : uint8_t { kReleased, kExpired, kDisconnected, kBroken, kDeleted, kOverwritten };
 
 // Ends all holds of a key and removes it. Its queue, if any, stays and is served before the engine call
 // ends. `at` is the time at which the holds ended, which may be in the past.

@@ -11,6 +11,7 @@
 #include "core/events/record_changes.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
+#include "core/lock/record_events.h"
 #include "core/state/attachments.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
@@ -64,8 +65,9 @@ static void notify_set(Context& ctx, KeyRef k) {
   lock_event(ctx, key_of(*k), "granted", value_of(*k), token);
 }
 
-// The string is a new hold: notifies subscribers and the queue of the key.
+// The string is a new hold: records it, and notifies subscribers and the queue of the key.
 static void notify_new_hold(Context& ctx, KeyRef k) {
+  record_set_hold(ctx, k);
   notify_set(ctx, k);
   if (!k->has_queue) return;
   WaitQueue* q = ctx.s.queues.find(k.db, ctx.keys(k.db).key(key_of(*k)));
@@ -136,6 +138,7 @@ void flush_db(Context& ctx, DbIndex db) {
     Keyspace::Found f = find_live(ctx, db, keys.key(bytes));
     if (f) remove_key(ctx, {db, f}, End::kDeleted);
   }
+  ctx.s.stats.locks.ends[End::kDeleted] += keys.strings();
   journal_flush(ctx, db);
   if (keys.is_bare()) return;
   ctx.s.flushed.push_back(std::move(ctx.s.dbs[db]));

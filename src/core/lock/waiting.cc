@@ -11,6 +11,7 @@
 #include "core/lock/acquire.h"
 #include "core/lock/deadlock.h"
 #include "core/lock/keys.h"
+#include "core/lock/record_events.h"
 #include "core/state/availability.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
@@ -27,8 +28,8 @@ namespace holdfast {
 
 namespace {
 
-LockRequest request_of(const Waiter& w) {
-  return {static_cast<const LockTerms&>(w), w.queue->key(), w.owner, {}};
+LockRequest request_of(const Context& ctx, const Waiter& w) {
+  return {static_cast<const LockTerms&>(w), w.queue->key(), w.owner, {}, true, ctx.now.mono - w.since};
 }
 
 std::unique_ptr<Waiter> make_waiter(const Context& ctx, const Conn& c, const LockRequest& r, bool upgrade) {
@@ -88,9 +89,9 @@ void answer_grant(Context& ctx, const Waiter& w, Token token) {
 // Returns whether the waiter was granted and left the queue.
 bool try_grant(Context& ctx, Waiter* w) {
   if (ctx.s.conns.at(w->conn).leaving) return false;
-  const auto token = try_admit(ctx, w->queue->db, w->conn, request_of(*w));
+  const auto token = try_admit(ctx, w->queue->db, w->conn, request_of(ctx, *w));
   if (!token) return false;
-  ++ctx.s.stats.queued_grants;
+  record_wait_end(ctx, *w, WaitEnd::kGranted);
   answer_grant(ctx, *w, *token);
   dequeue(ctx, w);
   return true;
@@ -148,7 +149,7 @@ void record_key_state(Context& ctx, WaitQueue* q, const Entry& e) {
 // Removes at most `most` disconnected waiters from the head. The steps of disconnect.h remove the rest.
 void remove_disconnected(Context& ctx, WaitQueue* q, size_t most) {
   for (; most > 0 && !q->waiters.empty() && ctx.s.conns.at(q->waiters.front()->conn).leaving; --most) {
-    dequeue(ctx, q->waiters.front());
+    cancel_wait(ctx, q->waiters.front(), WaitEnd::kDisconnected);
   }
 }
 
@@ -172,6 +173,11 @@ void serve(Context& ctx, WaitQueue* q) {
   record_key_state(ctx, q, *f);
 }
 
+Acquisition too_many(Context& ctx, Admission outcome) {
+  ++ctx.s.stats.locks.refusals[Refusal::kWaiters];
+  return {outcome, {}};
+}
+
 }  // namespace
 
 WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key) {
@@ -181,15 +187,16 @@ WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key) {
 
 Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Found& f, bool upgrade) {
   const Limits& limits = ctx.s.config.limits;
-  if (ctx.s.queues.waiting() >= limits.waiters) return {Admission::kTooMany, {}};
+  if (ctx.s.queues.waiting() >= limits.waiters) return too_many(ctx, Admission::kTooMany);
   WaitQueue* q = queue_of(ctx, {c.db, f}, r.key);
   // The queue is served at the end of the engine call in any case. That sets its timer, or destroys the
   // queue if it has no waiter.
   ctx.s.queues.mark_ready(q);
-  if (q->waiters.size() >= limits.waiters_per_key) return {Admission::kTooManyOnKey, {}};
+  if (q->waiters.size() >= limits.waiters_per_key) return too_many(ctx, Admission::kTooManyOnKey);
   record_key_state(ctx, q, *f);
   if (would_deadlock(ctx, q, r.owner, r.capacity, upgrade)) {
-    ++ctx.s.stats.deadlocks;
+    ++ctx.s.stats.locks.refusals[Refusal::kDeadlock];
+    record_deadlock(ctx, c, r);
     return {Admission::kDeadlock, {}};
   }
   Waiter* w = ctx.s.queues.enqueue(q, make_waiter(ctx, c, r, upgrade));
@@ -206,14 +213,17 @@ void serve_queues(Context& ctx) {
   while (WaitQueue* q = ctx.s.queues.take_ready()) serve(ctx, q);
 }
 
-void cancel_wait(Context& ctx, Waiter* w) { dequeue(ctx, w); }
+void cancel_wait(Context& ctx, Waiter* w, WaitEnd why) {
+  record_wait_end(ctx, *w, why);
+  dequeue(ctx, w);
+}
 
-void cancel_waits(Context& ctx, Conn& c, size_t most) {
-  for (; most > 0 && !c.waiters.empty(); --most) cancel_wait(ctx, c.waiters.front());
+void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most) {
+  for (; most > 0 && !c.waiters.empty(); --most) cancel_wait(ctx, c.waiters.front(), why);
 }
 
 void end_wait_by_timeout(Context& ctx, Waiter* w) {
-  ++ctx.s.stats.timeouts;
+  record_wait_end(ctx, *w, WaitEnd::kTimeout);
   Conn& c = ctx.s.conns.at(w->conn);
   if (w->async) {
     open_push(ctx, c, 4, "timeout", *w);

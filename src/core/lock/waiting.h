@@ -5,6 +5,7 @@
 #include "core/lock/acquire.h"
 #include "core/state/context.h"
 #include "core/state/key_ref.h"
+#include "core/state/lock_stats.h"
 #include "core/state/wait_queue.h"
 
 namespace holdfast {
@@ -20,9 +21,9 @@ inline void serve_ready_queues(Context& ctx) {
   if (ctx.s.queues.any_ready()) serve_queues(ctx);
 }
 // Ends a wait without a grant; the waiter is destroyed. Nothing is written to its connection.
-void cancel_wait(Context& ctx, Waiter* w);
+void cancel_wait(Context& ctx, Waiter* w, WaitEnd why);
 // Ends the waits of a connection, at most `most`, the oldest first.
-void cancel_waits(Context& ctx, Conn& c, size_t most = SIZE_MAX);
+void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most = SIZE_MAX);
 void end_wait_by_timeout(Context& ctx, Waiter* w);
 // Returns the queue of the key, and makes one if it has none. The entry must exist.
 WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key);

@@ -161,6 +161,7 @@ struct Conn {
   bool in_script = false;    // its script, or transaction with one, is suspended: a resumable request
   bool in_exec = false;      // its transaction runs
   bool monitor = false;
+  bool in_history = false;  // an event of LOCKS HISTORY names it
   bool no_evict = false;
   bool no_touch = false;
   ReplyMode reply_mode = ReplyMode::kOn;
@@ -201,6 +202,9 @@ class ConnTable {
     if (it == by_serial_.end() || slots_[it->second]->leaving) return nullptr;
     return slots_[it->second].get();
   }
+
+  // Marks an open connection as one that an event names.
+  void mark_in_history(ConnId id) const { slots_[id.slot]->in_history = true; }
 
   // Returns the youngest connection that can have these low 24 bits of the serial; null if it is closed.
   Conn* find_bits(uint64_t bits) const {

@@ -28,7 +28,9 @@ struct AclLogEntry;
 class Attachments;
 class CommandLog;
 class ConnTable;
+class ContendedKeys;
 struct Effects;
+class History;
 struct Journal;
 class Keyspace;
 class LeaseTable;
@@ -62,6 +64,8 @@ struct EngineState {
   CommandLog& log;
   Acl& acl;
   std::deque<AclLogEntry>& acl_log;
+  History& history;
+  ContendedKeys& contended;
 
   Config config;
   std::array<std::unique_ptr<Keyspace>, kDatabases> dbs;

@@ -7,7 +7,9 @@
 #include "core/keyspace/keyspace.h"
 #include "core/state/attachments.h"
 #include "core/state/conn.h"
+#include "core/state/contended_keys.h"
 #include "core/state/context.h"
+#include "core/state/history.h"
 #include "core/state/lease_table.h"
 #include "core/state/pubsub.h"
 #include "core/state/tracking.h"
@@ -26,7 +28,8 @@ uint64_t used_memory_bytes(const EngineState& s) {
                    s.attachments.size() * 2 * sizeof(Attachment) +
                    s.conns.size() * (sizeof(Conn) + kIndexBytes);
   bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
-           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.deferred_free.bytes();
+           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.deferred_free.bytes() +
+           s.history.bytes() + s.contended.bytes();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
   for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;

@@ -23,6 +23,7 @@ WaitQueue* WaitQueues::find_or_make(DbIndex db, const Key& key) {
   made->db = db;
   made->key_bytes = key.bytes;
   made->key_hash = key.hash;
+  made->serial = ++last_queue_;
   key_bytes_ += key.bytes.size();
   return queues_.part(key.hash).insert(std::move(made)).first->get();
 }
@@ -50,11 +51,25 @@ void WaitQueues::take_out(Waiter* w) {
   q->waiters.erase(w->place);
 }
 
+void WaitQueues::link_arrival(Waiter* w) {
+  w->before = last_arrived_;
+  (last_arrived_ == nullptr ? first_arrived_ : last_arrived_->behind) = w;
+  last_arrived_ = w;
+}
+
+void WaitQueues::unlink_arrival(Waiter* w) {
+  (w->before == nullptr ? first_arrived_ : w->before->behind) = w->behind;
+  (w->behind == nullptr ? last_arrived_ : w->behind->before) = w->before;
+}
+
 Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned) {
   Waiter* w = owned.release();
   w->queue = q;
+  by_length_.erase(length_of(q));
   put_in(w);
+  by_length_.insert(length_of(q));
   w->arrival = ++last_arrival_;
+  link_arrival(w);
   by_owner_.part(w->owner)[w->owner].insert(w);
   ++waiting_;
   return w;
@@ -62,7 +77,10 @@ Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned) {
 
 std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
   assert(!w->armed());
+  unlink_arrival(w);
+  by_length_.erase(length_of(w->queue));
   take_out(w);
+  if (!w->queue->waiters.empty()) by_length_.insert(length_of(w->queue));
   StringMap<OwnerWaits>& owners = by_owner_.part(w->owner);
   const auto it = owners.find(w->owner);
   it->second.erase(w);
@@ -152,6 +170,16 @@ void WaitQueues::check_invariants() const {
     assert(q.holder.empty() || held_by(q.holder).contains(&q));
   });
   assert(waiting == waiting_);
+  size_t arrived = 0;
+  for (const Waiter* w = first_arrived_; w != nullptr; w = w->behind, ++arrived) {
+    assert(w->behind == nullptr ? w == last_arrived_ : w->behind->arrival > w->arrival);
+  }
+  assert(arrived == waiting_);
+  for (const QueueLength& length : by_length_) {
+    assert(length.waiters == length.queue->waiters.size() && length.waiters > 0);
+    waiting -= length.waiters;
+  }
+  assert(waiting == 0);
 }
 
 }  // namespace holdfast

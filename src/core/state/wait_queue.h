@@ -40,6 +40,8 @@ struct Waiter : Timer, LockTerms {
   std::list<Waiter*>::iterator of_conn;  // in its connection's waiters
   uint64_t rank = 0;                     // grows along the queue
   uint64_t arrival = 0;                  // grows with each new waiter, over all queues
+  Waiter* before = nullptr;              // the waiter that arrived before it, over all queues
+  Waiter* behind = nullptr;
   ConnId conn;
   std::string owner;
   bool upgrade = false;  // its owner is a holder already; goes ahead of waiters that are not upgrades
@@ -54,6 +56,7 @@ struct WaitQueue : Timer {
   DbIndex db = 0;
   std::string key_bytes;
   uint64_t key_hash = 0;
+  uint64_t serial = 0;                                       // grows with each new queue
   std::list<Waiter*> waiters;                                // upgrades first
   std::list<Waiter*>::iterator first_plain = waiters.end();  // the first waiter that is not an upgrade
   uint64_t first_rank = 1ULL << 32U;  // ranks of upgrades count down from here, other ranks up
@@ -80,6 +83,16 @@ struct ByQueue {
   }
 };
 using OwnerWaits = absl::btree_set<Waiter*, ByQueue>;
+
+// The order of the queues with waiters: the longest last, and of the same length the oldest last.
+struct QueueLength {
+  size_t waiters = 0;
+  uint64_t serial_left = 0;  // UINT64_MAX - serial
+  WaitQueue* queue = nullptr;
+  bool operator<(const QueueLength& o) const {
+    return waiters != o.waiters ? waiters < o.waiters : serial_left < o.serial_left;
+  }
+};
 
 class WaitQueues {
  public:
@@ -108,6 +121,10 @@ class WaitQueues {
   size_t waiting() const { return waiting_; }
   size_t queues() const { return queues_.size(); }
   uint64_t key_bytes() const { return key_bytes_; }  // of all queues
+  // The waiter that waits longest, over all queues; null if there is none.
+  const Waiter* oldest() const { return first_arrived_; }
+  size_t longest() const { return by_length_.empty() ? 0 : by_length_.rbegin()->waiters; }
+  const absl::btree_set<QueueLength>& by_length() const { return by_length_; }
 
   // Marks a queue that must be served before the loop iteration ends.
   void mark_ready(WaitQueue* q);
@@ -151,6 +168,9 @@ class WaitQueues {
 
   static void put_in(Waiter* w);
   static void take_out(Waiter* w);
+  static QueueLength length_of(WaitQueue* q) { return {q->waiters.size(), UINT64_MAX - q->serial, q}; }
+  void link_arrival(Waiter* w);
+  void unlink_arrival(Waiter* w);
 
   InParts<absl::flat_hash_set<std::unique_ptr<WaitQueue>, Hash, Equal>> queues_;
   InParts<StringMap<OwnerWaits>> by_owner_;
@@ -158,6 +178,10 @@ class WaitQueues {
   size_t waiting_ = 0;
   uint64_t key_bytes_ = 0;
   uint64_t last_arrival_ = 0;
+  uint64_t last_queue_ = 0;          // serial
+  Waiter* first_arrived_ = nullptr;  // the waiters over all queues, in the order of their arrival
+  Waiter* last_arrived_ = nullptr;
+  absl::btree_set<QueueLength> by_length_;
   absl::flat_hash_set<WaitQueue*> shared_;
   std::deque<WaitQueue*> ready_;
 };

@@ -1,0 +1,69 @@
+// Counters and history of the less frequent events.
+#include "core/lock/record_events.h"
+
+#include "core/state/contended_keys.h"
+#include "core/state/wait_queue.h"
+
+namespace holdfast {
+
+namespace {
+
+LockEvent event_of(WaitEnd why) {
+  switch (why) {
+    case WaitEnd::kTimeout:
+      return LockEvent::kTimeout;
+    case WaitEnd::kDisconnected:
+      return LockEvent::kDisconnected;
+    case WaitEnd::kGranted:
+      return LockEvent::kGranted;
+    case WaitEnd::kUnblocked:
+    case WaitEnd::kReset:
+      break;
+  }
+  return LockEvent::kUnblocked;
+}
+
+// Without the time at which a late timer was due: a wait ends when the server notices it.
+void record(Context& ctx, LockEventFacts facts, std::string_view key, std::string_view owner) {
+  if (!ctx.s.history.on()) return;
+  if (facts.conn) ctx.s.conns.mark_in_history(facts.conn);
+  ctx.s.history.add(facts, key, owner, {});
+}
+
+}  // namespace
+
+void record_set_hold(Context& ctx, KeyRef k) {
+  record(ctx, {ctx.now.wall_us, token_of(*k), {}, {}, ctx.actor, LockEvent::kGranted, k.db}, key_of(*k),
+         value_of(*k));
+}
+
+void record_holder_end(Context& ctx, KeyRef k, const Holder& h, End why, TimeMs at) {
+  ctx.s.stats.locks.record_end(mode_of(h.capacity), why, at - h.held_since);
+  if (!ctx.s.history.on()) return;
+  ctx.s.history.add(facts_of_end(ctx, k.db, h.token, why, h.held_since, at), key_of(*k), h.owner, {});
+}
+
+void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why) {
+  const DurationMs waited = ctx.now.mono - w.since;
+  LockStats& stats = ctx.s.stats.locks;
+  ++stats.wait_ends[why];
+  ctx.s.contended.record(w.queue->db, w.queue->key_bytes, waited, why == WaitEnd::kGranted);
+  if (why == WaitEnd::kGranted) {  // the grant itself is an event already
+    stats.waits[static_cast<size_t>(mode_of(w.capacity))].record(waited);
+    return;
+  }
+  record(ctx, {ctx.now.wall_us, {}, waited, {}, w.conn, event_of(why), w.queue->db}, w.queue->key_bytes,
+         w.owner);
+}
+
+void record_deadlock(Context& ctx, const Conn& c, const LockRequest& r) {
+  record(ctx, {ctx.now.wall_us, {}, {}, {}, c.id, LockEvent::kDeadlock, c.db}, r.key.bytes, r.owner);
+}
+
+void record_revoke(Context& ctx, DbIndex db, std::string_view key, std::string_view owner, Token token,
+                   TimeMs since) {
+  record(ctx, {ctx.now.wall_us, token, {}, ctx.now.mono - since, ctx.actor, LockEvent::kRevoke, db}, key,
+         owner);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,61 @@
+// Counts what happens to locks, and records it for LOCKS HISTORY. The functions that every LOCK and UNLOCK
+// calls are inline, and cheap.
+#pragma once
+
+#include <string_view>
+
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/lock_body.h"
+#include "core/lock/acquire.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/history.h"
+#include "core/state/key_ref.h"
+#include "core/state/lock_stats.h"
+#include "core/state/stats.h"
+
+namespace holdfast {
+
+// The request of `r.owner` was granted: a new hold. The entry of an exclusive hold already has its owner.
+inline void record_grant(Context& ctx, KeyRef k, Token token, ConnId client, const LockRequest& r) {
+  LockStats& stats = ctx.s.stats.locks;
+  const LockMode mode = mode_of(r.capacity);
+  ++stats.grants[mode];
+  if (r.queued) ++stats.queued_grants[mode];
+  if (!ctx.s.history.on()) return;
+  ctx.s.conns.mark_in_history(client);
+  const LockEventFacts facts{ctx.now.wall_us, token, r.waited, {}, client, LockEvent::kGranted, k.db};
+  if (mode == LockMode::kExclusiveMode) {
+    ctx.s.history.add_adjacent(facts, key_of(*k), value_of(*k));
+  } else {
+    ctx.s.history.add(facts, r.key.bytes, r.owner, {});
+  }
+}
+
+// The facts of the end of a hold, at a time that may be in the past. The connection is that whose request
+// runs.
+inline LockEventFacts facts_of_end(Context& ctx, DbIndex db, Token token, End why, TimeMs since,
+                                   TimeMs at) {
+  if (ctx.actor) ctx.s.conns.mark_in_history(ctx.actor);
+  const int64_t at_us = ctx.now.wall_us - (ctx.now.mono - at).count * 1000;
+  return {at_us, token, {}, at - since, ctx.actor, event_of(why), db};
+}
+
+inline void record_exclusive_end(Context& ctx, KeyRef k, End why, TimeMs at) {
+  const TimeMs since = held_since(*k);
+  ctx.s.stats.locks.record_end(LockMode::kExclusiveMode, why, at - since);
+  if (!ctx.s.history.on()) return;
+  ctx.s.history.add_adjacent(facts_of_end(ctx, k.db, token_of(*k), why, since, at), key_of(*k),
+                             value_of(*k));
+}
+
+// The key became a string that is a new hold, by a command other than LOCK.
+void record_set_hold(Context& ctx, KeyRef k);
+void record_holder_end(Context& ctx, KeyRef k, const Holder& h, End why, TimeMs at);
+void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why);
+void record_deadlock(Context& ctx, const Conn& c, const LockRequest& r);
+// LOCKS REVOKE asked a holder for its hold.
+void record_revoke(Context& ctx, DbIndex db, std::string_view key, std::string_view owner, Token token,
+                   TimeMs since);
+
+}  // namespace holdfast

@@ -1,0 +1,160 @@
+// The ring of lock events: its memory, and what is read from it.
+#include "core/state/history.h"
+
+#include <array>
+#include <utility>
+
+namespace holdfast {
+
+std::string_view event_name(LockEvent event) {
+  static constexpr std::array<std::string_view, 12> kNames = {
+      "granted",     "released", "expired",  "lost",         "broken",    "deleted",
+      "overwritten", "timeout",  "deadlock", "disconnected", "unblocked", "revoke"};
+  return kNames[static_cast<size_t>(event)];
+}
+
+namespace {
+
+// Estimated bytes of an address beside its text: its places in the table and in the order.
+constexpr uint64_t kAddressBytes = 96;
+constexpr size_t kMostNoteBytes = 256;
+
+}  // namespace
+
+History::History(size_t limit) : limit_(limit) {}
+History::~History() { free_slots(); }
+
+char* History::outside_text(const Slot& slot) {
+  char* text = nullptr;
+  std::memcpy(&text, slot.text, sizeof text);
+  return text;
+}
+
+void History::free_text(Slot& slot) {
+  text_bytes_ -= size_t{slot.kept_key} + slot.owner_bytes + slot.note_bytes;
+  delete[] outside_text(slot);
+  slot.outside = false;
+}
+
+void History::free_slots() {
+  for (const auto& chunk : chunks_) {
+    for (Slot& slot : chunk->slots) {
+      if (slot.outside) free_text(slot);
+    }
+  }
+  chunks_.clear();
+  next_ = end_ = nullptr;
+}
+
+void History::clear() {
+  free_slots();
+  first_serial_ = last_serial_;
+  addresses_.clear();
+  closed_.clear();
+  address_bytes_ = 0;
+}
+
+// The next slot is the first one of a chunk: of a new chunk while the ring fills, else of one in use.
+void History::open_chunk() {
+  const size_t i = (last_serial_ - first_serial_) % limit_;
+  const size_t chunk = i / kChunkSlots;
+  if (chunk == chunks_.size()) chunks_.push_back(std::make_unique<Chunk>());
+  Slot* const slots = chunks_[chunk]->slots;
+  next_ = slots + i % kChunkSlots;
+  end_ = slots + std::min(kChunkSlots, limit_ - chunk * kChunkSlots);
+}
+
+void History::set_limit(size_t limit) {
+  if (limit == limit_) return;
+  History bigger(limit);
+  bigger.first_serial_ = bigger.last_serial_ = last_serial_ - std::min(kept(), limit);
+  while (bigger.last_serial_ < last_serial_) {
+    const uint64_t serial = bigger.last_serial_ + 1;
+    Slot& from = slot_of(serial);
+    bigger.take() = from;
+    from.outside = false;  // the copy owns the text now
+  }
+  free_slots();
+  limit_ = limit;
+  first_serial_ = bigger.first_serial_;
+  chunks_.swap(bigger.chunks_);
+  next_ = std::exchange(bigger.next_, nullptr);
+  end_ = std::exchange(bigger.end_, nullptr);
+  text_bytes_ = 0;
+  for (uint64_t serial = oldest(); serial <= newest(); ++serial) {
+    const Slot& slot = slot_of(serial);
+    if (slot.outside) text_bytes_ += size_t{slot.kept_key} + slot.owner_bytes + slot.note_bytes;
+  }
+  while (closed_.size() > limit_) forget_address();
+}
+
+void History::add(const LockEventFacts& facts, std::string_view key, std::string_view owner,
+                  std::string_view note) {
+  if (owner.size() > kMostOwnerBytes) return;  // a value, not a lock
+  const std::string_view kept_key = key.substr(0, kMostKeyBytes);
+  note = note.substr(0, kMostNoteBytes);
+  const size_t bytes = kept_key.size() + owner.size() + note.size();
+  Slot& slot = take();
+  slot.facts = facts;
+  slot.key_bytes = static_cast<uint32_t>(key.size());
+  slot.kept_key = static_cast<uint16_t>(kept_key.size());
+  slot.owner_bytes = static_cast<uint16_t>(owner.size());
+  slot.note_bytes = static_cast<uint16_t>(note.size());
+  char* to = slot.text;
+  if (bytes > kInlineBytes) {
+    to = new char[bytes];
+    text_bytes_ += bytes;
+    std::memcpy(slot.text, &to, sizeof to);
+    slot.outside = true;
+  }
+  to = std::ranges::copy(kept_key, to).out;
+  to = std::ranges::copy(owner, to).out;
+  std::ranges::copy(note, to);
+}
+
+LockEventView History::at(uint64_t serial) const {
+  assert(serial >= oldest() && serial <= newest());
+  const Slot& slot = slot_of(serial);
+  const char* const text = slot.outside ? outside_text(slot) : slot.text;
+  LockEventView view;
+  static_cast<LockEventFacts&>(view) = slot.facts;
+  view.serial = serial;
+  view.key = {text, slot.kept_key};
+  view.key_bytes = slot.key_bytes;
+  view.owner = {text + slot.kept_key, slot.owner_bytes};
+  view.note = {text + slot.kept_key + slot.owner_bytes, slot.note_bytes};
+  return view;
+}
+
+void History::forget_address() {
+  const auto it = addresses_.find(closed_.front());
+  address_bytes_ -= it->second.size() + kAddressBytes;
+  addresses_.erase(it);
+  closed_.pop_front();
+}
+
+void History::keep_address(ConnId conn, std::string_view address) {
+  if (!on()) return;
+  if (closed_.size() >= limit_) forget_address();
+  closed_.push_back(conn.serial);
+  addresses_.emplace(conn.serial, address);
+  address_bytes_ += address.size() + kAddressBytes;
+}
+
+std::string_view History::closed_address(ConnId conn) const {
+  const auto it = addresses_.find(conn.serial);
+  return it == addresses_.end() ? std::string_view{} : it->second;
+}
+
+void History::check_invariants() const {
+  assert(kept() <= limit_ && closed_.size() == addresses_.size() && closed_.size() <= limit_);
+  uint64_t text_bytes = 0;
+  for (const auto& chunk : chunks_) {
+    for (const Slot& slot : chunk->slots) {
+      if (slot.outside) text_bytes += size_t{slot.kept_key} + slot.owner_bytes + slot.note_bytes;
+    }
+  }
+  assert(text_bytes == text_bytes_);
+}
+
+}  // namespace holdfast
