@@ -27,6 +27,7 @@
 #include "core/state/output.h"
 #include "core/state/pause.h"
 #include "core/state/request.h"
+#include "core/state/stats.h"
 #include "core/state/tracking.h"
 #include "core/state/watches.h"
 
@@ -87,6 +88,7 @@ bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
                          ? run->grows
                          : demands_of(ctx.s, command, argv).grow || keeps_many_names(c, command, argv);
   if (!grows && (c.transaction == nullptr || ends_transaction(command))) return false;
+  if (command.handler == cmd_lock) ++ctx.s.stats.locks.refusals[Refusal::kMemory];
   reply.error(run != nullptr ? std::string("EXECABORT Transaction discarded because of: ").append(kOomText)
                              : std::string(kOomText));
   return true;

@@ -21,14 +21,22 @@ namespace holdfast {
 
 namespace {
 
+void count_refusal(Request& r, Refusal why) {
+  if (r.command.handler == cmd_lock) ++r.s().stats.locks.refusals[why];
+}
+
 // Rejects grants that the disk could not keep: only commands that end holds or change nothing run. Returns
 // true if the request is rejected.
 bool refuse_promise(Request& r) {
   const Availability& availability = r.s().availability;
   if ((r.command.flags & kWrite) == 0 || (r.command.flags & kRelease) != 0) return false;
-  if (!availability.refusal.empty()) return r.reply.error(availability.refusal), true;
+  if (!availability.refusal.empty()) {
+    count_refusal(r, Refusal::kDisk);
+    return r.reply.error(availability.refusal), true;
+  }
   if (is_due(availability.recovering_until, r.now())) return false;
   if ((r.command.flags & (kDenyOom | kRename)) == 0) return false;
+  count_refusal(r, Refusal::kRecovering);
   r.reply.error("RECOVERING locks held before the restart may still be in use; retry in " +
                 std::to_string((availability.recovering_until - r.now()).count) + " ms");
   return true;
@@ -88,6 +96,7 @@ void run_command(Request& r) {
     feed_monitors(r.ctx, r.c, r.command, r.argv, r.from_script);
   const size_t answered = r.reply.out().size();
   if ((r.command.flags & kDenyOom) != 0 && r.keys().is_full()) [[unlikely]] {
+    count_refusal(r, Refusal::kMemory);
     r.reply.error(kOomText);
     r.s().log.record_rejection(&r.command, r.reply.out().view().substr(answered));
     return;

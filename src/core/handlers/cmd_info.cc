@@ -9,10 +9,13 @@
 #include "core/base/version.h"
 #include "core/command/command_log.h"
 #include "core/command/handlers.h"
+#include "core/engine/readiness.h"
 #include "core/keyspace/keyspace.h"
 #include "core/script/script.h"
 #include "core/state/conn.h"
+#include "core/state/history.h"
 #include "core/state/lease_table.h"
+#include "core/state/lock_count.h"
 #include "core/state/memory_use.h"
 #include "core/state/pubsub.h"
 #include "core/state/request.h"
@@ -34,6 +37,13 @@ void line(std::string& out, std::string_view name, uint64_t value) {
 void line(std::string& out, std::string_view name, int64_t value) {
   line(out, name, std::to_string(value));
 }
+
+void decimal(std::string& out, std::string_view name, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  line(out, name, std::string_view(text));
+}
+void kilobytes(std::string& out, std::string_view name, double bytes) { decimal(out, name, bytes / 1024); }
 
 // Formats a size in bytes as Redis does for humans: 1.50M.
 std::string human_bytes(uint64_t bytes) {
@@ -163,8 +173,14 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   const Stats& s = r.s().stats;
   line(out, "total_connections_received", r.s().conns.opened() + s.refused_connections);
   line(out, "total_commands_processed", s.traffic.commands);
+  const TrafficRates::PerSecond rates = s.rates.rates(s.traffic, r.now());
+  line(out, "instantaneous_ops_per_sec", static_cast<uint64_t>(rates.commands));
   line(out, "total_net_input_bytes", s.traffic.read_bytes);
   line(out, "total_net_output_bytes", s.traffic.written_bytes);
+  kilobytes(out, "instantaneous_input_kbps", rates.read_bytes);
+  kilobytes(out, "instantaneous_output_kbps", rates.written_bytes);
+  kilobytes(out, "instantaneous_input_repl_kbps", 0);
+  kilobytes(out, "instantaneous_output_repl_kbps", 0);
   line(out, "rejected_connections", s.refused_connections);
   line(out, "expired_keys", s.expired_keys);
   line(out, "evicted_keys", uint64_t{0});
@@ -202,10 +218,29 @@ void locks_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "lock_broken", l.ends[End::kBroken]);
   line(out, "lock_waiters", uint64_t{r.s().queues.waiting()});
   line(out, "lock_queues", uint64_t{r.s().queues.queues()});
+  line(out, "longest_queue", uint64_t{r.s().queues.longest()});
+  line(out, "oldest_waiter_ms", oldest_wait(r.s(), r.now()).count);
+  const LockCount held = count_locks(r.s());
+  line(out, "locks_exclusive", held.exclusive);
+  line(out, "locks_shared", held.shared);
+  line(out, "locks_semaphore", held.semaphores);
+  line(out, "holds_expired", l.ends[End::kExpired]);
+  line(out, "holds_deleted", l.ends[End::kDeleted]);
+  line(out, "holds_overwritten", l.ends[End::kOverwritten]);
+  line(out, "holds_ended_with_session", l.ends[End::kDisconnected]);
+  line(out, "waits_unblocked", l.wait_ends[WaitEnd::kUnblocked]);
+  line(out, "waits_disconnected", l.wait_ends[WaitEnd::kDisconnected]);
+  line(out, "lock_events", r.s().history.newest());
   line(out, "leases", uint64_t{r.s().leases.size()});
   line(out, "lease_outcomes", uint64_t{r.s().leases.remembered()});
   line(out, "lease_fates", uint64_t{r.s().leases.remembered()});
   line(out, "largest_token", r.s().tokens.largest());
+}
+
+void readiness_section(const Request& r, const HostFacts&, std::string& out) {
+  const std::vector<ReadyCheck> checks = readiness(r.s(), r.ctx.now);
+  line(out, "ready", is_ready(checks) ? "yes" : "no");
+  for (const ReadyCheck& c : checks) line(out, "ready_" + std::string(c.name), c.ok ? "ok" : c.why);
 }
 
 void keyspace_section(const Request& r, const HostFacts&, std::string& out) {
@@ -236,6 +271,7 @@ constexpr Section kSections[] = {
     {"errorstats", "Errorstats", errorstats_section},
     {"cluster", "Cluster", cluster_section},
     {"locks", "Locks", locks_section},
+    {"readiness", "Readiness", readiness_section},
     {"keyspace", "Keyspace", keyspace_section},
 };
 
