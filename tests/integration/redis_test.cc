@@ -480,7 +480,7 @@ TEST_CASE("redis: a slot of a cluster moves to another node while a lock in it i
   CHECK(to.ask(set + " IMPORTING " + from_id).text == "OK");
   CHECK(from.ask(set + " MIGRATING " + to_id).text == "OK");
   CHECK(acquired.hold.extend(60s).ok());
-  for (const std::string& key : {std::string("k"), note_key("k")}) {
+  for (const std::string& key : {std::string("k"), token_key("k")}) {
     const std::string port = std::to_string(to.port());
     CHECK(from.ask("MIGRATE 127.0.0.1 " + port + " " + key + " 0 5000").text == "OK");
   }

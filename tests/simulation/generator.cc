@@ -127,6 +127,11 @@ std::string Generator::token(const std::string& key) {
   return std::to_string(std::max(wall, book.largest()) + lead + 1);
 }
 
+std::string Generator::note() {
+  return dice_.pick<std::string>(
+      {"", "why", "nightly job", std::string("\0\r\n\xff", 4), std::string(256, 'n')});
+}
+
 Args Generator::lock() {
   const std::string k = key();
   Args args = {dice_.one_in(9) ? "lock" : "LOCK", k, dice_.one_in(4) ? owner_of(k) : owner(), ttl()};
@@ -141,6 +146,7 @@ Args Generator::lock() {
   if (dice_.one_in(5)) options.push_back({"SESSION"});
   if (dice_.one_in(6)) options.push_back({"DELAY", std::to_string(dice_.pick<int>({0, 1, 5, 30}))});
   if (dice_.one_in(8)) options.push_back({"TOKEN", token(k)});
+  if (dice_.one_in(5)) options.push_back({dice_.one_in(9) ? "note" : "NOTE", note()});
   for (size_t n = options.size(); n > 0; --n) {
     const size_t at = dice_.below(n);
     args.insert(args.end(), options[at].begin(), options[at].end());
@@ -280,6 +286,9 @@ Args Generator::malformed() {
       {"LOCK", k, o, "10", "DELAY", "x"},
       {"LOCK", k, o, "10", "TOKEN", "9007199254740992"},
       {"LOCK", k, o, "10", "NX"},
+      {"LOCK", k, o, "10", "NOTE"},
+      {"LOCK", k, o, "10", "NOTE", "a", "NOTE", "a"},
+      {"LOCK", k, o, "10", "NOTE", std::string(257, 'n')},
       {"RENEW", k, o, "-1"},
       {"SELECT", "16"},
       {"LEASE", "RENEW", "L1", "0"},

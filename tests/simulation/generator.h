@@ -32,6 +32,7 @@ class Generator {
   std::string owner_of(const std::string& key);
   std::string ttl();
   std::string wait_ms();
+  std::string note();
   std::string token(const std::string& key);
   std::string lease_id();
 

@@ -50,7 +50,10 @@ const std::map<std::string, Model::Handler>& Model::handlers() {
   return kHandlers;
 }
 
-void Model::open(Serial client, int protocol) { clients_[client].protocol = protocol; }
+void Model::open(Serial client, int protocol, const std::string& addr) {
+  clients_[client].protocol = protocol;
+  addrs_[client] = addr;
+}
 
 void Model::apply(Serial client, const Args& args, Now now) {
   now_ = now;
@@ -166,7 +169,6 @@ void Model::drop(Serial client, Now now) {
   std::vector<std::pair<KeyId, std::string>> ended;
   for (auto& [id, state] : keys_) {
     for (Hold& hold : state.holds) {
-      if (hold.client == client) hold.client = 0;
       if (hold.listener != client) continue;
       hold.async = false;
       if (!hold.session) continue;

@@ -34,6 +34,7 @@ struct Request {
   bool session = false;
   int64_t delay_ms = 0;
   uint64_t hint = 0;
+  std::optional<std::string> note;  // nullopt: the hold keeps the note that it has
   bool waits = false;
   int64_t wait_ms = 0;  // 0: no limit
   TimeMs since;
@@ -56,6 +57,7 @@ struct Hold {
   Serial listener = 0;  // connection of the SESSION, also informed of its loss
   Serial client = 0;    // the last client that set it, as LOCKS INFO shows
   std::string lease;    // empty: none
+  std::string note;
 };
 
 struct KeyState {
@@ -80,7 +82,7 @@ class Model {
  public:
   explicit Model(const Config& config);
 
-  void open(Serial client, int protocol);
+  void open(Serial client, int protocol, const std::string& addr);
   void apply(Serial client, const Args& args, Now now);
   void drop(Serial client, Now now);
   void tick(Now now);
@@ -214,6 +216,7 @@ class Model {
   void sort_holds(const KeyId& id);
   Frame info(Caller& caller, const KeyId& id);
   void write_hold(Frame& out, const KeyId& id, Hold& hold);
+  void write_origin(Frame& out, Serial client, const std::string& note) const;
   Frame owned(Caller& caller, const std::string& owner);
   void write_waiter(Frame& out, const Request& request) const;
   Reply locks_check(Caller& caller, const KeyId& id, uint64_t token);
@@ -238,6 +241,7 @@ class Model {
   TokenBook tokens_;
   Now now_;
   std::map<Serial, Client> clients_;
+  std::map<Serial, std::string> addrs_;  // of all clients, also of those that disconnected
   std::map<KeyId, KeyState> keys_;
   std::map<std::string, Lease> leases_;
   std::vector<std::pair<std::string, uint64_t>> ended_leases_;  // id and serial, oldest first

@@ -7,6 +7,7 @@ namespace holdfast::simulation {
 namespace {
 
 constexpr std::string_view kSyntaxError = "ERR syntax error";
+constexpr size_t kLongestNote = 256;
 
 // A parsed LOCK request, or its error.
 struct Parsed {
@@ -30,6 +31,13 @@ bool read_number(const Args& args, size_t& at, int64_t lowest, int64_t highest, 
   return true;
 }
 
+bool read_note(const Args& args, size_t& at, Parsed& out) {
+  if (at + 1 >= args.size()) return out.error = kSyntaxError, false;
+  out.request.note = args[++at];
+  if (out.request.note->size() > kLongestNote) out.error = "ERR NOTE must be at most 256 bytes";
+  return out.error.empty();
+}
+
 // Parses the option at `at` and moves `at` to its last word.
 bool read_option(const Args& args, size_t& at, std::set<std::string>& seen, Parsed& out) {
   const std::string name = upper(args[at]);
@@ -43,6 +51,7 @@ bool read_option(const Args& args, size_t& at, std::set<std::string>& seen, Pars
   if (name == "SHARED") return request.capacity = kUnlimited, true;
   if (name == "SESSION") return request.session = true;
   if (name == "ASYNC") return request.async = true;
+  if (name == "NOTE") return read_note(args, at, out);
   if (name == "WAIT")
     return request.waits = true, read_number(args, at, 0, kMaxTtlMs, name, out, request.wait_ms);
   if (name == "DELAY") return read_number(args, at, 0, kMaxTtlMs, name, out, request.delay_ms);
@@ -113,9 +122,11 @@ TokenRef Model::take(const KeyId& id, const Request& request) {
   KeyState& state = keys_[id];
   Hold* hold = hold_of(state, request.owner);
   if (hold == nullptr || request.capacity < hold->capacity) {  // an upgrade is a grant like any other
+    const std::string note = hold == nullptr ? "" : hold->note;
     std::erase_if(state.holds, [&](const Hold& h) { return h.owner == request.owner; });
     hold = &state.holds.emplace_back();
     hold->owner = request.owner;
+    hold->note = note;
     hold->held_since = now_.mono;
     hold->token = tokens_.granted({id}, request.hint);
   }
@@ -124,6 +135,7 @@ TokenRef Model::take(const KeyId& id, const Request& request) {
   hold->session_end = kNever;
   hold->async = request.async;
   hold->delay_ms = request.delay_ms;
+  hold->note = request.note.value_or(hold->note);
   hold->client = hold->listener = request.client;
   set_ttl(*hold, request.ttl_ms);
   return token_of(id, *hold);

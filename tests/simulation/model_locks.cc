@@ -36,20 +36,29 @@ void Model::write_hold(Frame& out, const KeyId& id, Hold& hold) {
   out.bulk("ttl").integer(left).bulk("held").integer((now_.mono - hold.held_since).count);
   out.bulk("renewed").integer((now_.mono - hold.renewed).count);
   out.bulk("session").integer(hold.session ? 1 : 0).bulk("client");
-  if (hold.client == 0) {
+  if (!clients_.contains(hold.client)) {
     out.null();
   } else {
     out.integer(static_cast<int64_t>(hold.client));
   }
+  write_origin(out, hold.client, hold.note);
+}
+
+// No client of the model has a name.
+void Model::write_origin(Frame& out, Serial client, const std::string& note) const {
+  const auto addr = addrs_.find(client);
+  out.bulk("addr").bulk(addr == addrs_.end() ? "" : addr->second).bulk("name").bulk("");
+  out.bulk("note").bulk(note);
 }
 
 void Model::write_waiter(Frame& out, const Request& request) const {
   const int64_t left = request.until == kNever ? -1 : (request.until - now_.mono).count;
-  out.map(7).bulk("owner").bulk(request.owner).bulk("mode").bulk(mode_name(request.capacity));
+  out.map(10).bulk("owner").bulk(request.owner).bulk("mode").bulk(mode_name(request.capacity));
   out.bulk("limit").integer(limit_shown(request.capacity));
   out.bulk("waited").integer((now_.mono - request.since).count).bulk("left").integer(left);
   out.bulk("client").integer(static_cast<int64_t>(request.client));
   out.bulk("async").integer(request.async ? 1 : 0);
+  write_origin(out, request.client, request.note.value_or(""));
 }
 
 // Sorts holders by token. This is the order of their grants unless FENCE has raised a token. Holders from
@@ -77,7 +86,7 @@ Frame Model::info(Caller& caller, const KeyId& id) {
   out.bulk("delay").integer(delayed(state) ? (state.delay_until - now_.mono).count : 0);
   out.bulk("holders").array(state.holds.size());
   for (Hold& hold : state.holds) {
-    out.map(9).bulk("owner").bulk(hold.owner);
+    out.map(12).bulk("owner").bulk(hold.owner);
     write_hold(out, id, hold);
   }
   out.bulk("waiters").array(state.queue.size());
@@ -93,7 +102,7 @@ Frame Model::owned(Caller& caller, const std::string& owner) {
     Hold* hold = id.first == caller.client.db ? hold_of(state, owner) : nullptr;
     if (hold == nullptr) continue;
     ++n;
-    list.map(9).bulk("key").bulk(id.second);
+    list.map(12).bulk("key").bulk(id.second);
     write_hold(list, id, *hold);
   }
   return caller.frame().array(n).append(list);

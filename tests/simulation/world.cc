@@ -63,7 +63,7 @@ World::World(const Profile& profile)
 std::string World::open(int conn) {
   const std::string peer = "127.0.0.1:" + std::to_string(50000 + conn);
   conns_[conn] = engine_.open(peer, "127.0.0.1:7379", now());
-  model_.open(conns_[conn].serial, 2);
+  model_.open(conns_[conn].serial, 2, peer);
   watcher_.open(conns_[conn].serial);
   record_line("connect " + conn_name(conn));
   return "";

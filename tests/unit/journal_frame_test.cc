@@ -96,7 +96,7 @@ TEST_CASE("journal file: the bytes are those of the grammar") {
   std::string file;
   append_journal_head(file, 0x0102, 3);
   CHECK(file.substr(0, 35) ==
-        "HOLDFAST JOURNAL 1\n" + std::string("\x02\x01\0\0\0\0\0\0\x03\0\0\0\0\0\0\0", 16));
+        "HOLDFAST JOURNAL 2\n" + std::string("\x02\x01\0\0\0\0\0\0\x03\0\0\0\0\0\0\0", 16));
   const size_t frame = begin_frame(file);
   file += "ab";
   REQUIRE(end_frame(file, frame, 3));
@@ -199,15 +199,36 @@ TEST_CASE("journal file: zeroes or garbage behind the last frame are torn") {
   }
 }
 
+// Returns the file with the head of version 1.
+static std::string with_old_head(std::string file) {
+  file[file.find('2')] = '1';
+  const uint32_t crc = crc32c(file.substr(0, kJournalHeadBytes - 4));
+  for (size_t i = 0; i < 4; ++i) file[kJournalHeadBytes - 4 + i] = static_cast<char>(crc >> (8 * i));
+  return file;
+}
+
+TEST_CASE(
+    "journal file: a file of version 1 is read, and damage to its head is not taken for a newer version") {
+  const std::string old = with_old_head(sample().bytes);
+  CHECK(old.substr(0, 19) == "HOLDFAST JOURNAL 1\n");
+  const Scanned scanned = scan(old);
+  CHECK(scanned.payloads == sample().payloads);
+  CHECK(scanned.number == kNumber);
+  CHECK(scanned.verdict.state == JournalState::kClean);
+  std::string damaged = old;
+  damaged[17] = '9';
+  CHECK(scan(damaged).verdict.state == JournalState::kDamaged);
+}
+
 TEST_CASE("journal file: a newer version is named, also where its head is longer or ends the file") {
-  CHECK(scan("HOLDFAST JOURNAL 2\n").verdict.state == JournalState::kNewer);
+  CHECK(scan("HOLDFAST JOURNAL 3\n").verdict.state == JournalState::kNewer);
   const Scanned scanned = scan("HOLDFAST JOURNAL 10\nwhatever a head then has, and then some frames");
   CHECK(scanned.verdict.state == JournalState::kNewer);
   CHECK(scanned.verdict.version == 10);
   CHECK(scanned.verdict.why == "the journal has version 10, written by a newer version of Holdfast");
   for (const char* other :
-       {"HOLDFAST JOURNAL 0\n", "HOLDFAST JOURNAL -2\n", "HOLDFAST JOURNAL \n", "HOLDFAST JOURNAL 2",
-        "HOLDFAST JOURNAL 9999999999\n", "HOLDFAST JOURNAL 2x\n"}) {
+       {"HOLDFAST JOURNAL 0\n", "HOLDFAST JOURNAL -2\n", "HOLDFAST JOURNAL \n", "HOLDFAST JOURNAL 3",
+        "HOLDFAST JOURNAL 9999999999\n", "HOLDFAST JOURNAL 3x\n"}) {
     CHECK(scan(other).verdict.state == JournalState::kTorn);
   }
 }

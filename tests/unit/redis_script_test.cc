@@ -42,7 +42,7 @@ TEST_CASE("redis script: a key's slot is that of its hash tag, as in Redis Clust
   CHECK(hash_slot("") == 0);
   CHECK(hash_slot("foo") == 12182);
   CHECK(hash_slot("{foo}.bar") == hash_slot("foo"));
-  for (const char* key : {"k", "seat:{a}", "a{b"}) CHECK(hash_slot(note_key(key)) == hash_slot(key));
+  for (const char* key : {"k", "seat:{a}", "a{b"}) CHECK(hash_slot(token_key(key)) == hash_slot(key));
 }
 
 TEST_CASE("redis script: each request becomes its script, with the key and its token key") {

@@ -17,7 +17,8 @@ namespace holdfast {
 inline std::string hold_text(const SavedHold& h) {
   return " token " + std::to_string(h.token.value) + " ttl " + std::to_string(h.ttl.count) + " since " +
          std::to_string(h.held_since_ms) + " delay " + std::to_string(h.delay.count) + " lease " +
-         std::to_string(h.lease) + (h.session ? " session" : "");
+         std::to_string(h.lease) + (h.session ? " session" : "") +
+         (h.note.empty() ? "" : " note '" + h.note + "'");
 }
 
 inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspace::Found& f,

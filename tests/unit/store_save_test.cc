@@ -142,7 +142,7 @@ TEST_CASE("store: a journal of a newer version refuses the start, and stays as i
     set_keys(server, 0, 1);
     server.kill();
   }
-  const std::string before = "HOLDFAST JOURNAL 2\na head and records of a newer version";
+  const std::string before = "HOLDFAST JOURNAL 3\na head and records of a newer version";
   disk.put("journal.1", before);
   Process refused(disk, {});
   CHECK(refused.failure().find("newer version") != std::string::npos);

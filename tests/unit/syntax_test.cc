@@ -75,10 +75,10 @@ TEST_CASE("parse_syntax: LOCK's options") {
   CHECK(
       picture(
           "key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC]] [SESSION] [DELAY milliseconds] "
-          "[TOKEN hint]") ==
+          "[TOKEN hint] [NOTE text]") ==
       "key:key0 owner:str ttl:int shared_limit:oneof?{SHARED=shared:pure LIMIT=limit:int} "
       "milliseconds_async:block?{WAIT=milliseconds:int ASYNC=async:pure?} SESSION=session:pure? "
-      "DELAY=milliseconds:int? TOKEN=hint:int?");
+      "DELAY=milliseconds:int? TOKEN=hint:int? NOTE=text:str?");
 }
 
 TEST_CASE("parse_syntax: SET's options") {

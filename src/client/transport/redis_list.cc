@@ -65,7 +65,7 @@ void RedisCore::on_scan(const ListingPtr& page, int slot, const Value& value, Re
 void RedisCore::ask_row(const ListingPtr& page, size_t i) {
   const std::string& key = page->keys[i];
   ++page->open;
-  run(std::make_shared<const ScriptCall>(ScriptCall{page->script, {key, note_key(key)}, {}}),
+  run(std::make_shared<const ScriptCall>(ScriptCall{page->script, {key, token_key(key)}, {}}),
       left_until(page->deadline), [this, page, i](const Value& value, RedisNodes::Spot) {
         if (!closed_) on_row(page, i, value);
       });

@@ -66,7 +66,7 @@ Translation on_key(const char* script, const Argv& argv, size_t key_at, const st
   if (argv.size() <= key_at) return wrong_arity(command);
   const std::string& key = argv[key_at];
   const auto rest = argv.begin() + static_cast<ptrdiff_t>(key_at) + 1;
-  return {Kind::kScript, {script, {key, note_key(key)}, {rest, argv.end()}}, {}};
+  return {Kind::kScript, {script, {key, token_key(key)}, {rest, argv.end()}}, {}};
 }
 
 // Translates LEASE GRANT id ttl key value [key value ...].
@@ -74,7 +74,7 @@ Translation grant_of(const Argv& argv) {
   if (argv.size() < 6 || argv.size() % 2 != 0) return wrong_arity("lease|grant");
   ScriptCall call{"lease_grant", {lease_key(argv[4], argv[2])}, {argv[2], argv[3]}};
   for (size_t i = 4; i < argv.size(); i += 2) {
-    call.keys.insert(call.keys.end(), {argv[i], note_key(argv[i])});
+    call.keys.insert(call.keys.end(), {argv[i], token_key(argv[i])});
     call.argv.push_back(argv[i + 1]);
   }
   return {Kind::kScript, std::move(call), {}};
@@ -149,7 +149,7 @@ Argv evalsha_of(const ScriptCall& call) {
 Argv eval_of(const ScriptCall& call) { return eval_with("EVAL", script_of(call.script).text, call); }
 
 ScriptCall unlock_call(const std::string& key, const std::string& owner) {
-  return {"unlock", {key, note_key(key)}, {owner}};
+  return {"unlock", {key, token_key(key)}, {owner}};
 }
 
 Translation translate(const Argv& argv, const LeaseKeys& lease_keys) {

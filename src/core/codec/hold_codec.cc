@@ -16,6 +16,7 @@ constexpr unsigned kHasTtl = 1U << 1U;
 constexpr unsigned kHasDelay = 1U << 2U;
 constexpr unsigned kHasLease = 1U << 3U;
 constexpr unsigned kIsSession = 1U << 4U;
+constexpr unsigned kHasNote = 1U << 5U;            // since version 2 of the journal
 constexpr int64_t kMaxAheadMs = kMaxTtlMs / 1000;  // fits in microseconds; 285 years
 
 // These limit values that no server wrote to the range of the engine.
@@ -68,13 +69,14 @@ int64_t read_deadline(ByteReader& in) {
 void put_hold(std::string& out, const SavedHold& h) {
   const unsigned flags = (h.token.value != 0 ? kHasToken : 0U) | (h.ttl.count != 0 ? kHasTtl : 0U) |
                          (h.delay.count != 0 ? kHasDelay : 0U) | (h.lease != 0 ? kHasLease : 0U) |
-                         (h.session ? kIsSession : 0U);
+                         (h.session ? kIsSession : 0U) | (h.note.empty() ? 0U : kHasNote);
   put_u8(out, static_cast<uint8_t>(flags));
   put_number(out, static_cast<uint64_t>(h.held_since_ms));
   if (h.token.value != 0) put_number(out, h.token.value);
   if (h.ttl.count != 0) put_number(out, static_cast<uint64_t>(h.ttl.count));
   if (h.delay.count != 0) put_number(out, static_cast<uint64_t>(h.delay.count));
   if (h.lease != 0) put_number(out, h.lease);
+  if (!h.note.empty()) put_text(out, h.note);
 }
 
 SavedHold read_hold(ByteReader& in) {
@@ -85,6 +87,7 @@ SavedHold read_hold(ByteReader& in) {
   if ((flags & kHasTtl) != 0) h.ttl = duration(in.number());
   if ((flags & kHasDelay) != 0) h.delay = duration(in.number());
   if ((flags & kHasLease) != 0) h.lease = in.number();
+  if ((flags & kHasNote) != 0) h.note = in.text().substr(0, kMaxNoteBytes);
   h.session = (flags & kIsSession) != 0;
   return h;
 }
@@ -139,8 +142,19 @@ std::optional<SavedHolder> read_holder_text(std::string_view text) {
   return h;
 }
 
-std::string note_key(std::string_view key) {
-  return std::string(kNotePrefix).append(hash_tag(key)).append("}").append(key);
+std::string token_key(std::string_view key) {
+  return std::string(kTokenKeyPrefix).append(hash_tag(key)).append("}").append(key);
+}
+
+std::string note_text(Token token, std::string_view note) {
+  return std::to_string(token.value).append(" ").append(note);
+}
+
+std::optional<SavedNote> read_note_text(std::string_view text) {
+  const size_t end = text.find(' ');
+  const auto token = parse_int_in(text.substr(0, end), 0, static_cast<int64_t>(kMaxToken));
+  if (!token || end == std::string_view::npos) return std::nullopt;
+  return SavedNote{{}, {static_cast<uint64_t>(*token)}, std::string(text.substr(end + 1, kMaxNoteBytes))};
 }
 
 }  // namespace holdfast

@@ -43,6 +43,7 @@ struct SavedHold {
   DurationMs delay;
   uint64_t lease = 0;
   bool session = false;
+  std::string note;
 };
 
 struct SavedHolder {
@@ -67,11 +68,12 @@ inline TimeMs restored_deadline(int64_t wall_ms, const Now& now) {
 // The start of a hold may have lost its upper bits: see Entry.
 inline SavedHold saved_hold(Token token, DurationMs ttl, TimeMs held_since, const Attachment* a,
                             const Now& now) {
-  SavedHold hold{token, ttl, std::max<int64_t>(0, now.to_wall_ms(held_since)), {}, 0, false};
+  SavedHold hold{token, ttl, std::max<int64_t>(0, now.to_wall_ms(held_since)), {}, 0, false, {}};
   if (a == nullptr) return hold;
   hold.delay = a->delay;
   hold.lease = a->lease;
   hold.session = a->session;
+  hold.note = a->note;
   return hold;
 }
 inline SavedHolder saved_holder(const Holder& h, const Now& now) {
@@ -91,8 +93,7 @@ SavedHolder read_holder(ByteReader& in);
 // In an RDB file, a lock with several holders is a hash, which scripts on stock Redis can read and write.
 // One field marks it as a lock. Each holder has a field: the name is "o:" and the owner, the value has
 // numbers: "token capacity deadline ttl held-since delay session lease". Times are in milliseconds; -1 is
-// no deadline.
-// deadline.
+// no deadline. The note of a holder is in the record below.
 inline constexpr std::string_view kLockMarker = "holdfast:lock";
 inline constexpr std::string_view kLockMarkerValue = "1";
 inline constexpr std::string_view kOwnerPrefix = "o:";
@@ -105,14 +106,26 @@ std::string clock_text(const SavedClock& clock);
 // Returns nullopt if the text has another form. The id is a view of the text.
 std::optional<SavedClock> read_clock_text(std::string_view text);
 
-// The note that scripts on stock Redis keep beside a lock: a hash named "holdfast:token:{T}K" for the key
+// The record that scripts on stock Redis keep beside a lock: a hash named "holdfast:token:{T}K" for the key
 // K, where T is the part of K that Redis Cluster hashes. Its fields are the key, the largest token so far
-// and, for an exclusive hold, the SHA-1 of its owner and the numbers as above.
-inline constexpr std::string_view kNotePrefix = "holdfast:token:{";
-inline constexpr std::string_view kNoteOf = "of";
-inline constexpr std::string_view kNoteLast = "last";
-inline constexpr std::string_view kNoteOwner = "owner";
-inline constexpr std::string_view kNoteHold = "hold";
-std::string note_key(std::string_view key);
+// and, for an exclusive hold, the SHA-1 of its owner and the numbers as above. A hold with a note has a
+// field: the name is "n:" and the owner, the value is the token of the hold, a blank and the note.
+inline constexpr std::string_view kTokenKeyPrefix = "holdfast:token:{";
+inline constexpr std::string_view kRecordOf = "of";
+inline constexpr std::string_view kRecordLast = "last";
+inline constexpr std::string_view kRecordOwner = "owner";
+inline constexpr std::string_view kRecordHold = "hold";
+inline constexpr std::string_view kNotePrefix = "n:";
+std::string token_key(std::string_view key);
+
+// The note of the hold with this token.
+struct SavedNote {
+  std::string owner;
+  Token token;
+  std::string note;
+};
+std::string note_text(Token token, std::string_view note);
+// Returns nullopt if the text has another form. The caller sets the owner.
+std::optional<SavedNote> read_note_text(std::string_view text);
 
 }  // namespace holdfast

@@ -11,7 +11,9 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kName = "HOLDFAST JOURNAL ";
-constexpr std::string_view kMagic = "HOLDFAST JOURNAL 1\n";
+constexpr std::string_view kOldMagic = "HOLDFAST JOURNAL 1\n";
+constexpr std::string_view kMagic = "HOLDFAST JOURNAL 2\n";
+static_assert(kOldMagic.size() == kMagic.size());
 constexpr size_t kNumberAt = kMagic.size();
 constexpr size_t kFirstAt = kNumberAt + 8;
 constexpr size_t kHeadCrcAt = kFirstAt + 8;
@@ -36,7 +38,8 @@ T read_at(std::string_view bytes, size_t at) {
 }
 
 bool is_good_head(std::string_view file) {
-  return file.substr(0, kMagic.size()) == kMagic && file.size() >= kJournalHeadBytes &&
+  const std::string_view magic = file.substr(0, kMagic.size());
+  return (magic == kMagic || magic == kOldMagic) && file.size() >= kJournalHeadBytes &&
          read_at<uint32_t>(file, kHeadCrcAt) == crc32c(file.substr(0, kHeadCrcAt));
 }
 
@@ -56,8 +59,9 @@ uint32_t version_of(std::string_view file) {
 // Whether only the version of the head is bad. A bad bit must not make the user look for a newer program.
 bool is_head_but_for_version(std::string_view file) {
   if (file.size() < kJournalHeadBytes) return false;
-  return is_good_head(
-      std::string(kMagic).append(file.substr(kMagic.size(), kJournalHeadBytes - kMagic.size())));
+  const std::string_view rest = file.substr(kMagic.size(), kJournalHeadBytes - kMagic.size());
+  return is_good_head(std::string(kMagic).append(rest)) ||
+         is_good_head(std::string(kOldMagic).append(rest));
 }
 
 // Returns why there is no frame at `offset`; nullptr if there is one.

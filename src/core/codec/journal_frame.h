@@ -3,13 +3,15 @@
 // file.
 //
 //   file  = head { frame }
-//   head  = "HOLDFAST JOURNAL 1\n"  u64 number  u64 first  u32 crc
+//   head  = "HOLDFAST JOURNAL 2\n"  u64 number  u64 first  u32 crc
 //   frame = magic  u32 crc  u32 size  u64 sequence  payload
 //
 // Integers have their low byte first. `number` is the journal's number, `first` the sequence of its first
 // frame. The sequence grows by one with each frame, also across files, so that a missing frame is found.
 // `magic` is four bytes that do not occur in text. The crc of a head is the CRC32C of all bytes before it;
 // the crc of a frame is that of all bytes after it.
+//
+// Version 1 has the same frames; its holds have no notes. The scanner reads both.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +21,7 @@
 
 namespace holdfast {
 
-inline constexpr uint32_t kJournalVersion = 1;
+inline constexpr uint32_t kJournalVersion = 2;
 inline constexpr size_t kJournalHeadBytes = 39;
 inline constexpr size_t kFrameHeadBytes = 20;
 inline constexpr uint64_t kMaxFramePayloadBytes = UINT32_MAX;

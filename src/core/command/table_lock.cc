@@ -27,7 +27,7 @@ constexpr Command kRows[] = {
      "O(1); O(log N) with N holders or waiters",
      "Acquires a lock, or waits for it; returns owner and fencing token, or null.",
      "key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC]] [SESSION] [DELAY milliseconds] "
-     "[TOKEN hint]"},
+     "[TOKEN hint] [NOTE text]"},
     {"locks", nullptr, -2, 0, 0, 0, 0, "lock", "0.1.0", "Depends on subcommand.",
      "A container for commands that inspect locks or release them by force.", ""},
     {"locks|break", cmd_locks_break, 3, kWrite | kRelease | kDangerous, 2, 2, 1, "lock", "0.1.0",

@@ -31,9 +31,10 @@ bool leave_some(Context& ctx, Conn& c) {
   end_transaction(ctx.s.deferred_free, std::move(c.transaction));
   ctx.s.deferred_free.take(c.chunks.memory());
   ctx.s.deferred_free.take(c.out);
-  for (std::string* text : {&c.name, &c.lib_name, &c.lib_version}) set_text(ctx.s.memory, *text, "");
+  for (const std::string* text : {&c.name, &c.lib_name, &c.lib_version}) {
+    ctx.s.memory.text_bytes -= text->size();
+  }
   ctx.s.memory.buffer_bytes -= c.unparsed_bytes;
-  if (c.in_history) ctx.s.history.keep_address(c.id, c.peer);
   const ConnId id = c.id;
   const uint32_t session = c.session;
   absl::btree_set<HoldName> holds = std::move(c.session_holds);

@@ -27,9 +27,18 @@ struct LockOptions {
   std::optional<int64_t> limit, wait_ms, delay_ms, token;
   bool session = false;
   bool async = false;
+  std::optional<std::string_view> note;
 };
 
 bool set_flag(bool& flag) { return !std::exchange(flag, true); }
+
+// Writes an error and returns false if the note is too long.
+bool read_note(Request& r, std::string_view note, LockOptions& o) {
+  o.note = note;
+  if (note.size() <= kMaxNoteBytes) return true;
+  r.reply.error("ERR NOTE must be at most " + std::to_string(kMaxNoteBytes) + " bytes");
+  return false;
+}
 
 // Reads the option at `i`, and moves `i` to its last argument. Writes an error and returns false if it is
 // invalid.
@@ -53,6 +62,7 @@ bool read_lock_option(Request& r, size_t& i, LockOptions& o) {
   if (equals_ignore_case(word, "SHARED") && set_flag(o.shared)) return true;
   if (equals_ignore_case(word, "SESSION") && set_flag(o.session)) return true;
   if (equals_ignore_case(word, "ASYNC") && set_flag(o.async)) return true;
+  if (equals_ignore_case(word, "NOTE") && !o.note && i + 1 < r.argc()) return read_note(r, r.arg(++i), o);
   reply_syntax_error(r);
   return false;
 }
@@ -193,6 +203,7 @@ void cmd_lock(Request& r) {
   request.delay = {options->delay_ms.value_or(0)};
   request.session = options->session;
   request.async = options->async;
+  request.note = options->note;
   request.hint = static_cast<uint64_t>(options->token.value_or(0));
   if (request.hint != 0 && !check_token(r, request.key, request.hint)) return;
   reply_acquisition(r, request, acquire(r.ctx, r.c, request));

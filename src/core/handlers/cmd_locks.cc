@@ -30,7 +30,8 @@ struct ShownHold {
   Capacity capacity = kExclusive;
   TimeMs deadline, since, renewed;
   bool session = false;
-  uint64_t client = 0;  // 0: disconnected
+  Client client;
+  std::string_view note;
 };
 
 std::string_view mode_name(Capacity c) {
@@ -41,14 +42,13 @@ int64_t limit_number(Capacity c) { return c == kShared ? 0 : int64_t{c.count}; }
 int64_t ms_left(TimeMs deadline, TimeMs now) { return deadline == kNever ? -1 : (deadline - now).count; }
 
 ShownHold shown(const Request& r, const Holder& h) {
-  const Conn* client = r.s().conns.find(h.client);
-  return {h.owner,      h.token,   h.capacity,           h.deadline,
-          h.held_since, h.renewed, h.attachment.session, client == nullptr ? 0 : client->id.serial};
+  return {h.owner,          h.token,   h.capacity,           h.deadline,
+          h.held_since,     h.renewed, h.attachment.session, client_of(r.s(), h.client),
+          h.attachment.note};
 }
 
 ShownHold shown(Request& r, Keyspace::Found& f) {
   const Attachment* a = attachment_of(r.s().attachments, r.c.db, f);
-  const Conn* client = client_of(r.s(), *f);
   return {value_of(*f),
           exclusive_token(r.ctx, {r.c.db, f}),
           kExclusive,
@@ -56,7 +56,8 @@ ShownHold shown(Request& r, Keyspace::Found& f) {
           held_since(*f),
           renewed_at(*f),
           a != nullptr && a->session,
-          client == nullptr ? 0 : client->id.serial};
+          client_of(r.s(), *f),
+          a == nullptr ? std::string_view() : a->note};
 }
 
 // Returns all holds of a live key, in the order of their grants.
@@ -85,6 +86,13 @@ void field(Request& r, std::string_view name, int64_t value) {
   r.reply.integer(value);
 }
 
+// Where a hold or a waiting request is from, and why.
+void write_origin_fields(Request& r, const Client& client, std::string_view note) {
+  field(r, "addr", client.addr);
+  field(r, "name", client.name);
+  field(r, "note", note);
+}
+
 // Writes the fields that LOCKS INFO and LOCKS OWNED have in common.
 void write_hold_fields(Request& r, const ShownHold& h) {
   field(r, "token", static_cast<int64_t>(h.token.value));
@@ -95,15 +103,16 @@ void write_hold_fields(Request& r, const ShownHold& h) {
   field(r, "renewed", (r.now() - h.renewed).count);
   field(r, "session", h.session ? 1 : 0);
   r.reply.bulk("client");
-  if (h.client == 0) {
+  if (h.client.serial == 0) {
     r.reply.null();
   } else {
-    r.reply.integer(static_cast<int64_t>(h.client));
+    r.reply.integer(static_cast<int64_t>(h.client.serial));
   }
+  write_origin_fields(r, h.client, h.note);
 }
 
 void write_waiter(Request& r, const Waiter& w) {
-  r.reply.map(7);
+  r.reply.map(10);
   field(r, "owner", w.owner);
   field(r, "mode", mode_name(w.capacity));
   field(r, "limit", limit_number(w.capacity));
@@ -111,6 +120,7 @@ void write_waiter(Request& r, const Waiter& w) {
   field(r, "left", w.armed() ? (w.at() - r.now()).count : -1);
   field(r, "client", static_cast<int64_t>(w.conn.serial));
   field(r, "async", w.async ? 1 : 0);
+  write_origin_fields(r, client_of(r.s(), w.conn), w.note ? std::string_view(*w.note) : std::string_view());
 }
 
 void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& holds, const WaitQueue* q) {
@@ -124,7 +134,7 @@ void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& h
   r.reply.bulk("holders");
   r.reply.array(holds.size());
   for (const ShownHold& h : holds) {
-    r.reply.map(9);
+    r.reply.map(12);
     field(r, "owner", h.owner);
     write_hold_fields(r, h);
   }
@@ -146,13 +156,15 @@ void with_held(Request& r, std::string_view name, F f) {
 void write_list_row(Request& r, const Key& key, Keyspace::Found& f) {
   const std::vector<ShownHold> holds = holds_of(r, f);
   const WaitQueue* q = f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr;
-  r.reply.map(6);
+  r.reply.map(8);
   field(r, "key", key.bytes);
   field(r, "mode", mode_name(tightest(holds)));
   field(r, "holders", static_cast<int64_t>(holds.size()));
   field(r, "waiters", q == nullptr ? 0 : static_cast<int64_t>(q->waiters.size()));
   field(r, "token", static_cast<int64_t>(holds.back().token.value));
   field(r, "ttl", ms_left(key_deadline(*f), r.now()));
+  field(r, "owner", holds.front().owner);
+  field(r, "note", holds.front().note);
 }
 
 }  // namespace
@@ -201,7 +213,7 @@ void cmd_locks_owned(Request& r) {
   }
   r.reply.array(found.size());
   for (const auto& [name, hold] : found) {
-    r.reply.map(9);
+    r.reply.map(12);
     field(r, "key", name);
     write_hold_fields(r, hold);
   }

@@ -37,7 +37,7 @@ struct Entry {
   uint64_t token : 53;     // 0: none assigned yet
   uint64_t type : 3;       // EntryType
   uint64_t has_queue : 1;  // a WaitQueue exists for the key
-  uint64_t attached : 1;   // the hold has an Attachment: session, lock-delay, listener or lease
+  uint64_t attached : 1;   // the hold has an Attachment: see LockBody
   uint64_t large : 1;      // a LargeRef replaces key and value
   uint64_t timed : 1;      // is in the timing wheel
   uint64_t saved : 1;      // its meaning alternates with every snapshot: see Keyspace::begin_save

@@ -6,7 +6,10 @@
 namespace holdfast {
 
 LockBody::~LockBody() {
-  for (const auto& [owner, holder] : by_owner_) counts_.remove(owner);
+  for (const auto& [owner, holder] : by_owner_) {
+    counts_.remove(owner);
+    counts_.note_bytes -= holder->attachment.note.size();
+  }
   capacities_.clear();
   count_mode();
 }
@@ -49,17 +52,27 @@ void LockBody::remove(const Holder* holder) {
 // every change.
 Holder* LockBody::own(const Holder* holder) { return by_owner_.find(holder->owner)->second.get(); }
 
+void LockBody::count(const Attachment& a) {
+  listeners_ += a.async ? 1 : 0;
+  counts_.note_bytes += a.note.size();
+}
+
+void LockBody::discount(const Attachment& a) {
+  listeners_ -= a.async ? 1 : 0;
+  counts_.note_bytes -= a.note.size();
+}
+
 void LockBody::index(Holder* holder) {
   by_deadline_.emplace(holder->deadline, rank(holder));
   by_token_.emplace(rank(holder), holder);
   ++capacities_[holder->capacity];
-  listeners_ += holder->attachment.async ? 1 : 0;
+  count(holder->attachment);
 }
 
 void LockBody::unindex(const Holder* holder) {
   by_deadline_.erase({holder->deadline, rank(holder)});
   by_token_.erase(rank(holder));
-  listeners_ -= holder->attachment.async ? 1 : 0;
+  discount(holder->attachment);
   const auto it = capacities_.find(holder->capacity);
   if (--it->second == 0) capacities_.erase(it);
 }
@@ -89,12 +102,12 @@ void LockBody::set_capacity(const Holder* holder, Capacity capacity) {
   count_mode();
 }
 
-void LockBody::set_attachment(const Holder* holder, const Attachment& a, ConnId client) {
+void LockBody::set_attachment(const Holder* holder, Attachment a, ConnId client) {
   Holder* h = own(holder);
-  listeners_ -= h->attachment.async ? 1 : 0;
-  h->attachment = a;
+  discount(h->attachment);
+  h->attachment = std::move(a);
   h->client = client;
-  listeners_ += h->attachment.async ? 1 : 0;
+  count(h->attachment);
 }
 
 Capacity LockBody::tightest(const Holder* except) const {

@@ -18,6 +18,9 @@
 
 namespace holdfast {
 
+// The longest note of a hold, in bytes.
+inline constexpr size_t kMaxNoteBytes = 256;
+
 // The properties of a hold beside owner, token and TTL. Most holds have no attachment.
 struct Attachment {
   ConnId conn;                  // the connection of its session, which is notified if the hold is lost
@@ -26,7 +29,8 @@ struct Attachment {
   bool async = false;           // a push reports its end
   DurationMs delay;             // lock-delay after every end except UNLOCK
   uint64_t lease = 0;           // the serial of the lease that the hold belongs to; 0: none
-  bool any() const { return session || async || delay.count > 0 || lease != 0; }
+  std::string note;             // why and by whom, for people; any bytes
+  bool any() const { return session || async || delay.count > 0 || lease != 0 || !note.empty(); }
 };
 
 struct Holder {
@@ -42,9 +46,12 @@ struct Holder {
 };
 
 // The number of holds in LockBodies per owner, by the hash of its name. Owners with the same hash are
-// counted together: a count of zero is exact. Also counts the locks.
+// counted together: a count of zero is exact. Also counts the locks, and the bytes of
+// the notes of these holds.
 class OwnerCounts {
  public:
+  uint64_t note_bytes = 0;
+
   void add(std::string_view owner) { ++counts_[hash(owner)]; }
   void remove(std::string_view owner) {
     const auto it = counts_.find(hash(owner));
@@ -81,7 +88,8 @@ class LockBody {
   void set_deadline(const Holder* holder, TimeMs deadline, DurationMs ttl, TimeMs renewed);
   void set_token(const Holder* holder, Token token);
   void set_capacity(const Holder* holder, Capacity capacity);
-  void set_attachment(const Holder* holder, const Attachment& a, ConnId client);
+  void set_attachment(const Holder* holder, Attachment a, ConnId client);
+  void set_client(const Holder* holder, ConnId client) { own(holder)->client = client; }
 
   // Returns the smallest capacity of all holders except `except` (null: no exception); kShared if there is
   // none.
@@ -105,6 +113,8 @@ class LockBody {
  private:
   using Rank = std::pair<Token, std::string_view>;  // the owner orders equal tokens
   static Rank rank(const Holder* h) { return {h->token, h->owner}; }
+  void count(const Attachment& a);
+  void discount(const Attachment& a);
   Holder* own(const Holder* holder);
   void index(Holder* holder);
   void unindex(const Holder* holder);

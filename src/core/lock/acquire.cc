@@ -23,20 +23,21 @@
 #include <cassert>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace holdfast {
 
 namespace {
 
-struct Hold {
-  TimeMs deadline;
-  Attachment attachment;
-};
+TimeMs deadline_of(const Context& ctx, const LockRequest& r) {
+  return r.ttl.count == 0 ? kNever : ctx.now.mono + r.ttl;
+}
 
-Hold hold_of(const Context& ctx, ConnId client, const LockRequest& r) {
-  const TimeMs deadline = r.ttl.count == 0 ? kNever : ctx.now.mono + r.ttl;
+Attachment attachment_of(const Context& ctx, ConnId client, const LockRequest& r) {
   const Conn* c = r.session ? ctx.s.conns.find(client) : nullptr;
-  return {deadline, Attachment{client, r.session, c == nullptr ? 0 : c->session, r.async, r.delay}};
+  Attachment a{client, r.session, c == nullptr ? 0 : c->session, r.async, r.delay, 0, {}};
+  if (r.note) a.note = *r.note;
+  return a;
 }
 
 // An ASYNC holder gets its push about a loss in time: the timer of the key's queue ends the hold.
@@ -46,17 +47,18 @@ void watch_loss(Context& ctx, KeyRef k, const LockRequest& r) {
 
 // Sets the TTL and attributes of an exclusive hold from the request that acquired or repeated it.
 void set_exclusive_attributes(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
-  auto [deadline, attachment] = hold_of(ctx, client, r);
+  Attachment attachment = attachment_of(ctx, client, r);
   if (k->attached) {
-    const Attachment old = take_attachment(ctx, k);
+    Attachment old = take_attachment(ctx, k);
     leave_session(ctx, k.db, r.key.bytes, r.owner, old);
     attachment.lease = old.lease;
+    if (!r.note) attachment.note = std::move(old.note);
   }
-  ctx.keys(k.db).set_deadline(k.f, deadline, r.ttl, ctx.now.mono);
+  ctx.keys(k.db).set_deadline(k.f, deadline_of(ctx, r), r.ttl, ctx.now.mono);
   set_client(*k, client);
   if (attachment.any()) {
-    attach(ctx, k, attachment);
     join_session(ctx, k.db, r.key.bytes, r.owner, attachment);
+    attach(ctx, k, std::move(attachment));
   }
   watch_loss(ctx, k, r);
   journal_key(ctx, k.db, r.key.bytes);
@@ -65,12 +67,13 @@ void set_exclusive_attributes(Context& ctx, KeyRef k, ConnId client, const LockR
 }
 
 void set_holder_attributes(Context& ctx, KeyRef k, const Holder* h, ConnId client, const LockRequest& r) {
-  const auto [deadline, attachment] = hold_of(ctx, client, r);
+  Attachment attachment = attachment_of(ctx, client, r);
+  if (!r.note) attachment.note = h->attachment.note;
   LockBody* body = lock_body_of(*k);
   leave_session(ctx, k.db, r.key.bytes, r.owner, h->attachment);
-  body->set_deadline(h, deadline, r.ttl, ctx.now.mono);
-  body->set_attachment(h, attachment, client);
-  join_session(ctx, k.db, r.key.bytes, r.owner, attachment);
+  body->set_deadline(h, deadline_of(ctx, r), r.ttl, ctx.now.mono);
+  body->set_attachment(h, std::move(attachment), client);
+  join_session(ctx, k.db, r.key.bytes, r.owner, h->attachment);
   watch_loss(ctx, k, r);
   if (body->size() == 1) {
     journal_key(ctx, k.db, r.key.bytes);  // the key may not have been a lock before
@@ -110,7 +113,7 @@ Token join_lock(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
   h.owner = r.owner;
   h.token = ctx.s.tokens.next(r.key, r.hint, near_token(ctx.s.config, ctx.now));
   h.capacity = r.capacity;
-  h.deadline = hold_of(ctx, client, r).deadline;
+  h.deadline = deadline_of(ctx, r);
   h.held_since = ctx.now.mono;
   const Token token = h.token;
   record_grant(ctx, k, token, client, r);
@@ -145,11 +148,18 @@ Token downgrade_exclusive(Context& ctx, KeyRef k, ConnId client, const LockReque
   return token;
 }
 
-// Converts a lock whose only holder requests exclusive mode to a plain string, with a new token.
-Token upgrade_to_exclusive(Context& ctx, KeyRef k, const Holder* h, ConnId client, const LockRequest& r) {
+// Replaces a hold by one with a smaller capacity and a new token. An exclusive hold makes the lock, whose
+// only holder it was, a plain string. Without a new note the hold keeps its own.
+Token upgrade(Context& ctx, KeyRef k, const Holder* h, ConnId client, LockRequest r) {
+  const std::string note = h->attachment.note;
+  if (!r.note) r.note = note;
   leave_session(ctx, k.db, r.key.bytes, r.owner, h->attachment);
-  ctx.keys(k.db).rewrite(k.f, EntryType::kString, r.owner);
-  return grant_exclusive(ctx, k, client, r);
+  if (r.capacity == kExclusive) {
+    ctx.keys(k.db).rewrite(k.f, EntryType::kString, r.owner);
+    return grant_exclusive(ctx, k, client, r);
+  }
+  lock_body_of(*k)->remove(h);
+  return join_lock(ctx, k, client, r);
 }
 
 // Serves a request of a holder, in the same mode or another. Returns nullopt if the other holders do not
@@ -161,12 +171,7 @@ std::optional<Token> convert(Context& ctx, KeyRef k, const Holder* h, ConnId cli
     return h->token;
   }
   if (body->size() > std::min(r.capacity, body->tightest(h)).count) return std::nullopt;
-  if (r.capacity == kExclusive) return upgrade_to_exclusive(ctx, k, h, client, r);
-  if (r.capacity < h->capacity) {
-    leave_session(ctx, k.db, r.key.bytes, r.owner, h->attachment);
-    body->remove(h);
-    return join_lock(ctx, k, client, r);
-  }
+  if (r.capacity < h->capacity) return upgrade(ctx, k, h, client, r);
   body->set_capacity(h, r.capacity);
   set_holder_attributes(ctx, k, h, client, r);
   record_new_holder(ctx, k, r);

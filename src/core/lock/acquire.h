@@ -18,6 +18,7 @@ struct LockRequest : LockTerms {
   std::optional<DurationMs> wait;  // nullopt: do not wait; 0: wait without a timeout
   bool queued = false;             // it has waited
   DurationMs waited;
+  std::optional<std::string_view> note;  // nullopt: a hold that exists keeps its note; empty: no note
 };
 
 enum class Admission : uint8_t {

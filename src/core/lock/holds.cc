@@ -97,23 +97,25 @@ void end_exclusive(Context& ctx, KeyRef k, End why, TimeMs at) {
 }
 
 void place_deadline(Context& ctx, KeyRef k, TimeMs deadline, DurationMs ttl, TimeMs renewed) {
-  const Attachment a = take_attachment(ctx, k);
+  Attachment a = take_attachment(ctx, k);
   ctx.keys(k.db).set_deadline(k.f, deadline, ttl, renewed);
-  if (a.any()) attach(ctx, k, a);
+  if (a.any()) attach(ctx, k, std::move(a));
 }
 
 Attachment take_attachment(Context& ctx, KeyRef k) {
   if (!k->attached) return {};
   k->attached = 0;
   const auto it = ctx.s.attachments.find(attachment_key(k.db, k.f.handle()));
-  const Attachment a = it->second;
+  Attachment a = std::move(it->second);
+  ctx.s.attachments.note_bytes -= a.note.size();
   ctx.s.attachments.erase(it);
   return a;
 }
 
-void attach(Context& ctx, KeyRef k, const Attachment& a) {
+void attach(Context& ctx, KeyRef k, Attachment a) {
   k->attached = 1;
-  ctx.s.attachments[attachment_key(k.db, k.f.handle())] = a;
+  ctx.s.attachments.note_bytes += a.note.size();
+  ctx.s.attachments[attachment_key(k.db, k.f.handle())] = std::move(a);
 }
 
 void follow_holders(Context& ctx, KeyRef k) {
@@ -189,7 +191,7 @@ void renew_hold(Context& ctx, KeyRef k, const Holder* holder, std::optional<Dura
   if (holder != nullptr) {
     LockBody* body = lock_body_of(*k);
     body->set_deadline(holder, deadline, ttl, ctx.now.mono);
-    body->set_attachment(holder, holder->attachment, client);
+    body->set_client(holder, client);
     journal_holder(ctx, k.db, key_of(*k), *holder);
     follow_holders(ctx, k);
   } else {
@@ -218,11 +220,22 @@ void raise_token(Context& ctx, KeyRef k, const Holder* holder, Token token) {
   journal_holder(ctx, k.db, key.bytes, *holder);
 }
 
-const Conn* client_of(const EngineState& s, const Entry& e) {
-  const Conn* c = s.conns.find_bits(e.client_bits);
+Client client_of(const EngineState& s, const Entry& e) {
+  const uint64_t serial = s.conns.serial_of_bits(e.client_bits);
   // After 2^24 connections the bits repeat. A connection that reuses them is then younger than the hold.
   const bool sure = s.conns.opened() < (uint64_t{1} << 24U);
-  return c != nullptr && (sure || c->opened <= renewed_at(e)) ? c : nullptr;
+  const auto may_be = [&](TimeMs opened) { return sure || opened <= renewed_at(e); };
+  if (const Conn* c = s.conns.find_serial(serial)) {
+    return may_be(c->opened) ? Client{serial, c->peer, c->name} : Client{};
+  }
+  const ClosedConn* closed = s.conns.closed().find(serial);
+  return closed != nullptr && may_be(closed->opened) ? Client{0, closed->addr, closed->name} : Client{};
+}
+
+Client client_of(const EngineState& s, ConnId id) {
+  if (const Conn* c = s.conns.find(id)) return {id.serial, c->peer, c->name};
+  const ClosedConn* closed = s.conns.closed().find(id.serial);
+  return closed == nullptr ? Client{} : Client{0, closed->addr, closed->name};
 }
 
 bool has_listener(const EngineState& s, DbIndex db, const Keyspace::Found& f) {

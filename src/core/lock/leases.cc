@@ -112,7 +112,7 @@ bool confirm_lease(Context& ctx, LiveLease* lease, ConnId client) {
     set_key_deadline(ctx, {lease->db, f}, kNever, client);
     Attachment a = take_attachment(ctx, {lease->db, f});
     a.lease = 0;
-    if (a.any()) attach(ctx, {lease->db, f}, a);
+    if (a.any()) attach(ctx, {lease->db, f}, std::move(a));
   }
   end_lease(ctx, lease, LeaseState::kConfirmed);
   return true;

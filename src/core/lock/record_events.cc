@@ -24,10 +24,9 @@ LockEvent event_of(WaitEnd why) {
 }
 
 // Without the time at which a late timer was due: a wait ends when the server notices it.
-void record(Context& ctx, LockEventFacts facts, std::string_view key, std::string_view owner) {
-  if (!ctx.s.history.on()) return;
-  if (facts.conn) ctx.s.conns.mark_in_history(facts.conn);
-  ctx.s.history.add(facts, key, owner, {});
+void record(Context& ctx, LockEventFacts facts, std::string_view key, std::string_view owner,
+            std::string_view note = {}) {
+  if (ctx.s.history.on()) ctx.s.history.add(facts, key, owner, note);
 }
 
 }  // namespace
@@ -40,7 +39,8 @@ void record_set_hold(Context& ctx, KeyRef k) {
 void record_holder_end(Context& ctx, KeyRef k, const Holder& h, End why, TimeMs at) {
   ctx.s.stats.locks.record_end(mode_of(h.capacity), why, at - h.held_since);
   if (!ctx.s.history.on()) return;
-  ctx.s.history.add(facts_of_end(ctx, k.db, h.token, why, h.held_since, at), key_of(*k), h.owner, {});
+  ctx.s.history.add(facts_of_end(ctx, k.db, h.token, why, h.held_since, at), key_of(*k), h.owner,
+                    h.attachment.note);
 }
 
 void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why) {
@@ -53,17 +53,18 @@ void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why) {
     return;
   }
   record(ctx, {ctx.now.wall_us, {}, waited, {}, w.conn, event_of(why), w.queue->db}, w.queue->key_bytes,
-         w.owner);
+         w.owner, w.note.value_or(""));
 }
 
 void record_deadlock(Context& ctx, const Conn& c, const LockRequest& r) {
-  record(ctx, {ctx.now.wall_us, {}, {}, {}, c.id, LockEvent::kDeadlock, c.db}, r.key.bytes, r.owner);
+  record(ctx, {ctx.now.wall_us, {}, {}, {}, c.id, LockEvent::kDeadlock, c.db}, r.key.bytes, r.owner,
+         r.note.value_or(""));
 }
 
-void record_revoke(Context& ctx, DbIndex db, std::string_view key, std::string_view owner, Token token,
-                   TimeMs since) {
+void record_revoke(Context& ctx, DbIndex db, std::string_view key, std::string_view owner,
+                   std::string_view note, Token token, TimeMs since) {
   record(ctx, {ctx.now.wall_us, token, {}, ctx.now.mono - since, ctx.actor, LockEvent::kRevoke, db}, key,
-         owner);
+         owner, note);
 }
 
 }  // namespace holdfast

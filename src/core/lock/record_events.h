@@ -7,7 +7,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/lock/acquire.h"
-#include "core/state/conn.h"
+#include "core/state/attachments.h"
 #include "core/state/context.h"
 #include "core/state/history.h"
 #include "core/state/key_ref.h"
@@ -23,12 +23,11 @@ inline void record_grant(Context& ctx, KeyRef k, Token token, ConnId client, con
   ++stats.grants[mode];
   if (r.queued) ++stats.queued_grants[mode];
   if (!ctx.s.history.on()) return;
-  ctx.s.conns.mark_in_history(client);
   const LockEventFacts facts{ctx.now.wall_us, token, r.waited, {}, client, LockEvent::kGranted, k.db};
-  if (mode == LockMode::kExclusiveMode) {
+  if (mode == LockMode::kExclusiveMode && !r.note) {
     ctx.s.history.add_adjacent(facts, key_of(*k), value_of(*k));
   } else {
-    ctx.s.history.add(facts, r.key.bytes, r.owner, {});
+    ctx.s.history.add(facts, r.key.bytes, r.owner, r.note.value_or(""));
   }
 }
 
@@ -36,7 +35,6 @@ inline void record_grant(Context& ctx, KeyRef k, Token token, ConnId client, con
 // runs.
 inline LockEventFacts facts_of_end(Context& ctx, DbIndex db, Token token, End why, TimeMs since,
                                    TimeMs at) {
-  if (ctx.actor) ctx.s.conns.mark_in_history(ctx.actor);
   const int64_t at_us = ctx.now.wall_us - (ctx.now.mono - at).count * 1000;
   return {at_us, token, {}, at - since, ctx.actor, event_of(why), db};
 }
@@ -45,8 +43,10 @@ inline void record_exclusive_end(Context& ctx, KeyRef k, End why, TimeMs at) {
   const TimeMs since = held_since(*k);
   ctx.s.stats.locks.record_end(LockMode::kExclusiveMode, why, at - since);
   if (!ctx.s.history.on()) return;
-  ctx.s.history.add_adjacent(facts_of_end(ctx, k.db, token_of(*k), why, since, at), key_of(*k),
-                             value_of(*k));
+  const LockEventFacts facts = facts_of_end(ctx, k.db, token_of(*k), why, since, at);
+  if (!k->attached) return ctx.s.history.add_adjacent(facts, key_of(*k), value_of(*k));
+  const Attachment* a = attachment_of(ctx.s.attachments, k.db, k.f);
+  ctx.s.history.add(facts, key_of(*k), value_of(*k), a->note);
 }
 
 // The key became a string that is a new hold, by a command other than LOCK.
@@ -55,7 +55,7 @@ void record_holder_end(Context& ctx, KeyRef k, const Holder& h, End why, TimeMs 
 void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why);
 void record_deadlock(Context& ctx, const Conn& c, const LockRequest& r);
 // LOCKS REVOKE asked a holder for its hold.
-void record_revoke(Context& ctx, DbIndex db, std::string_view key, std::string_view owner, Token token,
-                   TimeMs since);
+void record_revoke(Context& ctx, DbIndex db, std::string_view key, std::string_view owner,
+                   std::string_view note, Token token, TimeMs since);
 
 }  // namespace holdfast

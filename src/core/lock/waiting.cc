@@ -29,13 +29,17 @@ namespace holdfast {
 namespace {
 
 LockRequest request_of(const Context& ctx, const Waiter& w) {
-  return {static_cast<const LockTerms&>(w), w.queue->key(), w.owner, {}, true, ctx.now.mono - w.since};
+  LockRequest r{
+      static_cast<const LockTerms&>(w), w.queue->key(), w.owner, {}, true, ctx.now.mono - w.since, {}};
+  if (w.note) r.note = *w.note;
+  return r;
 }
 
 std::unique_ptr<Waiter> make_waiter(const Context& ctx, const Conn& c, const LockRequest& r, bool upgrade) {
   auto w = std::make_unique<Waiter>();
   w->conn = c.id;
   w->owner = r.owner;
+  if (r.note) w->note.emplace(*r.note);
   static_cast<LockTerms&>(*w) = static_cast<const LockTerms&>(r);
   w->upgrade = upgrade;
   w->since = ctx.now.mono;

@@ -59,9 +59,9 @@ bool Restore::feed(std::string_view bytes) {
 bool Restore::finish() {
   if (!reader_.finish()) fail(reader_.error());
   if (!error_.empty()) return false;
-  // Scripts on Redis issue no token ahead of the clock except those in their notes.
+  // Scripts on Redis issue no token ahead of the clock except those in their token keys.
   if (!own_) s_.tokens.raise_all({std::min(static_cast<uint64_t>(now_.wall_us), kMaxToken)});
-  for (const Note& note : notes_) restore_note(turn_, note);
+  for (const TokenRecord& record : token_records_) restore_token_record(turn_, record);
   if (std::string why = replay(turn_, records_); !why.empty())
     fail("its " + std::string(kAuxRecords) + ": " + why);
   return error_.empty();
@@ -139,7 +139,7 @@ void Restore::end_hash() {
   if (!error_.empty()) return;
   if (body_ != nullptr) {
     restore_hash(turn_, db_, key_, std::move(body_), expire_ms_);
-  } else if (plain_ || (!restore_as_lock() && !keep_as_note())) {
+  } else if (plain_ || (!restore_as_lock() && !keep_as_token_record())) {
     std::vector<std::string_view> pairs;
     for (const auto& [field, value] : fields_) pairs.insert(pairs.end(), {field, value});
     restore_hash(turn_, db_, key_, pairs, expire_ms_);
@@ -168,29 +168,32 @@ bool Restore::restore_as_lock() {
   return restore_lock(turn_, db_, key_, holders);
 }
 
-// Keeps a hash as a note, if its name and fields are those of a note. Returns false if not.
-bool Restore::keep_as_note() {
-  Note note;
-  note.db = db_;
+// Keeps a hash as a record, if its name and fields are those of a record. Returns false if not.
+bool Restore::keep_as_token_record() {
+  TokenRecord record;
+  record.db = db_;
   bool known = true;
   bool counted = false;
   for (const auto& [field, value] : fields_) {
-    if (field == kNoteOf) {
-      note.key = value;
-    } else if (field == kNoteLast) {
+    if (field == kRecordOf) {
+      record.key = value;
+    } else if (field == kRecordLast) {
       const auto last = parse_int_in(value, 0, static_cast<int64_t>(kMaxToken));
       counted = last.has_value();
-      note.last = {static_cast<uint64_t>(last.value_or(0))};
-    } else if (field == kNoteOwner) {
-      note.owner_sha1 = value;
-    } else if (field == kNoteHold) {
-      note.exclusive = read_holder_text(value);
+      record.last = {static_cast<uint64_t>(last.value_or(0))};
+    } else if (field == kRecordOwner) {
+      record.owner_sha1 = value;
+    } else if (field == kRecordHold) {
+      record.exclusive = read_holder_text(value);
+    } else if (auto saved = field.starts_with(kNotePrefix) ? read_note_text(value) : std::nullopt) {
+      saved->owner = field.substr(kNotePrefix.size());
+      record.notes.push_back(std::move(*saved));
     } else {
       known = false;
     }
   }
-  if (!known || !counted || key_ != note_key(note.key)) return false;
-  notes_.push_back(std::move(note));
+  if (!known || !counted || key_ != token_key(record.key)) return false;
+  token_records_.push_back(std::move(record));
   return true;
 }
 

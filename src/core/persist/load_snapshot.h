@@ -1,6 +1,7 @@
 // Restores keys, holds and leases from an RDB file: a snapshot of Holdfast or of stock Redis. Also restores
 // expired keys and holds, which end with the first tick. snapshot.h explains the auxiliary fields. The
-// notes that scripts on Redis wrote about locks are merged into these locks, so that their tokens continue.
+// token keys that scripts on Redis wrote about locks are merged into these locks, so that their tokens
+// continue.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,7 @@ class Restore : private RdbSink {
 
   bool usable(uint64_t db);
   bool restore_as_lock();
-  bool keep_as_note();
+  bool keep_as_token_record();
   void fail(std::string why);
 
   EngineState& s_;
@@ -64,9 +65,9 @@ class Restore : private RdbSink {
   std::string key_;
   int64_t expire_ms_ = kNoDeadline;
   std::vector<std::pair<std::string, std::string>> fields_;
-  std::unique_ptr<HashBody> body_;  // replaces fields_ if they are many
-  std::vector<Note> notes_;         // applied at the end, as their keys may follow later
-  bool own_ = false;                // a Holdfast file: it contains the issued tokens
+  std::unique_ptr<HashBody> body_;          // replaces fields_ if they are many
+  std::vector<TokenRecord> token_records_;  // applied at the end, as their keys may follow later
+  bool own_ = false;                        // a Holdfast file: it contains the issued tokens
 };
 
 // The journal that begins with a snapshot.

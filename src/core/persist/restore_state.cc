@@ -42,6 +42,7 @@ Holder restored_holder(const SavedHolder& saved, const Now& now) {
   h.renewed = h.deadline == kNever ? h.held_since : h.deadline - h.ttl;
   h.attachment.session = saved.hold.session;
   h.attachment.delay = saved.hold.delay;
+  h.attachment.note = saved.hold.note;
   return h;
 }
 
@@ -76,6 +77,17 @@ void join_body(Context& ctx, const Key& key, LockBody& body, const SavedHolder& 
   body.add(restored_holder(saved, ctx.now));
 }
 
+// Gives the holders of a lock the notes that were recorded with their tokens.
+void restore_notes(LockBody& body, const std::vector<SavedNote>& notes) {
+  for (const SavedNote& saved : notes) {
+    const Holder* h = body.find(saved.owner);
+    if (h == nullptr || h->token != saved.token) continue;
+    Attachment a = h->attachment;
+    a.note = saved.note;
+    body.set_attachment(h, std::move(a), h->client);
+  }
+}
+
 void set_hash_deadline(Context& ctx, KeyRef k, int64_t deadline_ms) {
   const TimeMs deadline = restored_deadline(deadline_ms, ctx.now);
   const DurationMs ttl = deadline == kNever ? DurationMs{0} : deadline - ctx.now.mono;
@@ -104,7 +116,8 @@ void restore_string(Context& ctx, DbIndex db, std::string_view key_bytes, std::s
   a.session = hold.session;
   a.delay = hold.delay;
   a.lease = hold.lease;
-  if (a.any()) attach(ctx, {db, f}, a);
+  a.note = hold.note;
+  if (a.any()) attach(ctx, {db, f}, std::move(a));
 }
 
 bool restore_lock(Context& ctx, DbIndex db, std::string_view key_bytes,
@@ -154,20 +167,24 @@ void restore_hash(Context& ctx, DbIndex db, std::string_view key_bytes, std::uni
   set_hash_deadline(ctx, {db, f}, deadline_ms);
 }
 
-void restore_note(Context& ctx, const Note& note) {
-  const Key key = ctx.keys(note.db).key(note.key);
-  ctx.s.tokens.raise(key, note.last, near_token(ctx.s.config, ctx.now));
-  const Keyspace::Found f = ctx.keys(note.db).find(key);
-  if (!note.exclusive || !f || type_of(*f) != EntryType::kString) return;
-  if (token_of(*f) >= note.exclusive->hold.token) return;  // a Holdfast snapshot, with a newer token
+void restore_token_record(Context& ctx, const TokenRecord& record) {
+  const Key key = ctx.keys(record.db).key(record.key);
+  ctx.s.tokens.raise(key, record.last, near_token(ctx.s.config, ctx.now));
+  const Keyspace::Found f = ctx.keys(record.db).find(key);
+  if (f && type_of(*f) == EntryType::kLock) restore_notes(*lock_body_of(*f), record.notes);
+  if (!record.exclusive || !f || type_of(*f) != EntryType::kString) return;
+  if (token_of(*f) >= record.exclusive->hold.token) return;  // a Holdfast snapshot, with a newer token
   const std::string owner(value_of(*f));
-  const int64_t noted_ms = note.exclusive->deadline_ms;
+  const int64_t recorded_ms = record.exclusive->deadline_ms;
   const bool is_past =
-      noted_ms != kNoDeadline && noted_ms < ctx.now.wall_us / 1000;  // it was an earlier hold
-  if (is_past || sha1_hex(owner) != note.owner_sha1) return;
-  SavedHold hold = note.exclusive->hold;
+      recorded_ms != kNoDeadline && recorded_ms < ctx.now.wall_us / 1000;  // it was an earlier hold
+  if (is_past || sha1_hex(owner) != record.owner_sha1) return;
+  SavedHold hold = record.exclusive->hold;
   hold.lease = 0;  // leases of the scripts do not exist here
-  restore_string(ctx, note.db, note.key, owner, saved_deadline(deadline_of(*f), ctx.now), hold);
+  for (const SavedNote& saved : record.notes) {
+    if (saved.owner == owner && saved.token == hold.token) hold.note = saved.note;
+  }
+  restore_string(ctx, record.db, record.key, owner, saved_deadline(deadline_of(*f), ctx.now), hold);
 }
 
 void restore_delay(Context& ctx, DbIndex db, std::string_view key_bytes, int64_t until_ms) {

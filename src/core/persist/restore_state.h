@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/codec/hold_codec.h"
 #include "core/events/record_changes.h"
@@ -33,17 +34,19 @@ void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::span<cons
                   int64_t deadline_ms);
 void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::unique_ptr<HashBody> body,
                   int64_t deadline_ms);
-// The note that a script on Redis wrote about a lock.
-struct Note {
+// The record that a script on Redis wrote about a lock.
+struct TokenRecord {
   DbIndex db = 0;
   std::string key;
   Token last;
   std::string owner_sha1;  // owner of the exclusive hold; empty if none
   std::optional<SavedHolder> exclusive;
+  std::vector<SavedNote> notes;
 };
-// Raises the tokens of the key to the last noted one. If the exclusive hold is still the noted one, it gets
-// the noted token. Must be called after the key itself is restored.
-void restore_note(Context& ctx, const Note& note);
+// Raises the tokens of the key to the last recorded one. If the exclusive hold is still the recorded one,
+// it gets the recorded token. A hold gets the note that was recorded with its token. Must be called after
+// the key itself is restored.
+void restore_token_record(Context& ctx, const TokenRecord& record);
 void restore_delay(Context& ctx, DbIndex db, std::string_view key, int64_t until_ms);
 void restore_lease(Context& ctx, std::unique_ptr<LiveLease> lease, int64_t deadline_ms);
 

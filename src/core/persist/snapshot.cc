@@ -22,9 +22,9 @@ namespace {
 
 constexpr int64_t kDayMs = 24 * 3600 * 1000;
 
-// Whether the loader could mistake the hash for a lock or a note.
-bool looks_like_lock_or_note(std::string_view key, const HashView& hash) {
-  return hash.find(kLockMarker) == kLockMarkerValue || key.starts_with(kNotePrefix);
+// Whether the loader could mistake the hash for a lock or a record.
+bool looks_like_lock_or_record(std::string_view key, const HashView& hash) {
+  return hash.find(kLockMarker) == kLockMarkerValue || key.starts_with(kTokenKeyPrefix);
 }
 
 }  // namespace
@@ -91,25 +91,38 @@ void Snapshot::save_string(const Part& part, Handle h, const Entry& e) {
   rdb_.aux(kAuxHold, scratch_);
   put_expiry(deadline_of(e));
   rdb_.string(key_of(e), value_of(e));
-  if (static_cast<int64_t>(hold.token.value) > now_.wall_us)
-    save_note(key_of(e), value_of(e), {{}, kExclusive, saved_deadline(deadline_of(e), now_), hold});
+  if (static_cast<int64_t>(hold.token.value) > now_.wall_us || !hold.note.empty())
+    save_record_of_string(e, hold);
 }
 
-// Writes a note. It expires as the scripts let it: one day after the hold's deadline or the token's time,
-// whichever is later; never without a deadline.
-void Snapshot::save_note(std::string_view key, std::string_view owner, const SavedHolder& hold) {
-  const auto token_ms = static_cast<int64_t>(hold.hold.token.value / 1000);
-  if (hold.deadline_ms != kNoDeadline) rdb_.expire_ms(std::max(hold.deadline_ms, token_ms) + kDayMs);
-  rdb_.begin_hash(note_key(key), 4);
-  rdb_.field(kNoteOf, key);
-  rdb_.field(kNoteLast, std::to_string(hold.hold.token.value));
-  rdb_.field(kNoteOwner, sha1_hex(owner));
-  rdb_.field(kNoteHold, holder_text(hold));
+// Writes the token key of an exclusive hold.
+void Snapshot::save_record_of_string(const Entry& e, const SavedHold& hold) {
+  const int64_t deadline_ms = saved_deadline(deadline_of(e), now_);
+  begin_record(key_of(e), hold.token, deadline_ms, hold.note.empty() ? 2 : 3);
+  rdb_.field(kRecordOwner, sha1_hex(value_of(e)));
+  rdb_.field(kRecordHold, holder_text({{}, kExclusive, deadline_ms, hold}));
+  save_note(value_of(e), hold);
+}
+
+// Begins a token key with `fields` more fields. It expires as the scripts let it: one day after the hold's
+// deadline or the token's time, whichever is later; never without a deadline.
+void Snapshot::begin_record(std::string_view key, Token last, int64_t deadline_ms, size_t fields) {
+  const auto token_ms = static_cast<int64_t>(last.value / 1000);
+  if (deadline_ms != kNoDeadline) rdb_.expire_ms(std::max(deadline_ms, token_ms) + kDayMs);
+  rdb_.begin_hash(token_key(key), fields + 2);
+  rdb_.field(kRecordOf, key);
+  rdb_.field(kRecordLast, std::to_string(last.value));
+}
+
+void Snapshot::save_note(std::string_view owner, const SavedHold& hold) {
+  if (hold.note.empty()) return;
+  scratch_ = kNotePrefix;
+  rdb_.field(scratch_.append(owner), note_text(hold.token, hold.note));
 }
 
 void Snapshot::save_hash(const Entry& e) {
   const HashView hash(e);
-  if (looks_like_lock_or_note(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
+  if (looks_like_lock_or_record(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
   put_expiry(deadline_of(e));
   rdb_.begin_hash(key_of(e), hash.size());
   hash.for_each([&](std::string_view field, std::string_view value) { rdb_.field(field, value); });
@@ -125,6 +138,21 @@ void Snapshot::save_lock(const Entry& e) {
     scratch_ = kOwnerPrefix;
     rdb_.field(scratch_.append(h.owner), holder_text(saved_holder(h, now_)));
   });
+  save_record_of_lock(e);
+}
+
+// Writes the token key of a lock, if one of its holds has a note.
+void Snapshot::save_record_of_lock(const Entry& e) {
+  const LockBody& body = *lock_body_of(e);
+  size_t notes = 0;
+  Token last;
+  body.for_each([&](const Holder& h) {
+    notes += h.attachment.note.empty() ? 0 : 1;
+    last = std::max(last, h.token);
+  });
+  if (notes == 0) return;
+  begin_record(key_of(e), last, saved_deadline(body.last_deadline(), now_), notes);
+  body.for_each([&](const Holder& h) { save_note(h.owner, saved_holder(h, now_).hold); });
 }
 
 }  // namespace holdfast

@@ -8,9 +8,10 @@
 //   holdfast-clock     the clock of all times in this file (clock_text of hold_codec.h)
 //   holdfast-records   leases, lease outcomes and lock-delays, as records of journal.h
 //   holdfast-hold      the hold of the following key: token, TTL and so on (put_hold of hold_codec.h)
-//   holdfast-plain     the following hash is neither a lock nor a note, whatever its fields are
-// If the token of an exclusive lock is ahead of the clock, the file also contains a note for the scripts
-// (hold_codec.h): on Redis the size of a new token derives only from the clock or from such a note.
+//   holdfast-plain     the following hash is neither a lock nor a record, whatever its fields are
+// If the token of an exclusive lock is ahead of the clock, the file also contains a token key for the
+// scripts (hold_codec.h): on Redis the size of a new token derives only from the clock or from such a
+// record. If a hold has a note, the file contains a token key with the note.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +63,10 @@ class Snapshot {
   void save_string(const Part& part, Handle h, const Entry& e);
   void save_hash(const Entry& e);
   void save_lock(const Entry& e);
-  void save_note(std::string_view key, std::string_view owner, const SavedHolder& hold);
+  void save_record_of_string(const Entry& e, const SavedHold& hold);
+  void save_record_of_lock(const Entry& e);
+  void begin_record(std::string_view key, Token last, int64_t deadline_ms, size_t fields);
+  void save_note(std::string_view owner, const SavedHold& hold);
   void put_expiry(TimeMs deadline);
 
   EngineState& s_;

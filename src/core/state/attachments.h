@@ -9,7 +9,10 @@
 namespace holdfast {
 
 // By attachment_key().
-class Attachments : public absl::flat_hash_map<uint64_t, Attachment> {};
+class Attachments : public absl::flat_hash_map<uint64_t, Attachment> {
+ public:
+  uint64_t note_bytes = 0;  // of all notes; the functions of holds.h keep it
+};
 
 inline uint64_t attachment_key(DbIndex db, Handle h) { return (uint64_t{db} << 32U) | h; }
 // Returns the attachment of an exclusive hold; null if it has none.

@@ -17,6 +17,7 @@
 #include "core/base/buffer.h"
 #include "core/base/deferred_free.h"
 #include "core/base/types.h"
+#include "core/state/closed_conns.h"
 
 namespace holdfast {
 
@@ -144,6 +145,7 @@ struct Conn {
   bool leaving = false;  // disconnected; its cleanup continues: see disconnect.h
   bool checked = true;   // its user's rights are limited, or it must still authenticate: see acl.h
   bool authenticated = false;
+  bool wrote = false;            // ran a command that writes, so it may be the client of a hold
   bool running = false;          // one of its requests runs now: pushes go behind the reply
   Waiter* blocked_on = nullptr;  // the request that blocks the connection, if any
   std::list<Waiter*> waiters;    // all its waiting requests, ASYNC ones too, in FIFO order
@@ -161,7 +163,6 @@ struct Conn {
   bool in_script = false;    // its script, or transaction with one, is suspended: a resumable request
   bool in_exec = false;      // its transaction runs
   bool monitor = false;
-  bool in_history = false;  // an event of LOCKS HISTORY names it
   bool no_evict = false;
   bool no_touch = false;
   ReplyMode reply_mode = ReplyMode::kOn;
@@ -203,15 +204,13 @@ class ConnTable {
     return slots_[it->second].get();
   }
 
-  // Marks an open connection as one that an event names.
-  void mark_in_history(ConnId id) const { slots_[id.slot]->in_history = true; }
-
-  // Returns the youngest connection that can have these low 24 bits of the serial; null if it is closed.
-  Conn* find_bits(uint64_t bits) const {
+  // Returns the serial of the youngest connection that has these low 24 bits of the serial; 0: none has.
+  uint64_t serial_of_bits(uint64_t bits) const {
     constexpr uint64_t kMask = (1U << 24U) - 1;
     const uint64_t back = (last_serial_ - bits) & kMask;
-    return back >= last_serial_ ? nullptr : find_serial(last_serial_ - back);
+    return back >= last_serial_ ? 0 : last_serial_ - back;
   }
+  const ClosedConns& closed() const { return closed_; }
 
   Conn& open() {
     if (free_slots_.empty()) {
@@ -226,7 +225,9 @@ class ConnTable {
     return *slots_[slot];
   }
   void close(ConnId id) {
-    by_serial_.erase(at(id).id.serial);
+    Conn& c = at(id);
+    if (c.wrote) closed_.add({id.serial, c.opened, std::move(c.peer), std::move(c.name)});
+    by_serial_.erase(id.serial);
     slots_[id.slot].reset();
     free_slots_.push_back(id.slot);
   }
@@ -246,6 +247,7 @@ class ConnTable {
   std::vector<uint32_t> free_slots_;
   absl::flat_hash_map<uint64_t, uint32_t> by_serial_;
   uint64_t last_serial_ = 0;
+  ClosedConns closed_;
 };
 
 // Frees the requests of a transaction that is done or discarded. `transaction` may be null. Its requests

@@ -15,8 +15,6 @@ std::string_view event_name(LockEvent event) {
 
 namespace {
 
-// Estimated bytes of an address beside its text: its places in the table and in the order.
-constexpr uint64_t kAddressBytes = 96;
 constexpr size_t kMostNoteBytes = 256;
 
 }  // namespace
@@ -49,9 +47,6 @@ void History::free_slots() {
 void History::clear() {
   free_slots();
   first_serial_ = last_serial_;
-  addresses_.clear();
-  closed_.clear();
-  address_bytes_ = 0;
 }
 
 // The next slot is the first one of a chunk: of a new chunk while the ring fills, else of one in use.
@@ -85,7 +80,6 @@ void History::set_limit(size_t limit) {
     const Slot& slot = slot_of(serial);
     if (slot.outside) text_bytes_ += size_t{slot.kept_key} + slot.owner_bytes + slot.note_bytes;
   }
-  while (closed_.size() > limit_) forget_address();
 }
 
 void History::add(const LockEventFacts& facts, std::string_view key, std::string_view owner,
@@ -126,28 +120,8 @@ LockEventView History::at(uint64_t serial) const {
   return view;
 }
 
-void History::forget_address() {
-  const auto it = addresses_.find(closed_.front());
-  address_bytes_ -= it->second.size() + kAddressBytes;
-  addresses_.erase(it);
-  closed_.pop_front();
-}
-
-void History::keep_address(ConnId conn, std::string_view address) {
-  if (!on()) return;
-  if (closed_.size() >= limit_) forget_address();
-  closed_.push_back(conn.serial);
-  addresses_.emplace(conn.serial, address);
-  address_bytes_ += address.size() + kAddressBytes;
-}
-
-std::string_view History::closed_address(ConnId conn) const {
-  const auto it = addresses_.find(conn.serial);
-  return it == addresses_.end() ? std::string_view{} : it->second;
-}
-
 void History::check_invariants() const {
-  assert(kept() <= limit_ && closed_.size() == addresses_.size() && closed_.size() <= limit_);
+  assert(kept() <= limit_);
   uint64_t text_bytes = 0;
   for (const auto& chunk : chunks_) {
     for (const Slot& slot : chunk->slots) {

@@ -2,15 +2,11 @@
 // few dozen instructions and, if its texts are short, allocates nothing. In memory only.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -100,12 +96,7 @@ class History {
   // `serial` must be from oldest() to newest().
   LockEventView at(uint64_t serial) const;
 
-  // Remembers the address of a connection that closes, as long as many events may name it.
-  void keep_address(ConnId conn, std::string_view address);
-  // The address of a closed connection; empty if it is not known.
-  std::string_view closed_address(ConnId conn) const;
-
-  uint64_t bytes() const { return chunks_.size() * sizeof(Chunk) + text_bytes_ + address_bytes_; }
+  uint64_t bytes() const { return chunks_.size() * sizeof(Chunk) + text_bytes_; }
   void check_invariants() const;
 
  private:
@@ -137,7 +128,6 @@ class History {
   void open_chunk();
   void free_text(Slot& slot);
   void free_slots();
-  void forget_address();
   size_t kept() const {
     return static_cast<size_t>(std::min<uint64_t>(last_serial_ - first_serial_, limit_));
   }
@@ -152,11 +142,8 @@ class History {
   Slot* end_ = nullptr;
   uint64_t last_serial_ = 0;
   uint64_t first_serial_ = 0;  // the next serial came to the first slot, when the ring began
-  std::vector<std::unique_ptr<Chunk>> chunks_;            // allocated when the ring reaches them
-  uint64_t text_bytes_ = 0;                               // of texts outside the slots
-  absl::flat_hash_map<uint64_t, std::string> addresses_;  // of closed connections, by serial
-  std::deque<uint64_t> closed_;                           // their serials, the oldest first
-  uint64_t address_bytes_ = 0;
+  std::vector<std::unique_ptr<Chunk>> chunks_;  // allocated when the ring reaches them
+  uint64_t text_bytes_ = 0;                     // of texts outside the slots
 };
 
 }  // namespace holdfast

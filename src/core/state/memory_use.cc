@@ -26,7 +26,8 @@ uint64_t used_memory_bytes(const EngineState& s) {
                    s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
                    s.leases.remembered() * (sizeof(LeaseOutcome) + kIndexBytes) +
                    s.attachments.size() * 2 * sizeof(Attachment) +
-                   s.conns.size() * (sizeof(Conn) + kIndexBytes);
+                   s.conns.size() * (sizeof(Conn) + kIndexBytes) + s.conns.closed().bytes();
+  bytes += s.holders.note_bytes + s.attachments.note_bytes + s.queues.note_bytes();
   bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
            s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.deferred_free.bytes() +
            s.history.bytes() + s.contended.bytes();

@@ -72,6 +72,7 @@ Waiter* WaitQueues::enqueue(WaitQueue* q, std::unique_ptr<Waiter> owned) {
   link_arrival(w);
   by_owner_.part(w->owner)[w->owner].insert(w);
   ++waiting_;
+  note_bytes_ += w->note ? w->note->size() : 0;
   return w;
 }
 
@@ -86,6 +87,7 @@ std::unique_ptr<Waiter> WaitQueues::remove(Waiter* w) {
   it->second.erase(w);
   if (it->second.empty()) owners.erase(it);
   --waiting_;
+  note_bytes_ -= w->note ? w->note->size() : 0;
   return std::unique_ptr<Waiter>(w);
 }
 
@@ -153,6 +155,7 @@ const absl::flat_hash_set<WaitQueue*>& WaitQueues::held_by(std::string_view owne
 
 void WaitQueues::check_invariants() const {
   size_t waiting = 0;
+  uint64_t note_bytes = 0;
   for_each([&](WaitQueue& q) {
     uint64_t rank = 0;
     bool upgrades = true;
@@ -164,12 +167,13 @@ void WaitQueues::check_invariants() const {
       if (upgrades && !w->upgrade) assert(*q.first_plain == w);
       upgrades = w->upgrade;
       ++waiting;
+      note_bytes += w->note ? w->note->size() : 0;
     }
     if (upgrades) assert(q.first_plain == q.waiters.end());
     assert(q.shared == shared_.contains(&q));
     assert(q.holder.empty() || held_by(q.holder).contains(&q));
   });
-  assert(waiting == waiting_);
+  assert(waiting == waiting_ && note_bytes == note_bytes_);
   size_t arrived = 0;
   for (const Waiter* w = first_arrived_; w != nullptr; w = w->behind, ++arrived) {
     assert(w->behind == nullptr ? w == last_arrived_ : w->behind->arrival > w->arrival);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,7 @@ struct Waiter : Timer, LockTerms {
   Waiter* behind = nullptr;
   ConnId conn;
   std::string owner;
+  std::optional<std::string> note;  // see LockRequest
   bool upgrade = false;  // its owner is a holder already; goes ahead of waiters that are not upgrades
   TimeMs since;
 };
@@ -120,11 +122,12 @@ class WaitQueues {
   std::vector<Waiter*> of_owner_in(std::string_view owner, const WaitQueue* q) const;
   size_t waiting() const { return waiting_; }
   size_t queues() const { return queues_.size(); }
-  uint64_t key_bytes() const { return key_bytes_; }  // of all queues
   // The waiter that waits longest, over all queues; null if there is none.
   const Waiter* oldest() const { return first_arrived_; }
   size_t longest() const { return by_length_.empty() ? 0 : by_length_.rbegin()->waiters; }
   const absl::btree_set<QueueLength>& by_length() const { return by_length_; }
+  uint64_t key_bytes() const { return key_bytes_; }    // of all queues
+  uint64_t note_bytes() const { return note_bytes_; }  // of all waiters
 
   // Marks a queue that must be served before the loop iteration ends.
   void mark_ready(WaitQueue* q);
@@ -177,6 +180,7 @@ class WaitQueues {
   InParts<StringMap<absl::flat_hash_set<WaitQueue*>>> held_by_;
   size_t waiting_ = 0;
   uint64_t key_bytes_ = 0;
+  uint64_t note_bytes_ = 0;
   uint64_t last_arrival_ = 0;
   uint64_t last_queue_ = 0;          // serial
   Waiter* first_arrived_ = nullptr;  // the waiters over all queues, in the order of their arrival

@@ -47,6 +47,7 @@ Words ServerGenerator::lock() {
     const int64_t ahead_us = dice_.pick<int64_t>({0, 1000, 600'000'000, 1'200'000'000, 20'000'000'000});
     words.insert(words.end(), {"TOKEN", std::to_string(world_->now_us() + ahead_us)});
   }
+  if (dice_.one_in(6)) words.insert(words.end(), {"NOTE", dice_.pick<std::string>({"", "why", "nightly"})});
   return words;
 }
 

@@ -21,7 +21,8 @@ void put_hold(Record& record, const SavedHold& hold) {
   record.session = hold.session;
   record.lease = hold.lease;
   record.delay_ms = hold.delay.count;
-  record.rest = fmt::format("ttl {} delay {} lease {}", hold.ttl.count, hold.delay.count, hold.lease);
+  record.rest = fmt::format("ttl {} delay {} lease {} note '{}'", hold.ttl.count, hold.delay.count,
+                            hold.lease, hold.note);
 }
 
 class Walk {
