@@ -1,6 +1,7 @@
 // Counters and history of the less frequent events.
 #include "core/lock/record_events.h"
 
+#include "core/state/conn.h"
 #include "core/state/contended_keys.h"
 #include "core/state/wait_queue.h"
 
