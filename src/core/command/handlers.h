@@ -16,7 +16,8 @@ void cmd_acl_cat(Request&), cmd_acl_deluser(Request&), cmd_acl_dryrun(Request&),
 void cmd_fence(Request&), cmd_lease_cancel(Request&), cmd_lease_confirm(Request&),
     cmd_lease_grant(Request&), cmd_lease_help(Request&), cmd_lease_info(Request&),
     cmd_lease_renew(Request&), cmd_lock(Request&), cmd_locks_break(Request&), cmd_locks_check(Request&),
-    cmd_locks_help(Request&), cmd_locks_info(Request&), cmd_locks_list(Request&), cmd_locks_owned(Request&),
+    cmd_locks_help(Request&), cmd_locks_history(Request&), cmd_locks_top(Request&),
+    cmd_locks_info(Request&), cmd_locks_list(Request&), cmd_locks_owned(Request&),
     cmd_locks_raise(Request&), cmd_locks_revoke(Request&), cmd_renew(Request&), cmd_unlock(Request&);
 
 // string
@@ -59,10 +60,11 @@ void cmd_psubscribe(Request&), cmd_publish(Request&), cmd_pubsub_channels(Reques
     cmd_unsubscribe(Request&);
 
 // scripting
-void cmd_discard(Request&), cmd_eval(Request&), cmd_eval_ro(Request&), cmd_evalsha(Request&),
-    cmd_evalsha_ro(Request&), cmd_exec(Request&), cmd_multi(Request&), cmd_script_exists(Request&),
-    cmd_script_flush(Request&), cmd_script_help(Request&), cmd_script_kill(Request&),
-    cmd_script_load(Request&), cmd_unwatch(Request&), cmd_watch(Request&);
+void cmd_function_dump(Request&), cmd_function_help(Request&), cmd_function_list(Request&),
+    cmd_function_stats(Request&), cmd_discard(Request&), cmd_eval(Request&), cmd_eval_ro(Request&),
+    cmd_evalsha(Request&), cmd_evalsha_ro(Request&), cmd_exec(Request&), cmd_multi(Request&),
+    cmd_script_exists(Request&), cmd_script_flush(Request&), cmd_script_help(Request&),
+    cmd_script_kill(Request&), cmd_script_load(Request&), cmd_unwatch(Request&), cmd_watch(Request&);
 
 // server
 void cmd_cluster_help(Request&), cmd_cluster_info(Request&), cmd_cluster_keyslot(Request&),
@@ -76,9 +78,10 @@ void cmd_cluster_help(Request&), cmd_cluster_info(Request&), cmd_cluster_keyslot
     cmd_latency_graph(Request&), cmd_latency_help(Request&), cmd_latency_histogram(Request&),
     cmd_latency_history(Request&), cmd_latency_latest(Request&), cmd_latency_reset(Request&),
     cmd_memory_doctor(Request&), cmd_memory_help(Request&), cmd_memory_malloc_stats(Request&),
-    cmd_memory_stats(Request&), cmd_memory_usage(Request&), cmd_monitor(Request&), cmd_role(Request&),
-    cmd_bgrewriteaof(Request&), cmd_bgsave(Request&), cmd_lastsave(Request&), cmd_save(Request&),
-    cmd_shutdown(Request&), cmd_slowlog_get(Request&), cmd_slowlog_help(Request&),
-    cmd_slowlog_len(Request&), cmd_slowlog_reset(Request&), cmd_swapdb(Request&), cmd_time(Request&);
+    cmd_memory_stats(Request&), cmd_memory_usage(Request&), cmd_module_help(Request&),
+    cmd_module_list(Request&), cmd_monitor(Request&), cmd_role(Request&), cmd_bgrewriteaof(Request&),
+    cmd_bgsave(Request&), cmd_lastsave(Request&), cmd_save(Request&), cmd_shutdown(Request&),
+    cmd_slowlog_get(Request&), cmd_slowlog_help(Request&), cmd_slowlog_len(Request&),
+    cmd_slowlog_reset(Request&), cmd_swapdb(Request&), cmd_time(Request&);
 
 }  // namespace holdfast

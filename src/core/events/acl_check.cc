@@ -126,6 +126,11 @@ std::string_view short_text(Denial why) {
 }  // namespace
 
 // If several selectors reject the request, returns the verdict of the check that got furthest.
+bool may_read_key(const AclUser& user, std::string_view key) {
+  const auto may = [&](const AclSelector& s) { return s.all_keys || may_use_key(s, key, kRead); };
+  return may(user.root) || std::ranges::any_of(user.selectors, may);
+}
+
 Verdict check_permission(const EngineState& s, const AclUser& user, const Command& command,
                          std::span<const std::string_view> argv) {
   Verdict worst = check_selector(s, user.root, command, argv);

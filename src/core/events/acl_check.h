@@ -18,6 +18,9 @@ struct Context;
 Verdict check_permission(const EngineState& s, const AclUser& user, const Command& command,
                          std::span<const std::string_view> argv);
 
+// Whether a user may read a key, by whatever command.
+bool may_read_key(const AclUser& user, std::string_view key);
+
 // Adds a rejection to ACL LOG. A rejection like an earlier one of the last 60 s increments the count of
 // that one.
 void log_denial(Context& ctx, const Conn& c, Denial why, AclContext context, std::string_view object,

@@ -14,6 +14,7 @@
 #include "core/state/conn.h"
 #include "core/state/contended_keys.h"
 #include "core/state/context.h"
+#include "core/state/history.h"
 #include "core/state/output.h"
 #include "core/state/request.h"
 #include "core/state/stats.h"
@@ -81,6 +82,7 @@ void cmd_config_set(Request& r) {
   for (const auto& [name, value] : changes) {
     if (name == "requirepass") set_default_password(r.ctx, value);
   }
+  r.s().history.set_limit(config.limits.history_events);
   r.s().conns.for_each([&](Conn& c) { renew_output_limit(r.s(), c); });
   r.reply.ok();
 }

@@ -12,6 +12,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/lock/keys.h"
+#include "core/lock/record_events.h"
 #include "core/state/attachments.h"
 #include "core/state/conn.h"
 #include "core/state/output.h"
@@ -254,6 +255,8 @@ void cmd_locks_revoke(Request& r) {
   int64_t asked = 0;
   with_held(r, r.arg(2), [&](const Key& key, Keyspace::Found& f) {
     lock_event(r.ctx, key.bytes, "revoke");
+    for (const ShownHold& h : holds_of(r, f))
+      record_revoke(r.ctx, r.c.db, key.bytes, h.owner, h.token, h.since);
     for (const auto& [owner, attachment] : attachments_of_key(r.s(), r.c.db, f)) {
       ++asked;
       Conn* c = attachment.async ? r.s().conns.find(attachment.conn) : nullptr;
@@ -275,6 +278,8 @@ void cmd_locks_help(Request& r) {
       "    Release all holds of <key> by force; their lock-delay applies.",
       "CHECK <key> <token>",
       "    Return 1 if a current holder of <key> has <token>, else 0.",
+      "HISTORY [<key>] [COUNT <count>] [SINCE <unix-time-milliseconds>]",
+      "    Return the last events of locks, the newest first.",
       "INFO <key>",
       "    Return the holders and waiters of <key>.",
       "LIST <cursor> [MATCH <pattern>] [COUNT <count>]",
@@ -285,6 +290,8 @@ void cmd_locks_help(Request& r) {
       "    Raise the last token of <key> to at least <token>; return the last token.",
       "REVOKE <key>",
       "    Ask the holders of <key> to release it; return the number of holders.",
+      "TOP [BY <waiters|wait|holds>] [COUNT <count>]",
+      "    Return the keys that requests wait for most.",
   };
   reply_help(r, kLines);
 }

@@ -408,6 +408,7 @@ Config engine_config(const Options& options) {
   config.latency_tracking = options.latency_tracking == "yes";
   config.latency_percentiles = *parse_percentiles(options.latency_percentiles);
   config.debug_command = options.debug_command;
+  config.limits.history_events = static_cast<uint32_t>(options.history_events);
   config.limits.max_ended_leases = static_cast<uint32_t>(options.max_ended_leases);
   config.hash_seed = options.hash_seed;
   config.max_token_lead = DurationMs{static_cast<int64_t>(options.max_token_lead_ms)};

@@ -55,6 +55,7 @@ struct Options {
   uint64_t pubsub_output_bytes = 0;
   uint64_t memory_bytes = 0;
   uint64_t tracking_keys = 0;
+  uint64_t history_events = 0;
   uint64_t patterns = 0;
 
   std::string notify_events;

@@ -115,6 +115,8 @@ const std::array kRows{
         "bytes of an owner's name"},
     Row{"Locks", "max-ended-leases", "100000", When::kStart, Kind::kNumber, &O::max_ended_leases, 0,
         kMaxI32, "ended leases whose outcome the server remembers"},
+    Row{"Locks", "history-max", "10000", When::kAnyTime, Kind::kNumber, &O::history_events, 0, 100000,
+        "events of locks that LOCKS HISTORY shows; 0: none"},
     Row{"Locks", "max-token-lead", "86400000", When::kAnyTime, Kind::kNumber, &O::max_token_lead_ms, 0,
         kMaxLeadMs,
         "milliseconds by which a client may move a fencing token of its keys ahead of the clock"},
