@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "core/script/script.h"
 #include "core/state/conn.h"
 #include "core/state/history.h"
+#include "core/state/journal.h"
 #include "core/state/lease_table.h"
 #include "core/state/lock_count.h"
 #include "core/state/memory_use.h"
@@ -44,6 +46,11 @@ void decimal(std::string& out, std::string_view name, double value) {
   line(out, name, std::string_view(text));
 }
 void kilobytes(std::string& out, std::string_view name, double bytes) { decimal(out, name, bytes / 1024); }
+
+// Writes fields of Redis that are always 0 here, as the server has no such thing. Dashboards read them.
+void zeros(std::string& out, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) line(out, name, uint64_t{0});
+}
 
 // Formats a size in bytes as Redis does for humans: 1.50M.
 std::string human_bytes(uint64_t bytes) {
@@ -83,13 +90,21 @@ void server_section(const Request& r, const HostFacts& host, std::string& out) {
 
 void clients_section(const Request& r, const HostFacts&, std::string& out) {
   uint64_t blocked = 0;
-  r.s().conns.for_each(
-      [&](const Conn& c) { blocked += c.blocked_on != nullptr || c.postponed.count() > 0 ? 1 : 0; });
+  uint64_t largest_input = 0;
+  uint64_t largest_output = 0;
+  r.s().conns.for_each([&](const Conn& c) {
+    blocked += c.blocked_on != nullptr || c.postponed.count() > 0 ? 1 : 0;
+    largest_input = std::max<uint64_t>(largest_input, c.unparsed_bytes);
+    largest_output = std::max<uint64_t>(largest_output, c.out.size());
+  });
   line(out, "connected_clients", uint64_t{r.s().conns.size() - (r.s().leaving ? 1 : 0)});
   line(out, "maxclients", uint64_t{r.s().config.limits.clients});
+  zeros(out, {"cluster_connections"});
+  line(out, "client_recent_max_input_buffer", largest_input);
+  line(out, "client_recent_max_output_buffer", largest_output);
   line(out, "blocked_clients", blocked);
   line(out, "tracking_clients", uint64_t{r.s().tracking.clients.size()});
-  line(out, "clients_in_timeout_table", uint64_t{0});
+  zeros(out, {"clients_in_timeout_table"});
 }
 
 void persistence_section(const Request& r, const HostFacts&, std::string& out) {
@@ -103,23 +118,85 @@ void persistence_section(const Request& r, const HostFacts&, std::string& out) {
   }
 }
 
-void memory_section(const Request& r, const HostFacts& host, std::string& out) {
-  const uint64_t used = record_memory_use(r.ctx);
-  const uint64_t limit = r.s().config.limits.memory_bytes;
+uint64_t dataset_bytes(const EngineState& s) {
+  uint64_t bytes = 0;
+  for (const auto& db : s.dbs) bytes += db->used_bytes();
+  return bytes;
+}
+
+double ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+void percentage(std::string& out, std::string_view name, uint64_t part, uint64_t whole) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.2f%%", 100 * ratio(part, whole));
+  line(out, name, std::string_view(text));
+}
+// A ratio of two sizes, and their difference, as Redis shows fragmentation.
+void overhead(std::string& out, std::string_view ratio_name, std::string_view bytes_name, uint64_t more,
+              uint64_t less) {
+  decimal(out, ratio_name, ratio(more, less));
+  line(out, bytes_name, static_cast<int64_t>(more - less));
+}
+
+void allocator_lines(const HostFacts& host, uint64_t used, std::string& out) {
+  const auto allocated = static_cast<uint64_t>(host.allocator_used_bytes);
+  const auto held = static_cast<uint64_t>(host.allocator_held_bytes);
+  const auto resident = static_cast<uint64_t>(host.rss_bytes);
+  line(out, "allocator_allocated", allocated);
+  line(out, "allocator_active", held);
+  line(out, "allocator_resident", held);  // the C library does not count its resident pages
+  overhead(out, "allocator_frag_ratio", "allocator_frag_bytes", held, allocated);
+  overhead(out, "allocator_rss_ratio", "allocator_rss_bytes", held, held);
+  overhead(out, "rss_overhead_ratio", "rss_overhead_bytes", resident, held);
+  overhead(out, "mem_fragmentation_ratio", "mem_fragmentation_bytes", resident, used);
+}
+
+void script_memory_lines(const Request& r, std::string& out) {
+  const uint64_t scripts = r.s().scripts.memory_bytes();
+  line(out, "used_memory_lua", scripts);
+  line(out, "used_memory_lua_human", human_bytes(scripts));
+  line(out, "used_memory_vm_eval", scripts);
+  line(out, "used_memory_scripts", scripts);
+  line(out, "used_memory_scripts_human", human_bytes(scripts));
+  line(out, "number_of_cached_scripts", uint64_t{r.s().scripts.cached()});
+  zeros(out, {"number_of_functions", "number_of_libraries", "used_memory_functions"});
+}
+
+void used_memory_lines(const Request& r, const HostFacts& host, uint64_t used, std::string& out) {
+  const MemoryUse& memory = r.s().memory;
+  const uint64_t dataset = dataset_bytes(r.s());
   line(out, "used_memory", used);
   line(out, "used_memory_human", human_bytes(used));
   line(out, "used_memory_rss", host.rss_bytes);
   line(out, "used_memory_rss_human", human_bytes(static_cast<uint64_t>(host.rss_bytes)));
-  line(out, "used_memory_peak", r.s().memory.peak_bytes);
-  line(out, "used_memory_peak_human", human_bytes(r.s().memory.peak_bytes));
-  line(out, "used_memory_startup", r.s().memory.startup_bytes);
+  line(out, "used_memory_peak", memory.peak_bytes);
+  line(out, "used_memory_peak_human", human_bytes(memory.peak_bytes));
+  percentage(out, "used_memory_peak_perc", used, memory.peak_bytes);
+  line(out, "used_memory_overhead", used - dataset);
+  line(out, "used_memory_startup", memory.startup_bytes);
+  line(out, "used_memory_dataset", dataset);
+  percentage(out, "used_memory_dataset_perc", dataset, used - memory.startup_bytes);
+}
+
+void memory_section(const Request& r, const HostFacts& host, std::string& out) {
+  const uint64_t used = record_memory_use(r.ctx);
+  const uint64_t limit = r.s().config.limits.memory_bytes;
+  used_memory_lines(r, host, used, out);
   line(out, "total_system_memory", host.system_bytes);
+  line(out, "total_system_memory_human", human_bytes(static_cast<uint64_t>(host.system_bytes)));
   line(out, "maxmemory", limit);
   line(out, "maxmemory_human", human_bytes(limit));
   line(out, "maxmemory_policy", "noeviction");
-  line(out, "used_memory_scripts", r.s().scripts.memory_bytes());
-  line(out, "number_of_cached_scripts", uint64_t{r.s().scripts.cached()});
+  script_memory_lines(r, out);
+  allocator_lines(host, used, out);
+  line(out, "mem_clients_normal", r.s().memory.buffer_bytes + r.s().conns.size() * sizeof(Conn));
+  line(out, "mem_aof_buffer", uint64_t{r.s().journal.out.capacity()});
+  zeros(out, {"mem_not_counted_for_evict", "mem_replication_backlog", "mem_total_replication_buffers",
+              "mem_clients_slaves", "mem_cluster_links"});
   line(out, "mem_allocator", "libc");
+  zeros(out, {"active_defrag_running"});
+  line(out, "lazyfree_pending_objects", uint64_t{r.s().flushed.size()});
 }
 
 void replication_section(const Request& r, const HostFacts&, std::string& out) {
@@ -129,6 +206,8 @@ void replication_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "master_replid2", std::string(40, '0'));
   line(out, "master_repl_offset", int64_t{0});
   line(out, "second_repl_offset", int64_t{-1});
+  zeros(out, {"repl_backlog_active", "repl_backlog_size", "repl_backlog_first_byte_offset",
+              "repl_backlog_histlen"});
 }
 
 void cluster_section(const Request&, const HostFacts&, std::string& out) {
@@ -182,8 +261,11 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   kilobytes(out, "instantaneous_input_repl_kbps", 0);
   kilobytes(out, "instantaneous_output_repl_kbps", 0);
   line(out, "rejected_connections", s.refused_connections);
+  zeros(out, {"total_net_repl_input_bytes", "total_net_repl_output_bytes", "sync_full", "sync_partial_ok",
+              "sync_partial_err"});
   line(out, "expired_keys", s.expired_keys);
-  line(out, "evicted_keys", uint64_t{0});
+  decimal(out, "expired_stale_perc", 0);
+  zeros(out, {"expired_time_cap_reached_count", "evicted_keys", "evicted_clients"});
   line(out, "evicted_scripts", r.s().scripts.evicted());
   line(out, "keyspace_hits", s.keyspace_hits);
   line(out, "keyspace_misses", s.keyspace_misses);
@@ -194,11 +276,16 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "tracking_total_items", uint64_t{r.s().tracking.remembered});
   line(out, "tracking_total_prefixes", uint64_t{r.s().tracking.prefixes.size()});
   line(out, "total_error_replies", r.s().log.all_errors());
+  zeros(out, {"unexpected_error_replies", "latest_fork_usec", "total_forks", "migrate_cached_sockets",
+              "slave_expires_tracked_keys", "active_defrag_hits", "active_defrag_misses",
+              "active_defrag_key_hits", "active_defrag_key_misses"});
 }
 
 void cpu_section(const Request&, const HostFacts& host, std::string& out) {
   line(out, "used_cpu_sys", std::to_string(host.cpu_system_s));
   line(out, "used_cpu_user", std::to_string(host.cpu_user_s));
+  line(out, "used_cpu_sys_children", "0.000000");
+  line(out, "used_cpu_user_children", "0.000000");
 }
 
 // A field that was renamed keeps its old name on the next line, for one version.

@@ -188,10 +188,17 @@ std::vector<std::pair<std::string, std::string>> Store::facts() const {
       {"rdb_last_bgsave_time_sec", n(last_save_took_ms_ < 0 ? -1 : last_save_took_ms_ / 1000)},
       {"rdb_current_bgsave_time_sec", n(snapshot_ == nullptr ? -1 : (now_ms - save_began_ms_) / 1000)},
       {"rdb_last_bgsave_bytes", n(saved_bytes_)},
+      {"rdb_last_cow_size", "0"},
       {"aof_enabled", journals() ? "1" : "0"},
       {"aof_rewrite_in_progress", snapshot_ == nullptr || !journals() ? "0" : "1"},
       {"aof_last_bgrewrite_status", saves ? "ok" : "err"},
-      {"aof_last_write_status", failure().empty() ? "ok" : "err"}};
+      {"aof_last_write_status", failure().empty() ? "ok" : "err"},
+      {"aof_rewrite_scheduled", "0"},
+      {"aof_last_rewrite_time_sec", n(last_save_took_ms_ < 0 ? -1 : last_save_took_ms_ / 1000)},
+      {"aof_current_rewrite_time_sec", n(snapshot_ == nullptr ? -1 : (now_ms - save_began_ms_) / 1000)},
+      {"aof_last_cow_size", "0"},
+      {"module_fork_in_progress", "0"},
+      {"module_fork_last_cow_size", "0"}};
   if (loading) {
     facts.emplace_back("loading_start_time", n((now_ms - (now.mono.count - load_began_ms_)) / 1000));
     facts.emplace_back("loading_total_bytes", n(recovery_->total_bytes()));
@@ -200,6 +207,11 @@ std::vector<std::pair<std::string, std::string>> Store::facts() const {
   }
   if (journals()) {
     facts.emplace_back("aof_current_size", n(journal_->bytes()));
+    facts.emplace_back("aof_base_size", n(saved_bytes_));
+    facts.emplace_back("aof_pending_rewrite", "0");
+    facts.emplace_back("aof_buffer_length", "0");
+    facts.emplace_back("aof_pending_bio_fsync", "0");
+    facts.emplace_back("aof_delayed_fsync", "0");
     facts.emplace_back("journal_number", n(journal_->number()));
     facts.emplace_back("journal_next_sequence", n(journal_->next_sequence()));
     facts.emplace_back("journal_unsynced", journal_->all_synced() ? "0" : "1");
