@@ -42,6 +42,7 @@ void set_option(Config& config, const std::string& name, const std::string& valu
   if (name == "waiters-per-key") return void(config.limits.waiters_per_key = small(value));
   if (name == "patterns") return void(config.limits.patterns = small(value));
   if (name == "max-ended-leases") return void(config.limits.max_ended_leases = small(value));
+  if (name == "history-max") return void(config.limits.history_events = small(value));
   if (name == "bulk-bytes") return void(config.limits.bulk_bytes = std::stoull(value));
   if (name == "arguments") return void(config.limits.arguments = small(value));
   if (name == "query-buffer-bytes") return void(config.limits.query_buffer_bytes = std::stoull(value));
