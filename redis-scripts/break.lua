@@ -11,10 +11,12 @@ if #KEYS ~= 2 or #ARGV ~= 0 then return wrong_arity('locks|break') end
 local function break_lock()
   local s = look(KEYS[1], KEYS[2])
   if not s or #s.holders == 0 then return 0 end
+  local ended = s.holders
+  s.holders = {}
   call('DEL', s.key)
-  note_no_exclusive(s)
-  for _, h in ipairs(s.holders) do tell(s.key, 'broken', h.owner) end
-  return #s.holders
+  record_no_exclusive(s)
+  for _, h in ipairs(ended) do tell(s.key, 'broken', h.owner) end
+  return #ended
 end
 
 if on_holdfast then return redis.pcall('LOCKS', 'BREAK', KEYS[1]) end

@@ -6,7 +6,8 @@
 --                 Shared or semaphore: a hash, as in a snapshot of Holdfast: the field holdfast:lock is 1,
 --                 o:<owner> is "token capacity deadline ttl held-since delay session lease".
 --   its token key KEYS[2], named by token_key() below. A hash: `of` (the lock), `last` (the largest token
---                 yet) and, for an exclusive hold, `owner` (its SHA-1) and `hold` (numbers as above).
+--                 yet) and, for an exclusive hold, `owner` (its SHA-1) and `hold` (numbers as above). A
+--                 hold with a note has n:<owner>: its token, a blank and the note.
 -- Times are milliseconds of the server's wall clock (TIME); -1 is no deadline. All numbers are at most
 -- 2^53, which Lua's doubles hold exactly.
 --
@@ -64,7 +65,7 @@ local function read_hold(owner, text)
   if not token then return nil end
   return {owner = owner, token = tonumber(token), capacity = tonumber(capacity),
           deadline = tonumber(deadline), ttl = tonumber(ttl), since = tonumber(since), delay = delay,
-          session = session, lease = lease}
+          session = session, lease = lease, note = ''}
 end
 
 local function hold_text(h)
@@ -75,7 +76,7 @@ end
 -- Returns a new hold without a token and without a deadline.
 local function new_hold(s, owner, capacity)
   return {owner = owner, token = 0, capacity = capacity, deadline = -1, ttl = 0, since = s.ms, delay = '0',
-          session = '0', lease = '0'}
+          session = '0', lease = '0', note = ''}
 end
 
 -- Returns the deadline after `ttl`: at most MAX, as larger numbers would be rounded.
@@ -89,9 +90,9 @@ end
 -- Returns the hold of a string. If another program made the string (SET NX PX, a snapshot of Holdfast), the
 -- token key has no record of it. Then the ttl is the time that is left now, and the token is 0: not given
 -- yet.
-local function exclusive_hold(s, owner, noted_owner, noted)
+local function exclusive_hold(s, owner, recorded_owner, recorded)
   local left = call('PTTL', s.key)
-  local h = noted_owner == redis.sha1hex(owner) and read_hold(owner, noted)
+  local h = recorded_owner == redis.sha1hex(owner) and read_hold(owner, recorded)
   -- The record may be of an earlier hold of this owner that has expired.
   if not h or (h.deadline >= 0 and h.deadline < s.ms) then
     h = new_hold(s, owner, 1)
@@ -120,6 +121,30 @@ local function read_holders(s)
   return marked and #flat > 2
 end
 
+-- Returns the fields of the token key, and the notes in it by owner.
+local function read_record(record)
+  local flat, fields, notes = call('HGETALL', record), {}, {}
+  for i = 1, #flat, 2 do
+    if string.sub(flat[i], 1, 2) == 'n:' then
+      notes[string.sub(flat[i], 3)] = flat[i + 1]
+    else
+      fields[flat[i]] = flat[i + 1]
+    end
+  end
+  return fields, notes
+end
+
+local function note_text(h) return digits(h.token) .. ' ' .. h.note end
+
+-- Gives the holds their notes. A note counts for the hold with its token only: another program may have
+-- ended the hold that it was for.
+local function read_notes(s)
+  for _, h in ipairs(s.holders) do
+    local token, note = string.match(s.notes[h.owner] or '', '^(%d+) (.*)$')
+    if token and tonumber(token) == h.token then h.note = note end
+  end
+end
+
 local function read_clock()
   local time = call('TIME')
   local us = time[1] * 1000000 + time[2]
@@ -129,17 +154,18 @@ end
 -- Returns the state of a key, with its holders. nil: the key exists and is not a lock.
 local function look(key, record)
   local us, ms = read_clock()
-  local noted = call('HMGET', record, 'last', 'owner', 'hold')
-  local s = {key = key, record = record, us = us, ms = ms, holders = {}, expired = {},
-             noted_last = tonumber(noted[1] or 0)}
-  s.last = s.noted_last
+  local recorded, notes = read_record(record)
+  local s = {key = key, record = record, us = us, ms = ms, holders = {}, expired = {}, notes = notes,
+             recorded_last = tonumber(recorded.last or 0)}
+  s.last = s.recorded_last
   s.kind = call('TYPE', key).ok
   if s.kind == 'string' then
-    s.holders[1] = exclusive_hold(s, call('GET', key), noted[2], noted[3])
+    s.holders[1] = exclusive_hold(s, call('GET', key), recorded.owner, recorded.hold)
     s.last = math.max(s.last, s.holders[1].token)
   elseif s.kind ~= 'none' and (s.kind ~= 'hash' or not read_holders(s)) then
     return nil
   end
+  read_notes(s)
   return s
 end
 
@@ -176,17 +202,35 @@ local function keep_record(s, deadline)
   expire(s.record, math.max(s.ms, deadline, math.floor(s.last / 1000)) + DAY_MS)
 end
 
-local function note_exclusive(s, h)
+-- Writes the notes of the holds, and removes those of holds that have ended. Returns the last deadline of a
+-- hold with a note, or `ms` if there is none.
+local function keep_notes(s)
+  local last, stale = s.ms, s.notes
+  for _, h in ipairs(s.holders) do
+    if h.note ~= '' then
+      if stale[h.owner] ~= note_text(h) then
+        call('HSET', s.record, 'of', s.key, 'last', digits(s.last), 'n:' .. h.owner, note_text(h))
+      end
+      stale[h.owner] = nil
+      last = (h.deadline < 0 or last < 0) and -1 or math.max(last, h.deadline)
+    end
+  end
+  for owner in pairs(stale) do call('HDEL', s.record, 'n:' .. owner) end
+  return last
+end
+
+local function record_exclusive(s, h)
   call('HSET', s.record, 'of', s.key, 'last', digits(s.last), 'owner', redis.sha1hex(h.owner), 'hold',
        hold_text(h))
+  keep_notes(s)
   keep_record(s, h.deadline)
 end
 
--- Records the last token, and that there is no exclusive hold.
-local function note_no_exclusive(s)
-  if s.last > s.noted_last then call('HSET', s.record, 'of', s.key, 'last', digits(s.last)) end
+-- Records the last token and the notes, and that there is no exclusive hold.
+local function record_no_exclusive(s)
+  if s.last > s.recorded_last then call('HSET', s.record, 'of', s.key, 'last', digits(s.last)) end
   call('HDEL', s.record, 'owner', 'hold')
-  keep_record(s, s.ms)
+  keep_record(s, keep_notes(s))
 end
 
 -- Writes the hold of a shared lock or of a semaphore.

@@ -23,10 +23,10 @@ local function fence()
   h.token = raised
   s.last = math.max(s.last, raised)
   if s.kind == 'string' then
-    note_exclusive(s, h)
+    record_exclusive(s, h)
   else
     write_holder(s, h)
-    note_no_exclusive(s)
+    record_no_exclusive(s)
   end
   return raised
 end

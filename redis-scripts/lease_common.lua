@@ -66,9 +66,11 @@ end
 
 local function remove_own_keys(own)
   for _, s in ipairs(own) do
+    local owner = s.holders[1].owner
+    s.holders = {}
     call('DEL', s.key)
-    note_no_exclusive(s)
-    tell(s.key, 'released', s.holders[1].owner)
+    record_no_exclusive(s)
+    tell(s.key, 'released', owner)
   end
 end
 

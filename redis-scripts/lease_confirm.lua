@@ -15,7 +15,7 @@ local function confirm()
     local h = s.holders[1]
     expire(s.key, -1)
     h.deadline, h.ttl, h.lease = -1, 0, '0'
-    note_exclusive(s, h)
+    record_exclusive(s, h)
     keep_record(s, s.ms)  -- the value stays for ever, but its token key may expire
   end
   end_lease(l, 'confirmed')

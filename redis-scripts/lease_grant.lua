@@ -49,7 +49,7 @@ local function write_lease(l, states)
     call('HSET', KEYS[1], 'key:' .. i, s.key, 'value:' .. i, redis.sha1hex(h.owner))
     call('SET', s.key, h.owner)
     expire(s.key, h.deadline)
-    note_exclusive(s, h)
+    record_exclusive(s, h)
     tell(s.key, 'granted', h.owner, h.token)
   end
 end

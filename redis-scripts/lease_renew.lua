@@ -21,7 +21,7 @@ local function renew()
     local h = s.holders[1]
     start_time(s, h, ttl)
     expire(s.key, h.deadline)
-    note_exclusive(s, h)
+    record_exclusive(s, h)
     if ttl < l.ttl then tell(s.key, 'renewed', h.owner) end  -- the deadline may be earlier now
   end
   call('HSET', KEYS[1], 'ttl', digits(ttl), 'deadline', digits(end_of(l.ms, ttl)))

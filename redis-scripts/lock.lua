@@ -1,6 +1,7 @@
 -- LOCK: acquires a lock, or replies that it is held. The script never waits: the client does.
 --   KEYS   lock, its token key
---   ARGV   owner ttl [SHARED | LIMIT n] [TOKEN hint] [LEFT]      as of Holdfast's LOCK; LEFT: see below
+--   ARGV   owner ttl [SHARED | LIMIT n] [TOKEN hint] [NOTE text] [LEFT]
+--          as of Holdfast's LOCK; LEFT: see below
 -- Replies
 --   [owner, token]   granted; a holder that repeats its request gets the token that it has
 --   null             not granted. With LEFT an integer instead: the milliseconds until the first hold
@@ -41,6 +42,10 @@ local function read_options()
     elseif word == 'TOKEN' then
       wrong = number(i, word, 0, MAX)
       i = i + 1
+    elseif word == 'NOTE' and not o.NOTE and ARGV[i + 1] then
+      o.NOTE = ARGV[i + 1]
+      wrong = #o.NOTE > 256 and redis.error_reply('ERR NOTE must be at most 256 bytes')
+      i = i + 1
     elseif (word == 'SHARED' or word == 'LEFT') and not o[word] then
       o[word] = true
     elseif ONLY_HOLDFAST[word] then
@@ -71,14 +76,14 @@ local function put_exclusive(s, h, ttl)
   start_time(s, h, ttl)
   call('SET', s.key, h.owner)  -- replaces a hash too
   expire(s.key, h.deadline)
-  note_exclusive(s, h)
+  record_exclusive(s, h)
 end
 
 local function put_shared(s, h, ttl)
   start_time(s, h, ttl)
   write_holder(s, h)
   settle(s)
-  note_no_exclusive(s)
+  record_no_exclusive(s)
 end
 
 -- Whether the key admits one more holder with this capacity, or `own`, one of its holders, with this new
@@ -92,13 +97,14 @@ end
 
 local function reply(h) return {h.owner, h.token} end
 
--- Returns the reply of a grant; nil: not granted.
-local function acquire(s, owner, ttl, capacity, hint)
+-- Returns the reply of a grant; nil: not granted. `note` nil: a hold that exists keeps its note.
+local function acquire(s, owner, ttl, capacity, hint, note)
   local h = own_hold(s, owner)
   local put = capacity == 1 and put_exclusive or put_shared
   local before = h and h.deadline
   if h and h.capacity == capacity then  -- a repeat
     if h.token == 0 then h.token = next_token(s, 0) end
+    h.note = note or h.note
     put(s, h, ttl)
     tell_nearer_end(s, h, before)
     return reply(h)
@@ -115,6 +121,7 @@ local function acquire(s, owner, ttl, capacity, hint)
     end
     h.capacity, h.since, h.token = capacity, s.ms, next_token(s, hint)
   end
+  h.note = note or h.note
   put(s, h, ttl)
   tell(s.key, 'granted', owner, h.token)
   if before then tell_nearer_end(s, h, before) end
@@ -135,7 +142,9 @@ end
 local function lock_on_holdfast()
   local words, wants_left = {}, false
   for i, word in ipairs(ARGV) do
-    if i > 2 and string.upper(word) == 'LEFT' and not wants_left then
+    local is_text = i > 3 and string.upper(words[#words]) == 'NOTE' and not words.text_at
+    if is_text then words.text_at = i end
+    if i > 2 and not is_text and string.upper(word) == 'LEFT' and not wants_left then
       wants_left = true
     else
       table.insert(words, word)
@@ -160,7 +169,7 @@ local function lock()
   if not s then return WRONG_TYPE end
   local hint = o.TOKEN or 0
   if hint > 0 and not token_is_near(s, hint) then return TOO_FAR end
-  local granted = acquire(s, owner, ttl, o.SHARED and SHARED or o.LIMIT or 1, hint)
+  local granted = acquire(s, owner, ttl, o.SHARED and SHARED or o.LIMIT or 1, hint, o.NOTE)
   return granted or (o.LEFT and left_of(s)) or false
 end
 

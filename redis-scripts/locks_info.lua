@@ -6,7 +6,8 @@
 --   array  alternating names and values, as Holdfast's LOCKS INFO in RESP2; the same in RESP3:
 --          key, mode (exclusive, shared, limit), limit, delay (0), holders, waiters (an empty array: Redis
 --          has no queue). A holder is also an array of names and values: owner, token, mode, limit, ttl (ms
---          left; -1: it does not expire), held, renewed (ms since), session (0), client (null).
+--          left; -1: it does not expire), held, renewed (ms since), session (0), client (null), addr and
+--          name (empty: Redis tells a script nothing about connections), note.
 -- Errors: those of Holdfast's LOCKS INFO; ERR a token key must be ...
 -- The script may write: it gives a token to a hold that another program made.
 
@@ -23,7 +24,8 @@ local function row(s, h)
   local renewed = h.deadline < 0 and h.since or h.deadline - h.ttl
   return {'owner', h.owner, 'token', h.token, 'mode', mode, 'limit', limit, 'ttl',
           h.deadline < 0 and -1 or h.deadline - s.ms, 'held', math.max(s.ms - h.since, 0), 'renewed',
-          math.max(s.ms - renewed, 0), 'session', 0, 'client', false}
+          math.max(s.ms - renewed, 0), 'session', 0, 'client', false,
+          'addr', '', 'name', '', 'note', h.note}
 end
 
 local function info()
@@ -33,7 +35,7 @@ local function info()
   if not first then return false end
   if first.token == 0 then
     first.token = next_token(s, 0)
-    note_exclusive(s, first)
+    record_exclusive(s, first)
   end
   local rows, least = {}, SHARED
   for _, h in ipairs(s.holders) do

@@ -25,10 +25,11 @@ local function renew()
   if s.kind == 'string' then
     expire(s.key, h.deadline)
     if h.token == 0 then h.token = next_token(s, 0) end
-    note_exclusive(s, h)
+    record_exclusive(s, h)
   else
     settle(s)
     write_holder(s, h)
+    if h.note ~= '' then record_no_exclusive(s) end  -- the note must last as long as the hold
   end
   tell_nearer_end(s, h, before)
   return 1

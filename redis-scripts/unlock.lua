@@ -14,14 +14,14 @@ local function unlock()
   if #s.holders == 0 then return 0 end
   local h, place = own_hold(s, owner)
   if not h then return -1 end
+  table.remove(s.holders, place)
   if s.kind == 'string' then
     call('DEL', s.key)
   else
     call('HDEL', s.key, 'o:' .. owner)
-    table.remove(s.holders, place)
     settle(s)
   end
-  note_no_exclusive(s)
+  record_no_exclusive(s)
   tell(s.key, 'released', owner)
   return 1
 end

@@ -72,11 +72,16 @@ struct WaitStatus {
 struct LockOptions {
   static constexpr milliseconds kShortestTtl{10};
   static constexpr milliseconds kLongestTtl{(int64_t{1} << 53) - 1};
+  static constexpr size_t kLongestNote = 256;  // bytes
 
   Mode mode = Mode::kExclusiveLock;
   uint32_t limit = 1;       // for kCountedLock: the most holders, 1 to 2147483647
   milliseconds ttl{30000};  // a hold expires so long after its last renewal; kShortestTtl to kLongestTtl
-  bool renew = true;        // a watchdog renews the hold every third of the ttl, until it is released
+  // Why this program wants the lock, for people: LOCKS INFO and `holdfast info` show it to every user that
+  // may read the key, so it must not contain secrets. Any bytes, at most kLongestNote. A server that does
+  // not know notes gets the request without it.
+  std::string note;
+  bool renew = true;            // a watchdog renews the hold every third of the ttl, until it is released
   milliseconds warn_before{0};  // on_expiring is called if no renewal came so long before the end; 0: never
   // The callbacks run on the client's own thread. They must not throw, block for long, or destroy the
   // client; a call that waits for an answer throws std::logic_error there. A callback may still run while

@@ -68,6 +68,7 @@ LockOptions options_of(const LockSettings& lock) {
   options.ttl = lock.ttl;
   options.max_attempts = lock.max_attempts;
   options.backoff = lock.backoff;
+  options.note = lock.note;
   if (lock.quiet) return options;
   report_waits(options, [name = lock.name](const std::string& event, const Json&, const std::string& text) {
     if (can_write_error())

@@ -182,6 +182,10 @@ void read_lock_options(const Given& given, LockSettings& lock) {
   lock.max_attempts = static_cast<uint32_t>(number_of(given, "attempts", 1, kMaxLimit, 0));
   if (lock.max_attempts > 0 && given.contains("no-wait")) refuse("-n and --attempts exclude each other");
   if (given.contains("backoff")) lock.backoff = backoff_of(given["backoff"].as<std::string>());
+  if (given.contains("note")) lock.note = given["note"].as<std::string>();
+  if (lock.note.size() > LockOptions::kLongestNote)
+    refuse(fmt::format("--note must be at most {} bytes, not {}", LockOptions::kLongestNote,
+                       lock.note.size()));
   lock.quiet = given.contains("quiet");
   if (given.contains("limit")) lock.mode = Mode::kCountedLock;
   if (given.contains("shared")) lock.mode = Mode::kSharedLock;

@@ -27,6 +27,7 @@ struct LockSettings {
   uint32_t max_attempts = 0;  // 0: no limit
   std::optional<RetryBackoff> backoff;
   bool quiet = false;  // no reports while waiting
+  std::string note;    // see LockOptions
   int busy_status = 75;
 };
 
@@ -49,7 +50,7 @@ void refuse_empty(const std::string& argument, std::string_view what);
 milliseconds duration_of(const Given& given, const char* option, milliseconds fallback,
                          milliseconds longest = kLongestDuration);
 int64_t number_of(const Given& given, const char* option, int64_t low, int64_t high, int64_t fallback);
-// Reads --ttl, --wait, --no-wait, --shared, --limit, --attempts, --backoff and --quiet into `lock`.
+// Reads --ttl, --wait, --no-wait, --shared, --limit, --attempts, --backoff, --note and --quiet into `lock`.
 void read_lock_options(const Given& given, LockSettings& lock);
 
 // The options that servers_of() and with_login() read, in the form of read_words().

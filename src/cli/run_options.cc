@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/note.h"
 #include "cli/options.h"
 #include "cli/secrets.h"
 
@@ -26,7 +27,8 @@ lost, COMMAND gets TERM, and KILL after the grace. COMMAND never outlives this p
   -n, --no-wait       do not wait
   --shared            acquire as a reader of a reader/writer lock
   --limit N           acquire one of N permits of a semaphore
-{}  --at-least TIME     keep the lock this long after its grant, also if COMMAND ends earlier (0)
+{}  --note TEXT         why the lock is held, for holdfast info (user@host[pid] PROGRAM; '' for none)
+  --at-least TIME     keep the lock this long after its grant, also if COMMAND ends earlier (0)
   --grace TIME        from TERM to KILL after a loss (5s)
   --end-before-expiry end COMMAND before the lock expires, also while this program is stopped
   -E, --busy-status N the exit status if the lock is not acquired (75)
@@ -76,6 +78,7 @@ ends COMMAND and campaigns again. Unreachable servers never end it. COMMAND neve
 {}  --ttl TIME          another machine can lead this long after this machine fails (30s; at least 10ms)
   --grace TIME        from TERM to KILL (5s, but at most half of --ttl)
   --restart           campaign again also after COMMAND ends by itself
+  --note TEXT         why the lock is held, for holdfast info (user@host[pid] PROGRAM; '' for none)
   --json              progress as one JSON value a line
   -q, --quiet         do not report the holder of the lock, nor servers that cannot be reached
   --help              this text
@@ -115,11 +118,12 @@ struct Form {
   std::string_view help;  // the first {}: kServerHelp, the second: kRetryHelp
 };
 
-constexpr Form kRun{"run",
-                    "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q grace= at-least= "
-                    "end-before-expiry end-before-lock busy-status,E= help,h",
-                    kRunHelp};
-constexpr Form kElect{"elect", "ttl= grace= restart json quiet,q help,h", kElectHelp};
+constexpr Form kRun{
+    "run",
+    "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q note= grace= at-least= "
+    "end-before-expiry end-before-lock busy-status,E= help,h",
+    kRunHelp};
+constexpr Form kElect{"elect", "ttl= grace= restart json quiet,q note= help,h", kElectHelp};
 
 std::string only_name(const Form& form, const Given& given) {
   const std::vector<std::string> names = arguments_of(given);
@@ -136,6 +140,7 @@ RunOptions understood(const Form& form, const Given& given, std::vector<std::str
   if (command.empty())
     refuse(fmt::format("{0} needs a command after --, as in: holdfast {0} NAME -- COMMAND", form.verb));
   options.command = std::move(command);
+  options.note = default_note(options.command.front());
   read_lock_options(given, options);
   options.servers_without_login = servers_of(given);
   options.servers = with_login(options.servers_without_login, given);

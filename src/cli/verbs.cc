@@ -35,7 +35,7 @@ constexpr std::string_view kStatuses =
 
 const std::array kVerbs = {
     Verb{"lock", "lock [options] NAME", 1,
-         "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q",
+         "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q note=",
          "acquire a lock and leave it held",
          "Acquires the lock NAME and leaves it held until its TTL is over. No process renews it. Prints\n"
          "OWNER TOKEN, for unlock and renew.\n"
@@ -44,7 +44,8 @@ const std::array kVerbs = {
          "  -w, --wait TIME     the longest wait for the lock (no limit)\n"
          "  -n, --no-wait       do not wait\n"
          "  --shared            acquire as a reader of a reader/writer lock\n"
-         "  --limit N           acquire one of N permits of a semaphore\n",
+         "  --limit N           acquire one of N permits of a semaphore\n"
+         "  --note TEXT         why the lock is held, for holdfast info; at most 256 bytes\n",
          "Acquire a lock in a script, and release it elsewhere:\n    holdfast lock --ttl 10m -n deploy",
          verb_lock},
     Verb{"unlock", "unlock NAME OWNER", 2, "", "release a lock",

@@ -45,6 +45,8 @@ std::vector<Sample> samples() {
   const std::vector<std::string> lease = {"LEASE", "GRANT", "id", "5000", "doc1", "a", "doc2", "b"};
   return {
       {Record::kString, {}, {"LOCK", "k", "alice", "5000", "DELAY", "70", "SESSION"}},
+      {Record::kString, {}, {"LOCK", "k", "alice", "5000", "NOTE", "why"}},
+      {Record::kString, {{"LOCK", "k", "alice", "5000", "NOTE", "why"}}, {"RENEW", "k", "alice", "7000"}},
       {Record::kString, {{"LOCK", "k", "alice", "5000"}}, {"FENCE", "k", "alice", "500000"}},
       {Record::kString, {{"LOCK", "k", "alice", "5000"}}, {"RENEW", "k", "alice", "7000"}},
       {Record::kHash, {}, {"HSET", "h", "f", "1", "g", ""}},
@@ -53,6 +55,7 @@ std::vector<Sample> samples() {
       {Record::kSetFields, {large_hash()}, {"HSET", "h", "f1", "new", "g", "2"}},
       {Record::kEraseFields, {large_hash()}, {"HDEL", "h", "f1", "f2"}},
       {Record::kPutHolder, {lock}, {"LOCK", "k", "bob", "0", "SHARED"}},
+      {Record::kPutHolder, {lock}, {"LOCK", "k", "bob", "0", "SHARED", "NOTE", "why"}},
       {Record::kPutHolder, {lock}, {"FENCE", "k", "alice", "500000"}},
       {Record::kEraseHolder, {lock, {"LOCK", "k", "bob", "0", "SHARED"}}, {"UNLOCK", "k", "bob"}},
       {Record::kDelay, {{"LOCK", "k", "alice", "5000", "DELAY", "70"}}, {"LOCKS", "BREAK", "k"}},

@@ -145,6 +145,7 @@ class RandomSession {
     if (dice_.one_in(5)) w.emplace_back("SESSION");
     if (dice_.one_in(6)) w.insert(w.end(), {"WAIT", std::to_string(dice_.between(1, 40))});
     if (dice_.one_in(10)) w.insert(w.end(), {"TOKEN", "999000"});
+    if (dice_.one_in(5)) w.insert(w.end(), {"NOTE", dice_.one_in(4) ? "" : "why" + number(5)});
     return w;
   }
   Words end_of_lock() {

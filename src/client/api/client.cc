@@ -33,6 +33,9 @@ void check(const LockOptions& options) {
   check_ttl(options.ttl);
   if (options.mode == Mode::kCountedLock && (options.limit < 1 || options.limit > INT32_MAX))
     throw std::invalid_argument("limit must be 1 to 2147483647, not " + std::to_string(options.limit));
+  if (options.note.size() > LockOptions::kLongestNote)
+    throw std::invalid_argument("note must be at most 256 bytes, not " +
+                                std::to_string(options.note.size()));
   if (options.backoff) check(*options.backoff);
 }
 

@@ -14,6 +14,8 @@ namespace holdfast {
 namespace {
 
 constexpr DurationMs kContentionLasts{1000};
+// A server that rejected a NOTE gets the next one after this time: it may have been upgraded.
+constexpr DurationMs kNotesRetried{60000};
 constexpr size_t kContendedKeys = 1000;  // the most keys remembered
 
 }  // namespace
@@ -68,6 +70,15 @@ void ClientCore::close() {
   lock.unlock();
   loop_owner_.reset();  // runs the work posted before
   servers_.clear();
+}
+
+bool ClientCore::takes_notes(size_t server) const {
+  const auto rejected = without_notes_.find(server);
+  return rejected == without_notes_.end() || is_due(rejected->second, client::Loop::now());
+}
+
+void ClientCore::record_no_notes(size_t server) {
+  without_notes_[server] = client::Loop::now() + kNotesRetried;
 }
 
 void ClientCore::record_contention(const std::string& key) {

@@ -46,6 +46,9 @@ class ClientCore {
   client::Loop& loop() { return *loop_; }
   bool is_closing() const { return closing_; }
   client::Link& link(size_t server) { return *links_[server]; }
+  // Whether LOCK may have a NOTE there. A server that rejected one gets none for a while (kNotesRetried).
+  bool takes_notes(size_t server) const;
+  void record_no_notes(size_t server);
   // Whether a request of this client had to wait for the key within the last 1 s (kContentionLasts).
   void record_contention(const std::string& key);
   bool is_contended(const std::string& key) const;
@@ -73,6 +76,7 @@ class ClientCore {
   std::vector<std::unique_ptr<client::Link>> links_;
   std::set<std::shared_ptr<HoldCore>> holds_;  // holds that have not ended
   std::map<std::string, TimeMs> contended_;    // keys with waiters, and until when that counts
+  std::map<size_t, TimeMs> without_notes_;     // servers that rejected a NOTE, and until when that counts
   size_t works_ = 0;
   bool closing_ = false;
 };

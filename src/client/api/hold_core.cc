@@ -210,12 +210,33 @@ void HoldCore::drive() {
 
 void HoldCore::send(const client::Send& send) {
   ++under_way_;
-  const auto done = [self = shared_from_this(), id = send.id](const client::Reply& reply) {
+  const bool locks = send.argv.front() == "LOCK" && !options_.note.empty();
+  transmit(send, locks && client_->takes_notes(servers_[send.server]));
+}
+
+void HoldCore::transmit(const client::Send& send, bool with_note) {
+  std::vector<std::string> argv = send.argv;
+  client::Link::Done done = [self = shared_from_this(), id = send.id](const client::Reply& reply) {
     self->receive(id, reply);
   };
-  if (!send.waits) return link(send.server).send(send.argv, server_timeout_, done);
+  if (with_note) {
+    argv.insert(argv.end(), {"NOTE", options_.note});
+    done = [self = shared_from_this(), send](const client::Reply& reply) { self->receive(send, reply); };
+  }
+  if (!send.waits) return link(send.server).send(argv, server_timeout_, done);
   queued_owner_ = send.argv[2];  // LOCK key owner
-  waits_[send.id] = {send.server, link(send.server).wait(send.argv, done), false};
+  waits_[send.id] = {send.server, link(send.server).wait(argv, done), false};
+}
+
+// The reply to a LOCK with a NOTE. A server that does not know the option gets the request again without
+// it.
+void HoldCore::receive(const client::Send& noted, const client::Reply& reply) {
+  if (reply.kind != client::Reply::Kind::kError || reply.text != "ERR syntax error")
+    return receive(noted.id, reply);
+  client_->record_no_notes(servers_[noted.server]);
+  if (const auto wait = waits_.find(noted.id); wait != waits_.end())
+    link(noted.server).end(wait->second.wait);
+  transmit(noted, false);
 }
 
 void HoldCore::end_wait(uint64_t id) {

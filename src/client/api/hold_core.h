@@ -65,6 +65,8 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   bool may_extend() const;
   void drive();
   void send(const client::Send& send);
+  void transmit(const client::Send& send, bool with_note);
+  void receive(const client::Send& noted, const client::Reply& reply);
   void end_wait(uint64_t id);
   void receive(uint64_t id, const client::Reply& reply);
   void observe();

@@ -173,6 +173,8 @@ std::optional<WaitingLock> waiting_lock(const Argv& argv) {
       wait = parse_int_in(argv[++i], 0, INT64_MAX);
     } else if (word == "TOKEN" && i + 1 < argv.size()) {
       attempt.insert(attempt.end(), {word, argv[++i]});
+    } else if (word == "NOTE" && i + 1 < argv.size()) {
+      attempt.insert(attempt.end(), {word, argv[++i]});
     } else if (word != "SESSION") {
       attempt.push_back(argv[i]);
       mode.push_back(word);

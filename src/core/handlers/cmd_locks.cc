@@ -6,6 +6,7 @@
 #include "core/base/glob.h"
 #include "core/codec/reply.h"
 #include "core/command/handlers.h"
+#include "core/events/acl_check.h"
 #include "core/events/change_events.h"
 #include "core/events/request_text.h"
 #include "core/handlers/scan.h"
@@ -31,7 +32,7 @@ struct ShownHold {
   Capacity capacity = kExclusive;
   TimeMs deadline, since, renewed;
   bool session = false;
-  Client client;
+  Origin origin;
   std::string_view note;
 };
 
@@ -44,7 +45,7 @@ int64_t ms_left(TimeMs deadline, TimeMs now) { return deadline == kNever ? -1 : 
 
 ShownHold shown(const Request& r, const Holder& h) {
   return {h.owner,          h.token,   h.capacity,           h.deadline,
-          h.held_since,     h.renewed, h.attachment.session, client_of(r.s(), h.client),
+          h.held_since,     h.renewed, h.attachment.session, origin_of(r.s(), h.client),
           h.attachment.note};
 }
 
@@ -57,7 +58,7 @@ ShownHold shown(Request& r, Keyspace::Found& f) {
           held_since(*f),
           renewed_at(*f),
           a != nullptr && a->session,
-          client_of(r.s(), *f),
+          origin_of(r.s(), *f),
           a == nullptr ? std::string_view() : a->note};
 }
 
@@ -88,9 +89,9 @@ void field(Request& r, std::string_view name, int64_t value) {
 }
 
 // Where a hold or a waiting request is from, and why.
-void write_origin_fields(Request& r, const Client& client, std::string_view note) {
-  field(r, "addr", client.addr);
-  field(r, "name", client.name);
+void write_origin_fields(Request& r, const Origin& origin, std::string_view note) {
+  field(r, "addr", origin.addr);
+  field(r, "name", origin.name);
   field(r, "note", note);
 }
 
@@ -104,12 +105,12 @@ void write_hold_fields(Request& r, const ShownHold& h) {
   field(r, "renewed", (r.now() - h.renewed).count);
   field(r, "session", h.session ? 1 : 0);
   r.reply.bulk("client");
-  if (h.client.serial == 0) {
+  if (h.origin.serial == 0) {
     r.reply.null();
   } else {
-    r.reply.integer(static_cast<int64_t>(h.client.serial));
+    r.reply.integer(static_cast<int64_t>(h.origin.serial));
   }
-  write_origin_fields(r, h.client, h.note);
+  write_origin_fields(r, h.origin, h.note);
 }
 
 void write_waiter(Request& r, const Waiter& w) {
@@ -121,7 +122,7 @@ void write_waiter(Request& r, const Waiter& w) {
   field(r, "left", w.armed() ? (w.at() - r.now()).count : -1);
   field(r, "client", static_cast<int64_t>(w.conn.serial));
   field(r, "async", w.async ? 1 : 0);
-  write_origin_fields(r, client_of(r.s(), w.conn), w.note ? std::string_view(*w.note) : std::string_view());
+  write_origin_fields(r, origin_of(r.s(), w.conn), w.note ? std::string_view(*w.note) : std::string_view());
 }
 
 void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& holds, const WaitQueue* q) {
@@ -145,6 +146,8 @@ void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& h
   for (const Waiter* w : q->waiters) write_waiter(r, *w);
 }
 
+void hide_origin(ShownHold& h) { h.origin.addr = h.origin.name = h.note = {}; }
+
 // Finds a held key again by name and calls f. A scan first collects names only, as showing a hold may
 // assign its token.
 template <class F>
@@ -152,6 +155,21 @@ void with_held(Request& r, std::string_view name, F f) {
   const Key key = r.keys().key(name);
   Keyspace::Found found = find_live(r.ctx, r.c.db, key);
   if (found && is_hold(*found)) f(key, found);
+}
+
+// Whether the client may know who holds a key, and why. LOCKS LIST and LOCKS OWNED name all keys, as SCAN
+// does, but the value of a string is its owner.
+bool may_see_holders(const Request& r, std::string_view key) {
+  if (!r.c.checked) return true;
+  const std::string_view argv[] = {"locks", "info", key};
+  return check_permission(r.s(), *r.c.user, *find_row(argv), argv).allowed();
+}
+
+// Writes the owner and the note of the first holder. A string that is longer than an owner may be large.
+void write_first_holder(Request& r, const Key& key, const ShownHold& h) {
+  const bool shown = h.owner.size() <= r.s().config.limits.owner_bytes && may_see_holders(r, key.bytes);
+  field(r, "owner", shown ? h.owner : "");
+  field(r, "note", shown ? h.note : "");
 }
 
 void write_list_row(Request& r, const Key& key, Keyspace::Found& f) {
@@ -164,8 +182,7 @@ void write_list_row(Request& r, const Key& key, Keyspace::Found& f) {
   field(r, "waiters", q == nullptr ? 0 : static_cast<int64_t>(q->waiters.size()));
   field(r, "token", static_cast<int64_t>(holds.back().token.value));
   field(r, "ttl", ms_left(key_deadline(*f), r.now()));
-  field(r, "owner", holds.front().owner);
-  field(r, "note", holds.front().note);
+  write_first_holder(r, key, holds.front());
 }
 
 }  // namespace
@@ -209,6 +226,7 @@ void cmd_locks_owned(Request& r) {
     with_held(r, name, [&](const Key&, Keyspace::Found& f) {
       for (const ShownHold& h : holds_of(r, f)) {
         if (h.owner == owner) found.emplace_back(name, h);
+        if (h.owner == owner && !may_see_holders(r, name)) hide_origin(found.back().second);
       }
     });
   }

@@ -220,22 +220,22 @@ void raise_token(Context& ctx, KeyRef k, const Holder* holder, Token token) {
   journal_holder(ctx, k.db, key.bytes, *holder);
 }
 
-Client client_of(const EngineState& s, const Entry& e) {
+Origin origin_of(const EngineState& s, const Entry& e) {
   const uint64_t serial = s.conns.serial_of_bits(e.client_bits);
   // After 2^24 connections the bits repeat. A connection that reuses them is then younger than the hold.
   const bool sure = s.conns.opened() < (uint64_t{1} << 24U);
   const auto may_be = [&](TimeMs opened) { return sure || opened <= renewed_at(e); };
   if (const Conn* c = s.conns.find_serial(serial)) {
-    return may_be(c->opened) ? Client{serial, c->peer, c->name} : Client{};
+    return may_be(c->opened) ? Origin{serial, c->peer, c->name} : Origin{};
   }
   const ClosedConn* closed = s.conns.closed().find(serial);
-  return closed != nullptr && may_be(closed->opened) ? Client{0, closed->addr, closed->name} : Client{};
+  return closed != nullptr && may_be(closed->opened) ? Origin{0, closed->addr, closed->name} : Origin{};
 }
 
-Client client_of(const EngineState& s, ConnId id) {
+Origin origin_of(const EngineState& s, ConnId id) {
   if (const Conn* c = s.conns.find(id)) return {id.serial, c->peer, c->name};
   const ClosedConn* closed = s.conns.closed().find(id.serial);
-  return closed == nullptr ? Client{} : Client{0, closed->addr, closed->name};
+  return closed == nullptr ? Origin{} : Origin{0, closed->addr, closed->name};
 }
 
 bool has_listener(const EngineState& s, DbIndex db, const Keyspace::Found& f) {

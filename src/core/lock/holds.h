@@ -51,13 +51,13 @@ Token exclusive_token(Context& ctx, KeyRef k);
 void raise_token(Context& ctx, KeyRef k, const Holder* holder, Token token);
 
 // The connection that last set an entry, or a hold of a lock. It is not known after a restart.
-struct Client {
+struct Origin {
   uint64_t serial = 0;  // 0: disconnected, or not known
   std::string_view addr;
   std::string_view name;
 };
-Client client_of(const EngineState& s, const Entry& e);
-Client client_of(const EngineState& s, ConnId id);
+Origin origin_of(const EngineState& s, const Entry& e);
+Origin origin_of(const EngineState& s, ConnId id);
 // The attachment of an exclusive hold is stored beside its entry, by handle. take_attachment() removes it
 // and returns it.
 Attachment take_attachment(Context& ctx, KeyRef k);
