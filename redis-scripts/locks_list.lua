@@ -30,7 +30,8 @@ local function row_of_string(key, record)
   local h = {token = 0}
   if call('EXISTS', record) == 1 then h = look(key, record).holders[1] end
   local known = h.token > 0
-  return list_row(key, 'exclusive', 1, 0, h.token, call('PTTL', key), known and h.owner or '', known and h.note or '')
+  return list_row(key, 'exclusive', 1, 0, h.token, call('PTTL', key), known and h.owner or '',
+                  known and h.note or '')
 end
 
 local function row_of_hash(key, record)
@@ -39,7 +40,8 @@ local function row_of_hash(key, record)
   local least = SHARED
   for _, h in ipairs(s.holders) do least = math.min(least, h.capacity) end
   local first, last = s.holders[1], s.holders[#s.holders]
-  return list_row(key, mode_name(least), #s.holders, 0, last.token, call('PTTL', key), first.owner, first.note)
+  return list_row(key, mode_name(least), #s.holders, 0, last.token, call('PTTL', key), first.owner,
+                  first.note)
 end
 
 local function row()

@@ -90,15 +90,15 @@ def exclusive(owner, token, ttl, **more):
     return holder(owner, token, ttl, mode="exclusive", limit=1, **more)
 
 
-def holder(owner, token, ttl, mode="shared", limit=0):
+def holder(owner, token, ttl, mode="shared", limit=0, note=""):
     return Fields(owner=owner, token=Token(token), mode=mode, limit=limit, ttl=ttl, held=AGO, renewed=AGO,
-                  session=0, client=...)
+                  session=0, client=..., addr=..., name="", note=note)
 
 
-def row(key, mode, holders, token, ttl):
+def row(key, mode, holders, token, ttl, owner=..., note=""):
     """Of LOCKS LIST; without a token any number will do."""
     return Fields(key=key, mode=mode, holders=holders, waiters=0, token=Token(token) if token else ...,
-                  ttl=ttl)
+                  ttl=ttl, owner=owner, note=note)
 
 
 def info(key, mode, limit, *holders):

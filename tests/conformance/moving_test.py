@@ -23,6 +23,9 @@ NO_NOTES = {"table": ["of", "table", "last", "5"],
             "holdfast:token:{e}": ["last", "5"]}
 
 
+FOR_EVER = (("for ever", "alice"), ("readers", "bob"), ("noted readers", "bob"))  # holds without a deadline
+
+
 class Scripted:
     """Stock Redis, to which the lock commands are scripts."""
 
@@ -73,6 +76,11 @@ def grown(new, old):
         raise AssertionError(f"the token went from {old} to {new}")
 
 
+def notes(server, key):
+    rows = server.ask("LOCKS", "INFO", key)[9]
+    return {row[1]: row[23] for row in rows}
+
+
 def holders(server, key):
     """owner: (token, ttl left, capacity) of a key's holders."""
     rows = server.ask("LOCKS", "INFO", key)[9]
@@ -95,6 +103,10 @@ def take_all(server):
               ("early {}", "alice"): lock(server, "early {}", "alice", *named),
               ("readers", "alice"): lock(server, "readers", "alice", TTL, "SHARED"),
               ("readers", "bob"): lock(server, "readers", "bob", 0, "SHARED"),
+              ("noted", "alice"): lock(server, "noted", "alice", TTL, "NOTE", "why"),
+              ("noted readers", "alice"): lock(server, "noted readers", "alice", TTL, "SHARED", "NOTE",
+                                                "reads"),
+              ("noted readers", "bob"): lock(server, "noted readers", "bob", 0, "SHARED"),
               ("seats", "alice"): lock(server, "seats", "alice", TTL, "LIMIT", 2),
               ("early seats", "alice"): lock(server, "early seats", "alice", *named, "LIMIT", 2),
               ("short", "alice"): lock(server, "short", "alice", TTL, "SHARED"),
@@ -114,12 +126,14 @@ def check_all(server, tokens, kept):
         equal((name, server.ask("HGETALL", name)), (name, [text.encode() for text in fields]))
     for key in ("mutex", "for ever", "early", "readers", "library"):
         equal((key, server.ask("LOCK", key, "eve", TTL)), (key, None))
+    equal(notes(server, "noted"), {b"alice": b"why"})
+    equal(notes(server, "noted readers"), {b"alice": b"reads", b"bob": b""})
     for (key, owner), old in tokens.items():
         if key == "free":
             continue
         token, left, _ = holders(server, key)[owner.encode()]
-        equal((key, left == -1), (key, (key, owner) in (("for ever", "alice"), ("readers", "bob"))))
-        if key in kept or key in ("readers", "seats", "early seats", "short"):
+        equal((key, left == -1), (key, (key, owner) in FOR_EVER))
+        if key in kept or key in ("noted", "noted readers", "readers", "seats", "early seats", "short"):
             equal((key, owner, token), (key, owner, old))
         else:
             grown(token, old)
