@@ -106,7 +106,6 @@ TEST_CASE("History: a smaller limit keeps the newest events, a larger one all") 
 TEST_CASE("History: clear() forgets the events and their bytes; serials continue") {
   History history(10);
   add(history, std::string(500, 'k'));
-  history.keep_address({7, 0}, "10.0.0.1:5");
   history.clear();
   CHECK(history.bytes() == 0);
   add(history, "a");
@@ -124,16 +123,6 @@ TEST_CASE("History: a million events through a ring take the memory of the ring"
     if (i > 2000 && i % 1000 == 0) CHECK(history.bytes() <= full + full / 10);
   }
   CHECK(history.newest() == kEvents);
-  history.check_invariants();
-}
-
-TEST_CASE("History: the addresses of closed connections are at most as many as the events") {
-  History history(2);
-  for (uint64_t serial = 1; serial <= 3; ++serial) {
-    history.keep_address({serial, 0}, "10.0.0." + std::to_string(serial));
-  }
-  CHECK(history.closed_address({1, 0}).empty());
-  CHECK(history.closed_address({3, 0}) == "10.0.0.3");
   history.check_invariants();
 }
 

@@ -9,7 +9,7 @@
 #include "core/codec/reply.h"
 #include "core/command/handlers.h"
 #include "core/events/acl_check.h"
-#include "core/state/conn.h"
+#include "core/lock/holds.h"
 #include "core/state/contended_keys.h"
 #include "core/state/history.h"
 #include "core/state/request.h"
@@ -79,10 +79,7 @@ bool matches(const Request& r, const LockEventView& e, const HistoryArguments& a
   return e.db == r.c.db && e.key_bytes == a.key->size() && a.key->starts_with(e.key) && may_see(r, *a.key);
 }
 
-std::string_view address_of(const Request& r, ConnId conn) {
-  const Conn* c = r.s().conns.find(conn);
-  return c != nullptr ? std::string_view(c->peer) : r.s().history.closed_address(conn);
-}
+std::string_view address_of(const Request& r, ConnId conn) { return client_of(r.s(), conn).addr; }
 
 void write_event(Request& r, const LockEventView& e) {
   r.reply.map(11);

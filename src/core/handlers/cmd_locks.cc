@@ -274,7 +274,7 @@ void cmd_locks_revoke(Request& r) {
   with_held(r, r.arg(2), [&](const Key& key, Keyspace::Found& f) {
     lock_event(r.ctx, key.bytes, "revoke");
     for (const ShownHold& h : holds_of(r, f))
-      record_revoke(r.ctx, r.c.db, key.bytes, h.owner, h.token, h.since);
+      record_revoke(r.ctx, r.c.db, key.bytes, h.owner, h.note, h.token, h.since);
     for (const auto& [owner, attachment] : attachments_of_key(r.s(), r.c.db, f)) {
       ++asked;
       Conn* c = attachment.async ? r.s().conns.find(attachment.conn) : nullptr;
