@@ -26,7 +26,7 @@ namespace holdfast {
 namespace {
 
 int fail(const std::string& why) {
-  fmt::print(stderr, "holdfast-server: {}\n", why);
+  print_start_failure("holdfast-server: " + why);
   return 1;
 }
 
@@ -45,6 +45,7 @@ std::optional<ConfigRefusal> change(Options& options, std::shared_ptr<const TlsC
   if (auto refused = reload_tls(wanted, changes, tls)) return refused;
   options = wanted;
   set_log_level(log_level(options));
+  set_log_format(log_format(options));
   adopt_changes(options, config);
   return std::nullopt;
 }
@@ -78,6 +79,7 @@ Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls,
   };
   config.rewrite = [&options](const std::vector<std::string>& users) { return rewrite(options, users); };
   config.audit = [](std::string_view line) { log_line(LogLevel::kNotice, fmt::format("audit: {}", line)); };
+  config.slow_wait = log_slow_wait;
   config.sleep = [](int64_t us) { usleep(static_cast<useconds_t>(us)); };
   config.log = [](int level, std::string_view text) {
     log_script_line(static_cast<LogLevel>(level), text);
@@ -101,6 +103,7 @@ Result<UsersText> read_users(const Options& options) {
 }
 
 int serve(Options& options) {
+  set_log_format(log_format(options));
   if (Result<Done> log = open_log(log_level(options), options.logfile); !log) return fail(log.error());
   Result<UsersText> users = read_users(options);
   if (!users) return fail(users.error());
@@ -157,8 +160,12 @@ int main(int argc, char** argv) {
   // kilobyte: for a hundred thousand blocks that takes 5 to 17 ms.
   mallopt(M_MXFAST, 0);
   holdfast::Result<holdfast::Options> options = holdfast::read_options(argc, argv);
+  const holdfast::LogFormat wanted = holdfast::wanted_log_format(argc, argv);
   holdfast::hide_secrets(argc, argv);
-  if (!options) return holdfast::fail(options.error());
+  if (!options) {
+    holdfast::set_log_format(wanted);
+    return holdfast::fail(options.error());
+  }
   if (options->answer.empty()) return holdfast::serve(*options);
   fmt::print("{}", options->answer);
   return 0;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,16 @@ struct AclFileHooks {
   std::function<std::string(std::string_view text)> write;
 };
 
+// A wait for a lock that has just ended. The texts are valid during the call.
+struct SlowWait {
+  uint32_t db = 0;
+  std::string_view key;
+  std::string_view owner;
+  std::string_view holder;  // the owner that held the key during the wait; empty: no single holder
+  int64_t waited_ms = 0;
+  bool granted = false;
+};
+
 struct Config {
   Limits limits;
   uint64_t hash_seed = 0;    // the shell draws it at random, so that no client can aim keys at one table
@@ -116,6 +127,9 @@ struct Config {
   std::function<int64_t()> clock_us;
   // Takes the text of redis.log(); levels 0 debug .. 3 warning.
   std::function<void(int level, std::string_view text)> log;
+  // Takes each wait for a lock that took longer than `slow_wait_ms`, granted or not; 0: none.
+  std::function<void(const SlowWait&)> slow_wait;
+  int64_t slow_wait_ms = 0;
   // The options in the order of CONFIG GET: name and value.
   ConfigChanges settings;
   // The options that were renamed: old name and value. CONFIG GET shows one only if a request names it

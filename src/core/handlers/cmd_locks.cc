@@ -270,6 +270,7 @@ void cmd_locks_raise(Request& r) {
 }
 
 void cmd_locks_revoke(Request& r) {
+  audit(r);
   int64_t asked = 0;
   with_held(r, r.arg(2), [&](const Key& key, Keyspace::Found& f) {
     lock_event(r.ctx, key.bytes, "revoke");

@@ -46,8 +46,17 @@ std::unique_ptr<Waiter> make_waiter(const Context& ctx, const Conn& c, const Loc
   return w;
 }
 
+// The queue names the holder as of its last serving, so for a grant that is the holder before it.
+void report_slow_wait(const Context& ctx, const Waiter& w, bool granted) {
+  const Config& config = ctx.s.config;
+  const DurationMs waited = ctx.now.mono - w.since;
+  if (config.slow_wait_ms == 0 || waited.count <= config.slow_wait_ms || !config.slow_wait) return;
+  config.slow_wait({w.queue->db, w.queue->key_bytes, w.owner, w.queue->holder, waited.count, granted});
+}
+
 // Removes a waiter from its queue and from its connection. A blocked connection resumes.
-std::unique_ptr<Waiter> dequeue(Context& ctx, Waiter* w) {
+std::unique_ptr<Waiter> dequeue(Context& ctx, Waiter* w, bool granted = false) {
+  report_slow_wait(ctx, *w, granted);
   ctx.s.timers.cancel(w);
   ctx.s.queues.mark_ready(w->queue);
   Conn& c = ctx.s.conns.at(w->conn);
@@ -97,7 +106,7 @@ bool try_grant(Context& ctx, Waiter* w) {
   if (!token) return false;
   record_wait_end(ctx, *w, WaitEnd::kGranted);
   answer_grant(ctx, *w, *token);
-  dequeue(ctx, w);
+  dequeue(ctx, w, true);
   return true;
 }
 

@@ -37,6 +37,8 @@ const char* argument_name(Kind kind) {
       return "RULES";
     case Kind::kLevel:
       return "LEVEL";
+    case Kind::kLogFormat:
+      return "FORMAT";
     case Kind::kYesNo:
       return "YESNO";
     case Kind::kAuth:
@@ -367,6 +369,7 @@ void adopt_changes(const Options& options, Config& config) {
   config.latency_tracking = made.latency_tracking;
   config.latency_percentiles = std::move(made.latency_percentiles);
   config.acl_log_entries = made.acl_log_entries;
+  config.slow_wait_ms = made.slow_wait_ms;
 }
 
 Result<Done> rewrite_config_file(const Options& options, const std::vector<std::string>& users) {
@@ -415,6 +418,7 @@ Config engine_config(const Options& options) {
   config.session_grace = DurationMs{static_cast<int64_t>(options.session_grace_ms)};
   config.requirepass = options.requirepass;
   config.acl_log_entries = options.acl_log_entries;
+  config.slow_wait_ms = static_cast<int64_t>(options.log_waits_over_ms);
   for (const Row& row : option_rows()) {
     if (row.kind != Kind::kUser) config.settings.emplace_back(row.name, shown(row, options));
   }

@@ -94,6 +94,8 @@ struct Options {
   uint64_t recovery_wait_ms = 0;
 
   std::string loglevel;
+  std::string log_format;
+  uint64_t log_waits_over_ms = 0;
   std::string logfile;
 
   uint64_t hash_seed = 0;
@@ -122,6 +124,9 @@ void adopt_changes(const Options& options, Config& config);
 Result<Done> rewrite_config_file(const Options& options, const std::vector<std::string>& users);
 
 LogLevel log_level(const Options& options);
+LogFormat log_format(const Options& options);
+// Returns the format that the command line asks for, also if another option is wrong.
+LogFormat wanted_log_format(int argc, const char* const* argv);
 
 // Returns the engine's part of the options: limits, durations and the settings that CONFIG GET shows. The
 // caller adds the hooks (random, host_facts) and the values that differ from start to start.

@@ -179,6 +179,10 @@ const std::array kRows{
         &O::latency_percentiles, 0, 0, "percentiles that INFO latencystats shows; empty: none"},
     Row{"Logging", "loglevel", "notice", When::kAnyTime, Kind::kLevel, &O::loglevel, 0, 0,
         "debug, verbose, notice or warning"},
+    Row{"Logging", "log-format", "text", When::kAnyTime, Kind::kLogFormat, &O::log_format, 0, 0,
+        "text: a line has time, level and text; json: each line is a JSON object"},
+    Row{"Logging", "log-waits-over", "0", When::kAnyTime, Kind::kNumber, &O::log_waits_over_ms, 0, kMaxI32,
+        "milliseconds: the log has a line for each wait for a lock that took longer; 0: none"},
     Row{"Logging", "logfile", "", When::kStart, Kind::kText, &O::logfile, 0, 0,
         "log file; the server opens it again on SIGHUP; empty: standard output"},
 
@@ -204,6 +208,7 @@ constexpr std::array kAliases{
 };
 
 constexpr std::array<std::string_view, 4> kLevels{"debug", "verbose", "notice", "warning"};
+constexpr std::array<std::string_view, 2> kLogFormats{"text", "json"};
 constexpr std::array<std::string_view, 3> kDebugUsers{"no", "yes", "local"};
 constexpr std::array<std::string_view, 3> kAuths{"yes", "no", "optional"};
 constexpr std::array<std::string_view, 3> kFsyncs{"always", "everysec", "no"};
@@ -293,6 +298,8 @@ std::string expected(const Row& row) {
       return "text";
     case Kind::kLevel:
       return "debug, verbose, notice or warning";
+    case Kind::kLogFormat:
+      return "text or json";
     case Kind::kDebug:
       return "no, yes or local";
     case Kind::kYesNo:
@@ -330,6 +337,7 @@ static bool is_writable(std::string_view text, bool verbatim) {
 static bool takes_text(Kind kind, std::string_view text) {
   if (kind == Kind::kText || kind == Kind::kSecret) return is_writable(text, kind == Kind::kSecret);
   if (kind == Kind::kLevel) return std::ranges::find(kLevels, text) != kLevels.end();
+  if (kind == Kind::kLogFormat) return std::ranges::find(kLogFormats, text) != kLogFormats.end();
   if (kind == Kind::kDebug) return std::ranges::find(kDebugUsers, text) != kDebugUsers.end();
   if (kind == Kind::kYesNo) return text == "yes" || text == "no";
   if (kind == Kind::kAuth) return std::ranges::find(kAuths, text) != kAuths.end();
@@ -399,6 +407,23 @@ std::string refusal(const Row& row, const std::string& text) {
 LogLevel log_level(const Options& options) {
   const auto* found = std::find(kLevels.begin(), kLevels.end(), options.loglevel);
   return static_cast<LogLevel>(found - kLevels.begin());
+}
+
+LogFormat log_format(const Options& options) {
+  return options.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
+}
+
+LogFormat wanted_log_format(int argc, const char* const* argv) {
+  LogFormat format = LogFormat::kText;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const std::string_view next = i + 1 < argc ? argv[i + 1] : "";
+    if (word == "--log-format=json" || (word == "--log-format" && next == "json"))
+      format = LogFormat::kJson;
+    if (word == "--log-format=text" || (word == "--log-format" && next == "text"))
+      format = LogFormat::kText;
+  }
+  return format;
 }
 
 }  // namespace holdfast

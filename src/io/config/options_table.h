@@ -17,6 +17,7 @@ namespace holdfast {
 enum class Kind {
   kText,
   kLevel,
+  kLogFormat,
   kDebug,
   kYesNo,
   kAuth,

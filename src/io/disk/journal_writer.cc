@@ -17,8 +17,10 @@ std::string journal_name(uint64_t number) { return fmt::format("journal.{}", num
 
 void JournalWriter::fail(std::string_view what, int error) {
   std::string why = fmt::format("{} {} failed: {}", what, journal_name(number_), std::strerror(error));
-  if (why != failure_)
-    log_line(LogLevel::kWarning, why + "; no new locks are granted until it works again");
+  if (why != failure_) {
+    log_line(LogLevel::kWarning,
+             fmt::format("the journal: {}; no new locks are granted until it works again", why));
+  }
   failure_ = std::move(why);
 }
 

@@ -128,7 +128,9 @@ void MetaKeeper::keep_ahead(const Tokens& tokens, Horizon holds, int64_t left_ms
           ahead_on_disk_ = ahead;
           begin_failed_ = false;
         }
-        if (!why->empty() && *why != failure_) log_line(LogLevel::kWarning, *why);
+        if (!why->empty() && *why != failure_) {
+          log_line(LogLevel::kWarning, fmt::format("{}; no new locks are granted until it works", *why));
+        }
         failure_ = *why;
         done();
       });

@@ -98,7 +98,7 @@ Result<bool> Store::lacks_meta() {
   Result<SnapshotFile> snapshot = find_snapshot(*files_);
   if (!snapshot) return Failure{snapshot.error()};
   if (journals->empty() && snapshot->journal.number == 0) return false;
-  log_line(LogLevel::kWarning, fmt::format("{} has data, but no file `meta`: tokens begin {} minutes ahead "
+  log_line(LogLevel::kWarning, fmt::format("{} has data, but no file meta: tokens begin {} minutes ahead "
                                            "of the clock",
                                            files_->path(), kUnknownTokenLead / 60'000'000));
   return true;
@@ -267,7 +267,13 @@ void Store::update_service() {
     why = "MISCONF persistence failed (" + why + "): no new locks are granted until it works again";
   Availability& availability = engine_->availability();
   if (availability.refusal == why) return;
-  if (why.empty()) log_line(LogLevel::kNotice, "persistence works again: new locks are granted");
+  if (why.empty()) {
+    log_line(LogLevel::kNotice, "persistence works again: new locks are granted");
+  } else if (!folder_failure_.empty()) {  // the journal and meta log their failures themselves
+    log_line(LogLevel::kWarning,
+             fmt::format("persistence failed: {}; no new locks are granted until it works again",
+                         folder_failure_));
+  }
   availability.refusal = why;
 }
 
@@ -345,7 +351,8 @@ Result<Done> Store::stop() {
     kept = keep_all();
     // After a failure meta is unchanged: the next start uses its horizon and its reserve.
     Result<Done> ended = kept ? end_meta() : Result<Done>(Done{});
-    if (!ended) log_line(LogLevel::kWarning, ended.error());
+    if (!ended)
+      log_line(LogLevel::kWarning, fmt::format("the stop could not write meta: {}", ended.error()));
     all_kept_ = kept && ended;
   }
   stopped_ = true;

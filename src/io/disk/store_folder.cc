@@ -16,9 +16,7 @@ void Store::check_folder() {
     Result<Done> claimed = claim_folder();
     if (claimed) rebuild_ = Rebuild::kSave;
     // The snapshot may have to wait for the end of an unfinished one.
-    const std::string why = claimed ? unsaved_folder() : claimed.error();
-    if (!claimed && why != folder_failure_) log_line(LogLevel::kWarning, why);
-    folder_failure_ = why;
+    folder_failure_ = claimed ? unsaved_folder() : claimed.error();
   }
   if (rebuild_ == Rebuild::kSave) return save_in_new_folder();
   if (rebuild_ == Rebuild::kNone) folder_failure_.clear();

@@ -66,7 +66,10 @@ Result<Done> Store::finish_load() {
   for (const uint64_t number : recovery_->stale()) static_cast<void>(files_->remove(journal_name(number)));
   log_line(LogLevel::kNotice,
            fmt::format("{}: loaded {} keys, {} journal records in {} ms", files_->path(), recovery_->keys(),
-                       recovery_->frames(), now.mono.count - load_began_ms_));
+                       recovery_->frames(), now.mono.count - load_began_ms_),
+           {{"keys", recovery_->keys()},
+            {"journal_records", recovery_->frames()},
+            {"took_ms", now.mono.count - load_began_ms_}});
   if (const uint64_t skipped = recovery_->skipped_keys(); skipped > 0) {
     log_line(LogLevel::kWarning,
              fmt::format("skipped {} keys of unsupported types (--skip-unsupported-types)", skipped));
@@ -142,9 +145,11 @@ void Store::recover_if_needed(const Now& now) {
   if (lossless_ || left_ms <= 0) return;
   const int64_t wait_ms = std::min(left_ms, static_cast<int64_t>(options_.recovery_wait_ms));
   engine_->availability().recovering_until = now.mono + DurationMs{wait_ms};
-  log_line(LogLevel::kWarning, fmt::format("recovery wait: the last stop may have lost locks that are "
-                                           "still in use; no new locks are granted for {} ms",
-                                           wait_ms));
+  log_line(LogLevel::kWarning,
+           fmt::format("recovery wait: the last stop may have lost locks that are "
+                       "still in use; no new locks are granted for {} ms",
+                       wait_ms),
+           {{"wait_ms", wait_ms}});
 }
 
 }  // namespace holdfast

@@ -87,8 +87,10 @@ void Store::end_save() {
     save_failed_at_ms_ = 0;
     journal_->forget_before(snapshot_generation_);
     remove_journals_below(snapshot_journal_);
-    log_line(LogLevel::kNotice, fmt::format("snapshot saved: {} keys, {} bytes, {} ms", snapshot_->saved(),
-                                            saved_bytes_, last_save_took_ms_));
+    log_line(LogLevel::kNotice,
+             fmt::format("snapshot saved: {} keys, {} bytes, {} ms", snapshot_->saved(), saved_bytes_,
+                         last_save_took_ms_),
+             {{"keys", snapshot_->saved()}, {"bytes", saved_bytes_}, {"took_ms", last_save_took_ms_}});
   } else {
     changes_ += changes_before_;
     log_line(LogLevel::kWarning, fmt::format("the snapshot failed: {}", save_failure_));

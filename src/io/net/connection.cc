@@ -330,7 +330,8 @@ bool Connection::is_reader_too_slow() {
 }
 
 void Connection::refuse(std::string_view why) {
-  log_line(LogLevel::kWarning, fmt::format("client {} closed: {}", id_.serial, why));
+  log_line(LogLevel::kWarning, fmt::format("client {} closed: {}", id_.serial, why),
+           {{"client", id_.serial}, {"why", why}});
   close();
 }
 

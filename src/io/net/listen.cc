@@ -123,7 +123,7 @@ Result<Done> open_tcp(const BindAddress& address, const Options& options, Port& 
   const std::string why = fmt::format("cannot listen on {} port {}: {}; {}", address.host, port,
                                       std::strerror(error), tcp_advice(error, wanted.option));
   if (!address.optional || !is_unavailable_address(error)) return Failure{why};
-  log_line(LogLevel::kVerbose, why);
+  log_line(LogLevel::kVerbose, fmt::format("address skipped: {}", why));
   return Done{};
 }
 

@@ -198,7 +198,7 @@ Result<Done> Server::listen(Listener& listener) {
 void Server::on_connection(uv_stream_t* stream, int status) noexcept {
   auto* listener = static_cast<Listener*>(stream->data);
   Server* server = listener->server;
-  if (status != 0) return server->warn_of_accept(status);
+  if (status != 0) return server->warn_of_accept(uv_strerror(status));
   if (server->accepted_ < kTurnAccepts) return server->accept(*listener);
   listener->waiting = server->some_wait_ = true;  // libuv reports no other until accepted
 }
@@ -218,10 +218,11 @@ void Server::accept(Listener& listener) {
       std::make_unique<Connection>(*this, tcp ? Connection::Kind::kTcp : Connection::Kind::kUnix);
   const int error = uv_accept(&listener.uv.stream, connection->stream());
   if (error != 0) {
-    warn_of_accept(error);
+    warn_of_accept(uv_strerror(error));
     return connection.release()->abandon();
   }
   if (clients_ >= engine_.config().limits.clients) {
+    warn_of_accept(fmt::format("maxclients {} is reached", engine_.config().limits.clients));
     // A TLS client could not read the text.
     return refuse(std::move(connection),
                   listener.socket.tls ? "" : "-ERR max number of clients reached\r\n");
@@ -248,7 +249,8 @@ void Server::admit(std::unique_ptr<Connection> connection, Listener& listener) {
   const Now& at = now();
   const ConnId id = engine_.open(peer, local, at);
   if (logs(LogLevel::kVerbose))
-    log_line(LogLevel::kVerbose, fmt::format("client {} accepted from {}", id.serial, peer));
+    log_line(LogLevel::kVerbose, fmt::format("client {} accepted from {}", id.serial, peer),
+             {{"client", id.serial}, {"address", peer}});
   if (connections_.size() <= id.slot) connections_.resize(size_t{id.slot} + 1, nullptr);
   connections_[id.slot] = connection.get();
   ++clients_;
@@ -270,11 +272,11 @@ void Server::refuse(std::unique_ptr<Connection> connection, std::string_view why
 }
 
 // Logs at most one line a second, because failures may come in bursts.
-void Server::warn_of_accept(int status) {
+void Server::warn_of_accept(std::string_view why) {
   const TimeMs at = now().mono;
   if (at - accept_warned_ < kAcceptWarningEvery) return;
   accept_warned_ = at;
-  log_line(LogLevel::kWarning, fmt::format("cannot accept a connection: {}", uv_strerror(status)));
+  log_line(LogLevel::kWarning, fmt::format("cannot accept a connection: {}", why));
 }
 
 Connection* Server::find(ConnId id) const {
@@ -287,7 +289,8 @@ void Server::forget(ConnId id) {
   assert(find(id) != nullptr);
   connections_[id.slot] = nullptr;
   --clients_;
-  if (logs(LogLevel::kVerbose)) log_line(LogLevel::kVerbose, fmt::format("client {} closed", id.serial));
+  if (logs(LogLevel::kVerbose))
+    log_line(LogLevel::kVerbose, fmt::format("client {} closed", id.serial), {{"client", id.serial}});
   engine_.drop(id, now(), effects_);
 }
 

@@ -95,7 +95,7 @@ class Server {
   void admit(std::unique_ptr<Connection> connection, Listener& listener);
   bool is_denied(const Listener& listener, int fd) const;
   void refuse(std::unique_ptr<Connection> connection, std::string_view why);
-  void warn_of_accept(int status);
+  void warn_of_accept(std::string_view why);
   Connection* find(ConnId id) const;
 
   void end_open_turn();

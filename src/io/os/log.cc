@@ -13,9 +13,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <memory>
 
+#include "core/base/config.h"
 #include "core/events/request_text.h"
+#include "io/os/json_text.h"
 #include "io/os/line_limit.h"
 
 namespace holdfast {
@@ -38,12 +41,14 @@ class LevelName : public spdlog::custom_flag_formatter {
 
 struct Log {
   std::string file;
+  LogFormat format = LogFormat::kText;
   spdlog::logger logger{"holdfast", std::make_shared<spdlog::sinks::stdout_sink_st>()};
 
   Log() { use_format(); }
   void use_format() {
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
-    formatter->add_flag<LevelName>('*').set_pattern("%Y-%m-%d %H:%M:%S.%e %* %v");
+    const bool json = format == LogFormat::kJson;  // then a line comes complete
+    formatter->add_flag<LevelName>('*').set_pattern(json ? "%v" : "%Y-%m-%d %H:%M:%S.%e %* %v");
     logger.set_formatter(std::move(formatter));
     logger.flush_on(spdlog::level::trace);
   }
@@ -73,6 +78,61 @@ Result<Done> use_file(const std::string& file) {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) { return kSpdlogLevels[static_cast<size_t>(level)]; }
 
+// Returns the present time as RFC 3339 in UTC, as in 2026-11-23T20:28:41.123Z.
+std::string time_text() {
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::system_clock::now();
+  const auto ms = std::chrono::duration_cast<milliseconds>(now.time_since_epoch()).count() % 1000;
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  return fmt::format("{}.{:03}Z", text.data(), ms);
+}
+
+std::string json_line(LogLevel level, std::string_view line, LogFields fields) {
+  std::string json = fmt::format(R"({{"time":"{}","level":"{}","message":)", time_text(),
+                                 kLevelNames[static_cast<size_t>(level)]);
+  append_json_string(json, line);
+  for (const LogField& field : fields) {
+    json += ',';
+    append_json_string(json, field.name);
+    json += ':';
+    if (field.is_number) {
+      json += std::to_string(field.number);
+    } else {
+      append_json_string(json, field.text);
+    }
+  }
+  return json += '}';
+}
+
+int64_t steady_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+// Whether a line about `what` may be written now. The log also says that lines are left out, and how many.
+bool may_write(LineLimit& limit, LogLevel level, std::string_view what) {
+  const auto verdict = limit.take(steady_ms());
+  if (verdict == LineLimit::Verdict::kLeaveOut) return false;
+  if (verdict == LineLimit::Verdict::kWriteNotice) {
+    log_line(level, fmt::format("{}: more than {} lines in one second; the rest is dropped", what,
+                                LineLimit::kLines));
+    return false;
+  }
+  if (const uint64_t left_out = limit.take_left_out(); left_out > 0)
+    log_line(level, fmt::format("{}: {} lines were dropped", what, left_out), {{"dropped", left_out}});
+  return true;
+}
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  append_quoted(out, text);
+  return out;
+}
+
 }  // namespace
 
 Result<Done> open_log(LogLevel level, const std::string& file) {
@@ -85,12 +145,28 @@ void set_log_level(LogLevel level) { the_log().logger.set_level(to_spdlog(level)
 void reopen_log() {
   const std::string file = the_log().file;
   if (file.empty()) return;
-  if (Result<Done> opened = use_file(file); !opened) log_line(LogLevel::kWarning, opened.error());
+  if (Result<Done> opened = use_file(file); !opened) {
+    log_line(LogLevel::kWarning, fmt::format("{}; the old log file stays in use", opened.error()));
+  }
 }
 
 bool logs(LogLevel level) { return the_log().logger.should_log(to_spdlog(level)); }
 
-void log_line(LogLevel level, std::string_view line) { the_log().logger.log(to_spdlog(level), line); }
+void set_log_format(LogFormat format) {
+  the_log().format = format;
+  the_log().use_format();
+}
+
+void log_line(LogLevel level, std::string_view line, LogFields fields) {
+  if (!logs(level)) return;
+  const bool json = the_log().format == LogFormat::kJson;
+  the_log().logger.log(to_spdlog(level), json ? json_line(level, line, fields) : line);
+}
+
+void print_start_failure(std::string_view line) {
+  const bool json = the_log().format == LogFormat::kJson;
+  fmt::print(stderr, "{}\n", json ? json_line(LogLevel::kWarning, line, {}) : line);
+}
 
 std::string one_line(std::string_view text) {
   std::string line = cut_text(text, LineLimit::kBytes);
@@ -101,17 +177,27 @@ std::string one_line(std::string_view text) {
 
 void log_script_line(LogLevel level, std::string_view text) {
   static LineLimit limit;
-  if (!logs(level)) return;
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  const auto verdict = limit.take(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-  if (verdict == LineLimit::Verdict::kLeaveOut) return;
-  if (verdict == LineLimit::Verdict::kWriteNotice) {
-    return log_line(level, fmt::format("script: more than {} lines in one second; the rest is dropped",
-                                       LineLimit::kLines));
-  }
-  if (const uint64_t left_out = limit.take_left_out(); left_out > 0)
-    log_line(level, fmt::format("script: {} lines were dropped", left_out));
+  if (!logs(level) || !may_write(limit, level, "script")) return;
   log_line(level, fmt::format("script: {}", one_line(text)));
+}
+
+void log_slow_wait(const SlowWait& wait) {
+  static LineLimit limit;
+  if (!logs(LogLevel::kNotice) || !may_write(limit, LogLevel::kNotice, "slow wait")) return;
+  const std::string key = cut_text(wait.key, kShownBytes);
+  const std::string owner = cut_text(wait.owner, kShownBytes);
+  const std::string holder = cut_text(wait.holder, kShownBytes);
+  const std::string_view granted = wait.granted ? "yes" : "no";
+  const std::string line =
+      fmt::format("slow wait: db={} key={} owner={} holder={} waited_ms={} granted={}", wait.db,
+                  quoted(key), quoted(owner), quoted(holder), wait.waited_ms, granted);
+  log_line(LogLevel::kNotice, line,
+           {{"db", wait.db},
+            {"key", key},
+            {"owner", owner},
+            {"holder", holder},
+            {"waited_ms", wait.waited_ms},
+            {"granted", granted}});
 }
 
 }  // namespace holdfast

@@ -49,10 +49,10 @@ const std::vector<NamedValues>& special_values() {
 
 // The simulation sets these itself, has no such thing, or cannot judge it.
 bool is_outside(const Row& row) {
-  constexpr std::array kOutside = {"port",          "bind",     "unixsocket", "unixsocketperm",
-                                   "dir",           "logfile",  "aclfile",    "tcp-backlog",
-                                   "tcp-keepalive", "tls-port", "hash-seed",  "protected-mode",
-                                   "loglevel"};
+  constexpr std::array kOutside = {"port",          "bind",      "unixsocket", "unixsocketperm",
+                                   "dir",           "logfile",   "aclfile",    "tcp-backlog",
+                                   "tcp-keepalive", "tls-port",  "hash-seed",  "protected-mode",
+                                   "loglevel",      "log-format"};
   return std::ranges::find(kOutside, std::string_view(row.name)) != kOutside.end();
 }
 
