@@ -23,6 +23,7 @@
 #include <string_view>
 
 #include "holdfast/result.h"
+#include "holdfast/stats.h"
 
 namespace holdfast {
 
@@ -119,6 +120,19 @@ struct UnlockOptions {
   // The servers keep the lock for at least so long after the grant, even if unlock() is called earlier.
   // 0 to LockOptions::kLongestTtl.
   milliseconds at_least{0};
+};
+
+// Settings of a Client.
+struct ClientOptions {
+  // The name of the client's connections, which CLIENT LIST and LOCKS INFO show (CLIENT SETNAME). A blank,
+  // and each character that is not printable ASCII, becomes '-'; only the first 128 bytes count. Empty: the
+  // client sends neither a name nor the library's version (CLIENT SETINFO). A server may reject both: the
+  // connection works without them. They add no round trip.
+  std::string name = "holdfast-lib";
+  // Gets each event, for the program's own metrics. It runs on the client's own thread, which serves all
+  // locks of the client, right after the event was counted for stats(): it must not block, wait for this
+  // client or destroy it. An exception that it throws is discarded. It is not called after ~Client().
+  std::function<void(const ClientEvent& event)> on_event;
 };
 
 class ClientCore;
@@ -234,7 +248,7 @@ class Client {
   // Throws std::invalid_argument if the text, or a file that it names, is wrong; the message says what is
   // wrong and what is valid. Throws std::system_error if the process can open no more files or start no
   // more threads.
-  explicit Client(std::string_view where);
+  explicit Client(std::string_view where, ClientOptions options = {});
   // Releases all locks of this client and ends all waits with kCancelled. Waits until the servers answered
   // or timed out. Must not run on the client's own thread.
   ~Client();
@@ -264,6 +278,9 @@ class Client {
   // The same with a future, which always gets a result and never an exception.
   std::future<Acquired> lock_future(const std::string& key, std::optional<milliseconds> wait,
                                     const LockOptions& options = {});
+
+  // Returns the counters of this client since it was made, for all of its locks and leases. Never waits.
+  ClientStats stats() const;
 
  private:
   friend class Leases;

@@ -130,7 +130,7 @@ std::optional<int> campaign(Client& client, const Signals& signals, const RunOpt
 }
 
 int elect(const Signals& signals, const RunOptions& run) {
-  Client client(run.servers);
+  Client client(run.servers, {"holdfast-elect", {}});
   std::optional<int> status;
   while (!status) {
     status = campaign(client, signals, run);

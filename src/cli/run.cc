@@ -3,14 +3,18 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "cli/acquire.h"
 #include "cli/held_command.h"
 #include "cli/output.h"
 #include "cli/run_options.h"
+#include "cli/show.h"
 #include "cli/signals.h"
 #include "cli/status.h"
+#include "client/transport/transport.h"
 #include "holdfast/client.h"
 
 namespace holdfast {
@@ -39,7 +43,21 @@ int run_held(const Signals& signals, const RunOptions& run, Hold& hold, Mailbox<
   return end.status;
 }
 
-int run_locked(const Signals& signals, const RunOptions& run) {
+// Prints one line on standard error about the whole run.
+void sum_up(const RunOptions& run, const std::optional<milliseconds>& waited, milliseconds ran,
+            const ClientStats& stats) {
+  const std::string wait = time_text(waited.value_or(ran).count());
+  if (!waited) {
+    fail(0, "{}: summary: waited {}, not acquired, attempts {}", printable(run.name), wait, stats.attempts);
+    return;
+  }
+  fail(0, "{}: summary: waited {}, held {}, renewals {} (failed {}), losses {}", printable(run.name), wait,
+       time_text((ran - *waited).count()), stats.renewals, stats.failed_renewals, stats.losses.total());
+}
+
+// Runs the command under the lock. `acquired` is called after the grant.
+int run_with(Client& client, const Signals& signals, const RunOptions& run,
+             const std::function<void()>& acquired) {
   const auto lost = std::make_shared<Mailbox<Result>>();
   LockOptions options = options_of(run);
   options.on_lost = [lost](const Result& why) { lost->leave(why); };
@@ -50,9 +68,20 @@ int run_locked(const Signals& signals, const RunOptions& run) {
     };
   }
   report_renewals(run.name, options);
-  Client client(run.servers);
   Taken taken = take_lock(client, signals, run, options);
-  return taken.hold ? run_held(signals, run, *taken.hold, *lost) : taken.status;
+  if (!taken.hold) return taken.status;
+  acquired();
+  return run_held(signals, run, *taken.hold, *lost);
+}
+
+int run_locked(const Signals& signals, const RunOptions& run) {
+  Client client(run.servers, {"holdfast-run", {}});
+  const TimeMs began = client::Loop::now();
+  const auto elapsed = [began] { return milliseconds((client::Loop::now() - began).count); };
+  std::optional<milliseconds> waited;
+  const int status = run_with(client, signals, run, [&] { waited = elapsed(); });
+  if (run.verbose && can_write_error()) sum_up(run, waited, elapsed(), client.stats());
+  return status;
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ lost, COMMAND gets TERM, and KILL after the grace. COMMAND never outlives this p
   --grace TIME        from TERM to KILL after a loss (5s)
   --end-before-expiry end COMMAND before the lock expires, also while this program is stopped
   -E, --busy-status N the exit status if the lock is not acquired (75)
+  --verbose           sum up at the end, on standard error: waited, held, renewals, losses
   --help              this text
 
 A TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.
@@ -121,7 +122,7 @@ struct Form {
 constexpr Form kRun{
     "run",
     "ttl= wait,w= no-wait,n shared limit= attempts= backoff= quiet,q note= grace= at-least= "
-    "end-before-expiry end-before-lock busy-status,E= help,h",
+    "end-before-expiry end-before-lock busy-status,E= verbose help,h",
     kRunHelp};
 constexpr Form kElect{"elect", "ttl= grace= restart json quiet,q note= help,h", kElectHelp};
 
@@ -152,6 +153,7 @@ RunOptions understood(const Form& form, const Given& given, std::vector<std::str
   options.ends_before_lock = form.verb == kElect.verb || given.contains("end-before-expiry") ||
                              given.contains("end-before-lock");  // its old name
   options.json = given.contains("json");
+  options.verbose = given.contains("verbose");
   return options;
 }
 

@@ -29,6 +29,12 @@ void keep(Round& round, size_t i, const client::Value& value, steady_clock::time
   if (--round.open == 0) round.done.set_value();
 }
 
+client::ClientConfig place_of(const std::string& where) {
+  client::ClientConfig place = client::open_place(where);
+  for (client::Address& address : place.servers) address.client_name = "holdfast";
+  return place;
+}
+
 }  // namespace
 
 std::string Answer::why() const {
@@ -38,7 +44,7 @@ std::string Answer::why() const {
 }
 
 Servers::Servers(const std::string& where)
-    : place_(client::open_place(where)), ring_(place_.names(), place_.replicas) {
+    : place_(place_of(where)), ring_(place_.names(), place_.replicas) {
   loop_.post([this] {
     for (const client::Address& address : place_.servers)
       links_.push_back(client::make_link(loop_, address));

@@ -141,7 +141,7 @@ bool print_grant(const Call& call, const Hold& hold) {
 
 int verb_lock(const Call& call) {
   const Signals signals;
-  Client client(call.servers);
+  Client client(call.servers, {"holdfast-lock", {}});
   LockOptions options = options_of(call.lock);
   options.renew = false;
   Taken taken = take_lock(client, signals, call.lock, options);

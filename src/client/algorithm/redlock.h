@@ -151,6 +151,8 @@ class Redlock {
   bool settled() const {
     return state_ == State::kOver && requests_.empty() && sends_.empty() && ends_.empty();
   }
+  // Returns how many attempts have begun; a wait in a server's queue belongs to its attempt.
+  size_t attempts() const { return attempts_; }
   // Returns the result of the acquisition; after the release or loss, the result of that. The reports are
   // in the order of the servers; their `server` is empty.
   const Result& result() const { return result_; }

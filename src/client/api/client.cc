@@ -88,7 +88,13 @@ void Hold::leave() {
   if (core_ != nullptr) core_->leave();
 }
 
-Client::Client(std::string_view where) : core_(std::make_shared<ClientCore>(client::open_place(where))) {}
+Client::Client(std::string_view where, ClientOptions options)
+    : core_(std::make_shared<ClientCore>(client::open_place(where), std::move(options))) {}
+
+ClientStats Client::stats() const {
+  core_->forbid_after_fork();
+  return core_->meter().stats();
+}
 
 // In a child of fork() the client's thread does not exist. The child leaks its copy of the ClientCore, so
 // that no destructor waits for that thread.

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "client/api/hold_core.h"
+#include "client/api/metered_link.h"
+#include "client/transport/auth.h"
 
 namespace holdfast {
 
@@ -18,18 +20,31 @@ constexpr DurationMs kContentionLasts{1000};
 constexpr DurationMs kNotesRetried{60000};
 constexpr size_t kContendedKeys = 1000;  // the most keys remembered
 
+// Lets all connections have the client's name and report to the meter.
+client::ClientConfig introduced(client::ClientConfig place, const std::string& name,
+                                const std::shared_ptr<ClientMeter>& meter) {
+  for (size_t i = 0; i < place.servers.size(); ++i) {
+    place.servers[i].client_name = client::connection_name(name);
+    place.servers[i].on_connection = [meter, i](bool open) { meter->record_connection(i, open); };
+  }
+  return place;
+}
+
 }  // namespace
 
-ClientCore::ClientCore(client::ClientConfig place)
-    : place_(std::move(place)),
+ClientCore::ClientCore(client::ClientConfig place, ClientOptions options)
+    : meter_(std::make_shared<ClientMeter>(place.names(), std::move(options.on_event))),
+      place_(introduced(std::move(place), options.name, meter_)),
       ring_(place_.names(), place_.replicas),
       pid_(getpid()),
       loop_owner_(std::make_unique<client::Loop>()),
       loop_(loop_owner_.get()) {
   for (const client::Address& address : place_.servers) servers_.push_back(client::server_of(address));
   loop_->post([this] {
-    for (const client::Address& address : place_.servers)
-      links_.push_back(client::make_link(*loop_, address));
+    for (const client::Address& address : place_.servers) {
+      links_.push_back(
+          std::make_unique<MeteredLink>(client::make_link(*loop_, address), meter_, links_.size()));
+    }
   });
 }
 

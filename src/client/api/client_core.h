@@ -13,9 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "client/api/client_meter.h"
 #include "client/base/address.h"
 #include "client/base/ring.h"
 #include "client/transport/transport.h"
+#include "holdfast/client.h"
 
 namespace holdfast {
 
@@ -23,13 +25,15 @@ class HoldCore;
 
 class ClientCore {
  public:
-  explicit ClientCore(client::ClientConfig place);
+  ClientCore(client::ClientConfig place, ClientOptions options);
   ~ClientCore();
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
 
   const client::ClientConfig& place() const { return place_; }
   const client::Ring& ring() const { return ring_; }
+  // Any thread may call stats(), the loop's thread the other functions.
+  ClientMeter& meter() { return *meter_; }
   bool is_forked() const;
   // Throws std::logic_error in a child of the process that made this object.
   void forbid_after_fork() const;
@@ -62,6 +66,7 @@ class ClientCore {
   void end_work();
 
  private:
+  const std::shared_ptr<ClientMeter> meter_;
   const client::ClientConfig place_;
   const client::Ring ring_;
   const pid_t pid_;

@@ -75,6 +75,8 @@ std::vector<std::string> words_of(const LockOptions& options) {
 
 Result cancelled() { return {Outcome::kCancelled, "the client was destroyed", {}}; }
 
+microseconds since(int64_t begin_us) { return microseconds(Loop::now_us() - begin_us); }
+
 Result over() { return {Outcome::kExpired, "the lock is not held any more", {}}; }
 
 }  // namespace
@@ -154,6 +156,7 @@ void HoldCore::stop_without_release() {
 
 void HoldCore::start() {
   if (client_->is_closing()) return refuse();
+  asked_us_ = Loop::now_us();
   timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [this] { on_timer(); });
   client_->adopt(shared_from_this());
   machine_.acquire(Loop::now(), Loop::clock_us(), client_->is_contended(key_));
@@ -184,7 +187,11 @@ void HoldCore::release(DurationMs at_least) {
   if (phase_ == Phase::kEnding || phase_ == Phase::kOver) return;
   locked_ = false;
   if (queued_) client_->record_contention(key_);
-  if (phase_ == Phase::kHolding) phase_ = Phase::kEnding;
+  if (phase_ == Phase::kHolding) {
+    phase_ = Phase::kEnding;
+    releasing_ = true;
+    released_in_time_ = !is_due(machine_.valid_until(), Loop::now());
+  }
   if (machine_.state() != Redlock::State::kOver) machine_.release(Loop::now(), at_least);
   drive();
 }
@@ -257,16 +264,21 @@ void HoldCore::receive(uint64_t id, const client::Reply& reply) {
 // Compares the machine's state with the phase, and reports each change to the user.
 void HoldCore::observe() {
   const Redlock::State state = machine_.state();
+  record_attempts();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kHeld) become_holder();
   if (phase_ == Phase::kHolding) record_renewal();
   if (may_extend()) return drive();
-  if (phase_ == Phase::kHolding && state == Redlock::State::kOver) lose(machine_.result(), Loop::now());
+  if (phase_ == Phase::kHolding && state == Redlock::State::kOver) {
+    lose(machine_.result(), Loop::now(), expiry_reason());
+  }
   if (phase_ == Phase::kAcquiring) record_waiting();
   if (phase_ == Phase::kEnding && machine_.state() == Redlock::State::kOver) answer_releases();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kOver && done_) {
     unwatch();
     inquiry_.reset();
-    std::exchange(done_, nullptr)(Acquired{cancelled_ ? cancelled() : named(machine_.result()), Hold()});
+    const Result result = cancelled_ ? cancelled() : named(machine_.result());
+    client_->meter().record_no_grant(key_, result.outcome, since(asked_us_), waited_);
+    std::exchange(done_, nullptr)(Acquired{result, Hold()});
   }
   if (phase_ != Phase::kOver && (left_ || machine_.settled()) && under_way_ == 0) return end();
   arm_timer();
@@ -276,12 +288,13 @@ void HoldCore::observe() {
 void HoldCore::record_waiting() {
   if (machine_.state() == Redlock::State::kQueueing) {
     unwatch();
-    queued_ = true;
+    queued_ = waited_ = true;
     client_->record_contention(key_);
     if (inquiry_) inquiry_->record_queue();
   }
   const bool was_pausing = std::exchange(pausing_, machine_.state() == Redlock::State::kPausing);
   if (!pausing_ || was_pausing) return;
+  waited_ = true;
   watch();
   if (options_.on_attempt_failed) options_.on_attempt_failed(named(machine_.result()));
 }
@@ -295,6 +308,8 @@ void HoldCore::become_holder() {
   set_times();
   locked_ = true;
   if (options_.on_lost || options_.on_revoke_requested) watch();
+  granted_us_ = Loop::now_us();
+  client_->meter().record_grant(key_, token_, microseconds(granted_us_ - asked_us_), waited_);
   std::exchange(done_, nullptr)(Acquired{named(machine_.result()), Hold(shared_from_this())});
 }
 
@@ -324,6 +339,7 @@ DurationMs HoldCore::share_of_time(int64_t ms, int64_t part) const {
 
 void HoldCore::renew(DurationMs ttl, bool heal) {
   renewing_ = true;
+  renewing_us_ = Loop::now_us();
   renewing_ttl_ = ttl;
   heals_ = heal;
   if (heal) renew_at_ = kNever;
@@ -348,6 +364,7 @@ void HoldCore::record_renewal() {
   if (!renewing_) return record_late_loss();
   renewing_ = false;
   const Result result = machine_.state() == Redlock::State::kHeld ? named(*machine_.renewal()) : over();
+  client_->meter().record_renewal(key_, token_, result.outcome, since(renewing_us_));
   const Answer answer = std::exchange(extending_, nullptr);
   if (result.ok()) {
     if (options_.renew || answer) ttl_ = renewing_ttl_;
@@ -358,7 +375,7 @@ void HoldCore::record_renewal() {
     renew_at_ = Loop::now() + share_of_time(ttl_.count / 10, 4);
   }
   if (answer) answer->set_value(result);
-  if (result.outcome == Outcome::kExpired) return lose(result, {valid_until_ms_ + 1});
+  if (result.outcome == Outcome::kExpired) return lose(result, {valid_until_ms_ + 1}, LossReason::kGone);
   notify_renewal(result);
 }
 
@@ -372,13 +389,15 @@ void HoldCore::notify_renewal(const Result& result) {
 
 // Handles a confirmed round in which later answers show that too many servers are without the hold.
 void HoldCore::record_late_loss() {
-  if (machine_.renewal()->outcome == Outcome::kExpired) lose(*machine_.renewal(), {valid_until_ms_ + 1});
+  if (machine_.renewal()->outcome == Outcome::kExpired)
+    lose(*machine_.renewal(), {valid_until_ms_ + 1}, LossReason::kGone);
 }
 
 // Reports the loss of the lock. If the validity that the user knows is not over, the lock is released only
 // when it is: until then, a user that relies on validity() must not meet another holder.
-void HoldCore::lose(Result why, TimeMs free_at) {
+void HoldCore::lose(Result why, TimeMs free_at, LossReason reason) {
   if (phase_ != Phase::kHolding) return;
+  client_->meter().record_loss(key_, token_, reason, since(granted_us_));
   phase_ = Phase::kEnding;
   locked_ = false;
   was_lost_ = true;
@@ -390,6 +409,29 @@ void HoldCore::lose(Result why, TimeMs free_at) {
   drive();
 }
 
+// Returns the reason of a loss by the end of the validity: what the last renewal said.
+LossReason HoldCore::expiry_reason() const {
+  if (renewing_) return LossReason::kUnreachable;
+  if (!machine_.renewal() || machine_.renewal()->ok()) return LossReason::kExpired;
+  const Outcome outcome = machine_.renewal()->outcome;
+  if (outcome == Outcome::kUnreachable) return LossReason::kUnreachable;
+  return outcome == Outcome::kRefused ? LossReason::kRefused : LossReason::kGone;
+}
+
+void HoldCore::record_attempts() {
+  const size_t begun = machine_.attempts();
+  if (begun == counted_attempts_) return;
+  client_->meter().record_attempts(begun - std::exchange(counted_attempts_, begun));
+}
+
+// Counts the end of a hold that was released, once. A release may find that the lock was lost before.
+void HoldCore::record_end(Outcome outcome) {
+  if (!std::exchange(releasing_, false)) return;
+  const microseconds held = since(granted_us_);
+  if (outcome != Outcome::kExpired) return client_->meter().record_release(key_, token_, outcome, held);
+  client_->meter().record_loss(key_, token_, released_in_time_ ? LossReason::kGone : expiry_reason(), held);
+}
+
 void HoldCore::free_lost() {
   free_at_ = kNever;
   if (machine_.state() == Redlock::State::kHeld) machine_.release(Loop::now());
@@ -397,6 +439,7 @@ void HoldCore::free_lost() {
 
 // Answers the calls of unlock(). A quorum of confirmations is enough; slow servers may answer later.
 void HoldCore::answer_releases() {
+  record_end(machine_.result().outcome);
   for (const Answer& answer : std::exchange(releases_, {})) answer->set_value(named(machine_.result()));
 }
 
@@ -423,7 +466,7 @@ void HoldCore::on_timer() {
     }
     if (is_due(lost_at_, now)) {
       const bool failed = machine_.renewal() && !machine_.renewal()->ok();
-      return lose(failed ? *machine_.renewal() : over(), {valid_until_ms_ + 1});
+      return lose(failed ? *machine_.renewal() : over(), {valid_until_ms_ + 1}, expiry_reason());
     }
     if (is_due(renew_at_, now) && !renewing_) renew(ttl_);
   }

@@ -76,7 +76,10 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void record_renewal();
   void record_late_loss();
   void notify_renewal(const Result& result);
-  void lose(Result why, TimeMs free_at);
+  void lose(Result why, TimeMs free_at, LossReason reason);
+  LossReason expiry_reason() const;
+  void record_attempts();
+  void record_end(Outcome outcome);
   void free_lost();
   void answer_releases();
   void end();
@@ -126,6 +129,14 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   std::vector<std::pair<DurationMs, Answer>> extends_;  // calls of extend() that are not sent yet
   Answer extending_;
   std::vector<Answer> releases_;
+  // For the counters of the client; times in us of Loop::now_us():
+  int64_t asked_us_ = 0;
+  int64_t granted_us_ = 0;
+  int64_t renewing_us_ = 0;        // start of the present or last renewal
+  size_t counted_attempts_ = 0;    // attempts that were counted
+  bool waited_ = false;            // it did not end with the first attempt
+  bool releasing_ = false;         // the release was not counted yet
+  bool released_in_time_ = false;  // the validity was not over when the release began
   bool was_lost_ = false;
   bool left_ = false;  // leave() was called: kEnding until the last request is answered
 

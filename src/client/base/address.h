@@ -3,6 +3,7 @@
 // "embedded:".
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,9 @@ struct Address {
   bool tls = false;
   std::string tls_name = {};                           // required in the certificate; empty: the host
   std::shared_ptr<const TlsContext> tls_context = {};  // set by open_place() if `tls`
+  std::string client_name = {};  // set by CLIENT SETNAME on each connection; empty: no name
+  // Called when a connection opens, and when one breaks or cannot be opened. May be empty.
+  std::function<void(bool open)> on_connection = {};
   // Returns "host:port", "[::1]:7379", "h1:p1,h2:p2" for a cluster, "embedded" or "embedded:name". Never
   // contains the password.
   std::string text() const;

@@ -107,7 +107,9 @@ void Loop::post(std::function<void()> work) {
 
 bool Loop::on_thread() const { return core_->thread_id == std::this_thread::get_id(); }
 
-TimeMs Loop::now() { return {microseconds(CLOCK_BOOTTIME) / 1000}; }
+TimeMs Loop::now() { return {now_us() / 1000}; }
+
+int64_t Loop::now_us() { return microseconds(CLOCK_BOOTTIME); }
 
 uint64_t Loop::clock_us() { return static_cast<uint64_t>(microseconds(CLOCK_REALTIME)); }
 

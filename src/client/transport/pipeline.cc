@@ -90,7 +90,10 @@ void Pipeline::on_time() {
   alarm_ = kNever;
   const TimeMs now = Loop::now();
   expire(now);
-  if (is_silent(now)) fail("no answer in " + std::to_string(kSilence.count) + " ms");
+  if (is_silent(now)) {
+    fail("no answer in " + std::to_string(kSilence.count) + " ms");
+    if (address_.on_connection) address_.on_connection(false);
+  }
   arm();
   notify_losses();
 }

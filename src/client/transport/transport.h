@@ -35,9 +35,10 @@ class Loop {
   // Whether the caller runs on the loop's thread. Any thread.
   bool on_thread() const;
 
-  // Return a monotonic clock that also runs while the machine is suspended, in ms, and the wall clock in
-  // us. Any thread.
+  // Return a monotonic clock that also runs while the machine is suspended, in ms and in us, and the wall
+  // clock in us. Any thread.
   static TimeMs now();
+  static int64_t now_us();
   static uint64_t clock_us();
 
   struct Core;

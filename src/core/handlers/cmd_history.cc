@@ -79,7 +79,7 @@ bool matches(const Request& r, const LockEventView& e, const HistoryArguments& a
   return e.db == r.c.db && e.key_bytes == a.key->size() && a.key->starts_with(e.key) && may_see(r, *a.key);
 }
 
-std::string_view address_of(const Request& r, ConnId conn) { return client_of(r.s(), conn).addr; }
+std::string_view address_of(const Request& r, ConnId conn) { return origin_of(r.s(), conn).addr; }
 
 void write_event(Request& r, const LockEventView& e) {
   r.reply.map(11);
