@@ -39,7 +39,8 @@ def format_text(text):
     with {} for each other part."""
     call = re.search(r"fmt::format\(", text)
     if call:
-        return "".join(LITERAL.findall(re.match(r'\s*(?:"(?:[^"\\]|\\.)*"\s*)*', text[call.end():]).group()))
+        literals = re.match(r'\s*(?:"(?:[^"\\]|\\.)*"\s*)*', text[call.end():])
+        return "".join(LITERAL.findall(literals.group()))
     parts = [part.strip() for part in text.split("+")]
     return "".join(LITERAL.match(part).group(1) if LITERAL.match(part) else "{}" for part in parts)
 
@@ -205,7 +206,8 @@ def a_flood_of_slow_waits_makes_few_lines_and_says_that_it_dropped_others(folder
         until(lambda: "ready to accept" in log.read_text(encoding="utf-8"))
         server.lock("k", "alice")
         waiter = Client(server.path)
-        waiter.send(["HELLO", 3], *(["LOCK", "k", f"w{n}", 50_000, "WAIT", 0, "ASYNC"] for n in range(waits)))
+        waiter.send(["HELLO", 3],
+                    *(["LOCK", "k", f"w{n}", 50_000, "WAIT", 0, "ASYNC"] for n in range(waits)))
         until(lambda: server.info("lock_waiters", "locks") == str(waits))
         waiter.close()
         until(lambda: server.info("lock_waiters", "locks") == "0")

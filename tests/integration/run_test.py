@@ -90,6 +90,32 @@ def a_grant_that_is_seen_too_late_starts_nothing_and_is_released(server):
 
 
 @test
+def verbose_sums_up_waits_holds_renewals_and_losses(server):
+    _, err = run(0, ["--verbose"], ["true"])
+    has(err, f"holdfast: {NAME}: summary: waited ", ", held ", "renewals 0 (failed 0), losses 0")
+    equal(run(0, [], ["true"])[1], "")
+    running = Run(["--verbose", "--ttl", "200ms"], UNTIL_EOF)
+    equal(running.line(), "up")
+    until(lambda: int(server.info("lock_renewals", "locks")) >= 2)
+    equal(server.ask("LOCKS", "BREAK", NAME), 1)
+    err = running.ended(76)[1]
+    has(err, "losses 1")
+    equal("renewals 0" in err, False)
+    server.lock(NAME)
+    _, err = run(75, ["--verbose", "-n", "-q"], ["true"])
+    has(err, "summary: waited ", "not acquired, attempts 1")
+
+
+@test
+def the_connections_of_run_have_its_name(server):
+    running = Run([], UNTIL_EOF)
+    equal(running.line(), "up")
+    has(server.ask("CLIENT", "LIST"), b" name=holdfast-run ", b" lib-name=holdfast ")
+    running.process.send_signal(signal.SIGTERM)
+    running.ended(128 + signal.SIGTERM)
+
+
+@test
 def a_signal_ends_the_wait(server):
     server.lock(NAME)
     for name in FORWARDED:

@@ -77,6 +77,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void record_late_loss();
   void notify_renewal(const Result& result);
   void lose(Result why, TimeMs free_at, LossReason reason);
+  static microseconds since(int64_t begin_us);
   LossReason expiry_reason() const;
   void record_attempts();
   void record_end(Outcome outcome);
