@@ -92,7 +92,7 @@ def a_grant_that_is_seen_too_late_starts_nothing_and_is_released(server):
 @test
 def verbose_sums_up_waits_holds_renewals_and_losses(server):
     _, err = run(0, ["--verbose"], ["true"])
-    has(err, f"holdfast: {NAME}: summary: waited ", ", held ", "renewals 0 (failed 0), losses 0")
+    has(err, f"holdfast: {NAME}: summary: waited ", ", held ", ", renewals ", " (failed 0), losses 0")
     equal(run(0, [], ["true"])[1], "")
     running = Run(["--verbose", "--ttl", "200ms"], UNTIL_EOF)
     equal(running.line(), "up")

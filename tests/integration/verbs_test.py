@@ -427,12 +427,13 @@ def ping_shows_each_server_and_whether_there_is_a_quorum(places):
 
 
 def answer_as_redis(listener):
-    """Accepts one connection, and replies to PING, TIME and INFO as Redis does."""
+    """Accepts one connection, and replies to PING, TIME and INFO as Redis does, and to CLIENT by an error."""
     with listener.accept()[0] as peer:
         words = peer.makefile("rb")
         for line in words:
-            if line in (b"PING\r\n", b"TIME\r\n", b"INFO\r\n"):
+            if line in (b"PING\r\n", b"TIME\r\n", b"INFO\r\n", b"CLIENT\r\n"):
                 peer.sendall({b"P": b"+PONG\r\n", b"T": b"*2\r\n$1\r\n1\r\n$1\r\n2\r\n",
+                              b"C": b"-ERR unknown command\r\n",
                               b"I": b"$22\r\n# S\r\nredis_version:7.0\r\n"}[line[:1]])
 
 

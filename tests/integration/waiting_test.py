@@ -156,7 +156,7 @@ def the_message_shows_the_connection_of_the_holder_and_the_place_among_waiters(s
     has(line, "waiting: held by ", ", ttl ", "; place 2 of 2 in the queue")
     id_of_holder = info(server)["holders"][0]["client"]
     address = re.search(r" addr=(\S+)", server.ask("CLIENT", "LIST", "ID", id_of_holder).decode())[1]
-    has(line, f" at {address} for ")
+    has(line, f" at {address} (holdfast-run) for ")
     second.end()
     first.end()
     holder.end()
