@@ -427,7 +427,7 @@ def ping_shows_each_server_and_whether_there_is_a_quorum(places):
 
 
 def answer_as_redis(listener):
-    """Accepts one connection, and replies to PING, TIME and INFO as Redis does, and to CLIENT by an error."""
+    """Accepts one connection, and replies to PING, TIME and INFO as Redis does, to CLIENT by an error."""
     with listener.accept()[0] as peer:
         words = peer.makefile("rb")
         for line in words:
