@@ -79,8 +79,6 @@ bool matches(const Request& r, const LockEventView& e, const HistoryArguments& a
   return e.db == r.c.db && e.key_bytes == a.key->size() && a.key->starts_with(e.key) && may_see(r, *a.key);
 }
 
-std::string_view address_of(const Request& r, ConnId conn) { return origin_of(r.s(), conn).addr; }
-
 void write_event(Request& r, const LockEventView& e) {
   r.reply.map(11);
   field(r, "serial", e.serial);
@@ -93,7 +91,7 @@ void write_event(Request& r, const LockEventView& e) {
   field(r, "token", e.token.value);
   field(r, "waited", e.waited.count);
   field(r, "held", e.held.count);
-  field(r, "addr", address_of(r, e.conn));
+  field(r, "addr", origin_of(r.s(), e.conn).addr);
 }
 
 // A row of LOCKS TOP. `counted` is null if no wait for the key has ended since it is counted.
