@@ -192,7 +192,7 @@ void cmd_client_unblock(Request& r) {
     Reply(c->out, c->protocol).error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
     cancel_wait(r.ctx, c->blocked_on, WaitEnd::kUnblocked);
   } else {
-    end_wait_by_timeout(r.ctx, c->blocked_on);
+    end_wait_by_timeout(r.ctx, c->blocked_on, WaitEnd::kUnblocked);
   }
   r.reply.integer(1);
 }

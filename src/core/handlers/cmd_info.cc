@@ -275,10 +275,10 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "tracking_total_keys", uint64_t{r.s().tracking.readers.size()});
   line(out, "tracking_total_items", uint64_t{r.s().tracking.remembered});
   line(out, "tracking_total_prefixes", uint64_t{r.s().tracking.prefixes.size()});
-  line(out, "total_error_replies", r.s().log.all_errors());
   zeros(out, {"unexpected_error_replies", "latest_fork_usec", "total_forks", "migrate_cached_sockets",
               "slave_expires_tracked_keys", "active_defrag_hits", "active_defrag_misses",
               "active_defrag_key_hits", "active_defrag_key_misses"});
+  line(out, "total_error_replies", r.s().log.all_errors());
 }
 
 void cpu_section(const Request&, const HostFacts& host, std::string& out) {

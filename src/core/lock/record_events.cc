@@ -40,8 +40,9 @@ void record_set_hold(Context& ctx, KeyRef k) {
 void record_holder_end(Context& ctx, KeyRef k, const Holder& h, End why, TimeMs at) {
   ctx.s.stats.locks.record_end(mode_of(h.capacity), why, at - h.held_since);
   if (!ctx.s.history.on()) return;
-  ctx.s.history.add(facts_of_end(ctx, k.db, h.token, why, h.held_since, at), key_of(*k), h.owner,
-                    h.attachment.note);
+  LockEventFacts facts = facts_of_end(ctx, k.db, h.token, why, h.held_since, at);
+  if (!facts.conn) facts.conn = h.client;
+  ctx.s.history.add(facts, key_of(*k), h.owner, h.attachment.note);
 }
 
 void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why) {

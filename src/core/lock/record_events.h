@@ -33,7 +33,7 @@ inline void record_grant(Context& ctx, KeyRef k, Token token, ConnId client, con
 
 // The facts of the end of a hold, at a time that may be in the past. The connection is that whose request
 // runs.
-inline LockEventFacts facts_of_end(Context& ctx, DbIndex db, Token token, End why, TimeMs since,
+inline LockEventFacts facts_of_end(const Context& ctx, DbIndex db, Token token, End why, TimeMs since,
                                    TimeMs at) {
   const int64_t at_us = ctx.now.wall_us - (ctx.now.mono - at).count * 1000;
   return {at_us, token, {}, at - since, ctx.actor, event_of(why), db};
@@ -43,9 +43,10 @@ inline void record_exclusive_end(Context& ctx, KeyRef k, End why, TimeMs at) {
   const TimeMs since = held_since(*k);
   ctx.s.stats.locks.record_end(LockMode::kExclusiveMode, why, at - since);
   if (!ctx.s.history.on()) return;
-  const LockEventFacts facts = facts_of_end(ctx, k.db, token_of(*k), why, since, at);
+  LockEventFacts facts = facts_of_end(ctx, k.db, token_of(*k), why, since, at);
   if (!k->attached) return ctx.s.history.add_adjacent(facts, key_of(*k), value_of(*k));
   const Attachment* a = attachment_of(ctx.s.attachments, k.db, k.f);
+  if (!facts.conn) facts.conn = a->conn;  // a timer or the end of the session ends it
   ctx.s.history.add(facts, key_of(*k), value_of(*k), a->note);
 }
 

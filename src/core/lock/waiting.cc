@@ -235,8 +235,8 @@ void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most) {
   for (; most > 0 && !c.waiters.empty(); --most) cancel_wait(ctx, c.waiters.front(), why);
 }
 
-void end_wait_by_timeout(Context& ctx, Waiter* w) {
-  record_wait_end(ctx, *w, WaitEnd::kTimeout);
+void end_wait_by_timeout(Context& ctx, Waiter* w, WaitEnd why) {
+  record_wait_end(ctx, *w, why);
   Conn& c = ctx.s.conns.at(w->conn);
   if (w->async) {
     open_push(ctx, c, 4, "timeout", *w);

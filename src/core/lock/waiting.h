@@ -24,7 +24,8 @@ inline void serve_ready_queues(Context& ctx) {
 void cancel_wait(Context& ctx, Waiter* w, WaitEnd why);
 // Ends the waits of a connection, at most `most`, the oldest first.
 void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most = SIZE_MAX);
-void end_wait_by_timeout(Context& ctx, Waiter* w);
+// Ends a wait as its timeout does: with null, or a push. `why` may also be CLIENT UNBLOCK.
+void end_wait_by_timeout(Context& ctx, Waiter* w, WaitEnd why = WaitEnd::kTimeout);
 // Returns the queue of the key, and makes one if it has none. The entry must exist.
 WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key);
 
