@@ -3,7 +3,7 @@
 # V=1 shows each command. OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS can be set.
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
   libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev libisal-dev \
-  liblzf-dev libhiredis-dev nlohmann-json3-dev
+  liblzf-dev libhiredis-dev nlohmann-json3-dev libncurses-dev
 CXX = g++
 OPT = -O2
 PREFIX = /usr/local
@@ -17,6 +17,8 @@ INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev
 CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
   libssl libcrypto libisal 2>/dev/null) -lhiredis -llzf -lboost_context -lpthread
 LIBS = $(CLIENT_LIBS) $(shell pkg-config --libs spdlog) -lboost_program_options
+# Those of the command alone.
+CLI_LIBS := $(shell pkg-config --libs ncursesw 2>/dev/null)
 CCACHE := $(shell command -v ccache 2>/dev/null)
 
 LIB = $(wildcard src/core/*/*.cc src/tls/*.cc src/io/*/*.cc)
@@ -125,6 +127,7 @@ endef
 
 build/holdfast-server: $(call release,$(LIB) src/server.cc)
 build/holdfast: $(call release,$(sort $(LIB) $(CLI) $(CLIENT)))
+build/holdfast build/asan/holdfast: LIBS += $(CLI_LIBS)
 build/holdfast-server build/holdfast build/sim build/quick-tests:
 	$(call say,LINK,$@)
 	$(Q)$(CXX) $(RELEASE) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)

@@ -13,11 +13,11 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// One request to several servers; its callbacks share the ownership.
+// One request to several servers, or several requests to one; its callbacks share the ownership.
 struct Round {
   std::vector<Answer> answers;
   size_t open = 0;
-  std::promise<void> done;
+  Servers::Answered done;
 };
 
 void keep(Round& round, size_t i, const client::Value& value, steady_clock::time_point asked) {
@@ -26,7 +26,7 @@ void keep(Round& round, size_t i, const client::Value& value, steady_clock::time
   answer.value = value;
   answer.round_trip_us = took.count();
   answer.clock_us = static_cast<int64_t>(client::Loop::clock_us()) - took.count() / 2;
-  if (--round.open == 0) round.done.set_value();
+  if (--round.open == 0) round.done(round.answers);
 }
 
 client::ClientConfig place_of(const std::string& where) {
@@ -68,8 +68,10 @@ std::vector<size_t> Servers::of_key(const std::string& key) const {
 }
 
 std::vector<Answer> Servers::ask(const std::vector<size_t>& servers, const std::vector<std::string>& argv) {
+  std::promise<void> done;
   const auto round = std::make_shared<Round>();
   round->open = servers.size();
+  round->done = [&done](const std::vector<Answer>&) { done.set_value(); };
   for (const size_t server : servers) round->answers.push_back({name(server), {}, 0, 0});
   loop_.post([this, round, servers, argv] {
     for (size_t i = 0; i < servers.size(); ++i) {
@@ -79,8 +81,24 @@ std::vector<Answer> Servers::ask(const std::vector<size_t>& servers, const std::
       });
     }
   });
-  round->done.get_future().wait();
+  done.get_future().wait();
   return std::move(round->answers);
+}
+
+void Servers::start(size_t server, const std::vector<std::vector<std::string>>& requests,
+                    const Answered& done) {
+  const auto round = std::make_shared<Round>();
+  round->open = requests.size();
+  round->done = done;
+  round->answers.assign(requests.size(), {name(server), {}, 0, 0});
+  loop_.post([this, round, server, requests] {
+    if (links_.empty()) return;  // a callback started this while the destructor ran
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const auto asked = steady_clock::now();
+      links_[server]->ask(requests[i], place_.server_timeout,
+                          [round, i, asked](const client::Value& value) { keep(*round, i, value, asked); });
+    }
+  });
 }
 
 void Servers::watch(const std::vector<size_t>& servers, const std::string& channel,

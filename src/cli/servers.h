@@ -46,6 +46,10 @@ class Servers {
   // Sends `argv` to all in parallel, and waits until each server replied or timed out. Returns one answer
   // for each server, in the order of `servers`.
   std::vector<Answer> ask(const std::vector<size_t>& servers, const std::vector<std::string>& argv);
+  // Sends the requests to one server in their order, and returns at once. The loop's thread calls `done`
+  // with one answer for each request. After this object is destroyed, `done` is not called.
+  using Answered = std::function<void(const std::vector<Answer>& answers)>;
+  void start(size_t server, const std::vector<std::vector<std::string>>& requests, const Answered& done);
   // Calls `on_message` on the loop's thread for each message of the channel, until this object is
   // destroyed. The message is "" whenever the subscription becomes active (see client::Link).
   using OnMessage = std::function<void(size_t server, const std::string& message)>;

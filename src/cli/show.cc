@@ -29,7 +29,39 @@ Json json_of(const client::Value& value) {
   return all;
 }
 
+// Returns "  (note)", or "" without a note.
+std::string note_part(const client::Value& map) {
+  const std::string& note = field(map, "note").text;
+  return note.empty() ? "" : fmt::format("  ({})", printable(note));
+}
+
+// Returns "  from address name" of the connection, or "" if it is not known.
+std::string origin_part(const client::Value& map) {
+  const std::string& address = field(map, "addr").text;
+  const std::string& name = field(map, "name").text;
+  if (address.empty() && name.empty()) return "";
+  return fmt::format("  from {}", printable(address + (address.empty() || name.empty() ? "" : " ") + name));
+}
+
 }  // namespace
+
+std::string mode_text(const client::Value& map) {
+  const std::string& mode = field(map, "mode").text;
+  return mode == "limit" ? fmt::format("limit {}", field(map, "limit").integer) : mode;
+}
+
+std::string hold_text(const client::Value& holder) {
+  return fmt::format("held by {}{}  token {}  ttl {}  held for {}{}",
+                     printable(field(holder, "owner").text, true), note_part(holder),
+                     field(holder, "token").integer, time_text(field(holder, "ttl").integer),
+                     time_text(field(holder, "held").integer), origin_part(holder));
+}
+
+std::string waiter_text(const client::Value& waiter) {
+  return fmt::format("waiting {}{}  {}  for {}{}", printable(field(waiter, "owner").text, true),
+                     note_part(waiter), mode_text(waiter), time_text(field(waiter, "waited").integer),
+                     origin_part(waiter));
+}
 
 std::string json_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

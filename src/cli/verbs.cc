@@ -95,10 +95,24 @@ const std::array kVerbs = {
          "machine's, and how far its largest token is ahead of its own clock. Negative means behind.\n"
          "Exit status 0: enough servers for a lock can be used.\n\n",
          "Before maintenance of one of three:\n    holdfast ping --servers quorum://a,b,c", verb_ping},
+    Verb{"top", "top [options]", 0,
+         "match= batch count,n= interval= db=", "show the locks that clients wait for, until q",
+         "Shows the servers and their locks on the terminal, the most contended locks first. Refreshes\n"
+         "until q. The key ? lists all keys; b breaks a lock, r revokes it, Enter shows its queue.\n"
+         "\n"
+         "  --match PATTERN     only locks with such names, as in 'job:*', 'disk-[0-9]', '?'\n"
+         "  --db N              the locks of database N (0)\n"
+         "  --interval TIME     the time between two refreshes (2s; 100ms to 1h)\n"
+         "  --batch             print plain text instead; --json prints one JSON value a refresh. The "
+         "first\n"
+         "                      refresh comes after one interval\n"
+         "  -n, --count N       with --batch or --json: stop after N refreshes (no limit)\n",
+         "The locks with waiters, once, for a script:\n    holdfast top --json -n 1 --interval 500ms",
+         verb_top},
 };
 
 void print_help(const Verb& verb) {
-  const bool times = verb.options.find("ttl") != std::string_view::npos;
+  const bool times = verb.options.find("ttl") != std::string_view::npos || verb.name == "top";
   const bool retries = verb.options.find("attempts") != std::string_view::npos;
   print("Usage: holdfast {}\n\n{}{}{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details,
         retries ? kRetryHelp : "", kServerHelp, kCommonOptions,
@@ -123,6 +137,20 @@ void refuse_pattern(const std::string& name) {
                   name, escaped));
 }
 
+TopSettings top_settings_of(const Given& given) {
+  constexpr milliseconds kShortest{100}, kLongest{3600 * 1000};
+  TopSettings top;
+  top.batch = given.contains("batch");
+  top.interval = duration_of(given, "interval", top.interval, kLongest);
+  if (top.interval < kShortest)
+    refuse(fmt::format("--interval must be at least {} ms, not {} ms", kShortest.count(),
+                       top.interval.count()));
+  if (given.contains("count")) top.refreshes = number_of(given, "count", 1, INT32_MAX, 1);
+  top.database = number_of(given, "db", 0, INT32_MAX, 0);
+  if (top.refreshes && !top.batch && !given.contains("json")) refuse("-n needs --batch or --json");
+  return top;
+}
+
 Call understood(const Verb& verb, const Given& given) {
   Call call;
   call.arguments = arguments_of(given);
@@ -136,6 +164,7 @@ Call understood(const Verb& verb, const Given& given) {
   read_lock_options(given, call.lock);
   if (!call.arguments.empty()) call.lock.name = call.arguments[0];
   if (given.contains("ttl")) call.ttl = call.lock.ttl;
+  if (verb.name == "top") call.top = top_settings_of(given);
   if (given.contains("match")) {
     call.match = given["match"].as<std::string>();
     refuse_empty(*call.match, "--match");

@@ -9,6 +9,14 @@
 
 namespace holdfast {
 
+// The options of top.
+struct TopSettings {
+  bool batch = false;                // plain text, as with --json
+  std::optional<int64_t> refreshes;  // the number of refreshes, then top ends; nullopt: until a signal
+  milliseconds interval{2000};
+  int64_t database = 0;
+};
+
 // The parsed options and arguments of a verb.
 struct Call {
   std::string servers;
@@ -17,6 +25,7 @@ struct Call {
   LockSettings lock;                // for lock
   std::optional<milliseconds> ttl;  // for renew
   std::optional<std::string> match;
+  TopSettings top;
 };
 
 // Each returns the exit status. They throw as Client does.
@@ -29,6 +38,7 @@ int verb_break(const Call& call);
 int verb_revoke(const Call& call);
 int verb_watch(const Call& call);
 int verb_ping(const Call& call);
+int verb_top(const Call& call);
 
 // Returns one line for each verb, for holdfast --help.
 std::string verbs_summary();

@@ -18,30 +18,17 @@ using Kind = Value::Kind;
 
 constexpr const char* kPage = "1000";  // keys scanned by one request
 
-// Returns "exclusive", "shared" or, for example, "limit 3".
-std::string mode_of(const Value& map) {
-  const std::string& mode = field(map, "mode").text;
-  return mode == "limit" ? fmt::format("limit {}", field(map, "limit").integer) : mode;
-}
-
 void print_info(const Answer& answer) {
   const bool known = answer.is(Kind::kArray);
   const std::string what = !answer.good() ? printable(answer.why())
-                           : known        ? mode_of(answer.value)
+                           : known        ? mode_text(answer.value)
                                           : "free";
   print("{}: {}\n", heading(answer.server), what);
   if (!known) return;
   if (const int64_t delay = field(answer.value, "delay").integer; delay > 0)
     print("  no grant for {} (lock-delay)\n", time_text(delay));
-  for (const Value& holder : field(answer.value, "holders").elements) {
-    print("  held by {}  token {}  ttl {}  held for {}\n", printable(field(holder, "owner").text, true),
-          field(holder, "token").integer, time_text(field(holder, "ttl").integer),
-          time_text(field(holder, "held").integer));
-  }
-  for (const Value& waiter : field(answer.value, "waiters").elements) {
-    print("  waiting {}  {}  for {}\n", printable(field(waiter, "owner").text, true), mode_of(waiter),
-          time_text(field(waiter, "waited").integer));
-  }
+  for (const Value& holder : field(answer.value, "holders").elements) print("  {}\n", hold_text(holder));
+  for (const Value& waiter : field(answer.value, "waiters").elements) print("  {}\n", waiter_text(waiter));
 }
 
 Json info_of(const Answer& answer, const std::string& name) {

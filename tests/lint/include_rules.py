@@ -61,6 +61,7 @@ ONLY_IN = [
     (r"<hiredis/.*>", r"src/client/transport/", "hiredis belongs to the client's transport"),
     (r"<boost/.*>", r"src/io/config/options|src/cli/",
      "Boost belongs to src/io/config/options* and the command"),
+    (r"<(ncurses|term)\.h>", r"src/cli/top_screen\.cc$", "ncurses belongs to src/cli/top_screen.cc"),
     (r"<openssl/.*>", r"src/tls/", "OpenSSL belongs to src/tls"),
     (r"<xxh.*>", r"src/core/base/hash\.h$", "xxHash belongs to src/core/base/hash.h"),
     (r"<(lua|lauxlib).*>", r"src/core/script/[^/]*\.cc$", "Lua belongs to src/core/script"),
