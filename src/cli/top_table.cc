@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kGap = 1;
 constexpr size_t kWidestCell = 60;  // of a table without a width
+// A server's name and its reason displace other columns up to this width.
+constexpr size_t kWidestName = 21, kWidestState = 30;
 
 std::string number_text(Number n) { return n ? std::to_string(*n) : "-"; }
 
@@ -252,7 +254,13 @@ Table server_table(const std::vector<ServerState>& servers) {
                                     number_text(server.figures.clients),
                                     state};
   };
-  for (const ServerState& server : servers) table.rows.push_back(row_of(server, state_text(server)));
+  size_t& name_width = table.columns.front().narrowest;
+  size_t& state_width = table.columns.back().narrowest;
+  for (const ServerState& server : servers) {
+    table.rows.push_back(row_of(server, state_text(server)));
+    name_width = std::clamp(width_of(table.rows.back().front()), name_width, kWidestName);
+    state_width = std::clamp(width_of(table.rows.back().back()), state_width, kWidestState);
+  }
   if (servers.size() > 1) table.rows.push_back(row_of(sum_of(servers), readiness_text(servers)));
   return table;
 }

@@ -288,6 +288,23 @@ void cpu_section(const Request&, const HostFacts& host, std::string& out) {
   line(out, "used_cpu_user_children", "0.000000");
 }
 
+// The times that all grants waited, as in the metrics: the upper bound of each bucket in us, and the grants
+// in it alone. "holdfast top" computes percentiles of it.
+std::string wait_buckets(const LockStats& l) {
+  const std::array modes{LockMode::kExclusiveMode, LockMode::kSharedMode, LockMode::kSemaphoreMode};
+  std::array<DurationHistogram, kLockModes> waits;
+  std::ranges::transform(modes, waits.begin(), [&](LockMode mode) { return l.wait_times(mode); });
+  std::string text;
+  for (size_t n = 0; n <= DurationHistogram::kBounds; ++n) {
+    uint64_t count = 0;
+    for (const DurationHistogram& of_mode : waits) count += of_mode.in_bucket(n);
+    const bool last = n == DurationHistogram::kBounds;
+    text += (last ? "inf" : std::to_string(DurationHistogram::bound_us(n))) + "=" + std::to_string(count) +
+            (last ? "" : ",");
+  }
+  return text;
+}
+
 // A field that was renamed keeps its old name on the next line, for one version.
 void locks_section(const Request& r, const HostFacts&, std::string& out) {
   const Stats& s = r.s().stats;
@@ -307,6 +324,7 @@ void locks_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "lock_queues", uint64_t{r.s().queues.queues()});
   line(out, "longest_queue", uint64_t{r.s().queues.longest()});
   line(out, "oldest_waiter_ms", oldest_wait(r.s(), r.now()).count);
+  line(out, "lock_wait_us_buckets", wait_buckets(l));
   const LockCount held = count_locks(r.s());
   line(out, "locks_exclusive", held.exclusive);
   line(out, "locks_shared", held.shared);
