@@ -3,7 +3,7 @@
 # npm comes with some builds of Node.js itself, which Debian's would not go with.
 TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
   $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis \
-  php-predis php-illuminate-cache ruby-redis libredis-perl openssl
+  php-predis php-illuminate-cache ruby-redis libredis-perl openssl tmux
 
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
@@ -19,7 +19,7 @@ TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGR
 # Not at once with lint, when both are asked for: tests with deadlines want a quiet machine.
 test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS='-tc=LOCK*' picks some
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS))
-	@$(MAKE) $(SILENT) asan $(TEST_PROGRAMS) build/redis-server
+	@$(MAKE) $(SILENT) asan $(TEST_PROGRAMS) build/redis-server build/prometheus
 	@HOLDFAST_SERVER=build/asan/holdfast-server REDIS_SERVER=build/redis-server \
 	  HOLDFAST_TRANSCRIPTS=tests/transcripts tests/run.sh $(TEST_PROGRAMS) -- $(ARGS)
 
@@ -64,3 +64,11 @@ build/redis-server:
 	@mkdir -p $(@D)
 	$(Q)ln -sf $(REDIS_SERVER) $@
 
+
+# Prometheus and promtool, without the service that the package would start. apt's lists may be missing.
+build/prometheus:
+	$(call say,FETCH,$@)
+	@rm -rf $@.new && mkdir -p $@.new
+	$(Q)cd $@.new && { apt-get -qq download prometheus 2>/dev/null || \
+	  { apt-get -qq update && apt-get -qq download prometheus; }; }
+	$(Q)dpkg -x $@.new/prometheus_*.deb $@.new && rm $@.new/prometheus_*.deb && mv $@.new $@

@@ -51,16 +51,16 @@ std::string mode_text(const client::Value& map) {
 }
 
 std::string hold_text(const client::Value& holder) {
-  return fmt::format("held by {}{}  token {}  ttl {}  held for {}{}",
-                     printable(field(holder, "owner").text, true), note_part(holder),
-                     field(holder, "token").integer, time_text(field(holder, "ttl").integer),
-                     time_text(field(holder, "held").integer), origin_part(holder));
+  return fmt::format("held by {}  token {}  ttl {}  held for {}{}{}",
+                     printable(field(holder, "owner").text, true), field(holder, "token").integer,
+                     time_text(field(holder, "ttl").integer), time_text(field(holder, "held").integer),
+                     origin_part(holder), note_part(holder));
 }
 
 std::string waiter_text(const client::Value& waiter) {
-  return fmt::format("waiting {}{}  {}  for {}{}", printable(field(waiter, "owner").text, true),
-                     note_part(waiter), mode_text(waiter), time_text(field(waiter, "waited").integer),
-                     origin_part(waiter));
+  return fmt::format("waiting {}  {}  for {}{}{}", printable(field(waiter, "owner").text, true),
+                     mode_text(waiter), time_text(field(waiter, "waited").integer), origin_part(waiter),
+                     note_part(waiter));
 }
 
 std::string json_line(const Json& json) {

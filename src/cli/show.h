@@ -32,7 +32,7 @@ void print_table(const std::vector<std::vector<std::string>>& rows);
 
 using client::field;
 // Return one line about a holder or a waiter of LOCKS INFO, without the fields that the reply does not
-// have: "held by alice  (nightly report)  token 12  ttl 58.3 s  held for 1.6 s  from 10.0.0.7:51234 web".
+// have: "held by alice  token 12  ttl 58.3 s  held for 1.6 s  from 10.0.0.7:51234 web  (nightly report)".
 std::string hold_text(const client::Value& holder);
 std::string waiter_text(const client::Value& waiter);
 // Returns "exclusive", "shared" or, for example, "limit 3": the mode of a lock, a hold or a waiter.

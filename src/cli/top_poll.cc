@@ -153,19 +153,20 @@ void TopPoll::Core::list_on(const RoundPtr& round) {
                 });
 }
 
-// Asks for the contended locks that no page had, or whose pages do not tell the owner and the wait, the
+// Asks for the ages and the waits, which no page has, and for the contended locks that no page had; the
 // longest queues first.
 void TopPoll::Core::ask_details(const RoundPtr& round) {
   std::vector<const LockRow*> wanted;
   for (const auto& [key, row] : round->state.rows) {
-    if (row.waiters > 0 && !row.longest_wait_ms) wanted.push_back(&row);
+    if (!row.held_ms || (row.waiters > 0 && !row.longest_wait_ms)) wanted.push_back(&row);
   }
-  std::ranges::sort(wanted, std::greater{}, &LockRow::waiters);
+  std::ranges::stable_sort(wanted, std::greater{}, &LockRow::waiters);
   std::vector<Argv> requests;
   int64_t waiters = 0;
   for (const LockRow* row : wanted) {
+    if (requests.size() == kMaxDetails) break;
+    if (waiters + row->waiters > kMaxDetailWaiters && !requests.empty()) continue;
     waiters += row->waiters;
-    if (requests.size() == kMaxDetails || (waiters > kMaxDetailWaiters && !requests.empty())) break;
     requests.push_back({"LOCKS", "INFO", row->key});
   }
   if (requests.empty()) return finish(round);

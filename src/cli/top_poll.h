@@ -2,7 +2,7 @@
 // requests at a time, so a slow server delays no other.
 //
 // A round has a bounded number of requests: INFO, LOCKS TOP, up to kMaxPages pages of LOCKS LIST, up to
-// kMaxDetails LOCKS INFO for contended locks that the pages do not have, and one for the shown queue.
+// kMaxDetails LOCKS INFO for the ages and waits of the most contended locks, and one for the shown queue.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class TopPoll {
   static constexpr size_t kListRows = 100;   // no further page is read from here on
   static constexpr size_t kListPage = 1000;  // keys scanned by one request
   static constexpr size_t kMaxPages = 8;
-  static constexpr size_t kMaxDetails = 20;
+  static constexpr size_t kMaxDetails = 100;
   static constexpr int64_t kMaxDetailWaiters = 10000;  // in all these replies; LOCKS INFO shows all waiters
 
   // `servers` must outlive this object's last callback: destroy it first.

@@ -60,10 +60,16 @@ Answer list_of(Servers& servers, size_t server, const std::optional<std::string>
   }
 }
 
+// Older servers do not tell the owner and the note, and a hold may have no note.
+std::string text_or_dash(const std::string& text, bool word) {
+  return text.empty() ? "-" : printable(text, word);
+}
+
 std::vector<std::string> table_row(const Value& row) {
   return {printable(field(row, "key").text, true),       printable(field(row, "mode").text),
           std::to_string(field(row, "holders").integer), std::to_string(field(row, "waiters").integer),
-          std::to_string(field(row, "token").integer),   time_text(field(row, "ttl").integer)};
+          std::to_string(field(row, "token").integer),   time_text(field(row, "ttl").integer),
+          text_or_dash(field(row, "owner").text, true),  text_or_dash(field(row, "note").text, false)};
 }
 
 }  // namespace
@@ -84,7 +90,8 @@ int verb_info(const Call& call) {
 
 int verb_list(const Call& call) {
   Servers servers(call.servers);
-  std::vector<std::vector<std::string>> table{{"KEY", "MODE", "HOLDERS", "WAITERS", "TOKEN", "TTL"}};
+  std::vector<std::vector<std::string>> table{
+      {"KEY", "MODE", "HOLDERS", "WAITERS", "TOKEN", "TTL", "OWNER", "NOTE"}};
   const bool several = servers.all().size() > 1;
   if (several) table[0].insert(table[0].begin(), "SERVER");
   Json json = Json::array();

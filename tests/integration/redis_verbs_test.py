@@ -129,10 +129,10 @@ def list_pages_through_all_locks_in_order(server):
     call(0, "lock", "--ttl", "20ms", "short")
     until(lambda: not server.ask("EXISTS", "short"))
     rows = [line.split() for line in call(0, "list")[0].splitlines()]
-    equal(rows[0], ["KEY", "MODE", "HOLDERS", "WAITERS", "TOKEN", "TTL"])
+    equal(rows[0], ["KEY", "MODE", "HOLDERS", "WAITERS", "TOKEN", "TTL", "OWNER", "NOTE"])
     equal([row[0] for row in rows[1:]], ["counted", *(f"job:{i:04}" for i in range(1500)), "mine"])
     equal(rows[1][1:5], ["limit", "3", "0", str(last["token"])])
-    equal(rows[-1][1:], ["exclusive", "1", "0", token, rows[-1][5]])
+    equal(rows[-1][1:5] + rows[-1][6:7], ["exclusive", "1", "0", token, owner])
     found = call_json("list", "--match", "job:000?")
     equal([row["key"] for row in found], [f"job:000{i}" for i in range(10)])
     equal((found[0]["server"], found[0]["mode"], found[0]["token"]), (server.name, "exclusive", 0))
