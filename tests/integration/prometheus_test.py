@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Prometheus scrapes a server under load: its histograms agree with what clients measure. The alert rules
-and the dashboard of packaging/ are valid, and use only metrics of a real scrape. The last line is "N passed,
-N failed". HOLDFAST_SERVER names the server, PROMETHEUS the folder of Debian's package prometheus."""
+and the dashboard of packaging/ are valid, and use only metrics of a real scrape. The last line is
+"N passed, N failed". HOLDFAST_SERVER names the server, PROMETHEUS the folder of Debian's package
+prometheus."""
 import bisect
 import json
 import os
@@ -132,7 +133,8 @@ def expressions_of_dashboard():
             yield panel
             yield from all_panels(panel.get("panels", []))
     dashboard = json.loads(DASHBOARD.read_text("utf-8"))
-    return [target["expr"] for panel in all_panels(dashboard["panels"]) for target in panel.get("targets", [])]
+    return [target["expr"] for panel in all_panels(dashboard["panels"])
+            for target in panel.get("targets", [])]
 
 
 @test

@@ -51,6 +51,8 @@ DIFFERS = [
     (re.compile(r"\(pid \d+\)"), "(pid PID)"),
     (re.compile(r"-?\d+(\.\d+)? m?s\b|\b\d+m\d+s\b"), "DURATION"),
     (re.compile(r"^id=\d+$", re.MULTILINE), "id=ID"),  # the id of a connection
+    (re.compile(r"from 127\.0\.0\.1:\d+( [^\s(]\S*)?"), "from ADDRESS"),
+    (re.compile(r"\b[\w.-]+@[\w.-]+\[\d+\]"), "USER@HOST[PID]"),  # in the notes of holdfast run
     (re.compile(r"^addr=127\.0\.0\.1:\d+$", re.MULTILINE), "addr=ADDRESS"),
     (re.compile(r", \[::1\]:\d+"), ""),  # only if the machine has IPv6
     (re.compile(r" {2,}"), "  "),  # the width of columns depends on their contents
