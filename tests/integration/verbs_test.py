@@ -499,7 +499,7 @@ def completed(*words):
 @test
 def bash_completes_all_verbs_and_all_their_options(_):
     verbs = re.findall(r"^  ([a-z]+) .*  ", call(0, "--help")[0], re.MULTILINE)
-    equal(set(verbs), {*VERBS, "run", "elect", "check"})
+    equal(set(verbs), {*VERBS, "run", "elect", "top", "check"})
     equal(completed(""), {*verbs, "--help", "--version"})
     for verb in verbs:
         documented = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", call(0, verb, "--help")[0], re.MULTILINE)
