@@ -3,7 +3,7 @@
 # V=1 shows each command. OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS can be set.
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
   libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev libisal-dev \
-  liblzf-dev libhiredis-dev nlohmann-json3-dev libncurses-dev
+  liblzf-dev libhiredis-dev nlohmann-json3-dev libncurses-dev libjs-chart.js
 CXX = g++
 OPT = -O2
 PREFIX = /usr/local
@@ -24,7 +24,7 @@ CCACHE := $(shell command -v ccache 2>/dev/null)
 LIB = $(wildcard src/core/*/*.cc src/tls/*.cc src/io/*/*.cc)
 # The library for programs. It contains an engine for programs without a server.
 CLIENT = $(wildcard src/client/*/*.cc src/core/*/*.cc src/tls/*.cc)
-include src/client/scripts.mk
+include src/client/scripts.mk src/io/http/page.mk
 .DEFAULT_GOAL = all
 CLI = $(wildcard src/cli/*.cc)
 CXX_FILES = $(shell find $(wildcard src include tests bench) -name '*.h' -o -name '*.cc')
