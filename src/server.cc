@@ -15,6 +15,7 @@
 #include "io/config/options.h"
 #include "io/config/tls_setup.h"
 #include "io/disk/store.h"
+#include "io/http/http_door.h"
 #include "io/net/listen.h"
 #include "io/net/server.h"
 #include "io/os/clock.h"
@@ -30,13 +31,20 @@ int fail(const std::string& why) {
   return 1;
 }
 
+bool has_http(const Options& options) { return options.any_http_port || options.http_port != 0; }
+
+Result<uint32_t> make_room(const Options& options) {
+  const uint64_t http = has_http(options) ? options.http_max_clients : 0;
+  return make_room_for_clients(static_cast<uint32_t>(options.maxclients), static_cast<uint32_t>(http));
+}
+
 // Applies CONFIG SET. Changes of the process itself (file limit, TLS) come first, as they may fail.
 std::optional<ConfigRefusal> change(Options& options, std::shared_ptr<const TlsContext>& tls,
                                     const ConfigChanges& changes, Config& config) {
   Options wanted = options;
   if (auto refused = change_options(wanted, changes)) return refused;
   if (wanted.maxclients != options.maxclients) {
-    Result<uint32_t> clients = make_room_for_clients(static_cast<uint32_t>(wanted.maxclients));
+    Result<uint32_t> clients = make_room(wanted);
     if (!clients || *clients < wanted.maxclients) {
       return ConfigRefusal{"maxclients",
                            "The operating system is not able to handle the specified number of clients"};
@@ -109,10 +117,12 @@ int serve(Options& options) {
   if (!users) return fail(users.error());
   Result<std::shared_ptr<const TlsContext>> tls = make_tls(options);
   if (!tls) return fail(tls.error());
-  Result<uint32_t> clients = make_room_for_clients(static_cast<uint32_t>(options.maxclients));
+  Result<uint32_t> clients = make_room(options);
   if (!clients) return fail(clients.error());
   Result<Listening> listening = open_listeners(options);
   if (!listening) return fail(listening.error());
+  Result<std::vector<ListenSocket>> http = open_http_listeners(options);
+  if (!http) return fail(http.error());
   std::unique_ptr<Store> store;
   if (!options.dir.empty()) {
     auto opened = Store::open(options);
@@ -140,6 +150,8 @@ int serve(Options& options) {
   Engine engine(std::move(config));
   Server server(engine, options, std::move(listening->sockets), store.get(), *tls);
   running = &server;
+  std::optional<HttpDoor> door;
+  if (!http->empty()) server.add_door(door.emplace(server, std::move(*http), *tls));
   if (Result<Done> served = server.run(); !served) return fail(served.error());
   log_line(LogLevel::kNotice, "stopped");
   return 0;

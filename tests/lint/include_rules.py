@@ -23,7 +23,7 @@ CLI = r'"cli/[^"]+"'
 ROOMS = {
     "core": ["base", "keyspace", "codec", "command", "state", "events", "lock", "persist", "script",
              "engine", "handlers"],
-    "io": ["os", "config", "disk", "net"],
+    "io": ["os", "config", "disk", "net", "http"],
     "client": ["base", "algorithm", "transport", "api"],
 }
 
@@ -59,6 +59,8 @@ ONLY_IN = [
     (r"<uv(/.*)?\.h>", r"src/io/|src/client/transport/",
      "uv.h belongs to src/io and the client's transport"),
     (r"<hiredis/.*>", r"src/client/transport/", "hiredis belongs to the client's transport"),
+    (r"<boost/beast/.*>", r"src/io/http/request_parser\.cc$",
+     "Boost.Beast belongs to src/io/http/request_parser.cc"),
     (r"<boost/.*>", r"src/io/config/options|src/cli/",
      "Boost belongs to src/io/config/options* and the command"),
     (r"<(ncurses|term)\.h>", r"src/cli/top_screen\.cc$", "ncurses belongs to src/cli/top_screen.cc"),

@@ -64,6 +64,11 @@ const char* argument_name(Kind kind) {
   return "N";
 }
 
+// Whether the option takes several words, each of which is an address.
+bool is_address_list(const Row& row) {
+  return row.target == Target(&Options::bind) || row.target == Target(&Options::http_bind);
+}
+
 po::options_description described(const char* group) {
   po::options_description options(group, 100);
   for (const Row& row : option_rows()) {
@@ -71,7 +76,7 @@ po::options_description described(const char* group) {
     const std::string fallback = *row.fallback == '\0' ? "none" : row.fallback;
     const std::string help = fmt::format("{} (default {})", row.help, fallback);
     auto* value = po::value<std::vector<std::string>>()->value_name(argument_name(row.kind));
-    if (std::string_view(row.name) == "bind") value->multitoken();
+    if (is_address_list(row)) value->multitoken();
     options.add_options()(row.name, value, help.c_str());
   }
   return options;
@@ -80,7 +85,7 @@ po::options_description described(const char* group) {
 po::options_description file_options() {
   po::options_description all;
   for (const char* group :
-       {"Network", "TLS", "Security", "Limits", "Locks", "Disk", "Data", "Scripts", "Logging", "General"})
+       {"Network", "TLS", "HTTP", "Security", "Limits", "Locks", "Disk", "Data", "Scripts", "Logging", "General"})
     all.add(described(group));
   return all;
 }
@@ -252,7 +257,7 @@ Result<Done> take(const Given& given, const std::string& prefix, Options& option
     if (found == given.end()) continue;
     const auto& [written, values] = found->second;
     std::string text = values.back();
-    if (std::string_view(row.name) == "bind") {
+    if (is_address_list(row)) {
       std::vector<std::string> addresses = values;
       std::erase(addresses, "");
       text = fmt::format("{}", fmt::join(addresses, " "));

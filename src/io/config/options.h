@@ -40,6 +40,12 @@ struct Options {
   std::string tls_prefer_server_ciphers;
   uint64_t tls_handshake_s = 0;
 
+  uint64_t http_port = 0;      // 0: no HTTP
+  bool any_http_port = false;  // --http-port auto
+  std::string http_bind;       // as bind; empty: the addresses of bind
+  uint64_t http_max_clients = 0;
+  std::string http_tls;
+
   std::string requirepass;
   std::string users;  // one user in each line: a name and its rules
   std::string aclfile;

@@ -73,6 +73,15 @@ const std::array kRows{
     Row{"TLS", "tls-handshake-timeout", "10", When::kAnyTime, Kind::kNumber, &O::tls_handshake_s, 1, 3600,
         "seconds after which the server closes an unfinished handshake"},
 
+    Row{"HTTP", "http-port", "0", When::kStart, Kind::kPort, &O::http_port, 0, 65535,
+        "TCP port of the HTTP door: probes, metrics, JSON and the dashboard; 0: none; auto: any free port"},
+    Row{"HTTP", "http-bind", "", When::kStart, Kind::kText, &O::http_bind, 0, 0,
+        "addresses of the HTTP door, as for bind; empty: those of bind"},
+    Row{"HTTP", "http-max-clients", "64", When::kStart, Kind::kNumber, &O::http_max_clients, 1, 10000,
+        "HTTP connections at once; they do not count for maxclients"},
+    Row{"HTTP", "http-tls", "no", When::kStart, Kind::kYesNo, &O::http_tls, 0, 0,
+        "whether the HTTP door uses TLS, with the files and settings of tls-port"},
+
     Row{"Security", "requirepass", "", When::kAnyTime, Kind::kSecret, &O::requirepass, 0, 0,
         "password of the user \"default\", used when no user is named; empty: none"},
     Row{"Security", "user", "", When::kStart, Kind::kUser, &O::users, 0, 0,
@@ -348,6 +357,7 @@ static bool takes_text(Kind kind, std::string_view text) {
 }
 
 static bool Options::*any_port_of(const Row& row) {
+  if (row.target == Target(&Options::http_port)) return &Options::any_http_port;
   return row.target == Target(&Options::tls_port) ? &Options::any_tls_port : &Options::any_port;
 }
 

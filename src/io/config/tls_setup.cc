@@ -37,16 +37,19 @@ bool needs_no_reload(std::string_view name) {
 
 }  // namespace
 
-bool has_tls(const Options& options) { return options.any_tls_port || options.tls_port != 0; }
+bool has_tls(const Options& options) {
+  const bool http = options.any_http_port || options.http_port != 0;
+  return options.any_tls_port || options.tls_port != 0 || (http && options.http_tls == "yes");
+}
 
 Result<std::shared_ptr<const TlsContext>> make_tls(const Options& options) {
   if (!has_tls(options)) return std::shared_ptr<const TlsContext>();
   if (options.tls_cert_file.empty() || options.tls_key_file.empty())
-    return Failure{"tls-port needs a certificate and its key; set tls-cert-file and tls-key-file"};
+    return Failure{"TLS needs a certificate and its key; set tls-cert-file and tls-key-file"};
   const bool verifies = verify_of(options) != TlsVerify::kNone;
   if (verifies && options.tls_ca_file.empty() && options.tls_ca_dir.empty()) {
     return Failure{
-        "tls-port needs authorities to verify clients; set tls-ca-cert-file or tls-ca-cert-dir, or set "
+        "TLS needs authorities to verify clients; set tls-ca-cert-file or tls-ca-cert-dir, or set "
         "tls-auth-clients no to accept clients without certificates"};
   }
   TlsContextMade made = TlsContext::make(settings_of(options));

@@ -12,10 +12,10 @@
 
 namespace holdfast {
 
-// Whether the options name a TLS port.
+// Whether a port uses TLS.
 bool has_tls(const Options& options);
 
-// Reads the TLS files and returns the context for new connections. Returns null if there is no TLS port.
+// Reads the TLS files and returns the context for new connections. Returns null if no port uses TLS.
 Result<std::shared_ptr<const TlsContext>> make_tls(const Options& options);
 
 // Applies CONFIG SET: keeps `tls` if `changes` has no TLS option. Otherwise it reads the files again, even

@@ -128,12 +128,14 @@ std::shared_ptr<JournalWriter::Sync> JournalWriter::make_sync() {
 void JournalWriter::run(Sync& sync) {
   const std::scoped_lock guard(sync.mutex);
   if (std::exchange(sync.done, true)) return;
+  const uint64_t began_ns = uv_hrtime();
   // A crash loses a file and its data if its name is not on disk.
   const bool named = !sync.unnamed || files_.sync_folder();
   for (Generation& n : sync.files) {
     n.error = named ? n.file->sync() : EIO;
     n.file.reset();  // in the job, because closing a removed file is slow
   }
+  sync.took_ns = uv_hrtime() - began_ns;
 }
 
 void JournalWriter::note_errors(const Sync& sync) {
@@ -155,6 +157,7 @@ void JournalWriter::start_sync(std::function<void()> done) {
       [this, sync = sync_, upto = syncing_to_, done = std::move(done)] {
         syncing_ = false;
         note_errors(*sync);
+        sync_times_.record_us(sync->took_ns / 1000);
         if (!failed_) synced_ = upto;
         done();
       });

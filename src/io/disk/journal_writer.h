@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/duration_histogram.h"
 #include "io/os/files.h"
 #include "io/os/jobs.h"
 
@@ -77,6 +78,7 @@ class JournalWriter {
   bool needs_sync() const { return synced_ != written_ && !failed_ && !syncing_ && !left_folder_; }
   // Why the journal cannot be written or synced now. Empty if it can.
   const std::string& failure() const { return failure_; }
+  const DurationHistogram& sync_times() const { return sync_times_; }
   bool sync_failed() const { return failed_.has_value(); }
 
  private:
@@ -90,6 +92,7 @@ class JournalWriter {
     std::mutex mutex;
     bool done = false;
     bool unnamed = false;
+    uint64_t took_ns = 0;
     std::vector<Generation> files;
   };
   void fail(std::string_view what, int error);
@@ -119,6 +122,7 @@ class JournalWriter {
   bool left_folder_ = false;        // see leave_folder()
   bool awaits_snapshot_ = false;    // frames were dropped; only the unfinished snapshot has their data
   std::string failure_;
+  DurationHistogram sync_times_;
 };
 
 }  // namespace holdfast

@@ -82,6 +82,9 @@ class Store {
   // release.
   bool may_reply_to_others() const;
 
+  // How long the syncs of the journal took, since the start.
+  DurationHistogram sync_times() const { return journal_ ? journal_->sync_times() : DurationHistogram(); }
+
   // The work of each second: checks the folder, retries failed writes, begins a snapshot that is due.
   // Called by a timer.
   void every_second();

@@ -72,11 +72,11 @@ bool is_unavailable_address(int error) {
   return error == EADDRNOTAVAIL || error == EAFNOSUPPORT || error == EPROTONOSUPPORT;
 }
 
-std::string tcp_advice(int error, const std::string& option) {
+std::string tcp_advice(int error, const std::string& option, const std::string& bind_option) {
   if (error == EADDRINUSE) return "another server uses it; stop that server or choose another " + option;
   if (error == EACCES) return "ports below 1024 need root; choose a " + option + " from 1024 up";
-  if (is_unavailable_address(error)) return "this machine has no such address; check --bind";
-  return "check --bind and " + option;
+  if (is_unavailable_address(error)) return "this machine has no such address; check " + bind_option;
+  return "check " + bind_option + " and " + option;
 }
 
 // Returns a listening socket, or -1 with errno set.
@@ -99,6 +99,8 @@ struct Port {
   std::string option;  // "--port"
   uint16_t number;     // 0: any free one; all addresses use the port that the first one got
   bool tls;
+  std::string bind;         // the addresses
+  std::string bind_option;  // "--bind"
 };
 
 Result<Done> open_tcp(const BindAddress& address, const Options& options, Port& wanted,
@@ -109,8 +111,8 @@ Result<Done> open_tcp(const BindAddress& address, const Options& options, Port& 
   addrinfo* first = nullptr;
   const std::string port = std::to_string(wanted.number);
   if (const int error = getaddrinfo(address.host.c_str(), port.c_str(), &hints, &first); error != 0) {
-    return Failure{fmt::format("cannot resolve the address '{}': {}; check --bind", address.host,
-                               gai_strerror(error))};
+    return Failure{fmt::format("cannot resolve the address '{}': {}; check {}", address.host,
+                               gai_strerror(error), wanted.bind_option)};
   }
   const Addresses addresses(first, &freeaddrinfo);
   const int fd = listen_on(*first, static_cast<int>(options.tcp_backlog));
@@ -120,8 +122,9 @@ Result<Done> open_tcp(const BindAddress& address, const Options& options, Port& 
     return Done{};
   }
   const int error = errno;
-  const std::string why = fmt::format("cannot listen on {} port {}: {}; {}", address.host, port,
-                                      std::strerror(error), tcp_advice(error, wanted.option));
+  const std::string why =
+      fmt::format("cannot listen on {} port {}: {}; {}", address.host, port, std::strerror(error),
+                  tcp_advice(error, wanted.option, wanted.bind_option));
   if (!address.optional || !is_unavailable_address(error)) return Failure{why};
   log_line(LogLevel::kVerbose, fmt::format("address skipped: {}", why));
   return Done{};
@@ -130,13 +133,14 @@ Result<Done> open_tcp(const BindAddress& address, const Options& options, Port& 
 // Opens all addresses of `bind` with this port. Returns the number of the port, the same for all.
 Result<uint16_t> open_all_tcp(const Options& options, Port port, std::vector<ListenSocket>& sockets) {
   const size_t before = sockets.size();
-  std::istringstream words(options.bind);
+  std::istringstream words(port.bind);
   std::string word;
   while (words >> word) {
     Result<Done> opened = open_tcp(parse_address(word), options, port, sockets);
     if (!opened) return Failure{opened.error()};
   }
-  if (sockets.size() == before) return Failure{"cannot listen on any of the addresses; check --bind"};
+  if (sockets.size() == before)
+    return Failure{"cannot listen on any of the addresses; check " + port.bind_option};
   return port.number;
 }
 
@@ -201,13 +205,13 @@ Result<Done> open_unix(const Options& options, Listening& listening) {
 Result<Listening> open_listeners(const Options& options) {
   Listening listening;
   if (options.any_port || options.port != 0) {
-    const Port port{"--port", static_cast<uint16_t>(options.port), false};
+    const Port port{"--port", static_cast<uint16_t>(options.port), false, options.bind, "--bind"};
     Result<uint16_t> opened = open_all_tcp(options, port, listening.sockets);
     if (!opened) return Failure{opened.error()};
     listening.tcp_port = *opened;
   }
   if (options.any_tls_port || options.tls_port != 0) {
-    const Port port{"--tls-port", static_cast<uint16_t>(options.tls_port), true};
+    const Port port{"--tls-port", static_cast<uint16_t>(options.tls_port), true, options.bind, "--bind"};
     Result<uint16_t> opened = open_all_tcp(options, port, listening.sockets);
     if (!opened) return Failure{opened.error()};
     listening.tls_port = *opened;
@@ -219,6 +223,17 @@ Result<Listening> open_listeners(const Options& options) {
   if (listening.sockets.empty())
     return Failure{"nothing to listen on: --port is 0, and there is neither --tls-port nor --unixsocket"};
   return listening;
+}
+
+Result<std::vector<ListenSocket>> open_http_listeners(const Options& options) {
+  std::vector<ListenSocket> sockets;
+  if (!options.any_http_port && options.http_port == 0) return sockets;
+  const bool own = !options.http_bind.empty();
+  const Port port{"--http-port", static_cast<uint16_t>(options.http_port), options.http_tls == "yes",
+                  own ? options.http_bind : options.bind, own ? "--http-bind" : "--bind"};
+  Result<uint16_t> opened = open_all_tcp(options, port, sockets);
+  if (!opened) return Failure{opened.error()};
+  return sockets;
 }
 
 void remove_socket_file(const ListenSocket& socket) {

@@ -34,6 +34,9 @@ struct Listening {
 // are already open stay open, because the caller ends the process.
 Result<Listening> open_listeners(const Options& options);
 
+// Opens the sockets of the HTTP door. Returns an empty list if http-port is 0.
+Result<std::vector<ListenSocket>> open_http_listeners(const Options& options);
+
 // Removes the file of a Unix socket, unless another server has replaced it by its own.
 void remove_socket_file(const ListenSocket& socket);
 

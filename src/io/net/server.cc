@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/base/page_pool.h"
+#include "io/net/door.h"
 #include "io/os/clock.h"
 #include "io/os/handles.h"
 #include "io/os/jobs.h"
@@ -123,6 +124,11 @@ Result<Done> Server::run() {
       return listens;
     }
     names += (names.empty() ? "" : ", ") + listener->socket.name;
+  }
+  if (Result<Done> opens = door_ == nullptr ? Done{} : door_->start(); !opens) {
+    stop("a failed start");
+    uv_run(&loop_, UV_RUN_DEFAULT);
+    return opens;
   }
   ready_text_ = fmt::format("ready to accept connections on {} (pid {})", names, getpid());
   if (store_ != nullptr) {
@@ -308,6 +314,7 @@ void Server::end_linger(Connection& connection) {
 const Now& Server::now() {
   if (turn_open_) return now_;
   turn_open_ = true;
+  if (door_ != nullptr) turn_began_ns_ = uv_hrtime();
   now_ = read_clock();
   engine_.tick(now_, effects_);
   return now_;
@@ -339,6 +346,7 @@ void Server::end_turn() {
   if (stopping_) return;
   make_spare_pages();
   arm_timer();
+  if (door_ != nullptr) door_->record_turn(uv_hrtime() - turn_began_ns_);
   if (options_.busy_poll_us == 0) return;
   sleep_from_ns_ = uv_hrtime() + options_.busy_poll_us * 1000;
   uv_idle_start(&busy_poll_, on_busy_poll);
@@ -394,6 +402,7 @@ void Server::handle_effects() {
     if (Connection* connection = find(id)) connection->resume();
   }
   handled_.clear();
+  if (door_ != nullptr) door_->settle(now_);
 }
 
 uint64_t Server::share_ns() const {
@@ -449,6 +458,7 @@ void Server::stop(const char* signal_name) {
   store_ == nullptr || store_->all_kept() ? flush_held() : release_held();
   if (!kept && failure_.empty()) failure_ = kept.error();
   stopping_ = true;
+  if (door_ != nullptr) door_->stop(store_ == nullptr || store_->all_kept());
   for (const auto& listener : listeners_) {
     remove_socket_file(listener->socket);
     if (listener->uv.handle.loop != nullptr) close_handle(listener->uv.handle);

@@ -20,6 +20,8 @@
 
 namespace holdfast {
 
+class Door;
+
 class Server {
  public:
   // Takes ownership of the listening sockets. The engine must outlive the server, and so must the store
@@ -33,6 +35,8 @@ class Server {
   // Serves until SIGTERM, SIGINT or ask_to_stop(). Returns a failure of the start, or of the data folder at
   // the stop.
   Result<Done> run();
+  // Adds a second way to the engine. Call it before run(); the door must outlive the server.
+  void add_door(Door& door) { door_ = &door; }
   // Stops at the next loop iteration.
   void ask_to_stop();
 
@@ -41,6 +45,8 @@ class Server {
   uv_loop_t* loop() { return &loop_; }
   Engine& engine() { return engine_; }
   Effects& effects() { return effects_; }
+  const Options& options() const { return options_; }
+  Store* store() const { return store_; }
   // Returns the time of this iteration. The first call of an iteration reads the clock and runs the
   // engine's due work.
   const Now& now();
@@ -117,6 +123,7 @@ class Server {
   Engine& engine_;
   const Options& options_;
   Store* store_;
+  Door* door_ = nullptr;
   const std::shared_ptr<const TlsContext>& tls_;
   std::string failure_;     // of the start, or of the data folder at the stop
   std::string ready_text_;  // log line for the moment when the server begins to serve
@@ -142,6 +149,7 @@ class Server {
   std::deque<std::pair<ConnId, TimeMs>> handshakes_;
 
   uint64_t sleep_from_ns_ = 0;  // by uv_hrtime(): the loop does not sleep until then
+  uint64_t turn_began_ns_ = 0;  // by uv_hrtime(); only with a door
   bool turn_open_ = false;
   bool making_pages_ = false;  // a job makes spare pages
   Now now_;

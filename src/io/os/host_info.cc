@@ -105,24 +105,25 @@ std::string read_clock_id() {
   return boot_id;
 }
 
-Result<uint32_t> make_room_for_clients(uint32_t clients) {
+Result<uint32_t> make_room_for_clients(uint32_t clients, uint32_t http_clients) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return clients;  // limit unknown: assume that all fit
-  const rlim_t wanted = clients + kOtherFiles;
+  const rlim_t others = kOtherFiles + http_clients;
+  const rlim_t wanted = clients + others;
   if (limit.rlim_cur >= wanted || raise_file_limit(limit, wanted)) {
     grow_file_table(wanted);
     return clients;
   }
   if (limit.rlim_cur < limit.rlim_max && raise_file_limit(limit, limit.rlim_max))
     limit.rlim_cur = limit.rlim_max;
-  if (limit.rlim_cur <= kOtherFiles) {
+  if (limit.rlim_cur <= others) {
     return Failure{
         fmt::format("the system allows {} open files, which leaves none for clients; raise it with "
                     "ulimit -n (at least {})",
-                    limit.rlim_cur, kOtherFiles + 1)};
+                    limit.rlim_cur, others + 1)};
   }
   grow_file_table(limit.rlim_cur);
-  const auto fit = static_cast<uint32_t>(limit.rlim_cur - kOtherFiles);
+  const auto fit = static_cast<uint32_t>(limit.rlim_cur - others);
   log_line(LogLevel::kWarning,
            fmt::format(
                "maxclients is {} instead of {}: the system allows {} open files; raise it with ulimit -n",

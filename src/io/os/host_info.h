@@ -23,9 +23,9 @@ std::string read_boot_id();
 // id.
 std::string read_clock_id();
 
-// Raises the limit of open files so that `clients` fit. If the system does not allow that, returns how many
-// fit and logs a warning. Fails if none fits.
-Result<uint32_t> make_room_for_clients(uint32_t clients);
+// Raises the limit of open files so that `clients` and `http_clients` fit. If the system does not allow
+// that, returns how many fit and logs a warning. Fails if none fits.
+Result<uint32_t> make_room_for_clients(uint32_t clients, uint32_t http_clients);
 
 // Returns the present facts. `started` is the start of the process on read_clock()'s clock.
 HostFacts read_host_facts(int64_t tcp_port, const std::string& config_file, TimeMs started);

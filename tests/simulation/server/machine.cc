@@ -56,7 +56,7 @@ std::string random_hex(size_t digits) {
 
 std::string read_boot_id() { return Machine::get().boot_id(); }
 std::string read_clock_id() { return Machine::get().boot_id() + "-clock"; }
-Result<uint32_t> make_room_for_clients(uint32_t clients) { return clients; }
+Result<uint32_t> make_room_for_clients(uint32_t clients, uint32_t) { return clients; }
 HostFacts read_host_facts(int64_t, const std::string&, TimeMs) { return {}; }
 std::string read_allocator_report() { return ""; }
 

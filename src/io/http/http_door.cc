@@ -1,0 +1,213 @@
+// Accepting, the replies that wait for the disk, and the work of each second.
+#include "io/http/http_door.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/config.h"
+#include "core/state/context.h"
+#include "io/http/routes.h"
+#include "io/net/server.h"
+#include "io/os/clock.h"
+#include "io/os/handles.h"
+#include "io/os/jobs.h"
+#include "io/os/log.h"
+#include "io/os/process_facts.h"
+
+namespace holdfast {
+namespace {
+
+// Clients that an iteration accepts, as in server.cc.
+constexpr size_t kTurnAccepts = 8;
+constexpr DurationMs kBetweenFileCounts{5000};
+
+HttpDoor* self(const void* data) { return static_cast<HttpDoor*>(const_cast<void*>(data)); }
+
+int fd_of(HttpConnection& connection) {
+  uv_os_fd_t fd = -1;
+  uv_fileno(reinterpret_cast<uv_handle_t*>(connection.stream()), &fd);
+  return fd;
+}
+
+}  // namespace
+
+HttpDoor::HttpDoor(Server& server, std::vector<ListenSocket> sockets,
+                   const std::shared_ptr<const TlsContext>& tls)
+    : server_(server), tls_(tls), started_(read_clock()) {
+  for (ListenSocket& socket : sockets) {
+    listeners_.push_back(std::make_unique<Listener>());
+    listeners_.back()->door = this;
+    listeners_.back()->socket = std::move(socket);
+  }
+  metrics_.open_fds = count_open_files();
+  metrics_.start_time_s = static_cast<double>(started_.wall_us) / 1e6;
+}
+
+Result<Done> HttpDoor::start() {
+  uv_timer_init(server_.loop(), &soon_timer_);
+  uv_timer_init(server_.loop(), &second_timer_);
+  soon_timer_.data = second_timer_.data = this;
+  running_ = true;
+  std::string names;
+  for (const auto& listener : listeners_) {
+    if (Result<Done> listens = listen(*listener); !listens) return listens;
+    names += (names.empty() ? "" : ", ") + listener->socket.name;
+  }
+  log_line(LogLevel::kNotice, fmt::format("HTTP on {}", names));
+  return Done{};
+}
+
+Result<Done> HttpDoor::listen(Listener& listener) {
+  uv_tcp_init(server_.loop(), &listener.tcp);
+  listener.tcp.data = &listener;
+  int error = uv_tcp_open(&listener.tcp, listener.socket.fd);
+  auto* const stream = reinterpret_cast<uv_stream_t*>(&listener.tcp);
+  if (error == 0) error = uv_listen(stream, static_cast<int>(server_.options().tcp_backlog), on_connection);
+  if (error == 0) return Done{};
+  return Failure{fmt::format("cannot listen on {}: {}", listener.socket.name, uv_strerror(error))};
+}
+
+void HttpDoor::on_connection(uv_stream_t* stream, int status) noexcept {
+  auto* listener = static_cast<Listener*>(stream->data);
+  HttpDoor* door = listener->door;
+  if (status != 0) return;
+  if (door->accepted_ < kTurnAccepts) return door->accept(*listener);
+  listener->waiting = true;  // libuv reports no other until accepted
+  door->wake_soon();
+}
+
+void HttpDoor::accept(Listener& listener) {
+  server_.now();
+  ++accepted_;
+  auto connection = std::make_unique<HttpConnection>(*this);
+  const bool accepted = uv_accept(reinterpret_cast<uv_stream_t*>(&listener.tcp), connection->stream()) == 0;
+  if (!accepted || connections_.size() >= server_.options().http_max_clients)
+    return connection.release()->reject(listener.socket.tls);
+  const int fd = fd_of(*connection);
+  if (connections_.empty()) uv_timer_start(&second_timer_, on_second, 1000, 1000);
+  connections_.push_back(connection.get());
+  connection.release()->start({peer_name(fd), local_name(fd), is_loopback_peer(fd), false},
+                              listener.socket.tls ? tls_ : nullptr);
+}
+
+HttpAnswer HttpDoor::serve(HttpConnection& connection, const HttpRequest& request) {
+  update_facts();
+  Engine& engine = server_.engine();
+  HttpContext ctx{engine, server_.effects(), server_.now(), {server_.options().protected_mode == "yes"}};
+  HttpAnswer answer = answer_request(ctx, {metrics_, server_facts()}, request, connection.visitor());
+  if (answer.streams && events_.full()) return json_refusal(503, "too many clients follow the events");
+  return answer;
+}
+
+ServerFacts HttpDoor::server_facts() const {
+  return {started_.mono, static_cast<int64_t>(server_.options().port)};
+}
+
+// Counting the open files takes long if there are many, so a job counts them for the next scrape.
+void HttpDoor::update_facts() {
+  const ProcessFacts facts = read_process_facts();
+  metrics_.cpu_s = facts.cpu_s;
+  metrics_.rss_bytes = facts.rss_bytes;
+  metrics_.max_fds = facts.max_fds;
+  if (server_.store() != nullptr) metrics_.journal_syncs = server_.store()->sync_times();
+  const TimeMs at = server_.now().mono;
+  if (counting_files_ || !is_due(files_counted_ + kBetweenFileCounts, at)) return;
+  counting_files_ = true;
+  files_counted_ = at;
+  auto count = std::make_shared<int64_t>(0);
+  run_job(
+      server_.loop(), [count] { *count = count_open_files(); },
+      [this, count] {
+        counting_files_ = false;
+        metrics_.open_fds = *count;
+      });
+}
+
+void HttpDoor::hold(HttpConnection& connection, HttpAnswer answer) {
+  held_.push_back({&connection, std::move(answer), std::nullopt});
+}
+
+// The same rule as for other replies: see Server::handle_effects().
+bool HttpDoor::may_leave(HeldAnswer& held, const Now& now) const {
+  const Store* store = server_.store();
+  if (store == nullptr || store->may_reply(now)) return true;
+  if (held.promise) return store->is_kept(*held.promise, now);
+  held.promise = store->promise(now);
+  return store->may_reply_to_others();
+}
+
+void HttpDoor::settle(const Now& now) {
+  accepted_ = 0;
+  std::vector<HeldAnswer> left;
+  for (HeldAnswer& held : std::exchange(held_, {})) {
+    if (may_leave(held, now)) {
+      held.connection->send(held.answer);
+    } else {
+      left.push_back(std::move(held));
+    }
+  }
+  for (HeldAnswer& held : left) held_.push_back(std::move(held));
+  if (!events_.empty()) events_.push_changes(server_.engine().state());
+}
+
+void HttpDoor::subscribe(HttpConnection& connection, std::string user) {
+  const EngineState& s = server_.engine().state();
+  events_.add(connection, std::move(user), s, common_info(s, server_.now(), server_facts()));
+}
+
+void HttpDoor::serve_soon(HttpConnection& connection) {
+  soon_.push_back(&connection);
+  wake_soon();
+}
+
+void HttpDoor::wake_soon() {
+  if (running_) uv_timer_start(&soon_timer_, on_soon, 0, 0);
+}
+
+void HttpDoor::on_soon(uv_timer_t* timer) noexcept {
+  HttpDoor* door = self(timer->data);
+  door->server_.now();
+  for (const auto& listener : door->listeners_) {
+    if (std::exchange(listener->waiting, false)) door->accept(*listener);
+  }
+  const std::vector<HttpConnection*> now = std::exchange(door->soon_, {});
+  for (HttpConnection* connection : now) {
+    if (std::ranges::find(door->connections_, connection) != door->connections_.end())
+      connection->proceed();
+  }
+}
+
+void HttpDoor::on_second(uv_timer_t* timer) noexcept {
+  HttpDoor* door = self(timer->data);
+  const Now& now = door->server_.now();
+  const std::vector<HttpConnection*> all = door->connections_;
+  for (HttpConnection* connection : all) connection->check_time(now.mono);
+  const EngineState& s = door->server_.engine().state();
+  if (!door->events_.empty()) door->events_.push_info(s, common_info(s, now, door->server_facts()));
+}
+
+void HttpDoor::forget(HttpConnection& connection) {
+  std::erase(connections_, &connection);
+  std::erase(soon_, &connection);
+  std::erase_if(held_, [&](const HeldAnswer& held) { return held.connection == &connection; });
+  events_.remove(connection);
+  if (connections_.empty() && running_) uv_timer_stop(&second_timer_);
+}
+
+void HttpDoor::stop(bool kept) {
+  if (!std::exchange(running_, false)) return;
+  for (HeldAnswer& held : std::exchange(held_, {})) {
+    if (kept) held.connection->send(held.answer);
+  }
+  const std::vector<HttpConnection*> all = connections_;
+  for (HttpConnection* connection : all) connection->close();
+  for (const auto& listener : listeners_) {
+    if (listener->tcp.loop != nullptr) close_handle(listener->tcp);
+  }
+  close_handle(soon_timer_);
+  close_handle(second_timer_);
+}
+
+}  // namespace holdfast
