@@ -1,0 +1,595 @@
+#!/usr/bin/env python3
+"""The HTTP door of the real server: probes, metrics, JSON, events, access, limits, malformed requests, TLS,
+loading, recovery, a full disk. The last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
+import contextlib
+import re
+import ssl
+import subprocess
+import sys
+import time
+import urllib.parse
+
+sys.dont_write_bytecode = True  # only build/ has generated files
+from certificates import Certificates
+from harness import LIMIT_S, TTL_MS, Client, Server, Skipped, equal, has, other_addresses, run_tests, test, until
+from http_rig import Http, HttpServer, basic, closes
+
+CHECKS = ["loading", "recovering", "journal", "snapshot", "memory", "clients"]
+API = ["info", "locks", "locks/k", "waiters", "history", "top", "events"]
+
+
+def checks(server):
+    """The checks of /readyz: the names that are ok, and the reasons of the others."""
+    text = server.get("/readyz?verbose").body.decode()
+    lines = re.findall(r"^\[([+-])\](\w+) (.*)$", text, re.MULTILINE)
+    equal([name for _, name, _ in lines], CHECKS)
+    return {name: why for sign, name, why in lines if sign == "-"}
+
+
+def is_text(reply, status):
+    """A refusal says nothing but what its status means."""
+    equal(reply.status, status)
+    equal(len(reply.body) < 120 and b"<" not in reply.body, True)
+    equal(reply.headers["x-content-type-options"], "nosniff")
+
+
+@test
+def without_the_option_nothing_listens(folder):
+    with HttpServer(folder) as server:
+        equal(server.get("/livez").status, 200)
+        port = server.port
+    with Server(folder) as plain:
+        equal(plain.ask("PING"), "PONG")
+        with contextlib.suppress(ConnectionRefusedError):
+            Http(port)
+            raise AssertionError("something listens")
+
+
+@test
+def probes_and_pages_need_no_login_and_have_safe_headers(folder):
+    with HttpServer(folder, "--requirepass", "secret") as server:
+        for path, body in (("/livez", b"alive\n"), ("/readyz", b"ready\n")):
+            reply = server.get(path)
+            equal((reply.status, reply.body), (200, body))
+            equal(reply.headers["cache-control"], "no-store")
+        page = server.get("/")
+        equal((page.status, page.headers["content-type"]), (200, "text/html; charset=utf-8"))
+        for script in re.findall(r'(?:src|href)="(/page/[^"]+)"', page.body.decode()):
+            equal(server.get(script).status, 200)
+        policy = page.headers["content-security-policy"]
+        for part in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"):
+            has(policy, part)
+        equal(page.headers["referrer-policy"], "no-referrer")
+
+
+@test
+def head_is_get_without_the_body(folder):
+    with HttpServer(folder) as server, server.http() as client:
+        for path in ("/livez", "/", "/metrics", "/api/v1/info", "/nothing"):
+            head = client.get(path, "HEAD")
+            get = client.get(path)
+            equal((head.status, head.headers["content-type"]), (get.status, get.headers["content-type"]))
+
+
+@test
+def one_connection_serves_many_requests_also_in_one_packet(folder):
+    with HttpServer(folder) as server, server.http() as client:
+        client.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n" * 50)
+        equal([client.read().status for _ in range(50)], [200] * 50)
+        client.send("GET /livez HTTP/1.0\r\n\r\n")
+        equal(client.read().headers["connection"], "close")
+        equal(client.read(), None)
+        for piece in range(1, 30):
+            with server.http() as slow:
+                request = b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"
+                slow.send(request[:piece])
+                slow.send(request[piece:])
+                equal(slow.read().status, 200)
+
+
+@test
+def methods(folder):
+    with HttpServer(folder) as server:
+        for path, allow in (("/livez", "GET, HEAD"), ("/metrics", "GET, HEAD"), ("/api/v1/info", "GET, HEAD")):
+            for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"):
+                reply = server.get(path, method)
+                is_text(reply, 405)
+                equal(reply.headers["allow"], allow)
+        reply = server.get("/api/v1/locks/k/break")
+        equal((reply.status, reply.headers["allow"]), (405, "POST"))
+        for path in ("/nothing", "/api/v1/", "/api/v1/nothing", "/api/v1/locks/k/eat", "/api", "/page/../livez",
+                     "/page/", "/etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//livez", "/livez/"):
+            is_text(server.get(path), 404)
+
+
+MALFORMED = [
+    b"\r\n\r\n\r\n", b"GET\r\n\r\n", b"GET /livez\r\n\r\n", b"GET /livez HTTP/2.0\r\nHost: a\r\n\r\n",
+    b"GET /livez HTTP/1.1\r\n\r\n",                                    # no Host
+    b"GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    b"GET livez HTTP/1.1\r\nHost: a\r\n\r\n", b"GET http://a/livez HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /livez HTTP/1.1\r\nHost: a\r\n bad: b\r\nNo colon\r\n\r\n", b"GET /li\0vez HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /livez HTTP/1.1\r\nHost: a\r\nX: \0\r\n\r\n", b"GET /livez HTTP/1.1\r\nHost : a\r\n\r\n",
+    b"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /%4 HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /api/v1/info?a=1&a=2 HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",  # a body
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",                # TLS
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+]
+# What a proxy in front might read in another way.
+SMUGGLED = [
+    "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: -1",
+    "Content-Length: +5", "Content-Length: 0x5", "Content-Length: 99999999999999999999",
+    "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 5",
+    "Transfer-Encoding: identity", "Transfer-Encoding: gzip, chunked",
+    "Transfer-Encoding: xchunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+    "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: \x0bchunked",
+]
+
+
+@test
+def malformed_requests_are_rejected_and_the_connection_closes(folder):
+    with HttpServer(folder) as server:
+        for data in MALFORMED:
+            with server.http() as client:
+                client.send(data)
+                is_text(client.read(), 400)
+        for field in SMUGGLED:
+            with server.http() as client:
+                client.send(f"POST /api/v1/locks/k/break HTTP/1.1\r\nHost: 127.0.0.1\r\n{field}\r\n\r\n"
+                            "0\r\n\r\nGET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+                is_text(client.read(), 400)
+                equal(client.read(), None)
+        equal(server.get("/livez").status, 200)
+
+
+@test
+def sizes_at_their_limits(folder):
+    def request(size, line="GET /livez HTTP/1.1\r\nHost: a\r\nX: ", end="\r\n\r\n"):
+        return (line + "x" * (size - len(line) - len(end)) + end).encode()
+
+    with HttpServer(folder) as server:
+        for size, status in ((8191, 200), (8192, 200), (8193, 431), (100_000, 431)):
+            equal((size, server.ask_raw(request(size))), (size, status))
+        path = "GET /api/v1/info?"
+        for size, status in ((4095, 200), (4096, 200), (4097, 414), (8000, 414), (50_000, 414)):
+            target = request(size + 4, path, "") + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+            equal((size, server.ask_raw(target)), (size, status))
+        post = ("POST /api/v1/locks/k/break HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+                f"Origin: http://127.0.0.1\r\n")
+        for size, status in ((8191, 200), (8192, 200), (8193, 413), (10 ** 9, 413)):
+            data = f"{post}Content-Length: {size}\r\n\r\n" + "x" * min(size, 20_000)
+            equal((size, server.ask_raw(data.encode())), (size, status))
+        for size, status in ((8192, 200), (8193, 413)):
+            data = f"{post}Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n{'x' * size}\r\n0\r\n\r\n"
+            equal((size, server.ask_raw(data.encode())), (size, status))
+
+
+@test
+def a_client_beyond_the_limit_gets_503_and_clients_of_the_protocol_do_not_count(folder):
+    with HttpServer(folder, "--http-max-clients", "3", "--maxclients", "1") as server:
+        held = [server.http() for _ in range(3)]
+        for client in held:
+            equal(client.get("/livez").status, 200)
+        with server.http() as fourth:
+            is_text(fourth.read(), 503)
+            equal(fourth.read(), None)
+        # One client is connected by RESP, which is maxclients. It does not need one of the door.
+        reply = held[0].get("/api/v1/info").json()
+        equal((reply["connected_clients"], reply["max_clients"]), (1, 1))
+        equal([check["name"] for check in reply["checks"] if not check["ok"]], ["clients"])
+        for client in held:
+            client.close()
+        equal(until(lambda: server.get("/livez")).status, 200)
+
+
+@test
+def slow_requests_are_cut_after_ten_seconds_and_idle_clients_are_not(folder):
+    with HttpServer(folder) as server, server.http() as idle, server.http() as silent, server.http() as slow, \
+            server.http() as unread:
+        equal(idle.get("/livez").status, 200)
+        began = time.monotonic()
+        slow.send("GET /livez HTTP/1.1\r\nHost: ")
+        # It does not read. The kernel buffers a part of the replies; then the server must not wait forever.
+        unread.socket.settimeout(1)
+        with contextlib.suppress(OSError):
+            for _ in range(2000):
+                unread.send("GET /page/chart.js HTTP/1.1\r\nHost: a\r\n\r\n" * 10)
+        while time.monotonic() - began < 8:
+            slow.send("a")
+            time.sleep(0.5)
+        is_text(slow.read(), 408)
+        closes(silent)
+        equal(9.9 <= time.monotonic() - began, True)
+        until(lambda: server.get("/api/v1/info").status == 200)
+        equal(idle.get("/livez").status, 200)
+
+
+@test
+def keys_are_shown_and_named_by_their_bytes(folder):
+    with HttpServer(folder) as server:
+        keys = {b"plain": "plain", "grün/ö".encode(): "grün/ö", b"\xff\x00\n": "\\xff\\x00\\x0a",
+                b"<script>": "<script>", "a\u202eb".encode(): "a\\xe2\\x80\\xaeb", b"\"\\": "\"\\", b"..": ".."}
+        for key in keys:
+            server.ask("LOCK", key, "own", TTL_MS)
+        listed = server.get("/api/v1/locks?count=100")
+        equal(b"<" in listed.body, False)
+        rows = {row["key_id"]: row for row in listed.json()["locks"]}
+        equal({urllib.parse.unquote_to_bytes(name): row["key"] for name, row in rows.items()}, keys)
+        for name, row in rows.items():
+            lock = server.get(f"/api/v1/locks/{name}").json()
+            equal((lock["key"], lock["key_id"], lock["mode"]), (row["key"], name, "exclusive"))
+            equal((lock["holders"][0]["owner"], lock["holders"][0]["token"]), ("own", row["token"]))
+        equal(server.get("/api/v1/locks/free").status, 404)
+        equal(server.get("/api/v1/locks/plain?db=1").status, 404)
+
+
+@test
+def locks_come_in_pages_of_any_database(folder):
+    with HttpServer(folder) as server:
+        server.ask("SELECT", 3)
+        for n in range(120):
+            server.lock(f"key:{n}")
+        found, cursor = set(), "0"
+        while True:
+            page = server.get(f"/api/v1/locks?db=3&count=10&match=key:*&cursor={cursor}").json()
+            found |= {row["key"] for row in page["locks"]}
+            cursor = page["cursor"]
+            if cursor == "0":
+                break
+        equal(found, {f"key:{n}" for n in range(120)})
+        for bad in ("db=16", "db=-1", "db=x", "count=0", "count=1001", "cursor=x"):
+            is_text(server.get(f"/api/v1/locks?{bad}"), 400)
+
+
+@test
+def a_long_reply_ends_early_and_says_so(folder):
+    with HttpServer(folder) as server:
+        for n in range(60):
+            server.lock(f"{n:02}" + "x" * 60_000)
+        found, cursor = set(), "0"
+        while True:
+            page = server.get(f"/api/v1/locks?count=1000&cursor={cursor}").json()
+            found |= {row["key"][:2] for row in page["locks"]}
+            cursor = page["cursor"]
+            if cursor == "0":
+                break
+        equal(len(found), 60)
+        with contextlib.closing(Client(server.path)) as crowd:
+            server.lock("held")
+            crowd.send(["HELLO", 3], *(["LOCK", "held", f"owner {n}", TTL_MS, "WAIT", 0, "ASYNC"]
+                                       for n in range(8000)))
+            until(lambda: server.get("/api/v1/info").json()["waiters"] == 8000)
+            lock = server.get("/api/v1/locks/held").json()
+            equal((lock["truncated"], len(lock["holders"])), (True, 1))
+            equal([w["owner"] for w in lock["waiters"]],
+                  [f"owner {n}" for n in range(len(lock["waiters"]))])
+            equal(2000 < len(lock["waiters"]) < 8000, True)
+
+
+@test
+def info_has_the_figures_of_the_engine(folder):
+    with HttpServer(folder, "--maxmemory", "100mb") as server:
+        server.lock("a")
+        server.lock("b", "alice", TTL_MS, "SHARED")
+        server.lock("c", "alice", TTL_MS, "LIMIT", 3)
+        with contextlib.closing(Client(server.path)) as waiter:
+            waiter.send(["LOCK", "a", "bob", TTL_MS, "WAIT", 0])
+            info = until(lambda: (i := server.get("/api/v1/info").json())["waiters"] == 1 and i)
+        equal(info["locks"], {"exclusive": 1, "shared": 1, "semaphore": 1})
+        equal((info["ready"], info["user"], info["rights"]), (True, "default", {"break": True, "revoke": True}))
+        equal((info["grants_total"], info["longest_queue"], info["memory_limit_bytes"]), (3, 1, 100 << 20))
+        equal([check["name"] for check in info["checks"]], CHECKS)
+        equal(info["server"]["run_id"], server.info("run_id", "server"))
+        equal(len(info["wait"]["counts"]), len(info["wait"]["bounds_ms"]) + 1)
+        equal(info["wait"]["counts"][-1], 3)
+        equal(info["wait"]["bounds_ms"][:5], [0.1, 0.2, 0.4, 0.8, 1.6])
+
+
+@test
+def metrics_in_both_formats(folder):
+    with HttpServer(folder, "--appendfsync", "always") as server:
+        server.lock("k")
+        text = server.get("/metrics")
+        equal(text.headers["content-type"], "text/plain; version=0.0.4; charset=utf-8")
+        for metric in ("holdfast_lock_grants_total{mode=\"exclusive\",queued=\"no\"} 1",
+                       "holdfast_ready{check=\"loading\"} 1", "process_resident_memory_bytes "):
+            has(text.body.decode(), metric)
+        for histogram in ("holdfast_loop_turn_seconds", "holdfast_journal_fsync_seconds"):
+            equal(int(re.search(rf"^{histogram}_count (\d+)", text.body.decode(), re.MULTILINE)[1]) > 0, True)
+        for gauge in ("process_open_fds", "process_max_fds", "process_start_time_seconds"):
+            equal(float(re.search(rf"^{gauge} (\S+)", text.body.decode(), re.MULTILINE)[1]) > 0, True)
+        open_text = server.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
+        equal(open_text.headers["content-type"],
+              "application/openmetrics-text; version=1.0.0; charset=utf-8")
+        equal(open_text.body.endswith(b"# EOF\n"), True)
+
+
+@test
+def a_break_grants_the_lock_to_its_waiter_and_is_kept(folder):
+    for fsync in ("always", "everysec"):
+        with HttpServer(folder, "--appendfsync", fsync) as server:
+            origin = f"http://127.0.0.1:{server.port}"
+            server.lock(f"broken {fsync}")
+            with contextlib.closing(Client(server.path)) as waiter:
+                waiter.send(["LOCK", f"broken {fsync}", "bob", TTL_MS, "WAIT", 0])
+                until(lambda: server.get("/api/v1/info").json()["waiters"] == 1)
+                reply = server.post(f"/api/v1/locks/broken%20{fsync}/break", Host=f"127.0.0.1:{server.port}",
+                                    Origin=origin)
+                equal((reply.status, reply.json()), (200, {"broken": 1}))
+                equal(waiter.reply()[0], b"bob")
+                reply = server.post(f"/api/v1/locks/broken%20{fsync}/revoke",
+                                    Host=f"127.0.0.1:{server.port}", Origin=origin)
+                equal((reply.status, reply.json()), (200, {"asked": 1}))
+            has(server.log_text(), f"\"LOCKS\" \"BREAK\" \"broken {fsync}\"")
+            server.kill()
+
+
+USERS = ("--user", "default on >admin ~* &* +@all", "--user", "viewer on >see ~* +info +locks|list",
+         "--user", "reader on >read ~mine:* +info +locks|info +locks|history +locks|top",
+         "--user", "off off >off ~* +@all", "--user", "nobody on >none ~* -@all")
+
+
+@test
+def each_path_needs_the_permission_of_its_command(folder):
+    allowed = {
+        None: [], ("nobody", "none"): [], ("off", "off"): [], ("viewer", "wrong"): [],
+        ("viewer", "see"): ["/metrics", "/readyz?verbose", "/api/v1/info", "/api/v1/locks"],
+        ("reader", "read"): ["/metrics", "/readyz?verbose", "/api/v1/info", "/api/v1/locks/mine:k",
+                             "/api/v1/history", "/api/v1/top", "/api/v1/waiters", "/api/v1/events"],
+        ("", "admin"): "all", ("default", "admin"): "all",
+    }
+    paths = ["/metrics", "/readyz?verbose", *(f"/api/v1/{name}" for name in API), "/api/v1/locks/mine:k"]
+    with HttpServer(folder, *USERS) as server:
+        server.lock_as = server.ask("AUTH", "admin")
+        for login, good in allowed.items():
+            known = login and login[0] != "off" and login[1] != "wrong"
+            fields = {"Authorization": basic(*login)} if login else {}
+            for path in paths:
+                # A foreign Host: the probe's details are free for programs on this machine.
+                reply = server.get(path, "HEAD", Host="example.org", **fields)
+                wanted = (200, 404) if good == "all" or path in good else ((403,) if known else (401,))
+                equal((login, path, reply.status, reply.status in wanted), (login, path, reply.status, True))
+                if reply.status == 401:
+                    has(reply.headers["www-authenticate"], "Basic realm=")
+            equal(server.get("/readyz", **fields).status, 200)
+        for broken in ("Basic", "Basic !!!!", "Basic YQ==", "Bearer abc", "Basic " + "A" * 5000):
+            is_text(server.get("/api/v1/info", Authorization=broken), 401)
+        reasons = [entry[entry.index(b"reason") + 1] for entry in server.ask("ACL", "LOG")]
+        equal({b"auth", b"command", b"key"} <= set(reasons), True)
+
+
+@test
+def a_change_needs_a_login_a_right_and_the_own_origin(folder):
+    with HttpServer(folder, *USERS) as server:
+        equal(server.ask("AUTH", "admin"), "OK")
+        server.lock("k")
+        host = f"127.0.0.1:{server.port}"
+        own, admin = f"http://{host}", basic("default", "admin")
+        for fields, status in (
+                ({"Origin": own}, 401), ({"Origin": own, "Authorization": basic("default", "no")}, 401),
+                ({"Origin": own, "Authorization": basic("viewer", "see")}, 403),
+                ({"Authorization": admin}, 403), ({"Origin": "null", "Authorization": admin}, 403),
+                ({"Origin": "http://evil.example", "Authorization": admin}, 403),
+                ({"Origin": f"https://{host}", "Authorization": admin}, 403),
+                ({"Origin": f"http://{host}.evil.example", "Authorization": admin}, 403),
+                ({"Origin": own, "Sec_Fetch_Site": "cross-site", "Authorization": admin}, 403)):
+            lines = server.log_text().count("rejected")
+            is_text(server.post("/api/v1/locks/k/break", Host=host, **fields), status)
+            equal(server.log_text().count("rejected"), lines + 1)
+            has(server.log_text(), "audit: http 127.0.0.1:", "POST \"/api/v1/locks/k/break\" rejected")
+        equal(server.ask("GET", "k"), b"alice")
+        has(server.log_text(), "(user \"viewer\")", "(user \"\")")
+        reply = server.post("/api/v1/locks/k/break", Host=host, Origin=own, Authorization=admin)
+        equal((reply.status, reply.json()), (200, {"broken": 1}))
+
+
+@test
+def without_a_password_only_this_machine_by_its_own_name(folder):
+    with HttpServer(folder) as server:
+        for host in ("127.0.0.1", f"127.0.0.1:{server.port}", "localhost", f"localhost:{server.port}", "[::1]:80"):
+            equal((host, server.get("/api/v1/info", Host=host).status), (host, 200))
+        for host in ("evil.example", "127.0.0.1.evil.example", "evil.example:7380", "", "127.0.0.1@evil.example",
+                     "localhost.", "0.0.0.0"):
+            for path in ("/api/v1/info", "/metrics", "/readyz?verbose"):
+                equal((host, server.get(path, Host=host).status), (host, 403))
+            equal(server.get("/livez", Host=host).status, 200)
+        equal(server.get("/api/v1/info", Sec_Fetch_Site="same-site").status, 403)
+        equal(server.get("/api/v1/info", Sec_Fetch_Site="same-origin").status, 200)
+
+
+@test
+def another_machine_needs_a_password(folder):
+    if not other_addresses():
+        raise Skipped("this machine has no other address")
+    address = other_addresses()[0]
+    with HttpServer(folder, "--http-bind", f"127.0.0.1 {address}") as server:
+        def ask(path, **fields):
+            with Http(server.port, address) as client:
+                return client.get(path, Host=f"{address}:{server.port}", **fields)
+        equal([ask(path).status for path in ("/livez", "/readyz", "/")], [200] * 3)
+        for path in ("/metrics", "/readyz?verbose", "/api/v1/info"):
+            is_text(ask(path), 403)
+        server.ask("CONFIG", "SET", "requirepass", "secret")
+        equal(ask("/metrics").status, 401)
+        equal(ask("/metrics", Authorization=basic("default", "secret")).status, 200)
+
+
+@test
+def events_show_the_state_each_second_and_each_change(folder):
+    with HttpServer(folder) as server, server.http() as client:
+        reply = client.get("/api/v1/events")
+        equal((reply.status, reply.headers["content-type"]), (200, "text/event-stream; charset=utf-8"))
+        events = client.events()
+        name, info = next(events)
+        equal((name, info["ready"]), ("info", True))
+        token = server.lock("k", "bob", TTL_MS)
+        server.ask("UNLOCK", "k", "bob")
+        changes = [next(e[1] for e in events if e[0] == "change") for _ in range(2)]
+        equal([(c["event"], c["key"], c["owner"], c["token"]) for c in changes],
+              [("granted", "k", "bob", token), ("released", "k", "bob", token)])
+        last = server.get("/api/v1/history?count=2").json()["events"]
+        equal(sorted(last[0]), sorted(changes[1]))
+        equal([event["serial"] for event in last], [c["serial"] for c in reversed(changes)])
+        infos = [next(e[1] for e in events if e[0] == "info") for _ in range(2)]
+        equal(infos[1]["now_ms"] - infos[0]["now_ms"] >= 900, True)
+        for n in range(300):
+            server.ask("LOCK", f"many:{n}", "bob", TTL_MS)
+        dropped = next(e[1]["count"] for e in events if e[0] == "dropped")
+        equal(100 <= dropped < 300, True)
+
+
+@test
+def events_have_at_most_16_clients_and_end_with_the_server(folder):
+    with HttpServer(folder) as server:
+        clients = [server.http() for _ in range(16)]
+        for client in clients:
+            equal(client.get("/api/v1/events").status, 200)
+        is_text(server.get("/api/v1/events"), 503)
+        clients.pop().close()
+        until(lambda: server.get("/api/v1/events", "HEAD").status == 200)
+        server.process.terminate()
+        for client in clients:
+            equal({name for name, _ in client.events()}, {"info"})  # until the end
+        server.process.wait(LIMIT_S)
+
+
+@test
+def a_user_that_loses_its_permission_loses_the_events(folder):
+    with HttpServer(folder, *USERS) as server, server.http() as client:
+        server.ask("AUTH", "admin")
+        client.get("/api/v1/events", Authorization=basic("reader", "read"))
+        server.ask_all([["LOCK", "mine:k", "bob", TTL_MS], ["LOCK", "secret", "bob", TTL_MS],
+                        ["LOCK", "mine:2", "bob", TTL_MS]])
+        events = client.events()
+        equal([next(e[1]["key"] for e in events if e[0] == "change") for _ in range(2)], ["mine:k", "mine:2"])
+        server.ask("ACL", "SETUSER", "reader", "-info")
+        equal([name for name, _ in events if name == "change"], [])  # until the end
+
+
+@test
+def top_shows_the_contended_keys(folder):
+    with HttpServer(folder) as server, contextlib.closing(Client(server.path)) as waiter:
+        server.lock("k")
+        waiter.send(["LOCK", "k", "bob", TTL_MS, "WAIT", 0])
+        rows = until(lambda: server.get("/api/v1/waiters").json()["keys"])
+        equal((rows[0]["key"], rows[0]["key_id"], rows[0]["waiters"], rows[0]["db"]), ("k", "k", 1, 0))
+        server.ask("UNLOCK", "k", "alice")
+        waiter.reply()
+        rows = server.get("/api/v1/top?by=wait&count=5").json()["keys"]
+        equal((rows[0]["waits"], rows[0]["holds"], sorted(rows[0])),
+              (1, 1, ["db", "holds", "key", "key_id", "max_wait_ms", "wait_ms", "waiters", "waits"]))
+        for bad in ("by=x", "count=0"):
+            is_text(server.get(f"/api/v1/top?{bad}"), 400)
+
+
+@test
+def a_pause_and_a_long_script_do_not_hold_up_the_door(folder):
+    with HttpServer(folder, "--busy-reply-threshold", "10") as server:
+        other = Client(server.path)
+        server.ask("CLIENT", "PAUSE", 60_000)
+        is_text(server.get("/api/v1/locks"), 503)
+        equal(server.get("/api/v1/info").status, 200)
+        other.ask("CLIENT", "UNPAUSE")
+        server.send(["EVAL", "while true do end", 0])
+        until(lambda: isinstance(other.ask("GET", "k"), RuntimeError))
+        equal([server.get(path).status for path in ("/livez", "/metrics", "/api/v1/info", "/api/v1/locks")],
+              [200, 200, 200, 503])
+        other.ask("SCRIPT", "KILL")
+        server.reply()
+        other.close()
+
+
+@test
+def tls(folder):
+    files = Certificates(folder.parent / "certificates")
+    context = ssl.create_default_context(cafile=files.pem("ca"))
+    with HttpServer(folder, "--http-tls", "yes", "--tls-auth-clients", "no", "--tls-cert-file",
+                    files.pem("server"), "--tls-key-file", files.key("server")) as server:
+        def wrap(plain):
+            return context.wrap_socket(plain, server_hostname="localhost", suppress_ragged_eofs=False)
+        host = f"localhost:{server.port}"
+        with Http(server.port, wrap=wrap) as client:
+            for _ in range(3):
+                equal(client.get("/api/v1/info", Host=host).status, 200)
+            equal(len(client.get("/page/chart.js").body) > 100_000, True)
+            reply = client.get("/api/v1/locks/k/break", "POST", Host=host, Origin=f"https://{host}",
+                               Connection="close")
+            equal((reply.status, client.read()), (200, None))
+        with Http(server.port) as plain:
+            plain.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+            equal(plain.socket.recv(100)[:5].startswith(b"HTTP"), False)
+
+
+@test
+def probes_answer_while_the_server_reads_its_data(folder):
+    with HttpServer(folder, "--appendonly", "no") as server:
+        server.ask("EVAL", "for i = 1, 1000000 do redis.call('SET', 'key:' .. i, i) end", 0)
+        server.ask("SAVE")
+    with HttpServer(folder, loaded=False) as server:
+        first = server.get("/readyz")
+        reasons = checks(server)
+        alive = server.get("/livez").status
+        scrape = server.get("/metrics").body.decode()
+        if "ready to accept" in server.log_text():
+            raise Skipped("the server has loaded too fast")
+        equal((first.status, alive, list(reasons)), (503, 200, ["loading"]))
+        has(scrape, "holdfast_ready{check=\"loading\"} 0")
+        equal(server.get("/api/v1/locks").status, 503)
+        until(lambda: server.get("/readyz").status == 200)
+        equal(checks(server), {})
+
+
+@test
+def the_recovery_wait_is_not_ready(folder):
+    with HttpServer(folder) as server:
+        server.lock("k", "alice", 2000)
+        server.kill()
+    meta = (folder / "meta").read_text()
+    (folder / "meta").unlink()  # a server that does not know what the last one granted
+    equal("crc" in meta, True)
+    with HttpServer(folder, "--recovery-wait", "3000") as server:
+        has(checks(server).get("recovering", ""), "no new locks for")
+        equal(server.get("/readyz").status, 503)
+        until(lambda: server.get("/readyz").status == 200)
+
+
+@test
+def a_full_disk_and_full_memory_are_not_ready_until_they_heal(folder):
+    with HttpServer(folder, "--appendonly", "no") as server:
+        server.ask("SET", "large", "x" * (21 << 20))
+        server.ask("CONFIG", "SET", "maxmemory", "20mb")
+        has(checks(server)["memory"], "used memory is", "maxmemory is 20971520 bytes")
+        server.ask("DEL", "large")
+        until(lambda: checks(server) == {})
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], check=False,
+                          capture_output=True)
+    if done.returncode != 0:
+        raise Skipped("a tmpfs cannot be mounted")
+    try:
+        with HttpServer(folder) as server:
+            server.lock("k")
+            for n in range(400):
+                server.lock(f"key:{n}")
+            filler = folder / "filler"
+            with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as out:
+                while True:
+                    out.write(bytes(4096))
+            for n in range(400):  # more records than fit in the rest of the journal's last page
+                server.ask("UNLOCK", f"key:{n}", "alice")
+            has(checks(server)["journal"], "No space left on device")
+            host = f"127.0.0.1:{server.port}"
+            reply = server.post("/api/v1/locks/k/break", Host=host, Origin=f"http://{host}")
+            equal((reply.status, reply.json()), (200, {"broken": 1}))  # as over RESP: releases run
+            server.ask("SAVE")
+            equal("snapshot" in checks(server), True)
+            filler.unlink()
+            until(lambda: "journal" not in checks(server))
+            equal(server.ask("SAVE"), "OK")
+            equal(checks(server), {})
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+if __name__ == "__main__":
+    run_tests()
