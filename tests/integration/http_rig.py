@@ -81,7 +81,8 @@ class HttpServer(Server):
     def __init__(self, folder, *options, loaded=True):
         self.logfile = pathlib.Path(f"{folder}.log")
         self.logfile.unlink(missing_ok=True)
-        super().__init__(folder, "--http-port", "auto", "--logfile", str(self.logfile), *options, loaded=False)
+        super().__init__(folder, "--http-port", "auto", "--logfile", str(self.logfile), *options,
+                         loaded=False)
         self.port = int(until(lambda: re.search(r"HTTP on 127\.0\.0\.1:(\d+)", self.log_text()))[1])
         if loaded:
             until(lambda: "ready to accept connections" in self.log_text())
@@ -105,6 +106,13 @@ class HttpServer(Server):
             client.send(data)
             reply = client.read()
             return reply and reply.status
+
+
+def is_text(reply, status):
+    """A refusal says nothing but what its status means."""
+    equal(reply.status, status)
+    equal(len(reply.body) < 120 and b"<" not in reply.body, True)
+    equal(reply.headers["x-content-type-options"], "nosniff")
 
 
 def closes(client, within_s=LIMIT_S):

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""The HTTP door of the real server: probes, metrics, JSON, events, access, limits, malformed requests, TLS,
-loading, recovery, a full disk. The last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
+"""The HTTP door of the real server: probes, metrics, JSON, events, access, TLS, loading,
+recovery, a full disk. The last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
 import contextlib
 import re
 import ssl
 import subprocess
 import sys
-import time
 import urllib.parse
 
 sys.dont_write_bytecode = True  # only build/ has generated files
 from certificates import Certificates
-from harness import LIMIT_S, TTL_MS, Client, Server, Skipped, equal, has, other_addresses, run_tests, test, until
-from http_rig import Http, HttpServer, basic, closes
+from harness import (LIMIT_S, TTL_MS, Client, Server, Skipped, equal, has, other_addresses, run_tests, test,
+                     until)
+from http_rig import Http, HttpServer, basic, is_text
 
 CHECKS = ["loading", "recovering", "journal", "snapshot", "memory", "clients"]
 API = ["info", "locks", "locks/k", "waiters", "history", "top", "events"]
@@ -24,13 +24,6 @@ def checks(server):
     lines = re.findall(r"^\[([+-])\](\w+) (.*)$", text, re.MULTILINE)
     equal([name for _, name, _ in lines], CHECKS)
     return {name: why for sign, name, why in lines if sign == "-"}
-
-
-def is_text(reply, status):
-    """A refusal says nothing but what its status means."""
-    equal(reply.status, status)
-    equal(len(reply.body) < 120 and b"<" not in reply.body, True)
-    equal(reply.headers["x-content-type-options"], "nosniff")
 
 
 @test
@@ -57,7 +50,8 @@ def probes_and_pages_need_no_login_and_have_safe_headers(folder):
         for script in re.findall(r'(?:src|href)="(/page/[^"]+)"', page.body.decode()):
             equal(server.get(script).status, 200)
         policy = page.headers["content-security-policy"]
-        for part in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"):
+        for part in ("default-src 'none'", "script-src 'self'", "frame-ancestors 'none'",
+                     "base-uri 'none'"):
             has(policy, part)
         equal(page.headers["referrer-policy"], "no-referrer")
 
@@ -90,125 +84,25 @@ def one_connection_serves_many_requests_also_in_one_packet(folder):
 @test
 def methods(folder):
     with HttpServer(folder) as server:
-        for path, allow in (("/livez", "GET, HEAD"), ("/metrics", "GET, HEAD"), ("/api/v1/info", "GET, HEAD")):
+        for path in ("/livez", "/metrics", "/api/v1/info"):
             for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "BREW"):
                 reply = server.get(path, method)
                 is_text(reply, 405)
-                equal(reply.headers["allow"], allow)
+                equal(reply.headers["allow"], "GET, HEAD")
         reply = server.get("/api/v1/locks/k/break")
         equal((reply.status, reply.headers["allow"]), (405, "POST"))
-        for path in ("/nothing", "/api/v1/", "/api/v1/nothing", "/api/v1/locks/k/eat", "/api", "/page/../livez",
+        for path in ("/nothing", "/api/v1/", "/api/v1/nothing", "/api/v1/locks/k/eat", "/api",
+                     "/page/../livez",
                      "/page/", "/etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "//livez", "/livez/"):
             is_text(server.get(path), 404)
-
-
-MALFORMED = [
-    b"\r\n\r\n\r\n", b"GET\r\n\r\n", b"GET /livez\r\n\r\n", b"GET /livez HTTP/2.0\r\nHost: a\r\n\r\n",
-    b"GET /livez HTTP/1.1\r\n\r\n",                                    # no Host
-    b"GET /livez HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-    b"GET livez HTTP/1.1\r\nHost: a\r\n\r\n", b"GET http://a/livez HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET /livez HTTP/1.1\r\nHost: a\r\n bad: b\r\nNo colon\r\n\r\n", b"GET /li\0vez HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET /livez HTTP/1.1\r\nHost: a\r\nX: \0\r\n\r\n", b"GET /livez HTTP/1.1\r\nHost : a\r\n\r\n",
-    b"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /%4 HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET /api/v1/info?a=1&a=2 HTTP/1.1\r\nHost: a\r\n\r\n",
-    b"GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",  # a body
-    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",                # TLS
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-]
-# What a proxy in front might read in another way.
-SMUGGLED = [
-    "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: -1",
-    "Content-Length: +5", "Content-Length: 0x5", "Content-Length: 99999999999999999999",
-    "Content-Length: 5\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 5",
-    "Transfer-Encoding: identity", "Transfer-Encoding: gzip, chunked",
-    "Transfer-Encoding: xchunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
-    "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: \x0bchunked",
-]
-
-
-@test
-def malformed_requests_are_rejected_and_the_connection_closes(folder):
-    with HttpServer(folder) as server:
-        for data in MALFORMED:
-            with server.http() as client:
-                client.send(data)
-                is_text(client.read(), 400)
-        for field in SMUGGLED:
-            with server.http() as client:
-                client.send(f"POST /api/v1/locks/k/break HTTP/1.1\r\nHost: 127.0.0.1\r\n{field}\r\n\r\n"
-                            "0\r\n\r\nGET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
-                is_text(client.read(), 400)
-                equal(client.read(), None)
-        equal(server.get("/livez").status, 200)
-
-
-@test
-def sizes_at_their_limits(folder):
-    def request(size, line="GET /livez HTTP/1.1\r\nHost: a\r\nX: ", end="\r\n\r\n"):
-        return (line + "x" * (size - len(line) - len(end)) + end).encode()
-
-    with HttpServer(folder) as server:
-        for size, status in ((8191, 200), (8192, 200), (8193, 431), (100_000, 431)):
-            equal((size, server.ask_raw(request(size))), (size, status))
-        path = "GET /api/v1/info?"
-        for size, status in ((4095, 200), (4096, 200), (4097, 414), (8000, 414), (50_000, 414)):
-            target = request(size + 4, path, "") + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-            equal((size, server.ask_raw(target)), (size, status))
-        post = ("POST /api/v1/locks/k/break HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-                f"Origin: http://127.0.0.1\r\n")
-        for size, status in ((8191, 200), (8192, 200), (8193, 413), (10 ** 9, 413)):
-            data = f"{post}Content-Length: {size}\r\n\r\n" + "x" * min(size, 20_000)
-            equal((size, server.ask_raw(data.encode())), (size, status))
-        for size, status in ((8192, 200), (8193, 413)):
-            data = f"{post}Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n{'x' * size}\r\n0\r\n\r\n"
-            equal((size, server.ask_raw(data.encode())), (size, status))
-
-
-@test
-def a_client_beyond_the_limit_gets_503_and_clients_of_the_protocol_do_not_count(folder):
-    with HttpServer(folder, "--http-max-clients", "3", "--maxclients", "1") as server:
-        held = [server.http() for _ in range(3)]
-        for client in held:
-            equal(client.get("/livez").status, 200)
-        with server.http() as fourth:
-            is_text(fourth.read(), 503)
-            equal(fourth.read(), None)
-        # One client is connected by RESP, which is maxclients. It does not need one of the door.
-        reply = held[0].get("/api/v1/info").json()
-        equal((reply["connected_clients"], reply["max_clients"]), (1, 1))
-        equal([check["name"] for check in reply["checks"] if not check["ok"]], ["clients"])
-        for client in held:
-            client.close()
-        equal(until(lambda: server.get("/livez")).status, 200)
-
-
-@test
-def slow_requests_are_cut_after_ten_seconds_and_idle_clients_are_not(folder):
-    with HttpServer(folder) as server, server.http() as idle, server.http() as silent, server.http() as slow, \
-            server.http() as unread:
-        equal(idle.get("/livez").status, 200)
-        began = time.monotonic()
-        slow.send("GET /livez HTTP/1.1\r\nHost: ")
-        # It does not read. The kernel buffers a part of the replies; then the server must not wait forever.
-        unread.socket.settimeout(1)
-        with contextlib.suppress(OSError):
-            for _ in range(2000):
-                unread.send("GET /page/chart.js HTTP/1.1\r\nHost: a\r\n\r\n" * 10)
-        while time.monotonic() - began < 8:
-            slow.send("a")
-            time.sleep(0.5)
-        is_text(slow.read(), 408)
-        closes(silent)
-        equal(9.9 <= time.monotonic() - began, True)
-        until(lambda: server.get("/api/v1/info").status == 200)
-        equal(idle.get("/livez").status, 200)
 
 
 @test
 def keys_are_shown_and_named_by_their_bytes(folder):
     with HttpServer(folder) as server:
         keys = {b"plain": "plain", "grün/ö".encode(): "grün/ö", b"\xff\x00\n": "\\xff\\x00\\x0a",
-                b"<script>": "<script>", "a\u202eb".encode(): "a\\xe2\\x80\\xaeb", b"\"\\": "\"\\", b"..": ".."}
+                b"<script>": "<script>", "a\u202eb".encode(): "a\\xe2\\x80\\xaeb", b"\"\\": "\"\\",
+                b"..": ".."}
         for key in keys:
             server.ask("LOCK", key, "own", TTL_MS)
         listed = server.get("/api/v1/locks?count=100")
@@ -276,7 +170,8 @@ def info_has_the_figures_of_the_engine(folder):
             waiter.send(["LOCK", "a", "bob", TTL_MS, "WAIT", 0])
             info = until(lambda: (i := server.get("/api/v1/info").json())["waiters"] == 1 and i)
         equal(info["locks"], {"exclusive": 1, "shared": 1, "semaphore": 1})
-        equal((info["ready"], info["user"], info["rights"]), (True, "default", {"break": True, "revoke": True}))
+        equal((info["ready"], info["user"]), (True, "default"))
+        equal(info["rights"], {"break": True, "revoke": True})
         equal((info["grants_total"], info["longest_queue"], info["memory_limit_bytes"]), (3, 1, 100 << 20))
         equal([check["name"] for check in info["checks"]], CHECKS)
         equal(info["server"]["run_id"], server.info("run_id", "server"))
@@ -295,7 +190,8 @@ def metrics_in_both_formats(folder):
                        "holdfast_ready{check=\"loading\"} 1", "process_resident_memory_bytes "):
             has(text.body.decode(), metric)
         for histogram in ("holdfast_loop_turn_seconds", "holdfast_journal_fsync_seconds"):
-            equal(int(re.search(rf"^{histogram}_count (\d+)", text.body.decode(), re.MULTILINE)[1]) > 0, True)
+            count = re.search(rf"^{histogram}_count (\d+)", text.body.decode(), re.MULTILINE)[1]
+            equal(int(count) > 0, True)
         for gauge in ("process_open_fds", "process_max_fds", "process_start_time_seconds"):
             equal(float(re.search(rf"^{gauge} (\S+)", text.body.decode(), re.MULTILINE)[1]) > 0, True)
         open_text = server.get("/metrics", Accept="application/openmetrics-text; version=1.0.0")
@@ -313,8 +209,8 @@ def a_break_grants_the_lock_to_its_waiter_and_is_kept(folder):
             with contextlib.closing(Client(server.path)) as waiter:
                 waiter.send(["LOCK", f"broken {fsync}", "bob", TTL_MS, "WAIT", 0])
                 until(lambda: server.get("/api/v1/info").json()["waiters"] == 1)
-                reply = server.post(f"/api/v1/locks/broken%20{fsync}/break", Host=f"127.0.0.1:{server.port}",
-                                    Origin=origin)
+                reply = server.post(f"/api/v1/locks/broken%20{fsync}/break",
+                                    Host=f"127.0.0.1:{server.port}", Origin=origin)
                 equal((reply.status, reply.json()), (200, {"broken": 1}))
                 equal(waiter.reply()[0], b"bob")
                 reply = server.post(f"/api/v1/locks/broken%20{fsync}/revoke",
@@ -348,7 +244,8 @@ def each_path_needs_the_permission_of_its_command(folder):
                 # A foreign Host: the probe's details are free for programs on this machine.
                 reply = server.get(path, "HEAD", Host="example.org", **fields)
                 wanted = (200, 404) if good == "all" or path in good else ((403,) if known else (401,))
-                equal((login, path, reply.status, reply.status in wanted), (login, path, reply.status, True))
+                outcome = (login, path, reply.status)
+                equal((outcome, reply.status in wanted), (outcome, True))
                 if reply.status == 401:
                     has(reply.headers["www-authenticate"], "Basic realm=")
             equal(server.get("/readyz", **fields).status, 200)
@@ -386,10 +283,11 @@ def a_change_needs_a_login_a_right_and_the_own_origin(folder):
 @test
 def without_a_password_only_this_machine_by_its_own_name(folder):
     with HttpServer(folder) as server:
-        for host in ("127.0.0.1", f"127.0.0.1:{server.port}", "localhost", f"localhost:{server.port}", "[::1]:80"):
+        for host in ("127.0.0.1", f"127.0.0.1:{server.port}", "localhost", f"localhost:{server.port}",
+                     "[::1]:80"):
             equal((host, server.get("/api/v1/info", Host=host).status), (host, 200))
-        for host in ("evil.example", "127.0.0.1.evil.example", "evil.example:7380", "", "127.0.0.1@evil.example",
-                     "localhost.", "0.0.0.0"):
+        for host in ("evil.example", "127.0.0.1.evil.example", "evil.example:7380", "",
+                     "127.0.0.1@evil.example", "localhost.", "0.0.0.0"):
             for path in ("/api/v1/info", "/metrics", "/readyz?verbose"):
                 equal((host, server.get(path, Host=host).status), (host, 403))
             equal(server.get("/livez", Host=host).status, 200)
@@ -461,7 +359,8 @@ def a_user_that_loses_its_permission_loses_the_events(folder):
         server.ask_all([["LOCK", "mine:k", "bob", TTL_MS], ["LOCK", "secret", "bob", TTL_MS],
                         ["LOCK", "mine:2", "bob", TTL_MS]])
         events = client.events()
-        equal([next(e[1]["key"] for e in events if e[0] == "change") for _ in range(2)], ["mine:k", "mine:2"])
+        keys = [next(e[1]["key"] for e in events if e[0] == "change") for _ in range(2)]
+        equal(keys, ["mine:k", "mine:2"])
         server.ask("ACL", "SETUSER", "reader", "-info")
         equal([name for name, _ in events if name == "change"], [])  # until the end
 

@@ -84,8 +84,8 @@ po::options_description described(const char* group) {
 
 po::options_description file_options() {
   po::options_description all;
-  for (const char* group :
-       {"Network", "TLS", "HTTP", "Security", "Limits", "Locks", "Disk", "Data", "Scripts", "Logging", "General"})
+  for (const char* group : {"Network", "TLS", "HTTP", "Security", "Limits", "Locks", "Disk", "Data",
+                            "Scripts", "Logging", "General"})
     all.add(described(group));
   return all;
 }
