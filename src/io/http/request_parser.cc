@@ -90,6 +90,7 @@ struct RequestReader::Parser : http::basic_parser<true> {
         break;
       default:
         if (beast::iequals(name, "Sec-Fetch-Site")) request.fetch_site += value;
+        if (beast::iequals(name, "X-Requested-With")) request.of_dashboard = value == "holdfast";
         break;
     }
   }

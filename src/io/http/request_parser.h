@@ -19,7 +19,8 @@ struct HttpRequest {
   std::string origin;
   std::string authorization;
   std::string accept;
-  std::string fetch_site;  // Sec-Fetch-Site: where the page comes from that makes a browser send it
+  std::string fetch_site;     // Sec-Fetch-Site: where the page comes from that makes a browser send it
+  bool of_dashboard = false;  // X-Requested-With: holdfast, which asks for the login itself
   bool http11 = false;
   bool keep_alive = false;
 

@@ -80,7 +80,11 @@ HttpAnswer answer_request(HttpContext& ctx, const ShellFacts& facts, const HttpR
                           const Visitor& visitor) {
   const std::optional<Url> url = parse_url(request.target);
   if (!url) return refusal_of(400);
-  if (url->path.starts_with("/api/v1/")) return answer_api(ctx, facts, *url, request, visitor);
+  if (url->path.starts_with("/api/v1/")) {
+    HttpAnswer answer = answer_api(ctx, facts, *url, request, visitor);
+    if (request.of_dashboard) answer.asks_for_login = false;  // the browser would ask beside the dashboard
+    return answer;
+  }
   const PageFile* const file = find_page_file(url->path);
   const bool known = url->path == "/livez" || url->path == "/readyz" || url->path == "/metrics";
   if (file == nullptr && !known) return refusal_of(404);

@@ -21,6 +21,15 @@ export const login = {
   get() { return sessionStorage.getItem(kLogin); },
 };
 
+// The text of an error reply: JSON with `error`, or plain text.
+function reason(text) {
+  try {
+    return JSON.parse(text).error;
+  } catch {
+    return text.trim();
+  }
+}
+
 async function request(path, options = {}) {
   // With X-Requested-With the server's 401 has no WWW-Authenticate, so the browser does not ask on its own.
   const headers = { "X-Requested-With": "holdfast", ...options.headers };
@@ -34,8 +43,8 @@ async function request(path, options = {}) {
     throw new ApiError(0, "The server does not answer.");
   }
   if (response.ok) return response;
-  const body = await response.json().catch(() => ({}));
-  throw new ApiError(response.status, body.error ?? `The server answered with status ${response.status}.`);
+  const text = await response.text().catch(() => "");
+  throw new ApiError(response.status, reason(text) || `The server answered with status ${response.status}.`);
 }
 
 export async function get(path) {

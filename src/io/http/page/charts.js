@@ -3,10 +3,11 @@ import { el } from "./dom.js";
 import { kWindowMs } from "./series.js";
 
 const kMinutes = kWindowMs / 60000;
+const kLeastMinutes = 1;
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 function minutesAgo(minutes) {
-  return minutes === 0 ? "now" : `${minutes} min`;
+  return minutes === 0 ? "now" : `${minutes.toLocaleString("en")} min`;
 }
 
 function options(format, stacked) {
@@ -17,7 +18,7 @@ function options(format, stacked) {
     elements: { point: { radius: 0 }, line: { borderWidth: 2 } },
     plugins: { legend: { display: false }, tooltip: { enabled: false } },
     scales: {
-      x: { type: "linear", min: -kMinutes, max: 0, grid, ticks: { ...ticks, stepSize: 5, callback: minutesAgo } },
+      x: { type: "linear", min: -kLeastMinutes, max: 0, grid, ticks: { ...ticks, maxTicksLimit: 6, callback: minutesAgo } },
       y: { beginAtZero: true, stacked, grid, ticks: { ...ticks, maxTicksLimit: 5, callback: format } },
     },
   };
@@ -39,6 +40,8 @@ export class LineChart {
     this.lines.forEach((line, i) => {
       this.chart.data.datasets[i].data = samples.map((s) => ({ x: (s.at - now) / 60000, y: line.value(s) ?? NaN }));
     });
+    const minutes = Math.ceil((now - samples[0].at) / 60000);
+    this.chart.options.scales.x.min = -Math.min(kMinutes, Math.max(kLeastMinutes, minutes));
     this.chart.update("none");
     const texts = this.lines.map((line) => {
       const values = samples.map(line.value).filter((v) => v !== null);

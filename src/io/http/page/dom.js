@@ -27,7 +27,7 @@ export function announce(text) {
   setText(document.getElementById("status"), text);
 }
 
-function fill(cell, value) {
+function fill(cell, value = "") {
   if (typeof value !== "object") return setText(cell, String(value));
   let link = cell.firstElementChild;
   if (!link) cell.replaceChildren(link = el("a"));

@@ -22,6 +22,11 @@ export function quantile(bounds, counts, q) {
   return bounds[bounds.length - 1];
 }
 
+// The server's counts are those up to each bound; these are the counts between the bounds.
+function byBucket(counts) {
+  return counts.map((n, i) => n - (i ? counts[i - 1] : 0));
+}
+
 export class Series {
   constructor() {
     this.samples = [];
@@ -34,7 +39,7 @@ export class Series {
     const sample = {
       at, run: info.server.run_id, locks: info.locks, waiters: info.waiters, memory: info.memory_bytes,
       clients: info.connected_clients, grants: info.grants_total, queued: info.queued_grants_total,
-      waits: info.wait.counts, grantRate: null, queuedRate: null,
+      waits: byBucket(info.wait.counts), grantRate: null, queuedRate: null,
     };
     if (previous?.run === sample.run && at > previous.at) {
       const seconds = (at - previous.at) / 1000;

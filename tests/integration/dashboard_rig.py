@@ -1,0 +1,150 @@
+"""A headless Chromium that shows the dashboard of a real server, with axe-core beside it. There is one browser for
+all tests. Each test has a server with a port of its own, so a login of another test is not in its tab."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from harness import LIMIT_S, TTL_MS, Client, equal, until
+from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+HERE = pathlib.Path(__file__).resolve().parent / "browser"
+BUILD = HERE.parents[2] / "build/browser"
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+         "--lang=en")
+WAIT_MS = 600_000
+
+
+def install_axe():
+    """axe-core as package-lock.json names it; npm runs only if that has changed. Returns its source."""
+    lock = (HERE / "package-lock.json").read_bytes()
+    installed = BUILD / "installed.json"
+    if not installed.exists() or installed.read_bytes() != lock:
+        BUILD.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(HERE / name, BUILD / name)
+        subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=BUILD, check=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=LIMIT_S)
+        installed.write_bytes(lock)
+    return (BUILD / "node_modules/axe-core/axe.min.js").read_text("utf-8")
+
+
+def wait_for(server, *requests):
+    """A connection that waits in the queues of these LOCK requests (key, owner, more)."""
+    client = Client(server.path)
+    client.send(("HELLO", "3"), *(("LOCK", key, owner, TTL_MS, "WAIT", WAIT_MS, "ASYNC", *more)
+                                  for key, owner, *more in requests))
+    queued = 0
+    while queued < len(requests):
+        line = client.replies.readline()
+        equal(line.startswith(b"-") or not line, False)
+        queued += line == b"+QUEUED\r\n"
+    return client
+
+
+class Browser:
+    def __init__(self):
+        self.profile = tempfile.TemporaryDirectory(prefix="holdfast-browser-", ignore_cleanup_errors=True)
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium")
+        for flag in (*FLAGS, f"--user-data-dir={self.profile.name}"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        self.axe_source = install_axe()
+        self.size(1280, 900)
+
+    def close(self):
+        self.driver.quit()
+        self.profile.cleanup()
+
+    def size(self, width, height, dark=False):
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+    def open(self, server, view="#/"):
+        """Loads the page anew; a change of what follows # alone would not."""
+        self.origin = f"http://127.0.0.1:{server.port}"
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.origin}/{view}")
+
+    def script(self, text, *arguments):
+        return self.driver.execute_script(text, *arguments)
+
+    def fetch(self, path, method="GET", login=""):
+        """The status of a request that the page itself makes."""
+        return self.driver.execute_async_script(
+            "const [path, method, login, done] = arguments;"
+            "fetch(path, {method, headers: login ? {Authorization: login} : {}})"
+            ".then((r) => done(r.status), (e) => done(String(e)));", path, method, login)
+
+    def all(self, css):
+        return self.driver.find_elements(By.CSS_SELECTOR, css)
+
+    def one(self, css):
+        return until(lambda: self.all(css))[0]
+
+    def text(self, css="body"):
+        """The visible text of the first match; empty if there is none at this moment."""
+        try:
+            return next((e.text for e in self.all(css)), "")
+        except StaleElementReferenceException:
+            return ""
+
+    def see(self, text, css="body"):
+        try:
+            until(lambda: text in self.text(css))
+        except AssertionError as late:
+            raise AssertionError(f"{text!r} is not in {css}: {self.text(css)!r}") from late
+
+    def column(self, css, label):
+        """The texts of a table's column."""
+        return self.script("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)",
+                           f'{css} td[data-label="{label}"]')
+
+    def click(self, css):
+        self.one(css).click()
+
+    def press(self, *keys):
+        self.driver.switch_to.active_element.send_keys(*keys)
+
+    def tab_to(self, css, limit=60):
+        """Presses Tab until the focus is at the element."""
+        for _ in range(limit):
+            if self.script("return document.activeElement.matches(arguments[0])", css):
+                return
+            self.press(Keys.TAB)
+        raise AssertionError(f"Tab does not reach {css}")
+
+    def log_in(self, user, password):
+        for name, value in (("user", user), ("password", password)):
+            field = self.one(f"#field-{name}")
+            field.clear()
+            field.send_keys(value)
+        self.click("#login button[type=submit]")
+
+    def axe(self):
+        """The violations that axe-core finds on the page as it is."""
+        self.script(self.axe_source)
+        return self.driver.execute_async_script(
+            "const done = arguments[0]; axe.run().then((r) => done(r.violations.map("
+            "(v) => `${v.id}: ${v.nodes.map((n) => n.html + n.failureSummary).join().slice(0, 400)}`)));")
+
+    def overflow(self):
+        """By how many pixels the page is wider than the window."""
+        return self.script("return document.documentElement.scrollWidth - innerWidth")
+
+    def picture(self, name):
+        """To HOLDFAST_PICTURES if that is set, which `make pictures` does; else to a temporary folder."""
+        folder = pathlib.Path(os.environ.get("HOLDFAST_PICTURES") or self.profile.name)
+        path = folder / f"dashboard-{name}.png"
+        equal(self.driver.get_screenshot_as_file(str(path)), True)
+        return path
