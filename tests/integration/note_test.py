@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Notes of locks with the real programs: what `run`, `elect` and `lock` write, a restart, and a server of an
-earlier version, which rejects NOTE. The last line is "N passed, N failed". HOLDFAST_SERVER names the server;
-the command is in the same folder."""
+earlier version, which rejects NOTE. The last line is "N passed, N failed". HOLDFAST_SERVER names the
+server; the command is in the same folder."""
 import getpass
 import socket
 import sys
@@ -83,7 +83,8 @@ def a_note_has_at_most_256_bytes(server):
         call(0, "lock", "--note", "n" * size, f"key {size}")
         equal(shown(server, f"key {size}")["note"], "n" * size)
     for verb in (("lock", "k"), ("run", "k", "--", "true"), ("elect", "k", "--", "true")):
-        has(call(64, verb[0], "--note", "n" * 257, *verb[1:])[1], "--note must be at most 256 bytes, not 257")
+        error = call(64, verb[0], "--note", "n" * 257, *verb[1:])[1]
+        has(error, "--note must be at most 256 bytes, not 257")
 
 
 @test
