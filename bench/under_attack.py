@@ -29,7 +29,8 @@ def p99_us(server, seconds):
 def felt(kind, attack, seconds):
     """The 99th percentile of the latency without and under attack, in microseconds, and the server's peak
     of memory in MiB. If the server does not survive, a text with the reason."""
-    with Server(kind, *LIMITS[kind]) as server:
+    http = ["--http-port", "7391"] if attack in attacks.HTTP_ATTACKS else []
+    with Server(kind, *LIMITS[kind], *http) as server:
         calm = p99_us(server, seconds)
         try:
             with attacks.under(attack, server.socket, niceness=19):
@@ -64,11 +65,13 @@ def main():
     heads = "   calm    attack    ratio     peak   "
     print(f"{'p99 in us':32} {'Holdfast':^38} {'Redis':^38}\n{'':32} {heads} {heads}", flush=True)
     ratios = []
-    for attack in attacks.ATTACKS:
+    for attack in attacks.ATTACKS + attacks.HTTP_ATTACKS:
         if chosen.names and not any(name in attack.__name__ for name in chosen.names):
             continue
-        ours, theirs = (middle([felt(kind, attack, chosen.seconds) for _ in range(chosen.rounds)])
-                        for kind in ("Holdfast", "Redis"))
+        http = attack in attacks.HTTP_ATTACKS
+        ours = middle([felt("Holdfast", attack, chosen.seconds) for _ in range(chosen.rounds)])
+        theirs = ("has no HTTP" if http else
+                  middle([felt("Redis", attack, chosen.seconds) for _ in range(chosen.rounds)]))
         print(f"{attack.__name__:32} {text(ours)} {text(theirs)}", flush=True)
         ratios.append(ours[1] / ours[0])
     print(f"median of Holdfast's ratios {statistics.median(ratios):.1f}, largest {max(ratios):.1f}")

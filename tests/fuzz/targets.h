@@ -19,6 +19,7 @@ std::span<const Target> all_targets();
 
 void fuzz_acl(std::string_view bytes);
 void fuzz_engine(std::string_view bytes);
+void fuzz_http(std::string_view bytes);
 void fuzz_journal(std::string_view bytes);
 void fuzz_lua(std::string_view bytes);
 void fuzz_meta(std::string_view bytes);

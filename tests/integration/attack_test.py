@@ -11,8 +11,8 @@ import threading
 import time
 
 sys.dont_write_bytecode = True  # only build/ has generated files
-from attacks import ATTACKS, BOMBS, under
-from harness import Client, Server, equal, has, peak_mib, run_tests, test, until
+from attacks import ATTACKS, BOMBS, HTTP_ATTACKS, under
+from harness import Client, Server, equal, free_port, has, peak_mib, run_tests, test, until
 
 SECONDS = 1.5
 LIMITS = ("--client-output-buffer-limit", "8mb", "--client-output-buffer-limit-pubsub", "8mb",
@@ -33,7 +33,8 @@ def serves(client, number):
 def withstands(attack):
     def withstands_it(folder):
         os.environ["ASAN_OPTIONS"] = "quarantine_size_mb=1:" + os.environ.get("ASAN_OPTIONS", "")
-        with contextlib.closing(Server(folder, *LIMITS)) as server, server:
+        port = ("--http-port", str(free_port()))
+        with contextlib.closing(Server(folder, *LIMITS, *port)) as server, server:
             bystander = Client(server.path)
             last = rounds = 0
             with under(attack, server.path):
@@ -50,7 +51,7 @@ def withstands(attack):
     return test(withstands_it)
 
 
-for each in ATTACKS:
+for each in ATTACKS + HTTP_ATTACKS:
     withstands(each)
 
 

@@ -11,11 +11,17 @@ import time
 from harness import Client, end_with_parent
 
 ATTACKS = []
+HTTP_ATTACKS = []  # on the HTTP door, whose port CONFIG GET tells
 DISCONNECTED = (BrokenPipeError, ConnectionResetError, EOFError, TimeoutError, BlockingIOError)
 
 
 def attack(function):
     ATTACKS.append(function)
+    return function
+
+
+def http_attack(function):
+    HTTP_ATTACKS.append(function)
     return function
 
 
@@ -263,4 +269,54 @@ def logins(path):
     client = Client(path)
     while True:
         client.ask_all([["AUTH", "nobody", f"guess {n}"] for n in range(100)])
+        yield "began"
+
+
+def http_connections(path, number):
+    with contextlib.closing(Client(path)) as client:
+        port = int(client.ask("CONFIG", "GET", "http-port")[1])
+    return [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(number)]
+
+
+@http_attack
+def http_headers_that_never_end(path):
+    """64 clients send a header, a byte at a time."""
+    clients = http_connections(path, 64)
+    for client in clients:
+        client.sendall(b"GET /livez HTTP/1.1\r\nX: ")
+    yield "began"
+    while True:
+        for client in clients:
+            client.sendall(b"x")
+            time.sleep(0.0005)
+
+
+@http_attack
+def ten_thousand_http_connections(path):
+    """10,000 connections, one after the other, each with a request. The server rejects most of them."""
+    while True:
+        held = []
+        for _ in range(100):
+            held += http_connections(path, 100)
+            for client in held[-100:]:
+                with contextlib.suppress(*DISCONNECTED):
+                    client.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
+            yield "began"
+            for client in held[:-200]:
+                client.close()
+            held = held[-200:]
+
+
+@http_attack
+def a_storm_of_scrapes(path):
+    """Sixteen clients ask for metrics, the state and a page of locks in pipelines, and read the replies."""
+    clients = http_connections(path, 16)
+    request = b"".join(b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % name for name in
+                       (b"/metrics", b"/api/v1/info", b"/api/v1/locks?count=1000")) * 10
+    while True:
+        for client in clients:
+            client.sendall(request)
+        for client in clients:
+            read_all(client)
+        time.sleep(0.001)
         yield "began"

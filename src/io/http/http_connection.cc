@@ -86,11 +86,15 @@ void HttpConnection::proceed() {
   if (closed_ || state_ != State::kReading || input_.empty()) return;
   if (!begun_) deadline_ = door_.server().now().mono + kHttpRequestTime;
   begun_ = true;
+  if (!door_.may_serve()) {
+    uv_read_stop(stream());
+    return door_.serve_soon(*this);
+  }
   size_t used = 0;
   const RequestReader::Status status = reader_.feed(input_.view(), used);
   input_.consume(used);
   if (status == RequestReader::Status::kBroken) return fail(reader_.status());
-  if (status == RequestReader::Status::kDone) serve();
+  status == RequestReader::Status::kDone ? serve() : read_again();
 }
 
 void HttpConnection::serve() {

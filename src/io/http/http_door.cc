@@ -74,8 +74,7 @@ void HttpDoor::on_connection(uv_stream_t* stream, int status) noexcept {
   HttpDoor* door = listener->door;
   if (status != 0) return;
   if (door->accepted_ < kTurnAccepts) return door->accept(*listener);
-  listener->waiting = true;  // libuv reports no other until accepted
-  door->wake_soon();
+  listener->waiting = door->some_wait_ = true;  // libuv reports no other until accepted
 }
 
 void HttpDoor::accept(Listener& listener) {
@@ -93,6 +92,7 @@ void HttpDoor::accept(Listener& listener) {
 }
 
 HttpAnswer HttpDoor::serve(HttpConnection& connection, const HttpRequest& request) {
+  served_ = true;
   update_facts();
   Engine& engine = server_.engine();
   HttpContext ctx{engine, server_.effects(), server_.now(), {server_.options().protected_mode == "yes"}};
@@ -140,6 +140,7 @@ bool HttpDoor::may_leave(HeldAnswer& held, const Now& now) const {
 
 void HttpDoor::settle(const Now& now) {
   accepted_ = 0;
+  served_ = false;
   std::vector<HeldAnswer> left;
   for (HeldAnswer& held : std::exchange(held_, {})) {
     if (may_leave(held, now)) {
@@ -150,6 +151,8 @@ void HttpDoor::settle(const Now& now) {
   }
   for (HeldAnswer& held : left) held_.push_back(std::move(held));
   if (!events_.empty()) events_.push_changes(server_.engine().state());
+  // Started here, as libuv runs a timer that its own callback starts before it polls.
+  if (running_ && (some_wait_ || !soon_.empty())) uv_timer_start(&soon_timer_, on_soon, 0, 0);
 }
 
 void HttpDoor::subscribe(HttpConnection& connection, std::string user) {
@@ -159,16 +162,12 @@ void HttpDoor::subscribe(HttpConnection& connection, std::string user) {
 
 void HttpDoor::serve_soon(HttpConnection& connection) {
   soon_.push_back(&connection);
-  wake_soon();
-}
-
-void HttpDoor::wake_soon() {
-  if (running_) uv_timer_start(&soon_timer_, on_soon, 0, 0);
 }
 
 void HttpDoor::on_soon(uv_timer_t* timer) noexcept {
   HttpDoor* door = self(timer->data);
   door->server_.now();
+  door->some_wait_ = false;
   for (const auto& listener : door->listeners_) {
     if (std::exchange(listener->waiting, false)) door->accept(*listener);
   }

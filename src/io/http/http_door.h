@@ -40,6 +40,8 @@ class HttpDoor : public Door {
   // Sends the reply when the disk has what it promises.
   void hold(HttpConnection& connection, HttpAnswer answer);
   void subscribe(HttpConnection& connection, std::string user);
+  // Whether the door may serve a request in this iteration: one, so that other clients do not wait.
+  bool may_serve() const { return !served_; }
   // Calls proceed() in the next loop iteration.
   void serve_soon(HttpConnection& connection);
   void forget(HttpConnection& connection);
@@ -63,7 +65,6 @@ class HttpDoor : public Door {
   Result<Done> listen(Listener& listener);
   void accept(Listener& listener);
   bool may_leave(HeldAnswer& held, const Now& now) const;
-  void wake_soon();
   void update_facts();
   ServerFacts server_facts() const;
 
@@ -79,6 +80,8 @@ class HttpDoor : public Door {
   uv_timer_t soon_timer_;    // the rest of the work of an iteration, in the next one
   uv_timer_t second_timer_;  // runs while there are connections
   size_t accepted_ = 0;      // in this iteration
+  bool served_ = false;      // a request in this iteration
+  bool some_wait_ = false;   // a listener has a client to accept
   TimeMs files_counted_{0};
   bool counting_files_ = false;
   bool running_ = false;
