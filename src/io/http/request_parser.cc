@@ -15,17 +15,12 @@ using Error = beast::error_code;
 
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
 
-// Whether the header, as far as it is there, exceeds its limit.
-bool is_too_long(std::string_view input) {
+// The size of the header, as far as it is there. The library may have consumed the first lines of it.
+size_t header_size(std::string_view rest, size_t consumed) {
   constexpr std::string_view kEnd = "\r\n\r\n";
-  const size_t end = input.find(kEnd);
-  return std::min(end, input.size() - kEnd.size()) + kEnd.size() > kMaxHeaderBytes &&
-         input.size() > kMaxHeaderBytes;
-}
-
-// The status of a header beyond its limit.
-int status_of_long(std::string_view input) {
-  return input.substr(0, kMaxTargetBytes).find('\n') == std::string_view::npos ? 414 : 431;
+  if (consumed > 0 && rest.starts_with("\r\n")) return consumed + 2;
+  const size_t end = rest.find(kEnd);
+  return consumed + (end == std::string_view::npos ? rest.size() : end + kEnd.size());
 }
 
 }  // namespace
@@ -113,11 +108,14 @@ RequestReader::Status RequestReader::feed(std::string_view input, size_t& used) 
   while (!parser_->is_done()) {
     Error error;
     const std::string_view rest = input.substr(used);
-    if (!parser_->is_header_done() && is_too_long(rest)) {
-      status_ = status_of_long(rest);
+    if (!parser_->is_header_done() && header_size(rest, header_bytes_) > kMaxHeaderBytes) {
+      const bool has_line = header_bytes_ > 0 || rest.substr(0, kMaxTargetBytes).find('\n') != rest.npos;
+      status_ = has_line ? 431 : 414;
       return Status::kBroken;
     }
-    used += parser_->put(boost::asio::buffer(rest.data(), rest.size()), error);
+    const size_t put = parser_->put(boost::asio::buffer(rest.data(), rest.size()), error);
+    used += put;
+    header_bytes_ += put;
     if (error == http::error::need_more) return Status::kMore;
     if (error) {
       const int fault = error == http::error::body_limit ? 413 : 400;
@@ -135,6 +133,7 @@ RequestReader::~RequestReader() = default;
 void RequestReader::reset() {
   parser_ = std::make_unique<Parser>();
   status_ = 0;
+  header_bytes_ = 0;
 }
 
 const HttpRequest& RequestReader::request() const { return parser_->request; }

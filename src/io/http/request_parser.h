@@ -54,6 +54,7 @@ class RequestReader {
   struct Parser;
   std::unique_ptr<Parser> parser_;
   int status_ = 0;
+  size_t header_bytes_ = 0;  // consumed of an unfinished header
 };
 
 }  // namespace holdfast
