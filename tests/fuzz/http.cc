@@ -12,7 +12,7 @@
 namespace holdfast::fuzz {
 namespace {
 
-// What the reader made of the input: each request as text, and at last the status of a rejection.
+// What the reader made of the input: each request as text.
 std::vector<std::string> read_all(std::string_view input, size_t piece,
                                   std::vector<HttpRequest>* requests) {
   std::vector<std::string> seen;
@@ -24,8 +24,8 @@ std::vector<std::string> read_all(std::string_view input, size_t piece,
     must(used <= rest.size(), "no more is used than there is");
     rest.erase(0, used);
     if (status == RequestReader::Status::kBroken) {
-      seen.push_back(std::to_string(reader.status()));
-      return seen;
+      must(reader.status() >= 400, "a rejection has a status");
+      return seen;  // a fault in an incomplete header may be seen earlier or later
     }
     if (status == RequestReader::Status::kDone) {
       const HttpRequest& r = reader.request();
