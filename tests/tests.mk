@@ -3,7 +3,8 @@
 # npm comes with some builds of Node.js itself, which Debian's would not go with.
 TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
   $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis \
-  php-predis php-illuminate-cache ruby-redis libredis-perl openssl tmux
+  php-predis php-illuminate-cache ruby-redis libredis-perl openssl tmux chromium chromium-driver \
+  python3-selenium fonts-dejavu-core
 
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 
@@ -14,7 +15,7 @@ CLI_PARTS = $(addprefix src/cli/,columns.cc note.cc output.cc printable.cc serve
 INTEGRATION = $(wildcard tests/integration/*.cc)
 quick = $(patsubst %.cc,build/quick/%.o,$(1))
 TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
-.PHONY: test test-quick sim sim-server
+.PHONY: test test-quick pictures sim sim-server
 
 # Not at once with lint, when both are asked for: tests with deadlines want a quiet machine.
 test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS='-tc=LOCK*' picks some
@@ -22,6 +23,10 @@ test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS=
 	@$(MAKE) $(SILENT) asan $(TEST_PROGRAMS) build/redis-server build/prometheus
 	@HOLDFAST_SERVER=build/asan/holdfast-server REDIS_SERVER=build/redis-server \
 	  HOLDFAST_TRANSCRIPTS=tests/transcripts tests/run.sh $(TEST_PROGRAMS) -- $(ARGS)
+
+pictures: build/holdfast-server  ## make the pictures of the dashboard in docs/pictures anew
+	@mkdir -p docs/pictures
+	@HOLDFAST_SERVER=$< HOLDFAST_PICTURES=docs/pictures tests/integration/dashboard_test.py pictures
 
 test-quick:  ## unit tests and transcripts only, without sanitizers; ARGS='-tc=LOCK*' selects some
 	@$(call install,$(BUILD_DEPS) doctest-dev)

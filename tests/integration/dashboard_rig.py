@@ -1,5 +1,5 @@
-"""A headless Chromium that shows the dashboard of a real server, with axe-core beside it. There is one browser for
-all tests. Each test has a server with a port of its own, so a login of another test is not in its tab."""
+"""A headless Chromium that shows the dashboard of a real server, with axe-core beside it. There is one
+browser for all tests. Each test has a server with a port of its own, so its tab has no login of another."""
 import os
 import pathlib
 import shutil
@@ -15,9 +15,9 @@ from selenium.webdriver.common.keys import Keys
 
 HERE = pathlib.Path(__file__).resolve().parent / "browser"
 BUILD = HERE.parents[2] / "build/browser"
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-         "--lang=en")
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--lang=en",
+         "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--disable-dev-shm-usage")
 WAIT_MS = 600_000
 
 
@@ -66,8 +66,8 @@ class Browser:
 
     def size(self, width, height, dark=False):
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
 
     def open(self, server, view="#/"):

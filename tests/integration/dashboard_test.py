@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""The dashboard in headless Chromium: what the page shows is what the server says, its actions need the right to
-them, and each state can be used by keyboard, by screen reader, and on narrow and wide screens. The last line is
-"N passed, N failed". HOLDFAST_SERVER names the server."""
+"""The dashboard in headless Chromium: what the page shows is what the server says, its actions need the
+right to them, and each state can be used by keyboard, by screen reader, and on narrow and wide screens. The
+last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
 import functools
 import json
 import urllib.parse
@@ -13,7 +13,8 @@ from selenium.webdriver.common.keys import Keys
 
 SCRIPT = "<script>alert(1)</script>"
 OPERATOR = ("operator", "on", ">secret", "~*", "+@all")
-READER = ("reader", "on", ">secret", "~*", "+info", "+locks|list", "+locks|info", "+locks|top", "+locks|history")
+READER = ("reader", "on", ">secret", "~*", "+info", "+locks|list", "+locks|info", "+locks|top",
+          "+locks|history")
 browser = functools.cache(Browser)
 
 
@@ -72,7 +73,8 @@ def a_search_finds_keys_by_text_and_by_pattern_in_each_database(folder):
         server.lock("elsewhere")
         page = page_of(server, "#/locks")
         until(lambda: len(page.column("#locks", "Lock")) == 4)
-        for text, wanted in (("rders", ["orders/1", "orders/2"]), ("b*p", ["backup"]), ("<script", [SCRIPT])):
+        orders = ["orders/1", "orders/2"]
+        for text, wanted in (("rders", orders), ("b*p", ["backup"]), ("<script", [SCRIPT])):
             search = page.one("#search")
             search.clear()
             search.send_keys(text, Keys.ENTER)
@@ -187,8 +189,9 @@ def a_page_of_another_origin_breaks_no_lock(folder):
         has(str(page.fetch(f"http://127.0.0.1:{server.port}/api/v1/locks/job/break", "POST")), "TypeError")
         url = f"http://127.0.0.1:{server.port}/api/v1/locks/job/break"
         page.driver.get("about:blank")  # without the policy of a dashboard
-        page.driver.execute_async_script(
-            "const done = arguments[1]; fetch(arguments[0], {method: 'POST', mode: 'no-cors'}).then(done, done);", url)
+        page.driver.execute_async_script("const done = arguments[1];"
+                                         "fetch(arguments[0], {method: 'POST', mode: 'no-cors'})"
+                                         ".then(done, done);", url)
         equal(server.info("lock_broken", "locks"), "0")
 
 
@@ -330,7 +333,8 @@ def no_request_goes_to_another_host_and_no_policy_is_violated(folder):
             page.driver.get(f"{page.origin}/{view}")
             page.see("alice")
         messages = [json.loads(entry["message"])["message"] for entry in page.driver.get_log("performance")]
-        urls = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+        sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+        urls = [params["request"]["url"] for params in sent]
         equal([u for u in urls if not u.startswith((page.origin, "about:", "data:"))], [])
         has(" ".join(urls), "/api/v1/events", "/page/chart.js")
         equal([e["message"] for e in page.driver.get_log("browser")], [])
@@ -342,14 +346,17 @@ def pictures_show_each_view(folder):
         notes = ("NOTE", "deploy@web-1[4711] /usr/local/bin/migrate --all")
         server.lock("deploy/shop", "web-1", 600_000, *notes)
         for i, key in enumerate(("backup/db-1", "backup/db-2", "cron/report", "import/orders")):
-            server.lock(key, f"worker-{i}", 300_000, "NOTE", f"cron@db-{i}[{900 + i}] /usr/bin/{key.split('/')[0]}")
+            program = key.split("/", maxsplit=1)[0]
+            server.lock(key, f"worker-{i}", 300_000, "NOTE", f"cron@db-{i}[{900 + i}] /usr/bin/{program}")
         waiting = wait_for(server, *(("deploy/shop", f"web-{i}", *notes) for i in range(2, 6)),
                            ("backup/db-1", "worker-9"))
         page = page_of(server)
         for name, view, seen, width, dark in (
-                ("overview", "#/", "deploy/shop", 1280, False), ("locks", "#/locks", "backup/db-2", 1280, False),
+                ("overview", "#/", "deploy/shop", 1280, False),
+                ("locks", "#/locks", "backup/db-2", 1280, False),
                 ("lock", lock_view("deploy/shop"), "acquired the lock", 1280, False),
-                ("dark", "#/", "deploy/shop", 1280, True), ("narrow", lock_view("deploy/shop"), "acquired", 360, False)):
+                ("dark", "#/", "deploy/shop", 1280, True),
+                ("narrow", lock_view("deploy/shop"), "acquired", 360, False)):
             page.size(width, 900, dark)
             page.driver.get(f"{page.origin}/{view}")
             page.see(seen, "main")

@@ -13,7 +13,7 @@ FUNCTION_LINES = 70
 FILE_LINES = {"src": 500, "include": 500, "bench": 500, "tests": 600,
               "redis-scripts": 300, "Makefile": 200}
 COLUMNS = 108
-SUFFIXES = (".h", ".cc", ".py", ".sh", ".lua")
+SUFFIXES = (".h", ".cc", ".py", ".sh", ".lua", ".js", ".css", ".html")
 
 
 def sources():

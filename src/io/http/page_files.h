@@ -1,6 +1,6 @@
 // The files of the dashboard, as the program contains them: src/io/http/page and the chart library, which
-// src/io/http/page.mk turns into C++. The files are the same for each client, and need no permission: they have
-// no data of the server.
+// src/io/http/page.mk turns into C++. The files are the same for each client, and need no permission: they
+// have no data of the server.
 #pragma once
 
 #include <span>

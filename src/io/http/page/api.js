@@ -17,8 +17,8 @@ export const login = {
     const utf8 = new TextEncoder().encode(`${user}:${password}`);
     sessionStorage.setItem(kLogin, `Basic ${btoa(String.fromCharCode(...utf8))}`);
   },
-  clear() { sessionStorage.removeItem(kLogin); },
-  get() { return sessionStorage.getItem(kLogin); },
+  clear() { sessionStorage.removeItem(kLogin);},
+  get() { return sessionStorage.getItem(kLogin);},
 };
 
 // The text of an error reply: JSON with `error`, or plain text.
@@ -32,42 +32,40 @@ function reason(text) {
 
 async function request(path, options = {}) {
   // With X-Requested-With the server's 401 has no WWW-Authenticate, so the browser does not ask on its own.
-  const headers = { "X-Requested-With": "holdfast", ...options.headers };
+  const headers = {"X-Requested-With": "holdfast", ...options.headers};
   if (login.get()) headers.Authorization = login.get();
   let response;
   try {
     response = await fetch(`/api/v1/${path}`,
-      { ...options, headers, cache: "no-store", credentials: "omit", redirect: "error" });
+        {...options, headers, cache: "no-store", credentials: "omit", redirect: "error"});
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The server does not answer.");
   }
   if (response.ok) return response;
   const text = await response.text().catch(() => "");
-  throw new ApiError(response.status, reason(text) || `The server answered with status ${response.status}.`);
+  throw new ApiError(
+      response.status, reason(text) || `The server answered with status ${response.status}.`);
 }
 
-export async function get(path) {
-  return (await request(path)).json();
-}
+export async function get(path) { return (await request(path)).json(); }
 
-export async function post(path) {
-  return (await request(path, { method: "POST" })).json();
-}
+export async function post(path) { return (await request(path, {method: "POST"})).json(); }
 
 // Calls handle(event, data) for each event of the text/event-stream, until the stream ends.
 async function read(stream, handle) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { value, done } = await reader.read();
+    const {value, done} = await reader.read();
     if (done) return;
     const blocks = (rest + value).replaceAll("\r", "").split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
       const lines = block.split("\n");
       const field = (name) => lines.filter((line) => line.startsWith(`${name}:`))
-        .map((line) => line.slice(name.length + 1).trimStart()).join("\n");
+                                  .map((line) => line.slice(name.length + 1).trimStart())
+                                  .join("\n");
       handle(field("event"), field("data"));
     }
   }
@@ -102,7 +100,8 @@ export class Feed {
     let reason = new ApiError(0, "The server closed the connection.");
     try {
       alive();
-      const response = await request("events", { signal: abort.signal, headers: { Accept: "text/event-stream" } });
+      const response =
+          await request("events", {signal: abort.signal, headers: {Accept: "text/event-stream"}});
       this.failures = 0;
       this.on.open();
       await read(response.body, (name, data) => {

@@ -1,18 +1,25 @@
-// The page: the connection to the server, the login, and which view is shown. The address after # names the view:
+// The page: the connection to the server, the login, and which view is shown. The address after # names the
+// view:
 // #/, #/locks?q=…&db=…&page=…, #/lock/<db>/<key as percent-encoded bytes>.
-import { Feed, login } from "./api.js";
-import { askLogin } from "./dialogs.js";
-import { announce, el, notice, setText } from "./dom.js";
-import { clock, duration } from "./format.js";
-import { Lock } from "./lock.js";
-import { Locks } from "./locks.js";
-import { Overview } from "./overview.js";
-import { Series } from "./series.js";
+import {Feed, login} from "./api.js";
+import {askLogin} from "./dialogs.js";
+import {announce, el, notice, setText} from "./dom.js";
+import {clock, duration} from "./format.js";
+import {Lock} from "./lock.js";
+import {Locks} from "./locks.js";
+import {Overview} from "./overview.js";
+import {Series} from "./series.js";
 
 const byId = (id) => document.getElementById(id);
 const main = byId("main");
 const series = new Series();
-const state = { view: undefined, type: undefined, info: undefined, lostAt: undefined, started: false };
+const state = {
+  view: undefined,
+  type: undefined,
+  info: undefined,
+  lostAt: undefined,
+  started: false
+};
 
 const feed = new Feed({
   open() {
@@ -22,16 +29,20 @@ const feed = new Feed({
     document.body.classList.remove("stale");
   },
   event(name, data) {
-    if (name === "info") onInfo(data);
-    else if (name === "change") state.view?.onChange?.(data);
-    else if (name === "dropped") state.view?.onChange?.();
+    if (name === "info")
+      onInfo(data);
+    else if (name === "change")
+      state.view?.onChange?.(data);
+    else if (name === "dropped")
+      state.view?.onChange?.();
   },
   lost(error, retryMs) {
     if (error.status === 401) return needLogin();
     if (error.status && error.status < 500 && !state.info) return refuse(error);
     state.lostAt ??= Date.now();
-    setText(byId("banner-text"), `Connection lost since ${clock(state.lostAt)}: ${error.message} ` +
-      `The next attempt is in ${duration(retryMs)}.`);
+    setText(byId("banner-text"),
+        `Connection lost since ${clock(state.lostAt)}: ${error.message} ` +
+            `The next attempt is in ${duration(retryMs)}.`);
     byId("banner").hidden = false;
     document.body.classList.add("stale");
     if (!state.info) main.replaceChildren(notice("loading", "Waiting for the server…"));
@@ -44,19 +55,21 @@ function onInfo(info) {
   setText(byId("user"), info.user);
   byId("user").title = "The ACL user of this page";
   showSession();
-  const { version, port, uptime_s } = info.server;
+  const {version, port, uptime_s} = info.server;
   setText(byId("footer"), `Holdfast ${version} · port ${port} · up ${duration(uptime_s * 1000)}`);
-  if (!state.view) route();
-  else state.view.onInfo(info);
+  if (!state.view)
+    route();
+  else
+    state.view.onInfo(info);
 }
 
 // The views of the address. A view that stays is told its new place, and keeps the focus.
 function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [name, db, id] = path.split("/");
-  if (name === "locks") return { type: Locks, nav: "locks", query: new URLSearchParams(query) };
-  if (name === "lock" && id) return { type: Lock, nav: "locks", db: Number(db) || 0, id };
-  return { type: Overview, nav: "overview" };
+  if (name === "locks") return {type: Locks, nav: "locks", query: new URLSearchParams(query)};
+  if (name === "lock" && id) return {type: Lock, nav: "locks", db: Number(db) || 0, id};
+  return {type: Overview, nav: "overview"};
 }
 
 function route() {
@@ -66,12 +79,19 @@ function route() {
   if (!stays) {
     state.view?.close();
     state.type = wanted.type;
-    state.view = new wanted.type({ series, go: (hash) => { location.hash = hash; } });
+    state.view = new wanted.type({
+      series,
+      go: (hash) => {
+        location.hash = hash;
+      }
+    });
     main.replaceChildren(state.view.element);
   }
   for (const link of document.querySelectorAll("nav [data-view]")) {
-    if (link.dataset.view === wanted.nav) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.view === wanted.nav)
+      link.setAttribute("aria-current", "page");
+    else
+      link.removeAttribute("aria-current");
   }
   state.view.show(wanted);
   state.view.onInfo(state.info);
@@ -88,7 +108,7 @@ function showSession() {
 
 function clear() {
   state.view?.close();
-  Object.assign(state, { view: undefined, type: undefined, info: undefined });
+  Object.assign(state, {view: undefined, type: undefined, info: undefined});
   setText(byId("user"), "");
   setText(byId("footer"), "");
 }
@@ -99,16 +119,19 @@ function needLogin() {
   showSession();
   byId("banner").hidden = true;
   document.body.classList.remove("stale");
-  const button = el("button", { type: "button", class: "primary", id: "login-here", onclick: logIn }, "Log in");
-  main.replaceChildren(el("h1", { tabindex: "-1" }, "Log in to see the locks"),
-    notice("empty", "This server has a password.", "Use an ACL user of the server, for example default.", button));
+  const button =
+      el("button", {type: "button", class: "primary", id: "login-here", onclick: logIn}, "Log in");
+  main.replaceChildren(el("h1", {tabindex: "-1"}, "Log in to see the locks"),
+      notice("empty", "This server has a password.", "Use an ACL user of the server, for example default.",
+          button));
   document.title = "Log in – Holdfast";
 }
 
 // The server answers, but not to this page: no right, or a client that it does not serve.
 function refuse(error) {
-  const again = el("button", { type: "button", onclick: () => feed.start() }, "Try again");
-  main.replaceChildren(el("h1", {}, "The server rejects this page"), notice("error", error.message, "", again));
+  const again = el("button", {type: "button", onclick: () => feed.start()}, "Try again");
+  main.replaceChildren(
+      el("h1", {}, "The server rejects this page"), notice("error", error.message, "", again));
 }
 
 async function logIn() {
@@ -131,7 +154,9 @@ byId("skip").onclick = (event) => {  // the address after # belongs to the views
   event.preventDefault();
   main.focus();
 };
-addEventListener("hashchange", () => { if (state.info) route(); });
+addEventListener("hashchange", () => {
+  if (state.info) route();
+});
 for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) {
   matchMedia(query).addEventListener("change", () => state.view?.redraw?.());
 }

@@ -1,7 +1,7 @@
 // The dialogs: the login, and the question before a lock is broken or asked for. <dialog> keeps the focus
 // inside, closes on Escape, and gives the focus back.
-import { ApiError, get, login } from "./api.js";
-import { el, setText } from "./dom.js";
+import {ApiError, get, login} from "./api.js";
+import {el, setText} from "./dom.js";
 
 function show(dialog) {
   document.body.append(dialog);
@@ -10,8 +10,15 @@ function show(dialog) {
 }
 
 function field(label, attributes) {
-  const input = el("input", { id: `field-${attributes.name}`, ...attributes });
-  return [input, el("label", { for: input.id }, label), input];
+  const input = el("input", {id: `field-${attributes.name}`, ...attributes});
+  return [
+    input,
+    el("label",
+        { for: input.id
+        },
+        label),
+    input
+  ];
 }
 
 const kLoginErrors = {
@@ -22,10 +29,11 @@ const kLoginErrors = {
 // Asks for a user and a password until the server accepts them; resolves to true, or to false on Cancel.
 export function askLogin() {
   return new Promise((resolve) => {
-    const [user, ...userRow] = field("User", { name: "user", value: "default", autocomplete: "username", required: true });
+    const [user, ...userRow] =
+        field("User", {name: "user", value: "default", autocomplete: "username", required: true});
     const [password, ...passwordRow] = field("Password",
-      { name: "password", type: "password", autocomplete: "current-password", required: true });
-    const error = el("p", { class: "dialog-error", role: "alert" });
+        {name: "password", type: "password", autocomplete: "current-password", required: true});
+    const error = el("p", {class: "dialog-error", role: "alert"});
     const before = login.get();
     let done = false;
     const submit = async (event) => {
@@ -41,21 +49,22 @@ export function askLogin() {
         password.select();
       }
     };
-    const dialog = el("dialog", { id: "login", "aria-labelledby": "login-title" },
-      el("h2", { id: "login-title" }, "Log in"),
-      el("form", { onsubmit: submit }, ...userRow, ...passwordRow, error,
-        el("div", { class: "buttons" }, el("button", { type: "button", onclick: () => dialog.close() }, "Cancel"),
-          el("button", { type: "submit", class: "primary" }, "Log in"))));
+    const dialog = el("dialog", {id: "login", "aria-labelledby": "login-title"},
+        el("h2", {id: "login-title"}, "Log in"),
+        el("form", {onsubmit: submit}, ...userRow, ...passwordRow, error,
+            el("div", {class: "buttons"},
+                el("button", {type: "button", onclick: () => dialog.close()}, "Cancel"),
+                el("button", {type: "submit", class: "primary"}, "Log in"))));
     dialog.addEventListener("close", () => resolve(done));
     show(dialog);
     password.focus();
   });
 }
 
-// Asks `question`, explains it by elements, and runs action() if the user agrees. If action() fails, the dialog
-// stays open and shows why.
-export function confirmAction({ question, details, label, action }) {
-  const error = el("p", { class: "dialog-error", role: "alert" });
+// Asks `question`, explains it by elements, and runs action() if the user agrees. If action() fails, the
+// dialog stays open and shows why.
+export function confirmAction({question, details, label, action}) {
+  const error = el("p", {class: "dialog-error", role: "alert"});
   const agree = async () => {
     go.disabled = true;
     try {
@@ -68,11 +77,11 @@ export function confirmAction({ question, details, label, action }) {
       go.disabled = false;
     }
   };
-  const cancel = el("button", { type: "button", onclick: () => dialog.close() }, "Cancel");
-  const go = el("button", { type: "button", class: "danger", id: "confirm", onclick: agree }, label);
-  const dialog = el("dialog", { "aria-labelledby": "confirm-title", "aria-describedby": "confirm-details" },
-    el("h2", { id: "confirm-title" }, question), el("div", { id: "confirm-details" }, ...details), error,
-    el("div", { class: "buttons" }, cancel, go));
+  const cancel = el("button", {type: "button", onclick: () => dialog.close()}, "Cancel");
+  const go = el("button", {type: "button", class: "danger", id: "confirm", onclick: agree}, label);
+  const dialog = el("dialog", {"aria-labelledby": "confirm-title", "aria-describedby": "confirm-details"},
+      el("h2", {id: "confirm-title"}, question), el("div", {id: "confirm-details"}, ...details), error,
+      el("div", {class: "buttons"}, cancel, go));
   show(dialog);
   cancel.focus();
 }

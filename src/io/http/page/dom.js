@@ -3,9 +3,12 @@
 export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "onclick" || name === "onsubmit" || name === "onchange") element[name] = value;
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== undefined) element.setAttribute(name, value);
+    if (name === "onclick" || name === "onsubmit" || name === "onchange")
+      element[name] = value;
+    else if (value === true)
+      element.setAttribute(name, "");
+    else if (value !== false && value !== undefined)
+      element.setAttribute(name, value);
   }
   element.append(...children.filter((child) => child !== undefined));
   return element;
@@ -18,14 +21,12 @@ export function setText(element, text) {
 
 // A message of the page in place of data: `kind` is "empty", "loading" or "error".
 export function notice(kind, title, text = "", ...actions) {
-  return el("div", { class: `notice ${kind}` }, el("p", { class: "notice-title" }, title),
-    text ? el("p", {}, text) : undefined, ...actions);
+  return el("div", {class: `notice ${kind}`}, el("p", {class: "notice-title"}, title),
+      text ? el("p", {}, text) : undefined, ...actions);
 }
 
 // Tells screen readers, politely.
-export function announce(text) {
-  setText(document.getElementById("status"), text);
-}
+export function announce(text) { setText(document.getElementById("status"), text); }
 
 function fill(cell, value = "") {
   if (typeof value !== "object") return setText(cell, String(value));
@@ -36,16 +37,17 @@ function fill(cell, value = "") {
 }
 
 // A table whose rows are kept between updates, so that a focused link keeps the focus. A column is
-// {label, cell(row, index), class}; cell() returns a text, or {text, href}. A row has a unique `id`. On narrow
-// screens the style shows each row as a card; the roles keep it a table for screen readers.
+// {label, cell(row, index), class}; cell() returns a text, or {text, href}. A row has a unique `id`. On
+// narrow screens the style shows each row as a card; the roles keep it a table for screen readers.
 export class Table {
   constructor(caption, columns) {
     this.columns = columns;
     this.rows = new Map();
-    this.body = el("tbody", { role: "rowgroup" });
-    const heads = columns.map((c) => el("th", { scope: "col", role: "columnheader", class: c.class }, c.label));
-    this.element = el("table", { role: "table" }, el("caption", { class: "visually-hidden" }, caption),
-      el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...heads)), this.body);
+    this.body = el("tbody", {role: "rowgroup"});
+    const heads =
+        columns.map((c) => el("th", {scope: "col", role: "columnheader", class: c.class}, c.label));
+    this.element = el("table", {role: "table"}, el("caption", {class: "visually-hidden"}, caption),
+        el("thead", {role: "rowgroup"}, el("tr", {role: "row"}, ...heads)), this.body);
   }
 
   update(rows) {
@@ -62,8 +64,8 @@ export class Table {
   place(row, index) {
     let line = this.rows.get(row.id);
     if (!line) {
-      line = el("tr", { role: "row" }, ...this.columns.map((c) =>
-        el("td", { role: "cell", "data-label": c.label, class: c.class })));
+      line = el("tr", {role: "row"},
+          ...this.columns.map((c) => el("td", {role: "cell", "data-label": c.label, class: c.class})));
       this.rows.set(row.id, line);
     }
     this.columns.forEach((column, i) => fill(line.cells[i], column.cell(row, index)));

@@ -1,13 +1,13 @@
 // Figures as texts. Times are in milliseconds.
 
-const kUnits = [["d", 86400000], ["h", 3600000], ["min", 60000], ["s", 1000]];
+const kUnits = [ ["d", 86400000], ["h", 3600000], ["min", 60000], ["s", 1000] ];
 
 // "0.4 ms", "350 ms", "12.3 s", "5 min 3 s", "2 d 4 h"
 export function duration(ms) {
   if (ms < 10 && ms !== Math.round(ms)) return `${ms.toFixed(1)} ms`;
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
-  const first = kUnits.findIndex(([, size]) => ms >= size);
+  const first = kUnits.findIndex(([, size ]) => ms >= size);
   const parts = kUnits.slice(first, first + 2).map(([name, size]) => {
     const n = Math.floor(ms / size);
     ms -= n * size;
@@ -16,9 +16,7 @@ export function duration(ms) {
   return parts.filter(Boolean).join(" ");
 }
 
-export function timeLeft(ms) {
-  return ms < 0 ? "until released" : duration(ms);
-}
+export function timeLeft(ms) { return ms < 0 ? "until released" : duration(ms); }
 
 export function bytes(n) {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -27,21 +25,16 @@ export function bytes(n) {
   return `${unit && n < 100 ? n.toFixed(1) : Math.round(n)} ${units[unit]}`;
 }
 
-export function count(n) {
-  return n.toLocaleString("en");
-}
+export function count(n) { return n.toLocaleString("en"); }
 
-export function rate(n) {
-  return n < 10 && n > 0 ? n.toFixed(1) : count(Math.round(n));
-}
+export function rate(n) { return n < 10 && n > 0 ? n.toFixed(1) : count(Math.round(n)); }
 
 // The wall clock of the browser's zone; with the date if it is not today.
 export function clock(ms) {
   const at = new Date(ms);
   const time = at.toLocaleTimeString("en-GB");
-  return at.toDateString() === new Date().toDateString() ? time : `${at.toLocaleDateString("en-CA")} ${time}`;
+  return at.toDateString() === new Date().toDateString() ? time :
+                                                           `${at.toLocaleDateString("en-CA")} ${time}`;
 }
 
-export function plural(n, one, many = `${one}s`) {
-  return `${count(n)} ${n === 1 ? one : many}`;
-}
+export function plural(n, one, many = `${one}s`) { return `${count(n)} ${n === 1 ? one : many}`; }

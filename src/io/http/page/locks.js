@@ -1,16 +1,16 @@
-// The table of locks: search, database, pages. The keys come from KeyList; what a row shows comes from the key
-// itself (LOCKS INFO), so it is as of now.
-import { get } from "./api.js";
-import { Table, announce, el, notice, setText } from "./dom.js";
-import { count, duration, plural, timeLeft } from "./format.js";
-import { KeyList } from "./key_list.js";
+// The table of locks: search, database, pages. The keys come from KeyList; what a row shows comes from the
+// key itself (LOCKS INFO), so it is as of now.
+import {get} from "./api.js";
+import {announce, el, notice, setText, Table} from "./dom.js";
+import {count, duration, plural, timeLeft} from "./format.js";
+import {KeyList} from "./key_list.js";
 
 const kRows = 25;
 const kDatabases = 16;
-const kListEvery = 5;   // `info` events (seconds) between two readings of the order
-const kRowsEvery = 2;   // ... of the rows
+const kListEvery = 5;  // `info` events (seconds) between two readings of the order
+const kRowsEvery = 2;  // ... of the rows
 
-export function locksLink({ q = "", db = 0, page = 1 }) {
+export function locksLink({q = "", db = 0, page = 1}) {
   const query = new URLSearchParams();
   if (q) query.set("q", q);
   if (db) query.set("db", db);
@@ -18,50 +18,65 @@ export function locksLink({ q = "", db = 0, page = 1 }) {
   return `#/locks${query.size ? `?${query}` : ""}`;
 }
 
-// LOCKS INFO of each row of the page, and how long its newest hold is held. A key that was released meanwhile
-// has no holder.
+// LOCKS INFO of each row of the page, and how long its newest hold is held. A key that was released
+// meanwhile has no holder.
 async function details(row, db) {
   try {
     const info = await get(`locks/${row.key_id}?db=${db}`);
     const holders = info.holders ?? [];
-    return { ...info, id: row.key_id, db, holders, waiters: info.waiters ?? [], first: holders[0] };
+    return {...info, id: row.key_id, db, holders, waiters: info.waiters ?? [], first: holders[0]};
   } catch (error) {
     if (error.status !== 404) throw error;
-    return { key: row.key, key_id: row.key_id, id: row.key_id, db, mode: "free", holders: [], waiters: [] };
+    return {
+      key: row.key,
+      key_id: row.key_id,
+      id: row.key_id,
+      db,
+      mode: "free",
+      holders: [],
+      waiters: []
+    };
   }
 }
 
-function holderText({ first, holders }) {
+function holderText({first, holders}) {
   if (!first) return "free";
   return holders.length > 1 ? `${first.owner} and ${plural(holders.length - 1, "other")}` : first.owner;
 }
 
 const kColumns = [
-  { label: "Lock", class: "key", cell: (r) => ({ text: r.key, href: `#/lock/${r.db}/${r.key_id}` }) },
-  { label: "Holder", cell: holderText },
-  { label: "Note", class: "note", cell: (r) => r.first?.note ?? "" },
-  { label: "Mode", cell: (r) => r.mode === "limit" ? `semaphore of ${r.limit}` : r.mode },
-  { label: "Age", class: "number", cell: (r) => r.first ? duration(r.first.held_ms) : "" },
-  { label: "Time left", class: "number", cell: (r) => r.first ? timeLeft(r.first.ttl_ms) : "" },
-  { label: "Waiters", class: "number", cell: (r) => count(r.waiters.length) },
+  {label: "Lock", class: "key", cell: (r) => ({text: r.key, href: `#/lock/${r.db}/${r.key_id}`})},
+  {label: "Holder", cell: holderText},
+  {label: "Note", class: "note", cell: (r) => r.first?.note ?? ""},
+  {label: "Mode", cell: (r) => r.mode === "limit" ? `semaphore of ${r.limit}` : r.mode},
+  {label: "Age", class: "number", cell: (r) => r.first ? duration(r.first.held_ms) : ""},
+  {label: "Time left", class: "number", cell: (r) => r.first ? timeLeft(r.first.ttl_ms) : ""},
+  {label: "Waiters", class: "number", cell: (r) => count(r.waiters.length)},
 ];
 
 export class Locks {
-  constructor({ go }) {
+  constructor({go}) {
     this.go = go;
     this.title = "Locks";
     this.ticks = 0;
-    this.search = el("input", { type: "search", id: "search", name: "q", autocomplete: "off", spellcheck: "false",
-      "aria-describedby": "search-hint" });
-    this.database = el("select", { id: "database", onchange: () => this.submit() },
-      ...Array.from({ length: kDatabases }, (_, i) => el("option", { value: i }, String(i))));
+    this.search = el("input", {
+      type: "search",
+      id: "search",
+      name: "q",
+      autocomplete: "off",
+      spellcheck: "false",
+      "aria-describedby": "search-hint"
+    });
+    this.database = el("select", {id: "database", onchange: () => this.submit()},
+        ...Array.from({length: kDatabases}, (_, i) => el("option", {value: i}, String(i))));
     this.table = new Table("Locks", kColumns);
-    this.summary = el("p", { id: "summary", class: "summary" });
-    this.previous = el("button", { type: "button", onclick: () => this.turn(-1) }, "Previous");
-    this.next = el("button", { type: "button", onclick: () => this.turn(1) }, "Next");
-    this.pages = el("nav", { class: "pages", "aria-label": "Pages" }, this.previous, this.summary, this.next);
-    this.body = el("div", { id: "locks" });
-    this.element = el("div", {}, el("h1", { tabindex: "-1" }, "Locks"), this.form(), this.body, this.pages);
+    this.summary = el("p", {id: "summary", class: "summary"});
+    this.previous = el("button", {type: "button", onclick: () => this.turn(-1)}, "Previous");
+    this.next = el("button", {type: "button", onclick: () => this.turn(1)}, "Next");
+    this.pages =
+        el("nav", {class: "pages", "aria-label": "Pages"}, this.previous, this.summary, this.next);
+    this.body = el("div", {id: "locks"});
+    this.element = el("div", {}, el("h1", {tabindex: "-1"}, "Locks"), this.form(), this.body, this.pages);
   }
 
   form() {
@@ -69,23 +84,29 @@ export class Locks {
       event.preventDefault();
       this.submit();
     };
-    return el("form", { role: "search", class: "search", onsubmit: submit },
-      el("div", { class: "grow" }, el("label", { for: "search" }, "Search keys"), this.search,
-        el("span", { id: "search-hint", class: "hint" }, "A part of the key, or a pattern with * ? [ ]")),
-      el("div", {}, el("label", { for: "database" }, "Database"), this.database),
-      el("button", { type: "submit", class: "primary" }, "Search"));
+    return el("form", {role: "search", class: "search", onsubmit: submit},
+        el("div", {class: "grow"},
+            el("label",
+                { for: "search"
+                },
+                "Search keys"),
+            this.search,
+            el("span", {id: "search-hint", class: "hint"},
+                "A part of the key, or a pattern with * ? [ ]")),
+        el("div", {}, el("label", { for: "database"
+        }, "Database"), this.database), el("button", {type: "submit", class: "primary"}, "Search"));
   }
 
-  submit() {
-    this.go(locksLink({ q: this.search.value, db: Number(this.database.value) }));
-  }
+  submit() { this.go(locksLink({q: this.search.value, db: Number(this.database.value)})); }
 
-  turn(step) {
-    this.go(locksLink({ ...this.place, page: this.place.page + step }));
-  }
+  turn(step) { this.go(locksLink({...this.place, page: this.place.page + step})); }
 
-  show({ query }) {
-    this.place = { q: query.get("q") ?? "", db: Number(query.get("db") ?? 0), page: Number(query.get("page") ?? 1) };
+  show({query}) {
+    this.place = {
+      q: query.get("q") ?? "",
+      db: Number(query.get("db") ?? 0),
+      page: Number(query.get("page") ?? 1)
+    };
     this.search.value = this.place.q;
     this.database.value = this.place.db;
     this.list = undefined;
@@ -97,19 +118,22 @@ export class Locks {
   onInfo() {
     this.ticks++;
     if (document.hidden || !this.place || this.loading === this.place) return;
-    if (this.ticks % kListEvery === 0 || !this.list) this.load(true);
-    else if (this.ticks % kRowsEvery === 0) this.load(false);
+    if (this.ticks % kListEvery === 0 || !this.list)
+      this.load(true);
+    else if (this.ticks % kRowsEvery === 0)
+      this.load(false);
   }
 
-  // Reads the rows of this page, and before that the order of the keys if `anew`. A newer call, or another page,
-  // makes an older one worthless.
+  // Reads the rows of this page, and before that the order of the keys if `anew`. A newer call, or another
+  // page, makes an older one worthless.
   async load(anew) {
     const place = this.loading = this.place;
     const first = (place.page - 1) * kRows;
     try {
       const list = anew || !this.list ? new KeyList(place.db, place.q) : this.list;
       await list.more(first + kRows + 1);
-      const rows = await Promise.all(list.rows.slice(first, first + kRows).map((row) => details(row, place.db)));
+      const rows =
+          await Promise.all(list.rows.slice(first, first + kRows).map((row) => details(row, place.db)));
       if (place !== this.place) return;
       this.list = list;
       this.showRows(rows, first, list);
@@ -137,22 +161,21 @@ export class Locks {
   }
 
   nothing(list) {
-    const { q, db } = this.place;
+    const {q, db} = this.place;
     if (!list.done) {
-      const go = el("button", { type: "button", onclick: () => this.load(false) }, "Search more keys");
-      return notice("empty", "Nothing found so far.", "The server has more keys than one search reads.", go);
+      const go = el("button", {type: "button", onclick: () => this.load(false)}, "Search more keys");
+      return notice(
+          "empty", "Nothing found so far.", "The server has more keys than one search reads.", go);
     }
     if (q) return notice("empty", "No lock matches.", `No held key of database ${db} matches ${q}.`);
     return notice("empty", "No locks are held.", `Database ${db} has no lock at present.`);
   }
 
   fail(error) {
-    const again = el("button", { type: "button", onclick: () => this.load(true) }, "Try again");
+    const again = el("button", {type: "button", onclick: () => this.load(true)}, "Try again");
     this.body.replaceChildren(notice("error", "The locks cannot be shown.", error.message, again));
     this.pages.hidden = true;
   }
 
-  close() {
-    this.place = undefined;
-  }
+  close() { this.place = undefined; }
 }

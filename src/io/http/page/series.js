@@ -1,12 +1,13 @@
-// The figures of the last 15 minutes: one sample for each `info` event. The server has totals since its start;
-// rates and percentiles come from their differences.
+// The figures of the last 15 minutes: one sample for each `info` event. The server has totals since its
+// start; rates and percentiles come from their differences.
 
 export const kWindowMs = 15 * 60 * 1000;
 export const kWaitWindowMs = 60 * 1000;  // percentiles of waits are over the last minute
 const kMaxSamples = 1000;
 
-// The q-quantile in ms of a histogram with upper bounds `bounds` and counts for each bucket, linear within a bucket
-// as in Prometheus; null without any count. The last bucket has no bound: its lower bound is the answer.
+// The q-quantile in ms of a histogram with upper bounds `bounds` and counts for each bucket, linear within
+// a bucket as in Prometheus; null without any count. The last bucket has no bound: its lower bound is the
+// answer.
 export function quantile(bounds, counts, q) {
   const total = counts.reduce((sum, n) => sum + n, 0);
   if (total <= 0) return null;
@@ -23,23 +24,27 @@ export function quantile(bounds, counts, q) {
 }
 
 // The server's counts are those up to each bound; these are the counts between the bounds.
-function byBucket(counts) {
-  return counts.map((n, i) => n - (i ? counts[i - 1] : 0));
-}
+function byBucket(counts) { return counts.map((n, i) => n - (i ? counts[i - 1] : 0)); }
 
 export class Series {
-  constructor() {
-    this.samples = [];
-  }
+  constructor() { this.samples = []; }
 
   get last() { return this.samples[this.samples.length - 1]; }
 
   add(info, at = performance.now()) {
     const previous = this.last;
     const sample = {
-      at, run: info.server.run_id, locks: info.locks, waiters: info.waiters, memory: info.memory_bytes,
-      clients: info.connected_clients, grants: info.grants_total, queued: info.queued_grants_total,
-      waits: byBucket(info.wait.counts), grantRate: null, queuedRate: null,
+      at,
+      run: info.server.run_id,
+      locks: info.locks,
+      waiters: info.waiters,
+      memory: info.memory_bytes,
+      clients: info.connected_clients,
+      grants: info.grants_total,
+      queued: info.queued_grants_total,
+      waits: byBucket(info.wait.counts),
+      grantRate: null,
+      queuedRate: null,
     };
     if (previous?.run === sample.run && at > previous.at) {
       const seconds = (at - previous.at) / 1000;
