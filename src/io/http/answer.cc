@@ -59,7 +59,7 @@ HttpAnswer refusal_of(int status, std::string_view why) {
 
 HttpAnswer json_refusal(int status, std::string_view why) {
   HttpAnswer answer = refusal_of(status, "");
-  answer.type = kJson;
+  answer.type = kJsonType;
   answer.body = "{\"error\":";
   append_json_text(answer.body, why);
   answer.body += "}\n";

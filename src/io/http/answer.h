@@ -7,7 +7,7 @@
 namespace holdfast {
 
 inline constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
-inline constexpr std::string_view kJson = "application/json; charset=utf-8";
+inline constexpr std::string_view kJsonType = "application/json; charset=utf-8";
 
 struct HttpAnswer {
   int status = 200;

@@ -35,7 +35,7 @@ struct Call {
 
 HttpAnswer json_answer(std::string body) {
   HttpAnswer answer;
-  answer.type = kJson;
+  answer.type = kJsonType;
   answer.body = std::move(body);
   return answer;
 }

@@ -7,7 +7,7 @@
 
 #include "core/command/acl.h"
 #include "core/events/acl_check.h"
-#include "core/state/conn.h"
+#include "core/lock/holds.h"
 #include "core/state/context.h"
 #include "core/state/history.h"
 #include "io/http/http_connection.h"
@@ -25,11 +25,6 @@ std::string event_bytes(std::string_view name, std::string_view json) {
   return out;
 }
 
-std::string_view address_of(const EngineState& s, ConnId conn) {
-  const Conn* c = s.conns.find(conn);
-  return c != nullptr ? std::string_view(c->peer) : s.history.closed_address(conn);
-}
-
 // The fields of LOCKS HISTORY.
 std::string change_json(const EngineState& s, const LockEventView& e) {
   std::string out = "{";
@@ -44,7 +39,7 @@ std::string change_json(const EngineState& s, const LockEventView& e) {
   append_field(out, "token", static_cast<int64_t>(e.token.value));
   append_field(out, "waited", e.waited.count);
   append_field(out, "held", e.held.count);
-  append_field(out, "addr", address_of(s, e.conn));
+  append_field(out, "addr", origin_of(s, e.conn).addr);
   close_json(out, '}');
   return out;
 }
