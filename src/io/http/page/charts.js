@@ -6,7 +6,10 @@ const kMinutes = kWindowMs / 60000;
 const kLeastMinutes = 1;
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-function minutesAgo(minutes) { return minutes === 0 ? "now" : `${minutes.toLocaleString("en")} min`; }
+function minutesAgo(minutes) {
+  if (minutes === 0) return "now";
+  return minutes <= -1 ? `${minutes} min` : `${Math.round(minutes * 60)} s`;
+}
 
 function options(format, stacked) {
   const grid = {color: color("--grid"), borderColor: color("--grid")};
