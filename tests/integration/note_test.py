@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Notes of locks with the real programs: what `run`, `elect` and `lock` write, a restart, and a server of an
-earlier version, which rejects NOTE. The last line is "N passed, N failed". HOLDFAST_SERVER names the
+"""Notes of locks with the real programs: what `run`, `elect` and `lock` write, a restart, and a server of
+an earlier version, which rejects NOTE. The last line is "N passed, N failed". HOLDFAST_SERVER names the
 server; the command is in the same folder."""
 import getpass
 import socket

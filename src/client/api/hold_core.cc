@@ -3,7 +3,6 @@
 #include "client/api/hold_core.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <stdexcept>
 
@@ -22,19 +21,6 @@ using client::Redlock;
 // Returns how long before the end of the validity a loss is reported. The margin covers a timer that fires
 // late.
 DurationMs margin_of(DurationMs ttl) { return {std::clamp(ttl.count / 20, int64_t{2}, int64_t{250})}; }
-
-// Returns a random number below n. Owners are made from it and must be unpredictable: a client that knows
-// an owner can release its lock. The kernel is asked for 32 numbers at a time. No number is used twice,
-// also after fork(), because the child process does not have this thread.
-uint64_t random_below(uint64_t n) {
-  thread_local std::array<uint64_t, 32> numbers;
-  thread_local size_t left = 0;
-  if (left == 0) {
-    client::fill_random({reinterpret_cast<uint8_t*>(numbers.data()), sizeof numbers});
-    left = numbers.size();
-  }
-  return numbers[--left] % n;
-}
 
 // The reason of a link for a missing reply is more exact than that of the state machine, so it comes first.
 constexpr DurationMs kLinkFirst{100};
@@ -86,7 +72,7 @@ HoldCore::HoldCore(std::shared_ptr<ClientCore> client, std::string key, std::opt
       options_(std::move(options)),
       done_(std::move(done)),
       servers_(client_->ring().servers_of(key_)),
-      machine_(config_of(client_->place(), wait, options_), key_, words_of(options_), random_below),
+      machine_(config_of(client_->place(), wait, options_), key_, words_of(options_), client::random_below),
       server_timeout_(client_->place().server_timeout),
       may_wait_(wait.has_value()),
       ttl_{options_.ttl.count()} {}

@@ -160,9 +160,7 @@ void HttpDoor::subscribe(HttpConnection& connection, std::string user) {
   events_.add(connection, std::move(user), s, common_info(s, server_.now(), server_facts()));
 }
 
-void HttpDoor::serve_soon(HttpConnection& connection) {
-  soon_.push_back(&connection);
-}
+void HttpDoor::serve_soon(HttpConnection& connection) { soon_.push_back(&connection); }
 
 void HttpDoor::on_soon(uv_timer_t* timer) noexcept {
   HttpDoor* door = self(timer->data);
