@@ -43,7 +43,7 @@ std::vector<std::string> read_all(std::string_view input, size_t piece,
 void check_answer(const HttpAnswer& answer) {
   for (const int known : {200, 400, 401, 403, 404, 405, 503}) {
     if (answer.status != known) continue;
-    must(answer.type != kJson || nlohmann::json::accept(answer.content()), "JSON is valid");
+    must(answer.type != kJsonType || nlohmann::json::accept(answer.content()), "JSON is valid");
     must(!answer_bytes(answer, {}).empty(), "each answer has bytes");
     return;
   }
