@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/state/tokens.h"
+
 namespace holdfast::simulation {
 
 // Each run omits some commands and repeats others often, so that runs differ more than steps do.
@@ -122,7 +124,8 @@ std::string Generator::token(const std::string& key) {
   if (choice < 20) return std::to_string(dice_.below(3));
   if (choice < 80) return std::to_string(counter + dice_.below(4) - (counter > 1 ? 2 : counter));
   if (choice < 90) return std::to_string(counter + 1000);
-  if (choice < 93) return std::to_string(wall);
+  // A key of this length cannot have a counter of its own: the server rejects tokens far ahead.
+  if (choice < 93 || key.size() > Tokens::kMaxAheadKeyBytes) return std::to_string(wall);
   if (choice < 96) return std::to_string(std::max(wall, counter) + lead);
   return std::to_string(std::max(wall, book.largest()) + lead + 1);
 }

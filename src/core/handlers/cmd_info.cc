@@ -324,11 +324,11 @@ void locks_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "lock_queues", uint64_t{r.s().queues.queues()});
   line(out, "longest_queue", uint64_t{r.s().queues.longest()});
   line(out, "oldest_waiter_ms", oldest_wait(r.s(), r.now()).count);
-  line(out, "lock_wait_us_buckets", wait_buckets(l));
   const LockCount held = count_locks(r.s());
   line(out, "locks_exclusive", held.exclusive);
   line(out, "locks_shared", held.shared);
   line(out, "locks_semaphore", held.semaphores);
+  line(out, "lock_wait_us_buckets", wait_buckets(l));
   line(out, "holds_expired", l.ends[End::kExpired]);
   line(out, "holds_deleted", l.ends[End::kDeleted]);
   line(out, "holds_overwritten", l.ends[End::kOverwritten]);
