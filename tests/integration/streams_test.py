@@ -5,6 +5,7 @@ server; the command is in the same folder."""
 import itertools
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -66,8 +67,9 @@ def answer_with_controls(listener):
     """Answers each request with an error that has an escape, a bell and a NUL."""
     while True:
         with listener.accept()[0] as peer:
-            while peer.recv(4096):
-                peer.sendall(b"-ERR \x1b[31mred\x07 \x00 behind\r\n")
+            while data := peer.recv(4096):
+                requests = len(re.findall(rb"^\*[0-9]+\r$", data, re.MULTILINE))
+                peer.sendall(b"-ERR \x1b[31mred\x07 \x00 behind\r\n" * requests)
 
 
 @test
