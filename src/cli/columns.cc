@@ -2,7 +2,7 @@
 #include "cli/columns.h"
 
 #include <langinfo.h>
-#include <wchar.h>
+#include <cwchar>
 
 #include <algorithm>
 #include <clocale>

@@ -17,7 +17,6 @@
 namespace holdfast {
 namespace {
 
-using client::field;
 using client::Value;
 using Kind = Value::Kind;
 using Argv = std::vector<std::string>;

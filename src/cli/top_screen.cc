@@ -86,11 +86,11 @@ TopScreen::~TopScreen() { endwin(); }
 size_t TopScreen::width() const { return static_cast<size_t>(std::max(COLS, 1)); }
 size_t TopScreen::height() const { return static_cast<size_t>(std::max(LINES, 1)); }
 
-void TopScreen::draw(const std::vector<TopLine>& text) {
+void TopScreen::draw(const std::vector<TopLine>& lines) {
   erase();
-  for (size_t i = 0; i < text.size() && i < height(); ++i) {
-    attrset(static_cast<int>(attributes_of(text[i].style)));
-    mvaddstr(static_cast<int>(i), 0, text[i].text.c_str());
+  for (size_t i = 0; i < lines.size() && i < height(); ++i) {
+    attrset(static_cast<int>(attributes_of(lines[i].style)));
+    mvaddstr(static_cast<int>(i), 0, lines[i].text.c_str());
   }
   attrset(A_NORMAL);
   refresh();
@@ -101,7 +101,7 @@ std::optional<TopKey> TopScreen::next_key() {
   while (true) {
     const int kind = get_wch(&code);
     if (kind == ERR) return std::nullopt;
-    const auto key = kind == KEY_CODE_YES ? special_key(code) : character_key(code);
+    std::optional<TopKey> key = kind == KEY_CODE_YES ? special_key(code) : character_key(code);
     if (key) return key;
   }
 }

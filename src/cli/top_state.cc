@@ -194,6 +194,7 @@ std::vector<LockRow> merged(const std::vector<const LockRows*>& of_servers) {
     for (const auto& [key, row] : *rows) by_key[key].push_back(&row);
   }
   std::vector<LockRow> all;
+  all.reserve(by_key.size());
   for (const auto& [key, rows] : by_key) all.push_back(merge(rows));
   return all;
 }

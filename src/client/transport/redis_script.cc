@@ -171,9 +171,7 @@ std::optional<WaitingLock> waiting_lock(const Argv& argv) {
     const std::string word = upper(argv[i]);
     if (word == "WAIT" && i + 1 < argv.size()) {
       wait = parse_int_in(argv[++i], 0, INT64_MAX);
-    } else if (word == "TOKEN" && i + 1 < argv.size()) {
-      attempt.insert(attempt.end(), {word, argv[++i]});
-    } else if (word == "NOTE" && i + 1 < argv.size()) {
+    } else if ((word == "TOKEN" || word == "NOTE") && i + 1 < argv.size()) {
       attempt.insert(attempt.end(), {word, argv[++i]});
     } else if (word != "SESSION") {
       attempt.push_back(argv[i]);

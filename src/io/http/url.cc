@@ -69,11 +69,11 @@ std::optional<std::string> percent_decoded(std::string_view text) {
       out += text[i];
       continue;
     }
-    uint8_t byte = 0;
-    const char* const digits = text.data() + i + 1;
     if (i + 2 >= text.size()) return std::nullopt;
-    const auto [end, error] = std::from_chars(digits, digits + 2, byte, 16);
-    if (error != std::errc() || end != digits + 2) return std::nullopt;
+    const std::string digits(text.substr(i + 1, 2));
+    uint8_t byte = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + 2, byte, 16);
+    if (error != std::errc() || end != digits.data() + 2) return std::nullopt;
     out += static_cast<char>(byte);
     i += 2;
   }
