@@ -14,7 +14,7 @@ void add(History& history, const std::string& key, const std::string& owner = "o
          const std::string& note = "") {
   LockEventFacts facts;
   facts.at_us = 1000;
-  history.add(facts, key, owner, note);
+  history.add(key, owner, note) = facts;
 }
 
 std::string keys_of(const History& history) {

@@ -27,14 +27,15 @@ LockEvent event_of(WaitEnd why) {
 // Without the time at which a late timer was due: a wait ends when the server notices it.
 void record(Context& ctx, LockEventFacts facts, std::string_view key, std::string_view owner,
             std::string_view note = {}) {
-  if (ctx.s.history.on()) ctx.s.history.add(facts, key, owner, note);
+  if (ctx.s.history.on()) ctx.s.history.add(key, owner, note) = facts;
 }
 
 }  // namespace
 
 void record_set_hold(Context& ctx, KeyRef k) {
-  record(ctx, {ctx.now.wall_us, token_of(*k), {}, {}, ctx.actor, LockEvent::kGranted, k.db}, key_of(*k),
-         value_of(*k));
+  if (!ctx.s.history.on()) return;
+  LockEventFacts& facts = ctx.s.history.add_adjacent(key_of(*k), value_of(*k));
+  facts = {ctx.now.wall_us, token_of(*k), {}, {}, ctx.actor, LockEvent::kGranted, k.db};
 }
 
 void record_holder_end(Context& ctx, KeyRef k, const Holder& h, End why, TimeMs at) {
@@ -42,7 +43,7 @@ void record_holder_end(Context& ctx, KeyRef k, const Holder& h, End why, TimeMs 
   if (!ctx.s.history.on()) return;
   LockEventFacts facts = facts_of_end(ctx, k.db, h.token, why, h.held_since, at);
   if (!facts.conn) facts.conn = h.client;
-  ctx.s.history.add(facts, key_of(*k), h.owner, h.attachment.note);
+  ctx.s.history.add(key_of(*k), h.owner, h.attachment.note) = facts;
 }
 
 void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why) {

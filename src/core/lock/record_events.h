@@ -23,12 +23,10 @@ inline void record_grant(Context& ctx, KeyRef k, Token token, ConnId client, con
   ++stats.grants[mode];
   if (r.queued) ++stats.queued_grants[mode];
   if (!ctx.s.history.on()) return;
-  const LockEventFacts facts{ctx.now.wall_us, token, r.waited, {}, client, LockEvent::kGranted, k.db};
-  if (mode == LockMode::kExclusiveMode && !r.note) {
-    ctx.s.history.add_adjacent(facts, key_of(*k), value_of(*k));
-  } else {
-    ctx.s.history.add(facts, r.key.bytes, r.owner, r.note.value_or(""));
-  }
+  const bool plain = mode == LockMode::kExclusiveMode && !r.note;
+  LockEventFacts& facts = plain ? ctx.s.history.add_adjacent(key_of(*k), value_of(*k))
+                                : ctx.s.history.add(r.key.bytes, r.owner, r.note.value_or(""));
+  facts = {ctx.now.wall_us, token, r.waited, {}, client, LockEvent::kGranted, k.db};
 }
 
 // The facts of the end of a hold, at a time that may be in the past. The connection is that whose request
@@ -43,11 +41,10 @@ inline void record_exclusive_end(Context& ctx, KeyRef k, End why, TimeMs at) {
   const TimeMs since = held_since(*k);
   ctx.s.stats.locks.record_end(LockMode::kExclusiveMode, why, at - since);
   if (!ctx.s.history.on()) return;
-  LockEventFacts facts = facts_of_end(ctx, k.db, token_of(*k), why, since, at);
-  if (!k->attached) return ctx.s.history.add_adjacent(facts, key_of(*k), value_of(*k));
   const Attachment* a = attachment_of(ctx.s.attachments, k.db, k.f);
-  if (!facts.conn) facts.conn = a->conn;  // a timer or the end of the session ends it
-  ctx.s.history.add(facts, key_of(*k), value_of(*k), a->note);
+  LockEventFacts& facts = a == nullptr ? ctx.s.history.add_adjacent(key_of(*k), value_of(*k))
+                                       : ctx.s.history.add(key_of(*k), value_of(*k), a->note);
+  facts = facts_of_end(ctx, k.db, token_of(*k), why, since, at);
 }
 
 // The key became a string that is a new hold, by a command other than LOCK.

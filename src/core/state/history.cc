@@ -82,14 +82,12 @@ void History::set_limit(size_t limit) {
   }
 }
 
-void History::add(const LockEventFacts& facts, std::string_view key, std::string_view owner,
-                  std::string_view note) {
-  if (owner.size() > kMostOwnerBytes) return;  // a value, not a lock
+LockEventFacts& History::add(std::string_view key, std::string_view owner, std::string_view note) {
+  if (owner.size() > kMostOwnerBytes) return unwanted_;  // a value, not a lock
   const std::string_view kept_key = key.substr(0, kMostKeyBytes);
   note = note.substr(0, kMostNoteBytes);
   const size_t bytes = kept_key.size() + owner.size() + note.size();
   Slot& slot = take();
-  slot.facts = facts;
   slot.key_bytes = static_cast<uint32_t>(key.size());
   slot.kept_key = static_cast<uint16_t>(kept_key.size());
   slot.owner_bytes = static_cast<uint16_t>(owner.size());
@@ -101,9 +99,11 @@ void History::add(const LockEventFacts& facts, std::string_view key, std::string
     std::memcpy(slot.text, &to, sizeof to);
     slot.outside = true;
   }
-  to = std::ranges::copy(kept_key, to).out;
-  to = std::ranges::copy(owner, to).out;
-  std::ranges::copy(note, to);
+  for (const std::string_view text : {kept_key, owner, note}) {
+    if (!text.empty()) std::memcpy(to, text.data(), text.size());
+    to += text.size();
+  }
+  return slot.facts;
 }
 
 LockEventView History::at(uint64_t serial) const {

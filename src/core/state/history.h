@@ -70,22 +70,22 @@ class History {
   void set_limit(size_t limit);
   void clear();
 
-  // Writes an event. It must be on().
-  void add(const LockEventFacts& facts, std::string_view key, std::string_view owner,
-           std::string_view note);
+  // Writes the texts of an event, and returns its facts, which the caller sets: so they are written once.
+  // It must be on().
+  LockEventFacts& add(std::string_view key, std::string_view owner, std::string_view note);
   // The same without a note, for texts that follow one another in memory, as those of an entry do. They are
   // copied at once.
-  void add_adjacent(const LockEventFacts& facts, std::string_view key, std::string_view owner) {
+  LockEventFacts& add_adjacent(std::string_view key, std::string_view owner) {
     const size_t bytes = key.size() + owner.size();
     if (bytes > kInlineBytes || key.data() + key.size() != owner.data()) [[unlikely]]
-      return add(facts, key, owner, {});
+      return add(key, owner, {});
     Slot& slot = take();
-    slot.facts = facts;
     slot.key_bytes = static_cast<uint32_t>(key.size());
     slot.kept_key = static_cast<uint16_t>(key.size());
     slot.owner_bytes = static_cast<uint16_t>(owner.size());
     slot.note_bytes = 0;
     std::memcpy(slot.text, key.data(), bytes);
+    return slot.facts;
   }
 
   // The serials of the kept events are those from oldest() to newest(). Serials grow by 1 from event to
@@ -138,7 +138,8 @@ class History {
   static char* outside_text(const Slot& slot);
 
   size_t limit_ = 0;
-  Slot* next_ = nullptr;  // the slot of the next event, up to `end_` in its chunk
+  LockEventFacts unwanted_;  // of an event that is not kept
+  Slot* next_ = nullptr;     // the slot of the next event, up to `end_` in its chunk
   Slot* end_ = nullptr;
   uint64_t last_serial_ = 0;
   uint64_t first_serial_ = 0;  // the next serial came to the first slot, when the ring began
