@@ -73,7 +73,7 @@ TEST_CASE("History: texts at the limit of the place in a slot") {
     History history(2);
     const std::string text = std::string(size, 'k') + "owner";
     const std::string_view all(text);
-    history.add_adjacent({}, all.substr(0, size), all.substr(size));
+    history.add_adjacent(all.substr(0, size), all.substr(size));
     CHECK(history.at(1).key == std::string(size, 'k'));
     CHECK(history.at(1).owner == "owner");
     history.check_invariants();
