@@ -31,6 +31,7 @@ class Store {
     std::function<void()> end_turn;      // state has changed: checks the held replies again
     std::function<void(const std::string& why)> fail;  // the start failed
     std::function<void()> loaded;
+    std::function<void()> working;  // a synchronous save progresses
   };
 
   // Locks the folder for this process, and reads the data that the constructor of the engine needs.
@@ -71,6 +72,8 @@ class Store {
   // server holds the replies that may_reply() forbids, and begins the writes that they wait for.
   void commit();
   void settle(const Now& now);
+  // How much of the folder the start has read, in percent. Empty after the load.
+  std::optional<uint64_t> loaded_percent() const;
   // Whether all replies may leave: the data that they promise is as safe as the settings require.
   bool may_reply(const Now& now) const;
   // What the replies made since the last commit() promise. Once it is kept, they may leave, although later

@@ -32,6 +32,12 @@ Result<bool> Store::load_step() {
   return false;
 }
 
+std::optional<uint64_t> Store::loaded_percent() const {
+  if (recovery_ == nullptr) return std::nullopt;
+  const uint64_t total = recovery_->total_bytes();
+  return total == 0 ? 0 : std::min<uint64_t>(100, recovery_->read_bytes() * 100 / total);
+}
+
 void Store::log_progress(int64_t now_ms) {
   constexpr int64_t kEveryMs = 2000;
   if (now_ms - load_logged_ms_ < kEveryMs) return;

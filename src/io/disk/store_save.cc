@@ -163,7 +163,9 @@ std::string Store::save_now() {
   if (std::string why = begin_save(); !why.empty()) return why;
   uv_idle_stop(&save_idle_);
   while (!snapshot_->step()) {
-    if (snapshot_->bytes().size() >= SnapshotWriter::kChunkBytes) writer_->add_now(snapshot_->bytes());
+    if (snapshot_->bytes().size() < SnapshotWriter::kChunkBytes) continue;
+    writer_->add_now(snapshot_->bytes());
+    if (hooks_.working) hooks_.working();
   }
   writer_->add_now(snapshot_->bytes());
   writer_->finish_now();

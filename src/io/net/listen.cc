@@ -14,7 +14,9 @@
 #include <cstring>
 #include <memory>
 #include <sstream>
+#include <utility>
 
+#include "io/net/passed_sockets.h"
 #include "io/os/log.h"
 
 namespace holdfast {
@@ -204,20 +206,27 @@ Result<Done> open_unix(const Options& options, Listening& listening) {
 
 Result<Listening> open_listeners(const Options& options) {
   Listening listening;
-  if (options.any_port || options.port != 0) {
+  Result<PassedSockets> passed = take_passed_sockets();
+  if (!passed) return Failure{passed.error()};
+  if (passed->tls_port != 0 && !options.any_tls_port && options.tls_port == 0)
+    return Failure{"the service manager passed a socket for TLS, but --tls-port is 0; set --tls-port"};
+  listening.sockets = std::move(passed->sockets);
+  listening.tcp_port = passed->tcp_port;
+  listening.tls_port = passed->tls_port;
+  if (listening.tcp_port == 0 && (options.any_port || options.port != 0)) {
     const Port port{"--port", static_cast<uint16_t>(options.port), false, options.bind, "--bind"};
     Result<uint16_t> opened = open_all_tcp(options, port, listening.sockets);
     if (!opened) return Failure{opened.error()};
     listening.tcp_port = *opened;
   }
-  if (options.any_tls_port || options.tls_port != 0) {
+  if (listening.tls_port == 0 && (options.any_tls_port || options.tls_port != 0)) {
     const Port port{"--tls-port", static_cast<uint16_t>(options.tls_port), true, options.bind, "--bind"};
     Result<uint16_t> opened = open_all_tcp(options, port, listening.sockets);
     if (!opened) return Failure{opened.error()};
     listening.tls_port = *opened;
   }
   // Last, because a later failure would leave its file.
-  if (!options.unixsocket.empty()) {
+  if (!passed->has_unix && !options.unixsocket.empty()) {
     if (Result<Done> opened = open_unix(options, listening); !opened) return Failure{opened.error()};
   }
   if (listening.sockets.empty())

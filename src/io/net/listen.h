@@ -30,8 +30,9 @@ struct Listening {
   uint16_t port() const { return tcp_port != 0 ? tcp_port : tls_port; }
 };
 
-// Opens all addresses and the Unix socket that `options` name. Returns the first failure. Then sockets that
-// are already open stay open, because the caller ends the process.
+// Takes the sockets that a service manager passed (passed_sockets.h). Opens all other addresses and the
+// Unix socket that `options` name. Returns the first failure. Then sockets that are already open stay open,
+// because the caller ends the process.
 Result<Listening> open_listeners(const Options& options);
 
 // Opens the sockets of the HTTP door. Returns an empty list if http-port is 0.

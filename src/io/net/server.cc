@@ -131,6 +131,7 @@ Result<Done> Server::run() {
     return opens;
   }
   ready_text_ = fmt::format("ready to accept connections on {} (pid {})", names, getpid());
+  service_.start(&loop_, [this] { return service_status(); });
   if (store_ != nullptr) {
     store_->start(engine_, &loop_, store_hooks());
   } else {
@@ -147,6 +148,7 @@ Store::Hooks Server::store_hooks() {
   Store::Hooks hooks;
   hooks.release_held = [this] { release_held(); };
   hooks.end_turn = [this] { now(); };  // an open iteration ends before the loop polls again
+  hooks.working = [this] { service_.working(); };
   hooks.fail = [this](const std::string& why) {
     failure_ = why;
     stop("a failed start");
@@ -161,6 +163,7 @@ Store::Hooks Server::store_hooks() {
 void Server::begin_to_serve() {
   engine_.pages().expect_spares();
   log_line(LogLevel::kNotice, ready_text_);
+  service_.ready();
 }
 
 // Sends the held replies whose data is as safe as the settings require.
@@ -443,7 +446,11 @@ void Server::on_stop_signal(uv_signal_t* handle, int number) noexcept {
   self(handle->data)->stop(number == SIGTERM ? "SIGTERM" : "SIGINT");
 }
 
-void Server::on_hangup_signal(uv_signal_t*, int) noexcept { reopen_log(); }
+void Server::on_hangup_signal(uv_signal_t* handle, int) noexcept {
+  self(handle->data)->service_.reloading();
+  reopen_log();
+  self(handle->data)->service_.reloaded();
+}
 
 // Sends the replies decided so far first. But locks that the end of the connections would grant to waiters
 // are not granted, because the waiters' connections close as well. The signal handlers end too, so a second
@@ -451,6 +458,7 @@ void Server::on_hangup_signal(uv_signal_t*, int) noexcept { reopen_log(); }
 void Server::stop(const char* signal_name) {
   if (stopping_) return;
   log_line(LogLevel::kNotice, fmt::format("stopping after {}", signal_name));
+  service_.stopping(signal_name);
   now();
   end_turn();
   turn_open_ = true;  // prevents another iteration: its grants would not be on disk
@@ -474,6 +482,7 @@ void Server::stop(const char* signal_name) {
   close_handle(timer_);
   close_handle(idle_timer_);
   close_handle(busy_poll_);
+  service_.close();
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) close_handle(*handle);
 }
 

@@ -17,6 +17,7 @@
 #include "io/net/connection.h"
 #include "io/net/held_replies.h"
 #include "io/net/listen.h"
+#include "io/net/service_reporter.h"
 
 namespace holdfast {
 
@@ -110,6 +111,7 @@ class Server {
   void handle_effects();
   Store::Hooks store_hooks();
   void begin_to_serve();
+  std::string service_status() const;
   void release_held();
   void flush_held();
   void finish_if_closing(ConnId id);
@@ -156,6 +158,7 @@ class Server {
   Effects effects_;  // effects to be handled
   Effects handled_;  // effects being handled; a member to reuse its memory
   HeldReplies held_;
+  ServiceReporter service_;
   std::vector<ConnId> backlog_;
   std::vector<ConnId> runnable_;  // the part of the backlog that runs now
   size_t turn_bytes_ = 0;         // read since the iteration began
