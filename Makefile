@@ -167,7 +167,9 @@ build/asan/%.o: %.cc Makefile
 # for its frames on the wrong stack.
 build/asan/src/core/base/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
 
-include bench/bench.mk $(addsuffix .mk,tests/tests tests/simulation/coverage tests/lint/lint \
+include packaging/packaging.mk bench/bench.mk \
+  $(addsuffix .mk,tests/tests tests/simulation/coverage tests/lint/lint \
   tests/fuzz/fuzz tests/model/model tests/chaos/chaos tests/soak/soak tests/mutation/mutation \
   src/precompiled)
--include $(shell find build -name '*.d' -type f 2>/dev/null)
+OTHER_BUILD = -path build/deb -prune -o
+-include $(shell find build $(OTHER_BUILD) -name '*.d' -type f -print 2>/dev/null)

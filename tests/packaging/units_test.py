@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The systemd units: they are valid, they are hardened, the unit of several servers differs from the other in
-names only, and the hardening leaves what the server needs. The last line is "N passed, N failed, N skipped"."""
+"""The systemd units: they are valid, they are hardened, the unit of several servers differs from the other
+in names only, and the hardening leaves what the server needs. The last line is "N passed, N failed"."""
 import contextlib
 import pathlib
 import re
@@ -17,12 +17,12 @@ UNITS = ROOT / "packaging/systemd"
 MOST_EXPOSURE = 1.5
 
 
-def analyze(*words, root=None):
+def analyze(*words):
     """Runs systemd-analyze, and returns its output."""
     if shutil.which("systemd-analyze") is None:
         raise Skipped("systemd-analyze is not installed")
-    done = subprocess.run(["systemd-analyze", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, cwd=root)
+    done = subprocess.run(["systemd-analyze", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False)
     equal((words[0], done.returncode, done.stdout if done.returncode else ""), (words[0], 0, ""))
     return done.stdout
 
@@ -45,7 +45,7 @@ def the_services_are_hardened(folder):
     for name in ("holdfast-server.service", "holdfast-server@.service"):
         shutil.copy(UNITS / name, folder / name.replace("@.", "@one."))
     for path in sorted(folder.iterdir()):
-        said = analyze("security", "--offline=yes", "--no-pager", f"--threshold={MOST_EXPOSURE * 10:.0f}", str(path))
+        said = analyze("security", "--offline=yes", "--no-pager", str(path))
         level = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", said).group(1))
         equal(level <= MOST_EXPOSURE, True)
 
@@ -62,8 +62,8 @@ def the_unit_of_several_servers_differs_in_names_only(_):
 
 @test
 def the_server_sees_the_id_of_the_boot(_):
-    """Without it the server cannot know after a kill that the kernel still has its writes, and would make each
-    restart a recovery wait."""
+    """Without it the server cannot know after a kill that the kernel still has its writes. It would make
+    each restart a recovery wait."""
     equal([line for line in settings("holdfast-server.service") if line.startswith("ProcSubset=")], [])
     has("\n".join(settings("holdfast-server.service")).encode(), b"Type=notify", b"WatchdogSec=",
         b"StateDirectoryMode=0700", b"LimitNOFILE=", b"OOMScoreAdjust=")
