@@ -196,7 +196,7 @@ def install_use_upgrade_and_purge(folder):
         debian.run("apt-get", "-y", "remove", *NAMES)
         equal((debian.root / "var/lib/holdfast/meta").exists(), True)
         equal(conf.exists(), True)
-        debian.run("apt-get", "-y", "purge", "--auto-remove", *NAMES)
+        debian.run("apt-get", "-y", "purge", "--auto-remove", "holdfast-server")
         equal(debian.traces(), [])
 
 
