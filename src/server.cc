@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "core/base/version.h"
-#include "core/command/acl.h"
 #include "core/engine/engine.h"
 #include "io/config/acl_file.h"
 #include "io/config/options.h"
 #include "io/config/tls_setup.h"
 #include "io/disk/store.h"
 #include "io/http/http_door.h"
+#include "io/net/check_start.h"
 #include "io/net/listen.h"
 #include "io/net/server.h"
 #include "io/os/clock.h"
@@ -31,11 +31,9 @@ int fail(const std::string& why) {
   return 1;
 }
 
-bool has_http(const Options& options) { return options.any_http_port || options.http_port != 0; }
-
-Result<uint32_t> make_room(const Options& options) {
-  const uint64_t http = has_http(options) ? options.http_max_clients : 0;
-  return make_room_for_clients(static_cast<uint32_t>(options.maxclients), static_cast<uint32_t>(http));
+int fail(const std::vector<std::string>& errors) {
+  for (const std::string& why : errors) fail(why);
+  return 1;
 }
 
 // Applies CONFIG SET. Changes of the process itself (file limit, TLS) come first, as they may fail.
@@ -99,15 +97,10 @@ Config complete_config(Options& options, std::shared_ptr<const TlsContext>& tls,
   return config;
 }
 
-// Reads and checks the users at the start.
-Result<UsersText> read_users(const Options& options) {
-  UsersText users = users_of(options);
-  if (!options.aclfile.empty()) {
-    if (const std::string why = read_acl_file(options.aclfile, users.text); !why.empty())
-      return Failure{why};
-  }
-  if (std::string why = Acl("").load(users.text, users.source); !why.empty()) return Failure{why};
-  return users;
+int check(const Options& options) {
+  if (const std::vector<std::string> errors = check_start(options); !errors.empty()) return fail(errors);
+  fmt::print("no errors\n");
+  return 0;
 }
 
 int serve(Options& options) {
@@ -171,14 +164,15 @@ int main(int argc, char** argv) {
   // Disables fastbins. With them glibc merges all freed small blocks at once at the next allocation of a
   // kilobyte: for a hundred thousand blocks that takes 5 to 17 ms.
   mallopt(M_MXFAST, 0);
-  holdfast::Result<holdfast::Options> options = holdfast::read_options(argc, argv);
+  holdfast::ReadOptions read = holdfast::read_all_options(argc, argv);
   const holdfast::LogFormat wanted = holdfast::wanted_log_format(argc, argv);
   holdfast::hide_secrets(argc, argv);
-  if (!options) {
+  if (!read.errors.empty()) {
     holdfast::set_log_format(wanted);
-    return holdfast::fail(options.error());
+    return holdfast::fail(read.errors);
   }
-  if (options->answer.empty()) return holdfast::serve(*options);
-  fmt::print("{}", options->answer);
+  if (read.options.check_only) return holdfast::check(read.options);
+  if (read.options.answer.empty()) return holdfast::serve(read.options);
+  fmt::print("{}", read.options.answer);
   return 0;
 }

@@ -135,7 +135,7 @@ def errors_name_the_option_as_it_was_written(folder):
         has(refusal(folder, f"--{name}=x"), f"--{name}: expected a size", "got 'x'")
         has(refusal(folder, f"--{name}"), f"'--{name}'")
         conf = config_file(folder, f"{name} = 0\n")
-        has(refusal(folder, "--config", str(conf)), f"conf: {name}: expected a size", "got '0'")
+        has(refusal(folder, "--config", str(conf)), f"conf: line 1: {name}: expected a size", "got '0'")
 
 
 run_tests()

@@ -1,12 +1,15 @@
 // Changes of options, and the file that CONFIG REWRITE replaces.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "files/temp_folder.h"
 #include "io/config/options.h"
@@ -181,7 +184,54 @@ TEST_CASE("CONFIG REWRITE: a line with an old name gets the name, and one line o
   const std::string path = folder.file("conf");
   write(path, "# first\nmax-owner = 7\n# between\nmax-owner-size = 8\njournal-max = 1mb\n");
   REQUIRE(rewrite_config_file(options_of(path), {}));
-  CHECK(read(path) == "# first\n# between\nmax-owner-size = 8\njournal-max-size = 1048576\n");
+  CHECK(read(path) == "# first\n# between\nmax-owner-size = 8\njournal-max-size = 1mb\n");
+}
+
+TEST_CASE("CONFIG REWRITE: changes only the values that changed, and keeps blanks and comments of a line") {
+  const TempFolder folder;
+  const std::string path = folder.file("conf");
+  write(path,
+        "\ttimeout=5\t# seconds\n\n  max-owner =  1kb # bytes\r\n#maxclients = 10000\n"
+        "save = 60 1 # often\nrequirepass = a#b\nlogfile =# standard output\nunixsocket=\nport = auto\n"
+        "bind = ::1\nbind = 127.0.0.1\n");
+  Options options = options_of(path);
+  CHECK_FALSE(change_options(
+      options,
+      {{"timeout", "9"}, {"maxclients", "7"}, {"save", ""}, {"requirepass", "c#d"}, {"maxmemory", "1gb"}}));
+  REQUIRE(rewrite_config_file(options, {}));
+  const std::string changed =
+      "\ttimeout=9\t# seconds\n\n  max-owner-size =  1kb # bytes\r\n#maxclients = 10000\n"
+      "save =  # often\nrequirepass = c#d\nlogfile =# standard output\nunixsocket=\nport = auto\n"
+      "bind = ::1\nbind = 127.0.0.1\n";
+  const std::string added = "\n# Added by CONFIG REWRITE\nmaxclients = 7\nmaxmemory = 1073741824\n";
+  CHECK(read(path) == changed + added);
+  CHECK_FALSE(change_options(options, {{"save", "60 2"}, {"slowlog-max-len", "3"}}));
+  REQUIRE(rewrite_config_file(options, {}));
+  CHECK(read(path).find("save = 60 2  # often\n") != std::string::npos);
+  CHECK(read(path).ends_with(added + "slowlog-max-len = 3\n"));
+  CHECK(options_of(path).save == "60 2");
+}
+
+TEST_CASE("CONFIG REWRITE: each user keeps its line, removed users disappear, new users are appended") {
+  const TempFolder folder;
+  const std::string path = folder.file("conf");
+  write(path, "# a\nuser = a on >x\nuser = a on >y\n# b\nuser = b off\ntimeout = 5\nuser = c off\n");
+  REQUIRE(rewrite_config_file(options_of(path), {"a on #1", "c on", "d off"}));
+  CHECK(read(path) ==
+        "# a\nuser = a on #1\n# b\ntimeout = 5\nuser = c on\n\n# Added by CONFIG REWRITE\nuser = d off\n");
+}
+
+TEST_CASE("CONFIG REWRITE: of several lines only the last stays, with the value of the command line") {
+  const TempFolder folder;
+  const std::string path = folder.file("conf");
+  write(path, "bind = ::1\ntimeout = 5\nbind = 127.0.0.1\ntimeout = 6 # last\n");
+  const char* const argv[] = {"holdfast-server", "--config",   path.c_str(), "--bind",
+                              "127.0.0.2",       "--tls-port", "auto"};
+  auto options = read_options(7, argv);
+  REQUIRE(options);
+  REQUIRE(rewrite_config_file(*options, {}));
+  CHECK(read(path) ==
+        "bind = 127.0.0.2\ntimeout = 6 # last\n\n# Added by CONFIG REWRITE\ntls-port = auto\n");
 }
 
 TEST_CASE("CONFIG REWRITE: a second run changes nothing") {
@@ -205,6 +255,72 @@ TEST_CASE("CONFIG REWRITE: reports a missing file name and a removed file") {
   REQUIRE_FALSE(result);
   CHECK(result.error().find("cannot read") != std::string::npos);
   CHECK(folder.files() == 0);
+}
+
+TEST_CASE("options: each wrong line of the file is an error with its number") {
+  const TempFolder folder;
+  const std::string path = folder.file("f");
+  write(path,
+        "# first\nport = x\nprot = 1\n[general]\nlogfile = \"/var/log\"\nmaxclients = 0\nmaxclients = 5\n"
+        "timeout 5\nuser = a on\naclfile = b\ntls-port = 7379\n");
+  const char* const argv[] = {"holdfast-server", "--config", path.c_str(), "--timeout", "-1"};
+  const std::string at = path + ": line ";
+  const std::vector<std::string> expected = {
+      at + "2: port: expected a number from 0 to 65535, or auto, got 'x'",
+      at + "3: unrecognised option 'prot'; see --help",
+      at + "4: no =; write name = value; see --help",
+      at + "5: logfile: expected text without # or line breaks, and without blanks or quotation marks "
+           "around "
+           "it, got '\"/var/log\"'",
+      at + "6: maxclients: expected a number from 1 to 1048576, got '0'",
+      at + "8: no =; write name = value; see --help",
+      "--timeout: expected a number from 0 to 2147483647, got '-1'",
+      "the options user and aclfile cannot be used together; remove one of them",
+      "port and tls-port are both 7379; choose another port for one of them"};
+  CHECK(read_all_options(5, argv).errors == expected);
+}
+
+TEST_CASE(
+    "--print-config: has each option with its help; without the comment signs it is the default file") {
+  const char* const plain[] = {"holdfast-server", "--print-config"};
+  const ReadOptions printed = read_all_options(2, plain);
+  REQUIRE(printed.errors.empty());
+  const TempFolder folder;
+  const std::string path = folder.file("f");
+  write(path, printed.options.answer);
+  CHECK(rewrite_config_file(options_of(path), {}));
+  CHECK(read(path) == printed.options.answer);  // each line is a comment, and each value the default
+  std::string uncommented;
+  std::istringstream lines(printed.options.answer);
+  for (std::string line; std::getline(lines, line);) {
+    CHECK(line.size() <= 100);
+    const bool option =
+        line.starts_with("#") && line.find_first_of(" #", 1) != 1 && !line.starts_with("#user");
+    uncommented += (option ? line.substr(1) : line) + "\n";
+  }
+  write(path, uncommented);
+  const Options all = options_of(path);
+  for (const Row& row : option_rows()) {
+    CHECK_MESSAGE(printed.options.answer.find(fmt::format("\n#{} = {}\n", row.name, row.fallback)) !=
+                      std::string::npos,
+                  row.name);
+    CHECK_MESSAGE(shown(row, all) == shown(row, printed.options), row.name);
+  }
+}
+
+TEST_CASE("--print-config: sets the options that the command line and the file set") {
+  const char* const argv[] = {"holdfast-server", "--print-config", "--dir",  "/d",    "--port", "auto",
+                              "--user",          "a on >b",        "--user", "c off", "--save", ""};
+  const ReadOptions printed = read_all_options(12, argv);
+  REQUIRE(printed.errors.empty());
+  const TempFolder folder;
+  const std::string path = folder.file("f");
+  write(path, printed.options.answer);
+  const Options read_again = options_of(path);
+  CHECK(read_again.dir == "/d");
+  CHECK(read_again.any_port);
+  CHECK(read_again.users == "a on >b\nc off");
+  CHECK(read_again.save.empty());
 }
 
 TEST_CASE("options: an unknown name that looks like a format placeholder is rejected as any other") {

@@ -62,7 +62,7 @@ TEST_CASE("options: no error shows a password of the config file, also one witho
     CHECK_MESSAGE(why.find("secret") == std::string::npos, why);
   }
   std::ofstream(path) << "port = 1\nrequirepass secret\n";
-  CHECK(refusal({"--config", path.c_str()}).find("line 2 has no =") != std::string::npos);
+  CHECK(refusal({"--config", path.c_str()}).find("line 2: no =") != std::string::npos);
 }
 
 TEST_CASE("options: passwords are overwritten in the arguments of the process, other arguments are not") {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/command/acl.h"
 #include "io/os/replace_file.h"
 
 namespace holdfast {
@@ -31,6 +32,16 @@ std::string read_acl_file(const std::string& path, std::string& text) {
   }
   text = bytes.str();
   return "";
+}
+
+Result<UsersText> read_users(const Options& options) {
+  UsersText users = users_of(options);
+  if (!options.aclfile.empty()) {
+    if (const std::string why = read_acl_file(options.aclfile, users.text); !why.empty())
+      return Failure{why};
+  }
+  if (std::string why = Acl("").load(users.text, users.source); !why.empty()) return Failure{why};
+  return users;
 }
 
 AclFileHooks acl_file_door(const std::string& path) {

@@ -17,6 +17,8 @@ struct UsersText {
 UsersText users_of(const Options& options);
 // Reads the file into `text`. Returns an empty string, or why it cannot be read.
 std::string read_acl_file(const std::string& path, std::string& text);
+// Reads and checks the users at the start.
+Result<UsersText> read_users(const Options& options);
 // Returns the hooks that read and write the ACL file. The hooks are empty if `path` is empty.
 AclFileHooks acl_file_door(const std::string& path);
 

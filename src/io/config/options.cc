@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/program_options.hpp>
 #include <cerrno>
 #include <cstring>
@@ -19,6 +20,7 @@
 
 #include "core/base/event_flags.h"
 #include "core/base/version.h"
+#include "io/config/config_file.h"
 #include "io/config/options_table.h"
 #include "io/os/replace_file.h"
 
@@ -64,11 +66,6 @@ const char* argument_name(Kind kind) {
   return "N";
 }
 
-// Whether the option takes several words, each of which is an address.
-bool is_address_list(const Row& row) {
-  return row.target == Target(&Options::bind) || row.target == Target(&Options::http_bind);
-}
-
 po::options_description described(const char* group) {
   po::options_description options(group, 100);
   for (const Row& row : option_rows()) {
@@ -101,6 +98,10 @@ po::options_description line_options() {
   po::options_description only_here("Command line only", 100);
   only_here.add_options()("config", po::value<std::vector<std::string>>()->value_name("FILE"),
                           "file to read options from; each line is \"name = value\"; # starts a comment")(
+      "check-config",
+      "check the options, and all that a start would check, without a start: --check-config FILE checks a "
+      "file; exit status 0 or 1, with one line for each error")(
+      "print-config", "print a config file that has all options, with these options set")(
       "help,h", "print this help")("version,v", "print the version");
   po::options_description all = file_options();
   all.add(only_here);
@@ -119,6 +120,10 @@ std::string help_text() {
   return text.str();
 }
 
+// The options that the file cannot have.
+constexpr std::array<std::string_view, 5> kLineOnly{"config", "check-config", "print-config", "help",
+                                                    "version"};
+
 // One option in one source (command line or file).
 struct GivenOption {
   std::string written;  // the name in the source, which may be an old one; that of the last value
@@ -135,8 +140,14 @@ void add(Given& given, const std::string& written, const std::vector<std::string
   option.values.insert(option.values.end(), values.begin(), values.end());
 }
 
-bool is_secret(const Row* row) {
-  return row != nullptr && (row->kind == Kind::kSecret || row->kind == Kind::kUser);
+bool is_secret(const Row* row) { return row != nullptr && is_secret(*row); }
+
+// A word that is no option names the file to check: --check-config FILE.
+bool names_file(const po::parsed_options& parsed) {
+  const auto is_word = [](const po::option& o) { return o.string_key.empty(); };
+  const auto is_check = [](const po::option& o) { return o.string_key == "check-config"; };
+  return std::ranges::count_if(parsed.options, is_word) == 1 &&
+         std::ranges::any_of(parsed.options, is_check);
 }
 
 // The word is not shown after a secret option: it may be the rest of a password with a blank in it.
@@ -150,8 +161,9 @@ Failure unexpected_argument(const po::parsed_options& parsed, const std::string&
 Result<Given> collect(const po::parsed_options& parsed) {
   Given given;
   for (const po::option& option : parsed.options) {
-    if (option.string_key.empty()) return unexpected_argument(parsed, option.value.front());
-    add(given, option.string_key, option.value);
+    const bool is_word = option.string_key.empty();
+    if (is_word && !names_file(parsed)) return unexpected_argument(parsed, option.value.front());
+    add(given, is_word ? "config" : option.string_key, option.value);
   }
   return given;
 }
@@ -174,7 +186,7 @@ Failure unknown_word(std::span<const char* const> words) {
   for (const std::string_view word : words) {
     const size_t dashes = word.starts_with("--") ? 2 : 0;
     const std::string_view name = word.substr(dashes, word.find('=') - dashes);
-    const bool known = name == "config" || name == "help" || name == "version" || find_row(name) != nullptr;
+    const bool known = std::ranges::find(kLineOnly, name) != kLineOnly.end() || find_row(name) != nullptr;
     if (word.starts_with('-') && (dashes == 0 || !known) && word != "-h" && word != "-v")
       return unknown_option(word);
   }
@@ -197,140 +209,83 @@ Result<Given> read_line(int argc, const char* const* argv) {
   }
 }
 
-// Returns the name in a line such as "name = value". Returns an empty string for any other line.
-std::string name_in(const std::string& line) {
-  const size_t end = line.find('=');
-  if (end == std::string::npos) return "";
-  const size_t first = line.find_first_not_of(" \t");
-  const size_t last = line.find_last_not_of(" \t", end == 0 ? 0 : end - 1);
-  return first >= end || line[first] == '#' ? "" : line.substr(first, last - first + 1);
-}
-
-// Removes the lines with secrets before Boost parses the rest. Boost takes every # as the start of a
-// comment, but passwords and their hashes may contain one. Returns the values of these lines.
-Given take_verbatim(std::istream& file, std::ostream& rest) {
-  Given taken;
-  for (std::string line; std::getline(file, line); rest << line << "\n") {
-    const Row* row = find_row(name_in(line));
-    if (!is_secret(row)) continue;
-    const size_t first = line.find_first_not_of(" \t", line.find('=') + 1);
-    const size_t last = line.find_last_not_of(" \t\r");
-    add(taken, row->name, {first == std::string::npos ? "" : line.substr(first, last - first + 1)});
-    line.clear();
-  }
-  return taken;
-}
-
-Result<Given> read_file(const std::string& path) {
+// Returns the settings of the file. Appends its errors to `errors`.
+Given read_file(const std::string& path, std::vector<std::string>& errors) {
   std::ifstream file(path);
   // A folder can be opened but not read: peek() detects that.
   if (!file || (file.peek() == std::ifstream::traits_type::eof() && !file.eof())) {
-    return Failure{fmt::format("cannot read the config file {}: {}", path, std::strerror(errno))};
-  }
-  size_t number = 0;
-  for (std::string line; std::getline(file, line);) {
-    ++number;
-    line.erase(std::min(line.find('#'), line.size()));
-    line.erase(0, line.find_first_not_of(" \t\r"));
-    if (!line.empty() && line[0] != '[' && line.find('=') == std::string::npos)
-      return Failure{fmt::format("{}: line {} has no =; write name = value; see --help", path, number)};
-    if (is_endless(line)) return Failure{fmt::format("{}: {}", path, unknown_option(line).why)};
+    errors.push_back(fmt::format("cannot read the config file {}: {}", path, std::strerror(errno)));
+    return {};
   }
   file.clear();
-  file.seekg(0);
-  try {
-    std::stringstream rest;
-    Given verbatim = take_verbatim(file, rest);
-    Result<Given> given = collect(po::parse_config_file(rest, with_old_names(file_options())));
-    if (given) given->merge(verbatim);
-    return given;
-  } catch (const po::error& e) {
-    return Failure{fmt::format("{}: {}; see --help", path, e.what())};
-  }
+  FileSettings read = read_settings(file, path);
+  errors.insert(errors.end(), read.errors.begin(), read.errors.end());
+  Given given;
+  for (FileSetting& setting : read.settings) add(given, setting.written, {std::move(setting.value)});
+  return given;
 }
 
 // Assigns the values in `given` to the options. If an option has several values, the last one counts;
 // `bind` and `user` use all values.
-Result<Done> take(const Given& given, const std::string& prefix, Options& options) {
+void take(const Given& given, Options& options, std::vector<std::string>& errors) {
   for (const Row& row : option_rows()) {
     const auto found = given.find(row.name);
     if (found == given.end()) continue;
-    const auto& [written, values] = found->second;
-    std::string text = values.back();
-    if (is_address_list(row)) {
-      std::vector<std::string> addresses = values;
-      std::erase(addresses, "");
-      text = fmt::format("{}", fmt::join(addresses, " "));
-    }
-    if (row.kind == Kind::kUser) text = fmt::format("{}", fmt::join(values, "\n"));
+    const std::string text = combined(row, found->second.values);
     if (assign(row, text, options)) continue;
-    const std::string got = is_secret(&row) ? "" : fmt::format(", got '{}'", text);
-    return Failure{fmt::format("{}{}: expected {}{}", prefix, written, expected(row), got)};
+    const std::string got = is_secret(row) ? "" : fmt::format(", got '{}'", text);
+    errors.push_back(fmt::format("--{}: expected {}{}", found->second.written, expected(row), got));
   }
-  return Done{};
 }
 
-std::string config_line(const Row& row, const Options& options) {
-  return fmt::format("{} = {}\n", row.name, is_any_port(row, options) ? "auto" : shown(row, options));
+// Appends an error for each pair of options that contradict each other.
+void check_pairs(const Options& options, std::vector<std::string>& errors) {
+  if (!options.users.empty() && !options.aclfile.empty())
+    errors.emplace_back("the options user and aclfile cannot be used together; remove one of them");
+  if (options.port != 0 && options.port == options.tls_port)
+    errors.push_back(
+        fmt::format("port and tls-port are both {}; choose another port for one of them", options.port));
 }
 
-// Returns the new text of the config file. If several lines have one option, only the last stays, with the
-// option's present value. A line with an old name gets the name.
-std::string rewritten(std::istream& file, const Options& options, const std::vector<std::string>& users) {
-  Options defaults;
-  for (const Row& row : option_rows()) assign(row, row.fallback, defaults);
-  std::vector<std::string> lines;
-  std::map<std::string, size_t> places;
-  for (std::string line; std::getline(file, line);) {
-    const Row* row = find_row(name_in(line));
-    if (row != nullptr && row->kind == Kind::kUser) continue;
-    if (row != nullptr) {
-      if (const auto earlier = places.find(row->name); earlier != places.end())
-        lines[earlier->second].clear();
-      places[row->name] = lines.size();
-    }
-    lines.push_back(line + "\n");
-  }
+void set_defaults(Options& options) {
   for (const Row& row : option_rows()) {
-    if (row.kind == Kind::kUser) continue;
-    if (const auto place = places.find(row.name); place != places.end()) {
-      lines[place->second] = config_line(row, options);
-    } else if (shown(row, options) != shown(row, defaults)) {
-      lines.push_back(config_line(row, options));
-    }
+    const bool taken = assign(row, row.fallback, options);
+    assert(taken);
+    static_cast<void>(taken);
   }
-  for (const std::string& user : users) lines.push_back(fmt::format("user = {}\n", user));
-  return fmt::format("{}", fmt::join(lines, ""));
 }
 
 uint64_t or_unlimited(uint64_t limit) { return limit == 0 ? std::numeric_limits<uint64_t>::max() : limit; }
 
 }  // namespace
 
-Result<Options> read_options(int argc, const char* const* argv) {
-  Options options;
-  for (const Row& row : option_rows()) {
-    const bool taken = assign(row, row.fallback, options);
-    assert(taken);
-    static_cast<void>(taken);
-  }
+ReadOptions read_all_options(int argc, const char* const* argv) {
+  ReadOptions read;
+  auto& [options, errors] = read;
+  set_defaults(options);
   Result<Given> line = read_line(argc, argv);
-  if (!line) return Failure{line.error()};
+  if (!line) {
+    errors.push_back(line.error());
+    return read;
+  }
+  options.check_only = line->contains("check-config");
   if (line->contains("help")) options.answer = help_text();
   if (line->contains("version")) options.answer = fmt::format("holdfast-server {}\n", kHoldfastVersion);
-  if (!options.answer.empty()) return options;
+  if (!options.answer.empty()) return read;
   if (const auto config = line->find("config"); config != line->end()) {
     options.config_file = config->second.values.back();
-    Result<Given> file = read_file(options.config_file);
-    if (!file) return Failure{file.error()};
-    if (Result<Done> taken = take(*file, options.config_file + ": ", options); !taken)
-      return Failure{taken.error()};
+    take(read_file(options.config_file, errors), options, errors);
   }
-  if (Result<Done> taken = take(*line, "--", options); !taken) return Failure{taken.error()};
-  if (!options.users.empty() && !options.aclfile.empty()) {
-    return Failure{"the options user and aclfile cannot be used together; remove one of them"};
-  }
-  return options;
+  take(*line, options, errors);
+  check_pairs(options, errors);
+  if (line->contains("print-config")) options.answer = commented_config(options);
+  return read;
+}
+
+Result<Options> read_options(int argc, const char* const* argv) {
+  ReadOptions read = read_all_options(argc, argv);
+  if (!read.errors.empty()) return Failure{read.errors.front()};
+  return std::move(read.options);
 }
 
 void hide_secrets(int argc, char** argv) {
@@ -382,11 +337,13 @@ Result<Done> rewrite_config_file(const Options& options, const std::vector<std::
   if (path.empty()) return Failure{"The server is running without a config file"};
   std::ifstream old(path);
   if (!old) return Failure{fmt::format("cannot read {}: {}", path, std::strerror(errno))};
-  if (Result<Done> written = replace_file(path, rewritten(old, options, users)); !written) {
+  if (Result<Done> written = replace_file(path, rewritten_config(old, options, users)); !written) {
     return Failure{fmt::format("Rewriting config file: {}", written.error())};
   }
   return Done{};
 }
+
+bool has_http(const Options& options) { return options.any_http_port || options.http_port != 0; }
 
 Config engine_config(const Options& options) {
   Config config;

@@ -107,11 +107,20 @@ struct Options {
   uint64_t hash_seed = 0;
   std::string config_file;
 
-  std::string answer;  // --help and --version: print this and do nothing else
+  std::string answer;       // --help and --version: print this and do nothing else
+  bool check_only = false;  // --check-config
 };
 
-// Reads the command line and the file that --config names. The command line takes precedence. A failure
-// names the option and its expected values.
+struct ReadOptions {
+  Options options;
+  // One line each: which option, in which line of which file, and the expected values. If there are any,
+  // `options` has the values of the other options.
+  std::vector<std::string> errors;
+};
+
+// Reads the command line and the file that --config names. The command line takes precedence.
+ReadOptions read_all_options(int argc, const char* const* argv);
+// The same, with the first error only.
 Result<Options> read_options(int argc, const char* const* argv);
 
 // Overwrites the passwords among the arguments of this process, because every local user can read them.
@@ -128,6 +137,9 @@ void adopt_changes(const Options& options, Config& config);
 // Comments stay. An option that the file lacks is added if its value is not the default. `users` replace
 // the users in the file.
 Result<Done> rewrite_config_file(const Options& options, const std::vector<std::string>& users);
+
+// Whether the server listens for HTTP.
+bool has_http(const Options& options);
 
 LogLevel log_level(const Options& options);
 LogFormat log_format(const Options& options);

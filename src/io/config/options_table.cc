@@ -284,6 +284,19 @@ std::span<const Row> option_rows() { return kRows; }
 
 std::span<const Alias> option_aliases() { return kAliases; }
 
+bool is_secret(const Row& row) { return row.kind == Kind::kSecret || row.kind == Kind::kUser; }
+
+bool is_address_list(const Row& row) {
+  return row.target == Target(&Options::bind) || row.target == Target(&Options::http_bind);
+}
+
+std::string combined(const Row& row, std::vector<std::string> values) {
+  if (row.kind == Kind::kUser) return fmt::format("{}", fmt::join(values, "\n"));
+  if (!is_address_list(row)) return values.back();
+  std::erase(values, "");
+  return fmt::format("{}", fmt::join(values, " "));
+}
+
 std::optional<std::vector<double>> parse_percentiles(std::string_view text) {
   std::vector<double> numbers;
   while (true) {
@@ -300,7 +313,7 @@ std::optional<std::vector<double>> parse_percentiles(std::string_view text) {
 std::string expected(const Row& row) {
   switch (row.kind) {
     case Kind::kText:
-      return "text without # or line breaks, and without blanks at its ends";
+      return "text without # or line breaks, and without blanks or quotation marks around it";
     case Kind::kSecret:
       return "text without line breaks, and without blanks at its ends";
     case Kind::kUser:
@@ -335,6 +348,11 @@ std::string expected(const Row& row) {
   return "";
 }
 
+// Whether quotation marks are around the text, as in a shell. They would be a part of the value.
+static bool is_quoted(std::string_view text) {
+  return text.size() > 1 && text.front() == text.back() && (text.front() == '"' || text.front() == '\'');
+}
+
 // Whether the config file can contain the text after "name = ", so that reading returns the same text.
 static bool is_writable(std::string_view text, bool verbatim) {
   using namespace std::string_view_literals;
@@ -344,7 +362,8 @@ static bool is_writable(std::string_view text, bool verbatim) {
 }
 
 static bool takes_text(Kind kind, std::string_view text) {
-  if (kind == Kind::kText || kind == Kind::kSecret) return is_writable(text, kind == Kind::kSecret);
+  if (kind == Kind::kText) return is_writable(text, false) && !is_quoted(text);
+  if (kind == Kind::kSecret) return is_writable(text, true);
   if (kind == Kind::kLevel) return std::ranges::find(kLevels, text) != kLevels.end();
   if (kind == Kind::kLogFormat) return std::ranges::find(kLogFormats, text) != kLogFormats.end();
   if (kind == Kind::kDebug) return std::ranges::find(kDebugUsers, text) != kDebugUsers.end();

@@ -61,6 +61,14 @@ std::span<const Alias> option_aliases();
 // Finds an option by its name or by an old name. Returns null if there is no such option.
 const Row* find_row(std::string_view name);
 
+// Whether no error and no log line may show the value.
+bool is_secret(const Row& row);
+// Whether the option takes several words, each of which is an address.
+bool is_address_list(const Row& row);
+// Returns the one value that several values of the option make, in the order given. For most options it is
+// the last one.
+std::string combined(const Row& row, std::vector<std::string> values);
+
 // Parses `text` and stores the value. Returns false if the text is not valid; then the options are
 // unchanged.
 bool assign(const Row& row, const std::string& text, Options& options);

@@ -38,8 +38,7 @@ bool needs_no_reload(std::string_view name) {
 }  // namespace
 
 bool has_tls(const Options& options) {
-  const bool http = options.any_http_port || options.http_port != 0;
-  return options.any_tls_port || options.tls_port != 0 || (http && options.http_tls == "yes");
+  return options.any_tls_port || options.tls_port != 0 || (has_http(options) && options.http_tls == "yes");
 }
 
 Result<std::shared_ptr<const TlsContext>> make_tls(const Options& options) {

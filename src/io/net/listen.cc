@@ -18,6 +18,7 @@
 
 #include "io/net/passed_sockets.h"
 #include "io/os/log.h"
+#include "io/os/replace_file.h"
 
 namespace holdfast {
 namespace {
@@ -164,13 +165,25 @@ bool is_alive(const std::string& path) {
   return !dead;
 }
 
-// Removes a socket file that a terminated server left at the path. Any other file stays, and is a failure.
+// Whether a server can listen at the path, once no other server does.
+Result<Done> check_path(const std::string& path) {
+  if (path.size() >= sizeof sockaddr_un::sun_path) {
+    return Failure{
+        fmt::format("the path {} is too long for a socket: {} bytes at most; choose a shorter --unixsocket",
+                    path, sizeof sockaddr_un::sun_path - 1)};
+  }
+  struct stat found {};
+  if (lstat(path.c_str(), &found) == 0 && !S_ISSOCK(found.st_mode)) {
+    return Failure{fmt::format("{} exists and is not a socket; choose another --unixsocket", path)};
+  }
+  if (access(folder_of(path).c_str(), W_OK | X_OK) == 0) return Done{};
+  return Failure{fmt::format("cannot listen on {}: {}; check --unixsocket", path, std::strerror(errno))};
+}
+
+// Removes a socket file that a terminated server left at the path.
 Result<Done> clear_path(const std::string& path) {
   struct stat found {};
   if (lstat(path.c_str(), &found) != 0) return Done{};  // no file; bind() reports any other error
-  if (!S_ISSOCK(found.st_mode)) {
-    return Failure{fmt::format("{} exists and is not a socket; choose another --unixsocket", path)};
-  }
   if (is_alive(path)) {
     return Failure{
         fmt::format("another server listens on {}; stop it or choose another --unixsocket", path)};
@@ -182,11 +195,7 @@ Result<Done> clear_path(const std::string& path) {
 Result<Done> open_unix(const Options& options, Listening& listening) {
   const std::string& path = options.unixsocket;
   const sockaddr_un address = unix_address(path);
-  if (path.size() >= sizeof address.sun_path) {
-    return Failure{
-        fmt::format("the path {} is too long for a socket: {} bytes at most; choose a shorter --unixsocket",
-                    path, sizeof address.sun_path - 1)};
-  }
+  if (Result<Done> checked = check_path(path); !checked) return checked;
   if (Result<Done> cleared = clear_path(path); !cleared) return cleared;
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   // The mode is set between bind and listen: until then no client can connect.
@@ -202,6 +211,29 @@ Result<Done> open_unix(const Options& options, Listening& listening) {
   return Done{};
 }
 
+bool has_tcp(const Options& options) { return options.any_port || options.port != 0; }
+bool has_tls_port(const Options& options) { return options.any_tls_port || options.tls_port != 0; }
+
+Port http_port(const Options& options) {
+  const bool own = !options.http_bind.empty();
+  return {"--http-port", static_cast<uint16_t>(options.http_port), options.http_tls == "yes",
+          own ? options.http_bind : options.bind, own ? "--http-bind" : "--bind"};
+}
+
+// Opens the port's addresses with any free port, and closes them.
+Result<Done> check_tcp(const Options& options, Port port) {
+  port.number = 0;
+  std::vector<ListenSocket> sockets;
+  Result<uint16_t> opened = open_all_tcp(options, std::move(port), sockets);
+  for (const ListenSocket& socket : sockets) close(socket.fd);
+  if (!opened) return Failure{opened.error()};
+  return Done{};
+}
+
+Failure nothing_to_listen_on() {
+  return {"nothing to listen on: --port is 0, and there is neither --tls-port nor --unixsocket"};
+}
+
 }  // namespace
 
 Result<Listening> open_listeners(const Options& options) {
@@ -213,13 +245,13 @@ Result<Listening> open_listeners(const Options& options) {
   listening.sockets = std::move(passed->sockets);
   listening.tcp_port = passed->tcp_port;
   listening.tls_port = passed->tls_port;
-  if (listening.tcp_port == 0 && (options.any_port || options.port != 0)) {
+  if (listening.tcp_port == 0 && has_tcp(options)) {
     const Port port{"--port", static_cast<uint16_t>(options.port), false, options.bind, "--bind"};
     Result<uint16_t> opened = open_all_tcp(options, port, listening.sockets);
     if (!opened) return Failure{opened.error()};
     listening.tcp_port = *opened;
   }
-  if (listening.tls_port == 0 && (options.any_tls_port || options.tls_port != 0)) {
+  if (listening.tls_port == 0 && has_tls_port(options)) {
     const Port port{"--tls-port", static_cast<uint16_t>(options.tls_port), true, options.bind, "--bind"};
     Result<uint16_t> opened = open_all_tcp(options, port, listening.sockets);
     if (!opened) return Failure{opened.error()};
@@ -229,20 +261,29 @@ Result<Listening> open_listeners(const Options& options) {
   if (!passed->has_unix && !options.unixsocket.empty()) {
     if (Result<Done> opened = open_unix(options, listening); !opened) return Failure{opened.error()};
   }
-  if (listening.sockets.empty())
-    return Failure{"nothing to listen on: --port is 0, and there is neither --tls-port nor --unixsocket"};
+  if (listening.sockets.empty()) return nothing_to_listen_on();
   return listening;
 }
 
 Result<std::vector<ListenSocket>> open_http_listeners(const Options& options) {
   std::vector<ListenSocket> sockets;
-  if (!options.any_http_port && options.http_port == 0) return sockets;
-  const bool own = !options.http_bind.empty();
-  const Port port{"--http-port", static_cast<uint16_t>(options.http_port), options.http_tls == "yes",
-                  own ? options.http_bind : options.bind, own ? "--http-bind" : "--bind"};
-  Result<uint16_t> opened = open_all_tcp(options, port, sockets);
+  if (!has_http(options)) return sockets;
+  Result<uint16_t> opened = open_all_tcp(options, http_port(options), sockets);
   if (!opened) return Failure{opened.error()};
   return sockets;
+}
+
+Result<Done> check_listeners(const Options& options) {
+  const bool tcp = has_tcp(options) || has_tls_port(options);
+  if (!tcp && options.unixsocket.empty()) return nothing_to_listen_on();
+  if (tcp) {
+    Result<Done> checked = check_tcp(options, {"--port", 0, false, options.bind, "--bind"});
+    if (!checked) return checked;
+  }
+  if (has_http(options)) {
+    if (Result<Done> checked = check_tcp(options, http_port(options)); !checked) return checked;
+  }
+  return options.unixsocket.empty() ? Result<Done>(Done{}) : check_path(options.unixsocket);
 }
 
 void remove_socket_file(const ListenSocket& socket) {

@@ -38,6 +38,10 @@ Result<Listening> open_listeners(const Options& options);
 // Opens the sockets of the HTTP door. Returns an empty list if http-port is 0.
 Result<std::vector<ListenSocket>> open_http_listeners(const Options& options);
 
+// Checks all addresses without their ports, and the path of the Unix socket. Another server may use the
+// ports or the socket at present. Listens on free ports for a moment.
+Result<Done> check_listeners(const Options& options);
+
 // Removes the file of a Unix socket, unless another server has replaced it by its own.
 void remove_socket_file(const ListenSocket& socket);
 

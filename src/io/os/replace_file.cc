@@ -8,15 +8,11 @@
 
 namespace holdfast {
 
-namespace {
-
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
-
-}  // namespace
 
 Result<Done> replace_file(const std::string& path, std::string_view bytes) {
   Result<std::unique_ptr<Files>> folder = open_folder(folder_of(path));

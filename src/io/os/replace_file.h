@@ -8,6 +8,9 @@
 
 namespace holdfast {
 
+// Returns the path of the folder that has the file.
+std::string folder_of(const std::string& path);
+
 // Replaces the content of a file atomically: at any moment, and after a crash, the old or the new file
 // exists. Writes a file beside it, syncs it, and renames it over the old one, with the old one's
 // permissions.
