@@ -67,11 +67,13 @@ deps:  ## install the missing Debian packages for build, tests, benchmarks and l
 
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 
+SHARE = $(DESTDIR)$(PREFIX)/share
 install: all install-library  ## copy all, stripped, to $(DESTDIR)$(PREFIX) (/usr/local)
 	$(Q)install -D -m 755 -s --strip-program=$(STRIP) -t $(DESTDIR)$(PREFIX)/bin build/holdfast \
 	  build/holdfast-server
-	$(Q)install -D -m 644 src/cli/holdfast.bash-completion \
-	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast
+	$(Q)install -D -m 644 src/cli/completions/holdfast.bash $(SHARE)/bash-completion/completions/holdfast
+	$(Q)install -D -m 644 -t $(SHARE)/zsh/site-functions src/cli/completions/_holdfast
+	$(Q)install -D -m 644 -t $(SHARE)/fish/vendor_completions.d src/cli/completions/holdfast.fish
 
 install-library: $(LIBRARIES)
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/holdfast include/holdfast/*.h
@@ -87,7 +89,9 @@ install-library: $(LIBRARIES)
 uninstall:  ## remove the installed files
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/holdfast
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/holdfast bin/holdfast-server lib/libholdfast.a \
-	  lib/libholdfast.so lib/$(SONAME) lib/pkgconfig/holdfast.pc share/bash-completion/completions/holdfast)
+	  lib/libholdfast.so lib/$(SONAME) lib/pkgconfig/holdfast.pc)
+	$(Q)rm -f $(addprefix $(SHARE)/,bash-completion/completions/holdfast zsh/site-functions/_holdfast \
+	  fish/vendor_completions.d/holdfast.fish)
 	$(if $(DESTDIR),,@$(update_linker))
 
 # The linker finds a new library in /usr/lib and /usr/local/lib by its cache. Elsewhere, programs that are
@@ -157,6 +161,17 @@ build/release/%.o: %.cc Makefile
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(RELEASE) $(PCH) $(INCLUDES) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+# The commit, for --version. A build outside of git, as from a tarball, has none; COMMIT= sets one.
+COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' \
+  2>/dev/null))
+build/release/src/io/os/build_info.o build/asan/src/io/os/build_info.o: build/commit
+build/release/src/io/os/build_info.o build/asan/src/io/os/build_info.o: \
+  CPPFLAGS += -DHOLDFAST_COMMIT='"$(COMMIT)"'
+.PHONY: FORCE
+build/commit: FORCE
+	@mkdir -p $(@D)
+	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
 
 build/asan/%.o: %.cc Makefile
 	$(call say,CXX,$< (asan))

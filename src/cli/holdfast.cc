@@ -4,17 +4,20 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/check.h"
+#include "cli/complete.h"
 #include "cli/elect.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/run.h"
+#include "cli/run_options.h"
 #include "cli/secrets.h"
 #include "cli/status.h"
 #include "cli/verbs.h"
-#include "core/base/version.h"
+#include "io/os/build_info.h"
 #include "io/os/standard_streams.h"
 
 namespace holdfast {
@@ -67,10 +70,17 @@ int check(const std::vector<std::string>& words) {
   }
 }
 
+std::string help_of(std::string_view verb) {
+  if (verb == "run") return parse_run({"--help"}).help;
+  if (verb == "elect") return parse_elect({"--help"}).help;
+  return verb == "check" ? kCheckHelp : verb_help(verb);
+}
+
 int run(const std::vector<std::string>& words) {
   if (words.empty()) return std::fputs(usage().c_str(), stderr), kUsage;
   if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") return print("{}", usage()), 0;
-  if (words[0] == "--version") return print("holdfast {}\n", kHoldfastVersion), 0;
+  if (words[0] == "--version") return put(version_text("holdfast")), 0;
+  if (words[0] == "__complete") return complete({words.begin() + 1, words.end()}, usage(), help_of), 0;
   if (words[0] == "run") return run_under_lock({words.begin() + 1, words.end()});
   if (words[0] == "elect") return run_while_leading({words.begin() + 1, words.end()});
   if (words[0] == "check") return check({words.begin() + 1, words.end()});

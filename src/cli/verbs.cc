@@ -111,17 +111,17 @@ const std::array kVerbs = {
          verb_top},
 };
 
-void print_help(const Verb& verb) {
+std::string help_of(const Verb& verb) {
   const bool times = verb.options.find("ttl") != std::string_view::npos || verb.name == "top";
   const bool retries = verb.options.find("attempts") != std::string_view::npos;
-  print("Usage: holdfast {}\n\n{}{}{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details,
-        retries ? kRetryHelp : "", kServerHelp, kCommonOptions,
-        times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "",
-        kStatuses,
-        verb.name == "lock"                             ? ";\n75 lock not acquired"
-        : verb.name == "unlock" || verb.name == "renew" ? ";\n1 OWNER does not hold it"
-                                                        : "",
-        verb.example);
+  return fmt::format(
+      "Usage: holdfast {}\n\n{}{}{}{}{}{}{}.\n\n  {}\n", verb.usage, verb.details,
+      retries ? kRetryHelp : "", kServerHelp, kCommonOptions,
+      times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "", kStatuses,
+      verb.name == "lock"                             ? ";\n75 lock not acquired"
+      : verb.name == "unlock" || verb.name == "renew" ? ";\n1 OWNER does not hold it"
+                                                      : "",
+      verb.example);
 }
 
 // Rejects a name that looks like a pattern: the user rarely means the lock of exactly that name.
@@ -178,7 +178,7 @@ int run_row(const Verb& verb, const std::vector<std::string>& words) {
   Call call;
   try {
     const Given given = read_words(words, fmt::format("{} json help,h {}", kServerOptions, verb.options));
-    if (given.contains("help")) return print_help(verb), 0;
+    if (given.contains("help")) return put(help_of(verb)), 0;
     call = understood(verb, given);
   } catch (const std::exception& e) {  // from Boost, or from refuse()
     return fail(kUsage, "{}; see holdfast {} --help", e.what(), verb.name);
@@ -194,10 +194,20 @@ std::string verbs_summary() {
   return text;
 }
 
-std::optional<int> run_verb(const std::string& name, const std::vector<std::string>& words) {
+static const Verb* find_verb(std::string_view name) {
   const auto* verb =
       std::find_if(kVerbs.begin(), kVerbs.end(), [&](const Verb& v) { return v.name == name; });
-  if (verb == kVerbs.end()) return std::nullopt;
+  return verb == kVerbs.end() ? nullptr : verb;
+}
+
+std::string verb_help(std::string_view name) {
+  const Verb* verb = find_verb(name);
+  return verb == nullptr ? "" : help_of(*verb);
+}
+
+std::optional<int> run_verb(const std::string& name, const std::vector<std::string>& words) {
+  const Verb* verb = find_verb(name);
+  if (verb == nullptr) return std::nullopt;
   return run_row(*verb, words);
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options.h"
@@ -42,6 +43,8 @@ int verb_top(const Call& call);
 
 // Returns one line for each verb, for holdfast --help.
 std::string verbs_summary();
+// Returns what --help of the verb prints; empty if there is no verb of this name.
+std::string verb_help(std::string_view name);
 // Runs the verb. Returns its exit status; nullopt if there is no verb of this name.
 std::optional<int> run_verb(const std::string& name, const std::vector<std::string>& words);
 

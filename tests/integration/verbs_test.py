@@ -5,7 +5,6 @@ HOLDFAST_SERVER names the server; the command is in the same folder."""
 import contextlib
 import json
 import os
-import pathlib
 import pty
 import re
 import signal
@@ -17,7 +16,6 @@ from harness import LIMIT_S, Server, data_folder, equal, has, run_tests, test, u
 from job import COMMAND, call, call_json, ended, start
 
 VERBS = ["lock", "unlock", "renew", "info", "list", "break", "revoke", "watch", "ping"]
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 OWNED = ("unlock", "renew")
 UNNAMED = ("list", "ping")
 
@@ -485,25 +483,6 @@ def every_verb_has_help(_):
         has(out, f"Usage: holdfast {verb}", "--servers", "--json", "Exit status")
         has(out, f"\n    holdfast {verb}")  # an example
         equal(err, "")
-
-
-def completed(*words):
-    """The completions that bash offers for the last word."""
-    script = ('source src/cli/holdfast.bash-completion; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1));'
-              ' _holdfast; echo "${COMPREPLY[@]}"')
-    done = subprocess.run(["bash", "-c", script, "bash", "holdfast", *words], check=True, text=True,
-                          stdout=subprocess.PIPE, timeout=LIMIT_S, cwd=ROOT)
-    return set(done.stdout.split())
-
-
-@test
-def bash_completes_all_verbs_and_all_their_options(_):
-    verbs = re.findall(r"^  ([a-z]+) .*  ", call(0, "--help")[0], re.MULTILINE)
-    equal(set(verbs), {*VERBS, "run", "elect", "top", "check"})
-    equal(completed(""), {*verbs, "--help", "--version"})
-    for verb in verbs:
-        documented = re.findall(r"^  (?:-\w, )?(--[a-z-]+)", call(0, verb, "--help")[0], re.MULTILINE)
-        equal(completed(verb, "--") - {"--"}, set(documented))
 
 
 @test

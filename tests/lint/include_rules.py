@@ -27,6 +27,10 @@ ROOMS = {
     "client": ["base", "algorithm", "transport", "api"],
 }
 
+# The file that reports the versions of the libraries may include the headers that have these versions.
+VERSIONS = (r"src/io/os/build_info\.cc$",
+            r"<(hiredis/hiredis|openssl/opensslv|lua|xxhash|boost/version)\.h(pp)?>")
+
 # The first row that matches a file applies to it: the permitted includes, and the message for any other.
 AREAS = [
     (r"include/", [STD, PUBLIC],
@@ -43,7 +47,7 @@ AREAS = [
     (r"src/cli/check", [STD, POSIX, CORE, IO, CLI, r"<(nlohmann|fmt)/.*>"],
      "the check of a data folder includes the shell, the core, std, fmt and nlohmann"),
     (r"src/cli/holdfast\.cc",
-     [STD, CLI, r'"core/base/version\.h"', r'"io/os/standard_streams\.h"', r"<fmt/.*>"],
+     [STD, CLI, r'"io/os/build_info\.h"', r'"io/os/standard_streams\.h"', r"<fmt/.*>"],
      "the command's main file includes the verbs, the version, the standard streams and std"),
     (r"src/cli/", [STD, POSIX, PUBLIC, CLIENT, CLI, r"<(nlohmann|fmt)/.*>"],
      "the command includes itself, the client, include/, std, fmt, nlohmann and Boost"),
@@ -100,6 +104,8 @@ def room_fault(path, header):
 
 def fault(path, header):
     """The reason why the file may not include the header, or None if it may."""
+    if re.match(VERSIONS[0], path) and re.fullmatch(VERSIONS[1], header):
+        return None
     for pattern, files, why in ONLY_IN:
         if re.fullmatch(pattern, header):
             return None if re.match(files, path) else why

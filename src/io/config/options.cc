@@ -19,9 +19,10 @@
 #include <vector>
 
 #include "core/base/event_flags.h"
-#include "core/base/version.h"
+#include "core/command/command.h"
 #include "io/config/config_file.h"
 #include "io/config/options_table.h"
+#include "io/os/build_info.h"
 #include "io/os/replace_file.h"
 
 namespace holdfast {
@@ -102,6 +103,7 @@ po::options_description line_options() {
       "check the options, and all that a start would check, without a start: --check-config FILE checks a "
       "file; exit status 0 or 1, with one line for each error")(
       "print-config", "print a config file that has all options, with these options set")(
+      "print-commands", "print the commands of the protocol: name, arguments, group, complexity, summary")(
       "help,h", "print this help")("version,v", "print the version");
   po::options_description all = file_options();
   all.add(only_here);
@@ -121,8 +123,20 @@ std::string help_text() {
 }
 
 // The options that the file cannot have.
-constexpr std::array<std::string_view, 5> kLineOnly{"config", "check-config", "print-config", "help",
-                                                    "version"};
+constexpr std::array<std::string_view, 6> kLineOnly{"config",         "check-config", "print-config",
+                                                    "print-commands", "help",         "version"};
+
+// Returns a line for each command, with its parts separated by tabs.
+std::string command_lines() {
+  std::string lines;
+  for (const Command& command : all_commands()) {
+    std::string name = upper_case(command.name);
+    std::ranges::replace(name, '|', ' ');
+    lines += fmt::format("{}\t{}\t{}\t{}\t{}\n", name, command.syntax, command.group, command.complexity,
+                         command.summary);
+  }
+  return lines;
+}
 
 // One option in one source (command line or file).
 struct GivenOption {
@@ -270,7 +284,8 @@ ReadOptions read_all_options(int argc, const char* const* argv) {
   }
   options.check_only = line->contains("check-config");
   if (line->contains("help")) options.answer = help_text();
-  if (line->contains("version")) options.answer = fmt::format("holdfast-server {}\n", kHoldfastVersion);
+  if (line->contains("version")) options.answer = version_text("holdfast-server");
+  if (line->contains("print-commands")) options.answer = command_lines();
   if (!options.answer.empty()) return read;
   if (const auto config = line->find("config"); config != line->end()) {
     options.config_file = config->second.values.back();
