@@ -3,7 +3,7 @@
 # V=1 shows each command. OPT, LTO (-flto=auto), CXX, CPPFLAGS, CXXFLAGS and LDFLAGS can be set.
 BUILD_DEPS = g++ make pkg-config libuv1-dev libboost-program-options-dev libabsl-dev libspdlog-dev \
   libfmt-dev libxxhash-dev libboost-context-dev libssl-dev liblua5.1-0-dev libisal-dev \
-  liblzf-dev libhiredis-dev nlohmann-json3-dev libncurses-dev libjs-chart.js
+  liblzf-dev libhiredis-dev nlohmann-json3-dev libncurses-dev libjs-chart.js python3
 CXX = g++
 OPT = -O2
 PREFIX = /usr/local
@@ -37,7 +37,7 @@ SILENT = $(if $(V),,--silent)
 ifeq ($(MAKELEVEL),0)  # all cores, unless -j says otherwise
 MAKEFLAGS += -j$(shell nproc) --no-print-directory
 endif
-.PHONY: all run lint format deps asan install install-library uninstall clean help
+.PHONY: all run lint format deps asan man install install-library uninstall clean help
 .DELETE_ON_ERROR:
 
 # The libraries for programs.
@@ -68,12 +68,20 @@ deps:  ## install the missing Debian packages for build, tests, benchmarks and l
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 
 SHARE = $(DESTDIR)$(PREFIX)/share
-install: all install-library  ## copy all, stripped, to $(DESTDIR)$(PREFIX) (/usr/local)
+install: all man install-library  ## copy all, stripped, to $(DESTDIR)$(PREFIX) (/usr/local)
 	$(Q)install -D -m 755 -s --strip-program=$(STRIP) -t $(DESTDIR)$(PREFIX)/bin build/holdfast \
 	  build/holdfast-server
 	$(Q)install -D -m 644 src/cli/completions/holdfast.bash $(SHARE)/bash-completion/completions/holdfast
+	$(Q)for page in build/man/*; do install -D -m 644 -t $(SHARE)/man/man$${page##*.} $$page || exit; done
 	$(Q)install -D -m 644 -t $(SHARE)/zsh/site-functions src/cli/completions/_holdfast
 	$(Q)install -D -m 644 -t $(SHARE)/fish/vendor_completions.d src/cli/completions/holdfast.fish
+
+man: build/man/holdfast.1  ## make the man pages from the texts of the programs, to build/man
+
+build/man/holdfast.1: packaging/man_pages.py CHANGELOG.md build/holdfast-server build/holdfast
+	$(call say,MAN,build/man)
+	$(Q)rm -rf build/man
+	$(Q)python3 $< build/holdfast-server build/holdfast build/man
 
 install-library: $(LIBRARIES)
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/holdfast include/holdfast/*.h
@@ -91,7 +99,8 @@ uninstall:  ## remove the installed files
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/holdfast bin/holdfast-server lib/libholdfast.a \
 	  lib/libholdfast.so lib/$(SONAME) lib/pkgconfig/holdfast.pc)
 	$(Q)rm -f $(addprefix $(SHARE)/,bash-completion/completions/holdfast zsh/site-functions/_holdfast \
-	  fish/vendor_completions.d/holdfast.fish)
+	  fish/vendor_completions.d/holdfast.fish man/man1/holdfast.1 man/man1/holdfast-*.1 \
+	  man/man5/holdfast.conf.5 man/man7/holdfast-protocol.7 man/man8/holdfast-server.8)
 	$(if $(DESTDIR),,@$(update_linker))
 
 # The linker finds a new library in /usr/lib and /usr/local/lib by its cache. Elsewhere, programs that are
