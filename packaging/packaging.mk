@@ -1,7 +1,7 @@
-# The Debian packages: part of the Makefile. dpkg-buildpackage wants the folder debian/ at the top of the sources, so
-# the build has its own copy of them.
+# The Debian packages: part of the Makefile. dpkg-buildpackage wants the folder debian/ at the top of the
+# sources, so the build has its own copy of them.
 # DEB_VERSION is the version of the packages. DEB_FLAGS are options of dpkg-buildpackage.
-PACKAGE_DEPS = dpkg-dev debhelper fakeroot help2man lintian
+PACKAGE_DEPS = dpkg-dev debhelper fakeroot lintian
 DEB_VERSION = $(VERSION)
 DEB_DIR = build/deb
 DEB_TREE = $(DEB_DIR)/holdfast-$(DEB_VERSION)
@@ -11,19 +11,20 @@ SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y C
 
 deb: deb-tree  ## build the Debian packages, to build/deb
 	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS))
-	$(Q)cd $(DEB_TREE) && MAKEFLAGS= MAKELEVEL=0 SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) \
+	$(Q)cd $(DEB_TREE) && MAKEFLAGS= MAKELEVEL=0 SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) COMMIT=$(COMMIT) \
 	  dpkg-buildpackage --build=binary --no-sign $(DEB_FLAGS)
 
 deb-tree:
 	$(Q)rm -rf $(DEB_TREE)
 	$(Q)mkdir -p $(DEB_TREE)
-	$(Q)cp -a Makefile LICENSE README.md CHANGELOG.md bench docs include packaging redis-scripts src tests $(DEB_TREE)
+	$(Q)cp -a Makefile LICENSE README.md CHANGELOG.md bench docs include packaging redis-scripts src tests \
+	  $(DEB_TREE)
 	$(Q)cp -a packaging/debian $(DEB_TREE)/debian
-	$(Q)cp packaging/systemd/holdfast-server.service packaging/systemd/holdfast-server.socket $(DEB_TREE)/debian
-	$(Q)printf 'holdfast (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' $(DEB_VERSION) \
-	  "$$(sed -n 's/^Maintainer: //p' packaging/debian/control)" \
+	$(Q)cp $(addprefix packaging/systemd/holdfast-server.,service socket) $(DEB_TREE)/debian
+	$(Q)printf 'holdfast (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \
+	  $(DEB_VERSION) "$$(sed -n 's/^Maintainer: //p' packaging/debian/control)" \
 	  "$$(LC_ALL=C date -u -R -d @$(SOURCE_DATE_EPOCH))" >$(DEB_TREE)/debian/changelog
 
-test-packages:  ## units, packages in a chroot of Debian: install, use, upgrade, purge (root, a mirror, minutes)
+test-packages:  ## units; packages in a chroot of Debian: install, use, upgrade, purge (as root)
 	@$(call install,$(PACKAGE_DEPS) debootstrap systemd)
 	@for script in tests/packaging/*_test.py; do "$$script" || exit; done
