@@ -109,7 +109,8 @@ RequestReader::Status RequestReader::feed(std::string_view input, size_t& used) 
     Error error;
     const std::string_view rest = input.substr(used);
     if (!parser_->is_header_done() && header_size(rest, header_bytes_) > kMaxHeaderBytes) {
-      const bool has_line = header_bytes_ > 0 || rest.substr(0, kMaxTargetBytes).find('\n') != rest.npos;
+      const bool has_line =
+          header_bytes_ > 0 || rest.substr(0, kMaxTargetBytes).find('\n') != std::string_view::npos;
       status_ = has_line ? 431 : 414;
       return Status::kBroken;
     }
