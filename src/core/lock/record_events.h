@@ -45,6 +45,7 @@ inline void record_exclusive_end(Context& ctx, KeyRef k, End why, TimeMs at) {
   LockEventFacts& facts = a == nullptr ? ctx.s.history.add_adjacent(key_of(*k), value_of(*k))
                                        : ctx.s.history.add(key_of(*k), value_of(*k), a->note);
   facts = facts_of_end(ctx, k.db, token_of(*k), why, since, at);
+  if (a != nullptr && !facts.conn) facts.conn = a->conn;  // a timer or the end of the session ends it
 }
 
 // The key became a string that is a new hold, by a command other than LOCK.
