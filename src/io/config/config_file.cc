@@ -151,6 +151,7 @@ class Rewrite {
   // Whether these lines together give the present value of the option.
   bool gives_value(const Row& row, const std::vector<size_t>& places) const {
     std::vector<std::string> values;
+    values.reserve(places.size());
     for (const size_t i : places) values.emplace_back(parse_setting(*lines_[i])->value.of(*lines_[i]));
     Options read;
     return assign(row, combined(row, values), read) && is_same(row, read, options_);

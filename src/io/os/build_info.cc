@@ -42,7 +42,7 @@ std::string libraries() {
 }  // namespace
 
 std::string version_text(std::string_view program) {
-  const std::string_view commit = HOLDFAST_COMMIT;
+  const std::string_view commit(HOLDFAST_COMMIT);  // NOLINT(readability-redundant-string-init): may be ""
   return fmt::format("{} {}\n{}compiler: {}\nlibraries: {}\n", program, kHoldfastVersion,
                      commit.empty() ? "" : fmt::format("commit: {}\n", commit), kCompiler, libraries());
 }
