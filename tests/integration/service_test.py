@@ -77,6 +77,7 @@ class Service:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, pass_fds=fds,
             preexec_fn=end_with_parent, env={**os.environ, **variables})
         self.log = ""
+        self.stopping = False
 
     def ready(self):
         while "ready to accept connections" not in self.log:
@@ -85,12 +86,17 @@ class Service:
             equal(bool(line), True)
         return self
 
+    def stop(self):
+        """Sends SIGTERM, but once: a second one ends a server that is stopping at once."""
+        if not self.stopping and self.process.poll() is None:
+            self.process.terminate()
+        self.stopping = True
+
     def __enter__(self):
         return self
 
     def __exit__(self, kind, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
+        self.stop()
         self.log += self.process.communicate(timeout=LIMIT_S)[0]
         equal("Sanitizer" in self.log, False)
         if kind is None:
@@ -120,7 +126,7 @@ def start_and_stop_are_reported(folder):
         has("\n".join(manager.lines).encode(), b"STATUS=ready to accept connections on ",
             f"(pid {service.process.pid})".encode())
         equal("STOPPING=1" in manager.lines, False)
-        service.process.terminate()
+        service.stop()
         manager.take_until("STOPPING=1")
     manager.drain()
     has("\n".join(manager.lines).encode(), b"STATUS=stopping after SIGTERM", b"EXTEND_TIMEOUT_USEC=")

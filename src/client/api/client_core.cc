@@ -32,8 +32,8 @@ client::ClientConfig introduced(client::ClientConfig place, const std::string& n
 
 }  // namespace
 
-ClientCore::ClientCore(client::ClientConfig place, ClientOptions options)
-    : meter_(std::make_shared<ClientMeter>(place.names(), std::move(options.on_event))),
+ClientCore::ClientCore(client::ClientConfig place, const ClientOptions& options)
+    : meter_(std::make_shared<ClientMeter>(place.names(), options.on_event)),
       place_(introduced(std::move(place), options.name, meter_)),
       ring_(place_.names(), place_.replicas),
       pid_(getpid()),

@@ -25,7 +25,7 @@ class HoldCore;
 
 class ClientCore {
  public:
-  ClientCore(client::ClientConfig place, ClientOptions options);
+  ClientCore(client::ClientConfig place, const ClientOptions& options);
   ~ClientCore();
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;

@@ -60,11 +60,11 @@ void MetricsWriter::write_label(Label label) {
 void MetricsWriter::write_sample(std::string_view name, Labels labels, Label last, std::string_view value) {
   out_.append(name);
   char separator = '{';
-  const auto write = [&](Label label) {
+  const auto write = [&](const Label& label) {
     out_ += std::exchange(separator, ',');
     write_label(label);
   };
-  for (const Label label : labels) write(label);
+  for (const Label& label : labels) write(label);
   if (!last.name.empty()) write(last);
   if (separator == ',') out_ += '}';
   out_.append(" ").append(value).append("\n");

@@ -25,7 +25,7 @@ LockEvent event_of(WaitEnd why) {
 }
 
 // Without the time at which a late timer was due: a wait ends when the server notices it.
-void record(Context& ctx, LockEventFacts facts, std::string_view key, std::string_view owner,
+void record(Context& ctx, const LockEventFacts& facts, std::string_view key, std::string_view owner,
             std::string_view note = {}) {
   if (ctx.s.history.on()) ctx.s.history.add(key, owner, note) = facts;
 }
