@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/base/page_pool.h"
+#include "core/keyspace/keyspace.h"
 #include "core/state/contended_keys.h"
 #include "core/state/history.h"
 
@@ -68,16 +70,47 @@ TEST_CASE("History: a string that is too long for an owner is no lock, and has n
   CHECK(history.newest() == 0);
 }
 
-TEST_CASE("History: texts at the limit of the place in a slot") {
-  for (size_t size = 100; size < 120; ++size) {
+TEST_CASE("History: an entry is copied as a block while it fits into a slot, else by its texts") {
+  PagePool pool;
+  Keyspace keys(1, pool);
+  for (size_t size = 60; size < 130; ++size) {
     History history(2);
-    const std::string text = std::string(size, 'k') + "owner";
-    const std::string_view all(text);
-    history.add_adjacent(all.substr(0, size), all.substr(size));
-    CHECK(history.at(1).key == std::string(size, 'k'));
+    const std::string key(size, 'k');
+    Keyspace::Found f = keys.find_or_insert(keys.key(key), EntryType::kString, "owner", {}).first;
+    f->token = 7;
+    history.add_hold(*f, 1000, {5}, 3, LockEvent::kReleased, 2);
+    history.add_hold(*f, 2000, {6}, 4, LockEvent::kGranted, 2);
+    keys.erase(f);
+    CHECK(history.at(1).key == key);
+    CHECK(history.at(1).key_bytes == size);
     CHECK(history.at(1).owner == "owner");
+    CHECK(history.at(1).note.empty());
+    CHECK(history.at(1).token == Token{7});
+    CHECK(history.at(1).held() == DurationMs{5});
+    CHECK(history.at(1).waited() == DurationMs{0});
+    CHECK(history.at(1).conn == 3);
+    CHECK(history.at(1).db == 2);
+    CHECK(history.at(2).at_us == 2000);
+    CHECK(history.at(2).held() == DurationMs{0});
+    CHECK(history.at(2).waited() == DurationMs{6});
     history.check_invariants();
   }
+}
+
+TEST_CASE("History: the forms of slots replace one another") {
+  PagePool pool;
+  Keyspace keys(1, pool);
+  Keyspace::Found f = keys.find_or_insert(keys.key("k"), EntryType::kString, "owner", {}).first;
+  History history(3);
+  const std::string longer(300, 'l');
+  for (int i = 0; i < 20; ++i) {
+    add(history, longer, "o", "n");
+    history.add_hold(*f, i, {}, 0, LockEvent::kGranted, 0);
+    if (i % 3 == 0) add(history, "a", "b", "c");
+    if (i == 10) history.set_limit(5);
+    history.check_invariants();
+  }
+  CHECK(keys_of(history) == longer + " k a " + longer + " k ");
 }
 
 TEST_CASE("History: a smaller limit keeps the newest events, a larger one all") {

@@ -21,11 +21,16 @@ class DurationHistogram {
   static constexpr uint64_t bound_us(size_t n) { return kFirstBoundUs << n; }
 
   void record_us(uint64_t us) {
-    ++counts_[bucket_of(us)];
+    ++counts_[bucket_of(us == 0 ? 0 : (us - 1) / kFirstBoundUs)];
     sum_us_ += us;
   }
   // A negative duration, after a wall clock went back, counts as 0.
-  void record(DurationMs d) { record_us(static_cast<uint64_t>(std::max<int64_t>(d.count, 0)) * 1000); }
+  void record(DurationMs d) {
+    const auto ms = static_cast<uint64_t>(std::max<int64_t>(d.count, 0));
+    static_assert(1000 % kFirstBoundUs == 0);
+    ++counts_[bucket_of(ms * (1000 / kFirstBoundUs) - (ms != 0))];
+    sum_us_ += ms * 1000;
+  }
   // Counts `n` durations of 0 us.
   void add_zeros(uint64_t n) { counts_[0] += n; }
 
@@ -39,8 +44,8 @@ class DurationHistogram {
   }
 
  private:
-  static size_t bucket_of(uint64_t us) {
-    const uint64_t steps = us == 0 ? 0 : (us - 1) / kFirstBoundUs;
+  // `steps`: how often the first bound goes into the duration less 1 us.
+  static size_t bucket_of(uint64_t steps) {
     return std::min(static_cast<size_t>(std::bit_width(steps)), kBounds);
   }
 

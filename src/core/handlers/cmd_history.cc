@@ -89,8 +89,8 @@ void write_event(Request& r, const LockEventView& e) {
   field(r, "owner", e.owner);
   field(r, "note", e.note);
   field(r, "token", e.token.value);
-  field(r, "waited", e.waited.count);
-  field(r, "held", e.held.count);
+  field(r, "waited", e.waited().count);
+  field(r, "held", e.held().count);
   field(r, "addr", origin_of(r.s(), e.conn).addr);
 }
 

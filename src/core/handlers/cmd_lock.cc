@@ -67,20 +67,20 @@ bool read_lock_option(Request& r, size_t& i, LockOptions& o) {
   return false;
 }
 
-std::optional<LockOptions> read_lock_options(Request& r) {
-  LockOptions o;
+// Reads all options. Writes an error and returns false if one is invalid.
+bool read_lock_options(Request& r, LockOptions& o) {
   for (size_t i = 4; i < r.argc(); ++i) {
-    if (!read_lock_option(r, i, o)) return std::nullopt;
+    if (!read_lock_option(r, i, o)) return false;
   }
   if ((o.shared && o.limit) || (o.async && !o.wait_ms)) {
     reply_syntax_error(r);
-    return std::nullopt;
+    return false;
   }
   if (o.async && r.c.protocol < 3) {
     r.reply.error("ERR ASYNC needs RESP3: send HELLO 3 first");
-    return std::nullopt;
+    return false;
   }
-  return o;
+  return true;
 }
 
 // Returns the largest token that a client may set for a key (max-token-lead). It derives from values that
@@ -184,6 +184,21 @@ OwnHold find_own_hold(Request& r, const Key& key, std::string_view owner) {
   return own;
 }
 
+// Sets the options of the request. Writes an error and returns false if one is invalid.
+bool set_options(Request& r, LockRequest& request) {
+  LockOptions o;
+  if (!read_lock_options(r, o)) return false;
+  if (o.shared) request.capacity = kShared;
+  if (o.limit) request.capacity = {static_cast<uint32_t>(*o.limit)};
+  if (o.wait_ms && r.may_block) request.wait = DurationMs{*o.wait_ms};
+  request.delay = {o.delay_ms.value_or(0)};
+  request.session = o.session;
+  request.async = o.async;
+  request.note = o.note;
+  request.hint = static_cast<uint64_t>(o.token.value_or(0));
+  return request.hint == 0 || check_token(r, request.key, request.hint);
+}
+
 }  // namespace
 
 void cmd_lock(Request& r) {
@@ -193,19 +208,9 @@ void cmd_lock(Request& r) {
   if (!check_owner(r, request.owner)) return;
   const auto ttl = read_number(r, 3, "ttl", 0, kMaxTtlMs);
   if (!ttl) return;
-  const auto options = read_lock_options(r);
-  if (!options) return;
   request.key = r.keys().key(r.arg(1));
   request.ttl = {*ttl};
-  if (options->shared) request.capacity = kShared;
-  if (options->limit) request.capacity = {static_cast<uint32_t>(*options->limit)};
-  if (options->wait_ms && r.may_block) request.wait = DurationMs{*options->wait_ms};
-  request.delay = {options->delay_ms.value_or(0)};
-  request.session = options->session;
-  request.async = options->async;
-  request.note = options->note;
-  request.hint = static_cast<uint64_t>(options->token.value_or(0));
-  if (request.hint != 0 && !check_token(r, request.key, request.hint)) return;
+  if (r.argc() > 4 && !set_options(r, request)) return;
   reply_acquisition(r, request, acquire(r.ctx, r.c, request));
 }
 

@@ -45,7 +45,7 @@ int64_t ms_left(TimeMs deadline, TimeMs now) { return deadline == kNever ? -1 : 
 
 ShownHold shown(const Request& r, const Holder& h) {
   return {h.owner,          h.token,   h.capacity,           h.deadline,
-          h.held_since,     h.renewed, h.attachment.session, origin_of(r.s(), h.client),
+          h.held_since,     h.renewed, h.attachment.session, origin_of(r.s(), h.client.serial),
           h.attachment.note};
 }
 
@@ -122,7 +122,8 @@ void write_waiter(Request& r, const Waiter& w) {
   field(r, "left", w.armed() ? (w.at() - r.now()).count : -1);
   field(r, "client", static_cast<int64_t>(w.conn.serial));
   field(r, "async", w.async ? 1 : 0);
-  write_origin_fields(r, origin_of(r.s(), w.conn), w.note ? std::string_view(*w.note) : std::string_view());
+  write_origin_fields(r, origin_of(r.s(), w.conn.serial),
+                      w.note ? std::string_view(*w.note) : std::string_view());
 }
 
 void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& holds, const WaitQueue* q) {

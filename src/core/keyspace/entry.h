@@ -3,6 +3,7 @@
 // only the Keyspace moves it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -32,8 +33,8 @@ struct LargeRef {
   uint64_t room;  // capacity for key and value
 };
 
-#pragma pack(push, 1)
-struct Entry {
+// Aligned as its block is: else the compiler reads the fields byte by byte.
+struct [[gnu::packed, gnu::aligned(8)]] Entry {
   uint64_t token : 53;     // 0: none assigned yet
   uint64_t type : 3;       // EntryType
   uint64_t has_queue : 1;  // a WaitQueue exists for the key
@@ -52,9 +53,9 @@ struct Entry {
   uint8_t value_size_low;
   // Behind it: the key, then the value (for kLock and kBigHash a pointer), or a LargeRef instead of both.
 };
-#pragma pack(pop)
 
-inline constexpr size_t kEntryHeaderBytes = sizeof(Entry);
+// Without the padding, where the key begins.
+inline constexpr size_t kEntryHeaderBytes = offsetof(Entry, value_size_low) + 1;
 static_assert(kEntryHeaderBytes == 37);
 inline char* tail_of(Entry& e) { return reinterpret_cast<char*>(&e) + kEntryHeaderBytes; }
 inline const char* tail_of(const Entry& e) { return reinterpret_cast<const char*>(&e) + kEntryHeaderBytes; }

@@ -45,21 +45,31 @@ void watch_loss(Context& ctx, KeyRef k, const LockRequest& r) {
   if (r.async) queue_of(ctx, k, r.key);
 }
 
+// Returns the attachment for an exclusive hold, and removes that which the hold had.
+Attachment replace_attachment(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
+  Attachment attachment = attachment_of(ctx, client, r);
+  if (!k->attached) return attachment;
+  Attachment old = take_attachment(ctx, k);
+  leave_session(ctx, k.db, r.key.bytes, r.owner, old);
+  attachment.lease = old.lease;
+  if (!r.note) attachment.note = std::move(old.note);
+  return attachment;
+}
+
 // Sets the TTL and attributes of an exclusive hold from the request that acquired or repeated it.
 void set_exclusive_attributes(Context& ctx, KeyRef k, ConnId client, const LockRequest& r) {
-  Attachment attachment = attachment_of(ctx, client, r);
-  if (k->attached) {
-    Attachment old = take_attachment(ctx, k);
-    leave_session(ctx, k.db, r.key.bytes, r.owner, old);
-    attachment.lease = old.lease;
-    if (!r.note) attachment.note = std::move(old.note);
+  const TimeMs deadline = deadline_of(ctx, r);
+  if (!k->attached && !r.wants_attachment()) [[likely]] {
+    ctx.keys(k.db).set_deadline(k.f, deadline, r.ttl, ctx.now.mono);
+  } else {
+    Attachment attachment = replace_attachment(ctx, k, client, r);
+    ctx.keys(k.db).set_deadline(k.f, deadline, r.ttl, ctx.now.mono);
+    if (attachment.any()) {
+      join_session(ctx, k.db, r.key.bytes, r.owner, attachment);
+      attach(ctx, k, std::move(attachment));
+    }
   }
-  ctx.keys(k.db).set_deadline(k.f, deadline_of(ctx, r), r.ttl, ctx.now.mono);
   set_client(*k, client);
-  if (attachment.any()) {
-    join_session(ctx, k.db, r.key.bytes, r.owner, attachment);
-    attach(ctx, k, std::move(attachment));
-  }
   watch_loss(ctx, k, r);
   journal_key(ctx, k.db, r.key.bytes);
   key_changed(ctx, k.db, r.key.bytes);

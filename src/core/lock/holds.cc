@@ -97,6 +97,7 @@ void end_exclusive(Context& ctx, KeyRef k, End why, TimeMs at) {
 }
 
 void place_deadline(Context& ctx, KeyRef k, TimeMs deadline, DurationMs ttl, TimeMs renewed) {
+  if (!k->attached) return ctx.keys(k.db).set_deadline(k.f, deadline, ttl, renewed);
   Attachment a = take_attachment(ctx, k);
   ctx.keys(k.db).set_deadline(k.f, deadline, ttl, renewed);
   if (a.any()) attach(ctx, k, std::move(a));
@@ -232,9 +233,9 @@ Origin origin_of(const EngineState& s, const Entry& e) {
   return closed != nullptr && may_be(closed->opened) ? Origin{0, closed->addr, closed->name} : Origin{};
 }
 
-Origin origin_of(const EngineState& s, ConnId id) {
-  if (const Conn* c = s.conns.find(id)) return {id.serial, c->peer, c->name};
-  const ClosedConn* closed = s.conns.closed().find(id.serial);
+Origin origin_of(const EngineState& s, uint64_t serial) {
+  if (const Conn* c = s.conns.find_serial(serial)) return {serial, c->peer, c->name};
+  const ClosedConn* closed = s.conns.closed().find(serial);
   return closed == nullptr ? Origin{} : Origin{0, closed->addr, closed->name};
 }
 

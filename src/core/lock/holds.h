@@ -57,7 +57,7 @@ struct Origin {
   std::string_view name;
 };
 Origin origin_of(const EngineState& s, const Entry& e);
-Origin origin_of(const EngineState& s, ConnId id);
+Origin origin_of(const EngineState& s, uint64_t serial);
 // The attachment of an exclusive hold is stored beside its entry, by handle. take_attachment() removes it
 // and returns it.
 Attachment take_attachment(Context& ctx, KeyRef k);

@@ -34,16 +34,23 @@ void record(Context& ctx, const LockEventFacts& facts, std::string_view key, std
 
 void record_set_hold(Context& ctx, KeyRef k) {
   if (!ctx.s.history.on()) return;
-  LockEventFacts& facts = ctx.s.history.add_adjacent(key_of(*k), value_of(*k));
-  facts = {ctx.now.wall_us, token_of(*k), {}, {}, ctx.actor, LockEvent::kGranted, k.db};
+  ctx.s.history.add_hold(*k, ctx.now.wall_us, {}, ctx.actor.serial, LockEvent::kGranted, k.db);
+}
+
+void record_attached_end(Context& ctx, KeyRef k, End why, TimeMs at) {
+  const Attachment* a = attachment_of(ctx.s.attachments, k.db, k.f);
+  // If a timer or the end of the session ends the hold, no request runs.
+  const uint64_t conn = ctx.actor ? ctx.actor.serial : a->conn.serial;
+  record(ctx, {wall_us_at(ctx, at), token_of(*k), at - held_since(*k), conn, event_of(why), k.db},
+         key_of(*k), value_of(*k), a->note);
 }
 
 void record_holder_end(Context& ctx, KeyRef k, const Holder& h, End why, TimeMs at) {
-  ctx.s.stats.locks.record_end(mode_of(h.capacity), why, at - h.held_since);
-  if (!ctx.s.history.on()) return;
-  LockEventFacts facts = facts_of_end(ctx, k.db, h.token, why, h.held_since, at);
-  if (!facts.conn) facts.conn = h.client;
-  ctx.s.history.add(key_of(*k), h.owner, h.attachment.note) = facts;
+  const DurationMs held = at - h.held_since;
+  ctx.s.stats.locks.record_end(mode_of(h.capacity), why, held);
+  const uint64_t conn = ctx.actor ? ctx.actor.serial : h.client.serial;
+  record(ctx, {wall_us_at(ctx, at), h.token, held, conn, event_of(why), k.db}, key_of(*k), h.owner,
+         h.attachment.note);
 }
 
 void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why) {
@@ -55,18 +62,18 @@ void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why) {
     stats.waits[static_cast<size_t>(mode_of(w.capacity))].record(waited);
     return;
   }
-  record(ctx, {ctx.now.wall_us, {}, waited, {}, w.conn, event_of(why), w.queue->db}, w.queue->key_bytes,
+  record(ctx, {ctx.now.wall_us, {}, waited, w.conn.serial, event_of(why), w.queue->db}, w.queue->key_bytes,
          w.owner, w.note.value_or(""));
 }
 
 void record_deadlock(Context& ctx, const Conn& c, const LockRequest& r) {
-  record(ctx, {ctx.now.wall_us, {}, {}, {}, c.id, LockEvent::kDeadlock, c.db}, r.key.bytes, r.owner,
+  record(ctx, {ctx.now.wall_us, {}, {}, c.id.serial, LockEvent::kDeadlock, c.db}, r.key.bytes, r.owner,
          r.note.value_or(""));
 }
 
 void record_revoke(Context& ctx, DbIndex db, std::string_view key, std::string_view owner,
                    std::string_view note, Token token, TimeMs since) {
-  record(ctx, {ctx.now.wall_us, token, {}, ctx.now.mono - since, ctx.actor, LockEvent::kRevoke, db}, key,
+  record(ctx, {ctx.now.wall_us, token, ctx.now.mono - since, ctx.actor.serial, LockEvent::kRevoke, db}, key,
          owner, note);
 }
 

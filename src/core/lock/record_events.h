@@ -16,36 +16,38 @@
 
 namespace holdfast {
 
-// The request of `r.owner` was granted: a new hold. The entry of an exclusive hold already has its owner.
+// The request of `r.owner` was granted: a new hold. The entry of an exclusive hold already has its owner
+// and its token.
 inline void record_grant(Context& ctx, KeyRef k, Token token, ConnId client, const LockRequest& r) {
   LockStats& stats = ctx.s.stats.locks;
   const LockMode mode = mode_of(r.capacity);
   ++stats.grants[mode];
   if (r.queued) ++stats.queued_grants[mode];
   if (!ctx.s.history.on()) return;
-  const bool plain = mode == LockMode::kExclusiveMode && !r.note;
-  LockEventFacts& facts = plain ? ctx.s.history.add_adjacent(key_of(*k), value_of(*k))
-                                : ctx.s.history.add(r.key.bytes, r.owner, r.note.value_or(""));
-  facts = {ctx.now.wall_us, token, r.waited, {}, client, LockEvent::kGranted, k.db};
+  if (mode == LockMode::kExclusiveMode && !r.note) [[likely]] {
+    ctx.s.history.add_hold(*k, ctx.now.wall_us, r.waited, client.serial, LockEvent::kGranted, k.db);
+    return;
+  }
+  ctx.s.history.add(r.key.bytes, r.owner, r.note.value_or("")) = {
+      ctx.now.wall_us, token, r.waited, client.serial, LockEvent::kGranted, k.db};
 }
 
-// The facts of the end of a hold, at a time that may be in the past. The connection is that whose request
-// runs.
-inline LockEventFacts facts_of_end(const Context& ctx, DbIndex db, Token token, End why, TimeMs since,
-                                   TimeMs at) {
-  const int64_t at_us = ctx.now.wall_us - (ctx.now.mono - at).count * 1000;
-  return {at_us, token, {}, at - since, ctx.actor, event_of(why), db};
+// The wall clock at a time that may be in the past.
+inline int64_t wall_us_at(const Context& ctx, TimeMs at) {
+  return ctx.now.wall_us - (ctx.now.mono - at).count * 1000;
 }
 
+// The event of the end of an exclusive hold that has an attachment.
+void record_attached_end(Context& ctx, KeyRef k, End why, TimeMs at);
+
+// The connection of the event is that whose request runs.
 inline void record_exclusive_end(Context& ctx, KeyRef k, End why, TimeMs at) {
-  const TimeMs since = held_since(*k);
-  ctx.s.stats.locks.record_end(LockMode::kExclusiveMode, why, at - since);
+  const DurationMs held = at - held_since(*k);
+  ctx.s.stats.locks.record_end(LockMode::kExclusiveMode, why, held);
   if (!ctx.s.history.on()) return;
-  const Attachment* a = attachment_of(ctx.s.attachments, k.db, k.f);
-  LockEventFacts& facts = a == nullptr ? ctx.s.history.add_adjacent(key_of(*k), value_of(*k))
-                                       : ctx.s.history.add(key_of(*k), value_of(*k), a->note);
-  facts = facts_of_end(ctx, k.db, token_of(*k), why, since, at);
-  if (a != nullptr && !facts.conn) facts.conn = a->conn;  // a timer or the end of the session ends it
+  if (k->attached) [[unlikely]]
+    return record_attached_end(ctx, k, why, at);
+  ctx.s.history.add_hold(*k, wall_us_at(ctx, at), held, ctx.actor.serial, event_of(why), k.db);
 }
 
 // The key became a string that is a new hold, by a command other than LOCK.

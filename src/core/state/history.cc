@@ -28,16 +28,21 @@ char* History::outside_text(const Slot& slot) {
   return text;
 }
 
+// Only of texts that are not in a copied entry.
+size_t History::text_bytes(const Slot& slot) {
+  return size_t{slot.kept_key} + slot.owner_bytes + slot.note_bytes;
+}
+
 void History::free_text(Slot& slot) {
-  text_bytes_ -= size_t{slot.kept_key} + slot.owner_bytes + slot.note_bytes;
+  text_bytes_ -= text_bytes(slot);
   delete[] outside_text(slot);
-  slot.outside = false;
+  slot.form = Form::kTexts;
 }
 
 void History::free_slots() {
   for (const auto& chunk : chunks_) {
     for (Slot& slot : chunk->slots) {
-      if (slot.outside) free_text(slot);
+      if (slot.form == Form::kOutside) free_text(slot);
     }
   }
   chunks_.clear();
@@ -67,7 +72,7 @@ void History::set_limit(size_t limit) {
     const uint64_t serial = bigger.last_serial_ + 1;
     Slot& from = slot_of(serial);
     bigger.take() = from;
-    from.outside = false;  // the copy owns the text now
+    from.form = Form::kTexts;  // the copy owns the text now
   }
   free_slots();
   limit_ = limit;
@@ -78,7 +83,7 @@ void History::set_limit(size_t limit) {
   text_bytes_ = 0;
   for (uint64_t serial = oldest(); serial <= newest(); ++serial) {
     const Slot& slot = slot_of(serial);
-    if (slot.outside) text_bytes_ += size_t{slot.kept_key} + slot.owner_bytes + slot.note_bytes;
+    if (slot.form == Form::kOutside) text_bytes_ += text_bytes(slot);
   }
 }
 
@@ -92,12 +97,13 @@ LockEventFacts& History::add(std::string_view key, std::string_view owner, std::
   slot.kept_key = static_cast<uint16_t>(kept_key.size());
   slot.owner_bytes = static_cast<uint16_t>(owner.size());
   slot.note_bytes = static_cast<uint16_t>(note.size());
+  slot.form = Form::kTexts;
   char* to = slot.text;
   if (bytes > kInlineBytes) {
     to = new char[bytes];
     text_bytes_ += bytes;
     std::memcpy(slot.text, &to, sizeof to);
-    slot.outside = true;
+    slot.form = Form::kOutside;
   }
   for (const std::string_view text : {kept_key, owner, note}) {
     if (!text.empty()) std::memcpy(to, text.data(), text.size());
@@ -106,13 +112,27 @@ LockEventFacts& History::add(std::string_view key, std::string_view owner, std::
   return slot.facts;
 }
 
+void History::add_hold_slowly(const Entry& e, int64_t at_us, DurationMs lasted, uint64_t conn,
+                              LockEvent event, DbIndex db) {
+  add(key_of(e), value_of(e), {}) = {at_us, token_of(e), lasted, conn, event, db};
+}
+
 LockEventView History::at(uint64_t serial) const {
   assert(serial >= oldest() && serial <= newest());
   const Slot& slot = slot_of(serial);
-  const char* const text = slot.outside ? outside_text(slot) : slot.text;
   LockEventView view;
   static_cast<LockEventFacts&>(view) = slot.facts;
   view.serial = serial;
+  if (slot.form == Form::kEntry) {
+    Entry e;
+    std::memcpy(&e, slot.text, sizeof e);
+    view.token = token_of(e);
+    view.key = {slot.text + kEntryHeaderBytes, e.key_size};
+    view.key_bytes = view.key.size();
+    view.owner = {view.key.data() + view.key.size(), inline_value_size(e)};
+    return view;
+  }
+  const char* const text = slot.form == Form::kOutside ? outside_text(slot) : slot.text;
   view.key = {text, slot.kept_key};
   view.key_bytes = slot.key_bytes;
   view.owner = {text + slot.kept_key, slot.owner_bytes};
@@ -125,7 +145,7 @@ void History::check_invariants() const {
   uint64_t text_bytes = 0;
   for (const auto& chunk : chunks_) {
     for (const Slot& slot : chunk->slots) {
-      if (slot.outside) text_bytes += size_t{slot.kept_key} + slot.owner_bytes + slot.note_bytes;
+      if (slot.form == Form::kOutside) text_bytes += History::text_bytes(slot);
     }
   }
   assert(text_bytes == text_bytes_);

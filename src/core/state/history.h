@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/types.h"
+#include "core/keyspace/entry.h"
 #include "core/state/lock_stats.h"
 
 namespace holdfast {
@@ -33,15 +34,22 @@ enum class LockEvent : uint8_t {
 inline constexpr LockEvent event_of(End why) { return static_cast<LockEvent>(static_cast<int>(why) + 1); }
 std::string_view event_name(LockEvent event);
 
+// Whether the event is the end of a hold, or asks for it.
+inline constexpr bool concerns_hold(LockEvent event) {
+  return event == LockEvent::kRevoke || (event > LockEvent::kGranted && event < LockEvent::kTimeout);
+}
+
 // The facts of an event beside its texts.
 struct LockEventFacts {
   int64_t at_us = 0;  // wall clock, since 1970
   Token token;        // 0: none assigned
-  DurationMs waited;
-  DurationMs held;
-  ConnId conn;  // whose request caused the event; no connection if a timer did
+  DurationMs lasted;  // the hold, if the event concerns one, else the wait
+  uint64_t conn = 0;  // serial of the connection whose request caused the event; 0: a timer did
   LockEvent event = LockEvent::kGranted;
   DbIndex db = 0;
+
+  DurationMs waited() const { return concerns_hold(event) ? DurationMs{0} : lasted; }
+  DurationMs held() const { return concerns_hold(event) ? lasted : DurationMs{0}; }
 };
 
 // An event as it is read. The texts are valid until the next event is written.
@@ -73,19 +81,23 @@ class History {
   // Writes the texts of an event, and returns its facts, which the caller sets: so they are written once.
   // It must be on().
   LockEventFacts& add(std::string_view key, std::string_view owner, std::string_view note);
-  // The same without a note, for texts that follow one another in memory, as those of an entry do. They are
-  // copied at once.
-  LockEventFacts& add_adjacent(std::string_view key, std::string_view owner) {
-    const size_t bytes = key.size() + owner.size();
-    if (bytes > kInlineBytes || key.data() + key.size() != owner.data()) [[unlikely]]
-      return add(key, owner, {});
-    Slot& slot = take();
-    slot.key_bytes = static_cast<uint32_t>(key.size());
-    slot.kept_key = static_cast<uint16_t>(key.size());
-    slot.owner_bytes = static_cast<uint16_t>(owner.size());
-    slot.note_bytes = 0;
-    std::memcpy(slot.text, key.data(), bytes);
-    return slot.facts;
+  // The event of an exclusive hold without a note. Copies the entry, if it is small, as one block: texts
+  // and token are read from the copy when someone asks for the event. It must be on().
+  void add_hold(const Entry& e, int64_t at_us, DurationMs lasted, uint64_t conn, LockEvent event,
+                DbIndex db) {
+    const size_t bytes = kEntryHeaderBytes + e.key_size + inline_value_size(e);
+    Slot* const slot = next_;
+    if (e.large || bytes > kInlineBytes || slot == end_ || slot->form == Form::kOutside) [[unlikely]]
+      return add_hold_slowly(e, at_us, lasted, conn, event, db);
+    ++next_;
+    ++last_serial_;
+    slot->facts.at_us = at_us;
+    slot->facts.lasted = lasted;
+    slot->facts.conn = conn;
+    slot->facts.event = event;
+    slot->facts.db = db;
+    slot->form = Form::kEntry;
+    copy_entry(slot->text, reinterpret_cast<const char*>(&e), bytes);
   }
 
   // The serials of the kept events are those from oldest() to newest(). Serials grow by 1 from event to
@@ -100,14 +112,19 @@ class History {
   void check_invariants() const;
 
  private:
-  static constexpr size_t kInlineBytes = 109;
+  static constexpr size_t kInlineBytes = 125;
+  enum class Form : uint8_t {
+    kTexts,    // `text` begins with key, owner and note
+    kOutside,  // `text` begins with a pointer to them
+    kEntry,    // `text` begins with a copy of the entry, which has the sizes and the token too
+  };
   struct Slot {
     LockEventFacts facts;
     uint32_t key_bytes = 0;
     uint16_t kept_key = 0;
     uint16_t owner_bytes = 0;
     uint16_t note_bytes = 0;
-    bool outside = false;  // `text` begins with a pointer to the texts
+    Form form = Form::kTexts;
     char text[kInlineBytes];
   };
   static constexpr size_t kChunkSlots = 256;
@@ -115,12 +132,23 @@ class History {
     Slot slots[kChunkSlots];
   };
 
+  // Copies in steps of 32 bytes, the last of which may overlap. `bytes` is at least the size of a header. A
+  // call of memcpy() takes as long again.
+  static void copy_entry(char* to, const char* from, size_t bytes) {
+    constexpr size_t kStep = 32;
+    static_assert(kEntryHeaderBytes > kStep);
+    for (size_t i = 0; i + kStep < bytes; i += kStep) std::memcpy(to + i, from + i, kStep);
+    std::memcpy(to + bytes - kStep, from + bytes - kStep, kStep);
+  }
+  // When a slot must be made or freed first, or the entry does not fit into one.
+  void add_hold_slowly(const Entry& e, int64_t at_us, DurationMs lasted, uint64_t conn, LockEvent event,
+                       DbIndex db);
   // Returns the slot for the next event, without texts outside.
   Slot& take() {
     if (next_ == end_) [[unlikely]]
       open_chunk();
     Slot& slot = *next_++;
-    if (slot.outside) [[unlikely]]
+    if (slot.form == Form::kOutside) [[unlikely]]
       free_text(slot);
     ++last_serial_;
     return slot;
@@ -136,6 +164,7 @@ class History {
     return chunks_[i / kChunkSlots]->slots[i % kChunkSlots];
   }
   static char* outside_text(const Slot& slot);
+  static size_t text_bytes(const Slot& slot);
 
   size_t limit_ = 0;
   LockEventFacts unwanted_;  // of an event that is not kept

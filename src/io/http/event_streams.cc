@@ -37,8 +37,8 @@ std::string change_json(const EngineState& s, const LockEventView& e) {
   append_field(out, "owner", e.owner);
   append_field(out, "note", e.note);
   append_field(out, "token", static_cast<int64_t>(e.token.value));
-  append_field(out, "waited", e.waited.count);
-  append_field(out, "held", e.held.count);
+  append_field(out, "waited", e.waited().count);
+  append_field(out, "held", e.held().count);
   append_field(out, "addr", origin_of(s, e.conn).addr);
   close_json(out, '}');
   return out;
