@@ -22,7 +22,9 @@ export const login = {
 };
 
 // The text of an error reply: JSON with `error`, or plain text.
-function reason(text) {
+function reason(status, text) {
+  if (status === 414)
+    return "The name is too long for this page: a request has at most 4 KiB. Use holdfast info.";
   try {
     return JSON.parse(text).error;
   } catch {
@@ -45,7 +47,7 @@ async function request(path, options = {}) {
   if (response.ok) return response;
   const text = await response.text().catch(() => "");
   throw new ApiError(
-      response.status, reason(text) || `The server answered with status ${response.status}.`);
+      response.status, reason(response.status, text) || `The server answered with status ${response.status}.`);
 }
 
 export async function get(path) { return (await request(path)).json(); }
