@@ -48,7 +48,16 @@ DIFFERS = [
     (re.compile(r"\b[\w.-]+@[\w.-]+\[\d+\]"), "USER@HOST[PID]"),  # in the notes of holdfast run
     (re.compile(r"^addr=127\.0\.0\.1:\d+$", re.MULTILINE), "addr=ADDRESS"),
     (re.compile(r", \[::1\]:\d+"), ""),  # only if the machine has IPv6
-    (re.compile(r" {2,}"), "  "),  # the width of columns depends on their contents
+    (re.compile(r"\b\d+(\.\d+)?m?s\b"), "DURATION"),
+    (re.compile(r"\b\d+(\.\d+)?[KMG]\b"), "SIZE"),  # in the table of holdfast top
+    # The fields of an event, as redis-cli shows them in a terminal and in a pipe.
+    (re.compile(r'("(?:at|waited|held|serial)" => \(integer\)) \d+'), r"\1 N"),
+    (re.compile(r"^(at|waited|held|serial) \d+$", re.MULTILINE), r"\1 N"),
+    (re.compile(r'"addr" => "[\d.]+:\d+"'), '"addr" => "ADDRESS"'),
+    (re.compile(r"(_seconds\{.*\} => )[\d.]+"), r"\1N"),  # of promtool
+    (re.compile(r"@\[[\d.]+\]$", re.MULTILINE), "@TIME"),
+    (re.compile(r'("[a-z]+_ms":)\d+'), r"\1N"),
+    (re.compile(r" {2,}"), " "),  # the width of columns depends on their contents
 ]
 BLOCK = re.compile(r"(?:^<!-- (run: shell|file:|not run:) ([^\n]+) -->\n)?^```[^\n]*\n(.*?)^```$",
                    re.DOTALL | re.MULTILINE)
