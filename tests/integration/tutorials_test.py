@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Runs each command, program and file of docs/tutorials and docs/http.md, and compares the output with the
+"""Runs each command, program and file of docs/tutorials as a reader types it, and compares the output with the
 page: tutorial_rig.py says how. The last line is "N passed, N failed".
 
 HOLDFAST_SERVER names the server; the command is in the same folder. Needs python3-redis, redis-tools and
@@ -12,7 +12,6 @@ from tutorial_rig import ROOT, Tutorial
 
 PAGES = ["cron-on-three-machines", "python-fencing-token", "quorum-of-three", "run-as-a-service",
          "who-holds-my-lock"]
-MANUAL = ["http"]   # pages of docs/ whose code blocks are played like those of a tutorial
 PAGE_LIMIT_S = 300  # timeout of one page
 
 
@@ -24,14 +23,6 @@ def test_page(name):
     for page in ("cli", "protocol", "safety", "operations", "clients"):
         assert f"(../{page}.md" in text, f"the page has no link to ../{page}.md"
     assert "\n## What happens when" in text
-    play(name, text)
-
-
-def test_manual(name):
-    play(name, (ROOT / f"docs/{name}.md").read_text(encoding="utf-8"))
-
-
-def play(name, text):
     with Tutorial(name, text) as tutorial:
         tutorial.play()
         print(f"{name}: {tutorial.commands} commands run, {len(tutorial.not_run)} blocks not run"
@@ -68,8 +59,7 @@ def over_time(*_):
 
 def main():
     signal.signal(signal.SIGALRM, over_time)
-    tests = [(test_differences, "differences"), *((test_page, name) for name in PAGES),
-             *((test_manual, name) for name in MANUAL)]
+    tests = [(test_differences, "differences"), *((test_page, name) for name in PAGES)]
     tests = [t for t in tests if len(sys.argv) < 2 or sys.argv[1] in t[1]]
     failed = 0
     for function, name in tests:

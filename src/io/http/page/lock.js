@@ -19,7 +19,7 @@ const kHolders = [
   {label: "Token", class: "number", cell: (r) => String(r.token)},
   {label: "Held for", class: "number", cell: (r) => duration(r.held_ms)},
   {label: "Time left", class: "number", cell: (r) => timeLeft(r.ttl_ms)},
-  {label: "Client", cell: clientText},
+  {label: "Client", class: "client", cell: clientText},
 ];
 const kWaiters = [
   {label: "Place", class: "number", cell: (r, index) => count(index + 1)},
@@ -32,7 +32,7 @@ const kWaiters = [
     class: "number",
     cell: (r) => r.timeout_ms < 0 ? "never" : duration(r.timeout_ms)
   },
-  {label: "Client", cell: clientText},
+  {label: "Client", class: "client", cell: clientText},
 ];
 // Events by their meaning: the colour of the mark, and the text.
 const kEventTexts = {

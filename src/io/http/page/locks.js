@@ -48,7 +48,7 @@ function holderText({first, holders, why}) {
 
 const kColumns = [
   {label: "Lock", class: "key", cell: (r) => ({text: r.key, href: `#/lock/${r.db}/${r.key_id}`})},
-  {label: "Holder", cell: holderText},
+  {label: "Holder", class: "key", cell: holderText},
   {label: "Note", class: "note", cell: (r) => r.first?.note ?? ""},
   {label: "Mode", cell: (r) => r.mode === "limit" ? `semaphore of ${r.limit}` : r.mode},
   {label: "Age", class: "number", cell: (r) => r.first ? duration(r.first.held_ms) : ""},
