@@ -19,7 +19,7 @@ HOSTILE = [b"<script>alert(1)</script>", b'"><img src=x onerror=alert(1)>', b"'>
            b"</title></td><iframe src=javascript:alert(1)>", b"\xff\xfe<b>\x00\r\n\x1b[2J",
            b"javascript:alert(1)", b"../../etc/passwd", b"%3Cscript%3Ealert(1)%3C/script%3E",
            "\u202e\u2066<i>evil".encode(), b"${alert(1)}{{alert(1)}}"]
-OWN_ELEMENTS = ('script[src^="/page/"], img[src="/page/icon.svg"], link[href^="/page/"], meta')
+OWN_ELEMENTS = 'script[src^="/page/"], img[src="/page/icon.svg"], link[href^="/page/"], meta'
 FORM = """<!doctype html><title>A page of another origin</title>
 <form method="post" enctype="text/plain" action="{url}"><input name="a" value="b"></form>"""
 
@@ -135,11 +135,12 @@ def nothing_injected(page):
         raise AssertionError(f"a dialog: {page.driver.switch_to.alert.text}")
     injected = page.script(
         "const own = new Set(document.querySelectorAll(arguments[0]));"
-        "const all = document.querySelectorAll('script, img, svg, iframe, object, embed, link, meta, base, b,"
-        " i:not(.swatch), style');"
+        "const all = document.querySelectorAll('script, img, svg, iframe, object, embed, link, meta, base,"
+        " b, i:not(.swatch), style');"
         "const handlers = [...document.querySelectorAll('*')].filter("
         "  (e) => [...e.attributes].some((a) => a.name.startsWith('on') || /^javascript:/i.test(a.value)));"
-        "return [...[...all].filter((e) => !own.has(e)), ...handlers].map((e) => e.outerHTML.slice(0, 200))",
+        "return [...[...all].filter((e) => !own.has(e)), ...handlers]"
+        "  .map((e) => e.outerHTML.slice(0, 200))",
         OWN_ELEMENTS)
     equal(injected, [])
     policy = [e["message"] for e in page.driver.get_log("browser") if "Content Security" in e["message"]]
@@ -224,13 +225,14 @@ def a_key_of_64_kib_is_cut_and_hides_no_other(folder):
         page = page_of(server, "#/locks")
         until(lambda: len(page.column("#locks", "Lock")) == 3)
         rows = dict(zip(page.column("#locks", "Lock"), page.column("#locks", "Holder")))
-        names = {"k" * 600 + "… (65,536 characters)": "The name is too long for this page: a request has at "
-                 "most 4 KiB. Use holdfast info.", "l" * 600 + "… (4,000 characters)": "alice",
+        names = {"k" * 600 + "… (65,536 characters)": "The name is too long for this page: a request has "
+                 "at most 4 KiB. Use holdfast info.", "l" * 600 + "… (4,000 characters)": "alice",
                  "small": "carol"}
         equal(rows, names)
         equal(sorted(page.column("#locks", "Waiters")), ["0", "0", "1"])
         equal((page.overflow(), page.axe()), (0, []))
-        page.script("[...document.querySelectorAll('#locks td a')].find((a) => a.textContent[0] == 'k').click()")
+        page.script("[...document.querySelectorAll('#locks td a')]"
+                    ".find((a) => a.textContent[0] == 'k').click()")
         page.see("The name is too long for this page", "#holders")
         page.see("The name is too long for this page", "#history")
         equal((page.overflow(), page.axe()), (0, []))

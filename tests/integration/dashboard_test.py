@@ -143,7 +143,7 @@ def one_lock_shows_holder_queue_in_order_and_history(folder):
         until(lambda: page.column("#queue", "Waiter") == ["carol", "dave"])
         until(lambda: page.texts(events) == ["bob acquired the lock", "alice released the lock",
                                              "alice acquired the lock"])
-        equal(page.texts("#history li .note"), ["restore", "nightly <b>backup</b>", "nightly <b>backup</b>"])
+        equal(page.texts("#history li .note"), ["restore", *["nightly <b>backup</b>"] * 2])
         waiting.close()
 
 
@@ -240,8 +240,8 @@ def changes_appear_within_a_second_and_without_a_reload(folder):
         server.lock("held")
         acquire, release = (lambda: server.lock("job", "zoe")), (lambda: server.ask("UNLOCK", "job", "zoe"))
         delays = {
-            "holder": median_ms(lock_view("job"), "The lock is free.", "#holders [data-label=Holder]", "zoe",
-                                acquire, release),
+            "holder": median_ms(lock_view("job"), "The lock is free.", "#holders [data-label=Holder]",
+                                "zoe", acquire, release),
             "list": median_ms("#/locks", "held", "#locks [data-label=Lock]", "job", acquire,
                               release),
             "queue": median_ms(lock_view("held"), "alice", "#queue [data-label=Waiter]", "zoe", add_waiter,

@@ -1,5 +1,5 @@
-"""Debian's Prometheus as a process that scrapes a server, with the rules of packaging/. PROMETHEUS names the
-folder of Debian's package; `make build/prometheus` makes it."""
+"""Debian's Prometheus as a process that scrapes a server, with the rules of packaging/. PROMETHEUS names
+the folder of Debian's package; `make build/prometheus` makes it."""
 import json
 import os
 import pathlib

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Runs each command, program and file of docs/tutorials as a reader types it, and compares the output with the
-page: tutorial_rig.py says how. The last line is "N passed, N failed".
+"""Runs each command, program and file of docs/tutorials as a reader types it, and compares the output with
+the page: tutorial_rig.py says how. The last line is "N passed, N failed".
 
-HOLDFAST_SERVER names the server; the command is in the same folder. Needs python3-redis, redis-tools and
-curl; systemd-analyze is used where it is installed."""
+HOLDFAST_SERVER names the server; the command is in the same folder. Needs python3-redis and redis-tools;
+systemd-analyze is used where it is installed."""
 import signal
 import sys
 import traceback

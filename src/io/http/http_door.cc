@@ -104,9 +104,7 @@ HttpAnswer HttpDoor::serve(HttpConnection& connection, const HttpRequest& reques
   return answer;
 }
 
-ServerFacts HttpDoor::server_facts() const {
-  return {started_.mono, tcp_port_};
-}
+ServerFacts HttpDoor::server_facts() const { return {started_.mono, tcp_port_}; }
 
 // Counting the open files takes long if there are many, so a job counts them for the next scrape.
 void HttpDoor::update_facts() {

@@ -46,8 +46,8 @@ async function request(path, options = {}) {
   }
   if (response.ok) return response;
   const text = await response.text().catch(() => "");
-  throw new ApiError(
-      response.status, reason(response.status, text) || `The server answered with status ${response.status}.`);
+  const {status} = response;
+  throw new ApiError(status, reason(status, text) || `The server answered with status ${status}.`);
 }
 
 export async function get(path) { return (await request(path)).json(); }
