@@ -24,9 +24,10 @@ test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS=
 	@HOLDFAST_SERVER=build/asan/holdfast-server REDIS_SERVER=build/redis-server \
 	  HOLDFAST_TRANSCRIPTS=tests/transcripts tests/run.sh $(TEST_PROGRAMS) -- $(ARGS)
 
-pictures: build/holdfast-server  ## make the pictures of the dashboard in docs/pictures anew
+pictures: build/holdfast-server build/holdfast build/prometheus  ## make the pictures in docs/pictures anew
 	@mkdir -p docs/pictures
 	@HOLDFAST_SERVER=$< HOLDFAST_PICTURES=docs/pictures tests/integration/dashboard_test.py pictures
+	@HOLDFAST_SERVER=$< HOLDFAST_PICTURES=docs/pictures tests/integration/three_questions_test.py page
 
 test-quick:  ## unit tests and transcripts only, without sanitizers; ARGS='-tc=LOCK*' selects some
 	@$(call install,$(BUILD_DEPS) doctest-dev)

@@ -1,12 +1,18 @@
 """A headless Chromium that shows the dashboard of a real server, with axe-core beside it. There is one
-browser for all tests. Each test has a server with a port of its own, so its tab has no login of another."""
+browser for all tests. Each test has a server with a port of its own, so its tab has no login of another.
+Names that end with .test are this machine in the browser."""
+import functools
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
+import time
+import urllib.parse
 
-from harness import LIMIT_S, TTL_MS, Client, equal, until
+from harness import LIMIT_S, TTL_MS, Client, equal, run_tests, until
+from http_rig import HttpServer
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
@@ -17,8 +23,31 @@ HERE = pathlib.Path(__file__).resolve().parent / "browser"
 BUILD = HERE.parents[2] / "build/browser"
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--lang=en",
          "--hide-scrollbars", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--disable-dev-shm-usage")
+         "--disable-sync", "--disable-dev-shm-usage", "--host-resolver-rules=MAP *.test 127.0.0.1")
 WAIT_MS = 600_000
+UNITS_MS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def milliseconds(text):
+    """A duration as the page writes it: "350 ms", "5 min 3 s"."""
+    parts = re.findall(r"([\d.]+) (ms|s|min|h|d)\b", text)
+    equal((text, bool(parts)), (text, True))
+    return sum(float(number) * UNITS_MS[unit] for number, unit in parts)
+
+
+def lock_view(key, db=0):
+    return f"#/lock/{db}/{urllib.parse.quote(key, safe='')}"
+
+
+class TcpServer(HttpServer):
+    """A server whose clients connect by TCP, so that the page shows the addresses that users see."""
+
+    def __init__(self, folder, *options):
+        super().__init__(folder, "--port", "auto", "--bind", "127.0.0.1", *options)
+        self.close()
+        ready = re.search(r"ready to accept connections on 127\.0\.0\.1:(\d+)", self.log_text())
+        self.path = ("127.0.0.1", int(ready[1]))
+        self.connected()
 
 
 def install_axe():
@@ -105,10 +134,36 @@ class Browser:
         except AssertionError as late:
             raise AssertionError(f"{text!r} is not in {css}: {self.text(css)!r}") from late
 
+    def shows(self, text, css):
+        """Waits until the text of the first match is exactly this."""
+        try:
+            until(lambda: self.text(css) == text)
+        except AssertionError as late:
+            raise AssertionError(f"{css} is not {text!r}, but {self.text(css)!r}") from late
+
+    def texts(self, css):
+        """The texts of all matches."""
+        return self.script("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)",
+                           css)
+
+    def delay_ms(self, css, text, change):
+        """Runs change(), and returns how many ms later a match has exactly this text. The page's
+        own clock tells, which is that of this machine."""
+        self.script(
+            "const [css, text] = arguments; delete window.seenAt;"
+            "const look = () => {"
+            "  const all = [...document.querySelectorAll(css)];"
+            "  if (all.some((e) => e.textContent === text)) window.seenAt ??= Date.now(); };"
+            "const observer = new MutationObserver(look);"
+            "observer.observe(document.body, {subtree: true, childList: true, characterData: true});", css,
+            text)
+        began = time.time() * 1000
+        change()
+        return until(lambda: self.script("return window.seenAt")) - began
+
     def column(self, css, label):
         """The texts of a table's column."""
-        return self.script("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)",
-                           f'{css} td[data-label="{label}"]')
+        return self.texts(f'{css} td[data-label="{label}"]')
 
     def click(self, css):
         self.one(css).click()
@@ -148,3 +203,21 @@ class Browser:
         path = folder / f"dashboard-{name}.png"
         equal(self.driver.get_screenshot_as_file(str(path)), True)
         return path
+
+
+browser = functools.cache(Browser)
+
+
+def page_of(server, view="#/"):
+    page = browser()
+    page.size(1280, 900)
+    page.open(server, view)
+    return page
+
+
+def run_browser_tests():
+    try:
+        run_tests()
+    finally:
+        if browser.cache_info().currsize:
+            browser().close()

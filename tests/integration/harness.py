@@ -90,10 +90,11 @@ def free_port():
 
 
 class Client:
-    """A connection in RESP2; an error is returned as a RuntimeError."""
+    """A connection in RESP2; an error is returned as a RuntimeError. `path` is that of a Unix socket, or
+    (host, port)."""
 
     def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket = socket.socket(socket.AF_UNIX if isinstance(path, str) else socket.AF_INET)
         self.socket.settimeout(LIMIT_S)
         self.socket.connect(path)
         self.replies = self.socket.makefile("rb")

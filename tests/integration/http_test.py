@@ -181,6 +181,59 @@ def info_has_the_figures_of_the_engine(folder):
 
 
 @test
+def info_names_the_port_in_use(folder):
+    with HttpServer(folder, "--port", "auto", "--bind", "127.0.0.1") as server:
+        port = re.search(r"connections on 127\.0\.0\.1:(\d+)", server.log_text())[1]
+        equal(server.get("/api/v1/info").json()["server"]["port"], int(port))
+    with HttpServer(folder) as server:
+        equal(server.get("/api/v1/info").json()["server"]["port"], 0)
+
+
+# Each has the mark "evil", which no reply may repeat, except as the name of a lock that exists.
+HOSTILE = ["%3Cscript%3Eevil%3C/script%3E", "%22%3E%3Cimg%20src=evil%3E", "..%2F..%2Fevil", "%00evil",
+           "%FF%FEevil", "evil%0D%0ASet-Cookie:%20a=b", "%E2%80%AEevil", "<script>evil</script>",
+           "99999999999999999999999evil", "-1evil", "evil" * 900]
+QUERIES = {"info": ["a"], "locks": ["cursor", "match", "count", "db"], "locks/k": ["db"],
+           "waiters": ["count"], "history": ["key", "count", "since", "db"], "top": ["by", "count"],
+           "events": ["a"]}
+
+
+@test
+def hostile_paths_queries_and_fields_get_a_clear_status_and_are_not_repeated(folder):
+    with HttpServer(folder) as server:
+        def refused_or_empty(target, statuses, **fields):
+            reply = server.get(target, "HEAD" if "events" in target else "GET", **fields)
+            what = (target[:80], reply.status)
+            equal((what, reply.status in statuses), (what, True))
+            text = reply.body + repr(reply.headers).encode()
+            equal((what, b"evil" in text or b"<" in reply.body or b"set-cookie" in text.lower()),
+                  (what, False))
+            if reply.body and reply.headers["content-type"].startswith("application/json"):
+                reply.json()
+        free_text = {"a", "match", "key"}  # any text is valid
+        for text in HOSTILE:
+            for path, names in QUERIES.items():
+                refused_or_empty(f"/api/v1/{path}/{text}", (404,))
+                for name in names:
+                    known = (404,) if path == "locks/k" and name in free_text else (200,)
+                    refused_or_empty(f"/api/v1/{path}?{name}={text}",
+                                     known if name in free_text else (400,))
+                refused_or_empty(f"/api/v1/{path}?{text}=1", (200, 404))  # of an unknown name
+            for target in (f"/{text}", f"/page/{text}", f"/api/v1/{text}", f"/api/v1/locks/{text}",
+                           f"/api/v1/locks/{text}/break", f"/metrics/{text}", f"/livez/{text}"):
+                refused_or_empty(target, (404, 405))
+        for value in ("<script>evil</script>", "evil\xff\x01", "../evil", "evil" * 1000):
+            for name in ("Accept", "If_None_Match", "Origin", "Referer", "User_Agent", "Cookie",
+                         "X_Requested_With"):
+                statuses = (400,) if "\x01" in value else (200,)
+                refused_or_empty("/api/v1/info", statuses, **{name: value})
+            for name, statuses in (("Host", (400, 403)), ("Authorization", (400, 401)),
+                                   ("Sec_Fetch_Site", (400, 403))):
+                refused_or_empty("/api/v1/info", statuses, **{name: value})
+        equal([line for line in server.log_text().splitlines() if line.startswith("Set-Cookie")], [])
+
+
+@test
 def metrics_in_both_formats(folder):
     with HttpServer(folder, "--appendfsync", "always") as server:
         server.lock("k")

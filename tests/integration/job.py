@@ -29,7 +29,7 @@ def alive(pid):
 
 
 def port_of(server):
-    return re.search(r"on 127\.0\.0\.1:(\d+)", server.log).group(1)
+    return re.search(r"connections on 127\.0\.0\.1:(\d+)", server.log).group(1)
 
 
 def recorded(path):

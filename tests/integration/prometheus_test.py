@@ -5,23 +5,16 @@ and the dashboard of packaging/ are valid, and use only metrics of a real scrape
 prometheus."""
 import bisect
 import json
-import os
-import pathlib
 import re
 import subprocess
 import sys
 import threading
 import time
-import urllib.parse
-import urllib.request
 
-from harness import LIMIT_S, Client, Server, data_folder, end_with_parent, equal, free_port, has
-from harness import run_tests, test, until
+from harness import LIMIT_S, Client, Server, data_folder, equal, free_port, has, run_tests, test, until
 from pages import Page
+from prometheus_rig import BINARIES, ROOT, RULES, Prometheus, get
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BINARIES = pathlib.Path(os.environ.get("PROMETHEUS", ROOT / "build/prometheus")) / "usr/bin"
-RULES = ROOT / "packaging/prometheus/alerts.yml"
 DASHBOARD = ROOT / "packaging/grafana/holdfast.json"
 BOUNDS_S = [0.0001 * 2 ** n for n in range(21)]
 NAME = re.compile(r"\b(?:holdfast|process)_[a-z_]+\b")
@@ -36,53 +29,8 @@ def promtool(*words, given=None, status=0):
     return done.stdout + done.stderr
 
 
-def get(url):
-    with urllib.request.urlopen(url, timeout=LIMIT_S) as reply:
-        return reply.read().decode()
-
-
 def scrape(server):
     return get(f"http://127.0.0.1:{server.http_port}/metrics")
-
-
-class Prometheus:
-    """A process that scrapes the server, with the rules of packaging/."""
-
-    def __init__(self, folder, server):
-        self.port = free_port()
-        config = {"global": {"scrape_interval": "200ms", "scrape_timeout": "200ms"},
-                  "rule_files": [str(RULES)],
-                  "scrape_configs": [{"job_name": "holdfast", "static_configs": [
-                      {"targets": [f"127.0.0.1:{server.http_port}"]}]}]}
-        folder.mkdir(parents=True)
-        path = folder / "prometheus.yml"
-        path.write_text(json.dumps(config), "utf-8")  # JSON is YAML
-        with open(folder / "log", "wb") as log:
-            self.process = subprocess.Popen(
-                [BINARIES / "prometheus", f"--config.file={path}", f"--storage.tsdb.path={folder / 'tsdb'}",
-                 f"--web.listen-address=127.0.0.1:{self.port}"],
-                stdout=log, stderr=log, preexec_fn=end_with_parent)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait(LIMIT_S)
-
-    def ask(self, path, **values):
-        try:
-            url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(values)}"
-            return json.loads(get(url))["data"]
-        except urllib.error.HTTPError as error:
-            raise AssertionError(f"{values}: {error.read().decode()}") from error
-        except urllib.error.URLError:  # it does not listen yet
-            return None
-
-    def value(self, expression):
-        """The value of an expression with one result; None if there is none yet."""
-        data = self.ask("query", query=expression)
-        return float(data["result"][0]["value"][1]) if data and data["result"] else None
 
 
 def contend(path, measured):

@@ -312,6 +312,27 @@ def a_lost_server_is_retried_and_its_locks_disappear(_):
         equal(again.ask("GET", "job:7"), b"alice")
 
 
+@test
+def a_small_screen_survives_a_restart_and_a_change_of_its_size_during_it(_):
+    with data_folder() as folder, contextlib.ExitStack() as stack:
+        server = stack.enter_context(Server(folder, "--port", "auto"))
+        port = port_of(server)
+        server.lock("job:7")
+        screen = stack.enter_context(top(40, 10, servers=f"127.0.0.1:{port}"))
+        screen.shows(r"^ready", r"^job:7 +alice")
+        server.kill()
+        small = screen.shows("no server answers; retrying", without=[r"^job:7 "])
+        equal(max(map(len, small.splitlines())) <= 40, True)
+        screen.resize(80, 24)
+        screen.shows("no server answers; retrying", "connection refused|connection")
+        screen.press("b")  # there is no lock to break
+        screen.resize(40, 10)
+        stack.enter_context(Server(folder, "--port", port))
+        screen.shows(r"^ready", r"^job:7 +alice")
+        screen.press("q")
+        screen.ended(0)
+
+
 @contextlib.contextmanager
 def quorum():
     """Four servers, and the address of a quorum of five of which one is down."""
@@ -341,6 +362,20 @@ def a_quorum_shows_each_server_and_why_one_is_down(_):
         equal([s["ready"] for s in refresh["servers"]], [True] * 4 + [False])
         has(refresh["servers"][4]["error"], "connection refused")
         equal((refresh["locks"][0]["servers"], refresh["locks"][0]["waiters"]), (4, 1))
+
+
+@test
+def a_server_of_a_quorum_that_starts_and_restarts_is_shown(_):
+    with quorum() as (_, down, where), data_folder() as folder, top(80, 24, servers=where) as screen:
+        screen.shows(r"4 of 5 servers ready", rf"^{re.escape(down)} .*refused")
+        port = down.rpartition(":")[2]
+        for _ in range(2):
+            with Server(folder, "--port", port):
+                text = screen.shows(r"5 of 5 servers re", rf"^{re.escape(down)} .* ready$")
+                equal(len(re.findall(r"^127\S+ .* ready$", text, re.MULTILINE)), 5)
+            screen.shows(r"4 of 5 servers ready", rf"^{re.escape(down)} .*(refused|connection)")
+        screen.press("q")
+        screen.ended(0)
 
 
 @test

@@ -35,7 +35,10 @@ int fd_of(HttpConnection& connection) {
 
 HttpDoor::HttpDoor(Server& server, std::vector<ListenSocket> sockets,
                    const std::shared_ptr<const TlsContext>& tls)
-    : server_(server), tls_(tls), started_(read_clock()) {
+    : server_(server),
+      tls_(tls),
+      started_(read_clock()),
+      tcp_port_(server.engine().state().config.host_facts().tcp_port) {
   for (ListenSocket& socket : sockets) {
     listeners_.push_back(std::make_unique<Listener>());
     listeners_.back()->door = this;
@@ -101,9 +104,7 @@ HttpAnswer HttpDoor::serve(HttpConnection& connection, const HttpRequest& reques
   return answer;
 }
 
-ServerFacts HttpDoor::server_facts() const {
-  return {started_.mono, static_cast<int64_t>(server_.options().port)};
-}
+ServerFacts HttpDoor::server_facts() const { return {started_.mono, tcp_port_}; }
 
 // Counting the open files takes long if there are many, so a job counts them for the next scrape.
 void HttpDoor::update_facts() {

@@ -22,7 +22,9 @@ export const login = {
 };
 
 // The text of an error reply: JSON with `error`, or plain text.
-function reason(text) {
+function reason(status, text) {
+  if (status === 414)
+    return "The name is too long for this page: a request has at most 4 KiB. Use holdfast info.";
   try {
     return JSON.parse(text).error;
   } catch {
@@ -44,8 +46,8 @@ async function request(path, options = {}) {
   }
   if (response.ok) return response;
   const text = await response.text().catch(() => "");
-  throw new ApiError(
-      response.status, reason(text) || `The server answered with status ${response.status}.`);
+  const {status} = response;
+  throw new ApiError(status, reason(status, text) || `The server answered with status ${status}.`);
 }
 
 export async function get(path) { return (await request(path)).json(); }

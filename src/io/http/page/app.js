@@ -56,7 +56,8 @@ function onInfo(info) {
   byId("user").title = "The ACL user of this page";
   showSession();
   const {version, port, uptime_s} = info.server;
-  setText(byId("footer"), `Holdfast ${version} · port ${port} · up ${duration(uptime_s * 1000)}`);
+  const facts = [`Holdfast ${version}`, port ? `port ${port}` : "", `up ${duration(uptime_s * 1000)}`];
+  setText(byId("footer"), facts.filter(Boolean).join(" · "));
   if (!state.view)
     route();
   else

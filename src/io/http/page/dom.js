@@ -1,4 +1,5 @@
 // Builds elements. Every text goes through textContent, so that no text of the server becomes markup.
+import {short} from "./format.js";
 
 export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -29,11 +30,11 @@ export function notice(kind, title, text = "", ...actions) {
 export function announce(text) { setText(document.getElementById("status"), text); }
 
 function fill(cell, value = "") {
-  if (typeof value !== "object") return setText(cell, String(value));
+  if (typeof value !== "object") return setText(cell, short(String(value)));
   let link = cell.firstElementChild;
   if (!link) cell.replaceChildren(link = el("a"));
   if (link.getAttribute("href") !== value.href) link.setAttribute("href", value.href);
-  setText(link, value.text);
+  setText(link, short(value.text));
 }
 
 // A table whose rows are kept between updates, so that a focused link keeps the focus. A column is

@@ -1,5 +1,6 @@
 // Figures as texts. Times are in milliseconds.
 
+const kMaxName = 600;  // an owner has at most 512 bytes, unless the server has another limit
 const kUnits = [ ["d", 86400000], ["h", 3600000], ["min", 60000], ["s", 1000] ];
 
 // "0.4 ms", "350 ms", "12.3 s", "5 min 3 s", "2 d 4 h"
@@ -35,6 +36,11 @@ export function clock(ms) {
   const time = at.toLocaleTimeString("en-GB");
   return at.toDateString() === new Date().toDateString() ? time :
                                                            `${at.toLocaleDateString("en-CA")} ${time}`;
+}
+
+// A name that is so long that it would hide the others is cut.
+export function short(text) {
+  return text.length > kMaxName ? `${text.slice(0, kMaxName)}… (${count(text.length)} characters)` : text;
 }
 
 export function plural(n, one, many = `${one}s`) { return `${count(n)} ${n === 1 ? one : many}`; }

@@ -2,7 +2,7 @@
 import {ApiError, get, post} from "./api.js";
 import {confirmAction} from "./dialogs.js";
 import {announce, el, notice, setText, Table} from "./dom.js";
-import {clock, count, duration, plural, timeLeft} from "./format.js";
+import {clock, count, duration, plural, short, timeLeft} from "./format.js";
 
 const kEvents = 50;
 const kHistoryPauseMs = 400;  // between two readings of the history
@@ -19,7 +19,7 @@ const kHolders = [
   {label: "Token", class: "number", cell: (r) => String(r.token)},
   {label: "Held for", class: "number", cell: (r) => duration(r.held_ms)},
   {label: "Time left", class: "number", cell: (r) => timeLeft(r.ttl_ms)},
-  {label: "Client", cell: clientText},
+  {label: "Client", class: "client", cell: clientText},
 ];
 const kWaiters = [
   {label: "Place", class: "number", cell: (r, index) => count(index + 1)},
@@ -32,7 +32,7 @@ const kWaiters = [
     class: "number",
     cell: (r) => r.timeout_ms < 0 ? "never" : duration(r.timeout_ms)
   },
-  {label: "Client", cell: clientText},
+  {label: "Client", class: "client", cell: clientText},
 ];
 // Events by their meaning: the colour of the mark, and the text.
 const kEventTexts = {
@@ -60,7 +60,7 @@ function eventItem(event) {
   ].filter(Boolean).join(" · ");
   return el("li", {class: kind},
       el("time", {datetime: new Date(event.at).toISOString()}, clock(event.at)),
-      el("div", {}, el("p", {}, event.owner ? el("strong", {}, event.owner) : undefined, ` ${text}`),
+      el("div", {}, el("p", {}, event.owner ? el("strong", {}, short(event.owner)) : undefined, ` ${text}`),
           event.note ? el("p", {class: "note"}, event.note) : undefined,
           facts ? el("p", {class: "hint"}, facts) : undefined));
 }
@@ -92,7 +92,7 @@ export class Lock {
   show({db, id}) {
     Object.assign(this, {db, id, lock: undefined});
     this.element.querySelector("#back").setAttribute("href", db ? `#/locks?db=${db}` : "#/locks");
-    setText(this.heading, decodeURIComponentSafely(id));
+    setText(this.heading, short(decodeURIComponentSafely(id)));
     this.load();
     this.loadHistory();
   }
@@ -134,7 +134,7 @@ export class Lock {
   display(lock) {
     this.lock = lock;
     const {holders, waiters} = lock;
-    if (lock.key !== undefined) setText(this.heading, lock.key);
+    if (lock.key !== undefined) setText(this.heading, short(lock.key));
     const kind = lock.mode === "free" ? "not held" : modeText(lock);
     const facts =
         [`Database ${this.db}`, kind, plural(holders.length, "holder"), plural(waiters.length, "waiter")];
@@ -195,7 +195,7 @@ export class Lock {
     const {holders} = this.lock;
     const items =
         holders.slice(0, kNamedHolders)
-            .map((h) => el("li", {}, el("strong", {}, h.owner),
+            .map((h) => el("li", {}, el("strong", {}, short(h.owner)),
                      `${h.note ? ` (${h.note})` : ""}, token ${h.token}, held for ${duration(h.held_ms)}`));
     if (holders.length > kNamedHolders)
       items.push(el("li", {}, `and ${plural(holders.length - kNamedHolders, "other")}`));

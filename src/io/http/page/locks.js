@@ -7,8 +7,8 @@ import {KeyList} from "./key_list.js";
 
 const kRows = 25;
 const kDatabases = 16;
-const kListEvery = 5;  // `info` events (seconds) between two readings of the order
-const kRowsEvery = 2;  // ... of the rows
+const kListEvery = 5;  // `info` events (seconds) between two readings of the order without a change
+const kChangePauseMs = 400;
 
 export function locksLink({q = "", db = 0, page = 1}) {
   const query = new URLSearchParams();
@@ -19,13 +19,15 @@ export function locksLink({q = "", db = 0, page = 1}) {
 }
 
 // LOCKS INFO of each row of the page, and how long its newest hold is held. A key that was released
-// meanwhile has no holder.
+// meanwhile has no holder. A key that is too long for a request has its reason in place of the holder.
 async function details(row, db) {
   try {
     const info = await get(`locks/${row.key_id}?db=${db}`);
     const holders = info.holders ?? [];
     return {...info, id: row.key_id, db, holders, waiters: info.waiters ?? [], first: holders[0]};
   } catch (error) {
+    if (error.status === 414)
+      return {...row, id: row.key_id, db, holders: [], waiters: {length: row.waiters}, why: error.message};
     if (error.status !== 404) throw error;
     return {
       key: row.key,
@@ -39,14 +41,14 @@ async function details(row, db) {
   }
 }
 
-function holderText({first, holders}) {
-  if (!first) return "free";
+function holderText({first, holders, why}) {
+  if (!first) return why ?? "free";
   return holders.length > 1 ? `${first.owner} and ${plural(holders.length - 1, "other")}` : first.owner;
 }
 
 const kColumns = [
   {label: "Lock", class: "key", cell: (r) => ({text: r.key, href: `#/lock/${r.db}/${r.key_id}`})},
-  {label: "Holder", cell: holderText},
+  {label: "Holder", class: "key", cell: holderText},
   {label: "Note", class: "note", cell: (r) => r.first?.note ?? ""},
   {label: "Mode", cell: (r) => r.mode === "limit" ? `semaphore of ${r.limit}` : r.mode},
   {label: "Age", class: "number", cell: (r) => r.first ? duration(r.first.held_ms) : ""},
@@ -115,13 +117,27 @@ export class Locks {
     this.load(true);
   }
 
-  onInfo() {
+  // A new waiter is no event of LOCKS HISTORY, but changes the number of waiters.
+  onInfo(info) {
     this.ticks++;
+    if (info.waiters !== this.waiters) this.changed = true;
+    this.waiters = info.waiters;
+    this.refresh(this.ticks % kListEvery === 0);
+  }
+
+  // `event` is undefined if the server left some out.
+  onChange(event) {
+    if (event && event.db !== this.place?.db) return;
+    this.changed = true;
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      if (this.changed) this.refresh(true);
+    }, kChangePauseMs);
+  }
+
+  refresh(anew) {
     if (document.hidden || !this.place || this.loading === this.place) return;
-    if (this.ticks % kListEvery === 0 || !this.list)
-      this.load(true);
-    else if (this.ticks % kRowsEvery === 0)
-      this.load(false);
+    this.load(anew || this.changed || !this.list);
   }
 
   // Reads the rows of this page, and before that the order of the keys if `anew`. A newer call, or another
@@ -129,6 +145,7 @@ export class Locks {
   async load(anew) {
     const place = this.loading = this.place;
     const first = (place.page - 1) * kRows;
+    if (anew) this.changed = false;
     try {
       const list = anew || !this.list ? new KeyList(place.db, place.q) : this.list;
       await list.more(first + kRows + 1);
@@ -177,5 +194,8 @@ export class Locks {
     this.pages.hidden = true;
   }
 
-  close() { this.place = undefined; }
+  close() {
+    clearTimeout(this.timer);
+    this.place = undefined;
+  }
 }
