@@ -296,6 +296,23 @@ def without_a_password_only_this_machine_by_its_own_name(folder):
 
 
 @test
+def a_login_that_needs_no_password_opens_nothing(folder):
+    with HttpServer(folder, "--user", "guest on nopass ~* +@all", "--user", "eve on >secret ~* +@all") as server:
+        guests = [basic(user, "anything") for user in ("default", "", "guest")]
+        server.lock("k")
+        for login in guests:  # a page that reaches this machine by DNS rebinding can send such a login
+            fields = {"Host": "evil.example", "Authorization": login}
+            for path in ("/api/v1/info", "/metrics", "/api/v1/events", "/api/v1/locks/k"):
+                is_text(server.get(path, **fields), 403)
+            is_text(server.post("/api/v1/locks/k/break", Origin="http://evil.example", **fields), 403)
+            equal(server.get("/api/v1/info", Authorization=login).status, 200)
+        equal(server.get("/metrics", Host="example.org", Authorization=basic("eve", "secret")).status, 200)
+        server.ask("ACL", "SETUSER", "default", "off")
+        is_text(server.get("/metrics", Host="evil.example", Authorization=guests[2]), 403)
+        equal(server.ask("GET", "k"), b"alice")
+
+
+@test
 def another_machine_needs_a_password(folder):
     if not other_addresses():
         raise Skipped("this machine has no other address")
@@ -307,6 +324,7 @@ def another_machine_needs_a_password(folder):
         equal([ask(path).status for path in ("/livez", "/readyz", "/")], [200] * 3)
         for path in ("/metrics", "/readyz?verbose", "/api/v1/info"):
             is_text(ask(path), 403)
+            is_text(ask(path, Authorization=basic("default", "anything")), 403)
         server.ask("CONFIG", "SET", "requirepass", "secret")
         equal(ask("/metrics").status, 401)
         equal(ask("/metrics", Authorization=basic("default", "secret")).status, 200)
