@@ -21,7 +21,10 @@ inline void record_grant(Context& ctx, KeyRef k, Token token, ConnId client, con
   LockStats& stats = ctx.s.stats.locks;
   const LockMode mode = mode_of(r.capacity);
   ++stats.grants[mode];
-  if (r.queued) ++stats.queued_grants[mode];
+  if (r.queued) {
+    ++stats.queued_grants[mode];
+    stats.waits[static_cast<size_t>(mode)].record(r.waited);
+  }
   if (!ctx.s.history.on()) return;
   const bool plain = mode == LockMode::kExclusiveMode && !r.note;
   LockEventFacts& facts = plain ? ctx.s.history.add_adjacent(key_of(*k), value_of(*k))

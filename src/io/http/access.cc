@@ -105,15 +105,19 @@ bool may_run(const EngineState& s, const AclUser& user, std::span<const std::str
 Access check_command(EngineState& s, Now now, Access access, const Visitor& visitor,
                      std::span<const std::string_view> argv) {
   if (!access.allowed() || may_run(s, *access.user, argv)) return access;
+  std::string why = "the user has no permission for this";
   if (const Command* const command = find_row(argv)) {
     Conn conn = shown_conn(s, visitor, now);
     conn.user = access.user;
     Effects none;
     Context ctx{s, now, none};
-    log_verdict(ctx, conn, check_permission(s, *access.user, *command, argv), AclContext::kTopLevel,
-                *command, argv);
+    const Verdict verdict = check_permission(s, *access.user, *command, argv);
+    log_verdict(ctx, conn, verdict, AclContext::kTopLevel, *command, argv);
+    why = verdict.why == Denial::kKey
+              ? "the user has no permission to access this key"
+              : fmt::format("the user has no permission to run '{}'", command->name);
   }
-  return refused(403, "the user has no permission for this");
+  return refused(403, why);
 }
 
 bool is_on_this_machine(const HttpRequest& request, const Visitor& visitor) {

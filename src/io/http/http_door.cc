@@ -50,6 +50,8 @@ Result<Done> HttpDoor::start() {
   uv_timer_init(server_.loop(), &second_timer_);
   soon_timer_.data = second_timer_.data = this;
   running_ = true;
+  // Not that of the options, which may be "auto".
+  tcp_port_ = server_.engine().state().config.host_facts().tcp_port;
   std::string names;
   for (const auto& listener : listeners_) {
     if (Result<Done> listens = listen(*listener); !listens) return listens;
@@ -102,7 +104,7 @@ HttpAnswer HttpDoor::serve(HttpConnection& connection, const HttpRequest& reques
 }
 
 ServerFacts HttpDoor::server_facts() const {
-  return {started_.mono, static_cast<int64_t>(server_.options().port)};
+  return {started_.mono, tcp_port_};
 }
 
 // Counting the open files takes long if there are many, so a job counts them for the next scrape.

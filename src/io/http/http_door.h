@@ -77,6 +77,7 @@ class HttpDoor : public Door {
   EventStreams events_;
   ShellMetrics metrics_;
   Now started_;
+  int64_t tcp_port_ = 0;  // of the protocol
   uv_timer_t soon_timer_;    // the rest of the work of an iteration, in the next one
   uv_timer_t second_timer_;  // runs while there are connections
   size_t accepted_ = 0;      // in this iteration
