@@ -22,20 +22,7 @@ using Kind = Value::Kind;
 using Argv = std::vector<std::string>;
 using std::chrono::steady_clock;
 
-// Requests for one database. A link always begins in database 0, and all requests of this program go
-// through here: SELECT comes with the requests, so that no reconnect separates them.
-std::vector<Argv> in_database(int64_t database, std::vector<Argv> requests) {
-  if (database > 0) requests.insert(requests.begin(), {"SELECT", std::to_string(database)});
-  return requests;
-}
-
-// As in_database() for a change, which must not happen in another database: all in one transaction.
-std::vector<Argv> change_in_database(int64_t database, const Argv& request) {
-  if (database == 0) return {request};
-  return {{"MULTI"}, {"SELECT", std::to_string(database)}, request, {"EXEC"}};
-}
-
-// Returns the answer to the request of change_in_database().
+// Returns the answer to the request of a change_in_database().
 Answer answer_of_change(const std::vector<Answer>& answers) {
   Answer last = answers.back();
   if (answers.size() == 1 || !last.is(Kind::kArray)) return last;
@@ -66,11 +53,33 @@ struct TopPoll::Core : std::enable_shared_from_this<TopPoll::Core> {
       states.back().name = servers.name(i);
     }
     busy.resize(states.size());
+    has_selected.resize(states.size());
     taken_at.resize(states.size());
   }
   ~Core() { close(event); }
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
+
+  // Whether requests need a SELECT. A link begins in database 0, and stays there until SELECT has succeeded:
+  // so a user without that right can use database 0.
+  bool selects(size_t server, int64_t database) const {
+    const std::lock_guard lock(mutex);
+    return database > 0 || has_selected[server];
+  }
+
+  // Requests for one database. All requests of this program go through here: SELECT comes with the requests,
+  // so that no reconnect separates them.
+  std::vector<Argv> in_database(size_t server, int64_t database, std::vector<Argv> requests) const {
+    if (selects(server, database))
+      requests.insert(requests.begin(), {"SELECT", std::to_string(database)});
+    return requests;
+  }
+
+  // As in_database() for a change, which must not happen in another database: all in one transaction.
+  std::vector<Argv> change_in_database(size_t server, int64_t database, const Argv& request) const {
+    if (!selects(server, database)) return {request};
+    return {{"MULTI"}, {"SELECT", std::to_string(database)}, request, {"EXEC"}};
+  }
 
   void signal() const {
     const uint64_t one = 1;
@@ -91,6 +100,7 @@ struct TopPoll::Core : std::enable_shared_from_this<TopPoll::Core> {
   mutable std::mutex mutex;  // guards all below
   std::vector<ServerState> states;
   std::vector<bool> busy;
+  std::vector<bool> has_selected;                  // a SELECT of the server has succeeded
   std::vector<steady_clock::time_point> taken_at;  // when the figures were taken
   size_t changing = 0;                             // servers whose answer to a change is open
   int64_t changed_holds = 0;
@@ -109,7 +119,7 @@ void TopPoll::Core::begin(const RoundPtr& round) {
                              {"LOCKS", "TOP", "BY", "waiters", "COUNT", std::to_string(kTopKeys)}};
   requests.push_back(list_request(*round));
   if (!round->query.queue_key.empty()) requests.push_back({"LOCKS", "INFO", round->query.queue_key});
-  servers.start(round->server, in_database(round->query.database, requests),
+  servers.start(round->server, in_database(round->server, round->query.database, requests),
                 [core = shared_from_this(), round](const std::vector<Answer>& answers) {
                   core->take_first(round, answers);
                 });
@@ -117,11 +127,15 @@ void TopPoll::Core::begin(const RoundPtr& round) {
 
 void TopPoll::Core::take_first(const RoundPtr& round, const std::vector<Answer>& answers) {
   ServerState& state = round->state;
-  const size_t first = round->query.database > 0 ? 1 : 0;
+  const size_t first = answers.size() - (round->query.queue_key.empty() ? 3 : 4);  // 1 behind a SELECT
   for (size_t i = 0; i <= first; ++i) {
     if (state.why.empty() && !answers[i].good()) state.why = answers[i].why();
   }
   if (!state.why.empty()) return finish(round);
+  if (first > 0) {
+    const std::lock_guard lock(mutex);
+    has_selected[round->server] = true;
+  }
   state.figures = read_figures(answers[first].value.text);
   add_contended(answers[first + 1].value, round->query.database, round->query.pattern, state.rows);
   if (answers.size() > first + 3) {
@@ -146,7 +160,7 @@ void TopPoll::Core::take_page(const RoundPtr& round, const Answer& page) {
 }
 
 void TopPoll::Core::list_on(const RoundPtr& round) {
-  servers.start(round->server, in_database(round->query.database, {list_request(*round)}),
+  servers.start(round->server, in_database(round->server, round->query.database, {list_request(*round)}),
                 [core = shared_from_this(), round](const std::vector<Answer>& answers) {
                   core->take_page(round, answers.back());
                 });
@@ -169,7 +183,7 @@ void TopPoll::Core::ask_details(const RoundPtr& round) {
     requests.push_back({"LOCKS", "INFO", row->key});
   }
   if (requests.empty()) return finish(round);
-  servers.start(round->server, in_database(round->query.database, requests),
+  servers.start(round->server, in_database(round->server, round->query.database, requests),
                 [core = shared_from_this(), round](const std::vector<Answer>& answers) {
                   for (const Answer& answer : answers) add_details(answer.value, round->state.rows);
                   core->finish(round);
@@ -259,7 +273,7 @@ void TopPoll::change(const std::string& subcommand, const std::string& key, int6
   }
   const std::string done = subcommand == "BREAK" ? "broken" : "asked to end";
   for (const size_t server : all) {
-    core_->servers.start(server, change_in_database(database, {"LOCKS", subcommand, key}),
+    core_->servers.start(server, core_->change_in_database(server, database, {"LOCKS", subcommand, key}),
                          [core = core_, done](const std::vector<Answer>& answers) {
                            core->add_outcome(done, answer_of_change(answers));
                          });

@@ -175,6 +175,7 @@ def info_has_the_figures_of_the_engine(folder):
         equal((info["grants_total"], info["longest_queue"], info["memory_limit_bytes"]), (3, 1, 100 << 20))
         equal([check["name"] for check in info["checks"]], CHECKS)
         equal(info["server"]["run_id"], server.info("run_id", "server"))
+        equal(info["server"]["port"], int(server.info("tcp_port", "server")))
         equal(len(info["wait"]["counts"]), len(info["wait"]["bounds_ms"]) + 1)
         equal(info["wait"]["counts"][-1], 3)
         equal(info["wait"]["bounds_ms"][:5], [0.1, 0.2, 0.4, 0.8, 1.6])
@@ -251,6 +252,45 @@ def metrics_in_both_formats(folder):
         equal(open_text.headers["content-type"],
               "application/openmetrics-text; version=1.0.0; charset=utf-8")
         equal(open_text.body.endswith(b"# EOF\n"), True)
+
+
+@test
+def a_repeat_that_waited_is_no_grant_in_info_and_in_metrics(folder):
+    with HttpServer(folder) as server:
+        server.lock("k")
+        waiters = [Client(server.path) for _ in range(2)]
+        for waiter in waiters:
+            waiter.send(["LOCK", "k", "bob", TTL_MS, "WAIT", 0])
+        until(lambda: server.info("lock_waiters", "locks") == "2")
+        server.ask("UNLOCK", "k", "alice")
+        for waiter in waiters:
+            equal(waiter.reply()[0], b"bob")
+            waiter.close()
+        has(server.get("/metrics").body.decode(),
+            "holdfast_lock_grants_total{mode=\"exclusive\",queued=\"yes\"} 1\n",
+            "holdfast_lock_wait_seconds_count{mode=\"exclusive\"} 2\n",
+            "holdfast_lock_wait_ends_total{reason=\"granted\"} 2\n")
+        equal([server.info(f"lock_{name}grants", "locks") for name in ("", "queued_")], ["2", "1"])
+        equal(server.get("/api/v1/info").json()["wait"]["counts"][-1], 2)
+
+
+@test
+def errors_of_the_api_are_json_and_say_what_is_wrong(folder):
+    with HttpServer(folder, *USERS) as server:
+        viewer = basic("viewer", "see")
+        for path, login, status, error in (
+                ("locks?count=1001", viewer, 400, "count must be an integer from 1 to 1000"),
+                ("locks?db=16", viewer, 400, "db must be an integer from 0 to 15"),
+                ("locks?db=1&db=2", viewer, 400, "malformed"), ("locks/%zz", viewer, 400, "malformed"),
+                ("info", None, 401, "log in"), ("info", basic("viewer", "no"), 401, "wrong user"),
+                ("history", viewer, 403, "to run 'locks|history'"), ("events", viewer, 403, "locks|history"),
+                ("locks/k", basic("reader", "read"), 403, "to access this key"),
+                ("locks/k/break", viewer, 405, "method"), ("nothing", viewer, 404, "no such path")):
+            reply = server.get(f"/api/v1/{path}", **({"Authorization": login} if login else {}))
+            equal((path, reply.status), (path, status))
+            equal(list(reply.json()), ["error"])
+            has(reply.json()["error"].lower(), error.lower())
+        equal(list(server.get("/api/v2/info").json()), ["error"])
 
 
 @test
@@ -349,6 +389,23 @@ def without_a_password_only_this_machine_by_its_own_name(folder):
 
 
 @test
+def a_login_that_needs_no_password_opens_nothing(folder):
+    with HttpServer(folder, "--user", "guest on nopass ~* +@all", "--user", "eve on >secret ~* +@all") as server:
+        guests = [basic(user, "anything") for user in ("default", "", "guest")]
+        server.lock("k")
+        for login in guests:  # a page that reaches this machine by DNS rebinding can send such a login
+            fields = {"Host": "evil.example", "Authorization": login}
+            for path in ("/api/v1/info", "/metrics", "/api/v1/events", "/api/v1/locks/k"):
+                is_text(server.get(path, **fields), 403)
+            is_text(server.post("/api/v1/locks/k/break", Origin="http://evil.example", **fields), 403)
+            equal(server.get("/api/v1/info", Authorization=login).status, 200)
+        equal(server.get("/metrics", Host="example.org", Authorization=basic("eve", "secret")).status, 200)
+        server.ask("ACL", "SETUSER", "default", "off")
+        is_text(server.get("/metrics", Host="evil.example", Authorization=guests[2]), 403)
+        equal(server.ask("GET", "k"), b"alice")
+
+
+@test
 def another_machine_needs_a_password(folder):
     if not other_addresses():
         raise Skipped("this machine has no other address")
@@ -360,6 +417,7 @@ def another_machine_needs_a_password(folder):
         equal([ask(path).status for path in ("/livez", "/readyz", "/")], [200] * 3)
         for path in ("/metrics", "/readyz?verbose", "/api/v1/info"):
             is_text(ask(path), 403)
+            is_text(ask(path, Authorization=basic("default", "anything")), 403)
         server.ask("CONFIG", "SET", "requirepass", "secret")
         equal(ask("/metrics").status, 401)
         equal(ask("/metrics", Authorization=basic("default", "secret")).status, 200)
@@ -522,6 +580,7 @@ def a_full_disk_and_full_memory_are_not_ready_until_they_heal(folder):
     try:
         with HttpServer(folder) as server:
             server.lock("k")
+            server.ask("SET", "plain", "value")
             for n in range(400):
                 server.lock(f"key:{n}")
             filler = folder / "filler"
@@ -531,6 +590,12 @@ def a_full_disk_and_full_memory_are_not_ready_until_they_heal(folder):
             for n in range(400):  # more records than fit in the rest of the journal's last page
                 server.ask("UNLOCK", f"key:{n}", "alice")
             has(checks(server)["journal"], "No space left on device")
+            # Reads work: they give no token to a string, which the disk could not keep.
+            with contextlib.closing(Client(server.path)) as reader:
+                _, rows = reader.ask("LOCKS", "LIST", 0, "MATCH", "plain")
+                equal(rows[0][rows[0].index(b"token") + 1], 0)
+                equal(len(reader.ask("LOCKS", "INFO", "plain")), 12)
+                equal(len(reader.ask("LOCKS", "OWNED", "value")), 1)
             host = f"127.0.0.1:{server.port}"
             reply = server.post("/api/v1/locks/k/break", Host=host, Origin=f"http://{host}")
             equal((reply.status, reply.json()), (200, {"broken": 1}))  # as over RESP: releases run

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The log: its table in docs/operations.md, the JSON format, and lines about slow waits. The last line is
 "N passed, N failed". HOLDFAST_SERVER names the server."""
+import contextlib
 import datetime
 import json
 import pathlib
@@ -196,6 +197,23 @@ def slow_waits_are_logged_from_the_limit_on_with_holder_and_outcome(folder):
     equal([re.sub(r"waited_ms=\d+", "waited_ms=N", line) for line in slow],
           ['slow wait: db=0 key="k" owner="bob" holder="alice" waited_ms=N granted=no',
            'slow wait: db=0 key="k" owner="carol" holder="alice" waited_ms=N granted=yes'])
+
+
+@test
+def of_several_holders_a_slow_wait_names_the_one_with_the_smallest_token(folder):
+    with Server(folder, "--log-waits-over", "1") as server:
+        for owner in ("first", "second"):
+            server.ask("LOCK", "k", owner, 50_000, "SHARED")
+        wait_and_time_out(server, "k", "bob")
+        with contextlib.closing(Client(server.path)) as waiter:
+            waiter.send(["LOCK", "k", "carol", 50_000, "WAIT", 0])
+            until(lambda: server.info("lock_waiters", "locks") == "1")
+            until(lambda: int(server.info("oldest_waiter_ms", "locks")) > 5)
+            server.ask("UNLOCK", "k", "first")
+            server.ask("UNLOCK", "k", "second")
+            equal(waiter.reply()[0], b"carol")
+    slow = re.findall(r'owner="(\w+)" holder="(\w*)" waited_ms=\d+ granted=(\w+)', server.log)
+    equal(slow, [("bob", "first", "no"), ("carol", "second", "yes")])
 
 
 @test

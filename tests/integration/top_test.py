@@ -274,6 +274,26 @@ def keys_sort_filter_and_select_a_database(server):
 
 
 @test
+def from_another_database_the_way_back_leads_to_database_0(server):
+    server.lock("same", "zero")
+    server.ask_all([["SELECT", 3], ["LOCK", "same", "three", 600_000]])
+    with top(80, 24) as screen:
+        screen.shows(r"^same .*zero")
+        screen.type("d3")
+        screen.press("Enter")
+        screen.shows(r"db 3", r"^same .*three")
+        screen.type("d0")
+        screen.press("Enter")
+        screen.shows(r"^same .*zero", without=[r"db 3"])
+        screen.type("b")
+        screen.shows("Break same")
+        screen.type("y")
+        screen.shows("same: 1 hold broken", "no lock is held")
+        equal(server.ask("GET", "same"), b"three")  # this connection is in database 3
+        equal(server.ask_all([["SELECT", 0], ["EXISTS", "same"]])[1], 0)
+
+
+@test
 def ctrl_c_term_and_ctrl_z_leave_the_terminal_as_it_was(server):
     with top(80, 24) as screen:
         screen.shows(r"^ready")

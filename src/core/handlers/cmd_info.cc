@@ -310,7 +310,7 @@ void locks_section(const Request& r, const HostFacts&, std::string& out) {
   const Stats& s = r.s().stats;
   const LockStats& l = s.locks;
   line(out, "lock_grants", l.grants.sum());
-  line(out, "lock_queued_grants", l.wait_ends[WaitEnd::kGranted]);
+  line(out, "lock_queued_grants", l.queued_grants.sum());
   line(out, "lock_rejections", l.refusals[Refusal::kHeld]);
   line(out, "lock_refusals", l.refusals[Refusal::kHeld]);
   line(out, "lock_releases", l.ends[End::kReleased]);

@@ -15,6 +15,7 @@
 #include "core/lock/keys.h"
 #include "core/lock/record_events.h"
 #include "core/state/attachments.h"
+#include "core/state/availability.h"
 #include "core/state/conn.h"
 #include "core/state/output.h"
 #include "core/state/request.h"
@@ -49,10 +50,15 @@ ShownHold shown(const Request& r, const Holder& h) {
           h.attachment.note};
 }
 
+// A string without a token gets one, unless that cannot be kept: the reply would wait for the disk.
+Token shown_token(Request& r, Keyspace::Found& f) {
+  return r.s().availability.refusal.empty() ? exclusive_token(r.ctx, {r.c.db, f}) : token_of(*f);
+}
+
 ShownHold shown(Request& r, Keyspace::Found& f) {
   const Attachment* a = attachment_of(r.s().attachments, r.c.db, f);
   return {value_of(*f),
-          exclusive_token(r.ctx, {r.c.db, f}),
+          shown_token(r, f),
           kExclusive,
           deadline_of(*f),
           held_since(*f),

@@ -94,6 +94,8 @@ class LockBody {
   // Returns the smallest capacity of all holders except `except` (null: no exception); kShared if there is
   // none.
   Capacity tightest(const Holder* except = nullptr) const;
+  // Returns the holder with the smallest token; null if there is no holder.
+  const Holder* first() const { return by_token_.empty() ? nullptr : by_token_.begin()->second; }
   // Returns the holder that expires first; null if there is no holder.
   const Holder* first_to_expire() const;
   // Returns the latest deadline of all holders: the expiry of the whole key.

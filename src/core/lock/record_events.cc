@@ -55,13 +55,9 @@ void record_holder_end(Context& ctx, KeyRef k, const Holder& h, End why, TimeMs 
 
 void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why) {
   const DurationMs waited = ctx.now.mono - w.since;
-  LockStats& stats = ctx.s.stats.locks;
-  ++stats.wait_ends[why];
+  ++ctx.s.stats.locks.wait_ends[why];
   ctx.s.contended.record(w.queue->db, w.queue->key_bytes, waited, why == WaitEnd::kGranted);
-  if (why == WaitEnd::kGranted) {  // the grant itself is an event already
-    stats.waits[static_cast<size_t>(mode_of(w.capacity))].record(waited);
-    return;
-  }
+  if (why == WaitEnd::kGranted) return;  // record_grant() has counted it, unless it was a repeat by a holder
   record(ctx, {ctx.now.wall_us, {}, waited, w.conn.serial, event_of(why), w.queue->db}, w.queue->key_bytes,
          w.owner, w.note.value_or(""));
 }

@@ -22,7 +22,10 @@ inline void record_grant(Context& ctx, KeyRef k, Token token, ConnId client, con
   LockStats& stats = ctx.s.stats.locks;
   const LockMode mode = mode_of(r.capacity);
   ++stats.grants[mode];
-  if (r.queued) ++stats.queued_grants[mode];
+  if (r.queued) {
+    ++stats.queued_grants[mode];
+    stats.waits[static_cast<size_t>(mode)].record(r.waited);
+  }
   if (!ctx.s.history.on()) return;
   if (mode == LockMode::kExclusiveMode && !r.note) [[likely]] {
     ctx.s.history.add_hold(*k, ctx.now.wall_us, r.waited, client.serial, LockEvent::kGranted, k.db);

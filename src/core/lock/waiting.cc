@@ -51,7 +51,9 @@ void report_slow_wait(const Context& ctx, const Waiter& w, bool granted) {
   const Config& config = ctx.s.config;
   const DurationMs waited = ctx.now.mono - w.since;
   if (config.slow_wait_ms == 0 || waited.count <= config.slow_wait_ms || !config.slow_wait) return;
-  config.slow_wait({w.queue->db, w.queue->key_bytes, w.owner, w.queue->holder, waited.count, granted});
+  const WaitQueue& q = *w.queue;
+  const std::string& holder = q.holder.empty() ? q.first_holder : q.holder;
+  config.slow_wait({q.db, q.key_bytes, w.owner, holder, waited.count, granted});
 }
 
 // Removes a waiter from its queue and from its connection. A blocked connection resumes.
@@ -152,10 +154,17 @@ void retire_queue(Context& ctx, WaitQueue* q, Keyspace::Found& f) {
   ctx.s.queues.destroy(q);
 }
 
-// Records the holder of the key for deadlock.cc, and sets the timer for the key's next change.
+// The holder with the smallest token, or "" if no LockBody holds the key.
+std::string_view first_holder_of(const Entry& e) {
+  const Holder* first = type_of(e) == EntryType::kLock ? lock_body_of(e)->first() : nullptr;
+  return first == nullptr ? std::string_view() : std::string_view(first->owner);
+}
+
+// Records the holder of the key for deadlock.cc and the log, and sets the timer for the key's next change.
 void record_key_state(Context& ctx, WaitQueue* q, const Entry& e) {
   const bool exclusive = type_of(e) == EntryType::kString;
   ctx.s.queues.record_holder(q, exclusive ? value_of(e) : "", type_of(e) == EntryType::kLock);
+  if (ctx.s.config.slow_wait_ms > 0) q->first_holder = first_holder_of(e);
   ctx.s.timers.set(q, q->delayed(ctx.due) ? std::min(q->delay_until, deadline_of(e)) : deadline_of(e));
 }
 

@@ -67,6 +67,7 @@ struct WaitQueue : Timer {
   bool ready = false;                    // marked: see WaitQueues::mark_ready
   bool shared = false;                   // a LockBody holds the key: see WaitQueues::shared
   std::string holder;                    // its owner in WaitQueues::held_by; empty: no single holder
+  std::string first_holder;              // of a LockBody, for the log: see --log-waits-over
   std::vector<std::string> new_holders;  // owners that became holders since the queue was last served
 
   Key key() const { return {key_bytes, key_hash}; }

@@ -85,15 +85,16 @@ Access log_in_by_password(EngineState& s, Now now, const Login& login, const Vis
 Access log_in(EngineState& s, Now now, const HttpRequest& request, const Visitor& visitor,
               AccessRules rules) {
   if (is_of_other_page(request)) return refused(403, "requests of other pages are rejected");
-  const std::optional<Login> login = read_login(request.authorization);
-  if (login) return log_in_by_password(s, now, *login, visitor);
-  if (!request.authorization.empty()) return refused(401, "log in with HTTP Basic");
-  if (!s.acl.allows_unauthenticated()) return refused(401, "log in with a user of the server");
-  if (rules.protects && !visitor.loopback)
+  if (s.acl.allows_unauthenticated() && rules.protects && !visitor.loopback)
     return refused(403, "without a password the server accepts requests from its own machine only");
-  if (!is_own_host(request.host, visitor.local))
+  const std::optional<Login> login = read_login(request.authorization);
+  if (!login && !request.authorization.empty()) return refused(401, "log in with HTTP Basic");
+  if (!login && !s.acl.allows_unauthenticated()) return refused(401, "log in with a user of the server");
+  Access access = login ? log_in_by_password(s, now, *login, visitor) : Access{&s.acl.default_user(), {}};
+  // Any password fits a user that needs none, so a page can name such a user.
+  if (access.allowed() && access.user->nopass && !is_own_host(request.host, visitor.local))
     return refused(403, "without a password the server must be reached by its address or as localhost");
-  return {&s.acl.default_user(), {}};
+  return access;
 }
 
 bool may_run(const EngineState& s, const AclUser& user, std::span<const std::string_view> argv) {
@@ -104,15 +105,19 @@ bool may_run(const EngineState& s, const AclUser& user, std::span<const std::str
 Access check_command(EngineState& s, Now now, Access access, const Visitor& visitor,
                      std::span<const std::string_view> argv) {
   if (!access.allowed() || may_run(s, *access.user, argv)) return access;
+  std::string why = "the user has no permission for this";
   if (const Command* const command = find_row(argv)) {
     Conn conn = shown_conn(s, visitor, now);
     conn.user = access.user;
     Effects none;
     Context ctx{s, now, none};
-    log_verdict(ctx, conn, check_permission(s, *access.user, *command, argv), AclContext::kTopLevel,
-                *command, argv);
+    const Verdict verdict = check_permission(s, *access.user, *command, argv);
+    log_verdict(ctx, conn, verdict, AclContext::kTopLevel, *command, argv);
+    why = verdict.why == Denial::kKey
+              ? "the user has no permission to access this key"
+              : fmt::format("the user has no permission to run '{}'", command->name);
   }
-  return refused(403, "the user has no permission for this");
+  return refused(403, why);
 }
 
 bool is_on_this_machine(const HttpRequest& request, const Visitor& visitor) {

@@ -66,6 +66,11 @@ HttpAnswer json_refusal(int status, std::string_view why) {
   return answer;
 }
 
+HttpAnswer json_refusal(const HttpAnswer& refusal) {
+  const std::string_view line = refusal.content();
+  return json_refusal(refusal.status, line.substr(0, line.find('\n')));
+}
+
 std::string answer_bytes(const HttpAnswer& answer, AnswerForm form) {
   std::string out = fmt::format("HTTP/1.{} {} {}\r\nContent-Type: {}\r\n", form.http11 ? 1 : 0,
                                 answer.status, reason_of(answer.status), answer.type);

@@ -30,6 +30,8 @@ HttpAnswer refusal_of(int status);
 // The same with a text of the server's own.
 HttpAnswer refusal_of(int status, std::string_view why);
 HttpAnswer json_refusal(int status, std::string_view why);
+// The same refusal as JSON.
+HttpAnswer json_refusal(const HttpAnswer& refusal);
 
 // How the reply is sent.
 struct AnswerForm {

@@ -1,6 +1,8 @@
 // The JSON paths. A path reads its parameters, runs its command, and names the fields of the reply.
 #include "io/http/api.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -40,21 +42,31 @@ HttpAnswer json_answer(std::string body) {
   return answer;
 }
 
-HttpAnswer bad_parameter(std::string_view name) {
-  return json_refusal(400, std::string("the parameter '").append(name).append("' is not valid"));
+// A parameter of the query that is a number.
+struct NumberParameter {
+  std::string_view name;
+  uint64_t otherwise, min, max;
+};
+constexpr NumberParameter kCount{"count", 50, 1, kMaxCount};
+constexpr NumberParameter kDb{"db", 0, 0, kDatabases - 1};
+constexpr NumberParameter kCursor{"cursor", 0, 0, std::numeric_limits<uint64_t>::max()};
+constexpr NumberParameter kSince{"since", 0, 0, std::numeric_limits<int64_t>::max() / 1000};  // as HISTORY
+
+HttpAnswer bad_parameter(const NumberParameter& p) {
+  return json_refusal(400, fmt::format("{} must be an integer from {} to {}", p.name, p.min, p.max));
 }
 
-// A number of the query. Returns nullopt if it is malformed or out of range.
-std::optional<uint64_t> number_of(const Url& url, std::string_view name, uint64_t otherwise, uint64_t min,
-                                  uint64_t max) {
-  const std::string_view text = url.value(name, "");
-  if (text.empty()) return otherwise;
+// Returns nullopt if the number is malformed or out of range.
+std::optional<uint64_t> number_of(const Url& url, const NumberParameter& p) {
+  const std::string_view text = url.value(p.name, "");
+  if (text.empty()) return p.otherwise;
   uint64_t n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (error != std::errc() || end != text.data() + text.size() || n < min || n > max) return std::nullopt;
+  if (error != std::errc() || end != text.data() + text.size() || n < p.min || n > p.max)
+    return std::nullopt;
   return n;
 }
-std::optional<uint64_t> db_of(const Url& url) { return number_of(url, "db", 0, 0, kDatabases - 1); }
+std::optional<uint64_t> db_of(const Url& url) { return number_of(url, kDb); }
 
 // {"name":reply}, with "truncated":true if the end of a long reply is missing.
 HttpAnswer wrapped(const EngineReply& reply, std::string_view name, std::span<const JsonName> names) {
@@ -70,10 +82,10 @@ HttpAnswer wrapped(const EngineReply& reply, std::string_view name, std::span<co
 
 // Fewer rows, until the page fits: a page without its last rows would lose them.
 HttpAnswer answer_list(Call& call) {
-  const auto cursor = number_of(call.url, "cursor", 0, 0, std::numeric_limits<uint64_t>::max());
-  const auto count = number_of(call.url, "count", 50, 1, kMaxCount);
+  const auto cursor = number_of(call.url, kCursor);
+  const auto count = number_of(call.url, kCount);
   const auto db = db_of(call.url);
-  if (!cursor || !count || !db) return bad_parameter(!cursor ? "cursor" : !count ? "count" : "db");
+  if (!cursor || !count || !db) return bad_parameter(!cursor ? kCursor : !count ? kCount : kDb);
   const std::string from = std::to_string(*cursor);
   const std::string_view match = call.url.value("match", "*");
   for (uint64_t rows = *count; rows > 0; rows /= 8) {
@@ -94,7 +106,7 @@ HttpAnswer answer_list(Call& call) {
 
 HttpAnswer answer_lock(Call& call, std::string_view key) {
   const auto db = db_of(call.url);
-  if (!db) return bad_parameter("db");
+  if (!db) return bad_parameter(kDb);
   const EngineReply reply = call.run(*db, {"LOCKS", "INFO", key});
   if (reply.status != 200) return json_refusal(reply.status, reply.why);
   std::string body;
@@ -107,10 +119,10 @@ HttpAnswer answer_lock(Call& call, std::string_view key) {
 }
 
 HttpAnswer answer_history(Call& call) {
-  const auto count = number_of(call.url, "count", 50, 1, kMaxCount);
-  const auto since = number_of(call.url, "since", 0, 0, std::numeric_limits<int64_t>::max());
+  const auto count = number_of(call.url, kCount);
+  const auto since = number_of(call.url, kSince);
   const auto db = db_of(call.url);
-  if (!count || !since || !db) return bad_parameter(!count ? "count" : !since ? "since" : "db");
+  if (!count || !since || !db) return bad_parameter(!count ? kCount : !since ? kSince : kDb);
   const std::string most = std::to_string(*count);
   const std::string from = std::to_string(*since);
   std::vector<std::string_view> argv = {"LOCKS", "HISTORY"};
@@ -121,9 +133,10 @@ HttpAnswer answer_history(Call& call) {
 }
 
 HttpAnswer answer_top(Call& call, std::string_view by) {
-  const auto count = number_of(call.url, "count", 50, 1, kMaxCount);
-  if (!count) return bad_parameter("count");
-  if (by != "waiters" && by != "wait" && by != "holds") return bad_parameter("by");
+  const auto count = number_of(call.url, kCount);
+  if (!count) return bad_parameter(kCount);
+  if (by != "waiters" && by != "wait" && by != "holds")
+    return json_refusal(400, "by must be waiters, wait or holds");
   const std::string most = std::to_string(*count);
   return wrapped(call.run(0, {"LOCKS", "TOP", "BY", by, "COUNT", most}), "keys", kTopNames);
 }
@@ -135,7 +148,7 @@ HttpAnswer answer_info(Call& call, const ShellFacts& facts) {
 
 HttpAnswer answer_change(Call& call, std::string_view key, std::string_view verb) {
   const auto db = db_of(call.url);
-  if (!db) return bad_parameter("db");
+  if (!db) return bad_parameter(kDb);
   const bool breaks = verb == "break";
   HttpAnswer answer =
       wrapped(call.run(*db, {"LOCKS", breaks ? "BREAK" : "REVOKE", key}), breaks ? "broken" : "asked", {});
@@ -197,7 +210,7 @@ HttpAnswer answer_read(Call& call, const ShellFacts& facts, Path path) {
 
 HttpAnswer answer_events(Call& call) {
   if (!may_read_events(call.ctx.engine.state(), call.user))
-    return json_refusal(403, "the user has no permission for this");
+    return json_refusal(403, "the user has no permission to run 'locks|history'");
   HttpAnswer answer;
   answer.type = "text/event-stream; charset=utf-8";
   answer.user = call.user.name;
@@ -231,7 +244,7 @@ HttpAnswer answer_api(HttpContext& ctx, const ShellFacts& facts, const Url& url,
   access = check_command(s, ctx.now, std::move(access), visitor, command_of(path, url));
   if (!access.allowed()) {
     if (changes) audit_refusal(s, request, visitor, user);
-    return access.refusal;
+    return json_refusal(access.refusal);
   }
   Call call{ctx, url, request, visitor, *access.user};
   if (changes) return answer_change(call, url.parts[3], url.parts[4]);

@@ -13,6 +13,8 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kReads = "GET, HEAD";
+constexpr std::string_view kBadTarget =
+    "the path or the query is malformed: a wrong %NN, or a parameter twice";
 
 HttpAnswer wrong_method(std::string_view allowed) {
   HttpAnswer answer = refusal_of(405);
@@ -79,7 +81,8 @@ HttpAnswer answer_page(const PageFile& file) {
 HttpAnswer answer_request(HttpContext& ctx, const ShellFacts& facts, const HttpRequest& request,
                           const Visitor& visitor) {
   const std::optional<Url> url = parse_url(request.target);
-  if (!url) return refusal_of(400);
+  const bool of_api = request.target.starts_with("/api/");
+  if (!url) return of_api ? json_refusal(400, kBadTarget) : refusal_of(400, kBadTarget);
   if (url->path.starts_with("/api/v1/")) {
     HttpAnswer answer = answer_api(ctx, facts, *url, request, visitor);
     if (request.of_dashboard) answer.asks_for_login = false;  // the browser would ask beside the dashboard
@@ -87,7 +90,7 @@ HttpAnswer answer_request(HttpContext& ctx, const ShellFacts& facts, const HttpR
   }
   const PageFile* const file = find_page_file(url->path);
   const bool known = url->path == "/livez" || url->path == "/readyz" || url->path == "/metrics";
-  if (file == nullptr && !known) return refusal_of(404);
+  if (file == nullptr && !known) return of_api ? json_refusal(404, "no such path") : refusal_of(404);
   if (request.method != "GET" && !request.is_head()) return wrong_method(kReads);
   if (file != nullptr) return answer_page(*file);
   if (url->path == "/readyz") return answer_ready(ctx, *url, request, visitor);
