@@ -281,6 +281,18 @@ def a_change_needs_a_login_a_right_and_the_own_origin(folder):
 
 
 @test
+def a_flood_of_rejected_posts_makes_few_audit_lines_and_a_break_still_has_its_own(folder):
+    with HttpServer(folder, "--requirepass", "secret") as server, server.http() as client:
+        for _ in range(1000):
+            equal(client.get("/api/v1/locks/k/break", "POST").status, 401)
+        own = {"Host": "127.0.0.1", "Origin": "http://127.0.0.1", "Authorization": basic("default", "secret")}
+        equal(client.get("/api/v1/locks/k/break", "POST", **own).status, 200)
+        has(server.log_text(), "rejected POST: more than 100 lines in one second; the rest is dropped",
+            '"LOCKS" "BREAK" "k"')
+        equal(server.log_text().count("rejected\n") < 1000, True)
+
+
+@test
 def without_a_password_only_this_machine_by_its_own_name(folder):
     with HttpServer(folder) as server:
         for host in ("127.0.0.1", f"127.0.0.1:{server.port}", "localhost", f"localhost:{server.port}",
