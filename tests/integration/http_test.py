@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The HTTP door of the real server: probes, metrics, JSON, events, access, TLS, loading,
-recovery, a full disk. The last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
+recovery, a full disk. The last line is "N passed, N failed". HOLDFAST_SERVER names the server,
+HOLDFAST_LOADED_KEYS how many keys the test of the load reads."""
 import contextlib
+import os
 import re
 import ssl
 import subprocess
@@ -15,6 +17,7 @@ from harness import (LIMIT_S, TTL_MS, Client, Server, Skipped, equal, has, other
 from http_rig import Http, HttpServer, basic, is_text
 
 CHECKS = ["loading", "recovering", "journal", "snapshot", "memory", "clients"]
+LOADED_KEYS = int(os.environ.get("HOLDFAST_LOADED_KEYS", "1000000"))  # a multiple of 100,000
 API = ["info", "locks", "locks/k", "waiters", "history", "top", "events"]
 
 
@@ -435,7 +438,10 @@ def tls(folder):
 @test
 def probes_answer_while_the_server_reads_its_data(folder):
     with HttpServer(folder, "--appendonly", "no") as server:
-        server.ask("EVAL", "for i = 1, 1000000 do redis.call('SET', 'key:' .. i, i) end", 0)
+        script = "for i = ARGV[1], ARGV[1] + 99999 do redis.call('SET', 'key:' .. i, i) end"
+        for first in range(0, LOADED_KEYS, 100_000):
+            equal(server.ask("EVAL", script, 0, first), None)
+        equal(server.ask("DBSIZE"), LOADED_KEYS)
         server.ask("SAVE")
     with HttpServer(folder, loaded=False) as server:
         first = server.get("/readyz")
@@ -449,6 +455,7 @@ def probes_answer_while_the_server_reads_its_data(folder):
         equal(server.get("/api/v1/locks").status, 503)
         until(lambda: server.get("/readyz").status == 200)
         equal(checks(server), {})
+        equal(server.ask("DBSIZE"), LOADED_KEYS)
 
 
 @test
