@@ -87,10 +87,10 @@ local function start_time(s, h, ttl)
   h.deadline = ttl == 0 and -1 or end_of(s.ms, ttl)
 end
 
--- Returns the hold of a string; nil: it has expired. Redis keeps a key for one more millisecond, or until the
--- script ends: its PTTL is 0 then. If another program made the string (SET NX PX, a snapshot of Holdfast), the
--- token key has no record of it. Then the ttl is the time that is left now, and the token is 0: not given
--- yet.
+-- Returns the hold of a string; nil: it has expired. Redis keeps a key for one more millisecond, or until
+-- the script ends: its PTTL is 0 then. If another program made the string (SET NX PX, a snapshot of
+-- Holdfast), the token key has no record of it. Then the ttl is the time that is left now, and the token is
+-- 0: not given yet.
 local function exclusive_hold(s, owner, recorded_owner, recorded)
   local left = call('PTTL', s.key)
   if left == 0 then return nil end
@@ -242,8 +242,8 @@ local function write_holder(s, h)
   call('HSET', s.key, MARKER, '1', 'o:' .. h.owner, hold_text(h))
 end
 
--- Finishes a change of the holders of a hash. Removes the expired holders that did not return. The key expires with the last
--- remaining holder, so that no key outlives its lock.
+-- Finishes a change of the holders of a hash. Removes the expired holders that did not return. The key
+-- expires with the last remaining holder, so that no key outlives its lock.
 local function settle(s)
   for _, h in ipairs(s.expired) do
     if not own_hold(s, h.owner) then call('HDEL', s.key, 'o:' .. h.owner) end

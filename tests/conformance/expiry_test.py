@@ -22,7 +22,7 @@ repeat
   steps = steps + 1
   if steps > 10000000 then return redis.error_reply('the time stands still in scripts') end
 until now[1] * 1000 + math.floor(now[2] / 1000) >= {deadline}
-if redis.call('PTTL', '{key}') ~= 0 then return redis.error_reply('the key is not in its last millisecond') end
+if redis.call('PTTL', '{key}') ~= 0 then return redis.error_reply('the key has time left') end
 """
 
 
@@ -50,8 +50,9 @@ def at_the_end(server, hold, key, *command, before=""):
 def at_its_deadline_a_hold_is_over_for_each_command(server):
     for mode in MODES[:2]:
         for wanted, command in (
-                (None, ["LOCKS", "INFO", "k"]), (None, ["LOCKS", "LIST", "k"]), (0, ["LOCKS", "REVOKE", "k"]),
-                (0, ["LOCKS", "BREAK", "k"]), (0, ["RENEW", "k", "alice", LONG_MS]), (0, ["UNLOCK", "k", "alice"]),
+                (None, ["LOCKS", "INFO", "k"]), (None, ["LOCKS", "LIST", "k"]),
+                (0, ["LOCKS", "REVOKE", "k"]), (0, ["LOCKS", "BREAK", "k"]),
+                (0, ["RENEW", "k", "alice", LONG_MS]), (0, ["UNLOCK", "k", "alice"]),
                 (0, ["FENCE", "k", "alice", 1])):
             reply = at_the_end(server, lambda: locked(server, "k", *mode), "k", *command)[1]
             equal((mode, command, reply), (mode, command, wanted))
@@ -62,8 +63,8 @@ def at_its_deadline_a_lock_is_free_for_the_next_owner_and_for_the_same_one(serve
     for old in MODES:
         for new in MODES:
             for owner in ("alice", "bob"):
-                token, reply = at_the_end(server, lambda: locked(server, "k", *old), "k", "LOCK", "k", owner,
-                                          LONG_MS, *new)
+                token, reply = at_the_end(server, lambda: locked(server, "k", *old), "k",
+                                          "LOCK", "k", owner, LONG_MS, *new)
                 equal((reply[0], reply[1] > token), (owner.encode(), True))
                 equal(server.ask("UNLOCK", "k", owner), 1)
 
@@ -71,8 +72,8 @@ def at_its_deadline_a_lock_is_free_for_the_next_owner_and_for_the_same_one(serve
 @test
 def at_its_deadline_a_lock_is_free_for_a_lease(server):
     for n, mode in enumerate(MODES):
-        token, reply = at_the_end(server, lambda: locked(server, "k", *mode), "k", "LEASE", "GRANT", f"l{n}",
-                                  LONG_MS, "k", "bob")
+        token, reply = at_the_end(server, lambda: locked(server, "k", *mode), "k",
+                                  "LEASE", "GRANT", f"l{n}", LONG_MS, "k", "bob")
         equal((reply[0], reply[1] > token), (f"l{n}".encode(), True))
 
 
@@ -83,7 +84,8 @@ def at_its_deadline_a_lease_has_expired(server):
         return server.ask("LEASE", "GRANT", "l", TTL_MS, "k", "bob")[1]
 
     for wanted, words in (("EXPIRED the lease has expired", ["CONFIRM", "l"]),
-                          ("EXPIRED the lease has expired", ["RENEW", "l", LONG_MS]), ("OK", ["CANCEL", "l"])):
+                          ("EXPIRED the lease has expired", ["RENEW", "l", LONG_MS]),
+                          ("OK", ["CANCEL", "l"])):
         server.scripts.lease_keys[b"l"] = [b"k"]
         reply = at_the_end(server, granted, "k", "LEASE", *words)[1]
         equal((words, str(reply)), (words, wanted))

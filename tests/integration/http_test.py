@@ -288,7 +288,8 @@ def a_flood_of_rejected_posts_makes_few_audit_lines_and_a_break_still_has_its_ow
     with HttpServer(folder, "--requirepass", "secret") as server, server.http() as client:
         for _ in range(1000):
             equal(client.get("/api/v1/locks/k/break", "POST").status, 401)
-        own = {"Host": "127.0.0.1", "Origin": "http://127.0.0.1", "Authorization": basic("default", "secret")}
+        own = {"Host": "127.0.0.1", "Origin": "http://127.0.0.1",
+               "Authorization": basic("default", "secret")}
         equal(client.get("/api/v1/locks/k/break", "POST", **own).status, 200)
         has(server.log_text(), "rejected POST: more than 100 lines in one second; the rest is dropped",
             '"LOCKS" "BREAK" "k"')
