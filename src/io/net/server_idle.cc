@@ -56,13 +56,15 @@ void Server::log_memory_limit() {
   if (full == std::exchange(memory_full_, full)) return;
   const LogFields fields = {{"used_bytes", used}, {"maxmemory", limit}};
   if (full) {
-    log_line(LogLevel::kWarning,
-             fmt::format("maxmemory is reached: {} of {} bytes are used; commands that need memory get -OOM",
-                         used, limit),
-             fields);
+    log_line(
+        LogLevel::kWarning,
+        fmt::format("maxmemory is reached: {} of {} bytes are used; commands that need memory get -OOM",
+                    used, limit),
+        fields);
   } else {
     log_line(LogLevel::kNotice,
-             fmt::format("memory is available again: {} bytes are used, maxmemory is {}", used, limit), fields);
+             fmt::format("memory is available again: {} bytes are used, maxmemory is {}", used, limit),
+             fields);
   }
 }
 
