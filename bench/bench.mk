@@ -3,7 +3,7 @@ BENCH_DEPS = gnuplot-nox libbenchmark-dev valgrind $(if $(shell command -v java)
 LOAD = $(wildcard bench/load/*.cc)
 BENCH = build/bench/load build/bench/null-server build/bench/micro build/bench/quorum
 BENCH_ENV = HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server
-.PHONY: bench bench-quick bench-scale bench-attacks bench-micro bench-instructions bench-deps
+.PHONY: bench bench-quick bench-scale bench-attacks bench-observability bench-micro bench-instructions bench-deps
 
 bench: bench-deps  ## compare Holdfast with its rivals, about 11 minutes; ARGS='--pairs 3 GET' for some lines
 	@$(BENCH_ENV) bench/run.py $(ARGS)
@@ -16,6 +16,9 @@ bench-scale: bench-deps  ## cost by the number of entries, connections, waiters 
 
 bench-attacks: bench-deps  ## latency of other clients while one client attacks, beside Redis
 	@$(BENCH_ENV) bench/under_attack.py $(ARGS)
+
+bench-observability: bench-deps  ## cost of a scrape of a full server, and memory of the ring of events
+	@$(BENCH_ENV) bench/observability.py $(ARGS)
 
 bench-micro: bench-deps  ## the core alone, in nanoseconds
 	@build/bench/micro $(ARGS)

@@ -87,14 +87,16 @@ local function start_time(s, h, ttl)
   h.deadline = ttl == 0 and -1 or end_of(s.ms, ttl)
 end
 
--- Returns the hold of a string. If another program made the string (SET NX PX, a snapshot of Holdfast), the
--- token key has no record of it. Then the ttl is the time that is left now, and the token is 0: not given
--- yet.
+-- Returns the hold of a string; nil: it has expired. Redis keeps a key for one more millisecond, or until
+-- the script ends: its PTTL is 0 then. If another program made the string (SET NX PX, a snapshot of
+-- Holdfast), the token key has no record of it. Then the ttl is the time that is left now, and the token is
+-- 0: not given yet.
 local function exclusive_hold(s, owner, recorded_owner, recorded)
   local left = call('PTTL', s.key)
+  if left == 0 then return nil end
   local h = recorded_owner == redis.sha1hex(owner) and read_hold(owner, recorded)
   -- The record may be of an earlier hold of this owner that has expired.
-  if not h or (h.deadline >= 0 and h.deadline < s.ms) then
+  if not h or (h.deadline >= 0 and h.deadline <= s.ms) then
     h = new_hold(s, owner, 1)
     h.ttl = math.max(left, 0)
   end
@@ -161,7 +163,7 @@ local function look(key, record)
   s.kind = call('TYPE', key).ok
   if s.kind == 'string' then
     s.holders[1] = exclusive_hold(s, call('GET', key), recorded.owner, recorded.hold)
-    s.last = math.max(s.last, s.holders[1].token)
+    if s.holders[1] then s.last = math.max(s.last, s.holders[1].token) end
   elseif s.kind ~= 'none' and (s.kind ~= 'hash' or not read_holders(s)) then
     return nil
   end
@@ -240,10 +242,12 @@ local function write_holder(s, h)
   call('HSET', s.key, MARKER, '1', 'o:' .. h.owner, hold_text(h))
 end
 
--- Finishes a change of the holders of a hash. Removes the expired holders. The key expires with the last
--- remaining holder, so that no key outlives its lock.
+-- Finishes a change of the holders of a hash. Removes the expired holders that did not return. The key
+-- expires with the last remaining holder, so that no key outlives its lock.
 local function settle(s)
-  for _, h in ipairs(s.expired) do call('HDEL', s.key, 'o:' .. h.owner) end
+  for _, h in ipairs(s.expired) do
+    if not own_hold(s, h.owner) then call('HDEL', s.key, 'o:' .. h.owner) end
+  end
   local last = 0
   for _, h in ipairs(s.holders) do
     last = (h.deadline < 0 or last < 0) and -1 or math.max(last, h.deadline)

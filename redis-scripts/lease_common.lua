@@ -52,7 +52,8 @@ local function own_keys(l)
     local value = call('TYPE', key).ok == 'string' and call('GET', key)
     if value and redis.sha1hex(value) == call('HGET', KEYS[1], 'value:' .. i) then
       local s = look(key, record)
-      if s.holders[1].lease == digits(l.token) then table.insert(own, s) end
+      local h = s.holders[1]
+      if h and h.lease == digits(l.token) then table.insert(own, s) end
     end
   end
   return own, #own == l.size

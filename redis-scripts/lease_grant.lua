@@ -29,12 +29,14 @@ local function check_different()
   end
 end
 
-local function taken_keys()
-  local taken = {}
+-- Returns the states of the free keys, and the other keys.
+local function look_at_keys()
+  local free, taken = {}, {}
   for i = 2, #KEYS, 2 do
-    if call('EXISTS', KEYS[i]) == 1 then table.insert(taken, KEYS[i]) end
+    local s = look(KEYS[i], KEYS[i + 1])
+    if s and #s.holders == 0 then table.insert(free, s) else table.insert(taken, KEYS[i]) end
   end
-  return taken
+  return free, taken
 end
 
 local function write_lease(l, states)
@@ -62,15 +64,10 @@ local function grant()
   if wrong then return wrong end
   local l = look_at_lease()
   if l.state == 'granted' then return redis.error_reply('ERR lease id is in use') end
-  local taken = taken_keys()
+  local states, taken = look_at_keys()
   if #taken > 0 then return {false, taken} end
   l.token, l.ttl, l.deadline = 0, ttl, end_of(l.ms, ttl)
-  local states = {}
-  for i = 2, #KEYS, 2 do
-    local s = look(KEYS[i], KEYS[i + 1])
-    l.token = math.max(l.token, next_token(s, 0))
-    table.insert(states, s)
-  end
+  for _, s in ipairs(states) do l.token = math.max(l.token, next_token(s, 0)) end
   write_lease(l, states)
   return {id, l.token}
 end

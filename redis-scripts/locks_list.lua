@@ -27,10 +27,11 @@ end
 -- Without a token key there is no record of a string. Such a string may be large, so the script does not
 -- read it.
 local function row_of_string(key, record)
-  local h = {token = 0}
-  if call('EXISTS', record) == 1 then h = look(key, record).holders[1] end
+  local h, left = {token = 0}, call('PTTL', key)
+  if left == 0 then return false end  -- it has expired
+  if call('EXISTS', record) == 1 then h = look(key, record).holders[1] or h end
   local known = h.token > 0
-  return list_row(key, 'exclusive', 1, 0, h.token, call('PTTL', key), known and h.owner or '',
+  return list_row(key, 'exclusive', 1, 0, h.token, left, known and h.owner or '',
                   known and h.note or '')
 end
 

@@ -125,6 +125,11 @@ case("a reader who stays for ever keeps the key for ever, and no longer than its
      ("LOCK @k a 0 SHARED", ["a", T("k1")]), ("LOCK @k b 60000 SHARED", ["b", T("k2")]),
      ("PTTL @k", FOR_EVER), ("UNLOCK @k a", 1), ("PTTL @k", LEFT), ("RENEW @k b 0", 1),
      ("PTTL @k", FOR_EVER), ("RENEW @k b 60000", 1), ("PTTL @k", LEFT))
+case("a reader whose hold has expired acquires the lock again, beside another one",
+     ("LOCK @k a 30 SHARED", ["a", T("k1")]), ("LOCK @k b 60000 SHARED", ["b", T("k2")]),
+     ("~LISTED @k", row("@k", "shared", 1, "k2", LEFT, "b")),
+     ("LOCK @k a 60000 SHARED", ["a", T("k3")]), ("LISTED @k", row("@k", "shared", 2, "k3", LEFT, "b")),
+     ("UNLOCK @k b", 1), ("UNLOCK @k a", 1), ("UNLOCK @k a", 0))
 case("the key of readers is gone when all have expired",
      ("LOCK @k a 30 SHARED", ["a", T("k1")]), ("LOCK @k b 30 LIMIT 7", ["b", T("k2")]), ("~EXISTS @k", 0),
      ("UNLOCK @k a", 0), ("LOCK @k c 60000", ["c", T("k3")]))

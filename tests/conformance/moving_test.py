@@ -9,7 +9,8 @@ import time
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
 import servers  # noqa: F401  it sets the path, so it is first
 from harness import REDIS, Server, edit_meta, equal, run_tests, test, until
-from scripts import Scripts, token_key
+from scripts import token_key
+from servers import Scripted
 
 TTL = 600_000
 HOUR_US = 3600 * 1_000_000
@@ -24,30 +25,6 @@ NO_NOTES = {"table": ["of", "table", "last", "5"],
 
 
 FOR_EVER = (("for ever", "alice"), ("readers", "bob"), ("noted readers", "bob"))  # holds without a deadline
-
-
-class Scripted:
-    """Stock Redis, to which the lock commands are scripts."""
-
-    def __init__(self, folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        self.server, self.scripts = Server(folder, command=REDIS), Scripts()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.__exit__()
-
-    def ask(self, *command):
-        call = self.scripts.call(*command)
-        if not call:
-            return self.server.ask(*command)
-        name, keys, arguments = call
-        reply = self.server.ask("EVAL", self.scripts.text(name)[0], len(keys), *keys, *arguments)
-        if name == "lease_grant":
-            self.scripts.granted(keys, arguments)
-        return reply
 
 
 def saved(server, folder):

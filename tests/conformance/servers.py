@@ -11,7 +11,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/integration"))
 from harness import HOLDFAST, LIMIT_S, REDIS, Client, Server, end_with_parent, equal, has, until  # noqa
-from scripts import slot_tag  # noqa: E402
+from scripts import Scripts, slot_tag  # noqa: E402
 
 SLOTS = 16384
 # With their bus ports below those that the system gives to outgoing connections.
@@ -56,6 +56,32 @@ def holdfast():
 
 def redis():
     return One(REDIS)
+
+
+class Scripted:
+    """Stock Redis, to which the lock commands are scripts."""
+
+    def __init__(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.server, self.scripts = Server(folder, command=REDIS), Scripts()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.__exit__()
+
+    def ask(self, *command, before=""):
+        """`before`: Lua that runs before the script."""
+        call = self.scripts.call(*command)
+        if not call:
+            return self.server.ask(*command)
+        name, keys, arguments = call
+        text = before.encode() + self.scripts.text(name)[0]
+        reply = self.server.ask("EVAL", text, len(keys), *keys, *arguments)
+        if name == "lease_grant":
+            self.scripts.granted(keys, arguments)
+        return reply
 
 
 def is_free(port):

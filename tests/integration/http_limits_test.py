@@ -91,6 +91,25 @@ def a_client_beyond_the_limit_gets_503_and_clients_of_the_protocol_do_not_count(
 
 
 @test
+def unread_replies_and_unfinished_requests_count_as_used_memory(folder):
+    with HttpServer(folder) as server:
+        def used():
+            return int(server.info("used_memory", "memory"))
+
+        before = used()
+        unread = server.http()
+        while used() < before + 100_000:  # until the socket is full
+            unread.send("GET /page/chart.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        unread.close()
+        until(lambda: used() < before + 4096)
+        unfinished = server.http()
+        unfinished.send("GET /livez HTTP/1.1\r\nHost: a\r\nX: " + "x" * 8000)
+        until(lambda: used() > before + 4096)
+        unfinished.close()
+        until(lambda: used() < before + 4096)
+
+
+@test
 def slow_requests_are_cut_after_ten_seconds_and_idle_clients_are_not(folder):
     with HttpServer(folder) as server, server.http() as idle, server.http() as silent, \
             server.http() as slow, server.http() as unread:

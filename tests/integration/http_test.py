@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The HTTP door of the real server: probes, metrics, JSON, events, access, TLS, loading,
-recovery, a full disk. The last line is "N passed, N failed". HOLDFAST_SERVER names the server."""
+recovery, a full disk. The last line is "N passed, N failed". HOLDFAST_SERVER names the server,
+HOLDFAST_LOADED_KEYS how many keys the test of the load reads."""
 import contextlib
+import os
 import re
 import ssl
 import subprocess
@@ -15,6 +17,7 @@ from harness import (LIMIT_S, TTL_MS, Client, Server, Skipped, equal, has, other
 from http_rig import Http, HttpServer, basic, is_text
 
 CHECKS = ["loading", "recovering", "journal", "snapshot", "memory", "clients"]
+LOADED_KEYS = int(os.environ.get("HOLDFAST_LOADED_KEYS", "1000000"))  # a multiple of 100,000
 API = ["info", "locks", "locks/k", "waiters", "history", "top", "events"]
 
 
@@ -374,6 +377,19 @@ def a_change_needs_a_login_a_right_and_the_own_origin(folder):
 
 
 @test
+def a_flood_of_rejected_posts_makes_few_audit_lines_and_a_break_still_has_its_own(folder):
+    with HttpServer(folder, "--requirepass", "secret") as server, server.http() as client:
+        for _ in range(1000):
+            equal(client.get("/api/v1/locks/k/break", "POST").status, 401)
+        own = {"Host": "127.0.0.1", "Origin": "http://127.0.0.1",
+               "Authorization": basic("default", "secret")}
+        equal(client.get("/api/v1/locks/k/break", "POST", **own).status, 200)
+        has(server.log_text(), "rejected POST: more than 100 lines in one second; the rest is dropped",
+            '"LOCKS" "BREAK" "k"')
+        equal(server.log_text().count("rejected\n") < 1000, True)
+
+
+@test
 def without_a_password_only_this_machine_by_its_own_name(folder):
     with HttpServer(folder) as server:
         for host in ("127.0.0.1", f"127.0.0.1:{server.port}", "localhost", f"localhost:{server.port}",
@@ -534,7 +550,10 @@ def tls(folder):
 @test
 def probes_answer_while_the_server_reads_its_data(folder):
     with HttpServer(folder, "--appendonly", "no") as server:
-        server.ask("EVAL", "for i = 1, 1000000 do redis.call('SET', 'key:' .. i, i) end", 0)
+        script = "for i = ARGV[1], ARGV[1] + 99999 do redis.call('SET', 'key:' .. i, i) end"
+        for first in range(0, LOADED_KEYS, 100_000):
+            equal(server.ask("EVAL", script, 0, first), None)
+        equal(server.ask("DBSIZE"), LOADED_KEYS)
         server.ask("SAVE")
     with HttpServer(folder, loaded=False) as server:
         first = server.get("/readyz")
@@ -548,6 +567,7 @@ def probes_answer_while_the_server_reads_its_data(folder):
         equal(server.get("/api/v1/locks").status, 503)
         until(lambda: server.get("/readyz").status == 200)
         equal(checks(server), {})
+        equal(server.ask("DBSIZE"), LOADED_KEYS)
 
 
 @test

@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "listener.h"
 #include "locks_rig.h"
 #include "redis_rig.h"
 
@@ -270,6 +271,38 @@ TEST_CASE_TEMPLATE("library: a lock that is broken before the client subscribes 
   const Acquired acquired = client.lock("k", options);
   server.ask("LOCKS BREAK k");
   CHECK(lost.get_future().wait_for(kPatience) == std::future_status::ready);
+}
+
+// The peer executes the renewal before the lock ends, and its reply arrives after the event.
+TEST_CASE("library: a lock that is broken while a renewal is under way is reported as lost") {
+  Listener listener;
+  Counter revoked;
+  Counter lost;
+  Locks client("127.0.0.1:" + std::to_string(listener.port()), {"", {}});
+  LockOptions options = with_ttl(1h);
+  options.on_revoke_requested = [&] { revoked.add(); };
+  options.on_lost = [&](const Result&) { lost.add(); };
+  std::future<Acquired> acquired = client.lock_future("k", -1ms, options);
+  Client peer = listener.accept();
+  const std::string request = peer.reply();
+  REQUIRE_MESSAGE(request.starts_with(R"(["LOCK", "k", ")"), request);
+  const std::string owner = request.substr(15, request.find('"', 15) - 15);
+  peer.send("*2\r\n$" + std::to_string(owner.size()) + "\r\n" + owner + "\r\n:7\r\n");
+  const Acquired held = acquired.get();
+  REQUIRE_MESSAGE(held.result.ok(), held.result.message);
+  Client events = listener.accept();
+  CHECK(events.reply() == R"(["SUBSCRIBE", "__lock__:k"])");
+  events.send("*3\r\n$9\r\nsubscribe\r\n$10\r\n__lock__:k\r\n:1\r\n");
+  const std::string renewal = peer.reply();  // after each subscription, as events may have been missed
+  CHECK_MESSAGE(renewal.starts_with(R"(["RENEW", "k")"), renewal);
+  events.send(frame({"message", "__lock__:k", "broken " + owner}));
+  events.send(frame({"message", "__lock__:k", "revoke " + owner}));
+  revoked.await(1);  // so the client knows the event before it
+  peer.send(":1\r\n");
+  CHECK(peer.reply() == renewal);
+  CHECK(lost.count() == 0);
+  peer.send(":0\r\n");
+  lost.await(1);
 }
 
 TEST_CASE_TEMPLATE("library: a wait with a timeout of zero or less is one attempt", Where, SocketServer,

@@ -173,6 +173,36 @@ def json_and_back_while_the_server_runs(folder):
     equal(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} notice audit: ", second) is not None, True)
 
 
+# --- memory ---
+
+@test
+def memory_at_its_limit_makes_one_line_and_another_when_it_is_available_again(folder):
+    log = folder.parent / "log"
+
+    def lines():
+        return [line.split(" ", 2)[2] for line in log.read_text(encoding="utf-8").splitlines()
+                if "memory" in line and "audit" not in line]
+
+    with Server(folder, "--logfile", str(log), loaded=False) as server:
+        until(lambda: "ready to accept" in log.read_text(encoding="utf-8"))
+        equal(server.ask("SET", "large", "x" * (10 << 20)), "OK")
+        equal(server.ask("CONFIG", "SET", "maxmemory", "5mb"), "OK")
+        for n in range(100):
+            has(server.ask("SET", f"k{n}", "v"), "OOM")
+        until(lines)
+        has(lines()[0], "warning maxmemory is reached: ", " of 5242880 bytes are used; commands that")
+        equal(server.ask("DEL", "large"), 1)
+        until(lambda: len(lines()) == 2)
+        has(lines()[1], "notice memory is available again: ", " bytes are used, maxmemory is 5242880")
+        # between two checks
+        replies = server.ask_all([["CONFIG", "SET", "maxmemory", "1"], ["SET", "k", "v"],
+                                  ["CONFIG", "SET", "maxmemory", "5mb"]])
+        has(replies[1], "OOM")
+        until(lambda: len(lines()) == 4)
+    equal([line.split(":")[0] for line in lines()],
+          ["warning maxmemory is reached", "notice memory is available again"] * 2)
+
+
 # --- slow waits ---
 
 @test

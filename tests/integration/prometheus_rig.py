@@ -15,8 +15,8 @@ BINARIES = pathlib.Path(os.environ.get("PROMETHEUS", ROOT / "build/prometheus"))
 RULES = ROOT / "packaging/prometheus/alerts.yml"
 
 
-def get(url):
-    with urllib.request.urlopen(url, timeout=LIMIT_S) as reply:
+def get(url, **fields):
+    with urllib.request.urlopen(urllib.request.Request(url, headers=fields), timeout=LIMIT_S) as reply:
         return reply.read().decode()
 
 

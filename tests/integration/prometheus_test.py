@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Prometheus scrapes a server under load: its histograms agree with what clients measure. The alert rules
 and the dashboard of packaging/ are valid, and use only metrics of a real scrape. The last line is
 "N passed, N failed". HOLDFAST_SERVER names the server, PROMETHEUS the folder of Debian's package
@@ -11,6 +11,8 @@ import sys
 import threading
 import time
 
+import prometheus_client.openmetrics.parser
+import prometheus_client.parser
 from harness import LIMIT_S, Client, Server, data_folder, equal, free_port, has, run_tests, test, until
 from pages import Page
 from prometheus_rig import BINARIES, ROOT, RULES, Prometheus, get
@@ -29,8 +31,17 @@ def promtool(*words, given=None, status=0):
     return done.stdout + done.stderr
 
 
-def scrape(server):
-    return get(f"http://127.0.0.1:{server.http_port}/metrics")
+def scrape(server, **fields):
+    return get(f"http://127.0.0.1:{server.http_port}/metrics", **fields)
+
+
+def samples_of(families):
+    """The labels and value of each sample, by the sample's name."""
+    found = {}
+    for family in families:
+        for sample in family.samples:
+            found.setdefault(sample.name, []).append((sample.labels, sample.value))
+    return found
 
 
 def contend(path, measured):
@@ -108,6 +119,29 @@ def each_alert_has_a_severity_tests_and_a_section_about_what_to_do(_):
 def promtool_finds_nothing_wrong_with_the_metrics(server):
     load(server)
     equal(promtool("check", "metrics", given=scrape(server)), "")
+
+
+@test
+def the_parsers_of_the_prometheus_client_read_both_formats_alike(server):
+    load(server)
+    text = scrape(server)
+    families = list(prometheus_client.parser.text_string_to_metric_families(text))
+    open_text = scrape(server, Accept="application/openmetrics-text; version=1.0.0")
+    has(open_text, "# EOF\n")
+    open_families = list(prometheus_client.openmetrics.parser.text_string_to_metric_families(open_text))
+    kinds = {family.name: family.type for family in families}
+    equal({family.name: {"info": "gauge"}.get(family.type, family.type) for family in open_families},
+          {name.removesuffix("_info") if name.endswith("_info") else name: kind
+           for name, kind in kinds.items()})
+    equal(set(kinds.values()) >= {"counter", "gauge", "histogram"}, True)
+    equal([family.name for family in families + open_families if not family.documentation], [])
+    samples, open_samples = samples_of(families), samples_of(open_families)
+    equal(sorted(samples), sorted(open_samples))
+    for name in ("holdfast_lock_grants_total", "holdfast_lock_wait_seconds_bucket", "holdfast_locks",
+                 "holdfast_lock_ends_total", "holdfast_errors_total", "holdfast_build_info"):
+        equal(open_samples[name], samples[name])
+    equal(({"reason": "expired"}, 1.0) in samples["holdfast_lock_ends_total"], True)
+    equal(sum(value for _, value in samples["holdfast_lock_grants_total"]), 2.0 + CLIENTS * LOCKS_EACH)
 
 
 @test

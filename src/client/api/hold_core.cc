@@ -194,6 +194,7 @@ void HoldCore::drive() {
     extends_.erase(extends_.begin());
     renew(ttl);
   }
+  if (must_verify()) verify();
   for (const uint64_t id : machine_.take_ends()) end_wait(id);
   for (const client::Send& next : machine_.take_sends()) send(next);
   observe();
@@ -251,7 +252,7 @@ void HoldCore::observe() {
   record_attempts();
   if (phase_ == Phase::kAcquiring && state == Redlock::State::kHeld) become_holder();
   if (phase_ == Phase::kHolding) record_renewal();
-  if (may_extend()) return drive();
+  if (may_extend() || must_verify()) return drive();
   if (phase_ == Phase::kHolding && state == Redlock::State::kOver) {
     lose(machine_.result(), Loop::now(), expiry_reason());
   }
@@ -335,13 +336,16 @@ void HoldCore::renew(DurationMs ttl, bool heal) {
 // Asks the servers whether the lock is still held, by a renewal. Its TTL is not longer than the user
 // wanted, and not shorter than the validity that the user knows. It heals no server: LOCKS BREAK goes to
 // one server after the other, and each would be healed before the next gets it. The next regular renewal
-// still comes.
+// still comes. A renewal under way may have run before the hold ended, so another one follows it.
 void HoldCore::verify() {
+  verify_later_ = renewing_;
   if (renewing_ || machine_.state() != Redlock::State::kHeld) return;
   if (options_.renew) return renew(ttl_, false);
   const DurationMs left{std::max<int64_t>((machine_.valid_until() - Loop::now()).count, 1)};
   renew(std::min(client::ttl_for_validity(left), ttl_), false);
 }
+
+bool HoldCore::must_verify() const { return verify_later_ && !renewing_ && phase_ == Phase::kHolding; }
 
 void HoldCore::record_renewal() {
   if (!machine_.renewal()) return;

@@ -88,6 +88,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   void arm_timer();
   void renew(DurationMs ttl, bool heal = true);
   void verify();
+  bool must_verify() const;
   void set_times();
   void set_end(DurationMs ttl);
   DurationMs share_of_time(int64_t ms, int64_t part) const;
@@ -118,6 +119,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   std::vector<client::Link::Watch> watches_;  // one for each server, or none
   DurationMs ttl_;                            // the TTL of the next renewal
   bool renewing_ = false;
+  bool verify_later_ = false;  // something happened during the present renewal
   DurationMs renewing_ttl_;
   bool heals_ = true;     // the present or last renewal heals servers
   bool failing_ = false;  // on_renewal_failed was called, on_renewal_restored was not

@@ -18,6 +18,8 @@
 #include "core/state/context.h"
 #include "core/state/effects.h"
 #include "io/http/url.h"
+#include "io/os/line_limit.h"
+#include "io/os/log.h"
 
 namespace holdfast {
 namespace {
@@ -131,7 +133,8 @@ bool has_own_origin(const HttpRequest& request, const Visitor& visitor) {
 
 void audit_refusal(const EngineState& s, const HttpRequest& request, const Visitor& visitor,
                    const AclUser* user) {
-  if (!s.config.audit) return;
+  static LineLimit limit;  // for clients without a login, too
+  if (!s.config.audit || !may_log(limit, LogLevel::kNotice, "rejected POST")) return;
   std::string line = "http " + visitor.peer + " (user ";
   append_quoted(line, user == nullptr ? "" : std::string_view(user->name));
   line += "): POST ";

@@ -32,6 +32,7 @@ void HttpConnection::start(Visitor visitor, std::shared_ptr<const TlsContext> tl
   visitor_ = std::move(visitor);
   visitor_.tls = tls != nullptr;
   if (tls != nullptr) tls_ = std::make_unique<TlsSession>(std::move(tls));
+  for (Buffer* buffer : {&input_, &out_, &in_flight_}) door_.server().engine().count_memory(*buffer);
   uv_tcp_nodelay(&handle_.tcp, 1);
   deadline_ = door_.server().now().mono + kHttpRequestTime;
   read_again();

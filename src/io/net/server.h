@@ -120,6 +120,7 @@ class Server {
   void arm_timer();
   void close_idle();
   void close_slow_handshakes();
+  void log_memory_limit();
   void stop(const char* signal_name);
 
   Engine& engine_;
@@ -153,7 +154,9 @@ class Server {
   uint64_t sleep_from_ns_ = 0;  // by uv_hrtime(): the loop does not sleep until then
   uint64_t turn_began_ns_ = 0;  // by uv_hrtime(); only with a door
   bool turn_open_ = false;
-  bool making_pages_ = false;  // a job makes spare pages
+  bool making_pages_ = false;         // a job makes spare pages
+  bool memory_full_ = false;          // as logged
+  uint64_t rejected_for_memory_ = 0;  // -OOM replies, as of the last check
   Now now_;
   Effects effects_;  // effects to be handled
   Effects handled_;  // effects being handled; a member to reuse its memory

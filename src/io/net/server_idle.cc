@@ -1,5 +1,16 @@
-// Once a second: closes connections that were idle, or in their TLS handshake, for too long.
+// Once a second: closes connections that were idle, or in their TLS handshake, for too long, and logs when
+// the memory limit is reached.
 #include "io/net/server.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/base/config.h"
+#include "core/command/command_log.h"
+#include "core/state/context.h"
+#include "core/state/memory_use.h"
+#include "io/os/log.h"
 
 namespace holdfast {
 
@@ -7,6 +18,7 @@ void Server::on_idle_check(uv_timer_t* timer) noexcept {
   auto* server = static_cast<Server*>(timer->data);
   server->close_idle();
   server->close_slow_handshakes();
+  server->log_memory_limit();
 }
 
 void Server::close_idle() {
@@ -29,6 +41,30 @@ void Server::close_slow_handshakes() {
     handshakes_.pop_front();
     if (connection != nullptr && connection->handshakes())
       connection->give_up_handshake("it took longer than tls-handshake-timeout");
+  }
+}
+
+// Logs changes only. A peak that ended within the second counts if a command was rejected meanwhile.
+void Server::log_memory_limit() {
+  const EngineState& s = engine_.state();
+  const uint64_t limit = s.config.limits.memory_bytes;
+  const uint64_t used = used_memory_bytes(s);
+  const auto found = s.log.errors().find("OOM");
+  const uint64_t rejected = found == s.log.errors().end() ? 0 : found->second;
+  const bool rejects = rejected > std::exchange(rejected_for_memory_, rejected);
+  const bool full = limit != 0 && (used > limit || rejects);
+  if (full == std::exchange(memory_full_, full)) return;
+  const LogFields fields = {{"used_bytes", used}, {"maxmemory", limit}};
+  if (full) {
+    log_line(
+        LogLevel::kWarning,
+        fmt::format("maxmemory is reached: {} of {} bytes are used; commands that need memory get -OOM",
+                    used, limit),
+        fields);
+  } else {
+    log_line(LogLevel::kNotice,
+             fmt::format("memory is available again: {} bytes are used, maxmemory is {}", used, limit),
+             fields);
   }
 }
 

@@ -113,20 +113,6 @@ int64_t steady_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-// Whether a line about `what` may be written now. The log also says that lines are left out, and how many.
-bool may_write(LineLimit& limit, LogLevel level, std::string_view what) {
-  const auto verdict = limit.take(steady_ms());
-  if (verdict == LineLimit::Verdict::kLeaveOut) return false;
-  if (verdict == LineLimit::Verdict::kWriteNotice) {
-    log_line(level, fmt::format("{}: more than {} lines in one second; the rest is dropped", what,
-                                LineLimit::kLines));
-    return false;
-  }
-  if (const uint64_t left_out = limit.take_left_out(); left_out > 0)
-    log_line(level, fmt::format("{}: {} lines were dropped", what, left_out), {{"dropped", left_out}});
-  return true;
-}
-
 std::string quoted(std::string_view text) {
   std::string out;
   append_quoted(out, text);
@@ -163,6 +149,19 @@ void log_line(LogLevel level, std::string_view line, LogFields fields) {
   the_log().logger.log(to_spdlog(level), json ? json_line(level, line, fields) : line);
 }
 
+bool may_log(LineLimit& limit, LogLevel level, std::string_view what) {
+  const auto verdict = limit.take(steady_ms());
+  if (verdict == LineLimit::Verdict::kLeaveOut) return false;
+  if (verdict == LineLimit::Verdict::kWriteNotice) {
+    log_line(level, fmt::format("{}: more than {} lines in one second; the rest is dropped", what,
+                                LineLimit::kLines));
+    return false;
+  }
+  if (const uint64_t left_out = limit.take_left_out(); left_out > 0)
+    log_line(level, fmt::format("{}: {} lines were dropped", what, left_out), {{"dropped", left_out}});
+  return true;
+}
+
 void print_start_failure(std::string_view line) {
   const bool json = the_log().format == LogFormat::kJson;
   fmt::print(stderr, "{}\n", json ? json_line(LogLevel::kWarning, line, {}) : line);
@@ -177,13 +176,13 @@ std::string one_line(std::string_view text) {
 
 void log_script_line(LogLevel level, std::string_view text) {
   static LineLimit limit;
-  if (!logs(level) || !may_write(limit, level, "script")) return;
+  if (!logs(level) || !may_log(limit, level, "script")) return;
   log_line(level, fmt::format("script: {}", one_line(text)));
 }
 
 void log_slow_wait(const SlowWait& wait) {
   static LineLimit limit;
-  if (!logs(LogLevel::kNotice) || !may_write(limit, LogLevel::kNotice, "slow wait")) return;
+  if (!logs(LogLevel::kNotice) || !may_log(limit, LogLevel::kNotice, "slow wait")) return;
   const std::string key = cut_text(wait.key, kShownBytes);
   const std::string owner = cut_text(wait.owner, kShownBytes);
   const std::string holder = cut_text(wait.holder, kShownBytes);

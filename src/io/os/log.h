@@ -12,6 +12,7 @@
 
 namespace holdfast {
 
+class LineLimit;
 struct SlowWait;
 
 // From the most to the least talkative, by Redis's names.
@@ -51,6 +52,10 @@ bool logs(LogLevel level);
 
 // `line` may have any bytes. A JSON line is valid UTF-8 in any case: see append_json_string().
 void log_line(LogLevel level, std::string_view line, LogFields fields = {});
+
+// Whether a line about `what` may be written now. If not, the log says that lines are dropped, and later
+// how many.
+bool may_log(LineLimit& limit, LogLevel level, std::string_view what);
 
 // Prints the reason why the server does not start on stderr, in the format of the log.
 void print_start_failure(std::string_view line);
