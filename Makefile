@@ -37,7 +37,7 @@ SILENT = $(if $(V),,--silent)
 ifeq ($(MAKELEVEL),0)  # all cores, unless -j says otherwise
 MAKEFLAGS += -j$(shell nproc) --no-print-directory
 endif
-.PHONY: all run lint format deps asan man install install-library uninstall clean help
+.PHONY: all run lint format deps asan man install install-library install-completions uninstall clean help
 .DELETE_ON_ERROR:
 
 # The libraries for programs.
@@ -62,19 +62,36 @@ lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions 
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
 	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-mutations lint-format lint-cppcheck lint-tidy
 
-deps:  ## install the missing Debian packages for build, tests, benchmarks and lint
-	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS))
+deps:  ## install the missing Debian packages for build, tests, benchmarks, lint, packages
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
 
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
 
 SHARE = $(DESTDIR)$(PREFIX)/share
-install: all man install-library  ## copy all, stripped, to $(DESTDIR)$(PREFIX) (/usr/local)
+SYSCONFDIR = $(if $(filter /usr /usr/local,$(PREFIX)),,$(PREFIX))/etc
+CONFIG = $(DESTDIR)$(SYSCONFDIR)/holdfast/holdfast.conf
+UNITS = holdfast-server.service holdfast-server@.service holdfast-server.socket
+UNIT_DIR = $(DESTDIR)$(PREFIX)/lib/systemd/system
+ZSH_FUNCTIONS = site-functions
+install: all man install-library install-completions build/holdfast.conf  ## copy all, stripped, to $(DESTDIR)$(PREFIX) (/usr/local)
 	$(Q)install -D -m 755 -s --strip-program=$(STRIP) -t $(DESTDIR)$(PREFIX)/bin build/holdfast \
 	  build/holdfast-server
-	$(Q)install -D -m 644 src/cli/completions/holdfast.bash $(SHARE)/bash-completion/completions/holdfast
 	$(Q)for page in build/man/*; do install -D -m 644 -t $(SHARE)/man/man$${page##*.} $$page || exit; done
-	$(Q)install -D -m 644 -t $(SHARE)/zsh/site-functions src/cli/completions/_holdfast
-	$(Q)install -D -m 644 -t $(SHARE)/fish/vendor_completions.d src/cli/completions/holdfast.fish
+	$(Q)install -D -m 644 -t $(UNIT_DIR) $(addprefix packaging/systemd/,$(UNITS))
+	$(Q)sed -i 's|/usr/bin/|$(PREFIX)/bin/|; s|/etc/holdfast/|$(SYSCONFDIR)/holdfast/|' \
+	  $(addprefix $(UNIT_DIR)/,$(UNITS))
+	$(Q)test -e $(CONFIG) || install -D -m 640 build/holdfast.conf $(CONFIG)
+
+# The one script of a shell completes both programs. The shells find it by the name of the program.
+install-completions:
+	$(Q)for name in holdfast holdfast-server; do \
+	  install -D -m 644 src/cli/completions/holdfast.bash $(SHARE)/bash-completion/completions/$$name && \
+	  install -D -m 644 src/cli/completions/_holdfast $(SHARE)/zsh/$(ZSH_FUNCTIONS)/_$$name && \
+	  install -D -m 644 src/cli/completions/holdfast.fish $(SHARE)/fish/vendor_completions.d/$$name.fish || \
+	  exit; done
+
+build/holdfast.conf: build/holdfast-server
+	$(Q)$< --print-config --dir /var/lib/holdfast --log-format journald >$@
 
 man: build/man/holdfast.1  ## make the man pages from the texts of the programs, to build/man
 
@@ -94,13 +111,16 @@ install-library: $(LIBRARIES)
 	  src/client/holdfast.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
 	$(if $(DESTDIR),,@$(update_linker))
 
-uninstall:  ## remove the installed files
+uninstall:  ## remove the installed files; a changed configuration stays
 	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/holdfast
 	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/holdfast bin/holdfast-server lib/libholdfast.a \
 	  lib/libholdfast.so lib/$(SONAME) lib/pkgconfig/holdfast.pc)
-	$(Q)rm -f $(addprefix $(SHARE)/,bash-completion/completions/holdfast zsh/site-functions/_holdfast \
-	  fish/vendor_completions.d/holdfast.fish man/man1/holdfast.1 man/man1/holdfast-*.1 \
-	  man/man5/holdfast.conf.5 man/man7/holdfast-protocol.7 man/man8/holdfast-server.8)
+	$(Q)rm -f $(foreach name,holdfast holdfast-server,$(addprefix $(SHARE)/,bash-completion/completions/$(name) \
+	  zsh/$(ZSH_FUNCTIONS)/_$(name) fish/vendor_completions.d/$(name).fish)) $(addprefix $(UNIT_DIR)/,$(UNITS)) \
+	  $(addprefix $(SHARE)/man/,man1/holdfast.1 man1/holdfast-*.1 man5/holdfast.conf.5 man7/holdfast-protocol.7 \
+	  man8/holdfast-server.8)
+	$(Q)if cmp -s build/holdfast.conf $(CONFIG); then rm $(CONFIG); rmdir --ignore-fail-on-non-empty $(dir $(CONFIG)); \
+	elif [ -e $(CONFIG) ]; then echo "$(CONFIG) stays: it was changed"; fi
 	$(if $(DESTDIR),,@$(update_linker))
 
 # The linker finds a new library in /usr/lib and /usr/local/lib by its cache. Elsewhere, programs that are
