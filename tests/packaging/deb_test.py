@@ -1,8 +1,11 @@
 #!/usr/bin/python3
 """The Debian packages of `make deb`: lintian finds nothing, and in a bare Debian (debootstrap, no systemd)
-they are installed, used, upgraded while a lock is held, and purged without a rest. Needs root and Debian's
-mirror. The last line is "N passed, N failed, N skipped". DEB_DIR is the folder of the packages."""
+they are installed, used, upgraded under load without a lost lock, and purged without a rest. No systemd is
+booted there: the test runs the command of the unit as the user of the unit, and restarts it after the
+upgrade. Needs root and Debian's mirror. The last line is "N passed, N failed, N skipped". DEB_DIR is the
+folder of the packages."""
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -21,7 +24,17 @@ from harness import Skipped, equal, has, run_tests, test  # noqa: E402
 DEBS = ROOT / os.environ.get("DEB_DIR", "build/deb")
 MIRROR = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
 BASE = DEBS / "bookworm.tar"  # the bare Debian, made once
-NAMES = ["holdfast", "holdfast-server", "libholdfast-dev", "libholdfast0"]
+NAMES = ["holdfast", "holdfast-server", "libholdfast0"]
+DEV = "libholdfast-dev"
+# What apt, dpkg and adduser write for themselves, and the mounts of this test.
+OTHER_PATHS = ("/debs", "/proc/", "/run/", "/tmp/", "/var/cache/", "/var/lib/apt/", "/var/lib/dpkg/",
+               "/var/log/", "/etc/shadow-", "/etc/gshadow-")
+USERS = ("passwd", "group", "shadow", "gshadow")
+# A client that acquires locks as long as the file /busy exists, and writes each grant to a file.
+LOAD = """i=0; while [ -e /busy ]; do i=$((i + 1))
+if grant=$(holdfast lock --quiet --ttl 1h "$0-$i" 2>/dev/null); then echo "$0-$i $grant" >>"/granted-$0"; fi
+done"""
+CLIENTS = 3
 UNIT = "/usr/lib/systemd/system/holdfast-server.service"
 harness.TEST_LIMIT_S = 1800  # downloads
 
@@ -36,22 +49,22 @@ def call(*words, status=0, **options):
 
 
 def packages():
-    """The packages of the last build, without those of debug information."""
-    found = [max(DEBS.glob(f"{name}_*.deb"), key=os.path.getmtime, default=None) for name in NAMES]
-    if None in found:
+    """The packages of the last build by their names, without those of debug information."""
+    found = {name: next(DEBS.glob(f"{name}_*.deb"), None) for name in [*NAMES, DEV]}
+    if None in found.values():
         raise Skipped("no packages; run make deb")
     return found
 
 
-def rebuilt(package, folder):
-    """The same package with a higher version."""
+def earlier(package, folder):
+    """The same package with a lower version."""
     tree = folder / package.name
     call("dpkg-deb", "-R", str(package), str(tree))
     control = tree / "DEBIAN/control"
-    control.write_text(re.sub(r"^(Version: \S+|Depends: .*libholdfast0 \(= [^)]+)", r"\1+rebuilt",
-                              control.read_text(), flags=re.MULTILINE))
-    call("dpkg-deb", "--root-owner-group", "-b", str(tree), str(folder / f"new-{package.name}"))
-    return folder / f"new-{package.name}"
+    control.write_text(re.sub(r"^(Version: \S+)", r"\1~earlier", control.read_text(), flags=re.MULTILINE))
+    made = folder / f"earlier-{package.name}"
+    call("dpkg-deb", "--root-owner-group", "-Znone", "-b", str(tree), str(made))
+    return made
 
 
 class Machine:
@@ -70,6 +83,7 @@ class Machine:
             stdout=subprocess.PIPE, text=True)
         equal(self.network.stdout.readline(), "up\n")
         self.server = None
+        self.before = self.state()
 
     def end(self):
         if self.server is not None:
@@ -122,14 +136,41 @@ class Machine:
         equal(self.server.returncode, 0)
         self.server = None
 
-    def traces(self):
-        """The paths, users and groups that the packages left."""
-        found = [path for path in self.run("find", "/", "-xdev", "-iname", "*holdfast*").split()
-                 if not path.startswith(("/debs/", "/proc/"))]
-        for name in ("passwd", "group", "shadow", "gshadow"):
-            lines = (self.root / "etc" / name).read_text().splitlines()
-            found += [line for line in lines if "holdfast" in line]
-        return found
+    def state(self):
+        """All paths, users and groups, and each path with the name of the packages."""
+        paths = self.run("find", "/", "-xdev").splitlines()
+        found = {path for path in paths if not path.startswith(OTHER_PATHS) or "holdfast" in path}
+        for name in USERS:
+            found.update(f"{name}: {line}" for line in (self.root / "etc" / name).read_text().splitlines())
+        return {line for line in found if not line.startswith("/debs")}
+
+    def granted(self):
+        """The locks that the clients of the load acquired, and their tokens."""
+        lines = [line for file in self.root.glob("granted-*") for line in file.read_text().splitlines()]
+        return {line.split()[0]: int(line.split()[2]) for line in lines}
+
+    @contextlib.contextmanager
+    def load(self):
+        """Clients that acquire locks, and one that keeps a lock by renewing it, which must not be lost."""
+        (self.root / "busy").touch()
+        keeps = ["holdfast", "run", "--ttl", "30s", "kept", "--", "sh", "-c",
+                 "while [ -e /busy ]; do sleep 0.1; done"]
+        commands = [keeps, *(["sh", "-c", LOAD, f"client{i}"] for i in range(CLIENTS))]
+        clients = [subprocess.Popen(self.inside(*command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    text=True) for command in commands]
+        try:
+            self.more_grants()
+            yield
+            self.more_grants()
+        finally:
+            (self.root / "busy").unlink()
+            said = [client.communicate(timeout=harness.LIMIT_S)[0] for client in clients]
+        equal([client.returncode for client in clients], [0] * len(clients))
+        equal("lost" in said[0], False)
+
+    def more_grants(self):
+        enough = len(self.granted()) + 10 * CLIENTS
+        harness.until(lambda: len(self.granted()) >= enough)
 
 
 def make_base():
@@ -170,43 +211,58 @@ def lintian_finds_nothing(_):
 
 
 @test
-def install_use_upgrade_and_purge(folder):
-    now = packages()
-    later = [rebuilt(package, folder) for package in now]
+def install_use_upgrade_under_load_and_purge(folder):
+    now = [packages()[name] for name in NAMES]
+    before = [earlier(package, folder) for package in now]
     with machine() as debian:
-        debian.install(now)
+        debian.install(before)
         equal(debian.run("stat", "-c", "%U %G %a", "/etc/holdfast/holdfast.conf", "/var/lib/holdfast"),
               "root holdfast 640\nholdfast holdfast 700\n")
+        debian.run("setpriv", "--reuid=holdfast", "--regid=holdfast", "--init-groups", "holdfast-server",
+                   "--check-config", "/etc/holdfast/holdfast.conf")
         debian.start()
         token = int(debian.ask("holdfast", "lock", "--ttl", "1h", "test").split()[1])
-        has(debian.ask("holdfast", "list").encode(), b"test")
         conf = debian.root / "etc/holdfast/holdfast.conf"
         conf.write_text(conf.read_text() + "\n# a line of the administrator\nmaxmemory = 100mb\n")
-        debian.stop()
 
-        debian.install(later)
-        has(debian.run("dpkg-query", "-W", "holdfast-server").encode(), b"+rebuilt")
+        with debian.load():
+            debian.install(now)
+            debian.more_grants()  # the earlier server still runs
+            debian.stop()
+            debian.start()
+        equal("earlier" in debian.run("dpkg-query", "-W", *NAMES), False)
         has(conf.read_text().encode(), b"\nmaxmemory = 100mb\n")
-        debian.start()
-        has(debian.ask("holdfast", "list").encode(), b"test")
+        held = {row["key"]: row["token"] for row in json.loads(debian.ask("holdfast", "list", "--json"))}
+        equal({name: held.get(name) for name in debian.granted()}, debian.granted())
+        equal(held["test"], token)
         debian.ask("holdfast", "lock", "--no-wait", "test", status=75)
-        equal(int(debian.ask("holdfast", "lock", "--ttl", "1h", "other").split()[1]) > token, True)
+        newest = int(debian.ask("holdfast", "lock", "--ttl", "1h", "other").split()[1])
+        equal(newest > max(debian.granted().values()), True)
         debian.stop()
 
         debian.run("apt-get", "-y", "remove", *NAMES)
         equal((debian.root / "var/lib/holdfast/meta").exists(), True)
         equal(conf.exists(), True)
         debian.run("apt-get", "-y", "purge", "--auto-remove", "holdfast-server")
-        equal(debian.traces(), [])
+        for file in debian.root.glob("granted-*"):
+            file.unlink()
+        equal((debian.state() - debian.before, debian.before - debian.state()), (set(), set()))
+
+
+@test
+def the_packages_that_the_library_needs_are_in_debian(_):
+    with machine() as debian:
+        debian.install([packages()["libholdfast0"]])
+        shutil.copy(packages()[DEV], debian.root / "debs/dev.deb")
+        said = debian.run("apt-get", "--simulate", "install", "/debs/dev.deb")
+        has(said.encode(), f"Inst {DEV}".encode())
 
 
 @test
 def a_program_is_built_with_the_packages_of_the_library(folder):
     """The pkg-config file and the headers name all that a program needs."""
-    library, headers = (next(p for p in packages() if p.name.startswith(name + "_"))
-                        for name in ("libholdfast0", "libholdfast-dev"))
-    for package in (library, headers):
-        call("dpkg-deb", "-x", str(package), str(folder))
+    for name in ("libholdfast0", DEV):
+        call("dpkg-deb", "-x", str(packages()[name]), str(folder))
     config = next(folder.glob("usr/lib/*/pkgconfig"))
     (folder / "a.cc").write_text("#include <holdfast/client.h>\n"
                                  'int main() { holdfast::Client c("embedded:"); }\n')
