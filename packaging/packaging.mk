@@ -2,7 +2,7 @@
 # sources, so the build has its own copy of them. DEB_FLAGS are options of dpkg-buildpackage. With
 # DEB_BUILD_OPTIONS=noopt the build takes half of the time, and the programs are slow.
 PACKAGE_DEPS = dpkg-dev debhelper fakeroot
-PACKAGE_TEST_DEPS = lintian debootstrap systemd iproute2
+PACKAGE_TEST_DEPS = lintian debootstrap systemd systemd-container iproute2
 DEB_DIR = build/deb
 DEB_TREE = $(DEB_DIR)/holdfast
 .PHONY: deb deb-tree deb-reproducible test-packages
