@@ -31,6 +31,6 @@ deb-reproducible: deb  ## build the Debian packages a second time, elsewhere: bo
 	  sha256sum --check ../SHA256SUMS
 
 # Not at once with the build, when both are asked for.
-test-packages: | $(filter deb deb-reproducible,$(MAKECMDGOALS))  ## units; packages in a chroot of Debian: install, use, upgrade, purge (as root)
+test-packages: | $(filter deb deb-reproducible,$(MAKECMDGOALS))  ## units, packages in a bare Debian (as root)
 	@$(call install,$(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
 	@for script in tests/packaging/*_test.py; do "$$script" || exit; done

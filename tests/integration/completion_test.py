@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The completion of `holdfast` and `holdfast-server` in bash, zsh and fish. Each test runs in each shell. The last line is
-"N passed, N failed". HOLDFAST_SERVER names the server; the command is in the same folder."""
+"""The completion of `holdfast` and `holdfast-server` in bash, zsh and fish. Each test runs in each
+shell. The last line is "N passed, N failed". HOLDFAST_SERVER names the server; the command is in the
+same folder."""
 import contextlib
 import os
 import pathlib

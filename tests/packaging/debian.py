@@ -1,6 +1,6 @@
 """Shared by the tests of this folder: the packages of `make deb`, and bare Debians (debootstrap) to use
-them in, without or with a booted systemd. DEB_DIR is the folder of the packages. DEBIAN_MIRROR is the mirror
-of Debian, else the one that apt uses here."""
+them in, without or with a booted systemd. DEB_DIR is the folder of the packages. DEBIAN_MIRROR is the
+mirror of Debian, else the one that apt uses here."""
 import contextlib
 import os
 import pathlib
