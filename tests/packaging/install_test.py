@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """`make install` and `make uninstall`, of the build that `make deb` made: the files are in their places,
-and the units name them, a changed configuration stays, and nothing else is left. The last line is "N passed, N
+the units name them, a changed configuration stays, and no other file is left. The last line is "N passed, N
 failed"."""
 import os
 import pathlib
