@@ -125,13 +125,18 @@ TEST_CASE("options: each old name belongs to an option, and no option or other o
   CHECK(find_row("lua-time-limit") == find_row("busy-reply-threshold"));
 }
 
-TEST_CASE("options: the last of two values of an option counts, also if one has the old name") {
+TEST_CASE("options: a second line of an option is an error, also if one has the old name") {
   const TempFolder folder;
   const std::string path = folder.file("conf");
-  write(path, "max-owner = 7\nmax-owner-size = 8\n");
-  CHECK(options_of(path).max_owner_bytes == 8);
-  write(path, "max-owner-size = 8\nmax-owner = 7\n");
-  CHECK(options_of(path).max_owner_bytes == 7);
+  const char* const argv[] = {"holdfast-server", "--config", path.c_str()};
+  for (const auto& [first, second] : {std::pair{"max-owner", "max-owner-size"},
+                                      {"max-owner-size", "max-owner"},
+                                      {"max-owner", "max-owner"}}) {
+    write(path, fmt::format("{} = 7\n{} = 8\n", first, second));
+    const std::vector<std::string> expected = {
+        fmt::format("{}: line 2: {}: line 1 sets it too; remove one of them", path, second)};
+    CHECK(read_all_options(3, argv).errors == expected);
+  }
 }
 
 TEST_CASE("options: two values by the two names of an option are a duplicate in one CONFIG SET") {
