@@ -37,7 +37,7 @@ SILENT = $(if $(V),,--silent)
 ifeq ($(MAKELEVEL),0)  # all cores, unless -j says otherwise
 MAKEFLAGS += -j$(shell nproc) --no-print-directory
 endif
-.PHONY: all run lint format deps asan man install install-library uninstall clean help
+.PHONY: all run lint format deps asan man install install-library install-completions uninstall clean help
 .DELETE_ON_ERROR:
 
 # The libraries for programs.
@@ -62,57 +62,10 @@ lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions 
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
 	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-mutations lint-format lint-cppcheck lint-tidy
 
-deps:  ## install the missing Debian packages for build, tests, benchmarks and lint
-	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS))
+deps:  ## install the missing Debian packages for build, tests, benchmarks, lint, packages
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
 
 asan: build/asan/holdfast-server build/asan/holdfast  ## build both with ASan and UBSan, to build/asan
-
-SHARE = $(DESTDIR)$(PREFIX)/share
-install: all man install-library  ## copy all, stripped, to $(DESTDIR)$(PREFIX) (/usr/local)
-	$(Q)install -D -m 755 -s --strip-program=$(STRIP) -t $(DESTDIR)$(PREFIX)/bin build/holdfast \
-	  build/holdfast-server
-	$(Q)install -D -m 644 src/cli/completions/holdfast.bash $(SHARE)/bash-completion/completions/holdfast
-	$(Q)for page in build/man/*; do install -D -m 644 -t $(SHARE)/man/man$${page##*.} $$page || exit; done
-	$(Q)install -D -m 644 -t $(SHARE)/zsh/site-functions src/cli/completions/_holdfast
-	$(Q)install -D -m 644 -t $(SHARE)/fish/vendor_completions.d src/cli/completions/holdfast.fish
-
-man: build/man/holdfast.1  ## make the man pages from the texts of the programs, to build/man
-
-build/man/holdfast.1: packaging/man_pages.py CHANGELOG.md build/holdfast-server build/holdfast
-	$(call say,MAN,build/man)
-	$(Q)rm -rf build/man
-	$(Q)python3 $< build/holdfast-server build/holdfast build/man
-
-install-library: $(LIBRARIES)
-	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/holdfast include/holdfast/*.h
-	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
-	$(Q)$(STRIP) --strip-debug -o $(DESTDIR)$(PREFIX)/lib/libholdfast.a $(LIBRARY_DIR)/libholdfast.a
-	$(Q)$(STRIP) --strip-unneeded -o $(DESTDIR)$(PREFIX)/lib/$(SONAME) $(LIBRARY_DIR)/libholdfast.so
-	$(Q)chmod 644 $(DESTDIR)$(PREFIX)/lib/libholdfast.a $(DESTDIR)$(PREFIX)/lib/$(SONAME)
-	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholdfast.so
-	$(Q)sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|; s|@rpath@|$(RPATH)|; s|@libs@|$(CLIENT_LIBS)|' \
-	  src/client/holdfast.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
-	$(if $(DESTDIR),,@$(update_linker))
-
-uninstall:  ## remove the installed files
-	$(Q)rm -rf $(DESTDIR)$(PREFIX)/include/holdfast
-	$(Q)rm -f $(addprefix $(DESTDIR)$(PREFIX)/,bin/holdfast bin/holdfast-server lib/libholdfast.a \
-	  lib/libholdfast.so lib/$(SONAME) lib/pkgconfig/holdfast.pc)
-	$(Q)rm -f $(addprefix $(SHARE)/,bash-completion/completions/holdfast zsh/site-functions/_holdfast \
-	  fish/vendor_completions.d/holdfast.fish man/man1/holdfast.1 man/man1/holdfast-*.1 \
-	  man/man5/holdfast.conf.5 man/man7/holdfast-protocol.7 man/man8/holdfast-server.8)
-	$(if $(DESTDIR),,@$(update_linker))
-
-# The linker finds a new library in /usr/lib and /usr/local/lib by its cache. Elsewhere, programs that are
-# linked by pkg-config find it by its path in them.
-STRIP = strip
-LDCONFIG = ldconfig
-RPATH = $(if $(filter-out /usr /usr/local,$(PREFIX)),-Wl$(comma)-rpath$(comma)$${libdir})
-comma = ,
-define update_linker
-if [ "$$(id -u)" = 0 ]; then PATH="$$PATH:/sbin:/usr/sbin" $(LDCONFIG); \
-else echo "not root: run ldconfig as root where $(PREFIX)/lib is on the linker's path"; fi
-endef
 
 clean:  ## remove build/
 	$(Q)rm -rf build
@@ -191,7 +144,7 @@ build/asan/%.o: %.cc Makefile
 # for its frames on the wrong stack.
 build/asan/src/core/base/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
 
-include packaging/packaging.mk bench/bench.mk \
+include packaging/install.mk packaging/packaging.mk bench/bench.mk \
   $(addsuffix .mk,tests/tests tests/simulation/coverage tests/lint/lint \
   tests/fuzz/fuzz tests/model/model tests/chaos/chaos tests/soak/soak tests/mutation/mutation \
   src/precompiled)

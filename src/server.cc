@@ -172,7 +172,7 @@ int main(int argc, char** argv) {
     return holdfast::fail(read.errors);
   }
   if (read.options.check_only) return holdfast::check(read.options);
-  if (read.options.answer.empty()) return holdfast::serve(read.options);
-  fmt::print("{}", read.options.answer);
+  if (!read.options.answer) return holdfast::serve(read.options);
+  fmt::print("{}", *read.options.answer);
   return 0;
 }

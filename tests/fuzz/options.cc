@@ -72,14 +72,14 @@ void fuzz_options(std::string_view bytes) {
   }
   const bool with_file = source.one_in(2);
   if (!with_file) {
-    if (Result<Options> options = read(words); options && options->answer.empty()) check_rows(*options);
+    if (Result<Options> options = read(words); options && !options->answer) check_rows(*options);
     return;
   }
   const size_t size = source.byte() + 256U * source.below(4);
   write_file(source.take(size));
   words.insert(words.end(), {"--config", file_path()});
   Result<Options> options = read(words);
-  if (!options || !options->answer.empty() || options->config_file != file_path()) return;
+  if (!options || options->answer || options->config_file != file_path()) return;
   check_rows(*options);
   change_and_rewrite(*options, source);
 }

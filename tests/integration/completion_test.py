@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The completion of `holdfast` in bash, zsh and fish. Each test runs in each shell. The last line is
-"N passed, N failed". HOLDFAST_SERVER names the server; the command is in the same folder."""
+"""The completion of `holdfast` and `holdfast-server` in bash, zsh and fish. Each test runs in each
+shell. The last line is "N passed, N failed". HOLDFAST_SERVER names the server; the command is in the
+same folder."""
 import contextlib
 import os
 import pathlib
@@ -8,7 +9,7 @@ import re
 import shutil
 import subprocess
 
-from harness import LIMIT_S, Server, Skipped, data_folder, equal, run_tests, test
+from harness import HOLDFAST, LIMIT_S, Server, Skipped, data_folder, equal, run_tests, test
 from job import COMMAND, call
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "src/cli/completions"
@@ -39,6 +40,10 @@ def output_of(shell, line):
                           env={**os.environ, "PATH": BIN + ":" + os.environ["PATH"]})
     equal(done.stderr, "")
     return {word for word in done.stdout.splitlines() if word}
+
+
+def help_of_the_server():
+    return subprocess.run([HOLDFAST, "--help"], check=True, text=True, capture_output=True).stdout
 
 
 def in_each_shell(check):
@@ -87,6 +92,23 @@ def names_of_locks_come_from_the_server(offered, server):
     equal({name.rpartition(":")[2] for name in offered("holdfast break job:")}, {"1", "2"})
     equal(offered("holdfast watch --match oth"), {"other"})
     equal(offered("holdfast unlock other "), set())
+
+
+@in_each_shell
+def options_of_the_server_and_their_values_are_offered(offered, _):
+    documented = re.findall(r"^  (?:-\w \[ )?(--[a-z-]+)", help_of_the_server(), re.MULTILINE)
+    equal(len(documented) > 50, True)
+    for line in "holdfast-server ", "holdfast-server --", "holdfast-server --port 1 --":
+        equal(offered(line), set(documented))
+    equal(offered("holdfast-server --log-f"), {"--log-format"})
+    equal(offered("holdfast-server --log-format "), {"text", "json", "journald"})
+    equal(offered("holdfast-server --port 1 --appendfsync e"), {"everysec"})
+    equal(offered("holdfast-server --tls-port a"), {"auto"})
+    equal(offered("holdfast-server --maxclients "), {"10000"})
+    equal(offered("holdfast-server --requirepass "), set())
+    for option in "--config", "--check-config", "--dir", "--aclfile":
+        files = offered(f"holdfast-server {option} /us")
+        equal(files == {"(files)"} or "/usr/" in files, True)
 
 
 @in_each_shell

@@ -164,13 +164,35 @@ def json_and_back_while_the_server_runs(folder):
         equal(server.ask("CONFIG", "SET", "log-format", "json"), "OK")
         equal(server.ask("LOCKS", "BREAK", "k1"), 0)
         equal(server.ask("CONFIG", "SET", "log-format", "text"), "OK")
-        has(server.ask("CONFIG", "SET", "log-format", "xml"), "expected text or json")
+        has(server.ask("CONFIG", "SET", "log-format", "xml"), "expected text, json or journald")
         equal(server.ask("LOCKS", "BREAK", "k2"), 0)
     lines = server.log.splitlines()
     [first] = [line for line in lines if '"k1' in line or '\\"k1' in line]
     check_entry(json.loads(first))
     [second] = [line for line in lines if '"k2' in line]
     equal(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} notice audit: ", second) is not None, True)
+
+
+@test
+def journald_a_line_begins_with_its_priority_and_has_no_time(folder):
+    with Server(folder, "--log-format", "journald", "--loglevel", "debug") as server:
+        server.ask("LOCKS", "BREAK", "k")
+        for level in "DEBUG", "VERBOSE", "NOTICE", "WARNING":
+            server.ask("EVAL", f"redis.log(redis.LOG_{level}, 'of {level}')", 0)
+    has(server.log, "<6>client ", "<5>audit: ", "<7>script: of DEBUG\n", "<6>script: of VERBOSE\n",
+        "<5>script: of NOTICE\n", "<4>script: of WARNING\n", "\n<5>stopped\n")
+    equal([line for line in server.log.splitlines() if not re.match(r"<[4-7]>\S", line)], [])
+
+
+@test
+def journald_a_start_that_fails_has_a_priority_and_a_log_file_is_an_error(folder):
+    for words in (["--log-format=journald", "--port", "x"], ["--port", "x", "--log-format", "journald"]):
+        done = subprocess.run([HOLDFAST, *words], check=False, capture_output=True, timeout=LIMIT_S)
+        equal((done.returncode, done.stderr[:len("<4>holdfast-server: ")]), (1, b"<4>holdfast-server: "))
+    with Server(folder, "--logfile", str(folder.parent / "log"), loaded=False) as server:
+        has(server.ask("CONFIG", "SET", "log-format", "journald"),
+            "log-format journald writes no time, which logfile needs")
+        equal(server.ask("CONFIG", "GET", "log-format"), [b"log-format", b"text"])
 
 
 # --- memory ---

@@ -125,13 +125,18 @@ TEST_CASE("options: each old name belongs to an option, and no option or other o
   CHECK(find_row("lua-time-limit") == find_row("busy-reply-threshold"));
 }
 
-TEST_CASE("options: the last of two values of an option counts, also if one has the old name") {
+TEST_CASE("options: a second line of an option is an error, also if one has the old name") {
   const TempFolder folder;
   const std::string path = folder.file("conf");
-  write(path, "max-owner = 7\nmax-owner-size = 8\n");
-  CHECK(options_of(path).max_owner_bytes == 8);
-  write(path, "max-owner-size = 8\nmax-owner = 7\n");
-  CHECK(options_of(path).max_owner_bytes == 7);
+  const char* const argv[] = {"holdfast-server", "--config", path.c_str()};
+  for (const auto& [first, second] : {std::pair{"max-owner", "max-owner-size"},
+                                      {"max-owner-size", "max-owner"},
+                                      {"max-owner", "max-owner"}}) {
+    write(path, fmt::format("{} = 7\n{} = 8\n", first, second));
+    const std::vector<std::string> expected = {
+        fmt::format("{}: line 2: {}: line 1 sets it too; remove one of them", path, second)};
+    CHECK(read_all_options(3, argv).errors == expected);
+  }
 }
 
 TEST_CASE("options: two values by the two names of an option are a duplicate in one CONFIG SET") {
@@ -182,8 +187,10 @@ TEST_CASE("CONFIG REWRITE: keeps comments and order, writes the present values, 
 TEST_CASE("CONFIG REWRITE: a line with an old name gets the name, and one line of an option stays") {
   const TempFolder folder;
   const std::string path = folder.file("conf");
+  write(path, "max-owner = 8\njournal-max = 1mb\n");
+  const Options options = options_of(path);
   write(path, "# first\nmax-owner = 7\n# between\nmax-owner-size = 8\njournal-max = 1mb\n");
-  REQUIRE(rewrite_config_file(options_of(path), {}));
+  REQUIRE(rewrite_config_file(options, {}));
   CHECK(read(path) == "# first\n# between\nmax-owner-size = 8\njournal-max-size = 1mb\n");
 }
 
@@ -224,11 +231,12 @@ TEST_CASE("CONFIG REWRITE: each user keeps its line, removed users disappear, ne
 TEST_CASE("CONFIG REWRITE: of several lines only the last stays, with the value of the command line") {
   const TempFolder folder;
   const std::string path = folder.file("conf");
-  write(path, "bind = ::1\ntimeout = 5\nbind = 127.0.0.1\ntimeout = 6 # last\n");
+  write(path, "timeout = 6\n");
   const char* const argv[] = {"holdfast-server", "--config",   path.c_str(), "--bind",
                               "127.0.0.2",       "--tls-port", "auto"};
   auto options = read_options(7, argv);
   REQUIRE(options);
+  write(path, "bind = ::1\ntimeout = 5\nbind = 127.0.0.1\ntimeout = 6 # last\n");
   REQUIRE(rewrite_config_file(*options, {}));
   CHECK(read(path) ==
         "bind = 127.0.0.2\ntimeout = 6 # last\n\n# Added by CONFIG REWRITE\ntls-port = auto\n");
@@ -262,7 +270,8 @@ TEST_CASE("options: each wrong line of the file is an error with its number") {
   const std::string path = folder.file("f");
   write(path,
         "# first\nport = x\nprot = 1\n[general]\nlogfile = \"/var/log\"\nmaxclients = 0\nmaxclients = 5\n"
-        "timeout 5\nuser = a on\naclfile = b\ntls-port = 7379\n");
+        "timeout 5\nuser = a on\naclfile = b\ntls-port = 7379\nlease-memory = 1\nmax-ended-leases = 1\n"
+        "bind = ::1\nbind = ::1\nuser = b on\nrequirepass = secret # of all\n");
   const char* const argv[] = {"holdfast-server", "--config", path.c_str(), "--timeout", "-1"};
   const std::string at = path + ": line ";
   const std::vector<std::string> expected = {
@@ -274,10 +283,39 @@ TEST_CASE("options: each wrong line of the file is an error with its number") {
            "it, got '\"/var/log\"'",
       at + "6: maxclients: expected a number from 1 to 1048576, got '0'",
       at + "8: no =; write name = value; see --help",
+      at + "13: max-ended-leases: line 12 sets it too; remove one of them",
+      at + "17: requirepass: expected text without line breaks, and without blanks at its ends or before a "
+           "#",
       "--timeout: expected a number from 0 to 2147483647, got '-1'",
       "the options user and aclfile cannot be used together; remove one of them",
       "port and tls-port are both 7379; choose another port for one of them"};
   CHECK(read_all_options(5, argv).errors == expected);
+}
+
+TEST_CASE("options: a setting without effect, and one that contradicts another, are errors") {
+  const auto error_of = [](std::vector<const char*> argv) {
+    argv.insert(argv.begin(), "holdfast-server");
+    const std::vector<std::string> errors =
+        read_all_options(static_cast<int>(argv.size()), argv.data()).errors;
+    return errors.empty() ? "" : errors.front();
+  };
+  const std::string http =
+      "http-bind and http-tls have no effect without http-port; set it, or remove them";
+  CHECK(error_of({"--http-bind", "::1"}) == http);
+  CHECK(error_of({"--http-tls", "yes"}) == http);
+  CHECK(error_of({"--http-bind", "::1", "--http-tls", "yes", "--http-port", "auto"}).empty());
+  CHECK(error_of({"--http-tls", "yes", "--http-port", "1"}).empty());
+  CHECK(error_of({"--unixsocketperm", "700"}).starts_with("unixsocketperm has no effect"));
+  CHECK(error_of({"--unixsocketperm", "700", "--unixsocket", "/s"}).empty());
+  CHECK(
+      error_of({"--log-format", "journald", "--logfile", "/l"}).starts_with("log-format journald writes"));
+  CHECK(error_of({"--log-format", "journald"}).empty());
+  Options options;
+  options.logfile = "/l";
+  const auto refused = change_options(options, {{"timeout", "1"}, {"log-format", "journald"}});
+  REQUIRE(refused);
+  CHECK(refused->why.starts_with("log-format journald writes no time"));
+  CHECK(options.idle_timeout_s == 0);
 }
 
 TEST_CASE(
@@ -287,11 +325,11 @@ TEST_CASE(
   REQUIRE(printed.errors.empty());
   const TempFolder folder;
   const std::string path = folder.file("f");
-  write(path, printed.options.answer);
+  write(path, *printed.options.answer);
   CHECK(rewrite_config_file(options_of(path), {}));
-  CHECK(read(path) == printed.options.answer);  // each line is a comment, and each value the default
+  CHECK(read(path) == *printed.options.answer);  // each line is a comment, and each value the default
   std::string uncommented;
-  std::istringstream lines(printed.options.answer);
+  std::istringstream lines(*printed.options.answer);
   for (std::string line; std::getline(lines, line);) {
     CHECK(line.size() <= 100);
     const bool option =
@@ -301,7 +339,7 @@ TEST_CASE(
   write(path, uncommented);
   const Options all = options_of(path);
   for (const Row& row : option_rows()) {
-    CHECK_MESSAGE(printed.options.answer.find(fmt::format("\n#{} = {}\n", row.name, row.fallback)) !=
+    CHECK_MESSAGE(printed.options.answer->find(fmt::format("\n#{} = {}\n", row.name, row.fallback)) !=
                       std::string::npos,
                   row.name);
     CHECK_MESSAGE(shown(row, all) == shown(row, printed.options), row.name);
@@ -315,7 +353,7 @@ TEST_CASE("--print-config: sets the options that the command line and the file s
   REQUIRE(printed.errors.empty());
   const TempFolder folder;
   const std::string path = folder.file("f");
-  write(path, printed.options.answer);
+  write(path, *printed.options.answer);
   const Options read_again = options_of(path);
   CHECK(read_again.dir == "/d");
   CHECK(read_again.any_port);

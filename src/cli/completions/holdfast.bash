@@ -1,4 +1,5 @@
-# Completes the command line of `holdfast` in bash. The program itself knows its verbs, options and values.
+# Completes the command lines of `holdfast` and `holdfast-server` in bash. The programs themselves know their
+# verbs, options and values.
 _holdfast() {
   local words line cur i
   local -a lines
@@ -28,4 +29,4 @@ _holdfast() {
     COMPREPLY+=("$(printf %q "${line#"$kept"}")")
   done
 }
-complete -o bashdefault -F _holdfast holdfast
+complete -o bashdefault -F _holdfast holdfast holdfast-server

@@ -1,4 +1,5 @@
-# Completes the command line of `holdfast` in fish. The program itself knows its verbs, options and values.
+# Completes the command lines of `holdfast` and `holdfast-server` in fish. The programs themselves know their
+# verbs, options and values.
 function __holdfast_complete
     set -l words (commandline -opc) (commandline -ct)
     set -l lines ($words[1] __complete $words[2..-1] 2>/dev/null)
@@ -10,4 +11,4 @@ function __holdfast_complete
         printf '%s\n' $lines
     end
 end
-complete -c holdfast -f -a '(__holdfast_complete)'
+complete -c holdfast -c holdfast-server -f -a '(__holdfast_complete)'

@@ -198,6 +198,7 @@ class Rewrite {
 std::string range_text(const Row& row) {
   switch (row.kind) {
     case Kind::kText:
+    case Kind::kPath:
     case Kind::kSecret:
     case Kind::kUser:
       return "";
@@ -251,12 +252,18 @@ std::string row_lines(const Row& row, const Options& options, const Options& def
 FileSettings read_settings(std::istream& file, const std::string& path) {
   FileSettings read;
   Options scratch;
+  std::map<const Row*, size_t> lines;  // of the options so far
   size_t number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
     if (is_empty(line)) continue;
     FileSetting setting;
-    const std::string why = read_setting(line, scratch, setting);
+    std::string why = read_setting(line, scratch, setting);
+    if (why.empty() && setting.row->kind != Kind::kUser && !is_address_list(*setting.row)) {
+      const auto [earlier, is_first] = lines.emplace(setting.row, number);
+      if (!is_first)
+        why = fmt::format("{}: line {} sets it too; remove one of them", setting.written, earlier->second);
+    }
     if (why.empty()) {
       read.settings.push_back(std::move(setting));
     } else {

@@ -34,6 +34,8 @@ const char* argument_name(Kind kind) {
   switch (kind) {
     case Kind::kText:
       return "TEXT";
+    case Kind::kPath:
+      return "PATH";
     case Kind::kSecret:
       return "PASSWORD";
     case Kind::kUser:
@@ -134,6 +136,42 @@ std::string command_lines() {
     std::ranges::replace(name, '|', ' ');
     lines += fmt::format("{}\t{}\t{}\t{}\t{}\n", name, command.syntax, command.group, command.complexity,
                          command.summary);
+  }
+  return lines;
+}
+
+// Returns the words that can follow an option, each with its description.
+std::string value_lines(std::string_view name, std::string_view begin) {
+  const Row* row = find_row(name);
+  if (name == "config" || name == "check-config" || (row != nullptr && row->kind == Kind::kPath))
+    return ":files\n";
+  std::string lines;
+  if (row == nullptr) return lines;
+  for (const std::string_view word : choices(*row)) {
+    if (word.starts_with(begin)) lines += fmt::format("{}\tvalue\n", word);
+  }
+  if (row->kind == Kind::kPort && std::string_view("auto").starts_with(begin))
+    lines += "auto\tany free port\n";
+  const std::string_view fallback = row->fallback;
+  if (choices(*row).empty() && !fallback.empty() && fallback.starts_with(begin))
+    lines += fmt::format("{}\tdefault\n", fallback);
+  return lines;
+}
+
+// Returns what can be in the place of the last word, for the shells: see cli/complete.h.
+std::string completions(const std::vector<std::string_view>& words) {
+  if (words.empty()) return "";
+  const po::options_description all = line_options();
+  const std::string_view before = words.size() > 1 ? words[words.size() - 2] : "";
+  const auto takes_value = [before](const auto& option) {
+    return before == "--" + option->long_name() &&
+           (option->semantic()->max_tokens() > 0 || option->long_name() == "check-config");
+  };
+  if (std::ranges::any_of(all.options(), takes_value)) return value_lines(before.substr(2), words.back());
+  std::string lines;
+  for (const auto& option : all.options()) {
+    const std::string word = "--" + option->long_name();
+    if (word.starts_with(words.back())) lines += fmt::format("{}\t{}\n", word, option->description());
   }
   return lines;
 }
@@ -259,6 +297,13 @@ void check_pairs(const Options& options, std::vector<std::string>& errors) {
   if (options.port != 0 && options.port == options.tls_port)
     errors.push_back(
         fmt::format("port and tls-port are both {}; choose another port for one of them", options.port));
+  if (options.log_format == "journald" && !options.logfile.empty())
+    errors.emplace_back("log-format journald writes no time, which logfile needs; remove one of them");
+  if (!has_http(options) && (!options.http_bind.empty() || options.http_tls == "yes"))
+    errors.emplace_back("http-bind and http-tls have no effect without http-port; set it, or remove them");
+  if (options.unixsocketperm != 0 && options.unixsocket.empty())
+    errors.emplace_back(
+        "unixsocketperm has no effect without unixsocket; set it, or remove unixsocketperm");
 }
 
 void set_defaults(Options& options) {
@@ -277,6 +322,10 @@ ReadOptions read_all_options(int argc, const char* const* argv) {
   ReadOptions read;
   auto& [options, errors] = read;
   set_defaults(options);
+  if (argc > 1 && std::string_view(argv[1]) == "__complete") {
+    options.answer = completions({argv + 2, argv + argc});
+    return read;
+  }
   Result<Given> line = read_line(argc, argv);
   if (!line) {
     errors.push_back(line.error());
@@ -286,7 +335,7 @@ ReadOptions read_all_options(int argc, const char* const* argv) {
   if (line->contains("help")) options.answer = help_text();
   if (line->contains("version")) options.answer = version_text("holdfast-server");
   if (line->contains("print-commands")) options.answer = command_lines();
-  if (!options.answer.empty()) return read;
+  if (options.answer) return read;
   if (const auto config = line->find("config"); config != line->end()) {
     options.config_file = config->second.values.back();
     take(read_file(options.config_file, errors), options, errors);
@@ -326,6 +375,9 @@ std::optional<ConfigRefusal> change_options(Options& options, const ConfigChange
     if (row.when == When::kStart) return ConfigRefusal{name, "can't set immutable config"};
     if (!assign(row, value, changed)) return ConfigRefusal{name, refusal(row, value)};
   }
+  std::vector<std::string> errors;
+  check_pairs(changed, errors);
+  if (!errors.empty()) return ConfigRefusal{changes.front().first, errors.front()};
   options = changed;
   return std::nullopt;
 }

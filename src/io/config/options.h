@@ -107,8 +107,8 @@ struct Options {
   uint64_t hash_seed = 0;
   std::string config_file;
 
-  std::string answer;       // --help and --version: print this and do nothing else
-  bool check_only = false;  // --check-config
+  std::optional<std::string> answer;  // --help and --version: print this and do nothing else
+  bool check_only = false;            // --check-config
 };
 
 struct ReadOptions {

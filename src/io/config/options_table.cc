@@ -29,7 +29,7 @@ const std::array kRows{
     Row{"Network", "bind", "127.0.0.1 -::1", When::kStart, Kind::kText, &O::bind, 0, 0,
         "addresses to listen on, repeated or separated by blanks; \"-\" before an address: the machine "
         "need not have it; \"*\" and \"::*\": all addresses of IPv4 and of IPv6"},
-    Row{"Network", "unixsocket", "", When::kStart, Kind::kText, &O::unixsocket, 0, 0,
+    Row{"Network", "unixsocket", "", When::kStart, Kind::kPath, &O::unixsocket, 0, 0,
         "path of a Unix socket to listen on, in addition to TCP"},
     Row{"Network", "unixsocketperm", "0", When::kStart, Kind::kOctal, &O::unixsocketperm, 0, 0777,
         "permissions of the Unix socket, octal; 0: the umask decides"},
@@ -47,16 +47,16 @@ const std::array kRows{
     Row{"TLS", "tls-port", "0", When::kStart, Kind::kPort, &O::tls_port, 0, 65535,
         "TCP port for TLS, at the addresses of bind; 0: none; auto: any free port. With port 0 it is the "
         "only port"},
-    Row{"TLS", "tls-cert-file", "", When::kAnyTime, Kind::kText, &O::tls_cert_file, 0, 0,
+    Row{"TLS", "tls-cert-file", "", When::kAnyTime, Kind::kPath, &O::tls_cert_file, 0, 0,
         "the server's certificate in PEM, followed by the certificates of its issuers; CONFIG SET of a "
         "TLS file reloads all TLS files"},
-    Row{"TLS", "tls-key-file", "", When::kAnyTime, Kind::kText, &O::tls_key_file, 0, 0,
+    Row{"TLS", "tls-key-file", "", When::kAnyTime, Kind::kPath, &O::tls_key_file, 0, 0,
         "key of the certificate, in PEM"},
     Row{"TLS", "tls-key-file-pass", "", When::kAnyTime, Kind::kSecret, &O::tls_key_pass, 0, 0,
         "passphrase of an encrypted key"},
-    Row{"TLS", "tls-ca-cert-file", "", When::kAnyTime, Kind::kText, &O::tls_ca_file, 0, 0,
+    Row{"TLS", "tls-ca-cert-file", "", When::kAnyTime, Kind::kPath, &O::tls_ca_file, 0, 0,
         "authorities in PEM; the server accepts the clients that they certify"},
-    Row{"TLS", "tls-ca-cert-dir", "", When::kAnyTime, Kind::kText, &O::tls_ca_dir, 0, 0,
+    Row{"TLS", "tls-ca-cert-dir", "", When::kAnyTime, Kind::kPath, &O::tls_ca_dir, 0, 0,
         "folder of such files, named as \"openssl rehash\" names them"},
     Row{"TLS", "tls-auth-clients", "yes", When::kAnyTime, Kind::kAuth, &O::tls_auth_clients, 0, 0,
         "whether a client must have a certificate: yes; no; or optional: the server checks a certificate "
@@ -86,7 +86,7 @@ const std::array kRows{
         "password of the user \"default\", used when no user is named; empty: none"},
     Row{"Security", "user", "", When::kStart, Kind::kUser, &O::users, 0, 0,
         "a user with its ACL rules, such as \"alice on >password ~jobs:* +@lock\"; may be repeated"},
-    Row{"Security", "aclfile", "", When::kStart, Kind::kText, &O::aclfile, 0, 0,
+    Row{"Security", "aclfile", "", When::kStart, Kind::kPath, &O::aclfile, 0, 0,
         "file of the users, for ACL LOAD and ACL SAVE, in place of the option user"},
     Row{"Security", "acllog-max-len", "128", When::kAnyTime, Kind::kNumber, &O::acl_log_entries, 0, kMaxI32,
         "rejections that ACL LOG keeps"},
@@ -132,7 +132,7 @@ const std::array kRows{
     Row{"Locks", "session-grace", "0", When::kAnyTime, Kind::kNumber, &O::session_grace_ms, 0, kMaxTtlMs,
         "milliseconds for which a SESSION lock outlives its connection"},
 
-    Row{"Disk", "dir", "", When::kStart, Kind::kText, &O::dir, 0, 0,
+    Row{"Disk", "dir", "", When::kStart, Kind::kPath, &O::dir, 0, 0,
         "data folder; the server makes it if it is missing; empty: no data outlives the process"},
     Row{"Disk", "appendonly", "yes", When::kStart, Kind::kYesNo, &O::appendonly, 0, 0,
         "whether the server writes each change to the journal before it replies"},
@@ -189,10 +189,11 @@ const std::array kRows{
     Row{"Logging", "loglevel", "notice", When::kAnyTime, Kind::kLevel, &O::loglevel, 0, 0,
         "debug, verbose, notice or warning"},
     Row{"Logging", "log-format", "text", When::kAnyTime, Kind::kLogFormat, &O::log_format, 0, 0,
-        "text: a line has time, level and text; json: each line is a JSON object"},
+        "text: a line has time, level and text; json: each line is a JSON object; journald: as systemd's "
+        "journal reads it, <5>text, without a logfile"},
     Row{"Logging", "log-waits-over", "0", When::kAnyTime, Kind::kNumber, &O::log_waits_over_ms, 0, kMaxI32,
         "milliseconds: the log has a line for each wait for a lock that took longer; 0: none"},
-    Row{"Logging", "logfile", "", When::kStart, Kind::kText, &O::logfile, 0, 0,
+    Row{"Logging", "logfile", "", When::kStart, Kind::kPath, &O::logfile, 0, 0,
         "log file; the server opens it again on SIGHUP; empty: standard output"},
 
     Row{"General", "enable-debug-command", "no", When::kStart, Kind::kDebug, &O::debug_command, 0, 0,
@@ -217,7 +218,8 @@ constexpr std::array kAliases{
 };
 
 constexpr std::array<std::string_view, 4> kLevels{"debug", "verbose", "notice", "warning"};
-constexpr std::array<std::string_view, 2> kLogFormats{"text", "json"};
+constexpr std::array<std::string_view, 3> kLogFormats{"text", "json", "journald"};
+constexpr std::array<std::string_view, 2> kYesNos{"yes", "no"};
 constexpr std::array<std::string_view, 3> kDebugUsers{"no", "yes", "local"};
 constexpr std::array<std::string_view, 3> kAuths{"yes", "no", "optional"};
 constexpr std::array<std::string_view, 3> kFsyncs{"always", "everysec", "no"};
@@ -290,6 +292,16 @@ bool is_address_list(const Row& row) {
   return row.target == Target(&Options::bind) || row.target == Target(&Options::http_bind);
 }
 
+std::span<const std::string_view> choices(const Row& row) {
+  if (row.kind == Kind::kLevel) return kLevels;
+  if (row.kind == Kind::kLogFormat) return kLogFormats;
+  if (row.kind == Kind::kDebug) return kDebugUsers;
+  if (row.kind == Kind::kYesNo) return kYesNos;
+  if (row.kind == Kind::kAuth) return kAuths;
+  if (row.kind == Kind::kFsync) return kFsyncs;
+  return {};
+}
+
 std::string combined(const Row& row, std::vector<std::string> values) {
   if (row.kind == Kind::kUser) return fmt::format("{}", fmt::join(values, "\n"));
   if (!is_address_list(row)) return values.back();
@@ -311,25 +323,16 @@ std::optional<std::vector<double>> parse_percentiles(std::string_view text) {
 }
 
 std::string expected(const Row& row) {
+  if (const auto words = choices(row); !words.empty())
+    return fmt::format("{} or {}", fmt::join(words.first(words.size() - 1), ", "), words.back());
   switch (row.kind) {
     case Kind::kText:
+    case Kind::kPath:
       return "text without # or line breaks, and without blanks or quotation marks around it";
     case Kind::kSecret:
-      return "text without line breaks, and without blanks at its ends";
+      return "text without line breaks, and without blanks at its ends or before a #";
     case Kind::kUser:
       return "text";
-    case Kind::kLevel:
-      return "debug, verbose, notice or warning";
-    case Kind::kLogFormat:
-      return "text or json";
-    case Kind::kDebug:
-      return "no, yes or local";
-    case Kind::kYesNo:
-      return "yes or no";
-    case Kind::kAuth:
-      return "yes, no or optional";
-    case Kind::kFsync:
-      return "always, everysec or no";
     case Kind::kSave:
       return "pairs of seconds and changes, such as \"3600 1 60 10000\"";
     case Kind::kPercentiles:
@@ -344,8 +347,9 @@ std::string expected(const Row& row) {
       return fmt::format("an octal number from {:o} to {:o}", row.min, row.max);
     case Kind::kPort:
       return fmt::format("a number from {} to {}, or auto", row.min, row.max);
+    default:
+      return "";
   }
-  return "";
 }
 
 // Whether quotation marks are around the text, as in a shell. They would be a part of the value.
@@ -361,15 +365,16 @@ static bool is_writable(std::string_view text, bool verbatim) {
          (text.front() != ' ' && text.front() != '\t' && text.back() != ' ' && text.back() != '\t');
 }
 
-static bool takes_text(Kind kind, std::string_view text) {
-  if (kind == Kind::kText) return is_writable(text, false) && !is_quoted(text);
-  if (kind == Kind::kSecret) return is_writable(text, true);
-  if (kind == Kind::kLevel) return std::ranges::find(kLevels, text) != kLevels.end();
-  if (kind == Kind::kLogFormat) return std::ranges::find(kLogFormats, text) != kLogFormats.end();
-  if (kind == Kind::kDebug) return std::ranges::find(kDebugUsers, text) != kDebugUsers.end();
-  if (kind == Kind::kYesNo) return text == "yes" || text == "no";
-  if (kind == Kind::kAuth) return std::ranges::find(kAuths, text) != kAuths.end();
-  if (kind == Kind::kFsync) return std::ranges::find(kFsyncs, text) != kFsyncs.end();
+// Whether the text may have a comment at its end, which would be a part of the password.
+static bool has_comment(std::string_view text) {
+  return text.find(" #") != std::string_view::npos || text.find("\t#") != std::string_view::npos;
+}
+
+static bool takes_text(const Row& row, std::string_view text) {
+  const Kind kind = row.kind;
+  if (kind == Kind::kText || kind == Kind::kPath) return is_writable(text, false) && !is_quoted(text);
+  if (kind == Kind::kSecret) return is_writable(text, true) && !has_comment(text);
+  if (const auto words = choices(row); !words.empty()) return std::ranges::find(words, text) != words.end();
   if (kind == Kind::kSave) return is_pairs(text);
   if (kind == Kind::kPercentiles) return parse_percentiles(text).has_value();
   return kind != Kind::kEvents || parse_event_flags(text);
@@ -386,7 +391,7 @@ bool is_any_port(const Row& row, const Options& options) {
 
 bool assign(const Row& row, const std::string& text, Options& options) {
   if (const auto* member = std::get_if<std::string Options::*>(&row.target)) {
-    if (!takes_text(row.kind, text)) return false;
+    if (!takes_text(row, text)) return false;
     options.*(*member) = text;
     return true;
   }
@@ -439,18 +444,21 @@ LogLevel log_level(const Options& options) {
 }
 
 LogFormat log_format(const Options& options) {
-  return options.log_format == "json" ? LogFormat::kJson : LogFormat::kText;
+  return static_cast<LogFormat>(std::ranges::find(kLogFormats, options.log_format) - kLogFormats.begin());
 }
 
 LogFormat wanted_log_format(int argc, const char* const* argv) {
+  constexpr std::string_view kName = "--log-format";
   LogFormat format = LogFormat::kText;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
-    const std::string_view next = i + 1 < argc ? argv[i + 1] : "";
-    if (word == "--log-format=json" || (word == "--log-format" && next == "json"))
-      format = LogFormat::kJson;
-    if (word == "--log-format=text" || (word == "--log-format" && next == "text"))
-      format = LogFormat::kText;
+    std::string_view word = argv[i];
+    if (!word.starts_with(kName)) continue;
+    word.remove_prefix(kName.size());
+    const std::string_view value = word.starts_with('=')          ? word.substr(1)
+                                   : word.empty() && i + 1 < argc ? argv[i + 1]
+                                                                  : "";
+    const auto* found = std::ranges::find(kLogFormats, value);
+    if (found != kLogFormats.end()) format = static_cast<LogFormat>(found - kLogFormats.begin());
   }
   return format;
 }

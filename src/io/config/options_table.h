@@ -16,6 +16,7 @@ namespace holdfast {
 
 enum class Kind {
   kText,
+  kPath,
   kLevel,
   kLogFormat,
   kDebug,
@@ -65,6 +66,8 @@ const Row* find_row(std::string_view name);
 bool is_secret(const Row& row);
 // Whether the option takes several words, each of which is an address.
 bool is_address_list(const Row& row);
+// Returns the words that are the only valid values; none if the option takes other values.
+std::span<const std::string_view> choices(const Row& row);
 // Returns the one value that several values of the option make, in the order given. For most options it is
 // the last one.
 std::string combined(const Row& row, std::vector<std::string> values);

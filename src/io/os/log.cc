@@ -27,6 +27,7 @@ namespace {
 constexpr std::array<spdlog::level::level_enum, 4> kSpdlogLevels{spdlog::level::trace, spdlog::level::debug,
                                                                  spdlog::level::info, spdlog::level::warn};
 constexpr std::array<std::string_view, 4> kLevelNames{"debug", "verbose", "notice", "warning"};
+constexpr std::array<std::string_view, 4> kPriorities{"<7>", "<6>", "<5>", "<4>"};  // of syslog(3)
 
 // Writes a level by its name in Redis, which spdlog does not know.
 class LevelName : public spdlog::custom_flag_formatter {
@@ -47,8 +48,8 @@ struct Log {
   Log() { use_format(); }
   void use_format() {
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
-    const bool json = format == LogFormat::kJson;  // then a line comes complete
-    formatter->add_flag<LevelName>('*').set_pattern(json ? "%v" : "%Y-%m-%d %H:%M:%S.%e %* %v");
+    const bool text = format == LogFormat::kText;  // a line of another format comes complete
+    formatter->add_flag<LevelName>('*').set_pattern(text ? "%Y-%m-%d %H:%M:%S.%e %* %v" : "%v");
     logger.set_formatter(std::move(formatter));
     logger.flush_on(spdlog::level::trace);
   }
@@ -108,6 +109,13 @@ std::string json_line(LogLevel level, std::string_view line, LogFields fields) {
   return json += '}';
 }
 
+// Returns the line in the format of the log. That of kText lacks its time and level.
+std::string formatted(LogLevel level, std::string_view line, LogFields fields) {
+  if (the_log().format == LogFormat::kJson) return json_line(level, line, fields);
+  if (the_log().format == LogFormat::kText) return std::string(line);
+  return fmt::format("{}{}", kPriorities[static_cast<size_t>(level)], line);
+}
+
 int64_t steady_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
@@ -145,8 +153,7 @@ void set_log_format(LogFormat format) {
 
 void log_line(LogLevel level, std::string_view line, LogFields fields) {
   if (!logs(level)) return;
-  const bool json = the_log().format == LogFormat::kJson;
-  the_log().logger.log(to_spdlog(level), json ? json_line(level, line, fields) : line);
+  the_log().logger.log(to_spdlog(level), formatted(level, line, fields));
 }
 
 bool may_log(LineLimit& limit, LogLevel level, std::string_view what) {
@@ -163,8 +170,7 @@ bool may_log(LineLimit& limit, LogLevel level, std::string_view what) {
 }
 
 void print_start_failure(std::string_view line) {
-  const bool json = the_log().format == LogFormat::kJson;
-  fmt::print(stderr, "{}\n", json ? json_line(LogLevel::kWarning, line, {}) : line);
+  fmt::print(stderr, "{}\n", formatted(LogLevel::kWarning, line, {}));
 }
 
 std::string one_line(std::string_view text) {

@@ -1,5 +1,5 @@
-// The log: one line for each event, with time and level, to stdout or a file, as text or as JSON. Hides the
-// library that writes it.
+// The log: one line for each event, with time and level, to stdout or a file, as text, as JSON
+// or as the journal of systemd reads it. Hides the library that writes it.
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,8 @@ struct SlowWait;
 enum class LogLevel { kDebug, kVerbose, kNotice, kWarning };
 
 // kText: "time level text". kJson: an object with the members time, level, message and the fields.
-enum class LogFormat : uint8_t { kText, kJson };
+// kJournald: "<N>text", N is the priority of syslog; the journal adds the time. See sd-daemon(3).
+enum class LogFormat : uint8_t { kText, kJson, kJournald };
 
 // A detail of a line for programs. In the text format it is not written: the text has it already.
 struct LogField {
