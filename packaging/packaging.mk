@@ -28,3 +28,10 @@ deb-tree:
 test-packages:  ## units; packages in a chroot of Debian: install, use, upgrade, purge (as root)
 	@$(call install,$(PACKAGE_DEPS) debootstrap systemd)
 	@for script in tests/packaging/*_test.py; do "$$script" || exit; done
+
+# The alert rules have one source, packaging/prometheus/alerts.yml.
+packaging/kubernetes/monitoring/prometheus-rule.yaml: packaging/prometheus/alerts.yml packaging/packaging.mk
+	$(call say,YAML,$@)
+	$(Q){ printf '%s\n' '# Made by make from packaging/prometheus/alerts.yml.' \
+	  'apiVersion: monitoring.coreos.com/v1' 'kind: PrometheusRule' 'metadata:' '  name: holdfast' '  labels:' \
+	  '    app.kubernetes.io/name: holdfast' 'spec:'; sed -e '/^#/d' -e 's/^./  &/' $<; } >$@
