@@ -1,13 +1,13 @@
-# The Debian packages: part of the Makefile. dpkg-buildpackage wants the folder debian/ at the top of the
-# sources, so the build has its own copy of them.
+# The Debian packages, the image and the Kubernetes manifests: part of the Makefile.
+# dpkg-buildpackage wants the folder debian/ at the top of the sources, so the build has its own copy of them.
 # DEB_VERSION is the version of the packages. DEB_FLAGS are options of dpkg-buildpackage.
-PACKAGE_DEPS = dpkg-dev debhelper fakeroot lintian
+PACKAGE_DEPS = build-essential dpkg-dev debhelper fakeroot lintian
 DEB_VERSION = $(VERSION)
 DEB_DIR = build/deb
 DEB_TREE = $(DEB_DIR)/holdfast-$(DEB_VERSION)
 # The time of the last commit: two builds of the same sources give the same bytes.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
-.PHONY: deb deb-tree test-packages
+.PHONY: deb deb-tree image test-packages
 
 deb: deb-tree  ## build the Debian packages, to build/deb
 	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS))
@@ -24,6 +24,15 @@ deb-tree:
 	$(Q)printf 'holdfast (%s) unstable; urgency=medium\n\n  * See CHANGELOG.md.\n\n -- %s  %s\n' \
 	  $(DEB_VERSION) "$$(sed -n 's/^Maintainer: //p' packaging/debian/control)" \
 	  "$$(LC_ALL=C date -u -R -d @$(SOURCE_DATE_EPOCH))" >$(DEB_TREE)/debian/changelog
+
+# The image, by podman, buildah or docker. IMAGE_FLAGS are options of the build. The format of docker has the
+# HEALTHCHECK, which OCI's has not.
+IMAGE = holdfast:$(VERSION)
+IMAGE_BUILD = $(or $(if $(shell command -v podman),podman build --format docker),\
+  $(if $(shell command -v buildah),buildah build --format docker),docker build)
+image:  ## build the image holdfast:VERSION from the sources, with podman, buildah or docker
+	$(Q)$(IMAGE_BUILD) -t $(IMAGE) --build-arg COMMIT=$(COMMIT) \
+	  --build-arg SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(IMAGE_FLAGS) -f packaging/Containerfile .
 
 test-packages:  ## units; packages in a chroot of Debian: install, use, upgrade, purge (as root)
 	@$(call install,$(PACKAGE_DEPS) debootstrap systemd)
