@@ -34,8 +34,12 @@ image:  ## build the image holdfast:VERSION from the sources, with podman, build
 	$(Q)$(IMAGE_BUILD) -t $(IMAGE) --build-arg COMMIT=$(COMMIT) \
 	  --build-arg SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(IMAGE_FLAGS) -f packaging/Containerfile .
 
-test-packages:  ## units; packages in a chroot of Debian: install, use, upgrade, purge (as root)
-	@$(call install,$(PACKAGE_DEPS) debootstrap systemd)
+# kubectl and npm come with some machines already, which Debian's packages would not go with.
+PACKAGE_TEST_DEPS = debootstrap systemd buildah iproute2 nftables curl nodejs python3-yaml \
+  $(if $(shell command -v kubectl),,kubernetes-client) $(if $(shell command -v npm),,npm)
+test-packages:  ## units, packages, image and Kubernetes manifests (as root)
+	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
+	@$(MAKE) $(SILENT) build/holdfast-server build/holdfast
 	@for script in tests/packaging/*_test.py; do "$$script" || exit; done
 
 # The alert rules have one source, packaging/prometheus/alerts.yml.

@@ -137,7 +137,7 @@ def a_restart_keeps_the_locks(folder):
         equal(made.stop(), 0)
         made.start()
         has(made.run("holdfast", "list")[1].encode(), token.encode())
-        made.process.kill()
+        os.kill(made.server, signal.SIGKILL)
         made.process.wait()
         made.start()
         has(made.run("holdfast", "list")[1].encode(), token.encode())

@@ -2,6 +2,7 @@
 """The manifests of packaging/kubernetes: they fit the Kubernetes API, and they work: three servers run as the
 manifests say, in namespaces in place of pods (pods.py), while clients hold locks and servers are replaced,
 killed and cut off. Needs root, kubectl and npm. The last line is "N passed, N failed, N skipped"."""
+import base64
 import contextlib
 import copy
 import json
@@ -17,6 +18,7 @@ import types
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/integration"))
 import harness  # noqa: E402
+from debian import call  # noqa: E402
 from harness import Skipped, end_with_parent, equal, run_tests, test, until  # noqa: E402
 import manifests  # noqa: E402
 from manifests import only  # noqa: E402
@@ -42,11 +44,10 @@ class Cluster:
         if os.geteuid() != 0:
             raise Skipped("not root")
         self.folder = folder
-        objects, _ = objects_of(folder)
+        objects, self.monitoring = objects_of(folder)
         self.set = only(objects, "StatefulSet")["spec"]
         self.hosts = folder / "hosts"
-        self.password = folder / "password"
-        self.password.write_text(manifests.PASSWORDS["APP-PASSWORD"] + "\n")
+        self.password = folder / "kubernetes/app-password"
         self.network, why = network.make_network()
         if isinstance(self.network, network.Loopback) or "partition" not in self.network.can:
             raise Skipped(f"no network namespaces with nft: {why}")
@@ -231,6 +232,32 @@ def the_alert_rules_have_one_source(folder):
     _, monitoring = objects_of(folder)
     source = manifests.yaml.safe_load((ROOT / "packaging/prometheus/alerts.yml").read_text())
     equal(only(monitoring, "PrometheusRule")["spec"], source)
+
+
+@test
+def the_passwords_are_random_and_are_kept(folder):
+    copied = manifests.copy_to(folder)
+    files = [copied / name for name in ("users.acl", "app-password", "monitoring/password")]
+    texts = [file.read_text() for file in files]
+    equal([file.stat().st_mode & 0o777 for file in files], [0o600] * 3)
+    equal([bool(re.fullmatch("[0-9a-f]{48}", text)) for text in texts[1:]], [True, True])
+    equal([line.split()[1] for line in texts[0].splitlines()], ["default", "app", "monitor"])
+    again = subprocess.run([copied / "passwords.sh"], capture_output=True, text=True, check=False)
+    equal((again.returncode, again.stderr),
+          (1, "passwords.sh: users.acl exists; remove it to make new passwords\n"))
+    equal([file.read_text() for file in files], texts)
+
+
+@test
+def metrics_need_the_password_of_the_monitor(folder):
+    """A scrape with the login of the ServiceMonitor succeeds, and one without a login does not."""
+    with cluster(folder) as made:
+        monitor = only(made.monitoring, "Secret", "holdfast-monitor")["data"]
+        login = ":".join(base64.b64decode(monitor[name]).decode() for name in ("username", "password"))
+        where = f"http://{made.network.address(made.nodes['holdfast-0'])}:7380/metrics"
+        for options, status in ((["--user", login], "200"), ([], "401")):
+            equal(call(*made.network.inside("kubelet"), "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
+                       *options, where), status)
 
 
 @test

@@ -15,19 +15,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "packaging/kubernetes"
 TYPES = pathlib.Path(__file__).parent / "kubernetes"
 BUILD = ROOT / "build/kubernetes-types"
-PASSWORDS = {"APP-PASSWORD": "app-secret", "MONITOR-PASSWORD": "monitor-secret"}
 LIMIT_S = 300
 UNREACHABLE = r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|E40[34]"
 
 
 def copy_to(folder):
-    """Copies the manifests, and writes the users and the password as the documentation says."""
-    copy = shutil.copytree(SOURCE, folder / "kubernetes")
-    users = (copy / "users.acl.example").read_text()
-    for name, password in PASSWORDS.items():
-        users = users.replace(name, password)
-    (copy / "users.acl").write_text(users)
-    (copy / "monitoring/password").write_text(PASSWORDS["MONITOR-PASSWORD"])
+    """Copies the manifests as the repository has them, and makes the passwords."""
+    copy = shutil.copytree(SOURCE, folder / "kubernetes",
+                           ignore=shutil.ignore_patterns("users.acl", "app-password", "password"))
+    subprocess.run([copy / "passwords.sh"], check=True)
     return copy
 
 
