@@ -1,5 +1,5 @@
-"""Shared by the tests of packages and of the image: the packages of `make deb`, and a bare Debian as an archive
-that debootstrap makes from Debian's mirror."""
+"""Shared by the tests of packages and of the image: the packages of `make deb`, and a bare Debian as an
+archive that debootstrap makes from Debian's mirror."""
 import os
 import pathlib
 import shutil

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""The image of packaging/Containerfile: `make image` builds it with buildah on a bare Debian (debian.py), with the
-packages of `make deb`. A container of it runs in namespaces of its own with the command, user, check and stop
-signal of the image, on a read-only root file system and without rights. IMAGE_SOURCES=1 builds the packages in the
-image's own stage too. Needs root, buildah and Debian's mirror. The last line is "N passed, N failed"."""
+"""The image of packaging/Containerfile: `make image` builds it with buildah on a bare Debian (debian.py),
+with the packages of `make deb`. A container of it runs in namespaces of its own with the command, user,
+check and stop signal of the image, on a read-only root file system and without rights. IMAGE_SOURCES=1
+builds the packages in the image's own stage too. Needs root, buildah and Debian's mirror. The last line is
+"N passed, N failed"."""
 import contextlib
 import functools
 import json
@@ -37,7 +38,8 @@ def make_image(folder):
     """Builds the image as holdfast:test, by the target of the Makefile."""
     make_base()
     (folder / "Containerfile").write_text(f"FROM scratch\nADD {BASE.name} /\n")
-    buildah("build", "-q", "-t", "localhost/debian:12", "-f", str(folder / "Containerfile"), str(BASE.parent))
+    buildah("build", "-q", "-t", "localhost/debian:12", "-f", str(folder / "Containerfile"),
+            str(BASE.parent))
     flags = "--build-arg BASE=localhost/debian:12"
     if not os.environ.get("IMAGE_SOURCES"):
         (folder / "deb").mkdir()
@@ -81,8 +83,8 @@ class Container:
             f"exec chroot . {shlex.join(command)}"])
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child", "sh", "-c",
-                 script], stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                ["unshare", "--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child",
+                 "sh", "-c", script], stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                 preexec_fn=end_with_parent)
         self.server = int(until(self.child))
         until(self.healthy)
@@ -90,13 +92,14 @@ class Container:
     def child(self):
         if self.process.poll() is not None:
             raise AssertionError(f"the container ended: {self.log.read_text()[-2000:]}")
-        return pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().strip()
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return children.read_text().strip()
 
     def run(self, *words):
         """Runs a command in the container; returns the exit status and the output."""
         done = subprocess.run(
-            ["nsenter", f"--target={self.server}", "--mount", "--pid", "--net", "--root", "--wd", *self.as_user(),
-             *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            ["nsenter", f"--target={self.server}", "--mount", "--pid", "--net", "--root", "--wd",
+             *self.as_user(), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         return done.returncode, done.stdout
 
     def healthy(self):
@@ -193,7 +196,8 @@ def the_image_has_programs_for_its_user_only(_):
     """Nothing of the build is left, and no file of the package belongs to a user that the image has not."""
     with tempfile.TemporaryDirectory() as aside, container(pathlib.Path(aside)) as made:
         root = pathlib.Path(made.root)
-        equal([path for path in ("deb", "src", "usr/bin/g++", "usr/bin/make") if (root / path).exists()], [])
+        for path in ("deb", "src", "usr/bin/g++", "usr/bin/make"):
+            equal((path, (root / path).exists()), (path, False))
         equal(call("chroot", str(root), "find", "/", "-xdev", "(", "-nouser", "-o", "-nogroup", ")"), "")
         has((root / "etc/passwd").read_bytes(), b"holdfast:x:65532:65532:")
 

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""The manifests of packaging/kubernetes: they fit the Kubernetes API, and they work: three servers run as the
-manifests say, in namespaces in place of pods (pods.py), while clients hold locks and servers are replaced,
-killed and cut off. Needs root, kubectl and npm. The last line is "N passed, N failed, N skipped"."""
+"""The manifests of packaging/kubernetes: they fit the Kubernetes API, and they work: three servers run as
+the manifests say, in namespaces in place of pods (pods.py), while clients hold locks and servers are
+replaced, killed and cut off. Needs root, kubectl and npm. The last line is "N passed, N failed, N
+skipped"."""
 import base64
 import contextlib
 import copy
@@ -67,15 +68,16 @@ class Cluster:
             pod.wait_ready(0)
 
     def place(self, pod):
-        """Gives the pod a new node of the network and a new address, as Kubernetes does for each new pod. The
-        old address does not answer any more."""
+        """Gives the pod a new node of the network and a new address, as Kubernetes does for each new pod.
+        The old address does not answer any more."""
         number = len(self.network.nodes)
         self.network.add(f"pod{number}")
         self.nodes[pod.name] = f"pod{number}"
         text = "127.0.0.1 localhost\n" + "".join(
             f"{self.network.address(node)} {name}.{self.set['serviceName']}\n"
             for name, node in self.nodes.items())
-        with open(self.hosts, "r+" if self.hosts.exists() else "w") as hosts:  # the same file: it is mounted
+        # The file stays the same one, because clients have mounted it.
+        with open(self.hosts, "r+" if self.hosts.exists() else "w") as hosts:
             hosts.write(text)
             hosts.truncate()
         self.cut([])
@@ -84,7 +86,8 @@ class Cluster:
         """The client cannot reach the pods with these names. Nodes of former pods are unplugged."""
         unplugged = [n for n in self.network.nodes if n.startswith("pod") and n not in self.nodes.values()]
         faults = [types.SimpleNamespace(kind="cable", node=node) for node in unplugged]
-        pairs = [pair for name in names for pair in (("client", self.nodes[name]), (self.nodes[name], "client"))]
+        pairs = [pair for name in names
+                 for pair in (("client", self.nodes[name]), (self.nodes[name], "client"))]
         self.network.apply(faults + [types.SimpleNamespace(kind="partition", pairs=pairs)])
 
     def run(self, pod):
@@ -97,8 +100,8 @@ class Cluster:
         job = subprocess.Popen(
             [*self.network.inside(node), "unshare", "--mount", "sh", "-c",
              'mount --bind "$1" /etc/hosts; shift; exec "$@"', "sh", str(self.hosts),
-             str(PROGRAMS[1]), verb, "--servers", servers or self.servers, "--user", "app", "--password-file",
-             str(self.password), *words],
+             str(PROGRAMS[1]), verb, "--servers", servers or self.servers, "--user", "app",
+             "--password-file", str(self.password), *words],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL,
             preexec_fn=end_with_parent)
         self.jobs.append(job)
@@ -111,8 +114,8 @@ class Cluster:
         return job.returncode, out or err
 
     def tokens(self, key):
-        """The token of the lock on each server, by the name of the pod; None where the server has no hold. The
-        question comes from the kubelets' node, which is never cut off."""
+        """The token of the lock on each server, by the name of the pod; None where the server has no hold.
+        The question comes from the kubelets' node, which is never cut off."""
         found = {}
         for pod, address in zip(self.pods, self.servers.split(",")):
             _, out = self.ask("list", "--json", servers=address, node="kubelet")
@@ -190,8 +193,8 @@ def a_misspelt_field_does_not_fit_the_api(folder):
     only(wrong, "PodDisruptionBudget")["spec"]["maxUnavailible"] = 1
     only(wrong, "ServiceMonitor")["spec"]["endpoints"][0]["intervall"] = "15s"
     errors = "\n".join(manifests.type_errors(wrong, folder))
-    equal(re.findall(r"readOnlyRootFileSystem|Sometimes|maxUnavailible|intervall", errors),
-          ["Sometimes", "readOnlyRootFileSystem", "maxUnavailible", "intervall"])
+    equal(sorted(re.findall(r"readOnlyRootFileSystem|Sometimes|maxUnavailible|intervall", errors)),
+          ["Sometimes", "intervall", "maxUnavailible", "readOnlyRootFileSystem"])
 
 
 @test
@@ -223,7 +226,8 @@ def the_manifests_fit_each_other(folder):
 def the_image_has_the_version_of_the_program(folder):
     objects, _ = objects_of(folder)
     image = only(objects, "StatefulSet")["spec"]["template"]["spec"]["containers"][0]["image"]
-    version = re.search(r'kHoldfastVersion = "(.*)"', (ROOT / "src/core/base/version.h").read_text()).group(1)
+    header = (ROOT / "src/core/base/version.h").read_text()
+    version = re.search(r'kHoldfastVersion = "(.*)"', header).group(1)
     equal(image, f"holdfast:{version}")
 
 
@@ -256,8 +260,8 @@ def metrics_need_the_password_of_the_monitor(folder):
         login = ":".join(base64.b64decode(monitor[name]).decode() for name in ("username", "password"))
         where = f"http://{made.network.address(made.nodes['holdfast-0'])}:7380/metrics"
         for options, status in ((["--user", login], "200"), ([], "401")):
-            equal(call(*made.network.inside("kubelet"), "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}",
-                       *options, where), status)
+            equal(call(*made.network.inside("kubelet"), "curl", "-s", "-o", "/dev/null", "-w",
+                       "%{http_code}", *options, where), status)
 
 
 @test
@@ -283,8 +287,8 @@ def a_rolling_restart_does_not_lose_a_lock(folder):
 
 @test
 def a_killed_pod_keeps_its_locks(folder):
-    """The container starts again in its pod, on its volume, and has the lock without a renewal: the holder is
-    cut off from it. It grants locks at once."""
+    """The container starts again in its pod, on its volume, and has the lock without a renewal: the holder
+    is cut off from it. It grants locks at once."""
     with cluster(folder) as made:
         holder = Holder(made, ttl="1m")
         for pod in made.pods:
@@ -325,7 +329,8 @@ def a_pod_has_no_rights_and_writes_to_its_volume_only(folder):
             equal(set(status["Uid"].split()) | set(status["Gid"].split()), {user})
             equal({status[name] for name in ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb")}, {"0" * 16})
             equal(status["NoNewPrivs"], "1")
-            writable = [words[4] for words in map(str.split, (process / "mountinfo").read_text().splitlines())
+            mounts = [line.split() for line in (process / "mountinfo").read_text().splitlines()]
+            writable = [words[4] for words in mounts
                         if words[5].split(",")[0] == "rw" and not words[4].startswith(("/proc", "/dev/"))]
             equal(writable, ["/data"])
         equal(made.ask("ping")[0], 0)

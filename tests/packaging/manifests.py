@@ -1,6 +1,7 @@
-"""The manifests of packaging/kubernetes: rendered by kubectl, and checked against the types of the Kubernetes API
-and of the Prometheus Operator. The types are npm packages (kubernetes/package-lock.json), and the TypeScript
-compiler checks them: it rejects fields that the API does not have, wrong types, and missing fields."""
+"""The manifests of packaging/kubernetes: rendered by kubectl, and checked against the types of the
+Kubernetes API and of the Prometheus Operator. The types are npm packages (kubernetes/package-lock.json),
+and the TypeScript compiler checks them: it rejects fields that the API does not have, wrong types, and
+missing fields."""
 import json
 import os
 import pathlib
@@ -31,7 +32,8 @@ def render(folder):
     """The objects that `kubectl apply -k` of this folder would create."""
     if shutil.which("kubectl") is None:
         raise Skipped("kubectl is not installed")
-    done = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
+    done = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True,
+                          check=False)
     if done.returncode != 0:
         raise AssertionError(f"kubectl kustomize: {done.stderr}")
     return list(yaml.safe_load_all(done.stdout))
@@ -56,8 +58,8 @@ def install_types():
     shutil.rmtree(BUILD, ignore_errors=True)
     shutil.copytree(TYPES, BUILD)
     try:
-        done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"],
-                              cwd=BUILD, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund",
+                               "--fetch-retries=1"], cwd=BUILD, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
     except subprocess.TimeoutExpired as slow:
         raise Skipped(f"npm ci did not end within {LIMIT_S} s") from slow
@@ -70,7 +72,9 @@ def install_types():
 def type_of(item):
     """The module and the name of the type of an object."""
     group = item["apiVersion"]
-    package = "@kubernetes-models/prometheus-operator" if group.startswith("monitoring.") else "kubernetes-models"
+    package = "kubernetes-models"
+    if group.startswith("monitoring."):
+        package = "@kubernetes-models/prometheus-operator"
     return f"{package}/{group}/{item['kind']}", f"I{item['kind']}"
 
 

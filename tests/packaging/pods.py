@@ -1,7 +1,8 @@
-"""Pods as processes: a pod has a network namespace with an address on a bridge, a process namespace in which its
-server is process 1, and a root file system with the server, the libraries of this machine and the volumes of the
-manifest. It runs the command of the manifest with the manifest's user, groups and rights, and a thread sends
-its probes. tests/chaos/network.py makes the network. What it does not have: seccomp, and limits of memory."""
+"""Pods as processes: a pod has a network namespace with an address on a bridge, a process namespace in
+which its server is process 1, and a root file system with the server, the libraries of this machine and the
+volumes of the manifest. It runs the command of the manifest with the manifest's user, groups and rights,
+and a thread sends its probes. tests/chaos/network.py makes the network. What it does not have: seccomp, and
+limits of memory."""
 import base64
 import ctypes
 import http.client
@@ -54,8 +55,8 @@ class Probe:
 
 
 class Kubelet(threading.Thread):
-    """Sends the probes of one pod from another node of the network. `ready_since` is None while the pod is not
-    ready. `verdict` says why the kubelet would kill the container."""
+    """Sends the probes of one pod from another node of the network. `ready_since` is None while the pod is
+    not ready. `verdict` says why the kubelet would kill the container."""
 
     def __init__(self, container, address, space):
         super().__init__(daemon=True)
@@ -141,7 +142,8 @@ class Pod:
     def script(self, programs):
         """The shell script that makes the root file system and becomes the server."""
         root = shlex.quote(str(self.root))
-        lines = ["set -e", "mount --make-rprivate /", f"mount -t tmpfs -o mode=755 pod {root}", f"cd {root}",
+        lines = ["set -e", "mount --make-rprivate /", f"mount -t tmpfs -o mode=755 pod {root}",
+                 f"cd {root}",
                  "mkdir -p usr/bin usr/lib usr/lib64 proc dev tmp",
                  "ln -s usr/lib lib", "ln -s usr/lib64 lib64", "ln -s usr/bin bin",
                  "for d in usr/lib usr/lib64; do mount --bind /$d $d; mount -o remount,ro,bind $d; done",
@@ -184,7 +186,8 @@ class Pod:
     def child(self):
         if self.process.poll() is not None:
             raise AssertionError(f"{self.name} did not start: {self.log()}")
-        return pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().strip()
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return children.read_text().strip()
 
     def log(self):
         return self.log_path.read_text()[-3000:]
@@ -210,7 +213,8 @@ class Pod:
         """Waits until the pod has been ready for this time: it is available then."""
         def available():
             if self.kubelet.verdict or self.process.poll() is not None:
-                raise AssertionError(f"{self.name}: {self.kubelet.verdict or 'the server ended'}: {self.log()}")
+                why = self.kubelet.verdict or "the server ended"
+                raise AssertionError(f"{self.name}: {why}: {self.log()}")
             since = self.kubelet.ready_since
             return since is not None and time.monotonic() - since >= seconds
         until(available)
