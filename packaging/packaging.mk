@@ -1,19 +1,21 @@
-# The Debian packages: part of the Makefile. dpkg-buildpackage wants the folder debian/ at the top of the
-# sources, so the build has its own copy of them. DEB_FLAGS are options of dpkg-buildpackage. With
-# DEB_BUILD_OPTIONS=noopt the build takes half of the time, and the programs are slow.
+# The Debian packages, the image and the Kubernetes manifests: part of the Makefile. dpkg-buildpackage wants
+# the folder debian/ at the top of the sources, so the build has its own copy of them. DEB_FLAGS are options
+# of dpkg-buildpackage. With DEB_BUILD_OPTIONS=noopt the build takes half of the time, and the programs are
+# slow.
 PACKAGE_DEPS = dpkg-dev debhelper fakeroot
-PACKAGE_TEST_DEPS = lintian debootstrap systemd systemd-container iproute2
 DEB_DIR = build/deb
 DEB_TREE = $(DEB_DIR)/holdfast
-.PHONY: deb deb-tree deb-reproducible test-packages
+# The time of the last commit: two builds of the same sources give the same bytes.
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
+.PHONY: deb deb-tree deb-reproducible image test-packages
 
 deb: deb-tree  ## build the Debian packages, to build/deb
-	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS))
 	$(Q)cd $(DEB_TREE) && MAKEFLAGS= MAKELEVEL=0 COMMIT=$(COMMIT) dpkg-buildpackage --build=binary --no-sign \
 	  $(DEB_FLAGS)
 
 # dpkg-buildpackage takes SOURCE_DATE_EPOCH from debian/changelog.
 deb-tree:
+	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS))
 	$(Q)rm -rf $(DEB_TREE) $(DEB_DIR)/*.deb $(DEB_DIR)/*.changes $(DEB_DIR)/*.buildinfo
 	$(Q)mkdir -p $(DEB_TREE)
 	$(Q)cp -a Makefile LICENSE README.md CHANGELOG.md bench docs include packaging redis-scripts src tests \
@@ -30,7 +32,27 @@ deb-reproducible: deb  ## build the Debian packages a second time, elsewhere: bo
 	$(Q)cd $(DEB_DIR) && sha256sum *.deb >again/SHA256SUMS && cd $(CURDIR)/$(DEB_AGAIN) && \
 	  sha256sum --check ../SHA256SUMS
 
+# The image, by podman, buildah or docker. IMAGE_FLAGS are options of the build. The format of docker has the
+# HEALTHCHECK, which OCI's has not.
+IMAGE = holdfast:$(VERSION)
+IMAGE_BUILD = $(or $(if $(shell command -v podman),podman build --format docker),\
+  $(if $(shell command -v buildah),buildah build --format docker),docker build)
+image:  ## build the image holdfast:VERSION from the sources, with podman, buildah or docker
+	$(Q)$(IMAGE_BUILD) -t $(IMAGE) --build-arg COMMIT=$(COMMIT) \
+	  --build-arg SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(IMAGE_FLAGS) -f packaging/Containerfile .
+
+# kubectl and npm come with some machines already, which Debian's packages would not go with.
+PACKAGE_TEST_DEPS = lintian debootstrap systemd systemd-container buildah iproute2 nftables curl nodejs \
+  python3-yaml $(if $(shell command -v kubectl),,kubernetes-client) $(if $(shell command -v npm),,npm)
 # Not at once with the build, when both are asked for.
-test-packages: | $(filter deb deb-reproducible,$(MAKECMDGOALS))  ## units, packages in a bare Debian (as root)
-	@$(call install,$(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
+test-packages: | $(filter deb deb-reproducible,$(MAKECMDGOALS))  ## units, packages, image, manifests (as root)
+	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
+	@$(MAKE) $(SILENT) build/holdfast-server build/holdfast
 	@for script in tests/packaging/*_test.py; do "$$script" || exit; done
+
+# The alert rules have one source, packaging/prometheus/alerts.yml.
+packaging/kubernetes/monitoring/prometheus-rule.yaml: packaging/prometheus/alerts.yml packaging/packaging.mk
+	$(call say,YAML,$@)
+	$(Q){ printf '%s\n' '# Made by make from packaging/prometheus/alerts.yml.' \
+	  'apiVersion: monitoring.coreos.com/v1' 'kind: PrometheusRule' 'metadata:' '  name: holdfast' '  labels:' \
+	  '    app.kubernetes.io/name: holdfast' 'spec:'; sed -e '/^#/d' -e 's/^./  &/' $<; } >$@

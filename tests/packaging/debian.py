@@ -221,7 +221,11 @@ def mirror():
 
 
 def make_base():
-    """Makes BASE from Debian's mirror."""
+    """Makes BASE from Debian's mirror, if it does not exist."""
+    if BASE.exists():
+        return
+    if shutil.which("debootstrap") is None:
+        raise Skipped("debootstrap is not installed")
     site = mirror()
     with tempfile.TemporaryDirectory(prefix="holdfast-debian-") as root:
         call("debootstrap", "--variant=minbase", "bookworm", root, site)
@@ -234,10 +238,7 @@ def machine(kind=Machine):
     """A new bare Debian, of the class `kind`."""
     if os.geteuid() != 0:
         raise Skipped("not root")
-    if shutil.which("debootstrap") is None:
-        raise Skipped("debootstrap is not installed")
-    if not BASE.exists():
-        make_base()
+    make_base()
     with tempfile.TemporaryDirectory(prefix="holdfast-debian-") as root:
         made = kind(root)
         try:
