@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The commands `holdfast backup` and `holdfast restore` on the real server: under load, with the clock hours
-and days later, with damaged and cut files, full disks and vanished clients. The last line is "N passed, N
-failed". HOLDFAST_SERVER names the server; the command is in the same folder."""
+"""The commands `holdfast backup` and `holdfast restore` on the real server: under load, with the clock days
+later, with damaged and cut files, full disks and vanished clients. The last line is "N passed, N failed".
+HOLDFAST_SERVER names the server; the command is in the same folder."""
 import contextlib
 import os
 import pathlib
