@@ -116,6 +116,7 @@ def tokens_above(folder, tokens, *options, env=None):
     """A server on the folder must give every key a token above the given one."""
     with Server(folder, "--recovery-wait", "0", *options, env=env) as server:
         for key, token in tokens.items():
+            server.ask("LOCKS", "BREAK", key)  # it may have a holder in the backup
             reply = server.ask("LOCK", key, "new", 60_000)
             if not isinstance(reply, list) or reply[1] <= token:
                 raise AssertionError(f"{key}: {reply!r}, but {token} was issued before")
@@ -178,6 +179,7 @@ def at_later_times(folder, seconds, *, ahead=()):
         for i, less in enumerate(ahead):
             now_us = int(server.ask("TIME")[0]) * 10**6
             grant(server, f"ahead:{i}", "TOKEN", now_us + DAY_US - less)
+        until(lambda: server.ask("GET", "expires") is None)
         server.kill()
     with Source(folder, env=clock.environment()) as server:  # after a kill tokens move ahead
         for key in list(load.tokens)[:5]:
