@@ -13,35 +13,23 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/check_snapshot.h"
 #include "cli/output.h"
 #include "cli/status.h"
 #include "core/base/types.h"
 #include "core/codec/journal_frame.h"
 #include "core/codec/meta.h"
-#include "core/codec/rdb_reader.h"
-#include "io/disk/gunzip.h"
 #include "io/disk/journal_writer.h"
 #include "io/disk/meta_keeper.h"
 #include "io/disk/meta_repair.h"
 #include "io/disk/recovery.h"
+#include "io/disk/snapshot_writer.h"
 #include "io/os/clock.h"
 #include "io/os/files.h"
 #include "io/os/host_info.h"
 
 namespace holdfast {
 namespace {
-
-class Counter : public RdbSink {
- public:
-  uint64_t strings = 0;
-  uint64_t hashes = 0;
-  uint64_t others = 0;
-
- private:
-  void string(uint64_t, std::string_view, std::string_view, int64_t) override { ++strings; }
-  void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) override { ++hashes; }
-  void skipped(uint64_t, std::string_view, std::string_view) override { ++others; }
-};
 
 using Json = nlohmann::ordered_json;
 
@@ -141,22 +129,9 @@ bool drop_snapshot(Check& run, Files& files, const std::string& name, const std:
 }
 
 bool check_snapshot(Check& run, Files& files, const std::string& name, const std::string& path) {
-  auto file = Gunzip::open(files, name);
-  if (!file) return drop_snapshot(run, files, name, path, file.error());
-  Counter counter;
-  RdbReader reader(counter, true);
-  while (true) {
-    auto bytes = (*file)->next();
-    if (!bytes) return drop_snapshot(run, files, name, path, bytes.error());
-    if (bytes->empty()) break;
-    if (!reader.feed(*bytes)) return drop_snapshot(run, files, name, path, reader.error());
-  }
-  if (!reader.finish()) return drop_snapshot(run, files, name, path, reader.error());
-  return run.report(
-      true, path,
-      fmt::format("a snapshot of {} bytes unpacked, with {} strings and locks, {} hashes and locks with "
-                  "several holders, {} keys of unsupported types",
-                  reader.offset(), counter.strings, counter.hashes, counter.others));
+  auto facts = read_snapshot(files, name);
+  if (!facts) return drop_snapshot(run, files, name, path, facts.error());
+  return run.report(true, path, facts->text());
 }
 
 // Replaces the file by its good part, `good`, and keeps the original beside it as NAME.damaged.
@@ -386,6 +361,8 @@ bool check_folder(Check& run, Files& files, const std::string& path) {
   Result<Folder> folder = read_folder(files);
   if (!folder) return run.report(false, path, folder.error());
   for (const std::string& name : *names) {
+    if (name == kRestoreName)
+      good = run.report(false, path, "a restore did not end; run holdfast restore again, to this folder");
     const bool known =
         name == "meta" || name == "dump.rdb" || name == "dump.rdb.gz" ||
         (name.starts_with("journal.") && !name.ends_with(".damaged") && !name.ends_with(".tmp"));

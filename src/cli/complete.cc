@@ -132,7 +132,7 @@ void offer_locks(const Line& line) {
 }
 
 void offer_values(const Line& line, const Option& option) {
-  if (option.value == "F" || option.value == "FILE") return print(":files\n");
+  if (option.value == "F" || option.value == "FILE" || option.value == "DIR") return print(":files\n");
   if (option.value == "PATTERN") return offer_locks(line);
   static constexpr std::array kAddresses{"127.0.0.1:7379", "holdfast://", "holdfasts://",    "quorum://",
                                          "redis://",       "rediss://",   "redis-cluster://"};
@@ -171,7 +171,9 @@ void offer_arguments(const Line& line) {
   const size_t place = arguments_before(line);
   if (place >= arguments.size() && !arguments.back().ends_with("...")) return;
   const std::string& argument = arguments[std::min(place, arguments.size() - 1)];
-  if (argument.starts_with("PATH") || argument.starts_with("DIR")) return print(":files\n");
+  for (const char* files : {"PATH", "DIR", "FILE"}) {
+    if (argument.starts_with(files)) return print(":files\n");
+  }
   if (argument.starts_with("NAME")) offer_locks(line);
 }
 

@@ -12,6 +12,7 @@
 #include "cli/elect.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/restore.h"
 #include "cli/run.h"
 #include "cli/run_options.h"
 #include "cli/secrets.h"
@@ -42,6 +43,28 @@ result could not be written.
     holdfast check /var/lib/holdfast
 )";
 
+constexpr const char* kRestoreHelp =
+    R"(Usage: holdfast restore --dir DIR FILE
+
+Makes the data folder DIR from the backup FILE of holdfast backup; - stands for standard input. DIR must be
+empty or missing. If any byte of FILE is damaged or missing, the error names the first such part, and DIR
+stays as it was. Stop the server of the backup before a server starts on DIR.
+
+The server on DIR issues no fencing token that the other server has issued, before or after the backup.
+Its first start grants no locks during its recovery wait. Locks that ended after the backup are held again
+until their TTL is over.
+
+  --dir DIR           the new data folder. If root makes it, its files get the owner of DIR
+  --json              for programs
+  --help              this text
+
+Exit status: 0; 1 FILE is damaged or cannot be read, or DIR is not empty; 64 wrong use; 74 DIR could not be
+written.
+
+  Restore yesterday's backup:
+    holdfast restore --dir /var/lib/holdfast/new /var/backups/holdfast-Mon
+)";
+
 std::string usage() {
   return fmt::format(
       "Usage: holdfast VERB [options]\n"
@@ -50,6 +73,7 @@ std::string usage() {
       "  run [options] NAME -- COMMAND...    run a command while holding a lock\n"
       "  elect [options] NAME -- COMMAND...  run a command on one machine at a time\n"
       "{}"
+      "  restore --dir DIR FILE              make a data folder from a backup\n"
       "  check [--repair] PATH...            verify a data folder, or files of one: snapshot, journal, "
       "meta\n"
       "\n"
@@ -70,9 +94,25 @@ int check(const std::vector<std::string>& words) {
   }
 }
 
+int restore(const std::vector<std::string>& words) {
+  try {
+    const Given given = read_words(words, "dir= json help,h");
+    if (given.contains("help")) return print("{}", kRestoreHelp), 0;
+    const std::vector<std::string> files = arguments_of(given);
+    if (files.size() != 1 || !given.contains("dir")) refuse("usage: holdfast restore --dir DIR FILE");
+    const std::string dir = given["dir"].as<std::string>();
+    refuse_empty(dir, "--dir");
+    refuse_empty(files[0], "FILE");
+    return restore_backup(files[0], dir, given.contains("json"));
+  } catch (const std::exception& e) {  // from Boost, or from refuse()
+    return fail(kUsage, "{}; see holdfast restore --help", e.what());
+  }
+}
+
 std::string help_of(std::string_view verb) {
   if (verb == "run") return parse_run({"--help"}).help;
   if (verb == "elect") return parse_elect({"--help"}).help;
+  if (verb == "restore") return kRestoreHelp;
   return verb == "check" ? kCheckHelp : verb_help(verb);
 }
 
@@ -84,6 +124,7 @@ int run(const std::vector<std::string>& words) {
   if (words[0] == "run") return run_under_lock({words.begin() + 1, words.end()});
   if (words[0] == "elect") return run_while_leading({words.begin() + 1, words.end()});
   if (words[0] == "check") return check({words.begin() + 1, words.end()});
+  if (words[0] == "restore") return restore({words.begin() + 1, words.end()});
   if (const auto status = run_verb(words[0], {words.begin() + 1, words.end()})) return *status;
   if (words[0].starts_with('-'))
     return fail(kUsage, "options must follow the verb: holdfast VERB {} ...; see holdfast --help",

@@ -109,6 +109,16 @@ const std::array kVerbs = {
          "  -n, --count N       with --batch or --json: stop after N refreshes (no limit)\n",
          "The locks with waiters, once, for a script:\n    holdfast top --json -n 1 --interval 500ms",
          verb_top},
+    Verb{
+        "backup", "backup [options] FILE", 1, "quiet,q", "make a backup of a running server",
+        "Writes a backup of one server to FILE, which has all data of one moment. The server continues to\n"
+        "serve requests. FILE gets its name when all of it is checked and on disk; - stands for standard\n"
+        "output. Only one server may be named: make a backup of each server of a quorum.\n"
+        "\n"
+        "  -q, --quiet         do not show the progress on a terminal\n",
+        "A backup for each day of the week, from cron:\n    holdfast backup /var/backups/holdfast-$(date "
+        "+%a)",
+        verb_backup},
 };
 
 std::string help_of(const Verb& verb) {
@@ -120,6 +130,7 @@ std::string help_of(const Verb& verb) {
       times ? "\nA TIME is a number of seconds, or has a unit: 0.5, 500ms, 30s, 2m, 1h.\n" : "", kStatuses,
       verb.name == "lock"                             ? ";\n75 lock not acquired"
       : verb.name == "unlock" || verb.name == "renew" ? ";\n1 OWNER does not hold it"
+      : verb.name == "backup"                         ? ";\n74 FILE could not be written"
                                                       : "",
       verb.example);
 }
@@ -158,7 +169,9 @@ Call understood(const Verb& verb, const Given& given) {
   if (call.arguments.size() != (by_pattern ? 0 : verb.arguments))
     refuse(fmt::format("usage: holdfast {}", verb.usage));
   for (const std::string& argument : call.arguments)
-    refuse_empty(argument, &argument == call.arguments.data() ? "NAME" : "OWNER");
+    refuse_empty(argument, verb.name == "backup"                ? "FILE"
+                           : &argument == call.arguments.data() ? "NAME"
+                                                                : "OWNER");
   call.servers = with_login(servers_of(given), given);
   call.json = given.contains("json");
   read_lock_options(given, call.lock);

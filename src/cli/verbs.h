@@ -40,6 +40,7 @@ int verb_revoke(const Call& call);
 int verb_watch(const Call& call);
 int verb_ping(const Call& call);
 int verb_top(const Call& call);
+int verb_backup(const Call& call);
 
 // Returns one line for each verb, for holdfast --help.
 std::string verbs_summary();

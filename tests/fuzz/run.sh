@@ -49,7 +49,7 @@ merge_target() {
 work=fuzz_target
 [ "${1:-}" = --merge ] && work=merge_target && shift
 targets=("$@")
-[ $# = 0 ] && targets=(acl engine http journal lua meta options rdb replies requests scripts)
+[ $# = 0 ] && targets=(acl backup engine http journal lua meta options rdb replies requests scripts)
 passed=0
 failed=0
 for name in "${targets[@]}"; do

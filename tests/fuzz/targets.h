@@ -18,6 +18,7 @@ struct Target {
 std::span<const Target> all_targets();
 
 void fuzz_acl(std::string_view bytes);
+void fuzz_backup(std::string_view bytes);
 void fuzz_engine(std::string_view bytes);
 void fuzz_http(std::string_view bytes);
 void fuzz_journal(std::string_view bytes);

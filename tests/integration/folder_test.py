@@ -193,8 +193,8 @@ def a_damaged_meta_is_rejected_by_name(folder):
 @test
 def a_meta_of_a_newer_version_is_rejected(folder):
     left_behind(folder)
-    edit_meta(folder, "^version 3$", "version 5")
-    has(refusal(folder), f"{folder}/meta: ", "newer", "5")
+    edit_meta(folder, "^version 3$", "version 6")
+    has(refusal(folder), f"{folder}/meta: ", "newer", "6")
 
 
 @test

@@ -160,8 +160,32 @@ TEST_CASE("meta: keys with tokens ahead make it the fourth version, and are read
   CHECK(changed("tokens-ahead 2", "tokens-ahead 1") == "line 13: clean is missing");
 }
 
+TEST_CASE("meta: the time of a restored backup is read back, and gives the meta its own version") {
+  Meta written = sample();
+  written.tokens_at_us = -5;
+  const std::string text = format_meta(written);
+  CHECK(text.starts_with("version 5\n"));
+  CHECK(text.find("\ntokens-ahead 0\ntokens-at-us -5\nclean yes\n") != std::string::npos);
+  Meta meta;
+  CHECK(parse_meta(text, meta).empty());
+  written.version = 5;
+  CHECK(meta == written);
+}
+
+TEST_CASE("meta: tokens of a restored backup move on with the clock; those of other folders do not") {
+  Meta meta;
+  CHECK(token_at(meta, 7, 1000) == 7);
+  meta.tokens_at_us = 100;
+  CHECK(token_at(meta, 7, 99) == 7);  // the clock was set back
+  CHECK(token_at(meta, 7, 100) == 7);
+  CHECK(token_at(meta, 7, 101) == 8);
+  CHECK(token_at(meta, kMaxToken - 1, 101) == kMaxToken);
+  CHECK(token_at(meta, kMaxToken - 1, 1000) == kMaxToken);
+  CHECK(token_at(meta, UINT64_MAX, INT64_MAX) == kMaxToken);
+}
+
 TEST_CASE("meta: a newer version is named, whatever text follows it") {
-  CHECK(error_of("version 5\nwhatever\n") == "line 1: version 5, written by a newer version of Holdfast");
+  CHECK(error_of("version 6\nwhatever\n") == "line 1: version 6, written by a newer version of Holdfast");
   CHECK(error_of(with("version 3", "version 4294967295")) ==
         "line 1: version 4294967295, written by a newer version of Holdfast");
   CHECK(error_of(with("version 3", "version 0")) == "line 1: unsupported version 0");

@@ -24,6 +24,18 @@ inline void put_text(std::string& out, std::string_view text) {
   out.append(text);
 }
 
+// A number of as many bytes as its type has. read_at() needs that many bytes from `at` on.
+template <class T>
+void put_fixed(std::string& out, T n) {
+  for (size_t i = 0; i < sizeof n; ++i) out.push_back(static_cast<char>((n >> (8 * i)) & 0xFFU));
+}
+template <class T>
+T read_at(std::string_view bytes, size_t at) {
+  T n = 0;
+  for (size_t i = sizeof n; i-- > 0;) n = (n << 8U) | static_cast<uint8_t>(bytes[at + i]);
+  return n;
+}
+
 // Reads the values that the put functions wrote. After the first value that is missing or invalid, all
 // results are 0 or empty, and ok() is false.
 class ByteReader {

@@ -75,12 +75,22 @@ struct ShutdownMode {
   bool force = false;       // stop even if the snapshot fails
 };
 
+// The next bytes of a backup, or why it failed.
+struct BackupBytes {
+  std::string bytes;   // empty: the next bytes are not ready yet, ask again
+  std::string error;   // empty: no error. The backup ends with an error
+  bool ended = false;  // the client has all bytes
+};
+
 // The disk, for the commands that need it. The hooks are null if there is no data folder. A returned text
 // is an error; it is empty on success.
 struct StorageHooks {
   std::function<std::string()> save;                // writes a snapshot now; returns when it is in place
   std::function<std::string()> save_in_background;  // begins with the next loop iteration
   std::function<std::string(ShutdownMode)> shut_down;
+  // Begins a backup for a connection; replaces its former one, if that has not ended.
+  std::function<std::string(ConnId)> start_backup;
+  std::function<BackupBytes(ConnId)> read_backup;
   std::function<int64_t()> last_save_s;  // time of the last snapshot that succeeded
   // Returns the lines of INFO's persistence section.
   std::function<std::vector<std::pair<std::string, std::string>>()> facts;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "core/base/bytes.h"
 #include "core/base/checksum.h"
 
 namespace holdfast {
@@ -28,13 +29,6 @@ static_assert(kSequenceAt + 8 == kFrameHeadBytes);
 template <class T>
 void put_at(std::string& out, size_t at, T n) {
   for (size_t i = 0; i < sizeof n; ++i) out[at + i] = static_cast<char>((n >> (8 * i)) & 0xFFU);
-}
-
-template <class T>
-T read_at(std::string_view bytes, size_t at) {
-  T n = 0;
-  for (size_t i = sizeof n; i-- > 0;) n = (n << 8U) | static_cast<uint8_t>(bytes[at + i]);
-  return n;
 }
 
 bool is_good_head(std::string_view file) {

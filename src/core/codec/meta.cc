@@ -133,6 +133,7 @@ std::string read_fields(std::string_view text, Meta& meta) {
     for (uint64_t i = 0; i < keys && in.error().empty(); ++i)
       read.tokens_ahead.push_back(in.ahead("ahead"));
   }
+  if (read.version >= kRestoredMetaVersion) read.tokens_at_us = in.number<int64_t>("tokens-at-us");
   read.clean = in.yes_or_no("clean");
   in.end();
   if (!in.error().empty()) return in.error();
@@ -150,9 +151,20 @@ bool kept_writes(const Meta& meta, std::string_view boot_id) {
   return meta.clean || (!meta.boot_id.empty() && meta.boot_id == boot_id);
 }
 
+uint64_t token_at(const Meta& meta, uint64_t token, int64_t clock_us) {
+  if (meta.tokens_at_us == 0) return token;
+  const auto passed_us = static_cast<uint64_t>(std::max<int64_t>(clock_us - meta.tokens_at_us, 0));
+  return std::min(std::min(token, kMaxToken) + std::min(passed_us, kMaxToken), kMaxToken);
+}
+
+// The oldest version that has a place for all values of `meta`.
+static uint32_t version_for(const Meta& meta) {
+  if (meta.tokens_at_us != 0) return kRestoredMetaVersion;
+  return meta.tokens_ahead.empty() ? meta.version : std::max(meta.version, kAheadMetaVersion);
+}
+
 std::string format_meta(const Meta& meta) {
-  const uint32_t version =
-      meta.tokens_ahead.empty() ? meta.version : std::max(meta.version, kAheadMetaVersion);
+  const uint32_t version = version_for(meta);
   std::string text = "version " + std::to_string(version) + "\nid " + meta.id;
   text += "\ntoken-reserve " + std::to_string(meta.token_reserve);
   text += "\ntoken-max " + std::to_string(meta.token_max);
@@ -170,6 +182,7 @@ std::string format_meta(const Meta& meta) {
       append_hex(text, {reinterpret_cast<const uint8_t*>(own.key.data()), own.key.size()});
     }
   }
+  if (version >= kRestoredMetaVersion) text += "\ntokens-at-us " + std::to_string(meta.tokens_at_us);
   text += meta.clean ? "\nclean yes\n" : "\nclean no\n";
   return text + crc_line(text);
 }

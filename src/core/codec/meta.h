@@ -1,15 +1,17 @@
 // The text of the file `meta`: the state that a data folder keeps beside locks. Small, for people to read,
 // and always replaced as a whole. Knows the text only; the shell reads and writes the file.
 //
-//   meta = "version 4\n" "id " 40 hex digits "\n" "token-reserve " u64 "\n" "token-max " u64 "\n"
+//   meta = "version 5\n" "id " 40 hex digits "\n" "token-reserve " u64 "\n" "token-max " u64 "\n"
 //          "horizon-ms " i64 "\n" "boot-id " text "\n" clock "journal-sequence " u64 "\n"
 //          "tokens-ahead " n "\n" n times ("ahead " u64 " " key in hex "\n")
+//          "tokens-at-us " i64 "\n"
 //          "clean " ("yes" | "no") "\n" "crc " 8 hex digits "\n"
 //   clock = "clock-boot-id " text "\n" "clock-ms " i64 "\n" "horizon-boot-ms " i64 "\n"
 //
-// Version 3 has no keys whose tokens are ahead, and is written if there are none. Version 2 also has no
-// journal sequence, and version 1 also no clock. Each line occurs once and in this order. Numbers are
-// decimal, with one form for each. The last line has the CRC32C of all lines before it.
+// Version 4 has no time of the tokens, and is written if there is none. Version 3 also has no keys whose
+// tokens are ahead, and is written if there are none. Version 2 also has no journal sequence, and version 1
+// also no clock. Each line occurs once and in this order. Numbers are decimal, with one form for each. The
+// last line has the CRC32C of all lines before it.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +23,11 @@
 
 namespace holdfast {
 
-inline constexpr uint32_t kMetaVersion = 4;  // the newest version
+inline constexpr uint32_t kMetaVersion = 5;  // the newest version
 inline constexpr uint32_t kFirstMetaVersion = 1;
 inline constexpr uint32_t kSequenceMetaVersion = 3;  // the first version with the journal's sequence
 inline constexpr uint32_t kAheadMetaVersion = 4;     // the first version with keys whose tokens are ahead
+inline constexpr uint32_t kRestoredMetaVersion = 5;  // the first version with the time of the tokens
 inline constexpr size_t kFolderIdDigits = 40;
 bool is_folder_id(std::string_view text);
 
@@ -45,10 +48,17 @@ struct Meta {
   // Keys whose tokens are far ahead of the clock, in order: for each key, no token above this one was
   // issued.
   std::vector<AheadToken> tokens_ahead;
+  // A restored backup: the wall clock of which `token_reserve` and `tokens_ahead` are valid. A server has
+  // issued tokens since, up to one in a microsecond. 0: not a restored backup, they are valid now.
+  int64_t tokens_at_us = 0;
   bool clean = false;  // written as the last step of an orderly stop
 
   bool operator==(const Meta&) const = default;
 };
+
+// Returns the reserve, or a key's token, of a restored backup at the time `clock_us`: none that was issued
+// until then is larger.
+uint64_t token_at(const Meta& meta, uint64_t token, int64_t clock_us);
 
 std::string format_meta(const Meta& meta);
 

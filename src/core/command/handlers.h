@@ -67,6 +67,7 @@ void cmd_function_dump(Request&), cmd_function_help(Request&), cmd_function_list
     cmd_script_kill(Request&), cmd_script_load(Request&), cmd_unwatch(Request&), cmd_watch(Request&);
 
 // server
+void cmd_backup_help(Request&), cmd_backup_read(Request&), cmd_backup_start(Request&);
 void cmd_cluster_help(Request&), cmd_cluster_info(Request&), cmd_cluster_keyslot(Request&),
     cmd_cluster_myid(Request&), cmd_cluster_nodes(Request&), cmd_cluster_shards(Request&),
     cmd_cluster_slots(Request&), cmd_command(Request&), cmd_command_count(Request&),

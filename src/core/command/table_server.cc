@@ -7,6 +7,15 @@ namespace holdfast {
 namespace {
 
 constexpr Command kRows[] = {
+    {"backup", nullptr, -2, 0, 0, 0, 0, "server", "0.1.0", "Depends on subcommand.",
+     "A container for commands that read a backup of all data.", ""},
+    {"backup|help", cmd_backup_help, 2, kLoading | kStale, 0, 0, 0, "server", "0.1.0", "O(1)",
+     "Returns helpful text about the different subcommands.", ""},
+    {"backup|read", cmd_backup_read, 2, kAdmin | kNoScript | kNoMulti | kDangerous, 0, 0, 0, "server",
+     "0.1.0", "O(1)", "Returns the next bytes of the backup that this connection has started.", ""},
+    {"backup|start", cmd_backup_start, 2, kAdmin | kNoScript | kNoMulti | kDangerous, 0, 0, 0, "server",
+     "0.1.0", "O(1); the server then walks all keys in steps",
+     "Starts a backup of all data for this connection.", ""},
     {"bgrewriteaof", cmd_bgrewriteaof, 1, kAdmin | kNoScript | kDangerous, 0, 0, 0, "server", "1.0.0",
      "O(1)", "Asynchronously rewrite the append-only file.", ""},
     {"bgsave", cmd_bgsave, -1, kAdmin | kNoScript | kDangerous, 0, 0, 0, "server", "1.0.0", "O(1)",

@@ -134,6 +134,7 @@ class SnapshotWriter::Sink {
 
 SnapshotWriter::SnapshotWriter(Files& files, uv_loop_t* loop, int level)
     : loop_(loop),
+      name_(level > 0 ? kSnapshotName : kPlainSnapshotName),
       sink_(std::make_shared<Sink>(files, level)),
       failure_(sink_->failure()),
       self_(std::make_shared<SnapshotWriter*>(this)) {}

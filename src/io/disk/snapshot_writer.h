@@ -17,6 +17,8 @@ namespace holdfast {
 // Names in the data folder: the compressed form, and the plain form.
 inline constexpr const char* kSnapshotName = "dump.rdb.gz";
 inline constexpr const char* kPlainSnapshotName = "dump.rdb";
+// The snapshot of `holdfast restore`, until the restore is complete. A server refuses a folder that has it.
+inline constexpr const char* kRestoreName = "restore.tmp";
 
 class SnapshotWriter {
  public:
@@ -44,6 +46,8 @@ class SnapshotWriter {
   // have put the file in place. finish() must follow nevertheless.
   void abandon(const std::string& why);
 
+  // The name of the file in its place.
+  const char* name() const { return name_; }
   bool is_full() const { return waiting_.size() >= kMaxWaitingChunks; }
   // Why the snapshot failed. Empty if it has not failed so far.
   const std::string& failure() const { return failure_; }
@@ -55,6 +59,7 @@ class SnapshotWriter {
   void job_done(bool last, std::vector<std::string> spare);
 
   uv_loop_t* loop_;
+  const char* name_;
   std::shared_ptr<Sink> sink_;
   std::vector<std::string> waiting_;
   std::vector<std::string> spare_;  // written chunks, to be reused: fresh memory costs the loop time

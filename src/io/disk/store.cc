@@ -23,6 +23,15 @@ namespace {
 
 constexpr uint64_t kSecondMs = 1000;
 
+Result<Done> refuse_unfinished_restore(Files& files) {
+  Result<bool> unfinished = files.exists(kRestoreName);
+  if (!unfinished) return Failure{unfinished.error()};
+  if (!*unfinished) return Done{};
+  return Failure{fmt::format(
+      "{}: a restore did not end, and {} is left of it. Run `holdfast restore` again, to this folder",
+      files.path(), kRestoreName)};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(const Options& options) {
@@ -48,14 +57,14 @@ Store::Store(std::unique_ptr<Files> files, const Options& options, ReadClock tim
 // microsecond. If only meta is missing, the past is unknown: its tokens, its last stop, and lost holds.
 Result<Done> Store::prepare() {
   if (Result<Done> locked = files_->lock(); !locked) return locked;
+  if (Result<Done> restored = refuse_unfinished_restore(*files_); !restored) return restored;
   auto found = meta_.read();
   if (!found) return Failure{found.error()};
   found_ = *found;
   const Now now = read_clock_();
   Result<bool> unknown = lacks_meta();
   if (!unknown) return Failure{unknown.error()};
-  token_floor_ = static_cast<uint64_t>(now.wall_us) + (*unknown ? kUnknownTokenLead : 0);
-  if (found_) token_floor_ = found_->clean ? found_->token_max : found_->token_reserve;
+  read_tokens(now, *unknown);
   // Written data survives the end of the process, but without a journal nothing is written.
   const std::string kernel = read_boot_id();
   boot_id_ = journals() ? kernel : "";
@@ -82,6 +91,19 @@ Result<Done> Store::prepare() {
   }
   warn_of_no_grants(begun.error());
   return Done{};
+}
+
+// Tokens of a restored backup have moved on since, in the server that made it: see token_at().
+void Store::read_tokens(const Now& now, bool unknown) {
+  token_floor_ = static_cast<uint64_t>(now.wall_us) + (unknown ? kUnknownTokenLead : 0);
+  if (!found_) return;
+  // There must be a next token.
+  const auto present = [&](uint64_t token) {
+    return std::max(token, std::min(token_at(*found_, token, now.wall_us), kLastNamedToken));
+  };
+  token_floor_ = present(found_->clean ? found_->token_max : found_->token_reserve);
+  tokens_ahead_ = found_->tokens_ahead;
+  for (AheadToken& own : tokens_ahead_) own.token = present(own.token);
 }
 
 // On a full disk a start serves the data that it can read, and leaves the folder as it is until meta is
@@ -285,6 +307,7 @@ void Store::every_second() {
   const Now now = read_clock_();
   if (rebuild_ == Rebuild::kNone && !is_recovering(now)) meta_.set_boot_id(boot_id_);
   keep_meta_ahead(now);
+  end_backups();
   // After a failed sync a new snapshot and a new journal replace the journal.
   const bool heals = journal_->sync_failed() && folder_failure_.empty();
   const bool due = heals || save_wanted_ || save_is_due(now.wall_us / 1000);
@@ -322,13 +345,20 @@ StorageHooks Store::door() {
   door.save = [this] { return save_now(); };
   door.save_in_background = [this]() -> std::string {
     if (snapshot_ != nullptr) return "ERR Background save already in progress";
-    save_wanted_ = true;
-    uv_timer_start(&second_timer_, on_second, 0, kSecondMs);
+    request_save();
     return "";
   };
+  door.start_backup = [this](ConnId client) { return start_backup(client); };
+  door.read_backup = [this](ConnId client) { return backups_.read(client, loop_, read_clock_().mono); };
   door.last_save_s = [this] { return saved_at_ms_ / 1000; };
   door.facts = [this] { return facts(); };
   return door;
+}
+
+// The next snapshot begins in the next loop iteration, or after the one in progress.
+void Store::request_save() {
+  save_wanted_ = true;
+  uv_timer_start(&second_timer_, on_second, 0, kSecondMs);
 }
 
 // Rejects a stop that would lose data that the settings keep: the server continues.
@@ -356,6 +386,7 @@ Result<Done> Store::stop() {
     all_kept_ = kept && ended;
   }
   stopped_ = true;
+  backups_.clear();
   snapshot_.reset();  // they refer to the engine, which is destroyed before the store
   recovery_.reset();
   if (loop_ != nullptr) close_handles();

@@ -14,6 +14,7 @@
 #include "core/engine/engine.h"
 #include "core/persist/snapshot.h"
 #include "io/config/options.h"
+#include "io/disk/backups.h"
 #include "io/disk/journal_writer.h"
 #include "io/disk/meta_keeper.h"
 #include "io/disk/recovery.h"
@@ -42,9 +43,7 @@ class Store {
   // No earlier run issued a token above it, except for the keys of tokens_ahead().
   uint64_t token_floor() const { return token_floor_; }
   // Keys with tokens ahead of the floor: for each key the largest token that earlier runs may have issued.
-  std::vector<AheadToken> tokens_ahead() const {
-    return found_ ? found_->tokens_ahead : std::vector<AheadToken>{};
-  }
+  const std::vector<AheadToken>& tokens_ahead() const { return tokens_ahead_; }
   // For Config: the clock that relates the times in the folder to the engine's clock.
   SavedClock clock() const { return {clock_id_, first_ahead_ms_}; }
   // For Config: the clock that limits scripts. A script holds the loop, and with it the timer of
@@ -102,6 +101,7 @@ class Store {
  private:
   Store(std::unique_ptr<Files> files, const Options& options, ReadClock time);
   Result<Done> prepare();
+  void read_tokens(const Now& now, bool unknown);
   void warn_of_no_grants(const std::string& why) const;
   void close_handles();
 
@@ -117,7 +117,12 @@ class Store {
 
   // store_save.cc
   static void on_save(uv_idle_t* idle) noexcept;
+  void request_save();
   std::string begin_save();
+  std::string refuse_save(const std::string& why);
+  std::string start_backup(ConnId client);
+  void offer_to_backups();
+  void end_backups();
   void save_step();
   void end_save();
   bool may_retry_save(int64_t now_ms) const;
@@ -165,6 +170,7 @@ class Store {
   std::optional<Meta> found_;  // the meta of the previous run
   bool lossless_ = true;  // the previous run lost no data: its kernel still runs, or it stopped cleanly
   uint64_t token_floor_ = 0;
+  std::vector<AheadToken> tokens_ahead_;
   std::string boot_id_;
   std::string clock_id_;
   int64_t first_ahead_ms_ = 0;  // see Config
@@ -183,6 +189,8 @@ class Store {
   int64_t load_logged_ms_ = 0;  // time of the last progress line in the log
   std::unique_ptr<Snapshot> snapshot_;
   std::unique_ptr<SnapshotWriter> writer_;
+  uint64_t snapshots_ = 0;  // begun so far
+  Backups backups_;
   bool granted_ = false;        // this iteration has granted a lock
   uint64_t settled_token_ = 0;  // of the tokens, at the end of the last iteration
   uint64_t settled_ahead_ = 0;

@@ -31,14 +31,14 @@ std::string Store::begin_save() {
   commit();
   save_began_ms_ = now.wall_us / 1000;
   save_failed_at_ms_ = save_began_ms_;  // reset if it succeeds
-  if (Result<Done> begun = meta_.begin_again(); !begun) return save_failure_ = "ERR " + begun.error();
+  if (Result<Done> begun = meta_.begin_again(); !begun) return refuse_save(begun.error());
   snapshot_journal_ = next_journal_;
   if (journals()) {
-    if (Result<Done> begun = journal_->begin(next_journal_); !begun)
-      return save_failure_ = "ERR " + begun.error();
+    if (Result<Done> begun = journal_->begin(next_journal_); !begun) return refuse_save(begun.error());
     engine_->begin_journal_file();
   }
   ++next_journal_;
+  ++snapshots_;
   changes_before_ = std::exchange(changes_, 0);
   snapshot_generation_ = journals() ? journal_->generation() : 0;
   snapshot_folder_ = folder_;
@@ -48,6 +48,12 @@ std::string Store::begin_save() {
   snapshot_walked_ = false;
   uv_idle_start(&save_idle_, on_save);
   return "";
+}
+
+// A snapshot cannot begin: fails it, and the backups that wait for it.
+std::string Store::refuse_save(const std::string& why) {
+  backups_.fail(snapshots_ + 1, why);
+  return save_failure_ = "ERR " + why;
 }
 
 void Store::on_save(uv_idle_t* idle) noexcept { static_cast<Store*>(idle->data)->save_step(); }
@@ -91,8 +97,10 @@ void Store::end_save() {
              fmt::format("snapshot saved: {} keys, {} bytes, {} ms", snapshot_->saved(), saved_bytes_,
                          last_save_took_ms_),
              {{"keys", snapshot_->saved()}, {"bytes", saved_bytes_}, {"took_ms", last_save_took_ms_}});
+    offer_to_backups();
   } else {
     changes_ += changes_before_;
+    backups_.fail(snapshots_, save_failure_);
     log_line(LogLevel::kWarning, fmt::format("the snapshot failed: {}", save_failure_));
   }
   snapshot_.reset();
@@ -101,6 +109,7 @@ void Store::end_save() {
     folder_failure_ = save_failure_;
     if (save_failure_.empty()) end_rebuild();
   }
+  if (save_wanted_) request_save();  // by a backup that has to have later changes
   hooks_.end_turn();
 }
 
