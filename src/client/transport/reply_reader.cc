@@ -103,7 +103,8 @@ redisReplyObjectFunctions* ReplyReader::Core::makers() {
     all.createString = [](const redisReadTask* task, char* text, size_t size) noexcept -> void* {
       return kCore(task)->make_string(*task, {text, size});
     };
-    all.createArray = [](const redisReadTask* task, int size) noexcept -> void* {
+    // hiredis 0.14 passes an int, later versions a size_t.
+    all.createArray = [](const redisReadTask* task, auto size) noexcept -> void* {
       return kCore(task)->make_array(*task, static_cast<size_t>(size));
     };
     all.createInteger = [](const redisReadTask* task, long long integer) noexcept -> void* {
