@@ -127,7 +127,7 @@ bool may_write(LineLimit& limit, LogLevel level, std::string_view what) {
   return true;
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string out;
   append_quoted(out, text);
   return out;
@@ -190,7 +190,7 @@ void log_slow_wait(const SlowWait& wait) {
   const std::string_view granted = wait.granted ? "yes" : "no";
   const std::string line =
       fmt::format("slow wait: db={} key={} owner={} holder={} waited_ms={} granted={}", wait.db,
-                  quoted(key), quoted(owner), quoted(holder), wait.waited_ms, granted);
+                  quoted_text(key), quoted_text(owner), quoted_text(holder), wait.waited_ms, granted);
   log_line(LogLevel::kNotice, line,
            {{"db", wait.db},
             {"key", key},
