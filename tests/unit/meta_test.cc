@@ -161,9 +161,9 @@ TEST_CASE("meta: keys with tokens ahead make it the fourth version, and are read
 }
 
 TEST_CASE("meta: a newer version is named, whatever text follows it") {
-  CHECK(error_of("version 5\nwhatever\n") == "written by a newer version of Holdfast (meta version 5)");
+  CHECK(error_of("version 5\nwhatever\n") == "line 1: version 5, written by a newer version of Holdfast");
   CHECK(error_of(with("version 3", "version 4294967295")) ==
-        "written by a newer version of Holdfast (meta version 4294967295)");
+        "line 1: version 4294967295, written by a newer version of Holdfast");
   CHECK(error_of(with("version 3", "version 0")) == "line 1: unsupported version 0");
 }
 

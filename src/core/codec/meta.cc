@@ -182,7 +182,7 @@ bool is_newer_meta(std::string_view text) {
 std::string parse_meta(std::string_view text, Meta& meta) {
   if (text.empty()) return "line 1: the file is empty";
   if (uint32_t version = 0; is_newer(text, version)) {
-    return "written by a newer version of Holdfast (meta version " + std::to_string(version) + ")";
+    return "line 1: version " + std::to_string(version) + ", written by a newer version of Holdfast";
   }
   const auto lines = std::count(text.begin(), text.end(), '\n');
   if (text.back() != '\n') return "line " + std::to_string(lines + 1) + ": the file is incomplete";
