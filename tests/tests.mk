@@ -15,7 +15,7 @@ CLI_PARTS = $(addprefix src/cli/,columns.cc note.cc output.cc printable.cc serve
 INTEGRATION = $(wildcard tests/integration/*.cc)
 quick = $(patsubst %.cc,build/quick/%.o,$(1))
 TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
-.PHONY: test test-quick pictures sim sim-server
+.PHONY: test test-quick test-downgrade pictures sim sim-server
 
 # Not at once with lint, when both are asked for: tests with deadlines want a quiet machine.
 test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS='-tc=LOCK*' picks some
@@ -33,6 +33,18 @@ test-quick:  ## unit tests and transcripts only, without sanitizers; ARGS='-tc=L
 	@$(call install,$(BUILD_DEPS) doctest-dev)
 	@$(MAKE) $(SILENT) build/quick-tests
 	@HOLDFAST_TRANSCRIPTS=tests/transcripts build/quick-tests $(ARGS)
+
+# The commit of the first release; tests/folders/README.md has a list.
+OLD_COMMIT = efe9ab9
+OLD = build/old/$(OLD_COMMIT)
+test-downgrade: build/holdfast-server  ## the folder of this version in an earlier server; OLD_COMMIT=...
+	@$(MAKE) $(SILENT) $(OLD)/build/holdfast-server
+	@HOLDFAST_SERVER=$< OLD_SERVER=$(OLD)/build/holdfast-server tests/folders/downgrade_test.py
+
+$(OLD)/build/holdfast-server:
+	$(Q)rm -rf $(OLD) && mkdir -p $(OLD)
+	$(Q)git archive $(OLD_COMMIT) | tar -x -C $(OLD)
+	$(Q)$(MAKE) -C $(OLD) build/holdfast-server
 
 sim: build/sim  ## random schedules of clients on several servers; SCHEDULES=1000000, SEED=n is the first
 	@HOLDFAST_SEED='$(SEED)' HOLDFAST_SCHEDULES=$(or $(SCHEDULES),$(if $(SEED),1,1000000)) $<

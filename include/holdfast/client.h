@@ -248,7 +248,7 @@ class Client {
   // Throws std::invalid_argument if the text, or a file that it names, is wrong; the message says what is
   // wrong and what is valid. Throws std::system_error if the process can open no more files or start no
   // more threads.
-  explicit Client(std::string_view where, ClientOptions options = {});
+  explicit Client(std::string_view where, const ClientOptions& options = {});
   // Releases all locks of this client and ends all waits with kCancelled. Waits until the servers answered
   // or timed out. Must not run on the client's own thread.
   ~Client();

@@ -94,6 +94,7 @@ Result<Done> mark_loss(Files& files) {
   Result<std::string> text = *there ? files.read("meta") : Result<std::string>("");
   if (!text) return Failure{text.error()};
   if (is_newer_meta(*text)) return Failure{"meta was written by a newer version of Holdfast"};
+  if (Result<Done> known = reject_newer_journals(files); !known) return known;
   Meta meta;
   if (parse_meta(*text, meta).empty()) {
     expect_loss(meta);
@@ -234,7 +235,8 @@ bool check_journal(Check& run, Files& files, const std::string& name, const std:
   while (scanner.next()) ++frames;
   const JournalVerdict& v = scanner.verdict();
   if (v.state == JournalState::kNewer) {
-    return run.report(false, path, fmt::format("written by a newer version ({}) of Holdfast", v.version));
+    return run.report(false, path,
+                      fmt::format("written by a newer version of Holdfast (journal version {})", v.version));
   }
   const std::optional<uint64_t> number = number_of_journal(name);
   if (number && scanner.number() != 0) {
@@ -261,6 +263,7 @@ uint64_t next_sequence_of(Files& files) {
     if (!bytes) return 0;
     JournalScanner scanner(*bytes);
     while (scanner.next()) continue;
+    if (scanner.verdict().state == JournalState::kNewer) return 0;
     if (scanner.number() != 0) return scanner.next_sequence();
   }
   return 1;

@@ -2,7 +2,7 @@
 // requests. One WaitReport joins both, so that no fact is reported twice.
 #include "cli/waiting.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>

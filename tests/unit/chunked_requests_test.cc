@@ -36,7 +36,8 @@ size_t count(const std::string& text, const std::string& part) {
 }
 
 TEST_CASE("chunks: SUBSCRIBE confirms 64 channels in a loop iteration, and later requests wait") {
-  for (const auto& [names, turns] : {std::pair(64, 0), {65, 1}, {128, 1}, {129, 2}}) {
+  for (const auto& [number, turns] : {std::pair(64, 0), {65, 1}, {128, 1}, {129, 2}}) {
+    const int names = number;  // clang 14 cannot capture `number`
     INFO(names);
     Engine engine(session_config());
     TestClient subscriber(engine);

@@ -51,7 +51,7 @@ std::string written(MetricsFormat format, void (*write)(MetricsWriter&)) {
 
 TEST_CASE("DurationHistogram: a duration at a bound is in the bucket of the bound") {
   for (size_t n = 0; n < DurationHistogram::kBounds; ++n) {
-    for (const uint64_t more : {0, 1}) {
+    for (const uint64_t more : {uint64_t{0}, uint64_t{1}}) {
       DurationHistogram h;
       h.record_us(DurationHistogram::bound_us(n) + more);
       CHECK(h.in_bucket(n + more) == 1);

@@ -259,8 +259,9 @@ TEST_CASE(
 }
 
 TEST_CASE("rdb: a listpack's element of 16383 bytes ends with a length of three bytes") {
-  for (const auto& [encoded, closing] :
+  for (const auto& [number, closing] :
        {std::pair{16382U, "7f fe"}, {16383U, "00 ff ff"}, {16384U, "01 80 80"}}) {
+    const unsigned encoded = number;  // clang 14 cannot capture `number`
     CAPTURE(encoded);
     const unsigned size = encoded - 5;
     std::string body = "\xF0";

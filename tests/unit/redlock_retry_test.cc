@@ -36,7 +36,7 @@ std::vector<int64_t> pauses(const RedlockConfig& config, size_t n, uint64_t (*di
 }  // namespace
 
 TEST_CASE("redlock retry: attempt N-1 is followed by another, N is the last, there is no N+1") {
-  for (const size_t limit : {1, 2, 3, 10}) {
+  for (const size_t limit : {size_t{1}, size_t{2}, size_t{3}, size_t{10}}) {
     CAPTURE(limit);
     RedlockConfig config = one_server(DurationMs{0});
     config.max_attempts = limit;

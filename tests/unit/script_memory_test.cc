@@ -84,8 +84,8 @@ TEST_CASE("script memory: hundreds of scripts are kept, each runs, and others do
       shas.push_back(
           c.ask({"SCRIPT", "LOAD", "return " + round + " * " + std::to_string(i)}).substr(5, 40));
     }
-    for (int i = 0; i < 300; ++i) {
-      CHECK(c.ask({"EVALSHA", shas[i], "0"}) == ":" + std::to_string(std::stoi(round) * i) + "\r\n");
+    for (size_t i = 0; i < 300; ++i) {
+      CHECK(c.ask({"EVALSHA", shas[i], "0"}) == ":" + std::to_string(std::stoul(round) * i) + "\r\n");
     }
     c.must({"SCRIPT", "FLUSH"});
     CHECK(c.ask({"EVALSHA", shas[0], "0"}).starts_with("-NOSCRIPT "));

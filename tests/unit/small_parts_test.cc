@@ -146,20 +146,21 @@ TEST_CASE("command log: the time of all calls is estimated from the timed ones")
 }
 
 TEST_CASE("time histogram: a percentile is the end of a quarter of a power of two, and never too low") {
-  for (const auto& [us, end] : {std::pair<uint64_t, uint64_t>(0, 1),
-                                {1, 2},
-                                {3, 4},
-                                {4, 5},
-                                {7, 8},
-                                {8, 10},
-                                {9, 10},
-                                {10, 12},
-                                {15, 16},
-                                {16, 20},
-                                {1000, 1024},
-                                {1023, 1024},
-                                {1024, 1280},
-                                {UINT64_MAX, uint64_t{1} << 32U}}) {
+  for (const auto& [time, end] : {std::pair<uint64_t, uint64_t>(0, 1),
+                                  {1, 2},
+                                  {3, 4},
+                                  {4, 5},
+                                  {7, 8},
+                                  {8, 10},
+                                  {9, 10},
+                                  {10, 12},
+                                  {15, 16},
+                                  {16, 20},
+                                  {1000, 1024},
+                                  {1023, 1024},
+                                  {1024, 1280},
+                                  {UINT64_MAX, uint64_t{1} << 32U}}) {
+    const uint64_t us = time;  // clang 14 cannot capture `time`
     INFO(us);
     TimeHistogram times;
     times.add(us);

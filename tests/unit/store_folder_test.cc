@@ -19,7 +19,7 @@ void replace_folder(CrashFiles& disk, const std::map<std::string, std::string>& 
 // The removal of a journal waits until the test opens the gate.
 class SlowRemoval : public CrashFiles {
  public:
-  void open() { gate_.set_value(); }
+  void open_gate() { gate_.set_value(); }
   Result<Done> remove(const std::string& name) override {
     if (name.starts_with("journal.")) opened_.wait();
     return CrashFiles::remove(name);
@@ -55,7 +55,7 @@ TEST_CASE("store: a slow removal of old journals does not remove those of anothe
   server.store().every_second();
   const size_t rejected = server.send({"LOCK", "x", "bob", "600000"});
   CHECK(server.reply(rejected).find("moved or removed") != std::string::npos);
-  disk.open();
+  disk.open_gate();
   server.idle(3);
   CHECK(server.ask({"LOCK", "x", "bob", "600000"}).find("another server") != std::string::npos);
   CHECK(disk.bytes("journal.1") == "theirs");

@@ -15,7 +15,7 @@ using Words = Process::Words;
 // Each write of meta waits, before it replaces the file, until the test opens the gate.
 class SlowMeta : public CrashFiles {
  public:
-  void open() { gate_.set_value(); }
+  void open_gate() { gate_.set_value(); }
   Result<Done> rename(const std::string& from, const std::string& to) override {
     if (to == "meta" && waits) opened_.wait();
     return CrashFiles::rename(from, to);
@@ -80,7 +80,7 @@ TEST_CASE("store: with appendfsync always a reply waits for the sync and for the
   server.finish_job();  // the sync
   server.turn();
   CHECK(server.reply(grant) == "held");
-  disk.open();
+  disk.open_gate();
   server.finish_job();
   CHECK(is_granted(server.reply(grant)));
 }
@@ -116,7 +116,7 @@ TEST_CASE("store: replies that wait for a slow write of meta leave after it, in 
       server.turn();        // begins the next one
     }
     while (server.running_jobs() > 1) server.finish_job();
-    disk.open();
+    disk.open_gate();
     server.finish_job();
     disk.waits = false;
     CHECK(is_granted(server.reply(first)));
@@ -234,7 +234,7 @@ TEST_CASE("store: a stop that cannot write meta sends no reply that waits for it
     disk.waits = true;
     const size_t grant = send_far(server, 1);
     CHECK(server.reply(grant) == "held");
-    disk.open();
+    disk.open_gate();
     disk.set_read_only(!works);
     server.stop();
     CHECK(is_granted(server.reply(grant)) == works);

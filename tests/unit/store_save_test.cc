@@ -134,7 +134,7 @@ TEST_CASE("store: without a journal SHUTDOWN is an error if the snapshot fails, 
   CHECK(server.stop());
 }
 
-TEST_CASE("store: a journal of a newer version refuses the start, and stays as it is") {
+TEST_CASE("store: a journal of a newer version refuses the start, and the folder stays as it is") {
   set_rig_clock(0);
   CrashFiles disk;
   {
@@ -144,9 +144,11 @@ TEST_CASE("store: a journal of a newer version refuses the start, and stays as i
   }
   const std::string before = "HOLDFAST JOURNAL 3\na head and records of a newer version";
   disk.put("journal.1", before);
+  const std::string meta = disk.bytes("meta");
   Process refused(disk, {});
   CHECK(refused.failure().find("newer version") != std::string::npos);
   CHECK(disk.bytes("journal.1") == before);
+  CHECK(disk.bytes("meta") == meta);
 }
 
 TEST_CASE("store: a journal with damage before good records refuses the start, and stays as it is") {

@@ -88,8 +88,8 @@ void Hold::leave() {
   if (core_ != nullptr) core_->leave();
 }
 
-Client::Client(std::string_view where, ClientOptions options)
-    : core_(std::make_shared<ClientCore>(client::open_place(where), std::move(options))) {}
+Client::Client(std::string_view where, const ClientOptions& options)
+    : core_(std::make_shared<ClientCore>(client::open_place(where), options)) {}
 
 ClientStats Client::stats() const {
   core_->forbid_after_fork();

@@ -29,6 +29,11 @@ struct ReplyReader::Core {
   }
   void* make_string(const redisReadTask& task, std::string_view text);
   void* make_array(const redisReadTask& task, size_t size);
+  // For hiredis, whose version 0.14 passes the size as an int, and later ones as a size_t.
+  template <typename Size>
+  static void* on_array(const redisReadTask* task, Size size) noexcept {
+    return static_cast<Core*>(task->privdata)->make_array(*task, static_cast<size_t>(size));
+  }
   void check_rest();
 
   const ReplyLimits limits;
@@ -103,9 +108,7 @@ redisReplyObjectFunctions* ReplyReader::Core::makers() {
     all.createString = [](const redisReadTask* task, char* text, size_t size) noexcept -> void* {
       return kCore(task)->make_string(*task, {text, size});
     };
-    all.createArray = [](const redisReadTask* task, int size) noexcept -> void* {
-      return kCore(task)->make_array(*task, static_cast<size_t>(size));
-    };
+    all.createArray = on_array;
     all.createInteger = [](const redisReadTask* task, long long integer) noexcept -> void* {
       return &(kCore(task)->place(*task) = {Value::Kind::kInteger, integer, {}, {}});
     };

@@ -149,7 +149,7 @@ void SocketConnection::send(const std::vector<std::string>& argv) {
   }
   if (total > kMaxUnsentBytes) return stream_->give_up();  // hiredis has the size as an int
   char* request = nullptr;
-  const int size =
+  const auto size =  // an int, or since hiredis 1 a long long
       redisFormatCommandArgv(&request, static_cast<int>(argv.size()), words.data(), sizes.data());
   assert(size > 0);
   stream_->write({request, static_cast<size_t>(size)});

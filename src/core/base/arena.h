@@ -24,7 +24,7 @@ class Arena {
   static constexpr size_t kMaxBlockBytes = 4096;  // larger objects are outside; a block points to them
   static constexpr size_t kPageBytes = PagePool::kPageBytes;
   static constexpr Handle kFirstHandle = 4096;  // the first 32 KiB of the first page are never allocated
-  static constexpr uint64_t kMaxBytes = kUnitBytes << 32;  // 32 GiB: the range of a handle
+  static constexpr uint64_t kMaxBytes = uint64_t{kUnitBytes} << 32U;  // 32 GiB: the range of a handle
 
   // Its pages come from `pool`, which must outlive it.
   explicit Arena(PagePool& pool) : pool_(&pool) {}

@@ -2,7 +2,7 @@
 // kb, mb and gb are powers of 1024.
 #include "io/config/options_table.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

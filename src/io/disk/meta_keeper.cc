@@ -35,13 +35,12 @@ Result<std::optional<Meta>> MetaKeeper::read() {
   if (!text) return Failure{text.error()};
   Meta meta;
   if (const std::string wrong = parse_meta(*text, meta); !wrong.empty()) {
-    const std::string advice = is_newer_meta(*text)
-                                   ? "use that version"
-                                   : fmt::format(
-                                         "`holdfast check --repair {}/{}` rebuilds it, and the next "
-                                         "start has a recovery wait",
-                                         files_.path(), kName);
-    return Failure{fmt::format("{}/{}: {}. {}", files_.path(), kName, wrong, advice)};
+    if (is_newer_meta(*text)) {
+      return Failure{fmt::format("{}/{}: {}: use that version", files_.path(), kName, wrong)};
+    }
+    return Failure{fmt::format("{0}/{1}: {2}. `holdfast check --repair {0}/{1}` rebuilds it, and the next "
+                               "start has a recovery wait",
+                               files_.path(), kName, wrong)};
   }
   return std::optional(meta);
 }

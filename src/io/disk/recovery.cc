@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -18,6 +19,12 @@ namespace {
 // The input of one step: a few milliseconds of work.
 constexpr size_t kJournalBytesAStep = size_t{256} << 10U;
 constexpr int kChunksAStep = 4;
+
+Failure newer_journal(const Files& files, uint64_t number, uint32_t version) {
+  return Failure{fmt::format(
+      "{}/{}: written by a newer version of Holdfast (journal version {}): use that version", files.path(),
+      journal_name(number), version)};
+}
 
 }  // namespace
 
@@ -35,6 +42,22 @@ Result<std::vector<uint64_t>> list_journals(Files& files) {
   }
   std::ranges::sort(numbers);
   return numbers;
+}
+
+Result<Done> reject_newer_journals(Files& files) {
+  Result<std::vector<uint64_t>> numbers = list_journals(files);
+  if (!numbers) return Failure{numbers.error()};
+  for (const uint64_t number : *numbers) {
+    auto file = files.open(journal_name(number));
+    if (!file) return Failure{file.error()};
+    std::array<char, kJournalHeadBytes> head{};
+    Result<size_t> size = (*file)->read(0, head);
+    if (!size) return Failure{size.error()};
+    const JournalScanner scanner(std::string_view(head.data(), *size));
+    if (scanner.verdict().state == JournalState::kNewer)
+      return newer_journal(files, number, scanner.verdict().version);
+  }
+  return Done{};
 }
 
 // There are two snapshots only if a crash came between the rename and the removal of the old file, after a
@@ -221,10 +244,7 @@ Result<bool> Recovery::close_journal() {
   const auto failed = [&](const std::string& why) {
     return Failure{fmt::format("{}/{}: {}", files_.path(), name, why)};
   };
-  if (verdict.state == JournalState::kNewer) {
-    return failed(fmt::format(
-        "written by a newer version of Holdfast (journal version {}): use that version", verdict.version));
-  }
+  if (verdict.state == JournalState::kNewer) return newer_journal(files_, journals_[at_], verdict.version);
   if (verdict.state == JournalState::kDamaged) {
     return failed(
         fmt::format("damaged at byte {}: {}. Good records follow, so a crash did not cause this. {}",

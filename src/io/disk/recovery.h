@@ -27,6 +27,9 @@ struct SnapshotFile {
 // A snapshot may have one of two names. Returns the one that exists; the newer of two.
 Result<SnapshotFile> find_snapshot(Files& files);
 
+// Fails if a newer version of Holdfast wrote a journal of the folder. It reads only the heads.
+Result<Done> reject_newer_journals(Files& files);
+
 // The journals of a folder, as a start reads them.
 struct JournalChain {
   std::vector<uint64_t> stale;     // the snapshot replaces them

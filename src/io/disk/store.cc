@@ -60,6 +60,8 @@ Result<Done> Store::prepare() {
   if (Result<Done> restored = refuse_unfinished_restore(*files_); !restored) return restored;
   auto found = meta_.read();
   if (!found) return Failure{found.error()};
+  // Before the first change of the folder: the version that wrote it must find it as it was.
+  if (Result<Done> known = reject_newer_journals(*files_); !known) return known;
   found_ = *found;
   const Now now = read_clock_();
   Result<bool> unknown = lacks_meta();

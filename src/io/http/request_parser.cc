@@ -90,6 +90,10 @@ struct RequestReader::Parser : http::basic_parser<true> {
     }
   }
 
+  // Newer versions of the library have this function, for fields behind a body in chunks. The server uses
+  // none of these fields.
+  void on_trailer_field_impl(http::field, beast::string_view, beast::string_view, Error&) {}
+
   void on_header_impl(Error& error) override {
     request.keep_alive = keep_alive();
     if (request.http11 && !has_host) return reject(400, error);

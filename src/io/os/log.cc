@@ -121,7 +121,7 @@ int64_t steady_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string out;
   append_quoted(out, text);
   return out;
@@ -195,7 +195,7 @@ void log_slow_wait(const SlowWait& wait) {
   const std::string_view granted = wait.granted ? "yes" : "no";
   const std::string line =
       fmt::format("slow wait: db={} key={} owner={} holder={} waited_ms={} granted={}", wait.db,
-                  quoted(key), quoted(owner), quoted(holder), wait.waited_ms, granted);
+                  quoted_text(key), quoted_text(owner), quoted_text(holder), wait.waited_ms, granted);
   log_line(LogLevel::kNotice, line,
            {{"db", wait.db},
             {"key", key},
