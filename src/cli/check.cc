@@ -235,8 +235,8 @@ bool check_journal(Check& run, Files& files, const std::string& name, const std:
   while (scanner.next()) ++frames;
   const JournalVerdict& v = scanner.verdict();
   if (v.state == JournalState::kNewer) {
-    return run.report(false, path,
-                      fmt::format("written by a newer version of Holdfast (journal version {})", v.version));
+    return run.report(
+        false, path, fmt::format("written by a newer version of Holdfast (journal version {})", v.version));
   }
   const std::optional<uint64_t> number = number_of_journal(name);
   if (number && scanner.number() != 0) {

@@ -60,18 +60,17 @@ struct TopPoll::Core : std::enable_shared_from_this<TopPoll::Core> {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  // Whether requests need a SELECT. A link begins in database 0, and stays there until SELECT has succeeded:
-  // so a user without that right can use database 0.
+  // Whether requests need a SELECT. A link begins in database 0, and stays there until SELECT has
+  // succeeded: so a user without that right can use database 0.
   bool selects(size_t server, int64_t database) const {
     const std::lock_guard lock(mutex);
     return database > 0 || has_selected[server];
   }
 
-  // Requests for one database. All requests of this program go through here: SELECT comes with the requests,
-  // so that no reconnect separates them.
+  // Requests for one database. All requests of this program go through here: SELECT comes with the
+  // requests, so that no reconnect separates them.
   std::vector<Argv> in_database(size_t server, int64_t database, std::vector<Argv> requests) const {
-    if (selects(server, database))
-      requests.insert(requests.begin(), {"SELECT", std::to_string(database)});
+    if (selects(server, database)) requests.insert(requests.begin(), {"SELECT", std::to_string(database)});
     return requests;
   }
 

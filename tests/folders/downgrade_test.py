@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""From this version back to an earlier one: docs/operations.md, "Upgrade and downgrade". The last line is "N
-passed, N failed". HOLDFAST_SERVER and OLD_SERVER name the servers, OLD_SERVER that of the earlier version."""
+"""From this version back to an earlier one: docs/operations.md, "Upgrade and downgrade". The last line is
+"N passed, N failed". HOLDFAST_SERVER and OLD_SERVER name the servers, OLD_SERVER that of the earlier
+version."""
 import contextlib
 import os
 import pathlib

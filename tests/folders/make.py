@@ -177,8 +177,8 @@ def state_with_a_waiter(path, ask):
 
 
 def make_all(command):
-    words = subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout.split()
-    version = HERE / words[1]
+    said = subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout
+    version = HERE / said.split()[1]
     version.mkdir()
     expected = {}
     with tempfile.TemporaryDirectory() as work:
@@ -195,8 +195,8 @@ def main():
     with tempfile.NamedTemporaryFile("w", encoding="ascii") as boot_id:
         boot_id.write(A_BOOT_ID)
         boot_id.flush()
-        again = ["unshare", "--mount", "sh", "-c", f'mount --bind {boot_id.name} {BOOT_ID} && exec "$@"', "sh",
-                 sys.executable, *sys.argv]
+        with_id = f'mount --bind {boot_id.name} {BOOT_ID} && exec "$@"'
+        again = ["unshare", "--mount", "sh", "-c", with_id, "sh", sys.executable, *sys.argv]
         return subprocess.run(again, check=False).returncode
 
 

@@ -9,6 +9,8 @@ import time
 
 from harness import LIMIT_S, Server, equal, until
 
+API = ["info", "locks", "locks/k", "waiters", "history", "top", "events"]
+
 
 class Reply:
     def __init__(self, status, headers, body):

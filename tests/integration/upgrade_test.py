@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Data folders of every released version, in this version: tests/folders has one of each kind of stop, with
-what its server had. Also a folder of a newer version, which is rejected and stays as it is. The last line is
-"N passed, N failed". HOLDFAST_SERVER names the server; the command is in the same folder."""
+what its server had. Also a folder of a newer version, which is rejected and stays as it is. The last line
+is "N passed, N failed". HOLDFAST_SERVER names the server; the command is in the same folder."""
 import json
 import os
 import pathlib
@@ -40,7 +40,8 @@ class Old:
         reader = Reader(server)
         answered = self.wanted["answered"]
         got = reader.state(self.wanted["databases"]["0"], self.wanted["leases"])
-        got["databases"]["0"] = {k: v for k, v in got["databases"]["0"].items() if not k.startswith("load:")}
+        keys = got["databases"]["0"]
+        got["databases"]["0"] = {key: keys[key] for key in keys if not key.startswith("load:")}
         equal([], differences(got, {name: self.wanted[name] for name in ("databases", "leases")}))
         holds = [reader.lock(key)["holders"] for key in answered]
         equal([(h["owner"], h["token"]) for (h,) in holds], [("alice", t) for t in answered.values()])
@@ -56,7 +57,8 @@ def each_folder(path, *names):
 @test
 def a_folder_of_each_version_has_its_keys_holds_tokens_and_ttls(folder):
     for old in each_folder(folder):
-        done = subprocess.run([COMMAND, "check", str(old.folder)], check=False, capture_output=True, text=True)
+        done = subprocess.run([COMMAND, "check", str(old.folder)], check=False, capture_output=True,
+                              text=True)
         equal((done.returncode, done.stderr), (0, ""))
         with old.open() as server:
             old.check(server)

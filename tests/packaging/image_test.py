@@ -99,7 +99,8 @@ class Container:
         """Runs a command in the container; returns the exit status and the output."""
         done = subprocess.run(
             ["nsenter", f"--target={self.server}", "--mount", "--pid", "--net", "--root", "--wd",
-             *self.as_user(), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+             *self.as_user(), *words],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         return done.returncode, done.stdout
 
     def healthy(self):

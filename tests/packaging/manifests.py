@@ -59,8 +59,9 @@ def install_types():
     shutil.copytree(TYPES, BUILD)
     try:
         done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund",
-                               "--fetch-retries=1"], cwd=BUILD, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
+                               "--fetch-retries=1"], cwd=BUILD, text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=LIMIT_S, check=False)
     except subprocess.TimeoutExpired as slow:
         raise Skipped(f"npm ci did not end within {LIMIT_S} s") from slow
     if done.returncode != 0:

@@ -57,7 +57,8 @@ void record_wait_end(Context& ctx, const Waiter& w, WaitEnd why) {
   const DurationMs waited = ctx.now.mono - w.since;
   ++ctx.s.stats.locks.wait_ends[why];
   ctx.s.contended.record(w.queue->db, w.queue->key_bytes, waited, why == WaitEnd::kGranted);
-  if (why == WaitEnd::kGranted) return;  // record_grant() has counted it, unless it was a repeat by a holder
+  // record_grant() has counted a grant, unless it was a repeat by a holder.
+  if (why == WaitEnd::kGranted) return;
   record(ctx, {ctx.now.wall_us, {}, waited, w.conn.serial, event_of(why), w.queue->db}, w.queue->key_bytes,
          w.owner, w.note.value_or(""));
 }

@@ -38,9 +38,10 @@ Result<std::optional<Meta>> MetaKeeper::read() {
     if (is_newer_meta(*text)) {
       return Failure{fmt::format("{}/{}: {}: use that version", files_.path(), kName, wrong)};
     }
-    return Failure{fmt::format("{0}/{1}: {2}. `holdfast check --repair {0}/{1}` rebuilds it, and the next "
-                               "start has a recovery wait",
-                               files_.path(), kName, wrong)};
+    return Failure{
+        fmt::format("{0}/{1}: {2}. `holdfast check --repair {0}/{1}` rebuilds it, and the next "
+                    "start has a recovery wait",
+                    files_.path(), kName, wrong)};
   }
   return std::optional(meta);
 }

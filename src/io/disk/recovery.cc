@@ -21,9 +21,9 @@ constexpr size_t kJournalBytesAStep = size_t{256} << 10U;
 constexpr int kChunksAStep = 4;
 
 Failure newer_journal(const Files& files, uint64_t number, uint32_t version) {
-  return Failure{fmt::format(
-      "{}/{}: written by a newer version of Holdfast (journal version {}): use that version", files.path(),
-      journal_name(number), version)};
+  return Failure{
+      fmt::format("{}/{}: written by a newer version of Holdfast (journal version {}): use that version",
+                  files.path(), journal_name(number), version)};
 }
 
 }  // namespace

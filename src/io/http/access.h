@@ -37,8 +37,8 @@ struct Access {
 };
 
 // Finds the user of a request. Without an Authorization field it is "default", if that user needs no
-// password. Then only clients on this machine are allowed, with a login too, as in protected mode. For a user
-// without a password the request must name this machine. A failed login gets an entry in ACL LOG.
+// password. Then only clients on this machine are allowed, with a login too, as in protected mode. For a
+// user without a password the request must name this machine. A failed login gets an entry in ACL LOG.
 Access log_in(EngineState& s, Now now, const HttpRequest& request, const Visitor& visitor,
               AccessRules rules);
 
