@@ -3,7 +3,8 @@ BENCH_DEPS = gnuplot-nox libbenchmark-dev valgrind $(if $(shell command -v java)
 LOAD = $(wildcard bench/load/*.cc)
 BENCH = build/bench/load build/bench/null-server build/bench/micro build/bench/quorum
 BENCH_ENV = HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server
-.PHONY: bench bench-quick bench-scale bench-attacks bench-observability bench-micro bench-instructions bench-deps
+.PHONY: bench bench-quick bench-scale bench-attacks bench-observability bench-capacity \
+  bench-micro bench-instructions bench-deps
 
 bench: bench-deps  ## compare Holdfast with its rivals, about 11 minutes; ARGS='--pairs 3 GET' for some lines
 	@$(BENCH_ENV) bench/run.py $(ARGS)
@@ -19,6 +20,9 @@ bench-attacks: bench-deps  ## latency of other clients while one client attacks,
 
 bench-observability: bench-deps  ## cost of a scrape of a full server, and memory of the ring of events
 	@$(BENCH_ENV) bench/observability.py $(ARGS)
+
+bench-capacity: bench-deps  ## memory and disk of a lock, a holder, a waiter and a connection
+	@$(BENCH_ENV) bench/capacity.py $(ARGS)
 
 bench-micro: bench-deps  ## the core alone, in nanoseconds
 	@build/bench/micro $(ARGS)

@@ -19,7 +19,7 @@ TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGR
 
 # Not at once with lint, when both are asked for: tests with deadlines want a quiet machine.
 test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS='-tc=LOCK*' picks some
-	@$(call install,$(BUILD_DEPS) $(TEST_DEPS))
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(if $(TEST_PACKAGES),$(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS)))
 	@$(MAKE) $(SILENT) asan $(TEST_PROGRAMS) build/redis-server build/prometheus
 	@HOLDFAST_SERVER=build/asan/holdfast-server REDIS_SERVER=build/redis-server \
 	  HOLDFAST_TRANSCRIPTS=tests/transcripts tests/run.sh $(TEST_PROGRAMS) -- $(ARGS)

@@ -5,7 +5,6 @@ is "N passed, N failed". HOLDFAST_SERVER names the server; the command is in the
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import time
@@ -123,8 +122,7 @@ def changed(folder, before):
 
 
 def newer_meta(folder):
-    version = int(re.search(r"^version (\d+)$", (folder / "meta").read_text(), re.MULTILINE).group(1))
-    edit_meta(folder, r"^version \d+$", f"version {max(version, 4) + 1}")
+    edit_meta(folder, r"^version \d+$", "version 1000000")
 
 
 def newer_journal(folder):

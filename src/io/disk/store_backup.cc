@@ -10,7 +10,7 @@ namespace holdfast {
 // A snapshot that is already in progress lacks the latest changes, so the backup gets the next one.
 std::string Store::start_backup(ConnId client) {
   if (rebuild_ != Rebuild::kNone) return "ERR " + folder_failure_;
-  const std::string why = backups_.start(client, snapshots_ + 1, read_clock_().mono);
+  std::string why = backups_.start(client, snapshots_ + 1, read_clock_().mono);
   if (!why.empty()) return why;
   request_save();
   return "";

@@ -53,7 +53,8 @@ bool is_outside(const Row& row) {
                                    "dir",           "logfile",   "aclfile",    "tcp-backlog",
                                    "tcp-keepalive", "tls-port",  "hash-seed",  "protected-mode",
                                    "loglevel",      "log-format"};
-  return std::ranges::find(kOutside, std::string_view(row.name)) != kOutside.end();
+  const std::string_view name = row.name;
+  return name.starts_with("http-") || std::ranges::find(kOutside, name) != kOutside.end();
 }
 
 // Limits that slow_scripts() reach.
