@@ -79,7 +79,8 @@ def measure_disk(number):
         written = sum(path.stat().st_size for path in journals("journal.*")) - before
         show("a LOCK in the journal", number, written / number)
         client.ask("SAVE")
-        show("a lock in the snapshot", number, (pathlib.Path(folder) / "dump.rdb.gz").stat().st_size / number)
+        snapshot = pathlib.Path(folder) / "dump.rdb.gz"
+        show("a lock in the snapshot", number, snapshot.stat().st_size / number)
 
 
 def main():

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the doctest programs given (options for them stand after --), then every executable script in
 # tests/integration, compat and conformance, the tests of tests/chaos, and with TEST_PACKAGES those of
-# tests/packaging: LANES suites at once (default: one for each processor). Prints the output of each suite when the suite ends, and how long it took.
-# Repeats at the end what failed or was skipped, and closes with "N passed, N failed" summed over all
-# suites, and ", N skipped" if tests could not run on this machine. Fails if a test failed, or if a suite
-# ended without its sum (a crash, or its time limit).
+# tests/packaging: LANES suites at once (default: one for each processor). Prints the output of each suite
+# when the suite ends, and how long it took. Repeats at the end what failed or was skipped, and closes with
+# "N passed, N failed" summed over all suites, and ", N skipped" if tests could not run on this machine.
+# Fails if a test failed, or if a suite ended without its sum (a crash, or its time limit).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
