@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What one more lock, holder, waiter, connection or value costs in memory, and what a change and a lock cost
-on disk. Prints a table. Each line has a server of its own. Keys have 35 bytes, owners and values 40.
+"""What one more lock, holder, waiter, connection or value costs in memory, and what a change and a lock
+cost on disk. Prints a table. Each line has a server of its own. Keys have 35 bytes, owners and values 40.
     capacity.py [--locks N] [--connections N]"""
 import argparse
 import contextlib
@@ -24,7 +24,7 @@ NOTE = "cron@db-1[4711] backup --full"
 # What is measured, and the request that makes number n of it.
 ITEMS = {
     "a lock": lambda n: ["LOCK", KEY.format(n), OWNER.format(n), TTL_MS],
-    "a lock with a note of 29 bytes": lambda n: ["LOCK", KEY.format(n), OWNER.format(n), TTL_MS, "NOTE", NOTE],
+    "a lock with a note of 29 bytes": lambda n: [*ITEMS["a lock"](n), "NOTE", NOTE],
     "a holder of a shared lock": lambda n: ["LOCK", "shared", OWNER.format(n), TTL_MS, "SHARED"],
     "a value (SET PX)": lambda n: ["SET", KEY.format(n), OWNER.format(n), "PX", TTL_MS],
 }
@@ -43,7 +43,7 @@ def show(name, number, bytes_each):
 def measure(name, request, number):
     """Prints the memory of each item of `number`."""
     with Server("Holdfast") as server, contextlib.closing(Client(server.socket)) as client:
-        ask_all(client, [request(n) for n in range(number, number + BATCH)])  # the buffers of the connection
+        ask_all(client, [request(n) for n in range(number, number + BATCH)])  # buffers of the connection
         before = server.memory_kib()
         for begin in range(0, number, BATCH):
             ask_all(client, [request(n) for n in range(begin, begin + BATCH)])
@@ -63,7 +63,8 @@ def measure_connections(number):
         before = server.memory_kib()
         for connection in idle_connections(server.socket, number):
             stack.callback(connection.close)
-        until(lambda: int(server.ask("INFO", "clients").split(b"connected_clients:")[1].split()[0]) > number)
+        with contextlib.closing(Client(server.socket)) as client:
+            until(lambda: int(client.info("connected_clients", "clients")) > number)
         show("an idle connection", number, (server.memory_kib() - before) * 1024 / number)
 
 
