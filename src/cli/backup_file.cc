@@ -52,14 +52,14 @@ struct BackupFile::Core {
 std::string BackupFile::Core::find_target() {
   target = path;
   struct stat found {};
+  if (stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
+    return fmt::format("{} is not a regular file; name another file, or - for standard output", path);
   if (lstat(path.c_str(), &found) == 0 && S_ISLNK(found.st_mode)) {
     char* const real = realpath(path.c_str(), nullptr);
     if (real == nullptr) return fmt::format("cannot follow the link {}: {}", path, std::strerror(errno));
     target = real;
     std::free(real);
   }
-  if (stat(target.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
-    return fmt::format("{} is not a regular file; name another file, or - for standard output", path);
   const size_t slash = target.find_last_of('/');
   name = slash == std::string::npos ? target : target.substr(slash + 1);
   return "";
