@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -106,6 +107,7 @@ int64_t BackupFile::taken_us() const { return core_->reader.head() ? core_->read
 // Only the user may read a backup: it has all keys and values.
 std::string BackupFile::open() {
   Core& c = *core_;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at the limit of RLIMIT_FSIZE is an error, as on a full disk
   if (c.to_output()) return "";
   if (const std::string why = c.find_target(); !why.empty()) return c.fail(why);
   if (const std::string why = c.lock_file(); !why.empty()) return c.fail(why);

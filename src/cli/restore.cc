@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -239,6 +240,7 @@ int restore_from(int fd, const std::string& path, const std::string& dir, bool j
 }  // namespace
 
 int restore_backup(const std::string& path, const std::string& dir, bool json) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at the limit of RLIMIT_FSIZE is an error, as on a full disk
   const int fd = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return fail(kRejected, "cannot open {}: {}", path, std::strerror(errno));
   const int status = restore_from(fd, path, dir, json);

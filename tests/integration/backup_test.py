@@ -281,7 +281,6 @@ def limited(size):
     """The command gets no file larger than `size`, as on a full disk."""
     def prepare():
         end_with_parent()
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     return prepare
 
