@@ -34,13 +34,14 @@ build/man/holdfast.1: packaging/man_pages.py CHANGELOG.md build/holdfast-server 
 
 install-library: $(LIBRARIES)
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/include/holdfast include/holdfast/*.h
-	$(Q)mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	$(Q)install -d -m 755 $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	$(Q)$(STRIP) --strip-debug -o $(DESTDIR)$(PREFIX)/lib/libholdfast.a $(LIBRARY_DIR)/libholdfast.a
 	$(Q)$(STRIP) --strip-unneeded -o $(DESTDIR)$(PREFIX)/lib/$(SONAME) $(LIBRARY_DIR)/libholdfast.so
 	$(Q)chmod 644 $(DESTDIR)$(PREFIX)/lib/libholdfast.a $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libholdfast.so
 	$(Q)sed 's|@prefix@|$(PREFIX)|; s|@version@|$(VERSION)|; s|@rpath@|$(RPATH)|; s|@libs@|$(CLIENT_LIBS)|' \
 	  src/client/holdfast.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
+	$(Q)chmod 644 $(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
 	$(if $(DESTDIR),,@$(update_linker))
 
 uninstall:  ## remove the installed files; a changed configuration stays

@@ -194,6 +194,7 @@ void complete(const std::vector<std::string>& words, const std::string& usage, H
   Line line{{words.begin(), words.end() - 1}, words.back(), {}, ""};
   if (line.words.empty()) return offer_verbs(line, usage);
   const std::string help = help_of(line.words[0]);
+  if (help.empty()) return;  // no such verb
   line.options = options_in(help);
   line.usage = help.substr(0, help.find('\n'));
   const bool runs = line.usage.find(" -- ") != std::string::npos;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@
 
 #include "cli/check_snapshot.h"
 #include "cli/output.h"
+#include "cli/printable.h"
 #include "cli/status.h"
 #include "core/codec/backup.h"
 #include "core/codec/journal_frame.h"
@@ -46,7 +48,7 @@ class Restoration {
   Restoration(const Restoration&) = delete;
   Restoration& operator=(const Restoration&) = delete;
 
-  Result<Done> open();
+  std::optional<Fault> open();
   // Copies the snapshot out of the backup in `fd`, and checks it.
   std::optional<Fault> read(int fd, const std::string& path);
   Result<Done> commit();
@@ -83,14 +85,14 @@ Restoration::~Restoration() {
 }
 
 // The files of a restore that was interrupted are replaced: the one with the temporary name marks them.
-Result<Done> Restoration::open() {
+std::optional<Fault> Restoration::open() {
   made_folder_ = mkdir(dir_.c_str(), S_IRWXU) == 0;
   if (!made_folder_ && errno != EEXIST)
-    return Failure{fmt::format("cannot make the folder {}: {}", dir_, std::strerror(errno))};
+    return Fault{kNoOutput, fmt::format("cannot make the folder {}: {}", dir_, std::strerror(errno))};
   auto files = open_folder(dir_);
-  if (!files) return Failure{files.error()};
+  if (!files) return Fault{kNoOutput, files.error()};
   auto names = (*files)->list();
-  if (!names) return Failure{names.error()};
+  if (!names) return Fault{kNoOutput, names.error()};
   const bool unfinished = std::ranges::count(*names, kRestoreName) > 0;
   const auto other = std::ranges::find_if(*names, [&](const std::string& name) {
     const bool own = name == "lock" || name == "lost+found";
@@ -98,19 +100,20 @@ Result<Done> Restoration::open() {
     return !own && !(unfinished && of_restore);
   });
   if (other != names->end()) {
-    return Failure{fmt::format(
-        "{} is not empty: it has {}. Restore to a new folder, or move the files away", dir_, *other)};
+    return Fault{kRejected,
+                 fmt::format("{} is not empty: it has {}. Restore to a new folder, or move the files away",
+                             dir_, *other)};
   }
-  if (Result<Done> locked = (*files)->lock(); !locked) return locked;
+  if (Result<Done> locked = (*files)->lock(); !locked) return Fault{kRejected, locked.error()};
   made_lock_ = std::ranges::count(*names, "lock") == 0;
   files_ = std::move(*files);
   auto file = files_->create(kRestoreName, kRestoreName);
-  if (!file) return Failure{file.error()};
+  if (!file) return Fault{kNoOutput, file.error()};
   file_ = std::move(*file);
   for (const std::string& name : *names) {
     if (name == "meta" || name.starts_with("journal.")) static_cast<void>(files_->remove(name));
   }
-  return Done{};
+  return std::nullopt;
 }
 
 Result<Done> Restoration::write(std::string_view data) {
@@ -218,7 +221,7 @@ int report(const Restoration& restored, const std::string& dir, bool json) {
     return 0;
   }
   print("{}: restored the backup of {}: {} strings and locks, {} hashes and locks with several holders\n",
-        dir, utc(restored.head().taken_us), restored.facts().strings, restored.facts().hashes);
+        printable(dir), utc(restored.head().taken_us), restored.facts().strings, restored.facts().hashes);
   print(
       "The first start grants no locks during its recovery-wait, and its tokens are ahead of the clock.\n");
   return 0;
@@ -226,8 +229,8 @@ int report(const Restoration& restored, const std::string& dir, bool json) {
 
 int restore_from(int fd, const std::string& path, const std::string& dir, bool json) {
   Restoration restoration(dir);
-  if (Result<Done> opened = restoration.open(); !opened) return fail(kRejected, "{}", opened.error());
-  std::optional<Fault> fault = restoration.read(fd, path == "-" ? "standard input" : path);
+  std::optional<Fault> fault = restoration.open();
+  if (!fault) fault = restoration.read(fd, path == "-" ? "standard input" : path);
   if (!fault) fault = refuse_clock(restoration.head());
   if (fault) return fail(fault->status, "{}", fault->why);
   if (Result<Done> done = restoration.commit(); !done) return fail(kNoOutput, "{}", done.error());
@@ -237,6 +240,7 @@ int restore_from(int fd, const std::string& path, const std::string& dir, bool j
 }  // namespace
 
 int restore_backup(const std::string& path, const std::string& dir, bool json) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at the limit of RLIMIT_FSIZE is an error, as on a full disk
   const int fd = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return fail(kRejected, "cannot open {}: {}", path, std::strerror(errno));
   const int status = restore_from(fd, path, dir, json);

@@ -16,34 +16,13 @@ import threading
 import time
 
 sys.dont_write_bytecode = True  # only build/ has generated files
+from backups import COMMAND, Source, run
 from harness import (FAKETIME, HOLDFAST, LIMIT_S, TTL_MS, Client, Clock, Server, Skipped, end_with_parent,
                      equal, has, refusal, run_tests, test, until)
 
-COMMAND = os.path.join(os.path.dirname(HOLDFAST), "holdfast")
 HOUR = 3600
 DAY = 24 * HOUR
 DAY_US = DAY * 10**6
-
-
-def run(status, *args, env=None, stdin=None, prepare=end_with_parent):
-    """Returns the output of the command, which must exit with this status."""
-    done = subprocess.run([COMMAND, *map(str, args)], check=False, stdout=subprocess.PIPE, stdin=stdin,
-                          stderr=subprocess.STDOUT, timeout=LIMIT_S, env=env, preexec_fn=prepare)
-    text = done.stdout.decode(errors="replace")
-    if done.returncode != status or "Sanitizer" in text:
-        raise AssertionError(f"status {done.returncode}, wanted {status}: {text:.1000}")
-    return text
-
-
-class Source(Server):
-    """A server on a TCP port, so that the command can reach it."""
-
-    def __init__(self, folder, *options, **kinds):
-        super().__init__(folder, "--port", "auto", "--bind", "127.0.0.1", *options, **kinds)
-        self.port = re.search(r"on 127\.0\.0\.1:(\d+)", self.log).group(1)
-
-    def backup(self, path, *options, status=0, **kinds):
-        return run(status, "backup", "--servers", f"127.0.0.1:{self.port}", *options, path, **kinds)
 
 
 class Load:
@@ -281,7 +260,7 @@ def a_folder_in_use_is_refused_and_stays_as_it_is(folder):
     empty.mkdir()
     (empty / "lost+found").mkdir()
     run(0, "restore", "--dir", empty, path)
-    has(run(1, "restore", "--dir", folder / "a" / "b", path), "cannot make the folder")
+    has(run(74, "restore", "--dir", folder / "a" / "b", path), "cannot make the folder")
 
 
 @test
@@ -302,7 +281,6 @@ def limited(size):
     """The command gets no file larger than `size`, as on a full disk."""
     def prepare():
         end_with_parent()
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     return prepare
 

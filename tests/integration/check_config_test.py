@@ -73,6 +73,15 @@ def files_and_folders_are_checked_all_at_once(folder):
 
 
 @test
+def a_path_that_can_never_exist_is_an_error(folder):
+    (folder.parent / "file").write_text("")
+    for path, why in ((folder.parent / ("x" * 256), "File name too long"),
+                      (folder.parent / "file" / "x", "Not a directory")):
+        equal(errors("--dir", path), [f"cannot make the data folder {path}: {why}"])
+        has(errors("--logfile", path)[0], f"cannot write the log {path}: {why}")
+
+
+@test
 def users_addresses_and_certificates_are_checked(folder):
     has(errors("--user", "alice on +nosuchcommand")[0], "nosuchcommand")
     users = folder.parent / "users"

@@ -127,6 +127,12 @@ def the_program_names_files_and_the_place_of_the_command(_):
 
 
 @test
+def nothing_is_offered_behind_a_word_that_is_no_verb(_):
+    for words in (["bogus", ""], ["--servers", "x"], ["a", "b", "c"], ["", ""]):
+        equal(call(0, "__complete", *words)[0], "")
+
+
+@test
 def characters_of_patterns_stand_for_themselves(server):
     for name in "a*b", "ab", "a[1]", "x\\y", "two\nlines", "two words":
         server.lock(name)

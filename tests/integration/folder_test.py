@@ -10,8 +10,8 @@ import shutil
 import subprocess
 import time
 
-from harness import (LIMIT_S, TTL_MS, Client, Server, edit_meta, equal, has, journals, left_behind, refusal,
-                     run_tests, test, until)
+from harness import (HOLDFAST, LIMIT_S, TTL_MS, Client, Server, edit_meta, equal, has, journals,
+                     left_behind, refusal, run_tests, test, until)
 
 
 @test
@@ -215,6 +215,20 @@ def a_removed_folder_stops_grants_until_it_exists_again(folder):
 
 def error(reply):
     return reply if isinstance(reply, RuntimeError) else None
+
+
+@test
+def a_limit_on_the_size_of_files_is_as_a_full_disk(folder):
+    wrapper = folder.parent / "limited"
+    wrapper.write_text(f'#!/bin/bash\nulimit -f 64\nexec "{HOLDFAST}" "$@"\n', "ascii")
+    wrapper.chmod(0o755)
+    with Server(folder, command=wrapper, status=1) as server:  # it could not keep all changes
+        for n in range(60):  # the reply to the one that meets the limit waits for a new journal
+            server.send(["SET", f"key {n}", "x" * 2000])
+        other = Client(server.path)
+        until(lambda: "MISCONF" in str(other.ask("SET", "other", "x")))
+        has(other.ask("SET", "other", "x"), "File too large")
+        other.close()
 
 
 @test

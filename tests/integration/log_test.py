@@ -185,6 +185,16 @@ def journald_a_line_begins_with_its_priority_and_has_no_time(folder):
 
 
 @test
+def a_start_that_fails_prints_one_line_without_control_characters(folder):
+    for words in ["--dir", "a\n<2>b\x1b"], ["--log-format", "journald", "--dir", "a\n<2>b\x1b"]:
+        done = subprocess.run([HOLDFAST, *words], check=False, capture_output=True, text=True,
+                              timeout=LIMIT_S)
+        equal(done.returncode, 1)
+        has(done.stderr, "got 'a?<2>b?'\n")
+        equal(done.stderr.count("\n"), 1)
+
+
+@test
 def journald_a_start_that_fails_has_a_priority_and_a_log_file_is_an_error(folder):
     for words in (["--log-format=journald", "--port", "x"], ["--port", "x", "--log-format", "journald"]):
         done = subprocess.run([HOLDFAST, *words], check=False, capture_output=True, timeout=LIMIT_S)

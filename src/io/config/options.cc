@@ -402,6 +402,8 @@ void adopt_changes(const Options& options, Config& config) {
 Result<Done> rewrite_config_file(const Options& options, const std::vector<std::string>& users) {
   const std::string& path = options.config_file;
   if (path.empty()) return Failure{"The server is running without a config file"};
+  if (Result<std::string> file = regular_file(path); !file)
+    return Failure{fmt::format("Rewriting config file: {}", file.error())};
   std::ifstream old(path);
   if (!old) return Failure{fmt::format("cannot read {}: {}", path, std::strerror(errno))};
   if (Result<Done> written = replace_file(path, rewritten_config(old, options, users)); !written) {

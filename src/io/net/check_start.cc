@@ -25,6 +25,8 @@ bool may(const std::string& path, int rights) {
 Result<Done> check_data_folder(const std::string& path) {
   struct stat found {};
   const bool exists = stat(path.c_str(), &found) == 0;
+  if (!exists && errno != ENOENT)
+    return Failure{fmt::format("cannot make the data folder {}: {}", path, std::strerror(errno))};
   if (exists && !S_ISDIR(found.st_mode))
     return Failure{fmt::format("the data folder {} is not a folder; check --dir", path)};
   if (exists && !may(path, R_OK | W_OK | X_OK))
@@ -38,7 +40,9 @@ Result<Done> check_log(const std::string& path) {
   struct stat found {};
   const bool exists = stat(path.c_str(), &found) == 0;
   if (exists && S_ISDIR(found.st_mode)) errno = EISDIR;
-  const bool good = exists ? !S_ISDIR(found.st_mode) && may(path, W_OK) : may(folder_of(path), W_OK | X_OK);
+  const bool missing = !exists && errno == ENOENT;
+  const bool good = (exists && !S_ISDIR(found.st_mode) && may(path, W_OK)) ||
+                    (missing && may(folder_of(path), W_OK | X_OK));
   if (good) return Done{};
   return Failure{fmt::format("cannot write the log {}: {}; check --logfile", path, std::strerror(errno))};
 }

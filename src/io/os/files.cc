@@ -124,8 +124,13 @@ class PosixFiles : public Files {
   Result<std::unique_ptr<File>> create(const std::string& name, const std::string& like) override {
     struct stat old {};
     const bool is_there = fstatat(folder_.get(), like.c_str(), &old, 0) == 0;
-    return open_file("create", name, O_RDWR | O_APPEND | O_CREAT | O_TRUNC,
-                     is_there ? old.st_mode & 07777U : kMode);
+    auto file = open_file("create", name, O_RDWR | O_APPEND | O_CREAT | O_TRUNC | O_NOFOLLOW,
+                          is_there ? old.st_mode & 07777U : kMode);
+    // Only root may give a file away. For others the file remains one of their own.
+    if (file && is_there &&
+        fchownat(folder_.get(), name.c_str(), old.st_uid, old.st_gid, AT_SYMLINK_NOFOLLOW) != 0)
+      errno = 0;
+    return file;
   }
 
   Result<Done> rename(const std::string& from, const std::string& to) override {
@@ -205,7 +210,7 @@ std::string owner_of(int lock) {
 
 Result<Done> PosixFiles::lock() {
   if (lock_.ok()) return Done{};
-  const int fd = openat(folder_.get(), kLockName, O_RDWR | O_CREAT | O_CLOEXEC, kMode);
+  const int fd = openat(folder_.get(), kLockName, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kMode);
   if (fd < 0) return failure("open", at(kLockName), errno);
   Descriptor lock(fd);
   if (retry([&] { return flock(fd, LOCK_EX | LOCK_NB); }) != 0) {

@@ -170,7 +170,9 @@ bool may_log(LineLimit& limit, LogLevel level, std::string_view what) {
 }
 
 void print_start_failure(std::string_view line) {
-  fmt::print(stderr, "{}\n", formatted(LogLevel::kWarning, line, {}));
+  const bool is_json = the_log().format == LogFormat::kJson;
+  fmt::print(stderr, "{}\n",
+             formatted(LogLevel::kWarning, is_json ? std::string(line) : one_line(line), {}));
 }
 
 std::string one_line(std::string_view text) {
