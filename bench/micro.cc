@@ -135,6 +135,15 @@ Work compare_and_extend(Bench& bench) {
       "return(redis.call('get',KEYS[1])==ARGV[1])and(redis.call('pexpire',KEYS[1],ARGV[2]))";
   return requests(bench, {Request("EVAL " + script + " 1 {key} {owner} 600000", ":1")});
 }
+// The usual script that releases a lock, each time for a key that the owner holds.
+Work compare_and_delete(Bench& bench) {
+  // With tabs, because a script must be one word.
+  const std::string script =
+      "if\tredis.call(\"get\",KEYS[1])==ARGV[1]\tthen\treturn\tredis.call(\"del\",KEYS[1])"
+      "\telse\treturn\t0\tend";
+  return requests(bench, {Request("SET {key} {owner} NX PX 30000", "+OK"),
+                          Request("EVAL " + script + " 1 {key} {owner}", ":1")});
+}
 Work expiry(Bench& bench) {
   bench.fill();
   bench.pass(600000);
@@ -166,6 +175,7 @@ const std::vector<Case>& cases() {
       {"set-nx-px-del", "pair", set_nx},
       {"get", "GET", get},
       {"eval-compare-and-pexpire", "EVAL", compare_and_extend},
+      {"set-eval-compare-and-delete", "pair", compare_and_delete},
       {"expiry", "key", expiry},
       {"snapshot", "key", snapshot},
   };

@@ -235,4 +235,21 @@ TEST_CASE("script cache: a client that fills the script memory does not evict ot
   CHECK(engine.state().scripts.memory_bytes() <= 32 * kMiB);
 }
 
+TEST_CASE("script cache: EVAL runs the script of its body, after others were added, evicted and flushed") {
+  Engine engine(session_config());
+  TestClient c(engine);
+  const auto check = [&](size_t i) {
+    CAPTURE(i);
+    const std::string number = std::to_string(i);
+    CHECK(c.ask({"EVAL", "return " + number, "0"}) == ":" + number + "\r\n");
+  };
+  for (size_t i = 0; i < ScriptHost::kEvictable + 100; ++i) {
+    check(i);
+    check(i / 2);  // some are still cached, others are not
+  }
+  CHECK(c.ask({"SCRIPT", "FLUSH"}) == "+OK\r\n");
+  for (size_t i = 0; i < 10; ++i) check(i);
+  CHECK(c.ask({"EVAL", "return redis.call('get', KEYS[1])", "1", "key"}) == "$-1\r\n");
+}
+
 }  // namespace holdfast

@@ -58,8 +58,9 @@ void run_script(Request& r, const Script& script, std::string_view sha, size_t k
 void eval(Request& r, bool read_only) {
   const auto keys = read_key_count(r);
   if (!keys) return;
-  const std::string sha = sha1_hex(r.arg(1));
-  const Script* script = r.s().scripts.find(sha);
+  ScriptName name;
+  const Script* script = r.s().scripts.find_body(r.arg(1), name);
+  const std::string_view sha(name.data(), name.size());
   std::string error;
   if (script == nullptr) {
     adopt_limits(r);

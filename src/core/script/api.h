@@ -10,8 +10,8 @@ namespace holdfast {
 class ScriptHost;
 
 // Builds the sandbox in a fresh state. Runs in protected mode. Leaves on the stack, in this order: the
-// global table, the environment of scripts, and the function that completes errors. Returns their number.
-int open_sandbox(lua_State* lua);
+// table of globals, and the function that completes errors.
+void open_sandbox(lua_State* lua);
 
 // Pushes the table `redis`.
 void push_redis_table(lua_State* lua);

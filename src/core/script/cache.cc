@@ -132,9 +132,20 @@ void ScriptHost::push_function(lua_State* lua, size_t place) const {
 }
 
 const Script* ScriptHost::find(std::string_view sha) const {
-  const StringMap<Script>& scripts = scripts_.part(sha);
-  const auto it = scripts.find(sha);
+  const size_t hash = StringHash()(sha);
+  const StringMap<Script>& scripts = scripts_.part(hash);
+  const auto it = scripts.find(sha, hash);
   return it == scripts.end() ? nullptr : &it->second;
+}
+
+const Script* ScriptHost::find_body(std::string_view body, ScriptName& name) {
+  KnownBody& known = known_bodies_.of(body);
+  name = known.name;
+  if (known.cache_state != cache_state_) {
+    known.script = find({name.data(), name.size()});
+    known.cache_state = cache_state_;
+  }
+  return known.script;
 }
 
 ScriptFlags ScriptHost::flags_of(std::string_view body) {
@@ -180,6 +191,7 @@ const Script* ScriptHost::load(std::string_view sha, std::string_view body, bool
   }
   tidy();
   if (!error.empty()) return nullptr;
+  ++cache_state_;
   Script& added = scripts_.part(sha).emplace(sha, script).first->second;
   added.evictable = true;
   added.place = by_use_.insert(by_use_.end(), std::string(sha));
@@ -198,6 +210,7 @@ bool ScriptHost::keep_cached(std::string_view sha, std::string& error) {
 }
 
 void ScriptHost::evict(size_t count) {
+  ++cache_state_;
   for (; count > 0; --count) {
     const std::string sha = std::move(by_use_.front());
     by_use_.pop_front();
@@ -220,6 +233,8 @@ void ScriptHost::flush() {
   functions_ = 0;
   free_places_.clear();
   scripts_ = {};
+  known_bodies_.clear();
+  ++cache_state_;
   by_use_.clear();
   kept_bytes_ = 0;
   live_bytes_ = 0;  // unknown until the next collection

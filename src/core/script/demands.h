@@ -1,7 +1,6 @@
 // The demands of a request: what it may do, as far as that is known before it runs.
 #pragma once
 
-#include <array>
 #include <span>
 #include <string_view>
 
@@ -18,7 +17,6 @@ struct Demands {
 };
 Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv);
 
-using ScriptName = std::array<char, ScriptHost::kShaDigits>;
 // Writes a script's name in lower case, the form of the cache, to `digits`. Returns a view of it; empty if
 // it is no valid name.
 std::string_view script_name(std::string_view name, ScriptName& digits);

@@ -351,7 +351,7 @@ int call_original(lua_State* lua, int upvalue) {
   return lua_tocfunction(lua, lua_upvalueindex(upvalue))(lua);
 }
 
-int open_sandbox(lua_State* lua) {
+void open_sandbox(lua_State* lua) {
   open_libraries(lua);
   guard_base(lua);
   guard_strings(lua);
@@ -376,10 +376,8 @@ int open_sandbox(lua_State* lua) {
   lua_pop(lua, 1);
   lua_setfield(lua, -3, "_G");
 
-  lua_pushvalue(lua, -1);
   lua_replace(lua, LUA_GLOBALSINDEX);  // for code that scripts compile, and for their coroutines
   lua_pushcfunction(lua, complete_error);
-  return 3;  // globals, environment, handler
 }
 
 }  // namespace holdfast

@@ -25,17 +25,22 @@ constexpr std::string_view kNoMemory =
 // Functions that run in protected mode, because memory may run out in any of them.
 struct ScriptSandbox {
   static int open(lua_State* lua) {
-    ScriptHost& host = host_of(lua);
     open_sandbox(lua);
-    host.handler_ = luaL_ref(lua, LUA_REGISTRYINDEX);
-    host.environment_ = luaL_ref(lua, LUA_REGISTRYINDEX);
-    host.globals_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+    lua_pushliteral(lua, "KEYS");
+    lua_pushliteral(lua, "ARGV");
+    lua_pushcclosure(lua, run, kUpvalues);
+    host_of(lua).run_ = luaL_ref(lua, LUA_REGISTRYINDEX);
     return 0;
   }
 
-  static void set_strings(lua_State* lua, ScriptHost& host, const char* name,
+  // The upvalues of run(), in the order of their creation.
+  enum : int { kGlobals = 1, kHandler, kKeys, kArgv, kUpvalues = kArgv };
+
+  // Sets a global of scripts, whose name is an upvalue, to a list of strings. The table of globals is on
+  // top.
+  static void set_strings(lua_State* lua, ScriptHost& host, int name,
                           std::span<const std::string_view> strings) {
-    lua_pushstring(lua, name);
+    lua_pushvalue(lua, lua_upvalueindex(name));
     lua_createtable(lua, static_cast<int>(strings.size()), 0);
     int i = 0;
     for (const std::string_view s : strings) {
@@ -51,12 +56,12 @@ struct ScriptSandbox {
   static int run(lua_State* lua) {
     ScriptHost& host = host_of(lua);
     Request& r = *host.call_.request;
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.globals_);
-    set_strings(lua, host, "KEYS", host.call_.keys);
-    set_strings(lua, host, "ARGV", host.call_.args);
+    lua_pushvalue(lua, lua_upvalueindex(kGlobals));
+    set_strings(lua, host, kKeys, host.call_.keys);
+    set_strings(lua, host, kArgv, host.call_.args);
     host.begin_limit();
     lua_settop(lua, 0);
-    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.handler_);
+    lua_pushvalue(lua, lua_upvalueindex(kHandler));
     host.push_function(lua, host.call_.script->function);
     const size_t begin = r.reply.out().size();
     const bool failed = lua_pcall(lua, 0, 1, 1) != 0;
@@ -138,7 +143,8 @@ void ScriptHost::run(Request& r, const Script& script, std::string_view sha,
     by_use_.splice(by_use_.end(), by_use_, script.place);
   }
   make_room();
-  if (lua_cpcall(lua_, ScriptSandbox::run, nullptr) != 0) {
+  lua_rawgeti(lua_, LUA_REGISTRYINDEX, run_);
+  if (lua_pcall(lua_, 0, 0, 0) != 0) {
     r.reply.out().truncate(begin);
     r.reply.error(call_.killed.empty() ? kNoMemory : call_.killed);
   }

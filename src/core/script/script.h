@@ -21,6 +21,7 @@
 #include "core/base/buffer.h"
 #include "core/base/hash.h"
 #include "core/script/json.h"
+#include "core/script/known_bodies.h"
 
 struct lua_State;
 
@@ -54,7 +55,6 @@ struct ScriptTime {
 
 class ScriptHost {
  public:
-  static constexpr size_t kShaDigits = 40;
   static constexpr size_t kPageScripts = 128;  // scripts in one table: see pages_
 
   // `all_bytes`: memory limit of all scripts and their values. `run_bytes`: memory limit of one run, in
@@ -76,6 +76,8 @@ class ScriptHost {
 
   // Returns a cached script. Returns null if it is not cached. `sha` is in lower case.
   const Script* find(std::string_view sha) const;
+  // Returns the cached script with that body, or null, and writes its name.
+  const Script* find_body(std::string_view body, ScriptName& name);
   // Compiles and caches a script. EVAL's scripts may be evicted: beyond kEvictable scripts, or if memory is
   // short, the least recently used one. `keep`: SCRIPT LOAD's scripts stay until a flush, and take at most
   // half of the memory of scripts. Returns null on a failure; then `error` says why, with its code.
@@ -184,15 +186,15 @@ class ScriptHost {
   int64_t steps_ = 0;                 // steps between two checks of the clock
   int64_t steps_left_ = 0;            // steps left for C code until the next check
   uint64_t random_ = 0x1234ABCD330E;  // the state of math.random()
-  int environment_ = 0;               // registry places: the environment of scripts,
-  int globals_ = 0;                   // the table of globals that it reads,
-  int handler_ = 0;                   // and the function that completes errors
+  int run_ = 0;                       // registry place of the function that runs a script
   // Registry places of the tables of compiled scripts, kPageScripts in each. Small tables, because Lua
   // marks or grows a table in one uninterrupted operation.
   std::vector<int> pages_;
   size_t functions_ = 0;             // places in them used so far
   std::vector<size_t> free_places_;  // free places of evicted scripts
   InParts<StringMap<Script>> scripts_;
+  KnownBodies known_bodies_;
+  uint64_t cache_state_ = 1;       // changes when a script is added or removed, which may move all others
   std::list<std::string> by_use_;  // names of evictable scripts, the most recently used one last
   uint64_t kept_bytes_ = 0;        // memory of SCRIPT LOAD's scripts
   uint64_t evicted_ = 0;

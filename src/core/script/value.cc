@@ -30,8 +30,8 @@ class ReplyReader {
   ReplyReader(lua_State* lua, ScriptHost& host, std::string_view bytes)
       : lua_(lua), host_(host), rest_(bytes) {}
 
+  // Needs 6 free places on the stack, which every C function of Lua has at its begin.
   void push_next() {
-    luaL_checkstack(lua_, 6, "a reply is nested too deeply");
     host_.spend(lua_);
     const char type = rest_[0];
     const std::string_view line = take_line();
@@ -65,6 +65,10 @@ class ReplyReader {
   }
 
  private:
+  void push_element() {
+    luaL_checkstack(lua_, 6, "a reply is nested too deeply");
+    push_next();
+  }
   // Returns the text after the type, up to the end of the line.
   std::string_view take_line() {
     const size_t end = rest_.find('\r');
@@ -95,7 +99,7 @@ class ReplyReader {
     const int n = static_cast<int>(integer(count));
     lua_newtable(lua_);  // not preallocated: so # of a list with nils is as in Redis
     for (int i = 1; i <= n; ++i) {
-      push_next();
+      push_element();
       lua_rawseti(lua_, -2, i);
     }
   }
@@ -103,8 +107,8 @@ class ReplyReader {
     lua_createtable(lua_, 0, 1);
     lua_createtable(lua_, 0, static_cast<int>(integer(count)));
     for (int64_t i = integer(count); i > 0; --i) {
-      push_next();
-      push_next();
+      push_element();
+      push_element();
       lua_rawset(lua_, -3);
     }
     lua_setfield(lua_, -2, "map");
@@ -113,7 +117,7 @@ class ReplyReader {
     lua_createtable(lua_, 0, 1);
     lua_createtable(lua_, 0, static_cast<int>(integer(count)));
     for (int64_t i = integer(count); i > 0; --i) {
-      push_next();
+      push_element();
       lua_pushboolean(lua_, 1);
       lua_rawset(lua_, -3);
     }
