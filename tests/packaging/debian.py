@@ -229,6 +229,8 @@ def make_base():
     site = mirror()
     with tempfile.TemporaryDirectory(prefix="holdfast-debian-") as root:
         call("debootstrap", "--variant=minbase", "bookworm", root, site)
+        # The folder is the "/" of the machines: not only root may read it.
+        os.chmod(root, 0o755)
         call("tar", "-C", root, "-cf", f"{BASE}.new", ".")
     os.rename(f"{BASE}.new", BASE)
 

@@ -105,7 +105,7 @@ TEST_CASE("backup: each flipped bit is an error that names the part which has it
   for (size_t at = 0; at < backup.size(); ++at) {
     for (unsigned bit = 0; bit < 8; ++bit) {
       std::string bad = backup;
-      bad[at] = static_cast<char>(bad[at] ^ (1U << bit));
+      bad[at] = static_cast<char>(static_cast<unsigned char>(bad[at]) ^ (1U << bit));
       const Read got = read(bad);
       const size_t part = at < parts[0] ? at : *std::prev(std::ranges::upper_bound(parts, at));
       // A part whose size has grown may look as if its end were missing.

@@ -178,7 +178,7 @@ void print_start_failure(std::string_view line) {
 std::string one_line(std::string_view text) {
   std::string line = cut_text(text, LineLimit::kBytes);
   std::ranges::replace_if(
-      line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, '?');
+      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
   return line;
 }
 

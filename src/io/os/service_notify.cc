@@ -111,7 +111,7 @@ void ServiceNotify::send_alive() {
 std::string service_text(std::string_view text) {
   std::string line(text.substr(0, kMaxTextBytes));
   std::ranges::replace_if(
-      line, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, ' ');
+      line, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
   return line;
 }
 
