@@ -16,6 +16,9 @@ class Counter : public RdbSink {
  private:
   void string(uint64_t, std::string_view, std::string_view, int64_t) override { ++facts.strings; }
   void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) override { ++facts.hashes; }
+  void begin_collection(RdbCollection, uint64_t, std::string_view, int64_t, uint64_t) override {
+    ++facts.collections;
+  }
   void skipped(uint64_t, std::string_view, std::string_view) override { ++facts.others; }
 };
 
@@ -24,9 +27,8 @@ class Counter : public RdbSink {
 std::string SnapshotFacts::text() const {
   return fmt::format(
       "a snapshot of {} bytes unpacked, with {} strings and locks, {} hashes and locks with several "
-      "holders, "
-      "{} keys of unsupported types",
-      bytes, strings, hashes, others);
+      "holders, {} lists, sets and sorted sets, {} keys of unsupported types",
+      bytes, strings, hashes, collections, others);
 }
 
 Result<SnapshotFacts> read_snapshot(Files& files, const std::string& name) {

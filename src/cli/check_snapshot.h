@@ -13,7 +13,8 @@ struct SnapshotFacts {
   uint64_t bytes = 0;  // unpacked
   uint64_t strings = 0;
   uint64_t hashes = 0;
-  uint64_t others = 0;  // keys of types that only Redis has
+  uint64_t collections = 0;  // lists, sets and sorted sets
+  uint64_t others = 0;       // keys of types that only Redis has
   PeekedJournal journal;
 
   // "a snapshot of 800 bytes unpacked, with ..."

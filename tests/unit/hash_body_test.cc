@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/engine/engine_parts.h"
+#include "core/lock/body_changes.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 #include "core/state/effects.h"
@@ -146,7 +147,9 @@ TEST_CASE("hash body: a scan returns every field that exists throughout") {
 TEST_CASE("hash body: a copy is equal and independent") {
   HashBody body(kSeed);
   fill(body, 0, 300);
-  const auto copy = body.copy();
+  const auto copied = body.copy();
+  auto* const copy = dynamic_cast<HashBody*>(copied.get());
+  REQUIRE(copy != nullptr);
   copy->check_invariants();
   CHECK(fields_of(*copy) == fields_of(body));
   CHECK(copy->bytes() == body.bytes());
@@ -217,12 +220,12 @@ TEST_CASE("hash value: a body moves to another key without a copy, over any valu
     if (over_hash) w.set("to", {"long field", "x"});
     const HashBody* const body = hash_body_of(*w.find("from"));
     Keyspace::Found f = w.find("from");
-    auto taken = release_big_hash(w.keys(), f);
+    auto taken = release_body(w.keys(), f);
     CHECK(taken.get() == body);
     remove_key(w.t, {0, f}, End::kDeleted);
     const uint64_t without = w.keys().used_bytes();
     f = w.find("to");
-    put_big_hash(w.t, {0, f}, w.keys().key("to"), std::move(taken), {});
+    put_body(w.t, {0, f}, w.keys().key("to"), EntryType::kBigHash, std::move(taken), {});
     w.check();
     CHECK(hash_body_of(*w.find("to")) == body);
     CHECK(!w.find("from"));

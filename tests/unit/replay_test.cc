@@ -62,6 +62,11 @@ std::vector<Sample> samples() {
       {Record::kFlush, {{"SET", "k", "v"}}, {"FLUSHDB"}},
       {Record::kSwap, {{"SET", "k", "v"}}, {"SWAPDB", "0", "5"}},
       {Record::kLease, {}, lease},
+      {Record::kSet, {}, {"SADD", "s", "a", "b"}},
+      {Record::kAddMembers, {{"SADD", "s", "a"}}, {"SADD", "s", "b", "a"}},
+      {Record::kEraseMembers, {{"SADD", "s", "a", "b"}}, {"SREM", "s", "b", "x"}},
+      {Record::kDeadline, {{"SADD", "s", "a"}}, {"PEXPIRE", "s", "500"}},
+      {Record::kDeadline, {large_hash()}, {"PEXPIRE", "h", "500"}},
       {Record::kLeaseEnd, {lease}, {"LEASE", "CANCEL", "id"}},
   };
 }
@@ -261,7 +266,7 @@ TEST_CASE("replay: records that no server writes are rejected with a reason") {
     return why;
   };
   CHECK(wrong(std::string{0, 0}) == "a record of an unknown type");
-  CHECK(wrong(std::string{15, 0}) == "a record of an unknown type");
+  CHECK(wrong(std::string{'\x63', 0}) == "a record of an unknown type");
   CHECK(wrong(std::string{10, 16}) == "no such database");
   CHECK(wrong(std::string{11, 0, 16}) == "no such database");
   CHECK(wrong(std::string{10}).empty() == false);

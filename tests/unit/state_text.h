@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/engine_parts.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/set_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 
@@ -37,11 +38,13 @@ inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspac
       parts[std::string(h.owner)] = " of " + std::to_string(h.capacity.count) + " until " +
                                     std::to_string(h.deadline_ms) + hold_text(h.hold);
     });
+  } else if (type_of(e) == EntryType::kSet) {
+    body_of<SetBody>(e).for_each([&](std::string_view member) { parts[std::string(member)] = "member"; });
   } else {
     HashView(e).for_each(
         [&](std::string_view field, std::string_view value) { parts[std::string(field)] = value; });
   }
-  std::string text = type_of(e) == EntryType::kLock ? "lock" : "hash" + until;
+  std::string text = type_of(e) == EntryType::kLock ? "lock" : std::string(type_name(type_of(e))) + until;
   for (const auto& [name, part] : parts)
     text.append(" [").append(name).append(": ").append(part).append("]");
   return text;

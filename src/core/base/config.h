@@ -40,6 +40,7 @@ struct Limits {
   uint64_t script_run_bytes = 16ULL << 20;      // of one run, without its arguments
   uint32_t hash_packed_entries = 512;           // fields of a packed hash
   uint32_t hash_packed_value_bytes = 64;        // size of a field or value in a packed hash
+  uint32_t set_intset_entries = 512;            // members of an intset
 };
 
 // Facts about the process for INFO and CONFIG GET. The engine asks for them only when a client does.

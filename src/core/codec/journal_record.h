@@ -18,6 +18,10 @@
 //     lease         id serial token ttl deadline number { key }
 //     lease-end     id u8 state token
 //     clock         boot-id ahead   the clock of the deadlines that follow: see hold_codec.h
+//     set           key deadline number { member }
+//     deadline      key deadline       of an existing key with a ValueBody
+//     add-members   key number { member }     of an existing set
+//     erase-members key number { member }     of an existing set or sorted set
 //
 // A file begins with a clock before its first record, and has another one after each change of the wall
 // clock. A server that does not know its boot-id writes no clock.
@@ -42,6 +46,12 @@ enum class Record : uint8_t {
   kLease,
   kLeaseEnd,
   kClock,
+  // The numbers from 15 on are not known to Holdfast 0.1.
+  kDeadline = 15,
+  kSet = 16,
+  kAddMembers = 17,
+  kEraseMembers = 18,
+  // 20 to 29: sorted sets. 30 to 39: lists.
 };
 
 }  // namespace holdfast

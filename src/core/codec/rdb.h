@@ -21,11 +21,22 @@ inline constexpr uint8_t kOpSelectDb = 254;
 inline constexpr uint8_t kOpEnd = 255;
 
 inline constexpr uint8_t kTypeString = 0;
+inline constexpr uint8_t kTypeList = 1;
+inline constexpr uint8_t kTypeSet = 2;
+inline constexpr uint8_t kTypeZset = 3;  // scores as text
 inline constexpr uint8_t kTypeHash = 4;
+inline constexpr uint8_t kTypeZset2 = 5;  // scores as doubles
 inline constexpr uint8_t kTypeModule = 7;
 inline constexpr uint8_t kTypeHashZipmap = 9;
+inline constexpr uint8_t kTypeListZiplist = 10;
+inline constexpr uint8_t kTypeSetIntset = 11;
+inline constexpr uint8_t kTypeZsetZiplist = 12;
 inline constexpr uint8_t kTypeHashZiplist = 13;
+inline constexpr uint8_t kTypeListQuicklist = 14;  // of ziplists
 inline constexpr uint8_t kTypeHashListpack = 16;
+inline constexpr uint8_t kTypeZsetListpack = 17;
+inline constexpr uint8_t kTypeListQuicklist2 = 18;  // of listpacks and plain texts
+inline constexpr uint8_t kTypeSetListpack = 20;
 
 inline constexpr size_t kChecksumBytes = 8;
 

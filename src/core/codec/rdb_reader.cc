@@ -31,7 +31,6 @@ constexpr char kText = 't', kDouble = 'd', kDoubleText = 'D', kNumber = 'n', kMo
 std::string_view element_parts(uint8_t type) {
   switch (type) {
     case 1:   // list
-    case 2:   // set
     case 14:  // list of ziplists
       return "t";
     case 3:
@@ -182,6 +181,9 @@ bool RdbReader::step(Input& in) {
     case State::kFields:
       read_field(in);
       break;
+    case State::kElements:
+      read_element(in);
+      break;
     case State::kSkipped:
       skip_element(in);
       break;
@@ -282,6 +284,7 @@ void RdbReader::read_key(Input& in, uint8_t type) {
     sink_.string(db_, key, value, expire_ms_);
     return end_key();
   }
+  if (type == rdb::kTypeSet) return begin_elements(in, RdbCollection::kSet, key);
   if (!is_hash(type)) return begin_skipping(in, type, key);
   if (type != rdb::kTypeHash) return read_packed_hash(in, type, key);
   const uint64_t fields = in.length();
@@ -304,6 +307,24 @@ void RdbReader::read_field(Input& in) {
   sink_.field(name, value);
   if (--left_ > 0) return;
   sink_.end_hash();
+  end_key();
+}
+
+void RdbReader::begin_elements(Input& in, RdbCollection kind, std::string_view key) {
+  const uint64_t elements = in.length();
+  if (in.short_of_bytes() || !in.wrong().empty()) return;
+  if (elements == 0) return static_cast<void>(in.wrong("a value without elements"));
+  sink_.begin_collection(kind, db_, key, expire_ms_, elements);
+  left_ = elements;
+  state_ = State::kElements;
+}
+
+void RdbReader::read_element(Input& in) {
+  const std::string_view text = in.text(value_text_);
+  if (in.short_of_bytes() || !in.wrong().empty()) return;
+  sink_.element(text, 0);
+  if (--left_ > 0) return;
+  sink_.end_collection();
   end_key();
 }
 

@@ -9,6 +9,9 @@
 
 namespace holdfast {
 
+// The kinds of values whose elements come one by one.
+enum class RdbCollection : uint8_t { kList, kSet, kZset };
+
 // Receives the content of an RDB file. Views are valid during the call only.
 class RdbSink {
  public:
@@ -25,6 +28,10 @@ class RdbSink {
   virtual void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) {}
   virtual void field(std::string_view, std::string_view) {}
   virtual void end_hash() {}
+  // `elements` calls of element() follow, each with a score in a sorted set, else 0; then end_collection().
+  virtual void begin_collection(RdbCollection, uint64_t, std::string_view, int64_t, uint64_t) {}
+  virtual void element(std::string_view, double) {}
+  virtual void end_collection() {}
   // A key of a type that only Redis has was skipped.
   virtual void skipped(uint64_t, std::string_view, std::string_view) {}
 };
@@ -45,7 +52,7 @@ class RdbReader {
   uint64_t offset() const { return offset_; }  // position of the next item in the file
 
  private:
-  enum class State { kHeader, kItem, kFields, kSkipped, kChecksum, kEnd };
+  enum class State { kHeader, kItem, kFields, kElements, kSkipped, kChecksum, kEnd };
   class Input;
 
   bool step(Input& in);
@@ -54,6 +61,8 @@ class RdbReader {
   void read_key(Input& in, uint8_t type);
   void read_packed_hash(Input& in, uint8_t type, std::string_view key);
   void read_field(Input& in);
+  void begin_elements(Input& in, RdbCollection kind, std::string_view key);
+  void read_element(Input& in);
   void begin_skipping(Input& in, uint8_t type, std::string_view key);
   void skip_element(Input& in);
   void skip_module_data(Input& in);
@@ -73,7 +82,7 @@ class RdbReader {
   int version_ = 0;
   uint64_t db_ = 0;
   int64_t expire_ms_ = RdbSink::kNoExpiry;
-  uint64_t left_ = 0;     // fields to read, or elements to skip
+  uint64_t left_ = 0;     // fields or elements to read or to skip
   uint8_t skipped_ = 0;   // the type that is being skipped
   std::string key_text_;  // unpacked text of a packed key
   std::string value_text_;

@@ -79,6 +79,12 @@ void RdbWriter::field(std::string_view name, std::string_view value) {
   text(value);
 }
 
+void RdbWriter::begin_set(std::string_view key, uint64_t members) {
+  out_.push_back(static_cast<char>(rdb::kTypeSet));
+  text(key);
+  length(members);
+}
+
 void RdbWriter::end() { out_.push_back(static_cast<char>(rdb::kOpEnd)); }
 
 void append_crc(std::string& out, uint64_t crc) { put_low_first(out, crc, rdb::kChecksumBytes); }

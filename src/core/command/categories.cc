@@ -20,7 +20,10 @@ bool belongs(const Command& c, std::string_view category) {
   if (category == "keyspace") return has(kKeyspace);
   if (category == "read") return has(kReadOnly) && !has(kMovableKeys);
   if (category == "write") return has(kWrite);
-  if (category == "hash" || category == "string" || category == "lock") return c.group == category;
+  if (category == "sortedset") return c.group == "sorted-set";
+  for (const std::string_view group : {"hash", "list", "lock", "set", "string"}) {
+    if (category == group) return c.group == category;
+  }
   if (category == "pubsub") return has(kPubSub);
   if (category == "admin") return has(kAdmin) || c.handler == cmd_role;  // as in Redis, without the flag
   if (category == "fast") return has(kFast);

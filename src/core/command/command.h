@@ -68,6 +68,7 @@ std::span<const Command> lock_commands();
 std::span<const Command> pubsub_commands();
 std::span<const Command> scripting_commands();
 std::span<const Command> server_commands();
+std::span<const Command> set_commands();
 std::span<const Command> string_commands();
 
 // All rows, sorted by name.

@@ -42,6 +42,10 @@ void cmd_hdel(Request&), cmd_hexists(Request&), cmd_hget(Request&), cmd_hgetall(
     cmd_hmget(Request&), cmd_hmset(Request&), cmd_hscan(Request&), cmd_hset(Request&), cmd_hsetnx(Request&),
     cmd_hstrlen(Request&), cmd_hvals(Request&);
 
+// set
+void cmd_sadd(Request&), cmd_scard(Request&), cmd_sismember(Request&), cmd_smembers(Request&),
+    cmd_srem(Request&);
+
 // connection
 void cmd_auth(Request&), cmd_client_caching(Request&), cmd_client_getname(Request&),
     cmd_client_getredir(Request&), cmd_client_help(Request&), cmd_client_id(Request&),

@@ -26,10 +26,10 @@ constexpr Use kUses[] = {
     {"RO access", "RO access",
      " eval_ro evalsha_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals get "
      "getrange "
-     "mget substr locks|info locks|check "},
+     "mget substr locks|info locks|check smembers "},
     {"RO", "RO",
      " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
-     "hexists hlen hstrlen strlen "},
+     "hexists hlen hstrlen strlen scard sismember "},
     {"RO access", "OW update", " copy "},
     {"RM delete", "RM delete", " del unlink "},
     {"RW update", "RW update",
@@ -37,8 +37,8 @@ constexpr Use kUses[] = {
      "locks|revoke "},
     {"RW access delete", "OW update", " rename "},
     {"RW access delete", "OW insert", " renamenx "},
-    {"RW delete", "RW delete", " hdel unlock locks|break delex "},
-    {"RW insert", "RW insert", " hsetnx append "},
+    {"RW delete", "RW delete", " hdel srem unlock locks|break delex "},
+    {"RW insert", "RW insert", " hsetnx append sadd "},
     {"RW access delete", "RW access delete", " getdel "},
     {kSetOnly, kSetOnly, " mset psetex setex "},
     {"OW insert", "OW insert", " msetnx setnx lease|grant "},

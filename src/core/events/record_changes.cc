@@ -11,6 +11,7 @@
 #include "core/keyspace/hash_view.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
+#include "core/keyspace/set_body.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
 #include "core/state/journal.h"
@@ -41,7 +42,8 @@ void record_clock(Context& ctx) {
 std::string& open_record(Context& ctx, Record op, DbIndex db, std::string_view key) {
   record_clock(ctx);
   std::string& out = ctx.s.journal.out;
-  const bool ends = op == Record::kErase || op == Record::kEraseFields || op == Record::kEraseHolder;
+  const bool ends = op == Record::kErase || op == Record::kEraseFields || op == Record::kEraseHolder ||
+                    op == Record::kEraseMembers;
   ctx.s.journal.grants = ctx.s.journal.grants || !ends;
   open_record(out, op, ctx.s.db_name[db]);
   put_text(out, key);
@@ -74,6 +76,19 @@ void put_lock_value(Context& ctx, std::string& out, const Entry& e) {
   });
 }
 
+// Begins the record of a value without holders.
+std::string& open_value(Context& ctx, Record op, DbIndex db, const Keyspace::Found& f) {
+  record_deadline(ctx.s.journal, deadline_of(*f));
+  std::string& out = open_record(ctx, op, db, key_of(*f));
+  put_deadline(out, saved_deadline(deadline_of(*f), ctx.now));
+  return out;
+}
+
+void put_set_value(std::string& out, const SetBody& set) {
+  put_number(out, set.size());
+  set.for_each([&](std::string_view member) { put_text(out, member); });
+}
+
 void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::Found& f) {
   switch (type_of(*f)) {
     case EntryType::kNone:
@@ -89,12 +104,13 @@ void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::F
     case EntryType::kLock:
       return put_lock_value(ctx, open_record(ctx, Record::kLock, db, key), *f);
     case EntryType::kHash:
-    case EntryType::kBigHash: {
-      record_deadline(ctx.s.journal, deadline_of(*f));
-      std::string& out = open_record(ctx, Record::kHash, db, key);
-      put_deadline(out, saved_deadline(deadline_of(*f), ctx.now));
-      return put_hash_value(out, *f);
-    }
+    case EntryType::kBigHash:
+      return put_hash_value(open_value(ctx, Record::kHash, db, f), *f);
+    case EntryType::kSet:
+      return put_set_value(open_value(ctx, Record::kSet, db, f), body_of<SetBody>(*f));
+    case EntryType::kList:
+    case EntryType::kZset:
+      break;
   }
   open_record(ctx, Record::kErase, db, key);
 }
@@ -113,7 +129,7 @@ bool is_pending(const Journal& j, DbIndex db, std::string_view key) {
 size_t record_bytes(const Entry& e) {
   constexpr size_t kHolderBytes = 64;
   if (type_of(e) == EntryType::kLock) return lock_body_of(e)->size() * kHolderBytes;
-  return type_of(e) == EntryType::kBigHash ? hash_body_of(e)->bytes() : value_of(e).size();
+  return has_value_body(e) ? value_body_of(e)->bytes() : value_of(e).size();
 }
 
 // Whether a change of a part needs its own record; writes pending records before it. It needs none while
@@ -194,6 +210,18 @@ void journal_erased_fields(Context& ctx, DbIndex db, std::string_view key,
   std::string& out = open_record(ctx, Record::kEraseFields, db, key);
   put_number(out, fields.size());
   put_texts(out, fields);
+}
+
+void journal_members(Context& ctx, Record op, DbIndex db, std::string_view key,
+                     std::span<const std::string_view> members) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, op, db, key);
+  put_number(out, members.size());
+  put_texts(out, members);
+}
+
+void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f) {
+  if (begins_part(ctx, db, key_of(*f))) open_value(ctx, Record::kDeadline, db, f);
 }
 
 void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h) {

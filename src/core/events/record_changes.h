@@ -8,7 +8,8 @@
 #include <string_view>
 
 #include "core/base/types.h"
-#include "core/keyspace/hash_body.h"
+#include "core/codec/journal_record.h"
+#include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/state/lease_table.h"
 
@@ -24,6 +25,11 @@ void journal_fields(Context& ctx, DbIndex db, std::string_view key,
                     std::span<const std::string_view> pairs);
 void journal_erased_fields(Context& ctx, DbIndex db, std::string_view key,
                            std::span<const std::string_view> fields);
+// The same for the members of a set or sorted set; `op` is kAddMembers or kEraseMembers.
+void journal_members(Context& ctx, Record op, DbIndex db, std::string_view key,
+                     std::span<const std::string_view> members);
+// Records the new deadline of a key with a ValueBody, without its value.
+void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f);
 void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h);
 void journal_erased_holder(Context& ctx, DbIndex db, std::string_view key, std::string_view owner);
 void journal_delay(Context& ctx, DbIndex db, std::string_view key, TimeMs until);

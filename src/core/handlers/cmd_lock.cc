@@ -174,7 +174,7 @@ OwnHold find_own_hold(Request& r, const Key& key, std::string_view owner) {
   if (type_of(*own.entry) == EntryType::kLock) {
     own.holder = lock_body_of(*own.entry)->find(owner);
     own.held = own.holder != nullptr;
-  } else if (is_hash(*own.entry)) {
+  } else if (is_collection(*own.entry)) {
     reply_wrong_type(r);
     return own;
   } else {

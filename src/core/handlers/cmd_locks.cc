@@ -198,7 +198,7 @@ void cmd_locks_info(Request& r) {
   const Key key = r.keys().key(r.arg(2));
   Keyspace::Found f = find_any(r.ctx, r.c.db, key);
   if (!f) return r.reply.null_array();
-  if (is_hash(*f)) return reply_wrong_type(r);
+  if (is_collection(*f)) return reply_wrong_type(r);
   const std::vector<ShownHold> holds = holds_of(r, f);
   const WaitQueue* q = f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr;
   if (holds.empty() && q->waiters.empty() && !q->delayed(r.now())) return r.reply.null_array();

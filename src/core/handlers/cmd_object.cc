@@ -2,9 +2,9 @@
 #include <string>
 
 #include "core/command/handlers.h"
-#include "core/keyspace/hash_body.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
+#include "core/keyspace/value_body.h"
 #include "core/lock/keys.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
@@ -34,7 +34,10 @@ std::string_view encoding_of(const Entry& e) {
     case EntryType::kHash:
       return "listpack";
     case EntryType::kBigHash:
-      return "hashtable";
+    case EntryType::kList:
+    case EntryType::kSet:
+    case EntryType::kZset:
+      return value_body_of(e)->encoding();
     case EntryType::kLock:
     case EntryType::kNone:
       break;
@@ -44,7 +47,7 @@ std::string_view encoding_of(const Entry& e) {
 
 uint64_t bytes_of(const Entry& e) {
   uint64_t bytes = Keyspace::entry_bytes(e);
-  if (type_of(e) == EntryType::kBigHash) bytes += hash_body_of(e)->bytes();
+  if (has_value_body(e)) bytes += value_body_of(e)->bytes();
   if (type_of(e) == EntryType::kLock) bytes += lock_body_of(e)->bytes();
   return bytes;
 }

@@ -6,7 +6,7 @@
 #include "core/events/change_events.h"
 #include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
-#include "core/lock/hash_changes.h"
+#include "core/lock/body_changes.h"
 #include "core/lock/keys.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
@@ -23,7 +23,7 @@ constexpr std::string_view kNoInt32 =
 struct Value {
   EntryType type = EntryType::kString;
   std::string bytes;
-  std::unique_ptr<HashBody> body;
+  std::unique_ptr<ValueBody> body;  // instead of `bytes`
   TimeMs deadline = kNever;
 };
 
@@ -31,8 +31,8 @@ Value copy_value(const Entry& e) {
   Value v;
   v.type = type_of(e);
   v.deadline = deadline_of(e);
-  if (v.type == EntryType::kBigHash) {
-    v.body = hash_body_of(e)->copy();
+  if (has_value_body(e)) {
+    v.body = value_body_of(e)->copy();
   } else {
     v.bytes = value_of(e);
   }
@@ -42,10 +42,10 @@ Value copy_value(const Entry& e) {
 // Moves the value out and removes the key.
 Value take_value(Request& r, Keyspace::Found& f) {
   Value v;
-  if (type_of(*f) == EntryType::kBigHash) {
-    v.type = EntryType::kBigHash;
+  if (has_value_body(*f)) {
+    v.type = type_of(*f);
     v.deadline = deadline_of(*f);
-    v.body = release_big_hash(r.keys(), f);
+    v.body = release_body(r.keys(), f);
   } else {
     v = copy_value(*f);
   }
@@ -59,8 +59,8 @@ void put(Request& r, DbIndex db, std::string_view name, Value v) {
   Keyspace::Found f = find_live(r.ctx, db, key);
   if (f) remove_key(r.ctx, {db, f}, End::kOverwritten);
   f = find_any(r.ctx, db, key);
-  if (v.type == EntryType::kBigHash) {
-    put_big_hash(r.ctx, {db, f}, key, std::move(v.body), r.c.id);
+  if (v.body != nullptr) {
+    put_body(r.ctx, {db, f}, key, v.type, std::move(v.body), r.c.id);
   } else if (v.type == EntryType::kString) {
     put_string(r.ctx, {db, f}, key, v.bytes, r.c.id);
   } else {

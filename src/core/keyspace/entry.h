@@ -13,15 +13,19 @@
 
 namespace holdfast {
 
-class HashBody;
 class LockBody;
+class ValueBody;
 
 enum class EntryType : uint8_t {
-  kNone,     // a placeholder, not visible: no holder, but waiters or a lock-delay
-  kString,   // a string, and an exclusive lock whose owner is the value
-  kLock,     // a lock with several holders, or a lock that is not exclusive
-  kHash,     // a small hash, in the form of PackedHash
+  kNone,    // a placeholder, not visible: no holder, but waiters or a lock-delay
+  kString,  // a string, and an exclusive lock whose owner is the value
+  kLock,    // a lock with several holders, or a lock that is not exclusive
+  kHash,    // a small hash, in the form of PackedHash
+  // From here on, a value outside of the entry: a ValueBody*.
   kBigHash,  // a hash of any size: a HashBody*
+  kList,     // a ListBody*
+  kSet,      // a SetBody*
+  kZset,     // a ZsetBody*: a sorted set
 };
 
 // Holds a value or key that is too long for the block, or a TTL of over 49 days.
@@ -51,7 +55,8 @@ struct [[gnu::packed, gnu::aligned(8)]] Entry {
   uint64_t client_bits : 24;  // low bits of the serial of the connection that last set the key
   uint32_t ttl_ms;            // as last set; the last renewal was at deadline - ttl
   uint8_t value_size_low;
-  // Behind it: the key, then the value (for kLock and kBigHash a pointer), or a LargeRef instead of both.
+  // Behind it: the key, then the value (a pointer for kLock and a ValueBody), or a LargeRef instead of
+  // both.
 };
 
 // Without the padding, where the key begins.
@@ -79,7 +84,7 @@ inline std::string_view key_of(const Entry& e) {
   const LargeRef ref = large_ref(e);
   return {ref.bytes, ref.key_size};
 }
-// Returns the string; for a lock or a large hash, the bytes of the pointer to its body.
+// Returns the string; for a lock or a ValueBody, the bytes of the pointer to its body.
 inline std::string_view value_of(const Entry& e) {
   if (!e.large) [[likely]]
     return {tail_of(e) + e.key_size, inline_value_size(e)};
@@ -92,15 +97,19 @@ inline LockBody* lock_body_of(const Entry& e) {
   return body;
 }
 
-inline HashBody* hash_body_of(const Entry& e) {
-  HashBody* body = nullptr;
+inline ValueBody* value_body_of(const Entry& e) {
+  ValueBody* body = nullptr;
   std::memcpy(&body, value_of(e).data(), sizeof body);
   return body;
 }
+// Whether the value is a ValueBody.
+inline bool has_value_body(const Entry& e) { return type_of(e) >= EntryType::kBigHash; }
 // Whether the entry is a hold. Only strings and locks have an owner.
 inline bool is_hold(const Entry& e) {
   return type_of(e) == EntryType::kString || type_of(e) == EntryType::kLock;
 }
+// Whether the value has no owner, and is thus no lock: a hash, list, set or sorted set.
+inline bool is_collection(const Entry& e) { return type_of(e) >= EntryType::kHash; }
 inline bool is_hash(const Entry& e) {
   return type_of(e) == EntryType::kHash || type_of(e) == EntryType::kBigHash;
 }
@@ -134,6 +143,12 @@ inline std::string_view type_name(EntryType type) {
     case EntryType::kHash:
     case EntryType::kBigHash:
       return "hash";
+    case EntryType::kList:
+      return "list";
+    case EntryType::kSet:
+      return "set";
+    case EntryType::kZset:
+      return "zset";
     case EntryType::kNone:
       break;
   }

@@ -59,7 +59,7 @@ bool HashBody::erase(std::string_view field) {
   return true;
 }
 
-std::unique_ptr<HashBody> HashBody::copy() const {
+std::unique_ptr<ValueBody> HashBody::copy() const {
   auto other = std::make_unique<HashBody>(seed_);
   for (const Item& item : items_) {
     const PackedPair pair = item.get();

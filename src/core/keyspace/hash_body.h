@@ -1,11 +1,11 @@
 // A hash of any size: fields to values, in the order of the fields' hashes. The order is the same in every
 // run with the same seed, and HSCAN's cursor stays valid however the hash changes. An entry of type
-// kBigHash owns it. Its Keyspace must count every change of bytes(); hash_changes.h does that. Commands use
-// hash_changes.h to change a hash, copy it (copy()) or move it to another key (release_big_hash()).
+// kBigHash owns it. Its Keyspace must count every change of bytes(); hash_changes.h does that.
 #pragma once
 
 #include <absl/container/btree_set.h>
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,21 +13,23 @@
 #include <string_view>
 
 #include "core/base/hash.h"
+#include "core/keyspace/entry.h"
 #include "core/keyspace/packed_hash.h"
+#include "core/keyspace/value_body.h"
 
 namespace holdfast {
 
-class HashBody {
+class HashBody final : public ValueBody {
  public:
+  static constexpr EntryType kType = EntryType::kBigHash;
   static constexpr unsigned kCursorBits = 48;  // as SCAN's: a double holds it exactly
 
   explicit HashBody(uint64_t seed) : seed_(seed) {}
-  HashBody(const HashBody&) = delete;
-  HashBody& operator=(const HashBody&) = delete;
 
-  size_t size() const { return items_.size(); }
+  uint64_t seed() const { return seed_; }
+  size_t size() const override { return items_.size(); }
   // Estimated memory of the hash.
-  uint64_t bytes() const { return sizeof(HashBody) + item_bytes_; }
+  uint64_t bytes() const override { return sizeof(HashBody) + item_bytes_; }
 
   // The view is valid until the field is set or erased.
   std::optional<std::string_view> find(std::string_view field) const;
@@ -35,7 +37,8 @@ class HashBody {
   bool set(std::string_view field, std::string_view value);
   // Returns false if there is no such field.
   bool erase(std::string_view field);
-  std::unique_ptr<HashBody> copy() const;
+  std::unique_ptr<ValueBody> copy() const override;
+  std::string_view encoding() const override { return "hashtable"; }
 
   // Calls `f(field, value)` for all fields.
   template <class F>
@@ -63,7 +66,7 @@ class HashBody {
     return 0;
   }
 
-  void check_invariants() const;
+  void check_invariants() const override;
 
  private:
   struct Item {
@@ -96,5 +99,10 @@ class HashBody {
   uint64_t item_bytes_ = 0;
   absl::btree_set<Item, Less> items_;
 };
+
+inline HashBody* hash_body_of(const Entry& e) {
+  assert(type_of(e) == EntryType::kBigHash);
+  return static_cast<HashBody*>(value_body_of(e));
+}
 
 }  // namespace holdfast

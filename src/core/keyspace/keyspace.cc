@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "core/keyspace/hash_body.h"
 #include "core/keyspace/lock_body.h"
+#include "core/keyspace/value_body.h"
 
 namespace holdfast {
 
@@ -165,7 +165,7 @@ void Keyspace::set_type(Handle h, EntryType type) {
   if (type == EntryType::kLock) {
     locks_.insert(h);
   } else {
-    ++hashes_;
+    ++collections_;
   }
 }
 
@@ -194,10 +194,10 @@ void Keyspace::destroy_body(Handle h, const Entry& e) {
     delete lock_body_of(e);
     return;
   }
-  --hashes_;
-  if (type_of(e) != EntryType::kBigHash) return;
-  outside_bytes_ -= hash_body_of(e)->bytes();
-  delete hash_body_of(e);
+  --collections_;
+  if (!has_value_body(e)) return;
+  outside_bytes_ -= value_body_of(e)->bytes();
+  delete value_body_of(e);
 }
 
 void Keyspace::destroy_value(Handle h) {
@@ -264,7 +264,7 @@ void Keyspace::make_large(Found& f) {
   const std::string value(value_of(*f));
   const EntryType type = type_of(*f);
   locks_.erase(f.handle_);
-  if (is_hash(*f)) --hashes_;
+  if (is_collection(*f)) --collections_;
   f->type = static_cast<uint64_t>(EntryType::kString);  // so that a body outlives the block
   replace_block(f, type, value, true);
 }
@@ -285,10 +285,10 @@ void Keyspace::set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs re
   wheel_.add(f.handle_);
 }
 
-void Keyspace::release_hash_body(Found& f) {
-  assert(type_of(*f) == EntryType::kBigHash);
-  outside_bytes_ -= hash_body_of(*f)->bytes();
-  --hashes_;
+void Keyspace::release_body(Found& f) {
+  assert(has_value_body(*f));
+  outside_bytes_ -= value_body_of(*f)->bytes();
+  --collections_;
   f->type = static_cast<uint64_t>(EntryType::kString) & 7U;  // so that rewrite() does not free the body
   rewrite(f, EntryType::kHash, {});
 }
@@ -354,20 +354,20 @@ void Keyspace::check_invariants() const {
   size_t size = 0;
   size_t placeholders = 0;
   size_t timed = 0;
-  size_t hashes = 0;
+  size_t collections = 0;
   for (size_t t = 0; t < tables_.size(); ++t) {
     for (const Handle h : tables_[t]) {
       const Entry& e = entry(h);
       ++size;
       placeholders += type_of(e) == EntryType::kNone ? 1 : 0;
       timed += e.timed;
-      hashes += is_hash(e) ? 1 : 0;
+      collections += is_collection(e) ? 1 : 0;
       assert(table_index(hash_of(h)) == t);
       assert(static_cast<bool>(e.timed) == (deadline_of(e) != kNever));
       if (type_of(e) == EntryType::kNone) assert(e.has_queue && !e.timed);
-      if (type_of(e) == EntryType::kBigHash) {
-        hash_body_of(e)->check_invariants();
-        assert(hash_body_of(e)->size() > 0);
+      if (has_value_body(e)) {
+        value_body_of(e)->check_invariants();
+        assert(value_body_of(e)->size() > 0);
       }
       if (type_of(e) == EntryType::kHash) assert(!value_of(e).empty());
       if (type_of(e) != EntryType::kLock) continue;
@@ -376,7 +376,8 @@ void Keyspace::check_invariants() const {
              lock_body_of(e)->first_to_expire()->deadline == deadline_of(e));
     }
   }
-  assert(size == size_ && placeholders == placeholders_ && timed == wheel_.size() && hashes == hashes_);
+  assert(size == size_ && placeholders == placeholders_ && timed == wheel_.size() &&
+         collections == collections_);
 }
 
 }  // namespace holdfast

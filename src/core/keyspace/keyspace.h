@@ -75,8 +75,8 @@ class Keyspace {
   // client. Returns the place and whether the entry is new. Either way takes one look-up.
   std::pair<Found, bool> find_or_insert(const Key& key, EntryType type, std::string_view value, TimeMs now);
 
-  // Replaces the type and value of an entry. Deadline, token, client and flags stay. Deletes the body of a
-  // lock or hash. The entry may move: the caller must update attachments that are stored by its handle.
+  // Replaces the type and value of an entry. Deadline, token, client and flags stay. Deletes the old body.
+  // The entry may move: the caller must update attachments that are stored by its handle.
   void rewrite(Found& f, EntryType type, std::string_view value);
 
   // Whether resize() can change the value in place, whatever its size.
@@ -85,9 +85,9 @@ class Keyspace {
   // the value, which moves rarely.
   char* resize(Found& f, size_t size);
 
-  // Makes the entry an empty small hash without freeing its HashBody, which now belongs to the caller.
-  void release_hash_body(Found& f);
-  // Counts the growth of a HashBody, which may be negative, in used_bytes(). A new body grows from 0 bytes.
+  // Makes the entry an empty small hash without freeing its ValueBody, which now belongs to the caller.
+  void release_body(Found& f);
+  // Counts the growth of a ValueBody, which may be negative, in used_bytes(). A new body grows from 0.
   void add_body_growth(int64_t bytes) { outside_bytes_ += static_cast<uint64_t>(bytes); }
 
   // Sets the deadline, or removes it (kNever). `ttl` is the time from `renewed` to the deadline.
@@ -109,7 +109,7 @@ class Keyspace {
   size_t size() const { return size_; }  // entries, placeholders included
   size_t live() const { return size_ - placeholders_; }
   size_t timed() const { return wheel_.size(); }  // entries that will expire
-  size_t strings() const { return live() - locks_.size() - hashes_; }
+  size_t strings() const { return live() - locks_.size() - collections_; }
   // The entries of type kLock. The order is arbitrary, so it must not be visible to clients.
   const absl::flat_hash_set<Handle>& locks() const { return locks_; }
   uint64_t used_bytes() const { return arena_.used_bytes() + outside_bytes_ + table_bytes_; }
@@ -188,8 +188,8 @@ class Keyspace {
   absl::flat_hash_set<Handle> locks_;
   size_t size_ = 0;
   size_t placeholders_ = 0;
-  size_t hashes_ = 0;           // entries of both types of hashes
-  uint64_t outside_bytes_ = 0;  // of LargeRefs
+  size_t collections_ = 0;      // entries for which is_collection() is true
+  uint64_t outside_bytes_ = 0;  // of LargeRefs and ValueBodies
   uint64_t table_bytes_ = 0;
   SaveEntry save_;               // null: no snapshot runs
   size_t save_table_ = 0;        // the next table to save

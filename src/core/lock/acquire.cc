@@ -206,7 +206,10 @@ std::optional<Token> admit(Context& ctx, KeyRef k, ConnId client, const LockRequ
     }
     case EntryType::kHash:
     case EntryType::kBigHash:
-      break;  // waiters keep waiting until the hash is removed
+    case EntryType::kList:
+    case EntryType::kSet:
+    case EntryType::kZset:
+      break;  // waiters keep waiting until the value is removed
   }
   return std::nullopt;
 }
@@ -253,7 +256,7 @@ std::optional<Token> try_admit(Context& ctx, DbIndex db, ConnId client, const Lo
 Acquisition acquire(Context& ctx, Conn& c, const LockRequest& r) {
   Keyspace::Found f;
   if (const auto fresh = acquire_fresh(ctx, c, r, f)) return *fresh;
-  if (is_hash(*f)) return {Admission::kWrongType, {}};
+  if (is_collection(*f)) return {Admission::kWrongType, {}};
   // A request of a holder passes the queue, as the waiters wait for that holder anyhow. An upgrade is a
   // grant, so a lock-delay defers it.
   const auto held = held_capacity(*f, r.owner);

@@ -8,6 +8,7 @@
 #include "core/base/config.h"
 #include "core/events/record_changes.h"
 #include "core/keyspace/keyspace.h"
+#include "core/lock/body_changes.h"
 #include "core/lock/keys.h"
 #include "core/state/context.h"
 #include "core/state/key_ref.h"
@@ -51,16 +52,6 @@ std::unique_ptr<HashBody> unpack(uint64_t seed, std::string_view packed) {
   return body;
 }
 
-// Runs a change of a big hash, and reports its growth in bytes to the keyspace.
-template <class Change>
-size_t change_body(Keyspace& keys, const Entry& e, Change change) {
-  HashBody& body = *hash_body_of(e);
-  const uint64_t before = body.bytes();
-  const size_t n = change(body);
-  keys.add_body_growth(static_cast<int64_t>(body.bytes() - before));
-  return n;
-}
-
 // Does the work of put_value() for a value that was changed in place.
 void record_set(Context& ctx, KeyRef k, ConnId client) {
   set_held_since(*k, ctx.now.mono);
@@ -68,7 +59,8 @@ void record_set(Context& ctx, KeyRef k, ConnId client) {
 }
 
 size_t set_in_body(Context& ctx, KeyRef k, std::span<const std::string_view> pairs, ConnId client) {
-  const size_t made = change_body(ctx.keys(k.db), *k, [&](HashBody& body) {
+  HashBody& body = *hash_body_of(*k);
+  const size_t made = change_body(ctx.keys(k.db), body, [&] {
     size_t n = 0;
     for (size_t i = 0; i < pairs.size(); i += 2) n += body.set(pairs[i], pairs[i + 1]) ? 1 : 0;
     return n;
@@ -86,7 +78,8 @@ size_t erase_each(Hash& hash, std::span<const std::string_view> fields) {
 }
 
 size_t erase_in_body(Keyspace& keys, const Entry& e, std::span<const std::string_view> fields) {
-  return change_body(keys, e, [&](HashBody& body) { return erase_each(body, fields); });
+  HashBody& body = *hash_body_of(e);
+  return change_body(keys, body, [&] { return erase_each(body, fields); });
 }
 
 }  // namespace
@@ -111,7 +104,7 @@ size_t set_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std::s
       return *made;
     }
   }
-  put_big_hash(ctx, k, key, unpack(ctx.s.config.hash_seed, old), client);
+  put_body(ctx, k, key, EntryType::kBigHash, unpack(ctx.s.config.hash_seed, old), client);
   return set_in_body(ctx, k, pairs, client);
 }
 
@@ -131,20 +124,6 @@ size_t erase_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std:
     put_value(ctx, k, key, EntryType::kHash, packed.bytes(), client);
   }
   return erased;
-}
-
-void put_big_hash(Context& ctx, KeyRef k, const Key& key, std::unique_ptr<HashBody> body, ConnId client) {
-  HashBody* const owned = body.release();
-  put_value(ctx, k, key, EntryType::kBigHash, {reinterpret_cast<const char*>(&owned), sizeof owned},
-            client);
-  ctx.keys(k.db).add_body_growth(static_cast<int64_t>(owned->bytes()));
-}
-
-std::unique_ptr<HashBody> release_big_hash(Keyspace& keys, Keyspace::Found& f) {
-  assert(type_of(*f) == EntryType::kBigHash);
-  std::unique_ptr<HashBody> body(hash_body_of(*f));
-  keys.release_hash_body(f);
-  return body;
 }
 
 }  // namespace holdfast

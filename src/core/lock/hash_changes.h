@@ -2,7 +2,6 @@
 // them. The command sends the keyspace event.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -24,12 +23,5 @@ size_t set_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std::s
 // erased fields.
 size_t erase_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std::string_view> fields,
                     ConnId client);
-
-// Sets the key to a hash body, as put_value() does with other values. Takes ownership of `body`.
-void put_big_hash(Context& ctx, KeyRef k, const Key& key, std::unique_ptr<HashBody> body, ConnId client);
-
-// Takes the body out of a kBigHash without a copy, so that put_big_hash() can move it to another key. The
-// entry keeps an empty small hash, which no client may see: the caller must call remove_key() at once.
-std::unique_ptr<HashBody> release_big_hash(Keyspace& keys, Keyspace::Found& f);
 
 }  // namespace holdfast

@@ -112,7 +112,9 @@ void set_key_deadline(Context& ctx, KeyRef k, TimeMs deadline, ConnId client) {
     body->for_each([&](const Holder& h) { body->set_deadline(&h, deadline, ttl, ctx.now.mono); });
   }
   place_deadline(ctx, k, deadline, ttl, ctx.now.mono);
-  record_value_change(ctx, k, client);
+  if (!has_value_body(*k)) return record_value_change(ctx, k, client);
+  journal_deadline(ctx, k.db, k.f);
+  record_part_change(ctx, k, client);
 }
 
 TimeMs key_deadline(const Entry& e) {

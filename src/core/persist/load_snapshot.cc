@@ -7,6 +7,7 @@
 #include "core/base/config.h"
 #include "core/base/parse.h"
 #include "core/keyspace/keyspace.h"
+#include "core/lock/set_changes.h"
 #include "core/persist/snapshot.h"
 #include "core/state/context.h"
 #include "core/state/tokens.h"
@@ -115,12 +116,18 @@ void Restore::string(uint64_t db, std::string_view key, std::string_view value, 
   restore_string(turn_, s_.db_at[db], key, value, std::min(expire_ms, kMaxWallMs), hold);
 }
 
-void Restore::begin_hash(uint64_t db, std::string_view key, int64_t expire_ms, uint64_t) {
-  if (!usable(db)) return;
+// Keeps what begins a value that comes in parts.
+bool Restore::begin_key(uint64_t db, std::string_view key, int64_t expire_ms) {
+  if (!usable(db)) return false;
   ++keys_;
   db_ = s_.db_at[db];
   key_ = key;
   expire_ms_ = std::min(expire_ms, kMaxWallMs);
+  return true;
+}
+
+void Restore::begin_hash(uint64_t db, std::string_view key, int64_t expire_ms, uint64_t) {
+  begin_key(db, key, expire_ms);
 }
 
 void Restore::field(std::string_view name, std::string_view value) {
@@ -138,7 +145,7 @@ void Restore::field(std::string_view name, std::string_view value) {
 void Restore::end_hash() {
   if (!error_.empty()) return;
   if (body_ != nullptr) {
-    restore_hash(turn_, db_, key_, std::move(body_), expire_ms_);
+    restore_body(turn_, db_, key_, EntryType::kBigHash, std::move(body_), expire_ms_);
   } else if (plain_ || (!restore_as_lock() && !keep_as_token_record())) {
     std::vector<std::string_view> pairs;
     for (const auto& [field, value] : fields_) pairs.insert(pairs.end(), {field, value});
@@ -195,6 +202,21 @@ bool Restore::keep_as_token_record() {
   if (!known || !counted || key_ != token_key(record.key)) return false;
   token_records_.push_back(std::move(record));
   return true;
+}
+
+void Restore::begin_collection(RdbCollection, uint64_t db, std::string_view key, int64_t expire_ms,
+                               uint64_t) {
+  if (begin_key(db, key, expire_ms)) set_ = new_set(s_);
+}
+
+void Restore::element(std::string_view text, double) {
+  if (set_ != nullptr) set_->add(text);
+}
+
+void Restore::end_collection() {
+  if (error_.empty()) restore_body(turn_, db_, key_, EntryType::kSet, std::move(set_), expire_ms_);
+  hold_.reset();
+  plain_ = false;
 }
 
 void Restore::skipped(uint64_t, std::string_view, std::string_view) {

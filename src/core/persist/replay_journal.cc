@@ -9,6 +9,7 @@
 #include "core/keyspace/lock_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
+#include "core/lock/set_changes.h"
 #include "core/persist/restore_state.h"
 #include "core/state/context.h"
 #include "core/state/journal.h"
@@ -75,6 +76,36 @@ std::string replay_fields(Context& ctx, DbIndex db, ByteReader& in, Record op) {
     erase_fields(ctx, {db, f}, found, texts, {});
   }
   return {};
+}
+
+std::string replay_set(Context& ctx, DbIndex db, ByteReader& in) {
+  const std::string_view key = in.text();
+  const int64_t deadline_ms = read_deadline(in);
+  auto set = new_set(ctx.s);
+  for (uint64_t n = in.number(); n > 0 && in.ok(); --n) set->add(in.text());
+  if (!in.ok()) return {};
+  if (set->size() == 0) return wrong(key, "a set without members");
+  restore_body(ctx, db, key, EntryType::kSet, std::move(set), deadline_ms);
+  return {};
+}
+
+std::string replay_members(Context& ctx, DbIndex db, ByteReader& in, Record op) {
+  const std::string_view key = in.text();
+  const auto members = read_texts(in, in.number());
+  if (!in.ok()) return {};
+  const Key found = ctx.keys(db).key(key);
+  Keyspace::Found f = ctx.keys(db).find(found);
+  if (!f || type_of(*f) != EntryType::kSet) return wrong(key, "members of a key that is not a set");
+  op == Record::kAddMembers ? add_members(ctx, {db, f}, found, members, {})
+                            : remove_members(ctx, {db, f}, members, {});
+  return {};
+}
+
+std::string replay_deadline(Context& ctx, DbIndex db, ByteReader& in) {
+  const std::string_view key = in.text();
+  const int64_t deadline_ms = read_deadline(in);
+  if (!in.ok() || restore_deadline(ctx, db, key, deadline_ms)) return {};
+  return wrong(key, "a deadline of a key that does not exist");
 }
 
 std::string replay_holder(Context& ctx, DbIndex db, ByteReader& in) {
@@ -172,6 +203,13 @@ std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) 
     case Record::kSetFields:
     case Record::kEraseFields:
       return replay_fields(ctx, db, in, op);
+    case Record::kSet:
+      return replay_set(ctx, db, in);
+    case Record::kAddMembers:
+    case Record::kEraseMembers:
+      return replay_members(ctx, db, in, op);
+    case Record::kDeadline:
+      return replay_deadline(ctx, db, in);
     case Record::kPutHolder:
       return replay_holder(ctx, db, in);
     case Record::kEraseHolder:

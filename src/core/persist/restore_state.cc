@@ -12,6 +12,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/keyspace/packed_hash.h"
+#include "core/lock/body_changes.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/holds.h"
 #include "core/lock/sessions.h"
@@ -88,7 +89,7 @@ void restore_notes(LockBody& body, const std::vector<SavedNote>& notes) {
   }
 }
 
-void set_hash_deadline(Context& ctx, KeyRef k, int64_t deadline_ms) {
+void set_value_deadline(Context& ctx, KeyRef k, int64_t deadline_ms) {
   const TimeMs deadline = restored_deadline(deadline_ms, ctx.now);
   const DurationMs ttl = deadline == kNever ? DurationMs{0} : deadline - ctx.now.mono;
   ctx.keys(k.db).set_deadline(k.f, deadline, {std::max<int64_t>(ttl.count, 0)}, ctx.now.mono);
@@ -155,16 +156,23 @@ void restore_hash(Context& ctx, DbIndex db, std::string_view key_bytes,
   if (pairs.empty()) return;
   set_fields(ctx, {db, f}, key, pairs, {});
   f = ctx.keys(db).find(key);
-  set_hash_deadline(ctx, {db, f}, deadline_ms);
+  set_value_deadline(ctx, {db, f}, deadline_ms);
 }
 
-void restore_hash(Context& ctx, DbIndex db, std::string_view key_bytes, std::unique_ptr<HashBody> body,
-                  int64_t deadline_ms) {
+void restore_body(Context& ctx, DbIndex db, std::string_view key_bytes, EntryType type,
+                  std::unique_ptr<ValueBody> body, int64_t deadline_ms) {
   const Key key = ctx.keys(db).key(key_bytes);
   Keyspace::Found f = clear_key(ctx, db, key);
-  put_big_hash(ctx, {db, f}, key, std::move(body), {});
+  put_body(ctx, {db, f}, key, type, std::move(body), {});
   f = ctx.keys(db).find(key);
-  set_hash_deadline(ctx, {db, f}, deadline_ms);
+  set_value_deadline(ctx, {db, f}, deadline_ms);
+}
+
+bool restore_deadline(Context& ctx, DbIndex db, std::string_view key, int64_t deadline_ms) {
+  Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
+  if (!f || !has_value_body(*f)) return false;
+  set_value_deadline(ctx, {db, f}, deadline_ms);
+  return true;
 }
 
 void restore_token_record(Context& ctx, const TokenRecord& record) {

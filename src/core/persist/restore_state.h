@@ -12,7 +12,7 @@
 
 #include "core/codec/hold_codec.h"
 #include "core/events/record_changes.h"
-#include "core/keyspace/hash_body.h"
+#include "core/keyspace/value_body.h"
 #include "core/lock/keys.h"
 
 namespace holdfast {
@@ -32,8 +32,10 @@ void restore_string(Context& ctx, DbIndex db, std::string_view key, std::string_
                                   const SavedHolder& holder);
 void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::span<const std::string_view> pairs,
                   int64_t deadline_ms);
-void restore_hash(Context& ctx, DbIndex db, std::string_view key, std::unique_ptr<HashBody> body,
-                  int64_t deadline_ms);
+void restore_body(Context& ctx, DbIndex db, std::string_view key, EntryType type,
+                  std::unique_ptr<ValueBody> body, int64_t deadline_ms);
+// Sets the deadline of a key with a ValueBody. Returns false if there is no such key.
+[[nodiscard]] bool restore_deadline(Context& ctx, DbIndex db, std::string_view key, int64_t deadline_ms);
 // The record that a script on Redis wrote about a lock.
 struct TokenRecord {
   DbIndex db = 0;

@@ -10,6 +10,7 @@
 #include "core/events/record_changes.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
+#include "core/keyspace/set_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
@@ -73,9 +74,21 @@ void Snapshot::save(const Part& part, Handle h, const Entry& e) {
     selected_ = part.number;
     rdb_.select_db(part.number);
   }
-  if (type_of(e) == EntryType::kString) return save_string(part, h, e);
-  if (type_of(e) == EntryType::kLock) return save_lock(e);
-  save_hash(e);
+  switch (type_of(e)) {
+    case EntryType::kString:
+      return save_string(part, h, e);
+    case EntryType::kLock:
+      return save_lock(e);
+    case EntryType::kHash:
+    case EntryType::kBigHash:
+      return save_hash(e);
+    case EntryType::kSet:
+      return save_set(e);
+    case EntryType::kList:
+    case EntryType::kZset:
+    case EntryType::kNone:
+      break;
+  }
 }
 
 void Snapshot::put_expiry(TimeMs deadline) {
@@ -126,6 +139,13 @@ void Snapshot::save_hash(const Entry& e) {
   put_expiry(deadline_of(e));
   rdb_.begin_hash(key_of(e), hash.size());
   hash.for_each([&](std::string_view field, std::string_view value) { rdb_.field(field, value); });
+}
+
+void Snapshot::save_set(const Entry& e) {
+  const auto& set = body_of<SetBody>(e);
+  put_expiry(deadline_of(e));
+  rdb_.begin_set(key_of(e), set.size());
+  set.for_each([&](std::string_view member) { rdb_.element(member); });
 }
 
 // The key expires with the last of its holders.

@@ -160,11 +160,13 @@ const std::array kRows{
         "longest time in milliseconds without grants after a stop that may have lost locks; 0: off"},
 
     Row{"Data", "notify-keyspace-events", "", When::kAnyTime, Kind::kEvents, &O::notify_events, 0, 0,
-        "keyspace events that the server publishes: K E g $ h x n m A, as in Redis"},
+        "keyspace events that the server publishes: K E g $ l s h z x n m A, as in Redis"},
     Row{"Data", "hash-max-listpack-entries", "512", When::kAnyTime, Kind::kNumber, &O::hash_packed_entries,
         0, kMaxI32, "fields of a hash that the server stores packed"},
     Row{"Data", "hash-max-listpack-value", "64", When::kAnyTime, Kind::kNumber, &O::hash_packed_value_bytes,
         0, kMaxI32, "bytes of a field or value in a packed hash"},
+    Row{"Data", "set-max-intset-entries", "512", When::kAnyTime, Kind::kNumber, &O::set_intset_entries, 0,
+        kMaxI32, "members of a set of integers whose encoding is intset"},
 
     Row{"Scripts", "busy-reply-threshold", "5000", When::kAnyTime, Kind::kNumber, &O::busy_reply_ms, 1,
         kMaxI32,

@@ -1,0 +1,47 @@
+// Sets: SADD SREM SISMEMBER SCARD SMEMBERS.
+#include "core/command/handlers.h"
+#include "core/events/change_events.h"
+#include "core/handlers/body_access.h"
+#include "core/keyspace/set_body.h"
+#include "core/lock/set_changes.h"
+#include "core/state/conn.h"
+#include "core/state/request.h"
+
+namespace holdfast {
+
+void cmd_sadd(Request& r) {
+  auto target = find_body_to_write<SetBody>(r, r.arg(1));
+  if (!target) return;
+  const size_t added = add_members(r.ctx, {r.c.db, target->f}, target->key, r.argv.subspan(2), r.c.id);
+  if (added > 0) notify(r.ctx, kNotifySet, "sadd", r.c.db, r.arg(1));
+  r.reply.integer(static_cast<int64_t>(added));
+}
+
+void cmd_srem(Request& r) {
+  auto target = find_body_to_write<SetBody>(r, r.arg(1));
+  if (!target) return;
+  if (target->body == nullptr) return r.reply.integer(0);
+  const size_t removed = remove_members(r.ctx, {r.c.db, target->f}, r.argv.subspan(2), r.c.id);
+  if (removed > 0) notify(r.ctx, kNotifySet, "srem", r.c.db, r.arg(1));
+  if (!find_live(r.ctx, r.c.db, target->key)) notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
+  r.reply.integer(static_cast<int64_t>(removed));
+}
+
+void cmd_sismember(Request& r) {
+  const auto set = find_body_to_read<SetBody>(r, r.arg(1));
+  if (set) r.reply.integer(*set != nullptr && (*set)->contains(r.arg(2)) ? 1 : 0);
+}
+
+void cmd_scard(Request& r) {
+  const auto set = find_body_to_read<SetBody>(r, r.arg(1));
+  if (set) r.reply.integer(*set == nullptr ? 0 : static_cast<int64_t>((*set)->size()));
+}
+
+void cmd_smembers(Request& r) {
+  const auto set = find_body_to_read<SetBody>(r, r.arg(1));
+  if (!set) return;
+  r.reply.set(*set == nullptr ? 0 : (*set)->size());
+  if (*set != nullptr) (*set)->for_each([&](std::string_view member) { r.reply.bulk(member); });
+}
+
+}  // namespace holdfast

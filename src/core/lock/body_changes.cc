@@ -1,0 +1,25 @@
+// Changes of values with a ValueBody.
+#include "core/lock/body_changes.h"
+
+namespace holdfast {
+
+void put_body(Context& ctx, KeyRef k, const Key& key, EntryType type, std::unique_ptr<ValueBody> body,
+              ConnId client) {
+  ValueBody* const owned = body.release();
+  put_value(ctx, k, key, type, {reinterpret_cast<const char*>(&owned), sizeof owned}, client);
+  ctx.keys(k.db).add_body_growth(static_cast<int64_t>(owned->bytes()));
+}
+
+std::unique_ptr<ValueBody> release_body(Keyspace& keys, Keyspace::Found& f) {
+  std::unique_ptr<ValueBody> body(value_body_of(*f));
+  keys.release_body(f);
+  return body;
+}
+
+void end_body_change(Context& ctx, KeyRef k, ConnId client) {
+  if (value_body_of(*k)->size() == 0) return remove_key(ctx, k, End::kDeleted);
+  set_held_since(*k, ctx.now.mono);
+  record_part_change(ctx, k, client);
+}
+
+}  // namespace holdfast

@@ -1,0 +1,51 @@
+// Changes of values with a ValueBody. They go through keys.h, so that WATCH, client caches and queues see
+// them. The command sends the keyspace event. A change has four steps:
+//   body_to_change()   the body of the key; a new one if the key has no value
+//   change_body()      the change itself
+//   journal_...()      the record of this change (record_changes.h)
+//   end_body_change()  the consequences; removes the key if the body is empty
+#pragma once
+
+#include <concepts>
+#include <memory>
+
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/value_body.h"
+#include "core/lock/keys.h"
+#include "core/state/context.h"
+#include "core/state/key_ref.h"
+
+namespace holdfast {
+
+// Sets the key to a body, as put_value() does with other values.
+void put_body(Context& ctx, KeyRef k, const Key& key, EntryType type, std::unique_ptr<ValueBody> body,
+              ConnId client);
+
+// Takes the body out of the entry without a copy, so that put_body() can move it to another key. The entry
+// keeps an empty small hash, which no client may see: the caller must call remove_key() at once.
+std::unique_ptr<ValueBody> release_body(Keyspace& keys, Keyspace::Found& f);
+
+// Returns the body of the key. If the key has no value, it gets the result of `make()`, to which the caller
+// must add an element. `k.f` must be the result of find_any() for the key, which has no value of another
+// type.
+template <std::derived_from<ValueBody> Body, class Make>
+Body& body_to_change(Context& ctx, KeyRef k, const Key& key, ConnId client, Make make) {
+  if (!k || type_of(*k) == EntryType::kNone) put_body(ctx, k, key, Body::kType, make(), client);
+  return body_of<Body>(*k);
+}
+
+// Calls `change()`, which changes the body, and reports its growth in bytes to the keyspace. Returns the
+// result of `change`.
+template <class Change>
+auto change_body(Keyspace& keys, const ValueBody& body, Change change) {
+  const uint64_t before = body.bytes();
+  auto result = change();
+  keys.add_body_growth(static_cast<int64_t>(body.bytes() - before));
+  return result;
+}
+
+// Ends a change, behind its journal record: WATCH, caches and the queue of the key see it. An empty body
+// ends its key, as remove_key() does.
+void end_body_change(Context& ctx, KeyRef k, ConnId client);
+
+}  // namespace holdfast
