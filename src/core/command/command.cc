@@ -154,10 +154,11 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
 std::optional<std::vector<size_t>> key_positions(const Command& command,
                                                  std::span<const std::string_view> argv) {
   std::vector<size_t> keys;
-  if ((command.flags & kMovableKeys) != 0) {  // EVAL script numkeys key ...
-    const auto count = parse_int_in(argv[2], 0, static_cast<int64_t>(argv.size()) - 3);
+  if ((command.flags & kMovableKeys) != 0) {  // EVAL script numkeys key ..., SINTERCARD numkeys key ...
+    const size_t at = command.handler == cmd_sintercard ? 1 : 2;
+    const auto count = parse_int_in(argv[at], 0, static_cast<int64_t>(argv.size() - at - 1));
     if (!count) return std::nullopt;
-    for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(3 + i);
+    for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(at + 1 + i);
     return keys;
   }
   if (command.first_key == 0) return keys;

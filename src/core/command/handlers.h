@@ -43,8 +43,11 @@ void cmd_hdel(Request&), cmd_hexists(Request&), cmd_hget(Request&), cmd_hgetall(
     cmd_hstrlen(Request&), cmd_hvals(Request&);
 
 // set
-void cmd_sadd(Request&), cmd_scard(Request&), cmd_sismember(Request&), cmd_smembers(Request&),
-    cmd_srem(Request&);
+void cmd_sadd(Request&), cmd_scard(Request&), cmd_sdiff(Request&), cmd_sdiffstore(Request&),
+    cmd_sinter(Request&), cmd_sintercard(Request&), cmd_sinterstore(Request&), cmd_sismember(Request&),
+    cmd_smembers(Request&), cmd_smismember(Request&), cmd_smove(Request&), cmd_spop(Request&),
+    cmd_srandmember(Request&), cmd_srem(Request&), cmd_sscan(Request&), cmd_sunion(Request&),
+    cmd_sunionstore(Request&);
 
 // connection
 void cmd_auth(Request&), cmd_client_caching(Request&), cmd_client_getname(Request&),

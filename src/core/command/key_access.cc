@@ -26,10 +26,10 @@ constexpr Use kUses[] = {
     {"RO access", "RO access",
      " eval_ro evalsha_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals get "
      "getrange "
-     "mget substr locks|info locks|check smembers "},
+     "mget substr locks|info locks|check smembers sdiff sinter sintercard srandmember sscan sunion "},
     {"RO", "RO",
      " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
-     "hexists hlen hstrlen strlen scard sismember "},
+     "hexists hlen hstrlen strlen scard sismember smismember "},
     {"RO access", "OW update", " copy "},
     {"RM delete", "RM delete", " del unlink "},
     {"RW update", "RW update",
@@ -39,7 +39,10 @@ constexpr Use kUses[] = {
     {"RW access delete", "OW insert", " renamenx "},
     {"RW delete", "RW delete", " hdel srem unlock locks|break delex "},
     {"RW insert", "RW insert", " hsetnx append sadd "},
-    {"RW access delete", "RW access delete", " getdel "},
+    {"RW access delete", "RW access delete", " getdel spop "},
+    {"RW access delete", "RW insert", " smove "},
+    {"RW update", "RO access", " sinterstore "},
+    {kSetOnly, "RO access", " sdiffstore sunionstore "},
     {kSetOnly, kSetOnly, " mset psetex setex "},
     {"OW insert", "OW insert", " msetnx setnx lease|grant "},
     {"not_key", "not_key", " spublish ssubscribe sunsubscribe "},

@@ -1,12 +1,9 @@
 // Hashes: HSET HSETNX HMSET HGET HMGET HGETALL HDEL HEXISTS HLEN HKEYS HVALS HSTRLEN HSCAN. The counters
 // are in cmd_hash_counter.cc.
-#include <vector>
-
-#include "core/base/glob.h"
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
+#include "core/handlers/element_scan.h"
 #include "core/handlers/hash_access.h"
-#include "core/handlers/scan.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
 
@@ -37,12 +34,6 @@ void reply_each(Request& r, Pick pick) {
   if (!hash) return;
   r.reply.array(hash->size());
   hash->for_each([&](std::string_view field, std::string_view value) { r.reply.bulk(pick(field, value)); });
-}
-
-bool is_cursor(Request& r, size_t at) {
-  Request head = r;  // without the options, which are checked only if there is a hash
-  head.argv = r.argv.first(at + 1);
-  return read_scan_arguments(head, at, false).has_value();
 }
 
 }  // namespace
@@ -118,28 +109,12 @@ void cmd_hstrlen(Request& r) {
 }
 
 void cmd_hscan(Request& r) {
-  if (!is_cursor(r, 2)) return;
+  if (!check_element_cursor(r)) return;
   const auto hash = find_hash_to_read(r);
   if (!hash) return;
-  ScanArguments scan;
-  if (hash->size() > 0) {
-    const auto given = read_scan_arguments(r, 2, false);
-    if (!given) return;
-    scan = *given;
-  }
-  std::vector<std::string_view> page;
-  GlobSteps steps;
-  const uint64_t next =
-      hash->scan(scan.cursor, scan.count, [&](std::string_view field, std::string_view value) {
-        if (steps.taken >= kPageSteps) scan.count = steps.allowed = 0;  // a packed hash has one page only
-        if (scan.match && !glob_match(*scan.match, field, steps)) return;
-        page.push_back(field);
-        page.push_back(value);
-      });
-  r.reply.array(2);
-  r.reply.bulk_integer(static_cast<int64_t>(next));
-  r.reply.array(page.size());
-  for (const std::string_view text : page) r.reply.bulk(text);
+  reply_element_page(r, hash->size(), [&](uint64_t cursor, const size_t& count, auto visit) {
+    return hash->scan(cursor, count, visit);
+  });
 }
 
 }  // namespace holdfast

@@ -32,6 +32,11 @@ class SetBody final : public ValueBody {
   // Returns false if there is no such member.
   bool erase(std::string_view member) { return members_.erase(member); }
 
+  // Returns a random member of a set that is not empty; `place` and `choice` are random numbers. Chooses
+  // among the 16 members behind a random place, because one member may have a wide gap before it. The view
+  // is valid until the member is erased.
+  std::string_view random_member(uint64_t place, uint64_t choice) const;
+
   // Calls `f(member)` for all members.
   template <class F>
   void for_each(F f) const {

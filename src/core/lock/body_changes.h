@@ -21,6 +21,11 @@ namespace holdfast {
 void put_body(Context& ctx, KeyRef k, const Key& key, EntryType type, std::unique_ptr<ValueBody> body,
               ConnId client);
 
+// Replaces whatever the key holds by a body without a deadline; an empty body removes the key. Returns
+// whether the key existed.
+bool replace_by_body(Context& ctx, DbIndex db, const Key& key, EntryType type,
+                     std::unique_ptr<ValueBody> body, ConnId client);
+
 // Takes the body out of the entry without a copy, so that put_body() can move it to another key. The entry
 // keeps an empty small hash, which no client may see: the caller must call remove_key() at once.
 std::unique_ptr<ValueBody> release_body(Keyspace& keys, Keyspace::Found& f);
