@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/codec/request_batch.h"
 #include "core/engine/engine.h"
 #include "io/config/options.h"
 #include "io/disk/store.h"
@@ -55,6 +56,8 @@ class Server {
   uv_buf_t read_buffer();
   // The same for decrypted bytes. The caller leaves it empty.
   Buffer& plaintext() { return plaintext_; }
+  // Scratch space for the requests that a connection is about to run.
+  RequestBatch& batch() { return batch_; }
   // Removes a closed connection, and drops its client in the engine.
   void forget(ConnId id);
   // The same, but its socket continues to send the last replies, and counts as a client until end_linger().
@@ -148,6 +151,7 @@ class Server {
   bool some_wait_ = false;  // a listener has a client to accept
   std::unique_ptr<char[]> read_buffer_;
   Buffer plaintext_;
+  RequestBatch batch_;
   // Connections that began with a TLS handshake, with the time of the start, in ascending order.
   std::deque<std::pair<ConnId, TimeMs>> handshakes_;
 
