@@ -18,6 +18,7 @@
 #include "io/net/connection.h"
 #include "io/net/held_replies.h"
 #include "io/net/listen.h"
+#include "io/net/loop_meter.h"
 #include "io/net/service_reporter.h"
 
 namespace holdfast {
@@ -41,6 +42,7 @@ class Server {
   void add_door(Door& door) { door_ = &door; }
   // Stops at the next loop iteration.
   void ask_to_stop();
+  LoopMeter& meter() { return meter_; }
 
   // For connections, inside a callback of the loop:
 
@@ -164,6 +166,7 @@ class Server {
   Now now_;
   Effects effects_;  // effects to be handled
   Effects handled_;  // effects being handled; a member to reuse its memory
+  LoopMeter meter_;
   HeldReplies held_;
   ServiceReporter service_;
   std::vector<ConnId> backlog_;
