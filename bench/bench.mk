@@ -4,7 +4,7 @@ LOAD = $(wildcard bench/load/*.cc)
 BENCH = build/bench/load build/bench/null-server build/bench/micro build/bench/quorum
 BENCH_ENV = HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server
 .PHONY: bench bench-quick bench-scale bench-attacks bench-observability bench-capacity \
-  bench-micro bench-instructions bench-deps
+  bench-micro bench-instructions bench-cache-lines bench-deps
 
 bench: bench-deps  ## compare Holdfast with its rivals, about 11 minutes; ARGS='--pairs 3 GET' for some lines
 	@$(BENCH_ENV) bench/run.py $(ARGS)
@@ -29,6 +29,9 @@ bench-micro: bench-deps  ## the core alone, in nanoseconds
 
 bench-instructions: bench-deps  ## the core alone, in instructions
 	@bench/instructions.py
+
+bench-cache-lines: bench-deps  ## the core alone, in cache lines of keys that no cache holds
+	@bench/cache_lines.py
 
 bench-deps:
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(BENCH_DEPS))

@@ -30,7 +30,8 @@ SET = f"SET {{key}} {OWNER} PX {TTL_MS}"
 class Line:
     """A line of the table. `ours` and `theirs` measure once each. The budget is for the ratio ours /
     theirs, or (`limit`) for ours alone. `once`: a measurement that takes too long for pairs. `noise`:
-    theirs is the machine's own delay; if it is above `limit`, it is the limit."""
+    theirs is the machine's own delay; if it is above `limit`, it is the limit. `less`: less is better, so the
+    ratio is theirs / ours."""
 
     work: str
     rival: str
@@ -42,6 +43,11 @@ class Line:
     limit: float = None
     once: bool = False
     noise: bool = False
+    less: bool = False
+
+    def ratio(self, ours, theirs):
+        over, under = (theirs, ours) if self.less else (ours, theirs)
+        return over / under if under else float("inf")
 
     def met(self, ratio, ours, theirs):
         limit = max(self.limit, theirs) if self.noise else self.limit

@@ -121,6 +121,21 @@ Work lock_unlock(Bench& bench) {
   return requests(bench,
                   {Request("LOCK {key} {owner} 30000", "*2"), Request("UNLOCK {key} {owner}", ":1")});
 }
+// The next three each use a key once, in an order that jumps through the memory.
+Work each_key(Bench& bench, const std::string& words, std::string expected, uint64_t first) {
+  constexpr uint64_t kJump = 7919;  // has no factor in common with the number of keys
+  bench.fill();
+  auto request = std::make_shared<Request>(words, std::move(expected));
+  auto done = std::make_shared<uint64_t>(0);
+  return [&bench, request, done, first] {
+    if (*done == bench.key_count()) return uint64_t{0};
+    bench.apply(*request, first + (*done)++ * kJump % bench.key_count());
+    return uint64_t{1};
+  };
+}
+Work lock(Bench& bench) { return each_key(bench, "LOCK {key} {owner} 30000", "*2", bench.key_count()); }
+Work renew(Bench& bench) { return each_key(bench, "RENEW {key} {owner} 700000", ":1", 0); }
+Work unlock(Bench& bench) { return each_key(bench, "UNLOCK {key} {owner}", ":1", 0); }
 Work set_nx(Bench& bench) {
   return requests(bench, {Request("SET {key} {owner} NX PX 30000", "+OK"), Request("DEL {key}", ":1")});
 }
@@ -172,6 +187,9 @@ const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"parse", "LOCK", parse_lock},
       {"lock-unlock", "pair", lock_unlock},
+      {"lock", "LOCK", lock},
+      {"renew", "RENEW", renew},
+      {"unlock", "UNLOCK", unlock},
       {"set-nx-px-del", "pair", set_nx},
       {"get", "GET", get},
       {"eval-compare-and-pexpire", "EVAL", compare_and_extend},

@@ -2,20 +2,13 @@
 load on it (hand_overs.py). `bench/rivals.sh` puts the programs into build/bench/rivals."""
 import json
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
 
-from servers import LIMIT_S, LOAD_CORE, ROOT, SERVER_CORE, end_with_parent, until
+from servers import LIMIT_S, LOAD_CORE, ROOT, SERVER_CORE, end_with_parent, free_port, until
 
 FETCHED = ROOT / "build/bench/rivals"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Rival:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 
+from cold import cold_lines
 from etcd import Etcd
 from lines import table
 from servers import PROGRAMS
@@ -24,7 +25,7 @@ ROW = "{:<42} {:<13} {:>12} {:>12} {:>7} {:>13}  {:<15} {}"
 def text_of(value, unit):
     if value is None:
         return "-"
-    digits = 0 if unit in ("/s", "holds", "B") else 4 if unit == "" else 2
+    digits = 0 if unit in ("/s", "holds", "B", "ns") else 4 if unit == "" else 2
     return f"{value:,.{digits}f}{unit if unit not in ('/s', 'holds') else ''}"
 
 
@@ -35,7 +36,7 @@ def measure(line, pairs):
         ours.append(line.ours())
         if line.theirs is not None:
             theirs.append(line.theirs())
-            ratios.append(ours[-1] / theirs[-1] if theirs[-1] else float("inf"))
+            ratios.append(line.ratio(ours[-1], theirs[-1]))
     ratio = statistics.median(ratios) if ratios else None
     found = {"work": line.work, "rival": line.rival, "unit": line.unit, "budget": line.budget(),
              "ours": statistics.median(ours), "theirs": statistics.median(theirs) if theirs else None,
@@ -91,7 +92,7 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     rows = []
     print(ROW.format("work", "rival", "Holdfast", "rival's", "ratio", "spread", "budget", ""), flush=True)
-    for line in table(options.millions):
+    for line in [*table(options.millions), *cold_lines(options.millions)]:
         if options.only not in line.work:
             continue
         rows.append(measure(line, options.pairs))

@@ -27,21 +27,16 @@ PAIR = [("LOCK {key} {owner} 30000", "*2"), ("UNLOCK {key} {owner}", ":1")]
 SHARED_PAIR = [("LOCK shared {key} 30000 SHARED", "*2"), ("UNLOCK shared {key}", ":1")]
 
 
-def cpu_s(pid):
-    """User and system time of all threads of a process, by Linux's id for its CPU clock."""
-    return time.clock_gettime(~pid << 3 | 2)
-
-
 class Gauge:
     """CPU time and units of work of a server since the last look. `field`: the field of INFO with the
     number of units."""
 
     def __init__(self, server, field="total_commands_processed"):
-        self.pid, self.field, self.client = server.process.pid, field, Client(server.socket)
+        self.server, self.field, self.client = server, field, Client(server.socket)
         self.last = self.look()
 
     def look(self):
-        return int(self.client.info(self.field, "all")), cpu_s(self.pid), time.monotonic()
+        return int(self.client.info(self.field, "all")), self.server.cpu_s(), time.monotonic()
 
     def since(self):
         """The units, seconds of CPU and seconds since the last look."""

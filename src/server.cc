@@ -141,6 +141,7 @@ int serve(Options& options) {
     if (why.empty()) running->ask_to_stop();
     return why;
   };
+  config.measure_loop = [&](bool on) { return running->meter().measure(on); };
   Engine engine(std::move(config));
   Server server(engine, options, std::move(listening->sockets), store.get(), *tls);
   running = &server;

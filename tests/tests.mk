@@ -3,8 +3,8 @@
 # npm comes with some builds of Node.js itself, which Debian's would not go with.
 TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz nodejs node-redis \
   $(if $(shell command -v npm),,npm) golang-go golang-github-gomodule-redigo-dev php-cli php-redis \
-  php-predis php-illuminate-cache ruby-redis libredis-perl openssl tmux chromium chromium-driver \
-  python3-selenium python3-prometheus-client fonts-dejavu-core zsh fish mandoc man-db
+  php-predis php-illuminate-cache php-illuminate-redis ruby-redis libredis-perl openssl tmux chromium \
+  chromium-driver python3-selenium python3-prometheus-client fonts-dejavu-core zsh fish mandoc man-db
 
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 

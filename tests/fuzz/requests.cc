@@ -1,9 +1,10 @@
 // The parser of requests: a stream gives the same requests and the same end for every split into pieces,
-// also when the bytes move in the meantime.
+// also when the bytes move in the meantime. The batch gives the same requests.
 #include <algorithm>
 #include <memory>
 #include <vector>
 
+#include "core/codec/request_batch.h"
 #include "core/codec/resp.h"
 #include "fuzz/targets.h"
 
@@ -90,6 +91,20 @@ Heard hear(std::string_view stream, const Limits& limits, Pieces* pieces) {
   return heard;
 }
 
+// The requests that a batch cuts are the first ones of the parser.
+void cut(std::string_view stream, const Limits& limits, const Heard& whole) {
+  const Exact bytes(stream);
+  RequestBatch batch;
+  batch.cut(bytes.view(), limits);
+  size_t end = 0;
+  for (size_t i = 0; !batch.empty(); ++i) {
+    const RequestBatch::Taken taken = batch.take();
+    must(i < whole.requests.size() && std::ranges::equal(taken.argv, whole.requests[i]),
+         "the same request");
+    must((end += taken.bytes) == whole.ends[i], "of the same size");
+  }
+}
+
 }  // namespace
 
 void fuzz_requests(std::string_view bytes) {
@@ -97,6 +112,7 @@ void fuzz_requests(std::string_view bytes) {
   const uint8_t mode = source.byte();
   const Limits limits = limits_of(mode);
   const Heard whole = hear(source.rest(), limits, nullptr);
+  cut(source.rest(), limits, whole);
   Pieces pieces(mode);
   must(hear(source.rest(), limits, &pieces) == whole, "pieces give what the whole gives");
 }

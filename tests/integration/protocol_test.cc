@@ -64,6 +64,56 @@ TEST_CASE("a pipeline split at any byte gets the same replies, a LOCK that waits
   }
 }
 
+TEST_CASE("requests of one pipeline get the replies that they get one by one") {
+  const std::vector<std::vector<std::string>> requests = {
+      {"SET", "a", "1"},
+      {"GET", "a"},
+      {"SELECT", "1"},
+      {"GET", "a"},
+      {"SET", "a", "2"},
+      {"SELECT", "0"},
+      {"MULTI"},
+      {"APPEND", "a", "x"},
+      {"DEL", "a", "b"},
+      {"EXEC"},
+      {"GET", "a"},
+      {"SWAPDB", "0", "1"},
+      {"GET", "a"},
+      {"EVAL", "return redis.call('del', KEYS[1])", "1", "a"},
+      {"GET", "a"},
+      {"MSET", "a", "1", "b", "2"},
+      {"DEL", "a", "b"},
+      {"UNLOCK", "a", "me"},
+      {"GET"},
+      {"NOSUCH", "a"},
+      {"CONFIG", "SET", "proto-max-bulk-len", "1048576"},
+      {"SET", "a", std::string(5000, 'v')},
+      {"STRLEN", "a"},
+      {"FLUSHALL"},
+      {"EXISTS", "a"},
+      {"CLIENT", "REPLY", "SKIP"},
+      {"SET", "a", "3"},
+      {"GET", "a"},
+      {"CLIENT", "PAUSE", "1"},
+      {"INCR", "a"},
+      {"RESET"},
+      {"GET", "a"}};
+  const Server server;
+  const Server other;
+  Client one_by_one(server);
+  Client pipelined(other);
+  std::string all;
+  std::vector<std::string> replies;
+  for (const auto& request : requests) {
+    all += frame(request);
+    const bool silent = request[0] == "SET" && request[2] == "3";
+    one_by_one.send(frame(request));
+    if (!silent && request[1 % request.size()] != "REPLY") replies.push_back(one_by_one.reply());
+  }
+  pipelined.send(all);
+  for (const std::string& reply : replies) CHECK(pipelined.reply() == reply);
+}
+
 TEST_CASE("a pipeline that comes byte by byte gets its replies") {
   const Server server;
   Client client(server);

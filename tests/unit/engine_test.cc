@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/codec/request_batch.h"
 #include "core/command/command.h"
 #include "core/engine/engine_parts.h"
 
@@ -424,6 +425,30 @@ TEST_CASE("engine: 10,000 waiters on one key are granted one by one in FIFO orde
     REQUIRE(fx.dirty.size() == 1 + woken);
   }
   CHECK(holder.ask({"EXISTS", "k"}) == ":0\r\n");
+}
+
+TEST_CASE("engine: a prefetch of any requests changes nothing") {
+  Engine engine(config());
+  Client c(engine);
+  const std::string requests =
+      "*1\r\n$3\r\nFOO\r\n*1\r\n$3\r\nGET\r\n*2\r\n$3\r\nGET\r\n$0\r\n\r\n*3\r\n$4\r\nEVAL\r\n$1\r\ns\r\n$"
+      "1\r\n0\r\n"
+      "*4\r\n$4\r\nEVAL\r\n$1\r\ns\r\n$1\r\n1\r\n$1\r\nk\r\n*5\r\n$4\r\nMSET\r\n$1\r\nk\r\n$1\r\nv\r\n$"
+      "1\r\nl\r\n$1\r\nv\r\n"
+      "*3\r\n$5\r\nLOCKS\r\n$5\r\nBREAK\r\n$1\r\nk\r\n*4\r\n$4\r\nLOCK\r\n$1\r\nk\r\n$1\r\no\r\n$"
+      "2\r\n99\r\n"
+      "*9\r\n$3\r\nDEL\r\n$1\r\nk\r\n$1\r\nl\r\n$1\r\nm\r\n$1\r\nn\r\n$1\r\no\r\n$1\r\np\r\n$1\r\nq\r\n$"
+      "1\r\nr\r\n";
+  RequestBatch batch;
+  batch.cut(requests, engine.config().limits);
+  REQUIRE(batch.size() == 9);
+  engine.prefetch(c.id, batch);
+  CHECK(c.ask({"DBSIZE"}) == ":0\r\n");
+  c.ask({"SET", "k", "v"});
+  c.ask({"SET", "l", "v", "PX", "100"});
+  engine.prefetch(c.id, batch);
+  CHECK(c.ask({"MGET", "k", "l", "m"}) == "*3\r\n$1\r\nv\r\n$1\r\nv\r\n$-1\r\n");
+  engine.check_invariants();
 }
 
 TEST_CASE("commands: the table is sorted, without duplicates, and every row is complete") {

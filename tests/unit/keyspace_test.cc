@@ -182,4 +182,31 @@ TEST_CASE("keyspace: its removal in steps ends and frees everything") {
   while (!keys.dismantle_step()) REQUIRE(++steps < 10000);
 }
 
+TEST_CASE("prefetching finds the entries that exist, and changes nothing") {
+  PagePool pages;
+  Keyspace keys(1, pages);
+  keys.prefetch_place(keys.key("a"));
+  CHECK(keys.prefetch_entry(keys.key("a")) == 0);
+  const std::vector<std::string> names = keys_of_first_table(keys, 300);
+  const size_t present = 200;
+  std::map<std::string, Handle> handles;
+  for (size_t i = 0; i < present; ++i) {
+    Keyspace::Found f = put(keys, names[i], "v");
+    if (i % 2 == 0) keys.set_deadline(f, {5000 + static_cast<int64_t>(i)}, {4000}, kStart);
+    handles[names[i]] = f.handle();
+  }
+  size_t others = 0;  // entries of one table that have the same seven bits
+  for (const std::string& name : names) {
+    keys.prefetch_place(keys.key(name));
+    const Handle h = keys.prefetch_entry(keys.key(name));
+    const auto own = handles.find(name);
+    if (own != handles.end()) REQUIRE(h != 0);
+    others += h != 0 && (own == handles.end() || own->second != h) ? 1 : 0;
+    if (h != 0) keys.prefetch_timer(h);
+  }
+  CHECK(others < names.size() / 4);
+  CHECK(keys.size() == present);
+  keys.check_invariants();
+}
+
 }  // namespace holdfast

@@ -34,10 +34,11 @@ struct Wheel {
   }
   std::set<uint32_t> advance(int64_t now, size_t budget = SIZE_MAX) {
     std::set<uint32_t> taken;
-    wheel.advance({now}, budget, [&](uint32_t item) {
+    const auto take = [&](uint32_t item) {
       wheel.remove(item);
       taken.insert(item - kFirst);
-    });
+    };
+    wheel.advance({now}, budget, take, [](uint32_t) {});
     return taken;
   }
   std::vector<Node> nodes;
@@ -79,7 +80,38 @@ TEST_CASE("timing wheel: a budget is respected, and no item is lost by it") {
   CHECK(w.wheel.empty());
 }
 
-TEST_CASE("timing wheel: random adds, removes and steps agree with a map of deadlines") {
+TEST_CASE("timing wheel: an item whose deadline moves to a later time is due then, at every level's edge") {
+  for (const int64_t from : {1LL, 63LL, 64LL, 4095LL, 4096LL}) {
+    for (const int64_t to : {64LL, 4095LL, 4096LL, 262144LL, 1LL << 40}) {
+      if (to < from) continue;
+      Wheel w(2);
+      w.add(0, from);
+      w.add(1, from);
+      w.nodes[0].deadline = to;
+      CHECK(w.advance(from - 1).empty());
+      CHECK(w.advance(from).size() == (to == from ? 2 : 1));
+      CHECK(w.advance(to - 1).empty());
+      CHECK(w.advance(to).size() == (to == from ? 0 : 1));
+      CHECK(w.wheel.empty());
+    }
+  }
+}
+
+TEST_CASE("timing wheel: an item that is moved at its old time counts in the budget") {
+  Wheel w(3);
+  for (uint32_t i = 0; i < 3; ++i) w.add(i, 100);
+  for (uint32_t i = 0; i < 3; ++i) w.nodes[i].deadline = 200;
+  size_t taken = 0;
+  const auto take = [&](uint32_t) { ++taken; };
+  const auto advance = [&](size_t budget) { return w.wheel.advance({100}, budget, take, [](uint32_t) {}); };
+  CHECK(advance(2) == 0);
+  CHECK(advance(2) == 1);
+  CHECK(taken == 0);
+  CHECK(w.wheel.next_due()->count > 100);
+  CHECK(w.advance(200).size() == 3);
+}
+
+TEST_CASE("timing wheel: random adds, removes, extensions and steps agree with a map of deadlines") {
   const uint64_t seed = 20261121;
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -88,7 +120,10 @@ TEST_CASE("timing wheel: random adds, removes and steps agree with a map of dead
   int64_t now = 0;
   for (int step = 0; step < 200000; ++step) {
     const auto i = static_cast<uint32_t>(random() % 500);
-    if (present.contains(i)) {
+    if (present.contains(i) && random() % 2 == 0) {
+      w.nodes[i].deadline += static_cast<int64_t>(random() >> (11 + random() % 53));
+      present[i] = w.nodes[i].deadline;
+    } else if (present.contains(i)) {
       w.wheel.remove(i + kFirst);
       present.erase(i);
     } else {

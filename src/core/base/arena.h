@@ -42,12 +42,13 @@ class Arena {
     return pages_[h / kUnitsPerPage].get() + size_t{h % kUnitsPerPage} * kUnitBytes;
   }
 
-  // Prefetches a block that will be read and whose first bytes will be written.
+  // Prefetches the first 120 bytes of a block that will be read and whose first bytes will be written.
   void prefetch(Handle h) const {
     constexpr size_t kCacheLine = 64;
     const char* block = static_cast<const char*>(at(h));
     __builtin_prefetch(block, 1);
     __builtin_prefetch(block + kCacheLine);
+    __builtin_prefetch(block + 2 * kCacheLine - kUnitBytes);
   }
 
   // Bytes of the blocks in use, rounded up to their size classes.

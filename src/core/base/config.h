@@ -58,6 +58,13 @@ struct HostFacts {
   std::string config_file;
 };
 
+// The CPU time of loop iterations, for DEBUG LOOP.
+struct LoopTimes {
+  uint64_t iterations = 0;
+  uint64_t over_1ms = 0;  // iterations that took longer than 1 ms
+  uint64_t longest_us = 0;
+};
+
 struct Config;
 
 // Names and values of a CONFIG SET.
@@ -169,6 +176,8 @@ struct Config {
   StorageHooks storage;
   // DEBUG SLEEP: sleeps for `us` microseconds.
   std::function<void(int64_t us)> sleep;
+  // DEBUG LOOP: begins or ends a measurement. Returns the figures since the last begin.
+  std::function<LoopTimes(bool on)> measure_loop;
 };
 
 }  // namespace holdfast

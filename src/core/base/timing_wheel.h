@@ -4,7 +4,9 @@
 // bucket of the list's first item.
 //
 // Level l has 64 buckets of 64^l ms. The level of an item is the highest 6-bit digit in which its deadline
-// differs from the wheel's position. So an item moves down at most once per level before it is due.
+// differs from the wheel's position. So an item moves down at most once per level before it is due. The
+// deadline of an item may move to a later time while the item stays where it is: at its old time the wheel
+// moves it.
 #pragma once
 
 #include <array>
@@ -24,6 +26,7 @@ class TimingWheel {
   static constexpr uint32_t kLevels = 9;  // 54 bits of milliseconds
   static constexpr uint32_t kBuckets = kLevels * 64;
   static constexpr uint32_t kFirstItem = 4096;
+  static constexpr size_t kAhead = 16;
   static_assert(kBuckets < kFirstItem);
 
   explicit TimingWheel(Items items) : items_(items) { heads_.fill(0); }
@@ -43,10 +46,10 @@ class TimingWheel {
   }
 
   // Calls `take` for items that are due at `now`; `take` must remove() the item before it returns. At most
-  // `budget` items are taken or moved down a level. Returns the rest of the budget; 0 means that the caller
-  // must call again.
-  template <class Take>
-  size_t advance(TimeMs now, size_t budget, Take take) {
+  // `budget` items are taken or moved. Returns the rest of the budget; 0 means that the caller must call
+  // again. Calls `look_ahead` with the first of a list of items at least each kAhead items.
+  template <class Take, class LookAhead>
+  size_t advance(TimeMs now, size_t budget, Take take, LookAhead look_ahead) {
     while (budget > 0 && position_ <= now.count) {
       if (size_ == 0) {
         position_ = now.count + 1;
@@ -55,9 +58,9 @@ class TimingWheel {
       budget = cascade(budget);
       if (budget == 0) break;
       uint32_t& head = heads_[bucket(0, position_)];
-      while (head != 0 && budget > 0) {
-        take(head);
-        --budget;
+      for (size_t seen = 0; head != 0 && budget > 0; ++seen, --budget) {
+        if (seen % kAhead == 0) look_ahead(head);
+        items_.deadline_ms(head) > position_ ? move(head) : take(head);
       }
       if (head == 0) position_ = next_position(now.count + 1);
     }
@@ -105,15 +108,19 @@ class TimingWheel {
     if (next == 0) occupied_[prev / 64] &= ~(uint64_t{1} << (prev & 63));
   }
 
+  // Moves an item to the bucket of its deadline.
+  void move(uint32_t item) {
+    unlink(item);
+    link(item);
+  }
+
   // Moves down the items in the higher levels' buckets of the present position.
   size_t cascade(size_t budget) {
     for (uint32_t level = kLevels - 1; level > 0; --level) {
       const uint32_t b = bucket(level, position_);
       while (heads_[b] != 0) {
         if (budget-- == 0) return 0;
-        const uint32_t item = heads_[b];
-        unlink(item);
-        link(item);
+        move(heads_[b]);
       }
     }
     return budget;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/base/parse.h"
+#include "core/codec/plain_request.h"
 
 namespace holdfast {
 namespace {
@@ -20,28 +21,6 @@ template <typename Container>
 void clear_and_trim(Container& c, size_t keep) {
   c.clear();
   if (c.capacity() > keep) Container().swap(c);
-}
-
-// Reads a number of one to seven digits, in the form that every client writes, and returns the place of the
-// CR behind it. Returns null for another form or an incomplete number: the full parser then handles it.
-inline const char* plain_number(const char* p, const char* end, uint32_t& value) {
-  if (end - p > 2) {  // one digit or two, like most lengths
-    const auto first = static_cast<uint32_t>(p[0] - '0');
-    const auto second = static_cast<uint32_t>(p[1] - '0');
-    if (first <= 9 && p[1] == '\r') return value = first, p + 1;
-    if (first - 1 < 9 && second <= 9 && p[2] == '\r') return value = first * 10 + second, p + 2;
-  }
-  const char* const stop = end - p > 8 ? p + 8 : end;
-  const char* d = p;
-  uint32_t n = 0;
-  for (; d != stop; ++d) {
-    const unsigned digit = static_cast<unsigned char>(*d) - unsigned{'0'};
-    if (digit > 9) break;
-    n = n * 10 + digit;
-  }
-  if (d == p || d == stop || *d != '\r' || (*p == '0' && d != p + 1)) return nullptr;
-  value = n;
-  return d;
 }
 
 bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
@@ -238,13 +217,11 @@ Status RequestParser::parse_arguments(std::string_view bytes) {
   return finish(position_);
 }
 
-// Fast path for the beginning of nearly every request: a count of one digit.
+// Fast path for the beginning of nearly every request.
 inline bool RequestParser::take_plain_count(std::string_view bytes) {
-  if (bytes.size() < 4 || bytes[0] != '*' || bytes[2] != '\r') return false;
-  const auto count = static_cast<uint32_t>(bytes[1] - '0');
-  if (count - 1 > 8 || count > limits_.arguments) return false;
-  missing_ = count;
-  position_ = 4;
+  missing_ = plain_count(bytes, limits_);
+  if (missing_ == 0) return false;
+  position_ = kPlainCountBytes;
   length_ = kUnknown;
   phase_ = Phase::kArguments;
   return true;
@@ -252,19 +229,9 @@ inline bool RequestParser::take_plain_count(std::string_view bytes) {
 
 // Fast path for the arguments: those that are complete and have plain lengths.
 inline void RequestParser::take_plain_arguments(std::string_view bytes) {
-  const char* const end = bytes.data() + bytes.size();
-  const char* p = bytes.data() + position_;
-  uint32_t missing = missing_;
   const uint64_t most_bytes = std::min(limits_.bulk_bytes, preauth_bulk_bytes_);
-  for (; missing > 0 && end - p > 5 && *p == '$'; --missing) {
-    uint32_t size = 0;
-    const char* const cr = plain_number(p + 1, end, size);
-    if (cr == nullptr || size > most_bytes || static_cast<size_t>(end - cr) < size_t{size} + 4) break;
-    argv_.emplace_back(cr + 2, size);
-    p = cr + size + 4;
-  }
-  missing_ = missing;
-  position_ = static_cast<size_t>(p - bytes.data());
+  position_ = plain_arguments(bytes, position_, missing_, most_bytes,
+                              [this](std::string_view argument) { argv_.push_back(argument); });
 }
 
 // Reads one argument in any form.

@@ -37,6 +37,9 @@ class RequestParser {
   // arguments. A broken stream stays broken.
   Status parse(std::string_view bytes);
 
+  // Whether no part of a request has been parsed: then RequestBatch may cut the next requests instead.
+  bool at_start() const { return phase_ == Phase::kStart; }
+
   // Valid after kRequest, until the next parse(): views into `bytes`. Arguments of an inline command are
   // views into the parser itself, because their quoting is removed.
   std::span<const std::string_view> argv() const { return argv_; }

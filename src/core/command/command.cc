@@ -151,14 +151,20 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
   return c;
 }
 
+// EVAL script numkeys key ..., MSETEX numkeys key value ..., SINTERCARD numkeys key ...
+KeyCount key_count_of(const Command& command) {
+  if ((command.flags & kScript) != 0) return {2, 1};
+  return {1, command.handler == cmd_msetex ? size_t{2} : size_t{1}};
+}
+
 std::optional<std::vector<size_t>> key_positions(const Command& command,
                                                  std::span<const std::string_view> argv) {
   std::vector<size_t> keys;
-  if ((command.flags & kMovableKeys) != 0) {  // EVAL script numkeys key ..., SINTERCARD numkeys key ...
-    const size_t at = command.handler == cmd_sintercard ? 1 : 2;
-    const auto count = parse_int_in(argv[at], 0, static_cast<int64_t>(argv.size() - at - 1));
+  if ((command.flags & kMovableKeys) != 0) {
+    const auto [at, step] = key_count_of(command);
+    const auto count = parse_int_in(argv[at], 0, static_cast<int64_t>((argv.size() - at - 1) / step));
     if (!count) return std::nullopt;
-    for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(at + 1 + i);
+    for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(at + 1 + i * step);
     return keys;
   }
   if (command.first_key == 0) return keys;

@@ -15,6 +15,7 @@
 #include "core/engine/chunked_requests.h"
 #include "core/engine/disconnect.h"
 #include "core/engine/engine_parts.h"
+#include "core/engine/prefetch.h"
 #include "core/engine/requests.h"
 #include "core/engine/resumable_request.h"
 #include "core/events/acl_check.h"
@@ -132,6 +133,10 @@ bool Engine::apply(ConnId conn, std::span<const std::string_view> argv, Now now,
     run_postponed(ctx);
   if (s_->journal.pending) finish_journal(ctx);
   return !is_blocked(c) && !c.closing;
+}
+
+void Engine::prefetch(ConnId conn, const RequestBatch& batch) const {
+  prefetch_keys(*s_, s_->conns.at(conn), batch);
 }
 
 void Engine::reject(ConnId conn, std::string_view why, Effects& fx) {

@@ -18,6 +18,7 @@
 namespace holdfast {
 
 class PagePool;
+class RequestBatch;
 class Tokens;
 struct EngineParts;
 struct EngineState;
@@ -39,6 +40,10 @@ class Engine {
   // before the request. Must not be called for a connection that is blocked() or closing(). Returns true if
   // the connection is neither after the call, so that its next request may follow.
   bool apply(ConnId conn, std::span<const std::string_view> argv, Now now, Effects& fx);
+
+  // Prefetches the memory that the requests will probably need when the connection runs them next. Has no
+  // other effect, so that it need not be called.
+  void prefetch(ConnId conn, const RequestBatch& batch) const;
 
   // Replies to a malformed frame with "-ERR Protocol error: <why>", and asks the shell to close the
   // connection.

@@ -37,6 +37,22 @@ std::optional<size_t> read_database(Request& r, size_t i, std::string_view which
   return static_cast<size_t>(*number);
 }
 
+// STOP shows the iterations since START.
+void debug_loop(Request& r) {
+  const bool start = equals_ignore_case(r.arg(2), "START");
+  if (!start && !equals_ignore_case(r.arg(2), "STOP")) return r.reply.error("ERR syntax error");
+  const auto& measure = r.s().config.measure_loop;
+  const LoopTimes times = measure ? measure(start) : LoopTimes{};
+  if (start) return r.reply.ok();
+  const std::pair<std::string_view, uint64_t> figures[] = {
+      {"iterations", times.iterations}, {"cpu-over-1ms", times.over_1ms}, {"longest-cpu-us", times.longest_us}};
+  r.reply.map(std::size(figures));
+  for (const auto& [name, value] : figures) {
+    r.reply.bulk(name);
+    r.reply.integer(static_cast<int64_t>(value));
+  }
+}
+
 }  // namespace
 
 void cmd_debug(Request& r) {
@@ -49,10 +65,12 @@ void cmd_debug(Request& r) {
         "restart the server.");
   }
   if (equals_ignore_case(r.arg(1), "HELP")) {
-    static constexpr std::string_view kLines[] = {"SLEEP <seconds>",
-                                                  "    Stop the server for <seconds>. Decimals allowed."};
+    static constexpr std::string_view kLines[] = {
+        "LOOP <START|STOP>", "    Measure the CPU time of the event loop's iterations, and show the longest.",
+        "SLEEP <seconds>", "    Stop the server for <seconds>. Decimals allowed."};
     return reply_help(r, kLines);
   }
+  if (equals_ignore_case(r.arg(1), "LOOP") && r.argc() == 3) return debug_loop(r);
   if (!equals_ignore_case(r.arg(1), "SLEEP") || r.argc() != 3) return reply_subcommand_syntax(r);
   constexpr double kMostSeconds = 3600;
   const double seconds = std::strtod(std::string(r.arg(2)).c_str(), nullptr);

@@ -2,6 +2,7 @@
 #include "core/keyspace/keyspace.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstdlib>
 #include <new>
@@ -58,6 +59,43 @@ Keyspace::Found Keyspace::find(const Key& key) {
   return f;
 }
 
+// The table compares seven bits of the hash: sometimes they are those of several entries. The last one
+// wins.
+Handle Keyspace::prefetch_entry(const Key& key) const {
+  Handle handle = 0;
+  if (tables_.empty()) return handle;
+  tables_[table_index(key.hash)].find(Candidate{key.hash, handle});
+  return handle;
+}
+
+void Keyspace::prefetch_timer(Handle h) const {
+  const Entry& e = entry(h);
+  if (e.timed == 0) return;
+  for (const Handle neighbour : {Handle{e.timer_next}, Handle{e.timer_prev}}) {
+    if (neighbour >= Arena::kFirstHandle)
+      __builtin_prefetch(TimerItems{this}.word(neighbour, offsetof(Entry, timer_next)), 1);
+  }
+}
+
+// The links of the next entries must be read one after the other. Their keys can be hashed then.
+void Keyspace::prefetch_due(Handle first) const {
+  std::array<Handle, decltype(wheel_)::kAhead> next{};
+  size_t count = 0;
+  for (Handle h = first; h != 0 && count < next.size(); h = entry(h).timer_next) {
+    arena_.prefetch(h);
+    next[count++] = h;
+  }
+  for (size_t i = 0; i < count; ++i) prefetch_place(key(key_of(entry(next[i]))));
+}
+
+// A table that grows hashes all its keys again. Their entries lie anywhere in memory.
+void Keyspace::prefetch_all_of_full(const Table& table, const Key& key) const {
+  const size_t capacity = table.capacity();
+  const bool full = table.size() == capacity - capacity / 8;
+  if (!full || capacity == 0 || table.contains(key)) return;
+  for (const Handle h : table) arena_.prefetch(h);
+}
+
 void Keyspace::make_tables() {
   tables_.reserve(kTables);
   while (tables_.size() < kTables) tables_.emplace_back(0, Hash{this}, Equal{this});
@@ -70,6 +108,7 @@ std::pair<Keyspace::Found, bool> Keyspace::find_or_insert(const Key& key, EntryT
   f.table_ = &tables_[table_index(key.hash)];
   bool made = false;
   const size_t capacity = f.table_->capacity();
+  prefetch_all_of_full(*f.table_, key);
   f.slot_ = f.table_->lazy_emplace(key, [&](const auto& construct) {
     made = true;
     construct(make(key.bytes, type, value));
@@ -270,8 +309,9 @@ void Keyspace::make_large(Found& f) {
 }
 
 void Keyspace::set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs renewed) {
-  if (f->timed) wheel_.remove(f.handle_);
-  f->timed = 0;
+  const bool stays = f->timed && deadline != kNever && deadline >= deadline_of(*f);
+  if (f->timed && !stays) wheel_.remove(f.handle_);
+  f->timed = stays;
   if (ttl.count > int64_t{UINT32_MAX} && !f->large) make_large(f);
   set_deadline_ms(*f, deadline);
   f->ttl_ms = static_cast<uint32_t>(ttl.count);
@@ -282,7 +322,7 @@ void Keyspace::set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs re
   }
   if (deadline == kNever) return set_untimed(*f, renewed);
   f->timed = 1;
-  wheel_.add(f.handle_);
+  if (!stays) wheel_.add(f.handle_);
 }
 
 void Keyspace::release_body(Found& f) {

@@ -24,16 +24,28 @@
 namespace holdfast {
 
 class Keyspace {
+  // A key whose entry may still be far from the processor. The comparison does not read the entry: it
+  // prefetches it, notes its handle, and fails.
+  struct Candidate {
+    uint64_t hash;
+    Handle& handle;
+  };
   struct Hash {
     using is_transparent = void;
     const Keyspace* keys;
     size_t operator()(const Key& k) const { return k.hash; }
+    size_t operator()(const Candidate& c) const { return c.hash; }
     size_t operator()(Handle h) const { return keys->hash_of(h); }
   };
   struct Equal {
     using is_transparent = void;
     const Keyspace* keys;
     bool operator()(Handle a, Handle b) const { return a == b; }
+    bool operator()(Handle a, const Candidate& c) const {
+      keys->arena_.prefetch(a);
+      c.handle = a;
+      return false;
+    }
     bool operator()(Handle a, const Key& k) const { return key_of(keys->entry(a)) == k.bytes; }
     bool operator()(const Key& k, Handle a) const { return key_of(keys->entry(a)) == k.bytes; }
   };
@@ -71,6 +83,15 @@ class Keyspace {
   Found find(const Key& key);
   Entry& entry(Handle h) const { return *static_cast<Entry*>(arena_.at(h)); }
 
+  // Three steps that prefetch the memory for a look-up and a change of a key. Each step reads what the step
+  // before has fetched, so a caller does one step for many keys, and then the next one. The second returns
+  // the handle of the entry; 0 if there is probably none. A wrong guess costs time only.
+  void prefetch_place(const Key& key) const {
+    if (!tables_.empty()) tables_[table_index(key.hash)].prefetch(key);
+  }
+  Handle prefetch_entry(const Key& key) const;
+  void prefetch_timer(Handle h) const;
+
   // Finds the key, or creates an entry for it with the given type and value, without deadline, token or
   // client. Returns the place and whether the entry is new. Either way takes one look-up.
   std::pair<Found, bool> find_or_insert(const Key& key, EntryType type, std::string_view value, TimeMs now);
@@ -90,7 +111,8 @@ class Keyspace {
   // Counts the growth of a ValueBody, which may be negative, in used_bytes(). A new body grows from 0.
   void add_body_growth(int64_t bytes) { outside_bytes_ += static_cast<uint64_t>(bytes); }
 
-  // Sets the deadline, or removes it (kNever). `ttl` is the time from `renewed` to the deadline.
+  // Sets the deadline, or removes it (kNever). `ttl` is the time from `renewed` to the deadline. An entry
+  // whose deadline moves to a later time stays in its place in the wheel, so that no neighbour is touched.
   void set_deadline(Found& f, TimeMs deadline, DurationMs ttl, TimeMs renewed);
 
   void erase(Found& f);
@@ -99,7 +121,9 @@ class Keyspace {
   // the rest of the budget.
   template <class Expire>
   size_t expire_due(TimeMs now, size_t budget, Expire expire) {
-    return wheel_.advance(now, budget, [&](Handle h) { expire(key(key_of(entry(h)))); });
+    return wheel_.advance(
+        now, budget, [&](Handle h) { expire(key(key_of(entry(h)))); },
+        [this](Handle first) { prefetch_due(first); });
   }
   std::optional<TimeMs> next_due() const { return wheel_.next_due(); }
 
@@ -169,6 +193,8 @@ class Keyspace {
   static size_t table_index(uint64_t hash);
   static uint64_t cursor_of(uint64_t hash) { return hash >> (64 - kCursorBits); }
   void make_tables();
+  void prefetch_due(Handle first) const;
+  void prefetch_all_of_full(const Table& table, const Key& key) const;
   Handle make(std::string_view key, EntryType type, std::string_view value);
   void destroy_value(Handle h);
   void destroy_body(Handle h, const Entry& e);

@@ -129,6 +129,8 @@ size_t Connection::parse(std::string_view bytes) {
   const size_t replies_before = output_->size();
   size_t used = 0;
   Share share(server_.share_ns(), bytes.size());
+  RequestBatch& batch = server_.batch();
+  batch.clear();
   backlogged_ = stopped_ = false;
   bool preauth = engine.is_preauth(id_);
   parser_.set_preauth(preauth);
@@ -139,19 +141,34 @@ size_t Connection::parse(std::string_view bytes) {
       server_.add_backlog(id_);
       return used;
     }
-    const RequestParser::Status status = parser_.parse(bytes.substr(used));
-    if (status == RequestParser::Status::kMore) return used;
-    if (status == RequestParser::Status::kBroken) {
-      engine.reject(id_, parser_.error(), server_.effects());
-      return bytes.size();
+    RequestBatch::Taken request;
+    if (parser_.at_start() && (!batch.empty() || cut_batch(batch, bytes.substr(used)))) {
+      request = batch.take();
+    } else {
+      const RequestParser::Status status = parser_.parse(bytes.substr(used));
+      if (status == RequestParser::Status::kMore) return used;
+      if (status == RequestParser::Status::kBroken) {
+        engine.reject(id_, parser_.error(), server_.effects());
+        return bytes.size();
+      }
+      request = {parser_.argv(), parser_.consumed()};
     }
-    if (!parser_.argv().empty()) runs_deferred = engine.apply(id_, parser_.argv(), now, server_.effects());
-    used += parser_.consumed();
+    if (!request.argv.empty()) runs_deferred = engine.apply(id_, request.argv, now, server_.effects());
+    used += request.bytes;
     if (preauth) [[unlikely]]
       parser_.set_preauth(preauth = engine.is_preauth(id_));
   }
   stopped_ = used < bytes.size();
   return engine.closing(id_) ? bytes.size() : used;
+}
+
+// Cuts the next requests. Returns false if the parser must take the next one. A single request has nothing
+// to wait for, so that prefetching would not save time.
+bool Connection::cut_batch(RequestBatch& batch, std::string_view bytes) {
+  Engine& engine = server_.engine();
+  batch.cut(bytes, engine.config().limits);
+  if (batch.size() > 1) engine.prefetch(id_, batch);
+  return !batch.empty();
 }
 
 void Connection::parse_input() {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/base/buffer.h"
+#include "core/codec/request_batch.h"
 #include "core/codec/resp.h"
 #include "core/engine/engine.h"
 #include "io/net/held_replies.h"
@@ -88,6 +89,7 @@ class Connection {
   uv_buf_t next_read();
   void take(const uv_buf_t& buf, size_t n);
   size_t parse(std::string_view bytes);
+  bool cut_batch(RequestBatch& batch, std::string_view bytes);
   void parse_input();
   void tidy(Buffer& buffer);
   void check_input();

@@ -110,7 +110,10 @@ Server::~Server() {
 
 Result<Done> Server::run() {
   std::signal(SIGPIPE, SIG_IGN);
-  uv_prepare_start(&prepare_, [](uv_prepare_t* p) { self(p->data)->end_open_turn(); });
+  uv_prepare_start(&prepare_, [](uv_prepare_t* p) {
+    self(p->data)->end_open_turn();
+    self(p->data)->meter_.count();
+  });
   uv_check_start(&check_, [](uv_check_t* c) { self(c->data)->end_open_turn(); });
   uv_signal_start(&terminate_, on_stop_signal, SIGTERM);
   uv_signal_start(&interrupt_, on_stop_signal, SIGINT);

@@ -11,12 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/codec/request_batch.h"
 #include "core/engine/engine.h"
 #include "io/config/options.h"
 #include "io/disk/store.h"
 #include "io/net/connection.h"
 #include "io/net/held_replies.h"
 #include "io/net/listen.h"
+#include "io/net/loop_meter.h"
 #include "io/net/service_reporter.h"
 
 namespace holdfast {
@@ -40,6 +42,7 @@ class Server {
   void add_door(Door& door) { door_ = &door; }
   // Stops at the next loop iteration.
   void ask_to_stop();
+  LoopMeter& meter() { return meter_; }
 
   // For connections, inside a callback of the loop:
 
@@ -55,6 +58,8 @@ class Server {
   uv_buf_t read_buffer();
   // The same for decrypted bytes. The caller leaves it empty.
   Buffer& plaintext() { return plaintext_; }
+  // Scratch space for the requests that a connection is about to run.
+  RequestBatch& batch() { return batch_; }
   // Removes a closed connection, and drops its client in the engine.
   void forget(ConnId id);
   // The same, but its socket continues to send the last replies, and counts as a client until end_linger().
@@ -148,6 +153,7 @@ class Server {
   bool some_wait_ = false;  // a listener has a client to accept
   std::unique_ptr<char[]> read_buffer_;
   Buffer plaintext_;
+  RequestBatch batch_;
   // Connections that began with a TLS handshake, with the time of the start, in ascending order.
   std::deque<std::pair<ConnId, TimeMs>> handshakes_;
 
@@ -160,6 +166,7 @@ class Server {
   Now now_;
   Effects effects_;  // effects to be handled
   Effects handled_;  // effects being handled; a member to reuse its memory
+  LoopMeter meter_;
   HeldReplies held_;
   ServiceReporter service_;
   std::vector<ConnId> backlog_;

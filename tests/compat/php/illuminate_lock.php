@@ -1,75 +1,27 @@
 <?php
 
-// Laravel's cache lock and cache store over Redis, as an application gets them from Cache::lock(). Debian
-// has illuminate/cache but not illuminate/redis, whose connection passes calls on to phpredis or Predis.
-// So this file has the part that the lock and the store need. The argument selects one of the clients.
+// Laravel's cache lock, cache store and limiters, as an application gets them from Cache::lock(),
+// Redis::throttle() and Redis::funnel(). clock.php moves the time of the limiters. The argument selects
+// the client.
 
 declare(strict_types=1);
 
+require __DIR__ . '/clock.php';
 require __DIR__ . '/steps.php';
 require 'Illuminate/Cache/autoload.php';
+require 'Illuminate/Redis/autoload.php';
 require 'Predis/autoload.php';
 
 use Illuminate\Cache\RedisLock;
 use Illuminate\Cache\RedisStore;
-use Illuminate\Contracts\Redis\Factory;
+use Illuminate\Redis\RedisManager;
 
-// phpredis returns false for an absent key, and takes its options as an array.
-final class PhpRedisGlue
+use function Holdfast\Clock\advance;
+
+function connections(string $kind): RedisManager
 {
-    private Redis $client;
-
-    public function __construct()
-    {
-        $this->client = new Redis();
-        $this->client->connect(HOST, PORT, EVENT_LIMIT_S);
-    }
-
-    public function get($key)
-    {
-        $got = $this->client->get($key);
-        return $got === false ? null : $got;
-    }
-
-    public function mget(array $keys)
-    {
-        return array_map(fn ($value) => $value === false ? null : $value, $this->client->mget($keys));
-    }
-
-    public function set($key, $value, $resolution = null, $ttl = null, $flag = null)
-    {
-        return $this->client->set($key, $value, $resolution ? [$flag, $resolution => $ttl] : null);
-    }
-
-    public function setnx($key, $value)
-    {
-        return (int) $this->client->setnx($key, $value);
-    }
-
-    public function eval($script, $numberOfKeys, ...$arguments)
-    {
-        return $this->client->eval($script, $arguments, $numberOfKeys);
-    }
-
-    public function __call($method, $arguments)
-    {
-        return $this->client->{$method}(...$arguments);
-    }
-}
-
-final class Connections implements Factory
-{
-    private array $made = [];
-
-    public function __construct(private string $kind)
-    {
-    }
-
-    public function connection($name = null)
-    {
-        return $this->made[$name ?? 'default'] ??= $this->kind === 'phpredis' ? new PhpRedisGlue()
-            : new Predis\Client(['host' => HOST, 'port' => PORT]);
-    }
+    $server = ['host' => HOST, 'port' => PORT, 'database' => 0];
+    return new RedisManager(null, $kind, ['default' => $server, 'second' => $server]);
 }
 
 function locks($one, $two): void
@@ -111,7 +63,7 @@ function blocking(string $kind, $one): void
     $lock = new RedisLock($one, 'res', 30, 'me');
     $lock->acquire();
     $wait = function (int $seconds) use ($kind) {
-        $mine = (new Connections($kind))->connection();
+        $mine = connections($kind)->connection();
         return (new RedisLock($mine, 'res', 30, 'you'))->betweenBlockedAttemptsSleepFor(10)
             ->block($seconds, fn () => $mine->get('res'));
     };
@@ -142,11 +94,25 @@ function store(RedisStore $store, $one): void
     step('flush', [$store->flush(), $store->get('a')], [true, null]);
 }
 
+function limiters($one): void
+{
+    $throttle = fn () => $one->throttle('throttle')->allow(2)->every(60)
+        ->then(fn () => 'ran', fn () => 'throttled');
+    step('throttle', [$throttle(), $throttle(), $throttle()], ['ran', 'ran', 'throttled']);
+    advance(61);
+    step('throttle, the next window', [$throttle(), $one->hget('throttle', 'count')], ['ran', '1']);
+    $funnel = fn ($inside) => $one->funnel('funnel')->limit(2)->releaseAfter(60)->block(0)
+        ->then($inside, fn () => 'full');
+    step('funnel', $funnel(fn () => [$one->exists('funnel1'), $one->ttl('funnel1'),
+        $funnel(fn () => $funnel(fn () => 'a third'))]), [1, 60, 'full']);
+    step('funnel, after its end', [$one->exists('funnel1'), $one->exists('funnel2')], [0, 0]);
+}
+
 // 10 processes. A counter on the server shows each holder whether it is the only one.
 function fight(string $kind, $one): void
 {
     $children = array_map(fn () => in_background(function () use ($kind) {
-        $mine = (new Connections($kind))->connection();
+        $mine = connections($kind)->connection();
         $alone = true;
         for ($i = 0; $i < 10; $i++) {
             $alone = (new RedisLock($mine, 'fought', 60))->betweenBlockedAttemptsSleepFor(2)->block(15,
@@ -162,13 +128,14 @@ function fight(string $kind, $one): void
 
 function main(string $kind): void
 {
-    $connections = new Connections($kind);
+    $connections = connections($kind);
     [$one, $two] = [$connections->connection(), $connections->connection('second')];
     $one->flushall();
     locks($one, $two);
     loss($one, $two);
     blocking($kind, $one);
     store(new RedisStore($connections, 'cache'), $one);
+    limiters($one);
     fight($kind, $one);
     if (HOLDFAST) {
         $lock = new RedisLock($one, 'mix', 30, 'lib');

@@ -1,8 +1,4 @@
-"""tooz over Redis as OpenStack's services use it: locks, heartbeats, members, leaders.
-
-A group's own list is a Redis set, a type that Holdfast does not have. So this case does not call
-create_group(), delete_group() and get_groups(). It makes the group's hash itself, as create_group() does.
-"""
+"""tooz over Redis as OpenStack's services use it: locks, heartbeats, groups, members, leaders."""
 import logging
 import time
 
@@ -72,7 +68,7 @@ def expiry(r):
 def members(r, one, two):
     step("join a group that does not exist", error_of(one.join_group(GROUP).get),
          "GroupNotCreated: Group b'group' does not exist")
-    r.hset(b"_tooz_group:" + GROUP, "__created__", "1")
+    step("create it", [one.create_group(GROUP).get(), r.type(b"_tooz_group:" + GROUP)], [None, b"hash"])
     step("join", [one.join_group(GROUP, b"able").get(), two.join_group(GROUP).get()], [None, None])
     step("members", sorted(two.get_members(GROUP).get()), [b"one", b"two"])
     step("capabilities", two.get_member_capabilities(GROUP, b"one").get(), b"able")
@@ -89,6 +85,28 @@ def members(r, one, two):
     step("leave twice", error_of(two.leave_group(GROUP).get),
          "MemberNotJoined: Member b'two' has not joined b'group'")
     dead.stop()
+
+
+def groups(r, one, two):
+    """The groups are the members of a set."""
+    step("groups", [two.get_groups().get(), r.type("_tooz_groups")], [[GROUP], b"set"])
+    step("create a group twice", error_of(two.create_group(GROUP).get),
+         "GroupAlreadyExist: Group b'group' already exists")
+    two.create_group(b"empty").get()
+    step("two groups", sorted(one.get_groups().get()), [b"empty", GROUP])
+    step("delete a group with a member", error_of(two.delete_group(GROUP).get),
+         "GroupNotEmpty: Group b'group' is not empty")
+    step("delete the empty group", [one.delete_group(b"empty").get(), two.get_groups().get()],
+         [None, [GROUP]])
+    step("delete it again", error_of(one.delete_group(b"empty").get),
+         "GroupNotCreated: Group b'empty' does not exist")
+    joined = []
+    one.watch_join_group(GROUP, joined.append)
+    one.run_watchers()
+    two.join_group(GROUP).get()
+    one.run_watchers()
+    step("a watcher sees who joins", [event.member_id for event in joined], [b"two"])
+    two.leave_group(GROUP).get()
 
 
 def leaders(one, two):
@@ -139,6 +157,7 @@ def main():
     heartbeats(r, one)
     expiry(r)
     members(r, one, two)
+    groups(r, one, two)
     leaders(one, two)
     fights([one, two])
     if HOLDFAST:

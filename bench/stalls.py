@@ -1,0 +1,110 @@
+"""Stalls of the event loop, measured inside the server: the longest iteration of the loop in CPU time (DEBUG
+LOOP), while the server does work whose size grows with its data. CPU time excludes the work of other
+processes and of the machine, so the figure hardly depends on them."""
+import contextlib
+import tempfile
+import time
+
+from chain import packed
+from servers import Client, Server, until
+
+OWNER = "owner-of-forty-bytes-0123456789abcdefghi"
+TTL_MS = 600_000
+FREED_BYTES = 64 << 20
+
+
+@contextlib.contextmanager
+def measured(found, name, server):
+    """Writes the longest iteration of the block to `found`, in milliseconds."""
+    server.ask("DEBUG", "LOOP", "START")
+    yield
+    figures = server.ask("DEBUG", "LOOP", "STOP")
+    found[name] = dict(zip(figures[::2], figures[1::2]))[b"longest-cpu-us"] / 1000
+
+
+def fill(server, number, request, expected="+OK", **options):
+    server.load("closed", (request, expected), pipeline=16, requests=number, in_order=True, connections=4,
+                **options)
+
+
+def used_bytes(server):
+    memory = server.ask("INFO", "memory").split(b"used_memory:")[1]
+    return int(memory.split(b"\r\n")[0])
+
+
+def wait_until_freed(server):
+    until(lambda: used_bytes(server) < FREED_BYTES)
+
+
+def save(server):
+    server.ask("BGSAVE")
+    until(lambda: b"rdb_bgsave_in_progress:0" in server.ask("INFO", "persistence"))
+
+
+@contextlib.contextmanager
+def server_with_folder():
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as folder:
+        with Server("Holdfast", "--enable-debug-command", "local", "--journal-max-size", "0",
+                    folder=folder, pinned=False) as server:
+            yield server
+
+
+def of_locks(locks):
+    """Growth to so many locks, a snapshot of them, and FLUSHALL until their memory is free."""
+    found = {}
+    with server_with_folder() as server:
+        with measured(found, "grow", server):
+            fill(server, locks, f"SET {{key}} {OWNER} PX {TTL_MS}")
+        with measured(found, "save", server):
+            save(server)
+        with measured(found, "flush", server):
+            server.ask("FLUSHALL")
+            wait_until_freed(server)
+    return found
+
+
+def of_expiry(locks):
+    """The expiry of so many locks within 100 ms."""
+    found = {}
+    with server_with_folder() as server:
+        at_ms = int(time.time() * 1000) + 6000
+        fill(server, locks, f"SET {{key}} {OWNER} PXAT {{deadline}}", deadline_ms=at_ms, spread_ms=100)
+        with measured(found, "expire", server):
+            until(lambda: server.ask("DBSIZE") == 0)
+    return found
+
+
+def of_disconnect(waits):
+    """The disconnect of a client with so many waits, each for a key of its own."""
+    found = {}
+    with server_with_folder() as server:
+        fill(server, waits, "LOCK {key} {owner} 600000", "*2")
+        client = Client(server.socket)
+        client.socket.sendall(packed(b"HELLO", b"3") + b"".join(
+            packed(b"LOCK", b"key-of-35-bytes-and-so-%012d" % i, b"waiter", b"0", b"WAIT", b"0", b"ASYNC")
+            for i in range(waits)))
+        until(lambda: b"lock_waiters:%d\r" % waits in server.ask("INFO", "locks"))
+        with measured(found, "disconnect", server):
+            client.close()
+            until(lambda: b"lock_waiters:0\r" in server.ask("INFO", "locks"))
+    return found
+
+
+def of_hash(fields):
+    """A hash with so many fields: growth, snapshot, and three ways to remove it."""
+    found = {}
+    field = ("HSET h {key} 0123456789", ":1")
+    with server_with_folder() as server:
+        with measured(found, "grow", server):
+            fill(server, fields, *field)
+        with measured(found, "save", server):
+            save(server)
+        removals = {"expire": ("PEXPIRE", "h", 1), "overwrite": ("SET", "h", "v"), "delete": ("DEL", "h")}
+        for name, removal in removals.items():
+            with measured(found, name, server):
+                server.ask(*removal)
+                wait_until_freed(server)
+            server.ask("DEL", "h")
+            if name != "delete":
+                fill(server, fields, *field)
+    return found
