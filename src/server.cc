@@ -135,6 +135,11 @@ int serve(Options& options) {
   config.acl_source = users->source;
   config.acl_file = acl_file_door(options.aclfile);
   Server* running = nullptr;
+  config.host_facts = [&running, facts = std::move(config.host_facts)] {
+    HostFacts host = facts();
+    host.busy_poll = running->busy_poll_facts();
+    return host;
+  };
   if (store != nullptr) config.storage = store->door();
   config.storage.shut_down = [&](ShutdownMode mode) {
     std::string why = store != nullptr ? store->prepare_stop(mode) : "";

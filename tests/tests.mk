@@ -53,7 +53,7 @@ sim-server: build/sim-server  ## the whole server on a simulated disk; SEED=n is
 	@$< '$(SEED)' '$(or $(STEPS),1000000)'
 
 # The server with a simulated libuv, clock and machine, and without HTTP.
-SIM_SERVER = $(filter-out src/io/http/%.cc src/io/os/clock.cc src/io/os/host_info.cc,$(LIB)) \
+SIM_SERVER = $(filter-out src/io/http/%.cc src/io/os/clock.cc src/io/os/cores.cc src/io/os/host_info.cc,$(LIB)) \
   $(filter-out %/server_sim.cc %_test.cc,$(wildcard tests/simulation/server/*.cc)) tests/simulation/frame.cc
 SIM_LIBS = -Wl,--wrap=pthread_mutex_lock $(filter-out -luv,$(LIBS))
 build/release/tests/simulation/%.o: INCLUDES += -Itests

@@ -43,6 +43,15 @@ struct Limits {
   uint32_t set_intset_entries = 512;            // members of an intset
 };
 
+// How the loop waits for its next event, and how often and how long it polled without a sleep.
+struct BusyPollFacts {
+  std::string mode;  // the option busy-poll
+  uint64_t spins = 0;
+  uint64_t hits = 0;         // spins that an event ended
+  uint64_t preemptions = 0;  // spins that let another thread run
+  uint64_t spun_us = 0;
+};
+
 // Facts about the process for INFO and CONFIG GET. The engine asks for them only when a client does.
 struct HostFacts {
   int64_t pid = 0;
@@ -56,6 +65,7 @@ struct HostFacts {
   double cpu_system_s = 0;
   std::string executable;
   std::string config_file;
+  BusyPollFacts busy_poll;
 };
 
 // The CPU time of loop iterations, for DEBUG LOOP.

@@ -248,7 +248,7 @@ void errorstats_section(const Request& r, const HostFacts&, std::string& out) {
   }
 }
 
-void stats_section(const Request& r, const HostFacts&, std::string& out) {
+void stats_section(const Request& r, const HostFacts& host, std::string& out) {
   const Stats& s = r.s().stats;
   line(out, "total_connections_received", r.s().conns.opened() + s.refused_connections);
   line(out, "total_commands_processed", s.traffic.commands);
@@ -275,6 +275,11 @@ void stats_section(const Request& r, const HostFacts&, std::string& out) {
   line(out, "tracking_total_keys", uint64_t{r.s().tracking.readers.size()});
   line(out, "tracking_total_items", uint64_t{r.s().tracking.remembered});
   line(out, "tracking_total_prefixes", uint64_t{r.s().tracking.prefixes.size()});
+  line(out, "busy_poll_mode", host.busy_poll.mode);
+  line(out, "busy_poll_spins", host.busy_poll.spins);
+  line(out, "busy_poll_hits", host.busy_poll.hits);
+  line(out, "busy_poll_preemptions", host.busy_poll.preemptions);
+  line(out, "busy_poll_us", host.busy_poll.spun_us);
   zeros(out, {"unexpected_error_replies", "latest_fork_usec", "total_forks", "migrate_cached_sockets",
               "slave_expires_tracked_keys", "active_defrag_hits", "active_defrag_misses",
               "active_defrag_key_hits", "active_defrag_key_misses"});

@@ -52,6 +52,8 @@ const char* argument_name(Kind kind) {
       return "WHEN";
     case Kind::kSave:
       return "PAIRS";
+    case Kind::kBusyPoll:
+      return "WHEN";
     case Kind::kPercentiles:
       return "NUMBERS";
     case Kind::kDebug:

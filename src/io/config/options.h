@@ -23,7 +23,7 @@ struct Options {
   uint64_t unixsocketperm = 0;  // 0: the umask decides
   uint64_t tcp_backlog = 0;
   uint64_t tcp_keepalive_s = 0;
-  uint64_t busy_poll_us = 0;
+  std::string busy_poll;  // auto, no, or microseconds
   uint64_t idle_timeout_s = 0;
 
   uint64_t tls_port = 0;

@@ -40,9 +40,10 @@ const std::array kRows{
     Row{"Network", "timeout", "0", When::kAnyTime, Kind::kNumber, &O::idle_timeout_s, 0, kMaxI32,
         "seconds after which the server closes an idle client, unless the client waits for a lock, has "
         "subscribed or monitors; 0: never"},
-    Row{"Network", "busy-poll", "0", When::kAnyTime, Kind::kNumber, &O::busy_poll_us, 0, 1000000,
-        "microseconds for which the server polls for the next request before it sleeps: saves the time "
-        "of a wake-up, and uses a whole core; 0: off"},
+    Row{"Network", "busy-poll", "auto", When::kAnyTime, Kind::kBusyPoll, &O::busy_poll, 0, 1000000,
+        "whether the server polls for the next request before it sleeps, which saves the time of a "
+        "wake-up: auto: for at most 50 us, while that pays and no other thread wants the core; no or 0: "
+        "never; a number: always, for so many microseconds, which uses a whole core"},
 
     Row{"TLS", "tls-port", "0", When::kStart, Kind::kPort, &O::tls_port, 0, 65535,
         "TCP port for TLS, at the addresses of bind; 0: none; auto: any free port. With port 0 it is the "
@@ -337,6 +338,8 @@ std::string expected(const Row& row) {
       return "text";
     case Kind::kSave:
       return "pairs of seconds and changes, such as \"3600 1 60 10000\"";
+    case Kind::kBusyPoll:
+      return fmt::format("auto, no, or a number from {} to {}", row.min, row.max);
     case Kind::kPercentiles:
       return "numbers from 0 to 100, such as \"50 99 99.9\"";
     case Kind::kEvents:
@@ -378,6 +381,7 @@ static bool takes_text(const Row& row, std::string_view text) {
   if (kind == Kind::kSecret) return is_writable(text, true) && !has_comment(text);
   if (const auto words = choices(row); !words.empty()) return std::ranges::find(words, text) != words.end();
   if (kind == Kind::kSave) return is_pairs(text);
+  if (kind == Kind::kBusyPoll) return text == "auto" || text == "no" || parse_integer(row, text);
   if (kind == Kind::kPercentiles) return parse_percentiles(text).has_value();
   return kind != Kind::kEvents || parse_event_flags(text);
 }

@@ -24,6 +24,7 @@ enum class Kind {
   kAuth,
   kFsync,
   kSave,
+  kBusyPoll,
   kEvents,
   kPercentiles,
   kNumber,

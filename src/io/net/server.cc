@@ -88,11 +88,11 @@ Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket>
   uv_check_init(&loop_, &check_);
   uv_timer_init(&loop_, &timer_);
   uv_timer_init(&loop_, &idle_timer_);
-  uv_idle_init(&loop_, &busy_poll_);
+  uv_idle_init(&loop_, &no_sleep_);
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) uv_signal_init(&loop_, handle);
   uv_async_init(&loop_, &stop_request_, [](uv_async_t* a) { self(a->data)->stop("SHUTDOWN"); });
   for (void** data : {&stop_request_.data, &prepare_.data, &check_.data, &timer_.data, &idle_timer_.data,
-                      &busy_poll_.data, &terminate_.data, &interrupt_.data, &hangup_.data}) {
+                      &no_sleep_.data, &terminate_.data, &interrupt_.data, &hangup_.data}) {
     *data = this;
   }
   for (ListenSocket& socket : sockets) {
@@ -113,6 +113,7 @@ Result<Done> Server::run() {
   uv_prepare_start(&prepare_, [](uv_prepare_t* p) {
     self(p->data)->end_open_turn();
     self(p->data)->meter_.count();
+    self(p->data)->polled_ = true;
   });
   uv_check_start(&check_, [](uv_check_t* c) { self(c->data)->end_open_turn(); });
   uv_signal_start(&terminate_, on_stop_signal, SIGTERM);
@@ -320,7 +321,8 @@ void Server::end_linger(Connection& connection) {
 const Now& Server::now() {
   if (turn_open_) return now_;
   turn_open_ = true;
-  if (door_ != nullptr) turn_began_ns_ = uv_hrtime();
+  turn_began_ns_ = uv_hrtime();
+  if (std::exchange(polled_, false)) busy_poll_.end_wait(turn_began_ns_);
   now_ = read_clock();
   engine_.tick(now_, effects_);
   return now_;
@@ -331,6 +333,7 @@ uv_buf_t Server::read_buffer() { return uv_buf_init(read_buffer_.get(), kReadByt
 void Server::did_read(size_t bytes) {
   read_bytes_ += bytes;
   turn_bytes_ += bytes;
+  ++turn_reads_;
   if (turn_bytes_ >= kTurnBytes) end_turn();
 }
 
@@ -353,13 +356,7 @@ void Server::end_turn() {
   make_spare_pages();
   arm_timer();
   if (door_ != nullptr) door_->record_turn(uv_hrtime() - turn_began_ns_);
-  if (options_.busy_poll_us == 0) return;
-  sleep_from_ns_ = uv_hrtime() + options_.busy_poll_us * 1000;
-  uv_idle_start(&busy_poll_, on_busy_poll);
-}
-
-void Server::on_busy_poll(uv_idle_t* handle) noexcept {
-  if (uv_hrtime() >= self(handle->data)->sleep_from_ns_) uv_idle_stop(handle);
+  begin_wait();
 }
 
 // Makes fresh memory in a job, because its first use takes time (page faults).
@@ -484,7 +481,7 @@ void Server::stop(const char* signal_name) {
   close_handle(check_);
   close_handle(timer_);
   close_handle(idle_timer_);
-  close_handle(busy_poll_);
+  close_handle(no_sleep_);
   service_.close();
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) close_handle(*handle);
 }

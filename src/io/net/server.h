@@ -15,6 +15,7 @@
 #include "core/engine/engine.h"
 #include "io/config/options.h"
 #include "io/disk/store.h"
+#include "io/net/busy_poll.h"
 #include "io/net/connection.h"
 #include "io/net/held_replies.h"
 #include "io/net/listen.h"
@@ -82,6 +83,8 @@ class Server {
   void did_work(size_t bytes) { turn_bytes_ += bytes; }
   void did_write(size_t bytes) { written_bytes_ += bytes; }
 
+  BusyPollFacts busy_poll_facts() const;
+
  private:
   struct Listener {
     Server* server;
@@ -123,6 +126,7 @@ class Server {
   void run_backlog();
   void accept_waiting();
   void arm_timer();
+  void begin_wait();
   void close_idle();
   void close_slow_handshakes();
   void log_memory_limit();
@@ -140,7 +144,7 @@ class Server {
   uv_check_t check_;
   uv_timer_t timer_;       // the engine's next deadline
   uv_timer_t idle_timer_;  // looks for idle clients
-  uv_idle_t busy_poll_;    // while it is active the loop does not sleep
+  uv_idle_t no_sleep_;     // while it is active the loop does not sleep
   uv_signal_t terminate_;
   uv_signal_t interrupt_;
   uv_signal_t hangup_;
@@ -157,8 +161,10 @@ class Server {
   // Connections that began with a TLS handshake, with the time of the start, in ascending order.
   std::deque<std::pair<ConnId, TimeMs>> handshakes_;
 
-  uint64_t sleep_from_ns_ = 0;  // by uv_hrtime(): the loop does not sleep until then
-  uint64_t turn_began_ns_ = 0;  // by uv_hrtime(); only with a door
+  BusyPoll busy_poll_;
+  bool polled_ = false;  // since the last iteration
+  size_t turn_reads_ = 0;
+  uint64_t turn_began_ns_ = 0;  // by uv_hrtime()
   bool turn_open_ = false;
   bool making_pages_ = false;         // a job makes spare pages
   bool memory_full_ = false;          // as logged

@@ -1,9 +1,10 @@
-// Replaces io/os/clock.cc and io/os/host_info.cc in the simulation.
+// Replaces io/os/clock.cc, io/os/cores.cc and io/os/host_info.cc in the simulation.
 #include "machine.h"
 
 #include <fmt/format.h>
 
 #include "io/os/clock.h"
+#include "io/os/cores.h"
 #include "io/os/host_info.h"
 #include "scheduler.h"
 
@@ -52,6 +53,17 @@ std::string random_hex(size_t digits) {
   std::string text;
   while (text.size() < digits) text += "0123456789abcdef"[Machine::get().dice.below(16)];
   return text;
+}
+
+// Now and then other threads want the cores.
+Cores read_cores(const std::string&) {
+  constexpr uint64_t kMostThreads = 4;
+  return {.online = 2, .usable = 2, .runnable_threads = Machine::get().dice.below(kMostThreads)};
+}
+
+uint64_t let_others_run() {
+  constexpr uint64_t kOthersNs = 20'000;
+  return Machine::get().dice.one_in(100) ? kOthersNs : 0;
 }
 
 std::string read_boot_id() { return Machine::get().boot_id(); }

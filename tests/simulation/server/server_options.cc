@@ -14,7 +14,7 @@ namespace {
 const std::vector<NamedValues>& special_values() {
   static const std::vector<NamedValues> all = {
       {"autosave", {"0", "500", "60000"}},
-      {"busy-poll", {"0", "50"}},
+      {"busy-poll", {"auto", "no", "0", "50"}},
       {"busy-reply-threshold", {"5", "20", "5000"}},
       {"client-output-buffer-limit", {"0", "20kb", "256mb"}},
       {"client-output-buffer-limit-pubsub", {"0", "1kb", "32mb"}},
