@@ -16,6 +16,7 @@ from cold import cold_lines
 from etcd import Etcd
 from lines import table
 from servers import PROGRAMS
+from value_types import value_type_lines
 from zookeeper import ZooKeeper
 
 OUT = pathlib.Path("build/bench")
@@ -92,7 +93,7 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     rows = []
     print(ROW.format("work", "rival", "Holdfast", "rival's", "ratio", "spread", "budget", ""), flush=True)
-    for line in [*table(options.millions), *cold_lines(options.millions)]:
+    for line in [*table(options.millions), *cold_lines(options.millions), *value_type_lines()]:
         if options.only not in line.work:
             continue
         rows.append(measure(line, options.pairs))
