@@ -30,8 +30,8 @@ SET = f"SET {{key}} {OWNER} PX {TTL_MS}"
 class Line:
     """A line of the table. `ours` and `theirs` measure once each. The budget is for the ratio ours /
     theirs, or (`limit`) for ours alone. `once`: a measurement that takes too long for pairs. `noise`:
-    theirs is the machine's own delay; if it is above `limit`, it is the limit. `less`: less is better, so the
-    ratio is theirs / ours."""
+    theirs is the machine's own delay; if it is above `limit`, it is the limit. `less`: less is better, so
+    the ratio is theirs / ours."""
 
     work: str
     rival: str

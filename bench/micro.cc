@@ -135,6 +135,7 @@ Work each_key(Bench& bench, const std::string& words, std::string expected, uint
 }
 Work lock(Bench& bench) { return each_key(bench, "LOCK {key} {owner} 30000", "*2", bench.key_count()); }
 Work renew(Bench& bench) { return each_key(bench, "RENEW {key} {owner} 700000", ":1", 0); }
+Work shorten(Bench& bench) { return each_key(bench, "RENEW {key} {owner} 500000", ":1", 0); }
 Work unlock(Bench& bench) { return each_key(bench, "UNLOCK {key} {owner}", ":1", 0); }
 Work set_nx(Bench& bench) {
   return requests(bench, {Request("SET {key} {owner} NX PX 30000", "+OK"), Request("DEL {key}", ":1")});
@@ -189,6 +190,7 @@ const std::vector<Case>& cases() {
       {"lock-unlock", "pair", lock_unlock},
       {"lock", "LOCK", lock},
       {"renew", "RENEW", renew},
+      {"renew-shorter", "RENEW", shorten},
       {"unlock", "UNLOCK", unlock},
       {"set-nx-px-del", "pair", set_nx},
       {"get", "GET", get},
