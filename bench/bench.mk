@@ -6,7 +6,7 @@ BENCH_ENV = HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-serve
 .PHONY: bench bench-quick bench-scale bench-attacks bench-observability bench-capacity \
   bench-micro bench-instructions bench-cache-lines bench-deps
 
-bench: bench-deps  ## compare Holdfast with its rivals, about 11 minutes; ARGS='--pairs 3 GET' for some lines
+bench: bench-deps  ## compare Holdfast with its rivals, about 16 minutes; ARGS='--pairs 3 GET' for some lines
 	@$(BENCH_ENV) bench/run.py $(ARGS)
 
 bench-quick: bench-deps  ## the same in 2 minutes: one run of each line, 1 million locks

@@ -444,6 +444,8 @@ TEST_CASE("engine: a prefetch of any requests changes nothing") {
   REQUIRE(batch.size() == 9);
   engine.prefetch(c.id, batch);
   CHECK(c.ask({"DBSIZE"}) == ":0\r\n");
+  // Only a large keyspace is prefetched.
+  for (int i = 0; i < 2000; ++i) c.ask({"SET", "large" + std::to_string(i), std::string(2000, 'v')});
   c.ask({"SET", "k", "v"});
   c.ask({"SET", "l", "v", "PX", "100"});
   engine.prefetch(c.id, batch);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -16,6 +17,9 @@
 namespace holdfast {
 
 namespace {
+
+// A smaller keyspace is in the caches of the processor anyway.
+constexpr uint64_t kNearBytes = uint64_t{2} << 20U;
 
 // The keys of a batch, and whether their entries will change.
 class Keys {
@@ -57,6 +61,7 @@ void add_keys(Keys& keys, const Command& command, std::span<const std::string_vi
 
 void prefetch_keys(const EngineState& s, const Conn& c, const RequestBatch& batch) {
   const Keyspace& keyspace = *s.dbs[c.db];
+  if (keyspace.used_bytes() < kNearBytes) return;
   Keys keys(keyspace);
   for (size_t i = 0; i < batch.size(); ++i) {
     if (const Command* command = find_row(batch.argv(i))) add_keys(keys, *command, batch.argv(i));
