@@ -10,6 +10,7 @@ import time
 from typing import Callable
 
 import rivals
+import stalls
 from etcd import Etcd
 from quorum import LOAD as LIBRARY_LOAD
 from quorum import Quorum
@@ -379,6 +380,8 @@ def table(millions):
              ours=lambda: saves["Holdfast"]("memory"), theirs=None),
         Line("  loading it; Redis: not packed", "Redis", "s", at_most=1, once=True,
              **both(shared, saves, "load")),
+        *[Line(f"loop's CPU: {work}", "", "ms", limit=1, once=True, ours=ours, theirs=None)
+          for work, ours in stalls.events(millions)],
         Line("LOCK+UNLOCK, fsync always, pipeline 1", "Redis", "/s", at_least=1,
              **both(durable, 1, "always")),
         Line("LOCK+UNLOCK, fsync always, pipeline 64", "Redis", "/s", at_least=1,

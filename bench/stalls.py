@@ -2,6 +2,7 @@
 LOOP), while the server does work whose size grows with its data. CPU time excludes the work of other
 processes and of the machine, so the figure hardly depends on them."""
 import contextlib
+import functools
 import tempfile
 import time
 
@@ -49,6 +50,7 @@ def server_with_folder():
             yield server
 
 
+@functools.cache
 def of_locks(locks):
     """Growth to so many locks, a snapshot of them, and FLUSHALL until their memory is free."""
     found = {}
@@ -63,6 +65,7 @@ def of_locks(locks):
     return found
 
 
+@functools.cache
 def of_expiry(locks):
     """The expiry of so many locks within 100 ms."""
     found = {}
@@ -74,6 +77,7 @@ def of_expiry(locks):
     return found
 
 
+@functools.cache
 def of_disconnect(waits):
     """The disconnect of a client with so many waits, each for a key of its own."""
     found = {}
@@ -90,6 +94,7 @@ def of_disconnect(waits):
     return found
 
 
+@functools.cache
 def of_hash(fields):
     """A hash with so many fields: growth, snapshot, and three ways to remove it."""
     found = {}
@@ -108,3 +113,19 @@ def of_hash(fields):
             if name != "delete":
                 fill(server, fields, *field)
     return found
+
+
+def events(millions):
+    """The kinds of work, each with a function that measures its longest iteration in milliseconds."""
+    number = millions * 1_000_000
+    kinds = [(f"growing to {millions} million", of_locks, number, "grow"),
+             (f"saving {millions} million", of_locks, number, "save"),
+             (f"FLUSHALL of {millions} million", of_locks, number, "flush"),
+             ("a million expire at once", of_expiry, 1_000_000, "expire"),
+             ("a client with 100,000 waits leaves", of_disconnect, 100_000, "disconnect")]
+    texts = {"grow": "a hash grows to {}", "save": "saving it", "expire": "its expiry",
+             "overwrite": "its overwriting", "delete": "its deletion"}
+    for fields, name in ((1_000_000, "1 million"), (number, f"{millions} million")):
+        kinds += [(text.format(name), of_hash, fields, kind) for kind, text in texts.items()]
+    return [(text, lambda measure=measure, size=size, kind=kind: measure(size)[kind])
+            for text, measure, size, kind in kinds]

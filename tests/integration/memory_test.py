@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The memory that one client can make the server use: by one reply, before login, by FLUSHALL faster than
-the server frees memory, and by the journal. Each test measures the peak memory of the process. The last
+the server frees memory, and by the journal. Each test measures the peak memory of the process. Also the
+measurement of the event loop's iterations. The last
 line is "N passed, N failed". HOLDFAST_SERVER names the server."""
 import contextlib
 import os
@@ -103,6 +104,21 @@ def prefixes_of_client_tracking_are_limited_and_slow_no_client(folder):
             "at most 1000 prefixes")
         for client in clients:
             client.close()
+
+
+@test
+def debug_loop_counts_the_iterations_between_start_and_stop(folder):
+    with Server(folder, "--enable-debug-command", "yes") as server:
+        server.ask("PING")
+        equal(server.ask("DEBUG", "LOOP", "STOP"), [b"iterations", 0, b"cpu-over-1ms", 0, b"longest-cpu-us", 0])
+        equal(server.ask("DEBUG", "LOOP", "START"), "OK")
+        for _ in range(10):
+            server.ask("PING")
+        figures = server.ask("DEBUG", "LOOP", "STOP")
+        found = dict(zip(figures[::2], figures[1::2]))
+        if found[b"iterations"] < 10 or found[b"longest-cpu-us"] == 0:
+            raise AssertionError(f"got {found}")
+        has(server.ask("DEBUG", "LOOP", "AGAIN"), "ERR syntax error")
 
 
 if __name__ == "__main__":

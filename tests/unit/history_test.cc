@@ -5,6 +5,7 @@
 
 #include "core/base/page_pool.h"
 #include "core/keyspace/keyspace.h"
+#include "core/keyspace/removed_bodies.h"
 #include "core/state/contended_keys.h"
 #include "core/state/history.h"
 
@@ -72,7 +73,8 @@ TEST_CASE("History: a string that is too long for an owner is no lock, and has n
 
 TEST_CASE("History: an entry is copied as a block while it fits into a slot, else by its texts") {
   PagePool pool;
-  Keyspace keys(1, pool);
+  RemovedBodies removed;
+  Keyspace keys(1, pool, removed);
   for (size_t size = 60; size < 130; ++size) {
     History history(2);
     const std::string key(size, 'k');
@@ -99,7 +101,8 @@ TEST_CASE("History: an entry is copied as a block while it fits into a slot, els
 
 TEST_CASE("History: the forms of slots replace one another") {
   PagePool pool;
-  Keyspace keys(1, pool);
+  RemovedBodies removed;
+  Keyspace keys(1, pool, removed);
   Keyspace::Found f = keys.find_or_insert(keys.key("k"), EntryType::kString, "owner", {}).first;
   History history(3);
   const std::string longer(300, 'l');

@@ -1,5 +1,6 @@
 // Entries, their memory and the tables, against a plain map.
 #include "core/keyspace/keyspace.h"
+#include "core/keyspace/removed_bodies.h"
 
 #include <doctest/doctest.h>
 
@@ -39,7 +40,8 @@ std::vector<std::string> keys_of_first_table(const Keyspace& keys, size_t number
 
 TEST_CASE("entry: a 35-byte key with a 40-byte owner takes 112 bytes, expiry, token and history included") {
   PagePool pages;
-  Keyspace keys(1, pages);
+  RemovedBodies removed;
+  Keyspace keys(1, pages, removed);
   put(keys, "x", "y");
   const uint64_t before = keys.used_bytes();
   put(keys, text(35, 'k'), text(40, 'o'));
@@ -50,7 +52,8 @@ TEST_CASE("entry: a 35-byte key with a 40-byte owner takes 112 bytes, expiry, to
 
 TEST_CASE("entry: keys and values of all sizes around the limits of a block are read back whole") {
   PagePool pages;
-  Keyspace keys(1, pages);
+  RemovedBodies removed;
+  Keyspace keys(1, pages, removed);
   for (const size_t key_size : {0U, 1U, 1022U, 1023U, 1024U, 5000U}) {
     for (const size_t value_size : {0U, 1U, 127U, 128U, 255U, 256U, 2047U, 2048U, 100000U}) {
       const std::string key = text(key_size, static_cast<char>('a' + value_size % 20));
@@ -70,7 +73,8 @@ TEST_CASE("entry: keys and values of all sizes around the limits of a block are 
 
 TEST_CASE("entry: the last ttl is kept exactly, below, at and above 32 bits, and without an end") {
   PagePool pages;
-  Keyspace keys(1, pages);
+  RemovedBodies removed;
+  Keyspace keys(1, pages, removed);
   Keyspace::Found f = put(keys, "key", "owner");
   for (const int64_t ttl : {1LL, (1LL << 32) - 1, 1LL << 32, (1LL << 53) - 1, 5LL}) {
     keys.set_deadline(f, kStart + DurationMs{ttl}, {ttl}, kStart);
@@ -92,7 +96,8 @@ TEST_CASE("keyspace: random changes agree with a map, and all memory is freed") 
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
   PagePool pages;
-  Keyspace keys(seed, pages);
+  RemovedBodies removed;
+  Keyspace keys(seed, pages, removed);
   std::map<std::string, std::string> plain;
   for (int step = 0; step < 60000; ++step) {
     const std::string key = "key:" + std::to_string(random() % 3000);
@@ -121,7 +126,8 @@ TEST_CASE("keyspace: random changes agree with a map, and all memory is freed") 
 
 TEST_CASE("keyspace: a scan returns every key that stays, while other keys change and the tables grow") {
   PagePool pages;
-  Keyspace keys(3, pages);
+  RemovedBodies removed;
+  Keyspace keys(3, pages, removed);
   for (int i = 0; i < 5000; ++i) put(keys, "stays:" + std::to_string(i), "v");
   std::set<std::string> met;
   uint64_t cursor = 0;
@@ -139,14 +145,16 @@ TEST_CASE("keyspace: a table saved in parts is saved once and as it was, whateve
   for (const size_t number : {255U, 256U, 257U, 700U}) {
     CAPTURE(number);
     PagePool pages;
-    Keyspace keys(1, pages);
+    RemovedBodies removed;
+    Keyspace keys(1, pages, removed);
     const std::vector<std::string> names = keys_of_first_table(keys, 2 * number);
     for (size_t i = 0; i < number; ++i) put(keys, names[i], "before");
     std::map<std::string, std::string> saved;
     size_t handed = 0;
-    keys.begin_save([&](Handle, const Entry& e) {
+    keys.begin_save([&](Handle, const Entry& e) -> size_t {
       ++handed;
       saved.emplace(key_of(e), value_of(e));
+      return 0;
     });
     size_t largest = 0;
     size_t next = 0;
@@ -175,7 +183,8 @@ TEST_CASE("keyspace: a table saved in parts is saved once and as it was, whateve
 
 TEST_CASE("keyspace: its removal in steps ends and frees everything") {
   PagePool pages;
-  Keyspace keys(1, pages);
+  RemovedBodies removed;
+  Keyspace keys(1, pages, removed);
   for (int i = 0; i < 20000; ++i)
     put(keys, "key:" + std::to_string(i), text(i % 100 == 0 ? 5000 : 20, 'v'));
   int steps = 0;

@@ -180,6 +180,7 @@ void Engine::resume_request(Now now, Effects& fx) {
 
 void Engine::tick(Now now, Effects& fx, size_t budget) {
   s_->deferred_free.release_some();
+  s_->removed.free_some();
   if (s_->availability.loading) return;
   if (s_->task.fiber.under_way()) {
     resume_request(now, fx);
@@ -208,7 +209,7 @@ void Engine::tick(Now now, Effects& fx, size_t budget) {
 std::optional<TimeMs> Engine::next_deadline() const {
   if (s_->availability.loading) return std::nullopt;
   const bool has_work = has_flushed_to_free(*s_) || s_->scripts.collecting() || s_->leaving.has_value() ||
-                        !s_->deferred_free.empty() || !s_->unfinished.empty() ||
+                        !s_->deferred_free.empty() || s_->removed.can_free() || !s_->unfinished.empty() ||
                         s_->tracking.has_surplus(s_->config.limits.tracking_keys);
   if (has_work || s_->task.fiber.under_way()) return TimeMs{0};
   std::optional<TimeMs> next = s_->timers.next_due();

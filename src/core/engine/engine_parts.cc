@@ -25,7 +25,7 @@ EngineParts::EngineParts(Config c)
   scripts.time.clock_us = state.config.clock_us;
   scripts.time.pause = [this] { task.fiber.pause(); };
   scripts.log = state.config.log;
-  for (auto& db : state.dbs) db = std::make_unique<Keyspace>(state.config.hash_seed, pages);
+  for (auto& db : state.dbs) db = std::make_unique<Keyspace>(state.config.hash_seed, pages, state.removed);
   for (DbIndex i = 0; i < kDatabases; ++i) state.db_at[i] = state.db_name[i] = i;
   state.memory.startup_bytes = sizeof(EngineParts) + kDatabases * sizeof(Keyspace) + scripts.memory_bytes();
 }

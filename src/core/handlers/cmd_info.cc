@@ -196,7 +196,7 @@ void memory_section(const Request& r, const HostFacts& host, std::string& out) {
               "mem_clients_slaves", "mem_cluster_links"});
   line(out, "mem_allocator", "libc");
   zeros(out, {"active_defrag_running"});
-  line(out, "lazyfree_pending_objects", uint64_t{r.s().flushed.size()});
+  line(out, "lazyfree_pending_objects", uint64_t{r.s().flushed.size() + r.s().removed.size()});
 }
 
 void replication_section(const Request& r, const HostFacts&, std::string& out) {

@@ -30,15 +30,24 @@ std::optional<std::string_view> HashBody::find(std::string_view field) const {
   return it->get().value;
 }
 
+HashBody::Item HashBody::make_item(uint64_t hash, std::string_view field, std::string_view value) const {
+  Item item{};
+  item.hash = hash & ((uint64_t{1} << kHashBits) - 1);
+  item.mark = mark_ & 1U;
+  item.pair = new_pair(field, value);
+  return item;
+}
+
 bool HashBody::set(std::string_view field, std::string_view value) {
   const Key k = key(field);
   const auto at = items_.lower_bound(k);
   const bool found = at != items_.end() && at->hash == k.hash && at->get().field == field;
   if (!found) {
-    const auto made = items_.emplace_hint(at, Item{k.hash, new_pair(field, value)});
+    const auto made = items_.emplace_hint(at, make_item(k.hash, field, value));
     item_bytes_ += bytes_of(made->get());
     return true;
   }
+  save_first(*at);
   const PackedPair old = at->get();
   if (old.value.size() == value.size()) {
     if (!value.empty())
@@ -54,6 +63,7 @@ bool HashBody::set(std::string_view field, std::string_view value) {
 bool HashBody::erase(std::string_view field) {
   const auto it = items_.find(key(field));
   if (it == items_.end()) return false;
+  save_first(*it);
   item_bytes_ -= bytes_of(it->get());
   items_.erase(it);
   return true;
@@ -63,10 +73,50 @@ std::unique_ptr<ValueBody> HashBody::copy() const {
   auto other = std::make_unique<HashBody>(seed_);
   for (const Item& item : items_) {
     const PackedPair pair = item.get();
-    other->items_.emplace_hint(other->items_.end(), Item{item.hash, new_pair(pair.field, pair.value)});
+    other->items_.emplace_hint(other->items_.end(), other->make_item(item.hash, pair.field, pair.value));
   }
   other->item_bytes_ = item_bytes_;
   return other;
+}
+
+// Frees from the end, where no other items of a node move.
+bool HashBody::free_some() {
+  constexpr size_t kStepItems = 512;
+  if (items_.size() <= kStepItems) return true;
+  auto from = items_.end();
+  for (size_t i = 0; i < kStepItems; ++i) item_bytes_ -= bytes_of((--from)->get());
+  items_.erase(from, items_.end());
+  return false;
+}
+
+void HashBody::save_now(const Item& item) {
+  const PackedPair pair = item.get();
+  save_->sink->put(pair.field, pair.value);
+  item.mark = mark_ & 1U;
+}
+
+void HashBody::begin_save(ElementSink& sink) {
+  if (marks_missing_) {  // the snapshot before was aborted
+    for (const Item& item : items_) item.mark = mark_ & 1U;
+  }
+  save_ = std::make_unique<Save>(Save{&sink});
+  mark_ ^= 1U;
+  marks_missing_ = true;
+}
+
+bool HashBody::save_some(size_t count) {
+  size_t met = 0;
+  for (auto it = items_.lower_bound(Key{{}, save_->next}); it != items_.end(); ++it) {
+    if (met >= count && it->hash != save_->next) {  // items with the same hash belong to one step
+      save_->next = it->hash;
+      return false;
+    }
+    save_->next = it->hash;
+    save_first(*it);
+    ++met;
+  }
+  marks_missing_ = false;
+  return true;
 }
 
 void HashBody::check_invariants() const {
@@ -75,6 +125,7 @@ void HashBody::check_invariants() const {
   for (const Item& item : items_) {
     assert(item.hash == key(item.get().field).hash);
     assert(before == nullptr || Less()(*before, item));
+    assert(marks_missing_ || item.mark == mark_);
     item_bytes += bytes_of(item.get());
     before = &item;
   }

@@ -55,8 +55,8 @@ class HashBody final : public ValueBody {
   uint64_t scan(uint64_t cursor, const size_t& count, F f) const {
     size_t met = 0;
     uint64_t last = 0;
-    for (auto it = items_.lower_bound(Key{{}, cursor << (64 - kCursorBits)}); it != items_.end(); ++it) {
-      const uint64_t at = it->hash >> (64 - kCursorBits);
+    for (auto it = items_.lower_bound(Key{{}, cursor << kBelowCursor}); it != items_.end(); ++it) {
+      const uint64_t at = it->hash >> kBelowCursor;
       if (met >= count && at != last) return at;  // fields of one cursor value belong to one step
       const PackedPair pair = it->get();
       f(pair.field, pair.value);
@@ -68,9 +68,20 @@ class HashBody final : public ValueBody {
 
   void check_invariants() const override;
 
+  bool free_some() override;
+  bool can_save_in_parts() const override { return true; }
+  void begin_save(ElementSink& sink) override;
+  bool save_some(size_t count) override;
+  void end_save() override { save_.reset(); }
+  bool saving() const override { return save_ != nullptr; }
+
  private:
+  static constexpr unsigned kHashBits = 63;
+  static constexpr unsigned kBelowCursor = kHashBits - kCursorBits;
+
   struct Item {
-    uint64_t hash;
+    uint64_t hash : kHashBits;
+    mutable uint64_t mark : 1;            // equal to mark_: needs no saving
     mutable std::unique_ptr<char[]> pair;  // a PackedPair; a new value does not change the order
     PackedPair get() const { return packed_pair_at(pair.get()); }
     Key key() const { return {get().field, hash}; }
@@ -92,12 +103,28 @@ class HashBody final : public ValueBody {
     }
   };
 
-  Key key(std::string_view field) const { return {field, hash_bytes(field, seed_)}; }
+  struct Save {
+    ElementSink* sink;
+    uint64_t next = 0;  // the hash from which save_some() continues
+  };
+
+  Key key(std::string_view field) const { return {field, hash_bytes(field, seed_) >> (64U - kHashBits)}; }
   static uint64_t bytes_of(const PackedPair& pair);
+  Item make_item(uint64_t hash, std::string_view field, std::string_view value) const;
+  // Before each change of an item.
+  void save_first(const Item& item) {
+    if (save_ != nullptr && item.mark != mark_) [[unlikely]]
+      save_now(item);
+  }
+  void save_now(const Item& item);
 
   uint64_t seed_;
   uint64_t item_bytes_ = 0;
   absl::btree_set<Item, Less> items_;
+  // A snapshot flips the mark: as in Keyspace::begin_save(), the items of before then have the other one.
+  uint64_t mark_ = 0;
+  bool marks_missing_ = false;  // not all items have the mark of the last save
+  std::unique_ptr<Save> save_;
 };
 
 inline HashBody* hash_body_of(const Entry& e) {

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "core/keyspace/lock_body.h"
+#include "core/keyspace/removed_bodies.h"
 #include "core/keyspace/value_body.h"
 
 namespace holdfast {
@@ -25,10 +26,18 @@ void set_untimed(Entry& e, TimeMs renewed) {
   e.timer_prev = static_cast<uint32_t>(static_cast<uint64_t>(renewed.count) >> 32U);
 }
 
+// The number of elements that are freed at once with the entry.
+size_t elements_freed_with(const Entry& e) {
+  if (type_of(e) == EntryType::kLock) return lock_body_of(e)->size();
+  if (!has_value_body(e)) return 0;
+  const size_t elements = value_body_of(e)->size();
+  return elements <= RemovedBodies::kMostAtOnce ? elements : 0;
+}
+
 }  // namespace
 
-Keyspace::Keyspace(uint64_t hash_seed, PagePool& pages)
-    : seed_(hash_seed), arena_(pages), wheel_(TimerItems{this}) {}
+Keyspace::Keyspace(uint64_t hash_seed, PagePool& pages, RemovedBodies& removed)
+    : seed_(hash_seed), removed_(removed), arena_(pages), wheel_(TimerItems{this}) {}
 
 Keyspace::~Keyspace() {
   while (!dismantle_step()) {
@@ -130,7 +139,7 @@ std::pair<Keyspace::Found, bool> Keyspace::find_or_insert(const Key& key, EntryT
 // All present entries have the mark of the last snapshot. All new entries get the other mark.
 void Keyspace::begin_save(SaveEntry save) {
   if (marks_missing_) {  // the snapshot before was aborted
-    save_ = [](Handle, const Entry&) {};
+    save_ = [](Handle, const Entry&) { return size_t{0}; };
     while (!save_step()) {
     }
   }
@@ -140,9 +149,9 @@ void Keyspace::begin_save(SaveEntry save) {
   marks_missing_ = true;
 }
 
-void Keyspace::save_now(Handle h, Entry& e) {
+size_t Keyspace::save_now(Handle h, Entry& e) {
   e.saved = save_mark_ & 1U;
-  save_(h, e);
+  return save_(h, e);
 }
 
 // Restarts at the beginning of the table each time, as the table may have changed, and skips marked
@@ -150,20 +159,22 @@ void Keyspace::save_now(Handle h, Entry& e) {
 // the next ones are prefetched.
 bool Keyspace::save_step() {
   constexpr size_t kEntries = 256;
+  constexpr size_t kBytes = size_t{64} << 10U;
   constexpr size_t kPartsOfTable = 16;
   constexpr size_t kFetchAhead = 12;
   marks_missing_ = save_table_ < tables_.size();
   if (!marks_missing_) return true;
   const Table& table = tables_[save_table_];
   size_t left = std::max(kEntries, table.size() / kPartsOfTable);
+  size_t bytes = 0;
   auto ahead = table.begin();
   for (size_t i = 0; i < kFetchAhead && ahead != table.end(); ++i) arena_.prefetch(*ahead++);
   for (const Handle h : table) {
     if (ahead != table.end()) arena_.prefetch(*ahead++);
     Entry& e = entry(h);
     if (e.saved == save_mark_) continue;
-    if (left-- == 0) return false;
-    save_now(h, e);
+    if (left-- == 0 || bytes > kBytes) return false;
+    bytes += save_now(h, e);
   }
   ++save_table_;
   marks_missing_ = save_table_ < tables_.size();
@@ -236,7 +247,7 @@ void Keyspace::destroy_body(Handle h, const Entry& e) {
   --collections_;
   if (!has_value_body(e)) return;
   outside_bytes_ -= value_body_of(e)->bytes();
-  delete value_body_of(e);
+  removed_.take(std::unique_ptr<ValueBody>(value_body_of(e)));
 }
 
 void Keyspace::destroy_value(Handle h) {
@@ -374,16 +385,20 @@ std::vector<std::pair<uint64_t, Handle>> Keyspace::in_hash_order(size_t table, u
   return order;
 }
 
+// Frees entries and their elements, `kWork` of both together.
 bool Keyspace::dismantle_step() {
-  constexpr size_t kEntries = 128;  // per step, unless one table has more
-  constexpr size_t kTablesAtOnce = 64;
-  if (tables_.empty()) return arena_.free_pages(8);
-  size_t entries = 0;
-  for (size_t n = 0; n < kTablesAtOnce && !tables_.empty(); ++n) {
-    const Table& table = tables_.back();
-    entries += table.size();
-    if (n > 0 && entries > kEntries) break;
-    for (const Handle h : table) destroy_value(h);
+  constexpr size_t kWork = 512;
+  constexpr size_t kTableWork = 8;
+  constexpr size_t kPages = 2;
+  if (tables_.empty()) return arena_.free_pages(kPages);
+  for (size_t work = 0; work < kWork && !tables_.empty(); work += kTableWork) {
+    Table& table = tables_.back();
+    for (auto it = table.begin(); it != table.end() && work < kWork; ++work) {
+      work += elements_freed_with(entry(*it));
+      destroy_value(*it);
+      table.erase(it++);
+    }
+    if (!table.empty()) break;
     table_bytes_ -= table.capacity() * (sizeof(Handle) + 1);
     tables_.pop_back();
   }

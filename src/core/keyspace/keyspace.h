@@ -23,6 +23,8 @@
 
 namespace holdfast {
 
+class RemovedBodies;
+
 class Keyspace {
   // A key whose entry may still be far from the processor. The comparison does not read the entry: it
   // prefetches it, notes its handle, and fails.
@@ -73,8 +75,8 @@ class Keyspace {
     Table::iterator slot_;
   };
 
-  // `pages` must outlive it.
-  Keyspace(uint64_t hash_seed, PagePool& pages);
+  // `removed` takes the bodies of removed values. It and `pages` must outlive the keyspace.
+  Keyspace(uint64_t hash_seed, PagePool& pages, RemovedBodies& removed);
   Keyspace(const Keyspace&) = delete;
   Keyspace& operator=(const Keyspace&) = delete;
   ~Keyspace();
@@ -148,10 +150,11 @@ class Keyspace {
   uint64_t scan(uint64_t cursor, const size_t& count, F f) const;
 
   // Begins a snapshot. Each entry that exists now is passed to `save` once, before it can change: by
-  // save_step(), or earlier by the look-up that finds it.
-  using SaveEntry = std::function<void(Handle, const Entry&)>;
+  // save_step(), or earlier by the look-up that finds it. `save` returns the number of saved bytes.
+  using SaveEntry = std::function<size_t(Handle, const Entry&)>;
   void begin_save(SaveEntry save);
-  // Saves the next entries: 256, or 1/16 of a table if that is more. Returns true when all are saved.
+  // Saves the next entries: 256, or 1/16 of a table if that is more; fewer if they have many bytes. Returns
+  // true when all are saved.
   bool save_step();
   // Ends the snapshot, complete or not.
   void end_save() { save_ = nullptr; }
@@ -188,7 +191,7 @@ class Keyspace {
       return;
     save_now(h, e);
   }
-  void save_now(Handle h, Entry& e);
+  size_t save_now(Handle h, Entry& e);
   uint64_t hash_of(Handle h) const { return hash_bytes(key_of(entry(h)), seed_); }
   static size_t table_index(uint64_t hash);
   static uint64_t cursor_of(uint64_t hash) { return hash >> (64 - kCursorBits); }
@@ -208,6 +211,7 @@ class Keyspace {
   std::vector<std::pair<uint64_t, Handle>> in_hash_order(size_t table, uint64_t from) const;
 
   uint64_t seed_;
+  RemovedBodies& removed_;
   Arena arena_;
   std::vector<Table> tables_;  // empty until the first insertion
   TimingWheel<TimerItems> wheel_;

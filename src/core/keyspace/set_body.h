@@ -26,6 +26,13 @@ class SetBody final : public ValueBody {
   std::string_view encoding() const override { return integers_ ? "intset" : "hashtable"; }
   void check_invariants() const override { members_.check_invariants(); }
 
+  bool free_some() override { return members_.free_some(); }
+  bool can_save_in_parts() const override { return true; }
+  void begin_save(ElementSink& sink) override { members_.begin_save(sink); }
+  bool save_some(size_t count) override { return members_.save_some(count); }
+  void end_save() override { members_.end_save(); }
+  bool saving() const override { return members_.saving(); }
+
   bool contains(std::string_view member) const { return members_.find(member).has_value(); }
   // Returns whether the member is new.
   bool add(std::string_view member);

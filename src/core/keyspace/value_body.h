@@ -18,6 +18,16 @@
 
 namespace holdfast {
 
+// Takes the elements of a body, for a snapshot. `value` is that of a field of a hash, else empty.
+class ElementSink {
+ public:
+  ElementSink() = default;
+  ElementSink(const ElementSink&) = delete;
+  ElementSink& operator=(const ElementSink&) = delete;
+  virtual ~ElementSink() = default;
+  virtual void put(std::string_view element, std::string_view value) = 0;
+};
+
 class ValueBody {
  public:
   ValueBody() = default;
@@ -32,6 +42,20 @@ class ValueBody {
   // The name of the encoding that OBJECT ENCODING shows: that of Redis 7.0 for such a value.
   virtual std::string_view encoding() const = 0;
   virtual void check_invariants() const = 0;
+
+  // Frees the next part of a body that is no longer needed. Returns true when the rest is so small that the
+  // destructor may free it at once. No other function but bytes() may be called after the first call.
+  virtual bool free_some() { return true; }
+
+  // A snapshot of a large body, in parts. From begin_save() on, each element that is present now is passed
+  // to `sink` once: by save_some(), or earlier, before it changes. A body that cannot do so is saved whole.
+  virtual bool can_save_in_parts() const { return false; }
+  virtual void begin_save(ElementSink&) {}
+  // Passes about `count` elements. Returns true when all have been passed.
+  virtual bool save_some(size_t /*count*/) { return true; }
+  // Ends the save, complete or not.
+  virtual void end_save() {}
+  virtual bool saving() const { return false; }
 };
 
 // The body of an entry that must be of the type of Body.

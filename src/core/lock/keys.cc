@@ -147,7 +147,7 @@ void flush_db(Context& ctx, DbIndex db) {
   // Flushed keyspaces must not be added faster than they are freed.
   while (ctx.s.flushed.size() > kDatabases && free_some(ctx.s)) {
   }
-  ctx.s.dbs[db] = std::make_unique<Keyspace>(ctx.s.config.hash_seed, ctx.s.pages);
+  ctx.s.dbs[db] = std::make_unique<Keyspace>(ctx.s.config.hash_seed, ctx.s.pages, ctx.s.removed);
   // The new keyspace gets the placeholders of the queues.
   ctx.s.queues.for_each([&](const WaitQueue& q) {
     if (q.db != db) return;

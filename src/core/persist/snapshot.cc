@@ -52,7 +52,7 @@ Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal, bool follows) : s_
     parts_.push_back({&keys, place, number});
   }
   for (const Part& part : parts_) {
-    part.keys->begin_save([this, &part](Handle h, const Entry& e) { save(part, h, e); });
+    part.keys->begin_save([this, &part](Handle h, const Entry& e) { return save(part, h, e); });
   }
 }
 
@@ -61,19 +61,74 @@ Snapshot::~Snapshot() {
 }
 
 bool Snapshot::step() {
+  if (step_large()) return false;
   if (next_ < parts_.size() && parts_[next_].keys->save_step()) ++next_;
-  if (next_ < parts_.size()) return false;
+  if (next_ < parts_.size() || !large_.empty()) return false;
   rdb_.end();
   return true;
 }
 
-void Snapshot::save(const Part& part, Handle h, const Entry& e) {
-  if (type_of(e) == EntryType::kNone) return;
-  ++saved_;
-  if (selected_ != part.number) {
-    selected_ = part.number;
-    rdb_.select_db(part.number);
+// Writes the next part of a large value, or of the keys that waited for its end. Returns false if there is
+// neither.
+bool Snapshot::step_large() {
+  if (!in_large_ && !aside_.empty()) {
+    aside_.move_some(out_);
+    if (aside_.empty()) selected_ = std::exchange(selected_aside_, -1);
+    return true;
   }
+  if (large_.empty()) return false;
+  if (!in_large_) select(large_.front()->number());
+  in_large_ = !large_.front()->step(out_);
+  if (!in_large_) large_.pop_front();
+  return true;
+}
+
+void Snapshot::select(DbIndex number) {
+  if (selected_ == number) return;
+  selected_ = number;
+  rdb_.select_db(number);
+}
+
+// Returns the number of bytes that the entry made.
+size_t Snapshot::save(const Part& part, Handle h, const Entry& e) {
+  if (type_of(e) == EntryType::kNone) return 0;
+  ++saved_;
+  const bool aside = in_large_ || !aside_.empty();
+  const auto exchange = [&] {
+    if (!aside) return;
+    out_.swap(aside_.bytes());
+    std::swap(selected_, selected_aside_);
+  };
+  exchange();
+  const size_t before = out_.size();
+  LargeValue::is_large(e) ? begin_large(part, e) : write(part, h, e);
+  const size_t bytes = out_.size() - before;
+  exchange();
+  return bytes;
+}
+
+void Snapshot::begin_large(const Part& part, const Entry& e) {
+  std::string head;
+  out_.swap(head);
+  begin_value(e);
+  out_.swap(head);
+  large_.push_back(std::make_unique<LargeValue>(e, part.number, std::move(head)));
+}
+
+// Writes what stands before the elements of a hash, list, set or sorted set.
+void Snapshot::begin_value(const Entry& e) {
+  if (is_hash(e)) {
+    const HashView hash(e);
+    if (looks_like_lock_or_record(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
+    put_expiry(deadline_of(e));
+    return rdb_.begin_hash(key_of(e), hash.size());
+  }
+  put_expiry(deadline_of(e));
+  rdb_.begin_set(key_of(e), value_body_of(e)->size());
+}
+
+void Snapshot::write(const Part& part, Handle h, const Entry& e) {
+  select(part.number);
   switch (type_of(e)) {
     case EntryType::kString:
       return save_string(part, h, e);
@@ -134,18 +189,13 @@ void Snapshot::save_note(std::string_view owner, const SavedHold& hold) {
 }
 
 void Snapshot::save_hash(const Entry& e) {
-  const HashView hash(e);
-  if (looks_like_lock_or_record(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
-  put_expiry(deadline_of(e));
-  rdb_.begin_hash(key_of(e), hash.size());
-  hash.for_each([&](std::string_view field, std::string_view value) { rdb_.field(field, value); });
+  begin_value(e);
+  HashView(e).for_each([&](std::string_view field, std::string_view value) { rdb_.field(field, value); });
 }
 
 void Snapshot::save_set(const Entry& e) {
-  const auto& set = body_of<SetBody>(e);
-  put_expiry(deadline_of(e));
-  rdb_.begin_set(key_of(e), set.size());
-  set.for_each([&](std::string_view member) { rdb_.element(member); });
+  begin_value(e);
+  body_of<SetBody>(e).for_each([&](std::string_view member) { rdb_.element(member); });
 }
 
 // The key expires with the last of its holders.

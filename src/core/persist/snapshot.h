@@ -1,6 +1,7 @@
 // A snapshot of the whole state at one moment, as an RDB file, written in small steps while requests run. A
-// key that changes before its step is written at once, before the change (Keyspace::begin_save). Locks with
-// several holders are hashes (hold_codec.h). Data without a place in an RDB file is in auxiliary fields,
+// key that changes before its step is written at once, before the change (Keyspace::begin_save). A large
+// value takes many steps (large_value.h). Meanwhile keys that change wait in memory, because nothing may
+// stand between the elements of a value. Locks with several holders are hashes (hold_codec.h). Data without a place in an RDB file is in auxiliary fields,
 // which Redis skips:
 //   holdfast-journal   the number of the journal that begins with this moment
 //   holdfast-follows   that journal exists: it contains the changes after the snapshot
@@ -15,6 +16,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +25,7 @@
 #include "core/codec/hold_codec.h"
 #include "core/codec/rdb_writer.h"
 #include "core/keyspace/keyspace.h"
+#include "core/persist/large_value.h"
 #include "core/state/context.h"
 
 namespace holdfast {
@@ -59,7 +63,12 @@ class Snapshot {
     DbIndex place;
     DbIndex number;
   };
-  void save(const Part& part, Handle h, const Entry& e);
+  size_t save(const Part& part, Handle h, const Entry& e);
+  void write(const Part& part, Handle h, const Entry& e);
+  void begin_large(const Part& part, const Entry& e);
+  void begin_value(const Entry& e);
+  void select(DbIndex number);
+  bool step_large();
   void save_string(const Part& part, Handle h, const Entry& e);
   void save_hash(const Entry& e);
   void save_set(const Entry& e);
@@ -78,6 +87,10 @@ class Snapshot {
   std::vector<Part> parts_;
   size_t next_ = 0;  // index into parts_
   int selected_ = -1;
+  std::deque<std::unique_ptr<LargeValue>> large_;  // still to be written
+  bool in_large_ = false;  // out_ ends with a part of the first of them
+  WaitingBytes aside_;     // keys that were saved meanwhile
+  int selected_aside_ = -1;
   uint64_t keys_ = 0;
   uint64_t saved_ = 0;
 };

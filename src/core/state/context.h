@@ -15,6 +15,7 @@
 #include "core/base/deferred_free.h"
 #include "core/base/timers.h"
 #include "core/base/types.h"
+#include "core/keyspace/removed_bodies.h"
 #include "core/state/availability.h"
 #include "core/state/memory_use.h"
 #include "core/state/pause.h"
@@ -75,6 +76,7 @@ struct EngineState {
   std::array<DbIndex, kDatabases> db_name = {};
   Timers timers = {};
   DeferredFree deferred_free = {};
+  RemovedBodies removed = {};
   Stats stats = {};
   MemoryUse memory = {};
   Availability availability = {};

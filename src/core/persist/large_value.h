@@ -1,0 +1,79 @@
+// A large value of a snapshot, written in parts while clients change it. Its elements have no order in the
+// file: one that changes before its turn is kept in memory, with its old content, until the file reaches the
+// value. Knows the format of the elements, not that of the key before them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "core/base/types.h"
+#include "core/codec/rdb_writer.h"
+#include "core/keyspace/entry.h"
+#include "core/keyspace/value_body.h"
+
+namespace holdfast {
+
+// Bytes that wait for their place in the file. They move there in parts.
+class WaitingBytes {
+ public:
+  std::string& bytes() { return bytes_; }
+  bool empty() const { return bytes_.empty(); }
+  void move_some(std::string& out) {
+    constexpr size_t kStepBytes = size_t{128} << 10U;
+    const size_t n = std::min(kStepBytes, bytes_.size() - moved_);
+    out.append(bytes_, moved_, n);
+    moved_ += n;
+    if (moved_ < bytes_.size()) return;
+    bytes_.clear();
+    if (bytes_.capacity() > kStepBytes) bytes_.shrink_to_fit();
+    moved_ = 0;
+  }
+
+ private:
+  std::string bytes_;
+  size_t moved_ = 0;
+};
+
+class LargeValue final : public ElementSink {
+ public:
+  // Values of at least this size are written in parts, if their body can do so.
+  static constexpr size_t kLeastElements = 1000;
+  static bool is_large(const Entry& e) {
+    if (!has_value_body(e)) return false;
+    const ValueBody& body = *value_body_of(e);
+    return body.size() >= kLeastElements && body.can_save_in_parts();
+  }
+
+  // `head` begins with the key. The body must live until the last step, or until the LargeValue is destroyed.
+  LargeValue(const Entry& e, DbIndex number, std::string head)
+      : body_(*value_body_of(e)), type_(type_of(e)), number_(number) {
+    waiting_.bytes() = std::move(head);
+    body_.begin_save(*this);
+  }
+  ~LargeValue() override { body_.end_save(); }
+
+  DbIndex number() const { return number_; }
+  void put(std::string_view element, std::string_view value) override {
+    RdbWriter rdb(waiting_.bytes());
+    if (type_ == EntryType::kBigHash) return rdb.field(element, value);
+    rdb.element(element);
+  }
+  // Writes the next part. Returns true if it was the last.
+  bool step(std::string& out) {
+    constexpr size_t kStepElements = 256;
+    if (waiting_.empty() && !complete_) complete_ = body_.save_some(kStepElements);
+    waiting_.move_some(out);
+    return complete_ && waiting_.empty();
+  }
+
+ private:
+  ValueBody& body_;
+  EntryType type_;
+  DbIndex number_;
+  bool complete_ = false;
+  WaitingBytes waiting_;
+};
+
+}  // namespace holdfast
