@@ -151,13 +151,19 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
   return c;
 }
 
+// EVAL script numkeys key ..., MSETEX numkeys key value ...
+KeyCount key_count_of(const Command& command) {
+  return command.handler == cmd_msetex ? KeyCount{1, 2} : KeyCount{2, 1};
+}
+
 std::optional<std::vector<size_t>> key_positions(const Command& command,
                                                  std::span<const std::string_view> argv) {
   std::vector<size_t> keys;
-  if ((command.flags & kMovableKeys) != 0) {  // EVAL script numkeys key ...
-    const auto count = parse_int_in(argv[2], 0, static_cast<int64_t>(argv.size()) - 3);
+  if ((command.flags & kMovableKeys) != 0) {
+    const auto [at, step] = key_count_of(command);
+    const auto count = parse_int_in(argv[at], 0, static_cast<int64_t>((argv.size() - at - 1) / step));
     if (!count) return std::nullopt;
-    for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(3 + i);
+    for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(at + 1 + i * step);
     return keys;
   }
   if (command.first_key == 0) return keys;

@@ -39,6 +39,7 @@ enum CommandFlag : uint32_t {
   kNoMulti = 1U << 20U,     // not allowed in a transaction
   kRelease = 1U << 21U,     // ends holds and frees memory only: runs while the disk cannot store grants
   kRename = 1U << 22U,      // gives a hold another name, as a grant does: rejected during the recovery wait
+  kScript = 1U << 23U,      // runs a script
 };
 
 using Handler = void (*)(Request&);
@@ -88,6 +89,13 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
 std::string wrong_arity_text(const Command& command);
 // The name in upper case, as the texts of HELP show it.
 std::string upper_case(std::string_view name);
+
+// Where a request with kMovableKeys has the number of its keys. The keys follow, one in `step` arguments.
+struct KeyCount {
+  size_t at;
+  size_t step;
+};
+KeyCount key_count_of(const Command& command);
 
 // Returns the indexes of the keys in `argv`. The command must be resolved and the arity must fit. Returns
 // nullopt if the request's count of keys is invalid.

@@ -21,11 +21,13 @@ void cmd_fence(Request&), cmd_lease_cancel(Request&), cmd_lease_confirm(Request&
     cmd_locks_raise(Request&), cmd_locks_revoke(Request&), cmd_renew(Request&), cmd_unlock(Request&);
 
 // string
-void cmd_append(Request&), cmd_decr(Request&), cmd_decrby(Request&), cmd_delex(Request&), cmd_get(Request&),
+void cmd_append(Request&), cmd_cl_throttle(Request&), cmd_decr(Request&), cmd_decrby(Request&),
+    cmd_delex(Request&), cmd_delifeq(Request&), cmd_digest(Request&), cmd_get(Request&),
     cmd_getdel(Request&), cmd_getex(Request&), cmd_getrange(Request&), cmd_getset(Request&),
     cmd_incr(Request&), cmd_incrby(Request&), cmd_incrbyfloat(Request&), cmd_mget(Request&),
-    cmd_mset(Request&), cmd_msetnx(Request&), cmd_psetex(Request&), cmd_set(Request&), cmd_setex(Request&),
-    cmd_setnx(Request&), cmd_setrange(Request&), cmd_strlen(Request&), cmd_substr(Request&);
+    cmd_mset(Request&), cmd_msetex(Request&), cmd_msetnx(Request&), cmd_psetex(Request&), cmd_set(Request&),
+    cmd_setex(Request&), cmd_setnx(Request&), cmd_setrange(Request&), cmd_strlen(Request&),
+    cmd_substr(Request&);
 
 // generic
 void cmd_copy(Request&), cmd_del(Request&), cmd_exists(Request&), cmd_expire(Request&),

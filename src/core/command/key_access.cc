@@ -4,8 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "core/base/parse.h"
 #include "core/command/command.h"
 #include "core/command/handlers.h"
+#include "core/command/value_test.h"
 
 namespace holdfast {
 
@@ -22,11 +24,12 @@ constexpr std::string_view kSetOnly = "OW update";
 
 constexpr Use kUses[] = {
     {kSetAndGet, kSetAndGet,
-     " eval evalsha hincrby hincrbyfloat decr decrby getex getset incr incrby incrbyfloat set "},
+     " eval evalsha cl.throttle hincrby hincrbyfloat decr decrby getex getset incr incrby incrbyfloat "
+     "set "},
     {"RO access", "RO access",
      " eval_ro evalsha_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals get "
      "getrange "
-     "mget substr locks|info locks|check smembers "},
+     "mget substr digest locks|info locks|check smembers "},
     {"RO", "RO",
      " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
      "hexists hlen hstrlen strlen scard sismember "},
@@ -37,10 +40,10 @@ constexpr Use kUses[] = {
      "locks|revoke "},
     {"RW access delete", "OW update", " rename "},
     {"RW access delete", "OW insert", " renamenx "},
-    {"RW delete", "RW delete", " hdel srem unlock locks|break delex "},
+    {"RW delete", "RW delete", " hdel srem unlock locks|break delex delifeq "},
     {"RW insert", "RW insert", " hsetnx append sadd "},
     {"RW access delete", "RW access delete", " getdel "},
-    {kSetOnly, kSetOnly, " mset psetex setex "},
+    {kSetOnly, kSetOnly, " mset msetex psetex setex "},
     {"OW insert", "OW insert", " msetnx setnx lease|grant "},
     {"not_key", "not_key", " spublish ssubscribe sunsubscribe "},
 };
@@ -69,11 +72,14 @@ std::string_view widest_key_flags(const Command& command, size_t nth) {
 }
 
 std::string_view key_flags(const Command& command, std::span<const std::string_view> argv, size_t nth) {
+  if (command.handler == cmd_delex) return argv.size() > 2 ? widest_key_flags(command, nth) : "RM delete";
   if (command.handler != cmd_set) return widest_key_flags(command, nth);
+  std::string_view flags = kSetOnly;
   for (size_t i = 3; i < argv.size(); ++i) {
     if (equals_ignore_case(argv[i], "GET")) return kSetAndGet;
+    if (condition_word(argv[i]) != ValueTest::kNone) flags = "RW update";
   }
-  return kSetOnly;
+  return flags;
 }
 
 uint8_t access_needed(std::string_view flags) {

@@ -27,12 +27,13 @@ constexpr std::array kTypedNames = {
     TypedName{"index", ArgType::kInteger},     TypedName{"index1", ArgType::kInteger},
     TypedName{"index2", ArgType::kInteger},    TypedName{"key", ArgType::kKey},
     TypedName{"limit", ArgType::kInteger},     TypedName{"milliseconds", ArgType::kInteger},
-    TypedName{"newkey", ArgType::kKey},        TypedName{"numkeys", ArgType::kInteger},
-    TypedName{"offset", ArgType::kInteger},    TypedName{"pattern", ArgType::kPattern},
-    TypedName{"protover", ArgType::kInteger},  TypedName{"seconds", ArgType::kInteger},
-    TypedName{"source", ArgType::kKey},        TypedName{"start", ArgType::kInteger},
-    TypedName{"timeout", ArgType::kDouble},    TypedName{"token", ArgType::kInteger},
-    TypedName{"ttl", ArgType::kInteger},
+    TypedName{"max-burst", ArgType::kInteger}, TypedName{"period", ArgType::kInteger},
+    TypedName{"quantity", ArgType::kInteger},  TypedName{"newkey", ArgType::kKey},
+    TypedName{"numkeys", ArgType::kInteger},   TypedName{"offset", ArgType::kInteger},
+    TypedName{"pattern", ArgType::kPattern},   TypedName{"protover", ArgType::kInteger},
+    TypedName{"seconds", ArgType::kInteger},   TypedName{"source", ArgType::kKey},
+    TypedName{"start", ArgType::kInteger},     TypedName{"timeout", ArgType::kDouble},
+    TypedName{"token", ArgType::kInteger},     TypedName{"ttl", ArgType::kInteger},
 };
 
 ArgType type_of_name(std::string_view name) {

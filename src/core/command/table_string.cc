@@ -9,12 +9,21 @@ namespace {
 constexpr Command kRows[] = {
     {"append", cmd_append, 3, kWrite | kDenyOom | kFast, 1, 1, 1, "string", "2.0.0", "O(1)",
      "Append a value to a key.", "key value"},
+    {"cl.throttle", cmd_cl_throttle, -5, kWrite | kDenyOom | kFast, 1, 1, 1, "string", "0.2.0", "O(1)",
+     "Takes from a rate limiter; returns whether it was limited, the limit, the rest and two times.",
+     "key max-burst count period [quantity]"},
     {"decr", cmd_decr, 2, kWrite | kDenyOom | kFast, 1, 1, 1, "string", "1.0.0", "O(1)",
      "Decrement the integer value of a key by one.", "key"},
     {"decrby", cmd_decrby, 3, kWrite | kDenyOom | kFast, 1, 1, 1, "string", "1.0.0", "O(1)",
      "Decrement the integer value of a key by the given number.", "key decrement"},
     {"delex", cmd_delex, -2, kWrite | kRelease | kFast, 1, 1, 1, "string", "8.4.0", "O(1)",
-     "Deletes a string; with IFEQ only if it equals the given value.", "key [IFEQ comparison-value]"},
+     "Deletes a key; with a condition only if its string or the digest of it is that one, or another.",
+     "key [IFEQ comparison-value | IFNE comparison-value | IFDEQ comparison-digest | IFDNE "
+     "comparison-digest]"},
+    {"delifeq", cmd_delifeq, 3, kWrite | kRelease | kFast, 1, 1, 1, "string", "9.0.0", "O(1)",
+     "Deletes a string if it equals the given value.", "key value"},
+    {"digest", cmd_digest, 2, kReadOnly | kFast, 1, 1, 1, "string", "8.4.0",
+     "O(N) where N is the length of the string value.", "Returns the XXH3 hash of a string value.", "key"},
     {"get", cmd_get, 2, kReadOnly | kFast, 1, 1, 1, "string", "1.0.0", "O(1)",
      "Returns the string value of a key; for an exclusive lock, its owner.", "key"},
     {"getdel", cmd_getdel, 2, kWrite | kRelease | kFast, 1, 1, 1, "string", "6.2.0", "O(1)",
@@ -39,6 +48,11 @@ constexpr Command kRows[] = {
     {"mset", cmd_mset, -3, kWrite | kDenyOom, 1, -1, 2, "string", "1.0.1",
      "O(N) where N is the number of keys to set.", "Set multiple keys to multiple values.",
      "key value [key value ...]"},
+    {"msetex", cmd_msetex, -4, kWrite | kDenyOom | kMovableKeys, 0, 0, 0, "string", "8.4.0",
+     "O(N) where N is the number of keys to set.",
+     "Sets several keys to values with one expiry, all or none.",
+     "numkeys key value [key value ...] [NX | XX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
+     "PXAT unix-time-milliseconds | KEEPTTL]"},
     {"msetnx", cmd_msetnx, -3, kWrite | kDenyOom, 1, -1, 2, "string", "1.0.1",
      "O(N) where N is the number of keys to set.",
      "Set multiple keys to multiple values, only if none of the keys exist.", "key value [key value ...]"},
@@ -46,7 +60,8 @@ constexpr Command kRows[] = {
      "Set the value and expiration in milliseconds of a key.", "key milliseconds value"},
     {"set", cmd_set, -3, kWrite | kDenyOom, 1, 1, 1, "string", "1.0.0", "O(1)",
      "Sets the string value of a key; with NX and an expiry, acquires an exclusive lock.",
-     "key value [NX | XX | IFEQ comparison-value] [GET] [EX seconds | PX milliseconds | EXAT "
+     "key value [NX | XX | IFEQ comparison-value | IFNE comparison-value | IFDEQ comparison-digest | IFDNE "
+     "comparison-digest] [GET] [EX seconds | PX milliseconds | EXAT "
      "unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]"},
     {"setex", cmd_setex, 4, kWrite | kDenyOom, 1, 1, 1, "string", "2.0.0", "O(1)",
      "Set the value and expiration of a key.", "key seconds value"},

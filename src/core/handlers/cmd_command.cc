@@ -76,7 +76,7 @@ void write_key_flags(Reply& reply, std::string_view flags) {
   }
 }
 
-// Writes the key specification of a command whose keys are found by a count (EVAL and its relatives).
+// Writes the key specification of a command whose keys are found by a count.
 void write_counted_key_specs(Reply& reply, const Command& c) {
   reply.array(1);
   reply.map(3);
@@ -87,7 +87,7 @@ void write_counted_key_specs(Reply& reply, const Command& c) {
   write_pair(reply, "type", "index");
   reply.bulk("spec");
   reply.map(1);
-  write_pair(reply, "index", 2);
+  write_pair(reply, "index", static_cast<int64_t>(key_count_of(c).at));
   reply.bulk("find_keys");
   reply.map(2);
   write_pair(reply, "type", "keynum");
@@ -95,7 +95,7 @@ void write_counted_key_specs(Reply& reply, const Command& c) {
   reply.map(3);
   write_pair(reply, "keynumidx", 0);
   write_pair(reply, "firstkey", 1);
-  write_pair(reply, "keystep", 1);
+  write_pair(reply, "keystep", static_cast<int64_t>(key_count_of(c).step));
 }
 
 // Writes the specification of a range of keys with the same access.

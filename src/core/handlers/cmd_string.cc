@@ -1,5 +1,9 @@
-// SET and its older forms, GET and its forms that change the key as well, DELEX.
+// SET, its older forms and MSETEX; GET and its forms that change the key as well.
+#include <limits>
+
+#include "core/base/parse.h"
 #include "core/command/handlers.h"
+#include "core/command/value_test.h"
 #include "core/events/change_events.h"
 #include "core/handlers/expire_words.h"
 #include "core/handlers/string_access.h"
@@ -12,11 +16,12 @@ namespace holdfast {
 
 namespace {
 
-enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfEqual };
+enum class Condition : uint8_t { kNone, kIfAbsent, kIfPresent, kIfValue };
 
 struct SetOptions {
   Condition condition = Condition::kNone;
-  std::string_view expected;  // IFEQ
+  ValueTest test = ValueTest::kNone;  // of kIfValue
+  std::string_view operand;           // the value or digest of the test
   bool get = false;
   bool keep_ttl = false;
   const ExpiryWord* expiry = nullptr;
@@ -36,9 +41,11 @@ bool read_set_option(Request& r, size_t& i, SetOptions& o) {
   const bool more = i + 1 < r.argc();
   if (equals_ignore_case(word, "NX") && set_condition(o, Condition::kIfAbsent)) return true;
   if (equals_ignore_case(word, "XX") && set_condition(o, Condition::kIfPresent)) return true;
-  if (equals_ignore_case(word, "IFEQ") && more && o.condition == Condition::kNone) {
-    o.condition = Condition::kIfEqual;
-    o.expected = r.arg(++i);
+  const ValueTest test = condition_word(word);
+  if (test != ValueTest::kNone && more && o.condition == Condition::kNone) {
+    o.condition = Condition::kIfValue;
+    o.test = test;
+    o.operand = r.arg(++i);
     return true;
   }
   if (equals_ignore_case(word, "GET")) return o.get = true;
@@ -61,8 +68,8 @@ bool admits(Request& r, const SetOptions& o, const Keyspace::Found& f, bool live
       return is_free(r.ctx, r.c.db, f);
     case Condition::kIfPresent:
       return live;
-    case Condition::kIfEqual:
-      return live && type_of(*f) == EntryType::kString && value_of(*f) == o.expected;
+    case Condition::kIfValue:
+      return live ? passes(o.test, o.operand, value_of(*f)) : passes_without_value(o.test);
     case Condition::kNone:
       break;
   }
@@ -71,18 +78,35 @@ bool admits(Request& r, const SetOptions& o, const Keyspace::Found& f, bool live
 
 // Sets the value and its expiry as the options say; a deadline in the past removes the key at once.
 void set(Request& r, const SetOptions& o, std::optional<TimeMs> deadline, const Key& key,
-         Keyspace::Found& f) {
+         Keyspace::Found& f, std::string_view value) {
   if (!o.keep_ttl) {
-    set_string(r, key, f, r.arg(2), deadline.value_or(kNever));
+    set_string(r, key, f, value, deadline.value_or(kNever));
     if (!deadline || !is_due(*deadline, r.now())) return;
     remove_key(r.ctx, {r.c.db, f}, End::kDeleted);
     return notify(r.ctx, kNotifyExpired, "expired", r.c.db, key.bytes);
   }
   const bool was_lock = f && type_of(*f) == EntryType::kLock;
   const TimeMs old_deadline = was_lock ? key_deadline(*f) : kNever;
-  put_string(r.ctx, {r.c.db, f}, key, r.arg(2), r.c.id);
+  put_string(r.ctx, {r.c.db, f}, key, value, r.c.id);
   if (was_lock) set_key_deadline(r.ctx, {r.c.db, f}, old_deadline, r.c.id);
   notify(r.ctx, kNotifyString, "set", r.c.db, key.bytes);
+}
+
+// For MSETEX: whether the condition holds for all `count` keys.
+bool admits_all(Request& r, const SetOptions& o, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const Keyspace::Found f = find_any(r.ctx, r.c.db, r.keys().key(r.arg(2 + 2 * i)));
+    if (!admits(r, o, f, f && type_of(*f) != EntryType::kNone)) return false;
+  }
+  return true;
+}
+
+// For MSETEX: reads the number of keys. Writes an error and returns nullopt if it does not fit.
+std::optional<size_t> read_pair_count(Request& r) {
+  const auto count = parse_int_in(r.arg(1), 1, std::numeric_limits<int32_t>::max());
+  if (!count) return r.reply.error("ERR invalid numkeys value"), std::nullopt;
+  if (static_cast<size_t>(*count) <= (r.argc() - 2) / 2) return static_cast<size_t>(*count);
+  return r.reply.error("ERR wrong number of key-value pairs"), std::nullopt;
 }
 
 // Replies with the former value. A missing value is a miss, as with GET.
@@ -149,14 +173,38 @@ void cmd_set(Request& r) {
   const Key key = r.keys().key(r.arg(1));
   Keyspace::Found f = find_any(r.ctx, r.c.db, key);
   const bool live = f && type_of(*f) != EntryType::kNone;
-  if (live && type_of(*f) != EntryType::kString && (o.get || o.condition == Condition::kIfEqual)) {
+  if (live && type_of(*f) != EntryType::kString && (o.get || o.condition == Condition::kIfValue)) {
     return reply_wrong_type(r);
   }
+  if (live && !check_digest(r, o.test, o.operand)) return;
   // With GET the reply is the old value. It does not tell whether the new value was set.
   if (o.get) reply_old(r, live ? value_of(*f) : std::string_view(), live);
   const bool sets = admits(r, o, f, live);
-  if (sets) set(r, o, deadline, key, f);
+  if (sets) set(r, o, deadline, key, f, r.arg(2));
   if (!o.get) sets ? r.reply.ok() : r.reply.null();
+}
+
+// All keys get the same expiry, or none is set.
+void cmd_msetex(Request& r) {
+  const auto count = read_pair_count(r);
+  if (!count) return;
+  SetOptions o;
+  for (size_t i = 2 + 2 * *count; i < r.argc(); ++i) {
+    if (!read_set_option(r, i, o)) return;
+  }
+  if (o.get || o.condition == Condition::kIfValue) return reply_syntax_error(r);
+  std::optional<TimeMs> deadline;
+  if (o.expiry != nullptr) {
+    deadline = read_expiry(r, *o.expiry, o.expiry_text);
+    if (!deadline) return;
+  }
+  if (!admits_all(r, o, *count)) return r.reply.integer(0);
+  for (size_t i = 0; i < *count; ++i) {
+    const Key key = r.keys().key(r.arg(2 + 2 * i));
+    Keyspace::Found f = find_any(r.ctx, r.c.db, key);
+    set(r, o, deadline, key, f, r.arg(3 + 2 * i));
+  }
+  r.reply.integer(1);
 }
 
 void cmd_setnx(Request& r) {
@@ -209,20 +257,6 @@ void cmd_getex(Request& r) {
   if (!o.persist || deadline_of(*f) == kNever) return;
   set_key_deadline(r.ctx, {r.c.db, f}, kNever, r.c.id);
   notify(r.ctx, kNotifyGeneric, "persist", r.c.db, r.arg(1));
-}
-
-// DELEX key [IFEQ value], as in Redis 8.4: compare and delete a lock in one command.
-void cmd_delex(Request& r) {
-  const bool conditional = r.argc() == 4;
-  if (!conditional && r.argc() != 2) return reply_wrong_arity(r);
-  if (conditional && !equals_ignore_case(r.arg(2), "IFEQ")) return reply_syntax_error(r);
-  Keyspace::Found f = find_live(r.ctx, r.c.db, r.keys().key(r.arg(1)));
-  if (!f) return r.reply.integer(0);
-  if (conditional && type_of(*f) != EntryType::kString) return reply_wrong_type(r);
-  if (conditional && value_of(*f) != r.arg(3)) return r.reply.integer(0);
-  remove_key(r.ctx, {r.c.db, f}, End::kDeleted);
-  notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
-  r.reply.integer(1);
 }
 
 }  // namespace holdfast

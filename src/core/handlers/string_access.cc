@@ -55,6 +55,12 @@ bool check_string_size(Request& r, uint64_t size) {
   return false;
 }
 
+bool check_digest(Request& r, ValueTest test, std::string_view operand) {
+  if (!compares_digest(test) || operand.size() == kDigestDigits) return true;
+  r.reply.error("ERR must be exactly 16 hexadecimal characters");
+  return false;
+}
+
 bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f) {
   return !f || (type_of(*f) == EntryType::kNone && admits_new_requests(ctx, db, *f));
 }

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "core/command/value_test.h"
 #include "core/keyspace/keyspace.h"
 #include "core/state/context.h"
 #include "core/state/request.h"
@@ -31,6 +32,9 @@ void change_string_part(Request& r, StringAt& s, size_t at, std::string_view par
 
 // Whether a string may have this size in bytes. Writes an error if not.
 bool check_string_size(Request& r, uint64_t size);
+
+// Whether the operand of a condition can be a digest. Writes an error if it must be and cannot.
+bool check_digest(Request& r, ValueTest test, std::string_view operand);
 
 // Whether a new request may create the key: it has no value, no holder, no waiter and no lock-delay.
 bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f);
