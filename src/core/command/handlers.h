@@ -30,13 +30,13 @@ void cmd_append(Request&), cmd_cl_throttle(Request&), cmd_decr(Request&), cmd_de
     cmd_substr(Request&);
 
 // generic
-void cmd_copy(Request&), cmd_del(Request&), cmd_exists(Request&), cmd_expire(Request&),
+void cmd_copy(Request&), cmd_del(Request&), cmd_dump(Request&), cmd_exists(Request&), cmd_expire(Request&),
     cmd_expireat(Request&), cmd_expiretime(Request&), cmd_keys(Request&), cmd_object_encoding(Request&),
     cmd_object_freq(Request&), cmd_object_help(Request&), cmd_object_idletime(Request&),
     cmd_object_refcount(Request&), cmd_persist(Request&), cmd_pexpire(Request&), cmd_pexpireat(Request&),
     cmd_pexpiretime(Request&), cmd_pttl(Request&), cmd_randomkey(Request&), cmd_rename(Request&),
-    cmd_renamenx(Request&), cmd_scan(Request&), cmd_touch(Request&), cmd_ttl(Request&), cmd_type(Request&),
-    cmd_wait(Request&);
+    cmd_renamenx(Request&), cmd_restore(Request&), cmd_scan(Request&), cmd_touch(Request&),
+    cmd_ttl(Request&), cmd_type(Request&), cmd_wait(Request&);
 
 // hash
 void cmd_hdel(Request&), cmd_hexists(Request&), cmd_hget(Request&), cmd_hgetall(Request&),

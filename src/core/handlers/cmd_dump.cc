@@ -1,0 +1,125 @@
+// DUMP and RESTORE: a value as bytes, in the format of Redis 7.0. A hold is not a value: a string that was
+// restored is a new hold, with a new token. A lock with several holders has no other value than its holds.
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/base/parse.h"
+#include "core/command/handlers.h"
+#include "core/events/change_events.h"
+#include "core/handlers/expire_words.h"
+#include "core/handlers/string_access.h"
+#include "core/keyspace/keyspace.h"
+#include "core/lock/body_changes.h"
+#include "core/lock/hash_changes.h"
+#include "core/lock/keys.h"
+#include "core/persist/payload.h"
+#include "core/state/conn.h"
+#include "core/state/request.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+struct RestoreOptions {
+  bool replace = false;
+  bool absolute = false;
+  bool idle = false;  // an idle time is given
+  bool freq = false;  // a frequency is given
+};
+
+// An idle time and a frequency are for the eviction of keys, which does not exist here, and there is no
+// place for them. As in a Redis without such a policy they are checked only.
+bool check_access(Request& r, size_t i, int64_t highest, std::string_view error) {
+  const auto n = parse_int(r.arg(i));
+  if (!n) return reply_not_an_integer(r), false;
+  if (*n < 0 || *n > highest) return r.reply.error(error), false;
+  return true;
+}
+
+bool read_restore_options(Request& r, RestoreOptions& o) {
+  for (size_t i = 4; i < r.argc(); ++i) {
+    const bool more = i + 1 < r.argc();
+    if (equals_ignore_case(r.arg(i), "REPLACE")) {
+      o.replace = true;
+    } else if (equals_ignore_case(r.arg(i), "ABSTTL")) {
+      o.absolute = true;
+    } else if (equals_ignore_case(r.arg(i), "IDLETIME") && more && !o.freq) {
+      o.idle = check_access(r, ++i, kMax, "ERR Invalid IDLETIME value, must be >= 0");
+      if (!o.idle) return false;
+    } else if (equals_ignore_case(r.arg(i), "FREQ") && more && !o.idle) {
+      o.freq = check_access(r, ++i, 255, "ERR Invalid FREQ value, must be >= 0 and <= 255");
+      if (!o.freq) return false;
+    } else {
+      return reply_syntax_error(r), false;
+    }
+  }
+  return true;
+}
+
+// Reads the TTL and the payload. Writes an error and returns nullopt if one of them is wrong.
+std::optional<DumpedValue> read_value(Request& r, int64_t& ttl_ms) {
+  const auto ttl = parse_int(r.arg(2));
+  if (!ttl) return reply_not_an_integer(r), std::nullopt;
+  if (*ttl < 0) return r.reply.error("ERR Invalid TTL value, must be >= 0"), std::nullopt;
+  ttl_ms = *ttl;
+  const auto bytes = open_payload(r.arg(3));
+  if (!bytes) return r.reply.error("ERR DUMP payload version or checksum are wrong"), std::nullopt;
+  auto value = read_dumped_value(r.s(), *bytes);
+  if (!value) r.reply.error("ERR Bad data format");
+  return value;
+}
+
+void put_dumped(Request& r, const Key& key, Keyspace::Found& f, DumpedValue value) {
+  if (value.type == EntryType::kString) {
+    return put_string(r.ctx, {r.c.db, f}, key, value.string, r.c.id);
+  }
+  if (value.body != nullptr) {
+    return put_body(r.ctx, {r.c.db, f}, key, value.type, std::move(value.body), r.c.id);
+  }
+  std::vector<std::string_view> pairs;
+  pairs.reserve(2 * value.fields.size());
+  for (const auto& [field, text] : value.fields) pairs.insert(pairs.end(), {field, text});
+  set_fields(r.ctx, {r.c.db, f}, key, pairs, r.c.id);
+}
+
+}  // namespace
+
+void cmd_dump(Request& r) {
+  const Keyspace::Found f = find_to_read(r, r.arg(1));
+  if (!f) return r.reply.null();
+  if (type_of(*f) == EntryType::kLock) {
+    return r.reply.error("ERR a lock with several holders cannot be dumped");
+  }
+  r.reply.bulk(dump_value(*f));
+}
+
+void cmd_restore(Request& r) {
+  RestoreOptions o;
+  if (!read_restore_options(r, o)) return;
+  const Key key = r.keys().key(r.arg(1));
+  if (!o.replace && !is_free(r.ctx, r.c.db, find_any(r.ctx, r.c.db, key))) {
+    return r.reply.error("BUSYKEY Target key name already exists.");
+  }
+  int64_t ttl_ms = 0;
+  auto value = read_value(r, ttl_ms);
+  if (!value) return;
+  // First, so that an old hold does not survive if the values are equal.
+  Keyspace::Found f = find_live(r.ctx, r.c.db, key);
+  const bool existed = static_cast<bool>(f);
+  if (f) remove_key(r.ctx, {r.c.db, f}, End::kOverwritten);
+  const TimeMs deadline = ttl_ms == 0 ? kNever : deadline_at(r, ttl_ms, o.absolute);
+  r.reply.ok();
+  if (is_due(deadline, r.now())) {
+    if (existed) notify(r.ctx, kNotifyGeneric, "del", r.c.db, key.bytes);
+    return;
+  }
+  f = find_any(r.ctx, r.c.db, key);
+  put_dumped(r, key, f, std::move(*value));
+  set_key_deadline(r.ctx, {r.c.db, f}, deadline, r.c.id);
+  notify(r.ctx, kNotifyGeneric, "restore", r.c.db, key.bytes);
+}
+
+}  // namespace holdfast

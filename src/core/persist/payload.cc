@@ -1,0 +1,132 @@
+// A value is written and read as an RDB file with one key, whose name is empty.
+#include "core/persist/payload.h"
+
+#include <absl/container/flat_hash_set.h>
+
+#include "core/base/checksum.h"
+#include "core/base/hash.h"
+#include "core/codec/rdb.h"
+#include "core/codec/rdb_writer.h"
+#include "core/keyspace/hash_view.h"
+#include "core/keyspace/set_body.h"
+#include "core/lock/set_changes.h"
+#include "core/state/context.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr size_t kVersionBytes = 2;
+constexpr std::string_view kEmptyName("\0", 1);
+
+uint64_t low_first(std::string_view bytes) {
+  uint64_t n = 0;
+  for (size_t i = bytes.size(); i-- > 0;) n = (n << 8U) | static_cast<uint8_t>(bytes[i]);
+  return n;
+}
+
+class OneValue : public RdbSink {
+ public:
+  explicit OneValue(const EngineState& s) : s_(s) {}
+
+  DumpedValue value;
+  size_t values = 0;
+  bool good = true;  // nothing else is there, and no element twice
+
+ private:
+  void aux(std::string_view, std::string_view) override { good = false; }
+  void string(uint64_t, std::string_view, std::string_view text, int64_t) override {
+    ++values;
+    value.type = EntryType::kString;
+    value.string = text;
+  }
+  void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) override {
+    ++values;
+    value.type = EntryType::kHash;
+  }
+  void field(std::string_view name, std::string_view text) override {
+    value.fields.emplace_back(name, text);
+  }
+  void begin_collection(RdbCollection kind, uint64_t, std::string_view, int64_t, uint64_t) override {
+    ++values;
+    good = good && kind == RdbCollection::kSet;
+    value.type = EntryType::kSet;
+    set_ = new_set(s_);
+  }
+  void element(std::string_view text, double) override { good = set_->add(text) && good; }
+  void end_collection() override { value.body = std::move(set_); }
+
+  const EngineState& s_;
+  std::unique_ptr<SetBody> set_;
+};
+
+bool has_twins(const std::vector<std::pair<std::string, std::string>>& fields) {
+  absl::flat_hash_set<std::string_view, StringHash> names;
+  for (const auto& [name, text] : fields) {
+    if (!names.insert(name).second) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void seal_payload(std::string& payload) {
+  payload.push_back(static_cast<char>(rdb::kVersion));
+  payload.push_back('\0');
+  append_crc(payload, crc64(0, payload));
+}
+
+std::optional<std::string_view> open_payload(std::string_view payload) {
+  constexpr size_t kFooter = kVersionBytes + rdb::kChecksumBytes;
+  if (payload.size() < kFooter) return std::nullopt;
+  const std::string_view body = payload.substr(0, payload.size() - kFooter);
+  const std::string_view checked = payload.substr(0, payload.size() - rdb::kChecksumBytes);
+  if (low_first(checked.substr(body.size())) > rdb::kVersion) return std::nullopt;
+  if (low_first(payload.substr(checked.size())) != crc64(0, checked)) return std::nullopt;
+  return body;
+}
+
+std::string rdb_head() {
+  std::string head;
+  RdbWriter(head).header();
+  return head;
+}
+
+std::string rdb_tail() {
+  std::string tail;
+  RdbWriter(tail).end();
+  append_crc(tail, 0);  // none: open_payload() has checked the bytes
+  return tail;
+}
+
+std::string dump_value(const Entry& e) {
+  std::string out;
+  RdbWriter rdb(out);
+  if (type_of(e) == EntryType::kSet) {
+    const auto& set = body_of<SetBody>(e);
+    rdb.begin_set({}, set.size());
+    set.for_each([&](std::string_view member) { rdb.element(member); });
+  } else if (is_hash(e)) {
+    const HashView hash(e);
+    rdb.begin_hash({}, hash.size());
+    hash.for_each([&](std::string_view field, std::string_view value) { rdb.field(field, value); });
+  } else {
+    rdb.string({}, value_of(e));
+  }
+  out.erase(1, kEmptyName.size());  // behind the type
+  seal_payload(out);
+  return out;
+}
+
+std::optional<DumpedValue> read_dumped_value(const EngineState& s, std::string_view bytes) {
+  if (bytes.empty()) return std::nullopt;
+  OneValue sink(s);
+  RdbReader reader(sink, false);
+  const std::string head = rdb_head().append(bytes.substr(0, 1)).append(kEmptyName);
+  const bool good =
+      reader.feed(head) && reader.feed(bytes.substr(1)) && reader.feed(rdb_tail()) && reader.finish();
+  if (!good || sink.values != 1 || !sink.good || has_twins(sink.value.fields)) return std::nullopt;
+  return std::move(sink.value);
+}
+
+}  // namespace holdfast
