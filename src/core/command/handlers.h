@@ -66,10 +66,12 @@ void cmd_psubscribe(Request&), cmd_publish(Request&), cmd_pubsub_channels(Reques
     cmd_unsubscribe(Request&);
 
 // scripting
-void cmd_function_dump(Request&), cmd_function_help(Request&), cmd_function_list(Request&),
-    cmd_function_stats(Request&), cmd_discard(Request&), cmd_eval(Request&), cmd_eval_ro(Request&),
-    cmd_evalsha(Request&), cmd_evalsha_ro(Request&), cmd_exec(Request&), cmd_multi(Request&),
-    cmd_script_exists(Request&), cmd_script_flush(Request&), cmd_script_help(Request&),
+void cmd_fcall(Request&), cmd_fcall_ro(Request&), cmd_function_delete(Request&),
+    cmd_function_dump(Request&), cmd_function_flush(Request&), cmd_function_help(Request&),
+    cmd_function_kill(Request&), cmd_function_list(Request&), cmd_function_load(Request&),
+    cmd_function_restore(Request&), cmd_function_stats(Request&), cmd_discard(Request&), cmd_eval(Request&),
+    cmd_eval_ro(Request&), cmd_evalsha(Request&), cmd_evalsha_ro(Request&), cmd_exec(Request&),
+    cmd_multi(Request&), cmd_script_exists(Request&), cmd_script_flush(Request&), cmd_script_help(Request&),
     cmd_script_kill(Request&), cmd_script_load(Request&), cmd_unwatch(Request&), cmd_watch(Request&);
 
 // server

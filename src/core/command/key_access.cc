@@ -24,11 +24,11 @@ constexpr std::string_view kSetOnly = "OW update";
 
 constexpr Use kUses[] = {
     {kSetAndGet, kSetAndGet,
-     " eval evalsha cl.throttle hincrby hincrbyfloat decr decrby getex getset incr incrby "
+     " eval evalsha fcall cl.throttle hincrby hincrbyfloat decr decrby getex getset incr incrby "
      "incrbyfloat "
      "set "},
     {"RO access", "RO access",
-     " eval_ro evalsha_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals "
+     " eval_ro evalsha_ro fcall_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals "
      "get "
      "getrange "
      "mget substr digest dump locks|info locks|check smembers "},

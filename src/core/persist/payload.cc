@@ -35,6 +35,7 @@ class OneValue : public RdbSink {
 
  private:
   void aux(std::string_view, std::string_view) override { good = false; }
+  void library(std::string_view) override { good = false; }
   void string(uint64_t, std::string_view, std::string_view text, int64_t) override {
     ++values;
     value.type = EntryType::kString;
