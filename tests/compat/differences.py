@@ -158,11 +158,11 @@ LISTED = [
 ]
 
 LEFT_OUT = [
-    ("lists, sets, sorted sets, streams, bitmaps, HyperLogLog, geo, functions, MOVE, SORT, DUMP, LCS, "
+    ("lists, sets, sorted sets, streams, bitmaps, HyperLogLog, geo, MOVE, SORT, LCS, "
      "HRANDFIELD",
      "Holdfast has no such types or commands."),
-    ("LOCK, UNLOCK, RENEW, FENCE, LOCKS, LEASE, SET IFEQ (IFNE, IFDEQ, IFDNE), DELEX, DELIFEQ, DIGEST, MSETEX, "
-     "CL.THROTTLE, CLIENT SETINFO, CLIENT NO-TOUCH",
+    ("LOCK, UNLOCK, RENEW, FENCE, LOCKS, LEASE, SET IFEQ (IFNE, IFDEQ, IFDNE), DELEX, DELIFEQ, DIGEST, "
+     "MSETEX, CL.THROTTLE, CLIENT SETINFO, CLIENT NO-TOUCH",
      "Redis 7.0 has no such commands."),
     ("INFO but for errors, CLIENT LIST, CLIENT INFO, CONFIG GET *, COMMAND (COUNT, LIST, DOCS), HELP of "
      "containers, MEMORY, DEBUG, LATENCY, SLOWLOG, ACL, CLUSTER",

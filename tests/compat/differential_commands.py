@@ -3,6 +3,7 @@
 No command may let a key expire while the test runs, or put a large element into a hash whose order is
 compared. No command may have a reply that only one server can give (see LEFT_OUT in differences.py).
 """
+from differential_functions import FAMILY
 from differential_words import (BIG_KEYS, EPOCH_PAST, FIELDS, GLOBS, HUGE_INTEGERS, INTEGERS, KEYS,
                                 LONG_VALUES, NOT_INTEGERS, OPTIONS, UNKNOWN, VALUES, Words)
 
@@ -13,9 +14,9 @@ CHAOS = (
     b"HKEYS HVALS HINCRBY HINCRBYFLOAT HSTRLEN HSCAN DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY "
     b"EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST DBSIZE SELECT SWAPDB "
     b"FLUSHDB FLUSHALL OBJECT ECHO PING WAIT EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT PUBLISH SPUBLISH "
-    b"PUBSUB ROLE UNWATCH COMMAND CLIENT ").split()
+    b"PUBSUB ROLE UNWATCH COMMAND CLIENT FCALL FCALL_RO RESTORE ").split()
 # With a small number these would let a key expire soon, or in an undefined order.
-TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT".split())
+TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT RESTORE".split())
 CLOCKS = frozenset(b"TTL PTTL EXPIRETIME PEXPIRETIME".split())
 SUBCOMMANDS = {
     b"OBJECT": b"FREQ NOSUCH".split(),
@@ -37,7 +38,8 @@ class Commands(Words):
     def __init__(self, random):
         super().__init__(random)
         self.families = ([self.string] * 34 + [self.hash] * 22 + [self.keyspace] * 14 + [self.expiry] * 16
-                         + [self.chaos] * 8 + [self.server] * 3 + [self.object] * 2 + [self.unknown] * 1)
+                         + [self.chaos] * 8 + [self.server] * 3 + [self.object] * 2 + [self.unknown] * 1
+                         + [self.function] * 6)
 
     def plain(self):
         return self.families[int(self.draw() * len(self.families))]()
@@ -139,6 +141,9 @@ class Commands(Words):
     def object(self):
         return (b"OBJECT", self.one((b"FREQ", b"freq", b"ENCODE")),
                 self.key())
+
+    def function(self):
+        return self.one(FAMILY)(self)
 
     def server(self):
         return self.one(SERVERS)(self)

@@ -10,7 +10,8 @@ from differential_wire import (command_text, encode, has_id, parse, parse_all, r
                                wire_text)
 
 LIMIT_S = 20
-RESET = [(b"FLUSHALL",), (b"SCRIPT", b"FLUSH"), (b"CONFIG", b"SET", b"notify-keyspace-events", b"")]
+RESET = [(b"FLUSHALL",), (b"SCRIPT", b"FLUSH"), (b"FUNCTION", b"FLUSH"),
+         (b"CONFIG", b"SET", b"notify-keyspace-events", b"")]
 SUBSCRIBES = re.compile(rb"[PS]?(UN)?SUBSCRIBE$", re.IGNORECASE)
 OUT_OF_BAND = frozenset([b"message", b"pmessage", b"smessage", b"invalidate"])
 

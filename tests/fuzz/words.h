@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 7> kScripts = {
 };
 
 // Few keys and owners, so that requests collide; numbers near limits.
-inline constexpr std::array<std::string_view, 50> kWords = {
+inline constexpr std::array<std::string_view, 53> kWords = {
     "k",
     "l",
     "h",
@@ -73,6 +73,9 @@ inline constexpr std::array<std::string_view, 50> kWords = {
     "1 1 -1 0 0 0 0 0",
     "default",
     "yes",
+    "9555e8555c62dcfd",
+    "#!lua name=l\nredis.register_function('f', function(k, a) return redis.call(unpack(a)) end)",
+    "#!lua name=m\nredis.register_function{function_name='g', callback=function(k) return k end}",
 };
 
 // Returns these words and the capital words of all commands' syntax.

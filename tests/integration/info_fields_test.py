@@ -44,7 +44,7 @@ cmdstat_set latency_percentiles_usec_set errorstat_ERR db0
 # Fields that the server does not have, with the reason. redis_exporter then has no such series.
 ABSENT = {
     "expire_cycle_cpu_milliseconds": "each key expires in its own millisecond, not in a cycle",
-    "used_memory_vm_functions": "there are no functions",
+    "used_memory_vm_functions": "scripts and functions share one Lua state",
 }
 
 FORMS = [("number", r"-?\d+"), ("decimal", r"-?\d+\.\d+"), ("percent", r"-?\d+(\.\d+)?%"),

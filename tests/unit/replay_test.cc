@@ -40,6 +40,9 @@ std::vector<std::string> large_hash() {
   return words;
 }
 
+const std::string kLibraryCode = "#!lua name=l\nredis.register_function('f', function() return 1 end)";
+const std::string kOtherCode = "#!lua name=l\nredis.register_function('g', function() return 2 end)";
+
 std::vector<Sample> samples() {
   const std::vector<std::string> lock = {"LOCK", "k", "alice", "5000", "SHARED", "DELAY", "70"};
   const std::vector<std::string> lease = {"LEASE", "GRANT", "id", "5000", "doc1", "a", "doc2", "b"};
@@ -68,6 +71,10 @@ std::vector<Sample> samples() {
       {Record::kDeadline, {{"SADD", "s", "a"}}, {"PEXPIRE", "s", "500"}},
       {Record::kDeadline, {large_hash()}, {"PEXPIRE", "h", "500"}},
       {Record::kLeaseEnd, {lease}, {"LEASE", "CANCEL", "id"}},
+      {Record::kLibrary, {}, {"FUNCTION", "LOAD", kLibraryCode}},
+      {Record::kLibrary, {{"FUNCTION", "LOAD", kLibraryCode}}, {"FUNCTION", "LOAD", "REPLACE", kOtherCode}},
+      {Record::kLibraryEnd, {{"FUNCTION", "LOAD", kLibraryCode}}, {"FUNCTION", "DELETE", "l"}},
+      {Record::kLibraryEnd, {{"FUNCTION", "LOAD", kLibraryCode}}, {"FUNCTION", "FLUSH"}},
   };
 }
 

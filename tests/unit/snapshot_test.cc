@@ -54,6 +54,7 @@ uint64_t token_in(const std::string& reply) {
 // Adds items of every kind. Returns the client that keeps the SESSION holds alive.
 std::unique_ptr<TestClient> fill(Engine& engine) {
   auto c = std::make_unique<TestClient>(engine);
+  c->must({"FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('f', function() return 1 end)"});
   c->must({"SET", "plain", "value"});
   c->must({"SET", "empty", ""});
   c->must({"SET", "timed", "value", "PX", "5000"});

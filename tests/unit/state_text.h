@@ -12,6 +12,7 @@
 #include "core/keyspace/set_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
+#include "core/state/library_store.h"
 
 namespace holdfast {
 
@@ -53,6 +54,7 @@ inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspac
 inline std::string state_text(Engine& engine, const Now& now) {
   EngineState& s = engine.state();
   std::string text;
+  for (const std::string_view code : library_codes(s)) text.append("library ").append(code).append("\n");
   for (DbIndex number = 0; number < kDatabases; ++number) {
     const DbIndex place = s.db_at[number];
     Keyspace& keys = *s.dbs[place];

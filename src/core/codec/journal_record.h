@@ -22,6 +22,8 @@
 //     deadline      key deadline       of an existing key with a ValueBody
 //     add-members   key number { member }     of an existing set
 //     erase-members key number { member }     of an existing set or sorted set
+//     library       code            of functions; replaces one with the same name
+//     library-end   name            empty: all libraries
 //
 // A file begins with a clock before its first record, and has another one after each change of the wall
 // clock. A server that does not know its boot-id writes no clock.
@@ -52,6 +54,8 @@ enum class Record : uint8_t {
   kAddMembers = 17,
   kEraseMembers = 18,
   // 20 to 29: sorted sets. 30 to 39: lists.
+  kLibrary = 40,
+  kLibraryEnd = 41,
 };
 
 }  // namespace holdfast

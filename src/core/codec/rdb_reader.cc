@@ -258,9 +258,9 @@ void RdbReader::read_item(Input& in) {
       in.length();
       return;
     case rdb::kOpFunction2:
-      in.text(value_text_);
-      if (!skip_unknown_)
-        in.wrong("unsupported: a library of functions (--skip-unsupported-types yes skips it)");
+      if (const std::string_view code = in.text(value_text_); !in.short_of_bytes() && in.wrong().empty()) {
+        sink_.library(code);
+      }
       return;
     case rdb::kOpEnd:
       // Versions below 5 have no checksum.

@@ -28,6 +28,8 @@ class RdbSink {
   virtual void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) {}
   virtual void field(std::string_view, std::string_view) {}
   virtual void end_hash() {}
+  // The code of a library of functions.
+  virtual void library(std::string_view) {}
   // `elements` calls of element() follow, each with a score in a sorted set, else 0; then end_collection().
   virtual void begin_collection(RdbCollection, uint64_t, std::string_view, int64_t, uint64_t) {}
   virtual void element(std::string_view, double) {}

@@ -52,6 +52,11 @@ void RdbWriter::aux(std::string_view name, std::string_view value) {
   text(value);
 }
 
+void RdbWriter::library(std::string_view code) {
+  out_.push_back(static_cast<char>(rdb::kOpFunction2));
+  text(code);
+}
+
 void RdbWriter::select_db(uint64_t number) {
   out_.push_back(static_cast<char>(rdb::kOpSelectDb));
   length(number);

@@ -14,6 +14,8 @@ class RdbWriter {
 
   void header();
   void aux(std::string_view name, std::string_view value);
+  // The code of a library of functions.
+  void library(std::string_view code);
   void select_db(uint64_t number);
   // Sets the deadline of the next key, in wall-clock milliseconds.
   void expire_ms(int64_t wall_ms);

@@ -30,13 +30,13 @@ void cmd_append(Request&), cmd_cl_throttle(Request&), cmd_decr(Request&), cmd_de
     cmd_substr(Request&);
 
 // generic
-void cmd_copy(Request&), cmd_del(Request&), cmd_exists(Request&), cmd_expire(Request&),
+void cmd_copy(Request&), cmd_del(Request&), cmd_dump(Request&), cmd_exists(Request&), cmd_expire(Request&),
     cmd_expireat(Request&), cmd_expiretime(Request&), cmd_keys(Request&), cmd_object_encoding(Request&),
     cmd_object_freq(Request&), cmd_object_help(Request&), cmd_object_idletime(Request&),
     cmd_object_refcount(Request&), cmd_persist(Request&), cmd_pexpire(Request&), cmd_pexpireat(Request&),
     cmd_pexpiretime(Request&), cmd_pttl(Request&), cmd_randomkey(Request&), cmd_rename(Request&),
-    cmd_renamenx(Request&), cmd_scan(Request&), cmd_touch(Request&), cmd_ttl(Request&), cmd_type(Request&),
-    cmd_wait(Request&);
+    cmd_renamenx(Request&), cmd_restore(Request&), cmd_scan(Request&), cmd_touch(Request&),
+    cmd_ttl(Request&), cmd_type(Request&), cmd_wait(Request&);
 
 // hash
 void cmd_hdel(Request&), cmd_hexists(Request&), cmd_hget(Request&), cmd_hgetall(Request&),
@@ -69,10 +69,12 @@ void cmd_psubscribe(Request&), cmd_publish(Request&), cmd_pubsub_channels(Reques
     cmd_unsubscribe(Request&);
 
 // scripting
-void cmd_function_dump(Request&), cmd_function_help(Request&), cmd_function_list(Request&),
-    cmd_function_stats(Request&), cmd_discard(Request&), cmd_eval(Request&), cmd_eval_ro(Request&),
-    cmd_evalsha(Request&), cmd_evalsha_ro(Request&), cmd_exec(Request&), cmd_multi(Request&),
-    cmd_script_exists(Request&), cmd_script_flush(Request&), cmd_script_help(Request&),
+void cmd_fcall(Request&), cmd_fcall_ro(Request&), cmd_function_delete(Request&),
+    cmd_function_dump(Request&), cmd_function_flush(Request&), cmd_function_help(Request&),
+    cmd_function_kill(Request&), cmd_function_list(Request&), cmd_function_load(Request&),
+    cmd_function_restore(Request&), cmd_function_stats(Request&), cmd_discard(Request&), cmd_eval(Request&),
+    cmd_eval_ro(Request&), cmd_evalsha(Request&), cmd_evalsha_ro(Request&), cmd_exec(Request&),
+    cmd_multi(Request&), cmd_script_exists(Request&), cmd_script_flush(Request&), cmd_script_help(Request&),
     cmd_script_kill(Request&), cmd_script_load(Request&), cmd_unwatch(Request&), cmd_watch(Request&);
 
 // server

@@ -24,12 +24,14 @@ constexpr std::string_view kSetOnly = "OW update";
 
 constexpr Use kUses[] = {
     {kSetAndGet, kSetAndGet,
-     " eval evalsha cl.throttle hincrby hincrbyfloat decr decrby getex getset incr incrby incrbyfloat "
+     " eval evalsha fcall cl.throttle hincrby hincrbyfloat decr decrby getex getset incr incrby "
+     "incrbyfloat "
      "set "},
     {"RO access", "RO access",
-     " eval_ro evalsha_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals get "
+     " eval_ro evalsha_ro fcall_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals "
+     "get "
      "getrange "
-     "mget substr digest locks|info locks|check smembers sdiff sinter sintercard srandmember sscan "
+     "mget substr digest dump locks|info locks|check smembers sdiff sinter sintercard srandmember sscan "
      "sunion "},
     {"RO", "RO",
      " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
@@ -47,7 +49,7 @@ constexpr Use kUses[] = {
     {"RW access delete", "RW insert", " smove "},
     {"RW update", "RO access", " sinterstore "},
     {kSetOnly, "RO access", " sdiffstore sunionstore "},
-    {kSetOnly, kSetOnly, " mset msetex psetex setex "},
+    {kSetOnly, kSetOnly, " mset msetex psetex restore setex "},
     {"OW insert", "OW insert", " msetnx setnx lease|grant "},
     {"not_key", "not_key", " spublish ssubscribe sunsubscribe "},
 };

@@ -13,6 +13,10 @@ constexpr Command kRows[] = {
     {"del", cmd_del, -2, kWrite | kRelease | kKeyspace, 1, -1, 1, "generic", "1.0.0",
      "O(N) where N is the number of keys",
      "Deletes one or more keys; the next waiters acquire their locks.", "key [key ...]"},
+    {"dump", cmd_dump, 2, kReadOnly | kKeyspace, 1, 1, 1, "generic", "2.6.0",
+     "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of Redis objects "
+     "composing the value and M their average size.",
+     "Return a serialized version of the value stored at the specified key.", "key"},
     {"exists", cmd_exists, -2, kReadOnly | kFast | kKeyspace, 1, -1, 1, "generic", "1.0.0",
      "O(N) where N is the number of keys", "Determines whether one or more keys exist.", "key [key ...]"},
     {"expire", cmd_expire, -3, kWrite | kFast | kKeyspace, 1, 1, 1, "generic", "1.0.0", "O(1)",
@@ -52,6 +56,11 @@ constexpr Command kRows[] = {
      "Rename a key.", "key newkey"},
     {"renamenx", cmd_renamenx, 3, kWrite | kFast | kKeyspace | kRename, 1, 2, 1, "generic", "1.0.0", "O(1)",
      "Rename a key, only if the new key does not exist.", "key newkey"},
+    {"restore", cmd_restore, -4, kWrite | kDenyOom | kDangerous | kKeyspace, 1, 1, 1, "generic", "2.6.0",
+     "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the "
+     "number of Redis objects composing the value and M their average size.",
+     "Create a key using the provided serialized value, previously obtained using DUMP.",
+     "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]"},
     {"scan", cmd_scan, -2, kReadOnly | kKeyspace, 0, 0, 0, "generic", "2.8.0",
      "O(1) a call; O(N) for all, with N keys", "Iterates over the key names in the database.",
      "cursor [MATCH pattern] [COUNT count] [TYPE type]"},

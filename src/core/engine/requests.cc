@@ -19,6 +19,7 @@
 #include "core/events/run_command.h"
 #include "core/lock/waiting.h"
 #include "core/script/demands.h"
+#include "core/script/script.h"
 #include "core/state/availability.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
@@ -34,9 +35,6 @@
 namespace holdfast {
 
 namespace {
-
-constexpr std::string_view kBusyText =
-    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
 
 bool is_queued_in_multi(const Conn& c, const Command& command) {
   return c.transaction != nullptr && (command.flags & kInMulti) == 0;
@@ -95,7 +93,8 @@ bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
 
 // Whether the command runs or compiles a script: both may take long.
 bool is_script(const Command& command) {
-  return (command.flags & kScript) != 0 || command.handler == cmd_script_load;
+  return (command.flags & kScript) != 0 || command.handler == cmd_script_load ||
+         command.handler == cmd_function_load || command.handler == cmd_function_restore;
 }
 
 // Queues a request for EXEC. The queued requests of a transaction are unprocessed input, and have the same
@@ -160,11 +159,12 @@ bool refuse_while_loading(const Context& ctx, const Command& command, Reply& rep
   return true;
 }
 
-bool refuse_while_busy(const Conn& c, const Command& command, Reply& reply) {
+bool refuse_while_busy(const EngineState& s, const Conn& c, const Command& command, Reply& reply) {
   if ((command.flags & kAllowBusy) != 0) return false;
   const bool aborts = command.handler == cmd_exec && c.transaction != nullptr;
-  reply.error(aborts ? std::string("EXECABORT Transaction discarded because of: ").append(kBusyText)
-                     : std::string(kBusyText));
+  const std::string_view busy = s.scripts.running_function() != nullptr ? kBusyFunction : kBusyScript;
+  reply.error(aborts ? std::string("EXECABORT Transaction discarded because of: ").append(busy)
+                     : std::string(busy));
   return true;
 }
 
@@ -278,7 +278,7 @@ void dispatch_request_while_busy(Context& ctx, Conn& c, std::span<const std::str
   const Command* command = resolve_command(argv, reply);
   if (command == nullptr && refuse_http(ctx, c, argv[0], answered)) return;
   if (command == nullptr || (c.checked && refuse_by_acl(ctx, c, *command, argv, reply)) ||
-      refuse_while_busy(c, *command, reply)) {
+      refuse_while_busy(ctx.s, c, *command, reply)) {
     fail_transaction(ctx, c, argv[0]);
     ctx.s.log.record_rejection(command, c.out.view().substr(answered));
   } else if (is_queued_in_multi(c, *command)) {

@@ -254,6 +254,21 @@ void journal_swap(Context& ctx, DbIndex a, DbIndex b) {
   put_u8(ctx.s.journal.out, b);
 }
 
+void journal_library(Context& ctx, std::string_view code) {
+  if (!ctx.s.journal.on) return;
+  write_large_records(ctx);
+  ctx.s.journal.grants = true;
+  open_record(ctx.s.journal.out, Record::kLibrary, 0);
+  put_text(ctx.s.journal.out, code);
+}
+
+void journal_library_end(Context& ctx, std::string_view name) {
+  if (!ctx.s.journal.on) return;
+  write_large_records(ctx);
+  open_record(ctx.s.journal.out, Record::kLibraryEnd, 0);
+  put_text(ctx.s.journal.out, name);
+}
+
 void journal_lease(Context& ctx, const LiveLease& lease) {
   if (!ctx.s.journal.on) return;
   write_large_records(ctx);

@@ -36,6 +36,9 @@ void journal_delay(Context& ctx, DbIndex db, std::string_view key, TimeMs until)
 void journal_flush(Context& ctx, DbIndex db);
 // `a` and `b` are the numbers that clients use.
 void journal_swap(Context& ctx, DbIndex a, DbIndex b);
+// A library of functions was loaded; one was removed, or all if the name is empty.
+void journal_library(Context& ctx, std::string_view code);
+void journal_library_end(Context& ctx, std::string_view name);
 void journal_lease(Context& ctx, const LiveLease& lease);
 void journal_lease_end(Context& ctx, std::string_view id, LeaseState state, Token token);
 

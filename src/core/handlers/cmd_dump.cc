@@ -1,6 +1,7 @@
 // DUMP and RESTORE: a value as bytes, in the format of Redis 7.0. A hold is not a value: a string that was
 // restored is a new hold, with a new token. A lock with several holders has no other value than its holds.
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/base/parse.h"
@@ -9,6 +10,7 @@
 #include "core/handlers/expire_words.h"
 #include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
+#include "core/lock/body_changes.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 #include "core/persist/payload.h"
@@ -28,8 +30,8 @@ struct RestoreOptions {
   bool freq = false;  // a frequency is given
 };
 
-// An idle time and a frequency are for the eviction of keys, which does not exist here, and there is no place
-// for them. As in a Redis without such a policy they are checked only.
+// An idle time and a frequency are for the eviction of keys, which does not exist here, and there is no
+// place for them. As in a Redis without such a policy they are checked only.
 bool check_access(Request& r, size_t i, int64_t highest, std::string_view error) {
   const auto n = parse_int(r.arg(i));
   if (!n) return reply_not_an_integer(r), false;
@@ -65,14 +67,17 @@ std::optional<DumpedValue> read_value(Request& r, int64_t& ttl_ms) {
   ttl_ms = *ttl;
   const auto bytes = open_payload(r.arg(3));
   if (!bytes) return r.reply.error("ERR DUMP payload version or checksum are wrong"), std::nullopt;
-  auto value = read_dumped_value(*bytes);
+  auto value = read_dumped_value(r.s(), *bytes);
   if (!value) r.reply.error("ERR Bad data format");
   return value;
 }
 
-void put_dumped(Request& r, const Key& key, Keyspace::Found& f, const DumpedValue& value) {
+void put_dumped(Request& r, const Key& key, Keyspace::Found& f, DumpedValue value) {
   if (value.type == EntryType::kString) {
     return put_string(r.ctx, {r.c.db, f}, key, value.string, r.c.id);
+  }
+  if (value.body != nullptr) {
+    return put_body(r.ctx, {r.c.db, f}, key, value.type, std::move(value.body), r.c.id);
   }
   std::vector<std::string_view> pairs;
   pairs.reserve(2 * value.fields.size());
@@ -99,7 +104,7 @@ void cmd_restore(Request& r) {
     return r.reply.error("BUSYKEY Target key name already exists.");
   }
   int64_t ttl_ms = 0;
-  const auto value = read_value(r, ttl_ms);
+  auto value = read_value(r, ttl_ms);
   if (!value) return;
   // First, so that an old hold does not survive if the values are equal.
   Keyspace::Found f = find_live(r.ctx, r.c.db, key);
@@ -112,7 +117,7 @@ void cmd_restore(Request& r) {
     return;
   }
   f = find_any(r.ctx, r.c.db, key);
-  put_dumped(r, key, f, *value);
+  put_dumped(r, key, f, std::move(*value));
   set_key_deadline(r.ctx, {r.c.db, f}, deadline, r.c.id);
   notify(r.ctx, kNotifyGeneric, "restore", r.c.db, key.bytes);
 }

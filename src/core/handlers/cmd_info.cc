@@ -160,7 +160,10 @@ void script_memory_lines(const Request& r, std::string& out) {
   line(out, "used_memory_scripts", scripts);
   line(out, "used_memory_scripts_human", human_bytes(scripts));
   line(out, "number_of_cached_scripts", uint64_t{r.s().scripts.cached()});
-  zeros(out, {"number_of_functions", "number_of_libraries", "used_memory_functions"});
+  const Libraries& libraries = r.s().scripts.libraries();
+  line(out, "number_of_functions", uint64_t{libraries.functions()});
+  line(out, "number_of_libraries", uint64_t{libraries.all().size()});
+  line(out, "used_memory_functions", libraries.bytes());
 }
 
 void used_memory_lines(const Request& r, const HostFacts& host, uint64_t used, std::string& out) {

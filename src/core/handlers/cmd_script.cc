@@ -1,4 +1,4 @@
-// EVAL, EVALSHA, their read-only forms, and SCRIPT.
+// EVAL, EVALSHA, FCALL, their read-only forms, and SCRIPT.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -9,6 +9,7 @@
 #include "core/command/handlers.h"
 #include "core/engine/requests.h"
 #include "core/engine/resumable_request.h"
+#include "core/handlers/script_access.h"
 #include "core/script/demands.h"
 #include "core/script/script.h"
 #include "core/state/memory_use.h"
@@ -31,7 +32,9 @@ std::optional<size_t> read_key_count(Request& r) {
   return static_cast<size_t>(*count);
 }
 
-void adopt_limits(Request& r) {
+}  // namespace
+
+void adopt_script_limits(Request& r) {
   ScriptHost& host = r.s().scripts;
   const Limits& limits = r.s().config.limits;
   host.time.busy_us = limits.busy_reply_ms * 1000;
@@ -39,18 +42,28 @@ void adopt_limits(Request& r) {
   host.set_memory_limits(limits.script_memory_bytes, limits.script_run_bytes);
 }
 
-void run_script(Request& r, const Script& script, std::string_view sha, size_t keys, bool read_only) {
-  if (read_only && script.flags.shebang && !script.flags.no_writes) {
-    return r.reply.error("ERR Can not execute a script with write flag using *_ro command.");
+namespace {
+
+// Whether a script with these flags may run. Writes an error if not.
+bool may_run(Request& r, const ScriptFlags& flags, bool read_only) {
+  if (read_only && flags.shebang && !flags.no_writes) {
+    r.reply.error("ERR Can not execute a script with write flag using *_ro command.");
+    return false;
   }
-  ScriptHost& host = r.s().scripts;
   // Such a script is rejected before it gets here, unless it was loaded after MULTI.
-  const bool checks_memory = script.flags.shebang && !script.flags.allow_oom && !script.flags.no_writes;
+  const bool checks_memory = flags.shebang && !flags.allow_oom && !flags.no_writes;
   if (checks_memory && r.s().memory.over_limit) {
-    return r.reply.error(
+    r.reply.error(
         "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'");
+    return false;
   }
-  adopt_limits(r);
+  return true;
+}
+
+void run_script(Request& r, const Script& script, std::string_view sha, size_t keys, bool read_only) {
+  if (!may_run(r, script.flags, read_only)) return;
+  ScriptHost& host = r.s().scripts;
+  adopt_script_limits(r);
   host.run(r, script, sha, r.argv.subspan(3, keys), r.argv.subspan(3 + keys), read_only);
   r.error_counted = host.take_repeated_error();
 }
@@ -63,7 +76,7 @@ void eval(Request& r, bool read_only) {
   const std::string_view sha(name.data(), name.size());
   std::string error;
   if (script == nullptr) {
-    adopt_limits(r);
+    adopt_script_limits(r);
     script = r.s().scripts.load(sha, r.arg(1), false, error);
   }
   if (script == nullptr) return r.reply.error(error);
@@ -88,11 +101,30 @@ void cmd_eval_ro(Request& r) { eval(r, true); }
 void cmd_evalsha(Request& r) { eval_sha(r, false); }
 void cmd_evalsha_ro(Request& r) { eval_sha(r, true); }
 
+namespace {
+
+void fcall(Request& r, bool read_only) {
+  ScriptHost& host = r.s().scripts;
+  const LibraryFunction* function = host.libraries().function(r.arg(1));
+  if (function == nullptr) return r.reply.error("ERR Function not found");
+  if (!parse_int(r.arg(2))) return r.reply.error("ERR Bad number of keys provided");
+  const auto keys = read_key_count(r);
+  if (!keys || !may_run(r, ScriptHost::flags_of(*function), read_only)) return;
+  adopt_script_limits(r);
+  host.run_function(r, *function, r.argv.subspan(3, *keys), r.argv.subspan(3 + *keys), read_only);
+  r.error_counted = host.take_repeated_error();
+}
+
+}  // namespace
+
+void cmd_fcall(Request& r) { fcall(r, false); }
+void cmd_fcall_ro(Request& r) { fcall(r, true); }
+
 void cmd_script_load(Request& r) {
   const std::string sha = sha1_hex(r.arg(2));
   ScriptHost& host = r.s().scripts;
   std::string error;
-  adopt_limits(r);
+  adopt_script_limits(r);
   const bool done = host.find(sha) != nullptr ? host.keep_cached(sha, error)
                                               : host.load(sha, r.arg(2), true, error) != nullptr;
   if (!done) return r.reply.error(error);
@@ -116,18 +148,23 @@ void cmd_script_flush(Request& r) {
   r.reply.ok();
 }
 
-void cmd_script_kill(Request& r) {
+void kill_script(Request& r, bool function) {
   ScriptHost& host = r.s().scripts;
   if (!host.running()) return r.reply.error("NOTBUSY No scripts in execution right now.");
+  const bool runs_function = host.running_function() != nullptr;
+  if (runs_function != function) return r.reply.error(runs_function ? kBusyFunction : kBusyScript);
   if (host.has_written()) {
     return r.reply.error(
         "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either "
         "wait "
         "the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.");
   }
-  host.kill("ERR Script killed by user with SCRIPT KILL...");
+  host.kill(function ? "ERR Script killed by user with FUNCTION KILL."
+                     : "ERR Script killed by user with SCRIPT KILL...");
   r.reply.ok();
 }
+
+void cmd_script_kill(Request& r) { kill_script(r, false); }
 
 void cmd_script_help(Request& r) {
   static constexpr std::string_view kLines[] = {

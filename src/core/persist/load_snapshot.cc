@@ -10,6 +10,7 @@
 #include "core/lock/set_changes.h"
 #include "core/persist/snapshot.h"
 #include "core/state/context.h"
+#include "core/state/library_store.h"
 #include "core/state/tokens.h"
 
 namespace holdfast {
@@ -217,6 +218,12 @@ void Restore::end_collection() {
   if (error_.empty()) restore_body(turn_, db_, key_, EntryType::kSet, std::move(set_), expire_ms_);
   hold_.reset();
   plain_ = false;
+}
+
+void Restore::library(std::string_view code) {
+  if (const std::string why = restore_library(s_, code); !why.empty()) {
+    fail("a library of functions cannot be loaded: " + why);
+  }
 }
 
 void Restore::skipped(uint64_t, std::string_view, std::string_view) {

@@ -46,6 +46,7 @@ class Restore : private RdbSink {
                         uint64_t elements) override;
   void element(std::string_view text, double score) override;
   void end_collection() override;
+  void library(std::string_view code) override;
   void skipped(uint64_t db, std::string_view key, std::string_view type) override;
 
   bool usable(uint64_t db);

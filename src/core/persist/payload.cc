@@ -8,6 +8,9 @@
 #include "core/codec/rdb.h"
 #include "core/codec/rdb_writer.h"
 #include "core/keyspace/hash_view.h"
+#include "core/keyspace/set_body.h"
+#include "core/lock/set_changes.h"
+#include "core/state/context.h"
 
 namespace holdfast {
 
@@ -24,12 +27,15 @@ uint64_t low_first(std::string_view bytes) {
 
 class OneValue : public RdbSink {
  public:
+  explicit OneValue(const EngineState& s) : s_(s) {}
+
   DumpedValue value;
   size_t values = 0;
-  bool alone = true;  // nothing else is there
+  bool good = true;  // nothing else is there, and no element twice
 
  private:
-  void aux(std::string_view, std::string_view) override { alone = false; }
+  void aux(std::string_view, std::string_view) override { good = false; }
+  void library(std::string_view) override { good = false; }
   void string(uint64_t, std::string_view, std::string_view text, int64_t) override {
     ++values;
     value.type = EntryType::kString;
@@ -42,6 +48,17 @@ class OneValue : public RdbSink {
   void field(std::string_view name, std::string_view text) override {
     value.fields.emplace_back(name, text);
   }
+  void begin_collection(RdbCollection kind, uint64_t, std::string_view, int64_t, uint64_t) override {
+    ++values;
+    good = good && kind == RdbCollection::kSet;
+    value.type = EntryType::kSet;
+    set_ = new_set(s_);
+  }
+  void element(std::string_view text, double) override { good = set_->add(text) && good; }
+  void end_collection() override { value.body = std::move(set_); }
+
+  const EngineState& s_;
+  std::unique_ptr<SetBody> set_;
 };
 
 bool has_twins(const std::vector<std::pair<std::string, std::string>>& fields) {
@@ -70,10 +87,27 @@ std::optional<std::string_view> open_payload(std::string_view payload) {
   return body;
 }
 
+std::string rdb_head() {
+  std::string head;
+  RdbWriter(head).header();
+  return head;
+}
+
+std::string rdb_tail() {
+  std::string tail;
+  RdbWriter(tail).end();
+  append_crc(tail, 0);  // none: open_payload() has checked the bytes
+  return tail;
+}
+
 std::string dump_value(const Entry& e) {
   std::string out;
   RdbWriter rdb(out);
-  if (is_hash(e)) {
+  if (type_of(e) == EntryType::kSet) {
+    const auto& set = body_of<SetBody>(e);
+    rdb.begin_set({}, set.size());
+    set.for_each([&](std::string_view member) { rdb.element(member); });
+  } else if (is_hash(e)) {
     const HashView hash(e);
     rdb.begin_hash({}, hash.size());
     hash.for_each([&](std::string_view field, std::string_view value) { rdb.field(field, value); });
@@ -85,18 +119,14 @@ std::string dump_value(const Entry& e) {
   return out;
 }
 
-std::optional<DumpedValue> read_dumped_value(std::string_view bytes) {
+std::optional<DumpedValue> read_dumped_value(const EngineState& s, std::string_view bytes) {
   if (bytes.empty()) return std::nullopt;
-  OneValue sink;
+  OneValue sink(s);
   RdbReader reader(sink, false);
-  std::string head;
-  RdbWriter(head).header();
-  head.append(bytes.substr(0, 1)).append(kEmptyName);
-  std::string tail;
-  RdbWriter(tail).end();
-  append_crc(tail, 0);  // none: open_payload() has checked the bytes
-  const bool good = reader.feed(head) && reader.feed(bytes.substr(1)) && reader.feed(tail) && reader.finish();
-  if (!good || sink.values != 1 || !sink.alone || has_twins(sink.value.fields)) return std::nullopt;
+  const std::string head = rdb_head().append(bytes.substr(0, 1)).append(kEmptyName);
+  const bool good =
+      reader.feed(head) && reader.feed(bytes.substr(1)) && reader.feed(rdb_tail()) && reader.finish();
+  if (!good || sink.values != 1 || !sink.good || has_twins(sink.value.fields)) return std::nullopt;
   return std::move(sink.value);
 }
 

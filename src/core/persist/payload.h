@@ -1,7 +1,8 @@
-// The payload of DUMP and RESTORE, and of FUNCTION DUMP and RESTORE, in the format of Redis 7.0: bytes of an
-// RDB file, the RDB version in two bytes (low first), and the CRC64 of all bytes before it.
+// The payload of DUMP and RESTORE, and of FUNCTION DUMP and RESTORE, in the format of Redis 7.0: bytes of
+// an RDB file, the RDB version in two bytes (low first), and the CRC64 of all bytes before it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +11,11 @@
 
 #include "core/codec/rdb_reader.h"
 #include "core/keyspace/entry.h"
+#include "core/keyspace/value_body.h"
 
 namespace holdfast {
+
+struct EngineState;
 
 // Appends version and checksum.
 void seal_payload(std::string& payload);
@@ -19,16 +23,21 @@ void seal_payload(std::string& payload);
 // is there.
 std::optional<std::string_view> open_payload(std::string_view payload);
 
-// The value of an entry that is a string or a hash.
+// What stands before and behind the items of a file that RdbReader reads, without a checksum.
+std::string rdb_head();
+std::string rdb_tail();
+
+// The value of an entry that is no lock of several holders.
 std::string dump_value(const Entry& e);
 
 // A value that was read. Memory grows with the payload only.
 struct DumpedValue {
-  EntryType type = EntryType::kNone;  // kString or kHash
-  std::string string;
-  std::vector<std::pair<std::string, std::string>> fields;  // no name is there twice
+  EntryType type = EntryType::kNone;
+  std::string string;                                       // of kString
+  std::vector<std::pair<std::string, std::string>> fields;  // of kHash; no name is there twice
+  std::unique_ptr<ValueBody> body;                          // of all other types
 };
 // Reads what open_payload() returned. Returns nullopt if it is not one value of a known type.
-std::optional<DumpedValue> read_dumped_value(std::string_view bytes);
+std::optional<DumpedValue> read_dumped_value(const EngineState& s, std::string_view bytes);
 
 }  // namespace holdfast

@@ -14,6 +14,7 @@
 #include "core/state/context.h"
 #include "core/state/journal.h"
 #include "core/state/lease_table.h"
+#include "core/state/library_store.h"
 
 namespace holdfast {
 
@@ -178,6 +179,19 @@ std::string replay_swap(Context& ctx, DbIndex a, ByteReader& in) {
   return {};
 }
 
+std::string replay_library(Context& ctx, ByteReader& in) {
+  const std::string_view code = in.text();
+  if (!in.ok()) return {};
+  const std::string why = restore_library(ctx.s, code);
+  return why.empty() ? why : "a library of functions cannot be loaded: " + why;
+}
+
+std::string replay_library_end(Context& ctx, ByteReader& in) {
+  const std::string_view name = in.text();
+  if (in.ok()) remove_library(ctx.s, name);
+  return {};
+}
+
 // Sets the clock for the following records. `now` is the present time of the clocks.
 std::string replay_clock(Context& ctx, const Now& now, ByteReader& in) {
   const SavedClock clock = read_clock(in);
@@ -225,6 +239,10 @@ std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) 
       return replay_lease(ctx, db, in);
     case Record::kLeaseEnd:
       return replay_lease_end(ctx, in);
+    case Record::kLibrary:
+      return replay_library(ctx, in);
+    case Record::kLibraryEnd:
+      return replay_library_end(ctx, in);
     case Record::kClock:
       break;  // replay() handles it
   }

@@ -14,6 +14,7 @@
 #include "core/lock/hash_changes.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
+#include "core/state/library_store.h"
 #include "core/state/memory_use.h"
 #include "core/state/tokens.h"
 
@@ -44,6 +45,7 @@ Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal, bool follows) : s_
   for (const AheadToken& own : issued.ahead) rdb_.aux(kAuxAhead, std::to_string(own.token) + " " + own.key);
   if (!s.config.boot_id.empty()) rdb_.aux(kAuxClock, clock_text(present_clock(s.config, now)));
   rdb_.aux(kAuxRecords, side_records(s, now));
+  for (const std::string_view code : library_codes(s)) rdb_.library(code);
   for (DbIndex number = 0; number < kDatabases; ++number) {
     const DbIndex place = s.db_at[number];
     Keyspace& keys = *s.dbs[place];

@@ -367,6 +367,19 @@ void push_redis_table(lua_State* lua) {
   lua_setfield(lua, -2, "HOLDFAST_VERSION");  // lets a script detect Holdfast: Redis has no such field
 }
 
+void push_loading_table(lua_State* lua) {
+  lua_createtable(lua, 0, 8);
+  lua_pushcfunction(lua, ScriptApi::log);
+  lua_setfield(lua, -2, "log");
+  push_redis_table(lua);
+  for (const char* name :
+       {"LOG_DEBUG", "LOG_VERBOSE", "LOG_NOTICE", "LOG_WARNING", "REDIS_VERSION", "REDIS_VERSION_NUM"}) {
+    lua_getfield(lua, -1, name);
+    lua_setfield(lua, -3, name);
+  }
+  lua_pop(lua, 1);
+}
+
 void put_host_functions(lua_State* lua) {
   lua_getglobal(lua, LUA_MATHLIBNAME);
   lua_pushcfunction(lua, ScriptApi::random);

@@ -15,6 +15,15 @@ void open_sandbox(lua_State* lua);
 
 // Pushes the table `redis`.
 void push_redis_table(lua_State* lua);
+// Pushes a table with the few parts of it that the code of a library sees while it is loaded.
+void push_loading_table(lua_State* lua);
+
+// Replaces the table on top of the stack by its proxy, which passes reads on and rejects writes.
+void wrap_table(lua_State* lua);
+// Makes the access to a missing name of the table on top an error.
+void forbid_missing(lua_State* lua);
+// Pushes the function that completes errors.
+void push_error_handler(lua_State* lua);
 
 // Each replaces functions of Lua by functions of the host, in the state's globals.
 void put_host_functions(lua_State* lua);       // math.random() and string.rep(); api.cc

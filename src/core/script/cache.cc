@@ -202,7 +202,7 @@ bool ScriptHost::keep_cached(std::string_view sha, std::string& error) {
   StringMap<Script>& scripts = scripts_.part(sha);
   const auto it = scripts.find(sha);
   if (it == scripts.end() || !it->second.evictable) return true;
-  if (kept_bytes_ + it->second.bytes > limit_bytes_ / 2) return error = kNoRoom, false;
+  if (kept_bytes_ + libraries_.bytes() + it->second.bytes > limit_bytes_ / 2) return error = kNoRoom, false;
   kept_bytes_ += it->second.bytes;
   it->second.evictable = false;
   by_use_.erase(it->second.place);

@@ -14,6 +14,10 @@ namespace {
 // Returns the flags that the script of a request declares. None if its name is not cached.
 ScriptFlags declared_flags(const ScriptHost& scripts, const Command& command, std::string_view script) {
   if (command.handler == cmd_eval || command.handler == cmd_eval_ro) return ScriptHost::flags_of(script);
+  if (command.handler == cmd_fcall || command.handler == cmd_fcall_ro) {
+    const LibraryFunction* function = scripts.libraries().function(script);
+    return function == nullptr ? ScriptFlags{} : ScriptHost::flags_of(*function);
+  }
   ScriptName digits;
   const Script* found = scripts.find(script_name(script, digits));
   return found == nullptr ? ScriptFlags{} : found->flags;

@@ -313,10 +313,7 @@ void push_globals(lua_State* lua) {
   push_redis_table(lua);
   wrap(lua);
   lua_setfield(lua, -2, "redis");
-  lua_createtable(lua, 0, 1);
-  lua_pushcfunction(lua, refuse_missing);
-  lua_setfield(lua, -2, "__index");
-  lua_setmetatable(lua, -2);
+  forbid_missing(lua);
 }
 
 // Adds the position where it was raised to an error. Makes a table {err, source, line}.
@@ -346,6 +343,17 @@ int complete_error(lua_State* lua) {
 }
 
 }  // namespace
+
+void wrap_table(lua_State* lua) { wrap(lua); }
+
+void forbid_missing(lua_State* lua) {
+  lua_createtable(lua, 0, 1);
+  lua_pushcfunction(lua, refuse_missing);
+  lua_setfield(lua, -2, "__index");
+  lua_setmetatable(lua, -2);
+}
+
+void push_error_handler(lua_State* lua) { lua_pushcfunction(lua, complete_error); }
 
 int call_original(lua_State* lua, int upvalue) {
   return lua_tocfunction(lua, lua_upvalueindex(upvalue))(lua);

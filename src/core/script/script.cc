@@ -36,11 +36,8 @@ struct ScriptSandbox {
   // The upvalues of run(), in the order of their creation.
   enum : int { kGlobals = 1, kHandler, kKeys, kArgv, kUpvalues = kArgv };
 
-  // Sets a global of scripts, whose name is an upvalue, to a list of strings. The table of globals is on
-  // top.
-  static void set_strings(lua_State* lua, ScriptHost& host, int name,
-                          std::span<const std::string_view> strings) {
-    lua_pushvalue(lua, lua_upvalueindex(name));
+  // Pushes a list of strings.
+  static void push_strings(lua_State* lua, ScriptHost& host, std::span<const std::string_view> strings) {
     lua_createtable(lua, static_cast<int>(strings.size()), 0);
     int i = 0;
     for (const std::string_view s : strings) {
@@ -49,7 +46,28 @@ struct ScriptSandbox {
       host.call_.argument_bytes += s.size();
       host.spend(lua);
     }
+  }
+
+  // Sets a global of scripts, whose name is an upvalue, to a list of strings, or to nothing for a function
+  // of a library. The table of globals is on top.
+  static void set_strings(lua_State* lua, ScriptHost& host, int name,
+                          std::span<const std::string_view> strings) {
+    lua_pushvalue(lua, lua_upvalueindex(name));
+    host.call_.function == nullptr ? push_strings(lua, host, strings) : lua_pushnil(lua);
     lua_rawset(lua, -3);
+  }
+
+  // Pushes what a run calls, and its arguments. Returns the number of arguments.
+  static int push_call(lua_State* lua, ScriptHost& host) {
+    const Script& script = *host.call_.script;
+    if (host.call_.function == nullptr) [[likely]] {
+      host.push_function(lua, script.function);
+      return 0;
+    }
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, script.registered);
+    push_strings(lua, host, host.call_.keys);
+    push_strings(lua, host, host.call_.args);
+    return 2;
   }
 
   // Runs the script in a protected call of its own, so that the reply can name the position of its error.
@@ -59,12 +77,12 @@ struct ScriptSandbox {
     lua_pushvalue(lua, lua_upvalueindex(kGlobals));
     set_strings(lua, host, kKeys, host.call_.keys);
     set_strings(lua, host, kArgv, host.call_.args);
-    host.begin_limit();
     lua_settop(lua, 0);
     lua_pushvalue(lua, lua_upvalueindex(kHandler));
-    host.push_function(lua, host.call_.script->function);
+    const int arguments = push_call(lua, host);
+    host.begin_limit();
     const size_t begin = r.reply.out().size();
-    const bool failed = lua_pcall(lua, 0, 1, 1) != 0;
+    const bool failed = lua_pcall(lua, arguments, 1, 1) != 0;
     host.repeated_an_error_ = is_marked_error(lua);
     if (failed) {
       host.write_error(r, lua);

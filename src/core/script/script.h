@@ -22,6 +22,7 @@
 #include "core/base/hash.h"
 #include "core/script/json.h"
 #include "core/script/known_bodies.h"
+#include "core/script/library.h"
 
 struct lua_State;
 
@@ -39,6 +40,7 @@ struct ScriptFlags {
 
 struct Script {
   size_t function = 0;  // its place in ScriptHost::pages_
+  int registered = 0;   // a function of a library: its place in Lua's registry, instead of that
   uint64_t bytes = 0;   // memory of the compiled function
   ScriptFlags flags;
   bool evictable = false;                  // loaded by EVAL only
@@ -53,6 +55,12 @@ struct ScriptTime {
   int64_t hard_us = 0;          // run time after which a script that has not written ends; 0: unlimited
 };
 
+// The errors of other commands while a script or a function has exceeded its time.
+inline constexpr std::string_view kBusyScript =
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+inline constexpr std::string_view kBusyFunction =
+    "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.";
+
 class ScriptHost {
  public:
   static constexpr size_t kPageScripts = 128;  // scripts in one table: see pages_
@@ -65,7 +73,7 @@ class ScriptHost {
   ScriptHost& operator=(const ScriptHost&) = delete;
 
   size_t cached() const { return scripts_.size(); }
-  uint64_t memory_bytes() const { return used_bytes_; }
+  uint64_t memory_bytes() const { return used_bytes_ + libraries_.bytes(); }
   uint64_t run_limit() const { return std::min(run_bytes_, limit_bytes_); }
   void set_memory_limits(uint64_t all_bytes, uint64_t run_bytes);
 
@@ -98,10 +106,31 @@ class ScriptHost {
   void run(Request& r, const Script& script, std::string_view sha, std::span<const std::string_view> keys,
            std::span<const std::string_view> args, bool read_only);
 
+  // Libraries of functions: functions.cc.
+
+  const Libraries& libraries() const { return libraries_; }
+  static constexpr size_t kMostFunctions = 10000;  // in all libraries
+  static constexpr int64_t kLoadUs = 500000;       // run time of a library's code, as in Redis
+  // Compiles libraries, and runs their code, which registers their functions. Adds all of them or none.
+  // `replace`: removes those with the same names. `alone`: removes all others. Returns an empty text, or
+  // the error without its code. Takes time, and may pause like a run.
+  std::string load_libraries(std::span<const std::string> codes, bool replace, bool alone);
+  bool remove_library(std::string_view name);
+  // Runs a function for a request and writes its reply. `read_only`: FCALL_RO.
+  void run_function(Request& r, const LibraryFunction& function, std::span<const std::string_view> keys,
+                    std::span<const std::string_view> args, bool read_only);
+  static ScriptFlags flags_of(const LibraryFunction& function);
+
   // About the script that runs, or is being compiled, now:
 
   bool running() const { return call_.active; }
   bool has_written() const { return call_.wrote; }
+  // The function that runs, its request, and how long it has run. Null if none or another script runs.
+  const LibraryFunction* running_function() const { return call_.function; }
+  const Request* running_request() const { return call_.request; }
+  int64_t run_us() const {
+    return time.clock_us && call_.began_us != 0 ? time.clock_us() - call_.began_us : 0;
+  }
   // Whether a run ended, since the last call, with an error that was already counted when a command in it
   // returned the error.
   bool take_repeated_error() { return std::exchange(repeated_an_error_, false); }
@@ -132,6 +161,7 @@ class ScriptHost {
   friend struct ScriptApi;       // the functions that Lua calls: api.cc
   friend struct ScriptSandbox;   // functions in protected mode: script.cc
   friend struct ScriptCompiler;  // the same: cache.cc
+  friend struct LibraryLoader;   // the same: functions.cc
 
   // The state of one run.
   struct Call {
@@ -149,6 +179,8 @@ class ScriptHost {
     std::string_view killed;  // why it must end; empty: it may run
     std::string_view sha;
     const Script* script = nullptr;
+    const LibraryFunction* function = nullptr;  // FCALL's
+    Library* library = nullptr;                 // the library whose code runs
     std::span<const std::string_view> keys, args;
   };
 
@@ -156,6 +188,8 @@ class ScriptHost {
   void* reallocate(void* block, size_t old_size, size_t new_size);
   void write_error(Request& r, lua_State* lua);
   bool open();
+  std::unique_ptr<Library> load_library(std::string_view code, std::string& error);
+  void release(const Library& library);
   void begin_call();
   void end_call();
   void set_steps(lua_State* lua, int64_t steps);
@@ -197,6 +231,8 @@ class ScriptHost {
   uint64_t cache_state_ = 1;       // changes when a script is added or removed, which may move all others
   std::list<std::string> by_use_;  // names of evictable scripts, the most recently used one last
   uint64_t kept_bytes_ = 0;        // memory of SCRIPT LOAD's scripts
+  Libraries libraries_;
+  int library_globals_ = 0;  // registry place of the globals that a library's code sees; 0: not made yet
   uint64_t evicted_ = 0;
   bool repeated_an_error_ = false;
   JsonSettings json_;

@@ -81,6 +81,8 @@ void ScriptHost::yield_in_time() {
   const int64_t allowed_us = call_.paused ? kSliceUs : time.busy_us;
   if (time.hard_us > 0 && !call_.wrote && now_us - call_.began_us >= time.hard_us) {
     call_.killed = "ERR Script killed: it ran for longer than script-timeout allows.";
+  } else if (call_.library != nullptr && now_us - call_.began_us >= kLoadUs) {
+    call_.killed = "ERR FUNCTION LOAD timeout";
   } else if (now_us - call_.slice_us >= allowed_us) {
     call_.paused = true;
     time.pause();

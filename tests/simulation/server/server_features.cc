@@ -49,7 +49,8 @@ void ServerGenerator::choose_features() {
 
 Words ServerGenerator::any_command() {
   const Command& command = *dice_.pick(chosen_);
-  if (command.syntax.find("numkeys") != std::string_view::npos) return script_call(command);
+  const bool eval = (command.flags & kScript) != 0 && command.name.starts_with("eval");
+  if (eval) return script_call(command);
   Words words = words_for(command, dice_, [this](const ArgNode& argument) { return value_of(argument); });
   if (command.syntax.find("command [arg") != std::string_view::npos) {
     const Words inner =

@@ -82,6 +82,30 @@ const std::vector<NamedValues>& choices() {
   return all;
 }
 
+// Of functions, payloads and rate limiters.
+const std::vector<NamedValues>& more_choices() {
+  static const std::vector<NamedValues> all = {
+      {"comparison-digest", {"2d06800538d394c2", "9555e8555c62dcfd", "short"}},
+      {"frequency", {"0", "255", "256"}},
+      {"function", {"f", "g", "F", "none"}},
+      {"function-code",
+       {"#!lua name=l\nredis.register_function('f', function(k, a) return redis.call('get', k[1] or 'k') "
+        "end)",
+        "#!lua name=l\nredis.register_function('g', function(k, a) return redis.call('incr', k[1] or 'n') "
+        "end)",
+        "#!lua name=m\nredis.register_function{function_name='f', callback=function(k, a) return a end, "
+        "flags={'no-writes'}}",
+        "#!lua name=m\nx x"}},
+      {"library-name", {"l", "m", "none"}},
+      {"library-name-pattern", {"*", "l", "?"}},
+      {"max-burst", {"0", "4", "100", "-1"}},
+      {"period", {"1", "60", "0"}},
+      {"quantity", {"0", "1", "5"}},
+      {"serialized-value", {"", "none"}},
+  };
+  return all;
+}
+
 std::string number_text(int64_t n) { return std::to_string(n); }
 
 }  // namespace
@@ -90,7 +114,9 @@ std::string number_text(int64_t n) { return std::to_string(n); }
 std::string ServerGenerator::value_of(const ArgNode& argument) {
   const std::string& name = argument.name;
   if (argument.type == ArgType::kKey) return dice_.one_in(60) ? std::string("odd \x01 key") : key();
-  if (const auto* known = values_of(choices(), name)) return std::string(dice_.pick(*known));
+  for (const auto* table : {&choices(), &more_choices()}) {
+    if (const auto* known = values_of(*table, name)) return std::string(dice_.pick(*known));
+  }
   if (name == "owner" || name == "comparison-value" || name == "value")
     return dice_.one_in(3) ? value() : owner();
   if (name == "id") return lease_id();

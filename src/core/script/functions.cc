@@ -1,0 +1,322 @@
+// Libraries of functions in the Lua state: how their code registers functions, and the calls of functions.
+//
+// While the code of a library runs, it sees as globals only a small table `redis` with register_function(),
+// as in Redis 7.0. Later its functions see the globals of all scripts. For this the globals behind the
+// environment of scripts are exchanged meanwhile.
+#include <algorithm>
+#include <lua.hpp>
+#include <utility>
+
+#include "core/base/config.h"
+#include "core/base/parse.h"
+#include "core/script/api.h"
+#include "core/script/script.h"
+#include "core/script/value.h"
+#include "core/state/conn.h"
+#include "core/state/context.h"
+#include "core/state/library_store.h"
+#include "core/state/request.h"
+
+namespace holdfast {
+
+namespace {
+
+constexpr std::string_view kNoRoomText =
+    "not enough memory for the library: raise script-memory-limit, or delete libraries with FUNCTION "
+    "DELETE";
+
+std::string text_at(lua_State* lua, int index) {
+  size_t size = 0;
+  const char* bytes = lua_tolstring(lua, index, &size);
+  return bytes == nullptr ? std::string() : std::string(bytes, size);
+}
+
+int raise(lua_State* lua, const std::string& text) {
+  push_error(lua, "ERR " + text);
+  return lua_error(lua);
+}
+
+// Reads a list of flags, which is on top. Returns false if one is unknown.
+bool read_flags(lua_State* lua, uint8_t& flags) {
+  for (int i = 1;; ++i) {
+    lua_rawgeti(lua, -1, i);
+    const bool end = lua_isnil(lua, -1);
+    const std::string name = lua_type(lua, -1) == LUA_TSTRING ? text_at(lua, -1) : std::string();
+    lua_pop(lua, 1);
+    if (end) return true;
+    host_of(lua).spend(lua);
+    const auto* const found = std::ranges::find(kFunctionFlags, name);
+    if (found == kFunctionFlags.end()) return false;
+    flags |= static_cast<uint8_t>(1U << static_cast<unsigned>(found - kFunctionFlags.begin()));
+  }
+}
+
+}  // namespace
+
+// In a struct to be a friend of ScriptHost.
+struct LibraryLoader {
+  // What register_function() reads. The callback is on the stack of the call, at `callback`.
+  struct Given {
+    std::optional<std::string> name;
+    std::optional<std::string> description;
+    uint8_t flags = 0;
+    int callback = 0;
+  };
+
+  // Reads the named argument whose key and value are on top. Returns an error, or an empty text.
+  static std::string read_named(lua_State* lua, Given& given) {
+    if (lua_isstring(lua, -2) == 0) {
+      return "named argument key given to redis.register_function is not a string";
+    }
+    lua_pushvalue(lua, -2);  // a conversion of the key itself would confuse lua_next()
+    const std::string name = text_at(lua, -1);
+    lua_pop(lua, 1);
+    const bool text = lua_isstring(lua, -1) != 0;
+    if (equals_ignore_case(name, "function_name")) {
+      if (!text) return "function_name argument given to redis.register_function must be a string";
+      given.name = text_at(lua, -1);
+    } else if (equals_ignore_case(name, "description")) {
+      if (!text) return "description argument given to redis.register_function must be a string";
+      given.description = text_at(lua, -1);
+    } else if (equals_ignore_case(name, "callback")) {
+      if (!lua_isfunction(lua, -1)) {
+        return "callback argument given to redis.register_function must be a function";
+      }
+      lua_pushvalue(lua, -1);
+      lua_replace(lua, given.callback = 2);
+    } else if (equals_ignore_case(name, "flags")) {
+      if (!lua_istable(lua, -1)) {
+        return "flags argument to redis.register_function must be a table representing function flags";
+      }
+      if (!read_flags(lua, given.flags)) return "unknown flag given";
+    } else {
+      return "unknown argument given to redis.register_function";
+    }
+    return {};
+  }
+
+  static std::string read_table(lua_State* lua, Given& given) {
+    lua_settop(lua, 2);  // 1: the table, 2: the place of the callback
+    lua_pushnil(lua);
+    while (lua_next(lua, 1) != 0) {
+      if (std::string error = read_named(lua, given); !error.empty()) return error;
+      lua_pop(lua, 1);
+      host_of(lua).spend(lua);
+    }
+    if (!given.name) return "redis.register_function must get a function name argument";
+    return given.callback == 0 ? "redis.register_function must get a callback argument" : "";
+  }
+
+  static std::string read(lua_State* lua, Given& given) {
+    const int count = lua_gettop(lua);
+    if (count < 1 || count > 2) return "wrong number of arguments to redis.register_function";
+    if (count == 1 && lua_istable(lua, 1)) return read_table(lua, given);
+    if (count == 1) {
+      return "calling redis.register_function with a single argument is only applicable to Lua table "
+             "(representing named arguments).";
+    }
+    if (lua_isstring(lua, 1) == 0) return "first argument to redis.register_function must be a string";
+    if (!lua_isfunction(lua, 2)) return "second argument to redis.register_function must be a function";
+    given.name = text_at(lua, 1);
+    given.callback = 2;
+    return {};
+  }
+
+  static int register_function(lua_State* lua) {
+    ScriptHost& host = host_of(lua);
+    Library* const library = host.call_.library;
+    if (library == nullptr) {
+      return raise(lua, "redis.register_function can only be called on FUNCTION LOAD command");
+    }
+    Given given;
+    if (const std::string error = read(lua, given); !error.empty()) return raise(lua, error);
+    if (!is_library_name(*given.name)) return raise(lua, std::string(kLibraryNameText));
+    const auto same = [&](const LibraryFunction& f) { return equals_ignore_case(f.name, *given.name); };
+    if (std::ranges::any_of(library->functions, same)) {
+      return raise(lua, "Function already exists in the library");
+    }
+    if (library->functions.size() >= ScriptHost::kMostFunctions) return raise(lua, "too many functions");
+    lua_pushvalue(lua, given.callback);
+    const int place = luaL_ref(lua, LUA_REGISTRYINDEX);
+    library->functions.push_back(
+        {std::move(*given.name), std::move(given.description), given.flags, place});
+    return 0;
+  }
+
+  // Pushes the globals of a library that is being loaded.
+  static void push_globals(lua_State* lua, ScriptHost& host) {
+    if (host.library_globals_ == 0) {
+      lua_createtable(lua, 0, 1);
+      push_loading_table(lua);
+      lua_pushcfunction(lua, register_function);
+      lua_setfield(lua, -2, "register_function");
+      forbid_missing(lua);
+      wrap_table(lua);
+      lua_setfield(lua, -2, "redis");
+      forbid_missing(lua);
+      host.library_globals_ = luaL_ref(lua, LUA_REGISTRYINDEX);
+    }
+    lua_rawgeti(lua, LUA_REGISTRYINDEX, host.library_globals_);
+  }
+
+  // Sets the globals behind the environment of scripts to the table on top, and replaces it by the former
+  // one. Allocates nothing.
+  static void exchange_globals(lua_State* lua) {
+    lua_getmetatable(lua, LUA_GLOBALSINDEX);
+    lua_pushliteral(lua, "__index");
+    lua_rawget(lua, -2);
+    lua_insert(lua, -3);  // former, new, metatable
+    lua_pushliteral(lua, "__index");
+    lua_pushvalue(lua, -3);
+    lua_rawset(lua, -3);
+    lua_pop(lua, 2);
+  }
+
+  struct Source {
+    std::string_view body;
+    std::string* error;
+  };
+
+  static void describe_error(lua_State* lua, std::string& error) {
+    error = "Error registering functions: ";
+    if (lua_istable(lua, -1)) {
+      lua_pushliteral(lua, "err");
+      lua_rawget(lua, -2);
+    }
+    error += lua_isstring(lua, -1) != 0 ? text_at(lua, -1) : "ERR unknown error";
+  }
+
+  // Compiles the code and runs it.
+  static int load(lua_State* lua) {
+    const Source source = *static_cast<Source*>(lua_touserdata(lua, 1));
+    ScriptHost& host = host_of(lua);
+    push_error_handler(lua);
+    if (const int status = compile_text(lua, source.body, "@user_function"); status != 0) {
+      const bool killed = !host.call_.killed.empty();
+      *source.error = status == LUA_ERRMEM ? std::string(kNoRoomText)
+                      : killed             ? std::string(host.call_.killed.substr(4))  // without its code
+                                           : "Error compiling function: " + text_at(lua, -1);
+      return 0;
+    }
+    push_globals(lua, host);
+    exchange_globals(lua);
+    lua_insert(lua, 2);  // 1: the source, 2: the usual globals, 3: the handler, 4: the code
+    if (lua_pcall(lua, 0, 0, 3) != 0) describe_error(lua, *source.error);
+    lua_pushvalue(lua, 2);
+    exchange_globals(lua);
+    return 0;
+  }
+};
+
+// Compiles and runs the code of a library. Returns null on a failure; then `error` says why.
+std::unique_ptr<Library> ScriptHost::load_library(std::string_view code, std::string& error) {
+  std::string_view body;
+  auto name = read_library_name(code, body, error);
+  if (!name) return nullptr;
+  if (body.substr(1).starts_with(LUA_SIGNATURE[0])) {
+    return error = "Error compiling function: user_function:2: unexpected symbol near 'char(27)'", nullptr;
+  }
+  if (!open()) return error = kNoRoomText, nullptr;
+  auto library = std::make_unique<Library>();
+  library->name = std::move(*name);
+  library->code = code;
+  LibraryLoader::Source source{body, &error};
+  make_room();
+  begin_call();
+  call_.library = library.get();
+  const uint64_t before = used_bytes_;
+  ceiling_bytes_ = limit_bytes_ - std::min(run_bytes_, limit_bytes_ / 4);
+  if (lua_cpcall(lua_, LibraryLoader::load, &source) != 0) error = kNoRoomText;
+  ceiling_bytes_ = limit_bytes_;
+  end_call();
+  tidy();
+  // As for a script; the code is kept beside.
+  constexpr uint64_t kLeastBytes = 512;
+  const uint64_t grown = used_bytes_ - std::min(used_bytes_, before);
+  library->bytes = std::max(grown, 2 * body.size() + kLeastBytes) + code.size();
+  if (error.empty() && library->functions.empty()) error = "No functions registered";
+  if (error.empty()) return library;
+  release(*library);
+  return nullptr;
+}
+
+void ScriptHost::release(const Library& library) {
+  for (const LibraryFunction& f : library.functions) luaL_unref(lua_, LUA_REGISTRYINDEX, f.registered);
+  live_bytes_ -= std::min(live_bytes_, library.bytes - std::min(library.bytes, library.code.size()));
+  tidy();
+}
+
+std::string ScriptHost::load_libraries(std::span<const std::string> codes, bool replace, bool alone) {
+  Libraries::Batch batch;
+  std::string error;
+  uint64_t bytes = kept_bytes_ + (alone ? 0 : libraries_.bytes());
+  size_t functions = alone ? 0 : libraries_.functions();
+  for (const std::string& code : codes) {
+    auto library = load_library(code, error);
+    if (library == nullptr) break;
+    const auto same = [&](const auto& l) { return l->name == library->name; };
+    if (std::ranges::any_of(batch, same)) error = "Library '" + library->name + "' already exists";
+    bytes += library->bytes;
+    functions += library->functions.size();
+    batch.push_back(std::move(library));
+    if (bytes > limit_bytes_ / 2) error = kNoRoomText;
+    if (functions > kMostFunctions) error = "too many functions";
+    if (!error.empty()) break;
+  }
+  if (error.empty()) error = libraries_.collision(batch, replace, alone);
+  if (!error.empty()) {
+    for (const auto& library : batch) release(*library);
+    return error;
+  }
+  while (alone && !libraries_.all().empty()) remove_library(libraries_.all().begin()->first);
+  for (auto& library : batch) {
+    remove_library(library->name);
+    libraries_.add(std::move(library));
+  }
+  return {};
+}
+
+bool ScriptHost::remove_library(std::string_view name) {
+  const std::unique_ptr<Library> library = libraries_.remove(name);
+  if (library != nullptr) release(*library);
+  return library != nullptr;
+}
+
+ScriptFlags ScriptHost::flags_of(const LibraryFunction& function) {
+  return {function.has(0), function.has(1), true};
+}
+
+void ScriptHost::run_function(Request& r, const LibraryFunction& function,
+                              std::span<const std::string_view> keys,
+                              std::span<const std::string_view> args, bool read_only) {
+  Script script;
+  script.registered = function.registered;
+  script.flags = flags_of(function);
+  call_.function = &function;
+  run(r, script, function.name, keys, args, read_only);
+}
+
+std::string restore_library(EngineState& s, std::string_view code) {
+  // The library was loaded before. Nothing can pause the load now.
+  const auto clock_us = std::exchange(s.scripts.time.clock_us, nullptr);
+  const std::string text(code);
+  std::string error = s.scripts.load_libraries({&text, 1}, true, false);
+  s.scripts.time.clock_us = clock_us;
+  return error;
+}
+
+void remove_library(EngineState& s, std::string_view name) {
+  if (name.empty()) {
+    static_cast<void>(s.scripts.load_libraries({}, false, true));
+  } else {
+    s.scripts.remove_library(name);
+  }
+}
+
+std::vector<std::string_view> library_codes(const EngineState& s) {
+  std::vector<std::string_view> codes;
+  for (const auto& [name, library] : s.scripts.libraries().all()) codes.emplace_back(library->code);
+  return codes;
+}
+
+}  // namespace holdfast
