@@ -24,7 +24,7 @@ from pages import CODE_SPAN, ENVIRONMENT, MARKER, ROOT, Page, Tokens, manual
 SERVER = ROOT / HOLDFAST
 PROMPT = "127.0.0.1:7379> "
 # The minimum number of blocks of each kind in the pages.
-BLOCKS = {"redis-cli": 6, "cpp": 2, "python": 3, "node": 1, "node-npm": 1, "go": 1, "ruby": 1, "php": 1,
+BLOCKS = {"redis-cli": 6, "cpp": 2, "python": 5, "node": 1, "node-npm": 2, "go": 1, "ruby": 1, "php": 1,
           "perl": 1}
 TERMINALS = 3  # the minimum number of terminals in the sessions
 
@@ -219,7 +219,8 @@ def the_examples_with_packages_of_npm_print_what_is_shown(_):
     except cases_node.RegistryUnreachable as reason:
         raise Skipped(str(reason)) from reason
     with tempfile.TemporaryDirectory() as folder:  # links the names in the examples to the pinned versions
-        for name, pinned in (("redlock", "redlock5"), ("ioredis", "ioredis5")):
+        for name, pinned in (("redlock", "redlock5"), ("ioredis", "ioredis5"),
+                             ("redis-semaphore", "redis-semaphore")):
             pathlib.Path(folder, name).symlink_to(cases_node.BUILD / "node_modules" / pinned)
         ENVIRONMENT["NODE_PATH"] += f":{folder}"
         run_examples("node-npm")
