@@ -151,19 +151,26 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
   return c;
 }
 
+size_t key_count_index(const Command& c) {
+  const std::string_view before = c.syntax.substr(0, c.syntax.find("numkeys"));
+  return 1 + static_cast<size_t>(std::ranges::count(before, ' '));
+}
+
 std::optional<std::vector<size_t>> key_positions(const Command& command,
                                                  std::span<const std::string_view> argv) {
   std::vector<size_t> keys;
-  if ((command.flags & kMovableKeys) != 0) {  // EVAL script numkeys key ...
-    const auto count = parse_int_in(argv[2], 0, static_cast<int64_t>(argv.size()) - 3);
-    if (!count) return std::nullopt;
-    for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(3 + i);
-    return keys;
+  if (command.first_key != 0) {
+    const size_t end = command.last_key < 0 ? argv.size() : 0;
+    const size_t last = end + static_cast<size_t>(command.last_key);
+    const auto step = static_cast<size_t>(command.key_step);
+    for (auto i = static_cast<size_t>(command.first_key); i <= last; i += step) keys.push_back(i);
   }
-  if (command.first_key == 0) return keys;
-  const size_t last = command.last_key < 0 ? argv.size() - 1 : static_cast<size_t>(command.last_key);
-  const auto step = static_cast<size_t>(command.key_step);
-  for (auto i = static_cast<size_t>(command.first_key); i <= last; i += step) keys.push_back(i);
+  if ((command.flags & kMovableKeys) != 0) {
+    const size_t at = key_count_index(command);
+    const auto count = parse_int_in(argv[at], 0, static_cast<int64_t>(argv.size() - at - 1));
+    if (!count) return std::nullopt;
+    for (size_t i = 1; i <= static_cast<size_t>(*count); ++i) keys.push_back(at + i);
+  }
   return keys;
 }
 

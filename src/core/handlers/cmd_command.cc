@@ -76,18 +76,17 @@ void write_key_flags(Reply& reply, std::string_view flags) {
   }
 }
 
-// Writes the key specification of a command whose keys are found by a count (EVAL and its relatives).
-void write_counted_key_specs(Reply& reply, const Command& c) {
-  reply.array(1);
+// Writes the specification of keys that are found by a count.
+void write_counted_key_spec(Reply& reply, std::string_view flags, size_t count_index) {
   reply.map(3);
   reply.bulk("flags");
-  write_key_flags(reply, widest_key_flags(c, 0));
+  write_key_flags(reply, flags);
   reply.bulk("begin_search");
   reply.map(2);
   write_pair(reply, "type", "index");
   reply.bulk("spec");
   reply.map(1);
-  write_pair(reply, "index", 2);
+  write_pair(reply, "index", static_cast<int64_t>(count_index));
   reply.bulk("find_keys");
   reply.map(2);
   write_pair(reply, "type", "keynum");
@@ -120,10 +119,14 @@ void write_key_spec(Reply& reply, std::string_view flags, int first, int last, i
 }
 
 void write_key_specs(Reply& reply, const Command& c) {
-  if ((c.flags & kMovableKeys) != 0) return write_counted_key_specs(reply, c);
-  if (c.first_key == 0) return reply.array(0);
   const std::string_view first = widest_key_flags(c, 0);
   const std::string_view others = widest_key_flags(c, 1);
+  if ((c.flags & kMovableKeys) != 0) {
+    reply.array(c.first_key == 0 ? 1 : 2);
+    if (c.first_key != 0) write_key_spec(reply, first, c.first_key, c.last_key, c.key_step);
+    return write_counted_key_spec(reply, others, key_count_index(c));
+  }
+  if (c.first_key == 0) return reply.array(0);
   if (first == others) {
     reply.array(1);
     return write_key_spec(reply, first, c.first_key, c.last_key, c.key_step);

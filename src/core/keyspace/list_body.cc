@@ -22,7 +22,7 @@ uint64_t ListBody::bytes() const {
   return sizeof(ListBody) + block_bytes_ + chunks_ * sizeof(ListChunk) + pages_.size() * kPageBytes;
 }
 
-std::unique_ptr<ListBody> ListBody::copy() const {
+std::unique_ptr<ValueBody> ListBody::copy() const {
   auto other = std::make_unique<ListBody>();
   other->size_ = size_;
   other->chunks_ = chunks_;

@@ -13,13 +13,15 @@
 #include <memory>
 #include <string_view>
 
+#include "core/keyspace/entry.h"
 #include "core/keyspace/list_chunk.h"
+#include "core/keyspace/value_body.h"
 
 namespace holdfast {
 
 enum class ListEnd : uint8_t { kHead, kTail };
 
-class ListBody final {
+class ListBody final : public ValueBody {
   struct Page {
     size_t elements = 0;
     absl::InlinedVector<ListChunk, 1> chunks;
@@ -32,7 +34,7 @@ class ListBody final {
   };
 
  public:
-  ListBody() = default;
+  static constexpr EntryType kType = EntryType::kList;
 
   // A place in a list that is not changed meanwhile.
   class Cursor {
@@ -53,11 +55,11 @@ class ListBody final {
     ElementDigits digits_;
   };
 
-  size_t size() const { return size_; }
-  uint64_t bytes() const;
-  std::unique_ptr<ListBody> copy() const;
-  std::string_view encoding() const { return "quicklist"; }
-  void check_invariants() const;
+  size_t size() const override { return size_; }
+  uint64_t bytes() const override;
+  std::unique_ptr<ValueBody> copy() const override;
+  std::string_view encoding() const override { return "quicklist"; }
+  void check_invariants() const override;
 
   // Indexes count from 0, and must be within the list.
   Cursor at(size_t index) const;
