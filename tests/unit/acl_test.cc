@@ -113,7 +113,7 @@ TEST_CASE("key access: every command with keys declares its access to them") {
     if (!has_keys || widest_key_flags(c, 0) == "not_key") continue;
     const bool writes =
         ((access_needed(widest_key_flags(c, 0)) | access_needed(widest_key_flags(c, 1))) & kWritten) != 0;
-    const bool script = (c.flags & kScript) != 0;
+    const bool script = (c.flags & kMovableKeys) != 0;
     CHECK((script ? (c.flags & kReadOnly) == 0 : (c.flags & kWrite) != 0) == writes);
   }
 }

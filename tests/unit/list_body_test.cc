@@ -131,7 +131,8 @@ TEST_CASE("ListBody: each text comes back as it was") {
                              2147483648L, INT64_MAX}) {
     for (const int64_t n : {base, -base, -base - 1}) texts.push_back(std::to_string(n));
   }
-  for (const size_t n : {1U, 63U, 64U, 125U, 126U, 127U, 128U, 4095U, 4096U, 8185U, 8192U, 16380U, 16384U, 70000U}) {
+  for (const size_t n :
+       {1U, 63U, 64U, 125U, 126U, 127U, 128U, 4095U, 4096U, 8185U, 8192U, 16380U, 16384U, 70000U}) {
     texts.emplace_back(n, 'x');
   }
   ListBody list;
@@ -218,7 +219,9 @@ TEST_CASE("ListBody: removals of most elements return most of the memory") {
 TEST_CASE("ListBody: a million elements take less memory than in Redis") {
   constexpr size_t kElements = 1000000;
   // Redis's quicklist: a node of 32 bytes and a block of 8 KiB for each 8185 bytes of entries.
-  const auto redis_bytes = [](uint64_t entry_bytes) { return (kElements * entry_bytes / 8185 + 1) * (8192 + 32); };
+  const auto redis_bytes = [](uint64_t entry_bytes) {
+    return (kElements * entry_bytes / 8185 + 1) * (8192 + 32);
+  };
   ListBody texts;
   ListBody integers;
   for (size_t i = 0; i < kElements; ++i) {

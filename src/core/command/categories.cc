@@ -18,7 +18,7 @@ bool belongs(const Command& c, std::string_view category) {
   const auto has = [&c](uint32_t flag) { return (c.flags & flag) != 0; };
   const bool container = c.handler == nullptr;
   if (category == "keyspace") return has(kKeyspace);
-  if (category == "read") return has(kReadOnly) && !has(kScript);
+  if (category == "read") return has(kReadOnly) && !has(kMovableKeys);
   if (category == "write") return has(kWrite);
   if (category == "sortedset") return c.group == "sorted-set";
   for (const std::string_view group : {"hash", "list", "lock", "set", "string"}) {

@@ -329,6 +329,12 @@ void Engine::check_invariants() const {
       const Conn& c = s_->conns.at(w->conn);
       assert((w->async || c.blocked_on == w || c.leaving) && *w->of_conn == w);
     }
+    for (const auto* pops : {&q.list_pops, &q.zset_pops}) {
+      for (const PopWaiter* w : *pops) {
+        const Conn& c = s_->conns.at(w->conn);
+        assert((c.blocked_on == w || c.leaving) && *w->of_conn == w);
+      }
+    }
   });
 }
 

@@ -61,7 +61,7 @@ bool keeps_many_names(const Conn& c, const Command& command, std::span<const std
 bool may_grow(const EngineState& s, const Conn& c, const Command& command) {
   if (s.config.limits.memory_bytes == 0 && !s.memory.over_limit) [[likely]]
     return false;
-  return (command.flags & (kDenyOom | kScript)) != 0 || c.transaction != nullptr ||
+  return (command.flags & (kDenyOom | kMovableKeys)) != 0 || c.transaction != nullptr ||
          keeps_names(command);
 }
 
@@ -96,7 +96,7 @@ bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
 
 // Whether the command runs or compiles a script: both may take long.
 bool is_script(const Command& command) {
-  return (command.flags & kScript) != 0 || command.handler == cmd_script_load;
+  return (command.flags & kMovableKeys) != 0 || command.handler == cmd_script_load;
 }
 
 // Queues a request for EXEC. The queued requests of a transaction are unprocessed input, and have the same

@@ -143,7 +143,7 @@ void remember_reads(Context& ctx, Conn& c, const Command& command, std::span<con
   Tracking& all = ctx.s.tracking;
   const ClientTracking& own = *c.tracking;
   if (own.bcast || (command.flags & kReadOnly) == 0) return;
-  if ((command.flags & kScript) != 0) return;  // the reads of a script are recorded as they happen
+  if ((command.flags & kMovableKeys) != 0) return;  // the reads of a script are recorded as they happen
   if ((own.optin && !own.caching) || (own.optout && own.caching)) return;
   const auto positions = key_positions(command, argv);
   if (!positions) return;

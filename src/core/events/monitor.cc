@@ -40,7 +40,7 @@ void feed_monitors(Context& ctx, const Conn& from, const Command& command,
                    std::span<const std::string_view> argv, bool from_script) {
   // EVAL and its relatives have the flag only because Redis shows them at another place; they are shown
   // here.
-  const bool hidden = (command.flags & kSkipMonitor) != 0 && (command.flags & kScript) == 0;
+  const bool hidden = (command.flags & kSkipMonitor) != 0 && (command.flags & kMovableKeys) == 0;
   if (hidden || (command.flags & kAdmin) != 0) return;
   const std::string line = line_of(ctx, from, command, argv, from_script);
   for (const ConnId id : ctx.s.monitors) {

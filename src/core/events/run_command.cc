@@ -92,7 +92,7 @@ void call(Request& r) {
 void run_command(Request& r) {
   ++r.s().stats.traffic.commands;
   r.c.wrote |= (r.command.flags & kWrite) != 0;
-  const bool script = (r.command.flags & kScript) != 0;
+  const bool script = (r.command.flags & kMovableKeys) != 0;
   if (script && !r.s().monitors.empty()) [[unlikely]]
     feed_monitors(r.ctx, r.c, r.command, r.argv, r.from_script);
   const size_t answered = r.reply.out().size();

@@ -284,7 +284,9 @@ size_t ListBody::erase_equal(std::string_view element, ListEnd from, size_t most
   const PackedElement e(element);
   size_t erased = 0;
   size_t page = from == ListEnd::kHead ? 0 : pages_.size();
-  const auto is_over = [&] { return erased == most || page == (from == ListEnd::kHead ? pages_.size() : 0); };
+  const auto is_over = [&] {
+    return erased == most || page == (from == ListEnd::kHead ? pages_.size() : 0);
+  };
   while (!is_over()) {
     if (from == ListEnd::kTail) --page;
     const size_t here = erase_equal_in_page(page, e.bytes(), from, most - erased);
@@ -302,8 +304,8 @@ size_t ListBody::erase_equal(std::string_view element, ListEnd from, size_t most
   return erased;
 }
 
-// Joins a chunk and the one behind it if they are small, so that a list with many removals does not consist of
-// nearly empty chunks.
+// Joins a chunk and the one behind it if they are small, so that a list with many removals does not consist
+// of nearly empty chunks.
 bool ListBody::merge_chunks(size_t page, size_t chunk) {
   const auto& chunks = pages_[page]->chunks;
   if (chunk + 1 >= chunks.size()) return false;

@@ -1,9 +1,9 @@
-// A list of any size: chunks of packed elements (list_chunk.h) in pages of up to 256 chunks. A search counts
-// along the pages, then along the chunks of one page, then along one chunk: about 2 us in a list of 10
-// million elements. An entry of type kList owns the body.
+// A list of any size: chunks of packed elements (list_chunk.h) in pages of up to 256 chunks. A search
+// counts along the pages, then along the chunks of one page, then along one chunk: about 2 us in a list of
+// 10 million elements. An entry of type kList owns the body.
 //
-// A copy() shares the pages with the original, and takes one step for each page. The first change of a shared
-// page copies its handles of chunks, and the first change of a shared chunk copies its bytes.
+// A copy() shares the pages with the original, and takes one step for each page. The first change of a
+// shared page copies its handles of chunks, and the first change of a shared chunk copies its bytes.
 #pragma once
 
 #include <absl/container/inlined_vector.h>

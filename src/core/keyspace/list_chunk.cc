@@ -8,8 +8,8 @@
 //   11110000, 4 bytes          more bytes
 //   11110001 to 11110100       an integer of 2, 3, 4 or 8 bytes
 //
-// The length at the end counts head and text; its first byte is the highest, and all bytes but that one have
-// the high bit set.
+// The length at the end counts head and text; its first byte is the highest, and all bytes but that one
+// have the high bit set.
 #include "core/keyspace/list_chunk.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ int64_t read_signed(const char* at, size_t bytes) {
 // The head of an entry, and what follows it.
 struct Head {
   size_t head_bytes;
-  size_t text_bytes;   // of a text; 0 for an integer
+  size_t text_bytes;  // of a text; 0 for an integer
   bool is_integer;
   int64_t integer;
 };
@@ -86,7 +86,9 @@ void put_low_first(Out& out, uint64_t n, size_t bytes) {
 
 template <class Out>
 void put_integer(Out& out, int64_t n) {
-  const auto fits = [n](unsigned bits) { return n >= -(int64_t{1} << (bits - 1)) && n < int64_t{1} << (bits - 1); };
+  const auto fits = [n](unsigned bits) {
+    return n >= -(int64_t{1} << (bits - 1)) && n < int64_t{1} << (bits - 1);
+  };
   const auto bits = static_cast<uint64_t>(n);
   if (n >= 0 && n < 0x80) return out.push_back(static_cast<char>(n));
   if (fits(13)) {

@@ -1,6 +1,6 @@
-// Requests that wait until one of their keys has an element, such as BLPOP and BZPOPMIN. Each has a place in
-// the queue of each of its keys. Keys are served in the order in which they changed, and the requests of a key
-// in FIFO order, as in Redis.
+// Requests that wait until one of their keys has an element, such as BLPOP and BZPOPMIN. Each has a place
+// in the queue of each of its keys. Keys are served in the order in which they changed, and the requests of
+// a key in FIFO order, as in Redis.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,8 @@ Admission wait_for_elements(Context& ctx, Conn& c, std::unique_ptr<PopWaiter> ow
 void serve_pops(Context& ctx, WaitQueue* q);
 // Ends a wait without a reply. The request is destroyed.
 void end_pop_wait(Context& ctx, PopWaiter* w);
-// SWAPDB: the requests stay with the number of their database, so they change to the queues of the other one.
+// SWAPDB: the requests stay with the number of their database, so they change to the queues of the other
+// one.
 void swap_pop_waits(Context& ctx, DbIndex a, DbIndex b);
 
 }  // namespace holdfast

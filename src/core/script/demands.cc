@@ -29,7 +29,7 @@ std::string_view script_name(std::string_view name, ScriptName& digits) {
 
 Demands demands_of(const EngineState& s, const Command& command, std::span<const std::string_view> argv) {
   const bool publishes = command.handler == cmd_publish || command.handler == cmd_spublish;
-  if ((command.flags & kScript) == 0) {
+  if ((command.flags & kMovableKeys) == 0) {
     return {(command.flags & kWrite) != 0 || publishes, (command.flags & kDenyOom) != 0};
   }
   const ScriptFlags flags = declared_flags(s.scripts, command, argv[1]);

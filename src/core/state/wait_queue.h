@@ -54,9 +54,9 @@ struct Waiter : WaitingRequest, LockTerms {
   Waiter() : WaitingRequest(false) {}
   WaitQueue* queue = nullptr;
   std::list<Waiter*>::iterator place;  // in queue->waiters
-  uint64_t rank = 0;                     // grows along the queue
-  uint64_t arrival = 0;                  // grows with each new waiter, over all queues
-  Waiter* before = nullptr;              // the waiter that arrived before it, over all queues
+  uint64_t rank = 0;                   // grows along the queue
+  uint64_t arrival = 0;                // grows with each new waiter, over all queues
+  Waiter* before = nullptr;            // the waiter that arrived before it, over all queues
   Waiter* behind = nullptr;
   std::string owner;
   std::optional<std::string> note;  // see LockRequest
@@ -87,10 +87,10 @@ struct PopWaiter : WaitingRequest, PopTerms {
   PopElements pop = nullptr;
 };
 
-// The queue of a key. It exists as long as requests wait for the key, a lock-delay runs, or a holder listens
-// for the loss of its hold. Its timer fires at the key's next change: the first expiry of a hold, or the end
-// of the lock-delay. Requests that pop are apart from those for locks: a key is either a lock or a list, so
-// the one kind never waits for the other.
+// The queue of a key. It exists as long as requests wait for the key, a lock-delay runs, or a holder
+// listens for the loss of its hold. Its timer fires at the key's next change: the first expiry of a hold,
+// or the end of the lock-delay. Requests that pop are apart from those for locks: a key is either a lock or
+// a list, so the one kind never waits for the other.
 struct WaitQueue : Timer {
   WaitQueue() : Timer(TimerKind::kKeyChange) {}
   DbIndex db = 0;
@@ -99,7 +99,7 @@ struct WaitQueue : Timer {
   uint64_t serial = 0;                                       // grows with each new queue
   std::list<Waiter*> waiters;                                // upgrades first
   std::list<Waiter*>::iterator first_plain = waiters.end();  // the first waiter that is not an upgrade
-  std::list<PopWaiter*> list_pops;    // in FIFO order
+  std::list<PopWaiter*> list_pops;                           // in FIFO order
   std::list<PopWaiter*> zset_pops;
   uint64_t first_rank = 1ULL << 32U;  // ranks of upgrades count down from here, other ranks up
   uint64_t last_rank = 1ULL << 32U;
