@@ -29,7 +29,8 @@ GETKEYS = (
     b"GET k", b"SET k v", b"MSET a 1 b 2", b"MSET a 1 b", b"MGET a b c", b"DEL a b", b"PING", b"GET",
     b"NOSUCH a", b"EVAL s 2 a b c", b"EVAL s 0", b"EVAL s 5 a", b"EVAL s abc", b"RENAME a b",
     b"COPY a b DB 1", b"HSET h f v", b"OBJECT ENCODING k", b"COMMAND COUNT", b"EXISTS a b", b"HMGET h a b",
-    b"MSETNX a 1 b 2", b"PUBLISH c m", b"EVALSHA s 1 k", b"GETEX k EX 10", b"WATCH a b", b"SELECT 1", *lists.GETKEYS_OF_LISTS)
+    b"MSETNX a 1 b 2", b"PUBLISH c m", b"EVALSHA s 1 k", b"GETEX k EX 10", b"WATCH a b", b"SELECT 1",
+    *lists.GETKEYS_OF_LISTS)
 
 
 class Commands(Words):
@@ -37,7 +38,8 @@ class Commands(Words):
 
     def __init__(self, random):
         super().__init__(random)
-        self.families = ([self.string] * 34 + [self.hash] * 22 + [self.list] * 22 + [self.keyspace] * 14 + [self.expiry] * 16
+        self.families = ([self.string] * 34 + [self.hash] * 22 + [self.list] * 22
+                         + [self.keyspace] * 14 + [self.expiry] * 16
                          + [self.chaos] * 8 + [self.server] * 3 + [self.object] * 2 + [self.unknown] * 1)
 
     def plain(self):

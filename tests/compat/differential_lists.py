@@ -110,7 +110,8 @@ def woken(g):
         body = b"redis.call('RPUSH', KEYS[1], 'x', 'y') return redis.call('RPUSH', KEYS[2], 'z')"
         return [(b"EVAL", body, b"2", g.one(LISTS), g.one(LISTS))]
     if luck < 0.3:
-        return [g.one(((b"DEL", list_key(g)), (b"SET", list_key(g), b"v"), (b"COPY", list_key(g), list_key(g)),
+        return [g.one(((b"DEL", list_key(g)), (b"SET", list_key(g), b"v"),
+                       (b"COPY", list_key(g), list_key(g)),
                        (b"RENAME", list_key(g), list_key(g)), (b"RENAMENX", list_key(g), list_key(g)),
                        (b"HSET", list_key(g), b"f", b"v"), (b"COPY", list_key(g), list_key(g), b"REPLACE"),
                        (b"FLUSHALL",), (b"PERSIST", list_key(g))))]

@@ -48,7 +48,8 @@ def inspection():
         yield (b"DBSIZE",)
         yield (b"KEYS", b"*")
         for key in ALL_KEYS:
-            yield from ((b"TYPE", key), (b"GET", key), (b"LRANGE", key, b"0", b"-1"), (b"HGETALL", key), (b"PEXPIRETIME", key))
+            yield from ((b"TYPE", key), (b"GET", key), (b"LRANGE", key, b"0", b"-1"),
+                        (b"HGETALL", key), (b"PEXPIRETIME", key))
 
 
 class Planner:
