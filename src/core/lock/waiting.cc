@@ -257,8 +257,9 @@ void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most) {
 
 void end_wait_by_timeout(Context& ctx, WaitingRequest* w, WaitEnd why) {
   Conn& c = ctx.s.conns.at(w->conn);
-  if (c.blocked_on != w) {
-    open_push(ctx, c, 4, "timeout", *static_cast<Waiter*>(w));
+  const auto* lock = w->pops ? nullptr : static_cast<Waiter*>(w);
+  if (lock != nullptr && lock->async) {
+    open_push(ctx, c, 4, "timeout", *lock);
   } else if (!is_muted(c)) {
     mark_dirty(ctx, c);
     Reply(c.out, c.protocol).null_array();
