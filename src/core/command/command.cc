@@ -15,9 +15,9 @@ constexpr size_t kMaxNameBytes = 32;
 
 std::vector<Command> sorted_rows() {
   std::vector<Command> rows;
-  for (const auto& group :
-       {acl_commands(), connection_commands(), generic_commands(), hash_commands(), lock_commands(),
-        pubsub_commands(), scripting_commands(), server_commands(), set_commands(), string_commands()}) {
+  for (const auto& group : {acl_commands(), connection_commands(), generic_commands(), hash_commands(),
+                            list_commands(), lock_commands(), pubsub_commands(), scripting_commands(),
+                            server_commands(), set_commands(), string_commands()}) {
     rows.insert(rows.end(), group.begin(), group.end());
   }
   std::ranges::sort(rows, {}, &Command::name);
@@ -151,10 +151,11 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
   return c;
 }
 
-// EVAL script numkeys key ..., MSETEX numkeys key value ..., SINTERCARD numkeys key ...
+// Another argument is in front of the count in EVAL (the script), ZUNIONSTORE (the destination, a key
+// itself) and BLMPOP (the timeout).
 KeyCount key_count_of(const Command& command) {
-  if ((command.flags & kScript) != 0) return {2, 1};
-  return {1, command.handler == cmd_msetex ? size_t{2} : size_t{1}};
+  const bool second = command.first_key == 1 || (command.flags & (kScript | kBlocking)) != 0;
+  return {second ? size_t{2} : size_t{1}, command.handler == cmd_msetex ? size_t{2} : size_t{1}};
 }
 
 std::optional<std::vector<size_t>> key_positions(const Command& command,
@@ -162,8 +163,11 @@ std::optional<std::vector<size_t>> key_positions(const Command& command,
   std::vector<size_t> keys;
   if ((command.flags & kMovableKeys) != 0) {
     const auto [at, step] = key_count_of(command);
-    const auto count = parse_int_in(argv[at], 0, static_cast<int64_t>((argv.size() - at - 1) / step));
+    const bool needs_one = (command.flags & kNoMandatoryKeys) == 0;
+    const auto most = static_cast<int64_t>((argv.size() - at - 1) / step);
+    const auto count = parse_int_in(argv[at], needs_one ? 1 : 0, most);
     if (!count) return std::nullopt;
+    if (command.first_key == 1) keys.push_back(1);
     for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(at + 1 + i * step);
     return keys;
   }

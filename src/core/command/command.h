@@ -65,6 +65,7 @@ std::span<const Command> acl_commands();
 std::span<const Command> connection_commands();
 std::span<const Command> generic_commands();
 std::span<const Command> hash_commands();
+std::span<const Command> list_commands();
 std::span<const Command> lock_commands();
 std::span<const Command> pubsub_commands();
 std::span<const Command> scripting_commands();

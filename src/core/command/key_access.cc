@@ -31,22 +31,23 @@ constexpr Use kUses[] = {
      " eval_ro evalsha_ro fcall_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals "
      "get "
      "getrange "
-     "mget substr digest dump locks|info locks|check smembers sdiff sinter sintercard srandmember sscan "
+     "mget substr digest dump locks|info locks|check smembers lindex lpos lrange sdiff sinter sintercard "
+     "srandmember sscan "
      "sunion "},
     {"RO", "RO",
      " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
-     "hexists hlen hstrlen strlen scard sismember smismember "},
+     "hexists hlen hstrlen strlen scard sismember smismember llen "},
     {"RO access", "OW update", " copy "},
     {"RM delete", "RM delete", " del unlink "},
     {"RW update", "RW update",
      " expire expireat persist pexpire pexpireat hmset hset setrange lock renew fence locks|raise "
-     "locks|revoke "},
+     "locks|revoke lset "},
     {"RW access delete", "OW update", " rename "},
     {"RW access delete", "OW insert", " renamenx "},
-    {"RW delete", "RW delete", " hdel srem unlock locks|break delex delifeq "},
-    {"RW insert", "RW insert", " hsetnx append sadd "},
-    {"RW access delete", "RW access delete", " getdel spop "},
-    {"RW access delete", "RW insert", " smove "},
+    {"RW delete", "RW delete", " hdel srem lrem ltrim unlock locks|break delex delifeq "},
+    {"RW insert", "RW insert", " hsetnx append sadd linsert lpush lpushx rpush rpushx "},
+    {"RW access delete", "RW access delete", " getdel spop blmpop blpop brpop lmpop lpop rpop "},
+    {"RW access delete", "RW insert", " smove blmove brpoplpush lmove rpoplpush "},
     {"RW update", "RO access", " sinterstore "},
     {kSetOnly, "RO access", " sdiffstore sunionstore "},
     {kSetOnly, kSetOnly, " mset msetex psetex restore setex "},

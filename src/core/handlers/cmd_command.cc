@@ -76,28 +76,6 @@ void write_key_flags(Reply& reply, std::string_view flags) {
   }
 }
 
-// Writes the key specification of a command whose keys are found by a count.
-void write_counted_key_specs(Reply& reply, const Command& c) {
-  reply.array(1);
-  reply.map(3);
-  reply.bulk("flags");
-  write_key_flags(reply, widest_key_flags(c, 0));
-  reply.bulk("begin_search");
-  reply.map(2);
-  write_pair(reply, "type", "index");
-  reply.bulk("spec");
-  reply.map(1);
-  write_pair(reply, "index", static_cast<int64_t>(key_count_of(c).at));
-  reply.bulk("find_keys");
-  reply.map(2);
-  write_pair(reply, "type", "keynum");
-  reply.bulk("spec");
-  reply.map(3);
-  write_pair(reply, "keynumidx", 0);
-  write_pair(reply, "firstkey", 1);
-  write_pair(reply, "keystep", static_cast<int64_t>(key_count_of(c).step));
-}
-
 // Writes the specification of a range of keys with the same access.
 void write_key_spec(Reply& reply, std::string_view flags, int first, int last, int step) {
   reply.map(3);
@@ -117,6 +95,31 @@ void write_key_spec(Reply& reply, std::string_view flags, int first, int last, i
   write_pair(reply, "lastkey", last < 0 ? last : last - first);
   write_pair(reply, "keystep", step);
   write_pair(reply, "limit", 0);
+}
+
+// Writes the key specification of a command whose keys are found by a count. ZUNIONSTORE has another key in
+// front of it.
+void write_counted_key_specs(Reply& reply, const Command& c) {
+  const bool destination = c.first_key == 1;
+  reply.array(destination ? 2 : 1);
+  if (destination) write_key_spec(reply, widest_key_flags(c, 0), 1, 1, 1);
+  reply.map(3);
+  reply.bulk("flags");
+  write_key_flags(reply, widest_key_flags(c, destination ? 1 : 0));
+  reply.bulk("begin_search");
+  reply.map(2);
+  write_pair(reply, "type", "index");
+  reply.bulk("spec");
+  reply.map(1);
+  write_pair(reply, "index", static_cast<int64_t>(key_count_of(c).at));
+  reply.bulk("find_keys");
+  reply.map(2);
+  write_pair(reply, "type", "keynum");
+  reply.bulk("spec");
+  reply.map(3);
+  write_pair(reply, "keynumidx", 0);
+  write_pair(reply, "firstkey", 1);
+  write_pair(reply, "keystep", static_cast<int64_t>(key_count_of(c).step));
 }
 
 void write_key_specs(Reply& reply, const Command& c) {
