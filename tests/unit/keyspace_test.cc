@@ -193,7 +193,8 @@ TEST_CASE("keyspace: its removal in steps ends and frees everything") {
 
 TEST_CASE("prefetching finds the entries that exist, and changes nothing") {
   PagePool pages;
-  Keyspace keys(1, pages);
+  RemovedBodies removed;
+  Keyspace keys(1, pages, removed);
   keys.prefetch_place(keys.key("a"));
   CHECK(keys.prefetch_entry(keys.key("a")) == 0);
   const std::vector<std::string> names = keys_of_first_table(keys, 300);

@@ -36,7 +36,8 @@ bool refuse_promise(Request& r) {
   }
   if (is_due(availability.recovering_until, r.now())) return false;
   const bool has_keys = r.command.first_key != 0 || (r.command.flags & kMovableKeys) != 0;
-  if ((r.command.flags & (kDenyOom | kRename)) == 0 || !has_keys) return false;
+  const bool makes_keys = (r.command.flags & kDenyOom) != 0 && has_keys;
+  if (!makes_keys && (r.command.flags & kRename) == 0) return false;
   count_refusal(r, Refusal::kRecovering);
   r.reply.error("RECOVERING locks held before the restart may still be in use; retry in " +
                 std::to_string((availability.recovering_until - r.now()).count) + " ms");
