@@ -124,8 +124,8 @@ TEST_CASE("library: five servers, two of them stopped; after they resume, they h
 // The server with this many waiters; nullopt if there is none.
 std::optional<size_t> where_they_wait(const Quorum& servers, size_t waiters) {
   for (size_t i = 0; i < servers.size(); ++i) {
-    const std::string told = Client(servers.at(i)).ask("INFO clients");
-    if (told.find("blocked_clients:" + std::to_string(waiters)) != std::string::npos) return i;
+    const std::string told = Client(servers.at(i)).ask("INFO locks");
+    if (told.find("lock_waiters:" + std::to_string(waiters)) != std::string::npos) return i;
   }
   return std::nullopt;
 }

@@ -37,10 +37,14 @@ check() {
 check redlock 'two attempts, a LOCK that arrives twice' 0 -DATTEMPTS=2 -DRESENT=1
 check redlock 'two attempts, a counter that jumps ahead' 0 -DATTEMPTS=2 -DRESENT=0 -DJUMPS
 check redlock 'two attempts, LOCKs of renewals' 0 -DATTEMPTS=2 -DRESENT=0 -DHEALS=2
+check redlock 'two next waiters, different hints' 0 -DATTEMPTS=2 -DRESENT=0 -DWAITS
 check redlock 'flaw: a counter is reset' 1 -DATTEMPTS=2 -DRESENT=0 -DCOUNTER_RESET
 check redlock 'flaw: a larger FENCE reply counts' 1 -DATTEMPTS=2 -DRESENT=1 -DLARGER_FENCE_COUNTS
 check healing 'servers forget, a quorum remembers' 0
 check healing 'servers forget, and are RECOVERING' 0 -DRECOVERS
+check healing 'waits on all servers' 0 -DWAITS
+check healing 'waits on all servers, RECOVERING' 0 -DWAITS -DRECOVERS
+check healing 'flaw: old grants of a wait count' 1 -DWAITS -DOLD_ROUND_COUNTS
 check healing 'flaw: a majority forgets at once' 1 -DFORGETS
 check healing 'flaw: answers of another round count' 1 -DOLD_ROUND_COUNTS
 printf '%s passed, %s failed\n' "$passed" "$failed"

@@ -4,6 +4,11 @@
  * client's validity is that of its last confirmed round. So a hold may expire only if its client has no validity
  * from that round or a later one.
  *
+ * With WAITS a client that acquires may begin further rounds: those of the next waiter, which waits on all servers
+ * (redlock_next.cc). A LOCK that waits has not arrived yet. A later round is that of a PING behind it: the LOCK then
+ * arrives in that round, or it has arrived in an earlier one, and the client repeats it. Only grants of the present
+ * round count.
+ *
  * A server may restart without its holds if afterwards a quorum of servers still has each valid hold, each set in
  * the confirmed round or a later one. With RECOVERS a server may restart so at any time, but grants nothing while a
  * hold that it lost is valid. In every order, two clients are never valid at once.
@@ -32,6 +37,7 @@ byte lost_round[SERVERS];
 byte round[CLIENTS]; /* the present round, or the last one; 0: none yet */
 bool open[CLIENTS];
 byte valid[CLIENTS]; /* the last confirmed round while its validity runs; 0: the client does not hold */
+bool acquires[CLIENTS]; /* it has never held the lock: its rounds send LOCK */
 bool over[CLIENTS];  /* it has given up or released: nothing more is sent */
 bool asked[CLIENTS * SERVERS];    /* in this round, by a request that has arrived */
 bool had[CLIENTS * SERVERS];      /* the answer is yes */
@@ -129,15 +135,18 @@ end:
       select(s : 0 .. SERVERS - 1);
       if
       /* a client: begins to acquire, or a renewal, also while another is unanswered */
-      :: !over[c] && round[c] == 0 -> d_step { begin_round(c) }
+      :: !over[c] && round[c] == 0 -> d_step { acquires[c] = true; begin_round(c) }
+#ifdef WAITS
+      :: !over[c] && open[c] && acquires[c] && round[c] < ROUNDS -> d_step { begin_round(c) }
+#endif
       :: !over[c] && valid[c] > 0 && round[c] < ROUNDS -> d_step { begin_round(c) }
       /* a request arrives and is answered; a lost one is one that never does */
-      :: open[c] && round[c] == 1 && !asked[AT(c, s)] -> d_step {
+      :: open[c] && acquires[c] && !asked[AT(c, s)] -> d_step {
           asked[AT(c, s)] = true;
           lock_arrives(c, s, yes);
           had[AT(c, s)] = yes
         }
-      :: open[c] && round[c] > 1 && !asked[AT(c, s)] -> d_step {
+      :: open[c] && !acquires[c] && !asked[AT(c, s)] -> d_step {
           asked[AT(c, s)] = true;
           if
           :: owner[s] == c -> set_in[s] = round[c]; had[AT(c, s)] = true
@@ -160,7 +169,7 @@ end:
         :: else ->
           d_step { count_yes(c) };
           if
-          :: n >= QUORUM && (round[c] == 1 || valid[c] > 0) -> valid[c] = round[c]
+          :: n >= QUORUM && (acquires[c] || valid[c] > 0) -> valid[c] = round[c]; acquires[c] = false
           :: else
           fi
         fi

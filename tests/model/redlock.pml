@@ -2,6 +2,9 @@
  * tokens, in every order of events. All attempts are for one key, and each has its own owner. They may be of one
  * client or of several, concurrent or in sequence.
  *
+ * A LOCK that waits in a queue is one that has not arrived yet. With WAITS the LOCKs of an attempt may have
+ * different hints, as those of the next waiter: the first of them was sent before it was the next one.
+ *
  * The model does not keep a holder alone in time, and the tokens do not need that. A server may end a hold at any
  * moment: early, late, or by an UNLOCK. A crash that loses all holds has the same effect if the counter stays. The
  * counter stays, or jumps ahead (JUMPS). A message may never arrive, or arrive after any other, also long after the
@@ -66,12 +69,12 @@ int taken = 0; /* tokens that were acquired, a bit each */
 
 #define LARGER(x, y) ((x) > (y) -> (x) : (y))
 
-inline lock_arrives(a, s, known) {
+inline lock_arrives(a, s, asks, known) {
   known = 0;
   if
   :: owner[s] == a -> known = token[s]
   :: owner[s] == NOBODY ->
-    known = LARGER(counter[s] + 1, hint[a]);
+    known = LARGER(counter[s] + 1, asks);
     owner[s] = a;
     token[s] = known;
     counter[s] = known
@@ -208,12 +211,19 @@ end:
       if
       :: !arrived[AT(a, s)] -> d_step {
           arrived[AT(a, s)] = true;
-          lock_arrives(a, s, m);
+          lock_arrives(a, s, hint[a], m);
           granted[AT(a, s)] = (over[a] -> 0 : m)
         }
+#ifdef WAITS
+      :: !arrived[AT(a, s)] && hint[a] > 0 -> d_step {
+          arrived[AT(a, s)] = true;
+          lock_arrives(a, s, 0, m);
+          granted[AT(a, s)] = (over[a] -> 0 : m)
+        }
+#endif
       :: arrived[AT(a, s)] && resent > 0 ->
         resent--;
-        d_step { lock_arrives(a, s, m) };
+        d_step { lock_arrives(a, s, hint[a], m) };
         if /* one of the two replies arrives */
         :: m > 0 && !over[a] -> granted[AT(a, s)] = m
         :: true

@@ -58,6 +58,8 @@ void World::leave(const Step& step) {
   tell([&] { return "server " + std::to_string(step.server) + " stops"; });
   for (const auto& [serial, link] : server.stop(now_us_))
     deliver(step.server, link, link.second, {Reply::Kind::kLost, 0, "the server stops"});
+  for (size_t session = 0; session < sessions_.size(); ++session)
+    break_quiet(session, step.server, "the server stops");
   schedule_step(now_us_ + step.for_us, Event::Kind::kReturn, step);
 }
 
@@ -133,7 +135,8 @@ bool World::is_free(size_t index) {
   const bool faults = std::any_of(steps_.begin(), steps_.end(),
                                   [](const Step& s) { return s.kind != Step::Kind::kSession; });
   for (size_t key = 0; key < world_.keys && !faults; ++key) {
-    if (!look(index, key).holders.empty()) return false;
+    const KeyState state = look(index, key);
+    if (!state.holders.empty() || state.waiters) return false;
   }
   return true;
 }

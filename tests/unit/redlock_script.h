@@ -60,6 +60,7 @@ class Script {
   void grant(size_t server, int64_t token) { reply(server, {Reply::Kind::kGrant, token, ""}); }
   void null(size_t server) { reply(server, {Reply::Kind::kNull, 0, ""}); }
   void number(size_t server, int64_t n) { reply(server, {Reply::Kind::kInteger, n, ""}); }
+  void text(size_t server, const char* words) { reply(server, {Reply::Kind::kText, 0, words}); }
   void error(size_t server, const char* text) { reply(server, {Reply::Kind::kError, 0, text}); }
   void lost(size_t server) { reply(server, {Reply::Kind::kLost, 0, "gone"}); }
   // Sets the time, and runs the due work.
@@ -102,11 +103,13 @@ class Script {
     lock.check_invariants();
     for (const Send& send : lock.take_sends()) {
       auto argv = send.argv;
-      auto& name = names_[argv[2]];
-      if (name.empty()) name = std::string(1, static_cast<char>('A' + names_.size() - 1));
-      argv[2] = name;
+      std::string name;
+      if (argv.size() > 2) {
+        name = names_.try_emplace(argv[2], 1, static_cast<char>('A' + names_.size())).first->second;
+        argv[2] = name;
+      }
       sent_ += sent_.empty() ? "" : "|";
-      sent_ += std::to_string(send.server) + (send.waits ? "w:" : ":");
+      sent_ += std::to_string(send.server) + (send.waits ? "w:" : send.quiet ? "q:" : ":");
       for (const std::string& word : argv) sent_ += (&word == argv.data() ? "" : " ") + word;
       if (argv[0] == "UNLOCK") unlocked_.emplace_back(send.server, name);
       if (argv[0] != "UNLOCK" || lock.state() == Redlock::State::kReleasing) asked_[send.server] = send.id;

@@ -68,12 +68,13 @@ size_t Redlock::count(Vote ServerState::*which, Vote vote) const {
 
 void Redlock::judge(TimeMs now) {
   if (acquiring() && (deadlocked() || is_due(valid_until_, now))) return fail_attempt(now);
+  if (state_ == State::kQueueing && next_) judge_joins(now);
   if (state_ == State::kLocking) judge_locks(now);
   if (state_ == State::kFencing) judge_fencing(now);
-  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose();
+  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose(now);
   if (state_ == State::kHeld) judge_renewal(now);
-  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose();
-  if (state_ == State::kReleasing) judge_release();
+  if (state_ == State::kHeld && is_due(valid_until_, now)) return lose(now);
+  if (state_ == State::kReleasing) judge_release(now);
 }
 
 void Redlock::judge_locks(TimeMs now) {
@@ -139,16 +140,19 @@ Result Redlock::result_for(Outcome outcome) const {
 void Redlock::hold(TimeMs now) {
   state_ = State::kHeld;
   held_since_ = now;
-  end_wait();
+  end_wait(now);
   forget_rounds();
   result_ = result_for(Outcome::kOk);
 }
 
-void Redlock::finish(Outcome outcome) {
+void Redlock::finish(Outcome outcome, TimeMs now) {
   state_ = State::kOver;
-  end_wait();
+  end_wait(now);
   forget_rounds();
-  for (Request& r : requests_) r.deadline = kNever;
+  cancel_joins(now);
+  for (Request& r : requests_) {
+    if (!r.quiet) r.deadline = kNever;
+  }
   result_ = result_for(outcome);
 }
 
@@ -212,20 +216,20 @@ void Redlock::fail_attempt(TimeMs now) {
         return s.lock == Vote::kRefused && is_permanent(s.report.text);
       }));
   const Outcome why = why_failed(now);
-  const bool tried_others = wait_id_ != 0 && !leads_;
-  const bool led = leads_;
-  if (led && why == Outcome::kBusy) contradicted_server_ = wait_server_;
-  if (acquiring()) release_attempt();
-  if (deadlocked()) return finish(Outcome::kDeadlock);
-  if (permanent > config_.servers - config_.quorum) return finish(Outcome::kRefused);
+  const bool tried_others = wait_id_ != 0 && !leads_ && !next_;
+  const bool led = leads_ || next_;
+  if (leads_ && why == Outcome::kBusy) contradicted_server_ = wait_server_;
+  if (acquiring() || next_) release_attempt(now);
+  if (deadlocked()) return finish(Outcome::kDeadlock, now);
+  if (permanent > config_.servers - config_.quorum) return finish(Outcome::kRefused, now);
   result_ = result_for(why);
-  if (!config_.wait) return finish(why);
-  if (is_due(wait_until_, now)) return finish_wait();
+  if (!config_.wait) return finish(why, now);
+  if (is_due(wait_until_, now)) return finish_wait(now);
   if (tried_others) return await_turn(now);
-  end_wait();
+  end_wait(now);
   const std::optional<size_t> queue = queue_server();
   const bool queues = config_.queues && queue && why == Outcome::kBusy && (!led || config_.servers == 1);
-  if (!queues && attempts_ == config_.max_attempts) return finish_wait();
+  if (!queues && attempts_ == config_.max_attempts) return finish_wait(now);
   return queues ? begin_queueing(*queue, now) : pause(now);
 }
 
@@ -247,17 +251,17 @@ DurationMs Redlock::next_pause() {
 }
 
 // Ends the wait with the outcome of the last attempt, which is in result_.
-void Redlock::finish_wait() {
+void Redlock::finish_wait(TimeMs now) {
   const Outcome last = result_.outcome;
   const bool busy = last == Outcome::kBusy || last == Outcome::kExpired;
-  finish(busy ? Outcome::kTimeout : last);
+  finish(busy ? Outcome::kTimeout : last, now);
   if (busy && attempts_ == config_.max_attempts)
     result_.message = "other owners held the lock at each of " + std::to_string(attempts_) + " attempts";
 }
 
-void Redlock::lose() {
-  release_attempt();
-  finish(Outcome::kExpired);
+void Redlock::lose(TimeMs now) {
+  release_attempt(now);
+  finish(Outcome::kExpired, now);
 }
 
 // Returns the outcome of the present round of release(); nullopt while it is open. The lock was lost if so
@@ -274,8 +278,8 @@ std::optional<Outcome> Redlock::round_outcome() const {
   return count(&ServerState::round, Vote::kLost) > 0 ? Outcome::kUnreachable : Outcome::kRefused;
 }
 
-void Redlock::judge_release() {
-  if (const std::optional<Outcome> outcome = round_outcome()) finish(*outcome);
+void Redlock::judge_release(TimeMs now) {
+  if (const std::optional<Outcome> outcome = round_outcome()) finish(*outcome, now);
 }
 
 // --- the public functions ---
@@ -291,27 +295,28 @@ void Redlock::acquire(TimeMs now, uint64_t clock_us, bool contended) {
     if (contended && config_.wait && config_.queues && config_.servers > 1) return begin_queueing(0, now);
     return begin_attempt(fresh_owner(), now);
   }
-  finish(Outcome::kRefused);
+  finish(Outcome::kRefused, now);
   result_.message = "the ttl is not longer than the margin for the drift of clocks; choose a longer ttl";
 }
 
 void Redlock::release(TimeMs now, DurationMs at_least) {
   if (state_ == State::kOver || state_ == State::kReleasing) return;
   if (state_ == State::kHeld) {
-    if (is_due(valid_until_, now)) return lose();
+    if (is_due(valid_until_, now)) return lose(now);
     state_ = State::kReleasing;
     renewing_ = false;
     const TimeMs kept_until = saturating_add(held_since_, at_least);
     if (is_due(kept_until, now)) return begin_round(Verb::kUnlock, {"UNLOCK", key_, owner_}, now);
     const DurationMs ttl = std::min(ttl_for_validity(kept_until - now), DurationMs{kMaxTtlMs});
+    cancel_joins(now);
     keeps_ = true;
     heals_ = false;
     renew_ttl_ = ttl;
     begin_round(Verb::kRenew, {"RENEW", key_, owner_, std::to_string(ttl.count)}, now);
     return;
   }
-  if (acquiring()) release_attempt();
-  finish(Outcome::kCancelled);
+  if (acquiring() || next_) release_attempt(now);
+  finish(Outcome::kCancelled, now);
 }
 
 void Redlock::on_reply(uint64_t id, const Reply& reply, TimeMs now, uint64_t clock_us) {
@@ -320,6 +325,10 @@ void Redlock::on_reply(uint64_t id, const Reply& reply, TimeMs now, uint64_t clo
   const auto at =
       std::find_if(requests_.begin(), requests_.end(), [id](const auto& r) { return r.id == id; });
   if (at == requests_.end()) return;
+  if (reply.kind == Reply::Kind::kNext) {
+    answer_next(*at, reply, now);
+    return judge(now);
+  }
   const Request request = std::move(*at);
   requests_.erase(at);
   answer(request, reply, now);
@@ -350,7 +359,8 @@ bool Redlock::time_out_one(TimeMs now) {
   if (at == requests_.end()) return false;
   const Request request = *at;
   at->deadline = kNever;
-  if (!request.makes_hold()) requests_.erase(at);
+  if (request.quiet) forget_quiet(request);
+  if (!request.makes_hold() || request.quiet) requests_.erase(at);
   answer(request, {Reply::Kind::kLost, 0, "no answer in time"}, now);
   judge(now);
   return true;
@@ -361,9 +371,11 @@ void Redlock::do_due(TimeMs now) {
   }
   judge(now);
   if (state_ == State::kLocking && is_due(repeat_at_, now)) return repeat_locks(now);
-  if (state_ == State::kQueueing && is_due(look_at_, now)) return try_other_servers(now);
+  if (next_ && is_due(give_up_at_, now)) return give_up(now);
+  if (state_ == State::kQueueing && is_due(look_at_, now))
+    return next_ ? refresh_joins(now) : try_other_servers(now);
   if (state_ != State::kPausing) return;
-  if (is_due(wait_until_, now)) return finish_wait();
+  if (is_due(wait_until_, now)) return finish_wait(now);
   if (!is_due(pause_until_, now)) return;
   ++attempts_;
   begin_attempt(fresh_owner(), now);
@@ -375,6 +387,7 @@ std::optional<TimeMs> Redlock::next_deadline() const {
   if (acquiring() || state_ == State::kHeld) next = std::min(next, valid_until_);
   if (state_ == State::kLocking) next = std::min({next, repeat_at_, settle_at_});
   if (state_ == State::kQueueing) next = std::min(next, look_at_);
+  if (next_) next = std::min(next, give_up_at_);
   if (state_ == State::kPausing) next = std::min({next, pause_until_, wait_until_});
   if (next == kNever) return std::nullopt;
   return next;
@@ -382,18 +395,22 @@ std::optional<TimeMs> Redlock::next_deadline() const {
 
 void Redlock::check_invariants() const {
   const bool ends = state_ == State::kIdle || state_ == State::kOver;
+  const bool quiet =
+      std::any_of(requests_.begin(), requests_.end(), [](const Request& r) { return r.quiet; });
   assert(ends || state_ == State::kHeld || wait_id_ != 0 || next_deadline());  // progress is possible
-  assert(!ends || !next_deadline());
+  assert(!ends || quiet || !next_deadline());
   assert(ends || servers_.size() == config_.servers);
   assert(state_ != State::kQueueing || (wait_id_ != 0 && !leads_));
   assert(wait_id_ == 0 || (config_.wait && (acquiring() || state_ == State::kQueueing)));
   assert(!leads_ || (wait_id_ != 0 && owner_ == wait_owner_));
+  assert(!next_ || (config_.hands_over && wait_id_ != 0 && owner_ == wait_owner_));
+  assert(next_ || give_up_at_ == kNever);
   assert(repeat_at_ == kNever || (leads_ && state_ == State::kLocking));
   for (const Request& r : requests_) {
     assert(r.id > 0 && r.id <= last_id_ && r.server < config_.servers);
     const bool present = r.owner == (r.verb == Verb::kWait ? wait_owner_ : owner_);
-    assert(present || (r.makes_hold() && r.deadline == kNever));
-    assert(r.verb != Verb::kWait || r.id == wait_id_);
+    assert(present || (r.makes_hold() && (r.deadline == kNever || r.quiet)) || ends);
+    assert(r.verb != Verb::kWait || r.id == wait_id_ || r.quiet);
     assert(r.verb != Verb::kFence || state_ == State::kFencing);
     assert(r.verb != Verb::kRenew ||
            ((state_ == State::kHeld || state_ == State::kReleasing) && r.id >= round_from_));

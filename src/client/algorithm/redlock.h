@@ -6,7 +6,9 @@
 // token, that is the lock's token. Otherwise FENCE raises the other grants to the largest token, and a
 // quorum must confirm it. A failed attempt is released on every server.
 //
-// A wait uses the queue of one server, the first server of the key that answers. A LOCK with WAIT and
+// A wait uses the queue of one server, the first server of the key that answers. With `hands_over` the next
+// waiter then waits on all servers: see redlock_next.cc. The rest of this text is about the wait without it
+// (older servers, Redis, shared and counted locks). A LOCK with WAIT and
 // SESSION waits there, on a connection of its own. After its grant the other servers get LOCK, too, and a
 // LOCK without SESSION takes the grant over. So a waiter that vanishes leaves no hold, and the TTL of the
 // hold counts from that last LOCK. All waiters are in one queue, and one of them at a time asks the other
@@ -56,7 +58,8 @@ struct RedlockConfig {
   std::optional<GrowingPause> backoff;  // instead of min_wait and max_wait
   // If no queue is available, the wait ends after so many attempts; 0: no limit.
   size_t max_attempts = 0;
-  bool queues = true;  // false: a wait consists of attempts only
+  bool queues = true;       // false: a wait consists of attempts only
+  bool hands_over = false;  // see use_hand_over()
   // For how long new attempts begin; nullopt: one attempt; 0: no limit. A running attempt is completed.
   std::optional<DurationMs> wait;
   double drift = kDrift;
@@ -71,6 +74,9 @@ struct Send {
   // take_ends() names it, also after the reply. Its grant is a SESSION hold, which ends with that
   // connection; a LOCK takes it over before that.
   bool waits = false;
+  // The request goes over a connection that all quiet requests of the client to the server share. A quiet
+  // LOCK may wait in the server's queue, and may get kNext before its answer.
+  bool quiet = false;
 };
 
 // The text of the report for a server that the attempt did not ask.
@@ -78,7 +84,7 @@ inline constexpr const char* kNotAsked = "not asked";
 // And of one that was asked, and need not be waited for.
 inline constexpr const char* kNoAnswerYet = "no answer yet";
 
-// The answer to a Send. Every Send gets exactly one reply, unless take_ends() named it.
+// The answer to a Send. Every Send gets exactly one reply besides kNext, unless take_ends() named it.
 struct Reply {
   enum class Kind : uint8_t {
     kGrant,    // [owner, token]; `number` is the token, `text` the owner
@@ -87,6 +93,7 @@ struct Reply {
     kText,     // `text`: a status as OK, or a bulk
     kError,    // `text`, with its code
     kLost,     // no answer will come, because the connection broke; `text` has the cause
+    kNext,     // a quiet LOCK is the first of its queue, and continues to wait; `number`: its likely token
   };
   Kind kind = Kind::kLost;
   int64_t number = 0;
@@ -111,6 +118,9 @@ class Redlock {
   Redlock(const RedlockConfig& config, std::string key, std::vector<std::string> mode,
           std::function<uint64_t(uint64_t)> random);
 
+  // The next waiter waits on all servers; call it before acquire(). The servers must know LOCK ... QUIET,
+  // the lock must be exclusive, and there must be several servers.
+  void use_hand_over() { config_.hands_over = true; }
   // Begins to acquire; call it once. `clock_us` is the wall clock in us, the source of the hints for
   // tokens: a wrong hint costs a round trip, never safety. `now` is everywhere from a monotonic clock that
   // also runs while the machine is suspended. `contended`: other clients probably wait. Then a lock that
@@ -142,8 +152,8 @@ class Redlock {
 
   // Returns the requests to send now, each once. In state kOver these are the UNLOCKs.
   std::vector<Send> take_sends() { return std::exchange(sends_, {}); }
-  // Returns the ids of sends with `waits` whose connections must be closed now, with or without an answer;
-  // each id once.
+  // Returns the ids of sends with `waits` whose connections must be closed now, with or without an answer,
+  // and of quiet sends whose answer is not wanted any more; each id once.
   std::vector<uint64_t> take_ends() { return std::exchange(ends_, {}); }
 
   State state() const { return state_; }
@@ -151,6 +161,8 @@ class Redlock {
   bool settled() const {
     return state_ == State::kOver && requests_.empty() && sends_.empty() && ends_.empty();
   }
+  // Whether the lock waits on all servers, as the next one.
+  bool is_next() const { return next_; }
   // Returns how many attempts have begun; a wait in a server's queue belongs to its attempt.
   size_t attempts() const { return attempts_; }
   // Returns the result of the acquisition; after the release or loss, the result of that. The reports are
@@ -170,8 +182,9 @@ class Redlock {
   void check_invariants() const;
 
  private:
-  // kHeal: the LOCK of a renewal. The verbs from kFence on are sent in rounds.
-  enum class Verb : uint8_t { kLock, kHeal, kWait, kFence, kRenew, kUnlock };
+  // kHeal: the LOCK of a renewal. kJoin: a LOCK of the next waiter. kProbe: PING behind a kJoin. The verbs
+  // from kFence on are sent in rounds.
+  enum class Verb : uint8_t { kLock, kHeal, kWait, kJoin, kProbe, kFence, kRenew, kUnlock };
   // The answer of a server to a request: kNo is a plain no, kRefused an error, kLost no answer.
   enum class Vote : uint8_t { kNone, kPending, kYes, kNo, kRefused, kLost };
 
@@ -183,7 +196,10 @@ class Redlock {
     TimeMs deadline = kNever;  // the request counts as lost from then on
     bool hinted = false;       // the LOCK has a TOKEN
     DurationMs ttl{0};         // the TTL in the LOCK
-    bool makes_hold() const { return verb == Verb::kLock || verb == Verb::kHeal; }
+    TimeMs sent{};
+    bool quiet = false;
+    bool cancelled = false;  // a quiet LOCK, by UNLOCK ... WAITS
+    bool makes_hold() const { return verb == Verb::kLock || verb == Verb::kHeal || verb == Verb::kJoin; }
   };
   // The known state of a server.
   struct ServerState {
@@ -192,6 +208,7 @@ class Redlock {
     bool without = false;      // the server answered the present round of RENEW that it has no hold
     bool to_heal = false;      // such a server gets LOCK as soon as the rules allow it
     uint64_t token = 0;        // the largest token that it is known to have given this hold
+    TimeMs waits_since{};      // it had not granted the kJoin when a request sent at this time arrived
     ServerReport report;       // the last answer
   };
 
@@ -213,23 +230,40 @@ class Redlock {
   DurationMs next_pause();
   Outcome why_failed(TimeMs now) const;
   bool deadlocked() const;
-  void release_attempt();
-  void lose();
-  void finish(Outcome outcome);
-  void finish_wait();
+  void release_attempt(TimeMs now);
+  void lose(TimeMs now);
+  void finish(Outcome outcome, TimeMs now);
+  void finish_wait(TimeMs now);
   void judge_renewal(TimeMs now);
   void end_renewal(Outcome outcome);
   void heal(TimeMs now);
   size_t breach() const;
   size_t count_without() const;
   Outcome why_not_renewed() const;
-  void judge_release();
+  void judge_release(TimeMs now);
   std::optional<Outcome> round_outcome() const;
   static bool is_of_far_hint(const Reply& reply);
+  static bool is_of_old_server(const Reply& reply);
 
   void answer(const Request& request, const Reply& reply, TimeMs now);
   void answer_lock(const Request& request, const Reply& reply, TimeMs now);
   void answer_wait(const Request& request, const Reply& reply, TimeMs now);
+  void answer_next(Request& request, const Reply& reply, TimeMs now);
+  void ask_join(size_t server, bool hinted, TimeMs now);
+  void answer_join(const Request& request, const Reply& reply, TimeMs now);
+  void answer_probe(const Request& request, const Reply& reply);
+  void refresh_joins(TimeMs now);
+  void judge_joins(TimeMs now);
+  void give_up(TimeMs now);
+  DurationMs join_age() const { return {config_.ttl.count / 8}; }
+  bool joins(size_t server) const;
+  void begin_turn(TimeMs now);
+  void release_join(size_t server, TimeMs deadline);
+  void queue_the_old_way(TimeMs now);
+  void forget_quiet(const Request& request);
+  void cancel_join(Request& request, TimeMs now);
+  void cancel_joins(TimeMs now);
+  void record_grant(size_t server, const Reply& reply, TimeMs now);
   void answer_fence(const Request& request, const Reply& reply);
   void answer_renew(const Request& request, const Reply& reply);
   void answer_heal(const Request& request, const Reply& reply, TimeMs now);
@@ -240,11 +274,12 @@ class Redlock {
   bool time_out_one(TimeMs now);
 
   void begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now);
-  void ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline);
+  Request& ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline,
+               bool quiet = false);
   void ask_lock(size_t server, bool hinted, TimeMs now);
   void ask_heal(size_t server, bool hinted, TimeMs now);
   void unlock(size_t server, const std::string& owner);
-  void end_wait();
+  void end_wait(TimeMs now);
   void forget_rounds();
   bool acquiring() const { return state_ == State::kLocking || state_ == State::kFencing; }
   size_t count(Vote ServerState::*which, Vote vote) const;
@@ -288,8 +323,13 @@ class Redlock {
   // This server granted the wait, but other servers have a holder.
   std::optional<size_t> contradicted_server_;
   std::string wait_owner_;
-  bool leads_ = false;  // the wait was granted: the present attempt uses its owner
-  int repeats_ = 0;     // how often the attempt may still repeat LOCK on servers that refused it
+  bool leads_ = false;        // the wait was granted: the present attempt uses its owner
+  bool quiet_ = false;        // the wait is a quiet one
+  bool old_servers_ = false;  // a server does not know quiet waits
+  bool next_ = false;         // the wait is the first of its queue: it uses the queues of all servers
+  uint64_t next_token_ = 0;
+  TimeMs give_up_at_ = kNever;  // with next_, after the first grant: the other servers must have granted
+  int repeats_ = 0;             // how often the attempt may still repeat LOCK on servers that refused it
   TimeMs repeat_at_ = kNever;
   TimeMs settle_at_ = kNever;  // a failed attempt ends then, even if servers have not answered
   TimeMs look_at_ = kNever;    // in kQueueing: when to ask the other servers

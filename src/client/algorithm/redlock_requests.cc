@@ -45,23 +45,33 @@ TimeMs Redlock::validity(TimeMs from, DurationMs ttl) const {
   return end_of_validity(from, ttl, config_.drift);
 }
 
-void Redlock::ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline) {
+Redlock::Request& Redlock::ask(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline,
+                               bool quiet) {
   if (requests_.size() >= kMaxUnanswered) {
-    const auto old = std::find_if(requests_.begin(), requests_.end(),
-                                  [](const Request& r) { return r.makes_hold() && r.deadline == kNever; });
+    const auto old = std::find_if(requests_.begin(), requests_.end(), [](const Request& r) {
+      return r.makes_hold() && !r.quiet && r.deadline == kNever;
+    });
     if (old != requests_.end()) requests_.erase(old);
   }
-  requests_.push_back({++last_id_, verb, server, owner_, deadline});
-  sends_.push_back({server, last_id_, std::move(argv), verb == Verb::kWait});
+  sends_.push_back({server, ++last_id_, std::move(argv), verb == Verb::kWait && !quiet, quiet});
+  Request& request = requests_.emplace_back();
+  request.id = last_id_;
+  request.verb = verb;
+  request.server = server;
+  request.owner = owner_;
+  request.deadline = deadline;
+  request.quiet = quiet;
+  return request;
 }
 
 void Redlock::ask_lock(size_t server, bool hinted, TimeMs now) {
   std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
   argv.insert(argv.end(), mode_.begin(), mode_.end());
   if (hinted) argv.insert(argv.end(), {"TOKEN", std::to_string(hint())});
-  ask(Verb::kLock, server, std::move(argv), saturating_add(now, config_.server_timeout));
-  requests_.back().hinted = hinted;
-  requests_.back().ttl = config_.ttl;
+  Request& request = ask(Verb::kLock, server, std::move(argv), saturating_add(now, config_.server_timeout));
+  request.hinted = hinted;
+  request.ttl = config_.ttl;
+  request.sent = now;
   servers_[server].lock = Vote::kPending;
   servers_[server].report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
 }
@@ -94,8 +104,18 @@ void Redlock::begin_queueing(size_t server, TimeMs now) {
   const int64_t left = wait_until_ == kNever ? 0 : std::min((wait_until_ - now).count, kMaxTtlMs);
   std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
   argv.insert(argv.end(), mode_.begin(), mode_.end());
-  argv.insert(argv.end(), {"WAIT", std::to_string(left), "SESSION", "TOKEN", std::to_string(hint())});
-  ask(Verb::kWait, server, std::move(argv), saturating_add(wait_until_, config_.server_timeout));
+  argv.insert(argv.end(), {"WAIT", std::to_string(left)});
+  quiet_ = config_.hands_over && !old_servers_;
+  if (quiet_) {
+    argv.insert(argv.end(), {"ASYNC", "QUIET", "NEXT"});
+  } else {
+    argv.emplace_back("SESSION");
+  }
+  argv.insert(argv.end(), {"TOKEN", std::to_string(hint())});
+  Request& request = ask(Verb::kWait, server, std::move(argv),
+                         saturating_add(wait_until_, config_.server_timeout), quiet_);
+  request.ttl = config_.ttl;
+  request.sent = now;
   wait_id_ = last_id_;
   await_turn(now);
 }
@@ -121,24 +141,36 @@ void Redlock::repeat_locks(TimeMs now) {
   }
 }
 
-void Redlock::end_wait() {
+void Redlock::end_wait(TimeMs now) {
   if (wait_id_ == 0) return;
-  ends_.push_back(wait_id_);
-  std::erase_if(requests_, [this](const Request& r) { return r.id == wait_id_; });
+  if (quiet_) {
+    cancel_joins(now);
+  } else {
+    ends_.push_back(wait_id_);
+    std::erase_if(requests_, [this](const Request& r) { return r.id == wait_id_; });
+  }
   wait_id_ = 0;
-  leads_ = false;
-  repeat_at_ = kNever;
+  leads_ = next_ = false;
+  repeat_at_ = give_up_at_ = kNever;
 }
 
 // Sends the same request to every server; later answers to an earlier round do not count. The first server
-// is asked last: when a waiter in its queue gets the lock, the other servers should be free.
+// has the queue. With hand-overs it is asked first, so that the waiter behind the next one learns early
+// that it is the next one. Otherwise it is asked last: when a waiter in its queue gets the lock, the other
+// servers should be free.
 void Redlock::begin_round(Verb verb, const std::vector<std::string>& argv, TimeMs now) {
   forget_rounds();
   round_from_ = last_id_ + 1;
-  for (size_t server = config_.servers; server-- > 0;) {
+  for (size_t i = 0; i < config_.servers; ++i) {
+    const size_t server = config_.hands_over ? i : config_.servers - 1 - i;
     servers_[server].round = Vote::kPending;
     servers_[server].report = {"", Outcome::kUnreachable, servers_[server].token, kNoAnswerYet};
-    ask(verb, server, argv, saturating_add(now, config_.server_timeout));
+    const TimeMs deadline = saturating_add(now, config_.server_timeout);
+    if (verb == Verb::kUnlock && joins(server)) {
+      release_join(server, deadline);
+    } else {
+      ask(verb, server, argv, deadline);
+    }
   }
 }
 
@@ -170,11 +202,16 @@ void Redlock::unlock(size_t server, const std::string& owner) {
 // Releases the attempt on all servers. Only LOCKs stay in requests_, because a late grant must be released.
 // A single server that said no has no hold to release. With several servers UNLOCK also goes to those that
 // said no, because the transport may have sent a LOCK twice.
-void Redlock::release_attempt() {
+void Redlock::release_attempt(TimeMs now) {
   forget_rounds();
-  for (Request& r : requests_) r.deadline = kNever;
+  for (Request& r : requests_) {
+    if (!r.quiet) r.deadline = kNever;
+  }
   if (config_.servers == 1 && (servers_[0].lock == Vote::kNo || servers_[0].lock == Vote::kRefused)) return;
-  for (size_t server = config_.servers; server-- > 0;) unlock(server, owner_);
+  for (size_t server = config_.servers; server-- > 0;) {
+    if (!joins(server)) unlock(server, owner_);
+  }
+  if (owner_ == wait_owner_) cancel_joins(now);
 }
 
 // --- answers ---
@@ -208,6 +245,7 @@ Redlock::Vote Redlock::note(const Request& request, const Reply& reply) {
       report.outcome = Outcome::kUnreachable;
       return Vote::kLost;
     case Reply::Kind::kText:
+    case Reply::Kind::kNext:
       break;
   }
   report = {"", Outcome::kRefused, 0, kBadAnswer};
@@ -223,6 +261,10 @@ void Redlock::answer(const Request& request, const Reply& reply, TimeMs now) {
       return answer_lock(request, reply, now);
     case Verb::kWait:
       return answer_wait(request, reply, now);
+    case Verb::kJoin:
+      return answer_join(request, reply, now);
+    case Verb::kProbe:
+      return answer_probe(request, reply);
     case Verb::kFence:
       return answer_fence(request, reply);
     case Verb::kRenew:
@@ -247,30 +289,45 @@ void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now
   ServerState& server = servers_[request.server];
   server.lock = note(request, reply);
   if (server.lock != Vote::kYes) return;
+  if (next_) valid_until_ = std::min(valid_until_, validity(request.sent, config_.ttl));
+  record_grant(request.server, reply, now);
+}
+
+void Redlock::record_grant(size_t index, const Reply& reply, TimeMs now) {
+  ServerState& server = servers_[index];
   server.token = static_cast<uint64_t>(reply.number);
-  if (state_ == State::kHeld) result_.servers[request.server] = server.report;
+  if (state_ == State::kHeld) result_.servers[index] = server.report;
   // The grant came late: FENCE is already running on the other servers. A grant with a larger token does
   // not count until the next round of FENCE.
   if (state_ == State::kFencing && server.token <= fence_) {
     server.round = Vote::kPending;
-    ask(Verb::kFence, request.server, {"FENCE", key_, owner_, std::to_string(fence_)},
+    ask(Verb::kFence, index, {"FENCE", key_, owner_, std::to_string(fence_)},
         saturating_add(now, config_.server_timeout));
   }
 }
 
 void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now) {
-  assert(request.id == wait_id_ && !leads_);
+  assert(request.id == wait_id_ && !leads_ && !next_);
+  if (quiet_ && is_of_old_server(reply)) return queue_the_old_way(now);
   const Vote vote = note(request, reply);
   if (vote == Vote::kYes) {
-    if (acquiring()) release_attempt();
+    if (acquiring()) release_attempt(now);
     leads_ = true;
     repeats_ = kRepeats;
     return begin_attempt(wait_owner_, now);
   }
   servers_[wait_server_].lock = vote;
   if (vote == Vote::kNo) wait_until_ = now;  // the server's clock says when the wait is over
-  end_wait();
+  end_wait(now);
   if (!acquiring()) fail_attempt(now);
+}
+
+// The server of the queue does not know quiet waits.
+void Redlock::queue_the_old_way(TimeMs now) {
+  old_servers_ = true;
+  if (acquiring()) release_attempt(now);
+  end_wait(now);
+  begin_queueing(wait_server_, now);
 }
 
 void Redlock::answer_fence(const Request& request, const Reply& reply) {

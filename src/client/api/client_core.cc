@@ -109,6 +109,11 @@ bool ClientCore::is_contended(const std::string& key) const {
   return entry != contended_.end() && !is_due(entry->second, client::Loop::now());
 }
 
+bool ClientCore::may_hand_over(const std::vector<size_t>& servers) const {
+  return servers.size() > 1 &&
+         std::ranges::all_of(servers, [this](size_t server) { return links_[server]->waits_quietly(); });
+}
+
 void ClientCore::adopt(std::shared_ptr<HoldCore> hold) { holds_.insert(std::move(hold)); }
 
 void ClientCore::forget(const std::shared_ptr<HoldCore>& hold) {

@@ -56,6 +56,8 @@ class ClientCore {
   // Whether a request of this client had to wait for the key within the last 1 s (kContentionLasts).
   void record_contention(const std::string& key);
   bool is_contended(const std::string& key) const;
+  // Whether the next waiter may wait on all of these servers: see redlock_next.cc.
+  bool may_hand_over(const std::vector<size_t>& servers) const;
   void adopt(std::shared_ptr<HoldCore> hold);
   void forget(const std::shared_ptr<HoldCore>& hold);
   // Sends a request that belongs to no hold. close() waits for its answer. If the client is closing, `done`

@@ -143,6 +143,7 @@ void HoldCore::start() {
   asked_us_ = Loop::now_us();
   timer_ = std::make_unique<client::LoopTimer>(client_->loop(), [this] { on_timer(); });
   client_->adopt(shared_from_this());
+  if (options_.mode == Mode::kExclusiveLock && client_->may_hand_over(servers_)) machine_.use_hand_over();
   machine_.acquire(Loop::now(), Loop::clock_us(), client_->is_contended(key_));
   if (may_wait_ && options_.on_waiting) begin_inquiry();
   drive();
@@ -215,15 +216,18 @@ void HoldCore::transmit(const client::Send& send, bool with_note) {
     argv.insert(argv.end(), {"NOTE", options_.note});
     done = [self = shared_from_this(), send](const client::Reply& reply) { self->receive(send, reply); };
   }
-  if (!send.waits) return link(send.server).send(argv, server_timeout_, done);
+  client::Link& there = link(send.server);
+  if (send.quiet && argv.front() != "LOCK") return there.send_quietly(argv, server_timeout_, done);
+  if (!send.waits && !send.quiet) return there.send(argv, server_timeout_, done);
   queued_owner_ = send.argv[2];  // LOCK key owner
-  waits_[send.id] = {send.server, link(send.server).wait(argv, done), false};
+  waits_[send.id] = {send.server, send.quiet ? there.wait_quietly(argv, done) : there.wait(argv, done)};
 }
 
 // The reply to a LOCK with a NOTE. A server that does not know the option gets the request again without
 // it.
 void HoldCore::receive(const client::Send& noted, const client::Reply& reply) {
-  if (reply.kind != client::Reply::Kind::kError || reply.text != "ERR syntax error")
+  // A server that does not know quiet waits may know notes.
+  if (reply.kind != client::Reply::Kind::kError || reply.text != "ERR syntax error" || noted.quiet)
     return receive(noted.id, reply);
   client_->record_no_notes(servers_[noted.server]);
   if (const auto wait = waits_.find(noted.id); wait != waits_.end())
@@ -240,8 +244,10 @@ void HoldCore::end_wait(uint64_t id) {
 }
 
 void HoldCore::receive(uint64_t id, const client::Reply& reply) {
-  --under_way_;
-  if (const auto wait = waits_.find(id); wait != waits_.end()) wait->second.answered = true;
+  if (reply.kind != client::Reply::Kind::kNext) {
+    --under_way_;
+    if (const auto wait = waits_.find(id); wait != waits_.end()) wait->second.answered = true;
+  }
   machine_.on_reply(id, reply, Loop::now(), Loop::clock_us());
   drive();
 }

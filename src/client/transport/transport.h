@@ -91,6 +91,15 @@ class Link {
   virtual Wait wait(const std::vector<std::string>& argv, const Done& done) = 0;
   virtual void end(Wait wait) = 0;
 
+  // The same for a LOCK ... WAIT ms ASYNC QUIET, over one connection for all such requests. Before its
+  // reply, `done` may get kNext. The wait ends with its reply; end() forgets it before that, so the caller
+  // must have cancelled it (UNLOCK ... WAITS).
+  virtual Wait wait_quietly(const std::vector<std::string>& argv, const Done& done) = 0;
+  // As send(), over that connection: the request follows the earlier ones there.
+  virtual void send_quietly(const std::vector<std::string>& argv, DurationMs timeout, const Done& done) = 0;
+  // Whether the server is likely to know such requests.
+  virtual bool waits_quietly() const = 0;
+
   // Subscribes to a channel. Calls `on_message(message)` for each message, and `on_message("")` whenever
   // the subscription becomes active: at the beginning, and again after the connection was lost, because
   // messages may have been missed. After unwatch(), `on_message` is not called.

@@ -26,8 +26,8 @@ constexpr Command kRows[] = {
     {"lock", cmd_lock, -4, kWrite | kDenyOom | kFast | kBlocking, 1, 1, 1, "lock", "0.1.0",
      "O(1); O(log N) with N holders or waiters",
      "Acquires a lock, or waits for it; returns owner and fencing token, or null.",
-     "key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC]] [SESSION] [DELAY milliseconds] "
-     "[TOKEN hint] [NOTE text]"},
+     "key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC [NEXT] [QUIET]]] [SESSION] "
+     "[DELAY milliseconds] [TOKEN hint] [NOTE text]"},
     {"locks", nullptr, -2, 0, 0, 0, 0, "lock", "0.1.0", "Depends on subcommand.",
      "A container for commands that inspect locks or release them by force.", ""},
     {"locks|break", cmd_locks_break, 3, kWrite | kRelease | kDangerous, 2, 2, 1, "lock", "0.1.0",
@@ -58,10 +58,10 @@ constexpr Command kRows[] = {
     {"renew", cmd_renew, -3, kWrite | kFast, 1, 1, 1, "lock", "0.1.0", "O(1); O(log N) with N holders",
      "Resets the TTL of a hold; returns 1 if done, 0 if the key is free, -1 if another owner holds it.",
      "key owner [ttl]"},
-    {"unlock", cmd_unlock, 3, kWrite | kRelease | kFast, 1, 1, 1, "lock", "0.1.0",
+    {"unlock", cmd_unlock, -3, kWrite | kRelease | kFast, 1, 1, 1, "lock", "0.1.0",
      "O(1); O(log N) with N holders or waiters",
      "Releases a hold; returns 1 if done, 0 if the key is free, -1 if another owner holds it.",
-     "key owner"},
+     "key owner [WAITS]"},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "core/keyspace/lock_body.h"
 #include "core/lock/acquire.h"
 #include "core/lock/keys.h"
+#include "core/lock/waiting.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
 #include "core/state/stats.h"
@@ -27,6 +28,8 @@ struct LockOptions {
   std::optional<int64_t> limit, wait_ms, delay_ms, token;
   bool session = false;
   bool async = false;
+  bool next = false;
+  bool quiet = false;
   std::optional<std::string_view> note;
 };
 
@@ -62,6 +65,8 @@ bool read_lock_option(Request& r, size_t& i, LockOptions& o) {
   if (equals_ignore_case(word, "SHARED") && set_flag(o.shared)) return true;
   if (equals_ignore_case(word, "SESSION") && set_flag(o.session)) return true;
   if (equals_ignore_case(word, "ASYNC") && set_flag(o.async)) return true;
+  if (equals_ignore_case(word, "NEXT") && set_flag(o.next)) return true;
+  if (equals_ignore_case(word, "QUIET") && set_flag(o.quiet)) return true;
   if (equals_ignore_case(word, "NOTE") && !o.note && i + 1 < r.argc()) return read_note(r, r.arg(++i), o);
   reply_syntax_error(r);
   return false;
@@ -72,11 +77,11 @@ bool read_lock_options(Request& r, LockOptions& o) {
   for (size_t i = 4; i < r.argc(); ++i) {
     if (!read_lock_option(r, i, o)) return false;
   }
-  if ((o.shared && o.limit) || (o.async && !o.wait_ms)) {
+  if ((o.shared && o.limit) || (o.async && !o.wait_ms) || ((o.next || o.quiet) && !o.async)) {
     reply_syntax_error(r);
     return false;
   }
-  if (o.async && r.c.protocol < 3) {
+  if (o.async && !o.quiet && r.c.protocol < 3) {
     r.reply.error("ERR ASYNC needs RESP3: send HELLO 3 first");
     return false;
   }
@@ -128,6 +133,16 @@ std::string make_owner(const Request& r) {
   return owner;
 }
 
+// A QUIET request that waits has its reply in front of the connection's next output. CLIENT REPLY removes
+// the reply, and not that of a later request.
+void reply_queued(Request& r, const LockRequest& request) {
+  if (request.quiet && r.c.reply_mode == ReplyMode::kOn) {
+    ++r.c.quiet_replies;
+  } else {
+    r.reply.simple("QUEUED");
+  }
+}
+
 void reply_acquisition(Request& r, const LockRequest& request, const Acquisition& a) {
   switch (a.outcome) {
     case Admission::kGranted:
@@ -139,7 +154,7 @@ void reply_acquisition(Request& r, const LockRequest& request, const Acquisition
       r.reply.null_array();
       break;
     case Admission::kWaiting:
-      if (request.async) r.reply.simple("QUEUED");
+      if (request.async) reply_queued(r, request);
       break;
     case Admission::kDeadlock:
       r.reply.error(kDeadlockText);
@@ -194,6 +209,8 @@ bool set_options(Request& r, LockRequest& request) {
   request.delay = {o.delay_ms.value_or(0)};
   request.session = o.session;
   request.async = o.async;
+  request.next = o.next;
+  request.quiet = o.quiet;
   request.note = o.note;
   request.hint = static_cast<uint64_t>(o.token.value_or(0));
   return request.hint == 0 || check_token(r, request.key, request.hint);
@@ -230,6 +247,11 @@ void cmd_renew(Request& r) {
 }
 
 void cmd_unlock(Request& r) {
+  if (r.argc() > 4) return reply_wrong_arity(r);
+  if (r.argc() == 4) {
+    if (!equals_ignore_case(r.arg(3), "WAITS")) return reply_syntax_error(r);
+    end_waits_of_owner(r.ctx, r.c.db, r.keys().key(r.arg(1)), r.arg(2));
+  }
   OwnHold own = find_own_hold(r, r.keys().key(r.arg(1)), r.arg(2));
   if (!own.held) return;
   if (own.holder != nullptr) {

@@ -19,6 +19,7 @@ struct LockRequest : LockTerms {
   bool queued = false;             // it has waited
   DurationMs waited;
   std::optional<std::string_view> note;  // nullopt: a hold that exists keeps its note; empty: no note
+  bool quiet = false;                    // +QUEUED may follow later
 
   bool wants_attachment() const { return session || async || delay.count > 0 || note; }
 };

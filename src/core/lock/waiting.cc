@@ -19,6 +19,7 @@
 #include "core/state/key_ref.h"
 #include "core/state/output.h"
 #include "core/state/stats.h"
+#include "core/state/tokens.h"
 #include "core/state/wait_queue.h"
 
 #include <algorithm>
@@ -29,8 +30,14 @@ namespace holdfast {
 namespace {
 
 LockRequest request_of(const Context& ctx, const Waiter& w) {
-  LockRequest r{
-      static_cast<const LockTerms&>(w), w.queue->key(), w.owner, {}, true, ctx.now.mono - w.since, {}};
+  LockRequest r{static_cast<const LockTerms&>(w),
+                w.queue->key(),
+                w.owner,
+                {},
+                true,
+                ctx.now.mono - w.since,
+                {},
+                false};
   if (w.note) r.note = *w.note;
   return r;
 }
@@ -175,6 +182,18 @@ void remove_disconnected(Context& ctx, WaitQueue* q, size_t most) {
   }
 }
 
+// Tells the first waiter that it is the next one, with the token that it gets if no other key raises the
+// counter before.
+void tell_next(Context& ctx, const WaitQueue* q) {
+  if (q->waiters.empty()) return;
+  Waiter* w = q->waiters.front();
+  Conn& c = ctx.s.conns.at(w->conn);
+  if (!w->next || w->told_next || c.leaving) return;
+  w->told_next = true;
+  const uint64_t token = std::max(ctx.s.tokens.last(q->key()) + 1, w->hint);
+  open_push(ctx, c, 5, "next", *w).integer(static_cast<int64_t>(token));
+}
+
 void serve(Context& ctx, WaitQueue* q) {
   constexpr size_t kMostRemoved = 400;
   // Expires holds that are due, which may free the key.
@@ -193,6 +212,7 @@ void serve(Context& ctx, WaitQueue* q) {
     return;
   }
   record_key_state(ctx, q, *f);
+  tell_next(ctx, q);
 }
 
 Acquisition too_many(Context& ctx, Admission outcome) {
@@ -254,6 +274,12 @@ void end_wait_by_timeout(Context& ctx, Waiter* w, WaitEnd why) {
     Reply(c.out, c.protocol).null_array();
   }
   dequeue(ctx, w);
+}
+
+void end_waits_of_owner(Context& ctx, DbIndex db, const Key& key, std::string_view owner) {
+  const WaitQueue* q = ctx.s.queues.find(db, key);
+  if (q == nullptr) return;
+  for (Waiter* w : ctx.s.queues.of_owner_in(owner, q)) end_wait_by_timeout(ctx, w, WaitEnd::kUnblocked);
 }
 
 }  // namespace holdfast

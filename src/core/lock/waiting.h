@@ -26,6 +26,8 @@ void cancel_wait(Context& ctx, Waiter* w, WaitEnd why);
 void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most = SIZE_MAX);
 // Ends a wait as its timeout does: with null, or a push. `why` may also be CLIENT UNBLOCK.
 void end_wait_by_timeout(Context& ctx, Waiter* w, WaitEnd why = WaitEnd::kTimeout);
+// The same for all requests of an owner that wait for the key.
+void end_waits_of_owner(Context& ctx, DbIndex db, const Key& key, std::string_view owner);
 // Returns the queue of the key, and makes one if it has none. The entry must exist.
 WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key);
 

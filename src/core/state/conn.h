@@ -166,6 +166,7 @@ struct Conn {
   bool no_evict = false;
   bool no_touch = false;
   ReplyMode reply_mode = ReplyMode::kOn;
+  uint32_t quiet_replies = 0;  // +QUEUED replies that precede the next output: see LOCK ... QUIET
   Buffer out;
   Buffer later;  // pushes that came while a request ran; sent behind its reply
 

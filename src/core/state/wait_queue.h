@@ -31,6 +31,7 @@ struct LockTerms {
   uint64_t hint = 0;
   bool session = false;
   bool async = false;
+  bool next = false;  // a push says when the request becomes the first of its queue
 };
 
 // One waiting request. Its timer fires at its timeout.
@@ -46,7 +47,8 @@ struct Waiter : Timer, LockTerms {
   ConnId conn;
   std::string owner;
   std::optional<std::string> note;  // see LockRequest
-  bool upgrade = false;  // its owner is a holder already; goes ahead of waiters that are not upgrades
+  bool upgrade = false;    // its owner is a holder already; goes ahead of waiters that are not upgrades
+  bool told_next = false;  // that push was sent
   TimeMs since;
 };
 

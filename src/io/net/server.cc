@@ -395,8 +395,9 @@ void Server::handle_effects() {
     connection->flush();
     if ((connection = find(id)) != nullptr) connection->finish();
   }
-  for (const ConnId id : handled_.dirty) {
-    Connection* connection = find(id);
+  // The last first: what a request causes for other clients, as the grant of a waiter, precedes its reply.
+  for (auto id = handled_.dirty.rbegin(); id != handled_.dirty.rend(); ++id) {
+    Connection* connection = find(*id);
     if (connection == nullptr) continue;
     const bool may = all_may || (others_may && !connection->held());
     may ? connection->flush() : connection->hold(held_, promise);

@@ -1,0 +1,184 @@
+// The hand-over to the next waiter. The waiters of a key are in the queue of one server, which orders them.
+// That server tells its first waiter that it is the next one (kNext). Only then does this waiter also send
+// LOCK with WAIT to the other servers of the key, where it is alone. A release by the holder then grants it
+// on all servers, without a further round trip.
+//
+// Why this is safe: a LOCK that waits is a slow message. The server executes the same rules at the grant as
+// if the LOCK had arrived at that moment, and the rules allow any delay. So each grant counts from the
+// sending of its LOCK, as without a wait. As a wait may be long, a PING follows it on the same connection:
+// if its reply comes before the grant, the grant is younger than the sending of the PING, and counts from
+// there. A grant that is too old by this rule is repeated by a plain LOCK. The servers order grants and
+// replies on a connection, so no clock of a server matters.
+//
+// Why it ends: there is one next waiter for each ordering server. If that server restarts or is not
+// reachable for some clients, two next waiters can each be granted by some servers. From its first grant on
+// a waiter therefore waits only for a random time, then it releases all servers and tries again.
+//
+// A wait ends with its connection. Before that, UNLOCK ... WAITS on the same connection cancels it: the
+// server executes it behind the LOCK, so that no grant remains.
+#include <algorithm>
+#include <cassert>
+
+#include "client/algorithm/redlock.h"
+#include "client/base/validity.h"
+
+namespace holdfast::client {
+
+bool Redlock::is_of_old_server(const Reply& reply) {
+  return reply.kind == Reply::Kind::kError && reply.text == "ERR syntax error";
+}
+
+// The queue's server says that the wait is the first there.
+void Redlock::answer_next(Request& request, const Reply& reply, TimeMs now) {
+  if (request.id != wait_id_ || next_) return;
+  if (acquiring()) release_attempt(now);  // of try_other_servers()
+  request.verb = Verb::kJoin;
+  next_ = true;
+  next_token_ = static_cast<uint64_t>(std::clamp<int64_t>(reply.number, 0, kMaxToken));
+  state_ = State::kQueueing;
+  owner_ = wait_owner_;
+  valid_until_ = kNever;
+  const TimeMs since = request.sent;
+  servers_.assign(config_.servers, {});
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (server != wait_server_) ask_join(server, true, now);
+  }
+  ServerState& first = servers_[wait_server_];
+  first.lock = Vote::kPending;
+  first.waits_since = since;
+  first.report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
+  look_at_ = is_due(saturating_add(since, join_age()), now) ? now : saturating_add(now, join_age());
+}
+
+void Redlock::ask_join(size_t server, bool hinted, TimeMs now) {
+  const int64_t left =
+      wait_until_ == kNever ? 0 : std::clamp<int64_t>((wait_until_ - now).count, 1, kMaxTtlMs);
+  std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
+  argv.insert(argv.end(), mode_.begin(), mode_.end());
+  argv.insert(argv.end(), {"WAIT", std::to_string(left), "ASYNC", "QUIET"});
+  if (hinted) argv.insert(argv.end(), {"TOKEN", std::to_string(next_token_)});
+  Request& request =
+      ask(Verb::kJoin, server, std::move(argv), saturating_add(wait_until_, config_.server_timeout), true);
+  request.hinted = hinted;
+  request.ttl = config_.ttl;
+  request.sent = now;
+  servers_[server].lock = Vote::kPending;
+  servers_[server].waits_since = now;
+  servers_[server].report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
+}
+
+// Whether the present owner waits at the server.
+bool Redlock::joins(size_t server) const {
+  return std::any_of(requests_.begin(), requests_.end(), [&](const Request& r) {
+    return r.verb == Verb::kJoin && r.server == server && r.owner == owner_ && !r.cancelled;
+  });
+}
+
+// Keeps the waits young, and replaces those that broke.
+void Redlock::refresh_joins(TimeMs now) {
+  look_at_ = saturating_add(now, {join_age().count + 1});
+  for (size_t server = 0; server < config_.servers; ++server) {
+    const bool probed = std::any_of(requests_.begin(), requests_.end(), [&](const Request& r) {
+      return r.verb == Verb::kProbe && r.server == server;
+    });
+    const Vote vote = servers_[server].lock;
+    if (vote == Vote::kPending && !probed) {
+      ask(Verb::kProbe, server, {"PING"}, saturating_add(now, config_.server_timeout), true).sent = now;
+    } else if (vote == Vote::kLost || vote == Vote::kRefused) {
+      ask_join(server, true, now);
+    }
+  }
+}
+
+void Redlock::answer_probe(const Request& request, const Reply& reply) {
+  ServerState& server = servers_[request.server];
+  if (!next_ || reply.kind != Reply::Kind::kText || server.lock != Vote::kPending) return;
+  server.waits_since = std::max(server.waits_since, request.sent);
+}
+
+void Redlock::answer_join(const Request& request, const Reply& reply, TimeMs now) {
+  const bool present = !request.cancelled && request.owner == owner_ && (next_ || state_ == State::kHeld);
+  if (!present) {
+    // The UNLOCK of a cancelled wait follows its LOCK, unless the connection broke.
+    const bool remains = reply.kind == Reply::Kind::kGrant && !request.cancelled;
+    if (remains || reply.kind == Reply::Kind::kLost) unlock(request.server, request.owner);
+    return;
+  }
+  if (next_ && request.hinted && is_of_far_hint(reply)) return ask_join(request.server, false, now);
+  if (is_of_old_server(reply)) old_servers_ = true;
+  ServerState& server = servers_[request.server];
+  server.lock = note(request, reply);
+  if (server.lock != Vote::kYes) return;
+  if (state_ == State::kHeld) return record_grant(request.server, reply, now);
+  begin_turn(now);
+  if (is_due(saturating_add(server.waits_since, {2 * join_age().count}), now))
+    return ask_lock(request.server, true, now);
+  valid_until_ = std::min(valid_until_, validity(server.waits_since, config_.ttl));
+  record_grant(request.server, reply, now);
+}
+
+// The first server has granted the wait of the next waiter: the others should follow at once.
+void Redlock::begin_turn(TimeMs now) {
+  if (state_ != State::kQueueing) return;
+  state_ = State::kLocking;
+  leads_ = true;
+  repeats_ = 0;
+  result_ = {};
+  const DurationMs least{1 + config_.max_wait.count};
+  give_up_at_ = saturating_add(now, {least.count + some_of(config_.max_wait)});
+}
+
+void Redlock::judge_joins(TimeMs now) {
+  const size_t open = count(&ServerState::lock, Vote::kPending) + count(&ServerState::lock, Vote::kYes);
+  if (deadlocked() || open < config_.quorum) fail_attempt(now);
+}
+
+// Too few servers have granted the lock in time: the others have another holder, or another next waiter.
+void Redlock::give_up(TimeMs now) {
+  give_up_at_ = kNever;
+  for (ServerState& server : servers_) {
+    if (server.lock != Vote::kPending) continue;
+    server.lock = Vote::kNo;
+    server.report = {"", Outcome::kBusy, 0, ""};
+  }
+  judge(now);
+}
+
+// Cancels the waits, except those of a hold. Their answers still come: by then at the latest
+// (server_timeout) they are forgotten.
+void Redlock::cancel_joins(TimeMs now) {
+  std::erase_if(requests_, [](const Request& r) { return r.verb == Verb::kProbe; });
+  for (Request& r : requests_) {
+    const bool waits = r.quiet && (r.verb == Verb::kJoin || r.verb == Verb::kWait);
+    if (waits && !r.cancelled && (state_ != State::kHeld || r.owner != owner_)) cancel_join(r, now);
+  }
+}
+
+// Releases a hold whose grant by this server has not arrived: the UNLOCK must follow the LOCK.
+void Redlock::release_join(size_t server, TimeMs deadline) {
+  for (Request& r : requests_) {
+    if (r.verb != Verb::kJoin || r.server != server || r.owner != owner_) continue;
+    r.cancelled = true;
+    r.deadline = deadline;
+  }
+  ask(Verb::kUnlock, server, {"UNLOCK", key_, owner_, "WAITS"}, deadline, true);
+}
+
+// The request had no answer in time. A cancellation would release the hold of this owner: the grant may
+// have been lost, and a renewal confirmed. The wait itself has ended there by its own timeout.
+void Redlock::forget_quiet(const Request& request) {
+  ends_.push_back(request.id);
+  const bool waits = request.verb == Verb::kJoin || request.verb == Verb::kWait;
+  const bool holds = state_ == State::kHeld && request.owner == owner_;
+  if (waits && !request.cancelled && !holds)
+    sends_.push_back({request.server, ++last_id_, {"UNLOCK", key_, request.owner, "WAITS"}, false, true});
+}
+
+void Redlock::cancel_join(Request& request, TimeMs now) {
+  request.verb = Verb::kJoin;
+  request.cancelled = true;
+  request.deadline = saturating_add(now, config_.server_timeout);
+  sends_.push_back({request.server, ++last_id_, {"UNLOCK", key_, request.owner, "WAITS"}, false, true});
+}
+
+}  // namespace holdfast::client

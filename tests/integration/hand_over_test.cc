@@ -1,0 +1,115 @@
+// The hand-over of a quorum's lock to the next waiter, with real servers.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <csignal>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client.h"
+#include "locks_rig.h"
+
+namespace holdfast::integration {
+namespace {
+
+struct Quorum {
+  Server servers[3];
+  std::string place() const {
+    std::string text = "quorum://";
+    for (const Server& server : servers)
+      text += (&server == servers ? "" : ",") + ("127.0.0.1:" + std::to_string(server.port()));
+    return text;
+  }
+  // The number of waiting requests of the server.
+  size_t waiters(size_t server) {
+    const std::string info = Client(servers[server]).ask("INFO locks");
+    const std::string name = "lock_waiters:";
+    return std::stoul(info.substr(info.find(name) + name.size()));
+  }
+  // Waits until the servers have so many waiting requests, in any order.
+  void until_waiting(std::multiset<size_t> expected) {
+    until("the waiters", [&] {
+      return std::multiset<size_t>{waiters(0), waiters(1), waiters(2)} == expected;
+    });
+  }
+};
+
+// Waits for the lock in a thread of its own, with a client of its own.
+class Waiter {
+ public:
+  explicit Waiter(const std::string& place)
+      : client_(place), thread_([this] {
+          Acquired acquired = client_.lock_for("k", 60s);
+          ok_ = acquired.result.ok();
+          token_ = acquired.hold.token();
+          if (ok_) acquired.hold.unlock();
+        }) {}
+  ~Waiter() {
+    if (thread_.joinable()) thread_.join();
+  }
+  uint64_t token() {
+    thread_.join();
+    CHECK(ok_);
+    return token_;
+  }
+
+ private:
+  Locks client_;
+  std::atomic<bool> ok_ = false;
+  std::atomic<uint64_t> token_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("hand-over: the next waiter, and only that one, waits on all servers") {
+  Quorum quorum;
+  Locks holder(quorum.place());
+  Acquired acquired = holder.lock("k");
+  REQUIRE(acquired.result.ok());
+  Waiter next(quorum.place());
+  quorum.until_waiting({1, 1, 1});
+  Waiter second(quorum.place());
+  quorum.until_waiting({1, 1, 2});
+  const uint64_t token = acquired.hold.token();
+  CHECK(acquired.hold.unlock().ok());
+  const uint64_t first = next.token();
+  CHECK(first > token);
+  CHECK(second.token() > first);
+}
+
+TEST_CASE("hand-over: the next waiter gets the lock also if a server dies, as that of the queue") {
+  size_t dies = 0;
+  SUBCASE("the first server") { dies = 0; }
+  SUBCASE("the second server") { dies = 1; }
+  SUBCASE("the third server") { dies = 2; }
+  Quorum quorum;
+  Locks holder(quorum.place());
+  Acquired acquired = holder.lock("k");
+  REQUIRE(acquired.result.ok());
+  Waiter next(quorum.place());
+  quorum.until_waiting({1, 1, 1});
+  quorum.servers[dies].stop(SIGKILL);
+  CHECK(acquired.hold.unlock().ok());
+  CHECK(next.token() > 0);
+}
+
+TEST_CASE("hand-over: a client that ends while it is next leaves no wait and no hold") {
+  Quorum quorum;
+  Locks holder(quorum.place());
+  Acquired acquired = holder.lock("k");
+  REQUIRE(acquired.result.ok());
+  {
+    Locks leaver(quorum.place());
+    Acquired none = leaver.lock_for("k", 300ms);
+    CHECK(none.result.outcome == Verdict::kTimeout);
+  }
+  quorum.until_waiting({0, 0, 0});
+  CHECK(acquired.hold.unlock().ok());
+  Locks other(quorum.place());
+  CHECK(other.try_lock("k").result.ok());
+}
+
+}  // namespace holdfast::integration
