@@ -45,8 +45,9 @@ void debug_loop(Request& r) {
   const auto& measure = r.s().config.measure_loop;
   const LoopTimes times = measure ? measure(start) : LoopTimes{};
   if (start) return r.reply.ok();
-  const std::pair<std::string_view, uint64_t> figures[] = {
-      {"iterations", times.iterations}, {"cpu-over-1ms", times.over_1ms}, {"longest-cpu-us", times.longest_us}};
+  const std::pair<std::string_view, uint64_t> figures[] = {{"iterations", times.iterations},
+                                                           {"cpu-over-1ms", times.over_1ms},
+                                                           {"longest-cpu-us", times.longest_us}};
   r.reply.map(std::size(figures));
   for (const auto& [name, value] : figures) {
     r.reply.bulk(name);
@@ -67,8 +68,9 @@ void cmd_debug(Request& r) {
   }
   if (equals_ignore_case(r.arg(1), "HELP")) {
     static constexpr std::string_view kLines[] = {
-        "LOOP <START|STOP>", "    Measure the CPU time of the event loop's iterations, and show the longest.",
-        "SLEEP <seconds>", "    Stop the server for <seconds>. Decimals allowed."};
+        "LOOP <START|STOP>",
+        "    Measure the CPU time of the event loop's iterations, and show the longest.", "SLEEP <seconds>",
+        "    Stop the server for <seconds>. Decimals allowed."};
     return reply_help(r, kLines);
   }
   if (equals_ignore_case(r.arg(1), "LOOP") && r.argc() == 3) return debug_loop(r);

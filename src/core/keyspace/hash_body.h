@@ -81,7 +81,7 @@ class HashBody final : public ValueBody {
 
   struct Item {
     uint64_t hash : kHashBits;
-    mutable uint64_t mark : 1;            // equal to mark_: needs no saving
+    mutable uint64_t mark : 1;             // equal to mark_: needs no saving
     mutable std::unique_ptr<char[]> pair;  // a PackedPair; a new value does not change the order
     PackedPair get() const { return packed_pair_at(pair.get()); }
     Key key() const { return {get().field, hash}; }

@@ -1,6 +1,6 @@
 // A large value of a snapshot, written in parts while clients change it. Its elements have no order in the
-// file: one that changes before its turn is kept in memory, with its old content, until the file reaches the
-// value. Knows the format of the elements, not that of the key before them.
+// file: one that changes before its turn is kept in memory, with its old content, until the file reaches
+// the value. Knows the format of the elements, not that of the key before them.
 #pragma once
 
 #include <algorithm>
@@ -46,7 +46,8 @@ class LargeValue final : public ElementSink {
     return body.size() >= kLeastElements && body.can_save_in_parts();
   }
 
-  // `head` begins with the key. The body must live until the last step, or until the LargeValue is destroyed.
+  // `head` begins with the key. The body must live until the last step, or until the LargeValue is
+  // destroyed.
   LargeValue(const Entry& e, DbIndex number, std::string head)
       : body_(*value_body_of(e)), type_(type_of(e)), number_(number) {
     waiting_.bytes() = std::move(head);

@@ -1,8 +1,8 @@
 // A snapshot of the whole state at one moment, as an RDB file, written in small steps while requests run. A
 // key that changes before its step is written at once, before the change (Keyspace::begin_save). A large
 // value takes many steps (large_value.h). Meanwhile keys that change wait in memory, because nothing may
-// stand between the elements of a value. Locks with several holders are hashes (hold_codec.h). Data without a place in an RDB file is in auxiliary fields,
-// which Redis skips:
+// stand between the elements of a value. Locks with several holders are hashes (hold_codec.h). Data without
+// a place in an RDB file is in auxiliary fields, which Redis skips:
 //   holdfast-journal   the number of the journal that begins with this moment
 //   holdfast-follows   that journal exists: it contains the changes after the snapshot
 //   holdfast-tokens    no larger token has been issued
@@ -89,8 +89,8 @@ class Snapshot {
   size_t next_ = 0;  // index into parts_
   int selected_ = -1;
   std::deque<std::unique_ptr<LargeValue>> large_;  // still to be written
-  bool in_large_ = false;  // out_ ends with a part of the first of them
-  WaitingBytes aside_;     // keys that were saved meanwhile
+  bool in_large_ = false;                          // out_ ends with a part of the first of them
+  WaitingBytes aside_;                             // keys that were saved meanwhile
   int selected_aside_ = -1;
   uint64_t keys_ = 0;
   uint64_t saved_ = 0;

@@ -145,8 +145,8 @@ struct Conn {
   bool leaving = false;  // disconnected; its cleanup continues: see disconnect.h
   bool checked = true;   // its user's rights are limited, or it must still authenticate: see acl.h
   bool authenticated = false;
-  bool wrote = false;            // ran a command that writes, so it may be the client of a hold
-  bool running = false;          // one of its requests runs now: pushes go behind the reply
+  bool wrote = false;                    // ran a command that writes, so it may be the client of a hold
+  bool running = false;                  // one of its requests runs now: pushes go behind the reply
   WaitingRequest* blocked_on = nullptr;  // the request that blocks the connection, if any
   std::list<WaitingRequest*> waiters;    // all its waiting requests, ASYNC ones too, in FIFO order
   absl::btree_set<HoldName> session_holds;

@@ -30,8 +30,8 @@ uint64_t used_memory_bytes(const EngineState& s) {
                    s.conns.size() * (sizeof(Conn) + kIndexBytes) + s.conns.closed().bytes();
   bytes += s.holders.note_bytes + s.attachments.note_bytes + s.queues.note_bytes();
   bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
-           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.deferred_free.bytes() + s.removed.bytes() +
-           s.history.bytes() + s.contended.bytes();
+           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.deferred_free.bytes() +
+           s.removed.bytes() + s.history.bytes() + s.contended.bytes();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
   for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;
