@@ -172,7 +172,9 @@ std::optional<std::vector<size_t>> key_positions(const Command& command,
     return keys;
   }
   if (command.first_key == 0) return keys;
-  const size_t last = command.last_key < 0 ? argv.size() - 1 : static_cast<size_t>(command.last_key);
+  // Counted from the end if it is negative: -1 is the last argument, -2 (BLPOP) the one before it.
+  const size_t end = command.last_key < 0 ? argv.size() : 0;
+  const size_t last = end + static_cast<size_t>(command.last_key);
   const auto step = static_cast<size_t>(command.key_step);
   for (auto i = static_cast<size_t>(command.first_key); i <= last; i += step) keys.push_back(i);
   return keys;
