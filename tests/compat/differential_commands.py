@@ -3,6 +3,7 @@
 No command may let a key expire while the test runs, or put a large element into a hash whose order is
 compared. No command may have a reply that only one server can give (see LEFT_OUT in differences.py).
 """
+import differential_lists as lists
 from differential_words import (BIG_KEYS, EPOCH_PAST, FIELDS, GLOBS, HUGE_INTEGERS, INTEGERS, KEYS,
                                 LONG_VALUES, NOT_INTEGERS, OPTIONS, UNKNOWN, VALUES, Words)
 
@@ -13,7 +14,7 @@ CHAOS = (
     b"HKEYS HVALS HINCRBY HINCRBYFLOAT HSTRLEN HSCAN DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY "
     b"EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST DBSIZE SELECT SWAPDB "
     b"FLUSHDB FLUSHALL OBJECT ECHO PING WAIT EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT PUBLISH SPUBLISH "
-    b"PUBSUB ROLE UNWATCH COMMAND CLIENT ").split()
+    b"PUBSUB ROLE UNWATCH COMMAND CLIENT ").split() + lists.LIST_NAMES
 # With a small number these would let a key expire soon, or in an undefined order.
 TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT".split())
 CLOCKS = frozenset(b"TTL PTTL EXPIRETIME PEXPIRETIME".split())
@@ -28,7 +29,8 @@ GETKEYS = (
     b"GET k", b"SET k v", b"MSET a 1 b 2", b"MSET a 1 b", b"MGET a b c", b"DEL a b", b"PING", b"GET",
     b"NOSUCH a", b"EVAL s 2 a b c", b"EVAL s 0", b"EVAL s 5 a", b"EVAL s abc", b"RENAME a b",
     b"COPY a b DB 1", b"HSET h f v", b"OBJECT ENCODING k", b"COMMAND COUNT", b"EXISTS a b", b"HMGET h a b",
-    b"MSETNX a 1 b 2", b"PUBLISH c m", b"EVALSHA s 1 k", b"GETEX k EX 10", b"WATCH a b", b"SELECT 1")
+    b"MSETNX a 1 b 2", b"PUBLISH c m", b"EVALSHA s 1 k", b"GETEX k EX 10", b"WATCH a b", b"SELECT 1",
+    *lists.GETKEYS_OF_LISTS)
 
 
 class Commands(Words):
@@ -36,7 +38,8 @@ class Commands(Words):
 
     def __init__(self, random):
         super().__init__(random)
-        self.families = ([self.string] * 34 + [self.hash] * 22 + [self.keyspace] * 14 + [self.expiry] * 16
+        self.families = ([self.string] * 34 + [self.hash] * 22 + [self.list] * 22
+                         + [self.keyspace] * 14 + [self.expiry] * 16
                          + [self.chaos] * 8 + [self.server] * 3 + [self.object] * 2 + [self.unknown] * 1)
 
     def plain(self):
@@ -48,6 +51,9 @@ class Commands(Words):
             command = self.plain()
             if command[0].upper() not in CLOCKS:
                 return command
+
+    def list(self):
+        return lists.any_list(self)
 
     def string(self):
         return self.one(STRINGS)(self)

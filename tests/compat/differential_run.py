@@ -1,5 +1,6 @@
 """Plays sessions on two servers, compares the replies, and shortens a session that shows a difference."""
 import re
+import select
 import socket
 import time
 from collections import Counter, namedtuple
@@ -124,6 +125,8 @@ class Side:
         try:
             if batch.how == "marker":
                 return connection.until(tail), False
+            if batch.how == "held":
+                return self.hold(batch.connection), False
             if batch.how == "count":
                 return connection.count(len(batch.commands)), False
             connection.to_end()
@@ -135,6 +138,15 @@ class Side:
         except TimeoutError:
             rest = connection.take(len(connection.pending))
             return rest + b"-(no more bytes within %d s)\r\n" % LIMIT_S, True
+
+    def hold(self, name):
+        """Returns when the connection waits, or has a reply; reads nothing of it."""
+        connection, control = self.connections[name], self.connections["control"]
+        while not connection.pending and not select.select([connection.socket], [], [], 0)[0]:
+            control.send(encode((b"CLIENT", b"LIST", b"ID", b"%d" % self.ids[name])))
+            if re.search(rb" flags=\w*b", control.count(1)):
+                break
+        return b""
 
     def scan(self, batch):
         """The elements of a full iteration, as one reply."""

@@ -5,12 +5,14 @@ A session is a list of batches. `how` of a batch is one of:
 - "count": the client waits for one reply a command, so that the batch may end inside of MULTI.
 - "close": the batch has its own connection. The client half-closes it, and the server closes it.
 - "scan": the client follows a cursor to its end.
+- "held": the client gets no reply yet, as the command may wait; a later batch of the connection gets it.
 The client gets all replies of a batch before it sends the next one, so both servers see the same order.
 """
 import hashlib
 from collections import namedtuple
 
 from differential_commands import Commands
+import differential_lists as lists
 from differential_lua import Scripts
 from differential_words import CHANNELS, GLOBS, KEYS, PATTERNS, VALUES
 from differential_wire import Id, encode
@@ -46,7 +48,8 @@ def inspection():
         yield (b"DBSIZE",)
         yield (b"KEYS", b"*")
         for key in ALL_KEYS:
-            yield from ((b"TYPE", key), (b"GET", key), (b"HGETALL", key), (b"PEXPIRETIME", key))
+            yield from ((b"TYPE", key), (b"GET", key), (b"LRANGE", key, b"0", b"-1"),
+                        (b"HGETALL", key), (b"PEXPIRETIME", key))
 
 
 class Planner:
@@ -60,8 +63,8 @@ class Planner:
                       "silent": self.silent, "errors": self.errors,
                       "notifications": self.notifications, "tracking": self.tracking,
                       "broadcast": self.broadcast,
-                      "connection": self.connection, "frames": self.frames}
-        self.turns = ["plain"] * 8 + ["scripts"] * 5 + ["transactions"] * 3 + ["pubsub",
+                      "connection": self.connection, "frames": self.frames, "blocking": self.blocking}
+        self.turns = ["plain"] * 8 + ["blocking"] * 3 + ["scripts"] * 5 + ["transactions"] * 3 + ["pubsub",
             "notifications"] * 2 + [
             "tracking"] * 2 + ["broadcast", "connection", "connection", "frames"] + [
             "memory", "paused", "silent", "errors"]
@@ -375,6 +378,23 @@ class Planner:
                 yield Batch("A", [(b"ECHO", b"after")], "count")
                 yield Batch("R", [], "marker")
             yield Batch("A", [(b"CLIENT", b"TRACKING", b"OFF")], "count")
+
+    def blocking(self, _):
+        """Clients that wait for elements, and others that push, move and replace lists."""
+        words = self.words
+        for turn in range(15):
+            held = []
+            for step in range(words.number(4, 14)):
+                if len(held) < 5 and words.chance(0.45):
+                    held.append(f"W{turn}.{step}")
+                    yield Batch(held[-1], [lists.waiting(words, b"0")], "held")
+                else:
+                    yield Batch(words.one("AB"), lists.woken(words), "marker")
+            if words.chance(0.3) and held:
+                yield Batch("A", [(b"CLIENT", b"UNBLOCK", Id(words.one(held)), b"ERROR")], "marker")
+            yield Batch("B", [(b"CLIENT", b"UNBLOCK", Id(name)) for name in held], "marker")
+            for name in held:
+                yield Batch(name, [], "marker")
 
     def hello(self):
         return (self.words.case(b"HELLO"), *self.words.one(HELLOS))

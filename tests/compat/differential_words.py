@@ -4,7 +4,8 @@ No key expires while the test runs, and EXPIRE's GT and LT never compare two alm
 from now end in 2038..2044 or far after 2100. Absolute times are between these ranges, so that
 differences.py can recognise them.
 """
-KEYS = (b"s1", b"s2", b"s3", b"n1", b"n2", b"h1", b"h2", b"h3", b"x1", b"", b"a\x00\xff\r\n ", b"{tag}1")
+KEYS = (b"s1", b"s2", b"s3", b"n1", b"n2", b"h1", b"h2", b"h3", b"l1", b"l2", b"l3", b"x1", b"",
+        b"a\x00\xff\r\n ", b"{tag}1")
 # A hash beyond the limits of a listpack has no defined order. Such hashes have their own keys.
 BIG_KEYS = (b"big1", b"big2")
 FIELDS = (b"f1", b"f2", b"f3", b"n", b"", b"\x00\xff", b"a b", b"12", b"f" * 64)

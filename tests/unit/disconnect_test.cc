@@ -76,6 +76,25 @@ TEST_CASE("leave: a disconnecting client gets no grant and no reply, and the nex
   CHECK(holder.ask({"PUBLISH", "n999", "x"}) == ":0\r\n");
 }
 
+TEST_CASE(
+    "leave: the wait for an element of a disconnecting client ends by its timeout, and gets no element") {
+  for (const bool times_out : {false, true}) {
+    Engine engine(session_config());
+    TestClient other(engine);
+    other.must({"LOCK", "wanted", "other", "0"});
+    TestClient client(engine);
+    take_much(client, 100);
+    CHECK(client.ask({"BLPOP", "l", "m", "0.01"}).empty());
+    client.disconnect();
+    if (times_out) other.at(session_time(10));
+    CHECK(other.ask({"RPUSH", "l", "a"}) == ":1\r\n");
+    CHECK(other.ask({"LLEN", "l"}) == ":1\r\n");
+    run_out(engine, session_time(10));
+    CHECK(info(other, "connected_clients") == "1");
+    CHECK(other.ask({"LLEN", "l"}) == ":1\r\n");
+  }
+}
+
 TEST_CASE("leave: many SESSION holds end after the grace, a part of them each millisecond") {
   Engine engine(session_config());
   TestClient other(engine);

@@ -65,6 +65,15 @@ std::vector<Sample> samples() {
       {Record::kSet, {}, {"SADD", "s", "a", "b"}},
       {Record::kAddMembers, {{"SADD", "s", "a"}}, {"SADD", "s", "b", "a"}},
       {Record::kEraseMembers, {{"SADD", "s", "a", "b"}}, {"SREM", "s", "b", "x"}},
+      {Record::kList, {}, {"RPUSH", "l", "a", "", "12"}},
+      {Record::kPushElements, {{"RPUSH", "l", "a"}}, {"LPUSH", "l", "b", "c"}},
+      {Record::kPushElements, {{"RPUSH", "l", "a"}}, {"RPUSHX", "l", "b", "c"}},
+      {Record::kSetElement, {{"RPUSH", "l", "a", "b"}}, {"LSET", "l", "-1", "c"}},
+      {Record::kInsertElement, {{"RPUSH", "l", "a", "b"}}, {"LINSERT", "l", "AFTER", "b", "c"}},
+      {Record::kEraseElements, {{"RPUSH", "l", "a", "b", "c"}}, {"RPOP", "l", "2"}},
+      {Record::kEraseElements, {{"RPUSH", "l", "a", "b", "c", "d"}}, {"LTRIM", "l", "1", "2"}},
+      {Record::kEraseElements, {{"RPUSH", "l", "a", "b"}}, {"LMOVE", "l", "m", "LEFT", "LEFT"}},
+      {Record::kEraseEqualElements, {{"RPUSH", "l", "a", "b", "a", "a"}}, {"LREM", "l", "-2", "a"}},
       {Record::kDeadline, {{"SADD", "s", "a"}}, {"PEXPIRE", "s", "500"}},
       {Record::kDeadline, {large_hash()}, {"PEXPIRE", "h", "500"}},
       {Record::kLeaseEnd, {lease}, {"LEASE", "CANCEL", "id"}},
@@ -134,6 +143,32 @@ TEST_CASE("replay: the record of each kind gives the state that it describes") {
     CHECK(again.replay(r.records, session_time(0)).empty());
     CHECK(state_text(again, session_time(0)) == r.text);
     finish_restore(again, session_time(0));
+  }
+}
+
+TEST_CASE("journal: the record of a change of a large list does not grow with the list") {
+  Engine engine(session_config());
+  engine.keep_journal();
+  TestClient c(engine);
+  std::vector<std::string> all = {"RPUSH", "l"};
+  for (int i = 0; i < 50000; ++i) all.push_back("element" + std::to_string(i));
+  c.must(all);
+  CHECK(taken(engine).size() > 500000);
+  const std::vector<std::vector<std::string>> changes = {{"LPUSH", "l", "a"},
+                                                         {"LSET", "l", "20000", "b"},
+                                                         {"LINSERT", "l", "BEFORE", "b", "c"},
+                                                         {"LREM", "l", "-1", "b"},
+                                                         {"LTRIM", "l", "2", "-2"},
+                                                         {"LPOP", "l", "1000"},
+                                                         {"BLPOP", "l", "0"},
+                                                         {"LMOVE", "l", "l", "LEFT", "RIGHT"},
+                                                         {"PEXPIRE", "l", "1000"}};
+  for (const auto& change : changes) {
+    CAPTURE(change[0]);
+    c.must(change);
+    const size_t bytes = taken(engine).size();
+    CHECK(bytes > 0);
+    CHECK(bytes < 100);
   }
 }
 

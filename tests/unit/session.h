@@ -115,7 +115,8 @@ class RandomSession {
 
   std::string key() { return dice_.one_in(12) ? std::string(1100, 'k') : "k" + number(8); }
   std::string hash() { return "h" + number(3); }
-  std::string any_key() { return dice_.one_in(3) ? hash() : key(); }
+  std::string list() { return "list" + number(3); }
+  std::string any_key() { return dice_.one_in(3) ? dice_.one_in(3) ? list() : hash() : key(); }
   std::string owner() { return "o" + number(4); }
   std::string number(uint64_t below) { return std::to_string(dice_.below(below)); }
   std::string ttl() {
@@ -131,7 +132,8 @@ class RandomSession {
     if (kind < 30) return lock();
     if (kind < 42) return end_of_lock();
     if (kind < 54) return string();
-    if (kind < 70) return of_hash();
+    if (kind < 64) return of_hash();
+    if (kind < 74) return of_list();
     if (kind < 84) return lease();
     if (kind < 97) return of_key();
     return of_database();
@@ -195,6 +197,31 @@ class RandomSession {
         return {"HDEL", hash(), "f" + number(8), "f" + number(8), "n0", "long"};
       default:
         return {"HSET", hash(), "f" + number(8), "v" + number(100), "f" + number(8), ""};
+    }
+  }
+  Words of_list() {
+    Words w = {dice_.one_in(2) ? "LPUSH" : "RPUSH", list()};
+    switch (dice_.below(10)) {
+      case 0:
+        for (int i = 0; i < 3000; ++i) w.push_back("element" + std::to_string(i % 7));
+        return w;
+      case 1:
+        return {"LREM", list(), std::to_string(dice_.between(-2, 2)), "element" + number(7)};
+      case 2:
+        return {"LSET", list(), std::to_string(dice_.between(-9, 9)), value()};
+      case 3:
+        return {"LINSERT", list(), "AFTER", "element" + number(7), value()};
+      case 4:
+        return {"LTRIM", list(), number(5), dice_.one_in(4) ? "3" : "-2"};
+      case 5:
+        return {dice_.one_in(2) ? "LPOP" : "RPOP", list(), number(20)};
+      case 6:
+        return {"LMOVE", list(), list(), dice_.one_in(2) ? "LEFT" : "RIGHT", "LEFT"};
+      case 7:
+        return {"BLPOP", list(), list(), "0.01"};
+      default:
+        w.insert(w.end(), {value(), number(100)});
+        return w;
     }
   }
   Words lease() {

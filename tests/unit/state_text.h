@@ -9,6 +9,7 @@
 #include "core/engine/engine.h"
 #include "core/engine/engine_parts.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
@@ -30,6 +31,11 @@ inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspac
     const SavedHold h =
         saved_hold(token_of(e), ttl_of(e), held_since(e), attachment_of(s.attachments, place, f), now);
     return "string '" + std::string(value_of(e)) + "'" + until + hold_text(h);
+  }
+  if (type_of(e) == EntryType::kList) {
+    std::string text = "list" + until;
+    for (auto at = body_of<ListBody>(e).first(); at.valid(); at.next()) text.append(" ").append(at.get());
+    return text;
   }
   std::map<std::string, std::string> parts;
   if (type_of(e) == EntryType::kLock) {

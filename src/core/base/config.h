@@ -25,8 +25,9 @@ struct Limits {
   uint32_t inline_bytes = 64U << 10;         // a command typed as a line; also the length line of a frame
   uint64_t query_buffer_bytes = 1ULL << 30;  // unparsed input of one connection
   uint64_t output_buffer_bytes = 256ULL << 20;  // unsent replies of one connection
-  uint32_t waiters = 1000000;                   // waiting requests, total over all keys
+  uint32_t waiters = 1000000;                   // waiting requests, in total; once for each key
   uint32_t waiters_per_key = 100000;
+  uint32_t keys_per_wait = 1024;  // keys that one BLPOP may wait for
   uint32_t owner_bytes = 512;
   uint64_t memory_bytes = 0;                   // 0: no limit
   uint32_t history_events = 10000;             // events of LOCKS HISTORY; 0: none

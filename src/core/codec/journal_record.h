@@ -22,6 +22,12 @@
 //     deadline      key deadline       of an existing key with a ValueBody
 //     add-members   key number { member }     of an existing set
 //     erase-members key number { member }     of an existing set or sorted set
+//     list          key deadline number { element }
+//     push-elements key u8 end number { element }        of an existing list; end 0: head, 1: tail
+//     set-element   key index element                    of an existing list, here and in the next records
+//     insert-element key index element
+//     erase-elements key index number
+//     erase-equal-elements key u8 end most element       at most so many, from that end on
 //
 // A file begins with a clock before its first record, and has another one after each change of the wall
 // clock. A server that does not know its boot-id writes no clock.
@@ -51,7 +57,13 @@ enum class Record : uint8_t {
   kSet = 16,
   kAddMembers = 17,
   kEraseMembers = 18,
-  // 20 to 29: sorted sets. 30 to 39: lists.
+  // 20 to 29: sorted sets.
+  kList = 30,
+  kPushElements = 31,
+  kSetElement = 32,
+  kInsertElement = 33,
+  kEraseElements = 34,
+  kEraseEqualElements = 35,
 };
 
 }  // namespace holdfast

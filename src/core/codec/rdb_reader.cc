@@ -30,7 +30,6 @@ std::string_view type_name(uint8_t type) {
 constexpr char kText = 't', kDouble = 'd', kDoubleText = 'D', kNumber = 'n', kModulePart = 'm';
 std::string_view element_parts(uint8_t type) {
   switch (type) {
-    case 1:   // list
     case 14:  // list of ziplists
       return "t";
     case 3:
@@ -285,6 +284,7 @@ void RdbReader::read_key(Input& in, uint8_t type) {
     return end_key();
   }
   if (type == rdb::kTypeSet) return begin_elements(in, RdbCollection::kSet, key);
+  if (type == rdb::kTypeList) return begin_elements(in, RdbCollection::kList, key);
   if (!is_hash(type)) return begin_skipping(in, type, key);
   if (type != rdb::kTypeHash) return read_packed_hash(in, type, key);
   const uint64_t fields = in.length();

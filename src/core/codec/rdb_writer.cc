@@ -79,10 +79,16 @@ void RdbWriter::field(std::string_view name, std::string_view value) {
   text(value);
 }
 
-void RdbWriter::begin_set(std::string_view key, uint64_t members) {
+void RdbWriter::begin_list(std::string_view key, uint64_t elements) {
+  out_.push_back(static_cast<char>(rdb::kTypeList));
+  text(key);
+  length(elements);
+}
+
+void RdbWriter::begin_set(std::string_view key, uint64_t elements) {
   out_.push_back(static_cast<char>(rdb::kTypeSet));
   text(key);
-  length(members);
+  length(elements);
 }
 
 void RdbWriter::end() { out_.push_back(static_cast<char>(rdb::kOpEnd)); }

@@ -21,8 +21,9 @@ class RdbWriter {
   // The caller must then write exactly `fields` fields.
   void begin_hash(std::string_view key, uint64_t fields);
   void field(std::string_view name, std::string_view value);
-  // The caller must then write exactly `members` members.
-  void begin_set(std::string_view key, uint64_t members);
+  // The caller must then write exactly `elements` elements.
+  void begin_list(std::string_view key, uint64_t elements);
+  void begin_set(std::string_view key, uint64_t elements);
   void element(std::string_view text) { this->text(text); }
   void end();
 

@@ -42,6 +42,13 @@ void cmd_hdel(Request&), cmd_hexists(Request&), cmd_hget(Request&), cmd_hgetall(
     cmd_hmget(Request&), cmd_hmset(Request&), cmd_hscan(Request&), cmd_hset(Request&), cmd_hsetnx(Request&),
     cmd_hstrlen(Request&), cmd_hvals(Request&);
 
+// list
+void cmd_blmove(Request&), cmd_blmpop(Request&), cmd_blpop(Request&), cmd_brpop(Request&),
+    cmd_brpoplpush(Request&), cmd_lindex(Request&), cmd_linsert(Request&), cmd_llen(Request&),
+    cmd_lmove(Request&), cmd_lmpop(Request&), cmd_lpop(Request&), cmd_lpos(Request&), cmd_lpush(Request&),
+    cmd_lpushx(Request&), cmd_lrange(Request&), cmd_lrem(Request&), cmd_lset(Request&), cmd_ltrim(Request&),
+    cmd_rpop(Request&), cmd_rpoplpush(Request&), cmd_rpush(Request&), cmd_rpushx(Request&);
+
 // set
 void cmd_sadd(Request&), cmd_scard(Request&), cmd_sismember(Request&), cmd_smembers(Request&),
     cmd_srem(Request&);

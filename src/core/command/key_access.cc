@@ -26,20 +26,21 @@ constexpr Use kUses[] = {
     {"RO access", "RO access",
      " eval_ro evalsha_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals get "
      "getrange "
-     "mget substr locks|info locks|check smembers "},
+     "mget substr locks|info locks|check smembers lindex lpos lrange "},
     {"RO", "RO",
      " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
-     "hexists hlen hstrlen strlen scard sismember "},
+     "hexists hlen hstrlen strlen scard sismember llen "},
     {"RO access", "OW update", " copy "},
     {"RM delete", "RM delete", " del unlink "},
     {"RW update", "RW update",
      " expire expireat persist pexpire pexpireat hmset hset setrange lock renew fence locks|raise "
-     "locks|revoke "},
+     "locks|revoke lset "},
     {"RW access delete", "OW update", " rename "},
     {"RW access delete", "OW insert", " renamenx "},
-    {"RW delete", "RW delete", " hdel srem unlock locks|break delex "},
-    {"RW insert", "RW insert", " hsetnx append sadd "},
-    {"RW access delete", "RW access delete", " getdel "},
+    {"RW access delete", "RW insert", " blmove brpoplpush lmove rpoplpush "},
+    {"RW delete", "RW delete", " hdel srem lrem ltrim unlock locks|break delex "},
+    {"RW insert", "RW insert", " hsetnx append sadd linsert lpush lpushx rpush rpushx "},
+    {"RW access delete", "RW access delete", " getdel blmpop blpop brpop lmpop lpop rpop "},
     {kSetOnly, kSetOnly, " mset psetex setex "},
     {"OW insert", "OW insert", " msetnx setnx lease|grant "},
     {"not_key", "not_key", " spublish ssubscribe sunsubscribe "},

@@ -60,7 +60,7 @@ void fire(Context& ctx, Timer* timer) {
       expire_lease(ctx, static_cast<LiveLease*>(timer));
       break;
     case TimerKind::kWaitEnd:
-      end_wait_by_timeout(ctx, static_cast<Waiter*>(timer));
+      end_wait_by_timeout(ctx, static_cast<WaitingRequest*>(timer));
       break;
   }
   serve_ready_queues(ctx);
@@ -324,10 +324,16 @@ void Engine::check_invariants() const {
   s_->queues.for_each([&](const WaitQueue& q) {
     const Keyspace::Found f = s_->dbs[q.db]->find(q.key());
     assert(f && f->has_queue);
-    assert(!q.waiters.empty() || q.delay_until.count > 0 || has_listener(*s_, q.db, f));
+    assert(!q.empty() || q.delay_until.count > 0 || has_listener(*s_, q.db, f));
     for (const Waiter* w : q.waiters) {
       const Conn& c = s_->conns.at(w->conn);
       assert((w->async || c.blocked_on == w || c.leaving) && *w->of_conn == w);
+    }
+    for (const auto* pops : {&q.list_pops, &q.zset_pops}) {
+      for (const PopWaiter* w : *pops) {
+        const Conn& c = s_->conns.at(w->conn);
+        assert((c.blocked_on == w || c.leaving) && *w->of_conn == w);
+      }
     }
   });
 }

@@ -89,6 +89,11 @@ void put_set_value(std::string& out, const SetBody& set) {
   set.for_each([&](std::string_view member) { put_text(out, member); });
 }
 
+void put_list_value(std::string& out, const ListBody& list) {
+  put_number(out, list.size());
+  for (auto at = list.first(); at.valid(); at.next()) put_text(out, at.get());
+}
+
 void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::Found& f) {
   switch (type_of(*f)) {
     case EntryType::kNone:
@@ -109,6 +114,7 @@ void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::F
     case EntryType::kSet:
       return put_set_value(open_value(ctx, Record::kSet, db, f), body_of<SetBody>(*f));
     case EntryType::kList:
+      return put_list_value(open_value(ctx, Record::kList, db, f), body_of<ListBody>(*f));
     case EntryType::kZset:
       break;
   }
@@ -218,6 +224,39 @@ void journal_members(Context& ctx, Record op, DbIndex db, std::string_view key,
   std::string& out = open_record(ctx, op, db, key);
   put_number(out, members.size());
   put_texts(out, members);
+}
+
+void journal_pushed_elements(Context& ctx, DbIndex db, std::string_view key, ListEnd end,
+                             std::span<const std::string_view> elements) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kPushElements, db, key);
+  put_u8(out, static_cast<uint8_t>(end));
+  put_number(out, elements.size());
+  put_texts(out, elements);
+}
+
+void journal_element(Context& ctx, Record op, DbIndex db, std::string_view key, size_t index,
+                     std::string_view element) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, op, db, key);
+  put_number(out, index);
+  put_text(out, element);
+}
+
+void journal_erased_elements(Context& ctx, DbIndex db, std::string_view key, size_t index, size_t count) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kEraseElements, db, key);
+  put_number(out, index);
+  put_number(out, count);
+}
+
+void journal_erased_equal_elements(Context& ctx, DbIndex db, std::string_view key, ListEnd from,
+                                   size_t most, std::string_view element) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kEraseEqualElements, db, key);
+  put_u8(out, static_cast<uint8_t>(from));
+  put_number(out, most);
+  put_text(out, element);
 }
 
 void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f) {

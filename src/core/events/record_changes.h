@@ -10,6 +10,7 @@
 #include "core/base/types.h"
 #include "core/codec/journal_record.h"
 #include "core/keyspace/keyspace.h"
+#include "core/keyspace/list_body.h"
 #include "core/keyspace/lock_body.h"
 #include "core/state/lease_table.h"
 
@@ -28,6 +29,14 @@ void journal_erased_fields(Context& ctx, DbIndex db, std::string_view key,
 // The same for the members of a set or sorted set; `op` is kAddMembers or kEraseMembers.
 void journal_members(Context& ctx, Record op, DbIndex db, std::string_view key,
                      std::span<const std::string_view> members);
+// The same for a list; `op` is kSetElement or kInsertElement.
+void journal_pushed_elements(Context& ctx, DbIndex db, std::string_view key, ListEnd end,
+                             std::span<const std::string_view> elements);
+void journal_element(Context& ctx, Record op, DbIndex db, std::string_view key, size_t index,
+                     std::string_view element);
+void journal_erased_elements(Context& ctx, DbIndex db, std::string_view key, size_t index, size_t count);
+void journal_erased_equal_elements(Context& ctx, DbIndex db, std::string_view key, ListEnd from,
+                                   size_t most, std::string_view element);
 // Records the new deadline of a key with a ValueBody, without its value.
 void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f);
 void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h);

@@ -9,6 +9,7 @@
 #include "core/events/record_changes.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
+#include "core/lock/pop_waiting.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
 #include "core/state/request.h"
@@ -62,8 +63,9 @@ void cmd_debug(Request& r) {
   r.reply.ok();
 }
 
-// Swaps the databases of two numbers, for all clients at once. Waiters, SESSION holds and leases stay with
-// the keys, under the new number.
+// Swaps the databases of two numbers, for all clients at once. Waiters for locks, SESSION holds and leases
+// stay with the keys, under the new number. Clients that wait for an element stay with their number, as in
+// Redis.
 void cmd_swapdb(Request& r) {
   const auto first = read_database(r, 1, "first");
   if (!first) return;
@@ -82,6 +84,7 @@ void cmd_swapdb(Request& r) {
   s.watches.break_db(s.conns, b, is_there);
   journal_swap(r.ctx, static_cast<DbIndex>(*first), static_cast<DbIndex>(*second));
   swap_databases(s, *first, *second);
+  swap_pop_waits(r.ctx, a, b);
   s.watches.swap_dbs(a, b);
   const auto other = [a, b](DbIndex db) { return db == a ? b : db == b ? a : db; };
   s.conns.for_each([&](Conn& c) {

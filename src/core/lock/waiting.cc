@@ -11,6 +11,7 @@
 #include "core/lock/acquire.h"
 #include "core/lock/deadlock.h"
 #include "core/lock/keys.h"
+#include "core/lock/pop_waiting.h"
 #include "core/lock/record_events.h"
 #include "core/state/availability.h"
 #include "core/state/conn.h"
@@ -56,17 +57,11 @@ void report_slow_wait(const Context& ctx, const Waiter& w, bool granted) {
   config.slow_wait({q.db, q.key_bytes, w.owner, holder, waited.count, granted});
 }
 
-// Removes a waiter from its queue and from its connection. A blocked connection resumes.
+// Removes a waiter from its queue and from its connection.
 std::unique_ptr<Waiter> dequeue(Context& ctx, Waiter* w, bool granted = false) {
   report_slow_wait(ctx, *w, granted);
-  ctx.s.timers.cancel(w);
   ctx.s.queues.mark_ready(w->queue);
-  Conn& c = ctx.s.conns.at(w->conn);
-  c.waiters.erase(w->of_conn);
-  if (c.blocked_on == w) {
-    c.blocked_on = nullptr;
-    ctx.fx.wakes.push_back(c.id);
-  }
+  leave_connection(ctx, w);
   return ctx.s.queues.remove(w);
 }
 
@@ -78,13 +73,6 @@ Reply open_push(Context& ctx, Conn& c, size_t elements, std::string_view what, c
   push.bulk(w.queue->key_bytes);
   push.bulk(w.owner);
   return push;
-}
-
-// CLIENT REPLY, for a reply that follows later than its request: returns whether the reply is not wanted.
-bool is_muted(Conn& c) {
-  const bool muted = c.reply_mode == ReplyMode::kOff || c.reply_mode == ReplyMode::kSkip;
-  if (c.reply_mode == ReplyMode::kSkip) c.reply_mode = ReplyMode::kOn;
-  return muted;
 }
 
 void answer_grant(Context& ctx, const Waiter& w, Token token) {
@@ -177,6 +165,8 @@ void remove_disconnected(Context& ctx, WaitQueue* q, size_t most) {
 
 void serve(Context& ctx, WaitQueue* q) {
   constexpr size_t kMostRemoved = 400;
+  if (q->has_pops()) [[unlikely]]
+    serve_pops(ctx, q);  // this may remove the value, and so admit a lock
   // Expires holds that are due, which may free the key.
   const Keyspace::Found now = find_any(ctx, q->db, q->key());
   const bool held = type_of(*now) == EntryType::kString;  // then no waiter can be granted
@@ -188,7 +178,7 @@ void serve(Context& ctx, WaitQueue* q) {
   }
   Keyspace::Found f = find_any(ctx, q->db, q->key());
   WaitQueues::end_serving(q);
-  if (q->waiters.empty() && !q->delayed(ctx.due) && !has_listener(ctx.s, q->db, f)) {
+  if (q->empty() && !q->delayed(ctx.due) && !has_listener(ctx.s, q->db, f)) {
     retire_queue(ctx, q, f);
     return;
   }
@@ -202,6 +192,27 @@ Acquisition too_many(Context& ctx, Admission outcome) {
 
 }  // namespace
 
+bool is_muted(Conn& c) {
+  const bool muted = c.reply_mode == ReplyMode::kOff || c.reply_mode == ReplyMode::kSkip;
+  if (c.reply_mode == ReplyMode::kSkip) c.reply_mode = ReplyMode::kOn;
+  return muted;
+}
+
+void join_connection(Context& ctx, Conn& c, WaitingRequest* w, DurationMs timeout, bool blocks) {
+  w->of_conn = c.waiters.insert(c.waiters.end(), w);
+  if (blocks) c.blocked_on = w;
+  if (timeout.count > 0) ctx.s.timers.set(w, ctx.now.mono + timeout);
+}
+
+void leave_connection(Context& ctx, WaitingRequest* w) {
+  ctx.s.timers.cancel(w);
+  Conn& c = ctx.s.conns.at(w->conn);
+  c.waiters.erase(w->of_conn);
+  if (c.blocked_on != w) return;
+  c.blocked_on = nullptr;
+  ctx.fx.wakes.push_back(c.id);
+}
+
 WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key) {
   k->has_queue = 1;
   return ctx.s.queues.find_or_make(k.db, key);
@@ -209,12 +220,12 @@ WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key) {
 
 Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Found& f, bool upgrade) {
   const Limits& limits = ctx.s.config.limits;
-  if (ctx.s.queues.waiting() >= limits.waiters) return too_many(ctx, Admission::kTooMany);
+  if (ctx.s.queues.places() >= limits.waiters) return too_many(ctx, Admission::kTooMany);
   WaitQueue* q = queue_of(ctx, {c.db, f}, r.key);
   // The queue is served at the end of the engine call in any case. That sets its timer, or destroys the
   // queue if it has no waiter.
   ctx.s.queues.mark_ready(q);
-  if (q->waiters.size() >= limits.waiters_per_key) return too_many(ctx, Admission::kTooManyOnKey);
+  if (q->places() >= limits.waiters_per_key) return too_many(ctx, Admission::kTooManyOnKey);
   record_key_state(ctx, q, *f);
   if (would_deadlock(ctx, q, r.owner, r.capacity, upgrade)) {
     ++ctx.s.stats.locks.refusals[Refusal::kDeadlock];
@@ -222,10 +233,8 @@ Acquisition wait_for(Context& ctx, Conn& c, const LockRequest& r, Keyspace::Foun
     return {Admission::kDeadlock, {}};
   }
   Waiter* w = ctx.s.queues.enqueue(q, make_waiter(ctx, c, r, upgrade));
-  w->of_conn = c.waiters.insert(c.waiters.end(), w);
-  if (!r.async) c.blocked_on = w;
+  join_connection(ctx, c, w, *r.wait, !r.async);
   lock_event(ctx, r.key.bytes, "queued", r.owner);
-  if (r.wait->count > 0) ctx.s.timers.set(w, ctx.now.mono + *r.wait);
   return {Admission::kWaiting, {}};
 }
 
@@ -235,7 +244,9 @@ void serve_queues(Context& ctx) {
   while (WaitQueue* q = ctx.s.queues.take_ready()) serve(ctx, q);
 }
 
-void cancel_wait(Context& ctx, Waiter* w, WaitEnd why) {
+void cancel_wait(Context& ctx, WaitingRequest* waiting, WaitEnd why) {
+  if (waiting->pops) return end_pop_wait(ctx, static_cast<PopWaiter*>(waiting));
+  auto* w = static_cast<Waiter*>(waiting);
   record_wait_end(ctx, *w, why);
   dequeue(ctx, w);
 }
@@ -244,16 +255,16 @@ void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most) {
   for (; most > 0 && !c.waiters.empty(); --most) cancel_wait(ctx, c.waiters.front(), why);
 }
 
-void end_wait_by_timeout(Context& ctx, Waiter* w, WaitEnd why) {
-  record_wait_end(ctx, *w, why);
+void end_wait_by_timeout(Context& ctx, WaitingRequest* w, WaitEnd why) {
   Conn& c = ctx.s.conns.at(w->conn);
-  if (w->async) {
-    open_push(ctx, c, 4, "timeout", *w);
+  const auto* lock = w->pops ? nullptr : static_cast<Waiter*>(w);
+  if (lock != nullptr && lock->async) {
+    open_push(ctx, c, 4, "timeout", *lock);
   } else if (!is_muted(c)) {
     mark_dirty(ctx, c);
     Reply(c.out, c.protocol).null_array();
   }
-  dequeue(ctx, w);
+  cancel_wait(ctx, w, why);
 }
 
 }  // namespace holdfast

@@ -1,4 +1,5 @@
-// The queues of keys: enqueues requests that wait, serves them, and ends waits.
+// The queues of keys: enqueues requests that wait, serves them, and ends waits. The requests are those for
+// locks; pop_waiting.h has the others.
 #pragma once
 
 #include "core/keyspace/keyspace.h"
@@ -20,13 +21,21 @@ void serve_queues(Context& ctx);
 inline void serve_ready_queues(Context& ctx) {
   if (ctx.s.queues.any_ready()) serve_queues(ctx);
 }
-// Ends a wait without a grant; the waiter is destroyed. Nothing is written to its connection.
-void cancel_wait(Context& ctx, Waiter* w, WaitEnd why);
+// Ends a wait of any kind without a grant; the request is destroyed. Nothing is written to its connection.
+void cancel_wait(Context& ctx, WaitingRequest* w, WaitEnd why);
 // Ends the waits of a connection, at most `most`, the oldest first.
 void cancel_waits(Context& ctx, Conn& c, WaitEnd why, size_t most = SIZE_MAX);
 // Ends a wait as its timeout does: with null, or a push. `why` may also be CLIENT UNBLOCK.
-void end_wait_by_timeout(Context& ctx, Waiter* w, WaitEnd why = WaitEnd::kTimeout);
+void end_wait_by_timeout(Context& ctx, WaitingRequest* w, WaitEnd why = WaitEnd::kTimeout);
 // Returns the queue of the key, and makes one if it has none. The entry must exist.
 WaitQueue* queue_of(Context& ctx, KeyRef k, const Key& key);
+
+// Adds a request to those of its connection, with its timeout (0: none). It blocks the connection unless it
+// is ASYNC.
+void join_connection(Context& ctx, Conn& c, WaitingRequest* w, DurationMs timeout, bool blocks);
+// Removes it from there. A blocked connection resumes.
+void leave_connection(Context& ctx, WaitingRequest* w);
+// CLIENT REPLY, for a reply that follows later than its request: returns whether the reply is not wanted.
+bool is_muted(Conn& c);
 
 }  // namespace holdfast

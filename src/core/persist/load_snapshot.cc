@@ -204,17 +204,27 @@ bool Restore::keep_as_token_record() {
   return true;
 }
 
-void Restore::begin_collection(RdbCollection, uint64_t db, std::string_view key, int64_t expire_ms,
+void Restore::begin_collection(RdbCollection kind, uint64_t db, std::string_view key, int64_t expire_ms,
                                uint64_t) {
-  if (begin_key(db, key, expire_ms)) set_ = new_set(s_);
+  if (!begin_key(db, key, expire_ms)) return;
+  if (kind == RdbCollection::kList) {
+    list_ = std::make_unique<ListBody>();
+  } else {
+    set_ = new_set(s_);
+  }
 }
 
 void Restore::element(std::string_view text, double) {
   if (set_ != nullptr) set_->add(text);
+  if (list_ != nullptr) list_->push(ListEnd::kTail, text);
 }
 
 void Restore::end_collection() {
-  if (error_.empty()) restore_body(turn_, db_, key_, EntryType::kSet, std::move(set_), expire_ms_);
+  if (list_ != nullptr) {
+    restore_body(turn_, db_, key_, EntryType::kList, std::move(list_), expire_ms_);
+  } else if (set_ != nullptr) {
+    restore_body(turn_, db_, key_, EntryType::kSet, std::move(set_), expire_ms_);
+  }
   hold_.reset();
   plain_ = false;
 }

@@ -14,6 +14,7 @@
 
 #include "core/codec/rdb_reader.h"
 #include "core/keyspace/hash_body.h"
+#include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
 #include "core/persist/restore_state.h"
 #include "core/state/effects.h"
@@ -73,6 +74,7 @@ class Restore : private RdbSink {
   std::vector<std::pair<std::string, std::string>> fields_;
   std::unique_ptr<HashBody> body_;          // replaces fields_ if they are many
   std::unique_ptr<SetBody> set_;            // the set that is being read
+  std::unique_ptr<ListBody> list_;          // or the list
   std::vector<TokenRecord> token_records_;  // applied at the end, as their keys may follow later
   bool own_ = false;                        // a Holdfast file: it contains the issued tokens
 };

@@ -9,6 +9,7 @@
 #include "core/keyspace/lock_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
+#include "core/lock/list_changes.h"
 #include "core/lock/set_changes.h"
 #include "core/persist/restore_state.h"
 #include "core/state/context.h"
@@ -98,6 +99,65 @@ std::string replay_members(Context& ctx, DbIndex db, ByteReader& in, Record op) 
   if (!f || type_of(*f) != EntryType::kSet) return wrong(key, "members of a key that is not a set");
   op == Record::kAddMembers ? add_members(ctx, {db, f}, found, members, {})
                             : remove_members(ctx, {db, f}, members, {});
+  return {};
+}
+
+std::string replay_list(Context& ctx, DbIndex db, ByteReader& in) {
+  const std::string_view key = in.text();
+  const int64_t deadline_ms = read_deadline(in);
+  auto list = std::make_unique<ListBody>();
+  for (uint64_t n = in.number(); n > 0 && in.ok(); --n) list->push(ListEnd::kTail, in.text());
+  if (!in.ok()) return {};
+  if (list->size() == 0) return wrong(key, "a list without elements");
+  restore_body(ctx, db, key, EntryType::kList, std::move(list), deadline_ms);
+  return {};
+}
+
+ListEnd read_list_end(ByteReader& in) { return in.u8() == 0 ? ListEnd::kHead : ListEnd::kTail; }
+
+std::string replay_push(Context& ctx, KeyRef k, const Key& key, ByteReader& in) {
+  const ListEnd end = read_list_end(in);
+  const auto elements = read_texts(in, in.number());
+  if (in.ok() && !elements.empty()) push_elements(ctx, k, key, end, elements, {});
+  return {};
+}
+
+std::string replay_element(Context& ctx, KeyRef k, const Key& key, ByteReader& in, Record op) {
+  const uint64_t index = in.number();
+  const std::string_view element = in.text();
+  const size_t size = body_of<ListBody>(*k).size();
+  if (!in.ok()) return {};
+  if (index >= size + (op == Record::kInsertElement ? 1 : 0)) return wrong(key.bytes, "no such index");
+  op == Record::kInsertElement ? insert_element(ctx, k, index, element, {})
+                               : set_element(ctx, k, index, element, {});
+  return {};
+}
+
+std::string replay_erased_elements(Context& ctx, KeyRef k, const Key& key, ByteReader& in) {
+  const uint64_t index = in.number();
+  const uint64_t count = in.number();
+  const size_t size = body_of<ListBody>(*k).size();
+  if (!in.ok()) return {};
+  if (index > size || count > size - index) return wrong(key.bytes, "no such elements");
+  erase_elements(ctx, k, index, count, {});
+  return {};
+}
+
+// Replays a change of an existing list.
+std::string replay_list_change(Context& ctx, DbIndex db, ByteReader& in, Record op) {
+  const Key key = ctx.keys(db).key(in.text());
+  if (!in.ok()) return {};
+  Keyspace::Found f = ctx.keys(db).find(key);
+  if (!f || type_of(*f) != EntryType::kList)
+    return wrong(key.bytes, "elements of a key that is not a list");
+  const KeyRef k{db, f};
+  if (op == Record::kPushElements) return replay_push(ctx, k, key, in);
+  if (op == Record::kEraseElements) return replay_erased_elements(ctx, k, key, in);
+  if (op != Record::kEraseEqualElements) return replay_element(ctx, k, key, in, op);
+  const ListEnd from = read_list_end(in);
+  const uint64_t most = in.number();
+  const std::string_view element = in.text();
+  if (in.ok()) erase_equal_elements(ctx, k, from, most, element, {});
   return {};
 }
 
@@ -208,6 +268,14 @@ std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) 
     case Record::kAddMembers:
     case Record::kEraseMembers:
       return replay_members(ctx, db, in, op);
+    case Record::kList:
+      return replay_list(ctx, db, in);
+    case Record::kPushElements:
+    case Record::kSetElement:
+    case Record::kInsertElement:
+    case Record::kEraseElements:
+    case Record::kEraseEqualElements:
+      return replay_list_change(ctx, db, in, op);
     case Record::kDeadline:
       return replay_deadline(ctx, db, in);
     case Record::kPutHolder:

@@ -9,6 +9,7 @@
 #include "core/codec/hold_codec.h"
 #include "core/events/record_changes.h"
 #include "core/keyspace/keyspace.h"
+#include "core/keyspace/list_body.h"
 #include "core/keyspace/lock_body.h"
 #include "core/keyspace/set_body.h"
 #include "core/lock/hash_changes.h"
@@ -85,6 +86,7 @@ void Snapshot::save(const Part& part, Handle h, const Entry& e) {
     case EntryType::kSet:
       return save_set(e);
     case EntryType::kList:
+      return save_list(e);
     case EntryType::kZset:
     case EntryType::kNone:
       break;
@@ -146,6 +148,13 @@ void Snapshot::save_set(const Entry& e) {
   put_expiry(deadline_of(e));
   rdb_.begin_set(key_of(e), set.size());
   set.for_each([&](std::string_view member) { rdb_.element(member); });
+}
+
+void Snapshot::save_list(const Entry& e) {
+  const auto& list = body_of<ListBody>(e);
+  put_expiry(deadline_of(e));
+  rdb_.begin_list(key_of(e), list.size());
+  for (auto at = list.first(); at.valid(); at.next()) rdb_.element(at.get());
 }
 
 // The key expires with the last of its holders.

@@ -22,6 +22,7 @@ uint64_t used_memory_bytes(const EngineState& s) {
   // Estimated overhead of an object in indexes and in the allocator.
   constexpr uint64_t kIndexBytes = 256;
   uint64_t bytes = s.memory.startup_bytes + s.queues.waiting() * (sizeof(Waiter) + kIndexBytes) +
+                   s.queues.pop_places() * (sizeof(PopWaiter) + kIndexBytes) +
                    s.queues.queues() * (sizeof(WaitQueue) + kIndexBytes) +
                    s.leases.size() * (sizeof(LiveLease) + kIndexBytes) +
                    s.leases.remembered() * (sizeof(LeaseOutcome) + kIndexBytes) +

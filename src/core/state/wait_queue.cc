@@ -1,13 +1,20 @@
 // Changes the queues and the indexes of waiters together.
 #include "core/state/wait_queue.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace holdfast {
 
 WaitQueues::~WaitQueues() {
-  for_each([](const WaitQueue& q) {
+  std::vector<std::unique_ptr<PopWaiter>> pops;  // each is in several queues
+  for_each([&](WaitQueue& q) {
     for (const Waiter* w : q.waiters) delete w;
+    for (const auto* list : {&q.list_pops, &q.zset_pops}) {
+      for (PopWaiter* w : *list) {
+        if (w->places.back().queue == &q) pops.emplace_back(w);
+      }
+    }
   });
 }
 
@@ -29,7 +36,7 @@ WaitQueue* WaitQueues::find_or_make(DbIndex db, const Key& key) {
 }
 
 void WaitQueues::destroy(WaitQueue* q) {
-  assert(q->waiters.empty() && !q->armed() && !q->ready);
+  assert(q->empty() && !q->armed() && !q->ready);
   record_holder(q, {}, false);
   key_bytes_ -= q->key_bytes.size();
   auto& queues = queues_.part(q->key_hash);
@@ -97,6 +104,31 @@ void WaitQueues::promote(Waiter* w) {
   put_in(w);
 }
 
+void WaitQueues::enqueue(WaitQueue* q, PopWaiter* w) {
+  std::list<PopWaiter*>& pops = q->pops(w->type);
+  w->places.push_back({q, pops.insert(pops.end(), w)});
+  ++pop_places_;
+}
+
+std::unique_ptr<PopWaiter> WaitQueues::remove(PopWaiter* w) {
+  assert(!w->armed());
+  for (const PopWaiter::Place& place : w->places) place.queue->pops(w->type).erase(place.at);
+  pop_places_ -= w->places.size();
+  w->places.clear();
+  return std::unique_ptr<PopWaiter>(w);
+}
+
+void WaitQueues::swap_pops(WaitQueue* a, WaitQueue* b) {
+  const auto move_places = [](const std::list<PopWaiter*>& moved, const WaitQueue* from, WaitQueue* to) {
+    for (PopWaiter* w : moved) std::ranges::find(w->places, from, &PopWaiter::Place::queue)->queue = to;
+  };
+  for (const EntryType type : {EntryType::kList, EntryType::kZset}) {
+    move_places(a->pops(type), a, b);
+    move_places(b->pops(type), b, a);
+    a->pops(type).swap(b->pops(type));  // iterators stay valid
+  }
+}
+
 const OwnerWaits& WaitQueues::of_owner(std::string_view owner) const {
   static const OwnerWaits kNone;
   const StringMap<OwnerWaits>& owners = by_owner_.part(owner);
@@ -155,6 +187,7 @@ const absl::flat_hash_set<WaitQueue*>& WaitQueues::held_by(std::string_view owne
 
 void WaitQueues::check_invariants() const {
   size_t waiting = 0;
+  size_t pop_places = 0;
   uint64_t note_bytes = 0;
   for_each([&](WaitQueue& q) {
     uint64_t rank = 0;
@@ -170,10 +203,16 @@ void WaitQueues::check_invariants() const {
       note_bytes += w->note ? w->note->size() : 0;
     }
     if (upgrades) assert(q.first_plain == q.waiters.end());
+    for (const EntryType type : {EntryType::kList, EntryType::kZset}) {
+      for (auto it = q.pops(type).begin(); it != q.pops(type).end(); ++it, ++pop_places) {
+        const auto is_here = [&](const PopWaiter::Place& p) { return p.queue == &q && p.at == it; };
+        assert((*it)->type == type && std::ranges::count_if((*it)->places, is_here) == 1);
+      }
+    }
     assert(q.shared == shared_.contains(&q));
     assert(q.holder.empty() || held_by(q.holder).contains(&q));
   });
-  assert(waiting == waiting_ && note_bytes == note_bytes_);
+  assert(waiting == waiting_ && note_bytes == note_bytes_ && pop_places == pop_places_);
   size_t arrived = 0;
   for (const Waiter* w = first_arrived_; w != nullptr; w = w->behind, ++arrived) {
     assert(w->behind == nullptr ? w == last_arrived_ : w->behind->arrival > w->arrival);

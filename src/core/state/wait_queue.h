@@ -1,5 +1,6 @@
-// The waiters of each key, in FIFO order, and the indexes over all queues. Owns queues and waiters. Knows
-// no keyspace: waiting.cc decides which waiters are granted.
+// The requests that wait for each key, in FIFO order, and the indexes over all queues. Owns queues and
+// requests. Knows no keyspace: waiting.cc decides which waiters are granted, pop_waiting.cc which get an
+// element.
 #pragma once
 
 #include <absl/container/btree_set.h>
@@ -18,9 +19,12 @@
 #include "core/base/hash.h"
 #include "core/base/timers.h"
 #include "core/base/types.h"
+#include "core/keyspace/entry.h"
 
 namespace holdfast {
 
+struct Command;
+struct Request;
 struct WaitQueue;
 
 // The terms on which a request asks for a lock.
@@ -33,26 +37,60 @@ struct LockTerms {
   bool async = false;
 };
 
-// One waiting request. Its timer fires at its timeout.
-struct Waiter : Timer, LockTerms {
-  Waiter() : Timer(TimerKind::kWaitEnd) {}
-  WaitQueue* queue = nullptr;
-  std::list<Waiter*>::iterator place;    // in queue->waiters
-  std::list<Waiter*>::iterator of_conn;  // in its connection's waiters
-  uint64_t rank = 0;                     // grows along the queue
-  uint64_t arrival = 0;                  // grows with each new waiter, over all queues
-  Waiter* before = nullptr;              // the waiter that arrived before it, over all queues
-  Waiter* behind = nullptr;
+// A request that waits, of any kind. Its timer fires at its timeout.
+struct WaitingRequest : Timer {
+  const bool pops;                               // a PopWaiter, else a Waiter
+  std::list<WaitingRequest*>::iterator of_conn;  // in its connection's waiting requests
   ConnId conn;
+  TimeMs since;
+
+ protected:
+  explicit WaitingRequest(bool is_pop) : Timer(TimerKind::kWaitEnd), pops(is_pop) {}
+  ~WaitingRequest() = default;
+};
+
+// A request that waits for a lock.
+struct Waiter : WaitingRequest, LockTerms {
+  Waiter() : WaitingRequest(false) {}
+  WaitQueue* queue = nullptr;
+  std::list<Waiter*>::iterator place;  // in queue->waiters
+  uint64_t rank = 0;                   // grows along the queue
+  uint64_t arrival = 0;                // grows with each new waiter, over all queues
+  Waiter* before = nullptr;            // the waiter that arrived before it, over all queues
+  Waiter* behind = nullptr;
   std::string owner;
   std::optional<std::string> note;  // see LockRequest
   bool upgrade = false;  // its owner is a holder already; goes ahead of waiters that are not upgrades
-  TimeMs since;
 };
 
-// The queue of a key. It exists as long as the key has waiters, a lock-delay, or a holder that listens for
-// the loss of its hold. Its timer fires at the key's next change: the first expiry of a hold, or the end of
-// the lock-delay.
+// What a request pops, and what it does with the elements.
+struct PopTerms {
+  EntryType type = EntryType::kList;  // of the keys
+  bool last = false;                  // pops from the tail, or the highest scores
+  std::optional<int64_t> count;       // BLMPOP and BZMPOP
+  std::optional<std::string> target;  // BLMOVE: the list that gets the element
+  bool target_tail = false;           // BLMOVE: at its tail
+};
+
+// Pops from a key that has elements, and replies. Commands give it, as only they know their replies.
+using PopElements = void (*)(Request&, const PopTerms&, const Key&);
+
+// A request that waits until one of its keys has an element, such as BLPOP.
+struct PopWaiter : WaitingRequest, PopTerms {
+  PopWaiter() : WaitingRequest(true) {}
+  struct Place {
+    WaitQueue* queue;
+    std::list<PopWaiter*>::iterator at;  // in queue->pops(type)
+  };
+  std::vector<Place> places;
+  const Command* command = nullptr;
+  PopElements pop = nullptr;
+};
+
+// The queue of a key. It exists as long as requests wait for the key, a lock-delay runs, or a holder
+// listens for the loss of its hold. Its timer fires at the key's next change: the first expiry of a hold,
+// or the end of the lock-delay. Requests that pop are apart from those for locks: a key is either a lock or
+// a list, so the one kind never waits for the other.
 struct WaitQueue : Timer {
   WaitQueue() : Timer(TimerKind::kKeyChange) {}
   DbIndex db = 0;
@@ -61,6 +99,8 @@ struct WaitQueue : Timer {
   uint64_t serial = 0;                                       // grows with each new queue
   std::list<Waiter*> waiters;                                // upgrades first
   std::list<Waiter*>::iterator first_plain = waiters.end();  // the first waiter that is not an upgrade
+  std::list<PopWaiter*> list_pops;                           // in FIFO order
+  std::list<PopWaiter*> zset_pops;
   uint64_t first_rank = 1ULL << 32U;  // ranks of upgrades count down from here, other ranks up
   uint64_t last_rank = 1ULL << 32U;
   TimeMs delay_until{0};                 // lock-delay: no new holder before this time
@@ -71,6 +111,10 @@ struct WaitQueue : Timer {
   std::vector<std::string> new_holders;  // owners that became holders since the queue was last served
 
   Key key() const { return {key_bytes, key_hash}; }
+  std::list<PopWaiter*>& pops(EntryType type) { return type == EntryType::kList ? list_pops : zset_pops; }
+  bool has_pops() const { return !list_pops.empty() || !zset_pops.empty(); }
+  bool empty() const { return places() == 0; }
+  size_t places() const { return waiters.size() + list_pops.size() + zset_pops.size(); }
   bool delayed(TimeMs now) const { return !is_due(delay_until, now); }
 };
 
@@ -116,12 +160,22 @@ class WaitQueues {
   // Makes a waiter an upgrade, because its owner has become a holder.
   void promote(Waiter* w);
 
+  // Appends a request that pops to one more queue. The queues own it as soon as it is in one of them.
+  void enqueue(WaitQueue* q, PopWaiter* w);
+  // Removes such a request from all queues, and returns it. Its timer must be disarmed.
+  std::unique_ptr<PopWaiter> remove(PopWaiter* w);
+  // Exchanges the requests that pop between two queues.
+  static void swap_pops(WaitQueue* a, WaitQueue* b);
+
   // All waiters of an owner, over all queues. Waiters of one queue are together, in the order of arrival.
   const OwnerWaits& of_owner(std::string_view owner) const;
   // The waiters of an owner in one queue. Returns a copy, which stays valid as a list while they are
   // granted.
   std::vector<Waiter*> of_owner_in(std::string_view owner, const WaitQueue* q) const;
-  size_t waiting() const { return waiting_; }
+  size_t waiting() const { return waiting_; }  // for locks
+  // A request that pops has a place in the queue of each of its keys.
+  size_t pop_places() const { return pop_places_; }
+  size_t places() const { return waiting_ + pop_places_; }  // of all requests
   size_t queues() const { return queues_.size(); }
   // The waiter that waits longest, over all queues; null if there is none.
   const Waiter* oldest() const { return first_arrived_; }
@@ -180,6 +234,7 @@ class WaitQueues {
   InParts<StringMap<OwnerWaits>> by_owner_;
   InParts<StringMap<absl::flat_hash_set<WaitQueue*>>> held_by_;
   size_t waiting_ = 0;
+  size_t pop_places_ = 0;
   uint64_t key_bytes_ = 0;
   uint64_t note_bytes_ = 0;
   uint64_t last_arrival_ = 0;

@@ -12,6 +12,41 @@
 namespace holdfast::simulation {
 namespace {
 
+const std::vector<std::string_view>& acl_rules() {
+  static const std::vector<std::string_view> all = {
+      "on",
+      "off",
+      "nopass",
+      ">pw",
+      "<pw",
+      "~*",
+      "~k*",
+      "%R~a:*",
+      "%W~j*",
+      "allkeys",
+      "resetkeys",
+      "&*",
+      "&c1",
+      "resetchannels",
+      "+@all",
+      "+@lock",
+      "-@dangerous",
+      "-@all",
+      "+get",
+      "-set",
+      "+locks|info",
+      "-config|set",
+      "(+get ~x)",
+      "(+lock %R~k)",
+      "clearselectors",
+      "reset",
+      "resetpass",
+      "sanitize-payload",
+      "+nothing",
+      "#2bd806c97f0e00af1a1fc3328fa763a9269723c8db8fac4f93af71db186d6e90"};
+  return all;
+}
+
 const std::vector<NamedValues>& choices() {
   static const std::vector<NamedValues> all = {
       {"ADDR", {"127.0.0.1:1", ""}},
@@ -25,54 +60,29 @@ const std::vector<NamedValues>& choices() {
       {"cursor", {"0", "0", "0", "1", "7", "18446744073709551615"}},
       {"decrement", {"1", "5", "-7", "9223372036854775807"}},
       {"destination-db", {"0", "1", "2"}},
+      {"element", {"a", "b", "c", "a", "", "12", "a longer element"}},
       {"event", {"command", "fast-command", "expire-cycle", "journal"}},
       {"float", {"0.5", "-1e10", "3", "nan"}},
       {"increment", {"1", "5", "-7", "9223372036854775807", "1.5", "-2e3"}},
       {"index", {"0", "1", "15", "16"}},
       {"index1", {"0", "1"}},
       {"index2", {"0", "1", "2"}},
+      {"len", {"0", "1", "10"}},
       {"libname", {"redis-py", "lib x"}},
       {"libver", {"1.0"}},
       {"limit", {"1", "2", "3", "5"}},
       {"module-name", {"none"}},
       {"message", {"hi", "", "a longer message"}},
-      {"numkeys", {"0", "1", "2", "-1"}},
+      {"num-matches", {"0", "1", "2", "-1"}},
+      {"numkeys", {"0", "1", "1", "2", "2", "-1"}},
       {"numreplicas", {"0", "1"}},
       {"offset", {"0", "1", "100", "3000", "-1"}},
       {"password", {"pw", "wrong", ""}},
       {"pattern", {"*", "k*", "?", "[jk]*", "a:?", "__key*__:*", "n\\o[^a-c]*"}},
+      {"pivot", {"a", "b", "none"}},
       {"protover", {"2", "3", "3", "4"}},
-      {"rule",
-       {"on",
-        "off",
-        "nopass",
-        ">pw",
-        "<pw",
-        "~*",
-        "~k*",
-        "%R~a:*",
-        "%W~j*",
-        "allkeys",
-        "resetkeys",
-        "&*",
-        "&c1",
-        "resetchannels",
-        "+@all",
-        "+@lock",
-        "-@dangerous",
-        "-@all",
-        "+get",
-        "-set",
-        "+locks|info",
-        "-config|set",
-        "(+get ~x)",
-        "(+lock %R~k)",
-        "clearselectors",
-        "reset",
-        "resetpass",
-        "sanitize-payload",
-        "+nothing",
-        "#2bd806c97f0e00af1a1fc3328fa763a9269723c8db8fac4f93af71db186d6e90"}},
+      {"rank", {"1", "2", "-1", "0"}},
+      {"rule", acl_rules()},
       {"section",
        {"all", "everything", "server", "clients", "memory", "persistence", "stats", "commandstats",
         "errorstats", "latencystats", "keyspace", "locks", "cpu", "nothing"}},
@@ -108,7 +118,7 @@ std::string ServerGenerator::time_of(const ArgNode& argument) {
   if (name == "seconds") return number_text(dice_.between(-1, 500));
   if (name == "unix-time-seconds") return number_text(now_s + dice_.between(-3, 500));
   if (name == "unix-time-milliseconds") return number_text(now_s * 1000 + dice_.between(-3000, 500'000));
-  if (name == "start" || name == "end") return number_text(dice_.between(-6, 10));
+  if (name == "start" || name == "stop" || name == "end") return number_text(dice_.between(-6, 10));
   if (name == "client-id") return number_text(dice_.between(1, 30));
   if (name == "parameter") return std::string(dice_.pick(option_names()));
   if (name == "command" || name == "command-name") return std::string(dice_.pick(commands_)->name);

@@ -1,0 +1,113 @@
+// The places of requests that pop, and their service; see pop_waiting.h.
+#include "core/lock/pop_waiting.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/base/config.h"
+#include "core/command/command_log.h"
+#include "core/keyspace/keyspace.h"
+#include "core/lock/keys.h"
+#include "core/lock/waiting.h"
+#include "core/state/conn.h"
+#include "core/state/effects.h"
+#include "core/state/output.h"
+#include "core/state/request.h"
+
+namespace holdfast {
+
+namespace {
+
+// Returns the queue of a key that need not exist: then a placeholder takes its place in the keyspace.
+WaitQueue* queue_for(Context& ctx, DbIndex db, const Key& key) {
+  Keyspace::Found f = find_any(ctx, db, key);
+  if (!f) f = ctx.keys(db).find_or_insert(key, EntryType::kNone, {}, ctx.now.mono).first;
+  return queue_of(ctx, {db, f}, key);
+}
+
+std::unique_ptr<PopWaiter> leave_queues(Context& ctx, PopWaiter* w) {
+  for (const PopWaiter::Place& place : w->places) ctx.s.queues.mark_ready(place.queue);
+  return ctx.s.queues.remove(w);
+}
+
+std::unique_ptr<PopWaiter> dequeue(Context& ctx, PopWaiter* w) {
+  leave_connection(ctx, w);
+  return leave_queues(ctx, w);
+}
+
+// Pops for a request. The changes are those of its own connection, for example for client caches.
+void serve_pop(Context& ctx, PopWaiter* waiting, const Key& key) {
+  const std::unique_ptr<PopWaiter> w = dequeue(ctx, waiting);
+  Conn& c = ctx.s.conns.at(w->conn);
+  Context own = ctx;
+  own.actor = c.id;
+  mark_dirty(own, c);
+  const size_t answered = c.out.size();
+  const bool muted = is_muted(c);
+  Request r{own, c, *w->command, {}, Reply(c.out, c.protocol)};
+  w->pop(r, *w, key);
+  const std::string_view reply = c.out.view().substr(answered);
+  if (reply.starts_with('-')) ctx.s.log.record_failure(*w->command, reply, false);
+  if (muted) c.out.truncate(answered);
+}
+
+}  // namespace
+
+Admission wait_for_elements(Context& ctx, Conn& c, std::unique_ptr<PopWaiter> owned,
+                            std::span<const std::string_view> keys, DurationMs timeout) {
+  WaitQueues& queues = ctx.s.queues;
+  const Limits& limits = ctx.s.config.limits;
+  if (queues.places() + keys.size() > limits.waiters) return Admission::kTooMany;
+  PopWaiter* w = owned.release();
+  w->conn = c.id;
+  w->since = ctx.now.mono;
+  for (const std::string_view bytes : keys) {
+    WaitQueue* q = queue_for(ctx, c.db, ctx.keys(c.db).key(bytes));
+    // As in wait_for(): its service at the end of the engine call removes a queue that stays empty.
+    queues.mark_ready(q);
+    const auto& pops = q->pops(w->type);
+    if (!pops.empty() && pops.back() == w) continue;  // the request names the key twice
+    queues.enqueue(q, w);
+    if (q->places() <= limits.waiters_per_key) continue;
+    leave_queues(ctx, w);
+    return Admission::kTooManyOnKey;
+  }
+  join_connection(ctx, c, w, timeout, true);
+  return Admission::kWaiting;
+}
+
+void serve_pops(Context& ctx, WaitQueue* q) {
+  for (const EntryType type : {EntryType::kList, EntryType::kZset}) {
+    std::list<PopWaiter*>& pops = q->pops(type);
+    const auto has_elements = [&] {
+      const Keyspace::Found f = find_live(ctx, q->db, q->key());
+      return f && type_of(*f) == type;
+    };
+    for (auto it = pops.begin(); it != pops.end() && has_elements();) {
+      PopWaiter* w = *it++;
+      if (!ctx.s.conns.at(w->conn).leaving) serve_pop(ctx, w, q->key());
+    }
+  }
+}
+
+void end_pop_wait(Context& ctx, PopWaiter* w) { dequeue(ctx, w); }
+
+void swap_pop_waits(Context& ctx, DbIndex a, DbIndex b) {
+  std::vector<std::string> keys;
+  ctx.s.queues.for_each([&](const WaitQueue& q) {
+    if ((q.db == a || q.db == b) && q.has_pops()) keys.push_back(q.key_bytes);
+  });
+  std::ranges::sort(keys);
+  keys.erase(std::ranges::unique(keys).begin(), keys.end());
+  for (const std::string& bytes : keys) {
+    const Key key = ctx.keys(a).key(bytes);  // all databases have the same seed
+    WaitQueue* of_a = queue_for(ctx, a, key);
+    WaitQueue* of_b = queue_for(ctx, b, key);
+    WaitQueues::swap_pops(of_a, of_b);
+    ctx.s.queues.mark_ready(of_a);
+    ctx.s.queues.mark_ready(of_b);
+  }
+}
+
+}  // namespace holdfast
