@@ -9,6 +9,8 @@
 
 #include "core/codec/hold_codec.h"
 #include "core/engine/engine_parts.h"
+#include "core/keyspace/list_body.h"
+#include "core/keyspace/set_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 
@@ -60,7 +62,7 @@ class Walk {
     } else if (type_of(*found) == EntryType::kLock) {
       add_holders(record, *found);
     } else {
-      add_hash(std::move(record), *found);
+      add_value(std::move(record), *found);
     }
   }
   // A hold of a lease ends with it.
@@ -99,12 +101,22 @@ class Walk {
       view_.push_back(std::move(record));
     });
   }
-  void add_hash(Record record, const Entry& entry) {
-    std::map<std::string, std::string> fields;
-    HashView(entry).for_each(
-        [&](std::string_view field, std::string_view value) { fields[std::string(field)] = value; });
+  // A value without holders. Its elements come in an order that does not depend on its history.
+  void add_value(Record record, const Entry& entry) {
+    std::map<std::string, std::string> elements;
     record.hash = true;
-    for (const auto& [field, value] : fields) record.rest += fmt::format("[{}: {}]", field, value);
+    record.rest = type_name(type_of(entry));
+    if (type_of(entry) == EntryType::kList) {
+      for (auto at = body_of<ListBody>(entry).first(); at.valid(); at.next()) {
+        record.rest += fmt::format("[{}]", at.get());
+      }
+    } else if (type_of(entry) == EntryType::kSet) {
+      body_of<SetBody>(entry).for_each([&](std::string_view member) { elements[std::string(member)]; });
+    } else {
+      HashView(entry).for_each(
+          [&](std::string_view field, std::string_view value) { elements[std::string(field)] = value; });
+    }
+    for (const auto& [name, value] : elements) record.rest += fmt::format("[{}: {}]", name, value);
     view_.push_back(std::move(record));
   }
 
