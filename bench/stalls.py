@@ -1,5 +1,5 @@
-"""Stalls of the event loop, measured inside the server: the longest iteration of the loop in CPU time (DEBUG
-LOOP), while the server does work whose size grows with its data. CPU time excludes the work of other
+"""Stalls of the event loop, measured inside the server: the longest iteration of the loop in CPU time
+(DEBUG LOOP), while the server does work whose size grows with its data. CPU time excludes the work of other
 processes and of the machine, so the figure hardly depends on them."""
 import contextlib
 import functools

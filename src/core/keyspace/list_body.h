@@ -72,8 +72,7 @@ class ListBody final : public ValueBody {
   // Erases elements that are equal to `element`, at most `most`, from this end on. Returns their number.
   size_t erase_equal(std::string_view element, ListEnd from, size_t most);
 
-  // Frees the next part of a list that is no longer needed. Returns true when all is freed.
-  bool free_some();
+  bool free_some() override;
 
  private:
   static constexpr size_t kMostChunks = 256;  // of a page

@@ -8,6 +8,7 @@
 #include "core/codec/rdb.h"
 #include "core/codec/rdb_writer.h"
 #include "core/keyspace/hash_view.h"
+#include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
 #include "core/lock/set_changes.h"
 #include "core/state/context.h"
@@ -50,15 +51,27 @@ class OneValue : public RdbSink {
   }
   void begin_collection(RdbCollection kind, uint64_t, std::string_view, int64_t, uint64_t) override {
     ++values;
-    good = good && kind == RdbCollection::kSet;
-    value.type = EntryType::kSet;
-    set_ = new_set(s_);
+    if (kind == RdbCollection::kList) {
+      value.type = EntryType::kList;
+      list_ = std::make_unique<ListBody>();
+    } else {
+      good = good && kind == RdbCollection::kSet;
+      value.type = EntryType::kSet;
+      set_ = new_set(s_);
+    }
   }
-  void element(std::string_view text, double) override { good = set_->add(text) && good; }
-  void end_collection() override { value.body = std::move(set_); }
+  void element(std::string_view text, double) override {
+    if (set_ != nullptr) good = set_->add(text) && good;
+    if (list_ != nullptr) list_->push(ListEnd::kTail, text);
+  }
+  void end_collection() override {
+    if (set_ != nullptr) value.body = std::move(set_);
+    if (list_ != nullptr) value.body = std::move(list_);
+  }
 
   const EngineState& s_;
   std::unique_ptr<SetBody> set_;
+  std::unique_ptr<ListBody> list_;
 };
 
 bool has_twins(const std::vector<std::pair<std::string, std::string>>& fields) {
@@ -107,6 +120,10 @@ std::string dump_value(const Entry& e) {
     const auto& set = body_of<SetBody>(e);
     rdb.begin_set({}, set.size());
     set.for_each([&](std::string_view member) { rdb.element(member); });
+  } else if (type_of(e) == EntryType::kList) {
+    const auto& list = body_of<ListBody>(e);
+    rdb.begin_list({}, list.size());
+    for (auto at = list.first(); at.valid(); at.next()) rdb.element(at.get());
   } else if (is_hash(e)) {
     const HashView hash(e);
     rdb.begin_hash({}, hash.size());
