@@ -99,7 +99,7 @@ void swap_pop_waits(Context& ctx, DbIndex a, DbIndex b) {
     if ((q.db == a || q.db == b) && q.has_pops()) keys.push_back(q.key_bytes);
   });
   std::ranges::sort(keys);
-  keys.erase(std::ranges::unique(keys).begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   for (const std::string& bytes : keys) {
     const Key key = ctx.keys(a).key(bytes);  // all databases have the same seed
     WaitQueue* of_a = queue_for(ctx, a, key);
