@@ -35,7 +35,7 @@ class Quorum:
         return done.returncode == 0
 
     def place(self):
-        return "quorum://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        return "quorum://" + ",".join(f"127.0.0.1:{port}" for port in self.ports) + "?hand-over=yes"
 
     def load(self, *args):
         done = subprocess.run([LOAD, *args, "--servers", self.place()], stdout=subprocess.PIPE, text=True,

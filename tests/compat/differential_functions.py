@@ -18,7 +18,7 @@ NO_PAYLOADS = (b"\x00\x01v\n\x00\x91\x08\xce\xb2\x198\x8a\xcf",
                b"\x00\x01v\x0b\x00\x91\x08\xce\xb2\x198\x8a\xce",
                b"", b"x", b"\n\x00]\x9b\\@\x0f\x7f\xa2\xda")
 AGAIN = (b"local d = redis.call('dump', KEYS[1]) if not d then return false end "
-         b"return redis.call('restore', KEYS[2], ARGV[1], d, unpack(ARGV, 2))")
+         b"return redis.call('restore', ARGV[1], ARGV[2], d, unpack(ARGV, 3))")
 AGAIN_ALL = b"return redis.call('restore', KEYS[1], 0, redis.call('dump', KEYS[1]), 'REPLACE')"
 
 BODIES = (
@@ -70,7 +70,7 @@ def fcall(g):
 
 
 FAMILY = [restore] * 6 + [load] * 4 + [fcall] * 10 + [
-    lambda g: (b"EVAL", AGAIN, b"2", g.key(), g.key(), b"0", *g.some((b"REPLACE",), 0, 1)),
+    lambda g: (b"EVAL", AGAIN, b"1", g.key(), g.key(), b"0", *g.some((b"REPLACE",), 0, 1)),
     lambda g: (b"EVAL", AGAIN_ALL, b"1", g.key()),
     lambda g: (b"DUMP", b"nosuch"),
     lambda g: (b"DUMP",),

@@ -20,7 +20,7 @@ struct Quorum {
     std::string text = "quorum://";
     for (const Server& server : servers)
       text += (&server == servers ? "" : ",") + ("127.0.0.1:" + std::to_string(server.port()));
-    return text;
+    return text + "?hand-over=yes";
   }
   // The number of waiting requests of the server.
   size_t waiters(size_t server) {

@@ -263,7 +263,7 @@ class Redlock {
   void forget_quiet(const Request& request);
   void cancel_join(Request& request, TimeMs now);
   void cancel_joins(TimeMs now);
-  void record_grant(size_t server, const Reply& reply, TimeMs now);
+  void record_grant(size_t index, const Reply& reply, TimeMs now);
   void answer_fence(const Request& request, const Reply& reply);
   void answer_renew(const Request& request, const Reply& reply);
   void answer_heal(const Request& request, const Reply& reply, TimeMs now);

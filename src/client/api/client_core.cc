@@ -110,7 +110,7 @@ bool ClientCore::is_contended(const std::string& key) const {
 }
 
 bool ClientCore::may_hand_over(const std::vector<size_t>& servers) const {
-  return servers.size() > 1 &&
+  return place_.hand_over && servers.size() > 1 &&
          std::ranges::all_of(servers, [this](size_t server) { return links_[server]->waits_quietly(); });
 }
 

@@ -47,6 +47,7 @@ struct ClientConfig {
   DurationMs server_timeout{1000};
   DurationMs min_wait{10};
   DurationMs max_wait{100};
+  bool hand_over = false;     // the next waiter of a quorum waits on all servers
   uint32_t max_attempts = 0;  // 0: no limit
   std::optional<RetryBackoff> backoff = {};
   size_t replicas = 1;  // rfactor

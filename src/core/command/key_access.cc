@@ -31,12 +31,13 @@ constexpr Use kUses[] = {
      " eval_ro evalsha_ro fcall_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals "
      "get "
      "getrange "
-     "mget substr digest dump locks|info locks|check smembers lindex lpos lrange sdiff sinter sintercard "
+     "mget substr digest dump locks|info locks|check smembers smismember lindex lpos lrange sdiff sinter "
+     "sintercard "
      "srandmember sscan "
      "sunion "},
     {"RO", "RO",
      " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
-     "hexists hlen hstrlen strlen scard sismember smismember llen "},
+     "hexists hlen hstrlen strlen scard sismember llen "},
     {"RO access", "OW update", " copy "},
     {"RM delete", "RM delete", " del unlink "},
     {"RW update", "RW update",

@@ -249,7 +249,7 @@ void cmd_renew(Request& r) {
 void cmd_unlock(Request& r) {
   if (r.argc() > 4) return reply_wrong_arity(r);
   if (r.argc() == 4) {
-    if (!equals_ignore_case(r.arg(3), "WAITS")) return reply_syntax_error(r);
+    if (!equals_ignore_case(r.arg(3), "WAITS")) return reply_wrong_arity(r);
     end_waits_of_owner(r.ctx, r.c.db, r.keys().key(r.arg(1)), r.arg(2));
   }
   OwnHold own = find_own_hold(r, r.keys().key(r.arg(1)), r.arg(2));
