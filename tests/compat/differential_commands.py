@@ -1,10 +1,12 @@
-"""Makes random commands of one reply each, on strings, keys, hashes and the server; some are invalid.
+"""Makes random commands of one reply each, on values of all types, keys and the server; some are invalid.
 
 No command may let a key expire while the test runs, or put a large element into a hash whose order is
 compared. No command may have a reply that only one server can give (see LEFT_OUT in differences.py).
 """
 from differential_words import (BIG_KEYS, EPOCH_PAST, FIELDS, GLOBS, HUGE_INTEGERS, INTEGERS, KEYS,
                                 LONG_VALUES, NOT_INTEGERS, OPTIONS, UNKNOWN, VALUES, Words)
+from differential_zsets import NAMES as ZSET_NAMES
+from differential_zsets import ZSETS
 
 # These commands get random arguments: a few calls are valid by chance, most are not.
 CHAOS = (
@@ -13,7 +15,7 @@ CHAOS = (
     b"HKEYS HVALS HINCRBY HINCRBYFLOAT HSTRLEN HSCAN DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY "
     b"EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST DBSIZE SELECT SWAPDB "
     b"FLUSHDB FLUSHALL OBJECT ECHO PING WAIT EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT PUBLISH SPUBLISH "
-    b"PUBSUB ROLE UNWATCH COMMAND CLIENT ").split()
+    b"PUBSUB ROLE UNWATCH COMMAND CLIENT SADD SREM SISMEMBER SCARD ").split() + ZSET_NAMES
 # With a small number these would let a key expire soon, or in an undefined order.
 TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT".split())
 CLOCKS = frozenset(b"TTL PTTL EXPIRETIME PEXPIRETIME".split())
@@ -36,7 +38,8 @@ class Commands(Words):
 
     def __init__(self, random):
         super().__init__(random)
-        self.families = ([self.string] * 34 + [self.hash] * 22 + [self.keyspace] * 14 + [self.expiry] * 16
+        self.families = ([self.string] * 34 + [self.hash] * 22 + [self.zset] * 22 + [self.keyspace] * 14
+                         + [self.expiry] * 16
                          + [self.chaos] * 8 + [self.server] * 3 + [self.object] * 2 + [self.unknown] * 1)
 
     def plain(self):
@@ -95,6 +98,9 @@ class Commands(Words):
 
     def hash(self):
         return self.one(HASHES)(self)
+
+    def zset(self):
+        return self.one(ZSETS)(self)
 
     def hash_pairs(self, name):
         command = [self.case(name), self.key()]
@@ -168,7 +174,7 @@ class Commands(Words):
             return (b"SELECT", self.one((b"0", b"1", b"2", b"0", b"16", b"-1", b"abc", b"")))
         elif name in SUBCOMMANDS:
             arguments.insert(0, self.one(SUBCOMMANDS[name]))
-        elif name == b"HSCAN" and len(arguments) > 1:
+        elif name in (b"HSCAN", b"ZSCAN") and len(arguments) > 1:
             arguments[1] = b"x"
         return (self.case(name), *arguments)
 

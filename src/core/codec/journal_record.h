@@ -22,6 +22,9 @@
 //     deadline      key deadline       of an existing key with a ValueBody
 //     add-members   key number { member }     of an existing set
 //     erase-members key number { member }     of an existing set or sorted set
+//     sorted-set    key deadline number { member score }       a score is a u64 with the bits of a double
+//     put-scores    key number { member score }                of an existing sorted set
+//     erase-ranks   key rank number                            of an existing sorted set
 //
 // A file begins with a clock before its first record, and has another one after each change of the wall
 // clock. A server that does not know its boot-id writes no clock.
@@ -51,7 +54,10 @@ enum class Record : uint8_t {
   kSet = 16,
   kAddMembers = 17,
   kEraseMembers = 18,
-  // 20 to 29: sorted sets. 30 to 39: lists.
+  kZset = 20,
+  kPutScores = 21,
+  kEraseRanks = 22,
+  // 30 to 39: lists.
 };
 
 }  // namespace holdfast

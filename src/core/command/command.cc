@@ -15,9 +15,9 @@ constexpr size_t kMaxNameBytes = 32;
 
 std::vector<Command> sorted_rows() {
   std::vector<Command> rows;
-  for (const auto& group :
-       {acl_commands(), connection_commands(), generic_commands(), hash_commands(), lock_commands(),
-        pubsub_commands(), scripting_commands(), server_commands(), set_commands(), string_commands()}) {
+  for (const auto& group : {acl_commands(), connection_commands(), generic_commands(), hash_commands(),
+                            lock_commands(), pubsub_commands(), scripting_commands(), server_commands(),
+                            set_commands(), string_commands(), zset_commands()}) {
     rows.insert(rows.end(), group.begin(), group.end());
   }
   std::ranges::sort(rows, {}, &Command::name);
@@ -151,13 +151,22 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
   return c;
 }
 
+size_t key_count_position(const Command& command) {
+  const bool second = command.first_key == 1 || (command.flags & (kMovableKeys | kBlocking)) != 0;
+  return second ? 2 : 1;
+}
+
 std::optional<std::vector<size_t>> key_positions(const Command& command,
                                                  std::span<const std::string_view> argv) {
   std::vector<size_t> keys;
-  if ((command.flags & kMovableKeys) != 0) {  // EVAL script numkeys key ...
-    const auto count = parse_int_in(argv[2], 0, static_cast<int64_t>(argv.size()) - 3);
+  if ((command.flags & (kMovableKeys | kCountedKeys)) != 0) {
+    const size_t at = key_count_position(command);
+    const bool needs_one = (command.flags & kNoMandatoryKeys) == 0;
+    const auto count =
+        parse_int_in(argv[at], needs_one ? 1 : 0, static_cast<int64_t>(argv.size() - at) - 1);
     if (!count) return std::nullopt;
-    for (size_t i = 0; i < static_cast<size_t>(*count); ++i) keys.push_back(3 + i);
+    if (command.first_key == 1) keys.push_back(1);
+    for (size_t i = 1; i <= static_cast<size_t>(*count); ++i) keys.push_back(at + i);
     return keys;
   }
   if (command.first_key == 0) return keys;

@@ -29,16 +29,17 @@ enum CommandFlag : uint32_t {
   kSkipSlowlog = 1U << 10U,  // SLOWLOG does not keep it
   kFast = 1U << 11U,         // O(1) or O(log n)
   kNoAuth = 1U << 12U,       // runs before authentication
-  kMovableKeys = 1U << 13U,  // an argument tells the number of its keys
+  kMovableKeys = 1U << 13U,  // runs a script; an argument tells the number of its keys
   kNoMandatoryKeys = 1U << 14U,
-  kAllowBusy = 1U << 15U,   // runs while a script exceeds its time limit
-  kInMulti = 1U << 16U,     // run, not queued, between MULTI and EXEC
-  kConnection = 1U << 17U,  // the ACL category of commands on the connection itself
-  kDangerous = 1U << 18U,   // the ACL category of commands that an application should not run
-  kKeyspace = 1U << 19U,    // the ACL category of commands on keys of any type
-  kNoMulti = 1U << 20U,     // not allowed in a transaction
-  kRelease = 1U << 21U,     // ends holds and frees memory only: runs while the disk cannot store grants
-  kRename = 1U << 22U,      // gives a hold another name, as a grant does: rejected during the recovery wait
+  kAllowBusy = 1U << 15U,    // runs while a script exceeds its time limit
+  kInMulti = 1U << 16U,      // run, not queued, between MULTI and EXEC
+  kConnection = 1U << 17U,   // the ACL category of commands on the connection itself
+  kDangerous = 1U << 18U,    // the ACL category of commands that an application should not run
+  kKeyspace = 1U << 19U,     // the ACL category of commands on keys of any type
+  kNoMulti = 1U << 20U,      // not allowed in a transaction
+  kRelease = 1U << 21U,      // ends holds and frees memory only: runs while the disk cannot store grants
+  kCountedKeys = 1U << 23U,  // no script; an argument tells the number of its keys
+  kRename = 1U << 22U,  // gives a hold another name, as a grant does: rejected during the recovery wait
 };
 
 using Handler = void (*)(Request&);
@@ -70,6 +71,7 @@ std::span<const Command> scripting_commands();
 std::span<const Command> server_commands();
 std::span<const Command> set_commands();
 std::span<const Command> string_commands();
+std::span<const Command> zset_commands();
 
 // All rows, sorted by name.
 std::span<const Command> all_commands();
@@ -88,6 +90,11 @@ const Command* resolve_command(std::span<const std::string_view> argv, Reply& re
 std::string wrong_arity_text(const Command& command);
 // The name in upper case, as the texts of HELP show it.
 std::string upper_case(std::string_view name);
+
+// The argument with the number of keys of a command with kMovableKeys or kCountedKeys. Another argument is
+// in front of it in EVAL (the script), ZUNIONSTORE (the destination, a key itself) and BLMPOP (the
+// timeout).
+size_t key_count_position(const Command& command);
 
 // Returns the indexes of the keys in `argv`. The command must be resolved and the arity must fit. Returns
 // nullopt if the request's count of keys is invalid.

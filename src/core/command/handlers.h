@@ -46,6 +46,17 @@ void cmd_hdel(Request&), cmd_hexists(Request&), cmd_hget(Request&), cmd_hgetall(
 void cmd_sadd(Request&), cmd_scard(Request&), cmd_sismember(Request&), cmd_smembers(Request&),
     cmd_srem(Request&);
 
+// sorted-set
+void cmd_zadd(Request&), cmd_zcard(Request&), cmd_zcount(Request&), cmd_zdiff(Request&),
+    cmd_zdiffstore(Request&), cmd_zincrby(Request&), cmd_zinter(Request&), cmd_zintercard(Request&),
+    cmd_zinterstore(Request&), cmd_zlexcount(Request&), cmd_zmscore(Request&), cmd_zpopmax(Request&),
+    cmd_zpopmin(Request&), cmd_zrandmember(Request&), cmd_zrange(Request&), cmd_zrangebylex(Request&),
+    cmd_zrangebyscore(Request&), cmd_zrangestore(Request&), cmd_zrank(Request&), cmd_zrem(Request&),
+    cmd_zremrangebylex(Request&), cmd_zremrangebyrank(Request&), cmd_zremrangebyscore(Request&),
+    cmd_zrevrange(Request&), cmd_zrevrangebylex(Request&), cmd_zrevrangebyscore(Request&),
+    cmd_zrevrank(Request&), cmd_zscan(Request&), cmd_zscore(Request&), cmd_zunion(Request&),
+    cmd_zunionstore(Request&);
+
 // connection
 void cmd_auth(Request&), cmd_client_caching(Request&), cmd_client_getname(Request&),
     cmd_client_getredir(Request&), cmd_client_help(Request&), cmd_client_id(Request&),

@@ -22,24 +22,28 @@ constexpr std::string_view kSetOnly = "OW update";
 
 constexpr Use kUses[] = {
     {kSetAndGet, kSetAndGet,
-     " eval evalsha hincrby hincrbyfloat decr decrby getex getset incr incrby incrbyfloat set "},
+     " eval evalsha hincrby hincrbyfloat zincrby decr decrby getex getset incr incrby incrbyfloat set "},
     {"RO access", "RO access",
      " eval_ro evalsha_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals get "
      "getrange "
-     "mget substr locks|info locks|check smembers "},
+     "mget substr locks|info locks|check smembers zcount zdiff zinter zintercard zlexcount zmscore "
+     "zrandmember zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex zrevrangebyscore "
+     "zrevrank zscan zscore zunion "},
     {"RO", "RO",
      " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
-     "hexists hlen hstrlen strlen scard sismember "},
+     "hexists hlen hstrlen strlen scard sismember zcard "},
     {"RO access", "OW update", " copy "},
+    {"OW update", "RO access", " zrangestore zdiffstore zinterstore zunionstore "},
     {"RM delete", "RM delete", " del unlink "},
     {"RW update", "RW update",
-     " expire expireat persist pexpire pexpireat hmset hset setrange lock renew fence locks|raise "
+     " expire expireat persist pexpire pexpireat hmset hset zadd setrange lock renew fence locks|raise "
      "locks|revoke "},
     {"RW access delete", "OW update", " rename "},
     {"RW access delete", "OW insert", " renamenx "},
-    {"RW delete", "RW delete", " hdel srem unlock locks|break delex "},
+    {"RW delete", "RW delete",
+     " hdel srem zrem zremrangebylex zremrangebyrank zremrangebyscore unlock locks|break delex "},
     {"RW insert", "RW insert", " hsetnx append sadd "},
-    {"RW access delete", "RW access delete", " getdel "},
+    {"RW access delete", "RW access delete", " getdel zpopmax zpopmin "},
     {kSetOnly, kSetOnly, " mset psetex setex "},
     {"OW insert", "OW insert", " msetnx setnx lease|grant "},
     {"not_key", "not_key", " spublish ssubscribe sunsubscribe "},

@@ -3,6 +3,7 @@
 #include "core/events/record_changes.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "core/base/config.h"
@@ -43,7 +44,7 @@ std::string& open_record(Context& ctx, Record op, DbIndex db, std::string_view k
   record_clock(ctx);
   std::string& out = ctx.s.journal.out;
   const bool ends = op == Record::kErase || op == Record::kEraseFields || op == Record::kEraseHolder ||
-                    op == Record::kEraseMembers;
+                    op == Record::kEraseMembers || op == Record::kEraseRanks;
   ctx.s.journal.grants = ctx.s.journal.grants || !ends;
   open_record(out, op, ctx.s.db_name[db]);
   put_text(out, key);
@@ -89,6 +90,16 @@ void put_set_value(std::string& out, const SetBody& set) {
   set.for_each([&](std::string_view member) { put_text(out, member); });
 }
 
+void put_score(std::string& out, std::string_view member, double score) {
+  put_text(out, member);
+  put_fixed(out, std::bit_cast<uint64_t>(score));
+}
+
+void put_zset_value(std::string& out, const ZsetBody& zset) {
+  put_number(out, zset.size());
+  zset.for_each([&](std::string_view member, double score) { put_score(out, member, score); });
+}
+
 void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::Found& f) {
   switch (type_of(*f)) {
     case EntryType::kNone:
@@ -108,8 +119,9 @@ void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::F
       return put_hash_value(open_value(ctx, Record::kHash, db, f), *f);
     case EntryType::kSet:
       return put_set_value(open_value(ctx, Record::kSet, db, f), body_of<SetBody>(*f));
-    case EntryType::kList:
     case EntryType::kZset:
+      return put_zset_value(open_value(ctx, Record::kZset, db, f), body_of<ZsetBody>(*f));
+    case EntryType::kList:
       break;
   }
   open_record(ctx, Record::kErase, db, key);
@@ -218,6 +230,20 @@ void journal_members(Context& ctx, Record op, DbIndex db, std::string_view key,
   std::string& out = open_record(ctx, op, db, key);
   put_number(out, members.size());
   put_texts(out, members);
+}
+
+void journal_scores(Context& ctx, DbIndex db, std::string_view key, std::span<const MemberScore> scores) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kPutScores, db, key);
+  put_number(out, scores.size());
+  for (const auto& [member, score] : scores) put_score(out, member, score);
+}
+
+void journal_erased_ranks(Context& ctx, DbIndex db, std::string_view key, size_t rank, size_t count) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kEraseRanks, db, key);
+  put_number(out, rank);
+  put_number(out, count);
 }
 
 void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f) {

@@ -11,6 +11,7 @@
 #include "core/codec/journal_record.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
+#include "core/keyspace/zset_body.h"
 #include "core/state/lease_table.h"
 
 namespace holdfast {
@@ -28,6 +29,8 @@ void journal_erased_fields(Context& ctx, DbIndex db, std::string_view key,
 // The same for the members of a set or sorted set; `op` is kAddMembers or kEraseMembers.
 void journal_members(Context& ctx, Record op, DbIndex db, std::string_view key,
                      std::span<const std::string_view> members);
+void journal_scores(Context& ctx, DbIndex db, std::string_view key, std::span<const MemberScore> scores);
+void journal_erased_ranks(Context& ctx, DbIndex db, std::string_view key, size_t rank, size_t count);
 // Records the new deadline of a key with a ValueBody, without its value.
 void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f);
 void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h);

@@ -38,6 +38,7 @@ constexpr FlagName kFlagNames[] = {
     {kAllowBusy, "allow_busy"},
     {kNoMandatoryKeys, "no_mandatory_keys"},
     {kMovableKeys, "movablekeys"},
+    {kCountedKeys, "movablekeys"},
 };
 
 std::vector<const Command*> subcommands_of(const Command& c) {
@@ -76,28 +77,6 @@ void write_key_flags(Reply& reply, std::string_view flags) {
   }
 }
 
-// Writes the key specification of a command whose keys are found by a count (EVAL and its relatives).
-void write_counted_key_specs(Reply& reply, const Command& c) {
-  reply.array(1);
-  reply.map(3);
-  reply.bulk("flags");
-  write_key_flags(reply, widest_key_flags(c, 0));
-  reply.bulk("begin_search");
-  reply.map(2);
-  write_pair(reply, "type", "index");
-  reply.bulk("spec");
-  reply.map(1);
-  write_pair(reply, "index", 2);
-  reply.bulk("find_keys");
-  reply.map(2);
-  write_pair(reply, "type", "keynum");
-  reply.bulk("spec");
-  reply.map(3);
-  write_pair(reply, "keynumidx", 0);
-  write_pair(reply, "firstkey", 1);
-  write_pair(reply, "keystep", 1);
-}
-
 // Writes the specification of a range of keys with the same access.
 void write_key_spec(Reply& reply, std::string_view flags, int first, int last, int step) {
   reply.map(3);
@@ -119,8 +98,33 @@ void write_key_spec(Reply& reply, std::string_view flags, int first, int last, i
   write_pair(reply, "limit", 0);
 }
 
+// Writes the key specification of a command whose keys are found by a count. ZUNIONSTORE has another key in
+// front of it.
+void write_counted_key_specs(Reply& reply, const Command& c) {
+  const bool destination = c.first_key == 1;
+  reply.array(destination ? 2 : 1);
+  if (destination) write_key_spec(reply, widest_key_flags(c, 0), 1, 1, 1);
+  reply.map(3);
+  reply.bulk("flags");
+  write_key_flags(reply, widest_key_flags(c, destination ? 1 : 0));
+  reply.bulk("begin_search");
+  reply.map(2);
+  write_pair(reply, "type", "index");
+  reply.bulk("spec");
+  reply.map(1);
+  write_pair(reply, "index", static_cast<int64_t>(key_count_position(c)));
+  reply.bulk("find_keys");
+  reply.map(2);
+  write_pair(reply, "type", "keynum");
+  reply.bulk("spec");
+  reply.map(3);
+  write_pair(reply, "keynumidx", 0);
+  write_pair(reply, "firstkey", 1);
+  write_pair(reply, "keystep", 1);
+}
+
 void write_key_specs(Reply& reply, const Command& c) {
-  if ((c.flags & kMovableKeys) != 0) return write_counted_key_specs(reply, c);
+  if ((c.flags & (kMovableKeys | kCountedKeys)) != 0) return write_counted_key_specs(reply, c);
   if (c.first_key == 0) return reply.array(0);
   const std::string_view first = widest_key_flags(c, 0);
   const std::string_view others = widest_key_flags(c, 1);
@@ -255,13 +259,15 @@ void reply_keys(Request& r, bool with_flags) {
   const std::span<const std::string_view> asked = r.argv.subspan(2);
   const Command* c = find_row(asked);
   if (c == nullptr) return r.reply.error("ERR Invalid command specified");
-  if (c->first_key == 0 && (c->flags & kMovableKeys) == 0) {
+  if (c->first_key == 0 && (c->flags & (kMovableKeys | kCountedKeys)) == 0) {
     return r.reply.error("ERR The command has no key arguments");
   }
   if (!arity_fits(*c, asked.size())) {
     return r.reply.error("ERR Invalid number of arguments specified for command");
   }
   const auto keys = key_positions(*c, asked);
+  if (!keys && (c->flags & kNoMandatoryKeys) == 0)
+    return r.reply.error("ERR Invalid arguments specified for command");
   if (!keys) return r.reply.array(0);
   r.reply.array(keys->size());
   for (size_t n = 0; n < keys->size(); ++n) {

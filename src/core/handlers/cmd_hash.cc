@@ -39,12 +39,6 @@ void reply_each(Request& r, Pick pick) {
   hash->for_each([&](std::string_view field, std::string_view value) { r.reply.bulk(pick(field, value)); });
 }
 
-bool is_cursor(Request& r, size_t at) {
-  Request head = r;  // without the options, which are checked only if there is a hash
-  head.argv = r.argv.first(at + 1);
-  return read_scan_arguments(head, at, false).has_value();
-}
-
 }  // namespace
 
 void cmd_hset(Request& r) {

@@ -57,6 +57,12 @@ bool is_shown(const Entry& e, const ScanArguments& scan, TimeMs now, GlobSteps& 
          (!scan.match || glob_match(*scan.match, key_of(e), steps));
 }
 
+bool is_cursor(Request& r, size_t at) {
+  Request head = r;
+  head.argv = r.argv.first(at + 1);
+  return read_scan_arguments(head, at, false).has_value();
+}
+
 std::optional<ScanArguments> read_scan_arguments(Request& r, size_t at, bool with_type) {
   ScanArguments scan;
   const auto cursor = parse_cursor(r.arg(at));

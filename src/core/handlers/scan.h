@@ -33,6 +33,10 @@ bool is_shown(const Entry& e, const ScanArguments& scan, TimeMs now, GlobSteps& 
 // with `with_type`. Writes the error and returns nullopt if the arguments are invalid.
 std::optional<ScanArguments> read_scan_arguments(Request& r, size_t at, bool with_type);
 
+// Reads only the cursor; writes an error and returns false if it is invalid. HSCAN and its relatives check
+// their options only if there is a value.
+bool is_cursor(Request& r, size_t at);
+
 // Returns the live keys of one step. Ends early, with `next`, if the pattern is too costly.
 ScanPage scan_page(Request& r, const ScanArguments& scan);
 

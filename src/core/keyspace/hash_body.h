@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/base/hash.h"
 #include "core/keyspace/entry.h"
@@ -33,6 +34,10 @@ class HashBody final : public ValueBody {
 
   // The view is valid until the field is set or erased.
   std::optional<std::string_view> find(std::string_view field) const;
+  // The pair of a field. It stays in place while the field exists and its values have the same size.
+  std::optional<PackedPair> find_pair(std::string_view field) const;
+  // Returns the pair of a field, and whether it is new: then it has this value.
+  std::pair<PackedPair, bool> find_or_insert(std::string_view field, std::string_view value);
   // Returns whether the field is new.
   bool set(std::string_view field, std::string_view value);
   // Returns false if there is no such field.
@@ -92,12 +97,16 @@ class HashBody final : public ValueBody {
     }
   };
 
+  using Items = absl::btree_set<Item, Less>;
+
+  // The item of a field, and whether it was made now, with this value.
+  std::pair<Items::iterator, bool> place_of(std::string_view field, std::string_view value);
   Key key(std::string_view field) const { return {field, hash_bytes(field, seed_)}; }
   static uint64_t bytes_of(const PackedPair& pair);
 
   uint64_t seed_;
   uint64_t item_bytes_ = 0;
-  absl::btree_set<Item, Less> items_;
+  Items items_;
 };
 
 inline HashBody* hash_body_of(const Entry& e) {

@@ -1,6 +1,8 @@
 // Changes of values with a ValueBody.
 #include "core/lock/body_changes.h"
 
+#include <utility>
+
 namespace holdfast {
 
 void put_body(Context& ctx, KeyRef k, const Key& key, EntryType type, std::unique_ptr<ValueBody> body,
@@ -8,6 +10,13 @@ void put_body(Context& ctx, KeyRef k, const Key& key, EntryType type, std::uniqu
   ValueBody* const owned = body.release();
   put_value(ctx, k, key, type, {reinterpret_cast<const char*>(&owned), sizeof owned}, client);
   ctx.keys(k.db).add_body_growth(static_cast<int64_t>(owned->bytes()));
+}
+
+void replace_with_body(Context& ctx, DbIndex db, const Key& key, EntryType type,
+                       std::unique_ptr<ValueBody> body, ConnId client) {
+  Keyspace::Found f = find_any(ctx, db, key);
+  put_body(ctx, {db, f}, key, type, std::move(body), client);
+  if (deadline_of(*f) != kNever) set_key_deadline(ctx, {db, f}, kNever, client);
 }
 
 std::unique_ptr<ValueBody> release_body(Keyspace& keys, Keyspace::Found& f) {

@@ -44,6 +44,10 @@ auto change_body(Keyspace& keys, const ValueBody& body, Change change) {
   return result;
 }
 
+// Replaces whatever value the key has by a body, without a deadline.
+void replace_with_body(Context& ctx, DbIndex db, const Key& key, EntryType type,
+                       std::unique_ptr<ValueBody> body, ConnId client);
+
 // Ends a change, behind its journal record: WATCH, caches and the queue of the key see it. An empty body
 // ends its key, as remove_key() does.
 void end_body_change(Context& ctx, KeyRef k, ConnId client);

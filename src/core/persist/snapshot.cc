@@ -11,6 +11,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/keyspace/set_body.h"
+#include "core/keyspace/zset_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
@@ -84,8 +85,9 @@ void Snapshot::save(const Part& part, Handle h, const Entry& e) {
       return save_hash(e);
     case EntryType::kSet:
       return save_set(e);
-    case EntryType::kList:
     case EntryType::kZset:
+      return save_zset(e);
+    case EntryType::kList:
     case EntryType::kNone:
       break;
   }
@@ -146,6 +148,15 @@ void Snapshot::save_set(const Entry& e) {
   put_expiry(deadline_of(e));
   rdb_.begin_set(key_of(e), set.size());
   set.for_each([&](std::string_view member) { rdb_.element(member); });
+}
+
+// From the highest score down, as Redis writes it: so its insertions into a skip list are the fastest.
+void Snapshot::save_zset(const Entry& e) {
+  const auto& zset = body_of<ZsetBody>(e);
+  put_expiry(deadline_of(e));
+  rdb_.begin_zset(key_of(e), zset.size());
+  zset.for_range(zset.size() - 1, zset.size(), true,
+                 [&](std::string_view member, double score) { rdb_.scored_member(member, score); });
 }
 
 // The key expires with the last of its holders.

@@ -63,6 +63,7 @@ class Snapshot {
   void save_string(const Part& part, Handle h, const Entry& e);
   void save_hash(const Entry& e);
   void save_set(const Entry& e);
+  void save_zset(const Entry& e);
   void save_lock(const Entry& e);
   void save_record_of_string(const Entry& e, const SavedHold& hold);
   void save_record_of_lock(const Entry& e);
