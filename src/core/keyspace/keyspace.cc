@@ -25,14 +25,6 @@ void set_untimed(Entry& e, TimeMs renewed) {
   e.timer_prev = static_cast<uint32_t>(static_cast<uint64_t>(renewed.count) >> 32U);
 }
 
-// The number of elements that are freed at once with the entry.
-size_t elements_freed_with(const Entry& e) {
-  if (type_of(e) == EntryType::kLock) return lock_body_of(e)->size();
-  if (!has_value_body(e)) return 0;
-  const size_t elements = value_body_of(e)->size();
-  return elements <= RemovedBodies::kMostAtOnce ? elements : 0;
-}
-
 }  // namespace
 
 Keyspace::Keyspace(uint64_t hash_seed, PagePool& pages, RemovedBodies& removed)
@@ -199,26 +191,30 @@ void Keyspace::fill(Entry& e, std::string_view key, std::string_view value) {
   if (!value.empty()) std::memcpy(to + key.size(), value.data(), value.size());
 }
 
-void Keyspace::destroy_body(Handle h, const Entry& e) {
+size_t Keyspace::destroy_body(Handle h, const Entry& e) {
   if (type_of(e) == EntryType::kLock) {
     locks_.erase(h);
+    const size_t holders = lock_body_of(e)->size();
     delete lock_body_of(e);
-    return;
+    return holders;
   }
   --collections_;
-  if (!has_value_body(e)) return;
+  if (!has_value_body(e)) return 0;
   outside_bytes_ -= value_body_of(e)->bytes();
-  removed_.take(std::unique_ptr<ValueBody>(value_body_of(e)));
+  return removed_.take(std::unique_ptr<ValueBody>(value_body_of(e)));
 }
 
-void Keyspace::destroy_value(Handle h) {
+// Returns the number of elements that it freed beside the value itself.
+size_t Keyspace::destroy_value(Handle h) {
   Entry& e = entry(h);
+  size_t freed = 0;
   if (type_of(e) > EntryType::kString) [[unlikely]]
-    destroy_body(h, e);
-  if (!e.large) return;
+    freed = destroy_body(h, e);
+  if (!e.large) return freed;
   const LargeRef ref = large_ref(e);
   outside_bytes_ -= ref.room;
   std::free(ref.bytes);
+  return freed + 1;
 }
 
 void Keyspace::free_block(Handle h) {
@@ -345,17 +341,15 @@ std::vector<std::pair<uint64_t, Handle>> Keyspace::in_hash_order(size_t table, u
   return order;
 }
 
-// Frees entries and their elements, `kWork` of both together.
 bool Keyspace::dismantle_step() {
-  constexpr size_t kWork = 512;
+  constexpr size_t kWork = 512;  // entries and elements for each step
   constexpr size_t kTableWork = 8;
   constexpr size_t kPages = 2;
   if (tables_.empty()) return arena_.free_pages(kPages);
   for (size_t work = 0; work < kWork && !tables_.empty(); work += kTableWork) {
     Table& table = tables_.back();
     for (auto it = table.begin(); it != table.end() && work < kWork; ++work) {
-      work += elements_freed_with(entry(*it));
-      destroy_value(*it);
+      work += destroy_value(*it);
       table.erase(it++);
     }
     if (!table.empty()) break;

@@ -5,6 +5,7 @@
 // the keys rise evenly from one to two, so that they grow one after the other and never all at once.
 #pragma once
 
+#include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_set.h>
 #include <algorithm>
 
@@ -113,7 +114,7 @@ class Keyspace {
   size_t timed() const { return wheel_.size(); }  // entries that will expire
   size_t strings() const { return live() - locks_.size() - collections_; }
   // The entries of type kLock. The order is arbitrary, so it must not be visible to clients.
-  const absl::flat_hash_set<Handle>& locks() const { return locks_; }
+  const absl::btree_set<Handle>& locks() const { return locks_; }
   uint64_t used_bytes() const { return arena_.used_bytes() + outside_bytes_ + table_bytes_; }
 
   // Whether it is near the range of its handles. Then no command that may grow it may run.
@@ -173,8 +174,8 @@ class Keyspace {
   static uint64_t cursor_of(uint64_t hash) { return hash >> (64 - kCursorBits); }
   void make_tables();
   Handle make(std::string_view key, EntryType type, std::string_view value);
-  void destroy_value(Handle h);
-  void destroy_body(Handle h, const Entry& e);
+  size_t destroy_value(Handle h);
+  size_t destroy_body(Handle h, const Entry& e);
   void set_type(Handle h, EntryType type);
   void free_block(Handle h);
   static size_t block_bytes(const Entry& e);
@@ -189,7 +190,7 @@ class Keyspace {
   Arena arena_;
   std::vector<Table> tables_;  // empty until the first insertion
   TimingWheel<TimerItems> wheel_;
-  absl::flat_hash_set<Handle> locks_;
+  absl::btree_set<Handle> locks_;  // a tree, as a hash table that grows delays all clients
   size_t size_ = 0;
   size_t placeholders_ = 0;
   size_t collections_ = 0;      // entries for which is_collection() is true

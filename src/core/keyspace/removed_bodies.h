@@ -15,13 +15,12 @@ namespace holdfast {
 
 class RemovedBodies {
  public:
-  // Bodies with at most so many elements are freed at once.
-  static constexpr size_t kMostAtOnce = 64;
-
-  void take(std::unique_ptr<ValueBody> body) {
-    if (body->size() <= kMostAtOnce && !body->saving()) return;  // small: the destructor frees it
+  // Frees a small body at once. Returns the number of elements that it freed.
+  size_t take(std::unique_ptr<ValueBody> body) {
+    if (body->size() <= kMostAtOnce && !body->saving()) return body->size();
     bytes_ += body->bytes();
     bodies_.push_back(std::move(body));
+    return 0;
   }
   // Whether free_some() can free something. A body that a snapshot still saves must wait.
   bool can_free() const { return next() != bodies_.end(); }
@@ -42,6 +41,8 @@ class RemovedBodies {
   size_t size() const { return bodies_.size(); }
 
  private:
+  static constexpr size_t kMostAtOnce = 64;  // elements
+
   std::vector<std::unique_ptr<ValueBody>>::const_iterator next() const {
     return std::find_if(bodies_.begin(), bodies_.end(), [](const auto& body) { return !body->saving(); });
   }

@@ -1,15 +1,15 @@
 // Attachments of exclusive holds, which stand beside the entries of their keys.
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
+#include <absl/container/btree_map.h>
 
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 
 namespace holdfast {
 
-// By attachment_key().
-class Attachments : public absl::flat_hash_map<uint64_t, Attachment> {
+// By attachment_key(). A tree, as a hash table that grows delays all clients.
+class Attachments : public absl::btree_map<uint64_t, Attachment> {
  public:
   uint64_t note_bytes = 0;  // of all notes; the functions of holds.h keep it
 };
