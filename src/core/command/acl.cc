@@ -5,22 +5,11 @@
 #include <vector>
 
 #include "core/base/sha256.h"
+#include "core/base/words.h"
 
 namespace holdfast {
 
 namespace {
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  constexpr std::string_view kBlanks = " \t\r";
-  std::vector<std::string_view> words;
-  while (true) {
-    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-    if (line.empty()) return words;
-    const size_t end = std::min(line.find_first_of(kBlanks), line.size());
-    words.push_back(line.substr(0, end));
-    line.remove_prefix(end);
-  }
-}
 
 // Compares in a time that does not depend on the number of equal bytes.
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
@@ -35,7 +24,7 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
 
 // Applies one line of a text. Returns an empty string, or the error.
 std::string load_line(Acl::Users& users, std::string_view line, const std::string& place) {
-  const std::vector<std::string_view> words = words_of(line);
+  const std::vector<std::string_view> words = split_words(line);
   if (words.empty() || words[0].starts_with('#')) return "";
   if (words.size() < 2 || words[0] != "user") {
     return place + " should start with user keyword followed by the username. ";

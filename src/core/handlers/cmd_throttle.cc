@@ -94,8 +94,9 @@ int64_t seconds(int64_t ns) {
 int64_t remaining(const Limiter& l, int64_t left_ns) {
   const int64_t next_ns = l.tolerance_ns - left_ns;
   if (next_ns <= -l.interval_ns) return 0;
-  return static_cast<int64_t>(static_cast<double>(next_ns / kNsOfUs) /
-                              static_cast<double>(l.interval_ns / kNsOfUs));
+  const int64_t next_us = next_ns / kNsOfUs;
+  const int64_t interval_us = l.interval_ns / kNsOfUs;
+  return static_cast<int64_t>(static_cast<double>(next_us) / static_cast<double>(interval_us));
 }
 
 }  // namespace

@@ -31,8 +31,7 @@ struct ListChunk::Block {
 
 namespace {
 
-constexpr unsigned char kText12 = 0xe0, kText32 = 0xf0, kInt16 = 0xf1, kInt24 = 0xf2, kInt32 = 0xf3,
-                        kInt64 = 0xf4;
+constexpr unsigned char kText12 = 0xe0, kText32 = 0xf0, kInt16 = 0xf1, kInt64 = 0xf4;
 
 uint64_t read_low_first(const char* at, size_t bytes) {
   uint64_t n = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/parse.h"
+#include "core/base/words.h"
 
 namespace holdfast {
 
@@ -14,18 +15,6 @@ std::string lower(std::string_view name) {
   std::string text(name);
   std::ranges::transform(text, text.begin(), ascii_lower);
   return text;
-}
-
-// Splits a line at its blanks.
-std::vector<std::string_view> words_of(std::string_view line) {
-  constexpr std::string_view kBlanks = " \t\r";
-  std::vector<std::string_view> words;
-  while (true) {
-    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-    if (line.empty()) return words;
-    words.push_back(line.substr(0, line.find_first_of(kBlanks)));
-    line.remove_prefix(words.back().size());
-  }
 }
 
 // Returns the value if the word is name=value, with the name in any case.
@@ -52,7 +41,7 @@ std::optional<std::string> read_library_name(std::string_view code, std::string_
   const size_t end = code.find('\n');
   if (end == std::string_view::npos) return fail("Invalid library metadata");
   body = code.substr(end);  // the newline stays, so that line numbers do not change
-  const std::vector<std::string_view> words = words_of(code.substr(0, end));
+  const std::vector<std::string_view> words = split_words(code.substr(0, end));
   std::optional<std::string> name;
   for (size_t i = 1; i < words.size(); ++i) {
     const auto value = value_of(words[i], "name=");

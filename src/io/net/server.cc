@@ -13,6 +13,7 @@
 #include <cassert>
 #include <csignal>
 #include <memory>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -396,8 +397,8 @@ void Server::handle_effects() {
     if ((connection = find(id)) != nullptr) connection->finish();
   }
   // The last first: what a request causes for other clients, as the grant of a waiter, precedes its reply.
-  for (auto id = handled_.dirty.rbegin(); id != handled_.dirty.rend(); ++id) {
-    Connection* connection = find(*id);
+  for (const ConnId id : std::ranges::reverse_view(handled_.dirty)) {
+    Connection* connection = find(id);
     if (connection == nullptr) continue;
     const bool may = all_may || (others_may && !connection->held());
     may ? connection->flush() : connection->hold(held_, promise);
