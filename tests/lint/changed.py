@@ -11,7 +11,7 @@ import os
 import pathlib
 import subprocess
 
-DAYS = 2
+DAYS = 1
 
 
 def git(*arguments):
