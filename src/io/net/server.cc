@@ -13,7 +13,6 @@
 #include <cassert>
 #include <csignal>
 #include <memory>
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -397,12 +396,12 @@ void Server::handle_effects() {
     if ((connection = find(id)) != nullptr) connection->finish();
   }
   // The last first: what a request causes for other clients, as the grant of a waiter, precedes its reply.
-  for (const ConnId id : std::ranges::reverse_view(handled_.dirty)) {
+  std::for_each(handled_.dirty.rbegin(), handled_.dirty.rend(), [&](ConnId id) {
     Connection* connection = find(id);
-    if (connection == nullptr) continue;
+    if (connection == nullptr) return;
     const bool may = all_may || (others_may && !connection->held());
     may ? connection->flush() : connection->hold(held_, promise);
-  }
+  });
   for (const ConnId id : handled_.wakes) {
     if (Connection* connection = find(id)) connection->resume();
   }
