@@ -15,9 +15,8 @@ class Counter : public RdbSink {
 
  private:
   void string(uint64_t, std::string_view, std::string_view, int64_t) override { ++facts.strings; }
-  void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) override { ++facts.hashes; }
-  void begin_collection(RdbCollection, uint64_t, std::string_view, int64_t, uint64_t) override {
-    ++facts.collections;
+  void begin_collection(RdbCollection kind, uint64_t, std::string_view, int64_t) override {
+    ++(kind == RdbCollection::kHash ? facts.hashes : facts.collections);
   }
   void skipped(uint64_t, std::string_view, std::string_view) override { ++facts.others; }
 };

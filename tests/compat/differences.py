@@ -158,7 +158,7 @@ LISTED = [
 ]
 
 LEFT_OUT = [
-    ("sorted sets, streams, bitmaps, HyperLogLog, geo, MOVE, SORT, LCS, "
+    ("streams, bitmaps, HyperLogLog, geo, MOVE, SORT, LCS, "
      "HRANDFIELD",
      "Holdfast has no such types or commands."),
     ("LOCK, UNLOCK, RENEW, FENCE, LOCKS, LEASE, SET IFEQ (IFNE, IFDEQ, IFDNE), DELEX, DELIFEQ, DIGEST, "

@@ -1,9 +1,10 @@
-"""Makes random commands of one reply each, on strings, keys, hashes and the server; some are invalid.
+"""Makes random commands of one reply each, on values of all types, keys and the server; some are invalid.
 
 No command may let a key expire while the test runs, or put a large element into a hash whose order is
 compared. No command may have a reply that only one server can give (see LEFT_OUT in differences.py).
 """
 import differential_lists as lists
+import differential_zsets as zsets
 from differential_functions import FAMILY
 from differential_words import (BIG_KEYS, EPOCH_PAST, FIELDS, GLOBS, HUGE_INTEGERS, INTEGERS, KEYS,
                                 LONG_VALUES, NOT_INTEGERS, OPTIONS, UNKNOWN, VALUES, Words)
@@ -15,7 +16,7 @@ CHAOS = (
     b"HKEYS HVALS HINCRBY HINCRBYFLOAT HSTRLEN HSCAN DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY "
     b"EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST DBSIZE SELECT SWAPDB "
     b"FLUSHDB FLUSHALL OBJECT ECHO PING WAIT EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT PUBLISH SPUBLISH "
-    b"PUBSUB ROLE UNWATCH COMMAND CLIENT FCALL FCALL_RO RESTORE ").split() + lists.LIST_NAMES
+    b"PUBSUB ROLE UNWATCH COMMAND CLIENT FCALL FCALL_RO RESTORE ").split() + lists.LIST_NAMES + zsets.NAMES
 # With a small number these would let a key expire soon, or in an undefined order.
 TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT RESTORE".split())
 CLOCKS = frozenset(b"TTL PTTL EXPIRETIME PEXPIRETIME".split())
@@ -31,7 +32,7 @@ GETKEYS = (
     b"NOSUCH a", b"EVAL s 2 a b c", b"EVAL s 0", b"EVAL s 5 a", b"EVAL s abc", b"RENAME a b",
     b"COPY a b DB 1", b"HSET h f v", b"OBJECT ENCODING k", b"COMMAND COUNT", b"EXISTS a b", b"HMGET h a b",
     b"MSETNX a 1 b 2", b"PUBLISH c m", b"EVALSHA s 1 k", b"GETEX k EX 10", b"WATCH a b", b"SELECT 1",
-    *lists.GETKEYS_OF_LISTS)
+    *lists.GETKEYS_OF_LISTS, *zsets.GETKEYS_OF_ZSETS)
 
 
 class Commands(Words):
@@ -39,7 +40,7 @@ class Commands(Words):
 
     def __init__(self, random):
         super().__init__(random)
-        self.families = ([self.string] * 34 + [self.hash] * 22 + [self.list] * 22
+        self.families = ([self.string] * 34 + [self.hash] * 22 + [self.list] * 22 + [self.zset] * 22
                          + [self.keyspace] * 14 + [self.expiry] * 16
                          + [self.chaos] * 8 + [self.server] * 3 + [self.object] * 2 + [self.unknown] * 1
                          + [self.function] * 6)
@@ -103,6 +104,9 @@ class Commands(Words):
 
     def hash(self):
         return self.one(HASHES)(self)
+
+    def zset(self):
+        return self.one(zsets.ZSETS)(self)
 
     def hash_pairs(self, name):
         command = [self.case(name), self.key()]
@@ -179,7 +183,7 @@ class Commands(Words):
             return (b"SELECT", self.one((b"0", b"1", b"2", b"0", b"16", b"-1", b"abc", b"")))
         elif name in SUBCOMMANDS:
             arguments.insert(0, self.one(SUBCOMMANDS[name]))
-        elif name == b"HSCAN" and len(arguments) > 1:
+        elif name in (b"HSCAN", b"ZSCAN") and len(arguments) > 1:
             arguments[1] = b"x"
         return (self.case(name), *arguments)
 
@@ -302,8 +306,8 @@ UNORDERED = [
     lambda g: (b"RANDOMKEY",),
     lambda g: (b"SCAN", b"0", b"COUNT", b"10000"),
     lambda g: (b"SCAN", b"0", b"MATCH", g.one(GLOBS), b"COUNT", b"10000"),
-    lambda g: (b"SCAN", b"0", b"TYPE", g.one((b"string", b"hash", b"list", b"nosuch", b"STRING")), b"COUNT",
-               b"10000"),
+    lambda g: (b"SCAN", b"0", b"TYPE", g.one((b"string", b"hash", b"list", b"zset", b"nosuch", b"STRING")),
+               b"COUNT", b"10000"),
     lambda g: (b"SCAN", g.one((b"x", b" 0", b"1.5")), *g.some(OPTIONS, 0, 2)),
     lambda g: (b"SCAN", b"0", *g.one(((b"COUNT", b"0"), (b"COUNT", b"x"), (b"MATCH",), (b"NOPE", b"1")))),
     lambda g: (b"OBJECT", b"ENCODING", g.one(BIG_KEYS)),

@@ -13,6 +13,7 @@ from collections import namedtuple
 
 from differential_commands import Commands
 import differential_lists as lists
+import differential_zsets as zsets
 from differential_lua import Scripts
 from differential_words import CHANNELS, GLOBS, KEYS, PATTERNS, VALUES
 from differential_wire import Id, encode
@@ -20,7 +21,7 @@ from differential_wire import Id, encode
 Batch = namedtuple("Batch", "connection commands how")
 Session = namedtuple("Session", "kind protocol batches")
 
-ALL_KEYS = KEYS + (b"big1", b"big2")
+ALL_KEYS = KEYS + (b"big1", b"big2") + zsets.KEYS
 EVENTS = (
     b"KEA", b"KEA", b"KA", b"EA", b"Kg$", b"Eh", b"Exg", b"", b"KEg$lshxmn", b"K", b"A", b"En", b"KEA?",
     b"KEm")
@@ -49,7 +50,8 @@ def inspection():
         yield (b"KEYS", b"*")
         for key in ALL_KEYS:
             yield from ((b"TYPE", key), (b"GET", key), (b"LRANGE", key, b"0", b"-1"),
-                        (b"HGETALL", key), (b"PEXPIRETIME", key))
+                        (b"ZRANGE", key, b"0", b"-1", b"WITHSCORES"), (b"HGETALL", key),
+                        (b"PEXPIRETIME", key))
 
 
 class Planner:
@@ -380,16 +382,17 @@ class Planner:
             yield Batch("A", [(b"CLIENT", b"TRACKING", b"OFF")], "count")
 
     def blocking(self, _):
-        """Clients that wait for elements, and others that push, move and replace lists."""
+        """Clients that wait for elements, and others that push, move and replace lists and sorted sets."""
         words = self.words
+        families = words.one(((lists,), (zsets,), (lists, zsets)))
         for turn in range(15):
             held = []
             for step in range(words.number(4, 14)):
                 if len(held) < 5 and words.chance(0.45):
                     held.append(f"W{turn}.{step}")
-                    yield Batch(held[-1], [lists.waiting(words, b"0")], "held")
+                    yield Batch(held[-1], [words.one(families).waiting(words, b"0")], "held")
                 else:
-                    yield Batch(words.one("AB"), lists.woken(words), "marker")
+                    yield Batch(words.one("AB"), words.one(families).woken(words), "marker")
             if words.chance(0.3) and held:
                 yield Batch("A", [(b"CLIENT", b"UNBLOCK", Id(words.one(held)), b"ERROR")], "marker")
             yield Batch("B", [(b"CLIENT", b"UNBLOCK", Id(name)) for name in held], "marker")

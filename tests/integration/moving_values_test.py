@@ -28,28 +28,50 @@ def redis(folder):
 
 
 def values():
-    """Strings at the steps of the encodings of lengths and numbers; hashes in both encodings of Redis."""
+    """Strings at the steps of the encodings of lengths and numbers; hashes, lists, sets and sorted sets in
+    all encodings of Redis 7.0."""
     rng = random.Random(8)
     strings = [b"", b"v", b"0", b"-1", b"127", b"128", b"-32769", b"2147483648", b"007", b"\x00\xff\r\n",
                b"same " * 5000, *(rng.randbytes(n) for n in (11, 12, 63, 64, 16383, 16384, 70000))]
     hashes = [{b"f": b"v"}, {b"": b"", b"n": b"-70000", b"\xff": b"\r\n"}, {b"long": b"x" * 5000},
               {b"f%d" % i: b"%d" % i for i in range(1000)}]
-    return strings, hashes
+    lists = [["a", -3, "x" * 70], [f"element {i} {'y' * 100}" for i in range(2000)]]
+    sets = [[1, -2, 70000], ["a", "", b"\x00\xff"], [f"m{i}" for i in range(2000)]]
+    zsets = [[("a", 1.5), ("b", -7), ("", "inf")], [(f"m{i}", i / 4) for i in range(2000)]]
+    return strings, hashes, lists, sets, zsets
+
+
+def texts(elements):
+    return [e if isinstance(e, bytes) else str(e).encode() for e in elements]
 
 
 def fill(server):
-    strings, hashes = values()
+    strings, hashes, lists, sets, zsets = values()
     equal(set(server.ask_all([("SET", f"s{i}", s) for i, s in enumerate(strings)])), {"OK"})
     for i, fields in enumerate(hashes):
         server.ask("HSET", f"h{i}", *(text for pair in fields.items() for text in pair))
+    for i, elements in enumerate(lists):
+        server.ask("RPUSH", f"l{i}", *elements)
+    for i, members in enumerate(sets):
+        server.ask("SADD", f"set{i}", *members)
+    for i, members in enumerate(zsets):
+        server.ask("ZADD", f"z{i}", *(word for member, score in members for word in (score, member)))
 
 
 def compare(server):
-    strings, hashes = values()
+    strings, hashes, lists, sets, zsets = values()
     equal(server.ask_all([("GET", f"s{i}") for i in range(len(strings))]), strings)
     for i, fields in enumerate(hashes):
         flat = server.ask("HGETALL", f"h{i}")
         equal(dict(zip(flat[::2], flat[1::2])), fields)
+    for i, elements in enumerate(lists):
+        equal(server.ask("LRANGE", f"l{i}", 0, -1), texts(elements))
+    for i, members in enumerate(sets):
+        equal(sorted(server.ask("SMEMBERS", f"set{i}")), sorted(texts(members)))
+    for i, members in enumerate(zsets):
+        flat = server.ask("ZRANGE", f"z{i}", 0, -1, "WITHSCORES")
+        found = {member: float(score) for member, score in zip(flat[::2], flat[1::2])}
+        equal(found, {texts([member])[0]: float(score) for member, score in members})
 
 
 def move(source, target):

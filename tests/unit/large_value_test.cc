@@ -23,9 +23,11 @@ using Words = std::vector<std::string>;
 
 void fill(TestClient& c, const std::string& command, const std::string& key, size_t elements) {
   const bool hash = command == "HSET";
+  const bool zset = command == "ZADD";
   for (size_t i = 0; i < elements;) {
     Words words = {command, key};
     for (const size_t end = std::min(i + 500, elements); i < end; ++i) {
+      if (zset) words.push_back(std::to_string(i % 50));
       words.push_back("element-" + std::to_string(i));
       if (hash) words.push_back("value-" + std::to_string(i));
     }
@@ -51,10 +53,11 @@ void free_all(Engine& engine) {
 // A random change of one of a few large values, or of a small key.
 Words random_change(std::mt19937_64& random) {
   const auto below = [&random](uint64_t n) { return random() % n; };
-  const std::string key = "large" + std::to_string(below(4));
-  const std::string other = "large" + std::to_string(below(4));
+  const std::string key = "large" + std::to_string(below(5));
+  const std::string other = "large" + std::to_string(below(5));
   const std::string element = "element-" + std::to_string(below(4000));
   const bool set = key == "large3";
+  const bool zset = key == "large4";
   switch (below(24)) {
     case 0:
       return {"DEL", key};
@@ -75,11 +78,14 @@ Words random_change(std::mt19937_64& random) {
     case 8:
       return {"LOCK", "small" + std::to_string(below(9)), "owner", "1000"};
     case 9:
+      if (zset) return {"ZREMRANGEBYRANK", key, std::to_string(below(1000)), std::to_string(below(1000))};
       return {set ? "SMEMBERS" : "HGETALL", key};
     case 10:
     case 11:
       return {"SET", "small" + std::to_string(below(9)), element};
     default:
+      if (zset && below(3) == 0) return {"ZREM", key, element, "element-7"};
+      if (zset) return {"ZADD", key, std::to_string(below(99)), element, "1.5", "new-" + element};
       if (below(3) == 0) return {set ? "SREM" : "HDEL", key, element, "element-7"};
       if (set) return {"SADD", key, element, "new-" + element};
       return {"HSET", key, element, std::string(below(30), 'v'), "new-" + element, "new"};
@@ -97,6 +103,7 @@ TEST_CASE("large value: changes between the steps of a snapshot change nothing i
     fill(c, "HSET", "large0", 1000);
     fill(c, "HSET", "large1", 3000);
     fill(c, "SADD", "large3", 2500);
+    fill(c, "ZADD", "large4", 2000);
     c.must({"SELECT", "9"});
     fill(c, "HSET", "large2", 1500);
     c.must({"PEXPIRE", "large2", "70000"});
@@ -119,6 +126,7 @@ TEST_CASE("large value: a change before its first step, and one in each of its s
   c.at(session_time(0));
   fill(c, "HSET", "h", 5000);
   fill(c, "SADD", "s", 5000);
+  fill(c, "ZADD", "z", 5000);
   const std::string before = state_text(engine, session_time(0));
   Snapshot snapshot(engine.state(), session_time(0), 1, false);
   int i = 0;
@@ -129,6 +137,8 @@ TEST_CASE("large value: a change before its first step, and one in each of its s
       c.must({"HSET", "h", "more-" + number, "v", "element-" + number, "again"});
       c.must({"SREM", "s", "element-" + number});
       c.must({"SADD", "s", "element-" + number, "more-" + number});
+      c.must({"ZADD", "z", "-1", "element-" + number, "2", "more-" + number});
+      c.must({"ZPOPMAX", "z"});
     }
   } while (!snapshot.step());
   CHECK(state_in(snapshot.bytes()) == before);
@@ -183,7 +193,7 @@ TEST_CASE("large value: a snapshot that follows a cancelled one is complete") {
 TEST_CASE("large value: it is freed in parts, and counts as used memory until then") {
   const std::vector<Words> removals = {
       {"DEL", "v"}, {"SET", "v", "x"}, {"RENAME", "small", "v"}, {"FLUSHALL"}, {"PEXPIRE", "v", "0"}};
-  for (const char* command : {"HSET", "SADD"}) {
+  for (const char* command : {"HSET", "SADD", "ZADD"}) {
     for (const Words& removal : removals) {
       CAPTURE(removal[0]);
       Engine engine(session_config());

@@ -74,6 +74,9 @@ std::unique_ptr<TestClient> fill(Engine& engine) {
   c->must({"HSET", "hash", "f", "1", "g", "", "", "no name"});
   c->must({"PEXPIRE", "hash", "9000"});
   c->must({"HSET", "like-lock", "holdfast:lock", "1", "o:alice", "7 1 -1 0 0 0 0 0"});
+  c->must({"SADD", "set", "a", "", "3"});
+  c->must({"ZADD", "zset", "1.5", "a", "-inf", "b", "2", ""});
+  c->must({"PEXPIRE", "zset", "8000"});
   c->must({"LEASE", "GRANT", "granted", "60000", "doc1", "a", "doc2", "b"});
   c->must({"LEASE", "GRANT", "confirmed", "60000", "doc3", "c"});
   c->must({"LEASE", "CONFIRM", "confirmed"});
@@ -96,7 +99,14 @@ void fill_big(TestClient& c) {
   std::vector<std::string> words = {"HSET", "big"};
   for (int i = 0; i < 2000; ++i) words.insert(words.end(), {"f" + std::to_string(i), std::to_string(i)});
   c.must(words);
-  words[1] = "big-like-lock";
+  words[0] = "SADD";
+  words[1] = "big-set";
+  c.must(words);
+  words = {"ZADD", "big-zset"};
+  for (int i = 0; i < 2000; ++i) words.insert(words.end(), {std::to_string(i % 100), std::to_string(i)});
+  c.must(words);
+  words = {"HSET", "big-like-lock"};
+  for (int i = 0; i < 2000; ++i) words.insert(words.end(), {"f" + std::to_string(i), std::to_string(i)});
   words.insert(words.end(), {"holdfast:lock", "1"});
   c.must(words);
   c.must({"SET", "long", std::string(100000, 'x')});

@@ -5,12 +5,14 @@
 #include <map>
 #include <string>
 
+#include "core/base/score.h"
 #include "core/codec/hold_codec.h"
 #include "core/engine/engine.h"
 #include "core/engine/engine_parts.h"
 #include "core/events/record_changes.h"
 #include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
+#include "core/keyspace/zset_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 #include "core/state/library_store.h"
@@ -47,6 +49,9 @@ inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspac
     });
   } else if (type_of(e) == EntryType::kSet) {
     body_of<SetBody>(e).for_each([&](std::string_view member) { parts[std::string(member)] = "member"; });
+  } else if (type_of(e) == EntryType::kZset) {
+    body_of<ZsetBody>(e).for_each(
+        [&](std::string_view member, double score) { parts[std::string(member)] = format_score(score); });
   } else {
     HashView(e).for_each(
         [&](std::string_view field, std::string_view value) { parts[std::string(field)] = value; });

@@ -59,6 +59,11 @@ class ByteReader {
     return fail();
   }
   std::string_view text() { return take(number()); }
+  template <class T>
+  T fixed() {
+    const std::string_view bytes = take(sizeof(T));
+    return bytes.empty() ? T{0} : read_at<T>(bytes, 0);
+  }
 
  private:
   std::string_view take(uint64_t size) {

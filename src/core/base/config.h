@@ -42,6 +42,8 @@ struct Limits {
   uint32_t hash_packed_entries = 512;           // fields of a packed hash
   uint32_t hash_packed_value_bytes = 64;        // size of a field or value in a packed hash
   uint32_t set_intset_entries = 512;            // members of an intset
+  uint32_t zset_packed_entries = 128;           // members of a packed sorted set
+  uint32_t zset_packed_member_bytes = 64;       // size of a member in a packed sorted set
 };
 
 // How the loop waits for its next event, and how often and how long it polled without a sleep.

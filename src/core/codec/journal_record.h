@@ -28,6 +28,9 @@
 //     insert-element key index element
 //     erase-elements key index number
 //     erase-equal-elements key u8 end most element       at most so many, from that end on
+//     sorted-set    key deadline number { member score }       score: 8 bytes of a double, low first
+//     put-scores    key number { member score }                of an existing sorted set, also in the next
+//     erase-ranks   key rank number
 //     library       code            of functions; replaces one with the same name
 //     library-end   name            empty: all libraries
 //
@@ -59,7 +62,9 @@ enum class Record : uint8_t {
   kSet = 16,
   kAddMembers = 17,
   kEraseMembers = 18,
-  // 20 to 29: sorted sets.
+  kZset = 20,
+  kPutScores = 21,
+  kEraseRanks = 22,
   kList = 30,
   kPushElements = 31,
   kSetElement = 32,

@@ -1,4 +1,4 @@
-// The packed lists, as Redis's listpack.c, ziplist.c and zipmap.c describe them; LZF by liblzf.
+// The packed lists, as Redis's listpack.c, intset.c, ziplist.c and zipmap.c describe them; LZF by liblzf.
 #include "core/codec/rdb_packed.h"
 
 #include <liblzf/lzf.h>
@@ -154,6 +154,17 @@ bool read_ziplist(std::string_view bytes, const EachText& each) {
   }
   in.take(1);
   return in.good() && in.left() == 0 && (count == kUncounted || count == met);
+}
+
+// The size of an integer, their number, and the integers.
+bool read_intset(std::string_view bytes, const EachText& each) {
+  Bytes in(bytes);
+  const uint64_t size = in.low_first(4);
+  const uint64_t count = in.low_first(4);
+  const bool fits = (size == 2 || size == 4 || size == 8) && in.left() == count * size;
+  if (!in.good() || !fits) return false;
+  for (uint64_t n = 0; n < count; ++n) each(std::to_string(in.integer(size)));
+  return true;
 }
 
 // Each pair: a length and the field, a length, the number of unused bytes, the value and the unused bytes.

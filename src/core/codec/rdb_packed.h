@@ -1,5 +1,5 @@
-// Lists of texts that Redis packs into one string: listpack, and the older ziplist and zipmap. Also LZF,
-// with which Redis compresses strings. Input is not trusted: damaged bytes give an error, never a read
+// Lists of texts that Redis packs into one string: listpack, intset, and the older ziplist and zipmap. Also
+// LZF, with which Redis compresses strings. Input is not trusted: damaged bytes give an error, never a read
 // beyond them.
 #pragma once
 
@@ -16,6 +16,7 @@ using EachText = std::function<void(std::string_view)>;
 // a list.
 [[nodiscard]] bool read_listpack(std::string_view bytes, const EachText& each);
 [[nodiscard]] bool read_ziplist(std::string_view bytes, const EachText& each);
+[[nodiscard]] bool read_intset(std::string_view bytes, const EachText& each);
 [[nodiscard]] bool read_zipmap(std::string_view bytes, const EachText& each);
 
 // Unpacks to exactly `size` bytes. Returns false if the result has another size.

@@ -6,11 +6,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast {
 
 // The kinds of values whose elements come one by one.
-enum class RdbCollection : uint8_t { kList, kSet, kZset };
+enum class RdbCollection : uint8_t { kHash, kList, kSet, kZset };
 
 // Receives the content of an RDB file. Views are valid during the call only.
 class RdbSink {
@@ -25,15 +26,14 @@ class RdbSink {
   virtual void aux(std::string_view, std::string_view) {}
   // `expire_ms`: wall-clock milliseconds, or kNoExpiry.
   virtual void string(uint64_t, std::string_view, std::string_view, int64_t) {}
-  virtual void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) {}
+  // A hash, list, set or sorted set. Its fields (of a hash) or elements follow, then end_collection(). An
+  // element has a score in a sorted set, else 0. The parts of a set or hash may repeat.
+  virtual void begin_collection(RdbCollection, uint64_t, std::string_view, int64_t) {}
   virtual void field(std::string_view, std::string_view) {}
-  virtual void end_hash() {}
-  // The code of a library of functions.
-  virtual void library(std::string_view) {}
-  // `elements` calls of element() follow, each with a score in a sorted set, else 0; then end_collection().
-  virtual void begin_collection(RdbCollection, uint64_t, std::string_view, int64_t, uint64_t) {}
   virtual void element(std::string_view, double) {}
   virtual void end_collection() {}
+  // The code of a library of functions.
+  virtual void library(std::string_view) {}
   // A key of a type that only Redis has was skipped.
   virtual void skipped(uint64_t, std::string_view, std::string_view) {}
 };
@@ -42,7 +42,7 @@ class RdbReader {
  public:
   static constexpr uint64_t kMaxTextBytes = 512ULL << 20U;
 
-  // `skip_unknown`: skip keys of types other than string and hash, instead of an error.
+  // `skip_unknown`: skip the values and data of modules, instead of an error.
   RdbReader(RdbSink& sink, bool skip_unknown) : sink_(sink), skip_unknown_(skip_unknown) {}
 
   // Reads the next bytes. Returns false on an error: error() gives the fault and its position, and no more
@@ -54,23 +54,28 @@ class RdbReader {
   uint64_t offset() const { return offset_; }  // position of the next item in the file
 
  private:
-  enum class State { kHeader, kItem, kFields, kElements, kSkipped, kChecksum, kEnd };
+  enum class State { kHeader, kItem, kElements, kModule, kChecksum, kEnd };
   class Input;
 
   bool step(Input& in);
   void read_header(Input& in);
   void read_item(Input& in);
   void read_key(Input& in, uint8_t type);
-  void read_packed_hash(Input& in, uint8_t type, std::string_view key);
-  void read_field(Input& in);
-  void begin_elements(Input& in, RdbCollection kind, std::string_view key);
-  void read_element(Input& in);
-  void begin_skipping(Input& in, uint8_t type, std::string_view key);
-  void skip_element(Input& in);
-  void skip_module_data(Input& in);
-  bool skip_module_part(Input& in);
-  void read_checksum(Input& in);
   void end_key();
+  void read_checksum(Input& in);
+  // In rdb_values.cc.
+  static bool begins_value(uint8_t type);
+  void read_value(Input& in, uint8_t type);
+  void read_element(Input& in);
+  double read_score(Input& in);
+  bool unpack(Input& in, std::string_view packed, std::vector<std::string>& texts);
+  void deliver(Input& in, const std::vector<std::string>& texts);
+  std::string empty_value() const;
+  void end_value();
+  // In rdb_skip.cc.
+  void skip_value(Input& in, uint8_t type);
+  void skip_module_data(Input& in);
+  void skip_module_part(Input& in);
   void fail(const std::string& why);
 
   RdbSink& sink_;
@@ -84,8 +89,9 @@ class RdbReader {
   int version_ = 0;
   uint64_t db_ = 0;
   int64_t expire_ms_ = RdbSink::kNoExpiry;
-  uint64_t left_ = 0;     // fields or elements to read or to skip
-  uint8_t skipped_ = 0;   // the type that is being skipped
+  uint8_t type_ = 0;  // of the value that is being read
+  RdbCollection kind_{};
+  uint64_t left_ = 0;     // its elements to read
   std::string key_text_;  // unpacked text of a packed key
   std::string value_text_;
 };

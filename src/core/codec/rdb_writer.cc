@@ -1,6 +1,8 @@
 // Writes the RDB file.
 #include "core/codec/rdb_writer.h"
 
+#include <bit>
+
 #include "core/codec/rdb.h"
 
 namespace holdfast {
@@ -94,6 +96,17 @@ void RdbWriter::begin_set(std::string_view key, uint64_t elements) {
   out_.push_back(static_cast<char>(rdb::kTypeSet));
   text(key);
   length(elements);
+}
+
+void RdbWriter::begin_zset(std::string_view key, uint64_t members) {
+  out_.push_back(static_cast<char>(rdb::kTypeZset2));
+  text(key);
+  length(members);
+}
+
+void RdbWriter::scored_member(std::string_view member, double score) {
+  text(member);
+  put_low_first(out_, std::bit_cast<uint64_t>(score), sizeof score);
 }
 
 void RdbWriter::end() { out_.push_back(static_cast<char>(rdb::kOpEnd)); }

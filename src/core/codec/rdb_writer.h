@@ -27,6 +27,9 @@ class RdbWriter {
   void begin_list(std::string_view key, uint64_t elements);
   void begin_set(std::string_view key, uint64_t elements);
   void element(std::string_view text) { this->text(text); }
+  // The caller must then write exactly `members` scored members.
+  void begin_zset(std::string_view key, uint64_t members);
+  void scored_member(std::string_view member, double score);
   void end();
 
  private:

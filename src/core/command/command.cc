@@ -17,7 +17,7 @@ std::vector<Command> sorted_rows() {
   std::vector<Command> rows;
   for (const auto& group : {acl_commands(), connection_commands(), generic_commands(), hash_commands(),
                             list_commands(), lock_commands(), pubsub_commands(), scripting_commands(),
-                            server_commands(), set_commands(), string_commands()}) {
+                            server_commands(), set_commands(), string_commands(), zset_commands()}) {
     rows.insert(rows.end(), group.begin(), group.end());
   }
   std::ranges::sort(rows, {}, &Command::name);

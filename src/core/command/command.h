@@ -72,6 +72,7 @@ std::span<const Command> scripting_commands();
 std::span<const Command> server_commands();
 std::span<const Command> set_commands();
 std::span<const Command> string_commands();
+std::span<const Command> zset_commands();
 
 // All rows, sorted by name.
 std::span<const Command> all_commands();

@@ -58,6 +58,18 @@ void cmd_sadd(Request&), cmd_scard(Request&), cmd_sdiff(Request&), cmd_sdiffstor
     cmd_srandmember(Request&), cmd_srem(Request&), cmd_sscan(Request&), cmd_sunion(Request&),
     cmd_sunionstore(Request&);
 
+// sorted-set
+void cmd_bzmpop(Request&), cmd_bzpopmax(Request&), cmd_bzpopmin(Request&), cmd_zadd(Request&),
+    cmd_zcard(Request&), cmd_zcount(Request&), cmd_zdiff(Request&), cmd_zdiffstore(Request&),
+    cmd_zincrby(Request&), cmd_zinter(Request&), cmd_zintercard(Request&), cmd_zinterstore(Request&),
+    cmd_zlexcount(Request&), cmd_zmpop(Request&), cmd_zmscore(Request&), cmd_zpopmax(Request&),
+    cmd_zpopmin(Request&), cmd_zrandmember(Request&), cmd_zrange(Request&), cmd_zrangebylex(Request&),
+    cmd_zrangebyscore(Request&), cmd_zrangestore(Request&), cmd_zrank(Request&), cmd_zrem(Request&),
+    cmd_zremrangebylex(Request&), cmd_zremrangebyrank(Request&), cmd_zremrangebyscore(Request&),
+    cmd_zrevrange(Request&), cmd_zrevrangebylex(Request&), cmd_zrevrangebyscore(Request&),
+    cmd_zrevrank(Request&), cmd_zscan(Request&), cmd_zscore(Request&), cmd_zunion(Request&),
+    cmd_zunionstore(Request&);
+
 // connection
 void cmd_auth(Request&), cmd_client_caching(Request&), cmd_client_getname(Request&),
     cmd_client_getredir(Request&), cmd_client_help(Request&), cmd_client_id(Request&),

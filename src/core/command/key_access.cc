@@ -24,33 +24,33 @@ constexpr std::string_view kSetOnly = "OW update";
 
 constexpr Use kUses[] = {
     {kSetAndGet, kSetAndGet,
-     " eval evalsha fcall cl.throttle hincrby hincrbyfloat decr decrby getex getset incr incrby "
-     "incrbyfloat "
-     "set "},
+     " eval evalsha fcall cl.throttle hincrby hincrbyfloat zincrby decr decrby getex getset incr incrby "
+     "incrbyfloat set "},
     {"RO access", "RO access",
      " eval_ro evalsha_ro fcall_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals "
-     "get "
-     "getrange "
-     "mget substr digest dump locks|info locks|check smembers smismember lindex lpos lrange sdiff sinter "
-     "sintercard "
-     "srandmember sscan "
-     "sunion "},
+     "get getrange mget substr digest dump locks|info locks|check smembers smismember lindex lpos lrange "
+     "sdiff sinter sintercard srandmember sscan sunion zcount zdiff zinter zintercard zlexcount zmscore "
+     "zrandmember zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex zrevrangebyscore "
+     "zrevrank zscan zscore zunion "},
     {"RO", "RO",
      " watch exists object|encoding object|freq object|idletime object|refcount touch type memory|usage "
-     "hexists hlen hstrlen strlen scard sismember llen "},
+     "hexists hlen hstrlen strlen scard sismember llen zcard "},
     {"RO access", "OW update", " copy "},
     {"RM delete", "RM delete", " del unlink "},
     {"RW update", "RW update",
-     " expire expireat persist pexpire pexpireat hmset hset setrange lock renew fence locks|raise "
+     " expire expireat persist pexpire pexpireat hmset hset setrange zadd lock renew fence locks|raise "
      "locks|revoke lset "},
     {"RW access delete", "OW update", " rename "},
     {"RW access delete", "OW insert", " renamenx "},
-    {"RW delete", "RW delete", " hdel srem lrem ltrim unlock locks|break delex delifeq "},
+    {"RW delete", "RW delete",
+     " hdel srem lrem ltrim zrem zremrangebylex zremrangebyrank zremrangebyscore unlock locks|break delex "
+     "delifeq "},
     {"RW insert", "RW insert", " hsetnx append sadd linsert lpush lpushx rpush rpushx "},
-    {"RW access delete", "RW access delete", " getdel spop blmpop blpop brpop lmpop lpop rpop "},
+    {"RW access delete", "RW access delete",
+     " getdel spop blmpop blpop brpop lmpop lpop rpop bzmpop bzpopmax bzpopmin zmpop zpopmax zpopmin "},
     {"RW access delete", "RW insert", " smove blmove brpoplpush lmove rpoplpush "},
     {"RW update", "RO access", " sinterstore "},
-    {kSetOnly, "RO access", " sdiffstore sunionstore "},
+    {kSetOnly, "RO access", " sdiffstore sunionstore zdiffstore zinterstore zrangestore zunionstore "},
     {kSetOnly, kSetOnly, " mset msetex psetex restore setex "},
     {"OW insert", "OW insert", " msetnx setnx lease|grant "},
     {"not_key", "not_key", " spublish ssubscribe sunsubscribe "},

@@ -3,6 +3,7 @@
 #include "core/events/record_changes.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "core/base/config.h"
@@ -12,6 +13,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/keyspace/set_body.h"
+#include "core/keyspace/zset_body.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
 #include "core/state/journal.h"
@@ -43,7 +45,7 @@ std::string& open_record(Context& ctx, Record op, DbIndex db, std::string_view k
   record_clock(ctx);
   std::string& out = ctx.s.journal.out;
   const bool ends = op == Record::kErase || op == Record::kEraseFields || op == Record::kEraseHolder ||
-                    op == Record::kEraseMembers;
+                    op == Record::kEraseMembers || op == Record::kEraseRanks;
   ctx.s.journal.grants = ctx.s.journal.grants || !ends;
   open_record(out, op, ctx.s.db_name[db]);
   put_text(out, key);
@@ -94,6 +96,16 @@ void put_list_value(std::string& out, const ListBody& list) {
   for (auto at = list.first(); at.valid(); at.next()) put_text(out, at.get());
 }
 
+void put_score(std::string& out, std::string_view member, double score) {
+  put_text(out, member);
+  put_fixed(out, std::bit_cast<uint64_t>(score));
+}
+
+void put_zset_value(std::string& out, const ZsetBody& zset) {
+  put_number(out, zset.size());
+  zset.for_each([&](std::string_view member, double score) { put_score(out, member, score); });
+}
+
 void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::Found& f) {
   switch (type_of(*f)) {
     case EntryType::kNone:
@@ -116,7 +128,7 @@ void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::F
     case EntryType::kList:
       return put_list_value(open_value(ctx, Record::kList, db, f), body_of<ListBody>(*f));
     case EntryType::kZset:
-      break;
+      return put_zset_value(open_value(ctx, Record::kZset, db, f), body_of<ZsetBody>(*f));
   }
   open_record(ctx, Record::kErase, db, key);
 }
@@ -257,6 +269,20 @@ void journal_erased_equal_elements(Context& ctx, DbIndex db, std::string_view ke
   put_u8(out, static_cast<uint8_t>(from));
   put_number(out, most);
   put_text(out, element);
+}
+
+void journal_scores(Context& ctx, DbIndex db, std::string_view key, std::span<const MemberScore> scores) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kPutScores, db, key);
+  put_number(out, scores.size());
+  for (const auto& [member, score] : scores) put_score(out, member, score);
+}
+
+void journal_erased_ranks(Context& ctx, DbIndex db, std::string_view key, size_t rank, size_t count) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kEraseRanks, db, key);
+  put_number(out, rank);
+  put_number(out, count);
 }
 
 void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f) {

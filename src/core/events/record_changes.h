@@ -18,6 +18,7 @@ namespace holdfast {
 
 struct EngineState;
 struct Context;
+struct MemberScore;
 
 // Records the new value, deadline or hold of a key, or its removal.
 void journal_key(Context& ctx, DbIndex db, std::string_view key);
@@ -37,6 +38,9 @@ void journal_element(Context& ctx, Record op, DbIndex db, std::string_view key, 
 void journal_erased_elements(Context& ctx, DbIndex db, std::string_view key, size_t index, size_t count);
 void journal_erased_equal_elements(Context& ctx, DbIndex db, std::string_view key, ListEnd from,
                                    size_t most, std::string_view element);
+// The same for a sorted set.
+void journal_scores(Context& ctx, DbIndex db, std::string_view key, std::span<const MemberScore> scores);
+void journal_erased_ranks(Context& ctx, DbIndex db, std::string_view key, size_t rank, size_t count);
 // Records the new deadline of a key with a ValueBody, without its value.
 void journal_deadline(Context& ctx, DbIndex db, const Keyspace::Found& f);
 void journal_holder(Context& ctx, DbIndex db, std::string_view key, const Holder& h);

@@ -265,6 +265,8 @@ void reply_keys(Request& r, bool with_flags) {
     return r.reply.error("ERR Invalid number of arguments specified for command");
   }
   const auto keys = key_positions(*c, asked);
+  if (!keys && (c->flags & kNoMandatoryKeys) == 0)
+    return r.reply.error("ERR Invalid arguments specified for command");
   if (!keys) return r.reply.array(0);
   r.reply.array(keys->size());
   for (size_t n = 0; n < keys->size(); ++n) {

@@ -98,10 +98,7 @@ class Codes : public RdbSink {
  private:
   void aux(std::string_view, std::string_view) override { good = false; }
   void string(uint64_t, std::string_view, std::string_view, int64_t) override { good = false; }
-  void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) override { good = false; }
-  void begin_collection(RdbCollection, uint64_t, std::string_view, int64_t, uint64_t) override {
-    good = false;
-  }
+  void begin_collection(RdbCollection, uint64_t, std::string_view, int64_t) override { good = false; }
   void library(std::string_view code) override { codes.emplace_back(code); }
 };
 

@@ -24,6 +24,12 @@ uint64_t HashBody::bytes_of(const PackedPair& pair) {
   return static_cast<uint64_t>(pair.end - pair.begin) + kBeside;
 }
 
+std::optional<PackedPair> HashBody::find_pair(std::string_view field) const {
+  const auto it = items_.find(key(field));
+  if (it == items_.end()) return std::nullopt;
+  return it->get();
+}
+
 std::optional<std::string_view> HashBody::find(std::string_view field) const {
   const auto it = items_.find(key(field));
   if (it == items_.end()) return std::nullopt;
@@ -38,15 +44,19 @@ HashBody::Item HashBody::make_item(uint64_t hash, std::string_view field, std::s
   return item;
 }
 
-bool HashBody::set(std::string_view field, std::string_view value) {
+std::pair<HashBody::Items::iterator, bool> HashBody::place_of(std::string_view field,
+                                                              std::string_view value) {
   const Key k = key(field);
   const auto at = items_.lower_bound(k);
-  const bool found = at != items_.end() && at->hash == k.hash && at->get().field == field;
-  if (!found) {
-    const auto made = items_.emplace_hint(at, make_item(k.hash, field, value));
-    item_bytes_ += bytes_of(made->get());
-    return true;
-  }
+  if (at != items_.end() && at->hash == k.hash && at->get().field == field) return {at, false};
+  const auto made = items_.emplace_hint(at, make_item(k.hash, field, value));
+  item_bytes_ += bytes_of(made->get());
+  return {made, true};
+}
+
+bool HashBody::set(std::string_view field, std::string_view value) {
+  const auto [at, made] = place_of(field, value);
+  if (made) return true;
   save_first(*at);
   const PackedPair old = at->get();
   if (old.value.size() == value.size()) {

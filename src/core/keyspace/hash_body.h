@@ -8,9 +8,11 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/base/hash.h"
 #include "core/keyspace/entry.h"
@@ -33,6 +35,12 @@ class HashBody final : public ValueBody {
 
   // The view is valid until the field is set or erased.
   std::optional<std::string_view> find(std::string_view field) const;
+  // The pair of a field. It stays in place while the field exists and its values have the same size.
+  std::optional<PackedPair> find_pair(std::string_view field) const;
+  // Adds a field, or writes over the value of one, which must have the same size. Before that calls
+  // `change(pair)`; a result of false keeps the value. Returns the pair, and whether the field is new.
+  template <class Change>
+  std::pair<PackedPair, bool> put(std::string_view field, std::string_view value, Change change);
   // Returns whether the field is new.
   bool set(std::string_view field, std::string_view value);
   // Returns false if there is no such field.
@@ -103,12 +111,16 @@ class HashBody final : public ValueBody {
     }
   };
 
+  using Items = absl::btree_set<Item, Less>;
+
   struct Save {
     ElementSink* sink;
     uint64_t next = 0;  // the hash from which save_some() continues
   };
 
   Key key(std::string_view field) const { return {field, hash_bytes(field, seed_) >> (64U - kHashBits)}; }
+  // The item of a field, and whether it was made now, with this value.
+  std::pair<Items::iterator, bool> place_of(std::string_view field, std::string_view value);
   static uint64_t bytes_of(const PackedPair& pair);
   Item make_item(uint64_t hash, std::string_view field, std::string_view value) const;
   // Before each change of an item.
@@ -120,12 +132,24 @@ class HashBody final : public ValueBody {
 
   uint64_t seed_;
   uint64_t item_bytes_ = 0;
-  absl::btree_set<Item, Less> items_;
+  Items items_;
   // A snapshot flips the mark: as in Keyspace::begin_save(), the items of before then have the other one.
   uint64_t mark_ = 0;
   bool marks_missing_ = false;  // not all items have the mark of the last save
   std::unique_ptr<Save> save_;
 };
+
+template <class Change>
+std::pair<PackedPair, bool> HashBody::put(std::string_view field, std::string_view value, Change change) {
+  const auto [at, made] = place_of(field, value);
+  const PackedPair pair = at->get();
+  if (!made && change(pair)) {
+    assert(pair.value.size() == value.size());
+    save_first(*at);
+    std::memcpy(at->pair.get() + (pair.value.data() - pair.begin), value.data(), value.size());
+  }
+  return {pair, made};
+}
 
 inline HashBody* hash_body_of(const Entry& e) {
   assert(type_of(e) == EntryType::kBigHash);

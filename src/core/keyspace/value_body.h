@@ -18,7 +18,8 @@
 
 namespace holdfast {
 
-// Takes the elements of a body, for a snapshot. `value` is that of a field of a hash, else empty.
+// Takes the elements of a body, for a snapshot. `value` is that of a field of a hash, or the
+// score in a sorted set (ZsetBody::score_of()); else it is empty.
 class ElementSink {
  public:
   ElementSink() = default;

@@ -14,13 +14,14 @@ void put_body(Context& ctx, KeyRef k, const Key& key, EntryType type, std::uniqu
 
 bool replace_by_body(Context& ctx, DbIndex db, const Key& key, EntryType type,
                      std::unique_ptr<ValueBody> body, ConnId client) {
-  const bool empty = body->size() == 0;
-  Keyspace::Found f = find_live(ctx, db, key);
-  const bool existed = static_cast<bool>(f);
-  if (existed) remove_key(ctx, {db, f}, empty ? End::kDeleted : End::kOverwritten);
-  if (empty) return existed;
-  f = find_any(ctx, db, key);
+  Keyspace::Found f = find_any(ctx, db, key);
+  const bool existed = f && type_of(*f) != EntryType::kNone;
+  if (body->size() == 0) {
+    if (existed) remove_key(ctx, {db, f}, End::kDeleted);
+    return existed;
+  }
   put_body(ctx, {db, f}, key, type, std::move(body), client);
+  if (deadline_of(*f) != kNever) set_key_deadline(ctx, {db, f}, kNever, client);
   return existed;
 }
 

@@ -12,6 +12,7 @@
 #include "core/codec/rdb_writer.h"
 #include "core/keyspace/entry.h"
 #include "core/keyspace/value_body.h"
+#include "core/keyspace/zset_body.h"
 
 namespace holdfast {
 
@@ -59,6 +60,7 @@ class LargeValue final : public ElementSink {
   void put(std::string_view element, std::string_view value) override {
     RdbWriter rdb(waiting_.bytes());
     if (type_ == EntryType::kBigHash) return rdb.field(element, value);
+    if (type_ == EntryType::kZset) return rdb.scored_member(element, ZsetBody::score_of(value));
     rdb.element(element);
   }
   // Writes the next part. Returns true if it was the last.

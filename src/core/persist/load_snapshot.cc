@@ -7,7 +7,9 @@
 #include "core/base/config.h"
 #include "core/base/parse.h"
 #include "core/keyspace/keyspace.h"
+#include "core/keyspace/list_body.h"
 #include "core/lock/set_changes.h"
+#include "core/lock/zset_changes.h"
 #include "core/persist/snapshot.h"
 #include "core/state/context.h"
 #include "core/state/library_store.h"
@@ -117,18 +119,39 @@ void Restore::string(uint64_t db, std::string_view key, std::string_view value, 
   restore_string(turn_, s_.db_at[db], key, value, std::min(expire_ms, kMaxWallMs), hold);
 }
 
-// Keeps what begins a value that comes in parts.
-bool Restore::begin_key(uint64_t db, std::string_view key, int64_t expire_ms) {
-  if (!usable(db)) return false;
+void Restore::begin_collection(RdbCollection kind, uint64_t db, std::string_view key, int64_t expire_ms) {
+  if (!usable(db)) return;
   ++keys_;
   db_ = s_.db_at[db];
   key_ = key;
   expire_ms_ = std::min(expire_ms, kMaxWallMs);
-  return true;
+  begin_body(kind);
 }
 
-void Restore::begin_hash(uint64_t db, std::string_view key, int64_t expire_ms, uint64_t) {
-  begin_key(db, key, expire_ms);
+void Restore::begin_body(RdbCollection kind) {
+  switch (kind) {
+    case RdbCollection::kHash:
+      return;
+    case RdbCollection::kSet:
+      type_ = EntryType::kSet;
+      value_ = new_set(s_);
+      return;
+    case RdbCollection::kZset:
+      type_ = EntryType::kZset;
+      value_ = new_zset(s_);
+      return;
+    case RdbCollection::kList:
+      type_ = EntryType::kList;
+      value_ = std::make_unique<ListBody>();
+      return;
+  }
+}
+
+void Restore::element(std::string_view text, double score) {
+  if (value_ == nullptr) return;  // after an error
+  if (type_ == EntryType::kList) static_cast<ListBody&>(*value_).push(ListEnd::kTail, text);
+  if (type_ == EntryType::kSet) static_cast<SetBody&>(*value_).add(text);
+  if (type_ == EntryType::kZset) static_cast<ZsetBody&>(*value_).set(text, score, packed_zset_limits(s_));
 }
 
 void Restore::field(std::string_view name, std::string_view value) {
@@ -143,8 +166,18 @@ void Restore::field(std::string_view name, std::string_view value) {
   fields_.clear();
 }
 
-void Restore::end_hash() {
+void Restore::end_collection() {
   if (!error_.empty()) return;
+  if (value_ != nullptr) {
+    restore_body(turn_, db_, key_, type_, std::move(value_), expire_ms_);
+  } else {
+    end_hash();
+  }
+  hold_.reset();
+  plain_ = false;
+}
+
+void Restore::end_hash() {
   if (body_ != nullptr) {
     restore_body(turn_, db_, key_, EntryType::kBigHash, std::move(body_), expire_ms_);
   } else if (plain_ || (!restore_as_lock() && !keep_as_token_record())) {
@@ -153,8 +186,6 @@ void Restore::end_hash() {
     restore_hash(turn_, db_, key_, pairs, expire_ms_);
   }
   fields_.clear();
-  hold_.reset();
-  plain_ = false;
 }
 
 // Restores a hash as a lock, if it has the lock marker and every other field is a holder. Returns false if
@@ -203,31 +234,6 @@ bool Restore::keep_as_token_record() {
   if (!known || !counted || key_ != token_key(record.key)) return false;
   token_records_.push_back(std::move(record));
   return true;
-}
-
-void Restore::begin_collection(RdbCollection kind, uint64_t db, std::string_view key, int64_t expire_ms,
-                               uint64_t) {
-  if (!begin_key(db, key, expire_ms)) return;
-  if (kind == RdbCollection::kList) {
-    list_ = std::make_unique<ListBody>();
-  } else {
-    set_ = new_set(s_);
-  }
-}
-
-void Restore::element(std::string_view text, double) {
-  if (set_ != nullptr) set_->add(text);
-  if (list_ != nullptr) list_->push(ListEnd::kTail, text);
-}
-
-void Restore::end_collection() {
-  if (list_ != nullptr) {
-    restore_body(turn_, db_, key_, EntryType::kList, std::move(list_), expire_ms_);
-  } else if (set_ != nullptr) {
-    restore_body(turn_, db_, key_, EntryType::kSet, std::move(set_), expire_ms_);
-  }
-  hold_.reset();
-  plain_ = false;
 }
 
 void Restore::library(std::string_view code) {

@@ -14,8 +14,7 @@
 
 #include "core/codec/rdb_reader.h"
 #include "core/keyspace/hash_body.h"
-#include "core/keyspace/list_body.h"
-#include "core/keyspace/set_body.h"
+#include "core/keyspace/value_body.h"
 #include "core/persist/restore_state.h"
 #include "core/state/effects.h"
 
@@ -40,18 +39,16 @@ class Restore : private RdbSink {
  private:
   void aux(std::string_view name, std::string_view value) override;
   void string(uint64_t db, std::string_view key, std::string_view value, int64_t expire_ms) override;
-  void begin_hash(uint64_t db, std::string_view key, int64_t expire_ms, uint64_t fields) override;
+  void begin_collection(RdbCollection kind, uint64_t db, std::string_view key, int64_t expire_ms) override;
   void field(std::string_view name, std::string_view value) override;
-  void end_hash() override;
-  void begin_collection(RdbCollection kind, uint64_t db, std::string_view key, int64_t expire_ms,
-                        uint64_t elements) override;
   void element(std::string_view text, double score) override;
   void end_collection() override;
   void library(std::string_view code) override;
   void skipped(uint64_t db, std::string_view key, std::string_view type) override;
 
   bool usable(uint64_t db);
-  bool begin_key(uint64_t db, std::string_view key, int64_t expire_ms);
+  void end_hash();
+  void begin_body(RdbCollection kind);
   bool restore_as_lock();
   bool keep_as_token_record();
   void fail(std::string why);
@@ -74,8 +71,8 @@ class Restore : private RdbSink {
   int64_t expire_ms_ = kNoDeadline;
   std::vector<std::pair<std::string, std::string>> fields_;
   std::unique_ptr<HashBody> body_;          // replaces fields_ if they are many
-  std::unique_ptr<SetBody> set_;            // the set that is being read
-  std::unique_ptr<ListBody> list_;          // or the list
+  EntryType type_{};                        // of the list, set or sorted set that is being read
+  std::unique_ptr<ValueBody> value_;        // the same; null: a hash
   std::vector<TokenRecord> token_records_;  // applied at the end, as their keys may follow later
   bool own_ = false;                        // a Holdfast file: it contains the issued tokens
 };

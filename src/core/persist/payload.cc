@@ -10,7 +10,9 @@
 #include "core/keyspace/hash_view.h"
 #include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
+#include "core/keyspace/zset_body.h"
 #include "core/lock/set_changes.h"
+#include "core/lock/zset_changes.h"
 #include "core/state/context.h"
 
 namespace holdfast {
@@ -42,36 +44,40 @@ class OneValue : public RdbSink {
     value.type = EntryType::kString;
     value.string = text;
   }
-  void begin_hash(uint64_t, std::string_view, int64_t, uint64_t) override {
-    ++values;
-    value.type = EntryType::kHash;
-  }
   void field(std::string_view name, std::string_view text) override {
     value.fields.emplace_back(name, text);
   }
-  void begin_collection(RdbCollection kind, uint64_t, std::string_view, int64_t, uint64_t) override {
+  void begin_collection(RdbCollection kind, uint64_t, std::string_view, int64_t) override {
     ++values;
-    if (kind == RdbCollection::kList) {
-      value.type = EntryType::kList;
-      list_ = std::make_unique<ListBody>();
-    } else {
-      good = good && kind == RdbCollection::kSet;
-      value.type = EntryType::kSet;
-      set_ = new_set(s_);
+    switch (kind) {
+      case RdbCollection::kHash:
+        value.type = EntryType::kHash;
+        return;
+      case RdbCollection::kList:
+        value.type = EntryType::kList;
+        value.body = std::make_unique<ListBody>();
+        return;
+      case RdbCollection::kSet:
+        value.type = EntryType::kSet;
+        value.body = new_set(s_);
+        return;
+      case RdbCollection::kZset:
+        value.type = EntryType::kZset;
+        value.body = new_zset(s_);
     }
   }
-  void element(std::string_view text, double) override {
-    if (set_ != nullptr) good = set_->add(text) && good;
-    if (list_ != nullptr) list_->push(ListEnd::kTail, text);
-  }
-  void end_collection() override {
-    if (set_ != nullptr) value.body = std::move(set_);
-    if (list_ != nullptr) value.body = std::move(list_);
+  void element(std::string_view text, double score) override {
+    if (value.type == EntryType::kList) {
+      static_cast<ListBody&>(*value.body).push(ListEnd::kTail, text);
+    } else if (value.type == EntryType::kSet) {
+      good = static_cast<SetBody&>(*value.body).add(text) && good;
+    } else {
+      const auto change = static_cast<ZsetBody&>(*value.body).set(text, score, packed_zset_limits(s_));
+      good = change == ScoreChange::kAdded && good;
+    }
   }
 
   const EngineState& s_;
-  std::unique_ptr<SetBody> set_;
-  std::unique_ptr<ListBody> list_;
 };
 
 bool has_twins(const std::vector<std::pair<std::string, std::string>>& fields) {
@@ -124,6 +130,10 @@ std::string dump_value(const Entry& e) {
     const auto& list = body_of<ListBody>(e);
     rdb.begin_list({}, list.size());
     for (auto at = list.first(); at.valid(); at.next()) rdb.element(at.get());
+  } else if (type_of(e) == EntryType::kZset) {
+    const auto& zset = body_of<ZsetBody>(e);
+    rdb.begin_zset({}, zset.size());
+    zset.for_each([&](std::string_view member, double score) { rdb.scored_member(member, score); });
   } else if (is_hash(e)) {
     const HashView hash(e);
     rdb.begin_hash({}, hash.size());

@@ -1,4 +1,6 @@
 // The reader of records. journal.h defines their grammar.
+#include <bit>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "core/lock/keys.h"
 #include "core/lock/list_changes.h"
 #include "core/lock/set_changes.h"
+#include "core/lock/zset_changes.h"
 #include "core/persist/restore_state.h"
 #include "core/state/context.h"
 #include "core/state/journal.h"
@@ -97,7 +100,12 @@ std::string replay_members(Context& ctx, DbIndex db, ByteReader& in, Record op) 
   if (!in.ok()) return {};
   const Key found = ctx.keys(db).key(key);
   Keyspace::Found f = ctx.keys(db).find(found);
-  if (!f || type_of(*f) != EntryType::kSet) return wrong(key, "members of a key that is not a set");
+  const EntryType type = f ? type_of(*f) : EntryType::kNone;
+  if (type == EntryType::kZset && op == Record::kEraseMembers) {
+    remove_scores(ctx, {db, f}, members, {});
+    return {};
+  }
+  if (type != EntryType::kSet) return wrong(key, "members of a key that is not a set");
   op == Record::kAddMembers ? add_members(ctx, {db, f}, found, members, {})
                             : remove_members(ctx, {db, f}, members, {});
   return {};
@@ -159,6 +167,53 @@ std::string replay_list_change(Context& ctx, DbIndex db, ByteReader& in, Record 
   const uint64_t most = in.number();
   const std::string_view element = in.text();
   if (in.ok()) erase_equal_elements(ctx, k, from, most, element, {});
+  return {};
+}
+
+MemberScore read_score(ByteReader& in) {
+  const std::string_view member = in.text();
+  return {member, std::bit_cast<double>(in.fixed<uint64_t>())};
+}
+
+std::string replay_zset(Context& ctx, DbIndex db, ByteReader& in) {
+  const std::string_view key = in.text();
+  const int64_t deadline_ms = read_deadline(in);
+  auto zset = new_zset(ctx.s);
+  for (uint64_t n = in.number(); n > 0 && in.ok(); --n) {
+    const auto [member, score] = read_score(in);
+    if (std::isnan(score)) return wrong(key, "a score that is not a number");
+    if (in.ok()) zset->set(member, score, packed_zset_limits(ctx.s));
+  }
+  if (!in.ok()) return {};
+  if (zset->size() == 0) return wrong(key, "a sorted set without members");
+  restore_body(ctx, db, key, EntryType::kZset, std::move(zset), deadline_ms);
+  return {};
+}
+
+std::string replay_scores(Context& ctx, DbIndex db, ByteReader& in) {
+  const std::string_view key = in.text();
+  std::vector<MemberScore> scores;
+  for (uint64_t n = in.number(); n > 0 && in.ok(); --n) {
+    scores.push_back(read_score(in));
+    if (std::isnan(scores.back().score)) return wrong(key, "a score that is not a number");
+  }
+  if (!in.ok() || scores.empty()) return {};
+  const Key found = ctx.keys(db).key(key);
+  Keyspace::Found f = ctx.keys(db).find(found);
+  if (!f || type_of(*f) != EntryType::kZset) return wrong(key, "scores of a key that is not a sorted set");
+  put_scores(ctx, {db, f}, found, scores, {}, {});
+  return {};
+}
+
+std::string replay_erased_ranks(Context& ctx, DbIndex db, ByteReader& in) {
+  const std::string_view key = in.text();
+  const uint64_t rank = in.number();
+  const uint64_t count = in.number();
+  if (!in.ok()) return {};
+  Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
+  const uint64_t size = f && type_of(*f) == EntryType::kZset ? value_body_of(*f)->size() : 0;
+  if (rank > size || count > size - rank) return wrong(key, "ranks that do not exist");
+  remove_ranks(ctx, {db, f}, rank, count, {});
   return {};
 }
 
@@ -290,6 +345,12 @@ std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) 
     case Record::kEraseElements:
     case Record::kEraseEqualElements:
       return replay_list_change(ctx, db, in, op);
+    case Record::kZset:
+      return replay_zset(ctx, db, in);
+    case Record::kPutScores:
+      return replay_scores(ctx, db, in);
+    case Record::kEraseRanks:
+      return replay_erased_ranks(ctx, db, in);
     case Record::kDeadline:
       return replay_deadline(ctx, db, in);
     case Record::kPutHolder:

@@ -12,6 +12,7 @@
 #include "core/keyspace/list_body.h"
 #include "core/keyspace/lock_body.h"
 #include "core/keyspace/set_body.h"
+#include "core/keyspace/zset_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
@@ -127,7 +128,8 @@ void Snapshot::begin_value(const Entry& e) {
     return rdb_.begin_hash(key_of(e), hash.size());
   }
   put_expiry(deadline_of(e));
-  rdb_.begin_set(key_of(e), value_body_of(e)->size());
+  const size_t size = value_body_of(e)->size();
+  type_of(e) == EntryType::kZset ? rdb_.begin_zset(key_of(e), size) : rdb_.begin_set(key_of(e), size);
 }
 
 void Snapshot::write(const Part& part, Handle h, const Entry& e) {
@@ -145,6 +147,7 @@ void Snapshot::write(const Part& part, Handle h, const Entry& e) {
     case EntryType::kList:
       return save_list(e);
     case EntryType::kZset:
+      return save_zset(e);
     case EntryType::kNone:
       break;
   }
@@ -207,6 +210,14 @@ void Snapshot::save_list(const Entry& e) {
   put_expiry(deadline_of(e));
   rdb_.begin_list(key_of(e), list.size());
   for (auto at = list.first(); at.valid(); at.next()) rdb_.element(at.get());
+}
+
+// From the highest score down, as Redis writes it: so its insertions into a skip list are the fastest.
+void Snapshot::save_zset(const Entry& e) {
+  const auto& zset = body_of<ZsetBody>(e);
+  begin_value(e);
+  zset.for_range(zset.size() - 1, zset.size(), true,
+                 [&](std::string_view member, double score) { rdb_.scored_member(member, score); });
 }
 
 // The key expires with the last of its holders.

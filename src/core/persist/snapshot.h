@@ -73,6 +73,7 @@ class Snapshot {
   void save_hash(const Entry& e);
   void save_set(const Entry& e);
   void save_list(const Entry& e);
+  void save_zset(const Entry& e);
   void save_lock(const Entry& e);
   void save_record_of_string(const Entry& e, const SavedHold& hold);
   void save_record_of_lock(const Entry& e);

@@ -392,6 +392,8 @@ void adopt_changes(const Options& options, Config& config) {
   config.settings = std::move(made.settings);
   config.renamed_settings = std::move(made.renamed_settings);
   config.limits.set_intset_entries = static_cast<uint32_t>(options.set_intset_entries);
+  config.limits.zset_packed_entries = static_cast<uint32_t>(options.zset_packed_entries);
+  config.limits.zset_packed_member_bytes = static_cast<uint32_t>(options.zset_packed_member_bytes);
   config.notify_flags = made.notify_flags;
   config.slowlog_us = made.slowlog_us;
   config.slowlog_entries = made.slowlog_entries;
@@ -439,6 +441,8 @@ Config engine_config(const Options& options) {
   config.limits.hash_packed_entries = static_cast<uint32_t>(options.hash_packed_entries);
   config.limits.hash_packed_value_bytes = static_cast<uint32_t>(options.hash_packed_value_bytes);
   config.limits.set_intset_entries = static_cast<uint32_t>(options.set_intset_entries);
+  config.limits.zset_packed_entries = static_cast<uint32_t>(options.zset_packed_entries);
+  config.limits.zset_packed_member_bytes = static_cast<uint32_t>(options.zset_packed_member_bytes);
   config.notify_flags = *parse_event_flags(options.notify_events);
   config.slowlog_us = static_cast<int64_t>(options.slowlog_us);
   config.slowlog_entries = options.slowlog_entries;

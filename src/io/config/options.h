@@ -68,6 +68,8 @@ struct Options {
   uint64_t hash_packed_entries = 0;
   uint64_t hash_packed_value_bytes = 0;
   uint64_t set_intset_entries = 0;
+  uint64_t zset_packed_entries = 0;
+  uint64_t zset_packed_member_bytes = 0;
   uint64_t busy_reply_ms = 0;
   uint64_t script_hard_ms = 0;
   uint64_t script_memory_bytes = 0;

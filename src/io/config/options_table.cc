@@ -168,6 +168,10 @@ const std::array kRows{
         0, kMaxI32, "bytes of a field or value in a packed hash"},
     Row{"Data", "set-max-intset-entries", "512", When::kAnyTime, Kind::kNumber, &O::set_intset_entries, 0,
         kMaxI32, "members of a set of integers whose encoding is intset"},
+    Row{"Data", "zset-max-listpack-entries", "128", When::kAnyTime, Kind::kNumber, &O::zset_packed_entries,
+        0, kMaxI32, "members of a sorted set that the server stores packed"},
+    Row{"Data", "zset-max-listpack-value", "64", When::kAnyTime, Kind::kNumber,
+        &O::zset_packed_member_bytes, 0, kMaxI32, "bytes of a member in a packed sorted set"},
 
     Row{"Scripts", "busy-reply-threshold", "5000", When::kAnyTime, Kind::kNumber, &O::busy_reply_ms, 1,
         kMaxI32,

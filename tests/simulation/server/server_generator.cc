@@ -103,7 +103,7 @@ std::string ServerGenerator::pick_option(const std::string& name) {
 // The defaults are as likely as each other combination.
 Words ServerGenerator::options() {
   if (!fixed_options_.empty() && !changes_options_) return fixed_options_;
-  Words options = {"hash-max-listpack-entries", "8"};
+  Words options = {"hash-max-listpack-entries", "8", "zset-max-listpack-entries", "4"};
   for (const char* name : {"appendonly", "appendfsync", "save", "session-grace", "recovery-wait",
                            "compress", "fsync-interval", "journal-max"}) {
     if (!dice_.one_in(2)) continue;

@@ -88,7 +88,7 @@ Words ServerGenerator::more_options() {
       options.insert(options.end(), {row.name, std::string(limit_for_scripts(row.name))});
     if (scripts && slow_scripts_) continue;
     const bool usual = !pick_option(row.name).empty() || std::string_view(row.name) == "save";
-    if (usual || is_outside(row) || row.name == std::string_view("hash-max-listpack-entries")) continue;
+    if (usual || is_outside(row) || std::string_view(row.name).ends_with("-max-listpack-entries")) continue;
     if (row.group == std::string_view("TLS") || !dice_.one_in(8)) continue;
     const std::string value = option_value(row);
     if (!value.empty()) options.insert(options.end(), {row.name, value});

@@ -71,6 +71,9 @@ const std::vector<NamedValues>& choices() {
       {"libname", {"redis-py", "lib x"}},
       {"libver", {"1.0"}},
       {"limit", {"1", "2", "3", "5"}},
+      {"max", {"+inf", "1", "2", "(5", "0", "-1", "+", "[c"}},
+      {"member", {"a", "b", "c", "d", "e", "f", "", "12", "-7"}},
+      {"min", {"-inf", "0", "1", "(1", "-", "[a", "(b"}},
       {"module-name", {"none"}},
       {"message", {"hi", "", "a longer message"}},
       {"num-matches", {"0", "1", "2", "-1"}},
@@ -83,11 +86,13 @@ const std::vector<NamedValues>& choices() {
       {"protover", {"2", "3", "3", "4"}},
       {"rank", {"1", "2", "-1", "0"}},
       {"rule", acl_rules()},
+      {"score", {"0", "1", "2", "2.5", "-3", "1e300", "inf", "-inf", "nan"}},
       {"section",
        {"all", "everything", "server", "clients", "memory", "persistence", "stats", "commandstats",
         "errorstats", "latencystats", "keyspace", "locks", "cpu", "nothing"}},
       {"shardchannel", {"s1", "s2"}},
       {"username", {"u1", "u2", "u1", "default", "nobody"}},
+      {"weight", {"1", "0", "-2", "0.5", "inf"}},
   };
   return all;
 }

@@ -7,10 +7,12 @@
 #include <map>
 #include <tuple>
 
+#include "core/base/score.h"
 #include "core/codec/hold_codec.h"
 #include "core/engine/engine_parts.h"
 #include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
+#include "core/keyspace/zset_body.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 
@@ -112,6 +114,10 @@ class Walk {
       }
     } else if (type_of(entry) == EntryType::kSet) {
       body_of<SetBody>(entry).for_each([&](std::string_view member) { elements[std::string(member)]; });
+    } else if (type_of(entry) == EntryType::kZset) {
+      body_of<ZsetBody>(entry).for_each([&](std::string_view member, double score) {
+        elements[std::string(member)] = format_score(score);
+      });
     } else {
       HashView(entry).for_each(
           [&](std::string_view field, std::string_view value) { elements[std::string(field)] = value; });

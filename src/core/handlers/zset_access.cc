@@ -1,0 +1,40 @@
+// Removals from sorted sets, with their events.
+#include "core/handlers/zset_access.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/events/change_events.h"
+#include "core/lock/body_changes.h"
+#include "core/lock/keys.h"
+#include "core/lock/zset_changes.h"
+
+namespace holdfast {
+
+Ranks end_ranks(const ZsetBody& zset, ZsetEnd end, size_t most) {
+  const size_t count = std::min(most, zset.size());
+  return {end == ZsetEnd::kMin ? 0 : zset.size() - count, count};
+}
+
+void pop_ranks(Context& ctx, KeyRef k, const Ranks& ranks, ZsetEnd end, ConnId client) {
+  const std::string key(key_of(*k));
+  remove_ranks(ctx, k, ranks.rank, ranks.count, client);
+  notify_removal(ctx, k.db, ctx.keys(k.db).key(key), end == ZsetEnd::kMin ? "zpopmin" : "zpopmax");
+}
+
+void notify_removal(Context& ctx, DbIndex db, const Key& key, std::string_view event) {
+  notify(ctx, kNotifyZset, event, db, key.bytes);
+  if (!find_live(ctx, db, key)) notify(ctx, kNotifyGeneric, "del", db, key.bytes);
+}
+
+void store_zset(Request& r, std::unique_ptr<ZsetBody> result, std::string_view event) {
+  const size_t size = result->size();
+  const bool existed =
+      replace_by_body(r.ctx, r.c.db, r.keys().key(r.arg(1)), EntryType::kZset, std::move(result), r.c.id);
+  if (size > 0) notify(r.ctx, kNotifyZset, event, r.c.db, r.arg(1));
+  if (size == 0 && existed) notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
+  r.reply.integer(static_cast<int64_t>(size));
+}
+
+}  // namespace holdfast

@@ -1,0 +1,151 @@
+// Both forms of a sorted set, and the change from one to the other; see zset_body.h.
+#include "core/keyspace/zset_body.h"
+
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+namespace holdfast {
+
+namespace {
+
+// A score as the value of a pair.
+struct ScoreBytes {
+  explicit ScoreBytes(double score) { std::memcpy(bytes, &score, sizeof score); }
+  std::string_view view() const { return {bytes, sizeof bytes}; }
+  char bytes[sizeof(double)];
+};
+
+}  // namespace
+
+uint64_t ZsetBody::bytes() const {
+  if (large_ == nullptr) return sizeof(ZsetBody) + packed_.capacity();
+  return sizeof(ZsetBody) + sizeof(RankedScores) + large_->members.bytes() + large_->order.bytes();
+}
+
+PackedPair ZsetBody::packed_at(size_t rank) const {
+  assert(rank < packed_size_);
+  PackedPair pair = packed_pair_at(packed_.data());
+  for (; rank > 0; --rank) pair = packed_pair_at(pair.end);
+  return pair;
+}
+
+std::optional<double> ZsetBody::find(std::string_view member) const {
+  const auto value = large_ != nullptr ? large_->members.find(member) : PackedHash(packed_).find(member);
+  if (!value) return std::nullopt;
+  return score_of(*value);
+}
+
+size_t ZsetBody::rank(std::string_view member, double score) const {
+  return count_before([&](std::string_view other, double other_score) {
+    return other_score != score ? other_score < score : other < member;
+  });
+}
+
+// A packed -0 is 0, as in Redis, which packs integers.
+void ZsetBody::set_packed(std::string_view member, double score) {
+  if (score == 0) score = 0;
+  const size_t size = packed_pair_bytes(member, ScoreBytes(score).view());
+  size_t n = rank(member, score);
+  const char* at = packed_.data();
+  for (; n > 0; --n) at = packed_pair_at(at).end;
+  const auto offset = static_cast<size_t>(at - packed_.data());
+  packed_.insert(offset, size, '\0');
+  put_packed_pair(packed_.data() + offset, member, ScoreBytes(score).view());
+  ++packed_size_;
+}
+
+void ZsetBody::erase_packed(const PackedPair& pair) {
+  packed_.erase(static_cast<size_t>(pair.begin - packed_.data()),
+                static_cast<size_t>(pair.end - pair.begin));
+  --packed_size_;
+}
+
+ScoreChange ZsetBody::set(std::string_view member, double score, const PackedZsetLimits& limits) {
+  assert(!std::isnan(score));
+  if (large_ != nullptr) return set_large(member, score);
+  const auto old = PackedHash(packed_).find_pair(member);
+  if (old && score_of(*old) == score) return ScoreChange::kNone;
+  if (!old && (packed_size_ >= limits.entries || member.size() > limits.member_bytes)) {
+    unpack();
+    return set_large(member, score);
+  }
+  if (old) erase_packed(*old);
+  set_packed(member, score);
+  return old ? ScoreChange::kUpdated : ScoreChange::kAdded;
+}
+
+ScoreChange ZsetBody::set_large(std::string_view member, double score) {
+  bool changes = true;
+  const auto [pair, made] =
+      large_->members.put(member, ScoreBytes(score).view(), [&](const PackedPair& found) {
+        const double old = score_of(found);
+        changes = old != score;
+        if (changes) large_->order.erase({old, found.begin});
+        return changes;
+      });
+  if (!changes) return ScoreChange::kNone;
+  large_->order.insert({score, pair.begin});
+  return made ? ScoreChange::kAdded : ScoreChange::kUpdated;
+}
+
+void ZsetBody::unpack() {
+  large_ = std::make_unique<Large>(seed_);
+  PackedHash(std::exchange(packed_, {})).for_each([&](std::string_view member, std::string_view value) {
+    set_large(member, score_of(value));
+  });
+  packed_size_ = 0;
+}
+
+bool ZsetBody::erase(std::string_view member) {
+  if (large_ == nullptr) {
+    const auto pair = PackedHash(packed_).find_pair(member);
+    if (pair) erase_packed(*pair);
+    return pair.has_value();
+  }
+  const auto pair = large_->members.find_pair(member);
+  if (!pair) return false;
+  large_->order.erase({score_of(*pair), pair->begin});
+  large_->members.erase(member);
+  return true;
+}
+
+void ZsetBody::erase_range(size_t rank, size_t count) {
+  for (; count > 0; --count) {
+    std::string member;
+    for_range(rank, 1, false, [&](std::string_view text, double) { member = text; });
+    erase(member);
+  }
+}
+
+bool ZsetBody::free_some() {
+  if (large_ == nullptr) return true;
+  return large_->order.free_some() && large_->members.free_some();
+}
+
+std::unique_ptr<ValueBody> ZsetBody::copy() const {
+  auto other = std::make_unique<ZsetBody>(seed_);
+  other->packed_ = packed_;
+  other->packed_size_ = packed_size_;
+  if (large_ == nullptr) return other;
+  other->large_ = std::make_unique<Large>(seed_);
+  for_each([&](std::string_view member, double score) { other->set_large(member, score); });
+  return other;
+}
+
+void ZsetBody::check_invariants() const {
+  if (large_ == nullptr) {
+    assert(PackedHash(packed_).size() == packed_size_);
+  } else {
+    large_->members.check_invariants();
+    large_->order.check_invariants();
+    assert(large_->members.size() == large_->order.size() && packed_.empty());
+  }
+  size_t rank = 0;
+  for_each([&](std::string_view member, double score) {
+    assert(!std::isnan(score) && find(member) == score && this->rank(member, score) == rank);
+    ++rank;
+  });
+}
+
+}  // namespace holdfast
