@@ -1,11 +1,11 @@
 # The tests: part of the Makefile.
 # redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
 # npm comes with some builds of Node.js itself, which Debian's would not go with.
-TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz python3-limits \
+TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz python3-kombu python3-limits \
   python3-portalocker nodejs node-redis $(if $(shell command -v npm),,npm) golang-go \
   golang-github-gomodule-redigo-dev php-cli php-redis php-predis php-illuminate-cache \
-  php-illuminate-redis \
-  ruby-redis libredis-perl openssl tmux chromium chromium-driver \
+  php-illuminate-redis php-symfony-cache php-symfony-lock php-symfony-rate-limiter \
+  php-symfony-semaphore ruby-redis ruby-sidekiq libredis-perl openssl tmux chromium chromium-driver \
   python3-selenium python3-prometheus-client fonts-dejavu-core zsh fish mandoc man-db
 
 REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)

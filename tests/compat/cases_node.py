@@ -54,6 +54,7 @@ def node_case(library, package, how, *command):
 
 CLIENT = "every step of a client"
 LOCK = "lock steps, 50 clients, mixing"
+WINDOW = "a moving window, 60 requests at once"
 
 # The longest case is first, as two cases run at a time.
 CASES = [
@@ -63,8 +64,18 @@ CASES = [
     node_case("@sesamecare-oss/redlock", "@sesamecare-oss/redlock", LOCK, "sesamecare_redlock.js"),
     node_case("redis-semaphore", "redis-semaphore", "Mutex: " + LOCK, "redis_semaphore_mutex.js"),
     node_case("redis-semaphore", "redis-semaphore", "RedlockMutex: " + LOCK, "redis_semaphore_redlock.js"),
+    node_case("redis-semaphore", "redis-semaphore", "Semaphore, MultiSemaphore, also on three servers",
+              "redis_semaphore_counted.js"),
+    node_case("Bottleneck", "bottleneck", "concurrency, reservoirs, weights, groups; over ioredis",
+              "bottleneck.js", "ioredis"),
+    node_case("Bottleneck", "bottleneck", "the same over node-redis 3", "bottleneck.js", "redis"),
+    node_case("@upstash/ratelimit", "@upstash/ratelimit", "all algorithms, deny list, regions; over HTTP",
+              "upstash_ratelimit.js"),
     node_case("rate-limiter-flexible", "rate-limiter-flexible", "limits, blocks, bursts, unions, a queue",
               "rate_limiter_flexible.js"),
+    node_case("ratelimiter", "ratelimiter", WINDOW, "rolling_limiters.js", "ratelimiter"),
+    node_case("rolling-rate-limiter", "rolling-rate-limiter", WINDOW, "rolling_limiters.js",
+              "rolling-rate-limiter"),
     node_case("redis-lock", "redis-lock", "lock: contention, expiry, 20 waiters", "redis_lock.js"),
     node_case("simple-redis-mutex", "simple-redis-mutex", LOCK, "simple_redis_mutex.js"),
     node_case("ioredis 4", "ioredis4", CLIENT, "ioredis.js", "ioredis4"),

@@ -24,7 +24,7 @@ from pages import CODE_SPAN, ENVIRONMENT, MARKER, ROOT, Page, Tokens, manual
 SERVER = ROOT / HOLDFAST
 PROMPT = "127.0.0.1:7379> "
 # The minimum number of blocks of each kind in the pages.
-BLOCKS = {"redis-cli": 6, "cpp": 2, "python": 4, "node": 1, "node-npm": 1, "go": 1, "ruby": 1, "php": 1,
+BLOCKS = {"redis-cli": 6, "cpp": 2, "python": 5, "node": 1, "node-npm": 2, "go": 1, "ruby": 1, "php": 1,
           "perl": 1}
 TERMINALS = 3  # the minimum number of terminals in the sessions
 
