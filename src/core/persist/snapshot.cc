@@ -127,7 +127,9 @@ void Snapshot::begin_value(const Entry& e) {
     return rdb_.begin_hash(key_of(e), hash.size());
   }
   put_expiry(deadline_of(e));
-  rdb_.begin_set(key_of(e), value_body_of(e)->size());
+  const size_t elements = value_body_of(e)->size();
+  if (type_of(e) == EntryType::kList) return rdb_.begin_list(key_of(e), elements);
+  rdb_.begin_set(key_of(e), elements);
 }
 
 void Snapshot::write(const Part& part, Handle h, const Entry& e) {
@@ -204,8 +206,7 @@ void Snapshot::save_set(const Entry& e) {
 
 void Snapshot::save_list(const Entry& e) {
   const auto& list = body_of<ListBody>(e);
-  put_expiry(deadline_of(e));
-  rdb_.begin_list(key_of(e), list.size());
+  begin_value(e);
   for (auto at = list.first(); at.valid(); at.next()) rdb_.element(at.get());
 }
 
