@@ -50,11 +50,32 @@ void free_all(Engine& engine) {
   while (engine.next_deadline() && engine.next_deadline()->count == 0) engine.tick(session_time(0), fx);
 }
 
+Words random_change_of_list(std::mt19937_64& random, const std::string& key) {
+  const std::string place = std::to_string(random() % 1500);
+  const std::string element = "element-" + place;
+  switch (random() % 7) {
+    case 0:
+      return {"LPOP", key, "100"};
+    case 1:
+      return {"RPUSH", key, element, "new-" + element};
+    case 2:
+      return {"LPUSH", key, element, std::string(5000, 'v')};
+    case 3:
+      return {"LREM", key, "0", element};
+    case 4:
+      return {"LINSERT", key, "BEFORE", element, "new"};
+    case 5:
+      return {"LTRIM", key, "1", "-2"};
+    default:
+      return {"LSET", key, place, "changed"};
+  }
+}
+
 // A random change of one of a few large values, or of a small key.
 Words random_change(std::mt19937_64& random) {
   const auto below = [&random](uint64_t n) { return random() % n; };
-  const std::string key = "large" + std::to_string(below(5));
-  const std::string other = "large" + std::to_string(below(5));
+  const std::string key = "large" + std::to_string(below(6));
+  const std::string other = "large" + std::to_string(below(6));
   const std::string element = "element-" + std::to_string(below(4000));
   const bool set = key == "large3";
   const bool zset = key == "large4";
@@ -86,6 +107,7 @@ Words random_change(std::mt19937_64& random) {
     default:
       if (zset && below(3) == 0) return {"ZREM", key, element, "element-7"};
       if (zset) return {"ZADD", key, std::to_string(below(99)), element, "1.5", "new-" + element};
+      if (key == "large5") return random_change_of_list(random, key);
       if (below(3) == 0) return {set ? "SREM" : "HDEL", key, element, "element-7"};
       if (set) return {"SADD", key, element, "new-" + element};
       return {"HSET", key, element, std::string(below(30), 'v'), "new-" + element, "new"};
@@ -104,6 +126,7 @@ TEST_CASE("large value: changes between the steps of a snapshot change nothing i
     fill(c, "HSET", "large1", 3000);
     fill(c, "SADD", "large3", 2500);
     fill(c, "ZADD", "large4", 2000);
+    fill(c, "RPUSH", "large5", 2500);
     c.must({"SELECT", "9"});
     fill(c, "HSET", "large2", 1500);
     c.must({"PEXPIRE", "large2", "70000"});
@@ -145,25 +168,28 @@ TEST_CASE("large value: a change before its first step, and one in each of its s
 }
 
 TEST_CASE("large value: from 1,000 elements on, a snapshot writes it in parts") {
-  for (const size_t elements : {999U, 1000U, 1001U, 60000U}) {
-    CAPTURE(elements);
-    Engine engine(session_config());
-    TestClient c(engine);
-    c.at(session_time(0));
-    fill(c, "HSET", "h", elements);
-    const std::string before = state_text(engine, session_time(0));
-    Snapshot snapshot(engine.state(), session_time(0), 1, false);
-    size_t largest = 0;
-    size_t steps = 0;  // that wrote something
-    for (bool done = false; !done;) {
-      const size_t size = snapshot.bytes().size();
-      done = snapshot.step();
-      largest = std::max(largest, snapshot.bytes().size() - size);
-      steps += snapshot.bytes().size() > size ? 1 : 0;
+  for (const char* command : {"HSET", "SADD", "RPUSH"}) {
+    for (const size_t elements : {999U, 1000U, 1001U, 60000U}) {
+      CAPTURE(command);
+      CAPTURE(elements);
+      Engine engine(session_config());
+      TestClient c(engine);
+      c.at(session_time(0));
+      fill(c, command, "v", elements);
+      const std::string before = state_text(engine, session_time(0));
+      Snapshot snapshot(engine.state(), session_time(0), 1, false);
+      size_t largest = 0;
+      size_t steps = 0;  // that wrote something
+      for (bool done = false; !done;) {
+        const size_t size = snapshot.bytes().size();
+        done = snapshot.step();
+        largest = std::max(largest, snapshot.bytes().size() - size);
+        steps += snapshot.bytes().size() > size ? 1 : 0;
+      }
+      CHECK(largest < 40000);
+      CHECK(steps >= (elements < 1000 ? 1 : elements / 256));
+      CHECK(state_in(snapshot.bytes()) == before);
     }
-    CHECK(largest < 40000);
-    CHECK(steps >= (elements < 1000 ? 1 : elements / 256));
-    CHECK(state_in(snapshot.bytes()) == before);
   }
 }
 

@@ -244,4 +244,35 @@ TEST_CASE("ListBody: free_some() frees a part in each step, and keeps the copies
   CHECK(other->at(399999).get() == text_of(399999));
 }
 
+TEST_CASE("ListBody: a save passes the elements of its begin in order, whatever changes meanwhile") {
+  struct Sink final : ElementSink {
+    void put(std::string_view element, std::string_view) override { all.emplace_back(element); }
+    Model all;
+  };
+  ListBody list;
+  fill(list, 400000);
+  const Model before = forward(list);
+  Sink sink;
+  list.begin_save(sink);
+  CHECK(list.saving());
+  for (size_t steps = 1; !list.save_some(1000); ++steps) {
+    CHECK(sink.all.size() == steps * 1000);
+    list.set(list.size() / 2, "changed");
+    list.push(ListEnd::kHead, "new");
+    list.erase(list.size() - 900, 900);
+    if (steps % 50 == 0) list.check_invariants();
+  }
+  CHECK(sink.all == before);
+  list.end_save();
+  CHECK_FALSE(list.saving());
+  const Model changed = forward(list);
+  sink.all.clear();
+  list.begin_save(sink);
+  CHECK_FALSE(list.save_some(changed.size() - 1));
+  CHECK(list.save_some(1));
+  CHECK(sink.all == changed);
+  list.end_save();
+  check_equal(list, changed);
+}
+
 }  // namespace holdfast

@@ -60,9 +60,8 @@ struct HostFacts {
   int64_t pid = 0;
   int64_t tcp_port = 0;
   int64_t rss_bytes = 0;
-  int64_t system_bytes = 0;          // memory of the machine
-  int64_t allocator_used_bytes = 0;  // memory that the process has from the C library
-  int64_t allocator_held_bytes = 0;  // memory that the C library has from the system
+  int64_t system_bytes = 0;   // memory of the machine
+  int64_t private_bytes = 0;  // the part of rss_bytes that belongs to no file: heap, arenas, stacks
   int64_t uptime_s = 0;
   double cpu_user_s = 0;
   double cpu_system_s = 0;

@@ -139,14 +139,14 @@ void overhead(std::string& out, std::string_view ratio_name, std::string_view by
   line(out, bytes_name, static_cast<int64_t>(more - less));
 }
 
+// The allocator's own figures would need a walk over all of its free blocks.
 void allocator_lines(const HostFacts& host, uint64_t used, std::string& out) {
-  const auto allocated = static_cast<uint64_t>(host.allocator_used_bytes);
-  const auto held = static_cast<uint64_t>(host.allocator_held_bytes);
+  const auto held = static_cast<uint64_t>(host.private_bytes);
   const auto resident = static_cast<uint64_t>(host.rss_bytes);
-  line(out, "allocator_allocated", allocated);
+  line(out, "allocator_allocated", used);
   line(out, "allocator_active", held);
-  line(out, "allocator_resident", held);  // the C library does not count its resident pages
-  overhead(out, "allocator_frag_ratio", "allocator_frag_bytes", held, allocated);
+  line(out, "allocator_resident", held);
+  overhead(out, "allocator_frag_ratio", "allocator_frag_bytes", held, used);
   overhead(out, "allocator_rss_ratio", "allocator_rss_bytes", held, held);
   overhead(out, "rss_overhead_ratio", "rss_overhead_bytes", resident, held);
   overhead(out, "mem_fragmentation_ratio", "mem_fragmentation_bytes", resident, used);

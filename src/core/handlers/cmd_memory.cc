@@ -82,13 +82,12 @@ void write_own(Request& r, const MemoryReport& m) {
 constexpr size_t kOwn = 16;
 
 void write_process(Request& r, const MemoryReport& m) {
-  const auto held = static_cast<uint64_t>(m.host.allocator_held_bytes);
-  const auto used = static_cast<uint64_t>(m.host.allocator_used_bytes);
+  const auto held = static_cast<uint64_t>(m.host.private_bytes);
   const auto resident = static_cast<uint64_t>(m.host.rss_bytes);
-  write(r.reply, "allocator.allocated", used);
+  write(r.reply, "allocator.allocated", m.used);
   write(r.reply, "allocator.active", held);
-  write(r.reply, "allocator-fragmentation.ratio", ratio(held, used));
-  write_difference(r.reply, "allocator-fragmentation.bytes", held, used);
+  write(r.reply, "allocator-fragmentation.ratio", ratio(held, m.used));
+  write_difference(r.reply, "allocator-fragmentation.bytes", held, m.used);
   write(r.reply, "rss-overhead.ratio", ratio(resident, held));
   write_difference(r.reply, "rss-overhead.bytes", resident, held);
   write(r.reply, "fragmentation", ratio(resident, m.used));

@@ -22,7 +22,9 @@ uint64_t ListBody::bytes() const {
   return sizeof(ListBody) + block_bytes_ + chunks_ * sizeof(ListChunk) + pages_.size() * kPageBytes;
 }
 
-std::unique_ptr<ValueBody> ListBody::copy() const {
+std::unique_ptr<ValueBody> ListBody::copy() const { return shared_copy(); }
+
+std::unique_ptr<ListBody> ListBody::shared_copy() const {
   auto other = std::make_unique<ListBody>();
   other->size_ = size_;
   other->chunks_ = chunks_;
@@ -339,6 +341,22 @@ bool ListBody::free_some() {
   if (pages_.empty()) return true;
   remove_page(pages_.size() - 1);
   return pages_.empty();
+}
+
+void ListBody::begin_save(ElementSink& sink) {
+  save_ = std::make_unique<Save>(Save{&sink, shared_copy(), {}});
+  save_->at = save_->copy->first();
+}
+
+bool ListBody::save_some(size_t count) {
+  Cursor& at = save_->at;
+  for (size_t i = 0; i < count && at.valid(); ++i) {
+    const size_t page = at.place_.page;
+    save_->sink->put(at.get(), {});
+    at.next();
+    if (at.place_.page != page) save_->copy->pages_[page].reset();
+  }
+  return !at.valid();
 }
 
 void ListBody::check_invariants() const {

@@ -74,8 +74,23 @@ class ListBody final : public ValueBody {
 
   bool free_some() override;
 
+  // A snapshot saves a copy, in the order of the list, and frees what only the copy still has page by page.
+  bool can_save_in_parts() const override { return true; }
+  void begin_save(ElementSink& sink) override;
+  bool save_some(size_t count) override;
+  void end_save() override { save_.reset(); }
+  bool saving() const override { return save_ != nullptr; }
+
  private:
   static constexpr size_t kMostChunks = 256;  // of a page
+
+  struct Save {
+    ElementSink* sink;
+    std::unique_ptr<ListBody> copy;
+    Cursor at;
+  };
+
+  std::unique_ptr<ListBody> shared_copy() const;
 
   Place place_of(size_t index) const;
   Page& own_page(size_t page);
@@ -97,6 +112,7 @@ class ListBody final : public ValueBody {
   size_t chunks_ = 0;
   uint64_t block_bytes_ = 0;  // of all chunks, whether or not another list shares them
   absl::InlinedVector<std::shared_ptr<Page>, 1> pages_;
+  std::unique_ptr<Save> save_;
 };
 
 }  // namespace holdfast

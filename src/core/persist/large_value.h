@@ -1,6 +1,7 @@
-// A large value of a snapshot, written in parts while clients change it. Its elements have no order in the
-// file: one that changes before its turn is kept in memory, with its old content, until the file reaches
-// the value. Knows the format of the elements, not that of the key before them.
+// A large value of a snapshot, written in parts while clients change it. The elements of hashes and sets
+// have no order in the file: one that changes before its turn is kept in memory, with its old content,
+// until the file reaches the value. A list saves a copy of itself, in order. Knows the format of the
+// elements, not that of the key before them.
 #pragma once
 
 #include <algorithm>

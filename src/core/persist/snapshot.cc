@@ -128,8 +128,10 @@ void Snapshot::begin_value(const Entry& e) {
     return rdb_.begin_hash(key_of(e), hash.size());
   }
   put_expiry(deadline_of(e));
-  const size_t size = value_body_of(e)->size();
-  type_of(e) == EntryType::kZset ? rdb_.begin_zset(key_of(e), size) : rdb_.begin_set(key_of(e), size);
+  const size_t elements = value_body_of(e)->size();
+  if (type_of(e) == EntryType::kList) return rdb_.begin_list(key_of(e), elements);
+  if (type_of(e) == EntryType::kZset) return rdb_.begin_zset(key_of(e), elements);
+  rdb_.begin_set(key_of(e), elements);
 }
 
 void Snapshot::write(const Part& part, Handle h, const Entry& e) {
@@ -207,8 +209,7 @@ void Snapshot::save_set(const Entry& e) {
 
 void Snapshot::save_list(const Entry& e) {
   const auto& list = body_of<ListBody>(e);
-  put_expiry(deadline_of(e));
-  rdb_.begin_list(key_of(e), list.size());
+  begin_value(e);
   for (auto at = list.first(); at.valid(); at.next()) rdb_.element(at.get());
 }
 
