@@ -19,6 +19,9 @@ CHAOS = (
     b"PUBSUB ROLE UNWATCH COMMAND CLIENT FCALL FCALL_RO RESTORE ").split() + lists.LIST_NAMES + zsets.NAMES
 # With a small number these would let a key expire soon, or in an undefined order.
 TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT RESTORE".split())
+# An argument tells the number of their keys.
+COUNTED = frozenset(
+    b"LMPOP ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZMPOP ZUNION ZUNIONSTORE".split())
 CLOCKS = frozenset(b"TTL PTTL EXPIRETIME PEXPIRETIME".split())
 SUBCOMMANDS = {
     b"OBJECT": b"FREQ NOSUCH".split(),
@@ -183,6 +186,8 @@ class Commands(Words):
             return (b"SELECT", self.one((b"0", b"1", b"2", b"0", b"16", b"-1", b"abc", b"")))
         elif name in SUBCOMMANDS:
             arguments.insert(0, self.one(SUBCOMMANDS[name]))
+        elif name in COUNTED:  # see LEFT_OUT
+            arguments = [b"x" if word[:1].isdigit() and not is_number(word) else word for word in arguments]
         elif name in (b"HSCAN", b"ZSCAN") and len(arguments) > 1:
             arguments[1] = b"x"
         return (self.case(name), *arguments)

@@ -3,6 +3,7 @@
 Small sets have keys of their own, as ZSCAN of a large one has cursors. So have sets whose members all have
 the same score: for other sets Redis leaves open which members a range of members has.
 """
+from differential_functions import AGAIN
 from differential_lists import BAD_TIMEOUTS, LISTS, MOMENT
 
 SMALL = (b"z1", b"z2", b"z3")
@@ -227,11 +228,12 @@ ZSETS = [zadd] * 8 + [by_score] * 3 + [by_index, by_lex, combine, combine_store,
     lambda g: (b"ZREMRANGEBYRANK", any_key(g), index(g), index(g)),
     lambda g: (b"ZREMRANGEBYSCORE", any_key(g), bound(g), bound(g)),
     lambda g: (b"ZREMRANGEBYLEX", g.one(LEX), lex_bound(g), lex_bound(g)),
-    lambda g: (b"ZRANDMEMBER", g.one((b"nosuch", b"s1")),
+    lambda g: (b"ZRANDMEMBER", b"nosuch",
                *g.one(((), (b"2",), (b"0",), (b"x",), (b"-1", b"WITHSCORES")))),
     lambda g: (b"OBJECT", b"ENCODING", g.one(SMALL + LARGE)),
     lambda g: (b"SADD", g.one(SETS), *g.some(MEMBERS, 1, 3)),
     lambda g: (b"COPY", g.one(SMALL), g.one(SMALL), b"REPLACE"),
+    lambda g: (b"EVAL", AGAIN, b"1", g.one(SMALL + LARGE), g.one(LARGE), b"0", b"REPLACE"),
     lambda g: (b"RENAME", g.one(LARGE), g.one(LARGE)),
     lambda g: (b"PERSIST", g.one(SMALL)),
     lambda g: (b"DEL", g.one(SMALL + LARGE + LEX + SETS)),

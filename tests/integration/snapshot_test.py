@@ -232,6 +232,8 @@ def streams_are_rejected_by_their_name(folder):
 
 
 COLLECTIONS = {
+    "list": ("RPUSH", "a", -3, "x" * 70),
+    "large list": ("RPUSH", *(f"e{i} {'y' * 90}" for i in range(5000))),
     "ints": ("SADD", *range(-100, 100)), "mixed": ("SADD", "a", "", b"\x00\xff", 7),
     "large set": ("SADD", *(f"m{i}" for i in range(5000))),
     "scores": ("ZADD", 1.5, "a", "-inf", "b", "inf", "c", 0, "", 1e300, b"\xff"),
@@ -242,14 +244,15 @@ def collections_of(server):
     """Each collection with its encoding. The members of a set are sorted."""
     found = {}
     for key, (command, *_) in COLLECTIONS.items():
-        ask = ("SMEMBERS", key) if command == "SADD" else ("ZRANGE", key, 0, -1, "WITHSCORES")
-        reply = server.ask(*ask)
+        asked = {"RPUSH": ("LRANGE", key, 0, -1), "SADD": ("SMEMBERS", key),
+                 "ZADD": ("ZRANGE", key, 0, -1, "WITHSCORES")}
+        reply = server.ask(*asked[command])
         found[key] = sorted(reply) if command == "SADD" else reply, server.ask("OBJECT", "ENCODING", key)
     return found
 
 
 @test
-def sets_and_sorted_sets_move_from_stock_redis_and_back(folder):
+def lists_sets_and_sorted_sets_move_from_stock_redis_and_back(folder):
     requests = [(command, key, *values) for key, (command, *values) in COLLECTIONS.items()]
     rdb = saved_by_redis(folder / "theirs", *requests)
     with redis(put(folder / "again", "dump.rdb", rdb)) as server:

@@ -105,12 +105,13 @@ void cmd_zadd(Request& r) {
 }
 
 void cmd_zincrby(Request& r) {
+  auto o = read_zadd_options(r);  // as in Redis, an increment that is the word of an option is an error
+  if (!o) return;
+  o->rules.increment = true;
   const auto increment = parse_score(r.arg(2));
   if (!increment) return r.reply.error(kNotAFloat);
-  ScoreRules rules;
-  rules.increment = true;
   const MemberScore given[] = {{r.arg(3), *increment}};
-  if (const auto done = put(r, rules, given)) reply_score(r, done->score);
+  if (const auto done = put(r, o->rules, given)) reply_score(r, done->score);
 }
 
 void cmd_zrem(Request& r) {

@@ -174,8 +174,10 @@ void for_each_common(const Combination& c, F f) {
 
 std::unique_ptr<ZsetBody> combine(const EngineState& s, const Combination& c, Combine how) {
   auto result = new_zset(s);
+  PackedZsetLimits limits = packed_zset_limits(s);
+  limits.minus_zero = true;
   const auto set = [&](std::string_view member, double score) {
-    result->set(member, score, packed_zset_limits(s));
+    result->set(member, score, limits);
     return true;
   };
   if (how == Combine::kInter) {

@@ -192,11 +192,12 @@ void cmd_zrangestore(Request& r) {
   const auto found = find_range(r, form, 2);
   if (!found) return;
   auto result = new_zset(r.s());
+  PackedZsetLimits limits = packed_zset_limits(r.s());
+  limits.minus_zero = found->ranks.count > limits.entries;  // Redis does not pack so many at first either
   if (found->zset != nullptr) {
-    found->zset->for_range(found->ranks.rank, found->ranks.count, false,
-                           [&](std::string_view member, double score) {
-                             result->set(member, score, packed_zset_limits(r.s()));
-                           });
+    found->zset->for_range(
+        found->ranks.rank, found->ranks.count, false,
+        [&](std::string_view member, double score) { result->set(member, score, limits); });
   }
   store_zset(r, std::move(result), "zrangestore");
 }

@@ -29,6 +29,7 @@ void notify_removal(Context& ctx, DbIndex db, const Key& key, std::string_view e
 }
 
 void store_zset(Request& r, std::unique_ptr<ZsetBody> result, std::string_view event) {
+  result->drop_minus_zero();
   const size_t size = result->size();
   const bool existed =
       replace_by_body(r.ctx, r.c.db, r.keys().key(r.arg(1)), EntryType::kZset, std::move(result), r.c.id);

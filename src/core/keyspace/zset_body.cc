@@ -18,6 +18,16 @@ struct ScoreBytes {
 
 }  // namespace
 
+void ZsetBody::drop_minus_zero() {
+  const char* at = packed_.data();
+  for (size_t n = 0; n < packed_size_; ++n) {
+    const PackedPair pair = packed_pair_at(at);
+    const auto offset = static_cast<size_t>(pair.value.data() - packed_.data());
+    if (score_of(pair) == 0) packed_.replace(offset, sizeof(double), sizeof(double), '\0');
+    at = pair.end;
+  }
+}
+
 uint64_t ZsetBody::bytes() const {
   if (large_ == nullptr) return sizeof(ZsetBody) + packed_.capacity();
   return sizeof(ZsetBody) + sizeof(RankedScores) + large_->members.bytes() + large_->order.bytes();
@@ -42,9 +52,7 @@ size_t ZsetBody::rank(std::string_view member, double score) const {
   });
 }
 
-// A packed -0 is 0, as in Redis, which packs integers.
 void ZsetBody::set_packed(std::string_view member, double score) {
-  if (score == 0) score = 0;
   const size_t size = packed_pair_bytes(member, ScoreBytes(score).view());
   size_t n = rank(member, score);
   const char* at = packed_.data();
@@ -71,7 +79,8 @@ ScoreChange ZsetBody::set(std::string_view member, double score, const PackedZse
     return set_large(member, score);
   }
   if (old) erase_packed(*old);
-  set_packed(member, score);
+  // A packed -0 is 0, as in Redis, which packs integers.
+  set_packed(member, score == 0 && !limits.minus_zero ? 0 : score);
   return old ? ScoreChange::kUpdated : ScoreChange::kAdded;
 }
 

@@ -33,6 +33,7 @@ enum class ScoreChange : uint8_t { kNone, kUpdated, kAdded };
 struct PackedZsetLimits {
   size_t entries;
   size_t member_bytes;
+  bool minus_zero = false;  // a packed -0 stays -0, until drop_minus_zero()
 };
 
 class ZsetBody final : public ValueBody {
@@ -64,6 +65,8 @@ class ZsetBody final : public ValueBody {
   std::optional<double> find(std::string_view member) const;
   // Sets the score of a member. A set that is not packed stays so.
   ScoreChange set(std::string_view member, double score, const PackedZsetLimits& limits);
+  // Ends a result that was built with `minus_zero`, before it becomes the value of a key.
+  void drop_minus_zero();
   // Returns false if there is no such member.
   bool erase(std::string_view member);
   // Erases the members with these ranks, which must exist.
