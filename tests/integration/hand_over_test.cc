@@ -14,8 +14,9 @@
 namespace holdfast::integration {
 namespace {
 
+// Three servers, and a client that holds the lock.
 struct Quorum {
-  Server servers[3];
+  Quorum() : holder(place()), acquired(holder.lock("k")) { REQUIRE(acquired.result.ok()); }
   std::string place() const {
     std::string text = "quorum://";
     for (const Server& server : servers)
@@ -34,6 +35,10 @@ struct Quorum {
       return std::multiset<size_t>{waiters(0), waiters(1), waiters(2)} == expected;
     });
   }
+
+  Server servers[3];
+  Locks holder;
+  Acquired acquired;
 };
 
 // Waits for the lock in a thread of its own, with a client of its own.
@@ -66,15 +71,12 @@ class Waiter {
 
 TEST_CASE("hand-over: the next waiter, and only that one, waits on all servers") {
   Quorum quorum;
-  Locks holder(quorum.place());
-  Acquired acquired = holder.lock("k");
-  REQUIRE(acquired.result.ok());
   Waiter next(quorum.place());
   quorum.until_waiting({1, 1, 1});
   Waiter second(quorum.place());
   quorum.until_waiting({1, 1, 2});
-  const uint64_t token = acquired.hold.token();
-  CHECK(acquired.hold.unlock().ok());
+  const uint64_t token = quorum.acquired.hold.token();
+  CHECK(quorum.acquired.hold.unlock().ok());
   const uint64_t first = next.token();
   CHECK(first > token);
   CHECK(second.token() > first);
@@ -86,28 +88,22 @@ TEST_CASE("hand-over: the next waiter gets the lock also if a server dies, as th
   SUBCASE("the second server") { dies = 1; }
   SUBCASE("the third server") { dies = 2; }
   Quorum quorum;
-  Locks holder(quorum.place());
-  Acquired acquired = holder.lock("k");
-  REQUIRE(acquired.result.ok());
   Waiter next(quorum.place());
   quorum.until_waiting({1, 1, 1});
   quorum.servers[dies].stop(SIGKILL);
-  CHECK(acquired.hold.unlock().ok());
+  CHECK(quorum.acquired.hold.unlock().ok());
   CHECK(next.token() > 0);
 }
 
 TEST_CASE("hand-over: a client that ends while it is next leaves no wait and no hold") {
   Quorum quorum;
-  Locks holder(quorum.place());
-  Acquired acquired = holder.lock("k");
-  REQUIRE(acquired.result.ok());
   {
     Locks leaver(quorum.place());
     Acquired none = leaver.lock_for("k", 300ms);
     CHECK(none.result.outcome == Verdict::kTimeout);
   }
   quorum.until_waiting({0, 0, 0});
-  CHECK(acquired.hold.unlock().ok());
+  CHECK(quorum.acquired.hold.unlock().ok());
   Locks other(quorum.place());
   CHECK(other.try_lock("k").result.ok());
 }

@@ -18,7 +18,7 @@ COMMAND_OF_ITS_OWN = ["sh", "-c", "echo up; cat >/dev/null; exit 7"]
 class Service:
     """The servers of a quorum. Each keeps its port over restarts and, with `data`, its folder."""
 
-    def __init__(self, stack, size, data):
+    def __init__(self, stack, size, data, hand_over):
         self.stack = stack
         self.data = data
         self.ports = []
@@ -29,7 +29,8 @@ class Service:
         self.servers = [None] * size
         for i in range(size):
             self.start(i)
-        os.environ["HOLDFAST_SERVERS"] = "quorum://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        servers = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        os.environ["HOLDFAST_SERVERS"] = f"quorum://{servers}?hand-over={hand_over}"
 
     def start(self, i):
         self.servers[i] = Server(self.folders[i] if self.data else "", "--port", str(self.ports[i]))
@@ -56,9 +57,9 @@ class Service:
 
 
 @contextlib.contextmanager
-def quorum(size, data=True):
+def quorum(size, data=True, hand_over="no"):
     with contextlib.ExitStack() as stack:
-        service = Service(stack, size, data)
+        service = Service(stack, size, data, hand_over)
         stack.callback(service.end)
         yield service
 
@@ -117,17 +118,18 @@ def a_shared_hold_survives_a_rolling_restart(_):
 
 @test
 def a_hold_survives_a_rolling_restart_while_other_clients_wait(_):
-    with quorum(3) as service:
-        first = held()
-        others = [Run(["--ttl", f"{TTL_S}s"], ["sh", "-c", "echo granted; exit 0"]) for _ in range(3)]
-        for i in range(3):
-            service.stop(i)
-            wait_beyond_ttl()
-            service.start(i)
-            equal(first.process.poll(), None)
-        first.ended(7)
-        for other in others:
-            equal(other.ended(0)[0], "granted\n")
+    for hand_over in ("no", "yes"):
+        with quorum(3, hand_over=hand_over) as service:
+            first = held()
+            others = [Run(["--ttl", f"{TTL_S}s"], ["sh", "-c", "echo granted; exit 0"]) for _ in range(3)]
+            for i in range(3):
+                service.stop(i)
+                wait_beyond_ttl()
+                service.start(i)
+                equal(first.process.poll(), None)
+            first.ended(7)
+            for other in others:
+                equal(other.ended(0)[0], "granted\n")
 
 
 @test

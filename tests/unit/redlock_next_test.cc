@@ -18,7 +18,7 @@ RedlockConfig handing_over(size_t servers = 3) {
 // Waits in the queue of server 0. The ttl is 10 s: a wait is probed after 1.25 s, and too old after 2.5 s.
 struct Line : Script {
   explicit Line(size_t servers = 3) : Script(handing_over(servers), {}, true) {
-    CHECK(sent() == "0q:LOCK k A 10000 WAIT 60000 ASYNC QUIET NEXT TOKEN 500");
+    CHECK(sent() == "0q:LOCK k A 10000 WAIT 60000 ASYNC QUIET NEXT BEHIND TOKEN 500");
     for (size_t server = 0; server < servers; ++server) tickets.push_back(0);
     tickets[0] = asked(0);
     REQUIRE(queueing());
@@ -30,6 +30,7 @@ struct Line : Script {
   void turn(size_t server, int64_t token = 700) {
     reply_to(tickets[server], {Reply::Kind::kGrant, token, ""});
   }
+  void free(size_t server) { reply_to(tickets[server], {Reply::Kind::kText, 0, "FREE"}); }
   std::vector<uint64_t> tickets;  // the ids of the LOCKs that wait
 };
 
@@ -47,8 +48,8 @@ TEST_CASE("redlock next: the first waiter of the queue waits on all servers, wit
   s.now = 1300;
   s.next();
   CHECK(s.sent() ==
-        "1q:LOCK k A 10000 WAIT 59700 ASYNC QUIET TOKEN 700|2q:LOCK k A 10000 WAIT 59700 ASYNC QUIET TOKEN "
-        "700");
+        "1q:LOCK k A 10000 WAIT 59700 ASYNC QUIET BEHIND TOKEN 700|"
+        "2q:LOCK k A 10000 WAIT 59700 ASYNC QUIET BEHIND TOKEN 700");
   CHECK(s.queueing());
   s.next();  // again: nothing happens
   CHECK(s.sent().empty());
@@ -139,17 +140,17 @@ TEST_CASE("redlock next: different tokens are raised by FENCE") {
 
 TEST_CASE("redlock next: a PING keeps a wait young") {
   Next s;
-  s.at(2249);
+  s.at(2000);
   CHECK(s.sent().empty());
-  s.at(2250);
+  s.at(2001);  // 10 times max_wait, which is less than an eighth of the ttl
   CHECK(s.sent() == "0q:PING|1q:PING|2q:PING");
   s.text(0, "PONG");
   s.text(1, "PONG");
-  s.now = 4749;
+  s.now = 4500;
   s.turn(0);
   s.turn(1);
   REQUIRE(s.held());
-  CHECK(s.lock.valid_until().count == 2250 + 10000 - 102);
+  CHECK(s.lock.valid_until().count == 2001 + 10000 - 102);
 }
 
 TEST_CASE("redlock next: a grant before the reply to PING is as old as its LOCK") {
@@ -195,14 +196,14 @@ TEST_CASE("redlock next: a waiter that was long in the queue probes its place at
 
 TEST_CASE("redlock next: from its first grant on it waits for a limited time") {
   Next s(5);
-  s.dice = [](uint64_t n) { return n - 1; };  // max_wait + 1 + max_wait
+  s.dice = [](uint64_t n) { return n - 1; };  // max_wait + 1
   s.now = 1010;
   s.turn(0);
   s.turn(1);
-  s.at(1210);
+  s.at(1110);
   CHECK(s.lock.state() == Redlock::State::kLocking);
   CHECK(s.sent().empty());
-  s.at(1211);
+  s.at(1111);
   CHECK(s.pausing());
   CHECK(s.sent() ==
         "1:UNLOCK k A|0:UNLOCK k A|2q:UNLOCK k A WAITS|3q:UNLOCK k A WAITS|4q:UNLOCK k A WAITS");
@@ -214,7 +215,7 @@ TEST_CASE("redlock next: a wait that broke is replaced") {
   CHECK(s.queueing());
   CHECK(s.sent().empty());
   s.at(2250);
-  CHECK(s.sent() == "0q:PING|1q:PING|2q:LOCK k A 10000 WAIT 58750 ASYNC QUIET TOKEN 700");
+  CHECK(s.sent() == "0q:PING|1q:PING|2q:LOCK k A 10000 WAIT 58750 ASYNC QUIET BEHIND TOKEN 700");
   SUBCASE("the place in the queue may break, too") {
     s.reply_to(s.tickets[0], {Reply::Kind::kLost, 0, "gone"});
     s.turn(1);
@@ -290,6 +291,30 @@ TEST_CASE("redlock next: a grant without a notice asks the other servers, as on 
   CHECK(s.sent() == "0:LOCK k A 10000 TOKEN 700|1:LOCK k A 10000 TOKEN 700|2:LOCK k A 10000 TOKEN 700");
 }
 
+TEST_CASE("redlock next: a queue without a holder: the lock has become free") {
+  Line s;
+  s.free(0);
+  CHECK(s.sent() == "0:LOCK k B 10000 TOKEN 500|1:LOCK k B 10000 TOKEN 500|2:LOCK k B 10000 TOKEN 500");
+  s.grant(0, 500);
+  s.grant(1, 500);
+  CHECK(s.held());
+}
+
+TEST_CASE("redlock next: a queue without a holder: if others have one, the wait moves to them") {
+  Script s(handing_over());
+  s.grant(0, 500);
+  s.null(1);
+  s.null(2);
+  CHECK(s.sent().ends_with("|0q:LOCK k B 10000 WAIT 60000 ASYNC QUIET NEXT BEHIND TOKEN 501"));
+  s.text(0, "FREE");
+  CHECK(s.sent() == "1q:LOCK k C 10000 WAIT 60000 ASYNC QUIET NEXT BEHIND TOKEN 501");
+  SUBCASE("another server has lost the hold, too") {
+    s.text(1, "FREE");
+    CHECK(s.sent().starts_with("0:LOCK k D"));
+  }
+  CHECK_FALSE(s.over());
+}
+
 TEST_CASE("redlock next: a server that does not know QUIET gets the other kind of wait") {
   Line s;
   s.error(0, "ERR syntax error");
@@ -309,7 +334,105 @@ TEST_CASE("redlock next: a hint that is too far ahead is left out") {
   Next s;
   s.reply_to(s.tickets[1],
              {Reply::Kind::kError, 0, "ERR token is further ahead than max-token-lead allows"});
-  CHECK(s.sent() == "1q:LOCK k A 10000 WAIT 60000 ASYNC QUIET");
+  CHECK(s.sent() == "1q:LOCK k A 10000 WAIT 60000 ASYNC QUIET BEHIND");
+}
+
+TEST_CASE("redlock next: a server without a holder gets no LOCK while the others have one") {
+  Next s;
+  s.free(1);
+  CHECK(s.queueing());
+  CHECK(s.sent().empty());
+  s.at(2001);  // the holder may have repaired it
+  CHECK(s.sent() == "0q:PING|1q:LOCK k A 10000 WAIT 58999 ASYNC QUIET BEHIND TOKEN 700|2q:PING");
+  s.turn(0);
+  s.turn(2);
+  REQUIRE(s.held());
+  s.lock.release(TimeMs{s.now});
+  CHECK(s.sent() == "0:UNLOCK k A|1q:UNLOCK k A WAITS|2:UNLOCK k A");
+}
+
+TEST_CASE("redlock next: a server that was released before the wait arrived gets LOCK at the turn") {
+  Next s;
+  SUBCASE("it answers first") {
+    s.free(1);
+    s.turn(0);
+  }
+  SUBCASE("it answers last") {
+    s.turn(0);
+    s.free(1);
+  }
+  CHECK(s.sent() == "1:LOCK k A 10000 TOKEN 700");
+  s.grant(1, 700);
+  REQUIRE(s.held());
+  CHECK(s.lock.valid_until().count == 1000 + 10000 - 102);
+}
+
+TEST_CASE("redlock next: a quorum of servers without a holder is enough, whatever the queue's server has") {
+  Next s;
+  s.free(1);
+  CHECK(s.sent().empty());
+  s.free(2);
+  CHECK(s.sent() == "1:LOCK k A 10000 TOKEN 700|2:LOCK k A 10000 TOKEN 700");
+  s.grant(1, 700);
+  s.grant(2, 700);
+  REQUIRE(s.held());
+  s.lock.release(TimeMs{s.now});
+  CHECK(s.sent() == "0q:UNLOCK k A WAITS|1:UNLOCK k A|2:UNLOCK k A");
+}
+
+TEST_CASE("redlock next: a grant without those of the others is given back, and the wait goes on") {
+  Next s;
+  s.dice = [](uint64_t n) { return n - 1; };  // max_wait + 1
+  s.now = 1010;
+  s.turn(2);
+  s.at(1110);
+  CHECK(s.sent().empty());
+  s.at(1111);
+  CHECK(s.queueing());
+  CHECK(s.sent() == "2:UNLOCK k A");
+  s.at(2111);
+  CHECK(s.sent() == "0q:PING|1q:PING");  // server 2 has seen this owner's UNLOCK
+  SUBCASE("the others grant later") {
+    s.turn(0);
+    s.turn(1);
+    REQUIRE(s.held());
+    CHECK(s.lock.valid_until().count == 1000 + 10000 - 102);
+  }
+  SUBCASE("with another grant like this too few servers are left") {
+    s.turn(1);
+    s.at(s.now + 101);
+    CHECK(s.pausing());
+    CHECK(s.sent() == "1:UNLOCK k A|2:UNLOCK k A|1:UNLOCK k A|0q:UNLOCK k A WAITS");
+  }
+}
+
+TEST_CASE("redlock next: a free server that has got another holder is waited for again") {
+  Next s;
+  s.dice = [](uint64_t n) { return n - 1; };
+  s.free(1);
+  s.turn(2);
+  CHECK(s.sent() == "1:LOCK k A 10000 TOKEN 700");
+  s.null(1);  // the holder has repaired it
+  s.at(1101);
+  CHECK(s.queueing());
+  CHECK(s.sent() == "1q:LOCK k A 10000 WAIT 59899 ASYNC QUIET BEHIND TOKEN 700|2:UNLOCK k A");
+  s.turn(0);
+  s.reply_to(s.asked(1), {Reply::Kind::kGrant, 700, ""});
+  CHECK(s.held());
+}
+
+TEST_CASE("redlock next: a LOCK without an answer is released with the grant") {
+  Next s(5);
+  s.dice = [](uint64_t n) { return n - 1; };
+  s.free(1);
+  s.free(2);
+  s.turn(3);
+  s.sent();
+  s.at(1101);
+  CHECK(s.pausing());  // too few servers are left
+  CHECK(s.unlocked() == "1A 2A 3A 3A 2A 1A 0A 4A");
+  s.grant(1, 700);
+  CHECK(s.unlocked() == "1A");
 }
 
 }  // namespace holdfast::client

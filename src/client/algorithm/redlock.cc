@@ -68,6 +68,7 @@ size_t Redlock::count(Vote ServerState::*which, Vote vote) const {
 
 void Redlock::judge(TimeMs now) {
   if (acquiring() && (deadlocked() || is_due(valid_until_, now))) return fail_attempt(now);
+  if (next_ && (state_ == State::kQueueing || state_ == State::kLocking)) take_free(now);
   if (state_ == State::kQueueing && next_) judge_joins(now);
   if (state_ == State::kLocking) judge_locks(now);
   if (state_ == State::kFencing) judge_fencing(now);
@@ -105,6 +106,8 @@ void Redlock::judge_locks(TimeMs now) {
 void Redlock::miss(TimeMs now) {
   if (leads_ && repeats_ > 0 && count(&ServerState::lock, Vote::kNo) > 0 && config_.servers > 1) {
     repeat_at_ = saturating_add(now, {1 + some_of(config_.min_wait)});
+  } else if (may_wait_on()) {
+    end_turn(now);
   } else if (!awaits_queue_server(now)) {
     fail_attempt(now);
   }
@@ -218,7 +221,8 @@ void Redlock::fail_attempt(TimeMs now) {
   const Outcome why = why_failed(now);
   const bool tried_others = wait_id_ != 0 && !leads_ && !next_;
   const bool led = leads_ || next_;
-  if (leads_ && why == Outcome::kBusy) contradicted_server_ = wait_server_;
+  if (leads_ && why == Outcome::kBusy && (!next_ || servers_[wait_server_].lock == Vote::kYes))
+    contradicted_server_ = wait_server_;
   if (acquiring() || next_) release_attempt(now);
   if (deadlocked()) return finish(Outcome::kDeadlock, now);
   if (permanent > config_.servers - config_.quorum) return finish(Outcome::kRefused, now);

@@ -198,7 +198,7 @@ class Redlock {
     DurationMs ttl{0};         // the TTL in the LOCK
     TimeMs sent{};
     bool quiet = false;
-    bool cancelled = false;  // a quiet LOCK, by UNLOCK ... WAITS
+    bool cancelled = false;  // a quiet LOCK by UNLOCK ... WAITS, or a LOCK of end_turn()
     bool makes_hold() const { return verb == Verb::kLock || verb == Verb::kHeal || verb == Verb::kJoin; }
   };
   // The known state of a server.
@@ -207,6 +207,8 @@ class Redlock {
     Vote round = Vote::kNone;  // answer in the present round of FENCE, RENEW or UNLOCK
     bool without = false;      // the server answered the present round of RENEW that it has no hold
     bool to_heal = false;      // such a server gets LOCK as soon as the rules allow it
+    bool free = false;         // it answered the kJoin that it has no holder
+    bool left = false;         // a grant without a quorum was given back; this owner asks it no more
     uint64_t token = 0;        // the largest token that it is known to have given this hold
     TimeMs waits_since{};      // it had not granted the kJoin when a request sent at this time arrived
     ServerReport report;       // the last answer
@@ -244,6 +246,7 @@ class Redlock {
   std::optional<Outcome> round_outcome() const;
   static bool is_of_far_hint(const Reply& reply);
   static bool is_of_old_server(const Reply& reply);
+  static bool is_free(const Reply& reply);
 
   void answer(const Request& request, const Reply& reply, TimeMs now);
   void answer_lock(const Request& request, const Reply& reply, TimeMs now);
@@ -257,9 +260,15 @@ class Redlock {
   void give_up(TimeMs now);
   DurationMs join_age() const { return {config_.ttl.count / 8}; }
   bool joins(size_t server) const;
+  DurationMs join_pause() const;
+  void take_free(TimeMs now);
   void begin_turn(TimeMs now);
+  bool may_wait_on() const;
+  void end_turn(TimeMs now);
+  void leave(size_t server, TimeMs now);
   void release_join(size_t server, TimeMs deadline);
   void queue_the_old_way(TimeMs now);
+  void leave_queue(TimeMs now);
   void forget_quiet(const Request& request);
   void cancel_join(Request& request, TimeMs now);
   void cancel_joins(TimeMs now);

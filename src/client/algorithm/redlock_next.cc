@@ -10,9 +10,19 @@
 // there. A grant that is too old by this rule is repeated by a plain LOCK. The servers order grants and
 // replies on a connection, so no clock of a server matters.
 //
+// Why it does not take the lock's servers from a holder that lives: a server may have lost the hold,
+// because it restarted or was away for longer than the TTL. The holder repairs it at its next renewal, if
+// no other client holds or waits there. So on the other servers the next waiter waits only BEHIND a holder.
+// A server without a holder answers FREE and grants nothing; it is asked again later. The next waiter
+// requests free servers by a plain LOCK as soon as they and its grants are a quorum: then the former holder
+// has none. A hold can also expire on a server while the next waiter waits there. A grant that no quorum
+// follows in time is given back, and the wait goes on at the other servers. That server is not asked again
+// by the same owner: its UNLOCK could arrive behind the new LOCK.
+//
 // Why it ends: there is one next waiter for each ordering server. If that server restarts or is not
 // reachable for some clients, two next waiters can each be granted by some servers. From its first grant on
-// a waiter therefore waits only for a random time, then it releases all servers and tries again.
+// a waiter therefore waits only for a random time for the others, at most max_wait. If the queue's server
+// granted it, it then releases all servers and tries again.
 //
 // A wait ends with its connection. Before that, UNLOCK ... WAITS on the same connection cancels it: the
 // server executes it behind the LOCK, so that no grant remains.
@@ -23,6 +33,32 @@
 #include "client/base/validity.h"
 
 namespace holdfast::client {
+
+namespace {
+
+// Servers whose wait broke, or that were free, are asked again after at most so many times max_wait.
+constexpr int64_t kAskedAgain = 10;
+
+}  // namespace
+
+bool Redlock::is_free(const Reply& reply) {
+  return reply.kind == Reply::Kind::kText && reply.text == "FREE";
+}
+
+// The queue's server has no holder. If the attempt saw that, too, this server has lost the hold, and the
+// wait moves to a server that has it. Otherwise the lock has just become free.
+void Redlock::leave_queue(TimeMs now) {
+  const bool has_lost = servers_[wait_server_].lock == Vote::kYes;
+  if (acquiring()) release_attempt(now);
+  end_wait(now);
+  if (has_lost) {
+    contradicted_server_ = wait_server_;
+    const std::optional<size_t> queue = queue_server();
+    return queue && *queue != wait_server_ ? begin_queueing(*queue, now) : pause(now);
+  }
+  ++attempts_;
+  begin_attempt(fresh_owner(), now);
+}
 
 bool Redlock::is_of_old_server(const Reply& reply) {
   return reply.kind == Reply::Kind::kError && reply.text == "ERR syntax error";
@@ -47,7 +83,11 @@ void Redlock::answer_next(Request& request, const Reply& reply, TimeMs now) {
   first.lock = Vote::kPending;
   first.waits_since = since;
   first.report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
-  look_at_ = is_due(saturating_add(since, join_age()), now) ? now : saturating_add(now, join_age());
+  look_at_ = is_due(saturating_add(since, join_age()), now) ? now : saturating_add(now, join_pause());
+}
+
+DurationMs Redlock::join_pause() const {
+  return std::min(join_age(), {1 + kAskedAgain * config_.max_wait.count});
 }
 
 void Redlock::ask_join(size_t server, bool hinted, TimeMs now) {
@@ -55,7 +95,7 @@ void Redlock::ask_join(size_t server, bool hinted, TimeMs now) {
       wait_until_ == kNever ? 0 : std::clamp<int64_t>((wait_until_ - now).count, 1, kMaxTtlMs);
   std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
   argv.insert(argv.end(), mode_.begin(), mode_.end());
-  argv.insert(argv.end(), {"WAIT", std::to_string(left), "ASYNC", "QUIET"});
+  argv.insert(argv.end(), {"WAIT", std::to_string(left), "ASYNC", "QUIET", "BEHIND"});
   if (hinted) argv.insert(argv.end(), {"TOKEN", std::to_string(next_token_)});
   Request& request =
       ask(Verb::kJoin, server, std::move(argv), saturating_add(wait_until_, config_.server_timeout), true);
@@ -63,6 +103,7 @@ void Redlock::ask_join(size_t server, bool hinted, TimeMs now) {
   request.ttl = config_.ttl;
   request.sent = now;
   servers_[server].lock = Vote::kPending;
+  servers_[server].free = false;
   servers_[server].waits_since = now;
   servers_[server].report = {"", Outcome::kUnreachable, 0, kNoAnswerYet};
 }
@@ -74,9 +115,9 @@ bool Redlock::joins(size_t server) const {
   });
 }
 
-// Keeps the waits young, and replaces those that broke.
+// Keeps the waits young, replaces those that broke, and asks free servers whether they have a holder again.
 void Redlock::refresh_joins(TimeMs now) {
-  look_at_ = saturating_add(now, {join_age().count + 1});
+  look_at_ = saturating_add(now, {join_pause().count + 1});
   for (size_t server = 0; server < config_.servers; ++server) {
     const bool probed = std::any_of(requests_.begin(), requests_.end(), [&](const Request& r) {
       return r.verb == Verb::kProbe && r.server == server;
@@ -84,7 +125,7 @@ void Redlock::refresh_joins(TimeMs now) {
     const Vote vote = servers_[server].lock;
     if (vote == Vote::kPending && !probed) {
       ask(Verb::kProbe, server, {"PING"}, saturating_add(now, config_.server_timeout), true).sent = now;
-    } else if (vote == Vote::kLost || vote == Vote::kRefused) {
+    } else if (vote == Vote::kLost || vote == Vote::kRefused || servers_[server].free) {
       ask_join(server, true, now);
     }
   }
@@ -107,7 +148,8 @@ void Redlock::answer_join(const Request& request, const Reply& reply, TimeMs now
   if (next_ && request.hinted && is_of_far_hint(reply)) return ask_join(request.server, false, now);
   if (is_of_old_server(reply)) old_servers_ = true;
   ServerState& server = servers_[request.server];
-  server.lock = note(request, reply);
+  server.free = is_free(reply);
+  server.lock = note(request, server.free ? Reply{Reply::Kind::kNull, 0, ""} : reply);
   if (server.lock != Vote::kYes) return;
   if (state_ == State::kHeld) return record_grant(request.server, reply, now);
   begin_turn(now);
@@ -117,6 +159,16 @@ void Redlock::answer_join(const Request& request, const Reply& reply, TimeMs now
   record_grant(request.server, reply, now);
 }
 
+// Requests the free servers as soon as they and the grants are a quorum.
+void Redlock::take_free(TimeMs now) {
+  const auto free = static_cast<size_t>(std::ranges::count(servers_, true, &ServerState::free));
+  if (free == 0 || free + count(&ServerState::lock, Vote::kYes) < config_.quorum) return;
+  begin_turn(now);
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (std::exchange(servers_[server].free, false)) ask_lock(server, true, now);
+  }
+}
+
 // The first server has granted the wait of the next waiter: the others should follow at once.
 void Redlock::begin_turn(TimeMs now) {
   if (state_ != State::kQueueing) return;
@@ -124,18 +176,60 @@ void Redlock::begin_turn(TimeMs now) {
   leads_ = true;
   repeats_ = 0;
   result_ = {};
-  const DurationMs least{1 + config_.max_wait.count};
-  give_up_at_ = saturating_add(now, {least.count + some_of(config_.max_wait)});
+  const DurationMs half{config_.max_wait.count / 2};
+  give_up_at_ = saturating_add(now, {1 + half.count + some_of(half)});
 }
 
 void Redlock::judge_joins(TimeMs now) {
-  const size_t open = count(&ServerState::lock, Vote::kPending) + count(&ServerState::lock, Vote::kYes);
+  const auto open = static_cast<size_t>(std::ranges::count_if(
+      servers_, [](const ServerState& s) { return s.lock == Vote::kPending || s.free; }));
   if (deadlocked() || open < config_.quorum) fail_attempt(now);
+}
+
+// Whether the wait continues after grants without a quorum: the queue's server did not grant it, and a
+// server has another holder.
+bool Redlock::may_wait_on() const {
+  if (!next_ || state_ != State::kLocking || servers_[wait_server_].lock == Vote::kYes) return false;
+  for (size_t server = 0; server < config_.servers; ++server) {
+    if (servers_[server].lock == Vote::kPending && joins(server)) return true;
+  }
+  return false;
+}
+
+// Gives the grants back, also those that a LOCK may still get: the servers have lost the hold.
+void Redlock::end_turn(TimeMs now) {
+  state_ = State::kQueueing;
+  leads_ = false;
+  valid_until_ = give_up_at_ = kNever;
+  for (size_t server = 0; server < config_.servers; ++server) {
+    const ServerState& s = servers_[server];
+    if (s.lock == Vote::kYes || (s.lock == Vote::kPending && !joins(server))) {
+      leave(server, now);
+    } else if (s.lock == Vote::kNo && !s.left) {
+      ask_join(server, true, now);
+    }
+  }
+  judge_joins(now);
+}
+
+void Redlock::leave(size_t server, TimeMs now) {
+  for (Request& r : requests_) {
+    if (r.server != server || r.owner != owner_ || r.cancelled) continue;
+    if (r.verb == Verb::kJoin) cancel_join(r, now);
+    if (r.verb != Verb::kLock) continue;
+    r.cancelled = true;
+    r.deadline = kNever;
+  }
+  unlock(server, owner_);
+  servers_[server].lock = Vote::kNo;
+  servers_[server].left = true;
+  servers_[server].report = {"", Outcome::kBusy, 0, ""};
 }
 
 // Too few servers have granted the lock in time: the others have another holder, or another next waiter.
 void Redlock::give_up(TimeMs now) {
   give_up_at_ = kNever;
+  if (may_wait_on()) return end_turn(now);
   for (ServerState& server : servers_) {
     if (server.lock != Vote::kPending) continue;
     server.lock = Vote::kNo;

@@ -38,6 +38,7 @@ int64_t Redlock::some_of(DurationMs most) const {
 // Returns the token to request. A wait that was granted in a queue has a token there already; the other
 // servers should give the same.
 uint64_t Redlock::hint() const {
+  if (next_) return std::max(seen_, next_token_);
   return leads_ ? seen_ : std::min(std::max(clock_us_, seen_ + 1), kMaxToken);
 }
 
@@ -107,7 +108,7 @@ void Redlock::begin_queueing(size_t server, TimeMs now) {
   argv.insert(argv.end(), {"WAIT", std::to_string(left)});
   quiet_ = config_.hands_over && !old_servers_;
   if (quiet_) {
-    argv.insert(argv.end(), {"ASYNC", "QUIET", "NEXT"});
+    argv.insert(argv.end(), {"ASYNC", "QUIET", "NEXT", "BEHIND"});
   } else {
     argv.emplace_back("SESSION");
   }
@@ -278,7 +279,8 @@ void Redlock::answer(const Request& request, const Reply& reply, TimeMs now) {
 }
 
 void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now) {
-  const bool present = request.owner == owner_ && (acquiring() || state_ == State::kHeld);
+  const bool present =
+      request.owner == owner_ && !request.cancelled && (acquiring() || state_ == State::kHeld);
   if (!present) {
     const bool kept = keeps_ && request.owner == owner_;  // the RENEW follows it
     if (reply.kind == Reply::Kind::kGrant && !kept) unlock(request.server, request.owner);
@@ -309,6 +311,7 @@ void Redlock::record_grant(size_t index, const Reply& reply, TimeMs now) {
 void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now) {
   assert(request.id == wait_id_ && !leads_ && !next_);
   if (quiet_ && is_of_old_server(reply)) return queue_the_old_way(now);
+  if (quiet_ && is_free(reply)) return leave_queue(now);
   const Vote vote = note(request, reply);
   if (vote == Vote::kYes) {
     if (acquiring()) release_attempt(now);

@@ -41,7 +41,7 @@ void QuietWaits::end(Link::Wait id) {
 
 // The reply to the LOCK itself.
 void QuietWaits::answer(Link::Wait id, const Value& value) {
-  if (value.kind == Value::Kind::kStatus) return;  // QUEUED
+  if (value.kind == Value::Kind::kStatus && value.text == "QUEUED") return;
   if (value.kind == Value::Kind::kError && value.text == "ERR syntax error")
     unknown_until_ = Loop::now() + kAskedAgain;
   finish(id, reply_of(answer_of(value)));

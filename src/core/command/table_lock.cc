@@ -26,7 +26,7 @@ constexpr Command kRows[] = {
     {"lock", cmd_lock, -4, kWrite | kDenyOom | kFast | kBlocking, 1, 1, 1, "lock", "0.1.0",
      "O(1); O(log N) with N holders or waiters",
      "Acquires a lock, or waits for it; returns owner and fencing token, or null.",
-     "key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC [NEXT] [QUIET]]] [SESSION] "
+     "key owner ttl [SHARED | LIMIT limit] [WAIT milliseconds [ASYNC [NEXT] [QUIET] [BEHIND]]] [SESSION] "
      "[DELAY milliseconds] [TOKEN hint] [NOTE text]"},
     {"locks", nullptr, -2, 0, 0, 0, 0, "lock", "0.1.0", "Depends on subcommand.",
      "A container for commands that inspect locks or release them by force.", ""},

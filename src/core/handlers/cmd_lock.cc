@@ -30,6 +30,7 @@ struct LockOptions {
   bool async = false;
   bool next = false;
   bool quiet = false;
+  bool behind = false;
   std::optional<std::string_view> note;
 };
 
@@ -67,6 +68,7 @@ bool read_lock_option(Request& r, size_t& i, LockOptions& o) {
   if (equals_ignore_case(word, "ASYNC") && set_flag(o.async)) return true;
   if (equals_ignore_case(word, "NEXT") && set_flag(o.next)) return true;
   if (equals_ignore_case(word, "QUIET") && set_flag(o.quiet)) return true;
+  if (equals_ignore_case(word, "BEHIND") && set_flag(o.behind)) return true;
   if (equals_ignore_case(word, "NOTE") && !o.note && i + 1 < r.argc()) return read_note(r, r.arg(++i), o);
   reply_syntax_error(r);
   return false;
@@ -77,7 +79,7 @@ bool read_lock_options(Request& r, LockOptions& o) {
   for (size_t i = 4; i < r.argc(); ++i) {
     if (!read_lock_option(r, i, o)) return false;
   }
-  if ((o.shared && o.limit) || (o.async && !o.wait_ms) || ((o.next || o.quiet) && !o.async)) {
+  if ((o.shared && o.limit) || (o.async && !o.wait_ms) || ((o.next || o.quiet || o.behind) && !o.async)) {
     reply_syntax_error(r);
     return false;
   }
@@ -211,6 +213,7 @@ bool set_options(Request& r, LockRequest& request) {
   request.async = o.async;
   request.next = o.next;
   request.quiet = o.quiet;
+  request.behind = o.behind;
   request.note = o.note;
   request.hint = static_cast<uint64_t>(o.token.value_or(0));
   return request.hint == 0 || check_token(r, request.key, request.hint);
@@ -228,6 +231,7 @@ void cmd_lock(Request& r) {
   request.key = r.keys().key(r.arg(1));
   request.ttl = {*ttl};
   if (r.argc() > 4 && !set_options(r, request)) return;
+  if (request.behind && !find_live(r.ctx, r.c.db, request.key)) return r.reply.simple("FREE");
   reply_acquisition(r, request, acquire(r.ctx, r.c, request));
 }
 
