@@ -1,5 +1,5 @@
-"""Sorted sets, lists and sets at the work that lock libraries use them for: a limiter with a sliding window,
-the hand-over of a list's element to a waiting client, and the members of sets; and their memory."""
+"""Sorted sets, lists and sets at the work that lock libraries use them for: a limiter with a sliding
+window, the hand-over of a list's element to a waiting client, and the members of sets; and their memory."""
 import functools
 
 from lines import Line
@@ -38,8 +38,8 @@ def hand_overs(kind):
     """Clients that wait for the one element of a list, and push it back as soon as they have it."""
     with Server(kind) as server:
         server.ask("LPUSH", "queue", "permit")
-        return server.load("contended", ("BLPOP queue 0", "*2"), ("LPUSH queue permit", ":1"), connections=100,
-                           seconds=1)["rate"]
+        return server.load("contended", ("BLPOP queue 0", "*2"), ("LPUSH queue permit", ":1"),
+                           connections=100, seconds=1)["rate"]
 
 
 def bytes_a_member(kind, request):
@@ -61,7 +61,8 @@ def value_type_lines():
         found += [line(f"{name}, pipeline {pipeline}", measure, pipeline, at_least=at_least)
                   for pipeline, at_least in ((1, 1), (64, 1.5))]
     found.append(line("LPUSH to the next BLPOP, 100 clients", hand_overs, at_least=1))
-    found += [line(f"bytes a member of a {name}, of 1 million", bytes_a_member, request, unit="B", at_most=1)
-              for name, request in (("sorted set", "ZADD large {deadline} {key}"), ("set", "SADD large {key}"),
-                                    ("list", "RPUSH large {key}"))]
+    found += [line(f"bytes a member of a {name}, of 1 million", bytes_a_member, request, unit="B",
+                   at_most=1)
+              for name, request in (("sorted set", "ZADD large {deadline} {key}"),
+                                    ("set", "SADD large {key}"), ("list", "RPUSH large {key}"))]
     return found
