@@ -80,9 +80,15 @@ void fire_due_timers(Context& ctx) {
 // Expires entries of one database after the other. The next call starts with the next database, so that
 // many expiries in one do not starve the other ones.
 void expire_due_entries(Context& ctx, size_t budget) {
+  constexpr uint64_t kMostFields = 200;  // beyond them one field of each hash that is due
+  const uint64_t last_field = ctx.s.stats.expired_fields + kMostFields;
   for (int i = 0; i < kDatabases && budget > 0; ++i) {
     const DbIndex db = ctx.s.next_db_to_expire;
-    budget = ctx.keys(db).expire_due(ctx.now.mono, budget, [&](const Key& key) { find_any(ctx, db, key); });
+    budget = ctx.keys(db).expire_due(ctx.now.mono, budget, [&](const Key& key) {
+      Keyspace::Found f = ctx.keys(db).find(key);
+      const uint64_t done = ctx.s.stats.expired_fields;
+      expire_key(ctx, {db, f}, done < last_field ? last_field - done : 1);
+    });
     if (budget > 0) ctx.s.next_db_to_expire = static_cast<DbIndex>((db + 1) % kDatabases);
   }
 }
