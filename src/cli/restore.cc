@@ -216,12 +216,17 @@ int report(const Restoration& restored, const std::string& dir, bool json) {
                                      {"taken_ms", restored.head().taken_us / 1000},
                                      {"snapshot", restored.snapshot()},
                                      {"strings", restored.facts().strings},
-                                     {"hashes", restored.facts().hashes}};
+                                     {"hashes", restored.facts().hashes},
+                                     {"collections", restored.facts().collections}};
     print("{}\n", row.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
     return 0;
   }
-  print("{}: restored the backup of {}: {} strings and locks, {} hashes and locks with several holders\n",
-        printable(dir), utc(restored.head().taken_us), restored.facts().strings, restored.facts().hashes);
+  print(
+      "{}: restored the backup of {}: {} strings and locks, {} hashes and locks with several holders, {} "
+      "lists, "
+      "sets and sorted sets\n",
+      printable(dir), utc(restored.head().taken_us), restored.facts().strings, restored.facts().hashes,
+      restored.facts().collections);
   print(
       "The first start grants no locks during its recovery-wait, and its tokens are ahead of the clock.\n");
   return 0;
