@@ -78,6 +78,7 @@ std::vector<Sample> samples() {
       {Record::kEraseElements, {{"RPUSH", "l", "a", "b"}}, {"LMOVE", "l", "m", "LEFT", "LEFT"}},
       {Record::kEraseEqualElements, {{"RPUSH", "l", "a", "b", "a", "a"}}, {"LREM", "l", "-2", "a"}},
       {Record::kZset, {}, {"ZADD", "z", "1.5", "a", "-inf", "b"}},
+      {Record::kZset, {}, {"ZADD", "z", "1", std::string(65, 'x'), "-0", "a"}},  // too long to be packed
       {Record::kPutScores, {{"ZADD", "z", "1", "a"}}, {"ZADD", "z", "2", "b", "3", "a"}},
       {Record::kEraseMembers, {{"ZADD", "z", "1", "a", "2", "b"}}, {"ZREM", "z", "b", "x"}},
       {Record::kEraseRanks, {{"ZADD", "z", "1", "a", "2", "b", "3", "c"}}, {"ZPOPMAX", "z", "2"}},

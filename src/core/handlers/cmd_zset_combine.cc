@@ -174,8 +174,7 @@ void for_each_common(const Combination& c, F f) {
 
 std::unique_ptr<ZsetBody> combine(const EngineState& s, const Combination& c, Combine how) {
   auto result = new_zset(s);
-  PackedZsetLimits limits = packed_zset_limits(s);
-  limits.minus_zero = true;
+  const PackedZsetLimits limits = loading_zset_limits(s);
   const auto set = [&](std::string_view member, double score) {
     result->set(member, score, limits);
     return true;
@@ -187,7 +186,9 @@ std::unique_ptr<ZsetBody> combine(const EngineState& s, const Combination& c, Co
       source.for_each([&](std::string_view member, double score) {
         const double value = number_or_zero(score * source.weight);
         const auto old = result->find(member);
-        set(member, old ? aggregated(c.aggregate, *old, value) : value);
+        const double sum = old ? aggregated(c.aggregate, *old, value) : value;
+        if (old && *old == sum) result->erase(member);  // the sign of 0 may differ
+        set(member, sum);
       });
     }
   } else {

@@ -32,6 +32,12 @@ PackedZsetLimits packed_zset_limits(const EngineState& s) {
   return {s.config.limits.zset_packed_entries, s.config.limits.zset_packed_member_bytes};
 }
 
+PackedZsetLimits loading_zset_limits(const EngineState& s) {
+  PackedZsetLimits limits = packed_zset_limits(s);
+  limits.minus_zero = true;
+  return limits;
+}
+
 PutScores put_scores(Context& ctx, KeyRef k, const Key& key, std::span<const MemberScore> scores,
                      const ScoreRules& rules, ConnId client) {
   ZsetBody& zset = body_to_change<ZsetBody>(ctx, k, key, client, [&] { return new_zset(ctx.s); });

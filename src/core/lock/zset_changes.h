@@ -16,6 +16,8 @@ namespace holdfast {
 // An empty sorted set with the settings of the engine.
 std::unique_ptr<ZsetBody> new_zset(const EngineState& s);
 PackedZsetLimits packed_zset_limits(const EngineState& s);
+// While a whole sorted set loads, which may become large: ZsetBody::drop_minus_zero() follows.
+PackedZsetLimits loading_zset_limits(const EngineState& s);
 
 // The options of ZADD.
 struct ScoreRules {

@@ -151,7 +151,7 @@ void Restore::element(std::string_view text, double score) {
   if (value_ == nullptr) return;  // after an error
   if (type_ == EntryType::kList) static_cast<ListBody&>(*value_).push(ListEnd::kTail, text);
   if (type_ == EntryType::kSet) static_cast<SetBody&>(*value_).add(text);
-  if (type_ == EntryType::kZset) static_cast<ZsetBody&>(*value_).set(text, score, packed_zset_limits(s_));
+  if (type_ == EntryType::kZset) static_cast<ZsetBody&>(*value_).set(text, score, loading_zset_limits(s_));
 }
 
 void Restore::field(std::string_view name, std::string_view value) {
@@ -169,6 +169,7 @@ void Restore::field(std::string_view name, std::string_view value) {
 void Restore::end_collection() {
   if (!error_.empty()) return;
   if (value_ != nullptr) {
+    if (type_ == EntryType::kZset) static_cast<ZsetBody&>(*value_).drop_minus_zero();
     restore_body(turn_, db_, key_, type_, std::move(value_), expire_ms_);
   } else {
     end_hash();

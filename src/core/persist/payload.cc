@@ -72,9 +72,12 @@ class OneValue : public RdbSink {
     } else if (value.type == EntryType::kSet) {
       good = static_cast<SetBody&>(*value.body).add(text) && good;
     } else {
-      const auto change = static_cast<ZsetBody&>(*value.body).set(text, score, packed_zset_limits(s_));
+      const auto change = static_cast<ZsetBody&>(*value.body).set(text, score, loading_zset_limits(s_));
       good = change == ScoreChange::kAdded && good;
     }
+  }
+  void end_collection() override {
+    if (value.type == EntryType::kZset) static_cast<ZsetBody&>(*value.body).drop_minus_zero();
   }
 
   const EngineState& s_;

@@ -182,10 +182,11 @@ std::string replay_zset(Context& ctx, DbIndex db, ByteReader& in) {
   for (uint64_t n = in.number(); n > 0 && in.ok(); --n) {
     const auto [member, score] = read_score(in);
     if (std::isnan(score)) return wrong(key, "a score that is not a number");
-    if (in.ok()) zset->set(member, score, packed_zset_limits(ctx.s));
+    if (in.ok()) zset->set(member, score, loading_zset_limits(ctx.s));
   }
   if (!in.ok()) return {};
   if (zset->size() == 0) return wrong(key, "a sorted set without members");
+  zset->drop_minus_zero();
   restore_body(ctx, db, key, EntryType::kZset, std::move(zset), deadline_ms);
   return {};
 }
