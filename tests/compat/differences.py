@@ -195,7 +195,8 @@ LEFT_OUT = [
      "servers close the connection, Redis without the replies that were due."),
     ("scripts, FLUSHALL and FLUSHDB by a client with tracking on",
      "For a script Redis 7.0 remembers the keys in KEYS; Holdfast, as Redis 7.2, remembers the keys that "
-     "it read. After FLUSHALL in a transaction Redis sends its invalidation before those of single keys."),
+     "it read. Redis does not count the changes of a script as the client's own (NOLOOP). After FLUSHALL "
+     "in a transaction Redis sends its invalidation before those of single keys."),
     ("several patterns that match one channel on one connection",
      "Redis serves them in the order of a hash table."),
     ("BCAST invalidations of several keys in one turn of the event loop",

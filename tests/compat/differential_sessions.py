@@ -332,6 +332,11 @@ class Planner:
         commands.append((b"CLIENT", words.one((b"TRACKINGINFO", b"GETREDIR"))))
         return commands
 
+    def call_of_reader(self):
+        """No script, FLUSHALL or FLUSHDB: see LEFT_OUT."""
+        command = self.words.called()
+        return (b"PING",) if command[0].upper().startswith((b"FLUSH", b"EVAL", b"FCALL")) else command
+
     def reads(self):
         """Reads of a tracking client, some after the CLIENT CACHING of OPTIN and OPTOUT."""
         words = self.words
@@ -342,8 +347,7 @@ class Planner:
                 yield words.one(((b"MGET", *words.some(KEYS, 1, 4)), (b"EXISTS", *words.some(KEYS, 1, 3)),
                                  (b"GET", words.key()), (b"HGETALL", words.key())))
             else:
-                command = words.called()
-                yield (b"PING",) if command[0].upper().startswith(b"FLUSH") else command
+                yield self.call_of_reader()
 
     def writes(self):
         return self.words.called() if self.words.chance(0.9) else self.scripts.eval()
@@ -376,7 +380,8 @@ class Planner:
             yield Batch("A", [(b"CLIENT", b"TRACKING", b"ON", b"BCAST", *redirect, *options),
                               (b"CLIENT", b"TRACKINGINFO")], "count")
             for _ in range(8):
-                yield Batch(words.one("WWA"), [words.called()], "count")
+                writer = words.one("WWA")
+                yield Batch(writer, [self.call_of_reader() if writer == "A" else words.called()], "count")
                 yield Batch("A", [(b"ECHO", b"after")], "count")
                 yield Batch("R", [], "marker")
             yield Batch("A", [(b"CLIENT", b"TRACKING", b"OFF")], "count")
