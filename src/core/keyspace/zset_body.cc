@@ -3,6 +3,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <cstring>
 #include <utility>
 
 namespace holdfast {
@@ -23,7 +24,7 @@ void ZsetBody::drop_minus_zero() {
   for (size_t n = 0; n < packed_size_; ++n) {
     const PackedPair pair = packed_pair_at(at);
     const auto offset = static_cast<size_t>(pair.value.data() - packed_.data());
-    if (score_of(pair) == 0) packed_.replace(offset, sizeof(double), sizeof(double), '\0');
+    if (score_of(pair) == 0) std::memset(packed_.data() + offset, 0, sizeof(double));
     at = pair.end;
   }
 }
