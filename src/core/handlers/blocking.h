@@ -15,18 +15,16 @@ namespace holdfast {
 // Reads a timeout in seconds. Returns nullopt after an error reply. 0: none.
 std::optional<DurationMs> read_timeout(Request& r, size_t i);
 
-// Reads a number of keys, and the keys behind it; at least one more argument follows them. Returns nullopt
-// after an error reply.
-std::optional<std::span<const std::string_view>> read_counted_keys(Request& r, size_t i);
-// Reads an optional COUNT, which must be the last option; 1 if it is absent. Returns nullopt after an error
-// reply.
-std::optional<int64_t> read_pop_count(Request& r, size_t i);
-
 // Pops from the first key that has a value, and replies. Replies -WRONGTYPE if this value has another type.
 // Returns false if no key has a value; nothing has been replied then.
 bool pop_now(Request& r, const PopTerms& terms, PopElements pop, std::span<const std::string_view> keys);
 // The same, but then waits. In a transaction or a script it replies at once as if the timeout were over.
 void pop_or_wait(Request& r, PopTerms terms, PopElements pop, std::span<const std::string_view> keys,
                  DurationMs timeout);
+
+// LMPOP and ZMPOP, and with `blocking` BLMPOP and BZMPOP. Their count of keys is the argument `at`.
+// `read_terms` reads the end to pop from in the argument `i`. It returns nullopt after an error reply.
+using ReadPopTerms = std::optional<PopTerms> (*)(Request& r, size_t i);
+void pop_from_first(Request& r, size_t at, bool blocking, ReadPopTerms read_terms, PopElements pop);
 
 }  // namespace holdfast

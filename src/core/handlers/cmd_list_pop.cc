@@ -107,20 +107,9 @@ void blocking_pop(Request& r, ListEnd end) {
   pop_or_wait(r, pop_terms(end), pop_from, r.argv.subspan(1, r.argc() - 2), *timeout);
 }
 
-// LMPOP and BLMPOP, whose count of keys is the argument `at`.
-void pop_from_first(Request& r, size_t at, bool blocking) {
-  const auto keys = read_counted_keys(r, at);
-  if (!keys) return;
-  const size_t where = at + 1 + keys->size();
-  const auto end = read_list_end(r, where);
-  if (!end) return;
-  PopTerms terms = pop_terms(*end);
-  terms.count = read_pop_count(r, where + 1);
-  if (!terms.count) return;
-  const auto timeout = blocking ? read_timeout(r, 1) : DurationMs{0};
-  if (!timeout) return;
-  if (blocking) return pop_or_wait(r, std::move(terms), pop_from, *keys, *timeout);
-  if (!pop_now(r, terms, pop_from, *keys)) r.reply.null_array();
+std::optional<PopTerms> read_pop_terms(Request& r, size_t i) {
+  const auto end = read_list_end(r, i);
+  return end ? std::optional(pop_terms(*end)) : std::nullopt;
 }
 
 void move_now(Request& r, ListEnd from, ListEnd to) {
@@ -139,8 +128,8 @@ void cmd_lpop(Request& r) { pop(r, ListEnd::kHead); }
 void cmd_rpop(Request& r) { pop(r, ListEnd::kTail); }
 void cmd_blpop(Request& r) { blocking_pop(r, ListEnd::kHead); }
 void cmd_brpop(Request& r) { blocking_pop(r, ListEnd::kTail); }
-void cmd_lmpop(Request& r) { pop_from_first(r, 1, false); }
-void cmd_blmpop(Request& r) { pop_from_first(r, 2, true); }
+void cmd_lmpop(Request& r) { pop_from_first(r, 1, false, read_pop_terms, pop_from); }
+void cmd_blmpop(Request& r) { pop_from_first(r, 2, true, read_pop_terms, pop_from); }
 
 void cmd_lmove(Request& r) {
   const auto from = read_list_end(r, 3);

@@ -1,6 +1,5 @@
 // Sorted sets: ZPOPMIN ZPOPMAX ZMPOP, and those that wait: BZPOPMIN BZPOPMAX BZMPOP.
 #include <optional>
-#include <utility>
 
 #include "core/command/handlers.h"
 #include "core/handlers/blocking.h"
@@ -56,38 +55,23 @@ void pop_from(Request& r, const PopTerms& terms, const Key& key) {
   pop_ranks(r.ctx, {r.c.db, f}, ranks, end_of(terms), r.c.id);
 }
 
-void blocking_pop(Request& r, ZsetEnd end) {
-  const auto timeout = read_timeout(r, r.argc() - 1);
-  if (!timeout) return;
+PopTerms pop_terms(ZsetEnd end) {
   PopTerms terms;
   terms.type = EntryType::kZset;
   terms.last = end == ZsetEnd::kMax;
-  pop_or_wait(r, std::move(terms), pop_from, r.argv.subspan(1, r.argc() - 2), *timeout);
+  return terms;
 }
 
-std::optional<ZsetEnd> read_zset_end(Request& r, size_t i) {
-  if (equals_ignore_case(r.arg(i), "MIN")) return ZsetEnd::kMin;
-  if (equals_ignore_case(r.arg(i), "MAX")) return ZsetEnd::kMax;
+void blocking_pop(Request& r, ZsetEnd end) {
+  const auto timeout = read_timeout(r, r.argc() - 1);
+  if (timeout) pop_or_wait(r, pop_terms(end), pop_from, r.argv.subspan(1, r.argc() - 2), *timeout);
+}
+
+std::optional<PopTerms> read_pop_terms(Request& r, size_t i) {
+  if (equals_ignore_case(r.arg(i), "MIN")) return pop_terms(ZsetEnd::kMin);
+  if (equals_ignore_case(r.arg(i), "MAX")) return pop_terms(ZsetEnd::kMax);
   reply_syntax_error(r);
   return std::nullopt;
-}
-
-// ZMPOP and BZMPOP, whose count of keys is the argument `at`.
-void pop_from_first(Request& r, size_t at, bool blocking) {
-  const auto keys = read_counted_keys(r, at);
-  if (!keys) return;
-  const size_t where = at + 1 + keys->size();
-  const auto end = read_zset_end(r, where);
-  if (!end) return;
-  PopTerms terms;
-  terms.type = EntryType::kZset;
-  terms.last = *end == ZsetEnd::kMax;
-  terms.count = read_pop_count(r, where + 1);
-  if (!terms.count) return;
-  const auto timeout = blocking ? read_timeout(r, 1) : DurationMs{0};
-  if (!timeout) return;
-  if (blocking) return pop_or_wait(r, std::move(terms), pop_from, *keys, *timeout);
-  if (!pop_now(r, terms, pop_from, *keys)) r.reply.null_array();
 }
 
 }  // namespace
@@ -96,7 +80,7 @@ void cmd_zpopmin(Request& r) { pop(r, ZsetEnd::kMin); }
 void cmd_zpopmax(Request& r) { pop(r, ZsetEnd::kMax); }
 void cmd_bzpopmin(Request& r) { blocking_pop(r, ZsetEnd::kMin); }
 void cmd_bzpopmax(Request& r) { blocking_pop(r, ZsetEnd::kMax); }
-void cmd_zmpop(Request& r) { pop_from_first(r, 1, false); }
-void cmd_bzmpop(Request& r) { pop_from_first(r, 2, true); }
+void cmd_zmpop(Request& r) { pop_from_first(r, 1, false, read_pop_terms, pop_from); }
+void cmd_bzmpop(Request& r) { pop_from_first(r, 2, true, read_pop_terms, pop_from); }
 
 }  // namespace holdfast
