@@ -10,7 +10,8 @@ from run import Server
 
 # Commands of later versions of Redis.
 NOT_IN_REDIS_7_0 = {"client|no-touch", "client|setinfo", "cl.throttle", "delex", "delifeq", "digest",
-                    "msetex"}
+                    "hexpire", "hexpireat", "hexpiretime", "hgetdel", "hgetex", "hpersist", "hpexpire",
+                    "hpexpireat", "hpexpiretime", "hpttl", "hsetex", "httl", "msetex"}
 # Commands of Holdfast alone. Those of LOCKS have the category @lock.
 LOCKS = {"fence", "lease", "lock", "locks", "renew", "unlock"}
 OWN = LOCKS | {"backup"}

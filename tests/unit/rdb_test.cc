@@ -350,8 +350,8 @@ TEST_CASE(
   std::string none = file.substr(0, file.size() - 8) + std::string(8, '\0');
   CHECK(read(none).error.empty());
   std::string newer = none;
-  newer.replace(5, 4, "0011");
-  CHECK(read(newer).error.find("11") != std::string::npos);
+  newer.replace(5, 4, "0013");
+  CHECK(read(newer).error.find("13") != std::string::npos);
 }
 
 }  // namespace holdfast

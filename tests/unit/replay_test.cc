@@ -45,6 +45,7 @@ const std::string kOtherCode = "#!lua name=l\nredis.register_function('g', funct
 
 std::vector<Sample> samples() {
   const std::vector<std::string> lock = {"LOCK", "k", "alice", "5000", "SHARED", "DELAY", "70"};
+  const std::vector<std::string> timed = {"HSETEX", "h", "PX", "500", "FIELDS", "2", "f", "1", "g", "2"};
   const std::vector<std::string> lease = {"LEASE", "GRANT", "id", "5000", "doc1", "a", "doc2", "b"};
   return {
       {Record::kString, {}, {"LOCK", "k", "alice", "5000", "DELAY", "70", "SESSION"}},
@@ -84,6 +85,12 @@ std::vector<Sample> samples() {
       {Record::kEraseRanks, {{"ZADD", "z", "1", "a", "2", "b", "3", "c"}}, {"ZPOPMAX", "z", "2"}},
       {Record::kDeadline, {{"SADD", "s", "a"}}, {"PEXPIRE", "s", "500"}},
       {Record::kDeadline, {large_hash()}, {"PEXPIRE", "h", "500"}},
+      {Record::kFieldDeadlines, {large_hash()}, {"HPEXPIRE", "h", "500", "FIELDS", "2", "f1", "f2"}},
+      {Record::kFieldDeadlines, {timed, {"SET", "k", "v"}}, {"HPERSIST", "h", "FIELDS", "1", "f"}},
+      {Record::kHash, {}, timed},
+      {Record::kHash, {timed, {"PEXPIRE", "h", "700"}}, {"COPY", "h", "i"}},
+      {Record::kSetFields, {timed}, {"HINCRBY", "h", "f", "2"}},
+      {Record::kEraseFields, {timed}, {"HGETDEL", "h", "FIELDS", "1", "f"}},
       {Record::kLeaseEnd, {lease}, {"LEASE", "CANCEL", "id"}},
       {Record::kLibrary, {}, {"FUNCTION", "LOAD", kLibraryCode}},
       {Record::kLibrary, {{"FUNCTION", "LOAD", kLibraryCode}}, {"FUNCTION", "LOAD", "REPLACE", kOtherCode}},

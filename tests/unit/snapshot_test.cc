@@ -73,6 +73,10 @@ std::unique_ptr<TestClient> fill(Engine& engine) {
   c->must({"LOCK", "counted", "o:x", "70000", "LIMIT", "2"});
   c->must({"HSET", "hash", "f", "1", "g", "", "", "no name"});
   c->must({"PEXPIRE", "hash", "9000"});
+  c->must({"HSET", "fields", "f", "1", "g", "2", "", "3"});
+  c->must({"HPEXPIRE", "fields", "8000", "FIELDS", "2", "f", ""});
+  c->must({"PEXPIRE", "fields", "9000"});
+  c->must({"HSETEX", "all fields", "PX", "5000", "FIELDS", "1", "holdfast:lock", "1"});
   c->must({"HSET", "like-lock", "holdfast:lock", "1", "o:alice", "7 1 -1 0 0 0 0 0"});
   c->must({"SADD", "set", "a", "", "3"});
   c->must({"ZADD", "zset", "1.5", "a", "-inf", "b", "2", ""});
@@ -99,6 +103,10 @@ void fill_big(TestClient& c) {
   std::vector<std::string> words = {"HSET", "big"};
   for (int i = 0; i < 2000; ++i) words.insert(words.end(), {"f" + std::to_string(i), std::to_string(i)});
   c.must(words);
+  words[1] = "big-fields";
+  c.must(words);
+  c.must({"HPEXPIRE", "big-fields", "7000", "FIELDS", "2", "f7", "f1999"});
+  c.must({"HPEXPIRE", "big-fields", "6000", "FIELDS", "1", "f8"});
   words[0] = "SADD";
   words[1] = "big-set";
   c.must(words);

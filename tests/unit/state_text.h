@@ -29,7 +29,7 @@ inline std::string hold_text(const SavedHold& h) {
 inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspace::Found& f,
                               const Now& now) {
   const Entry& e = *f;
-  const std::string until = " until " + std::to_string(saved_deadline(deadline_of(e), now));
+  const std::string until = " until " + std::to_string(saved_deadline(value_deadline_of(e), now));
   if (type_of(e) == EntryType::kString) {
     const SavedHold h =
         saved_hold(token_of(e), ttl_of(e), held_since(e), attachment_of(s.attachments, place, f), now);
@@ -53,8 +53,13 @@ inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspac
     body_of<ZsetBody>(e).for_each(
         [&](std::string_view member, double score) { parts[std::string(member)] = format_score(score); });
   } else {
-    HashView(e).for_each(
-        [&](std::string_view field, std::string_view value) { parts[std::string(field)] = value; });
+    const HashView hash(e);
+    hash.for_each([&](std::string_view field, std::string_view value) {
+      parts[std::string(field)] = value;
+      const TimeMs deadline = hash.deadline_of(field);
+      if (deadline == kNever) return;
+      parts[std::string(field)] += " until " + std::to_string(saved_deadline(deadline, now));
+    });
   }
   std::string text = type_of(e) == EntryType::kLock ? "lock" : std::string(type_name(type_of(e))) + until;
   for (const auto& [name, part] : parts)

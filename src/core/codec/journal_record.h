@@ -33,6 +33,7 @@
 //     erase-ranks   key rank number
 //     library       code            of functions; replaces one with the same name
 //     library-end   name            empty: all libraries
+//     field-deadlines key number { field deadline }    of an existing hash; deadline 0: the field has none
 //
 // A file begins with a clock before its first record, and has another one after each change of the wall
 // clock. A server that does not know its boot-id writes no clock.
@@ -73,6 +74,7 @@ enum class Record : uint8_t {
   kEraseEqualElements = 35,
   kLibrary = 40,
   kLibraryEnd = 41,
+  kFieldDeadlines = 42,
 };
 
 }  // namespace holdfast

@@ -1,4 +1,4 @@
-// The constants of Redis's RDB format, version 10: opcodes, types of values, encodings.
+// The constants of Redis's RDB format, versions 10 to 12: opcodes, types of values, encodings.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 namespace holdfast::rdb {
 
 inline constexpr std::string_view kMagic = "REDIS";
-inline constexpr int kVersion = 10;  // the written version, and the latest that is read
+inline constexpr int kVersion = 10;        // the written version
+inline constexpr int kLatestVersion = 12;  // the latest that is read: that of Redis 7.4 and 8.0
 
 inline constexpr uint8_t kOpFunction2 = 245;
 inline constexpr uint8_t kOpModuleAux = 247;
@@ -37,6 +38,11 @@ inline constexpr uint8_t kTypeHashListpack = 16;
 inline constexpr uint8_t kTypeZsetListpack = 17;
 inline constexpr uint8_t kTypeListQuicklist2 = 18;  // of listpacks and plain texts
 inline constexpr uint8_t kTypeSetListpack = 20;
+// Hashes with deadlines of fields; the first two of release candidates of Redis 7.4.
+inline constexpr uint8_t kTypeHashDeadlinesRc = 22;
+inline constexpr uint8_t kTypeHashListpackDeadlinesRc = 23;
+inline constexpr uint8_t kTypeHashDeadlines = 24;
+inline constexpr uint8_t kTypeHashListpackDeadlines = 25;
 
 inline constexpr size_t kChecksumBytes = 8;
 

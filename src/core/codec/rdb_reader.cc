@@ -83,9 +83,10 @@ void RdbReader::read_header(Input& in) {
   }
   if (in.short_of_bytes()) return;
   if (version < 1) return static_cast<void>(in.wrong("not an RDB file"));
-  if (version > rdb::kVersion) {
+  if (version > rdb::kLatestVersion) {
     return static_cast<void>(in.wrong("written by a newer Redis: RDB version " + std::to_string(version) +
-                                      ", " + std::to_string(rdb::kVersion) + " is the newest supported"));
+                                      ", " + std::to_string(rdb::kLatestVersion) +
+                                      " is the newest supported"));
   }
   version_ = version;
   state_ = State::kItem;

@@ -30,6 +30,8 @@ class RdbSink {
   // element has a score in a sorted set, else 0. The parts of a set or hash may repeat.
   virtual void begin_collection(RdbCollection, uint64_t, std::string_view, int64_t) {}
   virtual void field(std::string_view, std::string_view) {}
+  // The same for a field with a deadline, in wall-clock milliseconds.
+  virtual void timed_field(std::string_view name, std::string_view value, int64_t) { field(name, value); }
   virtual void element(std::string_view, double) {}
   virtual void end_collection() {}
   // The code of a library of functions.
@@ -72,6 +74,12 @@ class RdbReader {
   void deliver(Input& in, const std::vector<std::string>& texts);
   std::string empty_value() const;
   void end_value();
+  // In rdb_deadlines.cc.
+  static bool has_deadlines(uint8_t type);
+  void read_timed_hash(Input& in, uint8_t type);
+  void read_packed_timed_hash(Input& in, std::string_view key);
+  void read_timed_field(Input& in);
+  void pass_field(std::string_view name, std::string_view value, uint64_t deadline_ms);
   // In rdb_skip.cc.
   void skip_value(Input& in, uint8_t type);
   void skip_module_data(Input& in);
@@ -91,8 +99,9 @@ class RdbReader {
   int64_t expire_ms_ = RdbSink::kNoExpiry;
   uint8_t type_ = 0;  // of the value that is being read
   RdbCollection kind_{};
-  uint64_t left_ = 0;     // its elements to read
-  std::string key_text_;  // unpacked text of a packed key
+  uint64_t left_ = 0;      // its elements to read
+  uint64_t first_ms_ = 0;  // the earliest deadline of its fields
+  std::string key_text_;   // unpacked text of a packed key
   std::string value_text_;
 };
 

@@ -60,9 +60,10 @@ bool has_pairs(Kind kind) { return kind == Kind::kHash || kind == Kind::kZset; }
 
 }  // namespace
 
-bool RdbReader::begins_value(uint8_t type) { return encoding_of(type) != nullptr; }
+bool RdbReader::begins_value(uint8_t type) { return encoding_of(type) != nullptr || has_deadlines(type); }
 
 void RdbReader::read_value(Input& in, uint8_t type) {
+  if (has_deadlines(type)) return read_timed_hash(in, type);
   const Encoding& encoding = *encoding_of(type);
   const std::string_view key = in.text(key_text_);
   const bool one_text = encoding.unpack != nullptr && !encoding.nodes;
@@ -130,6 +131,7 @@ double RdbReader::read_score(Input& in) {
 
 // One element, or a node of a list.
 void RdbReader::read_element(Input& in) {
+  if (has_deadlines(type_)) return read_timed_field(in);
   constexpr uint64_t kPlainNode = 1;
   const Encoding& encoding = *encoding_of(type_);
   const bool plain_node = type_ == rdb::kTypeListQuicklist2 && in.length() == kPlainNode;

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "core/codec/hold_codec.h"
 #include "core/codec/rdb.h"
 
 namespace holdfast {
@@ -84,6 +85,20 @@ void RdbWriter::begin_hash(std::string_view key, uint64_t fields) {
 void RdbWriter::field(std::string_view name, std::string_view value) {
   text(name);
   text(value);
+}
+
+// A deadline is stored as its distance to the first one, plus 1; 0 is none.
+void RdbWriter::begin_timed_hash(std::string_view key, uint64_t fields, int64_t first_ms) {
+  out_.push_back(static_cast<char>(rdb::kTypeHashDeadlines));
+  text(key);
+  put_low_first(out_, static_cast<uint64_t>(first_ms), 8);
+  length(fields);
+}
+
+void RdbWriter::timed_field(std::string_view name, std::string_view value, int64_t deadline_ms,
+                            int64_t first_ms) {
+  length(deadline_ms == kNoDeadline ? 0 : static_cast<uint64_t>(deadline_ms - first_ms + 1));
+  field(name, value);
 }
 
 void RdbWriter::begin_list(std::string_view key, uint64_t elements) {

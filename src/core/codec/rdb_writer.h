@@ -22,6 +22,10 @@ class RdbWriter {
   void string(std::string_view key, std::string_view value);
   // The caller must then write exactly `fields` fields.
   void begin_hash(std::string_view key, uint64_t fields);
+  // A hash of which fields have deadlines, the earliest at `first_ms` (wall clock). timed_field() follows,
+  // `fields` times; without a deadline kNoDeadline (hold_codec.h). Redis 7.4 and later can read it.
+  void begin_timed_hash(std::string_view key, uint64_t fields, int64_t first_ms);
+  void timed_field(std::string_view name, std::string_view value, int64_t deadline_ms, int64_t first_ms);
   void field(std::string_view name, std::string_view value);
   // The caller must then write exactly `elements` elements.
   void begin_list(std::string_view key, uint64_t elements);

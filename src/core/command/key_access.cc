@@ -24,11 +24,13 @@ constexpr std::string_view kSetOnly = "OW update";
 
 constexpr Use kUses[] = {
     {kSetAndGet, kSetAndGet,
-     " eval evalsha fcall cl.throttle hincrby hincrbyfloat zincrby decr decrby getex getset incr incrby "
+     " eval evalsha fcall cl.throttle hgetex hincrby hincrbyfloat zincrby decr decrby getex getset incr "
+     "incrby "
      "incrbyfloat set "},
     {"RO access", "RO access",
      " eval_ro evalsha_ro fcall_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals "
-     "get getrange mget substr digest dump locks|info locks|check smembers smismember lindex lpos lrange "
+     "httl hpttl hexpiretime hpexpiretime get getrange mget substr digest dump locks|info locks|check "
+     "smembers smismember lindex lpos lrange "
      "sdiff sinter sintercard srandmember sscan sunion zcount zdiff zinter zintercard zlexcount zmscore "
      "zrandmember zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex zrevrangebyscore "
      "zrevrank zscan zscore zunion "},
@@ -38,7 +40,9 @@ constexpr Use kUses[] = {
     {"RO access", "OW update", " copy "},
     {"RM delete", "RM delete", " del unlink "},
     {"RW update", "RW update",
-     " expire expireat persist pexpire pexpireat hmset hset setrange zadd lock renew fence locks|raise "
+     " expire expireat persist pexpire pexpireat hexpire hexpireat hpersist hpexpire hpexpireat hsetex "
+     "hmset "
+     "hset setrange zadd lock renew fence locks|raise "
      "locks|revoke lset "},
     {"RW access delete", "OW update", " rename "},
     {"RW access delete", "OW insert", " renamenx "},
@@ -47,7 +51,8 @@ constexpr Use kUses[] = {
      "delifeq "},
     {"RW insert", "RW insert", " hsetnx append sadd linsert lpush lpushx rpush rpushx "},
     {"RW access delete", "RW access delete",
-     " getdel spop blmpop blpop brpop lmpop lpop rpop bzmpop bzpopmax bzpopmin zmpop zpopmax zpopmin "},
+     " getdel hgetdel spop blmpop blpop brpop lmpop lpop rpop bzmpop bzpopmax bzpopmin zmpop zpopmax "
+     "zpopmin "},
     {"RW access delete", "RW insert", " smove blmove brpoplpush lmove rpoplpush "},
     {"RW update", "RO access", " sinterstore "},
     {kSetOnly, "RO access", " sdiffstore sunionstore zdiffstore zinterstore zrangestore zunionstore "},

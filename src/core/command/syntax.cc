@@ -29,13 +29,14 @@ constexpr std::array kTypedNames = {
     TypedName{"len", ArgType::kInteger},       TypedName{"limit", ArgType::kInteger},
     TypedName{"max-burst", ArgType::kInteger}, TypedName{"milliseconds", ArgType::kInteger},
     TypedName{"newkey", ArgType::kKey},        TypedName{"num-matches", ArgType::kInteger},
-    TypedName{"numkeys", ArgType::kInteger},   TypedName{"offset", ArgType::kInteger},
-    TypedName{"pattern", ArgType::kPattern},   TypedName{"period", ArgType::kInteger},
-    TypedName{"protover", ArgType::kInteger},  TypedName{"quantity", ArgType::kInteger},
-    TypedName{"rank", ArgType::kInteger},      TypedName{"seconds", ArgType::kInteger},
-    TypedName{"source", ArgType::kKey},        TypedName{"start", ArgType::kInteger},
-    TypedName{"stop", ArgType::kInteger},      TypedName{"timeout", ArgType::kDouble},
-    TypedName{"token", ArgType::kInteger},     TypedName{"ttl", ArgType::kInteger},
+    TypedName{"numfields", ArgType::kInteger}, TypedName{"numkeys", ArgType::kInteger},
+    TypedName{"offset", ArgType::kInteger},    TypedName{"pattern", ArgType::kPattern},
+    TypedName{"period", ArgType::kInteger},    TypedName{"protover", ArgType::kInteger},
+    TypedName{"quantity", ArgType::kInteger},  TypedName{"rank", ArgType::kInteger},
+    TypedName{"seconds", ArgType::kInteger},   TypedName{"source", ArgType::kKey},
+    TypedName{"start", ArgType::kInteger},     TypedName{"stop", ArgType::kInteger},
+    TypedName{"timeout", ArgType::kDouble},    TypedName{"token", ArgType::kInteger},
+    TypedName{"ttl", ArgType::kInteger},
 };
 
 ArgType type_of_name(std::string_view name) {

@@ -65,6 +65,18 @@ void put_hash_value(std::string& out, const Entry& e) {
   });
 }
 
+// Behind the record of a hash.
+void write_field_deadlines(Context& ctx, DbIndex db, const Entry& e) {
+  const FieldDeadlines* fields = field_deadlines_of(e);
+  if (fields == nullptr || fields->empty()) return;
+  std::string& out = open_record(ctx, Record::kFieldDeadlines, db, key_of(e));
+  put_number(out, fields->size());
+  fields->for_each([&](std::string_view field, TimeMs deadline) {
+    put_text(out, field);
+    put_deadline(out, saved_deadline(deadline, ctx.now));
+  });
+}
+
 void record_deadline(Journal& j, TimeMs deadline) {
   j.latest_deadline = std::max(j.latest_deadline, deadline);
 }
@@ -80,9 +92,10 @@ void put_lock_value(Context& ctx, std::string& out, const Entry& e) {
 
 // Begins the record of a value without holders.
 std::string& open_value(Context& ctx, Record op, DbIndex db, const Keyspace::Found& f) {
-  record_deadline(ctx.s.journal, deadline_of(*f));
+  const TimeMs deadline = value_deadline_of(*f);
+  record_deadline(ctx.s.journal, deadline);
   std::string& out = open_record(ctx, op, db, key_of(*f));
-  put_deadline(out, saved_deadline(deadline_of(*f), ctx.now));
+  put_deadline(out, saved_deadline(deadline, ctx.now));
   return out;
 }
 
@@ -122,7 +135,8 @@ void write_key(Context& ctx, DbIndex db, std::string_view key, const Keyspace::F
       return put_lock_value(ctx, open_record(ctx, Record::kLock, db, key), *f);
     case EntryType::kHash:
     case EntryType::kBigHash:
-      return put_hash_value(open_value(ctx, Record::kHash, db, f), *f);
+      put_hash_value(open_value(ctx, Record::kHash, db, f), *f);
+      return write_field_deadlines(ctx, db, *f);
     case EntryType::kSet:
       return put_set_value(open_value(ctx, Record::kSet, db, f), body_of<SetBody>(*f));
     case EntryType::kList:
@@ -228,6 +242,17 @@ void journal_erased_fields(Context& ctx, DbIndex db, std::string_view key,
   std::string& out = open_record(ctx, Record::kEraseFields, db, key);
   put_number(out, fields.size());
   put_texts(out, fields);
+}
+
+void journal_field_deadlines(Context& ctx, DbIndex db, std::string_view key,
+                             std::span<const std::string_view> fields, TimeMs deadline) {
+  if (!begins_part(ctx, db, key)) return;
+  std::string& out = open_record(ctx, Record::kFieldDeadlines, db, key);
+  put_number(out, fields.size());
+  for (const std::string_view field : fields) {
+    put_text(out, field);
+    put_deadline(out, saved_deadline(deadline, ctx.now));
+  }
 }
 
 void journal_members(Context& ctx, Record op, DbIndex db, std::string_view key,

@@ -27,6 +27,9 @@ void journal_fields(Context& ctx, DbIndex db, std::string_view key,
                     std::span<const std::string_view> pairs);
 void journal_erased_fields(Context& ctx, DbIndex db, std::string_view key,
                            std::span<const std::string_view> fields);
+// The same for deadlines of fields: all get the same one, or none (kNever).
+void journal_field_deadlines(Context& ctx, DbIndex db, std::string_view key,
+                             std::span<const std::string_view> fields, TimeMs deadline);
 // The same for the members of a set or sorted set; `op` is kAddMembers or kEraseMembers.
 void journal_members(Context& ctx, Record op, DbIndex db, std::string_view key,
                      std::span<const std::string_view> members);

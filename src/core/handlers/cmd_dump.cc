@@ -67,7 +67,7 @@ std::optional<DumpedValue> read_value(Request& r, int64_t& ttl_ms) {
   ttl_ms = *ttl;
   const auto bytes = open_payload(r.arg(3));
   if (!bytes) return r.reply.error("ERR DUMP payload version or checksum are wrong"), std::nullopt;
-  auto value = read_dumped_value(r.s(), *bytes);
+  auto value = read_dumped_value(r.s(), r.ctx.now, *bytes);
   if (!value) r.reply.error("ERR Bad data format");
   return value;
 }
@@ -93,7 +93,7 @@ void cmd_dump(Request& r) {
   if (type_of(*f) == EntryType::kLock) {
     return r.reply.error("ERR a lock with several holders cannot be dumped");
   }
-  r.reply.bulk(dump_value(*f));
+  r.reply.bulk(dump_value(*f, r.ctx.now));
 }
 
 void cmd_restore(Request& r) {

@@ -15,7 +15,7 @@ namespace {
 
 void put_counter(Request& r, HashTarget& target, std::string_view value, std::string_view event) {
   const std::array<std::string_view, 2> pair{r.arg(2), value};
-  put_fields(r, target, pair, event);
+  put_fields(r, target, pair, event, true);
 }
 
 }  // namespace

@@ -266,6 +266,7 @@ void stats_section(const Request& r, const HostFacts& host, std::string& out) {
   line(out, "rejected_connections", s.refused_connections);
   zeros(out, {"total_net_repl_input_bytes", "total_net_repl_output_bytes", "sync_full", "sync_partial_ok",
               "sync_partial_err"});
+  line(out, "expired_subkeys", s.expired_fields);
   line(out, "expired_keys", s.expired_keys);
   decimal(out, "expired_stale_perc", 0);
   zeros(out, {"expired_time_cap_reached_count", "evicted_keys", "evicted_clients"});

@@ -30,7 +30,7 @@ struct Value {
 Value copy_value(const Entry& e) {
   Value v;
   v.type = type_of(e);
-  v.deadline = deadline_of(e);
+  v.deadline = key_deadline(e);
   if (has_value_body(e)) {
     v.body = value_body_of(e)->copy();
   } else {
@@ -44,7 +44,7 @@ Value take_value(Request& r, Keyspace::Found& f) {
   Value v;
   if (has_value_body(*f)) {
     v.type = type_of(*f);
-    v.deadline = deadline_of(*f);
+    v.deadline = key_deadline(*f);
     v.body = release_body(r.keys(), f);
   } else {
     v = copy_value(*f);

@@ -3,6 +3,7 @@
 
 #include "core/events/change_events.h"
 #include "core/keyspace/keyspace.h"
+#include "core/lock/field_expiry.h"
 #include "core/lock/keys.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
@@ -32,8 +33,10 @@ std::optional<HashTarget> find_hash_to_write(Request& r) {
 }
 
 size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
-                  std::string_view event) {
-  const size_t fields = set_fields(r.ctx, {r.c.db, target.f}, target.key, pairs, r.c.id);
+                  std::string_view event, bool keep_deadlines) {
+  const KeyRef k{r.c.db, target.f};
+  const size_t fields = keep_deadlines ? set_fields_only(r.ctx, k, target.key, pairs, r.c.id)
+                                       : set_fields(r.ctx, k, target.key, pairs, r.c.id);
   notify(r.ctx, kNotifyHash, event, r.c.db, r.arg(1));
   return fields;
 }

@@ -26,8 +26,9 @@ struct HashTarget {
 };
 std::optional<HashTarget> find_hash_to_write(Request& r);
 
-// Calls set_fields(), then publishes the event. Returns the number of new fields.
+// Calls set_fields(), or set_fields_only() to keep the deadlines of fields, then publishes the event.
+// Returns the number of new fields.
 size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
-                  std::string_view event);
+                  std::string_view event, bool keep_deadlines = false);
 
 }  // namespace holdfast

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/keyspace/hash_body.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/keys.h"
 #include "core/state/request.h"
@@ -51,8 +52,9 @@ bool read_scan_option(Request& r, size_t i, bool with_type, ScanArguments& scan)
 }  // namespace
 
 bool is_shown(const Entry& e, const ScanArguments& scan, TimeMs now, GlobSteps& steps) {
-  return type_of(e) != EntryType::kNone && !is_due(key_deadline(e), now) &&
-         (!scan.holds_only || is_hold(e)) &&
+  const bool over =
+      is_due(deadline_of(e), now) && (is_due(key_deadline(e), now) || has_only_due_fields(e, now));
+  return type_of(e) != EntryType::kNone && !over && (!scan.holds_only || is_hold(e)) &&
          (!scan.type || equals_ignore_case(*scan.type, type_name(type_of(e)))) &&
          (!scan.match || glob_match(*scan.match, key_of(e), steps));
 }

@@ -58,6 +58,7 @@ bool HashBody::set(std::string_view field, std::string_view value) {
   const auto [at, made] = place_of(field, value);
   if (made) return true;
   save_first(*at);
+  forget_deadline(field);
   const PackedPair old = at->get();
   if (old.value.size() == value.size()) {
     if (!value.empty())
@@ -74,9 +75,33 @@ bool HashBody::erase(std::string_view field) {
   const auto it = items_.find(key(field));
   if (it == items_.end()) return false;
   save_first(*it);
+  forget_deadline(field);
   item_bytes_ -= bytes_of(it->get());
   items_.erase(it);
   return true;
+}
+
+// A snapshot passes each field with the deadline that it has now.
+bool HashBody::set_deadline(std::string_view field, TimeMs deadline, TimeMs of_key) {
+  const auto it = items_.find(key(field));
+  if (it == items_.end()) return false;
+  save_first(*it);
+  if (deadlines_ == nullptr) {
+    if (deadline == kNever) return true;
+    deadlines_ = std::make_unique<FieldDeadlines>();
+  }
+  deadlines_->of_key = of_key;
+  deadlines_->set(field, deadline);
+  return true;
+}
+
+std::vector<std::string> HashBody::erase_due(TimeMs now, size_t most) {
+  std::vector<std::string> erased;
+  while (erased.size() < most && deadlines_ != nullptr && is_due(deadlines_->first(), now)) {
+    erased.push_back(deadlines_->first_field());
+    erase(erased.back());
+  }
+  return erased;
 }
 
 std::unique_ptr<ValueBody> HashBody::copy() const {
@@ -86,12 +111,14 @@ std::unique_ptr<ValueBody> HashBody::copy() const {
     other->items_.emplace_hint(other->items_.end(), other->make_item(item.hash, pair.field, pair.value));
   }
   other->item_bytes_ = item_bytes_;
+  if (deadlines_ != nullptr) other->deadlines_ = deadlines_->copy();
   return other;
 }
 
 // Frees from the end, where no other items of a node move.
 bool HashBody::free_some() {
   constexpr size_t kStepItems = 512;
+  if (deadlines_ != nullptr && !deadlines_->free_some()) return false;
   if (items_.size() <= kStepItems) return true;
   auto from = items_.end();
   for (size_t i = 0; i < kStepItems; ++i) item_bytes_ -= bytes_of((--from)->get());
@@ -101,7 +128,11 @@ bool HashBody::free_some() {
 
 void HashBody::save_now(const Item& item) {
   const PackedPair pair = item.get();
-  save_->sink->put(pair.field, pair.value);
+  if (deadlines_ == nullptr) [[likely]] {
+    save_->sink->put(pair.field, pair.value);
+  } else {
+    save_->sink->put_field(pair.field, pair.value, deadlines_->find(pair.field));
+  }
   item.mark = mark_ & 1U;
 }
 
@@ -140,6 +171,9 @@ void HashBody::check_invariants() const {
     before = &item;
   }
   assert(item_bytes == item_bytes_);
+  if (deadlines_ == nullptr) return;
+  deadlines_->check_invariants();
+  assert(deadlines_->size() <= items_.size());
 }
 
 }  // namespace holdfast

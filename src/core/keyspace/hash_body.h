@@ -11,11 +11,15 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/base/hash.h"
+#include "core/base/types.h"
 #include "core/keyspace/entry.h"
+#include "core/keyspace/field_deadlines.h"
 #include "core/keyspace/packed_hash.h"
 #include "core/keyspace/value_body.h"
 
@@ -31,7 +35,9 @@ class HashBody final : public ValueBody {
   uint64_t seed() const { return seed_; }
   size_t size() const override { return items_.size(); }
   // Estimated memory of the hash.
-  uint64_t bytes() const override { return sizeof(HashBody) + item_bytes_; }
+  uint64_t bytes() const override {
+    return sizeof(HashBody) + item_bytes_ + (deadlines_ == nullptr ? 0 : deadlines_->bytes());
+  }
 
   // The view is valid until the field is set or erased.
   std::optional<std::string_view> find(std::string_view field) const;
@@ -41,10 +47,31 @@ class HashBody final : public ValueBody {
   // `change(pair)`; a result of false keeps the value. Returns the pair, and whether the field is new.
   template <class Change>
   std::pair<PackedPair, bool> put(std::string_view field, std::string_view value, Change change);
-  // Returns whether the field is new.
+  // Returns whether the field is new. A field that was there loses its deadline.
   bool set(std::string_view field, std::string_view value);
   // Returns false if there is no such field.
   bool erase(std::string_view field);
+
+  // The deadlines of fields. Null if there is none: other hashes pay nothing for them.
+  const FieldDeadlines* deadlines() const { return deadlines_.get(); }
+  TimeMs deadline_of(std::string_view field) const {
+    return deadlines_ == nullptr ? kNever : deadlines_->find(field);
+  }
+  // Sets the deadline of a field, or removes it (kNever). `of_key` is the deadline of the hash. Returns
+  // false if there is no such field.
+  bool set_deadline(std::string_view field, TimeMs deadline, TimeMs of_key);
+  // Sets the deadline of the hash, of which deadlines() must not be null.
+  void set_key_deadline(TimeMs deadline) { deadlines_->of_key = deadline; }
+  // deadlines() becomes null if no field has one any more.
+  void drop_empty_deadlines() {
+    if (deadlines_ != nullptr && deadlines_->empty()) deadlines_ = nullptr;
+  }
+  // Whether a deadline has passed for all fields.
+  bool all_due(TimeMs now) const {
+    return deadlines_ != nullptr && deadlines_->size() == size() && is_due(deadlines_->last(), now);
+  }
+  // Erases at most `most` fields that are due, the earliest first. Returns them.
+  std::vector<std::string> erase_due(TimeMs now, size_t most);
   std::unique_ptr<ValueBody> copy() const override;
   std::string_view encoding() const override { return "hashtable"; }
 
@@ -129,6 +156,10 @@ class HashBody final : public ValueBody {
       save_now(item);
   }
   void save_now(const Item& item);
+  void forget_deadline(std::string_view field) {
+    if (deadlines_ != nullptr) [[unlikely]]
+      deadlines_->erase(field);
+  }
 
   uint64_t seed_;
   uint64_t item_bytes_ = 0;
@@ -137,6 +168,7 @@ class HashBody final : public ValueBody {
   uint64_t mark_ = 0;
   bool marks_missing_ = false;  // not all items have the mark of the last save
   std::unique_ptr<Save> save_;
+  std::unique_ptr<FieldDeadlines> deadlines_;
 };
 
 template <class Change>
@@ -154,6 +186,20 @@ std::pair<PackedPair, bool> HashBody::put(std::string_view field, std::string_vi
 inline HashBody* hash_body_of(const Entry& e) {
   assert(type_of(e) == EntryType::kBigHash);
   return static_cast<HashBody*>(value_body_of(e));
+}
+
+// Null if no field of the value has a deadline.
+inline const FieldDeadlines* field_deadlines_of(const Entry& e) {
+  return type_of(e) == EntryType::kBigHash ? hash_body_of(e)->deadlines() : nullptr;
+}
+// Whether a deadline has passed for each field of a hash.
+inline bool has_only_due_fields(const Entry& e, TimeMs now) {
+  return type_of(e) == EntryType::kBigHash && hash_body_of(e)->all_due(now);
+}
+// The deadline of a whole value. That of its entry is earlier if a field has an earlier one.
+inline TimeMs value_deadline_of(const Entry& e) {
+  const FieldDeadlines* fields = field_deadlines_of(e);
+  return fields == nullptr ? deadline_of(e) : fields->of_key;
 }
 
 }  // namespace holdfast

@@ -27,6 +27,10 @@ class HashView {
   std::optional<std::string_view> find(std::string_view field) const {
     return body_ != nullptr ? body_->find(field) : packed_.find(field);
   }
+  // The deadline of a field; kNever if it has none.
+  TimeMs deadline_of(std::string_view field) const {
+    return body_ != nullptr ? body_->deadline_of(field) : kNever;
+  }
   // Calls `f(field, value)` for all fields; in a small hash in the order of insertion.
   template <class F>
   void for_each(F f) const {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "core/keyspace/hash_body.h"
 #include "core/keyspace/lock_body.h"
 #include "core/keyspace/removed_bodies.h"
 #include "core/keyspace/value_body.h"
@@ -425,6 +426,9 @@ void Keyspace::check_invariants() const {
         assert(value_body_of(e)->size() > 0);
       }
       if (type_of(e) == EntryType::kHash) assert(!value_of(e).empty());
+      if (const FieldDeadlines* fields = field_deadlines_of(e)) {
+        assert(deadline_of(e) == std::min(fields->of_key, fields->first()));
+      }
       if (type_of(e) != EntryType::kLock) continue;
       lock_body_of(e)->check_invariants();
       assert(locks_.contains(h) && lock_body_of(e)->size() > 0 &&

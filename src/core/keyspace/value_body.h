@@ -14,6 +14,7 @@
 #include <memory>
 #include <string_view>
 
+#include "core/base/types.h"
 #include "core/keyspace/entry.h"
 
 namespace holdfast {
@@ -27,6 +28,10 @@ class ElementSink {
   ElementSink& operator=(const ElementSink&) = delete;
   virtual ~ElementSink() = default;
   virtual void put(std::string_view element, std::string_view value) = 0;
+  // A field of a hash some of whose fields have a deadline; kNever: this one has none.
+  virtual void put_field(std::string_view field, std::string_view value, TimeMs /*deadline*/) {
+    put(field, value);
+  }
 };
 
 class ValueBody {

@@ -9,6 +9,7 @@
 #include "core/events/record_changes.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/body_changes.h"
+#include "core/lock/field_expiry.h"
 #include "core/lock/keys.h"
 #include "core/state/context.h"
 #include "core/state/key_ref.h"
@@ -66,6 +67,7 @@ size_t set_in_body(Context& ctx, KeyRef k, std::span<const std::string_view> pai
     return n;
   });
   journal_fields(ctx, k.db, key_of(*k), pairs);
+  follow_fields(ctx, k);
   record_set(ctx, k, client);
   return made;
 }
@@ -119,11 +121,19 @@ size_t erase_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std:
     remove_key(ctx, k, End::kDeleted);
   } else if (big) {
     journal_erased_fields(ctx, k.db, key.bytes, fields);
+    follow_fields(ctx, k);
     record_set(ctx, k, client);
   } else {
     put_value(ctx, k, key, EntryType::kHash, packed.bytes(), client);
   }
   return erased;
+}
+
+HashBody& big_hash(Context& ctx, KeyRef k, const Key& key, ConnId client) {
+  if (type_of(*k) == EntryType::kHash) {
+    put_body(ctx, k, key, EntryType::kBigHash, unpack(ctx.s.config.hash_seed, value_of(*k)), client);
+  }
+  return *hash_body_of(*k);
 }
 
 }  // namespace holdfast

@@ -24,4 +24,7 @@ size_t set_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std::s
 size_t erase_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std::string_view> fields,
                     ConnId client);
 
+// Gives the hash of the key the big form, if it has the packed one. Returns it.
+HashBody& big_hash(Context& ctx, KeyRef k, const Key& key, ConnId client);
+
 }  // namespace holdfast

@@ -6,8 +6,10 @@
 #include "core/codec/reply.h"
 #include "core/events/change_events.h"
 #include "core/events/record_changes.h"
+#include "core/keyspace/hash_body.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
+#include "core/lock/field_expiry.h"
 #include "core/lock/keys.h"
 #include "core/lock/record_events.h"
 #include "core/lock/sessions.h"
@@ -144,11 +146,12 @@ void remove_key(Context& ctx, KeyRef k, End why, TimeMs at) {
   drop_entry(ctx, k);
 }
 
-void expire_key(Context& ctx, KeyRef k) {
+void expire_key(Context& ctx, KeyRef k, size_t most_fields) {
   // While the server loads, a later record of the journal may be the end of this hold. Few commands run
   // then; WATCH is one of them.
   if (ctx.s.availability.loading) [[unlikely]]
     return;
+  if (!is_due(value_deadline_of(*k), ctx.due)) return expire_fields(ctx, k, most_fields);
   ++ctx.s.stats.expired_keys;
   if (type_of(*k) != EntryType::kLock) {
     end_exclusive(ctx, k, End::kExpired, deadline_of(*k));

@@ -21,8 +21,9 @@ struct Conn;
 // ends. `at` is the time at which the holds ended, which may be in the past.
 void remove_key(Context& ctx, KeyRef k, End why, TimeMs at);
 inline void remove_key(Context& ctx, KeyRef k, End why) { remove_key(ctx, k, why, ctx.due); }
-// Ends the expired holds, or the expired value, of a key whose deadline has passed. Not while loading.
-void expire_key(Context& ctx, KeyRef k);
+// Ends the expired holds, the expired value, or expired fields of a hash, of a key whose deadline has
+// passed. Not while loading. If only fields are due, at most `most_fields` of them; the rest remains due.
+void expire_key(Context& ctx, KeyRef k, size_t most_fields = SIZE_MAX);
 
 // Ends one hold of a lock. The last hold removes the key.
 void end_holder(Context& ctx, KeyRef k, const Holder* holder, End why, TimeMs at);

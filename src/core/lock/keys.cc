@@ -11,6 +11,7 @@
 #include "core/events/record_changes.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
+#include "core/lock/field_expiry.h"
 #include "core/lock/record_events.h"
 #include "core/state/attachments.h"
 #include "core/state/conn.h"
@@ -30,11 +31,14 @@ void put_value(Context& ctx, KeyRef k, const Key& key, EntryType type, std::stri
   if (!k) {
     k.f = keys.find_or_insert(key, type, bytes, ctx.now.mono).first;
   } else {
-    if (type_of(*k) == EntryType::kLock) {
-      const std::string copy(bytes);  // `bytes` may point into the removed entry
-      remove_key(ctx, k, End::kOverwritten);
-      k.f = keys.find(key);
-      return put_value(ctx, k, key, type, copy, client);
+    if (type_of(*k) > EntryType::kString) [[unlikely]] {
+      if (type_of(*k) == EntryType::kLock) {
+        const std::string copy(bytes);  // `bytes` may point into the removed entry
+        remove_key(ctx, k, End::kOverwritten);
+        k.f = keys.find(key);
+        return put_value(ctx, k, key, type, copy, client);
+      }
+      forget_fields(ctx, k);
     }
     end_exclusive(ctx, k, End::kOverwritten, ctx.due);
     if (type_of(*k) == EntryType::kNone) keys.set_deadline(k.f, kNever, {0}, ctx.now.mono);
@@ -111,14 +115,14 @@ void set_key_deadline(Context& ctx, KeyRef k, TimeMs deadline, ConnId client) {
     LockBody* body = lock_body_of(*k);
     body->for_each([&](const Holder& h) { body->set_deadline(&h, deadline, ttl, ctx.now.mono); });
   }
-  place_deadline(ctx, k, deadline, ttl, ctx.now.mono);
+  place_value_deadline(ctx, k, deadline, ttl);
   if (!has_value_body(*k)) return record_value_change(ctx, k, client);
   journal_deadline(ctx, k.db, k.f);
   record_part_change(ctx, k, client);
 }
 
 TimeMs key_deadline(const Entry& e) {
-  return type_of(e) == EntryType::kLock ? lock_body_of(e)->last_deadline() : deadline_of(e);
+  return type_of(e) == EntryType::kLock ? lock_body_of(e)->last_deadline() : value_deadline_of(e);
 }
 
 void flush_db(Context& ctx, DbIndex db) {

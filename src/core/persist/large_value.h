@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "core/base/types.h"
+#include "core/codec/hold_codec.h"
 #include "core/codec/rdb_writer.h"
 #include "core/keyspace/entry.h"
+#include "core/keyspace/hash_body.h"
 #include "core/keyspace/value_body.h"
 #include "core/keyspace/zset_body.h"
 
@@ -50,8 +53,9 @@ class LargeValue final : public ElementSink {
 
   // `head` begins with the key. The body must live until the last step, or until the LargeValue is
   // destroyed.
-  LargeValue(const Entry& e, DbIndex number, std::string head)
-      : body_(*value_body_of(e)), type_(type_of(e)), number_(number) {
+  LargeValue(const Entry& e, DbIndex number, std::string head, const Now& now)
+      : body_(*value_body_of(e)), type_(type_of(e)), number_(number), now_(now) {
+    if (const FieldDeadlines* fields = field_deadlines_of(e)) first_deadline_ = fields->first();
     waiting_.bytes() = std::move(head);
     body_.begin_save(*this);
   }
@@ -60,9 +64,15 @@ class LargeValue final : public ElementSink {
   DbIndex number() const { return number_; }
   void put(std::string_view element, std::string_view value) override {
     RdbWriter rdb(waiting_.bytes());
-    if (type_ == EntryType::kBigHash) return rdb.field(element, value);
+    if (type_ == EntryType::kBigHash) return put_field(element, value, kNever);
     if (type_ == EntryType::kZset) return rdb.scored_member(element, ZsetBody::score_of(value));
     rdb.element(element);
+  }
+  // A field that got its deadline after the beginning is passed before that, without one.
+  void put_field(std::string_view field, std::string_view value, TimeMs deadline) override {
+    RdbWriter rdb(waiting_.bytes());
+    if (!first_deadline_) return rdb.field(field, value);
+    rdb.timed_field(field, value, saved_deadline(deadline, now_), saved_deadline(*first_deadline_, now_));
   }
   // Writes the next part. Returns true if it was the last.
   bool step(std::string& out) {
@@ -76,6 +86,8 @@ class LargeValue final : public ElementSink {
   ValueBody& body_;
   EntryType type_;
   DbIndex number_;
+  Now now_;
+  std::optional<TimeMs> first_deadline_;  // of a hash that had deadlines of fields at the beginning
   bool complete_ = false;
   WaitingBytes waiting_;
 };

@@ -161,6 +161,17 @@ void Restore::field(std::string_view name, std::string_view value) {
   }
   fields_.emplace_back(name, value);
   if (fields_.size() < kGathered || fields_.front().first == kLockMarker) return;
+  gather_in_body();
+}
+
+// A hash with deadlines of fields is neither a lock nor a record.
+void Restore::timed_field(std::string_view name, std::string_view value, int64_t deadline_ms) {
+  if (body_ == nullptr) gather_in_body();
+  body_->set(name, value);
+  body_->set_deadline(name, restored_deadline(deadline_ms, turn_.now), kNever);
+}
+
+void Restore::gather_in_body() {
   body_ = std::make_unique<HashBody>(s_.config.hash_seed);
   for (const auto& [field, text] : fields_) body_->set(field, text);
   fields_.clear();

@@ -41,11 +41,13 @@ class Restore : private RdbSink {
   void string(uint64_t db, std::string_view key, std::string_view value, int64_t expire_ms) override;
   void begin_collection(RdbCollection kind, uint64_t db, std::string_view key, int64_t expire_ms) override;
   void field(std::string_view name, std::string_view value) override;
+  void timed_field(std::string_view name, std::string_view value, int64_t deadline_ms) override;
   void element(std::string_view text, double score) override;
   void end_collection() override;
   void library(std::string_view code) override;
   void skipped(uint64_t db, std::string_view key, std::string_view type) override;
 
+  void gather_in_body();
   bool usable(uint64_t db);
   void end_hash();
   void begin_body(RdbCollection kind);

@@ -4,7 +4,9 @@
 #include <absl/container/flat_hash_set.h>
 
 #include "core/base/checksum.h"
+#include "core/base/config.h"
 #include "core/base/hash.h"
+#include "core/codec/hold_codec.h"
 #include "core/codec/rdb.h"
 #include "core/codec/rdb_writer.h"
 #include "core/keyspace/hash_view.h"
@@ -30,7 +32,7 @@ uint64_t low_first(std::string_view bytes) {
 
 class OneValue : public RdbSink {
  public:
-  explicit OneValue(const EngineState& s) : s_(s) {}
+  OneValue(const EngineState& s, const Now& now) : s_(s), now_(now) {}
 
   DumpedValue value;
   size_t values = 0;
@@ -45,7 +47,20 @@ class OneValue : public RdbSink {
     value.string = text;
   }
   void field(std::string_view name, std::string_view text) override {
-    value.fields.emplace_back(name, text);
+    if (hash_ == nullptr) {
+      value.fields.emplace_back(name, text);
+    } else {
+      good = hash_->set(name, text) && good;
+    }
+  }
+  void timed_field(std::string_view name, std::string_view text, int64_t deadline_ms) override {
+    if (hash_ == nullptr) {
+      hash_ = std::make_unique<HashBody>(s_.config.hash_seed);
+      for (const auto& [field, old] : std::exchange(value.fields, {}))
+        good = hash_->set(field, old) && good;
+    }
+    good = hash_->set(name, text) && good;
+    hash_->set_deadline(name, restored_deadline(deadline_ms, now_), kNever);
   }
   void begin_collection(RdbCollection kind, uint64_t, std::string_view, int64_t) override {
     ++values;
@@ -78,9 +93,14 @@ class OneValue : public RdbSink {
   }
   void end_collection() override {
     if (value.type == EntryType::kZset) static_cast<ZsetBody&>(*value.body).drop_minus_zero();
+    if (hash_ == nullptr) return;
+    value.type = EntryType::kBigHash;
+    value.body = std::move(hash_);
   }
 
   const EngineState& s_;
+  Now now_;
+  std::unique_ptr<HashBody> hash_;  // of which fields have deadlines
 };
 
 bool has_twins(const std::vector<std::pair<std::string, std::string>>& fields) {
@@ -104,7 +124,7 @@ std::optional<std::string_view> open_payload(std::string_view payload) {
   if (payload.size() < kFooter) return std::nullopt;
   const std::string_view body = payload.substr(0, payload.size() - kFooter);
   const std::string_view checked = payload.substr(0, payload.size() - rdb::kChecksumBytes);
-  if (low_first(checked.substr(body.size())) > rdb::kVersion) return std::nullopt;
+  if (low_first(checked.substr(body.size())) > rdb::kLatestVersion) return std::nullopt;
   if (low_first(payload.substr(checked.size())) != crc64(0, checked)) return std::nullopt;
   return body;
 }
@@ -122,7 +142,7 @@ std::string rdb_tail() {
   return tail;
 }
 
-std::string dump_value(const Entry& e) {
+std::string dump_value(const Entry& e, const Now& now) {
   std::string out;
   RdbWriter rdb(out);
   if (type_of(e) == EntryType::kSet) {
@@ -138,9 +158,17 @@ std::string dump_value(const Entry& e) {
     rdb.begin_zset({}, zset.size());
     zset.for_each([&](std::string_view member, double score) { rdb.scored_member(member, score); });
   } else if (is_hash(e)) {
-    const HashView hash(e);
-    rdb.begin_hash({}, hash.size());
-    hash.for_each([&](std::string_view field, std::string_view value) { rdb.field(field, value); });
+    if (const FieldDeadlines* fields = field_deadlines_of(e)) {
+      const int64_t first_ms = saved_deadline(fields->first(), now);
+      rdb.begin_timed_hash({}, HashView(e).size(), first_ms);
+      HashView(e).for_each([&](std::string_view field, std::string_view value) {
+        rdb.timed_field(field, value, saved_deadline(fields->find(field), now), first_ms);
+      });
+    } else {
+      const HashView hash(e);
+      rdb.begin_hash({}, hash.size());
+      hash.for_each([&](std::string_view field, std::string_view value) { rdb.field(field, value); });
+    }
   } else {
     rdb.string({}, value_of(e));
   }
@@ -149,9 +177,9 @@ std::string dump_value(const Entry& e) {
   return out;
 }
 
-std::optional<DumpedValue> read_dumped_value(const EngineState& s, std::string_view bytes) {
+std::optional<DumpedValue> read_dumped_value(const EngineState& s, const Now& now, std::string_view bytes) {
   if (bytes.empty()) return std::nullopt;
-  OneValue sink(s);
+  OneValue sink(s, now);
   RdbReader reader(sink, false);
   const std::string head = rdb_head().append(bytes.substr(0, 1)).append(kEmptyName);
   const bool good =

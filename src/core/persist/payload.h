@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/types.h"
 #include "core/codec/rdb_reader.h"
 #include "core/keyspace/entry.h"
 #include "core/keyspace/value_body.h"
@@ -28,7 +29,7 @@ std::string rdb_head();
 std::string rdb_tail();
 
 // The value of an entry that is no lock of several holders.
-std::string dump_value(const Entry& e);
+std::string dump_value(const Entry& e, const Now& now);
 
 // A value that was read. Memory grows with the payload only.
 struct DumpedValue {
@@ -38,6 +39,6 @@ struct DumpedValue {
   std::unique_ptr<ValueBody> body;                          // of all other types
 };
 // Reads what open_payload() returned. Returns nullopt if it is not one value of a known type.
-std::optional<DumpedValue> read_dumped_value(const EngineState& s, std::string_view bytes);
+std::optional<DumpedValue> read_dumped_value(const EngineState& s, const Now& now, std::string_view bytes);
 
 }  // namespace holdfast

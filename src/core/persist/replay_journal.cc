@@ -225,6 +225,17 @@ std::string replay_deadline(Context& ctx, DbIndex db, ByteReader& in) {
   return wrong(key, "a deadline of a key that does not exist");
 }
 
+std::string replay_field_deadlines(Context& ctx, DbIndex db, ByteReader& in) {
+  const std::string_view key = in.text();
+  std::vector<FieldDeadline> deadlines;
+  for (uint64_t n = in.number(); n > 0 && in.ok(); --n) {
+    const std::string_view field = in.text();
+    deadlines.emplace_back(field, restored_deadline(read_deadline(in), ctx.now));
+  }
+  if (!in.ok() || restore_field_deadlines(ctx, db, key, deadlines)) return {};
+  return wrong(key, "deadlines of fields of a key that is not a hash");
+}
+
 std::string replay_holder(Context& ctx, DbIndex db, ByteReader& in) {
   const std::string_view key = in.text();
   const SavedHolder holder = read_holder(in);
@@ -354,6 +365,8 @@ std::string replay_one(Context& ctx, Record op, uint8_t number, ByteReader& in) 
       return replay_erased_ranks(ctx, db, in);
     case Record::kDeadline:
       return replay_deadline(ctx, db, in);
+    case Record::kFieldDeadlines:
+      return replay_field_deadlines(ctx, db, in);
     case Record::kPutHolder:
       return replay_holder(ctx, db, in);
     case Record::kEraseHolder:

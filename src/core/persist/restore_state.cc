@@ -13,6 +13,7 @@
 #include "core/keyspace/lock_body.h"
 #include "core/keyspace/packed_hash.h"
 #include "core/lock/body_changes.h"
+#include "core/lock/field_expiry.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/holds.h"
 #include "core/lock/sessions.h"
@@ -92,7 +93,7 @@ void restore_notes(LockBody& body, const std::vector<SavedNote>& notes) {
 void set_value_deadline(Context& ctx, KeyRef k, int64_t deadline_ms) {
   const TimeMs deadline = restored_deadline(deadline_ms, ctx.now);
   const DurationMs ttl = deadline == kNever ? DurationMs{0} : deadline - ctx.now.mono;
-  ctx.keys(k.db).set_deadline(k.f, deadline, {std::max<int64_t>(ttl.count, 0)}, ctx.now.mono);
+  place_value_deadline(ctx, k, deadline, {std::max<int64_t>(ttl.count, 0)});
 }
 
 }  // namespace
@@ -172,6 +173,15 @@ bool restore_deadline(Context& ctx, DbIndex db, std::string_view key, int64_t de
   Keyspace::Found f = ctx.keys(db).find(ctx.keys(db).key(key));
   if (!f || !has_value_body(*f)) return false;
   set_value_deadline(ctx, {db, f}, deadline_ms);
+  return true;
+}
+
+bool restore_field_deadlines(Context& ctx, DbIndex db, std::string_view key,
+                             std::span<const FieldDeadline> deadlines) {
+  const Key found = ctx.keys(db).key(key);
+  Keyspace::Found f = ctx.keys(db).find(found);
+  if (!f || !is_hash(*f)) return false;
+  put_field_deadlines(ctx, {db, f}, found, deadlines, {});
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include "core/codec/hold_codec.h"
 #include "core/events/record_changes.h"
 #include "core/keyspace/value_body.h"
+#include "core/lock/field_expiry.h"
 #include "core/lock/keys.h"
 
 namespace holdfast {
@@ -36,6 +37,9 @@ void restore_body(Context& ctx, DbIndex db, std::string_view key, EntryType type
                   std::unique_ptr<ValueBody> body, int64_t deadline_ms);
 // Sets the deadline of a key with a ValueBody. Returns false if there is no such key.
 [[nodiscard]] bool restore_deadline(Context& ctx, DbIndex db, std::string_view key, int64_t deadline_ms);
+// Sets the deadlines of fields of a hash. Returns false if the key has no hash.
+[[nodiscard]] bool restore_field_deadlines(Context& ctx, DbIndex db, std::string_view key,
+                                           std::span<const FieldDeadline> deadlines);
 // The record that a script on Redis wrote about a lock.
 struct TokenRecord {
   DbIndex db = 0;

@@ -116,7 +116,7 @@ void Snapshot::begin_large(const Part& part, const Entry& e) {
   out_.swap(head);
   begin_value(e);
   out_.swap(head);
-  large_.push_back(std::make_unique<LargeValue>(e, part.number, std::move(head)));
+  large_.push_back(std::make_unique<LargeValue>(e, part.number, std::move(head), now_));
 }
 
 // Writes what stands before the elements of a hash, list, set or sorted set.
@@ -124,7 +124,10 @@ void Snapshot::begin_value(const Entry& e) {
   if (is_hash(e)) {
     const HashView hash(e);
     if (looks_like_lock_or_record(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
-    put_expiry(deadline_of(e));
+    put_expiry(value_deadline_of(e));
+    if (const FieldDeadlines* fields = field_deadlines_of(e)) {
+      return rdb_.begin_timed_hash(key_of(e), hash.size(), saved_deadline(fields->first(), now_));
+    }
     return rdb_.begin_hash(key_of(e), hash.size());
   }
   put_expiry(deadline_of(e));
@@ -199,7 +202,13 @@ void Snapshot::save_note(std::string_view owner, const SavedHold& hold) {
 
 void Snapshot::save_hash(const Entry& e) {
   begin_value(e);
-  HashView(e).for_each([&](std::string_view field, std::string_view value) { rdb_.field(field, value); });
+  const HashView hash(e);
+  const FieldDeadlines* fields = field_deadlines_of(e);
+  const int64_t first_ms = fields == nullptr ? 0 : saved_deadline(fields->first(), now_);
+  hash.for_each([&](std::string_view field, std::string_view value) {
+    if (fields == nullptr) return rdb_.field(field, value);
+    rdb_.timed_field(field, value, saved_deadline(fields->find(field), now_), first_ms);
+  });
 }
 
 void Snapshot::save_set(const Entry& e) {

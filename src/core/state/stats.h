@@ -52,6 +52,7 @@ struct Stats {
   TrafficRates rates;
   uint64_t refused_connections = 0;
   uint64_t expired_keys = 0;
+  uint64_t expired_fields = 0;  // of hashes
   uint64_t keyspace_hits = 0;
   uint64_t keyspace_misses = 0;
   LockStats locks;

@@ -105,7 +105,11 @@ Words ServerGenerator::set() {
 Words ServerGenerator::hash() {
   const std::string k = dice_.one_in(2) ? "h" : key();
   const std::string field = "f" + std::to_string(dice_.below(12));
-  const uint64_t choice = dice_.below(8);
+  const uint64_t choice = dice_.below(11);
+  if (choice == 8) return {"HPEXPIRE", k, std::to_string(dice_.between(0, 100'000)), "FIELDS", "1", field};
+  if (choice == 9)
+    return {"HSETEX", k, "PX", std::to_string(dice_.between(1, 10'000)), "FIELDS", "1", field, value()};
+  if (choice == 10) return {"HPERSIST", k, "FIELDS", "1", field};
   if (choice < 4) return {"HSET", k, field, dice_.one_in(20) ? std::string(100, 'x') : value()};
   if (choice < 5) return {"HDEL", k, field};
   if (choice < 6) return {"HINCRBY", k, "n", "1"};

@@ -55,7 +55,7 @@ class Walk {
     Record record;
     record.db = db;
     record.key = std::string(key_of(*found));
-    record.deadline_ms = saved_deadline(deadline_of(*found), clock_);
+    record.deadline_ms = saved_deadline(value_deadline_of(*found), clock_);
     if (type_of(*found) == EntryType::kString) {
       record.owner = std::string(value_of(*found));
       put_hold(record, saved_hold(token_of(*found), ttl_of(*found), held_since(*found),
@@ -119,11 +119,28 @@ class Walk {
         elements[std::string(member)] = format_score(score);
       });
     } else {
-      HashView(entry).for_each(
-          [&](std::string_view field, std::string_view value) { elements[std::string(field)] = value; });
+      add_fields(record, HashView(entry), elements);
+      if (elements.empty()) return;
     }
     for (const auto& [name, value] : elements) record.rest += fmt::format("[{}: {}]", name, value);
     view_.push_back(std::move(record));
+  }
+
+  // A field with a deadline ends on its own, and is a record of its own. The others go to `elements`.
+  void add_fields(const Record& key, const HashView& hash, std::map<std::string, std::string>& elements) {
+    hash.for_each([&](std::string_view field, std::string_view value) {
+      const TimeMs deadline = hash.deadline_of(field);
+      if (deadline == kNever) {
+        elements[std::string(field)] = value;
+        return;
+      }
+      Record record = key;
+      record.owner = fmt::format("field {}", field);
+      record.rest = fmt::format("[{}: {}]", field, value);
+      const int64_t at_ms = saved_deadline(deadline, clock_);
+      record.deadline_ms = key.deadline_ms < 0 ? at_ms : std::min(key.deadline_ms, at_ms);
+      view_.push_back(std::move(record));
+    });
   }
 
   EngineState& state_;

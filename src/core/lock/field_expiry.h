@@ -1,0 +1,56 @@
+// Deadlines of the fields of a hash. A hash with such deadlines is a HashBody, and the deadline of its
+// entry is the earliest of its own and those of its fields. So the look-up of a key, the timing wheel,
+// SWAPDB and FLUSHDB treat it as any other key, and a look-up never returns a hash with a field that is
+// due.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/keyspace/hash_body.h"
+#include "core/keyspace/keyspace.h"
+#include "core/state/context.h"
+#include "core/state/key_ref.h"
+
+namespace holdfast {
+
+// When a request sets the deadline of a field: always (kAny), only of a field without one (kIfNone) or with
+// one (kIfSome), or only to a later or an earlier time than the present one. No deadline is the latest.
+enum class DeadlineIf : uint8_t { kAny, kIfNone, kIfSome, kIfLater, kIfEarlier };
+
+// What became of a field, with the replies of Redis as values.
+enum class FieldResult : int8_t { kNoField = -2, kUntimed = -1, kUnmet = 0, kSet = 1, kErased = 2 };
+
+// Sets the deadline of fields, one after the other; kNever removes it. Fields whose new deadline is due are
+// erased; the last field removes the key. `k` holds a hash. Returns one result for each field.
+std::vector<FieldResult> set_field_deadlines(Context& ctx, KeyRef k, const Key& key,
+                                             std::span<const std::string_view> fields, TimeMs deadline,
+                                             DeadlineIf condition, ConnId client);
+
+// A field and its deadline; the view is the caller's.
+using FieldDeadline = std::pair<std::string_view, TimeMs>;
+
+// Sets deadlines as they are, also those that are due. `k` holds a hash; other fields than its own are
+// ignored.
+void put_field_deadlines(Context& ctx, KeyRef k, const Key& key, std::span<const FieldDeadline> deadlines,
+                         ConnId client);
+
+// Like set_fields() (hash_changes.h), but the fields keep their deadlines.
+size_t set_fields_only(Context& ctx, KeyRef k, const Key& key, std::span<const std::string_view> pairs,
+                       ConnId client);
+
+// The deadline of the entry follows those of the hash and its fields, after they changed.
+void follow_fields(Context& ctx, KeyRef k);
+// Before another value replaces a hash: the entry gets the deadline of the hash, which may stay.
+void forget_fields(Context& ctx, KeyRef k);
+// Sets the deadline of a whole value in its entry, and in the hash if fields have deadlines.
+void place_value_deadline(Context& ctx, KeyRef k, TimeMs deadline, DurationMs ttl);
+
+// For expire_key(): erases fields that are due, at most `most` of them unless all are: then the key goes.
+// The deadline of the key itself is not due.
+void expire_fields(Context& ctx, KeyRef k, size_t most);
+
+}  // namespace holdfast
