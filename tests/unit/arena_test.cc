@@ -9,7 +9,7 @@
 
 namespace holdfast {
 
-TEST_CASE("pages: spare pages: 0 before the first allocation, then 2, then one for each 32, at most 8") {
+TEST_CASE("pages: spare pages: 0 of a small keyspace, then 2, then one for each 32, at most 8") {
   PagePool pool;
   pool.expect_spares();
   std::vector<PagePool::Page> taken;
@@ -18,6 +18,8 @@ TEST_CASE("pages: spare pages: 0 before the first allocation, then 2, then one f
     while (taken.size() < upto) taken.push_back(pool.take());
   };
   take(1);
+  CHECK(pool.wanted() == 0);
+  take(2);
   CHECK(pool.wanted() == 2);
   take(95);
   CHECK(pool.wanted() == 2);

@@ -33,7 +33,7 @@ PagePool::Page PagePool::make_ready() {
 
 size_t PagePool::wanted() const {
   constexpr size_t kTakenForOne = 32;
-  if (taken_ == 0) return 0;
+  if (taken_ < kSmallPages) return 0;
   const size_t spares = std::clamp(taken_ / kTakenForOne, kFewestSpares, kMostSpares);
   return spares - std::min(spares, spares_.size());
 }

@@ -14,6 +14,7 @@ class PagePool {
   static constexpr size_t kPageBytes = size_t{2} << 20U;  // a huge page, where the system has them
   static constexpr size_t kFewestSpares = 2;
   static constexpr size_t kMostSpares = 8;
+  static constexpr size_t kSmallPages = 2;  // taken before spares are wanted
   struct FreePage {
     void operator()(char* page) const;
   };
@@ -25,8 +26,8 @@ class PagePool {
   // Tells the pool that the shell gives spares. If none is there, take() returns memory in small pages,
   // which the system maps one by one as they are used.
   void expect_spares() { expects_spares_ = true; }
-  // Returns the number of spares that are missing. It is 0 before the first page is taken, and grows with
-  // the number of taken pages, as large keyspaces grow fast.
+  // Returns the number of spares that are missing. It is 0 for a small keyspace, which needs no more memory
+  // than it uses, and grows with the number of taken pages, as large keyspaces grow fast.
   size_t wanted() const;
   void give(Page page) { spares_.push_back(std::move(page)); }
 
