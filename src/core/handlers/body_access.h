@@ -2,8 +2,11 @@
 #pragma once
 
 #include <concepts>
+#include <memory>
 #include <optional>
+#include <string_view>
 
+#include "core/base/event_flags.h"
 #include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/value_body.h"
@@ -39,5 +42,10 @@ std::optional<BodyTarget<Body>> find_body_to_write(Request& r, std::string_view 
   reply_wrong_type(r);
   return std::nullopt;
 }
+
+// Stores a result in the key of argument 1, whatever it holds, replies with its size and publishes the
+// event. An empty result removes the key.
+void store_body(Request& r, EntryType type, std::unique_ptr<ValueBody> result, NotifyFlag what,
+                std::string_view event);
 
 }  // namespace holdfast

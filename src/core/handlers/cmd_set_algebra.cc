@@ -12,7 +12,6 @@
 #include "core/events/change_events.h"
 #include "core/handlers/body_access.h"
 #include "core/keyspace/set_body.h"
-#include "core/lock/body_changes.h"
 #include "core/lock/set_changes.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
@@ -88,13 +87,7 @@ void reply_combined(Request& r, Combine combine) {
 void store_combined(Request& r, Combine combine, std::string_view event) {
   const auto sets = find_sets(r, r.argv.subspan(2));
   if (!sets) return;
-  std::unique_ptr<SetBody> result = combine(r.s(), *sets);
-  const size_t size = result->size();
-  const bool existed =
-      replace_by_body(r.ctx, r.c.db, r.keys().key(r.arg(1)), EntryType::kSet, std::move(result), r.c.id);
-  if (size > 0) notify(r.ctx, kNotifySet, event, r.c.db, r.arg(1));
-  if (size == 0 && existed) notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
-  r.reply.integer(static_cast<int64_t>(size));
+  store_body(r, EntryType::kSet, combine(r.s(), *sets), kNotifySet, event);
 }
 
 struct CardArguments {

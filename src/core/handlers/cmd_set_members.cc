@@ -4,6 +4,7 @@
 #include "core/handlers/body_access.h"
 #include "core/handlers/element_scan.h"
 #include "core/keyspace/set_body.h"
+#include "core/lock/body_changes.h"
 #include "core/lock/set_changes.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
@@ -22,7 +23,7 @@ void cmd_srem(Request& r) {
   auto target = find_body_to_write<SetBody>(r, r.arg(1));
   if (!target) return;
   if (target->body == nullptr) return r.reply.integer(0);
-  const size_t removed = remove_members(r.ctx, {r.c.db, target->f}, r.argv.subspan(2), r.c.id);
+  const size_t removed = remove_members<SetBody>(r.ctx, {r.c.db, target->f}, r.argv.subspan(2), r.c.id);
   if (removed > 0) notify(r.ctx, kNotifySet, "srem", r.c.db, r.arg(1));
   if (!find_live(r.ctx, r.c.db, target->key)) notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
   r.reply.integer(static_cast<int64_t>(removed));
@@ -51,7 +52,7 @@ void cmd_smove(Request& r) {
   from = find_body_to_write<SetBody>(r, r.arg(1));  // the look-up of the other key may have moved the entry
   if (!from->body->contains(member)) return r.reply.integer(0);
   if (r.arg(1) == r.arg(2)) return r.reply.integer(1);
-  remove_members(r.ctx, {r.c.db, from->f}, r.argv.subspan(3), r.c.id);
+  remove_members<SetBody>(r.ctx, {r.c.db, from->f}, r.argv.subspan(3), r.c.id);
   notify(r.ctx, kNotifySet, "srem", r.c.db, r.arg(1));
   if (!find_live(r.ctx, r.c.db, from->key)) notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
   auto to = find_body_to_write<SetBody>(r, r.arg(2));

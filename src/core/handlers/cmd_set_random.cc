@@ -13,6 +13,7 @@
 #include "core/handlers/body_access.h"
 #include "core/handlers/random_numbers.h"
 #include "core/keyspace/set_body.h"
+#include "core/lock/body_changes.h"
 #include "core/lock/set_changes.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
@@ -60,7 +61,7 @@ void pop(Request& r, BodyTarget<SetBody>& target, const Members& members) {
     remove_key(r.ctx, {r.c.db, target.f}, End::kDeleted);
   } else {
     const std::vector<std::string> copies(members.begin(), members.end());
-    remove_members(r.ctx, {r.c.db, target.f}, Members(copies.begin(), copies.end()), r.c.id);
+    remove_members<SetBody>(r.ctx, {r.c.db, target.f}, Members(copies.begin(), copies.end()), r.c.id);
   }
   notify(r.ctx, kNotifySet, "spop", r.c.db, r.arg(1));
   if (!find_live(r.ctx, r.c.db, target.key)) notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));

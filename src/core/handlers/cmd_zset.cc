@@ -12,6 +12,7 @@
 #include "core/handlers/element_scan.h"
 #include "core/handlers/zset_access.h"
 #include "core/handlers/zset_range.h"
+#include "core/lock/body_changes.h"
 #include "core/lock/zset_changes.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
@@ -118,7 +119,7 @@ void cmd_zrem(Request& r) {
   auto target = find_body_to_write<ZsetBody>(r, r.arg(1));
   if (!target) return;
   if (target->body == nullptr) return r.reply.integer(0);
-  const size_t removed = remove_scores(r.ctx, {r.c.db, target->f}, r.argv.subspan(2), r.c.id);
+  const size_t removed = remove_members<ZsetBody>(r.ctx, {r.c.db, target->f}, r.argv.subspan(2), r.c.id);
   if (removed > 0) notify_removal(r.ctx, r.c.db, target->key, "zrem");
   r.reply.integer(static_cast<int64_t>(removed));
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/events/change_events.h"
-#include "core/lock/body_changes.h"
+#include "core/handlers/body_access.h"
 #include "core/lock/keys.h"
 #include "core/lock/zset_changes.h"
 
@@ -30,12 +30,7 @@ void notify_removal(Context& ctx, DbIndex db, const Key& key, std::string_view e
 
 void store_zset(Request& r, std::unique_ptr<ZsetBody> result, std::string_view event) {
   result->drop_minus_zero();
-  const size_t size = result->size();
-  const bool existed =
-      replace_by_body(r.ctx, r.c.db, r.keys().key(r.arg(1)), EntryType::kZset, std::move(result), r.c.id);
-  if (size > 0) notify(r.ctx, kNotifyZset, event, r.c.db, r.arg(1));
-  if (size == 0 && existed) notify(r.ctx, kNotifyGeneric, "del", r.c.db, r.arg(1));
-  r.reply.integer(static_cast<int64_t>(size));
+  store_body(r, EntryType::kZset, std::move(result), kNotifyZset, event);
 }
 
 }  // namespace holdfast

@@ -8,7 +8,10 @@
 
 #include <concepts>
 #include <memory>
+#include <span>
+#include <string_view>
 
+#include "core/events/record_changes.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/value_body.h"
 #include "core/lock/keys.h"
@@ -52,5 +55,21 @@ auto change_body(Keyspace& keys, const ValueBody& body, Change change) {
 // Ends a change, behind its journal record: WATCH, caches and the queue of the key see it. An empty body
 // ends its key, as remove_key() does.
 void end_body_change(Context& ctx, KeyRef k, ConnId client);
+
+// Removes members of a set or a sorted set. The last member removes the key. Returns the number of removed
+// members.
+template <std::derived_from<ValueBody> Body>
+size_t remove_members(Context& ctx, KeyRef k, std::span<const std::string_view> members, ConnId client) {
+  Body& body = body_of<Body>(*k);
+  const size_t removed = change_body(ctx.keys(k.db), body, [&] {
+    size_t n = 0;
+    for (const std::string_view member : members) n += body.erase(member) ? 1 : 0;
+    return n;
+  });
+  if (removed == 0) return 0;
+  if (body.size() > 0) journal_members(ctx, Record::kEraseMembers, k.db, key_of(*k), members);
+  end_body_change(ctx, k, client);
+  return removed;
+}
 
 }  // namespace holdfast

@@ -25,17 +25,4 @@ size_t add_members(Context& ctx, KeyRef k, const Key& key, std::span<const std::
   return added;
 }
 
-size_t remove_members(Context& ctx, KeyRef k, std::span<const std::string_view> members, ConnId client) {
-  SetBody& set = body_of<SetBody>(*k);
-  const size_t removed = change_body(ctx.keys(k.db), set, [&] {
-    size_t n = 0;
-    for (const std::string_view member : members) n += set.erase(member) ? 1 : 0;
-    return n;
-  });
-  if (removed == 0) return 0;
-  if (set.size() > 0) journal_members(ctx, Record::kEraseMembers, k.db, key_of(*k), members);
-  end_body_change(ctx, k, client);
-  return removed;
-}
-
 }  // namespace holdfast

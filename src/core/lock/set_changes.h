@@ -20,7 +20,4 @@ std::unique_ptr<SetBody> new_set(const EngineState& s);
 size_t add_members(Context& ctx, KeyRef k, const Key& key, std::span<const std::string_view> members,
                    ConnId client);
 
-// Removes members of a set. The last member removes the key. Returns the number of removed members.
-size_t remove_members(Context& ctx, KeyRef k, std::span<const std::string_view> members, ConnId client);
-
 }  // namespace holdfast

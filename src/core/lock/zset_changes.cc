@@ -62,19 +62,6 @@ PutScores put_scores(Context& ctx, KeyRef k, const Key& key, std::span<const Mem
   return result;
 }
 
-size_t remove_scores(Context& ctx, KeyRef k, std::span<const std::string_view> members, ConnId client) {
-  ZsetBody& zset = body_of<ZsetBody>(*k);
-  const size_t removed = change_body(ctx.keys(k.db), zset, [&] {
-    size_t n = 0;
-    for (const std::string_view member : members) n += zset.erase(member) ? 1 : 0;
-    return n;
-  });
-  if (removed == 0) return 0;
-  if (zset.size() > 0) journal_members(ctx, Record::kEraseMembers, k.db, key_of(*k), members);
-  end_body_change(ctx, k, client);
-  return removed;
-}
-
 void remove_ranks(Context& ctx, KeyRef k, size_t rank, size_t count, ConnId client) {
   if (count == 0) return;
   ZsetBody& zset = body_of<ZsetBody>(*k);

@@ -42,9 +42,6 @@ struct PutScores {
 PutScores put_scores(Context& ctx, KeyRef k, const Key& key, std::span<const MemberScore> scores,
                      const ScoreRules& rules, ConnId client);
 
-// Removes members of a sorted set. The last member removes the key. Returns the number of removed members.
-size_t remove_scores(Context& ctx, KeyRef k, std::span<const std::string_view> members, ConnId client);
-
 // Removes the members with these ranks, which must exist. The last member removes the key.
 void remove_ranks(Context& ctx, KeyRef k, size_t rank, size_t count, ConnId client);
 

@@ -9,6 +9,7 @@
 #include "core/codec/journal_record.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
+#include "core/lock/body_changes.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"
 #include "core/lock/list_changes.h"
@@ -102,12 +103,12 @@ std::string replay_members(Context& ctx, DbIndex db, ByteReader& in, Record op) 
   Keyspace::Found f = ctx.keys(db).find(found);
   const EntryType type = f ? type_of(*f) : EntryType::kNone;
   if (type == EntryType::kZset && op == Record::kEraseMembers) {
-    remove_scores(ctx, {db, f}, members, {});
+    remove_members<ZsetBody>(ctx, {db, f}, members, {});
     return {};
   }
   if (type != EntryType::kSet) return wrong(key, "members of a key that is not a set");
   op == Record::kAddMembers ? add_members(ctx, {db, f}, found, members, {})
-                            : remove_members(ctx, {db, f}, members, {});
+                            : remove_members<SetBody>(ctx, {db, f}, members, {});
   return {};
 }
 
