@@ -76,11 +76,13 @@ void RdbWriter::string(std::string_view key, std::string_view value) {
   text(value);
 }
 
-void RdbWriter::begin_hash(std::string_view key, uint64_t fields) {
-  out_.push_back(static_cast<char>(rdb::kTypeHash));
+void RdbWriter::begin(uint8_t type, std::string_view key, uint64_t elements) {
+  out_.push_back(static_cast<char>(type));
   text(key);
-  length(fields);
+  length(elements);
 }
+
+void RdbWriter::begin_hash(std::string_view key, uint64_t fields) { begin(rdb::kTypeHash, key, fields); }
 
 void RdbWriter::field(std::string_view name, std::string_view value) {
   text(name);
@@ -102,22 +104,12 @@ void RdbWriter::timed_field(std::string_view name, std::string_view value, int64
 }
 
 void RdbWriter::begin_list(std::string_view key, uint64_t elements) {
-  out_.push_back(static_cast<char>(rdb::kTypeList));
-  text(key);
-  length(elements);
+  begin(rdb::kTypeList, key, elements);
 }
 
-void RdbWriter::begin_set(std::string_view key, uint64_t elements) {
-  out_.push_back(static_cast<char>(rdb::kTypeSet));
-  text(key);
-  length(elements);
-}
+void RdbWriter::begin_set(std::string_view key, uint64_t elements) { begin(rdb::kTypeSet, key, elements); }
 
-void RdbWriter::begin_zset(std::string_view key, uint64_t members) {
-  out_.push_back(static_cast<char>(rdb::kTypeZset2));
-  text(key);
-  length(members);
-}
+void RdbWriter::begin_zset(std::string_view key, uint64_t members) { begin(rdb::kTypeZset2, key, members); }
 
 void RdbWriter::scored_member(std::string_view member, double score) {
   text(member);

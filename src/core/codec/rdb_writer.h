@@ -37,6 +37,7 @@ class RdbWriter {
   void end();
 
  private:
+  void begin(uint8_t type, std::string_view key, uint64_t elements);
   void length(uint64_t n);
   void text(std::string_view bytes);
 
