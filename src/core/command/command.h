@@ -40,6 +40,7 @@ enum CommandFlag : uint32_t {
   kRelease = 1U << 21U,     // ends holds and frees memory only: runs while the disk cannot store grants
   kRename = 1U << 22U,      // gives a hold another name, as a grant does: rejected during the recovery wait
   kScript = 1U << 23U,      // runs a script
+  kCompiles = 1U << 24U,    // compiles a script or a library
 };
 
 using Handler = void (*)(Request&);

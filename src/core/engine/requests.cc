@@ -92,10 +92,7 @@ bool refuse_beyond_memory(Context& ctx, const Conn& c, const Command& command,
 }
 
 // Whether the command runs or compiles a script: both may take long.
-bool is_script(const Command& command) {
-  return (command.flags & kScript) != 0 || command.handler == cmd_script_load ||
-         command.handler == cmd_function_load || command.handler == cmd_function_restore;
-}
+bool is_script(const Command& command) { return (command.flags & (kScript | kCompiles)) != 0; }
 
 // Queues a request for EXEC. The queued requests of a transaction are unprocessed input, and have the same
 // limit in bytes.

@@ -36,11 +36,18 @@ bool set_condition(SetOptions& o, Condition c) {
 
 // Reads the option at `i`, and moves `i` to its last argument. Writes an error and returns false if it is
 // invalid.
-bool read_set_option(Request& r, size_t& i, SetOptions& o) {
+[[gnu::always_inline]] inline bool read_set_option(Request& r, size_t& i, SetOptions& o) {
   const std::string_view word = r.arg(i);
   const bool more = i + 1 < r.argc();
   if (equals_ignore_case(word, "NX") && set_condition(o, Condition::kIfAbsent)) return true;
   if (equals_ignore_case(word, "XX") && set_condition(o, Condition::kIfPresent)) return true;
+  const ExpiryWord* expiry = find_expiry_word(word);
+  // A repeated option replaces its former value.
+  if (expiry != nullptr && more && (o.expiry == nullptr || o.expiry == expiry) && !o.keep_ttl) {
+    o.expiry = expiry;
+    o.expiry_text = r.arg(++i);
+    return true;
+  }
   const ValueTest test = condition_word(word);
   if (test != ValueTest::kNone && more && o.condition == Condition::kNone) {
     o.condition = Condition::kIfValue;
@@ -50,13 +57,6 @@ bool read_set_option(Request& r, size_t& i, SetOptions& o) {
   }
   if (equals_ignore_case(word, "GET")) return o.get = true;
   if (equals_ignore_case(word, "KEEPTTL") && o.expiry == nullptr) return o.keep_ttl = true;
-  const ExpiryWord* expiry = find_expiry_word(word);
-  // A repeated option replaces its former value.
-  if (expiry != nullptr && more && (o.expiry == nullptr || o.expiry == expiry) && !o.keep_ttl) {
-    o.expiry = expiry;
-    o.expiry_text = r.arg(++i);
-    return true;
-  }
   reply_syntax_error(r);
   return false;
 }
