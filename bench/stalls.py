@@ -115,6 +115,24 @@ def of_hash(fields):
     return found
 
 
+@functools.cache
+def of_fields(fields):
+    """So many fields of one hash are due at once, and one field stays. Clients read the hash meanwhile."""
+    found = {}
+    with server_with_folder() as server:
+        began = time.time()
+        fill(server, fields, "HSET h {key} 0123456789", ":1")
+        at_ms = int((time.time() + 2 * (time.time() - began) + 5) * 1000)
+        fill(server, fields, "HPEXPIREAT h {deadline} FIELDS 1 {key}", "*1", deadline_ms=at_ms)
+        server.ask("HSET", "h", "last", "v")
+        if server.ask("HLEN", "h") != fields + 1:
+            raise RuntimeError("the fields were due before all had their deadline")
+        with measured(found, "fields", server):
+            until(lambda: server.ask("HLEN", "h") == 1)
+            wait_until_freed(server)
+    return found
+
+
 def events(millions):
     """The kinds of work, each with a function that measures its longest iteration in milliseconds."""
     number = millions * 1_000_000
@@ -127,5 +145,6 @@ def events(millions):
              "overwrite": "its overwriting", "delete": "its deletion"}
     for fields, name in ((1_000_000, "1 million"), (number, f"{millions} million")):
         kinds += [(text.format(name), of_hash, fields, kind) for kind, text in texts.items()]
+        kinds.append((f"its fields expire, {name}", of_fields, fields, "fields"))
     return [(text, lambda measure=measure, size=size, kind=kind: measure(size)[kind])
             for text, measure, size, kind in kinds]

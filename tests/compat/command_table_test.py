@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Compares the properties that ACL rules depend on, for every command that Holdfast and Redis 7.0 share:
-its categories, and the access to its keys. The last line is "N passed, N failed". HOLDFAST_SERVER and
-REDIS_SERVER name the two binaries."""
+"""Compares COMMAND INFO of every command that Holdfast and Redis 7.0 share: arity, flags, the positions of
+keys, and what ACL rules depend on: categories, and the access to its keys. The last line is "N passed, N
+failed". HOLDFAST_SERVER and REDIS_SERVER name the two binaries."""
 import sys
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
@@ -15,6 +15,10 @@ NOT_IN_REDIS_7_0 = {"client|no-touch", "client|setinfo", "cl.throttle", "delex",
 # Commands of Holdfast alone. Those of LOCKS have the category @lock.
 LOCKS = {"fence", "lease", "lock", "locks", "renew", "unlock"}
 OWN = LOCKS | {"backup"}
+# A replica that loads the data of its master does not run these commands: there are no replicas.
+NO_REPLICAS = {"no_async_loading"}
+# In Redis, LASTSAVE has the category @admin, but not the flag. Here the flag is the category's source.
+FLAGS_OF_CATEGORIES = {"lastsave": {"admin"}}
 
 
 def text(value):
@@ -32,9 +36,11 @@ def as_map(flat):
 
 
 def facts(row):
-    """The categories of a command, and the flags of each of its key specifications."""
-    flags = [{text(f) for f in as_map(spec)["flags"]} - {"variable_flags"} for spec in row[8]]
-    return {text(name) for name in row[6]}, flags
+    """What must be equal: arity, flags, key positions, categories, flags of each key specification."""
+    name, arity, flags, *positions = row[:6]
+    flags = {text(f) for f in flags} - NO_REPLICAS - FLAGS_OF_CATEGORIES.get(text(name), set())
+    access = [{text(f) for f in as_map(spec)["flags"]} - {"variable_flags"} for spec in row[8]]
+    return arity, flags, positions, {text(name) for name in row[6]}, access
 
 
 def main():

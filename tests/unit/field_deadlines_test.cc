@@ -12,6 +12,7 @@
 
 #include "core/engine/engine_parts.h"
 #include "core/keyspace/hash_body.h"
+#include "core/lock/holds.h"
 #include "session.h"
 
 namespace holdfast {
@@ -19,19 +20,30 @@ namespace {
 
 using Model = std::map<std::string, int64_t>;
 
-void compare(const FieldDeadlines& deadlines, const Model& model) {
-  deadlines.check_invariants();
-  CHECK(deadlines.size() == model.size());
-  CHECK(deadlines.empty() == model.empty());
+// `past`: the fields that are due then are hidden.
+void compare(const HashBody& body, const Model& model, int64_t past) {
+  body.check_invariants();
   TimeMs first = kNever;
   TimeMs last = kNever;
+  TimeMs next = kNever;
+  size_t hidden = 0;
   for (const auto& [field, at] : model) {
-    CHECK(deadlines.find(field).count == at);
+    const bool over = at <= past;
+    CHECK(body.find(field).has_value() != over);
+    CHECK(body.deadline_of(field) == (over ? kNever : TimeMs{at}));
+    hidden += over ? 1 : 0;
     if (first == kNever || at < first.count) first = {at};
     if (last == kNever || at > last.count) last = {at};
+    if (!over && (next == kNever || at < next.count)) next = {at};
   }
-  CHECK(deadlines.first() == first);
-  CHECK(deadlines.last() == last);
+  const FieldDeadlines* deadlines = body.deadlines();
+  REQUIRE((deadlines == nullptr) == model.empty());
+  if (deadlines == nullptr) return;
+  CHECK(deadlines->size() == model.size());
+  CHECK(deadlines->hidden() == hidden);
+  CHECK(deadlines->first() == first);
+  CHECK(deadlines->last() == last);
+  CHECK(deadlines->next() == (hidden > 0 ? TimeMs{0} : next));
 }
 
 // Takes the fields of a body with their deadlines, and checks that none comes twice.
@@ -65,7 +77,10 @@ void change_at_random(HashBody& body, std::mt19937& dice) {
       body.set_deadline(field, dice() % 4 == 0 ? kNever : TimeMs{static_cast<int64_t>(dice() % 50)},
                         kNever);
   }
-  if (dice() % 50 == 0) body.erase_due({10}, 3);
+  if (dice() % 50 == 0) {
+    body.hide_due({10});
+    body.erase_hidden(3, {});
+  }
   body.drop_empty_deadlines();
 }
 
@@ -83,34 +98,72 @@ std::vector<std::string> expiry_of(int fields, const std::string& key) {
 
 }  // namespace
 
-TEST_CASE("field deadlines: after random changes they equal a map, and the first one is the earliest") {
+TEST_CASE("field deadlines: after random changes they equal a map, and due fields are hidden") {
   std::mt19937 dice(1);
-  FieldDeadlines deadlines;
+  HashBody body(7);
   Model model;
+  int64_t past = -1;
   for (int i = 0; i < 5000; ++i) {
     const std::string field(dice() % 40, static_cast<char>('a' + dice() % 5));
-    const TimeMs at = dice() % 3 == 0 ? kNever : TimeMs{static_cast<int64_t>(dice() % 100)};
-    deadlines.set(field, at);
+    const TimeMs at = dice() % 3 == 0 ? kNever : TimeMs{past + 1 + static_cast<int64_t>(dice() % 100)};
+    body.set(field, "v");
+    body.set_deadline(field, at, kNever);
     if (at == kNever) {
       model.erase(field);
     } else {
       model[field] = at.count;
     }
-    if (i % 10 == 0) compare(deadlines, model);
+    if (dice() % 20 == 0) body.hide_due({past += static_cast<int64_t>(dice() % 10)});
+    if (dice() % 20 == 0) {
+      for (const std::string& erased : body.erase_hidden(dice() % 5, {})) CHECK(model.erase(erased) == 1);
+    }
+    body.drop_empty_deadlines();
+    if (i % 10 == 0) compare(body, model, past);
   }
-  compare(*deadlines.copy(), model);
+  std::erase_if(model, [&](const auto& timed) { return timed.second <= past; });
+  const auto copied = body.copy();
+  compare(static_cast<const HashBody&>(*copied), model, -1);
 }
 
-TEST_CASE("field deadlines: they are freed in parts, and bytes() shrinks to that of an empty one") {
-  FieldDeadlines deadlines;
-  for (int i = 0; i < 2000; ++i) deadlines.set("field" + std::to_string(i), {i});
-  const uint64_t all = deadlines.bytes();
-  CHECK_FALSE(deadlines.free_some());
-  CHECK(deadlines.bytes() < all);
-  CHECK(deadlines.size() > 1000);
-  while (!deadlines.free_some()) {
+TEST_CASE("field deadlines: they are freed in parts with their hash, and bytes() shrinks") {
+  HashBody body(7);
+  for (int i = 0; i < 100000; ++i) {
+    body.set("field" + std::to_string(i), "v");
+    body.set_deadline("field" + std::to_string(i), {i}, kNever);
   }
-  CHECK(deadlines.bytes() == FieldDeadlines().bytes());
+  int parts = 0;
+  for (uint64_t before = body.bytes(); !body.free_some(); ++parts) {
+    CHECK(body.bytes() < before);
+    before = body.bytes();
+  }
+  CHECK(parts > 150);
+  CHECK(body.bytes() < 100000);
+}
+
+TEST_CASE("hash body: a hidden field is missing, and a new value for it is that of a new field") {
+  HashBody body(7);
+  for (const auto* field : {"a", "b", "c"}) body.set(field, "v");
+  for (const auto* field : {"a", "b"}) body.set_deadline(field, {10}, kNever);
+  CHECK(body.hide_due({9}) == 0);
+  CHECK(body.hide_due({10}) == 2);
+  CHECK(body.hide_due({10}) == 0);
+  CHECK(body.visible() == 1);
+  CHECK(body.size() == 3);
+  CHECK_FALSE(body.erase("a"));
+  CHECK_FALSE(body.set_deadline("a", {50}, kNever));
+  CHECK_FALSE(body.find_pair("a"));
+  CHECK(content_of(body).size() == 1);
+  size_t met = 0;
+  CHECK(body.scan(0, 10, [&](std::string_view field, std::string_view) {
+    CHECK(field == "c");
+    ++met;
+  }) == 0);
+  CHECK(met == 1);
+  CHECK(body.set("a", "other"));
+  CHECK(body.find("a") == "other");
+  CHECK(body.visible() == 2);
+  CHECK(body.deadlines()->hidden() == 1);
+  body.check_invariants();
 }
 
 TEST_CASE("hash body: a new value has no deadline, and an erased field none either") {
@@ -135,16 +188,19 @@ TEST_CASE("hash body: a new value has no deadline, and an erased field none eith
   CHECK(body.bytes() == untimed);
 }
 
-TEST_CASE("hash body: due fields are erased in the order of their deadlines, at most so many") {
+TEST_CASE("hash body: hidden fields are erased in the order of their deadlines, at most so many") {
   HashBody body(7);
   for (const auto* field : {"a", "b", "c", "d"}) body.set(field, "v");
   body.set_deadline("a", {30}, kNever);
   body.set_deadline("b", {10}, kNever);
   body.set_deadline("c", {20}, kNever);
-  CHECK(body.erase_due({9}, 9).empty());
-  CHECK(body.erase_due({30}, 2) == std::vector<std::string>{"b", "c"});
-  CHECK(body.erase_due({29}, 9).empty());
-  CHECK(body.erase_due({30}, 9) == std::vector<std::string>{"a"});
+  body.hide_due({9});
+  CHECK(body.erase_hidden(9, {40}).empty());
+  body.hide_due({30});
+  CHECK(body.erase_hidden(2, {40}) == std::vector<std::string>{"b", "c"});
+  CHECK(body.deadlines()->next() == TimeMs{40});
+  CHECK(body.erase_hidden(9, {41}) == std::vector<std::string>{"a"});
+  CHECK(body.deadlines()->next() == kNever);
   CHECK(body.size() == 1);
 }
 
@@ -154,55 +210,84 @@ TEST_CASE("hash body: saved in parts, each field has the value and deadline that
     std::mt19937 dice(seed);
     HashBody body(seed);
     for (int i = 0; i < 400; ++i) change_at_random(body, dice);
+    body.hide_due({10});
     const auto before = content_of(body);
+    const size_t size = body.size();
     Collected saved;
     body.begin_save(saved);
     while (!body.save_some(dice() % 20 + 1)) {
       for (int i = 0; i < 10; ++i) change_at_random(body, dice);
     }
     body.end_save();
+    CHECK(saved.fields.size() == size);  // with the hidden ones, which are due
+    std::erase_if(saved.fields, [](const auto& field) { return is_due(field.second.second, {10}); });
     CHECK(saved.fields == before);
     body.check_invariants();
   }
 }
 
-TEST_CASE("field expiry: a loop iteration erases a bounded part of very many due fields") {
-  constexpr int kFields = 20000;
+TEST_CASE("field expiry: a loop iteration erases a bounded part, and others of the database do not wait") {
+  constexpr size_t kFields = 20000;
   Engine engine(session_config());
   TestClient c(engine);
   c.must(hash_of(kFields + 1, "h"));
   c.must(expiry_of(kFields, "h"));
+  for (int i = 0; i < 100; ++i) c.must({"SET", "k" + std::to_string(i), "v", "PX", "100"});
   Effects fx;
   engine.tick(session_time(99), fx);
   CHECK(engine.state().stats.expired_fields == 0);
-  uint64_t before = 0;
-  int ticks = 0;
-  for (; engine.state().stats.expired_fields < kFields; ++ticks) {
-    engine.tick(session_time(100), fx);
-    const uint64_t erased = engine.state().stats.expired_fields - before;
-    CHECK(erased > 0);
-    CHECK(erased < 200);
-    before += erased;
-    REQUIRE(engine.next_deadline().has_value() == (before < kFields));
+  engine.tick(session_time(100), fx);
+  CHECK(engine.state().stats.expired_fields == kFields);  // no client sees one
+  CHECK(engine.state().stats.expired_keys == 100);
+  const auto* const body = hash_body_of(*engine.state().dbs[0]->find(engine.state().dbs[0]->key("h")));
+  int64_t at = 100;
+  for (size_t before = body->size(); body->size() > 1; before = body->size()) {
+    REQUIRE(engine.next_deadline() == session_time(++at).mono);
+    engine.tick(session_time(at), fx);
+    CHECK(body->size() < before);
+    CHECK(before - body->size() <= 128);
   }
-  CHECK(ticks > kFields / 200);
   engine.check_invariants();
-  c.at(session_time(100));
+  CHECK_FALSE(engine.next_deadline().has_value());
+  c.at(session_time(at));
   CHECK(c.ask({"HLEN", "h"}) == ":1\r\n");
 }
 
-TEST_CASE("field expiry: an access sees no due field while the rest waits for its part") {
-  constexpr int kFields = 5000;
+TEST_CASE(
+    "field expiry: an access erases few due fields and sees none, while the rest waits for its part") {
+  constexpr size_t kFields = 5000;
   Engine engine(session_config());
   TestClient c(engine);
   c.must(hash_of(kFields + 1, "h"));
   c.must(expiry_of(kFields, "h"));
-  Effects fx;
-  engine.tick(session_time(100), fx);
   c.at(session_time(100));
   CHECK(c.ask({"HLEN", "h"}) == ":1\r\n");
+  const auto* const body = hash_body_of(*engine.state().dbs[0]->find(engine.state().dbs[0]->key("h")));
+  CHECK(body->size() == kFields + 1 - kFieldsOfLookUp);
+  CHECK(c.ask({"HGET", "h", "f4999"}) == "$-1\r\n");
+  CHECK(c.ask({"HKEYS", "h"}) == "*1\r\n$5\r\nf5000\r\n");
+  CHECK(c.ask({"HDEL", "h", "f4999"}) == ":0\r\n");
+  CHECK(c.ask({"HSETNX", "h", "f4999", "new"}) == ":1\r\n");
+  CHECK(c.ask({"HTTL", "h", "FIELDS", "2", "f4998", "f4999"}) == "*2\r\n:-2\r\n:-1\r\n");
+  CHECK(c.ask({"HDEL", "h", "f4999", "f5000"}) == ":2\r\n");
+  CHECK(c.ask({"EXISTS", "h"}) == ":0\r\n");
+  CHECK(engine.state().removed.size() == 1);
   engine.check_invariants();
-  CHECK_FALSE(engine.next_deadline().has_value());
+}
+
+TEST_CASE("field expiry: DBSIZE and KEYS show no key of due fields, and erase none") {
+  constexpr size_t kFields = 5000;
+  Engine engine(session_config());
+  TestClient c(engine);
+  c.must(hash_of(kFields, "all"));
+  c.must(expiry_of(kFields, "all"));
+  c.must(hash_of(kFields + 1, "some"));
+  c.must(expiry_of(kFields, "some"));
+  c.at(session_time(100));
+  CHECK(c.ask({"KEYS", "*"}) == "*1\r\n$4\r\nsome\r\n");
+  CHECK(c.ask({"DBSIZE"}) == ":1\r\n");
+  CHECK(engine.state().stats.expired_fields == 2 * kFields);
+  engine.check_invariants();
 }
 
 TEST_CASE("field expiry: a hash of which all fields are due goes as a whole, and is freed in parts") {

@@ -55,8 +55,9 @@ inline std::string entry_text(const EngineState& s, DbIndex place, const Keyspac
   } else {
     const HashView hash(e);
     hash.for_each([&](std::string_view field, std::string_view value) {
-      parts[std::string(field)] = value;
       const TimeMs deadline = hash.deadline_of(field);
+      if (is_due(deadline, now.mono)) return;  // whether it is erased already depends on the look-ups
+      parts[std::string(field)] = value;
       if (deadline == kNever) return;
       parts[std::string(field)] += " until " + std::to_string(saved_deadline(deadline, now));
     });

@@ -44,8 +44,8 @@ void cmd_hdel(Request&), cmd_hexists(Request&), cmd_hget(Request&), cmd_hgetall(
     cmd_hgetex(Request&), cmd_hincrby(Request&), cmd_hincrbyfloat(Request&), cmd_hkeys(Request&),
     cmd_hlen(Request&), cmd_hmget(Request&), cmd_hmset(Request&), cmd_hpersist(Request&),
     cmd_hpexpire(Request&), cmd_hpexpireat(Request&), cmd_hpexpiretime(Request&), cmd_hpttl(Request&),
-    cmd_hscan(Request&), cmd_hset(Request&), cmd_hsetex(Request&), cmd_hsetnx(Request&),
-    cmd_hstrlen(Request&), cmd_httl(Request&), cmd_hvals(Request&);
+    cmd_hrandfield(Request&), cmd_hscan(Request&), cmd_hset(Request&), cmd_hsetex(Request&),
+    cmd_hsetnx(Request&), cmd_hstrlen(Request&), cmd_httl(Request&), cmd_hvals(Request&);
 
 // list
 void cmd_blmove(Request&), cmd_blmpop(Request&), cmd_blpop(Request&), cmd_brpop(Request&),

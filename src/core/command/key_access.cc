@@ -30,7 +30,7 @@ constexpr Use kUses[] = {
     {"RO access", "RO access",
      " eval_ro evalsha_ro fcall_ro expiretime pexpiretime pttl ttl hget hgetall hkeys hmget hscan hvals "
      "httl hpttl hexpiretime hpexpiretime get getrange mget substr digest dump locks|info locks|check "
-     "smembers smismember lindex lpos lrange "
+     "hrandfield smembers smismember lindex lpos lrange "
      "sdiff sinter sintercard srandmember sscan sunion zcount zdiff zinter zintercard zlexcount zmscore "
      "zrandmember zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex zrevrangebyscore "
      "zrevrank zscan zscore zunion "},

@@ -78,21 +78,21 @@ void fire_due_timers(Context& ctx) {
 }
 
 // Expires entries of one database after the other. The next call starts with the next database, so that
-// many expiries in one do not starve the other ones. One entry may have very many fields that are due, each
-// of which costs as much as an entry.
+// many expiries in one do not starve the other ones. One entry may have very many fields to erase, each of
+// which costs as much as an entry.
 void expire_due_entries(Context& ctx, size_t budget) {
-  constexpr uint64_t kMostFields = 128;
+  constexpr size_t kMostErasedFields = 128;
   constexpr size_t kPart = 16;  // entries between two looks at the number of fields
-  const uint64_t& done = ctx.s.stats.expired_fields;
-  const uint64_t last_field = done + kMostFields;
-  for (int i = 0; i < kDatabases && budget > 0 && done < last_field;) {
+  size_t fields_left = kMostErasedFields;
+  for (int i = 0; i < kDatabases && budget > 0;) {
     const DbIndex db = ctx.s.next_db_to_expire;
     const size_t part = std::min(budget, kPart);
+    const size_t fields_before = fields_left;
     const size_t left = ctx.keys(db).expire_due(ctx.now.mono, part, [&](const Key& key) {
       Keyspace::Found f = ctx.keys(db).find(key);
-      expire_key(ctx, {db, f}, done < last_field ? last_field - done : 1);
+      fields_left -= expire_key(ctx, {db, f}, fields_left);
     });
-    budget -= part - left;
+    budget -= std::min(budget, part - left + fields_before - fields_left);
     if (left == 0) continue;  // this database has more to expire
     ctx.s.next_db_to_expire = static_cast<DbIndex>((db + 1) % kDatabases);
     ++i;

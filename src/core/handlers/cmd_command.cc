@@ -38,6 +38,7 @@ constexpr FlagName kFlagNames[] = {
     {kAllowBusy, "allow_busy"},
     {kNoMandatoryKeys, "no_mandatory_keys"},
     {kMovableKeys, "movablekeys"},
+    {kNoMulti, "no_multi"},
 };
 
 std::vector<const Command*> subcommands_of(const Command& c) {

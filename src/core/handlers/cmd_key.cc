@@ -110,7 +110,10 @@ void cmd_scan(Request& r) {
 // in Redis.
 void cmd_dbsize(Request& r) {
   constexpr size_t kBudget = 500;
-  r.keys().expire_due(r.now(), kBudget, [&](const Key& key) { find_any(r.ctx, r.c.db, key); });
+  r.keys().expire_due(r.now(), kBudget, [&](const Key& key) {
+    Keyspace::Found f = r.keys().find(key);
+    expire_key(r.ctx, {r.c.db, f}, 0);
+  });
   r.reply.integer(static_cast<int64_t>(r.keys().live()));
 }
 

@@ -1,8 +1,4 @@
 // Random members of a set: SPOP SRANDMEMBER.
-#include <absl/container/flat_hash_set.h>
-
-#include <algorithm>
-#include <climits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +7,7 @@
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
 #include "core/handlers/body_access.h"
-#include "core/handlers/random_numbers.h"
+#include "core/handlers/random_choice.h"
 #include "core/keyspace/set_body.h"
 #include "core/lock/body_changes.h"
 #include "core/lock/set_changes.h"
@@ -24,36 +20,19 @@ namespace {
 
 using Members = std::vector<std::string_view>;
 
-// Chooses `count` of the members in one pass over the set: each with the probability that leaves enough.
-Members choose_in_order(const SetBody& set, size_t count, RandomNumbers& random) {
-  Members chosen;
-  size_t left = set.size();
-  set.for_each([&](std::string_view member) {
-    if (random.next() % left < count - chosen.size()) chosen.push_back(member);
-    --left;
-  });
-  return chosen;
-}
-
-// Chooses `count` different members, by attempts: for a small part of the set.
-Members choose_by_attempts(const SetBody& set, size_t count, RandomNumbers& random) {
-  Members chosen;
-  absl::flat_hash_set<const char*> taken;  // the place of a member in memory identifies it
-  while (chosen.size() < count) {
-    const std::string_view member = set.random_member(random.next(), random.next());
-    if (taken.insert(member.data()).second) chosen.push_back(member);
+struct SetSource {
+  using Element = std::string_view;
+  const SetBody& set;
+  size_t size() const { return set.size(); }
+  template <class F>
+  void for_each(F f) const {
+    set.for_each(f);
   }
-  return chosen;
-}
-
-// Returns `count` different members of the set, or all of them.
-Members choose(const SetBody& set, size_t count, RandomNumbers& random) {
-  constexpr size_t kFewPart = 16;
-  if (count == 0) return {};
-  const bool few = count < set.size() / kFewPart;
-  return few ? choose_by_attempts(set, count, random)
-             : choose_in_order(set, std::min(count, set.size()), random);
-}
+  std::string_view pick(RandomNumbers& random) const {
+    return set.random_member(random.next(), random.next());
+  }
+  static const char* id(std::string_view member) { return member.data(); }  // its place in memory
+};
 
 // Removes members that are views of the set.
 void pop(Request& r, BodyTarget<SetBody>& target, const Members& members) {
@@ -74,7 +53,7 @@ void pop_many(Request& r) {
   if (!target) return;
   if (target->body == nullptr || *count == 0) return r.reply.set(0);
   RandomNumbers random(r.s().config);
-  const Members members = choose(*target->body, static_cast<size_t>(*count), random);
+  const Members members = choose(SetSource{*target->body}, static_cast<size_t>(*count), random);
   r.reply.set(members.size());
   for (const std::string_view member : members) r.reply.bulk(member);
   pop(r, *target, members);
@@ -82,6 +61,7 @@ void pop_many(Request& r) {
 
 // Replies with members that may repeat. Ends early if the reply is larger than the client may have.
 void reply_repeated(Request& r, const SetBody& set, uint64_t count) {
+  if (refuse_repetitions(r, count)) return;
   RandomNumbers random(r.s().config);
   r.reply.array(count);
   for (; count > 0 && !r.c.out.overflowed(); --count) {
@@ -90,15 +70,14 @@ void reply_repeated(Request& r, const SetBody& set, uint64_t count) {
 }
 
 void reply_many(Request& r) {
-  const auto count = parse_int(r.arg(2));
-  if (!count) return reply_not_an_integer(r);
-  if (*count < -LONG_MAX) return r.reply.error("ERR value is out of range");
+  const auto count = read_random_count(r, 2);
+  if (!count) return;
   const auto set = find_body_to_read<SetBody>(r, r.arg(1));
   if (!set) return;
   if (*set == nullptr || *count == 0) return r.reply.array(0);
   if (*count < 0) return reply_repeated(r, **set, static_cast<uint64_t>(-*count));
   RandomNumbers random(r.s().config);
-  const Members members = choose(**set, static_cast<size_t>(*count), random);
+  const Members members = choose(SetSource{**set}, static_cast<size_t>(*count), random);
   r.reply.array(members.size());
   for (const std::string_view member : members) r.reply.bulk(member);
 }

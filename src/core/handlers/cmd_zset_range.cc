@@ -10,7 +10,7 @@
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
 #include "core/handlers/body_access.h"
-#include "core/handlers/random_numbers.h"
+#include "core/handlers/random_choice.h"
 #include "core/handlers/zset_access.h"
 #include "core/handlers/zset_range.h"
 #include "core/lock/body_changes.h"
@@ -162,6 +162,7 @@ void reply_random(Request& r, const ZsetBody& zset, int64_t count, bool with_sco
   if (count >= 0 && static_cast<uint64_t>(count) >= zset.size())
     return reply_members(r, zset, {0, zset.size()}, true, with_scores);
   const auto n = static_cast<size_t>(count < 0 ? -count : count);
+  if (count < 0 && refuse_repetitions(r, n)) return;
   RandomNumbers random(r.s().config);
   begin_members(r, n, with_scores);
   if (count < 0) {
@@ -206,12 +207,8 @@ void cmd_zrandmember(Request& r) {
   const bool with_scores = r.argc() == 4;
   std::optional<int64_t> count;
   if (r.argc() > 2) {
-    count = parse_int(r.arg(2));
-    if (!count) return reply_not_an_integer(r);
-    if (*count == INT64_MIN) {
-      return r.reply.error(
-          "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
-    }
+    count = read_random_count(r, 2);
+    if (!count) return;
     if (r.argc() > 4 || (with_scores && !equals_ignore_case(r.arg(3), "WITHSCORES")))
       return reply_syntax_error(r);
     if (with_scores && (*count < -INT64_MAX / 2 || *count > INT64_MAX / 2))

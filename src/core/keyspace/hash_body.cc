@@ -15,6 +15,13 @@ std::unique_ptr<char[]> new_pair(std::string_view field, std::string_view value)
   return pair;
 }
 
+// A pair with room for a deadline.
+std::unique_ptr<char[]> new_timed_pair(std::string_view field, std::string_view value) {
+  std::unique_ptr<char[]> pair(new char[packed_pair_bytes(field, value) + sizeof(TimeMs)]);
+  put_packed_pair(pair.get(), field, value);
+  return pair;
+}
+
 }  // namespace
 
 // The overhead of a pair: its item in a node of the tree, which is about three quarters full, and that of
@@ -26,14 +33,20 @@ uint64_t HashBody::bytes_of(const PackedPair& pair) {
 
 std::optional<PackedPair> HashBody::find_pair(std::string_view field) const {
   const auto it = items_.find(key(field));
-  if (it == items_.end()) return std::nullopt;
+  if (it == items_.end() || is_hidden(*it)) return std::nullopt;
   return it->get();
 }
 
 std::optional<std::string_view> HashBody::find(std::string_view field) const {
   const auto it = items_.find(key(field));
-  if (it == items_.end()) return std::nullopt;
+  if (it == items_.end() || is_hidden(*it)) return std::nullopt;
   return it->get().value;
+}
+
+TimeMs HashBody::deadline_of(std::string_view field) const {
+  if (deadlines_ == nullptr) return kNever;
+  const auto it = items_.find(key(field));
+  return it == items_.end() || is_hidden(*it) ? kNever : it->deadline();
 }
 
 HashBody::Item HashBody::make_item(uint64_t hash, std::string_view field, std::string_view value) const {
@@ -54,64 +67,88 @@ std::pair<HashBody::Items::iterator, bool> HashBody::place_of(std::string_view f
   return {made, true};
 }
 
+// A hidden field is replaced as if it were new.
 bool HashBody::set(std::string_view field, std::string_view value) {
   const auto [at, made] = place_of(field, value);
   if (made) return true;
   save_first(*at);
-  forget_deadline(field);
+  const bool hidden = is_hidden(*at);
+  drop_deadline(*at);
   const PackedPair old = at->get();
   if (old.value.size() == value.size()) {
     if (!value.empty())
       std::memcpy(at->pair.get() + (old.value.data() - old.begin), value.data(), value.size());
-    return false;
+    return hidden;
   }
   item_bytes_ -= bytes_of(old);
   at->pair = new_pair(field, value);
   item_bytes_ += bytes_of(at->get());
-  return false;
+  return hidden;
 }
 
 bool HashBody::erase(std::string_view field) {
   const auto it = items_.find(key(field));
-  if (it == items_.end()) return false;
-  save_first(*it);
-  forget_deadline(field);
-  item_bytes_ -= bytes_of(it->get());
-  items_.erase(it);
+  if (it == items_.end() || is_hidden(*it)) return false;
+  erase_item(it);
   return true;
+}
+
+void HashBody::erase_item(Items::iterator at) {
+  save_first(*at);
+  drop_deadline(*at);
+  item_bytes_ -= bytes_of(*at);
+  items_.erase(at);
+}
+
+void HashBody::drop_deadline_now(const Item& item) {
+  deadlines_->erase(item.deadline(), item.pair.get());
+  item_bytes_ -= sizeof(TimeMs);
+  item.timed = 0;
 }
 
 // A snapshot passes each field with the deadline that it has now.
 bool HashBody::set_deadline(std::string_view field, TimeMs deadline, TimeMs of_key) {
   const auto it = items_.find(key(field));
-  if (it == items_.end()) return false;
+  if (it == items_.end() || is_hidden(*it)) return false;
   save_first(*it);
+  const bool has_room = it->timed != 0;
+  drop_deadline(*it);
   if (deadlines_ == nullptr) {
     if (deadline == kNever) return true;
     deadlines_ = std::make_unique<FieldDeadlines>();
   }
   deadlines_->of_key = of_key;
-  deadlines_->set(field, deadline);
+  if (deadline == kNever) return true;
+  const PackedPair pair = it->get();
+  if (!has_room) it->pair = new_timed_pair(pair.field, pair.value);
+  std::memcpy(it->pair.get() + (pair.end - pair.begin), &deadline, sizeof deadline);
+  it->timed = 1;
+  item_bytes_ += sizeof deadline;
+  deadlines_->insert(deadline, it->pair.get());
   return true;
 }
 
-std::vector<std::string> HashBody::erase_due(TimeMs now, size_t most) {
+std::vector<std::string> HashBody::erase_hidden(size_t most, TimeMs next) {
   std::vector<std::string> erased;
-  while (erased.size() < most && deadlines_ != nullptr && is_due(deadlines_->first(), now)) {
-    erased.push_back(deadlines_->first_field());
-    erase(erased.back());
+  if (deadlines_ == nullptr) return erased;
+  while (erased.size() < most && deadlines_->hidden() > 0) {
+    erased.emplace_back(deadlines_->first_field());
+    erase_item(items_.find(key(erased.back())));
   }
+  deadlines_->erasure = next;
   return erased;
 }
 
 std::unique_ptr<ValueBody> HashBody::copy() const {
   auto other = std::make_unique<HashBody>(seed_);
   for (const Item& item : items_) {
+    if (is_hidden(item)) continue;
     const PackedPair pair = item.get();
-    other->items_.emplace_hint(other->items_.end(), other->make_item(item.hash, pair.field, pair.value));
+    const auto at = other->items_.emplace_hint(other->items_.end(),
+                                               other->make_item(item.hash, pair.field, pair.value));
+    other->item_bytes_ += bytes_of(at->get());
+    if (item.timed) other->set_deadline(pair.field, item.deadline(), deadlines_->of_key);
   }
-  other->item_bytes_ = item_bytes_;
-  if (deadlines_ != nullptr) other->deadlines_ = deadlines_->copy();
   return other;
 }
 
@@ -121,7 +158,7 @@ bool HashBody::free_some() {
   if (deadlines_ != nullptr && !deadlines_->free_some()) return false;
   if (items_.size() <= kStepItems) return true;
   auto from = items_.end();
-  for (size_t i = 0; i < kStepItems; ++i) item_bytes_ -= bytes_of((--from)->get());
+  for (size_t i = 0; i < kStepItems; ++i) item_bytes_ -= bytes_of(*--from);
   items_.erase(from, items_.end());
   return false;
 }
@@ -131,7 +168,7 @@ void HashBody::save_now(const Item& item) {
   if (deadlines_ == nullptr) [[likely]] {
     save_->sink->put(pair.field, pair.value);
   } else {
-    save_->sink->put_field(pair.field, pair.value, deadlines_->find(pair.field));
+    save_->sink->put_field(pair.field, pair.value, item.deadline());
   }
   item.mark = mark_ & 1U;
 }
@@ -162,18 +199,19 @@ bool HashBody::save_some(size_t count) {
 
 void HashBody::check_invariants() const {
   uint64_t item_bytes = 0;
+  size_t timed = 0;
   const Item* before = nullptr;
   for (const Item& item : items_) {
     assert(item.hash == key(item.get().field).hash);
     assert(before == nullptr || Less()(*before, item));
     assert(marks_missing_ || item.mark == mark_);
-    item_bytes += bytes_of(item.get());
+    item_bytes += bytes_of(item);
+    timed += item.timed;
     before = &item;
   }
   assert(item_bytes == item_bytes_);
-  if (deadlines_ == nullptr) return;
-  deadlines_->check_invariants();
-  assert(deadlines_->size() <= items_.size());
+  assert(timed == (deadlines_ == nullptr ? 0 : deadlines_->size()));
+  if (deadlines_ != nullptr) deadlines_->check_invariants();
 }
 
 }  // namespace holdfast

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,8 @@ class HashBody final : public ValueBody {
   explicit HashBody(uint64_t seed) : seed_(seed) {}
 
   uint64_t seed() const { return seed_; }
-  size_t size() const override { return items_.size(); }
+  size_t size() const override { return items_.size(); }  // with hidden fields, see field_deadlines.h
+  size_t visible() const { return items_.size() - (deadlines_ == nullptr ? 0 : deadlines_->hidden()); }
   // Estimated memory of the hash.
   uint64_t bytes() const override {
     return sizeof(HashBody) + item_bytes_ + (deadlines_ == nullptr ? 0 : deadlines_->bytes());
@@ -54,14 +56,16 @@ class HashBody final : public ValueBody {
 
   // The deadlines of fields. Null if there is none: other hashes pay nothing for them.
   const FieldDeadlines* deadlines() const { return deadlines_.get(); }
-  TimeMs deadline_of(std::string_view field) const {
-    return deadlines_ == nullptr ? kNever : deadlines_->find(field);
-  }
+  TimeMs deadline_of(std::string_view field) const;
   // Sets the deadline of a field, or removes it (kNever). `of_key` is the deadline of the hash. Returns
   // false if there is no such field.
   bool set_deadline(std::string_view field, TimeMs deadline, TimeMs of_key);
   // Sets the deadline of the hash, of which deadlines() must not be null.
   void set_key_deadline(TimeMs deadline) { deadlines_->of_key = deadline; }
+  // Hides all fields that are due. Returns how many are hidden now for the first time.
+  size_t hide_due(TimeMs now) { return deadlines_ == nullptr ? 0 : deadlines_->hide_due(now); }
+  // Erases at most `most` hidden fields, the earliest first. Returns them. The next part is due at `next`.
+  std::vector<std::string> erase_hidden(size_t most, TimeMs next);
   // deadlines() becomes null if no field has one any more.
   void drop_empty_deadlines() {
     if (deadlines_ != nullptr && deadlines_->empty()) deadlines_ = nullptr;
@@ -70,22 +74,25 @@ class HashBody final : public ValueBody {
   bool all_due(TimeMs now) const {
     return deadlines_ != nullptr && deadlines_->size() == size() && is_due(deadlines_->last(), now);
   }
-  // Erases at most `most` fields that are due, the earliest first. Returns them.
-  std::vector<std::string> erase_due(TimeMs now, size_t most);
   std::unique_ptr<ValueBody> copy() const override;
   std::string_view encoding() const override { return "hashtable"; }
 
-  // Calls `f(field, value)` for all fields.
+  // Calls `f(field, value)` or `f(field, value, deadline)` for all fields that are not hidden.
   template <class F>
   void for_each(F f) const {
     for (const Item& item : items_) {
+      if (is_hidden(item)) continue;
       const PackedPair pair = item.get();
-      f(pair.field, pair.value);
+      if constexpr (std::is_invocable_v<F, std::string_view, std::string_view, TimeMs>) {
+        f(pair.field, pair.value, item.deadline());
+      } else {
+        f(pair.field, pair.value);
+      }
     }
   }
 
-  // Calls `f(field, value)` for the fields at and behind `cursor` until it has been called for at least
-  // `count` fields; `f` may lower `count`. Returns the next cursor; 0: done.
+  // Calls `f(field, value)` for the fields at and behind `cursor` until it has met at least `count` fields,
+  // hidden ones included; `f` may lower `count`. Returns the next cursor; 0: done.
   template <class F>
   uint64_t scan(uint64_t cursor, const size_t& count, F f) const {
     size_t met = 0;
@@ -94,7 +101,7 @@ class HashBody final : public ValueBody {
       const uint64_t at = it->hash >> kBelowCursor;
       if (met >= count && at != last) return at;  // fields of one cursor value belong to one step
       const PackedPair pair = it->get();
-      f(pair.field, pair.value);
+      if (!is_hidden(*it)) f(pair.field, pair.value);
       ++met;
       last = at;
     }
@@ -111,14 +118,20 @@ class HashBody final : public ValueBody {
   bool saving() const override { return save_ != nullptr; }
 
  private:
-  static constexpr unsigned kHashBits = 63;
+  static constexpr unsigned kHashBits = 62;
   static constexpr unsigned kBelowCursor = kHashBits - kCursorBits;
 
   struct Item {
     uint64_t hash : kHashBits;
     mutable uint64_t mark : 1;             // equal to mark_: needs no saving
+    mutable uint64_t timed : 1;            // it has a deadline: 8 bytes behind the pair
     mutable std::unique_ptr<char[]> pair;  // a PackedPair; a new value does not change the order
     PackedPair get() const { return packed_pair_at(pair.get()); }
+    TimeMs deadline() const {
+      TimeMs at = kNever;
+      if (timed) std::memcpy(&at, get().end, sizeof at);
+      return at;
+    }
     Key key() const { return {get().field, hash}; }
   };
   struct Less {
@@ -149,6 +162,9 @@ class HashBody final : public ValueBody {
   // The item of a field, and whether it was made now, with this value.
   std::pair<Items::iterator, bool> place_of(std::string_view field, std::string_view value);
   static uint64_t bytes_of(const PackedPair& pair);
+  static uint64_t bytes_of(const Item& item) {
+    return bytes_of(item.get()) + (item.timed ? sizeof(TimeMs) : 0);
+  }
   Item make_item(uint64_t hash, std::string_view field, std::string_view value) const;
   // Before each change of an item.
   void save_first(const Item& item) {
@@ -156,10 +172,13 @@ class HashBody final : public ValueBody {
       save_now(item);
   }
   void save_now(const Item& item);
-  void forget_deadline(std::string_view field) {
-    if (deadlines_ != nullptr) [[unlikely]]
-      deadlines_->erase(field);
+  bool is_hidden(const Item& item) const { return item.timed && deadlines_->hides(item.deadline()); }
+  void drop_deadline(const Item& item) {
+    if (item.timed) [[unlikely]]
+      drop_deadline_now(item);
   }
+  void drop_deadline_now(const Item& item);
+  void erase_item(Items::iterator at);
 
   uint64_t seed_;
   uint64_t item_bytes_ = 0;

@@ -23,7 +23,7 @@ class HashView {
     }
   }
 
-  size_t size() const { return body_ != nullptr ? body_->size() : packed_.size(); }
+  size_t size() const { return body_ != nullptr ? body_->visible() : packed_.size(); }
   std::optional<std::string_view> find(std::string_view field) const {
     return body_ != nullptr ? body_->find(field) : packed_.find(field);
   }

@@ -428,7 +428,7 @@ void Keyspace::check_invariants() const {
       }
       if (type_of(e) == EntryType::kHash) assert(!value_of(e).empty());
       if (const FieldDeadlines* fields = field_deadlines_of(e)) {
-        assert(deadline_of(e) == std::min(fields->of_key, fields->first()));
+        assert(deadline_of(e) == fields->next() && hash_body_of(e)->visible() > 0);
       }
       if (type_of(e) != EntryType::kLock) continue;
       lock_body_of(e)->check_invariants();

@@ -129,7 +129,7 @@ size_t set_fields_only(Context& ctx, KeyRef k, const Key& key, std::span<const s
   std::vector<FieldDeadline> kept;
   if (k && field_deadlines_of(*k) != nullptr) {
     for (size_t i = 0; i < pairs.size(); i += 2) {
-      const TimeMs deadline = field_deadlines_of(*k)->find(pairs[i]);
+      const TimeMs deadline = hash_body_of(*k)->deadline_of(pairs[i]);
       if (deadline != kNever) kept.emplace_back(pairs[i], deadline);
     }
   }
@@ -141,7 +141,7 @@ size_t set_fields_only(Context& ctx, KeyRef k, const Key& key, std::span<const s
 void follow_fields(Context& ctx, KeyRef k) {
   const FieldDeadlines* fields = field_deadlines_of(*k);
   if (fields == nullptr) return;
-  const TimeMs first = std::min(fields->of_key, fields->first());
+  const TimeMs first = fields->next();
   change_body(ctx.keys(k.db), *value_body_of(*k), [&] {
     hash_body_of(*k)->drop_empty_deadlines();
     return 0;
@@ -164,24 +164,32 @@ void place_value_deadline(Context& ctx, KeyRef k, TimeMs deadline, DurationMs tt
   follow_fields(ctx, k);
 }
 
-void expire_fields(Context& ctx, KeyRef k, size_t most) {
+size_t expire_fields(Context& ctx, KeyRef k, size_t most) {
+  constexpr DurationMs kBetweenParts{1};
   HashBody& body = *hash_body_of(*k);
   const std::string key(key_of(*k));
-  const bool all = body.all_due(ctx.due);
+  const size_t expired = body.hide_due(ctx.due);
+  ctx.s.stats.expired_fields += expired;
+  const bool all = body.visible() == 0;
+  std::vector<std::string> erased;
   if (all) {
-    ctx.s.stats.expired_fields += body.size();
     remove_key(ctx, k, End::kExpired);
   } else {
-    const auto erased = change_body(ctx.keys(k.db), body, [&] { return body.erase_due(ctx.due, most); });
-    ctx.s.stats.expired_fields += erased.size();
+    erased = change_body(ctx.keys(k.db), body,
+                         [&] { return body.erase_hidden(most, ctx.now.mono + kBetweenParts); });
     follow_fields(ctx, k);
-    if (erased.empty()) return;
-    journal_erased_fields(ctx, k.db, key, std::vector<std::string_view>(erased.begin(), erased.end()));
+    if (!erased.empty()) {
+      journal_erased_fields(ctx, k.db, key, std::vector<std::string_view>(erased.begin(), erased.end()));
+    }
+  }
+  if (expired == 0) return erased.size();
+  if (!all) {
     key_changed(ctx, k.db, key);
     touch(ctx, k.db, *k);
   }
   notify(ctx, kNotifyHash, "hexpired", k.db, key);
   if (all) notify(ctx, kNotifyGeneric, "del", k.db, key);
+  return erased.size();
 }
 
 }  // namespace holdfast

@@ -1,7 +1,7 @@
 // Deadlines of the fields of a hash. A hash with such deadlines is a HashBody, and the deadline of its
 // entry is the earliest of its own and those of its fields. So the look-up of a key, the timing wheel,
-// SWAPDB and FLUSHDB treat it as any other key, and a look-up never returns a hash with a field that is
-// due.
+// SWAPDB and FLUSHDB treat it as any other key. A look-up hides all fields that are due; the timing wheel
+// erases hidden fields in parts (field_deadlines.h).
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,8 @@ void forget_fields(Context& ctx, KeyRef k);
 // Sets the deadline of a whole value in its entry, and in the hash if fields have deadlines.
 void place_value_deadline(Context& ctx, KeyRef k, TimeMs deadline, DurationMs ttl);
 
-// For expire_key(): erases fields that are due, at most `most` of them unless all are: then the key goes.
-// The deadline of the key itself is not due.
-void expire_fields(Context& ctx, KeyRef k, size_t most);
+// For expire_key(): hides the fields that are due, and erases at most `most` hidden ones. If all fields are
+// hidden, the key goes. The deadline of the key itself is not due. Returns the number of erased fields.
+size_t expire_fields(Context& ctx, KeyRef k, size_t most);
 
 }  // namespace holdfast

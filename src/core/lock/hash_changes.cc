@@ -117,7 +117,7 @@ size_t erase_fields(Context& ctx, KeyRef k, const Key& key, std::span<const std:
   PackedHashEditor packed(big ? std::string_view{} : value_of(*k));
   const size_t erased = big ? erase_in_body(ctx.keys(k.db), *k, fields) : erase_each(packed, fields);
   if (erased == 0) return 0;
-  if (big ? hash_body_of(*k)->size() == 0 : packed.bytes().empty()) {
+  if (big ? hash_body_of(*k)->visible() == 0 : packed.bytes().empty()) {
     remove_key(ctx, k, End::kDeleted);
   } else if (big) {
     journal_erased_fields(ctx, k.db, key.bytes, fields);

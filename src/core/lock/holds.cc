@@ -146,32 +146,32 @@ void remove_key(Context& ctx, KeyRef k, End why, TimeMs at) {
   drop_entry(ctx, k);
 }
 
-void expire_key(Context& ctx, KeyRef k, size_t most_fields) {
+size_t expire_key(Context& ctx, KeyRef k, size_t most_fields) {
   // While the server loads, a later record of the journal may be the end of this hold. Few commands run
   // then; WATCH is one of them.
   if (ctx.s.availability.loading) [[unlikely]]
-    return;
+    return 0;
   if (!is_due(value_deadline_of(*k), ctx.due)) return expire_fields(ctx, k, most_fields);
   ++ctx.s.stats.expired_keys;
   if (type_of(*k) != EntryType::kLock) {
     end_exclusive(ctx, k, End::kExpired, deadline_of(*k));
     if (ctx.s.config.notify_flags == 0) [[likely]]
-      return drop_entry(ctx, k);
+      return drop_entry(ctx, k), 0;
     const std::string key(key_of(*k));
     drop_entry(ctx, k);
-    return notify(ctx, kNotifyExpired, "expired", k.db, key);
+    return notify(ctx, kNotifyExpired, "expired", k.db, key), 0;
   }
   LockBody* body = lock_body_of(*k);
   while (true) {
     const Holder* h = body->first_to_expire();
-    if (!is_due(h->deadline, ctx.due)) return;
+    if (!is_due(h->deadline, ctx.due)) return 0;
     if (body->size() > 1) {
       end_holder(ctx, k, h, End::kExpired, h->deadline);
       continue;
     }
     const std::string key(key_of(*k));
     end_holder(ctx, k, h, End::kExpired, h->deadline);
-    return notify(ctx, kNotifyExpired, "expired", k.db, key);
+    return notify(ctx, kNotifyExpired, "expired", k.db, key), 0;
   }
 }
 

@@ -21,9 +21,14 @@ struct Conn;
 // ends. `at` is the time at which the holds ended, which may be in the past.
 void remove_key(Context& ctx, KeyRef k, End why, TimeMs at);
 inline void remove_key(Context& ctx, KeyRef k, End why) { remove_key(ctx, k, why, ctx.due); }
+// How many expired fields one look-up of a hash erases: so many that a hash which is set faster than the
+// timing wheel erases does not grow.
+inline constexpr size_t kFieldsOfLookUp = 16;
+
 // Ends the expired holds, the expired value, or expired fields of a hash, of a key whose deadline has
-// passed. Not while loading. If only fields are due, at most `most_fields` of them; the rest remains due.
-void expire_key(Context& ctx, KeyRef k, size_t most_fields = SIZE_MAX);
+// passed. Not while loading. No expired field is visible then; erases at most `most_fields` of them.
+// Returns the number of erased fields of a hash that remains.
+size_t expire_key(Context& ctx, KeyRef k, size_t most_fields = kFieldsOfLookUp);
 
 // Ends one hold of a lock. The last hold removes the key.
 void end_holder(Context& ctx, KeyRef k, const Holder* holder, End why, TimeMs at);

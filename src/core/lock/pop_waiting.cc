@@ -1,6 +1,8 @@
 // The places of requests that pop, and their service; see pop_waiting.h.
 #include "core/lock/pop_waiting.h"
 
+#include <absl/container/flat_hash_set.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -24,6 +26,12 @@ WaitQueue* queue_for(Context& ctx, DbIndex db, const Key& key) {
   Keyspace::Found f = find_any(ctx, db, key);
   if (!f) f = ctx.keys(db).find_or_insert(key, EntryType::kNone, {}, ctx.now.mono).first;
   return queue_of(ctx, {db, f}, key);
+}
+
+// A request may name a key twice.
+size_t different(std::span<const std::string_view> keys) {
+  if (keys.size() == 1) return 1;
+  return absl::flat_hash_set<std::string_view>(keys.begin(), keys.end()).size();
 }
 
 std::unique_ptr<PopWaiter> leave_queues(Context& ctx, PopWaiter* w) {
@@ -58,7 +66,7 @@ Admission wait_for_elements(Context& ctx, Conn& c, std::unique_ptr<PopWaiter> ow
                             std::span<const std::string_view> keys, DurationMs timeout) {
   WaitQueues& queues = ctx.s.queues;
   const Limits& limits = ctx.s.config.limits;
-  if (queues.places() + keys.size() > limits.waiters) return Admission::kTooMany;
+  if (queues.places() + different(keys) > limits.waiters) return Admission::kTooMany;
   PopWaiter* w = owned.release();
   w->conn = c.id;
   w->since = ctx.now.mono;

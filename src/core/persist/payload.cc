@@ -161,8 +161,8 @@ std::string dump_value(const Entry& e, const Now& now) {
     if (const FieldDeadlines* fields = field_deadlines_of(e)) {
       const int64_t first_ms = saved_deadline(fields->first(), now);
       rdb.begin_timed_hash({}, HashView(e).size(), first_ms);
-      HashView(e).for_each([&](std::string_view field, std::string_view value) {
-        rdb.timed_field(field, value, saved_deadline(fields->find(field), now), first_ms);
+      hash_body_of(e)->for_each([&](std::string_view field, std::string_view value, TimeMs deadline) {
+        rdb.timed_field(field, value, saved_deadline(deadline, now), first_ms);
       });
     } else {
       const HashView hash(e);

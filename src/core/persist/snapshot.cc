@@ -114,24 +114,23 @@ size_t Snapshot::save(const Part& part, Handle h, const Entry& e) {
 void Snapshot::begin_large(const Part& part, const Entry& e) {
   std::string head;
   out_.swap(head);
-  begin_value(e);
+  begin_value(e, value_body_of(e)->size());
   out_.swap(head);
   large_.push_back(std::make_unique<LargeValue>(e, part.number, std::move(head), now_));
 }
 
 // Writes what stands before the elements of a hash, list, set or sorted set.
-void Snapshot::begin_value(const Entry& e) {
+void Snapshot::begin_value(const Entry& e, size_t elements) {
   if (is_hash(e)) {
     const HashView hash(e);
     if (looks_like_lock_or_record(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
     put_expiry(value_deadline_of(e));
     if (const FieldDeadlines* fields = field_deadlines_of(e)) {
-      return rdb_.begin_timed_hash(key_of(e), hash.size(), saved_deadline(fields->first(), now_));
+      return rdb_.begin_timed_hash(key_of(e), elements, saved_deadline(fields->first(), now_));
     }
-    return rdb_.begin_hash(key_of(e), hash.size());
+    return rdb_.begin_hash(key_of(e), elements);
   }
   put_expiry(deadline_of(e));
-  const size_t elements = value_body_of(e)->size();
   if (type_of(e) == EntryType::kList) return rdb_.begin_list(key_of(e), elements);
   if (type_of(e) == EntryType::kZset) return rdb_.begin_zset(key_of(e), elements);
   rdb_.begin_set(key_of(e), elements);
@@ -201,31 +200,33 @@ void Snapshot::save_note(std::string_view owner, const SavedHold& hold) {
 }
 
 void Snapshot::save_hash(const Entry& e) {
-  begin_value(e);
-  const HashView hash(e);
+  begin_value(e, HashView(e).size());
   const FieldDeadlines* fields = field_deadlines_of(e);
-  const int64_t first_ms = fields == nullptr ? 0 : saved_deadline(fields->first(), now_);
-  hash.for_each([&](std::string_view field, std::string_view value) {
-    if (fields == nullptr) return rdb_.field(field, value);
-    rdb_.timed_field(field, value, saved_deadline(fields->find(field), now_), first_ms);
+  if (fields == nullptr) {
+    return HashView(e).for_each(
+        [&](std::string_view field, std::string_view value) { rdb_.field(field, value); });
+  }
+  const int64_t first_ms = saved_deadline(fields->first(), now_);
+  hash_body_of(e)->for_each([&](std::string_view field, std::string_view value, TimeMs deadline) {
+    rdb_.timed_field(field, value, saved_deadline(deadline, now_), first_ms);
   });
 }
 
 void Snapshot::save_set(const Entry& e) {
-  begin_value(e);
+  begin_value(e, value_body_of(e)->size());
   body_of<SetBody>(e).for_each([&](std::string_view member) { rdb_.element(member); });
 }
 
 void Snapshot::save_list(const Entry& e) {
   const auto& list = body_of<ListBody>(e);
-  begin_value(e);
+  begin_value(e, value_body_of(e)->size());
   for (auto at = list.first(); at.valid(); at.next()) rdb_.element(at.get());
 }
 
 // From the highest score down, as Redis writes it: so its insertions into a skip list are the fastest.
 void Snapshot::save_zset(const Entry& e) {
   const auto& zset = body_of<ZsetBody>(e);
-  begin_value(e);
+  begin_value(e, value_body_of(e)->size());
   zset.for_range(zset.size() - 1, zset.size(), true,
                  [&](std::string_view member, double score) { rdb_.scored_member(member, score); });
 }

@@ -66,7 +66,7 @@ class Snapshot {
   size_t save(const Part& part, Handle h, const Entry& e);
   void write(const Part& part, Handle h, const Entry& e);
   void begin_large(const Part& part, const Entry& e);
-  void begin_value(const Entry& e);
+  void begin_value(const Entry& e, size_t elements);
   void select(DbIndex number);
   bool step_large();
   void save_string(const Part& part, Handle h, const Entry& e);
