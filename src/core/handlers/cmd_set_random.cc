@@ -2,7 +2,6 @@
 #include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
-#include <climits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,9 +88,8 @@ void reply_repeated(Request& r, const SetBody& set, uint64_t count) {
 }
 
 void reply_many(Request& r) {
-  const auto count = parse_int(r.arg(2));
-  if (!count) return reply_not_an_integer(r);
-  if (*count < -LONG_MAX) return r.reply.error("ERR value is out of range");
+  const auto count = read_random_count(r, 2);
+  if (!count) return;
   const auto set = find_body_to_read<SetBody>(r, r.arg(1));
   if (!set) return;
   if (*set == nullptr || *count == 0) return r.reply.array(0);

@@ -206,12 +206,8 @@ void cmd_zrandmember(Request& r) {
   const bool with_scores = r.argc() == 4;
   std::optional<int64_t> count;
   if (r.argc() > 2) {
-    count = parse_int(r.arg(2));
-    if (!count) return reply_not_an_integer(r);
-    if (*count == INT64_MIN) {
-      return r.reply.error(
-          "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
-    }
+    count = read_random_count(r, 2);
+    if (!count) return;
     if (r.argc() > 4 || (with_scores && !equals_ignore_case(r.arg(3), "WITHSCORES")))
       return reply_syntax_error(r);
     if (with_scores && (*count < -INT64_MAX / 2 || *count > INT64_MAX / 2))
