@@ -42,9 +42,9 @@ bool read_search(Request& r, Search& s) {
   for (size_t i = 3; i < r.argc(); i += 2) {
     if (i + 1 == r.argc()) return reply_syntax_error(r), false;
     if (equals_ignore_case(r.arg(i), "RANK")) {
-      const auto rank = read_list_number(r, i + 1);
-      if (!rank) return false;
-      s.rank = *rank;
+      const auto rank = parse_int(r.arg(i + 1));
+      if (!rank) return reply_not_an_integer(r), false;
+      s.rank = *rank == INT64_MIN ? -1 : *rank;  // Redis 7.0 negates the least number to itself
       if (s.rank == 0) {
         r.reply.error(
             "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... "
@@ -184,12 +184,13 @@ void cmd_linsert(Request& r) {
 }
 
 void cmd_lrem(Request& r) {
-  const auto count = read_list_number(r, 2);
-  if (!count) return;
+  const auto count = parse_int(r.arg(2));
+  if (!count) return reply_not_an_integer(r);
   auto target = find_body_to_write<ListBody>(r, r.arg(1));
   if (!target) return;
   if (target->body == nullptr) return r.reply.integer(0);
-  const size_t most = *count == 0 ? SIZE_MAX : static_cast<size_t>(*count < 0 ? -*count : *count);
+  const auto given = static_cast<size_t>(*count);
+  const size_t most = *count == 0 ? SIZE_MAX : *count < 0 ? 0 - given : given;
   const size_t erased = erase_equal_elements(
       r.ctx, {r.c.db, target->f}, *count < 0 ? ListEnd::kTail : ListEnd::kHead, most, r.arg(3), r.c.id);
   if (erased > 0) notify(r.ctx, kNotifyList, "lrem", r.c.db, r.arg(1));

@@ -17,19 +17,6 @@ void notify_if_removed(Request& r, const Key& key) {
   if (!find_live(r.ctx, r.c.db, key)) notify(r.ctx, kNotifyGeneric, "del", r.c.db, key.bytes);
 }
 
-std::optional<int64_t> read_list_number(Request& r, size_t i) {
-  const auto n = parse_int(r.arg(i));
-  if (!n) {
-    reply_not_an_integer(r);
-  } else if (*n == INT64_MIN) {
-    r.reply.error(
-        "ERR value is out of range, value must between -9223372036854775807 and "
-        "9223372036854775807");
-    return std::nullopt;
-  }
-  return n;
-}
-
 std::optional<ListEnd> read_list_end(Request& r, size_t i) {
   if (equals_ignore_case(r.arg(i), "LEFT")) return ListEnd::kHead;
   if (equals_ignore_case(r.arg(i), "RIGHT")) return ListEnd::kTail;

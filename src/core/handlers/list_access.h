@@ -1,4 +1,4 @@
-// What the commands of lists share: replies with elements, and numbers with Redis's errors.
+// What the commands of lists share: replies with elements, the event of removal, and the ends.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,6 @@ void reply_elements(Request& r, const ListBody& list, ListRange range, bool back
 
 // Publishes "del" if the last element of the list was removed.
 void notify_if_removed(Request& r, const Key& key);
-
-// Reads a number that may be negated. Returns nullopt after an error reply.
-std::optional<int64_t> read_list_number(Request& r, size_t i);
 
 // Reads LEFT or RIGHT. Returns nullopt after an error reply.
 std::optional<ListEnd> read_list_end(Request& r, size_t i);
