@@ -162,6 +162,8 @@ class Server {
   std::deque<std::pair<ConnId, TimeMs>> handshakes_;
 
   BusyPoll busy_poll_;
+  BusyPoll::Setting poll_setting_;
+  std::string poll_text_;  // from which poll_setting_ was read
   bool polled_ = false;  // since the last iteration
   size_t turn_reads_ = 0;
   uint64_t turn_began_ns_ = 0;  // by uv_hrtime()
