@@ -380,6 +380,8 @@ def table(millions):
              ours=lambda: saves["Holdfast"]("memory"), theirs=None),
         Line("  loading it; Redis: not packed", "Redis", "s", at_most=1, once=True,
              **both(shared, saves, "load")),
+        Line("loop's CPU: a thread that only spins", "", "ms", once=True,
+             ours=lambda: stalls.spinning(10), theirs=None),
         *[Line(f"loop's CPU: {work}", "", "ms", limit=1, once=True, ours=ours, theirs=None)
           for work, ours in stalls.events(millions)],
         Line("LOCK+UNLOCK, fsync always, pipeline 1", "Redis", "/s", at_least=1,

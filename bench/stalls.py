@@ -1,6 +1,7 @@
 """Stalls of the event loop, measured inside the server: the longest iteration of the loop in CPU time
 (DEBUG LOOP), while the server does work whose size grows with its data. CPU time excludes the work of other
-processes and of the machine, so the figure hardly depends on them."""
+processes, but not what a virtual machine's host takes: spinning() measures that. A stall that the server
+itself causes occurs in each run, so the result is the least of up to RUNS runs."""
 import contextlib
 import functools
 import tempfile
@@ -12,6 +13,8 @@ from servers import Client, Server, until
 OWNER = "owner-of-forty-bytes-0123456789abcdefghi"
 TTL_MS = 600_000
 FREED_BYTES = 64 << 20
+BUDGET_MS = 1
+RUNS = 3
 
 
 @contextlib.contextmanager
@@ -50,7 +53,6 @@ def server_with_folder():
             yield server
 
 
-@functools.cache
 def of_locks(locks):
     """Growth to so many locks, a snapshot of them, and FLUSHALL until their memory is free."""
     found = {}
@@ -65,19 +67,23 @@ def of_locks(locks):
     return found
 
 
-@functools.cache
 def of_expiry(locks):
-    """The expiry of so many locks within 100 ms."""
+    """The expiry of so many locks within 100 ms. The deadlines are later than the end of the fill."""
     found = {}
-    with server_with_folder() as server:
-        at_ms = int(time.time() * 1000) + 6000
-        fill(server, locks, f"SET {{key}} {OWNER} PXAT {{deadline}}", deadline_ms=at_ms, spread_ms=100)
-        with measured(found, "expire", server):
-            until(lambda: server.ask("DBSIZE") == 0)
+    lead_s = 6
+    while not found:
+        with server_with_folder() as server:
+            at_s = time.time() + lead_s
+            fill(server, locks, f"SET {{key}} {OWNER} PXAT {{deadline}}", deadline_ms=int(at_s * 1000),
+                 spread_ms=100)
+            lead_s *= 2
+            if time.time() >= at_s:
+                continue
+            with measured(found, "expire", server):
+                until(lambda: server.ask("DBSIZE") == 0)
     return found
 
 
-@functools.cache
 def of_disconnect(waits):
     """The disconnect of a client with so many waits, each for a key of its own."""
     found = {}
@@ -94,7 +100,6 @@ def of_disconnect(waits):
     return found
 
 
-@functools.cache
 def of_hash(fields):
     """A hash with so many fields: growth, snapshot, and three ways to remove it."""
     found = {}
@@ -133,6 +138,28 @@ def of_fields(fields):
     return found
 
 
+def spinning(seconds):
+    """The longest CPU time between two looks at it of a thread that does nothing else, in milliseconds."""
+    longest, before, end = 0, time.thread_time_ns(), time.monotonic() + seconds
+    while time.monotonic() < end:
+        now = time.thread_time_ns()
+        longest, before = max(longest, now - before), now
+    return longest / 1e6
+
+
+@functools.cache
+def least(measure, size):
+    """The least of some runs for each kind of work. Runs that cannot change whether the budget is met are
+    left out."""
+    found = measure(size)
+    for _ in range(RUNS - 1):
+        if max(found.values()) <= BUDGET_MS:
+            break
+        again = measure(size)
+        found = {name: min(found[name], again[name]) for name in found}
+    return found
+
+
 def events(millions):
     """The kinds of work, each with a function that measures its longest iteration in milliseconds."""
     number = millions * 1_000_000
@@ -146,5 +173,5 @@ def events(millions):
     for fields, name in ((1_000_000, "1 million"), (number, f"{millions} million")):
         kinds += [(text.format(name), of_hash, fields, kind) for kind, text in texts.items()]
         kinds.append((f"its fields expire, {name}", of_fields, fields, "fields"))
-    return [(text, lambda measure=measure, size=size, kind=kind: measure(size)[kind])
+    return [(text, lambda measure=measure, size=size, kind=kind: least(measure, size)[kind])
             for text, measure, size, kind in kinds]

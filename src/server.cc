@@ -169,6 +169,7 @@ int main(int argc, char** argv) {
   holdfast::open_closed_streams(holdfast::ClosedOutput::kDiscards);
   std::signal(SIGXFSZ, SIG_IGN);  // a file at the limit of RLIMIT_FSIZE is an error, as on a full disk
   mallopt(M_MMAP_THRESHOLD, kOwnMappingBytes);
+  mallopt(M_TRIM_THRESHOLD, -1);  // the heap never shrinks at once: see heap_release.h
   // Disables fastbins. With them glibc merges all freed small blocks at once at the next allocation of a
   // kilobyte: for a hundred thousand blocks that takes 5 to 17 ms.
   mallopt(M_MXFAST, 0);

@@ -37,6 +37,37 @@ TEST_CASE("pages: spare pages: 0 of a small keyspace, then 2, then one for each 
   CHECK(pool.wanted() == 8);
 }
 
+TEST_CASE("pages: the shell that gives spares frees up to 64 pages of arenas, and the pool the others") {
+  PagePool pages;
+  pages.expect_spares();
+  Arena arena(pages);
+  while (arena.reserved_bytes() < 66 * Arena::kPageBytes) arena.allocate(Arena::kMaxBlockBytes);
+  CHECK(!arena.free_pages(2));
+  CHECK(pages.unneeded() == 2);
+  CHECK(pages.take_unneeded().size() == 2);
+  CHECK(pages.unneeded() == 0);
+  CHECK(!arena.free_pages(63));
+  CHECK(pages.unneeded() == 63);
+  CHECK(arena.free_pages(1));
+  CHECK(pages.unneeded() == 64);
+  Arena other(pages);
+  other.allocate(1);
+  CHECK(other.free_pages(1));
+  CHECK(pages.unneeded() == 64);
+  CHECK(pages.free_unneeded());
+  CHECK(pages.unneeded() == 63);
+  CHECK(pages.take_unneeded().size() == 63);
+  CHECK(!pages.free_unneeded());
+}
+
+TEST_CASE("pages: without such a shell the pool frees them at once") {
+  PagePool pages;
+  Arena arena(pages);
+  arena.allocate(1);
+  CHECK(arena.free_pages(1));
+  CHECK(pages.unneeded() == 0);
+}
+
 TEST_CASE("arena: blocks of all sizes keep their content while other blocks are allocated and freed") {
   const uint64_t seed = 11;
   INFO("seed " << seed);

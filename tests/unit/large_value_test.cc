@@ -167,6 +167,59 @@ TEST_CASE("large value: a change before its first step, and one in each of its s
   CHECK(state_in(snapshot.bytes()) == before);
 }
 
+TEST_CASE("large value: what waits for the snapshot counts as used memory, and waits once") {
+  Engine engine(session_config());
+  TestClient c(engine);
+  c.at(session_time(0));
+  for (const char* command : {"HSET", "SADD", "ZADD"}) fill(c, command, command, 20000);
+  for (int i = 0; i < 5000; ++i) c.must({"SET", "small" + std::to_string(i), std::string(100, 'v')});
+  const std::string before = state_text(engine, session_time(0));
+  const auto waiting = [&engine] { return engine.state().memory.snapshot_bytes; };
+  size_t whole_bytes = 0;
+  {
+    Snapshot whole(engine.state(), session_time(0), 1, false);
+    while (!whole.step()) {
+    }
+    CHECK(waiting() == 0);
+    whole_bytes = whole.bytes().size();
+  }
+  Snapshot snapshot(engine.state(), session_time(0), 1, false);
+  const auto change_all = [&c](const std::string& to) {
+    for (int i = 0; i < 20000; ++i) {
+      const std::string element = "element-" + std::to_string(i);
+      c.must({"HSET", "HSET", element, to});
+      c.must({"SREM", "SADD", element});
+      c.must({"SADD", "SADD", element});
+      c.must({"ZADD", "ZADD", to, element});
+    }
+    for (int i = 0; i < 5000; ++i) c.must({"SET", "small" + std::to_string(i), to});
+  };
+  change_all("1");
+  const uint64_t once = waiting();
+  CHECK(once > 500000);
+  CHECK(once < 2 * whole_bytes);  // a piece may have twice the memory of its bytes
+  CHECK(used_memory_bytes(engine.state()) > once);
+  for (const char* to : {"2", "3"}) change_all(to);
+  CHECK(waiting() == once);
+  while (!snapshot.step()) {
+  }
+  CHECK(waiting() == 0);
+  CHECK(state_in(snapshot.bytes()) == before);
+}
+
+TEST_CASE("large value: the waiting bytes of a cancelled snapshot are freed") {
+  Engine engine(session_config());
+  TestClient c(engine);
+  c.at(session_time(0));
+  fill(c, "HSET", "h", 20000);
+  {
+    const Snapshot cancelled(engine.state(), session_time(0), 1, false);
+    fill(c, "HSET", "h", 20000);
+    CHECK(engine.state().memory.snapshot_bytes > 0);
+  }
+  CHECK(engine.state().memory.snapshot_bytes == 0);
+}
+
 TEST_CASE("large value: from 1,000 elements on, a snapshot writes it in parts") {
   for (const char* command : {"HSET", "SADD", "RPUSH"}) {
     for (const size_t elements : {999U, 1000U, 1001U, 60000U}) {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <new>
+#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -68,7 +69,10 @@ void Arena::retire_rest_of_page() {
 }
 
 bool Arena::free_pages(size_t n) {
-  while (n-- > 0 && !pages_.empty()) pages_.pop_back();
+  for (; n > 0 && !pages_.empty(); --n) {
+    pool_->give_back(std::move(pages_.back()));
+    pages_.pop_back();
+  }
   return pages_.empty();
 }
 

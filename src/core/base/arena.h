@@ -56,8 +56,8 @@ class Arena {
   uint64_t reserved_bytes() const { return pages_.size() * kPageBytes; }
   static size_t class_bytes(size_t bytes) { return (bytes + kUnitBytes - 1) / kUnitBytes * kUnitBytes; }
 
-  // Frees up to `n` pages. Returns true when none is left. After the first call, only free_pages() may be
-  // called.
+  // Gives up to `n` pages back to the pool. Returns true when none is left. After the first call, only
+  // free_pages() may be called.
   bool free_pages(size_t n);
 
  private:

@@ -55,7 +55,7 @@ class Engine {
   // Does all work that is due: expiry, timeouts of waits, ends of sessions. Removes at most `budget`
   // expired entries without waiters, so that very many of them never block the loop. next_deadline()
   // returns the time of the next call.
-  void tick(Now now, Effects& fx, size_t budget = 500);
+  void tick(Now now, Effects& fx, size_t budget = 256);
 
   // The time at which tick() next has work; in the past if it has work now. Returns nullopt if there is no
   // work before the next request.

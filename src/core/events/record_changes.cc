@@ -24,8 +24,9 @@ namespace holdfast {
 
 namespace {
 
-// A larger record (bytes) is deferred to the end of the loop iteration.
-constexpr size_t kLargeRecord = size_t{64} << 10U;
+// A larger record (bytes) is deferred to the end of the loop iteration. A packed hash has up to 64 KiB, and
+// an iteration may change it a hundred times.
+constexpr size_t kLargeRecord = size_t{4} << 10U;
 
 void open_record(std::string& out, Record op, DbIndex number) {
   put_u8(out, static_cast<uint8_t>(op));

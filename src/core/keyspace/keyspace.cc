@@ -391,8 +391,7 @@ std::vector<std::pair<uint64_t, Handle>> Keyspace::in_hash_order(size_t table, u
 bool Keyspace::dismantle_step() {
   constexpr size_t kWork = 512;
   constexpr size_t kTableWork = 8;
-  constexpr size_t kPages = 2;
-  if (tables_.empty()) return arena_.free_pages(kPages);
+  if (tables_.empty()) return arena_.free_pages(1);
   for (size_t work = 0; work < kWork && !tables_.empty(); work += kTableWork) {
     Table& table = tables_.back();
     for (auto it = table.begin(); it != table.end() && work < kWork; ++work) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,25 +22,48 @@
 
 namespace holdfast {
 
-// Bytes that wait for their place in the file. They move there in parts.
+// Bytes that wait for their place in the file. They move there in parts. They stand in pieces, so that no
+// growth copies many bytes. Counts the memory of all pieces but the last one.
 class WaitingBytes {
  public:
-  std::string& bytes() { return bytes_; }
-  bool empty() const { return bytes_.empty(); }
+  // `total` must outlive it.
+  explicit WaitingBytes(uint64_t& total) : total_(total) {}
+  WaitingBytes(const WaitingBytes&) = delete;
+  WaitingBytes& operator=(const WaitingBytes&) = delete;
+  ~WaitingBytes() { total_ -= counted_; }
+
+  bool empty() const { return pieces_.empty() || pieces_.front().empty(); }
+  // The string to append to. Valid until the next call of a function that is not const.
+  std::string& end() {
+    if (pieces_.empty()) pieces_.emplace_back();
+    if (pieces_.back().size() < kPieceBytes) return pieces_.back();
+    count(pieces_.back().capacity());
+    return pieces_.emplace_back();
+  }
   void move_some(std::string& out) {
-    constexpr size_t kStepBytes = size_t{128} << 10U;
-    const size_t n = std::min(kStepBytes, bytes_.size() - moved_);
-    out.append(bytes_, moved_, n);
+    if (empty()) return;
+    std::string& first = pieces_.front();
+    const size_t n = std::min(kPieceBytes, first.size() - moved_);
+    out.append(first, moved_, n);
     moved_ += n;
-    if (moved_ < bytes_.size()) return;
-    bytes_.clear();
-    if (bytes_.capacity() > kStepBytes) bytes_.shrink_to_fit();
+    if (moved_ < first.size()) return;
     moved_ = 0;
+    if (pieces_.size() == 1 && first.capacity() <= 2 * kPieceBytes) return first.clear();
+    if (pieces_.size() > 1) count(-first.capacity());
+    pieces_.pop_front();
   }
 
  private:
-  std::string bytes_;
-  size_t moved_ = 0;
+  static constexpr size_t kPieceBytes = size_t{128} << 10U;
+  void count(uint64_t bytes) {
+    total_ += bytes;
+    counted_ += bytes;
+  }
+
+  uint64_t& total_;
+  uint64_t counted_ = 0;
+  std::deque<std::string> pieces_;  // the first is empty only if it is the only one
+  size_t moved_ = 0;                // of the first
 };
 
 class LargeValue final : public ElementSink {
@@ -52,25 +77,25 @@ class LargeValue final : public ElementSink {
   }
 
   // `head` begins with the key. The body must live until the last step, or until the LargeValue is
-  // destroyed.
-  LargeValue(const Entry& e, DbIndex number, std::string head, const Now& now)
-      : body_(*value_body_of(e)), type_(type_of(e)), number_(number), now_(now) {
+  // destroyed. Its memory counts in `waiting_bytes`.
+  LargeValue(const Entry& e, DbIndex number, std::string head, const Now& now, uint64_t& waiting_bytes)
+      : body_(*value_body_of(e)), type_(type_of(e)), number_(number), now_(now), waiting_(waiting_bytes) {
     if (const FieldDeadlines* fields = field_deadlines_of(e)) first_deadline_ = fields->first();
-    waiting_.bytes() = std::move(head);
+    waiting_.end() = std::move(head);
     body_.begin_save(*this);
   }
   ~LargeValue() override { body_.end_save(); }
 
   DbIndex number() const { return number_; }
   void put(std::string_view element, std::string_view value) override {
-    RdbWriter rdb(waiting_.bytes());
     if (type_ == EntryType::kBigHash) return put_field(element, value, kNever);
+    RdbWriter rdb(waiting_.end());
     if (type_ == EntryType::kZset) return rdb.scored_member(element, ZsetBody::score_of(value));
     rdb.element(element);
   }
   // A field that got its deadline after the beginning is passed before that, without one.
   void put_field(std::string_view field, std::string_view value, TimeMs deadline) override {
-    RdbWriter rdb(waiting_.bytes());
+    RdbWriter rdb(waiting_.end());
     if (!first_deadline_) return rdb.field(field, value);
     rdb.timed_field(field, value, saved_deadline(deadline, now_), saved_deadline(*first_deadline_, now_));
   }

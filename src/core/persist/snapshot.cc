@@ -25,6 +25,9 @@ namespace holdfast {
 namespace {
 
 constexpr int64_t kDayMs = 24 * 3600 * 1000;
+// While the disk is slow, the caller does not take the bytes. Keys that change then go to the waiting
+// bytes, which are counted, and grow without a copy.
+constexpr size_t kMostBytes = size_t{2} << 20U;
 
 // Whether the loader could mistake the hash for a lock or a record.
 bool looks_like_lock_or_record(std::string_view key, const HashView& hash) {
@@ -33,7 +36,8 @@ bool looks_like_lock_or_record(std::string_view key, const HashView& hash) {
 
 }  // namespace
 
-Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal, bool follows) : s_(s), now_(now) {
+Snapshot::Snapshot(EngineState& s, Now now, uint64_t journal, bool follows)
+    : s_(s), now_(now), aside_(s.memory.snapshot_bytes) {
   rdb_.header();
   rdb_.aux("redis-ver", kRedisVersion);
   rdb_.aux("redis-bits", "64");
@@ -97,10 +101,11 @@ void Snapshot::select(DbIndex number) {
 size_t Snapshot::save(const Part& part, Handle h, const Entry& e) {
   if (type_of(e) == EntryType::kNone) return 0;
   ++saved_;
-  const bool aside = in_large_ || !aside_.empty();
+  const bool waits = in_large_ || !aside_.empty() || out_.size() >= kMostBytes;
+  std::string* const aside = waits ? &aside_.end() : nullptr;
   const auto exchange = [&] {
-    if (!aside) return;
-    out_.swap(aside_.bytes());
+    if (aside == nullptr) return;
+    out_.swap(*aside);
     std::swap(selected_, selected_aside_);
   };
   exchange();
@@ -116,7 +121,8 @@ void Snapshot::begin_large(const Part& part, const Entry& e) {
   out_.swap(head);
   begin_value(e, value_body_of(e)->size());
   out_.swap(head);
-  large_.push_back(std::make_unique<LargeValue>(e, part.number, std::move(head), now_));
+  large_.push_back(
+      std::make_unique<LargeValue>(e, part.number, std::move(head), now_, s_.memory.snapshot_bytes));
 }
 
 // Writes what stands before the elements of a hash, list, set or sorted set.

@@ -1,8 +1,10 @@
 // A snapshot of the whole state at one moment, as an RDB file, written in small steps while requests run. A
 // key that changes before its step is written at once, before the change (Keyspace::begin_save). A large
 // value takes many steps (large_value.h). Meanwhile keys that change wait in memory, because nothing may
-// stand between the elements of a value. Locks with several holders are hashes (hold_codec.h). Data without
-// a place in an RDB file is in auxiliary fields, which Redis skips:
+// stand between the elements of a value. What waits is at most what existed at the beginning, as each key
+// and each element is passed once; it counts as used memory, so that maxmemory limits it. Locks with
+// several holders are hashes (hold_codec.h). Data without a place in an RDB file is in auxiliary fields,
+// which Redis skips:
 //   holdfast-journal   the number of the journal that begins with this moment
 //   holdfast-follows   that journal exists: it contains the changes after the snapshot
 //   holdfast-tokens    no larger token has been issued

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/deferred_free.h"
+#include "core/base/page_pool.h"
 #include "core/keyspace/keyspace.h"
 #include "core/state/attachments.h"
 #include "core/state/conn.h"
@@ -30,8 +31,9 @@ uint64_t used_memory_bytes(const EngineState& s) {
                    s.conns.size() * (sizeof(Conn) + kIndexBytes) + s.conns.closed().bytes();
   bytes += s.holders.note_bytes + s.attachments.note_bytes + s.queues.note_bytes();
   bytes += s.queues.key_bytes() + s.leases.id_bytes() + s.pubsub.bytes + s.watches.bytes() +
-           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.deferred_free.bytes() +
-           s.removed.bytes() + s.history.bytes() + s.contended.bytes();
+           s.tracking.bytes() + s.memory.buffer_bytes + s.memory.text_bytes + s.memory.snapshot_bytes +
+           s.pages.unneeded() * PagePool::kPageBytes + s.deferred_free.bytes() + s.removed.bytes() +
+           s.history.bytes() + s.contended.bytes();
   for (const auto& db : s.dbs) bytes += db->used_bytes();
   for (const auto& db : s.flushed) bytes += db->waiting_bytes();
   return bytes;
@@ -63,7 +65,8 @@ bool free_some(EngineState& s) {
   const bool has_old = !s.deferred_free.empty();
   s.deferred_free.release_some();
   const bool has_body = s.removed.free_some();
-  return free_flushed(s) || has_old || has_body;
+  const bool has_page = s.pages.free_unneeded();
+  return free_flushed(s) || has_old || has_body || has_page;
 }
 
 }  // namespace holdfast

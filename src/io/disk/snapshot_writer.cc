@@ -159,7 +159,7 @@ void SnapshotWriter::add(std::string& bytes, const std::function<void()>& progre
     bytes.swap(spare_.back());
     spare_.pop_back();
   }
-  bytes.reserve(kChunkBytes + kChunkBytes / 16);
+  bytes.reserve(kRoomBytes);
   pump();
 }
 

@@ -25,6 +25,8 @@ class SnapshotWriter {
   // Limits the chunks that wait to be written. Beyond it the producer of the bytes waits: see is_full().
   static constexpr size_t kMaxWaitingChunks = 8;
   static constexpr size_t kChunkBytes = size_t{1} << 20U;
+  // Of a chunk: a step of the snapshot may write 128 KiB beyond kChunkBytes, or one longer string.
+  static constexpr size_t kRoomBytes = kChunkBytes + (size_t{256} << 10U);
 
   // `level`: compression level, 0 for none.
   SnapshotWriter(Files& files, uv_loop_t* loop, int level);

@@ -13,7 +13,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr int64_t kStepUs = 300;  // for the walk over the keys, in one loop iteration
+constexpr int64_t kStepUs = 200;  // for the walk over the keys, in one loop iteration
 constexpr int64_t kRetryMs = 5000;
 
 }  // namespace
@@ -45,7 +45,7 @@ std::string Store::begin_save() {
   snapshot_ = std::make_unique<Snapshot>(engine_->state(), now, snapshot_journal_, journals());
   const int level = options_.compress == "yes" ? static_cast<int>(options_.compress_level) : 0;
   writer_ = std::make_unique<SnapshotWriter>(*files_, loop_, level);
-  snapshot_->bytes().reserve(SnapshotWriter::kChunkBytes);  // else it copies itself as it grows
+  snapshot_->bytes().reserve(SnapshotWriter::kRoomBytes);  // else it copies itself as it grows
   snapshot_walked_ = false;
   uv_idle_start(&save_idle_, on_save);
   return "";

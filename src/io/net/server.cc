@@ -82,6 +82,7 @@ Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket>
       options_(options),
       store_(store),
       tls_(tls),
+      memory_upkeep_(engine.pages()),
       read_buffer_(std::make_unique<char[]>(kReadBytes)) {
   uv_loop_init(&loop_);
   uv_prepare_init(&loop_, &prepare_);
@@ -89,6 +90,7 @@ Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket>
   uv_timer_init(&loop_, &timer_);
   uv_timer_init(&loop_, &idle_timer_);
   uv_idle_init(&loop_, &no_sleep_);
+  memory_upkeep_.start(&loop_);
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) uv_signal_init(&loop_, handle);
   uv_async_init(&loop_, &stop_request_, [](uv_async_t* a) { self(a->data)->stop("SHUTDOWN"); });
   for (void** data : {&stop_request_.data, &prepare_.data, &check_.data, &timer_.data, &idle_timer_.data,
@@ -353,27 +355,10 @@ void Server::end_turn() {
   accepted_ = 0;
   turn_open_ = false;
   if (stopping_) return;
-  make_spare_pages();
+  memory_upkeep_.end_turn();
   arm_timer();
   if (door_ != nullptr) door_->record_turn(uv_hrtime() - turn_began_ns_);
   begin_wait();
-}
-
-// Makes fresh memory in a job, because its first use takes time (page faults).
-void Server::make_spare_pages() {
-  const size_t wanted = engine_.pages().wanted();
-  if (wanted == 0 || making_pages_) return;
-  making_pages_ = true;
-  auto pages = std::make_shared<std::vector<PagePool::Page>>();
-  run_job(
-      &loop_,
-      [pages, wanted] {
-        for (size_t i = 0; i < wanted; ++i) pages->push_back(PagePool::make_ready());
-      },
-      [this, pages] {
-        making_pages_ = false;
-        for (PagePool::Page& page : *pages) engine_.pages().give(std::move(page));
-      });
 }
 
 // Handles the effects in the order that Effects requires. Skips connections that closed meanwhile. Replies
@@ -483,6 +468,7 @@ void Server::stop(const char* signal_name) {
   close_handle(timer_);
   close_handle(idle_timer_);
   close_handle(no_sleep_);
+  memory_upkeep_.close();
   service_.close();
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) close_handle(*handle);
 }

@@ -20,6 +20,7 @@
 #include "io/net/held_replies.h"
 #include "io/net/listen.h"
 #include "io/net/loop_meter.h"
+#include "io/net/memory_upkeep.h"
 #include "io/net/service_reporter.h"
 
 namespace holdfast {
@@ -115,7 +116,6 @@ class Server {
 
   void end_open_turn();
   void end_turn();
-  void make_spare_pages();
   void handle_effects();
   Store::Hooks store_hooks();
   void begin_to_serve();
@@ -129,7 +129,7 @@ class Server {
   void begin_wait();
   void close_idle();
   void close_slow_handshakes();
-  void log_memory_limit();
+  void log_memory_limit(uint64_t used);
   void stop(const char* signal_name);
 
   Engine& engine_;
@@ -149,6 +149,7 @@ class Server {
   uv_signal_t interrupt_;
   uv_signal_t hangup_;
   uv_async_t stop_request_;
+  MemoryUpkeep memory_upkeep_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<Connection*> connections_;  // by slot; the loop owns them
   std::vector<Connection*> lingering_;    // the engine has dropped their clients, the sockets still send
@@ -162,11 +163,12 @@ class Server {
   std::deque<std::pair<ConnId, TimeMs>> handshakes_;
 
   BusyPoll busy_poll_;
-  bool polled_ = false;  // since the last iteration
+  BusyPoll::Setting poll_setting_;
+  std::string poll_text_;  // from which poll_setting_ was read
+  bool polled_ = false;    // since the last iteration
   size_t turn_reads_ = 0;
   uint64_t turn_began_ns_ = 0;  // by uv_hrtime()
   bool turn_open_ = false;
-  bool making_pages_ = false;         // a job makes spare pages
   bool memory_full_ = false;          // as logged
   uint64_t rejected_for_memory_ = 0;  // -OOM replies, as of the last check
   Now now_;

@@ -1,5 +1,5 @@
-// Once a second: closes connections that were idle, or in their TLS handshake, for too long, and logs when
-// the memory limit is reached.
+// Once a second: closes connections that were idle, or in their TLS handshake, for too long, logs when the
+// memory limit is reached, and gives freed memory back to the system.
 #include "io/net/server.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,9 @@ void Server::on_idle_check(uv_timer_t* timer) noexcept {
   auto* server = static_cast<Server*>(timer->data);
   server->close_idle();
   server->close_slow_handshakes();
-  server->log_memory_limit();
+  const uint64_t used = used_memory_bytes(server->engine_.state());
+  server->log_memory_limit(used);
+  server->memory_upkeep_.look(used);
 }
 
 void Server::close_idle() {
@@ -45,10 +47,9 @@ void Server::close_slow_handshakes() {
 }
 
 // Logs changes only. A peak that ended within the second counts if a command was rejected meanwhile.
-void Server::log_memory_limit() {
+void Server::log_memory_limit(uint64_t used) {
   const EngineState& s = engine_.state();
   const uint64_t limit = s.config.limits.memory_bytes;
-  const uint64_t used = used_memory_bytes(s);
   const auto found = s.log.errors().find("OOM");
   const uint64_t rejected = found == s.log.errors().end() ? 0 : found->second;
   const bool rejects = rejected > std::exchange(rejected_for_memory_, rejected);

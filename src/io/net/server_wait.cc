@@ -22,9 +22,12 @@ BusyPoll::Setting setting_of(const std::string& text) {
 
 void Server::begin_wait() {
   const uint64_t now_ns = uv_hrtime();
-  const BusyPoll::Setting setting = setting_of(options_.busy_poll);
-  if (busy_poll_.needs_cores(now_ns, setting)) busy_poll_.set_cores(now_ns, read_cores());
-  if (busy_poll_.begin_wait(now_ns, setting, std::exchange(turn_reads_, 0))) {
+  if (poll_text_ != options_.busy_poll) [[unlikely]] {  // CONFIG SET changes it
+    poll_text_ = options_.busy_poll;
+    poll_setting_ = setting_of(poll_text_);
+  }
+  if (busy_poll_.needs_cores(now_ns, poll_setting_)) busy_poll_.set_cores(now_ns, read_cores());
+  if (busy_poll_.begin_wait(now_ns, poll_setting_, std::exchange(turn_reads_, 0))) {
     uv_idle_start(&no_sleep_, on_busy_poll);
   } else {
     uv_idle_stop(&no_sleep_);
