@@ -120,7 +120,6 @@ def of_hash(fields):
     return found
 
 
-@functools.cache
 def of_fields(fields):
     """So many fields of one hash are due at once, and one field stays. Clients read the hash meanwhile."""
     found = {}
