@@ -152,8 +152,8 @@ class World {
     return argv;
   }
   std::string_view argument() {
-    const uint8_t choice = source_.byte();
-    return choice < words().size() ? std::string_view(words()[choice]) : source_.text();
+    if (source_.one_in(8)) return source_.text();
+    return words()[source_.below(words().size())];
   }
 
   // Checks the result of a step.

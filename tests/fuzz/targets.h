@@ -48,7 +48,11 @@ class Source {
     const std::string_view taken = take(1);
     return taken.empty() ? 0 : static_cast<uint8_t>(taken[0]);
   }
-  size_t below(size_t n) { return byte() % n; }
+  size_t below(size_t n) {
+    if (n <= 256) return byte() % n;
+    const size_t high = byte();
+    return (high << 8U | byte()) % n;
+  }
   bool one_in(size_t n) { return below(n) == n - 1; }
   std::string_view take(size_t size) {
     const std::string_view taken = bytes_.substr(0, size);

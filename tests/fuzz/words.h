@@ -22,7 +22,7 @@ inline constexpr std::array<std::string_view, 7> kScripts = {
 };
 
 // Few keys and owners, so that requests collide; numbers near limits.
-inline constexpr std::array<std::string_view, 53> kWords = {
+inline constexpr std::array<std::string_view, 67> kWords = {
     "k",
     "l",
     "h",
@@ -55,6 +55,20 @@ inline constexpr std::array<std::string_view, 53> kWords = {
     "1000000000000",
     "f",
     "g",
+    "z",
+    "s",
+    "w",
+    "-inf",
+    "+inf",
+    "(1",
+    "[f",
+    "(g",
+    "-",
+    "+",
+    "0.001",
+    "-3.5e-2",
+    "100",
+    "-9223372036854775807",
     "lease1",
     "inf",
     "o:o1",

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/config.h"
+#include "core/base/event_flags.h"
 #include "core/engine/engine_parts.h"
 #include "core/keyspace/hash_body.h"
 #include "core/lock/holds.h"
@@ -303,6 +305,51 @@ TEST_CASE("field expiry: a hash of which all fields are due goes as a whole, and
   for (int i = 0; i < 2 * kFields / 512 + 3; ++i) engine.tick(session_time(100), fx);
   CHECK(engine.state().removed.size() == 0);
   CHECK(engine.state().removed.bytes() == 0);
+}
+
+TEST_CASE("field expiry: after a replay hidden fields are due, and a new value of one has no deadline") {
+  constexpr size_t kFields = 5000;
+  Engine engine(session_config());
+  engine.keep_journal();
+  TestClient c(engine);
+  c.must(hash_of(kFields + 1, "h"));
+  c.must(expiry_of(kFields, "h"));
+  c.at(session_time(100));
+  c.must({"HSET", "h", "f4999", "new"});
+  CHECK(c.ask({"HDEL", "h", "f4998"}) == ":0\r\n");
+  Engine again(session_config());
+  REQUIRE(again.replay(std::string(engine.journal_records()), session_time(100)).empty());
+  again.finish_loading(session_time(100));
+  TestClient d(again, session_time(100));
+  CHECK(d.ask({"HLEN", "h"}) == ":2\r\n");
+  CHECK(d.ask({"HGET", "h", "f4999"}) == "$3\r\nnew\r\n");
+  CHECK(d.ask({"HPTTL", "h", "FIELDS", "1", "f4999"}) == "*1\r\n:-1\r\n");
+  again.check_invariants();
+}
+
+TEST_CASE("field expiry: WATCH and hexpired see the end of fields once, not the erasure of each part") {
+  constexpr size_t kFields = 500;
+  Config config = session_config();
+  config.notify_flags = kNotifyHash | kNotifyKeyevent;
+  Engine engine(std::move(config));
+  TestClient c(engine);
+  TestClient events(engine);
+  c.must(hash_of(kFields + 1, "h"));
+  c.must(expiry_of(kFields, "h"));
+  events.must({"SUBSCRIBE", "__keyevent@0__:hexpired"});
+  c.at(session_time(100));
+  CHECK(c.ask({"HLEN", "h"}) == ":1\r\n");
+  CHECK(events.received().ends_with("$1\r\nh\r\n"));
+  c.must({"WATCH", "h"});
+  Effects fx;
+  int64_t at = 101;
+  for (; engine.next_deadline().has_value(); ++at) engine.tick(session_time(at), fx);
+  CHECK(at > 103);
+  CHECK(events.received().empty());
+  c.at(session_time(at));
+  c.must({"MULTI"});
+  c.must({"PING"});
+  CHECK(c.ask({"EXEC"}) == "*1\r\n+PONG\r\n");
 }
 
 }  // namespace holdfast

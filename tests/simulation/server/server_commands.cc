@@ -105,16 +105,34 @@ Words ServerGenerator::set() {
 Words ServerGenerator::hash() {
   const std::string k = dice_.one_in(2) ? "h" : key();
   const std::string field = "f" + std::to_string(dice_.below(12));
-  const uint64_t choice = dice_.below(11);
-  if (choice == 8) return {"HPEXPIRE", k, std::to_string(dice_.between(0, 100'000)), "FIELDS", "1", field};
-  if (choice == 9)
-    return {"HSETEX", k, "PX", std::to_string(dice_.between(1, 10'000)), "FIELDS", "1", field, value()};
-  if (choice == 10) return {"HPERSIST", k, "FIELDS", "1", field};
+  const uint64_t choice = dice_.below(14);
+  if (choice >= 8) return field_deadline(k, field);
   if (choice < 4) return {"HSET", k, field, dice_.one_in(20) ? std::string(100, 'x') : value()};
   if (choice < 5) return {"HDEL", k, field};
   if (choice < 6) return {"HINCRBY", k, "n", "1"};
   if (choice < 7) return {"HSETNX", k, field, value()};
   return {"HGETALL", k};
+}
+
+Words ServerGenerator::field_deadline(const std::string& k, const std::string& field) {
+  const std::string ms = std::to_string(dice_.between(0, dice_.one_in(2) ? 1000 : 100'000));
+  switch (dice_.below(8)) {
+    case 0:
+    case 1:
+      return {"HPEXPIRE", k, ms, dice_.pick<std::string>({"NX", "XX", "GT", "LT"}), "FIELDS", "1", field};
+    case 2:
+      return {"HEXPIRE", k, std::to_string(dice_.below(100)), "FIELDS", "2", field, "n"};
+    case 3:
+      return {"HSETEX", k, "PX", ms, "FIELDS", "1", field, value()};
+    case 4:
+      return {"HPERSIST", k, "FIELDS", "1", field};
+    case 5:
+      return {"HGETEX", k, "PX", ms, "FIELDS", "1", field};
+    case 6:
+      return {"HGETDEL", k, "FIELDS", "1", field};
+    default:
+      return {"HPTTL", k, "FIELDS", "2", field, "n"};
+  }
 }
 
 Words ServerGenerator::counter() {

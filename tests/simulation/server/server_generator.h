@@ -76,6 +76,7 @@ class ServerGenerator {
   Words lease();
   Words set();
   Words hash();
+  Words field_deadline(const std::string& k, const std::string& field);
   Words counter();
   Words expire();
   Words move();
