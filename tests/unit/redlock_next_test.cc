@@ -435,4 +435,27 @@ TEST_CASE("redlock next: a LOCK without an answer is released with the grant") {
   CHECK(s.unlocked() == "1A");
 }
 
+TEST_CASE("redlock next: a repeated LOCK that is granted after its timeout ends the new wait there, too") {
+  RedlockConfig config = handing_over();
+  config.server_timeout = {50};
+  Script s(config, {}, true);
+  s.dice = [](uint64_t n) { return n - 1; };  // max_wait + 1
+  s.reply_to(s.asked(0), {Reply::Kind::kNext, 700, ""});
+  const uint64_t ticket = s.asked(1);
+  s.at(3500);  // the grant is too old
+  s.reply_to(ticket, {Reply::Kind::kGrant, 700, ""});
+  CHECK(s.sent().ends_with("|1:LOCK k A 10000 TOKEN 700"));
+  const uint64_t late = s.asked(1);
+  s.at(3550);
+  s.at(3601);
+  s.at(4502);
+  CHECK(s.sent() == "0q:PING|1q:LOCK k A 10000 WAIT 56498 ASYNC QUIET BEHIND TOKEN 700|2q:PING");
+  const uint64_t wait = s.asked(1);
+  s.reply_to(late, {Reply::Kind::kGrant, 700, ""});
+  CHECK(s.sent() == "1q:UNLOCK k A WAITS|1:UNLOCK k A");
+  s.reply_to(wait, {Reply::Kind::kGrant, 700, ""});
+  CHECK(s.queueing());
+  CHECK(s.sent().empty());
+}
+
 }  // namespace holdfast::client
