@@ -11,12 +11,15 @@ import re
 import sys
 import time
 
+import differences
 import differential_servers as servers
 from differential_run import GONE, Duel, Shrinker, report, signature
-from differential_sessions import Planner
+from differential_sessions import KINDS, Planner
 from differential_wire import command_text
 
 PROGRESS_S = 5
+# A run of so many commands must send every command: see UNSENT in differences.py.
+COMPLETE = 60_000
 
 
 def arguments():
@@ -58,7 +61,8 @@ class Run:
 
     def plan(self, number):
         protocol = 2 + number % 2 if self.options.protocol == "both" else int(self.options.protocol)
-        session = Planner(random.Random(f"{self.seed}:{number}")).plan(protocol, self.options.kind)
+        kind = self.options.kind or (KINDS[number] if number < len(KINDS) else None)
+        session = Planner(random.Random(f"{self.seed}:{number}")).plan(protocol, kind)
         return without(session, self.options.without) if self.options.without else session
 
     def play(self, number):
@@ -97,6 +101,18 @@ class Run:
             self.progress()
             number += 1
 
+    def count_unsent(self):
+        """Counts each command that both servers have, and the whole run did not send, as a failure."""
+        options = self.options
+        if options.kind or options.without or options.session is not None or options.commands < COMPLETE:
+            return
+        unsent = self.duel.shared_commands() - self.duel.sent
+        listed = set(filter(differences.is_unsent, unsent))
+        self.failed += len(unsent - listed)
+        if unsent > listed:
+            print("FAILED never sent: " + b" ".join(sorted(unsent - listed)).decode())
+        print(f"{len(unsent)} commands of both servers were not sent; {len(listed)} of them are listed")
+
     def close(self):
         for server in self.servers:
             if not server.stop():
@@ -116,6 +132,7 @@ def main():
     run = Run(arguments())
     try:
         run.all()
+        run.count_unsent()
     finally:
         run.close()
     return 1 if run.failed else 0

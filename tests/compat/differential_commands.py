@@ -4,6 +4,7 @@ No command may let a key expire while the test runs, or put a large element into
 compared. No command may have a reply that only one server can give (see LEFT_OUT in differences.py).
 """
 import differential_lists as lists
+import differential_sets as sets
 import differential_zsets as zsets
 from differential_functions import FAMILY
 from differential_words import (BIG_KEYS, EPOCH_PAST, FIELDS, GLOBS, HUGE_INTEGERS, INTEGERS, KEYS,
@@ -16,12 +17,13 @@ CHAOS = (
     b"HKEYS HVALS HINCRBY HINCRBYFLOAT HSTRLEN HSCAN DEL UNLINK EXISTS TOUCH TYPE RENAME RENAMENX COPY "
     b"EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL EXPIRETIME PEXPIRETIME PERSIST DBSIZE SELECT SWAPDB "
     b"FLUSHDB FLUSHALL OBJECT ECHO PING WAIT EVAL EVALSHA EVAL_RO EVALSHA_RO SCRIPT PUBLISH SPUBLISH "
-    b"PUBSUB ROLE UNWATCH COMMAND CLIENT FCALL FCALL_RO RESTORE ").split() + lists.LIST_NAMES + zsets.NAMES
+    b"PUBSUB ROLE UNWATCH COMMAND CLIENT FCALL FCALL_RO RESTORE ").split() + (
+        lists.LIST_NAMES + sets.NAMES + zsets.NAMES)
 # With a small number these would let a key expire soon, or in an undefined order.
 TIMED = frozenset(b"SET GETEX SETEX PSETEX EXPIRE PEXPIRE EXPIREAT PEXPIREAT WAIT RESTORE".split())
 # An argument tells the number of their keys.
 COUNTED = frozenset(
-    b"LMPOP ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZMPOP ZUNION ZUNIONSTORE".split())
+    b"LMPOP SINTERCARD ZDIFF ZDIFFSTORE ZINTER ZINTERCARD ZINTERSTORE ZMPOP ZUNION ZUNIONSTORE".split())
 CLOCKS = frozenset(b"TTL PTTL EXPIRETIME PEXPIRETIME".split())
 SUBCOMMANDS = {
     b"OBJECT": b"FREQ NOSUCH".split(),
@@ -35,7 +37,7 @@ GETKEYS = (
     b"NOSUCH a", b"EVAL s 2 a b c", b"EVAL s 0", b"EVAL s 5 a", b"EVAL s abc", b"RENAME a b",
     b"COPY a b DB 1", b"HSET h f v", b"OBJECT ENCODING k", b"COMMAND COUNT", b"EXISTS a b", b"HMGET h a b",
     b"MSETNX a 1 b 2", b"PUBLISH c m", b"EVALSHA s 1 k", b"GETEX k EX 10", b"WATCH a b", b"SELECT 1",
-    *lists.GETKEYS_OF_LISTS, *zsets.GETKEYS_OF_ZSETS)
+    *lists.GETKEYS_OF_LISTS, *sets.GETKEYS_OF_SETS, *zsets.GETKEYS_OF_ZSETS)
 
 
 class Commands(Words):
@@ -44,7 +46,7 @@ class Commands(Words):
     def __init__(self, random):
         super().__init__(random)
         self.families = ([self.string] * 34 + [self.hash] * 22 + [self.list] * 22 + [self.zset] * 22
-                         + [self.keyspace] * 14 + [self.expiry] * 16
+                         + [self.set] * 22 + [self.keyspace] * 14 + [self.expiry] * 16
                          + [self.chaos] * 8 + [self.server] * 3 + [self.object] * 2 + [self.unknown] * 1
                          + [self.function] * 6)
 
@@ -78,7 +80,7 @@ class Commands(Words):
                 command.append(b"0" if time in EPOCH_PAST else time)
         return tuple(command)
 
-    def set(self):
+    def set_string(self):
         return self.set_options([self.case(b"SET"), self.key(), self.value()])
 
     def getex(self):
@@ -110,6 +112,9 @@ class Commands(Words):
 
     def zset(self):
         return self.one(zsets.ZSETS)(self)
+
+    def set(self):
+        return self.one(sets.SETS)(self)
 
     def hash_pairs(self, name):
         command = [self.case(name), self.key()]
@@ -188,7 +193,9 @@ class Commands(Words):
             arguments.insert(0, self.one(SUBCOMMANDS[name]))
         elif name in COUNTED:  # see LEFT_OUT
             arguments = [b"x" if word[:1].isdigit() and not is_number(word) else word for word in arguments]
-        elif name in (b"HSCAN", b"ZSCAN") and len(arguments) > 1:
+        elif name == b"SADD":  # see differential_sets.py
+            arguments[1:] = [sets.ONLY] * len(arguments[1:])
+        elif name in (b"HSCAN", b"SSCAN", b"ZSCAN") and len(arguments) > 1:
             arguments[1] = b"x"
         return (self.case(name), *arguments)
 
@@ -205,7 +212,7 @@ class Commands(Words):
     def unordered(self):
         """A command whose reply has no defined order. The reply is sorted before the comparison. So the
         command must not be part of a transaction or a script."""
-        return self.one(UNORDERED)(self)
+        return self.one(UNORDERED + sets.UNORDERED)(self)
 
     def big_hash(self):
         """Grows a hash beyond the limits of a listpack, in number or in size, or reads such a hash."""
@@ -231,7 +238,8 @@ def key_only(*names):
 
 
 STRINGS = (
-    [lambda g: g.set()] * 8 + key_only(b"GET", b"GET", b"GET", b"GETDEL", b"STRLEN", b"INCR", b"DECR") + [
+    [lambda g: g.set_string()] * 8
+    + key_only(b"GET", b"GET", b"GET", b"GETDEL", b"STRLEN", b"INCR", b"DECR") + [
         lambda g: g.getex(),
         lambda g: g.getex(),
         lambda g: (b"GETSET", g.key(), g.value()),
@@ -296,6 +304,7 @@ SERVERS = [
     lambda g: (b"WAIT", b"0", b"0"),
     lambda g: (b"WAIT", g.one((b"-1", b"0", b"x")), g.one((b"x", b"0", b"-1"))),
     lambda g: (b"ROLE",),
+    lambda g: (b"MODULE", b"LIST"),
     lambda g: (b"FLUSHALL", *g.some((b"ASYNC", b"SYNC", b"nope"), 0, 1)) if g.chance(0.2) else (b"DBSIZE",),
     lambda g: (b"CONFIG", b"GET", g.one((b"databases", b"nosuch", b"notify-keyspace-events"))),
     lambda g: (b"CONFIG", *g.one(((b"SET", b"nosuch", b"1"), (b"SET", b"notify-keyspace-events", b"?"),
@@ -311,8 +320,8 @@ UNORDERED = [
     lambda g: (b"RANDOMKEY",),
     lambda g: (b"SCAN", b"0", b"COUNT", b"10000"),
     lambda g: (b"SCAN", b"0", b"MATCH", g.one(GLOBS), b"COUNT", b"10000"),
-    lambda g: (b"SCAN", b"0", b"TYPE", g.one((b"string", b"hash", b"list", b"zset", b"nosuch", b"STRING")),
-               b"COUNT", b"10000"),
+    lambda g: (b"SCAN", b"0", b"TYPE", g.one((b"string", b"hash", b"list", b"set", b"zset", b"nosuch",
+                                             b"STRING")), b"COUNT", b"10000"),
     lambda g: (b"SCAN", g.one((b"x", b" 0", b"1.5")), *g.some(OPTIONS, 0, 2)),
     lambda g: (b"SCAN", b"0", *g.one(((b"COUNT", b"0"), (b"COUNT", b"x"), (b"MATCH",), (b"NOPE", b"1")))),
     lambda g: (b"OBJECT", b"ENCODING", g.one(BIG_KEYS)),

@@ -48,13 +48,9 @@ def position(g):
     return tuple(command if g.chance(0.95) else command + [g.one((b"RANK", b"NOPE", b"COUNT"))])
 
 
-def counted(g, *before):
-    """The arguments of LMPOP and ZMPOP: a number of keys, the keys, an end, a count."""
-    keys = [list_key(g) for _ in range(g.number(1, 3))]
-    number = b"%d" % len(keys) if g.chance(0.95) else g.one((b"0", b"-1", b"x", b"2", b"9"))
-    count = (b"COUNT", g.one((b"1", b"2", b"10", b"0", b"x"))) if g.chance(0.5) else ()
-    more = g.some((b"COUNT", b"1", b"x"), 1, 2) if g.chance(0.02) else ()
-    return (*before, number, *keys, end(g), *count, *more)
+def multiple(g, *before):
+    """The arguments of LMPOP and BLMPOP."""
+    return (*before, *g.counted(list_key, end))
 
 
 def one_key(g, name, *rest):
@@ -68,7 +64,7 @@ CHANGES = [push] * 8 + [pop] * 4 + [
     lambda g: one_key(g, b"LTRIM", index(g), index(g)) if g.chance(0.4) else (b"PING",),
     lambda g: (b"LMOVE", list_key(g), list_key(g), end(g), end(g)),
     lambda g: (b"RPOPLPUSH", list_key(g), list_key(g)),
-    lambda g: counted(g, b"LMPOP"),
+    lambda g: multiple(g, b"LMPOP"),
 ]
 READS = [
     lambda g: one_key(g, b"LRANGE", b"0", b"-1"),
@@ -88,7 +84,7 @@ def waiting(g, timeout):
     if name == b"BRPOPLPUSH":
         return (name, list_key(g), list_key(g), timeout)
     if name == b"BLMPOP":
-        return counted(g, name, timeout)
+        return multiple(g, name, timeout)
     return (name, *[list_key(g) for _ in range(g.number(1, 3))], timeout)
 
 
@@ -97,25 +93,6 @@ def any_list(g):
     if luck < 0.05:
         return waiting(g, g.one(BAD_TIMEOUTS) if g.chance(0.3) else MOMENT)
     return g.one(CHANGES if luck < 0.7 else READS)(g)
-
-
-def woken(g):
-    """Changes that may serve clients that wait, and others. A transaction has pushes and pops only: Redis
-    serves the keys in the order in which they became lists."""
-    luck = g.draw()
-    if luck < 0.15:
-        steps = [g.one((push, push, pop))(g) for _ in range(g.number(1, 5))]
-        return [(b"MULTI",), *steps, (b"EXEC",)]
-    if luck < 0.2:
-        body = b"redis.call('RPUSH', KEYS[1], 'x', 'y') return redis.call('RPUSH', KEYS[2], 'z')"
-        return [(b"EVAL", body, b"2", g.one(LISTS), g.one(LISTS))]
-    if luck < 0.3:
-        return [g.one(((b"DEL", list_key(g)), (b"SET", list_key(g), b"v"),
-                       (b"COPY", list_key(g), list_key(g)),
-                       (b"RENAME", list_key(g), list_key(g)), (b"RENAMENX", list_key(g), list_key(g)),
-                       (b"HSET", list_key(g), b"f", b"v"), (b"COPY", list_key(g), list_key(g), b"REPLACE"),
-                       (b"FLUSHALL",), (b"PERSIST", list_key(g))))]
-    return [push(g) if luck < 0.7 else g.one(CHANGES + READS)(g)]
 
 
 GETKEYS_OF_LISTS = (b"LPUSH l a", b"BLPOP a b 0", b"BLMOVE a b LEFT LEFT 0", b"LMPOP 2 a b LEFT",

@@ -4,6 +4,7 @@ sandbox, and the libraries cjson, cmsgpack, bit and struct.
 No script has an undefined result: no addresses in tostring(table), no order of pairs(), no times.
 """
 from differential_commands import TIMED
+from differential_sets import FILLING
 from differential_words import FIELDS, KEYS, VALUES
 
 NUMBERS = (
@@ -279,7 +280,7 @@ class Scripts:
     def called(self):
         words = self.commands
         name, *arguments = words.called()
-        free = name.upper() not in TIMED
+        free = name.upper() not in TIMED | FILLING
         given = [quoted(name)] + [self.literal(argument, free) for argument in arguments]
         return ("redis.call(" if words.chance(0.75) else "redis.pcall(") + ", ".join(given) + ")"
 

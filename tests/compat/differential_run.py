@@ -153,7 +153,8 @@ class Side:
         """The elements of a full iteration, as one reply."""
         connection = self.open(batch.connection)
         command = list(batch.commands[0])
-        at = 2 if command[0] == b"HSCAN" else 1
+        at = 1 if command[0] == b"SCAN" else 2
+        has_pairs = command[0] in (b"HSCAN", b"ZSCAN")
         found, turns = set(), 0
         while turns < 10000:
             connection.send(encode(command))
@@ -162,7 +163,7 @@ class Side:
                 return reply
             command[at] = reply[1][0][1]
             items = reply[1][1][1]
-            found.update(map(repr, zip(items[::2], items[1::2]) if at == 2 else items))
+            found.update(map(repr, zip(items[::2], items[1::2]) if has_pairs else items))
             turns += 1
             if command[at] == b"0":
                 return (b"~", [(b"+", item.encode()) for item in sorted(found)])
@@ -211,6 +212,7 @@ class Duel:
         self.sides = (Side(right), Side(other))
         self.marks = 0
         self.commands = 0
+        self.sent = set()  # the names of the commands: b"config", b"config|get"
         self.seen = Counter()
 
     def play(self, session):
@@ -219,7 +221,7 @@ class Duel:
         for side in self.sides:
             side.begin(session.protocol)
         for index, batch in enumerate(session.batches):
-            self.commands += len(batch.commands)
+            self.note_sent(batch.commands)
             try:
                 difference = self.scan(batch) if batch.how == "scan" else self.exchange(batch)
             except (Closed, OSError):
@@ -227,6 +229,24 @@ class Duel:
             if difference:
                 return Difference(index, *difference)
         return None
+
+    def note_sent(self, commands):
+        self.commands += len(commands)
+        for command in commands:
+            if isinstance(command, tuple):
+                words = [arg.lower() for arg in command[:2] if isinstance(arg, bytes)]
+                self.sent.update((words[0], b"|".join(words)))
+
+    def shared_commands(self):
+        """The names of the commands that both servers have."""
+        names = []
+        for side in self.sides:
+            side.begin(2)
+            listing = side.open("control")
+            subcommands = encode((b"COMMAND", b"LIST", b"FILTERBY", b"PATTERN", b"*|*"))
+            listing.send(encode((b"COMMAND", b"LIST")) + subcommands)
+            names.append({name for reply in parse_all(listing.count(2))[0] for _, name in reply[1]})
+        return names[0] & names[1]
 
     def restart_dead(self):
         return [side.server.name for side in self.sides if side.server.restart_if_dead()]

@@ -108,6 +108,14 @@ class Words:
             return b"%d" % ((ABSOLUTE_S[0] + 100_000_000 * self.number(0, 6)) * unit + self.number(0, 1))
         return self.one(BAD_TIMES) if luck < 0.9 else self.one(EPOCH_PAST)
 
+    def counted(self, key, end):
+        """The arguments of a pop from several keys: their number, the keys, an end, a count."""
+        keys = [key(self) for _ in range(self.number(1, 3))]
+        number = b"%d" % len(keys) if self.chance(0.95) else self.one((b"0", b"-1", b"x", b"2", b"9"))
+        count = (b"COUNT", self.one((b"1", b"2", b"10", b"0", b"x"))) if self.chance(0.5) else ()
+        more = self.some((b"COUNT", b"1", b"x"), 1, 2) if self.chance(0.02) else ()
+        return (number, *keys, end(self), *count, *more)
+
     def case(self, name):
         luck = self.draw()
         if luck < 0.7:

@@ -5,11 +5,12 @@ the same score: for other sets Redis leaves open which members a range of member
 """
 from differential_functions import AGAIN
 from differential_lists import BAD_TIMEOUTS, LISTS, MOMENT
+from differential_sets import drawn_by_script
 
 SMALL = (b"z1", b"z2", b"z3")
 LARGE = (b"zbig1", b"zbig2")
 LEX = (b"zlex1", b"zlex2")
-SETS = (b"zset1",)
+SETS = (b"zset1",)  # with members that fit into a listpack
 KEYS = SMALL + LARGE + LEX
 MEMBERS = tuple(b"m%d" % i for i in range(12)) + (b"", b"\x00\xff", b"12", b"-1", b"a b", b"m" * 64)
 SCORES = (b"0", b"1", b"2", b"2", b"3", b"-1", b"1.5", b"0.1", b"0.2", b"1e3", b"1e17", b"inf", b"-inf",
@@ -26,7 +27,7 @@ INDEXES = (b"0", b"1", b"2", b"-1", b"-2", b"5", b"-5", b"100", b"-100", b"0", b
 AGGREGATES = (b"SUM", b"MIN", b"MAX", b"sum", b"avg")
 NAMES = (
     b"ZADD ZCARD ZCOUNT ZDIFF ZDIFFSTORE ZINCRBY ZINTER ZINTERCARD ZINTERSTORE ZLEXCOUNT ZMPOP ZMSCORE "
-    b"ZPOPMAX ZPOPMIN ZRANDMEMBER ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANGESTORE ZRANK ZREM ZREMRANGEBYLEX "
+    b"ZPOPMAX ZPOPMIN ZRANGE ZRANGEBYLEX ZRANGEBYSCORE ZRANGESTORE ZRANK ZREM ZREMRANGEBYLEX "
     b"ZREMRANGEBYRANK ZREMRANGEBYSCORE ZREVRANGE ZREVRANGEBYLEX ZREVRANGEBYSCORE ZREVRANK ZSCAN ZSCORE "
     b"ZUNION ZUNIONSTORE").split()
 
@@ -191,13 +192,9 @@ def end(g):
     return g.one((b"MIN", b"MAX", b"min")) if g.chance(0.97) else g.one((b"LEFT", b"", b"COUNT"))
 
 
-def counted(g, *before):
+def multiple(g, *before):
     """The arguments of ZMPOP and BZMPOP."""
-    keys = [wait_key(g) for _ in range(g.number(1, 3))]
-    number = b"%d" % len(keys) if g.chance(0.95) else g.one((b"0", b"-1", b"x", b"2", b"9"))
-    count = (b"COUNT", g.one((b"1", b"2", b"10", b"0", b"x"))) if g.chance(0.5) else ()
-    more = g.some((b"COUNT", b"1", b"x"), 1, 2) if g.chance(0.02) else ()
-    return (*before, number, *keys, end(g), *count, *more)
+    return (*before, *g.counted(wait_key, end))
 
 
 def wait_key(g):
@@ -208,14 +205,14 @@ def waiting(g, timeout):
     """A command that waits if its keys have no member."""
     name = g.one((b"BZPOPMIN", b"BZPOPMAX", b"BZMPOP"))
     if name == b"BZMPOP":
-        return counted(g, name, timeout)
+        return multiple(g, name, timeout)
     return (name, *[wait_key(g) for _ in range(g.number(1, 3))], timeout)
 
 
 ZSETS = [zadd] * 8 + [by_score] * 3 + [by_index, by_lex, combine, combine_store, pop] * 2 + [
     grow, range_store, intercard, scan] + [
     lambda g: waiting(g, g.one(BAD_TIMEOUTS) if g.chance(0.3) else MOMENT),
-    lambda g: counted(g, b"ZMPOP"),
+    lambda g: multiple(g, b"ZMPOP"),
     lambda g: (b"ZADD", g.one(LEX), *[w for _ in range(g.number(1, 4)) for w in (b"0", member(g))]),
     lambda g: (b"ZREM", any_key(g), *g.some(MEMBERS, 1, 4)),
     lambda g: (b"ZINCRBY", any_key(g), score(g), member(g)),
@@ -231,6 +228,7 @@ ZSETS = [zadd] * 8 + [by_score] * 3 + [by_index, by_lex, combine, combine_store,
     lambda g: (b"ZRANDMEMBER", b"nosuch",
                *g.one(((), (b"2",), (b"0",), (b"x",), (b"-1", b"WITHSCORES")))),
     lambda g: (b"OBJECT", b"ENCODING", g.one(SMALL + LARGE)),
+    lambda g: drawn_by_script(g, b"ZRANDMEMBER", any_key),
     lambda g: (b"SADD", g.one(SETS), *g.some(MEMBERS, 1, 3)),
     lambda g: (b"COPY", g.one(SMALL), g.one(SMALL), b"REPLACE"),
     lambda g: (b"EVAL", AGAIN, b"1", g.one(SMALL + LARGE), g.one(LARGE), b"0", b"REPLACE"),
@@ -244,23 +242,6 @@ ZSETS = [zadd] * 8 + [by_score] * 3 + [by_index, by_lex, combine, combine_store,
 def few(g):
     """ZADD of few members, to a key that clients wait for."""
     return (b"ZADD", wait_key(g), *[w for _ in range(g.number(1, 4)) for w in (g.one(SCORES), member(g))])
-
-
-def woken(g):
-    """Changes that may serve clients that wait, and others; see woken() of differential_lists.py."""
-    luck = g.draw()
-    if luck < 0.15:
-        steps = [g.one((few, few, pop))(g) for _ in range(g.number(1, 5))]
-        return [(b"MULTI",), *steps, (b"EXEC",)]
-    if luck < 0.2:
-        body = b"redis.call('ZADD', KEYS[1], 1, 'x', 2, 'y') return redis.call('ZADD', KEYS[2], 3, 'z')"
-        return [(b"EVAL", body, b"2", g.one(SMALL), g.one(SMALL))]
-    if luck < 0.35:
-        return [g.one(((b"DEL", key(g)), (b"SET", key(g), b"v"), (b"COPY", key(g), key(g)),
-                       (b"RENAME", key(g), key(g)), (b"RENAMENX", key(g), key(g)),
-                       (b"RPUSH", key(g), b"a", b"b"), (b"COPY", key(g), key(g), b"REPLACE"),
-                       (b"PERSIST", key(g))))]
-    return [few(g) if luck < 0.7 else g.one(ZSETS)(g)]
 
 
 GETKEYS_OF_ZSETS = (
