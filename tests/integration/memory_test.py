@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """The memory that one client can make the server use: by one reply, before login, by FLUSHALL faster than
-the server frees memory, and by the journal. Each test measures the peak memory of the process. Also the
-measurement of the event loop's iterations. The last
-line is "N passed, N failed". HOLDFAST_SERVER names the server."""
+the server frees memory, and by the journal. Each test measures the peak memory of the process. Also that
+freed memory goes back to the system, and the measurement of the event loop's iterations. The last line is
+"N passed, N failed". HOLDFAST_SERVER names the server."""
 import contextlib
 import os
+import pathlib
+import re
 import socket
 import sys
 import time
@@ -19,6 +21,15 @@ def peak_so_far(server):
     """The peak memory of the server so far, in MiB."""
     server.ask("PING")
     return peak_mib(server)
+
+
+def resident_mib(server):
+    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmRSS:\s+(\d+) kB", text).group(1)) // 1024
+
+
+def has_heap_of_c_library(server):
+    return "libasan" not in pathlib.Path(f"/proc/{server.process.pid}/maps").read_text(encoding="ascii")
 
 
 @test
@@ -75,6 +86,22 @@ def flushing_does_not_outrun_the_freeing_of_memory(folder):
         server.ask("EVAL", script, 0)
         print(f"{peak_mib(server) - before} MiB")
         equal(peak_mib(server) - before < 100, True)
+
+
+@test
+def the_memory_of_a_removed_hash_goes_back_to_the_system(folder):
+    with Server(folder, "--appendonly", "no") as server:
+        before = resident_mib(server)
+        for first in range(0, 200_000, 1000):
+            pairs = [word for i in range(first, first + 1000) for word in (f"field-{i}", "x" * 300)]
+            server.ask("HSET", "h", *pairs)
+        server.ask("SET", "last", "x" * 1000)
+        full = resident_mib(server)
+        server.ask("DEL", "h")
+        if has_heap_of_c_library(server):
+            until(lambda: resident_mib(server) < before + (full - before) / 3)
+        print(f"{before}, {full} and {resident_mib(server)} MiB")
+        equal(server.ask("PING"), "PONG")
 
 
 @test

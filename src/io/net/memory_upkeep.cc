@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/page_pool.h"
+#include "core/state/memory_use.h"
 #include "io/os/handles.h"
 #include "io/os/jobs.h"
 
@@ -44,10 +45,16 @@ void MemoryUpkeep::free_pages() {
       loop_, [pages] { pages->clear(); }, [this] { freeing_pages_ = false; });
 }
 
+void MemoryUpkeep::sample(const EngineState& state, TimeMs now) {
+  most_used_bytes_ = std::max(most_used_bytes_, used_memory_bytes(state));
+  sampled_at_ = now;
+}
+
 void MemoryUpkeep::look(uint64_t used_bytes) {
   most_used_bytes_ = std::max(most_used_bytes_, used_bytes);
   const uint64_t freed_bytes = most_used_bytes_ - used_bytes;
-  if (releases_heap_ || freed_bytes < std::max(kLeastBytes, used_bytes / kLeastPart)) return;
+  const bool falls = used_bytes < std::exchange(last_used_bytes_, used_bytes);
+  if (falls || releases_heap_ || freed_bytes < std::max(kLeastBytes, used_bytes / kLeastPart)) return;
   most_used_bytes_ = used_bytes;
   releases_heap_ = true;
   heap_.begin(freed_bytes);

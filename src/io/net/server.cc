@@ -355,7 +355,7 @@ void Server::end_turn() {
   accepted_ = 0;
   turn_open_ = false;
   if (stopping_) return;
-  memory_upkeep_.end_turn();
+  memory_upkeep_.end_turn(engine_.state(), now_.mono);
   arm_timer();
   if (door_ != nullptr) door_->record_turn(uv_hrtime() - turn_began_ns_);
   begin_wait();
