@@ -111,11 +111,7 @@ class Run:
         self.failed += len(unsent - listed)
         if unsent > listed:
             print("FAILED never sent: " + b" ".join(sorted(unsent - listed)).decode())
-<<<<<<< HEAD
-        print(f"{len(unsent)} commands that both servers have were not sent; {len(listed)} of them are listed")
-=======
         print(f"{len(unsent)} commands of both servers were not sent; {len(listed)} of them are listed")
->>>>>>> in-types3
 
     def close(self):
         for server in self.servers:
