@@ -21,20 +21,19 @@ class HashSource {
  public:
   using Element = FieldValue;
 
-  explicit HashSource(const HashView& hash) : hash_(hash) {
-    if (hash.size() <= kListed) list();
-  }
+  explicit HashSource(const HashView& hash) : hash_(hash) {}
   size_t size() const { return hash_.size(); }
   template <class F>
   void for_each(F f) const {
     hash_.for_each([&](std::string_view field, std::string_view value) { f(FieldValue(field, value)); });
   }
   FieldValue pick(RandomNumbers& random) const {
-    for (int i = 0; listed_.empty() && i < kAttempts; ++i) {
+    const int attempts = size() > kListed && listed_.empty() ? kAttempts : 0;
+    for (int i = 0; i < attempts; ++i) {
       if (const auto found = pick_near(random.next(), random)) return *found;
     }
-    if (listed_.empty()) list();  // nearly all fields are hidden (field_deadlines.h)
-    return listed_[random.next() % listed_.size()];
+    const std::vector<FieldValue>& all = listed();  // a small hash, or nearly all fields are hidden
+    return all[random.next() % all.size()];
   }
   static const char* id(const FieldValue& pair) { return pair.first.data(); }  // its place in memory
 
@@ -42,8 +41,9 @@ class HashSource {
   static constexpr size_t kListed = 512;
   static constexpr int kAttempts = 64;
 
-  void list() const {
-    for_each([&](const FieldValue& pair) { listed_.push_back(pair); });
+  const std::vector<FieldValue>& listed() const {
+    if (listed_.empty()) for_each([&](const FieldValue& pair) { listed_.push_back(pair); });
+    return listed_;
   }
   // One of the fields at and behind a place; behind the last field comes the first one.
   std::optional<FieldValue> pick_near(uint64_t place, RandomNumbers& random) const {
