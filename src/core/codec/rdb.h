@@ -43,6 +43,8 @@ inline constexpr uint8_t kTypeHashDeadlinesRc = 22;
 inline constexpr uint8_t kTypeHashListpackDeadlinesRc = 23;
 inline constexpr uint8_t kTypeHashDeadlines = 24;
 inline constexpr uint8_t kTypeHashListpackDeadlines = 25;
+// The latest deadline of a field, in wall-clock milliseconds, that Redis takes.
+inline constexpr int64_t kMaxFieldDeadlineMs = (int64_t{1} << 46U) - 1;
 
 inline constexpr size_t kChecksumBytes = 8;
 

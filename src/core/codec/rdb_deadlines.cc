@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "core/base/parse.h"
-#include "core/codec/hold_codec.h"
 #include "core/codec/rdb.h"
 #include "core/codec/rdb_input.h"
 #include "core/codec/rdb_packed.h"
@@ -28,7 +27,7 @@ void RdbReader::read_timed_hash(Input& in, uint8_t type) {
   left_ = in.length();
   if (!in.good()) return;
   if (left_ == 0) return static_cast<void>(in.wrong(empty_value()));
-  first_ms_ = std::min<uint64_t>(first_ms, kMaxWallMs);
+  first_ms_ = std::min<uint64_t>(first_ms, rdb::kMaxFieldDeadlineMs);
   sink_.begin_collection(kind_, db_, key, expire_ms_);
   state_ = State::kElements;
 }
@@ -36,12 +35,13 @@ void RdbReader::read_timed_hash(Input& in, uint8_t type) {
 // 0 is no deadline.
 void RdbReader::pass_field(std::string_view name, std::string_view value, uint64_t deadline_ms) {
   if (deadline_ms == 0) return sink_.field(name, value);
-  sink_.timed_field(name, value, static_cast<int64_t>(std::min<uint64_t>(deadline_ms, kMaxWallMs)));
+  sink_.timed_field(name, value,
+                    static_cast<int64_t>(std::min<uint64_t>(deadline_ms, rdb::kMaxFieldDeadlineMs)));
 }
 
 // The first number is 0 for no deadline, 1 for the first one, 2 for one that is 1 ms later.
 void RdbReader::read_timed_field(Input& in) {
-  const uint64_t after = std::min<uint64_t>(in.length(), kMaxWallMs);
+  const uint64_t after = std::min<uint64_t>(in.length(), rdb::kMaxFieldDeadlineMs);
   const std::string_view name = in.text(key_text_);
   const std::string_view value = in.text(value_text_);
   if (!in.good()) return;

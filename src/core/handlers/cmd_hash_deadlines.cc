@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/parse.h"
+#include "core/codec/rdb.h"
 #include "core/command/handlers.h"
 #include "core/events/change_events.h"
 #include "core/handlers/expire_words.h"
@@ -24,7 +25,6 @@ namespace {
 using Fields = std::span<const std::string_view>;
 
 constexpr std::string_view kBadCount = "ERR Number of fields must be a positive integer";
-constexpr int64_t kMostWallMs = (int64_t{1} << 46) - 1;  // the latest deadline that Redis takes
 
 // Reads "FIELDS numfields field ..." from argument `at` on. Writes an error and returns nullopt if it is
 // wrong; `bad_count` is that of the number.
@@ -48,7 +48,8 @@ std::optional<TimeMs> read_field_deadline(Request& r, const ExpiryWord& word, st
   if (!value) return reply_not_an_integer(r), std::nullopt;
   if (*value < 0) return r.reply.error("ERR invalid expire time, must be >= 0"), std::nullopt;
   const int64_t base_ms = word.absolute ? 0 : r.ctx.now.wall_us / 1000;
-  if (*value > kMostWallMs / word.unit_ms || *value * word.unit_ms > kMostWallMs - base_ms) {
+  if (*value > rdb::kMaxFieldDeadlineMs / word.unit_ms ||
+      *value * word.unit_ms > rdb::kMaxFieldDeadlineMs - base_ms) {
     return reply_invalid_expiry(r), std::nullopt;
   }
   return deadline_at(r, *value * word.unit_ms, word.absolute);
