@@ -283,8 +283,10 @@ void Redlock::answer_lock(const Request& request, const Reply& reply, TimeMs now
       request.owner == owner_ && !request.cancelled && (acquiring() || state_ == State::kHeld);
   if (!present) {
     const bool kept = keeps_ && request.owner == owner_;  // the RENEW follows it
-    if (reply.kind == Reply::Kind::kGrant && !kept) unlock(request.server, request.owner);
-    return;
+    if (reply.kind != Reply::Kind::kGrant || kept) return;
+    // The same owner may wait there again: its UNLOCK could arrive behind that wait's grant.
+    if (next_ && request.owner == owner_ && !request.cancelled) return leave(request.server, now);
+    return unlock(request.server, request.owner);
   }
   // This machine's clock is far ahead of the server's, so the hint is useless: ask again without one.
   if (acquiring() && request.hinted && is_of_far_hint(reply)) return ask_lock(request.server, false, now);
