@@ -69,17 +69,21 @@ class Waiter {
 
 }  // namespace
 
-TEST_CASE("hand-over: the next waiter, and only that one, waits on all servers") {
+TEST_CASE("hand-over: the next two waiters, and only those, wait on all servers") {
   Quorum quorum;
   Waiter next(quorum.place());
   quorum.until_waiting({1, 1, 1});
   Waiter second(quorum.place());
-  quorum.until_waiting({1, 1, 2});
+  quorum.until_waiting({2, 2, 2});
+  Waiter third(quorum.place());
+  quorum.until_waiting({2, 2, 3});
   const uint64_t token = quorum.acquired.hold.token();
   CHECK(quorum.acquired.hold.unlock().ok());
   const uint64_t first = next.token();
   CHECK(first > token);
-  CHECK(second.token() > first);
+  const uint64_t behind = second.token();
+  CHECK(behind > first);
+  CHECK(third.token() > behind);
 }
 
 TEST_CASE("hand-over: the next waiter gets the lock also if a server dies, as that of the queue") {

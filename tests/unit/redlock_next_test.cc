@@ -128,12 +128,16 @@ TEST_CASE("redlock next: the timeout of a wait does not release the hold") {
 TEST_CASE("redlock next: different tokens are raised by FENCE") {
   Next s;
   s.turn(0, 700);
-  s.turn(1, 701);
   CHECK(s.sent().empty());
-  s.turn(2, 702);
-  CHECK(s.sent() == "0:FENCE k A 702|1:FENCE k A 702|2:FENCE k A 702");
+  s.turn(1, 702);  // at once: the third grant may wait for the release of another client
+  CHECK(s.sent() == "0:FENCE k A 702|1:FENCE k A 702");
+  SUBCASE("the two confirm it") {}
+  SUBCASE("the third grant comes meanwhile") {
+    s.turn(2, 701);
+    CHECK(s.sent() == "2:FENCE k A 702");
+  }
   s.number(0, 702);
-  s.number(2, 702);
+  s.number(1, 702);
   REQUIRE(s.held());
   CHECK(s.lock.token() == 702);
 }
@@ -361,7 +365,7 @@ TEST_CASE("redlock next: a server that was released before the wait arrived gets
     s.turn(0);
     s.free(1);
   }
-  CHECK(s.sent() == "1:LOCK k A 10000 TOKEN 700");
+  CHECK(s.sent() == "1q:LOCK k A 10000 WAIT 60000 ASYNC QUIET TOKEN 700");
   s.grant(1, 700);
   REQUIRE(s.held());
   CHECK(s.lock.valid_until().count == 1000 + 10000 - 102);
@@ -372,7 +376,9 @@ TEST_CASE("redlock next: a quorum of servers without a holder is enough, whateve
   s.free(1);
   CHECK(s.sent().empty());
   s.free(2);
-  CHECK(s.sent() == "1:LOCK k A 10000 TOKEN 700|2:LOCK k A 10000 TOKEN 700");
+  CHECK(s.sent() ==
+        "1q:LOCK k A 10000 WAIT 60000 ASYNC QUIET TOKEN 700|"
+        "2q:LOCK k A 10000 WAIT 60000 ASYNC QUIET TOKEN 700");
   s.grant(1, 700);
   s.grant(2, 700);
   REQUIRE(s.held());
@@ -406,29 +412,61 @@ TEST_CASE("redlock next: a grant without those of the others is given back, and 
   }
 }
 
-TEST_CASE("redlock next: a free server that has got another holder is waited for again") {
+TEST_CASE("redlock next: the wait goes on if a grant was given back and another server is down") {
+  Next s;
+  s.dice = [](uint64_t n) { return n - 1; };
+  s.reply_to(s.tickets[1], {});
+  s.turn(2);
+  s.at(1101);
+  CHECK(s.queueing());  // behind the holder, and not with a new owner on server 2
+  CHECK(s.sent() == "2:UNLOCK k A");
+  s.at(2201);
+  CHECK(s.sent() == "0q:PING|1q:LOCK k A 10000 WAIT 58799 ASYNC QUIET BEHIND TOKEN 700");
+  SUBCASE("the server comes back") {
+    s.text(1, "FREE");
+    s.turn(0);
+    CHECK(s.sent() == "1q:LOCK k A 10000 WAIT 58799 ASYNC QUIET TOKEN 700");
+    s.grant(1, 700);
+    CHECK(s.held());
+  }
+  SUBCASE("it does not: the release of the holder ends this attempt") {
+    s.lost(1);
+    s.turn(0);
+    CHECK(s.pausing());
+  }
+}
+
+TEST_CASE("redlock next: a free server that has got another holder is waited for") {
   Next s;
   s.dice = [](uint64_t n) { return n - 1; };
   s.free(1);
   s.turn(2);
-  CHECK(s.sent() == "1:LOCK k A 10000 TOKEN 700");
-  s.null(1);  // the holder has repaired it
-  s.at(1101);
+  CHECK(s.sent() == "1q:LOCK k A 10000 WAIT 60000 ASYNC QUIET TOKEN 700");
+  const uint64_t ticket = s.asked(1);
+  s.at(1101);  // the holder has repaired it, and keeps the lock
   CHECK(s.queueing());
-  CHECK(s.sent() == "1q:LOCK k A 10000 WAIT 59899 ASYNC QUIET BEHIND TOKEN 700|2:UNLOCK k A");
+  CHECK(s.sent() == "2:UNLOCK k A");
   s.turn(0);
-  s.reply_to(s.asked(1), {Reply::Kind::kGrant, 700, ""});
+  s.reply_to(ticket, {Reply::Kind::kGrant, 700, ""});
   CHECK(s.held());
 }
 
-TEST_CASE("redlock next: a LOCK without an answer is released with the grant") {
+TEST_CASE("redlock next: a hint that is too far ahead for a free server is left out") {
+  Next s;
+  s.free(1);
+  s.turn(0);
+  s.sent();
+  s.error(1, "ERR token is further ahead than max-token-lead allows");
+  CHECK(s.sent() == "1q:LOCK k A 10000 WAIT 60000 ASYNC QUIET");
+}
+
+TEST_CASE("redlock next: a LOCK that repeats a grant and has no answer is released with the grant") {
   Next s(5);
   s.dice = [](uint64_t n) { return n - 1; };
-  s.free(1);
-  s.free(2);
-  s.turn(3);
+  s.at(3500);  // the grants are too old
+  for (const size_t server : {1, 2, 3}) s.turn(server);
   s.sent();
-  s.at(1101);
+  s.at(3601);
   CHECK(s.pausing());  // too few servers are left
   CHECK(s.unlocked() == "1A 2A 3A 3A 2A 1A 0A 4A");
   s.grant(1, 700);

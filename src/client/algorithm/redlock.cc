@@ -99,7 +99,9 @@ void Redlock::judge_locks(TimeMs now) {
   const size_t pending = count(&ServerState::lock, Vote::kPending);
   if (yes + pending < config_.quorum) return miss(now);
   settle_at_ = kNever;  // after a miss, a late answer can make a quorum possible again
-  if (yes >= config_.quorum && same + pending < config_.quorum) begin_fencing(largest, now);
+  // A pending grant of a next waiter may need the release by another client, which can take long.
+  const size_t may_come = next_ ? 0 : pending;
+  if (yes >= config_.quorum && same + may_come < config_.quorum) begin_fencing(largest, now);
 }
 
 // This attempt can no longer get a quorum: repeats its LOCKs later, or lets the attempt fail.

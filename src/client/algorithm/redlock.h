@@ -93,7 +93,7 @@ struct Reply {
     kText,     // `text`: a status as OK, or a bulk
     kError,    // `text`, with its code
     kLost,     // no answer will come, because the connection broke; `text` has the cause
-    kNext,     // a quiet LOCK is the first of its queue, and continues to wait; `number`: its likely token
+    kNext,     // a quiet LOCK is near the head of its queue, and waits on; `number`: its likely token
   };
   Kind kind = Kind::kLost;
   int64_t number = 0;
@@ -161,7 +161,7 @@ class Redlock {
   bool settled() const {
     return state_ == State::kOver && requests_.empty() && sends_.empty() && ends_.empty();
   }
-  // Whether the lock waits on all servers, as the next one.
+  // Whether the lock waits on all servers, as one of the next ones.
   bool is_next() const { return next_; }
   // Returns how many attempts have begun; a wait in a server's queue belongs to its attempt.
   size_t attempts() const { return attempts_; }
@@ -198,6 +198,7 @@ class Redlock {
     DurationMs ttl{0};         // the TTL in the LOCK
     TimeMs sent{};
     bool quiet = false;
+    bool behind = false;     // the kJoin is not granted where the key is free
     bool cancelled = false;  // a quiet LOCK by UNLOCK ... WAITS, or a LOCK of end_turn()
     bool makes_hold() const { return verb == Verb::kLock || verb == Verb::kHeal || verb == Verb::kJoin; }
   };
@@ -252,7 +253,7 @@ class Redlock {
   void answer_lock(const Request& request, const Reply& reply, TimeMs now);
   void answer_wait(const Request& request, const Reply& reply, TimeMs now);
   void answer_next(Request& request, const Reply& reply, TimeMs now);
-  void ask_join(size_t server, bool hinted, TimeMs now);
+  void ask_join(size_t server, bool hinted, bool behind, TimeMs now);
   void answer_join(const Request& request, const Reply& reply, TimeMs now);
   void answer_probe(const Request& request, const Reply& reply);
   void refresh_joins(TimeMs now);
@@ -335,7 +336,7 @@ class Redlock {
   bool leads_ = false;        // the wait was granted: the present attempt uses its owner
   bool quiet_ = false;        // the wait is a quiet one
   bool old_servers_ = false;  // a server does not know quiet waits
-  bool next_ = false;         // the wait is the first of its queue: it uses the queues of all servers
+  bool next_ = false;         // the turn of the wait is near: it uses the queues of all servers
   uint64_t next_token_ = 0;
   TimeMs give_up_at_ = kNever;  // with next_, after the first grant: the other servers must have granted
   int repeats_ = 0;             // how often the attempt may still repeat LOCK on servers that refused it

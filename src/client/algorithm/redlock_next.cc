@@ -1,7 +1,8 @@
 // The hand-over to the next waiter. The waiters of a key are in the queue of one server, which orders them.
-// That server tells its first waiter that it is the next one (kNext). Only then does this waiter also send
-// LOCK with WAIT to the other servers of the key, where it is alone. A release by the holder then grants it
-// on all servers, without a further round trip.
+// That server tells its first two waiters that their turn is near (kNext). Only then do these also send
+// LOCK with WAIT to the other servers of the key. A release by the holder then grants the first one on all
+// servers, without a further round trip. They are two, because a hold may be shorter than a round trip: the
+// LOCKs of the second one arrive while the first one still waits, and so before its release.
 //
 // Why this is safe: a LOCK that waits is a slow message. The server executes the same rules at the grant as
 // if the LOCK had arrived at that moment, and the rules allow any delay. So each grant counts from the
@@ -14,15 +15,18 @@
 // because it restarted or was away for longer than the TTL. The holder repairs it at its next renewal, if
 // no other client holds or waits there. So on the other servers the next waiter waits only BEHIND a holder.
 // A server without a holder answers FREE and grants nothing; it is asked again later. The next waiter
-// requests free servers by a plain LOCK as soon as they and its grants are a quorum: then the former holder
-// has none. A hold can also expire on a server while the next waiter waits there. A grant that no quorum
-// follows in time is given back, and the wait goes on at the other servers. That server is not asked again
-// by the same owner: its UNLOCK could arrive behind the new LOCK.
+// requests free servers by a LOCK without BEHIND as soon as they and its grants are a quorum: then the
+// former holder has none. This LOCK waits, too, as another waiter may come first. A hold can also expire on
+// a server while the next waiter waits there, or another waiter can request a free server for a moment. A
+// grant that no quorum follows in time is given back, and the wait goes on at the other servers. That
+// server is not asked again by the same owner: its UNLOCK could arrive behind the new LOCK. If the wait
+// ended then, another owner of the same client would ask that server again. Waiters would pass it on among
+// themselves until its holder has lost the lock.
 //
-// Why it ends: there is one next waiter for each ordering server. If that server restarts or is not
-// reachable for some clients, two next waiters can each be granted by some servers. From its first grant on
-// a waiter therefore waits only for a random time for the others, at most max_wait. If the queue's server
-// granted it, it then releases all servers and tries again.
+// Why it ends: several waiters can each be granted by some servers, if their LOCKs arrive in different
+// orders, or if another server has another queue. From its first grant on a waiter therefore waits only for
+// a random time for the others, at most max_wait. If the queue's server granted it, it then releases all
+// servers and tries again.
 //
 // A wait ends with its connection. Before that, UNLOCK ... WAITS on the same connection cancels it: the
 // server executes it behind the LOCK, so that no grant remains.
@@ -77,7 +81,7 @@ void Redlock::answer_next(Request& request, const Reply& reply, TimeMs now) {
   const TimeMs since = request.sent;
   servers_.assign(config_.servers, {});
   for (size_t server = 0; server < config_.servers; ++server) {
-    if (server != wait_server_) ask_join(server, true, now);
+    if (server != wait_server_) ask_join(server, true, true, now);
   }
   ServerState& first = servers_[wait_server_];
   first.lock = Vote::kPending;
@@ -90,16 +94,18 @@ DurationMs Redlock::join_pause() const {
   return std::min(join_age(), {1 + kAskedAgain * config_.max_wait.count});
 }
 
-void Redlock::ask_join(size_t server, bool hinted, TimeMs now) {
+void Redlock::ask_join(size_t server, bool hinted, bool behind, TimeMs now) {
   const int64_t left =
       wait_until_ == kNever ? 0 : std::clamp<int64_t>((wait_until_ - now).count, 1, kMaxTtlMs);
   std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
   argv.insert(argv.end(), mode_.begin(), mode_.end());
-  argv.insert(argv.end(), {"WAIT", std::to_string(left), "ASYNC", "QUIET", "BEHIND"});
+  argv.insert(argv.end(), {"WAIT", std::to_string(left), "ASYNC", "QUIET"});
+  if (behind) argv.emplace_back("BEHIND");
   if (hinted) argv.insert(argv.end(), {"TOKEN", std::to_string(next_token_)});
   Request& request =
       ask(Verb::kJoin, server, std::move(argv), saturating_add(wait_until_, config_.server_timeout), true);
   request.hinted = hinted;
+  request.behind = behind;
   request.ttl = config_.ttl;
   request.sent = now;
   servers_[server].lock = Vote::kPending;
@@ -126,7 +132,7 @@ void Redlock::refresh_joins(TimeMs now) {
     if (vote == Vote::kPending && !probed) {
       ask(Verb::kProbe, server, {"PING"}, saturating_add(now, config_.server_timeout), true).sent = now;
     } else if (vote == Vote::kLost || vote == Vote::kRefused || servers_[server].free) {
-      ask_join(server, true, now);
+      ask_join(server, true, true, now);
     }
   }
 }
@@ -145,7 +151,8 @@ void Redlock::answer_join(const Request& request, const Reply& reply, TimeMs now
     if (remains || reply.kind == Reply::Kind::kLost) unlock(request.server, request.owner);
     return;
   }
-  if (next_ && request.hinted && is_of_far_hint(reply)) return ask_join(request.server, false, now);
+  if (next_ && request.hinted && is_of_far_hint(reply))
+    return ask_join(request.server, false, request.behind, now);
   if (is_of_old_server(reply)) old_servers_ = true;
   ServerState& server = servers_[request.server];
   server.free = is_free(reply);
@@ -165,7 +172,7 @@ void Redlock::take_free(TimeMs now) {
   if (free == 0 || free + count(&ServerState::lock, Vote::kYes) < config_.quorum) return;
   begin_turn(now);
   for (size_t server = 0; server < config_.servers; ++server) {
-    if (std::exchange(servers_[server].free, false)) ask_lock(server, true, now);
+    if (servers_[server].free) ask_join(server, true, false, now);
   }
 }
 
@@ -180,10 +187,13 @@ void Redlock::begin_turn(TimeMs now) {
   give_up_at_ = saturating_add(now, {1 + half.count + some_of(half)});
 }
 
+// The wait fails if too many servers do not answer, or if so many grants were given back that no other
+// client holds the lock.
 void Redlock::judge_joins(TimeMs now) {
   const auto open = static_cast<size_t>(std::ranges::count_if(
       servers_, [](const ServerState& s) { return s.lock == Vote::kPending || s.free; }));
-  if (deadlocked() || open < config_.quorum) fail_attempt(now);
+  const auto left = static_cast<size_t>(std::ranges::count(servers_, true, &ServerState::left));
+  if (deadlocked() || left >= config_.quorum || open + left < config_.quorum) fail_attempt(now);
 }
 
 // Whether the wait continues after grants without a quorum: the queue's server did not grant it, and a
@@ -206,7 +216,7 @@ void Redlock::end_turn(TimeMs now) {
     if (s.lock == Vote::kYes || (s.lock == Vote::kPending && !joins(server))) {
       leave(server, now);
     } else if (s.lock == Vote::kNo && !s.left) {
-      ask_join(server, true, now);
+      ask_join(server, true, true, now);
     }
   }
   judge_joins(now);

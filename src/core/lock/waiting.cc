@@ -30,6 +30,10 @@ namespace holdfast {
 
 namespace {
 
+// So many waiters of a queue know that their turn is near. Two: the second one has the time of the first
+// one's wait and hold to prepare, by waiting on other servers, too.
+constexpr size_t kToldNext = 2;
+
 LockRequest request_of(const Context& ctx, const Waiter& w) {
   LockRequest r{static_cast<const LockTerms&>(w),
                 w.queue->key(),
@@ -170,16 +174,19 @@ void remove_disconnected(Context& ctx, WaitQueue* q, size_t most) {
   }
 }
 
-// Tells the first waiter that it is the next one, with the token that it gets if no other key raises the
-// counter before.
+// Tells the first two waiters that their turn is near, with the token that each gets if no other key raises
+// the counter before.
 void tell_next(Context& ctx, const WaitQueue* q) {
-  if (q->waiters.empty()) return;
-  Waiter* w = q->waiters.front();
-  Conn& c = ctx.s.conns.at(w->conn);
-  if (!w->next || w->told_next || c.leaving) return;
-  w->told_next = true;
-  const uint64_t token = std::max(ctx.s.tokens.last(q->key()) + 1, w->hint);
-  open_push(ctx, c, 5, "next", *w).integer(static_cast<int64_t>(token));
+  uint64_t token = ctx.s.tokens.last(q->key());
+  size_t places = kToldNext;
+  for (Waiter* w : q->waiters) {
+    if (places-- == 0) return;
+    token = std::max(token + 1, w->hint);
+    Conn& c = ctx.s.conns.at(w->conn);
+    if (!w->next || w->told_next || c.leaving) continue;
+    w->told_next = true;
+    open_push(ctx, c, 5, "next", *w).integer(static_cast<int64_t>(token));
+  }
 }
 
 void serve(Context& ctx, WaitQueue* q) {

@@ -35,7 +35,7 @@ struct LockTerms {
   uint64_t hint = 0;
   bool session = false;
   bool async = false;
-  bool next = false;  // a push says when the request becomes the first of its queue
+  bool next = false;  // a push says when the request becomes one of the first two of its queue
 };
 
 // A request that waits, of any kind. Its timer fires at its timeout.
