@@ -208,8 +208,9 @@ LEFT_OUT = [
     ("RESTORE with a TTL near 2^63 ms",
      "Redis adds the time and overflows, so it creates no key. Holdfast replaces the TTL by its limit."),
     ("BYLEX ranges of members with different scores", "Which members they return, is undefined."),
-    ("ZRANDMEMBER, and several members of a set in transactions, but for scripts that check or sort them",
-     "Which members and which order, is random. Transcripts test WITHSCORES."),
+    ("ZRANDMEMBER, HRANDFIELD, and several members of a set in transactions, but for scripts that check or "
+     "sort them",
+     "Which members and which order, is random. Transcripts test WITHSCORES and WITHVALUES."),
     ("EVALSHA of a script that only EVAL loaded, after 200 other scripts",
      "Redis 7.0 keeps all scripts. Holdfast keeps 500 of these, as Redis 7.4."),
     ("timeouts of waits for elements above 1 ms, WAIT with a time, CLIENT PAUSE with a time",

@@ -276,6 +276,9 @@ HASHES = key_only(b"HGETALL", b"HGETALL", b"HLEN", b"HKEYS", b"HVALS") + [
     lambda g: (b"HINCRBYFLOAT", g.key(), g.one(FIELDS), g.one((b"0.1", b"-1.5", b"1e3", b"abc", b"", b"nan",
                                                                b"3"))),
     lambda g: g.hscan(),
+    lambda g: (b"HRANDFIELD", b"nosuch",
+               *g.one(((), (b"2",), (b"0",), (b"x",), (b"-1", b"WITHVALUES"), (b"1", b"nope")))),
+    lambda g: sets.drawn_by_script(g, b"HRANDFIELD", Words.key),
 ]
 EXPIRIES = key_only(b"TTL", b"PTTL", b"EXPIRETIME", b"PEXPIRETIME", b"PERSIST") + [
     lambda g: g.expire(b"EXPIRE", g.relative(1)),

@@ -29,6 +29,7 @@ NO_COUNTS = (b"x", b"", b"1.5", b"9223372036854775808")
 DRAWN = b"""local name, count = ARGV[1], tonumber(ARGV[2] or 1)
 local function all()
   if name == 'ZRANDMEMBER' then return redis.call('ZRANGE', KEYS[1], 0, -1) end
+  if name == 'HRANDFIELD' then return redis.call('HKEYS', KEYS[1]) end
   return redis.call('SMEMBERS', KEYS[1])
 end
 local function known(list)
@@ -125,7 +126,7 @@ def drawn_count(g, negative):
 
 
 def drawn_by_script(g, name, any_key):
-    """SPOP, SRANDMEMBER or ZRANDMEMBER of any set, in a script that checks the reply."""
+    """SPOP, SRANDMEMBER, ZRANDMEMBER or HRANDFIELD, in a script that checks the reply."""
     if g.chance(0.3):
         return (b"EVAL", DRAWN_ONE, b"1", any_key(g), name)
     return (b"EVAL", DRAWN, b"1", any_key(g), name, drawn_count(g, name != b"SPOP"))
