@@ -192,7 +192,7 @@ class Commands(Words):
         elif name in SUBCOMMANDS:
             arguments.insert(0, self.one(SUBCOMMANDS[name]))
         elif name in COUNTED:  # see LEFT_OUT
-            arguments = [b"x" if word[:1].isdigit() and not is_number(word) else word for word in arguments]
+            arguments = [b"x" if begins_as_number(word) else word for word in arguments]
         elif name == b"SADD":  # see differential_sets.py
             arguments[1:] = [sets.ONLY] * len(arguments[1:])
         elif name in (b"HSCAN", b"SSCAN", b"ZSCAN") and len(arguments) > 1:
@@ -227,6 +227,11 @@ class Commands(Words):
         if luck < 0.55:
             return (b"HDEL", key, *[b"m%d" % self.number(0, 300) for _ in range(40)], b"long", b"g" * 65)
         return self.one(BIGS)(self, key)
+
+
+def begins_as_number(word):
+    """Whether C's atoi() reads a number from a word that is none, such as " 1", "01" and "1e3"."""
+    return word.lstrip(b" +")[:1].isdigit() and not (word.isdigit() and (word[:1] != b"0" or word == b"0"))
 
 
 def is_number(word):
