@@ -209,7 +209,7 @@ class Redlock {
     bool without = false;      // the server answered the present round of RENEW that it has no hold
     bool to_heal = false;      // such a server gets LOCK as soon as the rules allow it
     bool free = false;         // it answered the kJoin that it has no holder
-    bool left = false;         // a grant without a quorum was given back; this owner asks it no more
+    bool left = false;         // it granted without a quorum: this owner sends it no LOCK again
     uint64_t token = 0;        // the largest token that it is known to have given this hold
     TimeMs waits_since{};      // it had not granted the kJoin when a request sent at this time arrived
     ServerReport report;       // the last answer

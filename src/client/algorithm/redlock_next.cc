@@ -17,10 +17,10 @@
 // A server without a holder answers FREE and grants nothing; it is asked again later. The next waiter
 // requests free servers by a LOCK without BEHIND as soon as they and its grants are a quorum: then the
 // former holder has none. This LOCK waits, too, as another waiter may come first. A hold can also expire on
-// a server while the next waiter waits there, or another waiter can request a free server for a moment. A
-// grant that no quorum follows in time is given back, and the wait goes on at the other servers. That
-// server is not asked again by the same owner: its UNLOCK could arrive behind the new LOCK. If the wait
-// ended then, another owner of the same client would ask that server again. Waiters would pass it on among
+// a server while the next waiter waits there, or another waiter can request a free server for a moment. If
+// no quorum follows in time, the waiter releases such a grant, and waits on at the other servers. The same
+// owner sends no LOCK to that server again: its UNLOCK could arrive behind the new LOCK. If the wait ended
+// then, another owner of the same client would request that server. Waiters would pass it on among
 // themselves until its holder has lost the lock.
 //
 // Why it ends: several waiters can each be granted by some servers, if their LOCKs arrive in different
@@ -187,8 +187,8 @@ void Redlock::begin_turn(TimeMs now) {
   give_up_at_ = saturating_add(now, {1 + half.count + some_of(half)});
 }
 
-// The wait fails if too many servers do not answer, or if so many grants were given back that no other
-// client holds the lock.
+// The wait fails if too many servers do not answer. It also fails after the release of grants of a quorum:
+// then no other client holds the lock.
 void Redlock::judge_joins(TimeMs now) {
   const auto open = static_cast<size_t>(std::ranges::count_if(
       servers_, [](const ServerState& s) { return s.lock == Vote::kPending || s.free; }));

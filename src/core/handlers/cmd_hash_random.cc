@@ -92,20 +92,12 @@ void reply_fields(Request& r, const HashView& hash, int64_t count, bool with_val
 }  // namespace
 
 void cmd_hrandfield(Request& r) {
-  std::optional<int64_t> count;
-  const bool with_values = r.argc() == 4;
-  if (r.argc() > 2) {
-    count = read_random_count(r, 2);
-    if (!count) return;
-    if (r.argc() > 4 || (with_values && !equals_ignore_case(r.arg(3), "WITHVALUES")))
-      return reply_syntax_error(r);
-    if (with_values && (*count < -LONG_MAX / 2 || *count > LONG_MAX / 2))
-      return r.reply.error("ERR value is out of range");
-  }
+  const auto terms = read_random_terms(r, "WITHVALUES");
+  if (!terms) return;
   const auto hash = find_hash_to_read(r);
   if (!hash) return;
-  if (hash->size() == 0) return count ? r.reply.array(0) : r.reply.null();
-  if (count) return reply_fields(r, *hash, *count, with_values);
+  if (hash->size() == 0) return terms->count ? r.reply.array(0) : r.reply.null();
+  if (terms->count) return reply_fields(r, *hash, *terms->count, terms->with_values);
   RandomNumbers random(r.s().config);
   r.reply.bulk(HashSource(*hash).pick(random).first);
 }

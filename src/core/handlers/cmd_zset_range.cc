@@ -204,20 +204,12 @@ void cmd_zrangestore(Request& r) {
 }
 
 void cmd_zrandmember(Request& r) {
-  const bool with_scores = r.argc() == 4;
-  std::optional<int64_t> count;
-  if (r.argc() > 2) {
-    count = read_random_count(r, 2);
-    if (!count) return;
-    if (r.argc() > 4 || (with_scores && !equals_ignore_case(r.arg(3), "WITHSCORES")))
-      return reply_syntax_error(r);
-    if (with_scores && (*count < -INT64_MAX / 2 || *count > INT64_MAX / 2))
-      return r.reply.error("ERR value is out of range");
-  }
+  const auto terms = read_random_terms(r, "WITHSCORES");
+  if (!terms) return;
   const auto zset = find_body_to_read<ZsetBody>(r, r.arg(1));
   if (!zset) return;
-  if (*zset == nullptr) return count ? reply_no_members(r) : r.reply.null();
-  if (count) return reply_random(r, **zset, *count, with_scores);
+  if (*zset == nullptr) return terms->count ? reply_no_members(r) : r.reply.null();
+  if (terms->count) return reply_random(r, **zset, *terms->count, terms->with_values);
   write_at(r, **zset, RandomNumbers(r.s().config).next() % (*zset)->size(), false);
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/base/parse.h"
@@ -26,6 +27,26 @@ inline std::optional<int64_t> read_random_count(Request& r, size_t i) {
   r.reply.error(
       "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807");
   return std::nullopt;
+}
+
+struct RandomTerms {
+  std::optional<int64_t> count;  // without it the reply is one element, not an array
+  bool with_values = false;
+};
+
+// Reads "[count [WORD]]" behind the key: WORD requests the values of fields, or the scores of members.
+// Writes an error and returns nullopt if an argument is invalid.
+inline std::optional<RandomTerms> read_random_terms(Request& r, std::string_view word) {
+  RandomTerms terms;
+  if (r.argc() == 2) return terms;
+  terms.count = read_random_count(r, 2);
+  if (!terms.count) return std::nullopt;
+  terms.with_values = r.argc() == 4;
+  if (r.argc() > 4 || (terms.with_values && !equals_ignore_case(r.arg(3), word)))
+    return reply_syntax_error(r), std::nullopt;
+  if (terms.with_values && (*terms.count < -LONG_MAX / 2 || *terms.count > LONG_MAX / 2))
+    return r.reply.error("ERR value is out of range"), std::nullopt;
+  return terms;
 }
 
 // Elements that may repeat can make a reply of any size. Writes an error and returns true if not even the

@@ -76,6 +76,12 @@ std::vector<FieldResult> erase_each(Context& ctx, KeyRef k, const Key& key,
   return results;
 }
 
+// Sets the deadline of an entry; its TTL is the time that is left.
+void place_from_now(Context& ctx, KeyRef k, TimeMs deadline) {
+  const int64_t left_ms = deadline == kNever ? 0 : (deadline - ctx.now.mono).count;
+  place_deadline(ctx, k, deadline, {std::max<int64_t>(left_ms, 0)}, ctx.now.mono);
+}
+
 void end_change(Context& ctx, KeyRef k, ConnId client) {
   follow_fields(ctx, k);
   end_body_change(ctx, k, client);
@@ -146,20 +152,17 @@ void follow_fields(Context& ctx, KeyRef k) {
     hash_body_of(*k)->drop_empty_deadlines();
     return 0;
   });
-  if (first == deadline_of(*k)) return;
-  const DurationMs ttl = first == kNever ? DurationMs{0} : first - ctx.now.mono;
-  place_deadline(ctx, k, first, {std::max<int64_t>(ttl.count, 0)}, ctx.now.mono);
+  if (first != deadline_of(*k)) place_from_now(ctx, k, first);
 }
 
 void forget_fields(Context& ctx, KeyRef k) {
   const FieldDeadlines* fields = field_deadlines_of(*k);
   if (fields == nullptr || deadline_of(*k) == fields->of_key) return;
-  const DurationMs ttl = fields->of_key == kNever ? DurationMs{0} : fields->of_key - ctx.now.mono;
-  place_deadline(ctx, k, fields->of_key, ttl, ctx.now.mono);
+  place_from_now(ctx, k, fields->of_key);
 }
 
-void place_value_deadline(Context& ctx, KeyRef k, TimeMs deadline, DurationMs ttl) {
-  if (field_deadlines_of(*k) == nullptr) return place_deadline(ctx, k, deadline, ttl, ctx.now.mono);
+void place_value_deadline(Context& ctx, KeyRef k, TimeMs deadline) {
+  if (field_deadlines_of(*k) == nullptr) return place_from_now(ctx, k, deadline);
   hash_body_of(*k)->set_key_deadline(deadline);
   follow_fields(ctx, k);
 }

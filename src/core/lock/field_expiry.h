@@ -47,7 +47,7 @@ void follow_fields(Context& ctx, KeyRef k);
 // Before another value replaces a hash: the entry gets the deadline of the hash, which may stay.
 void forget_fields(Context& ctx, KeyRef k);
 // Sets the deadline of a whole value in its entry, and in the hash if fields have deadlines.
-void place_value_deadline(Context& ctx, KeyRef k, TimeMs deadline, DurationMs ttl);
+void place_value_deadline(Context& ctx, KeyRef k, TimeMs deadline);
 
 // For expire_key(): hides the fields that are due, and erases at most `most` hidden ones. If all fields are
 // hidden, the key goes. The deadline of the key itself is not due. Returns the number of erased fields.

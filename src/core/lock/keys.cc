@@ -110,12 +110,12 @@ void put_string_part(Context& ctx, KeyRef k, const Key& key, size_t at, std::str
 }
 
 void set_key_deadline(Context& ctx, KeyRef k, TimeMs deadline, ConnId client) {
-  const DurationMs ttl = deadline == kNever ? DurationMs{0} : deadline - ctx.now.mono;
   if (type_of(*k) == EntryType::kLock) {
+    const DurationMs ttl = deadline == kNever ? DurationMs{0} : deadline - ctx.now.mono;
     LockBody* body = lock_body_of(*k);
     body->for_each([&](const Holder& h) { body->set_deadline(&h, deadline, ttl, ctx.now.mono); });
   }
-  place_value_deadline(ctx, k, deadline, ttl);
+  place_value_deadline(ctx, k, deadline);
   if (!has_value_body(*k)) return record_value_change(ctx, k, client);
   journal_deadline(ctx, k.db, k.f);
   record_part_change(ctx, k, client);

@@ -22,8 +22,8 @@
 
 namespace holdfast {
 
-// Bytes that wait for their place in the file. They move there in parts. They stand in pieces, so that no
-// growth copies many bytes. Counts the memory of all pieces but the last one.
+// Bytes that wait for their place in the file, in pieces, so that no growth copies many bytes. The snapshot
+// takes them in parts. Counts the memory of all pieces but the last one.
 class WaitingBytes {
  public:
   // `total` must outlive it.

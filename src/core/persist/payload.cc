@@ -8,7 +8,6 @@
 #include "core/base/hash.h"
 #include "core/codec/hold_codec.h"
 #include "core/codec/rdb.h"
-#include "core/codec/rdb_writer.h"
 #include "core/keyspace/hash_view.h"
 #include "core/keyspace/list_body.h"
 #include "core/keyspace/set_body.h"
@@ -142,6 +141,24 @@ std::string rdb_tail() {
   return tail;
 }
 
+void begin_hash_value(RdbWriter& rdb, std::string_view key, const Entry& e, size_t fields, const Now& now) {
+  const FieldDeadlines* const deadlines = field_deadlines_of(e);
+  if (deadlines == nullptr) return rdb.begin_hash(key, fields);
+  rdb.begin_timed_hash(key, fields, saved_deadline(deadlines->first(), now));
+}
+
+void put_fields(RdbWriter& rdb, const Entry& e, const Now& now) {
+  const FieldDeadlines* const deadlines = field_deadlines_of(e);
+  if (deadlines == nullptr) {
+    return HashView(e).for_each(
+        [&](std::string_view field, std::string_view value) { rdb.field(field, value); });
+  }
+  const int64_t first_ms = saved_deadline(deadlines->first(), now);
+  hash_body_of(e)->for_each([&](std::string_view field, std::string_view value, TimeMs deadline) {
+    rdb.timed_field(field, value, saved_deadline(deadline, now), first_ms);
+  });
+}
+
 std::string dump_value(const Entry& e, const Now& now) {
   std::string out;
   RdbWriter rdb(out);
@@ -158,17 +175,8 @@ std::string dump_value(const Entry& e, const Now& now) {
     rdb.begin_zset({}, zset.size());
     zset.for_each([&](std::string_view member, double score) { rdb.scored_member(member, score); });
   } else if (is_hash(e)) {
-    if (const FieldDeadlines* fields = field_deadlines_of(e)) {
-      const int64_t first_ms = saved_deadline(fields->first(), now);
-      rdb.begin_timed_hash({}, HashView(e).size(), first_ms);
-      hash_body_of(e)->for_each([&](std::string_view field, std::string_view value, TimeMs deadline) {
-        rdb.timed_field(field, value, saved_deadline(deadline, now), first_ms);
-      });
-    } else {
-      const HashView hash(e);
-      rdb.begin_hash({}, hash.size());
-      hash.for_each([&](std::string_view field, std::string_view value) { rdb.field(field, value); });
-    }
+    begin_hash_value(rdb, {}, e, HashView(e).size(), now);
+    put_fields(rdb, e, now);
   } else {
     rdb.string({}, value_of(e));
   }

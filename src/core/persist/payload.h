@@ -11,6 +11,7 @@
 
 #include "core/base/types.h"
 #include "core/codec/rdb_reader.h"
+#include "core/codec/rdb_writer.h"
 #include "core/keyspace/entry.h"
 #include "core/keyspace/value_body.h"
 
@@ -27,6 +28,11 @@ std::optional<std::string_view> open_payload(std::string_view payload);
 // What stands before and behind the items of a file that RdbReader reads, without a checksum.
 std::string rdb_head();
 std::string rdb_tail();
+
+// A hash, with deadlines of its fields if they have some: what stands before its `fields` fields, and all
+// fields that are not hidden (field_deadlines.h).
+void begin_hash_value(RdbWriter& rdb, std::string_view key, const Entry& e, size_t fields, const Now& now);
+void put_fields(RdbWriter& rdb, const Entry& e, const Now& now);
 
 // The value of an entry that is no lock of several holders.
 std::string dump_value(const Entry& e, const Now& now);

@@ -91,9 +91,7 @@ void restore_notes(LockBody& body, const std::vector<SavedNote>& notes) {
 }
 
 void set_value_deadline(Context& ctx, KeyRef k, int64_t deadline_ms) {
-  const TimeMs deadline = restored_deadline(deadline_ms, ctx.now);
-  const DurationMs ttl = deadline == kNever ? DurationMs{0} : deadline - ctx.now.mono;
-  place_value_deadline(ctx, k, deadline, {std::max<int64_t>(ttl.count, 0)});
+  place_value_deadline(ctx, k, restored_deadline(deadline_ms, ctx.now));
 }
 
 }  // namespace

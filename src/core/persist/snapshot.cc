@@ -14,6 +14,7 @@
 #include "core/keyspace/set_body.h"
 #include "core/keyspace/zset_body.h"
 #include "core/lock/hash_changes.h"
+#include "core/persist/payload.h"
 #include "core/state/attachments.h"
 #include "core/state/context.h"
 #include "core/state/library_store.h"
@@ -131,10 +132,7 @@ void Snapshot::begin_value(const Entry& e, size_t elements) {
     const HashView hash(e);
     if (looks_like_lock_or_record(key_of(e), hash)) rdb_.aux(kAuxPlain, "1");
     put_expiry(value_deadline_of(e));
-    if (const FieldDeadlines* fields = field_deadlines_of(e)) {
-      return rdb_.begin_timed_hash(key_of(e), elements, saved_deadline(fields->first(), now_));
-    }
-    return rdb_.begin_hash(key_of(e), elements);
+    return begin_hash_value(rdb_, key_of(e), e, elements, now_);
   }
   put_expiry(deadline_of(e));
   if (type_of(e) == EntryType::kList) return rdb_.begin_list(key_of(e), elements);
@@ -207,15 +205,7 @@ void Snapshot::save_note(std::string_view owner, const SavedHold& hold) {
 
 void Snapshot::save_hash(const Entry& e) {
   begin_value(e, HashView(e).size());
-  const FieldDeadlines* fields = field_deadlines_of(e);
-  if (fields == nullptr) {
-    return HashView(e).for_each(
-        [&](std::string_view field, std::string_view value) { rdb_.field(field, value); });
-  }
-  const int64_t first_ms = saved_deadline(fields->first(), now_);
-  hash_body_of(e)->for_each([&](std::string_view field, std::string_view value, TimeMs deadline) {
-    rdb_.timed_field(field, value, saved_deadline(deadline, now_), first_ms);
-  });
+  put_fields(rdb_, e, now_);
 }
 
 void Snapshot::save_set(const Entry& e) {

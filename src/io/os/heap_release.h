@@ -25,7 +25,7 @@ class HeapRelease {
   bool step();
 
  private:
-  // Stands in the first bytes of a piece.
+  // The first bytes of a piece.
   struct Piece {
     Piece* next;
   };
