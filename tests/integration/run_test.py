@@ -112,6 +112,7 @@ def the_connections_of_run_have_its_name(server):
     equal(running.line(), "up")
     has(server.ask("CLIENT", "LIST"), b" name=holdfast-run ", b" lib-name=holdfast ")
     running.process.send_signal(signal.SIGTERM)
+    running.process.wait(LIMIT_S)  # ended() closes the input, which would end the command, too
     running.ended(128 + signal.SIGTERM)
 
 
