@@ -311,6 +311,7 @@ def ctrl_c_term_and_ctrl_z_leave_the_terminal_as_it_was(server):
         server.lock("after:fg")
         screen.shows(r"^ready", r"^after:fg ")
         screen.press("q")
+        screen.shows(r"^same$", r"[#$]\s*\Z")  # the shell's prompt: top would read what is typed before it
         screen.type("echo en''ded\n")
         screen.shows("^ended")
 
