@@ -29,7 +29,7 @@ class Quorum:
         """Whether all servers, which have just started, grant locks."""
         if any(process.poll() is not None for process in self.processes):
             raise RuntimeError("a server ended")
-        place = f"{self.place()}?wquorum={len(self.ports)}"
+        place = f"{self.place()}&wquorum={len(self.ports)}"
         done = subprocess.run([LOAD, "uncontended", "--servers", place, "--seconds", "0.1"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
         return done.returncode == 0
