@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The option busy-poll of a real server: its values, its counters in INFO, and that an idle server uses no
 CPU time. Closes with "N passed, N failed". HOLDFAST_SERVER names the server."""
+import contextlib
 import os
 import sys
 import time
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
-from harness import Server, equal, run_tests, test
+from harness import Client, Server, equal, run_tests, test
 
 PINGS = 2000
 
@@ -38,6 +39,21 @@ def auto_is_the_default_and_an_idle_server_uses_no_cpu_time(folder):
         equal((used < 0.3, used), (True, used))  # a server that spins uses 3 s
         equal(after["spins"] - before["spins"] <= 2, True)
         equal(after["hits"] <= after["spins"], True)
+
+
+@test
+def many_busy_clients_get_no_spins(folder):
+    with Server(folder) as server, contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(contextlib.closing(Client(server.path))) for _ in range(8)]
+
+        def ping_each(times):
+            for _ in range(times):
+                for client in clients:
+                    equal(client.ask("PING"), "PONG")
+        ping_each(10)
+        before = counts(server)["spins"]
+        ping_each(PINGS // 8)
+        equal(counts(server)["spins"], before)
 
 
 @test

@@ -16,12 +16,13 @@ struct Loop {
   BusyPoll poll;
   Cores cores = kTwoCores;
   BusyPoll::Setting setting = kAuto;
-  size_t reads = 1;
+  uint64_t others = 0;  // reads from them since the last reply
   uint64_t now_ns = 1'000'000'000;
 
   bool begin_wait() {
     if (poll.needs_cores(now_ns, setting)) poll.set_cores(now_ns, cores);
-    return poll.begin_wait(now_ns, setting, reads);
+    poll.note_read(others);
+    return poll.begin_wait(now_ns, setting);
   }
 
   // A wait that ends after so long. Returns whether it began with a spin.
@@ -148,15 +149,24 @@ TEST_CASE("busy poll: the facts about the cores are read when a spin needs them,
   CHECK(!loop.begin_wait());
 }
 
-TEST_CASE("busy poll: iterations with many reads share a wake-up, so the loop sleeps") {
+TEST_CASE("busy poll: where many clients are busy at once, the loop sleeps") {
   Loop few;
-  few.reads = BusyPoll::kMostReads;
+  few.others = BusyPoll::kMostOthers;
   CHECK(few.waits(1000, kShort));
   Loop many;
-  many.reads = BusyPoll::kMostReads + 1;
+  many.others = BusyPoll::kMostOthers + 1;
   CHECK(!many.waits(1000, kShort));
-  many.reads = 1;
+  many.others = 0;
   CHECK(many.waits(100, kShort));
+}
+
+TEST_CASE("busy poll: a client that comes back after a long time does not end the spins for long") {
+  Loop loop;
+  REQUIRE(loop.waits(1000, kShort));
+  loop.others = UINT64_MAX;
+  loop.wait(kShort);
+  loop.others = 0;
+  CHECK(loop.waits(16, kShort));
 }
 
 TEST_CASE("busy poll: a fixed spin is always, and as long as it is set; without one there is none") {

@@ -7,7 +7,8 @@
 namespace holdfast {
 namespace {
 
-constexpr size_t kMeanOf = 8;  // iterations, of the mean of reads
+constexpr uint64_t kMeanOf = 16;     // reads
+constexpr uint64_t kMostCounted = 64;  // of the others, so that a client that was idle does not count much
 
 }  // namespace
 
@@ -22,17 +23,20 @@ void BusyPoll::set_cores(uint64_t now_ns, const Cores& cores) {
 }
 
 bool BusyPoll::has_reason() const {
-  return short_waits_ >= kFewestShort && reads_eighths_ <= kMostReads * kMeanOf && debt_ns_ <= kMostDebtNs;
+  return short_waits_ >= kFewestShort && others_sum_ <= kMostOthers * kMeanOf && debt_ns_ <= kMostDebtNs;
 }
 
 bool BusyPoll::has_core() const {
   return cores_.usable >= kFewestCores && cores_.runnable_threads <= cores_.online;
 }
 
-bool BusyPoll::begin_wait(uint64_t now_ns, const Setting& setting, size_t reads) {
+void BusyPoll::note_read(uint64_t others) {
+  others_sum_ += std::min(others, kMostCounted) - others_sum_ / kMeanOf;
+}
+
+bool BusyPoll::begin_wait(uint64_t now_ns, const Setting& setting) {
   pay((now_ns - began_ns_) / kDebtShare);
   began_ns_ = now_ns;
-  reads_eighths_ += reads - reads_eighths_ / kMeanOf;
   missed_ = false;
   automatic_ = setting.automatic;
   if (automatic_) {

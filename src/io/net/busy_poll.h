@@ -31,8 +31,9 @@ class BusyPoll {
   static constexpr uint64_t kSpinNs = 50'000;  // the longest spin
   static constexpr uint64_t kShortWaitNs = 100'000;
   static constexpr unsigned kFewestShort = 8;
-  // Where an iteration serves more reads than this on average, the requests share the cost of a wake-up.
-  static constexpr size_t kMostReads = 3;
+  // If the loop reads from more other clients than this, on average, between a reply and the next request of
+  // that client, a spin does not raise the throughput: the other requests end its sleep early.
+  static constexpr uint64_t kMostOthers = 2;
   // The debt is the time of the spins that found nothing, and the time for which other threads wanted the
   // core. Each hit pays kHitNs, and each kDebtShare nanoseconds pay one. Above kMostDebtNs there are no
   // spins. So spins without success take at most 1 % of a core, beside those that hits have paid.
@@ -47,10 +48,13 @@ class BusyPoll {
   bool needs_cores(uint64_t now_ns, const Setting& setting) const;
   void set_cores(uint64_t now_ns, const Cores& cores);
 
-  // An iteration that served `reads` reads is over, and the loop waits for the next event. Returns whether
-  // it spins. The loop then calls goes_on() before each poll, until that returns false: the loop may sleep.
-  // `others_ns` is the time since the last call for which other threads ran on this core.
-  bool begin_wait(uint64_t now_ns, const Setting& setting, size_t reads);
+  // The loop has read from a client, after `others` reads from other clients since the last reply to it.
+  void note_read(uint64_t others);
+
+  // An iteration is over, and the loop waits for the next event. Returns whether it spins. The loop then
+  // calls goes_on() before each poll, until that returns false: the loop may sleep. `others_ns` is the time
+  // since the last call for which other threads ran on this core.
+  bool begin_wait(uint64_t now_ns, const Setting& setting);
   bool goes_on(uint64_t now_ns, uint64_t others_ns);
   // The next iteration begins.
   void end_wait(uint64_t now_ns);
@@ -70,7 +74,7 @@ class BusyPoll {
   uint64_t spin_ns_ = 0;      // limit of the present spin; 0: none
   bool automatic_ = false;
   bool missed_ = false;       // the present wait began with a spin that found nothing
-  size_t reads_eighths_ = 0;  // mean of the reads of an iteration, in eighths
+  uint64_t others_sum_ = 0;   // kMeanOf times the mean of note_read()
   unsigned short_waits_ = 0;  // in a row, at most kFewestShort
   uint64_t debt_ns_ = 0;
 };

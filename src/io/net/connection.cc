@@ -56,7 +56,7 @@ class Share {
 }  // namespace
 
 Connection::Connection(Server& server, Kind kind)
-    : server_(server), parser_(server.engine().config().limits) {
+    : server_(server), parser_(server.engine().config().limits), replied_at_(server.reads()) {
   if (kind == Kind::kTcp) {
     uv_tcp_init(server.loop(), &handle_.tcp);
   } else {
@@ -106,6 +106,7 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) no
 void Connection::take(const uv_buf_t& buf, size_t n) {
   read_was_full_ = n == buf.len;
   last_active_ = server_.now().mono;
+  server_.note_read(replied_at_);
   if (tls_) [[unlikely]] {
     decrypt({buf.base, n});
     return server_.did_read(n);
@@ -282,6 +283,7 @@ std::optional<size_t> Connection::try_write(Buffer& bytes, size_t most) {
   if (result < 0) return std::nullopt;
   const auto n = static_cast<size_t>(result);
   server_.did_write(n);
+  replied_at_ = server_.reads();
   bytes.consume(n);
   return n;
 }

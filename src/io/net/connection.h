@@ -133,6 +133,7 @@ class Connection {
   uv_write_t write_request_;
   std::unique_ptr<TlsStream> tls_;  // null: no TLS
   TimeMs last_active_;
+  uint64_t replied_at_;       // the server's reads() at the last reply
   size_t allowed_ = 0;        // bytes of output_ that may leave
   uint64_t left_ = 0;         // bytes that have left output_ so far
   uint64_t held_number_ = 0;  // see HeldReplies::add()

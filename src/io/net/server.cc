@@ -335,7 +335,6 @@ uv_buf_t Server::read_buffer() { return uv_buf_init(read_buffer_.get(), kReadByt
 void Server::did_read(size_t bytes) {
   read_bytes_ += bytes;
   turn_bytes_ += bytes;
-  ++turn_reads_;
   if (turn_bytes_ >= kTurnBytes) end_turn();
 }
 

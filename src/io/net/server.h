@@ -77,6 +77,10 @@ class Server {
   void add_backlog(ConnId id) { backlog_.push_back(id); }
   // Returns one client's share of the time of an iteration. Clients over their share split one time slice.
   uint64_t share_ns() const;
+  // The number of reads from clients since the start.
+  uint64_t reads() const { return reads_; }
+  // A client sent something. `replied_at`: reads() at the last reply to it.
+  void note_read(uint64_t replied_at) { busy_poll_.note_read(reads_++ - replied_at); }
   // Ends an iteration early that has done much work, so that no client waits long for its reply. This may
   // close any connection.
   void did_read(size_t bytes);
@@ -166,7 +170,7 @@ class Server {
   BusyPoll::Setting poll_setting_;
   std::string poll_text_;  // from which poll_setting_ was read
   bool polled_ = false;    // since the last iteration
-  size_t turn_reads_ = 0;
+  uint64_t reads_ = 0;
   uint64_t turn_began_ns_ = 0;  // by uv_hrtime()
   bool turn_open_ = false;
   bool memory_full_ = false;          // as logged

@@ -1,6 +1,5 @@
 // The loop between two iterations: it sleeps, or polls without a sleep (BusyPoll).
 #include <charconv>
-#include <utility>
 
 #include "io/net/server.h"
 #include "io/os/cores.h"
@@ -27,7 +26,7 @@ void Server::begin_wait() {
     poll_setting_ = setting_of(poll_text_);
   }
   if (busy_poll_.needs_cores(now_ns, poll_setting_)) busy_poll_.set_cores(now_ns, read_cores());
-  if (busy_poll_.begin_wait(now_ns, poll_setting_, std::exchange(turn_reads_, 0))) {
+  if (busy_poll_.begin_wait(now_ns, poll_setting_)) {
     uv_idle_start(&no_sleep_, on_busy_poll);
   } else {
     uv_idle_stop(&no_sleep_);
