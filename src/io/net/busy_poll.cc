@@ -7,7 +7,7 @@
 namespace holdfast {
 namespace {
 
-constexpr uint64_t kMeanOf = 16;     // reads
+constexpr uint64_t kMeanOf = 16;       // reads
 constexpr uint64_t kMostCounted = 64;  // of the others, so that a client that was idle does not count much
 
 }  // namespace

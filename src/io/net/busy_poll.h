@@ -31,8 +31,8 @@ class BusyPoll {
   static constexpr uint64_t kSpinNs = 50'000;  // the longest spin
   static constexpr uint64_t kShortWaitNs = 100'000;
   static constexpr unsigned kFewestShort = 8;
-  // If the loop reads from more other clients than this, on average, between a reply and the next request of
-  // that client, a spin does not raise the throughput: the other requests end its sleep early.
+  // If the loop reads from more other clients than this, on average, between a reply and the next request
+  // of that client, a spin does not raise the throughput: the other requests end its sleep early.
   static constexpr uint64_t kMostOthers = 2;
   // The debt is the time of the spins that found nothing, and the time for which other threads wanted the
   // core. Each hit pays kHitNs, and each kDebtShare nanoseconds pay one. Above kMostDebtNs there are no
