@@ -1,7 +1,7 @@
 # The benchmarks: part of the Makefile.
 BENCH_DEPS = gnuplot-nox libbenchmark-dev valgrind $(if $(shell command -v java),,default-jre-headless)
 LOAD = $(wildcard bench/load/*.cc)
-BENCH = build/bench/load build/bench/null-server build/bench/micro build/bench/quorum
+BENCH = build/bench/load build/bench/null-server build/bench/relay build/bench/micro build/bench/quorum
 BENCH_ENV = HOLDFAST_SERVER=build/holdfast-server REDIS_SERVER=build/redis-server
 .PHONY: bench bench-quick bench-scale bench-attacks bench-observability bench-capacity \
   bench-micro bench-instructions bench-cache-lines bench-deps
@@ -40,6 +40,7 @@ bench-deps:
 
 build/bench/load: $(call release,$(LOAD))
 build/bench/null-server: $(call release,bench/null_server.cc)
+build/bench/relay: $(call release,bench/relay.cc)
 build/bench/micro: $(call release,$(LIB) bench/micro.cc bench/load/request.cc bench/load/connection.cc)
 build/bench/micro: LIBS += -lbenchmark
 build/bench/quorum: $(call release,$(CLIENT) bench/quorum.cc)

@@ -280,8 +280,8 @@ def hand_overs():
             for work, ours, budgets in ways for rival in there]
 
 
-def quorum(*args):
-    with Quorum(5) as servers:
+def quorum(*args, delay_ms=0):
+    with Quorum(5, delay_ms) as servers:
         return servers.load(*args)
 
 
@@ -354,6 +354,9 @@ def table(millions):
              ours=lambda: queued("least"), theirs=lambda: queued("most")),
         Line("  of the least served", "polled", "holds",
              ours=lambda: queued("least"), theirs=lambda: queue_polls("least")),
+        Line("  servers 1 ms away: grants", "polled", "/s", at_least=1.5,
+             ours=lambda: quorum("contended", delay_ms=1)["rate"],
+             theirs=lambda: quorum("contended", "--polls", delay_ms=1)["rate"]),
         Line("bytes a lock, of 2 million", "Redis", "B", at_most=0.65, once=True,
              **both(bytes_a_lock, 2 * KEYS)),
         Line(f"bytes a lock, of {millions} million", "Redis", "B", at_most=0.65, once=True,

@@ -1,5 +1,5 @@
 """Several Holdfast servers on free ports as one quorum, and the load on them (quorum.cc). All of them share
-the machine's cores. QUORUM_LOAD names the program."""
+the machine's cores. QUORUM_LOAD and RELAY name the programs."""
 import json
 import os
 import subprocess
@@ -8,22 +8,34 @@ from rivals import free_port
 from servers import LIMIT_S, PROGRAMS, end_with_parent, until
 
 LOAD = os.environ.get("QUORUM_LOAD", "build/bench/quorum")
+RELAY = os.environ.get("RELAY", "build/bench/relay")
 
 
 class Quorum:
-    def __init__(self, servers):
+    """`delay_ms`: how long the network takes in each direction, up to a millisecond more (relay.cc)."""
+
+    def __init__(self, servers, delay_ms=0):
         self.ports = [free_port() for _ in range(servers)]
+        self.delay_ms = delay_ms
 
     def __enter__(self):
         command = [PROGRAMS["Holdfast"], "--save", "", "--loglevel", "warning", "--port"]
         self.processes = [subprocess.Popen([*command, str(port)], stdout=subprocess.DEVNULL,
                                            preexec_fn=end_with_parent) for port in self.ports]
         try:
+            if self.delay_ms:
+                self.relay()
             until(self.serves)
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    def relay(self):
+        relay = subprocess.Popen([RELAY, str(self.delay_ms), *map(str, self.ports)], stdout=subprocess.PIPE,
+                                 text=True, preexec_fn=end_with_parent)
+        self.processes.append(relay)
+        self.ports = [int(relay.stdout.readline()) for _ in self.ports]
 
     def serves(self):
         """Whether all servers, which have just started, grant locks."""
