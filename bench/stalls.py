@@ -162,17 +162,21 @@ def of_hash(fields):
 def of_fields(fields):
     """So many fields of one hash are due at once, and one field stays. Clients read the hash meanwhile."""
     found = {}
-    with server_with_folder() as server:
-        began = time.time()
-        fill(server, fields, "HSET h {key} 0123456789", ":1")
-        at_ms = int((time.time() + 2 * (time.time() - began) + 5) * 1000)
-        fill(server, fields, "HPEXPIREAT h {deadline} FIELDS 1 {key}", "*1", deadline_ms=at_ms)
-        server.ask("HSET", "h", "last", "v")
-        if server.ask("HLEN", "h") != fields + 1:
-            raise RuntimeError("the fields were due before all had their deadline")
-        with measured(found, "fields", server):
-            until(lambda: server.ask("HLEN", "h") == 1)
-            wait_until_freed(server)
+    lead = 2
+    while not found:
+        with server_with_folder() as server:
+            began = time.time()
+            fill(server, fields, "HSET h {key} 0123456789", ":1")
+            at_ms = int((time.time() + lead * (time.time() - began) + 5) * 1000)
+            fill(server, fields, "HPEXPIREAT h {deadline} FIELDS 1 {key}", "*1", deadline_ms=at_ms)
+            server.ask("HSET", "h", "last", "v")
+            lead *= 2
+            if server.ask("HLEN", "h") != fields + 1:  # some were due before all had their deadline
+                continue
+            with measured(found, "fields", server):
+                while server.ask("HLEN", "h") > 1:
+                    time.sleep(0.01)
+                wait_until_freed(server)
     return found
 
 
