@@ -62,8 +62,8 @@ uv_stream_t* stream(End& end) { return reinterpret_cast<uv_stream_t*>(&end.tcp);
 
 void close(Pair& pair) {
   for (End* end : {&pair.client, &pair.server}) {
-    for (uv_handle_t* handle : {reinterpret_cast<uv_handle_t*>(&end->tcp),
-                                reinterpret_cast<uv_handle_t*>(&end->timer)}) {
+    for (uv_handle_t* handle :
+         {reinterpret_cast<uv_handle_t*>(&end->tcp), reinterpret_cast<uv_handle_t*>(&end->timer)}) {
       if (uv_is_closing(handle)) continue;
       uv_close(handle, [](uv_handle_t* closed) {
         Pair* owner = static_cast<End*>(closed->data)->pair;
@@ -94,7 +94,8 @@ void deliver(uv_timer_t* timer) {
     write(end, std::move(end.pieces.front().bytes));
     end.pieces.pop_front();
   }
-  if (!end.pieces.empty()) uv_timer_start(timer, deliver, end.pieces.front().due_ms - uv_now(timer->loop), 0);
+  if (end.pieces.empty()) return;
+  uv_timer_start(timer, deliver, end.pieces.front().due_ms - uv_now(timer->loop), 0);
 }
 
 void send_later(End& end, std::string bytes) {

@@ -1,8 +1,8 @@
 """Stalls of the event loop, measured inside the server: the longest iteration of the loop in CPU time
-(DEBUG LOOP), while the server does work whose size grows with its data. CPU time excludes the work of other
-processes, but not what a virtual machine's host takes: spinning() measures that. A stall that the server
-itself causes occurs in each run, at the same size of the data. So the result is the least of up to RUNS runs,
-for each part of a growth by itself.
+(DEBUG LOOP), while the server does work whose size grows with its data. CPU time excludes the work of
+other processes, but not what a virtual machine's host takes: spinning() measures that. A stall that the
+server itself causes occurs in each run, at the same size of the data. So the result is the least of up to
+RUNS runs, for each part of a growth by itself.
 
 Each kind of work has a list of parts: pairs of the size at the part's end and the longest iteration in
 milliseconds."""

@@ -41,6 +41,10 @@ struct Next : Line {
   }
 };
 
+void reply_old(Next& s, size_t server) {
+  s.reply_to(s.tickets[server], {Reply::Kind::kError, 0, "ERR syntax error"});
+}
+
 }  // namespace
 
 TEST_CASE("redlock next: the first waiter of the queue waits on all servers, with one hint") {
@@ -103,6 +107,25 @@ TEST_CASE("redlock next: the release reaches a server that has not granted behin
   CHECK(s.over());
   CHECK(s.outcome() == Outcome::kOk);
   CHECK(s.lock.settled());
+}
+
+TEST_CASE("redlock next: servers without quiet waits beside that of the queue: it waits in the older way") {
+  Next s;
+  reply_old(s, 1);
+  CHECK(s.queueing());  // two servers may still grant it
+  reply_old(s, 2);
+  CHECK(s.lock.state() == Redlock::State::kPausing);
+  CHECK(s.sent() == "2:UNLOCK k A WAITS|1:UNLOCK k A WAITS|0q:UNLOCK k A WAITS");
+  s.at(s.now + 200);
+  s.sent();
+  for (const size_t server : {0, 1, 2}) s.null(server);
+  CHECK(s.sent().find("0w:LOCK k C 10000 WAIT") != std::string::npos);
+}
+
+TEST_CASE("redlock next: a wait whose connection broke may have been granted, and is released") {
+  Line s;
+  s.reply_to(s.tickets[0], {Reply::Kind::kLost, 0, "gone"});
+  CHECK(s.sent() == "0:UNLOCK k A WAITS");
 }
 
 TEST_CASE("redlock next: the timeout of a wait does not release the hold") {
@@ -230,7 +253,7 @@ TEST_CASE("redlock next: a wait that broke is replaced") {
     s.reply_to(s.tickets[0], {Reply::Kind::kLost, 0, "gone"});
     s.reply_to(s.tickets[1], {Reply::Kind::kLost, 0, "gone"});
     CHECK(s.pausing());
-    CHECK(s.sent() == "1:UNLOCK k A|0:UNLOCK k A|2q:UNLOCK k A WAITS");
+    CHECK(s.sent() == "1:UNLOCK k A WAITS|0:UNLOCK k A WAITS|2q:UNLOCK k A WAITS");
   }
 }
 
@@ -250,7 +273,7 @@ TEST_CASE("redlock next: a cancelled wait leaves nothing behind") {
   }
   SUBCASE("the connections broke: a grant may have been lost") {
     for (const uint64_t ticket : s.tickets) s.reply_to(ticket, {Reply::Kind::kLost, 0, "gone"});
-    CHECK(s.sent() == "0:UNLOCK k A|1:UNLOCK k A|2:UNLOCK k A");
+    CHECK(s.sent() == "0:UNLOCK k A WAITS|1:UNLOCK k A WAITS|2:UNLOCK k A WAITS");
   }
   SUBCASE("the servers are silent") {
     s.at(1999);

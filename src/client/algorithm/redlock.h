@@ -289,6 +289,7 @@ class Redlock {
   void ask_lock(size_t server, bool hinted, TimeMs now);
   void ask_heal(size_t server, bool hinted, TimeMs now);
   void unlock(size_t server, const std::string& owner);
+  void unlock_with_waits(size_t server, const std::string& owner);
   void end_wait(TimeMs now);
   void forget_rounds();
   bool acquiring() const { return state_ == State::kLocking || state_ == State::kFencing; }
@@ -296,6 +297,7 @@ class Redlock {
   Result result_for(Outcome outcome) const;
   std::string fresh_owner();
   int64_t some_of(DurationMs most) const;
+  int64_t left_of_wait(TimeMs now) const;
   uint64_t hint() const;
   TimeMs validity(TimeMs from, DurationMs ttl) const;
 

@@ -95,8 +95,7 @@ DurationMs Redlock::join_pause() const {
 }
 
 void Redlock::ask_join(size_t server, bool hinted, bool behind, TimeMs now) {
-  const int64_t left =
-      wait_until_ == kNever ? 0 : std::clamp<int64_t>((wait_until_ - now).count, 1, kMaxTtlMs);
+  const int64_t left = left_of_wait(now);
   std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
   argv.insert(argv.end(), mode_.begin(), mode_.end());
   argv.insert(argv.end(), {"WAIT", std::to_string(left), "ASYNC", "QUIET"});
@@ -147,16 +146,20 @@ void Redlock::answer_join(const Request& request, const Reply& reply, TimeMs now
   const bool present = !request.cancelled && request.owner == owner_ && (next_ || state_ == State::kHeld);
   if (!present) {
     // The UNLOCK of a cancelled wait follows its LOCK, unless the connection broke.
-    const bool remains = reply.kind == Reply::Kind::kGrant && !request.cancelled;
-    if (remains || reply.kind == Reply::Kind::kLost) unlock(request.server, request.owner);
+    if (reply.kind == Reply::Kind::kLost) return unlock_with_waits(request.server, request.owner);
+    if (reply.kind == Reply::Kind::kGrant && !request.cancelled) unlock(request.server, request.owner);
     return;
   }
   if (next_ && request.hinted && is_of_far_hint(reply))
     return ask_join(request.server, false, request.behind, now);
-  if (is_of_old_server(reply)) old_servers_ = true;
   ServerState& server = servers_[request.server];
   server.free = is_free(reply);
-  server.lock = note(request, server.free ? Reply{Reply::Kind::kNull, 0, ""} : reply);
+  if (is_of_old_server(reply)) {  // it can grant the lock, but not this wait
+    old_servers_ = true;
+    server.lock = note(request, {Reply::Kind::kLost, 0, reply.text});
+  } else {
+    server.lock = note(request, server.free ? Reply{Reply::Kind::kNull, 0, ""} : reply);
+  }
   if (server.lock != Vote::kYes) return;
   if (state_ == State::kHeld) return record_grant(request.server, reply, now);
   begin_turn(now);

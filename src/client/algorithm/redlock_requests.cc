@@ -35,6 +35,11 @@ int64_t Redlock::some_of(DurationMs most) const {
   return static_cast<int64_t>(random_(static_cast<uint64_t>(most.count) + 1));
 }
 
+// The milliseconds for the WAIT of a LOCK; 0: no limit.
+int64_t Redlock::left_of_wait(TimeMs now) const {
+  return wait_until_ == kNever ? 0 : std::clamp<int64_t>((wait_until_ - now).count, 1, kMaxTtlMs);
+}
+
 // Returns the token to request. A wait that was granted in a queue has a token there already; the other
 // servers should give the same.
 uint64_t Redlock::hint() const {
@@ -102,7 +107,7 @@ void Redlock::begin_queueing(size_t server, TimeMs now) {
   for (ServerState& s : servers_) {
     if (s.lock == Vote::kNone) s.report.text = kNotAsked;
   }
-  const int64_t left = wait_until_ == kNever ? 0 : std::min((wait_until_ - now).count, kMaxTtlMs);
+  const int64_t left = left_of_wait(now);
   std::vector<std::string> argv = {"LOCK", key_, owner_, std::to_string(config_.ttl.count)};
   argv.insert(argv.end(), mode_.begin(), mode_.end());
   argv.insert(argv.end(), {"WAIT", std::to_string(left)});
@@ -200,6 +205,12 @@ void Redlock::unlock(size_t server, const std::string& owner) {
   sends_.push_back({server, ++last_id_, {"UNLOCK", key_, owner}, false});
 }
 
+// The same after the connection of a quiet wait broke. The server may not know that yet, or may have
+// granted the wait: its hold does not end with the connection.
+void Redlock::unlock_with_waits(size_t server, const std::string& owner) {
+  sends_.push_back({server, ++last_id_, {"UNLOCK", key_, owner, "WAITS"}, false});
+}
+
 // Releases the attempt on all servers. Only LOCKs stay in requests_, because a late grant must be released.
 // A single server that said no has no hold to release. With several servers UNLOCK also goes to those that
 // said no, because the transport may have sent a LOCK twice.
@@ -210,7 +221,9 @@ void Redlock::release_attempt(TimeMs now) {
   }
   if (config_.servers == 1 && (servers_[0].lock == Vote::kNo || servers_[0].lock == Vote::kRefused)) return;
   for (size_t server = config_.servers; server-- > 0;) {
-    if (!joins(server)) unlock(server, owner_);
+    if (joins(server)) continue;
+    const bool lost_wait = next_ && servers_[server].lock == Vote::kLost;
+    lost_wait ? unlock_with_waits(server, owner_) : unlock(server, owner_);
   }
   if (owner_ == wait_owner_) cancel_joins(now);
 }
@@ -322,6 +335,8 @@ void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now
     return begin_attempt(wait_owner_, now);
   }
   servers_[wait_server_].lock = vote;
+  if (quiet_ && vote == Vote::kLost && !is_due(request.deadline, now))
+    unlock_with_waits(wait_server_, request.owner);
   if (vote == Vote::kNo) wait_until_ = now;  // the server's clock says when the wait is over
   end_wait(now);
   if (!acquiring()) fail_attempt(now);

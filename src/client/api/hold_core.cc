@@ -18,8 +18,7 @@ namespace {
 using client::Loop;
 using client::Redlock;
 
-// Returns how long before the end of the validity a loss is reported. The margin covers a timer that fires
-// late.
+// Returns how long before the end of the validity a loss is reported, in case a timer fires late.
 DurationMs margin_of(DurationMs ttl) { return {std::clamp(ttl.count / 20, int64_t{2}, int64_t{250})}; }
 
 // The reason of a link for a missing reply is more exact than that of the state machine, so it comes first.
@@ -220,11 +219,11 @@ void HoldCore::transmit(const client::Send& send, bool with_note) {
   if (send.quiet && argv.front() != "LOCK") return there.send_quietly(argv, server_timeout_, done);
   if (!send.waits && !send.quiet) return there.send(argv, server_timeout_, done);
   queued_owner_ = send.argv[2];  // LOCK key owner
-  waits_[send.id] = {send.server, send.quiet ? there.wait_quietly(argv, done) : there.wait(argv, done)};
+  waits_[send.id] = {send.server, send.quiet ? there.wait_quietly(argv, done) : there.wait(argv, done),
+                     send.quiet};
 }
 
-// The reply to a LOCK with a NOTE. A server that does not know the option gets the request again without
-// it.
+// The reply to a LOCK with a NOTE. A server without that option gets the request again without it.
 void HoldCore::receive(const client::Send& noted, const client::Reply& reply) {
   // A server that does not know quiet waits may know notes.
   if (reply.kind != client::Reply::Kind::kError || reply.text != "ERR syntax error" || noted.quiet)
@@ -246,7 +245,9 @@ void HoldCore::end_wait(uint64_t id) {
 void HoldCore::receive(uint64_t id, const client::Reply& reply) {
   if (reply.kind != client::Reply::Kind::kNext) {
     --under_way_;
-    if (const auto wait = waits_.find(id); wait != waits_.end()) wait->second.answered = true;
+    const auto wait = waits_.find(id);
+    if (wait != waits_.end()) wait->second.answered = true;
+    if (wait != waits_.end() && wait->second.quiet) waits_.erase(wait);  // it ends with its answer
   }
   machine_.on_reply(id, reply, Loop::now(), Loop::clock_us());
   drive();

@@ -58,6 +58,7 @@ class HoldCore : public std::enable_shared_from_this<HoldCore> {
   struct Wait {
     size_t server = 0;
     client::Link::Wait wait{};
+    bool quiet = false;
     bool answered = false;
   };
 

@@ -73,11 +73,14 @@ void QuietWaits::finish(Link::Wait id, const Reply& reply) {
   done(reply);
 }
 
-// The connection broke, and with it the waits ended at the server. A callback may destroy this object.
+// The connection broke, and with it the waits ended at the server. A callback may end other waits, begin
+// new ones, or destroy this object.
 void QuietWaits::lose_all(const std::string& why) {
   const Reply lost = reply_of(answer_of({Value::Kind::kLost, 0, why, {}}));
-  ids_.clear();
-  for (const auto& [id, call] : std::exchange(calls_, {})) call.done(lost);
+  const std::weak_ptr<bool> alive = alive_;
+  const Link::Wait last = calls_.empty() ? Link::Wait{} : calls_.rbegin()->first;
+  while (!alive.expired() && !calls_.empty() && calls_.begin()->first <= last)
+    finish(calls_.begin()->first, lost);
 }
 
 }  // namespace holdfast::client

@@ -38,6 +38,7 @@ class QuietWaits {
 
   std::map<Link::Wait, Call> calls_;
   std::map<Name, Link::Wait> ids_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   TimeMs unknown_until_{};
   Pipeline pipeline_;  // last: its callbacks use the other members
 };

@@ -5,6 +5,7 @@
 #include "core/base/config.h"
 #include "core/command/handlers.h"
 #include "core/events/acl_check.h"
+#include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/lock/acquire.h"
@@ -231,7 +232,8 @@ void cmd_lock(Request& r) {
   request.key = r.keys().key(r.arg(1));
   request.ttl = {*ttl};
   if (r.argc() > 4 && !set_options(r, request)) return;
-  if (request.behind && !find_live(r.ctx, r.c.db, request.key)) return r.reply.simple("FREE");
+  if (request.behind && is_free(r.ctx, r.c.db, find_any(r.ctx, r.c.db, request.key)))
+    return r.reply.simple("FREE");
   reply_acquisition(r, request, acquire(r.ctx, r.c, request));
 }
 

@@ -1,4 +1,4 @@
-// Spins only while it pays: the waits before were short, few requests share a wake-up, and no other thread
+// Spins only while it pays: the waits before were short, few clients are busy at once, and no other thread
 // wants the core.
 #include "io/net/busy_poll.h"
 
@@ -7,8 +7,7 @@
 namespace holdfast {
 namespace {
 
-constexpr uint64_t kMeanOf = 16;       // reads
-constexpr uint64_t kMostCounted = 64;  // of the others, so that a client that was idle does not count much
+constexpr double kMeanOf = 16;  // reads
 
 }  // namespace
 
@@ -23,16 +22,21 @@ void BusyPoll::set_cores(uint64_t now_ns, const Cores& cores) {
 }
 
 bool BusyPoll::has_reason() const {
-  return short_waits_ >= kFewestShort && others_sum_ <= kMostOthers * kMeanOf && debt_ns_ <= kMostDebtNs;
+  return short_waits_ >= kFewestShort && !many_are_busy() && debt_ns_ <= kMostDebtNs;
 }
 
 bool BusyPoll::has_core() const {
   return cores_.usable >= kFewestCores && cores_.runnable_threads <= cores_.online;
 }
 
+// No read counts for much more than the limit: a client that waited for a lock on another connection, or
+// was idle, would count for many others.
 void BusyPoll::note_read(uint64_t others) {
-  others_sum_ += std::min(others, kMostCounted) - others_sum_ / kMeanOf;
+  const auto counted = static_cast<double>(std::min(others, kMostOthers + 1));
+  others_mean_ += (counted - others_mean_) / kMeanOf;
 }
+
+bool BusyPoll::many_are_busy() const { return others_mean_ > static_cast<double>(kMostOthers) + 0.5; }
 
 bool BusyPoll::begin_wait(uint64_t now_ns, const Setting& setting) {
   pay((now_ns - began_ns_) / kDebtShare);

@@ -31,8 +31,8 @@ class BusyPoll {
   static constexpr uint64_t kSpinNs = 50'000;  // the longest spin
   static constexpr uint64_t kShortWaitNs = 100'000;
   static constexpr unsigned kFewestShort = 8;
-  // If the loop reads from more other clients than this, on average, between a reply and the next request
-  // of that client, a spin does not raise the throughput: the other requests end its sleep early.
+  // If the loop mostly reads from more other clients than this between a reply and the next request of that
+  // client, a spin does not raise the throughput: the other requests end its sleep early.
   static constexpr uint64_t kMostOthers = 2;
   // The debt is the time of the spins that found nothing, and the time for which other threads wanted the
   // core. Each hit pays kHitNs, and each kDebtShare nanoseconds pay one. Above kMostDebtNs there are no
@@ -64,6 +64,7 @@ class BusyPoll {
  private:
   bool has_reason() const;
   bool has_core() const;
+  bool many_are_busy() const;
   void end_spin(uint64_t now_ns);
   void pay(uint64_t ns) { debt_ns_ -= ns < debt_ns_ ? ns : debt_ns_; }
 
@@ -74,7 +75,7 @@ class BusyPoll {
   uint64_t spin_ns_ = 0;      // limit of the present spin; 0: none
   bool automatic_ = false;
   bool missed_ = false;       // the present wait began with a spin that found nothing
-  uint64_t others_sum_ = 0;   // kMeanOf times the mean of note_read()
+  double others_mean_ = 0;    // of note_read()
   unsigned short_waits_ = 0;  // in a row, at most kFewestShort
   uint64_t debt_ns_ = 0;
 };
