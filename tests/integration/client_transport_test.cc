@@ -327,6 +327,36 @@ TEST_CASE("transport: a link may be destroyed by the first of several losses") {
   CHECK(others == 0);
 }
 
+TEST_CASE("transport: the loss of a quiet wait may end another one, whose callback is then not called") {
+  Server server;
+  Inbox<int> inbox;
+  std::atomic<int> others = 0;
+  Rig rig(server);
+  Client other(server);
+  CHECK(other.ask("LOCK k alice 60000").starts_with("["));
+  Link::Wait second = 0;
+  bool drops = false;
+  SUBCASE("by end()") {}
+  SUBCASE("by its destruction of the link") { drops = true; }
+  rig.run([&] {
+    const auto wait = [&](const std::string& owner, Link::Done done) {
+      const Words words{"LOCK", "k", owner, "60000", "WAIT", "0", "ASYNC", "QUIET"};
+      return rig.link().wait_quietly(words, std::move(done));
+    };
+    wait("bob", [&](const Reply& reply) {
+      CHECK(reply.kind == Kind::kLost);
+      drops ? rig.drop_link() : rig.link().end(second);
+      inbox.put(1);
+    });
+    second = wait("carol", [&](const Reply& /*reply*/) { ++others; });
+  });
+  until_waiting(other, 2);
+  server.stop(SIGKILL);
+  CHECK(inbox.take() == 1);
+  rig.run([] {});
+  CHECK(others == 0);
+}
+
 TEST_CASE("transport: a loop ends while requests are in flight, and calls no callback") {
   const Server server;
   std::atomic<int> told = 0;
