@@ -49,14 +49,14 @@ struct Pair {
   End server;
   uv_connect_t connect{};
   int handles = 4;
+  uint64_t delay_ms = 0;
 };
 
 struct Door {
   uv_tcp_t listener{};
   int leads_to = 0;
+  uint64_t delay_ms = 0;
 };
-
-uint64_t delay_ms = 0;
 
 uv_stream_t* stream(End& end) { return reinterpret_cast<uv_stream_t*>(&end.tcp); }
 
@@ -99,8 +99,8 @@ void deliver(uv_timer_t* timer) {
 }
 
 void send_later(End& end, std::string bytes) {
-  end.pieces.push_back({uv_now(end.tcp.loop) + delay_ms, std::move(bytes)});
-  if (end.pieces.size() == 1) uv_timer_start(&end.timer, deliver, delay_ms, 0);
+  end.pieces.push_back({uv_now(end.tcp.loop) + end.pair->delay_ms, std::move(bytes)});
+  if (end.pieces.size() == 1) uv_timer_start(&end.timer, deliver, end.pair->delay_ms, 0);
 }
 
 void read(End& end) {
@@ -118,7 +118,9 @@ void read(End& end) {
 
 void accept(uv_stream_t* listener, int status) {
   need(status, "listen");
+  const Door& door = *static_cast<Door*>(listener->data);
   auto* pair = new Pair;
+  pair->delay_ms = door.delay_ms;
   for (End* end : {&pair->client, &pair->server}) {
     end->pair = pair;
     end->other = end == &pair->client ? &pair->server : &pair->client;
@@ -129,7 +131,7 @@ void accept(uv_stream_t* listener, int status) {
   }
   uv_accept(listener, stream(pair->client));
   sockaddr_in to{};
-  uv_ip4_addr("127.0.0.1", static_cast<Door*>(listener->data)->leads_to, &to);
+  uv_ip4_addr("127.0.0.1", door.leads_to, &to);
   pair->connect.data = pair;
   uv_tcp_connect(&pair->connect, &pair->server.tcp, reinterpret_cast<sockaddr*>(&to),
                  [](uv_connect_t* connect, int failed) {
@@ -159,11 +161,11 @@ int main(int argc, char** argv) {
     std::cerr << "relay DELAY_MS PORT...\n";
     return 1;
   }
-  delay_ms = static_cast<uint64_t>(number(argv[1]));
   uv_loop_t loop;
   uv_loop_init(&loop);
   std::vector<Door> doors(static_cast<size_t>(argc) - 2);
   for (size_t i = 0; i < doors.size(); ++i) {
+    doors[i].delay_ms = static_cast<uint64_t>(number(argv[1]));
     doors[i].leads_to = number(argv[i + 2]);
     fmt::print("{}\n", open_door(loop, doors[i]));
   }
