@@ -43,7 +43,7 @@ const std::array kRows{
     Row{"Network", "busy-poll", "auto", When::kAnyTime, Kind::kBusyPoll, &O::busy_poll, 0, 1000000,
         "whether the server polls for the next request before it sleeps, which saves the time of a "
         "wake-up: auto: for at most 50 us, while that pays and no other thread wants the core; no or 0: "
-        "never; a number: always, for so many microseconds, which uses a whole core"},
+        "never; a number: always, for so many microseconds, which uses up to a whole core"},
 
     Row{"TLS", "tls-port", "0", When::kStart, Kind::kPort, &O::tls_port, 0, 65535,
         "TCP port for TLS, at the addresses of bind; 0: none; auto: any free port. With port 0 it is the "
