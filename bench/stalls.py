@@ -74,11 +74,7 @@ def used_bytes(server):
 
 def wait_until_freed(server):
     """Ten million due fields take more than a minute, as the server erases 128 of them in a tick."""
-    end = time.monotonic() + LIMIT_S
-    while used_bytes(server) >= FREED_BYTES:
-        if time.monotonic() > end:
-            raise RuntimeError(f"the memory is not free within {LIMIT_S} s")
-        time.sleep(0.01)
+    until(lambda: used_bytes(server) < FREED_BYTES, LIMIT_S)
 
 
 def save(server):
@@ -174,8 +170,7 @@ def of_fields(fields):
             if server.ask("HLEN", "h") != fields + 1:  # some were due before all had their deadline
                 continue
             with measured(found, "fields", server):
-                while server.ask("HLEN", "h") > 1:
-                    time.sleep(0.01)
+                until(lambda: server.ask("HLEN", "h") == 1, LIMIT_S)
                 wait_until_freed(server)
     return found
 

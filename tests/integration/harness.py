@@ -52,12 +52,12 @@ def has(text, *parts):
             raise AssertionError(f"got {text!r}, wanted {part!r} in it")
 
 
-def until(condition):
+def until(condition, limit_s=LIMIT_S):
     """Calls condition() repeatedly until its value is true, and returns the value."""
-    deadline = time.monotonic() + LIMIT_S
+    deadline = time.monotonic() + limit_s
     while not (value := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"the condition is not true within {LIMIT_S} s")
+            raise AssertionError(f"the condition is not true within {limit_s} s")
         time.sleep(POLL_S)
     return value
 

@@ -289,7 +289,7 @@ class Redlock {
   void ask_lock(size_t server, bool hinted, TimeMs now);
   void ask_heal(size_t server, bool hinted, TimeMs now);
   void unlock(size_t server, const std::string& owner);
-  void unlock_with_waits(size_t server, const std::string& owner);
+  void unlock_with_waits(size_t server, const std::string& owner, bool quiet);
   void end_wait(TimeMs now);
   void forget_rounds();
   bool acquiring() const { return state_ == State::kLocking || state_ == State::kFencing; }

@@ -146,7 +146,7 @@ void Redlock::answer_join(const Request& request, const Reply& reply, TimeMs now
   const bool present = !request.cancelled && request.owner == owner_ && (next_ || state_ == State::kHeld);
   if (!present) {
     // The UNLOCK of a cancelled wait follows its LOCK, unless the connection broke.
-    if (reply.kind == Reply::Kind::kLost) return unlock_with_waits(request.server, request.owner);
+    if (reply.kind == Reply::Kind::kLost) return unlock_with_waits(request.server, request.owner, false);
     if (reply.kind == Reply::Kind::kGrant && !request.cancelled) unlock(request.server, request.owner);
     return;
   }
@@ -277,15 +277,14 @@ void Redlock::forget_quiet(const Request& request) {
   ends_.push_back(request.id);
   const bool waits = request.verb == Verb::kJoin || request.verb == Verb::kWait;
   const bool holds = state_ == State::kHeld && request.owner == owner_;
-  if (waits && !request.cancelled && !holds)
-    sends_.push_back({request.server, ++last_id_, {"UNLOCK", key_, request.owner, "WAITS"}, false, true});
+  if (waits && !request.cancelled && !holds) unlock_with_waits(request.server, request.owner, true);
 }
 
 void Redlock::cancel_join(Request& request, TimeMs now) {
   request.verb = Verb::kJoin;
   request.cancelled = true;
   request.deadline = saturating_add(now, config_.server_timeout);
-  sends_.push_back({request.server, ++last_id_, {"UNLOCK", key_, request.owner, "WAITS"}, false, true});
+  unlock_with_waits(request.server, request.owner, true);
 }
 
 }  // namespace holdfast::client

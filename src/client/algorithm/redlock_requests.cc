@@ -205,10 +205,11 @@ void Redlock::unlock(size_t server, const std::string& owner) {
   sends_.push_back({server, ++last_id_, {"UNLOCK", key_, owner}, false});
 }
 
-// The same after the connection of a quiet wait broke. The server may not know that yet, or may have
-// granted the wait: its hold does not end with the connection.
-void Redlock::unlock_with_waits(size_t server, const std::string& owner) {
-  sends_.push_back({server, ++last_id_, {"UNLOCK", key_, owner, "WAITS"}, false});
+// The same, and ends the quiet waits of this owner. `quiet`: on their connection, so that it follows their
+// LOCKs. Otherwise that connection broke: the server may not know it yet, or may have granted a wait, whose
+// hold does not end with the connection.
+void Redlock::unlock_with_waits(size_t server, const std::string& owner, bool quiet) {
+  sends_.push_back({server, ++last_id_, {"UNLOCK", key_, owner, "WAITS"}, false, quiet});
 }
 
 // Releases the attempt on all servers. Only LOCKs stay in requests_, because a late grant must be released.
@@ -223,7 +224,7 @@ void Redlock::release_attempt(TimeMs now) {
   for (size_t server = config_.servers; server-- > 0;) {
     if (joins(server)) continue;
     const bool lost_wait = next_ && servers_[server].lock == Vote::kLost;
-    lost_wait ? unlock_with_waits(server, owner_) : unlock(server, owner_);
+    lost_wait ? unlock_with_waits(server, owner_, false) : unlock(server, owner_);
   }
   if (owner_ == wait_owner_) cancel_joins(now);
 }
@@ -336,7 +337,7 @@ void Redlock::answer_wait(const Request& request, const Reply& reply, TimeMs now
   }
   servers_[wait_server_].lock = vote;
   if (quiet_ && vote == Vote::kLost && !is_due(request.deadline, now))
-    unlock_with_waits(wait_server_, request.owner);
+    unlock_with_waits(wait_server_, request.owner, false);
   if (vote == Vote::kNo) wait_until_ = now;  // the server's clock says when the wait is over
   end_wait(now);
   if (!acquiring()) fail_attempt(now);

@@ -77,9 +77,9 @@ void QuietWaits::finish(Link::Wait id, const Reply& reply) {
 // new ones, or destroy this object.
 void QuietWaits::lose_all(const std::string& why) {
   const Reply lost = reply_of(answer_of({Value::Kind::kLost, 0, why, {}}));
-  const std::weak_ptr<bool> alive = alive_;
+  const std::weak_ptr<const bool> life = life_;
   const Link::Wait last = calls_.empty() ? Link::Wait{} : calls_.rbegin()->first;
-  while (!alive.expired() && !calls_.empty() && calls_.begin()->first <= last)
+  while (!life.expired() && !calls_.empty() && calls_.begin()->first <= last)
     finish(calls_.begin()->first, lost);
 }
 

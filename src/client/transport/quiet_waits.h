@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,7 +39,7 @@ class QuietWaits {
 
   std::map<Link::Wait, Call> calls_;
   std::map<Name, Link::Wait> ids_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::shared_ptr<const bool> life_ = std::make_shared<bool>(true);  // expires with this object
   TimeMs unknown_until_{};
   Pipeline pipeline_;  // last: its callbacks use the other members
 };
