@@ -12,7 +12,7 @@ readonly kLimitSeconds=900
 readonly kLogs=build/tests
 readonly kLanes=${LANES:-$(nproc)}
 readonly kDoctestSum='s/^\[doctest\] test cases: .*| *\([0-9]*\) passed | *\([0-9]*\) failed.*/\1 \2/p'
-readonly kFailure='^(FAILED|TEST CASE:|.*(ERROR|Assertion .* failed|runtime error):)'
+readonly kFailure='^(FAILED|.*(ERROR|Assertion .* failed|runtime error):)'
 readonly kScriptSum='s/^\([0-9]*\) passed, \([0-9]*\) failed\(, \([0-9]*\) skipped\)\{0,1\}$/\1 \2 \4/p'
 export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:${ASAN_OPTIONS:-}
 export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
@@ -22,11 +22,14 @@ failures=''
 skipped=0
 skips=''
 
-# what_failed NAME: the lines of the suite's log that name what failed, each with the two after it; of a
-# suite that names nothing, its last words.
+# what_failed NAME: the lines of the suite's log that name what failed, each with the two after it, and the
+# test cases that they belong to; of a suite that names nothing, its last words.
 what_failed() {
   local lines
-  lines=$(grep -aE -A 2 "$kFailure" "$kLogs/$1.log" | grep -v '^--$' | head -n 20)
+  lines=$(LC_ALL=C awk -v failure="$kFailure" '
+    /^TEST CASE:/ { name = $0 "\n" }
+    $0 ~ failure { left = 3; printf "%s", name; name = "" }
+    left-- > 0' "$kLogs/$1.log" | head -n 60)
   printf '== failed in %s\n%s\n' "$1" "${lines:-$(tail -n 12 "$kLogs/$1.log")}" | cut -c 1-240
 }
 

@@ -142,16 +142,24 @@ std::string Process::fact(const std::string& name) const {
   return "";
 }
 
-void Process::run_save() {
+void Process::run_until(const std::string& name, const std::string& value) {
   constexpr int kMost = 10000;
-  for (int rounds = 0; fact("rdb_bgsave_in_progress") == "1"; ++rounds) {
+  for (int rounds = 0; fact(name) != value; ++rounds) {
     REQUIRE_MESSAGE(rounds < kMost, "the snapshot never ends");
-    uv_run(&loop_, UV_RUN_NOWAIT);
+    uv_run(&loop_, loop_.active_reqs.count > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
   }
 }
 
+void Process::run_save() { run_until("rdb_bgsave_in_progress", "0"); }
+
 void Process::finish_save() {
   run_save();
+  settle();
+}
+
+// A snapshot that is wanted and cannot begin yet does not hold up the seconds.
+void Process::rest() {
+  run_until("rdb_current_bgsave_time_sec", "-1");
   settle();
 }
 
@@ -159,11 +167,11 @@ void Process::idle(int seconds) {
   for (int i = 0; i < seconds; ++i) {
     set_rig_clock(rig_now().mono.count - 1'000'000 + 1000);
     store_->sync_if_due();
-    settle();
+    rest();
     store_->every_second();
-    settle();
+    rest();
     turn();
-    settle();
+    rest();
   }
 }
 

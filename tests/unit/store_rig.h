@@ -68,7 +68,7 @@ class Process {
   unsigned running_jobs() const { return loop_.active_reqs.count; }
   // One iteration of the server without a request.
   void turn();
-  // Lets this many seconds pass without a request; the timers fire.
+  // Lets this many seconds pass without a request; the timers fire, and snapshots reach their end.
   void idle(int seconds);
   // Ends the process by SIGTERM. Returns the result of stop().
   bool stop();
@@ -86,6 +86,9 @@ class Process {
   size_t apply(ConnId conn, const Words& words, bool closes);
   void end_turn();
   void release(const std::vector<HeldReplies::Reply>& replies);
+  // Runs the loop until the field of INFO persistence has the value.
+  void run_until(const std::string& name, const std::string& value);
+  void rest();  // runs the loop to the end of a snapshot, and settles
   void end();
 
   CrashFiles& disk_;
