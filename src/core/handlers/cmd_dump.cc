@@ -10,6 +10,7 @@
 #include "core/handlers/expire_words.h"
 #include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
+#include "core/lock/acquire.h"
 #include "core/lock/body_changes.h"
 #include "core/lock/hash_changes.h"
 #include "core/lock/keys.h"

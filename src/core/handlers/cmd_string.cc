@@ -8,6 +8,7 @@
 #include "core/handlers/expire_words.h"
 #include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
+#include "core/lock/acquire.h"
 #include "core/lock/keys.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"

@@ -4,7 +4,6 @@
 #include "core/base/config.h"
 #include "core/events/change_events.h"
 #include "core/keyspace/keyspace.h"
-#include "core/lock/acquire.h"
 #include "core/lock/keys.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
@@ -59,10 +58,6 @@ bool check_digest(Request& r, ValueTest test, std::string_view operand) {
   if (!compares_digest(test) || operand.size() == kDigestDigits) return true;
   r.reply.error("ERR must be exactly 16 hexadecimal characters");
   return false;
-}
-
-bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f) {
-  return !f || (type_of(*f) == EntryType::kNone && admits_new_requests(ctx, db, *f));
 }
 
 void set_string(Request& r, const Key& key, Keyspace::Found& f, std::string_view value, TimeMs deadline) {

@@ -36,9 +36,6 @@ bool check_string_size(Request& r, uint64_t size);
 // Whether the operand of a condition can be a digest. Writes an error if it must be and cannot.
 bool check_digest(Request& r, ValueTest test, std::string_view operand);
 
-// Whether a new request may create the key: it has no value, no holder, no waiter and no lock-delay.
-bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f);
-
 // Sets a string with or without an expiry, as SET does, and publishes the keyspace events.
 void set_string(Request& r, const Key& key, Keyspace::Found& f, std::string_view value, TimeMs deadline);
 

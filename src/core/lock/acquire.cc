@@ -248,6 +248,10 @@ bool admits_new_requests(Context& ctx, DbIndex db, const Entry& e) {
   return q->waiters.empty() && !q->delayed(ctx.due);
 }
 
+bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f) {
+  return !f || (type_of(*f) == EntryType::kNone && admits_new_requests(ctx, db, *f));
+}
+
 std::optional<Token> try_admit(Context& ctx, DbIndex db, ConnId client, const LockRequest& r) {
   Keyspace::Found f = find_any(ctx, db, r.key);
   return admit(ctx, {db, f}, client, r);

@@ -43,6 +43,8 @@ Acquisition acquire(Context& ctx, Conn& c, const LockRequest& request);
 // Whether only the present holders can keep a new request out: no lock-delay runs and the key has no
 // waiter.
 bool admits_new_requests(Context& ctx, DbIndex db, const Entry& e);
+// Whether a new request may create the key: it has no value, no holder, no waiter and no lock-delay.
+bool is_free(Context& ctx, DbIndex db, const Keyspace::Found& f);
 
 // Grants a waiting request if the holders admit it. Returns its token, or nullopt. The key must have an
 // entry (a key with a queue always has one).

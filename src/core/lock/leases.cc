@@ -49,11 +49,6 @@ bool is_whole(Context& ctx, LiveLease* lease) {
   return false;
 }
 
-bool is_free(Context& ctx, DbIndex db, const Key& key) {
-  const Keyspace::Found f = find_any(ctx, db, key);
-  return !f || (type_of(*f) == EntryType::kNone && admits_new_requests(ctx, db, *f));
-}
-
 // Returns one token for all keys, larger than every earlier token of them. Returns token 0 if other keys
 // would get too far ahead of the clock with it (the limit of the token lead).
 Token token_for(Context& ctx, const Keyspace& keys, std::span<const LeaseItem> documents) {
@@ -79,7 +74,7 @@ LeaseGrant grant_lease(Context& ctx, Conn& c, std::string_view id, DurationMs tt
   LeaseGrant result;
   Keyspace& keys = ctx.keys(c.db);
   for (const LeaseItem& d : documents) {
-    if (!is_free(ctx, c.db, keys.key(d.key))) result.colliding.push_back(d.key);
+    if (!is_free(ctx, c.db, find_any(ctx, c.db, keys.key(d.key)))) result.colliding.push_back(d.key);
   }
   if (!result.colliding.empty()) return result;
   result.token = token_for(ctx, keys, documents);
