@@ -109,6 +109,23 @@ TEST_CASE("redlock next: the release reaches a server that has not granted behin
   CHECK(s.lock.settled());
 }
 
+// On another connection the end of the wait could arrive later, and free the server before its time.
+TEST_CASE("redlock next: a hold that at_least keeps is kept behind the end of an open wait") {
+  Next s;
+  s.turn(0);
+  s.turn(1);
+  s.lock.release(TimeMs{s.now}, {5000});
+  CHECK(s.sent() == "0:RENEW k A 5053|1:RENEW k A 5053|2q:UNLOCK k A WAITS|2q:RENEW k A 5053");
+  s.turn(2);  // came before the UNLOCK, which released it
+  s.number(2, 0);
+  s.number(0, 1);
+  s.number(1, 1);
+  CHECK(s.over());
+  CHECK(s.outcome() == Outcome::kOk);
+  CHECK(s.sent().empty());
+  CHECK(s.lock.settled());
+}
+
 TEST_CASE("redlock next: servers without quiet waits beside that of the queue: it waits in the older way") {
   Next s;
   reply_old(s, 1);

@@ -314,7 +314,6 @@ void Redlock::release(TimeMs now, DurationMs at_least) {
     const TimeMs kept_until = saturating_add(held_since_, at_least);
     if (is_due(kept_until, now)) return begin_round(Verb::kUnlock, {"UNLOCK", key_, owner_}, now);
     const DurationMs ttl = std::min(ttl_for_validity(kept_until - now), DurationMs{kMaxTtlMs});
-    cancel_joins(now);
     keeps_ = true;
     heals_ = false;
     renew_ttl_ = ttl;

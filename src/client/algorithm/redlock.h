@@ -267,7 +267,7 @@ class Redlock {
   bool may_wait_on() const;
   void end_turn(TimeMs now);
   void leave(size_t server, TimeMs now);
-  void release_join(size_t server, TimeMs deadline);
+  void release_join(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline);
   void queue_the_old_way(TimeMs now);
   void leave_queue(TimeMs now);
   void forget_quiet(const Request& request);

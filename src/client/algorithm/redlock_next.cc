@@ -261,14 +261,20 @@ void Redlock::cancel_joins(TimeMs now) {
   }
 }
 
-// Releases a hold whose grant by this server has not arrived: the UNLOCK must follow the LOCK.
-void Redlock::release_join(size_t server, TimeMs deadline) {
+// Ends a hold whose grant by this server has not arrived, or keeps it for the rest of at_least (RENEW). The
+// request must follow the LOCK and its cancellation.
+void Redlock::release_join(Verb verb, size_t server, std::vector<std::string> argv, TimeMs deadline) {
   for (Request& r : requests_) {
     if (r.verb != Verb::kJoin || r.server != server || r.owner != owner_) continue;
     r.cancelled = true;
     r.deadline = deadline;
   }
-  ask(Verb::kUnlock, server, {"UNLOCK", key_, owner_, "WAITS"}, deadline, true);
+  if (verb == Verb::kUnlock) {
+    argv.emplace_back("WAITS");
+  } else {
+    unlock_with_waits(server, owner_, true);
+  }
+  ask(verb, server, std::move(argv), deadline, true);
 }
 
 // The request had no answer in time. A cancellation would release the hold of this owner: the grant may

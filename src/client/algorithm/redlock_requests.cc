@@ -172,8 +172,8 @@ void Redlock::begin_round(Verb verb, const std::vector<std::string>& argv, TimeM
     servers_[server].round = Vote::kPending;
     servers_[server].report = {"", Outcome::kUnreachable, servers_[server].token, kNoAnswerYet};
     const TimeMs deadline = saturating_add(now, config_.server_timeout);
-    if (verb == Verb::kUnlock && joins(server)) {
-      release_join(server, deadline);
+    if (state_ == State::kReleasing && joins(server)) {
+      release_join(verb, server, argv, deadline);
     } else {
       ask(verb, server, argv, deadline);
     }
