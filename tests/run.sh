@@ -8,7 +8,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
-readonly kLimitSeconds=900
+readonly kLimitSeconds=1800
 readonly kLogs=build/tests
 readonly kLanes=${LANES:-$(nproc)}
 readonly kDoctestSum='s/^\[doctest\] test cases: .*| *\([0-9]*\) passed | *\([0-9]*\) failed.*/\1 \2/p'

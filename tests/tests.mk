@@ -15,9 +15,6 @@ QUICK = $(wildcard tests/unit/*.cc tests/transcripts/*.cc)
 UNIT = $(QUICK) $(wildcard tests/simulation/*.cc)
 CLI_PARTS = $(addprefix src/cli/,columns.cc note.cc output.cc printable.cc servers.cc show.cc top_state.cc top_table.cc)
 INTEGRATION = $(wildcard tests/integration/*.cc)
-# Without optimisation g++ needs half the time for them, and they spend their time in the code that they test.
-TESTS_O0 = $(QUICK) $(INTEGRATION)
-$(call asan,$(TESTS_O0)): ASAN += -O0
 quick = $(patsubst %.cc,build/quick/%.o,$(1))
 TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
 .PHONY: test test-quick test-downgrade pictures sim sim-server

@@ -82,12 +82,13 @@ TEST_CASE("transport: bytes that the server does not read at once are sent later
   Inbox<Reply> inbox;
   Rig rig(listener.port());
   const std::string large(size_t{20} << 20, 'x');
+  constexpr DurationMs kTimeout{60'000};  // the peer reads all requests before it answers the first
   rig.run([&] {
     for (const std::string& word : {large, std::string("small"), large})
-      rig.link().send({"ECHO", word}, kLong, [&](const Reply& reply) { inbox.put(reply); });
+      rig.link().send({"ECHO", word}, kTimeout, [&](const Reply& reply) { inbox.put(reply); });
   });
   Client peer = listener.accept();
-  rig.run([&] { rig.link().send({"PING"}, kLong, [&](const Reply& reply) { inbox.put(reply); }); });
+  rig.run([&] { rig.link().send({"PING"}, kTimeout, [&](const Reply& reply) { inbox.put(reply); }); });
   CHECK(peer.reply() == "[\"ECHO\", \"" + large + "\"]");
   CHECK(peer.reply() == "[\"ECHO\", \"small\"]");
   CHECK(peer.reply() == "[\"ECHO\", \"" + large + "\"]");
