@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -130,7 +131,9 @@ class Cluster:
         for pod in self.pods:
             if pod.process is not None and pod.process.poll() is None:
                 pod.kubelet.ended.set()
-                pod.process.kill()
+                # Not pod.process: the server has other rights, and would survive its end.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pod.server, signal.SIGKILL)
                 pod.process.wait()
         self.network.close()
 
