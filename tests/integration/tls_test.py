@@ -86,10 +86,12 @@ def exchange(connection, requests, size):
     connection of Python's ssl at the same time (https://github.com/python/cpython/issues/151508)."""
     left, received = memoryview(requests), bytearray()
     connection.setblocking(False)
+    would_wait = contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError)
     while left or len(received) < size:
-        with contextlib.suppress(ssl.SSLWantWriteError, ssl.SSLWantReadError):
-            left = left[connection.send(left[:65536]):] if left else left
-        with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
+        with would_wait:
+            if left:
+                left = left[connection.send(left[:65536]):]
+        with would_wait:
             piece = connection.recv(65536)
             if not piece:
                 raise EOFError("the server closed the connection")

@@ -118,17 +118,17 @@ void Process::end_turn() {
 void Process::settle() {
   constexpr int kMost = 2000;
   int rounds = 0;
-  while (loop_.active_reqs.count > 0 || turn_wanted_) {
+  while (running_jobs() > 0 || turn_wanted_) {
     REQUIRE_MESSAGE(++rounds < kMost, "the loop never comes to rest");
     if (std::exchange(turn_wanted_, false)) turn();
-    uv_run(&loop_, loop_.active_reqs.count > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+    uv_run(&loop_, running_jobs() > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
   }
 }
 
 void Process::finish_job() {
-  const unsigned before = loop_.active_reqs.count;
+  const unsigned before = running_jobs();
   REQUIRE(before > 0);
-  while (loop_.active_reqs.count >= before) uv_run(&loop_, UV_RUN_ONCE);
+  while (running_jobs() >= before) uv_run(&loop_, UV_RUN_ONCE);
 }
 
 void Process::finish_jobs() {
@@ -146,7 +146,7 @@ void Process::run_until(const std::string& name, const std::string& value) {
   constexpr int kMost = 10000;
   for (int rounds = 0; fact(name) != value; ++rounds) {
     REQUIRE_MESSAGE(rounds < kMost, "the snapshot never ends");
-    uv_run(&loop_, loop_.active_reqs.count > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
+    uv_run(&loop_, running_jobs() > 0 ? UV_RUN_ONCE : UV_RUN_NOWAIT);
   }
 }
 

@@ -5,7 +5,6 @@
 #include "core/base/config.h"
 #include "core/command/handlers.h"
 #include "core/events/acl_check.h"
-#include "core/handlers/string_access.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/lock_body.h"
 #include "core/lock/acquire.h"
