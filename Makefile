@@ -9,9 +9,18 @@ OPT = -O2
 PREFIX = /usr/local
 FLAGS = -std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror $(CXXFLAGS)
 # assert() stays on in the release: NDEBUG is never defined.
-RELEASE = $(OPT) -g $(LTO)
-ASAN = -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
-  -D_GLIBCXX_ASSERTIONS
+# -g1: file and line of each function, without variables.
+DEBUG = -g1
+RELEASE = $(OPT) $(DEBUG) $(LTO)
+# clang compiles objects with sanitizers in half of the time of g++.
+ASAN_CXX = clang++
+# Only clang counts conversions of signs to -Wconversion.
+OPT_ASAN = -O0
+ASAN = -Wno-sign-conversion $(OPT_ASAN) -g1 -fsanitize=address,undefined -fno-sanitize-recover=all \
+  -fno-omit-frame-pointer -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
+# The tests' own objects have no sanitizers. The objects of src come first when a program is linked, so that inline
+# functions of both are those with sanitizers.
+ASAN_TESTS = -Wno-sign-conversion -O0 -g1 -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 # The libraries that the library for programs needs, and those that the programs here need in addition.
 CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \
@@ -27,9 +36,13 @@ CLIENT = $(wildcard src/client/*/*.cc src/core/*/*.cc src/tls/*.cc)
 include src/client/scripts.mk src/io/http/page.mk
 .DEFAULT_GOAL = all
 CLI = $(wildcard src/cli/*.cc)
+# Those of the command that the unit tests test.
+CLI_PARTS = $(addprefix src/cli/,columns.cc note.cc output.cc printable.cc servers.cc show.cc top_state.cc \
+  top_table.cc)
+include src/units.mk
 CXX_FILES = $(shell find $(wildcard src include tests bench) -name '*.h' -o -name '*.cc')
-release = $(patsubst %.cc,build/release/%.o,$(1))
-asan = $(patsubst %.cc,build/asan/%.o,$(1))
+release = $(call objects,release,$(1))
+asan = $(call objects,asan,$(1))
 
 Q = $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) '$(2)')
@@ -37,6 +50,7 @@ SILENT = $(if $(V),,--silent)
 ifeq ($(MAKELEVEL),0)  # all cores, unless -j says otherwise
 MAKEFLAGS += -j$(shell nproc) --no-print-directory
 endif
+MAKEFLAGS += -r  # no built-in rules
 .PHONY: all run lint format deps asan man install install-library install-completions uninstall clean help
 .DELETE_ON_ERROR:
 
@@ -104,25 +118,43 @@ $(LIBRARY_DIR)/libholdfast.a: $(call $(LIBRARY),$(CLIENT))
 
 $(LIBRARY_DIR)/libholdfast.so: $(call $(LIBRARY),$(CLIENT))
 	$(call say,LINK,$@)
-	$(Q)$(CXX) $(if $(filter asan,$(LIBRARY)),$(ASAN),$(RELEASE)) $(LDFLAGS) -shared \
+	$(Q)$(if $(filter asan,$(LIBRARY)),$(ASAN_CXX) $(ASAN),$(CXX) $(RELEASE)) $(LDFLAGS) -shared \
 	  -Wl,-soname,$(SONAME) -Wl,--as-needed -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
 
 # For the shared library. It hides the symbols of the engine, which programs do not need, and which could
-# conflict with their own.
-$(foreach kind,release asan,\
-  $(addprefix build/$(kind)/,src/core/%.o src/tls/%.o src/client/%.o build/%.o)): FLAGS += -fPIC
-build/release/src/core/%.o build/release/src/tls/%.o: FLAGS += -fvisibility=hidden
+# conflict with their own. The server's files have the same flags, so that one precompiled header serves all.
+HIDDEN = $(call release,$(filter src/%,$(LIB)) $(CLI) src/server.cc)
+PCH = build/release/precompiled.h.gch
+$(HIDDEN): FLAGS += -fPIC -fvisibility=hidden
+$(HIDDEN): INCLUDES += $(if $(CCACHE),,-Winvalid-pch -include $(PCH:.gch=))
+$(HIDDEN): | $(if $(CCACHE),,$(PCH))
+$(PCH): src/precompiled.h build/flags
+	$(call say,PCH,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(FLAGS) $(RELEASE) $(filter-out -include %.h,$(INCLUDES)) $(CPPFLAGS) -MMD -MP -x c++-header -o $@ $<
+$(call release,$(filter src/%,$(CLIENT))) $(call asan,$(CLIENT)): FLAGS += -fPIC
 
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
 build/asan/holdfast: $(call asan,$(sort $(LIB) $(CLI) $(CLIENT)))
 build/asan/holdfast-server build/asan/holdfast build/asan/unit-tests build/asan/integration-tests:
 	$(call say,LINK,$@)
-	$(Q)$(CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
+	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $(sort $^) $(LIBS)
 
-build/release/%.o: %.cc Makefile
+# The lines with flags: objects depend on them, and not on the whole Makefile.
+FLAGS_NOW := $(shell grep -hE '(FLAGS|ASAN|RELEASE|OPT|DEBUG|INCLUDES|CXX)' Makefile tests/tests.mk | cksum)
+build/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' >$@
+
+build/release/%.o: %.cc build/flags
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(RELEASE) $(PCH) $(INCLUDES) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(RELEASE) $(INCLUDES) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+build/release/src/units/%.o: build/units/%.cc build/flags
+	$(call say,CXX,unit $*)
+	@mkdir -p $(@D)
+	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(RELEASE) $(INCLUDES) -I. $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 # The commit, for --version. A build outside of git, as from a tarball, has none; COMMIT= sets one.
 COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' \
@@ -135,18 +167,26 @@ build/commit: FORCE
 	@mkdir -p $(@D)
 	@echo '$(COMMIT)' | cmp -s - $@ || echo '$(COMMIT)' >$@
 
-build/asan/%.o: %.cc Makefile
+build/asan/%.o: %.cc build/flags
 	$(call say,CXX,$< (asan))
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(ASAN) $(PCH) $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(ASAN) $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+
+build/asan/src/units/%.o: build/units/%.cc build/flags
+	$(call say,CXX,unit $* (asan))
+	@mkdir -p $(@D)
+	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(ASAN) $(INCLUDES) -I. $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+# The simulations make and check thousands of keyspaces.
+build/asan/src/units/core-keyspace.o: OPT_ASAN = -O1
 
 # fiber.cc switches stacks, and reports that to AddressSanitizer. Instrumented code of this file would look
 # for its frames on the wrong stack.
 build/asan/src/core/base/fiber.o: ASAN += -fno-sanitize=address -DHOLDFAST_ASAN
 
 include packaging/install.mk packaging/packaging.mk bench/bench.mk \
-  $(addsuffix .mk,tests/tests tests/simulation/coverage tests/lint/lint \
-  tests/fuzz/fuzz tests/model/model tests/chaos/chaos tests/soak/soak tests/mutation/mutation \
-  src/precompiled)
+  $(addsuffix .mk,tests/fuzz/fuzz tests/tests tests/simulation/coverage tests/lint/lint tests/model/model \
+  tests/chaos/chaos tests/soak/soak tests/mutation/mutation)
 OTHER_BUILD = -path build/deb -prune -o
 -include $(shell find build $(OTHER_BUILD) -name '*.d' -type f -print 2>/dev/null)

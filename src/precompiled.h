@@ -1,5 +1,5 @@
-// Headers of std and Abseil that most files include, parsed once: see src/precompiled.mk. No file names it,
-// and each file includes all that it uses: clang-tidy, and builds with ccache, work without it.
+// Headers that most files of the server include, parsed once: see Makefile. No file names this one, and each
+// file includes all that it uses.
 #include <absl/container/btree_map.h>
 #include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>
@@ -18,3 +18,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/state/conn.h"
+#include "core/state/context.h"

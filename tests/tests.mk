@@ -13,7 +13,6 @@ REDIS_SERVER = $(shell command -v redis-server || command -v redis-check-rdb)
 SIM = $(wildcard tests/simulation/redlock_*.cc) tests/unit/main.cc
 QUICK = $(wildcard tests/unit/*.cc tests/transcripts/*.cc)
 UNIT = $(QUICK) $(wildcard tests/simulation/*.cc)
-CLI_PARTS = $(addprefix src/cli/,columns.cc note.cc output.cc printable.cc servers.cc show.cc top_state.cc top_table.cc)
 INTEGRATION = $(wildcard tests/integration/*.cc)
 quick = $(patsubst %.cc,build/quick/%.o,$(1))
 TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
@@ -66,15 +65,27 @@ build/sim-server: $(call release,$(SIM_SERVER) tests/simulation/server/server_si
 build/asan/server-simulation: $(call asan,$(SIM_SERVER) tests/simulation/server/server_sim_test.cc \
   tests/unit/main.cc)
 	$(call say,LINK,$@)
-	$(Q)$(CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(SIM_LIBS)
+	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $(sort $^) $(SIM_LIBS)
 
 build/sim: $(call release,$(sort $(LIB) $(CLIENT) $(SIM)))
 build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT)) $(CLI_PARTS)) $(call quick,$(QUICK))
 build/asan/unit-tests: $(call asan,$(sort $(LIB) $(CLIENT) $(UNIT)) $(CLI_PARTS))
 build/asan/integration-tests: $(call asan,$(INTEGRATION) $(CLIENT) tests/unit/main.cc)
 
+# The headers that most of the tests' files include are parsed once.
+TEST_PCH = build/asan/precompiled.h.pch
+TEST_OBJECTS = $(call asan,$(filter-out %/main.cc,$(UNIT) $(INTEGRATION) $(FUZZ) $(wildcard tests/simulation/server/*.cc)))
+build/asan/tests/%.o: ASAN = $(ASAN_TESTS)
+$(TEST_OBJECTS): ASAN = $(ASAN_TESTS) -include-pch $(TEST_PCH)
+$(TEST_OBJECTS): $(TEST_PCH)
+$(TEST_PCH): tests/precompiled.h build/flags
+	$(call say,PCH,$<)
+	@mkdir -p $(@D)
+	$(Q)$(ASAN_CXX) $(FLAGS) $(ASAN_TESTS) -Xclang -fpch-instantiate-templates $(INCLUDES) -Itests $(CPPFLAGS) \
+	  -MMD -MP -MF $(@:.pch=.d) -MT $@ -x c++-header -o $@ $<
+
 # Without optimisation: for tests that run once, the compilation takes longer than the run.
-build/quick/%.o: %.cc Makefile
+build/quick/%.o: %.cc build/flags
 	$(call say,CXX,$< (quick))
 	@mkdir -p $(@D)
 	$(Q)$(CCACHE) $(CXX) $(FLAGS) -O0 $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<

@@ -15,7 +15,7 @@ struct Character {
   bool valid = false;
 };
 
-Character first_of(std::string_view text) {
+Character first_character_of(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {lead, 1, true};
@@ -41,7 +41,7 @@ template <typename Keep>
 std::string escaped(std::string_view bytes, const Keep& keep) {
   std::string text;
   while (!bytes.empty()) {
-    const Character c = first_of(bytes);
+    const Character c = first_character_of(bytes);
     const size_t length = c.valid ? c.length : 1;
     if (is_harmless(c) && keep(c.code)) {
       text += bytes.substr(0, length);

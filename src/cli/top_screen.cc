@@ -23,19 +23,19 @@ namespace {
 
 constexpr int kEscapeDelayMs = 25;  // from Esc to the next byte of a special key
 
-using Kind = TopKey::Kind;
+using KeyKind = TopKey::Kind;
 
 std::optional<TopKey> special_key(wint_t code) {
-  constexpr std::array<std::pair<int, Kind>, 10> kKeys{{{KEY_UP, Kind::kUp},
-                                                        {KEY_DOWN, Kind::kDown},
-                                                        {KEY_PPAGE, Kind::kPageUp},
-                                                        {KEY_NPAGE, Kind::kPageDown},
-                                                        {KEY_HOME, Kind::kHome},
-                                                        {KEY_END, Kind::kEnd},
-                                                        {KEY_ENTER, Kind::kEnter},
-                                                        {KEY_BACKSPACE, Kind::kBackspace},
-                                                        {KEY_DC, Kind::kBackspace},
-                                                        {KEY_CANCEL, Kind::kEscape}}};
+  constexpr std::array<std::pair<int, KeyKind>, 10> kKeys{{{KEY_UP, KeyKind::kUp},
+                                                           {KEY_DOWN, KeyKind::kDown},
+                                                           {KEY_PPAGE, KeyKind::kPageUp},
+                                                           {KEY_NPAGE, KeyKind::kPageDown},
+                                                           {KEY_HOME, KeyKind::kHome},
+                                                           {KEY_END, KeyKind::kEnd},
+                                                           {KEY_ENTER, KeyKind::kEnter},
+                                                           {KEY_BACKSPACE, KeyKind::kBackspace},
+                                                           {KEY_DC, KeyKind::kBackspace},
+                                                           {KEY_CANCEL, KeyKind::kEscape}}};
   for (const auto& [key, kind] : kKeys) {
     if (static_cast<wint_t>(key) == code) return TopKey{kind};
   }
@@ -43,15 +43,15 @@ std::optional<TopKey> special_key(wint_t code) {
 }
 
 std::optional<TopKey> character_key(wint_t code) {
-  if (code == L'\r' || code == L'\n') return TopKey{Kind::kEnter};
-  if (code == 27) return TopKey{Kind::kEscape};
-  if (code == 8 || code == 127) return TopKey{Kind::kBackspace};
+  if (code == L'\r' || code == L'\n') return TopKey{KeyKind::kEnter};
+  if (code == 27) return TopKey{KeyKind::kEscape};
+  if (code == 8 || code == 127) return TopKey{KeyKind::kBackspace};
   if (code < L' ') return std::nullopt;
   std::array<char, MB_LEN_MAX> bytes{};
   mbstate_t state{};
   const size_t length = wcrtomb(bytes.data(), static_cast<wchar_t>(code), &state);
   if (length > bytes.size()) return std::nullopt;
-  return TopKey{Kind::kText, std::string(bytes.data(), length)};
+  return TopKey{KeyKind::kText, std::string(bytes.data(), length)};
 }
 
 attr_t attributes_of(TopLine::Style style) {

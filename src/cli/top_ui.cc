@@ -15,7 +15,7 @@ namespace {
 
 using client::field;
 using client::Value;
-using Kind = TopKey::Kind;
+using KeyKind = TopKey::Kind;
 using Style = TopLine::Style;
 
 constexpr size_t kLongestInput = 200;
@@ -103,9 +103,9 @@ TopUi::Wish TopUi::press(const TopKey& key) {
 }
 
 TopUi::Wish TopUi::press_in_list(const TopKey& key) {
-  if (key.kind == Kind::kText && key.text.size() == 1) return command(key.text[0]);
-  if (key.kind == Kind::kEnter && view_ == View::kLocks) return open_queue();
-  if (key.kind == Kind::kEscape || key.kind == Kind::kEnter) {
+  if (key.kind == KeyKind::kText && key.text.size() == 1) return command(key.text[0]);
+  if (key.kind == KeyKind::kEnter && view_ == View::kLocks) return open_queue();
+  if (key.kind == KeyKind::kEscape || key.kind == KeyKind::kEnter) {
     query_.queue_key.clear();
     view_ = View::kLocks;
     return {};
@@ -117,11 +117,11 @@ TopUi::Wish TopUi::press_in_list(const TopKey& key) {
 // Moves the selection, or the text of the queue or the help.
 void TopUi::scroll(const TopKey& key) {
   size_t& at = view_ == View::kLocks ? selected_ : scrolled_;
-  const size_t by = key.kind == Kind::kPageUp || key.kind == Kind::kPageDown ? page_ : 1;
-  if (key.kind == Kind::kUp || key.kind == Kind::kPageUp) at -= std::min(at, by);
-  if (key.kind == Kind::kDown || key.kind == Kind::kPageDown) at += by;
-  if (key.kind == Kind::kHome) at = 0;
-  if (key.kind == Kind::kEnd) at = SIZE_MAX;
+  const size_t by = key.kind == KeyKind::kPageUp || key.kind == KeyKind::kPageDown ? page_ : 1;
+  if (key.kind == KeyKind::kUp || key.kind == KeyKind::kPageUp) at -= std::min(at, by);
+  if (key.kind == KeyKind::kDown || key.kind == KeyKind::kPageDown) at += by;
+  if (key.kind == KeyKind::kHome) at = 0;
+  if (key.kind == KeyKind::kEnd) at = SIZE_MAX;
   if (view_ != View::kLocks) return;  // draw_text() limits it
   selected_ = std::min(selected_, rows_.empty() ? 0 : rows_.size() - 1);
   keep_selection();
@@ -145,9 +145,9 @@ bool TopUi::sort_by(char letter) {
 
 TopUi::Wish TopUi::command(char letter) {
   if (letter == 'q' && view_ == View::kLocks) return {.quit = true};
-  if (letter == 'q') return press_in_list({Kind::kEscape});
-  if (letter == 'k') scroll({Kind::kUp});
-  if (letter == 'j') scroll({Kind::kDown});
+  if (letter == 'q') return press_in_list({KeyKind::kEscape});
+  if (letter == 'k') scroll({KeyKind::kUp});
+  if (letter == 'j') scroll({KeyKind::kDown});
   if (letter == ' ') return {.refresh = true};
   if (letter == '?') {
     view_ = View::kHelp;
@@ -185,7 +185,7 @@ void TopUi::ask(const std::string& change) {
 TopUi::Wish TopUi::confirm(const TopKey& key) {
   prompt_ = Prompt::kNone;
   const std::string name = printable(asked_.key, true);
-  if (key.kind != Kind::kText || (key.text != "y" && key.text != "Y")) {
+  if (key.kind != KeyKind::kText || (key.text != "y" && key.text != "Y")) {
     message_ = fmt::format("{}: nothing changed", name);
     return {};
   }
@@ -199,10 +199,10 @@ TopUi::Wish TopUi::confirm(const TopKey& key) {
 }
 
 TopUi::Wish TopUi::press_in_prompt(const TopKey& key) {
-  if (key.kind == Kind::kEnter) return end_prompt();
-  if (key.kind == Kind::kEscape) prompt_ = Prompt::kNone;
-  if (key.kind == Kind::kBackspace) drop_last_character(typed_);
-  if (key.kind == Kind::kText && typed_.size() < kLongestInput) typed_ += key.text;
+  if (key.kind == KeyKind::kEnter) return end_prompt();
+  if (key.kind == KeyKind::kEscape) prompt_ = Prompt::kNone;
+  if (key.kind == KeyKind::kBackspace) drop_last_character(typed_);
+  if (key.kind == KeyKind::kText && typed_.size() < kLongestInput) typed_ += key.text;
   return {};
 }
 

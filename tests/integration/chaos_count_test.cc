@@ -28,7 +28,6 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::microseconds;
 
-constexpr size_t kServers = 5;
 constexpr size_t kMayBeDown = 2;  // with these down, the others are a quorum
 constexpr size_t kClients = 50;
 

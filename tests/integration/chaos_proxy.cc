@@ -192,8 +192,9 @@ void ChaosProxy::serve(Pair& pair) {
     read(pair, from_server);
     if (pair.over) return;
   }
-  const bool both_idle = write(pair, false) & write(pair, true);
-  if (!pair.over && pair.ended && both_idle) close(pair, false);
+  const bool client_idle = write(pair, false);
+  const bool server_idle = write(pair, true);
+  if (!pair.over && pair.ended && client_idle && server_idle) close(pair, false);
 }
 
 void ChaosProxy::read(Pair& pair, bool from_server) {

@@ -22,8 +22,9 @@ TEST_CASE_TEMPLATE("library: a lock is acquired, extended and released", Where, 
                    EmbeddedServer, RedisServer) {
   Where server;
   Locks client(server.place());
-  auto [result, hold] = client.try_lock("k", with_ttl(20s));
-  REQUIRE_MESSAGE(result.ok(), result.message);
+  Acquired acquired = client.try_lock("k", with_ttl(20s));
+  REQUIRE_MESSAGE(acquired.result.ok(), acquired.result.message);
+  Hold& hold = acquired.hold;
   CHECK(hold.is_locked());
   CHECK(hold.token() > 0);
   CHECK(hold.validity() > 10s);

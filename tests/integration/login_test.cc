@@ -160,7 +160,6 @@ TEST_CASE("login: a rejected login ends a wait at once, and the result says what
         std::tuple{"nobody:no@", "job:1", "WRONGPASS", "check the user"},
         std::tuple{":no@", "job:1", "WRONGPASS", "check the user"},
         std::tuple{"app:s%2cc%40ret@", "other", "NOPERM", "docs/security.md"}}) {
-    CAPTURE(login);
     const Result result = tried(login, key);
     CHECK(result.outcome == Verdict::kRefused);
     CHECK_MESSAGE(result.message.starts_with(code), result.message);

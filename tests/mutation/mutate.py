@@ -125,7 +125,7 @@ def make_copy():
 
 def build(targets, jobs, mutated):
     """Builds in the copy. An object of a mutation is compiled without optimisation: it runs only once."""
-    command = ["make", "--silent", "--no-print-directory", f"-j{jobs}", *targets.split()]
+    command = ["make", "--silent", "--no-print-directory", f"-j{jobs}", "UNITS=no", *targets.split()]
     status, output = run(command + ["RELEASE=-O0"] * mutated, BUILD_LIMIT_S)
     if status != 0:
         raise RuntimeError(f"make {targets} failed:\n{output[-3000:]}")

@@ -215,19 +215,19 @@ TEST_CASE("rdb: the encodings of older and newer versions of Redis are read") {
     CHECK(r.text == "0 k is a " + sample.text + " end\n");
   }
   const std::string no_score = "0a0a0000000100816102ff";
-  for (const auto& [type, hex] : {std::pair{"01", std::string("00")},
-                                  {"02", std::string("00")},
-                                  {"0e", std::string("00")},
-                                  {"0b", std::string("080200000000000000")},
-                                  {"0b", std::string("0a03000000010000000100")},
-                                  {"0b", std::string("0a02000000020000000100")},
-                                  {"03", std::string("010161fd")},
-                                  {"05", std::string("010161000000000000f87f")},
-                                  {"11", no_score},
-                                  {"11", listpack},
-                                  {"16", std::string("00")}}) {
-    CAPTURE(hex);
-    CHECK_FALSE(value(type, hex).error.empty());
+  for (const auto& wrong : {std::pair{"01", std::string("00")},
+                            {"02", std::string("00")},
+                            {"0e", std::string("00")},
+                            {"0b", std::string("080200000000000000")},
+                            {"0b", std::string("0a03000000010000000100")},
+                            {"0b", std::string("0a02000000020000000100")},
+                            {"03", std::string("010161fd")},
+                            {"05", std::string("010161000000000000f87f")},
+                            {"11", no_score},
+                            {"11", listpack},
+                            {"16", std::string("00")}}) {
+    CAPTURE(wrong.second);
+    CHECK_FALSE(value(wrong.first, wrong.second).error.empty());
   }
 }
 

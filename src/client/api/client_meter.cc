@@ -6,7 +6,7 @@
 namespace holdfast {
 namespace {
 
-using Kind = ClientEvent::Kind;
+using EventKind = ClientEvent::Kind;
 
 uint64_t& counter_of(Losses& losses, LossReason reason) {
   switch (reason) {
@@ -71,7 +71,7 @@ void ClientMeter::record_grant(std::string_view key, uint64_t token, microsecond
     end_acquisition(took, waited);
     ++stats_.grants;
   }
-  report({Kind::kGranted, key, token, took});
+  report({EventKind::kGranted, key, token, took});
 }
 
 void ClientMeter::record_no_grant(std::string_view key, Outcome outcome, microseconds took, bool waited) {
@@ -79,7 +79,7 @@ void ClientMeter::record_no_grant(std::string_view key, Outcome outcome, microse
     const std::lock_guard lock(mutex_);
     end_acquisition(took, waited);
   }
-  report({Kind::kNotGranted, key, 0, took, {}, outcome});
+  report({EventKind::kNotGranted, key, 0, took, {}, outcome});
 }
 
 void ClientMeter::record_renewal(std::string_view key, uint64_t token, Outcome outcome, microseconds took) {
@@ -88,7 +88,7 @@ void ClientMeter::record_renewal(std::string_view key, uint64_t token, Outcome o
     const std::lock_guard lock(mutex_);
     ++(ok ? stats_.renewals : stats_.failed_renewals);
   }
-  report({ok ? Kind::kRenewed : Kind::kRenewalFailed, key, token, took, {}, outcome});
+  report({ok ? EventKind::kRenewed : EventKind::kRenewalFailed, key, token, took, {}, outcome});
 }
 
 void ClientMeter::record_release(std::string_view key, uint64_t token, Outcome outcome, microseconds held) {
@@ -96,7 +96,7 @@ void ClientMeter::record_release(std::string_view key, uint64_t token, Outcome o
     const std::lock_guard lock(mutex_);
     stats_.holds.add(held);
   }
-  report({Kind::kReleased, key, token, held, {}, outcome});
+  report({EventKind::kReleased, key, token, held, {}, outcome});
 }
 
 void ClientMeter::record_loss(std::string_view key, uint64_t token, LossReason reason, microseconds held) {
@@ -105,7 +105,7 @@ void ClientMeter::record_loss(std::string_view key, uint64_t token, LossReason r
     stats_.holds.add(held);
     ++counter_of(stats_.losses, reason);
   }
-  report({Kind::kLost, key, token, held, {}, Outcome::kExpired, reason});
+  report({EventKind::kLost, key, token, held, {}, Outcome::kExpired, reason});
 }
 
 void ClientMeter::record_request(size_t server, bool answered, bool in_queue, microseconds took) {
@@ -117,7 +117,7 @@ void ClientMeter::record_request(size_t server, bool answered, bool in_queue, mi
     if (answered && !in_queue) stats.round_trips.add(took);
   }
   if (answered && in_queue) return;
-  report({answered ? Kind::kAnswer : Kind::kNoAnswer, {}, 0, took, stats.server});
+  report({answered ? EventKind::kAnswer : EventKind::kNoAnswer, {}, 0, took, stats.server});
 }
 
 void ClientMeter::record_connection(size_t server, bool open) {
@@ -128,7 +128,7 @@ void ClientMeter::record_connection(size_t server, bool open) {
     ++stats.connections;
   }
   broken_[server] = !open;
-  report({open ? Kind::kConnected : Kind::kConnectionLost, {}, 0, microseconds(0), stats.server});
+  report({open ? EventKind::kConnected : EventKind::kConnectionLost, {}, 0, microseconds(0), stats.server});
 }
 
 }  // namespace holdfast

@@ -18,7 +18,7 @@ std::string text_of(const std::vector<std::string>& keys) {
                           : std::to_string(keys.size()) + " keys are not free, first " + keys.front();
 }
 
-void check_ttl(milliseconds ttl) {
+void check_lease_ttl(milliseconds ttl) {
   if (ttl < LockOptions::kShortestTtl || ttl.count() > kMaxTtlMs)
     throw std::invalid_argument("a lease's ttl must be 10 to 9007199254740991 ms, not " +
                                 std::to_string(ttl.count()));
@@ -58,7 +58,7 @@ std::vector<uint64_t> Lease::confirm() { return core().confirm(); }
 void Lease::cancel() { core().cancel(); }
 
 void Lease::renew(std::optional<milliseconds> ttl) {
-  if (ttl) check_ttl(*ttl);
+  if (ttl) check_lease_ttl(*ttl);
   core().renew(ttl);
 }
 
@@ -69,7 +69,7 @@ Leases::Leases(LeaseStore& store) : store_(std::shared_ptr<LeaseStore>(), &store
 
 Lease Leases::lease(std::vector<Document> documents, milliseconds ttl) {
   check(documents);
-  check_ttl(ttl);
+  check_lease_ttl(ttl);
   return Lease(std::make_unique<LeaseCore>(LeaseBackend{store_, server_, client::Loop::now},
                                            std::move(documents), ttl));
 }

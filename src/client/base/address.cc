@@ -74,8 +74,6 @@ const Scheme& scheme_for(std::string_view text) {
   return servers.find(',') == std::string_view::npos ? kOneServer : kSeveralServers;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // Rejects a host with a character that no resolver accepts. Such characters come from mistakes: "a, b",
 // "host/7379".
 void check_host(std::string_view text, std::string_view host) {

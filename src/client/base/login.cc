@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/base/parse.h"
+
 namespace holdfast::client {
 
 namespace {
@@ -51,8 +53,6 @@ size_t scheme_size(std::string_view address) {
       address.substr(0, end).find_first_not_of("abcdefghijklmnopqrstuvwxyz-") == std::string_view::npos;
   return named ? end + 3 : 0;
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Whether there is a colon without a host before it or a port after it, outside an IPv6 address: ":secret",
 // "me:secret".

@@ -14,7 +14,7 @@
 namespace holdfast::client {
 namespace {
 
-using Kind = Translation::Kind;
+using TranslationKind = Translation::Kind;
 
 constexpr const char* kUnknownLease =
     "NOLEASE no such lease of this client; on Redis only the client that granted a lease knows its keys";
@@ -55,7 +55,7 @@ Argv eval_with(const char* command, const std::string& script, const ScriptCall&
   return argv;
 }
 
-Translation refused(std::string why) { return {Kind::kRefused, {}, std::move(why)}; }
+Translation refused(std::string why) { return {TranslationKind::kRefused, {}, std::move(why)}; }
 
 Translation wrong_arity(const std::string& command) {
   return refused("ERR wrong number of arguments for '" + command + "' command");
@@ -66,7 +66,7 @@ Translation on_key(const char* script, const Argv& argv, size_t key_at, const st
   if (argv.size() <= key_at) return wrong_arity(command);
   const std::string& key = argv[key_at];
   const auto rest = argv.begin() + static_cast<ptrdiff_t>(key_at) + 1;
-  return {Kind::kScript, {script, {key, token_key(key)}, {rest, argv.end()}}, {}};
+  return {TranslationKind::kScript, {script, {key, token_key(key)}, {rest, argv.end()}}, {}};
 }
 
 // Translates LEASE GRANT id ttl key value [key value ...].
@@ -77,7 +77,7 @@ Translation grant_of(const Argv& argv) {
     call.keys.insert(call.keys.end(), {argv[i], token_key(argv[i])});
     call.argv.push_back(argv[i + 1]);
   }
-  return {Kind::kScript, std::move(call), {}};
+  return {TranslationKind::kScript, std::move(call), {}};
 }
 
 Translation lease_of(const Argv& argv, const LeaseKeys& lease_keys) {
@@ -90,7 +90,7 @@ Translation lease_of(const Argv& argv, const LeaseKeys& lease_keys) {
     if (argv.size() < 3) return wrong_arity("lease");
     const Argv* keys = lease_keys(argv[2]);
     if (keys == nullptr) return refused(kUnknownLease);
-    return {Kind::kScript, {script, *keys, {argv.begin() + 2, argv.end()}}, {}};
+    return {TranslationKind::kScript, {script, *keys, {argv.begin() + 2, argv.end()}}, {}};
   }
   return refused("ERR LEASE " + what + " is not possible on Redis: use GRANT, CONFIRM, RENEW or CANCEL");
 }
@@ -108,7 +108,7 @@ Translation list_of(const Argv& argv) {
     if (word == "COUNT" && parse_int_in(options[i + 1], kMaxListed, INT64_MAX))
       options[i + 1] = std::to_string(kMaxListed);
   }
-  return {Kind::kList, {"locks_list", {}, std::move(options)}, {}, *from};
+  return {TranslationKind::kList, {"locks_list", {}, std::move(options)}, {}, *from};
 }
 
 Translation locks_of(const Argv& argv) {

@@ -26,6 +26,8 @@ std::optional<long double> parse_float(std::string_view text);
 // no trailing zeroes. `value` is finite.
 std::string format_float(long double value);
 
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // ASCII only, whatever the locale: Redis's words are ASCII.
 constexpr char ascii_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 

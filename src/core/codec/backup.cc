@@ -11,7 +11,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr std::string_view kMagic = "HOLDFAST BACKUP 1\n";
+constexpr std::string_view kBackupMagic = "HOLDFAST BACKUP 1\n";
 constexpr size_t kPartHeadBytes = 8;
 constexpr size_t kSumBytes = 8;
 
@@ -46,8 +46,8 @@ void BackupWriter::append_part(std::string& out, std::string_view bytes, bool la
 }
 
 void BackupWriter::begin(std::string& out, const BackupHead& head) {
-  out += kMagic;
-  position_ = kMagic.size();
+  out += kBackupMagic;
+  position_ = kBackupMagic.size();
   std::string text = "taken-us " + std::to_string(head.taken_us);
   text += "\ntoken-lead-us " + std::to_string(head.token_lead_us);
   text += "\nsnapshot-bytes " + std::to_string(head.snapshot_bytes) + "\n";
@@ -107,18 +107,18 @@ bool BackupReader::read_next(std::string& data) {
 }
 
 bool BackupReader::read_magic() {
-  const size_t got = std::min(rest_.size(), kMagic.size());
+  const size_t got = std::min(rest_.size(), kBackupMagic.size());
   const auto wrong =
-      std::mismatch(rest_.begin(), rest_.begin() + static_cast<ptrdiff_t>(got), kMagic.begin());
+      std::mismatch(rest_.begin(), rest_.begin() + static_cast<ptrdiff_t>(got), kBackupMagic.begin());
   const auto at = static_cast<size_t>(wrong.first - rest_.begin());
   if (at < got) {
     return fail("damaged at byte " + std::to_string(at) +
                 ": this is not a backup, or one of a newer version of Holdfast");
   }
-  if (got < kMagic.size()) return true;
+  if (got < kBackupMagic.size()) return true;
   has_magic_ = true;
-  position_ = kMagic.size();
-  rest_.erase(0, kMagic.size());
+  position_ = kBackupMagic.size();
+  rest_.erase(0, kBackupMagic.size());
   return true;
 }
 

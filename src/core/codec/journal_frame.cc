@@ -12,10 +12,10 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kName = "HOLDFAST JOURNAL ";
-constexpr std::string_view kOldMagic = "HOLDFAST JOURNAL 1\n";
-constexpr std::string_view kMagic = "HOLDFAST JOURNAL 2\n";
-static_assert(kOldMagic.size() == kMagic.size());
-constexpr size_t kNumberAt = kMagic.size();
+constexpr std::string_view kOldJournalMagic = "HOLDFAST JOURNAL 1\n";
+constexpr std::string_view kJournalMagic = "HOLDFAST JOURNAL 2\n";
+static_assert(kOldJournalMagic.size() == kJournalMagic.size());
+constexpr size_t kNumberAt = kJournalMagic.size();
 constexpr size_t kFirstAt = kNumberAt + 8;
 constexpr size_t kHeadCrcAt = kFirstAt + 8;
 static_assert(kHeadCrcAt + 4 == kJournalHeadBytes);
@@ -32,8 +32,8 @@ void put_at(std::string& out, size_t at, T n) {
 }
 
 bool is_good_head(std::string_view file) {
-  const std::string_view magic = file.substr(0, kMagic.size());
-  return (magic == kMagic || magic == kOldMagic) && file.size() >= kJournalHeadBytes &&
+  const std::string_view magic = file.substr(0, kJournalMagic.size());
+  return (magic == kJournalMagic || magic == kOldJournalMagic) && file.size() >= kJournalHeadBytes &&
          read_at<uint32_t>(file, kHeadCrcAt) == crc32c(file.substr(0, kHeadCrcAt));
 }
 
@@ -53,9 +53,9 @@ uint32_t version_of(std::string_view file) {
 // Whether only the version of the head is bad. A bad bit must not make the user look for a newer program.
 bool is_head_but_for_version(std::string_view file) {
   if (file.size() < kJournalHeadBytes) return false;
-  const std::string_view rest = file.substr(kMagic.size(), kJournalHeadBytes - kMagic.size());
-  return is_good_head(std::string(kMagic).append(rest)) ||
-         is_good_head(std::string(kOldMagic).append(rest));
+  const std::string_view rest = file.substr(kJournalMagic.size(), kJournalHeadBytes - kJournalMagic.size());
+  return is_good_head(std::string(kJournalMagic).append(rest)) ||
+         is_good_head(std::string(kOldJournalMagic).append(rest));
 }
 
 // Returns why there is no frame at `offset`; nullptr if there is one.
@@ -81,7 +81,7 @@ JournalFrame frame_at(std::string_view file, size_t offset) {
 }  // namespace
 
 void append_journal_head(std::string& out, uint64_t number, uint64_t first_sequence) {
-  std::string head(kMagic);
+  std::string head(kJournalMagic);
   head.resize(kJournalHeadBytes);
   put_at(head, kNumberAt, number);
   put_at(head, kFirstAt, first_sequence);

@@ -34,6 +34,10 @@ class Reply {
   void number(double value);                 // RESP2: a bulk string; 17 digits, like Redis
   void big_number(std::string_view digits);  // RESP2: a bulk string
 
+  // A field and its value, of a map for example.
+  void pair(std::string_view name, std::string_view value) { bulk(name), bulk(value); }
+  void pair(std::string_view name, int64_t value) { bulk(name), integer(value); }
+
   // Headers; `n` elements (for a map: pairs) follow.
   void array(size_t n) { number_line('*', n); }
   // RESP2: an array of 2n

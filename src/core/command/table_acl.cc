@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kForAll = kNoScript | kLoading | kStale;
 constexpr uint32_t kForAdmins = kForAll | kAdmin | kDangerous;
 
-constexpr Command kRows[] = {
+constexpr Command kAclRows[] = {
     {"acl", nullptr, -2, 0, 0, 0, 0, "server", "6.0.0", "Depends on subcommand.",
      "A container for Access List Control commands.", ""},
     {"acl|cat", cmd_acl_cat, -2, kForAll, 0, 0, 0, "server", "6.0.0",
@@ -50,6 +50,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> acl_commands() { return kRows; }
+std::span<const Command> acl_commands() { return kAclRows; }
 
 }  // namespace holdfast

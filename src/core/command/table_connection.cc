@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Command kRows[] = {
+constexpr Command kConnectionRows[] = {
     {"auth", cmd_auth, -2, kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy | kConnection, 0, 0,
      0, "connection", "1.0.0", "O(1)", "Authenticates the connection.", "[username] password"},
     {"client", nullptr, -2, 0, 0, 0, 0, "connection", "2.4.0", "Depends on subcommand.",
@@ -84,6 +84,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> connection_commands() { return kRows; }
+std::span<const Command> connection_commands() { return kConnectionRows; }
 
 }  // namespace holdfast

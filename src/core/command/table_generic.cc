@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Command kRows[] = {
+constexpr Command kGenericRows[] = {
     {"copy", cmd_copy, -3, kWrite | kDenyOom | kKeyspace, 1, 2, 1, "generic", "6.2.0",
      "O(N) worst case for collections, where N is the number of nested items", "Copy a key.",
      "source destination [DB destination-db] [REPLACE]"},
@@ -82,6 +82,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> generic_commands() { return kRows; }
+std::span<const Command> generic_commands() { return kGenericRows; }
 
 }  // namespace holdfast

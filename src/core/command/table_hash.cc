@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Command kRows[] = {
+constexpr Command kHashRows[] = {
     {"hdel", cmd_hdel, -3, kWrite | kRelease | kFast, 1, 1, 1, "hash", "2.0.0",
      "O(N) where N is the number of fields to be removed.", "Delete one or more hash fields.",
      "key field [field ...]"},
@@ -98,6 +98,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> hash_commands() { return kRows; }
+std::span<const Command> hash_commands() { return kHashRows; }
 
 }  // namespace holdfast

@@ -14,7 +14,7 @@ constexpr std::string_view kKeysAndElements =
 constexpr std::string_view kMoveOrBlock =
     "Pop an element from a list, push it to another list and return it; or block until one is available";
 
-constexpr Command kRows[] = {
+constexpr Command kListRows[] = {
     {"blmove", cmd_blmove, 6, kWrite | kDenyOom | kNoScript | kBlocking, 1, 2, 1, "list", "6.2.0", "O(1)",
      kMoveOrBlock, "source destination <LEFT | RIGHT> <LEFT | RIGHT> timeout"},
     {"blmpop", cmd_blmpop, -5, kWrite | kBlocking | kMovableKeys, 0, 0, 0, "list", "7.0.0",
@@ -87,6 +87,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> list_commands() { return kRows; }
+std::span<const Command> list_commands() { return kListRows; }
 
 }  // namespace holdfast

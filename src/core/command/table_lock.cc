@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Command kRows[] = {
+constexpr Command kLockRows[] = {
     {"fence", cmd_fence, 4, kWrite | kFast, 1, 1, 1, "lock", "0.1.0", "O(1); O(log N) with N holders",
      "Raises the fencing token of a hold to at least the given token.", "key owner token"},
     {"lease", nullptr, -2, 0, 0, 0, 0, "lock", "0.1.0", "Depends on subcommand.",
@@ -66,6 +66,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> lock_commands() { return kRows; }
+std::span<const Command> lock_commands() { return kLockRows; }
 
 }  // namespace holdfast

@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Command kRows[] = {
+constexpr Command kPubsubRows[] = {
     {"psubscribe", cmd_psubscribe, -2, kPubSub | kNoScript | kLoading | kStale, 0, 0, 0, "pubsub", "2.0.0",
      "O(N) where N is the number of patterns the client is already subscribed to",
      "Listen for messages published to channels matching the given patterns.", "pattern [pattern ...]"},
@@ -61,6 +61,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> pubsub_commands() { return kRows; }
+std::span<const Command> pubsub_commands() { return kPubsubRows; }
 
 }  // namespace holdfast

@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Command kRows[] = {
+constexpr Command kScriptingRows[] = {
     {"discard", cmd_discard, 1, kNoScript | kLoading | kStale | kFast | kAllowBusy | kInMulti, 0, 0, 0,
      "transactions", "2.0.0", "O(N) where N is the number of queued commands", "Discards a transaction.",
      ""},
@@ -83,6 +83,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> scripting_commands() { return kRows; }
+std::span<const Command> scripting_commands() { return kScriptingRows; }
 
 }  // namespace holdfast

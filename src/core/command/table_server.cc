@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Command kRows[] = {
+constexpr Command kServerRows[] = {
     {"backup", nullptr, -2, 0, 0, 0, 0, "server", "0.1.0", "Depends on subcommand.",
      "A container for commands that read a backup of all data.", ""},
     {"backup|help", cmd_backup_help, 2, kLoading | kStale, 0, 0, 0, "server", "0.1.0", "O(1)",
@@ -162,6 +162,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> server_commands() { return kRows; }
+std::span<const Command> server_commands() { return kServerRows; }
 
 }  // namespace holdfast

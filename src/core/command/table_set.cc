@@ -10,7 +10,7 @@ constexpr std::string_view kTotal = "O(N) where N is the total number of element
 constexpr std::string_view kSmallest =
     "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
 
-constexpr Command kRows[] = {
+constexpr Command kSetRows[] = {
     {"sadd", cmd_sadd, -3, kWrite | kDenyOom | kFast, 1, 1, 1, "set", "1.0.0",
      "O(1) for each element added, so O(N) to add N elements when the command is called with multiple "
      "arguments.",
@@ -58,6 +58,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> set_commands() { return kRows; }
+std::span<const Command> set_commands() { return kSetRows; }
 
 }  // namespace holdfast

@@ -6,7 +6,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr Command kRows[] = {
+constexpr Command kStringRows[] = {
     {"append", cmd_append, 3, kWrite | kDenyOom | kFast, 1, 1, 1, "string", "2.0.0", "O(1)",
      "Append a value to a key.", "key value"},
     {"cl.throttle", cmd_cl_throttle, -5, kWrite | kDenyOom | kFast, 1, 1, 1, "string", "0.2.0", "O(1)",
@@ -79,6 +79,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> string_commands() { return kRows; }
+std::span<const Command> string_commands() { return kStringRows; }
 
 }  // namespace holdfast

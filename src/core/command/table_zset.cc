@@ -32,7 +32,7 @@ constexpr std::string_view kPopCost =
     "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the "
     "sorted set, and M being the number of elements popped.";
 
-constexpr Command kRows[] = {
+constexpr Command kZsetRows[] = {
     {"bzmpop", cmd_bzmpop, -5, kWrite | kBlocking | kMovableKeys, 0, 0, 0, kZset, "7.0.0", kPopCost,
      "Remove and return members with scores in a sorted set or block until one is available",
      "timeout numkeys key [key ...] <MIN | MAX> [COUNT count]"},
@@ -148,6 +148,6 @@ constexpr Command kRows[] = {
 
 }  // namespace
 
-std::span<const Command> zset_commands() { return kRows; }
+std::span<const Command> zset_commands() { return kZsetRows; }
 
 }  // namespace holdfast

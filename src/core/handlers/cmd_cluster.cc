@@ -6,6 +6,7 @@
 #include "core/base/hash_slot.h"
 #include "core/codec/reply.h"
 #include "core/command/handlers.h"
+#include "core/handlers/info_line.h"
 #include "core/state/conn.h"
 #include "core/state/request.h"
 
@@ -31,30 +32,20 @@ Address own_address(const Request& r) {
   return a;
 }
 
-void line(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(":").append(value).append("\r\n");
-}
-
-void write_pair(Reply& reply, std::string_view name, std::string_view value) {
-  reply.bulk(name);
-  reply.bulk(value);
-}
-void write_pair(Reply& reply, std::string_view name, int64_t value) {
-  reply.bulk(name);
-  reply.integer(value);
-}
-
 }  // namespace
 
 void cmd_cluster_info(Request& r) {
   std::string text;
-  line(text, "cluster_enabled", "0");
-  line(text, "cluster_state", "ok");
+  append_info_line(text, "cluster_enabled", "0");
+  append_info_line(text, "cluster_state", "ok");
   for (const std::string_view name : {"cluster_slots_assigned", "cluster_slots_ok"})
-    line(text, name, "16384");
-  for (const std::string_view name : {"cluster_slots_pfail", "cluster_slots_fail"}) line(text, name, "0");
-  for (const std::string_view name : {"cluster_known_nodes", "cluster_size"}) line(text, name, "1");
-  for (const std::string_view name : {"cluster_current_epoch", "cluster_my_epoch"}) line(text, name, "0");
+    append_info_line(text, name, "16384");
+  for (const std::string_view name : {"cluster_slots_pfail", "cluster_slots_fail"})
+    append_info_line(text, name, "0");
+  for (const std::string_view name : {"cluster_known_nodes", "cluster_size"})
+    append_info_line(text, name, "1");
+  for (const std::string_view name : {"cluster_current_epoch", "cluster_my_epoch"})
+    append_info_line(text, name, "0");
   r.reply.verbatim(text);
 }
 
@@ -90,13 +81,13 @@ void cmd_cluster_shards(Request& r) {
   r.reply.bulk("nodes");
   r.reply.array(1);
   r.reply.map(7);
-  write_pair(r.reply, "id", r.s().config.run_id);
-  write_pair(r.reply, "port", a.port);
-  write_pair(r.reply, "ip", a.host);
-  write_pair(r.reply, "endpoint", a.host);
-  write_pair(r.reply, "role", "master");
-  write_pair(r.reply, "replication-offset", 0);
-  write_pair(r.reply, "health", "online");
+  r.reply.pair("id", r.s().config.run_id);
+  r.reply.pair("port", a.port);
+  r.reply.pair("ip", a.host);
+  r.reply.pair("endpoint", a.host);
+  r.reply.pair("role", "master");
+  r.reply.pair("replication-offset", 0);
+  r.reply.pair("health", "online");
 }
 
 void cmd_cluster_keyslot(Request& r) { r.reply.integer(hash_slot(r.arg(2))); }

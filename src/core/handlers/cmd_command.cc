@@ -57,15 +57,6 @@ std::vector<const Command*> top_level() {
   return found;
 }
 
-void write_pair(Reply& reply, std::string_view name, std::string_view value) {
-  reply.bulk(name);
-  reply.bulk(value);
-}
-void write_pair(Reply& reply, std::string_view name, int64_t value) {
-  reply.bulk(name);
-  reply.integer(value);
-}
-
 // Writes flags such as "RW access update" as a set.
 void write_key_flags(Reply& reply, std::string_view flags) {
   reply.set(static_cast<size_t>(std::ranges::count(flags, ' ')) + 1);
@@ -84,18 +75,18 @@ void write_key_spec(Reply& reply, std::string_view flags, int first, int last, i
   write_key_flags(reply, flags);
   reply.bulk("begin_search");
   reply.map(2);
-  write_pair(reply, "type", "index");
+  reply.pair("type", "index");
   reply.bulk("spec");
   reply.map(1);
-  write_pair(reply, "index", first);
+  reply.pair("index", first);
   reply.bulk("find_keys");
   reply.map(2);
-  write_pair(reply, "type", "range");
+  reply.pair("type", "range");
   reply.bulk("spec");
   reply.map(3);
-  write_pair(reply, "lastkey", last < 0 ? last : last - first);
-  write_pair(reply, "keystep", step);
-  write_pair(reply, "limit", 0);
+  reply.pair("lastkey", last < 0 ? last : last - first);
+  reply.pair("keystep", step);
+  reply.pair("limit", 0);
 }
 
 // Writes the key specification of a command whose keys are found by a count. ZUNIONSTORE has another key in
@@ -109,18 +100,18 @@ void write_counted_key_specs(Reply& reply, const Command& c) {
   write_key_flags(reply, widest_key_flags(c, destination ? 1 : 0));
   reply.bulk("begin_search");
   reply.map(2);
-  write_pair(reply, "type", "index");
+  reply.pair("type", "index");
   reply.bulk("spec");
   reply.map(1);
-  write_pair(reply, "index", static_cast<int64_t>(key_count_of(c).at));
+  reply.pair("index", static_cast<int64_t>(key_count_of(c).at));
   reply.bulk("find_keys");
   reply.map(2);
-  write_pair(reply, "type", "keynum");
+  reply.pair("type", "keynum");
   reply.bulk("spec");
   reply.map(3);
-  write_pair(reply, "keynumidx", 0);
-  write_pair(reply, "firstkey", 1);
-  write_pair(reply, "keystep", static_cast<int64_t>(key_count_of(c).step));
+  reply.pair("keynumidx", 0);
+  reply.pair("firstkey", 1);
+  reply.pair("keystep", static_cast<int64_t>(key_count_of(c).step));
 }
 
 void write_key_specs(Reply& reply, const Command& c) {
@@ -170,10 +161,10 @@ void write_docs(Reply& reply, const Command& c) {
   const std::vector<ArgNode> arguments = parse_syntax(c.syntax);
   reply.bulk(c.name);
   reply.map(4 + (arguments.empty() ? 0U : 1U) + (subcommands.empty() ? 0U : 1U));
-  write_pair(reply, "summary", c.summary);
-  write_pair(reply, "since", c.since);
-  write_pair(reply, "group", c.group);
-  write_pair(reply, "complexity", c.complexity);
+  reply.pair("summary", c.summary);
+  reply.pair("since", c.since);
+  reply.pair("group", c.group);
+  reply.pair("complexity", c.complexity);
   if (!arguments.empty()) {
     reply.bulk("arguments");
     write_arguments(reply, arguments);

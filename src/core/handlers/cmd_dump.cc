@@ -22,7 +22,7 @@ namespace holdfast {
 
 namespace {
 
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxIdle = std::numeric_limits<int64_t>::max();
 
 struct RestoreOptions {
   bool replace = false;
@@ -48,7 +48,7 @@ bool read_restore_options(Request& r, RestoreOptions& o) {
     } else if (equals_ignore_case(r.arg(i), "ABSTTL")) {
       o.absolute = true;
     } else if (equals_ignore_case(r.arg(i), "IDLETIME") && more && !o.freq) {
-      o.idle = check_access(r, ++i, kMax, "ERR Invalid IDLETIME value, must be >= 0");
+      o.idle = check_access(r, ++i, kMaxIdle, "ERR Invalid IDLETIME value, must be >= 0");
       if (!o.idle) return false;
     } else if (equals_ignore_case(r.arg(i), "FREQ") && more && !o.idle) {
       o.freq = check_access(r, ++i, 255, "ERR Invalid FREQ value, must be >= 0 and <= 255");

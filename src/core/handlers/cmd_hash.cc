@@ -11,10 +11,6 @@ namespace holdfast {
 
 namespace {
 
-void reply_value(Request& r, std::optional<std::string_view> value) {
-  value ? r.reply.bulk(*value) : r.reply.null();
-}
-
 // Returns the fields and values of a request, from argument `at` on.
 std::span<const std::string_view> rest(const Request& r, size_t at) { return r.argv.subspan(at); }
 

@@ -132,10 +132,6 @@ void reply_deadlines(Request& r, F f) {
 
 int64_t seconds_up(int64_t ms) { return (ms + 999) / 1000; }
 
-void reply_value(Request& r, std::optional<std::string_view> value) {
-  value ? r.reply.bulk(*value) : r.reply.null();
-}
-
 // Replies with the values of fields and erases each: a field that is named twice is missing then.
 void get_and_erase(Request& r, HashTarget& target, Fields fields) {
   size_t erased = 0;

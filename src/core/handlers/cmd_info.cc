@@ -11,6 +11,7 @@
 #include "core/command/command_log.h"
 #include "core/command/handlers.h"
 #include "core/engine/readiness.h"
+#include "core/handlers/info_line.h"
 #include "core/keyspace/keyspace.h"
 #include "core/script/script.h"
 #include "core/state/conn.h"
@@ -31,7 +32,7 @@ namespace holdfast {
 namespace {
 
 void line(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(":").append(value).append("\r\n");
+  append_info_line(out, name, value);
 }
 void line(std::string& out, std::string_view name, uint64_t value) {
   line(out, name, std::to_string(value));

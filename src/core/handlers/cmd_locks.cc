@@ -85,31 +85,22 @@ Capacity tightest(const std::vector<ShownHold>& holds) {
   return c;
 }
 
-void field(Request& r, std::string_view name, std::string_view value) {
-  r.reply.bulk(name);
-  r.reply.bulk(value);
-}
-void field(Request& r, std::string_view name, int64_t value) {
-  r.reply.bulk(name);
-  r.reply.integer(value);
-}
-
 // Where a hold or a waiting request is from, and why.
 void write_origin_fields(Request& r, const Origin& origin, std::string_view note) {
-  field(r, "addr", origin.addr);
-  field(r, "name", origin.name);
-  field(r, "note", note);
+  r.reply.pair("addr", origin.addr);
+  r.reply.pair("name", origin.name);
+  r.reply.pair("note", note);
 }
 
 // Writes the fields that LOCKS INFO and LOCKS OWNED have in common.
 void write_hold_fields(Request& r, const ShownHold& h) {
-  field(r, "token", static_cast<int64_t>(h.token.value));
-  field(r, "mode", mode_name(h.capacity));
-  field(r, "limit", limit_number(h.capacity));
-  field(r, "ttl", ms_left(h.deadline, r.now()));
-  field(r, "held", (r.now() - h.since).count);
-  field(r, "renewed", (r.now() - h.renewed).count);
-  field(r, "session", h.session ? 1 : 0);
+  r.reply.pair("token", static_cast<int64_t>(h.token.value));
+  r.reply.pair("mode", mode_name(h.capacity));
+  r.reply.pair("limit", limit_number(h.capacity));
+  r.reply.pair("ttl", ms_left(h.deadline, r.now()));
+  r.reply.pair("held", (r.now() - h.since).count);
+  r.reply.pair("renewed", (r.now() - h.renewed).count);
+  r.reply.pair("session", h.session ? 1 : 0);
   r.reply.bulk("client");
   if (h.origin.serial == 0) {
     r.reply.null();
@@ -121,13 +112,13 @@ void write_hold_fields(Request& r, const ShownHold& h) {
 
 void write_waiter(Request& r, const Waiter& w) {
   r.reply.map(10);
-  field(r, "owner", w.owner);
-  field(r, "mode", mode_name(w.capacity));
-  field(r, "limit", limit_number(w.capacity));
-  field(r, "waited", (r.now() - w.since).count);
-  field(r, "left", w.armed() ? (w.at() - r.now()).count : -1);
-  field(r, "client", static_cast<int64_t>(w.conn.serial));
-  field(r, "async", w.async ? 1 : 0);
+  r.reply.pair("owner", w.owner);
+  r.reply.pair("mode", mode_name(w.capacity));
+  r.reply.pair("limit", limit_number(w.capacity));
+  r.reply.pair("waited", (r.now() - w.since).count);
+  r.reply.pair("left", w.armed() ? (w.at() - r.now()).count : -1);
+  r.reply.pair("client", static_cast<int64_t>(w.conn.serial));
+  r.reply.pair("async", w.async ? 1 : 0);
   write_origin_fields(r, origin_of(r.s(), w.conn.serial),
                       w.note ? std::string_view(*w.note) : std::string_view());
 }
@@ -136,15 +127,15 @@ void write_lock_info(Request& r, const Key& key, const std::vector<ShownHold>& h
   const Capacity limit = tightest(holds);
   const bool delayed = q != nullptr && q->delayed(r.now());
   r.reply.map(6);
-  field(r, "key", key.bytes);
-  field(r, "mode", holds.empty() ? "free" : mode_name(limit));
-  field(r, "limit", holds.empty() ? 0 : limit_number(limit));
-  field(r, "delay", delayed ? (q->delay_until - r.now()).count : 0);
+  r.reply.pair("key", key.bytes);
+  r.reply.pair("mode", holds.empty() ? "free" : mode_name(limit));
+  r.reply.pair("limit", holds.empty() ? 0 : limit_number(limit));
+  r.reply.pair("delay", delayed ? (q->delay_until - r.now()).count : 0);
   r.reply.bulk("holders");
   r.reply.array(holds.size());
   for (const ShownHold& h : holds) {
     r.reply.map(12);
-    field(r, "owner", h.owner);
+    r.reply.pair("owner", h.owner);
     write_hold_fields(r, h);
   }
   r.reply.bulk("waiters");
@@ -175,20 +166,20 @@ bool may_see_holders(const Request& r, std::string_view key) {
 // Writes the owner and the note of the first holder. A string that is longer than an owner may be large.
 void write_first_holder(Request& r, const Key& key, const ShownHold& h) {
   const bool shown = h.owner.size() <= r.s().config.limits.owner_bytes && may_see_holders(r, key.bytes);
-  field(r, "owner", shown ? h.owner : "");
-  field(r, "note", shown ? h.note : "");
+  r.reply.pair("owner", shown ? h.owner : "");
+  r.reply.pair("note", shown ? h.note : "");
 }
 
 void write_list_row(Request& r, const Key& key, Keyspace::Found& f) {
   const std::vector<ShownHold> holds = holds_of(r, f);
   const WaitQueue* q = f->has_queue ? r.s().queues.find(r.c.db, key) : nullptr;
   r.reply.map(8);
-  field(r, "key", key.bytes);
-  field(r, "mode", mode_name(tightest(holds)));
-  field(r, "holders", static_cast<int64_t>(holds.size()));
-  field(r, "waiters", q == nullptr ? 0 : static_cast<int64_t>(q->waiters.size()));
-  field(r, "token", static_cast<int64_t>(holds.back().token.value));
-  field(r, "ttl", ms_left(key_deadline(*f), r.now()));
+  r.reply.pair("key", key.bytes);
+  r.reply.pair("mode", mode_name(tightest(holds)));
+  r.reply.pair("holders", static_cast<int64_t>(holds.size()));
+  r.reply.pair("waiters", q == nullptr ? 0 : static_cast<int64_t>(q->waiters.size()));
+  r.reply.pair("token", static_cast<int64_t>(holds.back().token.value));
+  r.reply.pair("ttl", ms_left(key_deadline(*f), r.now()));
   write_first_holder(r, key, holds.front());
 }
 
@@ -240,7 +231,7 @@ void cmd_locks_owned(Request& r) {
   r.reply.array(found.size());
   for (const auto& [name, hold] : found) {
     r.reply.map(12);
-    field(r, "key", name);
+    r.reply.pair("key", name);
     write_hold_fields(r, hold);
   }
 }

@@ -21,7 +21,7 @@ namespace holdfast {
 namespace {
 
 using Sets = std::vector<const SetBody*>;  // null: no such key
-using Combine = std::unique_ptr<SetBody> (*)(const EngineState&, const Sets&);
+using CombineSets = std::unique_ptr<SetBody> (*)(const EngineState&, const Sets&);
 
 // The sets of the keys. Writes an error and returns nullopt if a key has another type.
 std::optional<Sets> find_sets(Request& r, std::span<const std::string_view> keys) {
@@ -75,7 +75,7 @@ std::unique_ptr<SetBody> subtract(const EngineState& s, const Sets& sets) {
   return result;
 }
 
-void reply_combined(Request& r, Combine combine) {
+void reply_combined(Request& r, CombineSets combine) {
   const auto sets = find_sets(r, r.argv.subspan(1));
   if (!sets) return;
   const std::unique_ptr<SetBody> result = combine(r.s(), *sets);
@@ -84,7 +84,7 @@ void reply_combined(Request& r, Combine combine) {
 }
 
 // Replaces the first key, whatever it was. An empty result removes it.
-void store_combined(Request& r, Combine combine, std::string_view event) {
+void store_combined(Request& r, CombineSets combine, std::string_view event) {
   const auto sets = find_sets(r, r.argv.subspan(2));
   if (!sets) return;
   store_body(r, EntryType::kSet, combine(r.s(), *sets), kNotifySet, event);

@@ -21,7 +21,7 @@ namespace holdfast {
 
 namespace {
 
-enum class Combine { kUnion, kInter, kDiff };
+enum class HowToCombine { kUnion, kInter, kDiff };
 enum class Aggregate { kSum, kMin, kMax };
 
 // One of the given keys. Both pointers are null if there is no such key.
@@ -44,7 +44,7 @@ struct Source {
 
 // Which command it is.
 struct Form {
-  Combine combine;
+  HowToCombine combine;
   bool store = false;
   bool count_only = false;  // ZINTERCARD
 };
@@ -108,7 +108,7 @@ bool read_aggregate(Request& r, std::string_view word, Combination& c) {
 bool read_option(Request& r, const Form& form, size_t& i, Combination& c) {
   const std::string_view word = r.arg(i);
   const size_t left = r.argc() - i;
-  const bool weighted = form.combine != Combine::kDiff && !form.count_only;
+  const bool weighted = form.combine != HowToCombine::kDiff && !form.count_only;
   if (weighted && left > c.sources.size() && equals_ignore_case(word, "WEIGHTS")) {
     i += 1 + c.sources.size();
     return read_weights(r, i - c.sources.size(), c);
@@ -145,7 +145,7 @@ std::optional<Combination> read_combination(Request& r, const Form& form, size_t
     if (!read_option(r, form, i, c)) return std::nullopt;
   }
   // The order decides how sums are rounded, so it is that of Redis. A difference depends on the first key.
-  if (form.combine != Combine::kDiff) std::ranges::stable_sort(c.sources, {}, &Source::size);
+  if (form.combine != HowToCombine::kDiff) std::ranges::stable_sort(c.sources, {}, &Source::size);
   return c;
 }
 
@@ -172,16 +172,16 @@ void for_each_common(const Combination& c, F f) {
   });
 }
 
-std::unique_ptr<ZsetBody> combine(const EngineState& s, const Combination& c, Combine how) {
+std::unique_ptr<ZsetBody> combine(const EngineState& s, const Combination& c, HowToCombine how) {
   auto result = new_zset(s);
   const PackedZsetLimits limits = loading_zset_limits(s);
   const auto set = [&](std::string_view member, double score) {
     result->set(member, score, limits);
     return true;
   };
-  if (how == Combine::kInter) {
+  if (how == HowToCombine::kInter) {
     for_each_common(c, set);
-  } else if (how == Combine::kUnion) {
+  } else if (how == HowToCombine::kUnion) {
     for (const Source& source : c.sources) {
       source.for_each([&](std::string_view member, double score) {
         const double value = number_or_zero(score * source.weight);
@@ -200,29 +200,29 @@ std::unique_ptr<ZsetBody> combine(const EngineState& s, const Combination& c, Co
   return result;
 }
 
-void reply_combination(Request& r, Combine how) {
+void reply_combination(Request& r, HowToCombine how) {
   const auto c = read_combination(r, {how}, 1);
   if (!c) return;
   const auto result = combine(r.s(), *c, how);
   reply_members(r, *result, {0, result->size()}, false, c->with_scores);
 }
 
-void store_combination(Request& r, Combine how, std::string_view event) {
+void store_combination(Request& r, HowToCombine how, std::string_view event) {
   const auto c = read_combination(r, {how, true}, 2);
   if (c) store_zset(r, combine(r.s(), *c, how), event);
 }
 
 }  // namespace
 
-void cmd_zunion(Request& r) { reply_combination(r, Combine::kUnion); }
-void cmd_zinter(Request& r) { reply_combination(r, Combine::kInter); }
-void cmd_zdiff(Request& r) { reply_combination(r, Combine::kDiff); }
-void cmd_zunionstore(Request& r) { store_combination(r, Combine::kUnion, "zunionstore"); }
-void cmd_zinterstore(Request& r) { store_combination(r, Combine::kInter, "zinterstore"); }
-void cmd_zdiffstore(Request& r) { store_combination(r, Combine::kDiff, "zdiffstore"); }
+void cmd_zunion(Request& r) { reply_combination(r, HowToCombine::kUnion); }
+void cmd_zinter(Request& r) { reply_combination(r, HowToCombine::kInter); }
+void cmd_zdiff(Request& r) { reply_combination(r, HowToCombine::kDiff); }
+void cmd_zunionstore(Request& r) { store_combination(r, HowToCombine::kUnion, "zunionstore"); }
+void cmd_zinterstore(Request& r) { store_combination(r, HowToCombine::kInter, "zinterstore"); }
+void cmd_zdiffstore(Request& r) { store_combination(r, HowToCombine::kDiff, "zdiffstore"); }
 
 void cmd_zintercard(Request& r) {
-  const auto c = read_combination(r, {Combine::kInter, false, true}, 1);
+  const auto c = read_combination(r, {HowToCombine::kInter, false, true}, 1);
   if (!c) return;
   uint64_t count = 0;
   for_each_common(*c, [&](std::string_view, double) { return ++count != c->limit; });

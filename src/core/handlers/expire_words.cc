@@ -10,7 +10,7 @@
 namespace holdfast {
 
 namespace {
-constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMaxTimeMs = std::numeric_limits<int64_t>::max();
 }
 
 const ExpiryWord* find_expiry_word(std::string_view word) {
@@ -34,7 +34,8 @@ std::optional<TimeMs> read_expiry(Request& r, const ExpiryWord& word, std::strin
   const auto value = parse_int(text);
   if (!value) return reply_not_an_integer(r), std::nullopt;
   const int64_t base_ms = word.absolute ? 0 : r.ctx.now.wall_us / 1000;
-  if (*value <= 0 || *value > (kMax - base_ms) / word.unit_ms) return reply_invalid_expiry(r), std::nullopt;
+  if (*value <= 0 || *value > (kMaxTimeMs - base_ms) / word.unit_ms)
+    return reply_invalid_expiry(r), std::nullopt;
   return deadline_at(r, *value * word.unit_ms, word.absolute);
 }
 

@@ -10,6 +10,7 @@
 #include "core/events/change_events.h"
 #include "core/keyspace/keyspace.h"
 #include "core/lock/hash_changes.h"
+#include "core/state/request.h"
 
 namespace holdfast {
 
@@ -30,5 +31,10 @@ std::optional<HashTarget> find_hash_to_write(Request& r);
 // Returns the number of new fields.
 size_t put_fields(Request& r, HashTarget& target, std::span<const std::string_view> pairs,
                   std::string_view event, bool keep_deadlines = false);
+
+// Replies with the value of a field, or with null.
+inline void reply_value(Request& r, std::optional<std::string_view> value) {
+  value ? r.reply.bulk(*value) : r.reply.null();
+}
 
 }  // namespace holdfast

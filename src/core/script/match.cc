@@ -11,7 +11,7 @@ namespace holdfast {
 namespace {
 
 constexpr char kEscape = Matcher::kEscape;
-constexpr int64_t kBytesInStep = 64;
+constexpr int64_t kMatchBytesInStep = 64;
 
 int byte(char c) { return static_cast<unsigned char>(c); }
 
@@ -123,7 +123,7 @@ const char* Matcher::end_of_item(const char* p) {
 }
 
 bool Matcher::fits(const char* s, const char* p, const char* item_end) {
-  host_.spend(lua_, 1 + (item_end - p) / kBytesInStep);
+  host_.spend(lua_, 1 + (item_end - p) / kMatchBytesInStep);
   if (s >= end_) return false;
   switch (*p) {
     case '.':
@@ -220,7 +220,7 @@ bool Matcher::match_special(const char*& s, const char*& p) {
   p += 2;
   const auto size = static_cast<size_t>(capture_[i].size);  // for a position capture larger than any text
   if (static_cast<size_t>(end_ - s) < size) return false;
-  host_.spend(lua_, static_cast<int64_t>(size) / kBytesInStep);
+  host_.spend(lua_, static_cast<int64_t>(size) / kMatchBytesInStep);
   if (std::memcmp(capture_[i].begin, s, size) != 0) return false;
   s += size;
   return true;
@@ -251,7 +251,7 @@ bool Matcher::match_frontier(const char*& s, const char*& p) {
   const char* item_end = end_of_item(p);
   const std::string_view set(p, static_cast<size_t>(item_end - p));
   p = item_end;
-  host_.spend(lua_, 1 + static_cast<int64_t>(set.size()) / kBytesInStep);
+  host_.spend(lua_, 1 + static_cast<int64_t>(set.size()) / kMatchBytesInStep);
   const int before = s == begin_ ? 0 : byte(s[-1]);
   const int after = s == end_ ? 0 : byte(*s);
   return !is_in_set(before, set) && is_in_set(after, set);

@@ -17,7 +17,7 @@ namespace holdfast {
 namespace {
 
 constexpr std::string_view kSpecials = "^$*+?.([%-";
-constexpr int64_t kBytesInStep = 64;
+constexpr int64_t kPatternBytesInStep = 64;
 
 std::string_view text_at(lua_State* lua, int index) {
   size_t size = 0;
@@ -49,7 +49,7 @@ int push_place(lua_State* lua, size_t at, size_t end) {
 }
 
 int find_plain(lua_State* lua, std::string_view text, std::string_view wanted, size_t first) {
-  host_of(lua).spend(lua, static_cast<int64_t>(text.size()) / kBytesInStep);
+  host_of(lua).spend(lua, static_cast<int64_t>(text.size()) / kPatternBytesInStep);
   const void* found = wanted.empty()
                           ? text.data() + first
                           : memmem(text.data() + first, text.size() - first, wanted.data(), wanted.size());
@@ -137,7 +137,7 @@ class Replacer {
   void fill_in(const char* s, const char* e) {
     size_t size = 0;
     const char* text = lua_tolstring(lua_, 3, &size);
-    host_of(lua_).spend(lua_, static_cast<int64_t>(size) / kBytesInStep);
+    host_of(lua_).spend(lua_, static_cast<int64_t>(size) / kPatternBytesInStep);
     for (size_t i = 0; i < size; ++i) {
       if (text[i] != Matcher::kEscape) {
         out_ += text[i];

@@ -46,7 +46,7 @@ int table_insert(lua_State* lua) {
   return 0;
 }
 
-constexpr int64_t kBytesInStep = 64;
+constexpr int64_t kTableBytesInStep = 64;
 
 // Whether a < b, for table.sort(). Compares with the function in the upvalue, or as Lua does if that is
 // nil.
@@ -54,7 +54,7 @@ int is_less(lua_State* lua) {
   ScriptHost& host = host_of(lua);
   if (lua_isnil(lua, lua_upvalueindex(1))) {
     const size_t bytes = lua_type(lua, 1) == LUA_TSTRING ? lua_objlen(lua, 1) : 0;
-    host.spend(lua, 1 + static_cast<int64_t>(bytes) / kBytesInStep);
+    host.spend(lua, 1 + static_cast<int64_t>(bytes) / kTableBytesInStep);
     lua_pushboolean(lua, lua_lessthan(lua, 1, 2));
     return 1;
   }

@@ -21,8 +21,6 @@ namespace holdfast {
 
 namespace {
 
-constexpr uint64_t kSecondMs = 1000;
-
 Result<Done> refuse_unfinished_restore(Files& files) {
   Result<bool> unfinished = files.exists(kRestoreName);
   if (!unfinished) return Failure{unfinished.error()};
@@ -360,7 +358,7 @@ StorageHooks Store::door() {
 // The next snapshot begins in the next loop iteration, or after the one in progress.
 void Store::request_save() {
   save_wanted_ = true;
-  uv_timer_start(&second_timer_, on_second, 0, kSecondMs);
+  uv_timer_start(&second_timer_, on_second, 0, 1000);
 }
 
 // Rejects a stop that would lose data that the settings keep: the server continues.

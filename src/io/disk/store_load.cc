@@ -88,8 +88,7 @@ Result<Done> Store::finish_load() {
   update_service();  // before the first request: the journal may need a new snapshot
   // Tokens in a snapshot may be ahead of the reserve. No reply leaves before the reserve covers them.
   keep_meta_ahead(now);
-  constexpr uint64_t kSecondMs = 1000;
-  uv_timer_start(&second_timer_, on_second, kSecondMs, kSecondMs);
+  uv_timer_start(&second_timer_, on_second, 1000, 1000);
   uv_timer_start(&sync_timer_, on_sync_timer, options_.fsync_interval_ms, options_.fsync_interval_ms);
   return Done{};
 }

@@ -20,13 +20,13 @@ int status_of(std::string_view error) {
   return 400;
 }
 
-EngineReply refused(int status, std::string_view why) { return {status, std::string(why), "", false}; }
+EngineReply no_reply(int status, std::string_view why) { return {status, std::string(why), "", false}; }
 
 EngineReply reply_of(const Buffer& out) {
   const std::string_view all = out.view();
   if (all.starts_with('-')) {
     const std::string_view error = all.substr(1, all.find('\r') - 1);
-    return refused(status_of(error), error);
+    return no_reply(status_of(error), error);
   }
   EngineReply reply;
   reply.cut = out.overflowed();
@@ -39,7 +39,7 @@ EngineReply reply_of(const Buffer& out) {
 EngineReply call_engine(HttpContext& ctx, const AclUser& user, const Visitor& visitor, size_t db,
                         std::span<const std::string_view> argv) {
   // Until a script ends, the engine cannot drop connections.
-  if (!ctx.engine.at_rest()) return refused(503, "a script runs; try again");
+  if (!ctx.engine.at_rest()) return no_reply(503, "a script runs; try again");
   EngineState& s = ctx.engine.state();
   const ConnId id = ctx.engine.open(visitor.peer, visitor.local, ctx.now);
   Conn& c = s.conns.at(id);
@@ -49,7 +49,7 @@ EngineReply call_engine(HttpContext& ctx, const AclUser& user, const Visitor& vi
   c.out.set_limit(kMaxReplyBytes);
   ctx.engine.apply(id, argv, ctx.now, ctx.fx);
   const bool waits = ctx.engine.blocked(id);
-  EngineReply reply = waits ? refused(503, "CLIENT PAUSE is in force; try again") : reply_of(c.out);
+  EngineReply reply = waits ? no_reply(503, "CLIENT PAUSE is in force; try again") : reply_of(c.out);
   ctx.engine.drop(id, ctx.now, ctx.fx);
   return reply;
 }

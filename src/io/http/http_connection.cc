@@ -7,6 +7,7 @@
 
 #include "io/http/http_door.h"
 #include "io/net/server.h"
+#include "io/os/handles.h"
 
 namespace holdfast {
 namespace {
@@ -17,8 +18,6 @@ constexpr size_t kMaxIgnoredBytes = size_t{64} << 10;
 constexpr DurationMs kDrainTime{2000};
 // A step of a handshake costs as much time as requests of so many bytes.
 constexpr size_t kHandshakeWork = size_t{64} << 10;
-
-HttpConnection* self(const void* data) { return static_cast<HttpConnection*>(const_cast<void*>(data)); }
 
 }  // namespace
 
@@ -48,11 +47,12 @@ void HttpConnection::reject(bool tls) {
 }
 
 void HttpConnection::on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf) noexcept {
-  *buf = uv_buf_init(self(handle->data)->door_.server().read_buffer().base, kHttpReadBytes);
+  *buf = uv_buf_init(owner_of<HttpConnection>(handle->data)->door_.server().read_buffer().base,
+                     kHttpReadBytes);
 }
 
 void HttpConnection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) noexcept {
-  HttpConnection* connection = self(stream->data);
+  HttpConnection* connection = owner_of<HttpConnection>(stream->data);
   if (n == 0) return;
   Server& server = connection->door_.server();
   server.now();  // begins the iteration that sends the effects
@@ -167,7 +167,7 @@ void HttpConnection::flush() {
 }
 
 void HttpConnection::on_written(uv_write_t* request, int status) noexcept {
-  HttpConnection* c = self(request->data);
+  HttpConnection* c = owner_of<HttpConnection>(request->data);
   c->writing_ = false;
   if (c->closed_) return;
   c->door_.server().now();
@@ -223,6 +223,8 @@ void HttpConnection::close() {
   uv_close(&handle_.handle, on_closed);
 }
 
-void HttpConnection::on_closed(uv_handle_t* handle) noexcept { delete self(handle->data); }
+void HttpConnection::on_closed(uv_handle_t* handle) noexcept {
+  delete owner_of<HttpConnection>(handle->data);
+}
 
 }  // namespace holdfast

@@ -23,8 +23,6 @@ namespace {
 constexpr size_t kTurnAccepts = 8;
 constexpr DurationMs kBetweenFileCounts{5000};
 
-HttpDoor* self(const void* data) { return static_cast<HttpDoor*>(const_cast<void*>(data)); }
-
 int fd_of(HttpConnection& connection) {
   uv_os_fd_t fd = -1;
   uv_fileno(reinterpret_cast<uv_handle_t*>(connection.stream()), &fd);
@@ -164,7 +162,7 @@ void HttpDoor::subscribe(HttpConnection& connection, std::string user) {
 void HttpDoor::serve_soon(HttpConnection& connection) { soon_.push_back(&connection); }
 
 void HttpDoor::on_soon(uv_timer_t* timer) noexcept {
-  HttpDoor* door = self(timer->data);
+  HttpDoor* door = owner_of<HttpDoor>(timer->data);
   door->server_.now();
   door->some_wait_ = false;
   for (const auto& listener : door->listeners_) {
@@ -178,7 +176,7 @@ void HttpDoor::on_soon(uv_timer_t* timer) noexcept {
 }
 
 void HttpDoor::on_second(uv_timer_t* timer) noexcept {
-  HttpDoor* door = self(timer->data);
+  HttpDoor* door = owner_of<HttpDoor>(timer->data);
   const Now& now = door->server_.now();
   const std::vector<HttpConnection*> all = door->connections_;
   for (HttpConnection* connection : all) connection->check_time(now.mono);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "io/net/server.h"
+#include "io/os/handles.h"
 #include "io/os/log.h"
 
 namespace holdfast {
@@ -17,8 +18,6 @@ namespace {
 
 // The number of reads that discard the last input of a closing connection.
 constexpr int kDrainReads = 16;
-
-Connection* self(const void* data) { return static_cast<Connection*>(const_cast<void*>(data)); }
 
 // Does not use uv_buf_init(), which truncates the length to 32 bits.
 uv_buf_t as_buf(const Buffer& buffer) {
@@ -75,7 +74,7 @@ void Connection::start(ConnId id, TimeMs now) {
 }
 
 void Connection::on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf) noexcept {
-  *buf = self(handle->data)->next_read();
+  *buf = owner_of<Connection>(handle->data)->next_read();
 }
 
 // An empty buffer makes libuv skip the socket until the next iteration. The function returns one in two
@@ -96,7 +95,7 @@ uv_buf_t Connection::next_read() {
 }
 
 void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) noexcept {
-  Connection* connection = self(stream->data);
+  Connection* connection = owner_of<Connection>(stream->data);
   if (n > 0) return connection->take(*buf, static_cast<size_t>(n));
   if (n == 0 || n == UV_ENOBUFS) return;
   if (n == UV_EOF) return connection->end_of_input();
@@ -325,7 +324,7 @@ void Connection::write_rest() {
 }
 
 void Connection::on_written(uv_write_t* request, int status) noexcept {
-  Connection* c = self(request->data);
+  Connection* c = owner_of<Connection>(request->data);
   c->writing_ = false;
   if (c->closed_) return;
   if (status != 0) return c->close();
@@ -400,7 +399,7 @@ void Connection::close() {
 }
 
 void Connection::on_closed(uv_handle_t* handle) noexcept {
-  const std::unique_ptr<Connection> last_owner(self(handle->data));
+  const std::unique_ptr<Connection> last_owner(owner_of<Connection>(handle->data));
   for (Buffer Connection::*buffer :
        {&Connection::input_, &Connection::in_flight_, &Connection::last_words_})
     last_owner->tidy((*last_owner).*buffer);

@@ -53,8 +53,6 @@ constexpr std::string_view kDenied =
     "to do one of the above things in order for the server to start accepting connections from the "
     "outside.\r\n";
 
-Server* self(const void* data) { return static_cast<Server*>(const_cast<void*>(data)); }
-
 int fd_of(Connection& connection) {
   uv_os_fd_t fd = -1;
   uv_fileno(reinterpret_cast<uv_handle_t*>(connection.stream()), &fd);
@@ -92,7 +90,7 @@ Server::Server(Engine& engine, const Options& options, std::vector<ListenSocket>
   uv_idle_init(&loop_, &no_sleep_);
   memory_upkeep_.start(&loop_);
   for (uv_signal_t* handle : {&terminate_, &interrupt_, &hangup_}) uv_signal_init(&loop_, handle);
-  uv_async_init(&loop_, &stop_request_, [](uv_async_t* a) { self(a->data)->stop("SHUTDOWN"); });
+  uv_async_init(&loop_, &stop_request_, [](uv_async_t* a) { owner_of<Server>(a->data)->stop("SHUTDOWN"); });
   for (void** data : {&stop_request_.data, &prepare_.data, &check_.data, &timer_.data, &idle_timer_.data,
                       &no_sleep_.data, &terminate_.data, &interrupt_.data, &hangup_.data}) {
     *data = this;
@@ -113,11 +111,11 @@ Server::~Server() {
 Result<Done> Server::run() {
   std::signal(SIGPIPE, SIG_IGN);
   uv_prepare_start(&prepare_, [](uv_prepare_t* p) {
-    self(p->data)->end_open_turn();
-    self(p->data)->meter_.count();
-    self(p->data)->polled_ = true;
+    owner_of<Server>(p->data)->end_open_turn();
+    owner_of<Server>(p->data)->meter_.count();
+    owner_of<Server>(p->data)->polled_ = true;
   });
-  uv_check_start(&check_, [](uv_check_t* c) { self(c->data)->end_open_turn(); });
+  uv_check_start(&check_, [](uv_check_t* c) { owner_of<Server>(c->data)->end_open_turn(); });
   uv_signal_start(&terminate_, on_stop_signal, SIGTERM);
   uv_signal_start(&interrupt_, on_stop_signal, SIGINT);
   uv_signal_start(&hangup_, on_hangup_signal, SIGHUP);
@@ -421,20 +419,20 @@ void Server::arm_timer() {
 }
 
 void Server::on_timer(uv_timer_t* timer) noexcept {
-  Server* server = self(timer->data);
+  Server* server = owner_of<Server>(timer->data);
   server->now();  // runs the engine's due work
   server->run_backlog();
   server->accept_waiting();
 }
 
 void Server::on_stop_signal(uv_signal_t* handle, int number) noexcept {
-  self(handle->data)->stop(number == SIGTERM ? "SIGTERM" : "SIGINT");
+  owner_of<Server>(handle->data)->stop(number == SIGTERM ? "SIGTERM" : "SIGINT");
 }
 
 void Server::on_hangup_signal(uv_signal_t* handle, int) noexcept {
-  self(handle->data)->service_.reloading();
+  owner_of<Server>(handle->data)->service_.reloading();
   reopen_log();
-  self(handle->data)->service_.reloaded();
+  owner_of<Server>(handle->data)->service_.reloaded();
 }
 
 // Sends the replies decided so far first. But locks that the end of the connections would grant to waiters

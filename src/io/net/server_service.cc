@@ -5,11 +5,6 @@
 #include "io/os/clock.h"
 
 namespace holdfast {
-namespace {
-
-constexpr int64_t kSecondMs = 1000;
-
-}  // namespace
 
 std::string Server::service_status() const {
   if (store_ != nullptr) {
@@ -19,7 +14,7 @@ std::string Server::service_status() const {
   if (!availability.refusal.empty()) return availability.refusal;
   const int64_t wait_ms = availability.recovering_until.count - read_clock().mono.count;
   if (wait_ms > 0) {
-    const int64_t seconds = (wait_ms + kSecondMs - 1) / kSecondMs;
+    const int64_t seconds = (wait_ms + 999) / 1000;
     return fmt::format("recovery wait: no new locks are granted for {} s", seconds);
   }
   return ready_text_;

@@ -13,7 +13,6 @@
 namespace holdfast {
 namespace {
 
-constexpr uint64_t kSecondMs = 1000;
 constexpr uint64_t kSecondNs = 1'000'000'000;
 // The start or stop may take so much longer than the last report. A sync of a large file makes no report.
 constexpr std::string_view kExtension = "EXTEND_TIMEOUT_USEC=60000000";
@@ -23,8 +22,6 @@ int64_t monotonic_us() {
   clock_gettime(CLOCK_MONOTONIC, &time);
   return int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000;
 }
-
-ServiceReporter* self(const uv_timer_t* timer) { return static_cast<ServiceReporter*>(timer->data); }
 
 }  // namespace
 
@@ -36,20 +33,22 @@ void ServiceReporter::start(uv_loop_t* loop, std::function<std::string()> status
     uv_timer_init(loop, timer);
     timer->data = this;
   }
-  uv_timer_start(&second_timer_, on_second, 0, kSecondMs);
+  uv_timer_start(&second_timer_, on_second, 0, 1000);
   if (notify_.watchdog_us() == 0) return;
   const uint64_t half_ms = std::max<uint64_t>(1, notify_.watchdog_us() / 2000);
   uv_timer_start(&watchdog_timer_, on_watchdog, 0, half_ms);
 }
 
 void ServiceReporter::on_second(uv_timer_t* timer) noexcept {
-  ServiceReporter* reporter = self(timer);
+  ServiceReporter* reporter = owner_of<ServiceReporter>(timer->data);
   reporter->notify_.retry();
   const bool starting = reporter->phase_ == Phase::kStarting;
   reporter->report_status(starting ? std::string(kExtension) : "");
 }
 
-void ServiceReporter::on_watchdog(uv_timer_t* timer) noexcept { self(timer)->notify_.send_alive(); }
+void ServiceReporter::on_watchdog(uv_timer_t* timer) noexcept {
+  owner_of<ServiceReporter>(timer->data)->notify_.send_alive();
+}
 
 // Sends the lines `before` and the status, if it is new.
 void ServiceReporter::report_status(const std::string& before) {

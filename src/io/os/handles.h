@@ -12,4 +12,10 @@ void close_handle(Handle& handle) {
   if (uv_is_closing(h) == 0) uv_close(h, nullptr);
 }
 
+// The object that a handle or a request of libuv has as its data.
+template <typename Object>
+Object* owner_of(const void* data) {
+  return static_cast<Object*>(const_cast<void*>(data));
+}
+
 }  // namespace holdfast
