@@ -74,7 +74,7 @@ format:  ## format the C++ files as lint requires
 
 lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions and files
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
-	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-mutations lint-format lint-cppcheck lint-tidy
+	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-suites lint-mutations lint-format lint-cppcheck lint-tidy
 
 deps:  ## install the missing Debian packages for build, tests, benchmarks, lint, packages
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))

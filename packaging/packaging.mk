@@ -7,7 +7,7 @@ DEB_DIR = build/deb
 DEB_TREE = $(DEB_DIR)/holdfast
 # The time of the last commit: two builds of the same sources give the same bytes.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
-.PHONY: deb deb-tree deb-reproducible image test-packages
+.PHONY: deb deb-tree deb-reproducible image packages-for-tests test-packages
 
 deb: deb-tree  ## build the Debian packages, to build/deb
 	$(Q)cd $(DEB_TREE) && MAKEFLAGS= MAKELEVEL=0 COMMIT=$(COMMIT) dpkg-buildpackage --build=binary --no-sign \
@@ -16,7 +16,7 @@ deb: deb-tree  ## build the Debian packages, to build/deb
 # dpkg-buildpackage takes SOURCE_DATE_EPOCH from debian/changelog.
 deb-tree:
 	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS))
-	$(Q)rm -rf $(DEB_TREE) $(DEB_DIR)/*.deb $(DEB_DIR)/*.changes $(DEB_DIR)/*.buildinfo
+	$(Q)rm -rf $(DEB_TREE) $(DEB_DIR)/tree $(DEB_DIR)/*.deb $(DEB_DIR)/*.changes $(DEB_DIR)/*.buildinfo
 	$(Q)mkdir -p $(DEB_TREE)
 	$(Q)cp -a Makefile LICENSE README.md CHANGELOG.md bench docs include packaging redis-scripts src tests \
 	  $(DEB_TREE)
@@ -44,6 +44,12 @@ image:  ## build the image holdfast:VERSION from the sources, with podman, build
 # kubectl and npm come with some machines already, which Debian's packages would not go with.
 PACKAGE_TEST_DEPS = lintian debootstrap systemd systemd-container buildah iproute2 nftables curl nodejs \
   python3-yaml $(if $(shell command -v kubectl),,kubernetes-client) $(if $(shell command -v npm),,npm)
+# The packages of this tree without optimisation. The file `tree` has the hash of the tree that they are from.
+packages-for-tests:
+	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
+	@tree=$$(python3 -B tests/runner/tree.py); [ "$$(cat $(DEB_DIR)/tree 2>/dev/null)" = "$$tree" ] || \
+	  { DEB_BUILD_OPTIONS=noopt $(MAKE) deb && echo "$$tree" >$(DEB_DIR)/tree; }
+
 # Not at once with the build, when both are asked for.
 test-packages: | $(filter deb deb-reproducible,$(MAKECMDGOALS))  ## units, packages, image, manifests (as root)
 	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))

@@ -16,14 +16,20 @@ UNIT = $(QUICK) $(wildcard tests/simulation/*.cc)
 INTEGRATION = $(wildcard tests/integration/*.cc)
 quick = $(patsubst %.cc,build/quick/%.o,$(1))
 TEST_PROGRAMS = build/asan/server-simulation build/asan/unit-tests $(if $(INTEGRATION),build/asan/integration-tests)
-.PHONY: test test-quick test-downgrade pictures sim sim-server
+.PHONY: test test-all test-build test-deps test-quick test-downgrade old-server pictures sim sim-server
 
 # Not at once with lint, when both are asked for: tests with deadlines want a quiet machine.
-test: | $(filter lint,$(MAKECMDGOALS))  ## all tests under ASan and UBSan; ARGS='-tc=LOCK*' picks some
-	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(if $(TEST_PACKAGES),$(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS)))
+test: test-build  ## what a change must pass, under ASan and UBSan; ARGS='-tc=LOCK*' or SUITES='...' picks some
+	@tests/run.py $(if $(SUITES),--only $(SUITES)) $(ARGS)
+
+test-all: test-build  ## every suite, about 75 minutes; it writes the table in tests/README.md
+	@tests/run.py --all
+
+test-build: test-deps | $(filter lint,$(MAKECMDGOALS))
 	@$(MAKE) $(SILENT) asan $(TEST_PROGRAMS) build/redis-server build/prometheus
-	@HOLDFAST_SERVER=build/asan/holdfast-server REDIS_SERVER=build/redis-server \
-	  HOLDFAST_TRANSCRIPTS=tests/transcripts tests/run.sh $(TEST_PROGRAMS) -- $(ARGS)
+
+test-deps:
+	@$(call install,$(BUILD_DEPS) $(TEST_DEPS))
 
 pictures: build/holdfast-server build/holdfast build/prometheus  ## make the pictures in docs/pictures anew
 	@mkdir -p docs/pictures
@@ -38,14 +44,17 @@ test-quick:  ## unit tests and transcripts only, without sanitizers; ARGS='-tc=L
 # The commit of the first release; tests/folders/README.md has a list.
 OLD_COMMIT = efe9ab9
 OLD = build/old/$(OLD_COMMIT)
-test-downgrade: build/holdfast-server  ## the folder of this version in an earlier server; OLD_COMMIT=...
-	@$(MAKE) $(SILENT) $(OLD)/build/holdfast-server
-	@HOLDFAST_SERVER=$< OLD_SERVER=$(OLD)/build/holdfast-server tests/folders/downgrade_test.py
+test-downgrade: build/holdfast-server old-server  ## this version's folder in an earlier server; OLD_COMMIT=...
+	@HOLDFAST_SERVER=$< tests/folders/downgrade_test.py
+
+# Without optimisation: the server runs once.
+old-server: $(OLD)/build/holdfast-server
+	@ln -sf $(OLD_COMMIT)/build/holdfast-server build/old/holdfast-server
 
 $(OLD)/build/holdfast-server:
 	$(Q)rm -rf $(OLD) && mkdir -p $(OLD)
 	$(Q)git archive $(OLD_COMMIT) | tar -x -C $(OLD)
-	$(Q)$(MAKE) -C $(OLD) build/holdfast-server
+	$(Q)$(MAKE) -C $(OLD) build/holdfast-server OPT=-O0
 
 sim: build/sim  ## random schedules of clients on several servers; SCHEDULES=1000000, SEED=n is the first
 	@HOLDFAST_SEED='$(SEED)' HOLDFAST_SCHEDULES=$(or $(SCHEDULES),$(if $(SEED),1,1000000)) $<

@@ -24,7 +24,12 @@ class Case:
     prepare: typing.Callable[[], None] | None = None
 
 
-def all_cases():
+ORIGINS = ("debian", "npm")
+
+
+def all_cases(origin=None):
+    """The cases whose libraries are packages of Debian, those of npm, or all."""
     import cases_debian  # here and not above, as both lists import Case from this module
     import cases_node
-    return cases_node.CASES + cases_debian.CASES
+    of_origin = {"npm": cases_node.CASES, "debian": cases_debian.CASES}
+    return of_origin[origin] if origin else of_origin["npm"] + of_origin["debian"]

@@ -6,6 +6,7 @@ counted in sessions. The seed determines the whole run; `--session` plays one se
 lists the permitted differences with their reasons.
 """
 import argparse
+import os
 import random
 import re
 import sys
@@ -26,7 +27,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--commands", type=int, default=60_000, help="the least number of commands")
-    parser.add_argument("--seed", default="1", help="'random': another seed for each run")
+    parser.add_argument("--seed", default=os.environ.get("HOLDFAST_SEED", "1"),
+                        help="'random': another seed for each run; default: HOLDFAST_SEED, or 1")
     parser.add_argument("--protocol", choices=["2", "3", "both"], default="both")
     parser.add_argument("--against", choices=["redis", "holdfast"], default="holdfast",
                         help="the server to compare with Redis; redis: a second Redis")

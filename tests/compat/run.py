@@ -5,7 +5,7 @@ Redis is the oracle: the same steps must have the same outcomes, line by line. P
 table of all cases. The last line is "N passed, N failed", with ", N skipped" if npm cannot reach its
 registry.
 HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
-    run.py [--only NAME]... [--against redis]
+    run.py [--only NAME]... [--origin debian|npm] [--against redis]
 """
 import argparse
 import concurrent.futures
@@ -22,7 +22,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
-from cases import all_cases
+from cases import ORIGINS, all_cases
 from cases_node import RegistryUnreachable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -189,12 +189,15 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--only", metavar="NAME", action="append",
                          help="run the cases with NAME in their library's name")
+    options.add_argument("--origin", choices=ORIGINS,
+                         help="run the cases whose libraries come from there")
     options.add_argument("--against", choices=["holdfast", "redis"], default="holdfast",
                          help="redis: both sides are stock Redis, to work at the suite itself")
     chosen = options.parse_args()
     os.environ.pop("HOLDFAST", None)  # a case reads it to learn its side
     names = [name.lower() for name in chosen.only or [""]]
-    cases = [case for case in all_cases() if any(name in case.library.lower() for name in names)]
+    cases = [case for case in all_cases(chosen.origin)
+             if any(name in case.library.lower() for name in names)]
     if not cases:
         sys.exit(f"no library's name contains any of {chosen.only}")
     rows = run_all(cases, chosen.against == "redis")

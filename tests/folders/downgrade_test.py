@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """From this version back to an earlier one: docs/operations.md, "Upgrade and downgrade". The last line is
 "N passed, N failed". HOLDFAST_SERVER and OLD_SERVER name the servers, OLD_SERVER that of the earlier
-version."""
+version (default: the one of `make old-server`)."""
 import contextlib
 import os
 import pathlib
@@ -15,7 +15,7 @@ import make  # noqa: E402, these need the path above
 from folder_state import Reader, differences, pairs  # noqa: E402
 from harness import LIMIT_S, Server, end_with_parent, equal, has, run_tests, test  # noqa: E402
 
-OLD = os.environ["OLD_SERVER"]
+OLD = os.environ.get("OLD_SERVER", "build/old/holdfast-server")
 GRACE = ("--session-grace", str(make.HOUR_MS))
 
 

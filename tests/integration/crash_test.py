@@ -2,8 +2,8 @@
 """Kills the server by SIGKILL at random times under load, repeatedly on one data folder. Clients record the
 acknowledged requests. After each restart every granted hold must exist, no released hold may exist, and the
 tokens of a key must grow over all restarts. The last line is "N passed, N failed". HOLDFAST_SERVER names
-the server. HOLDFAST_CRASH_ROUNDS is the number of kills. HOLDFAST_CRASH_SEED repeats the random choices of
-a run, but not its timing."""
+the server. HOLDFAST_CRASH_ROUNDS is the number of kills. HOLDFAST_CRASH_SEED, or else HOLDFAST_SEED,
+repeats the random choices of a run, but not its timing."""
 import collections
 import os
 import random
@@ -17,7 +17,8 @@ import time
 from harness import HOLDFAST, end_with_parent
 
 ROUNDS = int(os.environ.get("HOLDFAST_CRASH_ROUNDS", "200"))
-SEED = int(os.environ.get("HOLDFAST_CRASH_SEED", str(random.SystemRandom().randrange(1 << 30))))
+SEED = int(os.environ.get("HOLDFAST_CRASH_SEED") or os.environ.get("HOLDFAST_SEED")
+           or random.SystemRandom().randrange(1 << 30))
 LIMIT_S = 60
 CONNECTIONS = 4
 BATCH = 12            # requests that a connection sends at once

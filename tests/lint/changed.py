@@ -1,36 +1,17 @@
 #!/usr/bin/env python3
 """Prints the C++ files of src/ that clang-tidy must check after a change, one a line.
 
-A file counts as changed if it differs from HEAD, or if a commit of the last DAYS days before HEAD changed
-it. So a fresh clone checks the same files, and each change is checked several times. With the environment
-variable LINT_SINCE=COMMIT the changes since that commit count instead. clang-tidy checks a header with a
+A file counts as changed if it differs from the base: tests/runner/tree.py says which commit that is. The
+environment variable BASE names another one. clang-tidy checks a header with a
 file that includes it. For a changed header that is the file of its name, else the first file that includes
 it. Prints all files if git cannot give the changes, or if .clang-tidy changed.
 """
-import os
 import pathlib
-import subprocess
+import sys
 
-DAYS = 1
-
-
-def git(*arguments):
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.split("\n")
-
-
-def changed_names():
-    """The names of all changed files; some of them may no longer exist."""
-    since = os.environ.get("LINT_SINCE")
-    if since:
-        names = git("diff", "--name-only", since)
-    else:
-        if git("rev-parse", "--is-shallow-repository")[0] == "true":
-            raise OSError("a shallow clone does not have the changes")
-        newest = int(git("log", "-1", "--format=%ct")[0])
-        names = git("log", f"--since=@{newest - DAYS * 86400}", "--name-only", "--format=")
-        names += git("diff", "--name-only", "HEAD")
-    return set(names + git("ls-files", "--others", "--exclude-standard"))
+sys.dont_write_bytecode = True  # build/ is the only place for generated files
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "runner"))
+import tree  # noqa: E402, it needs the path above
 
 
 def checked_with(header, sources):
@@ -45,8 +26,8 @@ def checked_with(header, sources):
 def main():
     sources = sorted(pathlib.Path("src").rglob("*.cc"))
     try:
-        names = changed_names()
-    except (OSError, subprocess.CalledProcessError):
+        names = tree.changed_files()
+    except tree.NoHistory:
         names = {".clang-tidy"}
     chosen = set(sources if ".clang-tidy" in names else [])
     for path in map(pathlib.Path, names):

@@ -2,7 +2,8 @@
 LINT_DEPS = clang-format clang-tidy cppcheck universal-ctags python3
 LINT_BUILD = build/lint$(if $(ANALYZER),-deep)
 tidy = $(patsubst %,$(LINT_BUILD)/%.tidy,$(sort $(foreach file,$(1),$(or $(unit_of.$(file):%=units/%),$(file:.cc=)))))
-.PHONY: lint-all lint-deep lint-tidy lint-tidy-files lint-includes lint-sizes lint-format lint-cppcheck lint-tidy
+.PHONY: lint-all lint-deep lint-tidy lint-tidy-all lint-tidy-files lint-includes lint-sizes lint-suites lint-format \
+  lint-cppcheck each-file-alone
 
 lint-includes:
 	$(call say,LINT,include rules)
@@ -11,6 +12,10 @@ lint-includes:
 lint-sizes:
 	$(call say,LINT,sizes)
 	$(Q)python3 tests/lint/sizes.py
+
+lint-suites:
+	$(call say,LINT,table of suites)
+	$(Q)python3 -B tests/runner/table.py
 
 lint-format:
 	$(call say,LINT,clang-format)
@@ -23,11 +28,26 @@ lint-cppcheck:
 	  --suppressions-list=tests/lint/cppcheck.txt --error-exitcode=1 --cppcheck-build-dir=build/lint/cppcheck \
 	  -Isrc -Iinclude src include
 
-lint-all:  ## lint with clang-tidy on all files, about 15 minutes on 2 cores; run it every night
+lint-all:  ## lint with clang-tidy on all files, about 15 minutes on 2 cores
 	@$(MAKE) $(SILENT) lint TIDY_FILES='$(TIDY_ALL)'
 
 lint-deep:  ## the same with clang-tidy's analyzer, which takes 1.5 times as long
 	@$(MAKE) $(SILENT) -k -Otarget lint-tidy-files ANALYZER=1 TIDY_FILES='$(TIDY_ALL)'
+
+lint-tidy-all:
+	@$(MAKE) $(SILENT) -k -Otarget lint-tidy-files TIDY_FILES='$(call portion,$(TIDY_ALL),10)'
+
+# $(1): files, $(2): a number. All files; with PORTION=n so many of them, others for the next n.
+portion = $(if $(PORTION),$(shell printf '%s\n' $(1) | awk -v part=$(PORTION) -v size=$(2) '{ file[NR] = $$0 } \
+  END { for (n = 0; n < size; n++) print file[(part * size + n) % NR + 1] }'),$(1))
+
+# The build joins files to units (src/units.mk). So this checks that each file includes what it needs.
+each-file-alone: $(patsubst %.cc,build/alone/%.ok,$(call portion,$(TIDY_ALL),25))
+build/alone/%.ok: %.cc Makefile
+	$(call say,ALONE,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(FLAGS) $(INCLUDES) $(CPPFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) $<
+	@touch $@
 
 # The changed files, see changed.py. clang-tidy reads those of one unit (src/units.mk) as one, in a seventh of the
 # time. Each has a stamp, so that only files changed since then are checked again.

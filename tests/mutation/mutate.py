@@ -7,6 +7,8 @@ mutate.py --named [WORD ...]      runs only the test that the list names for eac
 mutate.py --simulations [WORD ...]
                                   runs only the simulations: prints for each mutation the first seed that
                                   fails, and the number of steps until then
+mutate.py --first N --seconds S   begins with mutation N of those chosen, and ends after S seconds
+mutate.py --asan                  uses the programs with sanitizers, and the objects of build/asan
 mutate.py --check                 checks the list only: every old text must be in its file exactly once
 mutate.py --table                 prints the rows of the table in docs/safety.md
 
@@ -62,6 +64,15 @@ SUITES = {
 SIMULATIONS = {"simulation": (r"seed (\d+) fails", r"fails, step (\d+)"),
                "sim": (r"seed (\d+): ", None),
                "sim-server": (r"seed (\d+) fails", r"(\d+) steps,")}
+# With --asan: the programs with sanitizers, in place of those above.
+ASAN_PROGRAMS = {QUICK: "build/asan/unit-tests", "build/quick-simulation": "build/asan/unit-tests",
+                 "build/sim": "build/asan/unit-tests", "build/sim-server": "build/asan/server-simulation",
+                 "build/quick-integration-tests": "build/asan/integration-tests",
+                 "build/holdfast-server": "build/asan/holdfast-server",
+                 "build/holdfast": "build/asan/holdfast"}
+ASAN_COPIED = ("asan", "units", "generated", "commit", "redis-server")  # of build/
+ASAN_SIM_STEPS = "20000"
+asan = False  # --asan
 SCRIPTS = ("tests/integration/folder_test.py", "tests/integration/crash_test.py",
            "tests/integration/clock_test.py", "tests/integration/snapshot_test.py",
            "tests/integration/waiting_test.py", "tests/integration/healing_test.py")
@@ -77,9 +88,25 @@ class Outcome(typing.NamedTuple):
 
 
 def environment(settings):
-    inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    left_out = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "HOLDFAST_SEED")  # the list fits the first seeds
+    inherited = {k: v for k, v in os.environ.items() if k not in left_out}
     return {**inherited, "HOLDFAST_TRANSCRIPTS": "tests/transcripts", "REDIS_SERVER": "build/redis-server",
-            "HOLDFAST_SERVER": "build/holdfast-server", "HOLDFAST_SIM_SHORTEN": "0", **settings}
+            "HOLDFAST_SERVER": programs("build/holdfast-server"), "HOLDFAST_SIM_SHORTEN": "0", **settings}
+
+
+def programs(words):
+    """The words of a command or of a list of targets, with the programs of this run in them."""
+    if not asan:
+        return words
+    return " ".join(ASAN_PROGRAMS.get(word, word) for word in words.split(" "))
+
+
+def command_of(suite, options):
+    """The command that runs a suite with these options of doctest; without some, with its own ones."""
+    if asan and suite.command[0] == "build/sim-server":
+        options = ["-tc=server simulation: no stop*"]
+    words = suite.command[:1] + options if options else suite.command
+    return [programs(words[0]), *words[1:]]
 
 
 def run(command, limit_s, settings=None):
@@ -116,6 +143,25 @@ def make_copy():
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, copy)
         shutil.copymode(source, copy)
+    remove_unknown(names)
+
+
+def make_copy_with_objects():
+    """Makes the copy anew, with the objects of build/asan and the times of all files, so that make compiles
+    nothing again."""
+    shutil.rmtree(TREE, ignore_errors=True)
+    for name in project_files():
+        (TREE / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, TREE / name)
+    (TREE / "build").mkdir(exist_ok=True)
+    for name in ASAN_COPIED:
+        if (ROOT / "build" / name).exists():
+            subprocess.run(["cp", "-a", "--reflink=auto", ROOT / "build" / name, TREE / "build"],
+                           check=True)
+
+
+def remove_unknown(names):
+    """Removes the files of the copy that the project no longer has."""
     known = {TREE / name for name in names}
     for folder in ("src", "include", "tests"):
         for path in (TREE / folder).rglob("*"):
@@ -125,7 +171,9 @@ def make_copy():
 
 def build(targets, jobs, mutated):
     """Builds in the copy. An object of a mutation is compiled without optimisation: it runs only once."""
-    command = ["make", "--silent", "--no-print-directory", f"-j{jobs}", "UNITS=no", *targets.split()]
+    command = ["make", "--silent", "--no-print-directory", f"-j{jobs}", *programs(targets).split()]
+    if asan:  # the copy is no repository, and another commit would link all programs again
+        command.append(f"COMMIT={(ROOT / 'build/commit').read_text(encoding='utf-8').strip()}")
     status, output = run(command + ["RELEASE=-O0"] * mutated, BUILD_LIMIT_S)
     if status != 0:
         raise RuntimeError(f"make {targets} failed:\n{output[-3000:]}")
@@ -176,8 +224,8 @@ def run_named(mutation):
         options = ["-tc=transcripts*", f"-sc={filter_of(name)}"]
     elif name:
         options = [f"-tc={filter_of(name)}"]
-    return outcome(kind, suite.command[:1] + options if options else suite.command, suite.limit_s,
-                   suite.settings)
+    settings = {**suite.settings, "HOLDFAST_SIM_SERVER_STEPS": ASAN_SIM_STEPS} if asan else suite.settings
+    return outcome(kind, command_of(suite, options), suite.limit_s, settings)
 
 
 def run_others(mutation, jobs):
@@ -196,6 +244,15 @@ def run_others(mutation, jobs):
     return last
 
 
+def object_of(file):
+    """The object of a source in the copy. Most sources are part of a unit (src/units.mk)."""
+    objects = TREE / ("build/asan" if asan else "build/release")
+    for unit in (TREE / "build/units").glob("*.cc"):
+        if f'#include "{file}"\n' in unit.read_text(encoding="utf-8"):
+            return objects / "src/units" / f"{unit.stem}.o"
+    return objects / pathlib.Path(file).with_suffix(".o")
+
+
 class Applied:
     """The mutation in the copy, while the object lives. Afterwards its file and the object of that file are
     the ones from before, with their times, so that nothing is compiled again."""
@@ -203,7 +260,7 @@ class Applied:
     def __init__(self, mutation):
         self.mutation = mutation
         self.source = TREE / mutation.file
-        self.object = TREE / "build/release" / pathlib.Path(mutation.file).with_suffix(".o")
+        self.object = object_of(mutation.file)
         self.kept = BUILD / "kept.o"
 
     def __enter__(self):
@@ -275,17 +332,20 @@ def check_clean(chosen, jobs):
     return failed
 
 
-def report(chosen, run_one):
-    """Runs the mutations, and prints a line for each. Returns the number of those not detected by the named
-    test."""
-    wrong = []
+def report(chosen, run_one, seconds=None):
+    """Runs the mutations, as many as begin within the seconds, and prints a line for each. Returns the
+    number of those not detected by the named test."""
+    wrong, done, start = [], 0, time.monotonic()
     for mutation in chosen:
         began = time.monotonic()
+        if seconds is not None and began - start > seconds:
+            break
+        done += 1
         verdict, by = run_one(mutation)
         print(f"{verdict:12} | {mutation.name} | {by} | {time.monotonic() - began:.0f} s", flush=True)
         if verdict != "detected":
             wrong.append((verdict, mutation))
-    print(f"{len(chosen) - len(wrong)} of {len(chosen)} mutations are detected by their tests")
+    print(f"{done - len(wrong)} of {done} mutations are detected by their tests")
     for verdict, mutation in wrong:
         print(f"FAILED ({verdict}): {mutation.name}, in {mutation.file}; its test is '{mutation.test}'")
     return len(wrong)
@@ -297,6 +357,10 @@ def main():
     parser.add_argument("--table", action="store_true", help="print the rows of the table of the page")
     parser.add_argument("--named", action="store_true", help="run the named tests only, not all others")
     parser.add_argument("--simulations", action="store_true", help="run the simulations only")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with mutation N")
+    parser.add_argument("--seconds", type=float, help="begin no mutation after so many seconds")
+    parser.add_argument("--asan", action="store_true",
+                        help="use the programs with sanitizers; with --named only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilers at once")
     parser.add_argument("words", nargs="*", metavar="WORD", help="a part of a name or of a file")
     options = parser.parse_args()
@@ -311,16 +375,27 @@ def main():
         return 0
     chosen = [m for m in every
               if not options.words or any(word in m.name or word in m.file for word in options.words)]
-    make_copy()
+    if chosen:
+        first = options.first % len(chosen)
+        chosen = chosen[first:] + chosen[:first]
+    global asan
+    asan = options.asan
+    if asan and not options.named:
+        parser.error("--asan needs --named")
+    make_copy_with_objects() if asan else make_copy()
     if options.simulations:
         chosen = [m for m in chosen if simulations_of(m)]
         build(" ".join(SUITES[kind].target for kind in SIMULATIONS), options.jobs, False)
         report(chosen, lambda mutation: simulate(mutation, options.jobs))
         return 0
-    if failed := check_clean(chosen, options.jobs):
+    if options.seconds is None and (failed := check_clean(chosen, options.jobs)):
         print("\n".join(failed))
         return 1
-    return 1 if report(chosen, lambda mutation: verdict_of(mutation, options.jobs, options.named)) else 0
+    if options.seconds is not None:  # the suites run their tests without a mutation
+        build(" ".join(dict.fromkeys(map(target_of, chosen))), options.jobs, False)
+    wrong = report(chosen, lambda mutation: verdict_of(mutation, options.jobs, options.named),
+                   options.seconds)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 // Runs of random steps on the engine and on a plain model of it; tests/simulation/world.h describes the
-// comparison. HOLDFAST_SIM_RUNS and HOLDFAST_SIM_STEPS set the amount, HOLDFAST_SIM_SEED the first seed
-// (with one run, if the number of runs is not given). One seed decides a whole run. A run that fails is
-// reduced to the necessary steps.
+// comparison. HOLDFAST_SIM_RUNS and HOLDFAST_SIM_STEPS set the amount, HOLDFAST_SEED the first seed.
+// HOLDFAST_SIM_SEED sets it too, with one run if the number of runs is not given. One seed decides a whole
+// run. A run that fails is reduced to the necessary steps.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -78,8 +78,8 @@ bool check_seed(uint64_t seed, uint64_t steps) {
 
 TEST_CASE("simulation: engine and model give the same bytes for every sequence of requests and events") {
   const bool one = std::getenv("HOLDFAST_SIM_SEED") != nullptr;
-  const uint64_t first = from_environment("HOLDFAST_SIM_SEED", 1);
-  const uint64_t runs = from_environment("HOLDFAST_SIM_RUNS", one ? 1 : 150);
+  const uint64_t first = from_environment("HOLDFAST_SIM_SEED", from_environment("HOLDFAST_SEED", 1));
+  const uint64_t runs = from_environment("HOLDFAST_SIM_RUNS", one ? 1 : 75);
   const uint64_t steps = from_environment("HOLDFAST_SIM_STEPS", 300);
   std::cout << "simulation: seeds " << first << " to " << first + runs - 1 << ", " << steps
             << " steps each\n";

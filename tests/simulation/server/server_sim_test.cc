@@ -1,5 +1,5 @@
 // A short run of the simulation of the whole server. HOLDFAST_SIM_SERVER_STEPS sets its length, and
-// HOLDFAST_SIM_SERVER_SEED its first seed.
+// HOLDFAST_SIM_SERVER_SEED, or else HOLDFAST_SEED, its first seed.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ uint64_t from_environment(const char* name, uint64_t otherwise) {
 }  // namespace
 
 TEST_CASE("server simulation: no stop, crash or fault of the disk breaks what the documentation promises") {
-  const uint64_t steps = from_environment("HOLDFAST_SIM_SERVER_STEPS", 20000);
-  uint64_t seed = from_environment("HOLDFAST_SIM_SERVER_SEED", 1);
+  const uint64_t steps = from_environment("HOLDFAST_SIM_SERVER_STEPS", 10000);
+  uint64_t seed = from_environment("HOLDFAST_SIM_SERVER_SEED", from_environment("HOLDFAST_SEED", 1));
   constexpr uint64_t kStepsOfRun = 500;
   for (uint64_t done = 0; done < steps; done += kStepsOfRun, ++seed) {
     const RunResult result = run_server_seed(seed, kStepsOfRun);

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Runs the suites of tests/suites.toml beside each other: `make test` and `make test-all` call it.
+
+    run.py [OPTION OF DOCTEST ...]     what a change must pass; with options only the doctest programs
+    run.py --all                       every suite, and writes the table in tests/README.md
+    run.py --slice                     the part of the heavy tiers that this commit has to run
+    run.py --only SUITE...             these suites
+    run.py --needs, --list, --table, --age   see --help
+
+Prints the output of each suite when the suite ends. Repeats at the end what failed or was skipped, lists
+the slowest suites, and closes with "N passed, N failed" summed over all suites, and ", N skipped" if tests
+could not run on this machine. LANES is the number of suites at once. HOLDFAST_SEED is the first seed of
+random tests.
+"""
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True  # build/ is the only place for generated files
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/runner"))
+import choice  # noqa: E402, these need the path above
+import page  # noqa: E402
+import rerun  # noqa: E402
+import table  # noqa: E402
+import tree  # noqa: E402
+from job import OF_MAKE, Job  # noqa: E402
+from lanes import Lanes  # noqa: E402
+from report import Totals  # noqa: E402
+from table import GROUPS, Suite  # noqa: E402
+
+LOGS = pathlib.Path("build/tests")
+LANES = 6
+STOP_GRACE_S = 10
+HEAVY_SEEDS = 1_000_000  # the heavy tier begins so many seeds behind those of each change
+PROGRAMS = {"HOLDFAST_SERVER": "build/asan/holdfast-server", "REDIS_SERVER": "build/redis-server",
+            "HOLDFAST_TRANSCRIPTS": "tests/transcripts"}
+CASES = re.compile(r"current filters: (\d+)")
+
+
+def arguments() -> tuple[argparse.Namespace, list[str]]:
+    """The options, and those that are left for doctest."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true", help="run every suite")
+    parser.add_argument("--slice", action="store_true", help="run the slice of the heavy tiers")
+    parser.add_argument("--only", nargs="+", metavar="SUITE", help="run these suites")
+    parser.add_argument("--needs", action="store_true", help="print the make targets that the suites need")
+    parser.add_argument("--list", action="store_true", help="print the suites that would run")
+    parser.add_argument("--table", action="store_true",
+                        help="write the table in tests/README.md with expected seconds")
+    parser.add_argument("--age", action="store_true",
+                        help="fail if the table in tests/README.md is too old")
+    return parser.parse_known_args()
+
+
+def touched_files() -> set[str] | None:
+    """The files that differ from the base; None, with a line that says why, if git cannot tell."""
+    try:
+        return tree.changed_files()
+    except tree.NoHistory as reason:
+        print(f"the touched files are not known, so all suites by touched path run: {reason}",
+              file=sys.stderr)
+        return None
+
+
+def chosen_suites(options: argparse.Namespace, for_doctest: list[str]) -> list[Suite]:
+    suites = table.load()
+    if options.only:
+        return choice.named(suites, options.only)
+    if for_doctest:
+        return doctest_suites(suites, for_doctest)
+    if options.all:
+        return suites
+    if options.slice:
+        return choice.for_slice(suites, touched_files(), tree.commits())
+    return choice.for_change(suites, touched_files())
+
+
+def doctest_suites(suites: list[Suite], for_doctest: list[str]) -> list[Suite]:
+    """Each doctest program once, with these options only."""
+    programs = {suite.program: suite for suite in suites if suite.program and suite.tier == "change"}
+    return [dataclasses.replace(suite, name=pathlib.Path(program).name, arguments=tuple(for_doctest),
+                                shards=1, seeded=False)
+            for program, suite in programs.items()]
+
+
+def cases_of(suite: Suite) -> int:
+    """The number of test cases of a doctest program; 0 if it does not say."""
+    try:
+        done = subprocess.run([*suite.words, "--count"], capture_output=True, text=True, check=False)
+    except OSError:
+        return 0
+    found = CASES.search(done.stdout)
+    return int(found[1]) if found else 0
+
+
+def ranges(cases: int, shards: int) -> list[tuple[int, int]]:
+    """The first and the last case of each shard, counted from 1. Their sizes differ by at most 1."""
+    edges = [cases * shard // shards for shard in range(shards + 1)]
+    return [(first + 1, last) for first, last in zip(edges, edges[1:]) if last > first]
+
+
+def filled(text: str, seed: int) -> str:
+    """A word of the table with the values of this run in place of `{...}`."""
+    values = {"{seed}": seed, "{next_seed}": seed + HEAVY_SEEDS, "{cores}": os.cpu_count(),
+              "{part}": tree.commits() // GROUPS if "{part}" in text else ""}
+    for name, value in values.items():
+        text = text.replace(name, str(value))
+    return text
+
+
+def jobs_of(suite: Suite, seed: int) -> list[Job]:
+    """The jobs of a suite: one, or one for each shard."""
+    job = Job(suite.name, suite.name, [filled(word, seed) for word in suite.words], suite.weight,
+              suite.seconds, suite.sum, suite.limit_s,
+              {name: filled(value, seed) for name, value in suite.environment.items()}, suite.seeded)
+    cases = cases_of(suite) if suite.shards > 1 else 0
+    if not cases:
+        return [job]
+    return [dataclasses.replace(job, name=f"{suite.name}-{number}", cases=last - first + 1,
+                                words=[*job.words, f"--first={first}", f"--last={last}"])
+            for number, (first, last) in enumerate(ranges(cases, suite.shards), 1)]
+
+
+def set_environment(seed: int, heavy: bool) -> None:
+    """What all suites inherit. The check for uses after a return costs a third of the time, so only
+    `make test-all` has it."""
+    for name, value in PROGRAMS.items():
+        os.environ.setdefault(name, value)
+    os.environ["HOLDFAST_SEED"] = str(seed)
+    os.environ["ASAN_OPTIONS"] = ":".join([f"detect_stack_use_after_return={int(heavy)}",
+                                           "strict_string_checks=1", os.environ.get("ASAN_OPTIONS", "")])
+    os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1:" + os.environ.get("UBSAN_OPTIONS", "")
+
+
+def is_built(targets: list[str]) -> bool:
+    """Builds what the suites need."""
+    if not targets:
+        return True
+    environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    done = subprocess.run(["make", "--silent", "-k", *targets], env=environment, stdin=subprocess.DEVNULL,
+                          check=False)
+    return done.returncode == 0
+
+
+def stop_on_signal(lanes: Lanes) -> None:
+    def stop(number, _frame):
+        lanes.stop(signal.SIGTERM, STOP_GRACE_S)
+        os._exit(128 + number)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
+def rerun_seeded(totals: Totals, seed: int) -> None:
+    """Runs the seeded suites that failed on the base. Those that fail there too do not count."""
+    programs = {suite.name: suite.program or os.environ["HOLDFAST_SERVER"] for suite in table.load()}
+    for result in totals.results:
+        if result.failed and result.job.seeded and \
+                rerun.is_found_in_base(result, seed, programs[result.job.suite_name]):
+            result.failed = 0
+
+
+def run(suites: list[Suite], heavy: bool) -> Totals:
+    seed = tree.seed()
+    origin = "from HOLDFAST_SEED" if "HOLDFAST_SEED" in os.environ else "from the tree's hash"
+    print(f"seed {seed} ({origin})", flush=True)
+    set_environment(seed, heavy)
+    totals = Totals()
+    totals.left_out = [f"{suite.name}: it needs root" for suite in suites if not choice.can_run(suite)]
+    jobs = [job for suite in suites if choice.can_run(suite) for job in jobs_of(suite, seed)]
+    lanes = Lanes(int(os.environ.get("LANES", LANES)), os.cpu_count() or 1, LOGS)
+    stop_on_signal(lanes)
+    lanes.run(jobs, totals.add)
+    rerun_seeded(totals, seed)
+    return totals
+
+
+def print_list(suites: list[Suite]) -> None:
+    for suite in sorted(suites, key=lambda suite: -suite.seconds):
+        print(f"{suite.seconds:5} s  {suite.tier:6} {suite.weight:4}  {suite.name}: {suite.protects}")
+    print(f"{sum(suite.seconds for suite in suites):5} s in all")
+
+
+def main() -> int:
+    os.chdir(ROOT)
+    options, for_doctest = arguments()
+    if options.age:
+        fault = page.fault_of_age()
+        print(fault, end="\n" * bool(fault))
+        return 1 if fault else 0
+    if options.table:
+        page.write(table.load(), None)
+        return 0
+    suites = chosen_suites(options, for_doctest)
+    needed = choice.needs([suite for suite in suites if choice.can_run(suite)])
+    if options.needs or options.list:
+        print(" ".join(needed)) if options.needs else print_list(suites)
+        return 0
+    if not is_built(needed):
+        print("make cannot build what the suites need; see above")
+        print("0 passed, 1 failed")
+        return 1
+    totals = run(suites, options.all)
+    status = totals.close()
+    if options.all:
+        page.write(table.load(), totals)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""A seeded suite that failed runs again on the base, with the same seed.
+
+The base is a copy of this tree in build/base, with the base's version of each file that differs. The
+objects are copied too, so that make compiles only what depends on these files. If the base fails with the
+same seeds, the change did not cause the fault: the fault goes into tests/open_seeds.txt.
+"""
+import datetime
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import time
+
+import tree
+from job import OF_MAKE, Job, Result, Running
+from lanes import POLL_S
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BASE = ROOT / "build/base"
+OPEN_SEEDS = ROOT / "tests/open_seeds.txt"
+COPIED = ("build/asan", "build/units", "build/generated", "build/commit", "build/redis-server")
+# The failed seed in the output of a simulation or of the differential test, and the fault.
+FAULT = re.compile(r"^(?:redlock simulation: seed (\d+):|(?:  logged: )?seed (\d+) fails[,:]"
+                   r"|FAILED difference.*--session (\d+),) *(.*)$", re.MULTILINE)
+BUILD_LIMIT_S = 1800
+
+
+def faults_in(text: str) -> dict[str, str]:
+    """The fault of each failed seed, or session, in the output of a suite."""
+    found: dict[str, str] = {}
+    for *numbers, fault in FAULT.findall(text):
+        found.setdefault("".join(numbers), fault)
+    return found
+
+
+def copy_tree(base: str) -> None:
+    """Makes build/base: the files of the base, with the times and the objects of this tree."""
+    shutil.rmtree(BASE, ignore_errors=True)
+    for name in tree.lines("ls-files"):
+        if (ROOT / name).is_file():
+            (BASE / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, BASE / name)
+    (BASE / "build").mkdir(parents=True, exist_ok=True)
+    for name in COPIED:
+        if (ROOT / name).exists():
+            subprocess.run(["cp", "-a", "--reflink=auto", ROOT / name, BASE / "build"], check=True)
+    for name in tree.lines("diff", "--name-only", "--no-renames", base):
+        (BASE / name).unlink(missing_ok=True)
+    # -R: from this tree to the base, so that a file that only the base has is an added one.
+    if changed := tree.lines("diff", "-R", "--name-only", "--no-renames", "--diff-filter=d", base):
+        archive = subprocess.run(["git", "archive", base, *changed], cwd=ROOT, check=True,
+                                 capture_output=True)
+        subprocess.run(["tar", "-xm", "-C", BASE], input=archive.stdout, check=True)
+
+
+def build(target: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    subprocess.run(["make", "--silent", target], cwd=BASE, env=environment, check=True,
+                   stdin=subprocess.DEVNULL, timeout=BUILD_LIMIT_S)
+
+
+def run_on_base(job: Job, target: str) -> Result:
+    """Builds the program of the base, and runs the job there."""
+    base = tree.base()
+    print(f"== {job.name}: failed; runs on the base {base[:12]} with the same seed", flush=True)
+    copy_tree(base)
+    build(target)
+    logs = BASE / "build/tests"
+    logs.mkdir(parents=True, exist_ok=True)
+    running = Running(job, logs, BASE)
+    while True:
+        ended, status, usage = os.wait4(running.pid, os.WNOHANG)
+        if ended:
+            return running.result(status, usage)
+        running.check_limit(time.monotonic())
+        time.sleep(POLL_S)
+
+
+def is_found_in_base(result: Result, seed: int, target: str) -> bool:
+    """Whether the base has all faults of this result. Then prints and keeps them."""
+    ours = faults_in(result.text)
+    if not ours or result.why:
+        return False
+    try:
+        theirs = faults_in(run_on_base(result.job, target).text)
+    except (tree.NoHistory, OSError, subprocess.SubprocessError) as failure:
+        print(f"{result.job.name}: the base cannot be built: {failure}")
+        return False
+    if not ours.keys() <= theirs.keys():
+        return False
+    with OPEN_SEEDS.open("a", encoding="utf-8") as kept:
+        for number, fault in ours.items():
+            print(f"FOUND in the base too: seed {number} of {result.job.suite_name}: {fault}")
+            kept.write(f"{datetime.date.today()}, {result.job.suite_name}, {seed}: {number}, {fault}\n")
+    return True
