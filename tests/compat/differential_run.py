@@ -288,10 +288,11 @@ class Duel:
     @staticmethod
     def compare_unaligned(rights, others, aligned):
         """The first difference if replies cannot be matched with commands on both sides: then all replies
-        must be equal. If one side can be matched, it gives the command of the first difference."""
-        at = next((i for i, (a, b) in enumerate(zip(rights, others)) if a != b),
+        must be equal, except times. If one side can be matched, it gives the command of the first
+        difference."""
+        at = next((i for i, (a, b) in enumerate(zip(rights, others)) if not differences.times(a, b, None)),
                   min(len(rights), len(others)))
-        if rights == others:
+        if at == len(rights) == len(others):
             return None
         owners = next(([command for command, replies in side for _ in replies] for side in aligned if side),
                       [])
