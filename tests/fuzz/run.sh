@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Fuzzes the given targets, or all, one after another for FUZZ_SECONDS each. New inputs are in
 # build/fuzz/corpus. An input that finds a fault is kept in tests/fuzz/TARGET: `make test` runs it from then
-# on, and the status is 1. --portion N fuzzes two targets, others for the next N. --merge does not fuzz: it
-# adds the fewest inputs of build/fuzz/corpus to tests/fuzz/TARGET that reach code which the kept inputs do
-# not reach.
+# on, and the status is 1. --merge does not fuzz: it adds the fewest inputs of build/fuzz/corpus to
+# tests/fuzz/TARGET that reach code which the kept inputs do not reach.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 
@@ -48,11 +47,9 @@ merge_target() {
 }
 
 work=fuzz_target
-every=(acl backup engine http journal lua meta options rdb replies requests scripts)
 [ "${1:-}" = --merge ] && work=merge_target && shift
-[ "${1:-}" = --portion ] && set -- "${every[$2 * 2 % ${#every[@]}]}" "${every[($2 * 2 + 1) % ${#every[@]}]}"
 targets=("$@")
-[ $# = 0 ] && targets=("${every[@]}")
+[ $# = 0 ] && targets=(acl backup engine http journal lua meta options rdb replies requests scripts)
 passed=0
 failed=0
 for name in "${targets[@]}"; do

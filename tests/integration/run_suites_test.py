@@ -287,6 +287,46 @@ def seeds_that_fail_are_read_from_the_output(_):
                                  "77": "2 commands"})
 
 
+def program_that_fails_with(*seeds):
+    lines = "".join(f"echo 'seed {seed} fails: lost'; " for seed in seeds)
+    return f"{lines}echo '[doctest] test cases: 1 | {int(not seeds)} passed | {int(bool(seeds))} failed |'"
+
+
+def found_in_base(folder, before, now):
+    """Whether a program that fails with the seeds `now` has only faults of the base, where it fails with the
+    seeds `before`. Also the output."""
+    with repository(folder), contextlib.redirect_stdout(io.StringIO()) as out, \
+            unittest.mock.patch.multiple(rerun, ROOT=folder, BASE=folder / "build/base",
+                                         OPEN_SEEDS=folder / "open_seeds"):
+        pathlib.Path("Makefile").write_text("build/program: source\n\tmkdir -p build && cp $< $@\n")
+        pathlib.Path("source").write_text(program_that_fails_with(*before))
+        tree.git("add", "Makefile", "source")
+        tree.git("commit", "-q", "-m", "base")
+        os.environ["BASE"] = tree.git("rev-parse", "HEAD")
+        pathlib.Path("source").write_text(program_that_fails_with(*now))
+        pathlib.Path("build").mkdir()
+        pathlib.Path("build/program").write_text(program_that_fails_with(*now))
+        job = Job("s", "s", ["sh", "build/program"], "cpu", 1, "doctest", 30, seeded=True)
+        totals = Totals()
+        Lanes(1, 1, folder / "build/tests").run([job], totals.add)
+        return rerun.is_found_in_base(totals.results[0], 1, "build/program"), out.getvalue()
+
+
+@test
+def a_seed_that_fails_on_the_base_too_is_kept_and_does_not_count(folder):
+    found, out = found_in_base(folder, before=(3, 5), now=(5,))
+    equal(found, True)
+    has(out.encode(), b"FOUND in the base too: seed 5 of s: lost\n")
+    has((folder / "open_seeds").read_bytes(), b", s, 1: 5, lost\n")
+
+
+@test
+def a_seed_that_fails_only_with_the_change_counts(folder):
+    for number, before in enumerate(((), (3,))):
+        found, out = found_in_base(folder.with_name(f"case{number}"), before, now=(3, 5))
+        equal((found, "FOUND" in out), (False, False))
+
+
 @test
 def the_age_of_the_table_has_a_limit(folder):
     text = folder.with_name("page.md")
