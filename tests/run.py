@@ -38,7 +38,8 @@ LOGS = pathlib.Path("build/tests")
 LANES = 6
 STOP_GRACE_S = 10
 HEAVY_SEEDS = 1_000_000  # the heavy tier begins so many seeds behind those of each change
-PROGRAMS = {"HOLDFAST_SERVER": "build/asan/holdfast-server", "REDIS_SERVER": "build/redis-server",
+SERVER = "build/asan/holdfast-server"
+PROGRAMS = {"HOLDFAST_SERVER": SERVER, "REDIS_SERVER": "build/redis-server",
             "HOLDFAST_TRANSCRIPTS": "tests/transcripts"}
 CASES = re.compile(r"current filters: (\d+)")
 
@@ -119,7 +120,8 @@ def jobs_of(suite: Suite, seed: int) -> list[Job]:
     """The jobs of a suite: one, or one for each shard."""
     job = Job(suite.name, suite.name, [filled(word, seed) for word in suite.words], suite.weight,
               suite.seconds, suite.sum, suite.limit_s,
-              {name: filled(value, seed) for name, value in suite.environment.items()}, suite.seeded)
+              {name: filled(value, seed) for name, value in suite.environment.items()},
+              (suite.program or SERVER) if suite.seeded else "")
     cases = cases_of(suite) if suite.shards > 1 else 0
     if not cases:
         return [job]
@@ -159,10 +161,8 @@ def stop_on_signal(lanes: Lanes) -> None:
 
 def rerun_seeded(totals: Totals, seed: int) -> None:
     """Runs the seeded suites that failed on the base. Those that fail there too do not count."""
-    programs = {suite.name: suite.program or os.environ["HOLDFAST_SERVER"] for suite in table.load()}
     for result in totals.results:
-        if result.failed and result.job.seeded and \
-                rerun.is_found_in_base(result, seed, programs[result.job.suite_name]):
+        if result.failed and result.job.target and rerun.is_found_in_base(result, seed):
             result.failed = 0
 
 

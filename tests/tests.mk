@@ -25,10 +25,10 @@ test: test-build  ## what a change must pass, under ASan and UBSan; ARGS='-tc=LO
 test-all: test-build  ## every suite, about 75 minutes; it writes the table in tests/README.md
 	@tests/run.py --all
 
-test-build: test-deps | $(filter lint,$(MAKECMDGOALS))
+test-build: test-deps
 	@$(MAKE) $(SILENT) asan $(TEST_PROGRAMS) build/redis-server build/prometheus
 
-test-deps:
+test-deps: | $(filter lint,$(MAKECMDGOALS))
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS))
 
 pictures: build/holdfast-server build/holdfast build/prometheus  ## make the pictures in docs/pictures anew

@@ -293,8 +293,8 @@ def program_that_fails_with(*seeds):
 
 
 def found_in_base(folder, before, now):
-    """Whether a program that fails with the seeds `now` has only faults of the base, where it fails with the
-    seeds `before`. Also the output."""
+    """Whether a program that fails with the seeds `now` has only faults of the base, where it fails with
+    the seeds `before`. Also the output."""
     with repository(folder), contextlib.redirect_stdout(io.StringIO()) as out, \
             unittest.mock.patch.multiple(rerun, ROOT=folder, BASE=folder / "build/base",
                                          OPEN_SEEDS=folder / "open_seeds"):
@@ -306,10 +306,10 @@ def found_in_base(folder, before, now):
         pathlib.Path("source").write_text(program_that_fails_with(*now))
         pathlib.Path("build").mkdir()
         pathlib.Path("build/program").write_text(program_that_fails_with(*now))
-        job = Job("s", "s", ["sh", "build/program"], "cpu", 1, "doctest", 30, seeded=True)
+        job = Job("s", "s", ["sh", "build/program"], "cpu", 1, "doctest", 30, target="build/program")
         totals = Totals()
         Lanes(1, 1, folder / "build/tests").run([job], totals.add)
-        return rerun.is_found_in_base(totals.results[0], 1, "build/program"), out.getvalue()
+        return rerun.is_found_in_base(totals.results[0], 1), out.getvalue()
 
 
 @test
@@ -325,6 +325,38 @@ def a_seed_that_fails_only_with_the_change_counts(folder):
     for number, before in enumerate(((), (3,))):
         found, out = found_in_base(folder.with_name(f"case{number}"), before, now=(3, 5))
         equal((found, "FOUND" in out), (False, False))
+
+
+def staged(*scripts, wall_minutes=60, cpu_minutes=40):
+    """Runs .ci/stages.py with these scripts as stages. Returns its status and the lines of its output."""
+    code = ("import sys; sys.path.insert(0, '.ci'); import stages\n"
+            f"stages.MOST_WALL_MINUTES, stages.MOST_CPU_MINUTES = {wall_minutes}, {cpu_minutes}\n"
+            "stages.RUNNER = ['true']\n"
+            f"stages.stages = lambda: [stages.Stage(f's{{n}}', ['sh', '-c', script], n == 0)"
+            f" for n, script in enumerate({scripts!r})]\nsys.exit(stages.main())")
+    done = subprocess.run([sys.executable, "-B", "-c", code], cwd=ROOT, text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout.splitlines()
+
+
+@test
+def the_stages_close_with_the_sum_of_their_tests(_):
+    status, lines = staged("echo lint", "echo '2 passed, 0 failed'",
+                           "echo '3 passed, 1 failed, 1 skipped'; exit 1")
+    equal((status, lines[-1]), (1, "5 passed, 1 failed, 1 skipped"))
+    equal([line for line in lines if line == "2 passed, 0 failed"], [])
+    equal(sum(line.startswith("stage s1: ") and "minutes of CPU" in line for line in lines), 1)
+    equal(staged("true", "echo '2 passed, 0 failed'")[0], 0)
+
+
+@test
+def a_stage_that_fails_or_exceeds_the_limits_fails_with_a_line(_):
+    cases = ((staged("exit 3", "echo '9 passed, 0 failed'"), "FAILED: stage s0 ended with status 3"),
+             (staged("true", "sleep 77", wall_minutes=0.01), "FAILED: the run took 0.01 minutes, its "),
+             (staged("true", "echo", cpu_minutes=0), "FAILED: the run used 0.0 minutes of CPU, more "))
+    for (status, lines), words in cases:
+        equal((words, status, lines[-1]), (words, 1, "0 passed, 1 failed"))
+        equal((words, any(line.startswith(words) for line in lines)), (words, True))
 
 
 @test

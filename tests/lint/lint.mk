@@ -41,14 +41,6 @@ lint-tidy-all:
 portion = $(if $(PORTION),$(shell printf '%s\n' $(1) | awk -v part=$(PORTION) -v size=$(2) '{ file[NR] = $$0 } \
   END { for (n = 0; n < size; n++) print file[(part * size + n) % NR + 1] }'),$(1))
 
-# The build joins files to units (src/units.mk). So this checks that each file includes what it needs.
-each-file-alone: $(patsubst %.cc,build/alone/%.ok,$(call portion,$(TIDY_ALL),25))
-build/alone/%.ok: %.cc Makefile
-	$(call say,ALONE,$<)
-	@mkdir -p $(@D)
-	$(Q)$(CXX) $(FLAGS) $(INCLUDES) $(CPPFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) $<
-	@touch $@
-
 # The changed files, see changed.py. clang-tidy reads those of one unit (src/units.mk) as one, in a seventh of the
 # time. Each has a stamp, so that only files changed since then are checked again.
 TIDY_ALL = $(wildcard src/*.cc src/*/*.cc src/*/*/*.cc)
@@ -73,3 +65,11 @@ $(LINT_BUILD)/%.tidy: %.cc .clang-tidy
 	$(call run_tidy,$<)
 $(UNIT_NAMES:%=$(LINT_BUILD)/units/%.cc): $(LINT_BUILD)/units/%.cc: FORCE
 	$(call write_unit,$(filter $(TIDY_FILES),$(files_of.$*)))
+
+# The build joins files to units (src/units.mk). So this checks that each file includes what it needs.
+each-file-alone: $(patsubst %.cc,build/alone/%.ok,$(call portion,$(TIDY_ALL),25))
+build/alone/%.ok: %.cc Makefile
+	$(call say,ALONE,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CXX) $(FLAGS) $(INCLUDES) $(CPPFLAGS) -fsyntax-only -MMD -MP -MT $@ -MF $(@:.ok=.d) $<
+	@touch $@

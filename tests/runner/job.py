@@ -16,7 +16,8 @@ DOCTEST_SUM = re.compile(r"^\[doctest\] test cases: .*\| *(\d+) passed \| *(\d+)
 
 @dataclasses.dataclass
 class Job:
-    """`cases`: of a shard, the number of its test cases; doctest's own sum has those of all shards."""
+    """`target`: of a seeded suite, what to build on the base. `cases`: of a shard, the number of its test
+    cases; doctest's own sum has those of all shards."""
     name: str
     suite_name: str
     words: list[str]
@@ -25,7 +26,7 @@ class Job:
     sum: str
     limit_s: float
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
-    seeded: bool = False
+    target: str = ""
     cases: int | None = None
 
 

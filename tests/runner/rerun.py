@@ -60,12 +60,12 @@ def build(target: str) -> None:
                    stdin=subprocess.DEVNULL, timeout=BUILD_LIMIT_S)
 
 
-def run_on_base(job: Job, target: str) -> Result:
-    """Builds the program of the base, and runs the job there."""
+def run_on_base(job: Job) -> Result:
+    """Builds the program of the base that the job needs, and runs the job there."""
     base = tree.base()
     print(f"== {job.name}: failed; runs on the base {base[:12]} with the same seed", flush=True)
     copy_tree(base)
-    build(target)
+    build(job.target)
     logs = BASE / "build/tests"
     logs.mkdir(parents=True, exist_ok=True)
     running = Running(job, logs, BASE)
@@ -77,13 +77,13 @@ def run_on_base(job: Job, target: str) -> Result:
         time.sleep(POLL_S)
 
 
-def is_found_in_base(result: Result, seed: int, target: str) -> bool:
+def is_found_in_base(result: Result, seed: int) -> bool:
     """Whether the base has all faults of this result. Then prints and keeps them."""
     ours = faults_in(result.text)
     if not ours or result.why:
         return False
     try:
-        theirs = faults_in(run_on_base(result.job, target).text)
+        theirs = faults_in(run_on_base(result.job).text)
     except (tree.NoHistory, OSError, subprocess.SubprocessError) as failure:
         print(f"{result.job.name}: the base cannot be built: {failure}")
         return False
