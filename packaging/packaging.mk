@@ -7,7 +7,7 @@ DEB_DIR = build/deb
 DEB_TREE = $(DEB_DIR)/holdfast
 # The time of the last commit: two builds of the same sources give the same bytes.
 SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
-.PHONY: deb deb-tree deb-reproducible image packages-for-tests test-packages
+.PHONY: deb deb-tree deb-reproducible image packages-for-tests package-test-deps test-packages
 
 deb: deb-tree  ## build the Debian packages, to build/deb
 	$(Q)cd $(DEB_TREE) && MAKEFLAGS= MAKELEVEL=0 COMMIT=$(COMMIT) dpkg-buildpackage --build=binary --no-sign \
@@ -45,10 +45,12 @@ image:  ## build the image holdfast:VERSION from the sources, with podman, build
 PACKAGE_TEST_DEPS = lintian debootstrap systemd systemd-container buildah iproute2 nftables curl nodejs \
   python3-yaml $(if $(shell command -v kubectl),,kubernetes-client) $(if $(shell command -v npm),,npm)
 # The packages of this tree without optimisation. The file `tree` has the hash of the tree that they are from.
-packages-for-tests:
-	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
+packages-for-tests: package-test-deps
 	@tree=$$(python3 -B tests/runner/tree.py); [ "$$(cat $(DEB_DIR)/tree 2>/dev/null)" = "$$tree" ] || \
 	  { DEB_BUILD_OPTIONS=noopt $(MAKE) deb && echo "$$tree" >$(DEB_DIR)/tree; }
+
+package-test-deps:
+	@$(call install,$(BUILD_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
 
 # Not at once with the build, when both are asked for.
 test-packages: | $(filter deb deb-reproducible,$(MAKECMDGOALS))  ## units, packages, image, manifests (as root)
