@@ -2,10 +2,10 @@
 """Runs the suites of tests/suites.toml beside each other: `make test` and `make test-all` call it.
 
     run.py [OPTION OF DOCTEST ...]     what a change must pass; with options only the doctest programs
-    run.py --all                       every suite, and writes the table in tests/README.md
+    run.py --all                       every suite; if all pass, writes the table in tests/README.md
     run.py --slice                     the part of the heavy tiers that this commit has to run
     run.py --only SUITE...             these suites
-    run.py --needs, --list, --table, --age   see --help
+    run.py --needs, --list, --age      see --help
 
 Prints the output of each suite when the suite ends. Repeats at the end what failed or was skipped, lists
 the slowest suites, and closes with "N passed, N failed" summed over all suites, and ", N skipped" if tests
@@ -53,8 +53,6 @@ def arguments() -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--only", nargs="+", metavar="SUITE", help="run these suites")
     parser.add_argument("--needs", action="store_true", help="print the make targets that the suites need")
     parser.add_argument("--list", action="store_true", help="print the suites that would run")
-    parser.add_argument("--table", action="store_true",
-                        help="write the table in tests/README.md with expected seconds")
     parser.add_argument("--age", action="store_true",
                         help="fail if the table in tests/README.md is too old")
     return parser.parse_known_args()
@@ -194,9 +192,6 @@ def main() -> int:
         fault = page.fault_of_age()
         print(fault, end="\n" * bool(fault))
         return 1 if fault else 0
-    if options.table:
-        page.write(table.load(), None)
-        return 0
     suites = chosen_suites(options, for_doctest)
     needed = choice.needs([suite for suite in suites if choice.can_run(suite)])
     if options.needs or options.list:
@@ -208,8 +203,8 @@ def main() -> int:
         return 1
     totals = run(suites, options.all)
     status = totals.close()
-    if options.all:
-        page.write(table.load(), totals)
+    if options.all and status == 0:
+        page.write(suites, totals)
     return status
 
 

@@ -10,7 +10,8 @@ from table import ROOT, Suite
 PAGE = ROOT / "tests/README.md"
 BEGIN, END = "<!-- suites: begin -->", "<!-- suites: end -->"
 MOST_COMMITS = 150
-COMMIT = re.compile(r"^`make test-all` wrote this table at commit ([0-9a-f]+)", re.MULTILINE)
+COMMIT = re.compile(r"^(?:`make test-all` wrote this table at|No run of `make test-all` since) commit "
+                    r"([0-9a-f]+)", re.MULTILINE)
 
 
 def seconds_of(suite: Suite, totals: Totals | None) -> int:
@@ -28,10 +29,10 @@ def table(suites: list[Suite], totals: Totals | None) -> str:
 
 def text(suites: list[Suite], totals: Totals | None) -> str:
     """What stands between the markers. Without totals the seconds are the expected ones."""
-    commit, date = tree.git("rev-parse", "--short=12", "HEAD"), datetime.date.today()
-    result = f"Its last line was: {totals.closing_line}." if totals else "The seconds are expected ones."
-    return (f"`make test-all` wrote this table at commit {commit}, {date}. {result}\n\n"
-            f"{table(suites, totals)}\n")
+    at = f"commit {tree.git('rev-parse', '--short=12', 'HEAD')}, {datetime.date.today()}."
+    head = (f"`make test-all` wrote this table at {at} Its last line was: {totals.closing_line}." if totals
+            else f"No run of `make test-all` since {at} The seconds are expected ones.")
+    return f"{head}\n\n{table(suites, totals)}\n"
 
 
 def write(suites: list[Suite], totals: Totals | None, page: pathlib.Path = PAGE) -> None:
