@@ -1,48 +1,19 @@
 """The cases from npm. Their packages are pinned in node/package-lock.json and live in build/compat/node."""
 import json
 import pathlib
-import re
-import shutil
-import subprocess
+import sys
 
 from cases import Case
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+import npm  # noqa: E402
+
 HERE = pathlib.Path(__file__).resolve().parent / "node"
 BUILD = HERE.parents[2] / "build/compat/node"
-LIMIT_S = 300  # time limit of the download
-UNREACHABLE = ("ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH"
-               "|ERR_SOCKET_TIMEOUT")
-
-
-class RegistryUnreachable(Exception):
-    """npm could not download its packages. The suite skips the cases that need them, for this reason."""
 
 
 def install():
-    """Runs npm, unless the installed packages are those of this lock file."""
-    lock = (HERE / "package-lock.json").read_bytes()
-    installed = BUILD / "installed.json"
-    if installed.exists() and installed.read_bytes() == lock:
-        return
-    BUILD.mkdir(parents=True, exist_ok=True)
-    installed.unlink(missing_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(HERE / name, BUILD / name)
-    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"]
-    try:
-        run = subprocess.run(command, cwd=BUILD, text=True, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT_S, check=False)
-    except subprocess.TimeoutExpired as slow:
-        raise RegistryUnreachable(f"npm ci did not end within {LIMIT_S} s") from slow
-    if run.returncode != 0:
-        # npm prints warnings about engines (EBADENGINE) before the errors. They would hide the cause.
-        errors = [line for line in run.stdout.splitlines() if re.match(r"npm (ERR!|error)", line)]
-        cause = "\n".join(errors[:6]) or run.stdout
-        if re.search(UNREACHABLE, cause):
-            why = next((line for line in errors if "request to" in line), errors[0])
-            raise RegistryUnreachable(f"npm cannot reach its registry: {why}")
-        raise RuntimeError(f"npm ci failed:\n{cause}")
-    installed.write_bytes(lock)
+    npm.install(HERE, BUILD)
 
 
 def node_case(library, package, how, *command):

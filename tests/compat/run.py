@@ -2,8 +2,7 @@
 """Runs the compatibility suite: each case once with Holdfast and once with stock Redis, at the same time.
 
 Redis is the oracle: the same steps must have the same outcomes, line by line. Prints the differences and a
-table of all cases. The last line is "N passed, N failed", with ", N skipped" if npm cannot reach its
-registry.
+table of all cases. The last line is "N passed, N failed", with ", N skipped" if `npm ci` fails.
 HOLDFAST_SERVER and REDIS_SERVER name the two binaries.
     run.py [--only NAME]... [--origin debian|npm] [--against redis]
 """
@@ -23,7 +22,7 @@ import time
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
 from cases import ORIGINS, all_cases
-from cases_node import RegistryUnreachable
+from harness import Skipped
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOLDFAST = ROOT / os.environ.get("HOLDFAST_SERVER", "build/holdfast-server")
@@ -164,14 +163,14 @@ def run_all(cases, against_redis):
 
 
 def prepared(cases):
-    """Installs and compiles for the cases. If a step fails, the cases that need it fail too. Without the
-    registry of npm the suite skips them."""
+    """Installs and compiles for the cases. If a step fails, the cases that need it fail too. If `npm ci`
+    fails, the suite skips them."""
     broken = {}
     for prepare in dict.fromkeys(case.prepare for case in cases if case.prepare):
         try:
             prepare()
-        except RegistryUnreachable as unreachable:
-            broken[prepare] = ("skipped", str(unreachable))
+        except Skipped as reason:
+            broken[prepare] = ("skipped", str(reason))
         except Exception as failure:
             broken[prepare] = ("failed", f"its preparation failed: {failure}")
     return broken

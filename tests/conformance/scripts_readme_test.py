@@ -24,11 +24,11 @@ MARK = "--end of the answer--"
 
 @contextlib.contextmanager
 def redis():
-    """The port of a server of its own."""
+    """The port of a server of its own, on both addresses that `localhost` may stand for."""
     port = servers.free_ports(1)[0]
     with tempfile.TemporaryDirectory(prefix="holdfast-readme-") as folder:
         process = subprocess.Popen([os.path.abspath(REDIS), "--port", str(port), "--bind", "127.0.0.1",
-                                    "--save", "", "--dir", folder], stdout=subprocess.DEVNULL,
+                                    "-::1", "--save", "", "--dir", folder], stdout=subprocess.DEVNULL,
                                    preexec_fn=end_with_parent)
 
         def connected():

@@ -19,6 +19,7 @@ HOLDFAST = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
 REDIS = os.environ.get("REDIS_SERVER", "build/redis-server")
 LIMIT_S = 60        # timeout of one wait
 TEST_LIMIT_S = 300  # timeout of one test
+SLOW_S = 2          # run_tests() prints the duration of a test that takes longer
 TTL_MS = 50_000_000
 POLL_S = 0.01
 FAKETIME = next(iter(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")), None)
@@ -278,6 +279,7 @@ def run_tests(around=data_folder):
     chosen = [function for function in TESTS if len(sys.argv) < 2 or sys.argv[1] in function.__name__]
     for function in chosen:
         signal.alarm(TEST_LIMIT_S)
+        began = time.monotonic()
         try:
             with around() as argument:
                 function(argument)
@@ -288,6 +290,8 @@ def run_tests(around=data_folder):
             failed += 1
             print(f"FAILED {function.__name__}: {failure!r}\n{traceback.format_exc(limit=-3)}")
         signal.alarm(0)
+        if (took_s := time.monotonic() - began) > SLOW_S:
+            print(f"slow: {function.__name__}: {took_s:.1f} s")
     summary = f"{len(chosen) - failed - skipped} passed, {failed} failed"
     print(summary + f", {skipped} skipped" * (skipped > 0))
     sys.exit(1 if failed else 0)

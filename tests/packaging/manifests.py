@@ -5,10 +5,10 @@ missing fields."""
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 
+import npm
 import yaml
 from harness import Skipped
 
@@ -16,8 +16,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "packaging/kubernetes"
 TYPES = pathlib.Path(__file__).parent / "kubernetes"
 BUILD = ROOT / "build/kubernetes-types"
-LIMIT_S = 300
-UNREACHABLE = r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|E40[34]"
 
 
 def copy_to(folder):
@@ -47,29 +45,6 @@ def only(objects, kind, name=""):
     return found[0]
 
 
-def install_types():
-    """Installs the npm packages, unless those of this lock file are installed."""
-    lock = (TYPES / "package-lock.json").read_bytes()
-    installed = BUILD / "installed.json"
-    if installed.exists() and installed.read_bytes() == lock:
-        return
-    if shutil.which("npm") is None:
-        raise Skipped("npm is not installed")
-    shutil.rmtree(BUILD, ignore_errors=True)
-    shutil.copytree(TYPES, BUILD)
-    try:
-        done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund",
-                               "--fetch-retries=1"], cwd=BUILD, text=True, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=LIMIT_S, check=False)
-    except subprocess.TimeoutExpired as slow:
-        raise Skipped(f"npm ci did not end within {LIMIT_S} s") from slow
-    if done.returncode != 0:
-        why = re.search(UNREACHABLE, done.stdout)
-        raise Skipped(f"npm cannot reach its registry: {why.group()}") if why else RuntimeError(done.stdout)
-    installed.write_bytes(lock)
-
-
 def type_of(item):
     """The module and the name of the type of an object."""
     group = item["apiVersion"]
@@ -81,7 +56,7 @@ def type_of(item):
 
 def type_errors(objects, folder):
     """The errors of these objects, as the compiler reports them."""
-    install_types()
+    npm.install(TYPES, BUILD)
     text = ""
     for number, item in enumerate(objects):
         module, name = type_of(item)
