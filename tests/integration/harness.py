@@ -1,8 +1,10 @@
 """Shared by the scripts of this folder: the server as a process on a data folder, a connection to it, and
 the selection, run and summary of tests. HOLDFAST_SERVER and REDIS_SERVER name the servers. No wait has a
 fixed duration: each ends when its condition is true, or fails after LIMIT_S."""
+import atexit
 import contextlib
 import ctypes
+import functools
 import glob
 import os
 import pathlib
@@ -19,6 +21,7 @@ HOLDFAST = os.environ.get("HOLDFAST_SERVER", "build/asan/holdfast-server")
 REDIS = os.environ.get("REDIS_SERVER", "build/redis-server")
 LIMIT_S = 60        # timeout of one wait
 TEST_LIMIT_S = 300  # timeout of one test
+SHOWN = 8000        # how many characters of a failure run_tests() prints
 SLOW_S = 2          # run_tests() prints the duration of a test that takes longer
 TTL_MS = 50_000_000
 POLL_S = 0.01
@@ -50,7 +53,7 @@ def has(text, *parts):
     text = text if isinstance(text, bytes) else str(text)
     for part in parts:
         if part not in text:
-            raise AssertionError(f"got {text!r}, wanted {part!r} in it")
+            raise AssertionError(f"got {text!r:.6000}, wanted {part!r} in it")
 
 
 def until(condition, limit_s=LIMIT_S):
@@ -61,6 +64,19 @@ def until(condition, limit_s=LIMIT_S):
             raise AssertionError(f"the condition is not true within {limit_s} s")
         time.sleep(POLL_S)
     return value
+
+
+@functools.cache
+def preloaded_clock():
+    """LD_PRELOAD for libfaketime. While it starts, libfaketime looks for a `__ftime` that newer C libraries do
+    not have, and the failed search allocates memory. In the allocator of clang's ASan, which reads the clock,
+    this is a deadlock. So the process gets a `__ftime`."""
+    folder = tempfile.TemporaryDirectory(prefix="holdfast-test-")
+    atexit.register(folder.cleanup)
+    library = os.path.join(folder.name, "ftime.so")
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library], check=True, timeout=LIMIT_S,
+                   input=b"int __ftime(void *to) { (void)to; return -1; }")
+    return f"{FAKETIME}:{library}"
 
 
 class Clock:
@@ -78,7 +94,7 @@ class Clock:
         aside.replace(self.path)
 
     def environment(self):
-        return {**os.environ, "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.path),
+        return {**os.environ, "LD_PRELOAD": preloaded_clock(), "FAKETIME_TIMESTAMP_FILE": str(self.path),
                 "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
                 "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
@@ -285,13 +301,14 @@ def run_tests(around=data_folder):
                 function(argument)
         except Skipped as reason:
             skipped += 1
-            print(f"SKIPPED {function.__name__}: {reason}")
+            print(f"SKIPPED {function.__name__}: {reason}", flush=True)
         except Exception as failure:  # the other tests run even if one fails
             failed += 1
-            print(f"FAILED {function.__name__}: {failure!r}\n{traceback.format_exc(limit=-3)}")
+            text = f"FAILED {function.__name__}: {failure!r:.2000}\n{traceback.format_exc(limit=-3)}"
+            print(text if len(text) < SHOWN else f"{text[:SHOWN // 2]}\n...\n{text[-SHOWN // 2:]}", flush=True)
         signal.alarm(0)
         if (took_s := time.monotonic() - began) > SLOW_S:
-            print(f"slow: {function.__name__}: {took_s:.1f} s")
+            print(f"slow: {function.__name__}: {took_s:.1f} s", flush=True)
     summary = f"{len(chosen) - failed - skipped} passed, {failed} failed"
     print(summary + f", {skipped} skipped" * (skipped > 0))
     sys.exit(1 if failed else 0)
