@@ -280,7 +280,7 @@ def of_several_holders_a_slow_wait_names_the_one_with_the_smallest_token(folder)
 
 @test
 def a_flood_of_slow_waits_makes_few_lines_and_says_that_it_dropped_others(folder):
-    waits = 20_000
+    waits = 5000
     log = folder.parent / "log"
     with Server(folder, "--log-waits-over", "1", "--logfile", str(log), loaded=False) as server:
         until(lambda: "ready to accept" in log.read_text(encoding="utf-8"))

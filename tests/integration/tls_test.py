@@ -485,7 +485,7 @@ def hanging_handshakes_block_no_client_and_are_closed(files):
             with plain, contextlib.suppress(ConnectionResetError):
                 while plain.recv(65536):
                     pass
-        equal(time.monotonic() - begun < 30, True)
+        equal(time.monotonic() - begun < LIMIT_S, True)
         server.await_log("it took longer than tls-handshake-timeout")
         equal(client.ask("PING"), "PONG")
 
