@@ -164,19 +164,23 @@ def a_minority_of_servers_makes_no_quorum(places):
 
 @test
 def the_mode_of_the_hold_determines_the_quorum(places):
+    cases = []
     for settings, options, status in (
             ("?wquorum=3&rquorum=2", ["--shared"], 0), ("?wquorum=2&rquorum=3", ["--shared"], 69),
             ("?wquorum=2", ["--limit", "2"], 69), ("?wquorum=2", [], 0), ("?wquorum=3", [], 69)):
         for verb in ("renew", "unlock"):
-            at = ["--servers", places.quorum + settings]
-            owner = call_json("lock", *at, *options, "k")["owner"]
+            name, at = f"k{len(cases)}", ["--servers", places.quorum + settings]
+            owner = call_json("lock", *at, *options, "--ttl", "1h", name)["owner"]
             for server in places.servers:  # lock needs only a quorum: the last server may grant later
-                until(lambda server=server: server.ask("EXISTS", "k") == 1)
-            places.servers[2].process.send_signal(signal.SIGSTOP)
-            call(status, verb, *at, "k", owner)
-            places.servers[2].process.send_signal(signal.SIGCONT)
-            for server in places.servers:
-                server.ask("DEL", "k")
+                until(lambda server=server, name=name: server.ask("EXISTS", name) == 1)
+            cases.append((status, [verb, *at, name, owner]))
+    places.servers[2].process.send_signal(signal.SIGSTOP)
+    try:
+        running = [(start(*words), status) for status, words in cases]  # each waits for the stopped server
+        for process, status in running:
+            ended(process, status)
+    finally:
+        places.servers[2].process.send_signal(signal.SIGCONT)
 
 
 @test
