@@ -51,9 +51,9 @@ EMBEDDED = 'Client client(port != nullptr ? "embedded:" : "");'
 
 
 class Server:
-    """A server on its own port, for one page or one example. It listens on 127.0.0.1 and, if the machine has
-    it, on ::1, which `localhost` may stand for. The seed of its hash tables is fixed, because the tokens
-    depend on it."""
+    """A server on its own port, for one page or one example. It listens on 127.0.0.1 and, if the machine
+    has it, on ::1, which `localhost` may stand for. The seed of its hash tables is fixed, because the
+    tokens depend on it."""
 
     def __enter__(self):
         self.process = subprocess.Popen(

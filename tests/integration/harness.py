@@ -70,9 +70,9 @@ def until(condition, limit_s=LIMIT_S):
 
 @functools.cache
 def preloaded_clock():
-    """LD_PRELOAD for libfaketime. While it starts, libfaketime looks for a `__ftime` that newer C libraries do
-    not have, and the failed search allocates memory. In the allocator of clang's ASan, which reads the clock,
-    this is a deadlock. So the process gets a `__ftime`."""
+    """LD_PRELOAD for libfaketime. While it starts, libfaketime looks for a `__ftime` that newer C libraries
+    do not have, and the failed search allocates memory. In the allocator of clang's ASan, which reads the
+    clock, this is a deadlock. So the process gets a `__ftime`."""
     folder = tempfile.TemporaryDirectory(prefix="holdfast-test-")
     atexit.register(folder.cleanup)
     library = os.path.join(folder.name, "ftime.so")
@@ -308,7 +308,8 @@ def run_tests(around=data_folder):
         except Exception as failure:  # the other tests run even if one fails
             failed += 1
             text = f"FAILED {function.__name__}: {failure!r:.2000}\n{traceback.format_exc(limit=-3)}"
-            print(text if len(text) < SHOWN else f"{text[:SHOWN // 2]}\n...\n{text[-SHOWN // 2:]}", flush=True)
+            half = SHOWN // 2
+            print(text if len(text) < SHOWN else f"{text[:half]}\n...\n{text[-half:]}", flush=True)
         signal.alarm(0)
         if (took_s := time.monotonic() - began) > SLOW_S:
             print(f"slow: {function.__name__}: {took_s:.1f} s", flush=True)

@@ -37,7 +37,8 @@ def failure():
 def cause_of(output):
     """The first error that npm prints. Warnings about engines (EBADENGINE) come before the errors."""
     errors = [line for line in output.splitlines() if re.match(r"npm (ERR!|error)", line)]
-    return next((line for line in errors if re.search("request to|certificate", line)), "; ".join(errors[:3]))
+    told = [line for line in errors if re.search("request to|certificate", line)]
+    return told[0] if told else "; ".join(errors[:3])
 
 
 def run_npm(folder):
@@ -55,8 +56,8 @@ def run_npm(folder):
 
 
 def install(source, build):
-    """Installs the packages of source/package-lock.json in build/node_modules, unless they are there. Raises
-    Skipped if that fails, or if `npm ci` has failed in this run."""
+    """Installs the packages of source/package-lock.json in build/node_modules, unless they are there.
+    Raises Skipped if that fails, or if `npm ci` has failed in this run."""
     lock = (source / "package-lock.json").read_bytes()
     installed = build / "installed.json"
     with locked():
