@@ -20,6 +20,7 @@ import re
 import signal
 import subprocess
 import sys
+import uuid
 
 sys.dont_write_bytecode = True  # build/ is the only place for generated files
 ROOT = pathlib.Path(__file__).resolve().parents[1]
