@@ -154,7 +154,7 @@ build/release/%.o: %.cc build/flags
 build/release/src/units/%.o: build/units/%.cc build/flags
 	$(call say,CXX,unit $*)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CXX) $(FLAGS) $(RELEASE) $(INCLUDES) -I. $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CCACHE) $(CXX) $(FLAGS) -Wno-subobject-linkage $(RELEASE) $(INCLUDES) -I. $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 # The commit, for --version. A build outside of git, as from a tarball, has none; COMMIT= sets one.
 COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' \
