@@ -18,8 +18,8 @@ ASAN_CXX = clang++
 OPT_ASAN = -O0
 ASAN = -Wno-sign-conversion $(OPT_ASAN) -g1 -fsanitize=address,undefined -fno-sanitize-recover=all \
   -fno-omit-frame-pointer -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
-# The tests' own objects have no sanitizers. The objects of src come first when a program is linked, so that inline
-# functions of both are those with sanitizers.
+# The tests' own objects have no sanitizers. The objects of src come first when a program is linked, so that
+# inline functions of both are those with sanitizers.
 ASAN_TESTS = -Wno-sign-conversion -O0 -g1 -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 # The libraries that the library for programs needs, and those that the programs here need in addition.
@@ -74,7 +74,8 @@ format:  ## format the C++ files as lint requires
 
 lint:  ## clang-format, clang-tidy, cppcheck, include rules, sizes of functions and files
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS))
-	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-suites lint-mutations lint-format lint-cppcheck lint-tidy
+	@$(MAKE) $(SILENT) -k -Otarget lint-includes lint-sizes lint-suites lint-mutations lint-format \
+	  lint-cppcheck lint-tidy
 
 deps:  ## install the missing Debian packages for build, tests, benchmarks, lint, packages
 	@$(call install,$(BUILD_DEPS) $(TEST_DEPS) $(LINT_DEPS) $(BENCH_DEPS) $(PACKAGE_DEPS) $(PACKAGE_TEST_DEPS))
@@ -122,7 +123,7 @@ $(LIBRARY_DIR)/libholdfast.so: $(call $(LIBRARY),$(CLIENT))
 	  -Wl,-soname,$(SONAME) -Wl,--as-needed -Wl,--exclude-libs,ALL -o $@ $^ $(CLIENT_LIBS)
 
 # For the shared library. It hides the symbols of the engine, which programs do not need, and which could
-# conflict with their own. The server's files have the same flags, so that one precompiled header serves all.
+# conflict with their own. All files of the server have these flags: one precompiled header serves them.
 HIDDEN = $(call release,$(filter src/%,$(LIB)) $(CLI) src/server.cc)
 PCH = build/release/precompiled.h.gch
 $(HIDDEN): FLAGS += -fPIC -fvisibility=hidden
@@ -131,7 +132,8 @@ $(HIDDEN): | $(if $(CCACHE),,$(PCH))
 $(PCH): src/precompiled.h build/flags
 	$(call say,PCH,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) $(FLAGS) $(RELEASE) $(filter-out -include %.h,$(INCLUDES)) $(CPPFLAGS) -MMD -MP -x c++-header -o $@ $<
+	$(Q)$(CXX) $(FLAGS) $(RELEASE) $(filter-out -include %.h,$(INCLUDES)) $(CPPFLAGS) \
+	  -MMD -MP -x c++-header -o $@ $<
 $(call release,$(filter src/%,$(CLIENT))) $(call asan,$(CLIENT)): FLAGS += -fPIC
 
 build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
@@ -154,7 +156,8 @@ build/release/%.o: %.cc build/flags
 build/release/src/units/%.o: build/units/%.cc build/flags
 	$(call say,CXX,unit $*)
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CXX) $(FLAGS) -Wno-subobject-linkage $(RELEASE) $(INCLUDES) -I. $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CCACHE) $(CXX) $(FLAGS) -Wno-subobject-linkage $(RELEASE) $(INCLUDES) -I. $(CPPFLAGS) \
+	  -MMD -MP -c -o $@ $<
 
 # The commit, for --version. A build outside of git, as from a tarball, has none; COMMIT= sets one.
 COMMIT := $(if $(wildcard .git),$(shell git describe --always --dirty --abbrev=12 --exclude '*' \

@@ -1,5 +1,5 @@
-// Headers that most files of the server include, parsed once: see Makefile. No file names this one, and each
-// file includes all that it uses.
+// Headers that most files of the server include, parsed once: see Makefile. No file names this one, and
+// each file includes all that it uses.
 #include <absl/container/btree_map.h>
 #include <absl/container/btree_set.h>
 #include <absl/container/flat_hash_map.h>

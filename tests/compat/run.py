@@ -21,6 +21,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True  # build/ is the only place for what is made
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
 from cases import ORIGINS, all_cases
 from harness import Skipped
 

@@ -51,7 +51,8 @@ AREAS = [
      "the command's main file includes the verbs, the version, the standard streams and std"),
     (r"src/cli/", [STD, POSIX, PUBLIC, CLIENT, CLI, r"<(nlohmann|fmt)/.*>"],
      "the command includes itself, the client, include/, std, fmt, nlohmann and Boost"),
-    (r"src/precompiled\.h", [STD, CORE, r"<absl/.*>"], "the precompiled header includes the core, std and Abseil"),
+    (r"src/precompiled\.h", [STD, CORE, r"<absl/.*>"],
+     "the precompiled header includes the core, std and Abseil"),
     (r"src/[^/]+$", [STD, POSIX, PUBLIC, CORE, TLS, IO],
      "a main file includes the shell, the core, TLS and std"),
 ]
