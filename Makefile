@@ -14,13 +14,15 @@ DEBUG = -g1
 RELEASE = $(OPT) $(DEBUG) $(LTO)
 # clang compiles objects with sanitizers in half of the time of g++.
 ASAN_CXX = clang++
+ASAN_DEPS = clang libclang-rt-dev
 # Only clang counts conversions of signs to -Wconversion.
 OPT_ASAN = -O0
 ASAN = -Wno-sign-conversion $(OPT_ASAN) -g1 -fsanitize=address,undefined -fno-sanitize-recover=all \
   -fno-omit-frame-pointer -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
 # The tests' own objects have no sanitizers. The objects of src come first when a program is linked, so that
 # inline functions of both are those with sanitizers.
-ASAN_TESTS = -Wno-sign-conversion -O0 -g1 -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
+QUICK_TESTS = -Wno-sign-conversion -O0 -g1
+ASAN_TESTS = $(QUICK_TESTS) -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
 # The libraries that the library for programs needs, and those that the programs here need in addition.
 CLIENT_LIBS := $(shell pkg-config --libs libuv absl_flat_hash_set absl_flat_hash_map absl_btree lua5.1-c++ \

@@ -1,7 +1,7 @@
 # The tests: part of the Makefile.
 # redis-tools has the real Redis server too (see REDIS_SERVER): the package that starts it is not needed.
 # npm comes with some builds of Node.js itself, which Debian's would not go with.
-TEST_DEPS = doctest-dev redis-tools python3 python3-redis python3-tooz python3-kombu python3-limits \
+TEST_DEPS = $(ASAN_DEPS) doctest-dev redis-tools python3 python3-redis python3-tooz python3-kombu python3-limits \
   python3-portalocker nodejs node-redis $(if $(shell command -v npm),,npm) golang-go \
   golang-github-gomodule-redigo-dev php-cli php-redis php-predis php-illuminate-cache \
   php-illuminate-redis php-symfony-cache php-symfony-lock php-symfony-rate-limiter \
@@ -37,7 +37,7 @@ pictures: build/holdfast-server build/holdfast build/prometheus  ## make the pic
 	@HOLDFAST_SERVER=$< HOLDFAST_PICTURES=docs/pictures tests/integration/three_questions_test.py page
 
 test-quick:  ## unit tests and transcripts only, without sanitizers; ARGS='-tc=LOCK*' selects some
-	@$(call install,$(BUILD_DEPS) doctest-dev)
+	@$(call install,$(BUILD_DEPS) $(ASAN_DEPS) doctest-dev)
 	@$(MAKE) $(SILENT) build/quick-tests
 	@HOLDFAST_TRANSCRIPTS=tests/transcripts build/quick-tests $(ARGS)
 
@@ -81,23 +81,27 @@ build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT)) $(CLI_PARTS)) $(call 
 build/asan/unit-tests: $(call asan,$(sort $(LIB) $(CLIENT) $(UNIT)) $(CLI_PARTS))
 build/asan/integration-tests: $(call asan,$(INTEGRATION) $(CLIENT) tests/unit/main.cc)
 
-# The headers that most of the tests' files include are parsed once.
-TEST_PCH = build/asan/precompiled.h.pch
-TEST_OBJECTS = $(call asan,$(filter-out %/main.cc,$(UNIT) $(INTEGRATION) $(FUZZ) $(wildcard tests/simulation/server/*.cc)))
-build/asan/tests/%.o: ASAN = $(ASAN_TESTS)
-$(TEST_OBJECTS): ASAN = $(ASAN_TESTS) -include-pch $(TEST_PCH)
-$(TEST_OBJECTS): $(TEST_PCH)
-$(TEST_PCH): tests/precompiled.h build/flags
-	$(call say,PCH,$<)
-	@mkdir -p $(@D)
-	$(Q)$(ASAN_CXX) $(FLAGS) $(ASAN_TESTS) -Xclang -fpch-instantiate-templates $(INCLUDES) -Itests $(CPPFLAGS) \
-	  -MMD -MP -MF $(@:.pch=.d) -MT $@ -x c++-header -o $@ $<
+# The tests' own objects: without optimisation, as they run once, and from one precompiled header. $(1): the kind
+# of build, $(2): flags, $(3): objects.
+define test_objects
+$(3): TEST_FLAGS = $(2) -include-pch build/$(1)/precompiled.h.pch
+$(3): build/$(1)/precompiled.h.pch
+build/$(1)/precompiled.h.pch: tests/precompiled.h build/flags
+	$(call say,PCH,$$< ($(1)))
+	@mkdir -p $$(@D)
+	$$(Q)$$(ASAN_CXX) $$(FLAGS) $(2) -Xclang -fpch-instantiate-templates $$(INCLUDES) -Itests $$(CPPFLAGS) \
+	  -MMD -MP -MF $$(@:.pch=.d) -MT $$@ -x c++-header -o $$@ $$<
+endef
+TEST_SOURCES = $(filter-out %/main.cc,$(UNIT) $(INTEGRATION) $(FUZZ) $(wildcard tests/simulation/server/*.cc))
+build/asan/tests/%.o: ASAN = $(or $(TEST_FLAGS),$(ASAN_TESTS))
+$(eval $(call test_objects,asan,$(ASAN_TESTS),$(call asan,$(TEST_SOURCES))))
+$(eval $(call test_objects,quick,$(QUICK_TESTS),$(call quick,$(TEST_SOURCES))))
 
-# Without optimisation: for tests that run once, the compilation takes longer than the run.
 build/quick/%.o: %.cc build/flags
 	$(call say,CXX,$< (quick))
 	@mkdir -p $(@D)
-	$(Q)$(CCACHE) $(CXX) $(FLAGS) -O0 $(INCLUDES) -Itests $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(or $(TEST_FLAGS),$(QUICK_TESTS)) $(INCLUDES) -Itests $(CPPFLAGS) \
+	  -MMD -MP -c -o $@ $<
 
 # The program's name selects its function: as redis-server it is the server, as redis-check-rdb it is not.
 build/redis-server:
