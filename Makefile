@@ -19,8 +19,7 @@ ASAN_DEPS = clang libclang-rt-dev
 OPT_ASAN = -O0
 ASAN = -Wno-sign-conversion $(OPT_ASAN) -g1 -fsanitize=address,undefined -fno-sanitize-recover=all \
   -fno-omit-frame-pointer -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
-# The tests' own objects have no sanitizers. The objects of src come first when a program is linked, so that
-# inline functions of both are those with sanitizers.
+# The tests' own objects have no sanitizers.
 QUICK_TESTS = -Wno-sign-conversion -O0 -g1
 ASAN_TESTS = $(QUICK_TESTS) -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
 INCLUDES := -Isrc -Iinclude $(shell pkg-config --cflags spdlog lua5.1-c++ 2>/dev/null)
@@ -142,7 +141,7 @@ build/asan/holdfast-server: $(call asan,$(LIB) src/server.cc)
 build/asan/holdfast: $(call asan,$(sort $(LIB) $(CLI) $(CLIENT)))
 build/asan/holdfast-server build/asan/holdfast build/asan/unit-tests build/asan/integration-tests:
 	$(call say,LINK,$@)
-	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $(sort $^) $(LIBS)
+	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $(call linked,$^) $(LIBS)
 
 # The lines with flags: objects depend on them, and not on the whole Makefile.
 FLAGS_NOW := $(shell grep -hE '(FLAGS|ASAN|RELEASE|OPT|DEBUG|INCLUDES|CXX)' Makefile tests/tests.mk | cksum)
@@ -183,8 +182,11 @@ build/asan/src/units/%.o: build/units/%.cc build/flags
 	@mkdir -p $(@D)
 	$(Q)$(CCACHE) $(ASAN_CXX) $(FLAGS) $(ASAN) $(INCLUDES) -I. $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
-# The simulations make and check thousands of keyspaces.
-build/asan/src/units/core-keyspace.o: OPT_ASAN = -O1
+# The code of each request. These objects come first when a program is linked, so that inline functions of
+# several objects are the optimised ones, and those with sanitizers.
+HOT = $(patsubst %,build/asan/src/units/core-%.o,base codec engine events keyspace lock state)
+$(HOT): OPT_ASAN = -O1
+linked = $(filter $(HOT),$(1)) $(filter-out $(HOT),$(sort $(1)))
 
 # fiber.cc switches stacks, and reports that to AddressSanitizer. Instrumented code of this file would look
 # for its frames on the wrong stack.

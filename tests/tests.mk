@@ -74,7 +74,7 @@ build/sim-server: $(call release,$(SIM_SERVER) tests/simulation/server/server_si
 build/asan/server-simulation: $(call asan,$(SIM_SERVER) tests/simulation/server/server_sim_test.cc \
   tests/unit/main.cc)
 	$(call say,LINK,$@)
-	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $(sort $^) $(SIM_LIBS)
+	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $(call linked,$^) $(SIM_LIBS)
 
 build/sim: $(call release,$(sort $(LIB) $(CLIENT) $(SIM)))
 build/quick-tests: $(call release,$(sort $(LIB) $(CLIENT)) $(CLI_PARTS)) $(call quick,$(QUICK))
@@ -92,7 +92,12 @@ build/$(1)/precompiled.h.pch: tests/precompiled.h build/flags
 	$$(Q)$$(ASAN_CXX) $$(FLAGS) $(2) -Xclang -fpch-instantiate-templates $$(INCLUDES) -Itests $$(CPPFLAGS) \
 	  -MMD -MP -MF $$(@:.pch=.d) -MT $$@ -x c++-header -o $$@ $$<
 endef
-TEST_SOURCES = $(filter-out %/main.cc,$(UNIT) $(INTEGRATION) $(FUZZ) $(wildcard tests/simulation/server/*.cc))
+TEST_SOURCES = $(filter-out %/main.cc $(LARGE_DATA),$(UNIT) $(INTEGRATION) $(FUZZ) \
+  $(wildcard tests/simulation/server/*.cc))
+# Optimised, and without the precompiled header: they parse many MiB, or have many clients.
+LARGE_DATA = $(addprefix tests/integration/,client.cc client_transport_peer_test.cc \
+  client_transport_test.cc chaos_proxy.cc crowd.cc load_test.cc workload_test.cc)
+$(call asan,$(LARGE_DATA)): TEST_FLAGS = $(ASAN_TESTS) -O1
 build/asan/tests/%.o: ASAN = $(or $(TEST_FLAGS),$(ASAN_TESTS))
 $(eval $(call test_objects,asan,$(ASAN_TESTS),$(call asan,$(TEST_SOURCES))))
 $(eval $(call test_objects,quick,$(QUICK_TESTS),$(call quick,$(TEST_SOURCES))))

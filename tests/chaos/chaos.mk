@@ -23,4 +23,4 @@ build/chaos-client: $(call release,tests/chaos/client.cc $(CLIENT))
 build/asan/integration-tests: | build/asan/chaos-client build/asan/slow-fsync.so
 build/asan/chaos-client: $(call asan,tests/chaos/client.cc $(CLIENT))
 	$(call say,LINK,$@)
-	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(LIBS)
+	$(Q)$(ASAN_CXX) $(ASAN) $(LDFLAGS) -Wl,--as-needed -o $@ $(call linked,$^) $(LIBS)
