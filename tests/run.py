@@ -31,7 +31,7 @@ import rerun  # noqa: E402
 import table  # noqa: E402
 import tree  # noqa: E402
 from job import OF_MAKE, Job  # noqa: E402
-from lanes import Lanes  # noqa: E402
+from lanes import IdleMeter, Lanes  # noqa: E402
 from report import Totals  # noqa: E402
 from table import GROUPS, Suite  # noqa: E402
 
@@ -174,7 +174,8 @@ def run(suites: list[Suite], heavy: bool) -> Totals:
     totals = Totals()
     totals.left_out = [f"{suite.name}: it needs root" for suite in suites if not choice.can_run(suite)]
     jobs = [job for suite in suites if choice.can_run(suite) for job in jobs_of(suite, seed)]
-    lanes = Lanes(int(os.environ.get("LANES", LANES)), os.cpu_count() or 1, LOGS)
+    meter = None if "LANES" in os.environ else IdleMeter()
+    lanes = Lanes(int(os.environ.get("LANES", LANES)), os.cpu_count() or 1, LOGS, meter)
     stop_on_signal(lanes)
     lanes.run(jobs, totals.add)
     rerun_seeded(totals, seed)

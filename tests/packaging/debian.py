@@ -2,6 +2,7 @@
 them in, without or with a booted systemd. DEB_DIR is the folder of the packages. DEBIAN_MIRROR is the
 mirror of Debian, else the one that apt uses here."""
 import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -221,9 +222,15 @@ def mirror():
 
 
 def make_base():
-    """Makes BASE from Debian's mirror, if it does not exist."""
-    if BASE.exists():
-        return
+    """Makes BASE from Debian's mirror, if it does not exist. Suites that run at once wait for the first."""
+    BASE.parent.mkdir(parents=True, exist_ok=True)
+    with BASE.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not BASE.exists():
+            download_base()
+
+
+def download_base():
     if shutil.which("debootstrap") is None:
         raise Skipped("debootstrap is not installed")
     site = mirror()
