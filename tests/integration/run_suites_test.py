@@ -21,7 +21,7 @@ import rerun  # noqa: E402
 import run  # noqa: E402
 import table  # noqa: E402
 import tree  # noqa: E402
-from harness import equal, has, run_tests, test  # noqa: E402
+from harness import LIMIT_S, equal, has, run_tests, test, until  # noqa: E402
 from job import Job  # noqa: E402
 from lanes import Lanes  # noqa: E402
 from report import Totals  # noqa: E402
@@ -142,7 +142,8 @@ def a_signal_ends_the_runner_with_all_suites(folder):
     while not (pid.exists() and pid.read_text().strip()):
         time.sleep(0.02)
     runner.send_signal(signal.SIGTERM)
-    equal((runner.wait(10), is_running(int(pid.read_text()))), (128 + signal.SIGTERM, False))
+    equal(runner.wait(LIMIT_S), 128 + signal.SIGTERM)
+    until(lambda: not is_running(int(pid.read_text())))
 
 
 @test
