@@ -152,7 +152,11 @@ def is_built(targets: list[str]) -> bool:
 
 
 def stop_on_signal(lanes: Lanes) -> None:
+    """SIGINT and SIGTERM end the jobs. A signal that comes while a job starts is handled after that."""
     def stop(number, _frame):
+        if lanes.starting:
+            lanes.signals.append(number)
+            return
         lanes.stop(signal.SIGTERM, STOP_GRACE_S)
         os._exit(128 + number)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -38,6 +38,8 @@ class Lanes:
         self.logs = logs
         self.meter = meter
         self.running: dict[int, Running] = {}
+        self.starting = False
+        self.signals: list[int] = []  # that came while a job started
         logs.mkdir(parents=True, exist_ok=True)
 
     def fits(self, job: Job) -> bool:
@@ -54,8 +56,12 @@ class Lanes:
             if self.fits(job):
                 waiting.remove(job)
                 print(f"== {job.name}: started", flush=True)
+                self.starting = True
                 running = Running(job, self.logs)
                 self.running[running.pid] = running
+                self.starting = False
+                for number in self.signals:
+                    os.kill(os.getpid(), number)
 
     def ended(self) -> Result | None:
         """The result of a job that has ended, if there is one."""
