@@ -75,6 +75,8 @@ def run_command(command: list[str], totals: Totals) -> tuple[int, bool]:
     left_s = MOST_WALL_MINUTES * 60 - (time.monotonic() - BEGAN)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                errors="replace", start_new_session=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _frame: (stop(process), os._exit(128 + number)))
     ended = []
     timer = threading.Timer(max(left_s, 0), lambda: (ended.append(True), stop(process)))
     timer.start()
