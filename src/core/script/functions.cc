@@ -14,7 +14,6 @@
 #include "core/script/value.h"
 #include "core/state/conn.h"
 #include "core/state/context.h"
-#include "core/state/library_store.h"
 #include "core/state/request.h"
 
 namespace holdfast {
@@ -294,29 +293,6 @@ void ScriptHost::run_function(Request& r, const LibraryFunction& function,
   script.flags = flags_of(function);
   call_.function = &function;
   run(r, script, function.name, keys, args, read_only);
-}
-
-std::string restore_library(EngineState& s, std::string_view code) {
-  // The library was loaded before. Nothing can pause the load now.
-  const auto clock_us = std::exchange(s.scripts.time.clock_us, nullptr);
-  const std::string text(code);
-  std::string error = s.scripts.load_libraries({&text, 1}, true, false);
-  s.scripts.time.clock_us = clock_us;
-  return error;
-}
-
-void remove_library(EngineState& s, std::string_view name) {
-  if (name.empty()) {
-    static_cast<void>(s.scripts.load_libraries({}, false, true));
-  } else {
-    s.scripts.remove_library(name);
-  }
-}
-
-std::vector<std::string_view> library_codes(const EngineState& s) {
-  std::vector<std::string_view> codes;
-  for (const auto& [name, library] : s.scripts.libraries().all()) codes.emplace_back(library->code);
-  return codes;
 }
 
 }  // namespace holdfast
