@@ -37,7 +37,7 @@
 //                                   register the same function twice.
 //     field-deadlines key number { field deadline }    of an existing hash; deadline 0: the field has none
 //
-// No record relies on the form of the value (packed or a ValueBody, and the encodings of it): the value that
+// No record relies on the form of a value (packed or a ValueBody, and its encoding): the value that
 // a snapshot or another record restored may have another form than the one that was changed.
 //
 // A file begins with a clock before its first record, and has another one after each change of the wall
