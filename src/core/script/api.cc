@@ -266,8 +266,10 @@ int ScriptApi::log(lua_State* lua) {
   const int argc = lua_gettop(lua);
   if (argc < 2) return raise_text(lua, "ERR redis.log() requires two arguments or more.");
   if (lua_isnumber(lua, 1) == 0) return raise_text(lua, "ERR First argument must be a number (log level).");
-  const auto level = static_cast<int>(lua_tonumber(lua, 1));
-  if (level < 0 || level > 3) return raise_text(lua, "ERR Invalid debug level.");
+  const lua_Number number = lua_tonumber(lua, 1);
+  // Not only the integers 0 to 3, as in Redis. NaN and large numbers are no int.
+  if (!(number > -1 && number < 4)) return raise_text(lua, "ERR Invalid debug level.");
+  const auto level = static_cast<int>(number);
   constexpr size_t kMaxText = 1024;  // the limit of a log line in Redis
   std::string text;
   for (int i = 2; i <= argc; ++i) {
