@@ -17,8 +17,8 @@ import time
 
 sys.dont_write_bytecode = True  # only build/ has generated files
 from backups import COMMAND, Source, run
-from harness import (FAKETIME, HOLDFAST, LIMIT_S, TTL_MS, Client, Clock, Server, Skipped, end_with_parent,
-                     equal, has, refusal, run_tests, test, until)
+from harness import (FAKETIME, HOLDFAST, LIMIT_S, TTL_MS, Client, Clock, Server, Skipped, client_if_listening,
+                     end_with_parent, equal, has, refusal, run_tests, test, until)
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -354,8 +354,7 @@ def only_the_user_may_read_the_file_and_a_quorum_or_a_server_without_folder_is_r
     with tempfile.TemporaryDirectory() as own:
         process = subprocess.Popen([HOLDFAST, "--port", "0", "--unixsocket", f"{own}/s"],
                                    stdout=subprocess.DEVNULL, preexec_fn=end_with_parent)
-        until(lambda: os.path.exists(f"{own}/s"))
-        client = Client(f"{own}/s")
+        client = until(lambda: client_if_listening(f"{own}/s"))
         has(client.ask("BACKUP", "START"), "there is no data folder", "--dir")
         has(client.ask("BACKUP", "READ"), "there is no data folder")
         client.close()

@@ -161,6 +161,14 @@ class Client:
         self.socket.close()
 
 
+def client_if_listening(path):
+    """A client of the socket, or None as long as no server listens there."""
+    try:
+        return Client(str(path))
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None
+
+
 class Server(Client):
     """A server on a folder, and a connection to it. If `loaded`, the constructor waits until the server has
     read its folder and logs that it is ready. The server listens before that."""

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 
-from harness import HOLDFAST, LIMIT_S, Client, equal, has, run_tests, test, until
+from harness import HOLDFAST, LIMIT_S, client_if_listening, equal, has, run_tests, test, until
 from job import COMMAND, service
 
 # Each choice of closed streams, as words of a shell.
@@ -40,14 +40,6 @@ def the_command_works_without_standard_streams(server):
                 raise AssertionError(f"{words} {closed}: status {found}, wanted {wanted}")
 
 
-def client_of(path):
-    """A client of the socket, or None as long as no server listens there."""
-    try:
-        return Client(str(path))
-    except (FileNotFoundError, ConnectionRefusedError):
-        return None
-
-
 @test
 def the_server_works_without_standard_streams(_):
     for closed in CLOSED:
@@ -58,7 +50,7 @@ def the_server_works_without_standard_streams(_):
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
             try:
-                client = until(lambda: client_of(folder / "s"))
+                client = until(lambda: client_if_listening(folder / "s"))
                 until(lambda: client.ask("PING") == "PONG")
                 streams = [os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in range(3)]
                 equal(streams, ["/dev/null"] * 3)
