@@ -22,7 +22,8 @@ class IdleMeter:
     def has_idle_time(self) -> bool:
         if time.monotonic() < self.at_s + 1:
             return False
-        ticks = [int(word) for word in pathlib.Path("/proc/stat").read_text("ascii").split("\n")[0].split()[1:]]
+        line = pathlib.Path("/proc/stat").read_text("ascii").split("\n")[0]
+        ticks = [int(word) for word in line.split()[1:]]
         idle, total = ticks[3] + ticks[4], sum(ticks)  # also while the disk is awaited
         is_idle = (idle - self.idle) * 5 > total - self.all
         self.at_s, self.idle, self.all = time.monotonic(), idle, total
