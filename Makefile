@@ -15,8 +15,8 @@ RELEASE = $(OPT) $(DEBUG) $(LTO)
 # clang compiles objects with sanitizers in half of the time of g++.
 ASAN_CXX = clang++
 ASAN_DEPS = clang libclang-rt-dev
-# Only clang counts conversions of signs to -Wconversion.
 OPT_ASAN = -O0
+# Only clang counts conversions of signs to -Wconversion.
 ASAN = -Wno-sign-conversion $(OPT_ASAN) -g1 -fsanitize=address,undefined -fno-sanitize-recover=all \
   -fno-omit-frame-pointer -D__SANITIZE_ADDRESS__ -D_GLIBCXX_ASSERTIONS
 # The tests' own objects have no sanitizers.

@@ -1,6 +1,6 @@
 # Units: files of a folder that the compiler reads as one, so that it reads their headers once: part of the
 # Makefile. A complete build takes half of the time that way. Each file still compiles alone, which `make
-# test-all` checks by UNITS=no. A file that differs from the last commit leaves its unit, so that after its next
+# test-all` checks by each-file-alone. A file that differs from the last commit leaves its unit, so that after its next
 # change only this file is compiled.
 UNITS = yes
 LOOSE := $(if $(wildcard .git),$(shell { git diff --name-only HEAD; git ls-files --others --exclude-standard; } \
