@@ -125,10 +125,12 @@ Model::Reply Model::locks_break(Caller& caller, const KeyId& id) {
   return caller.frame().integer(static_cast<int64_t>(holds.size()));
 }
 
-// The revoke applies to all holders, but only holders with a listener cause output here.
+// The revoke applies to all holders, but only holders with a listener cause output here. The history has the
+// token of each hold, so a hold without one gets it.
 Model::Reply Model::locks_revoke(Caller& caller, const KeyId& id) {
   group_ = ++last_group_;
-  for (const Hold& hold : keys_[id].holds) {
+  for (Hold& hold : keys_[id].holds) {
+    token_of(id, hold);
     if (!hold.async) continue;
     expect_output(hold.listener, push(hold.listener, "revoke", id.second, hold.owner, 4),
                   id.second + ", " + hold.owner);
