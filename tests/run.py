@@ -163,10 +163,10 @@ def stop_on_signal(lanes: Lanes) -> None:
         signal.signal(number, stop)
 
 
-def rerun_seeded(totals: Totals, seed: int) -> None:
+def rerun_seeded(totals: Totals, seed: int, lanes: Lanes) -> None:
     """Runs the seeded suites that failed on the base. Those that fail there too do not count."""
     for result in totals.results:
-        if result.failed and result.job.target and rerun.is_found_in_base(result, seed):
+        if result.failed and result.job.target and rerun.is_found_in_base(result, seed, lanes):
             result.failed = 0
 
 
@@ -182,7 +182,7 @@ def run(suites: list[Suite], heavy: bool) -> Totals:
     lanes = Lanes(int(os.environ.get("LANES", LANES)), os.cpu_count() or 1, LOGS, meter)
     stop_on_signal(lanes)
     lanes.run(jobs, totals.add)
-    rerun_seeded(totals, seed)
+    rerun_seeded(totals, seed, lanes)
     return totals
 
 

@@ -493,6 +493,12 @@ TEST_CASE("redis: a slot of a cluster moves to another node while a lock in it i
   const Result late = Locks(cluster.place() + "?timeout=300").try_lock("{k}late").result;
   CHECK(late.outcome == Verdict::kUnreachable);
   CHECK(Clock::now() - began < 5s);
+  // A node's refusal can arrive in the last millisecond of the timeout, too.
+  for (int timeout_ms = 21; timeout_ms < 61; ++timeout_ms) {
+    const std::string query = "?timeout=" + std::to_string(timeout_ms);
+    const Result refused = Locks(cluster.place() + query).try_lock("{k}late").result;
+    CHECK_MESSAGE(refused.outcome == Verdict::kUnreachable, query, ": ", refused.message);
+  }
   let_time_pass();
   for (RedisProcess* node : {&to, &from}) CHECK(node->ask(set + " NODE " + to_id).text == "OK");
   const Result result = fresh.get().result;

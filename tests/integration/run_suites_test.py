@@ -310,8 +310,9 @@ def found_in_base(folder, before, now):
         pathlib.Path("build/program").write_text(program_that_fails_with(*now))
         job = Job("s", "s", ["sh", "build/program"], "cpu", 1, "doctest", 30, target="build/program")
         totals = Totals()
-        Lanes(1, 1, folder / "build/tests").run([job], totals.add)
-        return rerun.is_found_in_base(totals.results[0], 1), out.getvalue()
+        lanes = Lanes(1, 1, folder / "build/tests")
+        lanes.run([job], totals.add)
+        return rerun.is_found_in_base(totals.results[0], 1, lanes), out.getvalue()
 
 
 @test
@@ -319,6 +320,7 @@ def a_seed_that_fails_on_the_base_too_is_kept_and_does_not_count(folder):
     found, out = found_in_base(folder, before=(3, 5), now=(5,))
     equal(found, True)
     has(out.encode(), b"FOUND in the base too: seed 5 of s: lost\n")
+    has(out.encode(), b"== on the base: 0.0 minutes of CPU\n")
     has((folder / "open_seeds").read_bytes(), b", s, 1: 5, lost\n")
 
 
@@ -349,6 +351,11 @@ def the_stages_close_with_the_sum_of_their_tests(_):
     equal([line for line in lines if line == "2 passed, 0 failed"], [])
     equal(sum(line.startswith("stage s1: ") and "minutes of CPU" in line for line in lines), 1)
     equal(staged("true", "echo '2 passed, 0 failed'")[0], 0)
+
+
+@test
+def the_run_on_the_base_does_not_count_for_the_limit_of_cpu(_):
+    equal(staged("true", "echo '== on the base: 1.5 minutes of CPU'", cpu_minutes=0)[0], 0)
 
 
 @test

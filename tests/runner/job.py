@@ -17,7 +17,7 @@ DOCTEST_SUM = re.compile(r"^\[doctest\] test cases: .*\| *(\d+) passed \| *(\d+)
 @dataclasses.dataclass
 class Job:
     """`target`: of a seeded suite, what to build on the base. `cases`: of a shard, the number of its test
-    cases; doctest's own sum has those of all shards."""
+    cases; doctest's own sum has those of all shards. `folder`: where it runs; None: here."""
     name: str
     suite_name: str
     words: list[str]
@@ -28,6 +28,7 @@ class Job:
     environment: dict[str, str] = dataclasses.field(default_factory=dict)
     target: str = ""
     cases: int | None = None
+    folder: pathlib.Path | None = None
 
 
 @dataclasses.dataclass
@@ -55,7 +56,7 @@ def environment_of(job: Job) -> dict[str, str]:
 class Running:
     """A job that runs. Its processes are a group of their own, so that all of them can be ended."""
 
-    def __init__(self, job: Job, logs: pathlib.Path, folder: pathlib.Path | None = None):
+    def __init__(self, job: Job, logs: pathlib.Path):
         self.job = job
         self.log = logs / f"{job.name}.log"
         self.began = time.monotonic()
@@ -65,7 +66,7 @@ class Running:
             try:
                 self.process = subprocess.Popen(job.words, stdin=subprocess.DEVNULL, stdout=log,
                                                 stderr=subprocess.STDOUT, start_new_session=True,
-                                                cwd=folder, env=environment_of(job))
+                                                cwd=job.folder, env=environment_of(job))
             except OSError as failure:  # a program that does not exist
                 log.write(f"{failure}\n".encode())
                 self.process = subprocess.Popen(["false"], start_new_session=True)

@@ -4,17 +4,17 @@ The base is a copy of this tree in build/base, with the base's version of each f
 objects are copied too, so that make compiles only what depends on these files. If the base fails with the
 same seeds, the change did not cause the fault: the fault goes into tests/open_seeds.txt.
 """
+import dataclasses
 import datetime
-import os
+import functools
 import pathlib
 import re
 import shutil
 import subprocess
-import time
 
 import tree
-from job import OF_MAKE, Job, Result, Running
-from lanes import POLL_S
+from job import Job, Result
+from lanes import Lanes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BASE = ROOT / "build/base"
@@ -34,58 +34,56 @@ def faults_in(text: str) -> dict[str, str]:
     return found
 
 
-def copy_tree(base: str) -> None:
-    """Makes build/base: the files of the base, with the times and the objects of this tree."""
-    shutil.rmtree(BASE, ignore_errors=True)
+@functools.cache
+def copy_tree(base: str, folder: pathlib.Path) -> None:
+    """Makes the folder: the files of the base, with the times and the objects of this tree."""
+    shutil.rmtree(folder, ignore_errors=True)
     for name in tree.lines("ls-files"):
         if (ROOT / name).is_file():
-            (BASE / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, BASE / name)
-    (BASE / "build").mkdir(parents=True, exist_ok=True)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    (folder / "build").mkdir(parents=True, exist_ok=True)
     for name in COPIED:
         if (ROOT / name).exists():
-            subprocess.run(["cp", "-a", "--reflink=auto", ROOT / name, BASE / "build"], check=True)
+            subprocess.run(["cp", "-a", "--reflink=auto", ROOT / name, folder / "build"], check=True)
     for name in tree.lines("diff", "--name-only", "--no-renames", base):
-        (BASE / name).unlink(missing_ok=True)
+        (folder / name).unlink(missing_ok=True)
     # -R: from this tree to the base, so that a file that only the base has is an added one.
     if changed := tree.lines("diff", "-R", "--name-only", "--no-renames", "--diff-filter=d", base):
         archive = subprocess.run(["git", "archive", base, *changed], cwd=ROOT, check=True,
                                  capture_output=True)
-        subprocess.run(["tar", "-xm", "-C", BASE], input=archive.stdout, check=True)
+        subprocess.run(["tar", "-xm", "-C", folder], input=archive.stdout, check=True)
 
 
-def build(target: str) -> None:
-    environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
-    subprocess.run(["make", "--silent", target], cwd=BASE, env=environment, check=True,
-                   stdin=subprocess.DEVNULL, timeout=BUILD_LIMIT_S)
-
-
-def run_on_base(job: Job) -> Result:
-    """Builds the program of the base that the job needs, and runs the job there."""
+def run_on_base(job: Job, lanes: Lanes) -> str:
+    """Builds the program of the base that the job needs, and runs the job there. Returns its output; empty if
+    the base cannot be built. Prints the CPU time, so that the limit of .ci/stages.py leaves it out."""
     base = tree.base()
     print(f"== {job.name}: failed; runs on the base {base[:12]} with the same seed", flush=True)
-    copy_tree(base)
-    build(job.target)
-    logs = BASE / "build/tests"
-    logs.mkdir(parents=True, exist_ok=True)
-    running = Running(job, logs, BASE)
-    while True:
-        ended, status, usage = os.wait4(running.pid, os.WNOHANG)
-        if ended:
-            return running.result(status, usage)
-        running.check_limit(time.monotonic())
-        time.sleep(POLL_S)
+    copy_tree(base, BASE)
+    made = Job(f"{job.name}-base-build", "", ["make", "--silent", job.target], "cpu", 0, "status",
+               BUILD_LIMIT_S, folder=BASE)
+    again = dataclasses.replace(job, name=f"{job.name}-base", folder=BASE)
+    results: list[Result] = []
+    for step in (made, again):
+        if not any(result.failed for result in results):
+            lanes.run([step], results.append)
+    print(f"== on the base: {sum(result.cpu_s for result in results) / 60:.1f} minutes of CPU", flush=True)
+    if len(results) == 1:
+        print(f"the base cannot be built: {results[0].why}\n{results[0].text}")
+        return ""
+    return results[1].text
 
 
-def is_found_in_base(result: Result, seed: int) -> bool:
+def is_found_in_base(result: Result, seed: int, lanes: Lanes) -> bool:
     """Whether the base has all faults of this result. Then prints and keeps them."""
     ours = faults_in(result.text)
     if not ours or result.why:
         return False
     try:
-        theirs = faults_in(run_on_base(result.job).text)
+        theirs = faults_in(run_on_base(result.job, lanes))
     except (tree.NoHistory, OSError, subprocess.SubprocessError) as failure:
-        print(f"{result.job.name}: the base cannot be built: {failure}")
+        print(f"{result.job.name}: the base cannot be copied: {failure}")
         return False
     if not ours.keys() <= theirs.keys():
         return False

@@ -114,16 +114,22 @@ void RedisNodes::receive(const CallPtr& call, Node& node, const Value& value) {
 }
 
 // Handles "MOVED 3999 127.0.0.1:6381", "ASK 3999 127.0.0.1:6381" and "TRYAGAIN ...". Returns whether the
-// request continues.
+// request continues, or was answered because its time is over.
 bool RedisNodes::follow(const CallPtr& call, Node& node, const std::string& error) {
-  if (!address_.cluster || is_due(call->deadline, Loop::now())) return false;
-  if (error.starts_with("TRYAGAIN ")) {
-    call->redirects = 0;
-    park(call, Loop::now() + kTryAgain);
+  const bool again = error.starts_with("TRYAGAIN ");
+  const bool moved = error.starts_with("MOVED ");
+  if (!address_.cluster || !(again || moved || error.starts_with("ASK "))) return false;
+  const TimeMs now = Loop::now();
+  if (is_due(call->deadline, now)) {
+    call->done(late(call->timeout), {});
     return true;
   }
-  const bool moved = error.starts_with("MOVED ");
-  if ((!moved && !error.starts_with("ASK ")) || ++call->redirects > kMaxRedirects) return false;
+  if (again) {
+    call->redirects = 0;
+    park(call, now + kTryAgain);
+    return true;
+  }
+  if (++call->redirects > kMaxRedirects) return false;
   Node* next = node_in(error, node);
   if (next == nullptr) return false;
   if (moved && call->slot) owners_[static_cast<size_t>(*call->slot)] = next;
