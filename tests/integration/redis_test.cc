@@ -468,7 +468,7 @@ TEST_CASE("redis: a hold on a cluster follows its slot, through a requested fail
 
 TEST_CASE("redis: a slot of a cluster moves to another node while a lock in it is held") {
   RedisCluster cluster;
-  Locks client(cluster.place() + "?timeout=5000");
+  Locks client(cluster.place() + "?timeout=20000");
   RedisProcess& from = cluster.master_of("k");
   RedisProcess& to = cluster.master_of(cluster.master_of("other").port() == from.port() ? "a" : "other");
   REQUIRE(&from != &to);
